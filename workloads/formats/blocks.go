@@ -27,8 +27,6 @@ var Blocks = Format{
 }
 
 const (
-	// mooncakeTokens is the size of Mooncake's blocks, whose files do not tell it.
-	mooncakeTokens = 512
 	// maxBlocks bounds the blocks of one request.
 	maxBlocks = 1 << 20
 	// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
@@ -51,7 +49,7 @@ func openBlocks(path string) (Reader, error) {
 		}
 	}
 	text, err := openText(path, maxBlockLine)
-	return &mooncakeRows{lineReader{text, 0}, scopeName(base)}, err
+	return &mooncakeRows{lineReader: lineReader{text, 0}, scope: scopeName(base)}, err
 }
 
 // isSession tells the formats apart by the keys of the first object.
@@ -79,38 +77,6 @@ func isSession(path string) (bool, error) {
 	}
 	return false, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake) or a JSON"+
 		" document with requests (a session)", path, err)
-}
-
-// mooncakeRows reads the JSON lines of https://github.com/kvcache-ai/Mooncake
-// (FAST25-release/traces): {"timestamp": ms, "input_length": 6758, "output_length": 500,
-// "hash_ids": [0, 1, ...]}.
-type mooncakeRows struct {
-	lineReader
-	scope string
-}
-
-// mooncakeRow is one line. Pointers tell what is missing.
-type mooncakeRow struct {
-	Timestamp *float64 `json:"timestamp"` // ms
-	Input     *int     `json:"input_length"`
-	Output    *int     `json:"output_length"`
-	Blocks    []int64  `json:"hash_ids"`
-}
-
-// Next implements Reader.
-func (m *mooncakeRows) Next() (Row, error) {
-	line, err := m.next()
-	if err != nil {
-		return Row{}, err
-	}
-	var r mooncakeRow
-	if err := json.Unmarshal(line, &r); err != nil {
-		return Row{}, Malformed{err}
-	}
-	if r.Timestamp == nil || r.Input == nil || r.Output == nil {
-		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
-	}
-	return blockRow(*r.Timestamp/1e3, *r.Input, *r.Output, r.Blocks, mooncakeTokens, m.scope)
 }
 
 // sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester): one JSON
@@ -195,15 +161,26 @@ func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row
 	case n > (in-1)/size+1:
 		return Row{}, malformed("more block ids than the input has blocks")
 	}
-	// A map of the ids would be slower: requests have up to a hundred thousand.
-	sorted := slices.Clone(ids)
-	slices.Sort(sorted)
-	if len(slices.Compact(sorted)) < len(ids) {
+	if !distinct(ids) {
 		return Row{}, malformed("a block id stands twice in one request:" +
 			" its prefix would hold itself")
 	}
 	return Row{Stamp: time.Duration(math.Round(at * 1e9)), Context: in, Generate: out,
 		Blocks: ids, BlockTokens: size, Scope: scope}, nil
+}
+
+// distinct tells whether no id stands twice. Most requests have theirs in ascending order, as they
+// were given out. For the others a map would be slower than sorting: requests have up to a hundred
+// thousand.
+func distinct(ids []int64) bool {
+	for i := 1; i < len(ids); i++ {
+		if ids[i] <= ids[i-1] {
+			sorted := slices.Clone(ids)
+			slices.Sort(sorted)
+			return len(slices.Compact(sorted)) == len(ids)
+		}
+	}
+	return true
 }
 
 // scopeName makes a text fit for the middle of a key.

@@ -89,7 +89,7 @@ type Row struct {
 	Session           string
 
 	// Of a trace of blocks; Context counts all tokens, those of no block included.
-	Blocks      []int64 // distinct
+	Blocks      []int64 // distinct; valid until the next row is read
 	BlockTokens int
 	Scope       string // in which the ids mean something
 

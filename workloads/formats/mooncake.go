@@ -1,0 +1,260 @@
+package formats
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+)
+
+// mooncakeTokens is the size of Mooncake's blocks, whose files do not tell it.
+const mooncakeTokens = 512
+
+// mooncakeRows reads the JSON lines of https://github.com/kvcache-ai/Mooncake
+// (FAST25-release/traces): {"timestamp": ms, "input_length": 6758, "output_length": 500,
+// "hash_ids": [0, 1, ...]}. Others write the same with input_tokens, output_tokens and created_time
+// (AIPerf); block_size, which is ours, says of which size the blocks are where it is not 512.
+//
+// Lines as recorders write them are scanned without reflection, eight times as fast; whatever else
+// a line may hold is left to encoding/json, which has the last word on what is well-formed.
+type mooncakeRows struct {
+	lineReader
+	scope string
+	row   mooncakeRow
+}
+
+// mooncakeRow is one line.
+type mooncakeRow struct {
+	at      float64 // ms
+	in, out int64
+	size    int64   // of its blocks, 0 = not told
+	ids     []int64 // memory that rows share
+	told    uint8   // which of the keys were there: a bit each
+}
+
+// The keys, in the order of their bits.
+const (
+	mooncakeTime = 1 << iota
+	mooncakeIn
+	mooncakeOut
+	mooncakeIDs
+	mooncakeSize
+	mooncakeNeeds = mooncakeTime | mooncakeIn | mooncakeOut
+)
+
+// Next implements Reader.
+func (m *mooncakeRows) Next() (Row, error) {
+	line, err := m.next()
+	if err != nil {
+		return Row{}, err
+	}
+	r := &m.row
+	if !r.scan(line) {
+		if err := r.decode(line); err != nil {
+			return Row{}, Malformed{err}
+		}
+	}
+	if r.told&mooncakeNeeds != mooncakeNeeds {
+		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
+	}
+	size := cmp.Or(r.size, mooncakeTokens)
+	if err := checkTokens(int(size), 1); err != nil {
+		return Row{}, malformed("block_size: %w", err)
+	}
+	return blockRow(r.at/1e3, int(r.in), int(r.out), r.ids, int(size), m.scope)
+}
+
+// mooncakeLine is any line. Pointers tell what is missing.
+type mooncakeLine struct {
+	Time    *float64 `json:"timestamp"`
+	Created *float64 `json:"created_time"`
+	In      *int64   `json:"input_length"`
+	InToo   *int64   `json:"input_tokens"`
+	Out     *int64   `json:"output_length"`
+	OutToo  *int64   `json:"output_tokens"`
+	IDs     []int64  `json:"hash_ids"`
+	Size    *int64   `json:"block_size"`
+
+	Delay    *float64        `json:"delay"`
+	DelayToo *float64        `json:"delay_ms"`
+	Messages json.RawMessage `json:"messages"`
+}
+
+// decode reads any line that is a JSON object. Where a name of each pair is missing the other
+// counts.
+func (r *mooncakeRow) decode(line []byte) error {
+	var v mooncakeLine
+	if err := json.Unmarshal(line, &v); err != nil {
+		return err
+	}
+	at, in, out := cmp.Or(v.Time, v.Created), cmp.Or(v.In, v.InToo), cmp.Or(v.Out, v.OutToo)
+	switch {
+	case at == nil && cmp.Or(v.Delay, v.DelayToo) != nil:
+		return malformed("a row with a delay and no timestamp, which waits for the answer before " +
+			"it: only recorded times are replayed")
+	case v.IDs == nil && v.Messages != nil:
+		return malformed("messages without hash_ids: their blocks are not known")
+	}
+	ids := append(r.ids[:0], v.IDs...)
+	*r = mooncakeRow{ids: ids}
+	if at != nil {
+		r.at, r.told = *at, r.told|mooncakeTime
+	}
+	if in != nil {
+		r.in, r.told = *in, r.told|mooncakeIn
+	}
+	if out != nil {
+		r.out, r.told = *out, r.told|mooncakeOut
+	}
+	if v.Size != nil {
+		r.size, r.told = *v.Size, r.told|mooncakeSize
+	}
+	return nil
+}
+
+// scan reads a line of the keys above in any order, each once, with whole numbers and a time that
+// may have a fraction. It says false, whatever it has read, where a line is not that: encoding/json
+// may read it all the same.
+func (r *mooncakeRow) scan(line []byte) bool {
+	*r = mooncakeRow{ids: r.ids[:0]}
+	s := scanner{text: line}
+	if !s.is('{') {
+		return false
+	}
+	for more := true; more; more = s.is(',') {
+		var key uint8
+		ok := false
+		switch string(s.key()) {
+		case "timestamp":
+			key = mooncakeTime
+			r.at, ok = s.number()
+		case "input_length":
+			key = mooncakeIn
+			r.in, ok = s.whole()
+		case "output_length":
+			key = mooncakeOut
+			r.out, ok = s.whole()
+		case "hash_ids":
+			key = mooncakeIDs
+			r.ids, ok = s.list(r.ids)
+		case "block_size":
+			key = mooncakeSize
+			r.size, ok = s.whole()
+		}
+		if !ok || r.told&key != 0 {
+			return false
+		}
+		r.told |= key
+	}
+	return s.is('}') && s.over()
+}
+
+// scanner reads JSON of a simple kind. Whatever it does not know it refuses.
+type scanner struct {
+	text []byte
+	at   int
+}
+
+// space passes over white space.
+func (s *scanner) space() {
+	for s.at < len(s.text) {
+		switch s.text[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+// is passes over a character, if it comes next.
+func (s *scanner) is(c byte) bool {
+	s.space()
+	if s.at < len(s.text) && s.text[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+// over says that nothing follows.
+func (s *scanner) over() bool {
+	s.space()
+	return s.at == len(s.text)
+}
+
+// key reads a name and the colon behind it; nil if there is none. One with an escape is nobody's.
+func (s *scanner) key() []byte {
+	if !s.is('"') {
+		return nil
+	}
+	n := bytes.IndexByte(s.text[s.at:], '"')
+	if n < 0 {
+		return nil
+	}
+	name := s.text[s.at : s.at+n]
+	s.at += n + 1
+	if !s.is(':') {
+		return nil
+	}
+	return name
+}
+
+// whole reads an integer of 1 to 18 digits without a sign.
+func (s *scanner) whole() (v int64, ok bool) {
+	s.space()
+	from := s.at
+	for ; s.at < len(s.text) && s.text[s.at]-'0' <= 9; s.at++ {
+		v = v*10 + int64(s.text[s.at]-'0')
+	}
+	n := s.at - from
+	return v, n == 1 || n > 1 && n <= 18 && s.text[from] != '0'
+}
+
+// number reads an integer, or one with a fraction behind a point.
+func (s *scanner) number() (float64, bool) {
+	s.space()
+	from := s.at
+	v, ok := s.whole()
+	if !ok || s.at == len(s.text) || s.text[s.at] != '.' {
+		return float64(v), ok
+	}
+	s.at++
+	fraction := s.at
+	for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
+		s.at++
+	}
+	f, err := strconv.ParseFloat(string(s.text[from:s.at]), 64)
+	return f, err == nil && s.at > fraction
+}
+
+// list appends the integers of a list. It is where the time goes: nearly all of a line is in it.
+func (s *scanner) list(to []int64) ([]int64, bool) {
+	if !s.is('[') {
+		return to, false
+	}
+	if s.is(']') {
+		return to, true
+	}
+	text, at := s.text, s.at
+	for {
+		for at < len(text) && text[at] == ' ' {
+			at++
+		}
+		from, v := at, int64(0)
+		for at < len(text) && text[at]-'0' <= 9 {
+			v = v*10 + int64(text[at]-'0')
+			at++
+		}
+		if n := at - from; n == 0 || n > 18 || n > 1 && text[from] == '0' {
+			return to, false
+		}
+		to = append(to, v)
+		if at < len(text) && text[at] == ',' {
+			at++
+			continue
+		}
+		s.at = at
+		return to, s.is(']')
+	}
+}

@@ -1,0 +1,133 @@
+package formats
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What is scanned is what encoding/json reads: the same row, and nothing that it refuses.
+func FuzzMooncakeScan(f *testing.F) {
+	for _, line := range []string{
+		`{"timestamp": 5, "input_length": 1024, "output_length": 1, "hash_ids": [1, 2]}`,
+		`{"timestamp":5.25,"input_length":7,"output_length":0,"hash_ids":[],"block_size":64}`,
+		`{"timestamp": 01, "input_length": -1}`, `{"hash_ids": [1,], "timestamp": 1.}`, `{}`,
+		`{"timestamp": 1e3, "input_length": 1.0}`, `{"timestamp": 1, "timestamp": 2}`, `{"a": 1} x`,
+		`{"timestamp": 1, "hash_ids": [123456789012345678, 1234567890123456789]}`, `{"input_length":`,
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var fast, slow mooncakeRow
+		if !fast.scan(line) {
+			return
+		}
+		require.NoError(t, slow.decode(line))
+		slow.told |= fast.told & mooncakeIDs // decode has no need to know
+		fast.ids, slow.ids = append([]int64{}, fast.ids...), append([]int64{}, slow.ids...)
+		require.Equal(t, slow, fast)
+	})
+}
+
+// The common lines are scanned, and not left to encoding/json.
+func TestMooncakeLinesAreScanned(t *testing.T) {
+	text, err := os.ReadFile("../../testdata/mooncake-small.jsonl")
+	require.NoError(t, err)
+	for line := range bytes.Lines(text) {
+		var r mooncakeRow
+		require.True(t, r.scan(bytes.TrimSpace(line)), "%s", line)
+	}
+}
+
+// rowsOf reads the text of a block trace; of malformed rows it has the errors.
+func rowsOf(t testing.TB, name, text string) (rows []Row, errs []string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	r, err := Blocks.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	for {
+		row, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return rows, errs
+		case IsMalformed(err):
+			errs = append(errs, err.Error())
+		default:
+			require.NoError(t, err)
+			row.Blocks = append([]int64(nil), row.Blocks...) // valid until the next one
+			rows = append(rows, row)
+		}
+	}
+}
+
+func TestMooncakeVariants(t *testing.T) {
+	rows, errs := rowsOf(t, "v.jsonl", `{"timestamp":1000,"input_length":1200,"output_length":52,"hash_ids":[0,1,2]}
+{"created_time":2000.5,"input_tokens":600,"output_tokens":10,"hash_ids":[7,8],"priority":1}
+{"timestamp":3000,"input_length":130,"output_length":1,"hash_ids":[1,2,3],"block_size":64}
+{"session_id":"s1","delay":2000,"input_length":1100,"output_length":10,"hash_ids":[7,8,9]}
+{"timestamp":300,"messages":[{"role":"user","content":"no ids"}],"output_length":5}
+{"timestamp":1,"input_length":600,"output_length":5,"hash_ids":[1,1]}
+{"timestamp":1,"input_length":60,"output_length":5,"hash_ids":[1],"block_size":-1}
+{"timestamp":1,"input_length":60,"output_length":5,"hash_ids":[2,1]}
+`)
+	require.Len(t, rows, 3)
+	assert.EqualValues(t, 2000.5e6, rows[1].Stamp)
+	assert.Equal(t, []int64{7, 8}, rows[1].Blocks)
+	assert.Equal(t, []int{512, 512, 64},
+		[]int{rows[0].BlockTokens, rows[1].BlockTokens, rows[2].BlockTokens})
+	require.Len(t, errs, 5)
+	assert.Contains(t, errs[0], "a row with a delay and no timestamp")
+	assert.Contains(t, errs[1], "messages without hash_ids")
+	assert.Contains(t, errs[2], "a block id stands twice")
+	assert.Contains(t, errs[3], "block_size: too few tokens")
+	assert.Contains(t, errs[4], "more block ids than the input has blocks")
+}
+
+func TestDistinct(t *testing.T) {
+	assert.True(t, distinct(nil))
+	assert.True(t, distinct([]int64{1, 2, 9}))
+	assert.True(t, distinct([]int64{9, 2, 1}))
+	assert.False(t, distinct([]int64{1, 2, 2}))
+	assert.False(t, distinct([]int64{1, 5, 2, 1}))
+}
+
+// BenchmarkMooncake reads rows like those of the published traces, of 30 blocks each: rows/s is
+// what must be above a million.
+func BenchmarkMooncake(b *testing.B) {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	const rows = 20_000
+	for i := range rows {
+		ids := make([]int, 1+i*7%60)
+		for k := range ids {
+			ids[k] = i*13%40_000 + k
+		}
+		require.NoError(b, out.Encode(map[string]any{"timestamp": i * 250, "output_length": 100,
+			"input_length": 512 * len(ids), "hash_ids": ids}))
+	}
+	path := filepath.Join(b.TempDir(), "m.jsonl")
+	require.NoError(b, os.WriteFile(path, text.Bytes(), 0o644))
+	b.SetBytes(int64(text.Len()))
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		r, err := Blocks.Open(path)
+		require.NoError(b, err)
+		for err = nil; err == nil; n++ {
+			_, err = r.Next()
+		}
+		require.ErrorIs(b, err, io.EOF, fmt.Sprint(err))
+		require.NoError(b, r.Close())
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+}
