@@ -12,15 +12,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"kvbench/workloads"
 )
 
-// Blocks is block traces: Mooncake's JSON lines, or sessions of agents as JSON documents, told
-// apart by what is in each file. Blocks are how engines that page their cache keep it: a fixed
-// number of tokens each, addressed by their content and all that comes before it, so that requests
-// with equal beginnings share blocks. A row without generated tokens is a request like others. The
-// ids of one file, of a session of one file, are a scope of their own.
+// Blocks is block traces: JSON lines of Mooncake or of Bailian, or sessions of agents as JSON
+// documents, told apart by what is in each file. Blocks are how engines that page their cache keep
+// it: a fixed number of tokens each, addressed by their content and all that comes before it, so
+// that requests with equal beginnings share blocks. A row without generated tokens is a request
+// like others. The ids of one file, of a session of one file, are a scope of their own.
 var Blocks = Format{
 	Name: "block", Silent: true, Open: openBlocks,
 	Extensions: []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst"},
@@ -33,116 +31,67 @@ const (
 	maxBlockLine = 1 << 20
 )
 
-// openBlocks opens a file of either format.
+// openBlocks opens a file of any of the formats.
 func openBlocks(path string) (Reader, error) {
 	name := filepath.Base(path)
 	base, _, _ := strings.Cut(name, ".")
 	base = cmp.Or(base, name)
-	if !strings.Contains(strings.ToLower(name), ".jsonl") {
-		session, err := isSession(path)
-		if err != nil {
-			return nil, err
-		}
-		if session {
-			doc, err := openDocument(path)
-			return &sessionRows{document: doc, base: base}, err
-		}
+	kind, err := blockKind(path)
+	// Lines are lost one by one, so that a file of them may begin with one that is none.
+	if err != nil && !strings.Contains(strings.ToLower(name), ".jsonl") {
+		return nil, err
+	}
+	if kind == sessionKind {
+		doc, err := openDocument(path)
+		return &sessionRows{document: doc, base: base}, err
 	}
 	text, err := openText(path, maxBlockLine)
-	return &mooncakeRows{lineReader: lineReader{text, 0}, scope: scopeName(base)}, err
+	lines := lineReader{text, 0}
+	if kind == bailianKind {
+		return &bailianRows{lineReader: lines, scope: scopeName(base)}, err
+	}
+	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, err
 }
 
-// isSession tells the formats apart by the keys of the first object.
-func isSession(path string) (bool, error) {
+// The kinds of block traces.
+const (
+	mooncakeKind = iota
+	sessionKind
+	bailianKind
+)
+
+// blockKind tells the formats apart by the keys of the first object: by one that only one format
+// has, else at its end.
+func blockKind(path string) (kind int, err error) {
 	doc, err := openDocument(path)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer doc.Close() // only read from
 	err = doc.open('{', "it does not start with an object")
+	known := false
 	for err == nil && doc.dec.More() {
 		var key json.Token
 		switch key, err = doc.token(); key {
-		case "requests", "block_size", "hash_id_scope":
-			return true, nil
+		case "requests", "hash_id_scope":
+			return sessionKind, nil
+		case "chat_id", "parent_chat_id":
+			return bailianKind, nil
 		case "hash_ids", "input_length", "output_length", "timestamp":
-			return false, nil
+			known = true
 		}
 		if err == nil {
 			err = doc.skip()
 		}
 	}
+	if known {
+		return mooncakeKind, nil
+	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
 	}
-	return false, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake) or a JSON"+
-		" document with requests (a session)", path, err)
-}
-
-// sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester): one JSON
-// document each, {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}, or several in
-// one file. A session of hours has some MB of requests, so that they are read one by one: keys may
-// come in any order as long as block_size stands before requests.
-type sessionRows struct {
-	*document
-	base string // name of the file
-
-	within bool   // a session's document, of which:
-	scope  string // what the ids are local to
-	size   int    // of its blocks, in tokens
-}
-
-// sessionRow is one request of a session.
-type sessionRow struct {
-	T      *float64 `json:"t"` // s since the session's start
-	Input  *int     `json:"in"`
-	Output *int     `json:"out"`
-	Blocks []int64  `json:"hash_ids"`
-}
-
-// Next implements Reader.
-func (s *sessionRows) Next() (Row, error) {
-	var r sessionRow
-	if err := s.next(&r, s.toRequests); err != nil {
-		return Row{}, err
-	}
-	if r.T == nil || r.Input == nil || r.Output == nil {
-		return Row{}, malformed("want t, in, out and hash_ids")
-	}
-	return blockRow(*r.T, *r.Input, *r.Output, r.Blocks, s.size, s.scope)
-}
-
-// toRequests reads up to the requests of the next document, if it has any.
-func (s *sessionRows) toRequests() error {
-	if !s.within {
-		s.scope, s.size, s.within = scopeName(s.base), 0, true
-		return s.open('{', "want an object with block_size and requests")
-	}
-	for s.dec.More() {
-		key, err := s.token()
-		switch {
-		case err != nil:
-		case key == "id":
-			var id string
-			if err = s.value(&id); id != "" {
-				s.scope = scopeName(s.base + "." + id)
-			}
-		case key == "block_size":
-			err = s.value(&s.size)
-		case key == "requests" && (s.size < 1 || s.size > workloads.MaxTokens):
-			err = fmt.Errorf("block_size %d before requests, want at least 1", s.size)
-		case key == "requests":
-			return s.list("requests is no list")
-		default:
-			err = s.skip()
-		}
-		if err != nil && !IsMalformed(err) {
-			return noEOF(err)
-		}
-	}
-	s.within = false
-	_, err := s.token() // the }
-	return noEOF(err)
+	return 0, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian) or JSON"+
+		" documents with requests (sessions)", path, err)
 }
 
 // blockRow makes a row of blocks. It refuses what no paged cache can have made; fewer ids than

@@ -4,8 +4,9 @@
 //	formats.go    Format, the files that a path means, and their Identity; Row, Reader; Malformed,
 //	              Tally: which rows are refused, when a file is
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
-//	blocks.go     Blocks: block traces, told apart by what is in each file; sessions of agents
-//	mooncake.go   Mooncake's JSON lines, a million and more a second
+//	blocks.go     Blocks: block traces, told apart by what is in each file; their rows
+//	mooncake.go   the JSON lines of Mooncake, a million and more a second, and of Bailian
+//	sessions.go   sessions of agents, and of the agents that they start
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts
 //	validation.go ReadValidation: a recorded run to compare with
 //	lines.go      lines of files, .gz and .zst unpacked, and comma-separated values by column;

@@ -112,6 +112,61 @@ func (r *mooncakeRow) decode(line []byte) error {
 	return nil
 }
 
+// bailianTokens is the size of the blocks of Bailian's traces.
+const bailianTokens = 16
+
+// bailianRows reads the JSON lines of
+// https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon: {"chat_id": 1, "parent_chat_id":
+// -1, "timestamp": s, "input_length": 40, "output_length": 9, "type": "text", "turn": 1,
+// "hash_ids": [1, 2, 3]}. Ids are those of a block's own tokens: in another place of another prompt
+// the same id is another block to an engine. What stands before it makes it that here, too.
+type bailianRows struct {
+	lineReader
+	scope string
+	chain map[link]int64 // blocks by what they are behind
+	ids   []int64
+}
+
+// link is a block by its own id behind another one, 0 for none.
+type link struct{ before, id int64 }
+
+// bailianRow is one line. Pointers tell what is missing.
+type bailianRow struct {
+	Time *float64 `json:"timestamp"` // s
+	In   *int     `json:"input_length"`
+	Out  *int     `json:"output_length"`
+	IDs  []int64  `json:"hash_ids"`
+}
+
+// Next implements Reader.
+func (b *bailianRows) Next() (Row, error) {
+	line, err := b.next()
+	if err != nil {
+		return Row{}, err
+	}
+	var r bailianRow
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Row{}, Malformed{err}
+	}
+	if r.Time == nil || r.In == nil || r.Out == nil {
+		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
+	}
+	if b.chain == nil {
+		b.chain = make(map[link]int64)
+	}
+	b.ids = b.ids[:0]
+	before := int64(0)
+	for _, id := range r.IDs {
+		at, known := b.chain[link{before, id}]
+		if !known {
+			at = int64(len(b.chain)) + 1
+			b.chain[link{before, id}] = at
+		}
+		b.ids, before = append(b.ids, at), at
+	}
+	return blockRow(*r.Time, *r.In, *r.Out, b.ids, bailianTokens, b.scope)
+}
+
 // scan reads a line of the keys above in any order, each once, with whole numbers and a time that
 // may have a fraction. It says false, whatever it has read, where a line is not that: encoding/json
 // may read it all the same.

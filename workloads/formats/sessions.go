@@ -1,0 +1,198 @@
+package formats
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"kvbench/workloads"
+)
+
+// sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester): one JSON
+// document each, {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}, or several in
+// one file. A session of hours has some MB of requests, so that they are read one by one: keys may
+// come in any order as long as block_size stands before requests.
+//
+// Among the requests stand those of agents that the session starts: {"type": "subagent", "t",
+// "requests": […]}, which may start others in turn. They run beside the session's own, and their
+// rows come in the order of time with those: what an agent has still to ask waits here, and memory
+// is that of the agents which run at a time.
+type sessionRows struct {
+	*document
+	base string // name of the file
+
+	within bool   // a session's document, of which:
+	scope  string // what the ids are local to
+	size   int    // of its blocks, in tokens
+	model  string // of its first request: another one has other blocks for the same ids
+
+	next    *agentRow  // of the session itself, not returned yet
+	waiting []agentRow // of its agents, by time
+}
+
+// sessionRow is one request of a session, or an agent that it starts.
+type sessionRow struct {
+	T      *float64 `json:"t"` // s since the session's start; see startAgent
+	Input  *int     `json:"in"`
+	Output *int     `json:"out"`
+	Blocks []int64  `json:"hash_ids"`
+	Model  string   `json:"model"`
+
+	Type     string            `json:"type"`
+	Requests []json.RawMessage `json:"requests"` // of an agent
+}
+
+// agentRow is a row with its time in s, or what is wrong with it.
+type agentRow struct {
+	at  float64
+	row sessionRow
+	err error
+}
+
+// maxAgents bounds agents that start agents.
+const maxAgents = 64
+
+// Next implements Reader.
+func (s *sessionRows) Next() (Row, error) {
+	for {
+		// An agent goes first when it asks no later than the session.
+		if s.ended() && s.next == nil && len(s.waiting) > 0 ||
+			s.next != nil && len(s.waiting) > 0 && s.waiting[0].at <= s.next.at {
+			r := s.waiting[0]
+			s.waiting = s.waiting[1:]
+			return s.row(r)
+		}
+		if s.next != nil {
+			r := *s.next
+			s.next = nil
+			return s.row(r)
+		}
+		var r sessionRow
+		if err := s.document.next(&r, s.toRequests); err != nil {
+			return Row{}, err
+		}
+		switch {
+		case r.Type == "subagent" || r.Requests != nil:
+			s.startAgent(&r, 0, 0)
+		case r.T == nil:
+			return Row{}, errSessionRow
+		default:
+			s.next = &agentRow{at: *r.T, row: r}
+		}
+	}
+}
+
+// ended says that the session's own requests have all been read, or are lost.
+func (s *sessionRows) ended() bool {
+	if s.over || !s.inside {
+		return true
+	}
+	s.in.left = maxValue
+	return !s.dec.More()
+}
+
+var errSessionRow = malformed("want t, in, out and hash_ids")
+
+// row makes a row of a request.
+func (s *sessionRows) row(a agentRow) (Row, error) {
+	r := a.row
+	switch {
+	case a.err != nil:
+		return Row{}, a.err
+	case r.Input == nil || r.Output == nil:
+		return Row{}, errSessionRow
+	}
+	if s.model == "" {
+		s.model = r.Model
+	}
+	scope := s.scope
+	if r.Model != "" && r.Model != s.model {
+		scope += "." + scopeName(r.Model)
+	}
+	return blockRow(a.at, *r.Input, *r.Output, r.Blocks, s.size, scope)
+}
+
+// startAgent lets the requests of an agent wait. Its time, and those of its requests, are on the
+// clock of who started it, to which offset is the distance from the session's. Recorders differ:
+// they count the requests of an agent from its start or on that same clock. A first request before
+// the agent's start can only be counted from there.
+func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int) {
+	if agent.T == nil {
+		agent.T = new(0.0)
+	}
+	begun, first := *agent.T+offset, true
+	for _, text := range agent.Requests {
+		var r sessionRow
+		err := json.Unmarshal(text, &r)
+		if err == nil && r.T == nil {
+			err = errSessionRow
+		}
+		if err == nil && depth == maxAgents {
+			err = fmt.Errorf("more than %d agents that start each other", maxAgents)
+		}
+		if err != nil {
+			s.wait(agentRow{at: begun, err: Malformed{err}})
+			continue
+		}
+		if first && *r.T < *agent.T {
+			offset += *agent.T
+		}
+		first = false
+		if r.Type == "subagent" || r.Requests != nil {
+			s.startAgent(&r, offset, depth+1)
+			continue
+		}
+		s.wait(agentRow{at: *r.T + offset, row: r})
+	}
+}
+
+// wait puts a row behind those that are not later.
+func (s *sessionRows) wait(a agentRow) {
+	i := len(s.waiting)
+	for i > 0 && s.waiting[i-1].at > a.at {
+		i--
+	}
+	s.waiting = slices.Insert(s.waiting, i, a)
+}
+
+// toRequests reads up to the requests of the next document, if it has any.
+func (s *sessionRows) toRequests() error {
+	if !s.within {
+		s.scope, s.size, s.within, s.model = scopeName(s.base), 0, true, ""
+		return s.open('{', "want an object with block_size and requests")
+	}
+	global := false
+	for s.dec.More() {
+		key, err := s.token()
+		switch {
+		case err != nil:
+		case key == "id":
+			var id string
+			if err = s.value(&id); id != "" && !global {
+				s.scope = scopeName(s.base + "." + id)
+			}
+		case key == "hash_id_scope":
+			// Global ids mean the same in all files of a data set.
+			var of string
+			if err = s.value(&of); of == "global" {
+				global, s.scope = true, of
+			} else if err == nil && of != "" && of != "local" {
+				err = fmt.Errorf("hash_id_scope %q is unknown, want local or global", of)
+			}
+		case key == "block_size":
+			err = s.value(&s.size)
+		case key == "requests" && (s.size < 1 || s.size > workloads.MaxTokens):
+			err = fmt.Errorf("block_size %d before requests, want at least 1", s.size)
+		case key == "requests":
+			return s.list("requests is no list")
+		default:
+			err = s.skip()
+		}
+		if err != nil && !IsMalformed(err) {
+			return noEOF(err)
+		}
+	}
+	s.within = false
+	_, err := s.token() // the }
+	return noEOF(err)
+}
