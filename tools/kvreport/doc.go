@@ -4,7 +4,7 @@
 //	frame.go      Call: finding the command, help, flags in any place, answers, exit codes
 //	output.go     output files that are whole or absent
 //	json.go, documents.go (xlsx and html), fio.go, gate.go, aggregate.go, submission.go,
-//	discover.go, datasize.go, curve.go, device.go, dedup.go, trace.go
+//	discover.go, datasize.go, curve.go, convert.go, device.go, dedup.go, trace.go
 //	              a file per command: its flags and the call of its package
 //
 // The packages behind the commands know neither flags nor exit codes, so that one uses another

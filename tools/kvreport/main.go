@@ -32,6 +32,8 @@ var commands = []Command{
 	{"curve", "TRACE… [-model NAME] [-drive SIZE] [-capacities SIZE,…] [-format " +
 		"text|json|csv|html] [-o FILE]",
 		"hit ratio, rates and wear of a cache of every capacity, from a block trace", runCurve},
+	{"convert", "TRACE… [-o FILE] [-block-tokens N]",
+		"block traces of any format as Mooncake's JSON lines", runConvert},
 	{"device", "IN…", "the -simulate-device text of a drive, from runs of StorageCeiling and " +
 		"Tier on it", runDevice},
 	{"dedup", "PATH… [-json] [-max-blocks N]",

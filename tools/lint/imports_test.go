@@ -92,11 +92,12 @@ var mayImport = map[string]string{
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
-	"tools/curve":  "kvbench/units kvbench/report tools/view workloads/...",
-	"tools/dedup":  "kvbench/units",
-	"tools/trace":  "tools/load kvbench/units kvbench/report tracing/...",
-	"tools/golden": "",
-	"tools/lint":   "",
+	"tools/convert": "kvbench/units workloads/...",
+	"tools/curve":   "kvbench/units kvbench/report tools/view workloads/...",
+	"tools/dedup":   "kvbench/units",
+	"tools/trace":   "tools/load kvbench/units kvbench/report tracing/...",
+	"tools/golden":  "",
+	"tools/lint":    "",
 }
 
 // onlyTests help tests, and are imported by nothing else.

@@ -7,6 +7,7 @@
 //	blocks.go     Blocks: block traces, told apart by what is in each file; their rows
 //	mooncake.go   the JSON lines of Mooncake, a million and more a second, and of Bailian
 //	sessions.go   sessions of agents, and of the agents that they start
+//	export.go     MooncakeWriter: any of them as Mooncake's lines
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts
 //	validation.go ReadValidation: a recorded run to compare with
 //	lines.go      lines of files, .gz and .zst unpacked, and comma-separated values by column;

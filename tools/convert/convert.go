@@ -1,0 +1,123 @@
+package convert
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"kvbench/kvbench/units"
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/traces"
+)
+
+// Options are what is asked. Names of parameters that benchmarks have are theirs, and mean the
+// same.
+type Options struct {
+	tokens    int // per block, 0 = as recorded
+	start     string
+	malformed bool
+}
+
+// NewOptions adds the flags to a flag set.
+func NewOptions(fs *flag.FlagSet) *Options {
+	o := &Options{}
+	fs.IntVar(&o.tokens, "block-tokens", 0, "")
+	fs.StringVar(&o.start, "trace-start", "0s", "")
+	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
+	return o
+}
+
+// Check finds the files, as the benchmarks do, and every mistake in the options, before anything is
+// written. All mistakes come in one error that unwraps to them.
+func (o *Options) Check(paths []string) (cfg traces.Config, err error) {
+	var problems []error
+	if o.tokens < 0 || o.tokens > workloads.MaxTokens {
+		problems = append(problems, fmt.Errorf("-block-tokens: must be 0 (as recorded) to %d, "+
+			"given %d", workloads.MaxTokens, o.tokens))
+	}
+	start, err := units.ParseDuration(o.start)
+	if err == nil && start < 0 {
+		err = errors.New("0s or more")
+	}
+	if err != nil {
+		problems = append(problems, fmt.Errorf("-trace-start: must be %w, given %s", err, o.start))
+	}
+	if len(paths) == 0 {
+		problems = append(problems, errors.New("no trace: name files, directories or glob "+
+			"patterns of block traces, for example: kvreport convert sessions -o sessions.jsonl"))
+	}
+	// Once, at the recorded times.
+	cfg = traces.Config{Cycles: 1, Speedup: 1, Start: start, AllowMalformed: o.malformed}
+	for _, p := range paths {
+		files, err := formats.Blocks.Files(p)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		cfg.Paths = append(cfg.Paths, files...)
+	}
+	return cfg, errors.Join(problems...)
+}
+
+// Run writes the rows of the traces to w, and returns what became of them in words, one line each.
+// It reads and writes row by row; memory grows with the distinct blocks alone.
+func (o *Options) Run(cfg traces.Config, w io.Writer) (told []string, err error) {
+	rows, err := traces.OpenRows(formats.Blocks, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() // only read from
+	out := formats.NewMooncakeWriter(w, o.tokens)
+	written, short, sizes := int64(0), int64(0), map[int]bool{}
+	for {
+		row, at, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		ok := false
+		if err == nil {
+			ok, err = out.Write(row, at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			short++
+			continue
+		}
+		written++
+		sizes[max(o.tokens, row.BlockTokens)] = true
+	}
+	if err := out.Flush(); err != nil {
+		return nil, err
+	}
+	// Every row that was read is one of these, so that whoever adds them up misses none.
+	r := rows.Report()
+	told = append(told, fmt.Sprintf("%s of %s read: %s written, %s malformed, %s before "+
+		"-trace-start, %s without a whole block", units.Plural(r.Rows, "row"),
+		units.Plural(len(cfg.Paths), "file"), units.Count.Text(written),
+		units.Count.Text(r.Malformed), units.Count.Text(r.Skipped),
+		units.Count.Text(short)))
+	for _, bad := range r.First {
+		told = append(told, bad.Error())
+	}
+	if more := r.Malformed - int64(len(r.First)); more > 0 {
+		told = append(told, fmt.Sprintf("and %s more malformed", units.Count.Text(more)))
+	}
+	// Who takes these blocks for 512 tokens each finds rows that cannot be, or a cache that is
+	// eight times as large as it was.
+	var other []string
+	for size := range sizes {
+		if size != 512 {
+			other = append(other, fmt.Sprint(size))
+		}
+	}
+	if len(other) > 0 {
+		told = append(told, fmt.Sprintf("blocks have %s tokens, as block_size in each row says: "+
+			"other readers must be told, or join them with -block-tokens 512",
+			strings.Join(other, " or ")))
+	}
+	return told, nil
+}
