@@ -27,6 +27,9 @@ test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, sta
 # Building a package that needs both cgo and the race detector tells whether the C compiler works, headers included.
 KVTEST_REQUIRE_PRIVILEGED ?= 1
 test-all: export KVTEST_REQUIRE_PRIVILEGED := $(KVTEST_REQUIRE_PRIVILEGED)
+# The same for the real object store of the tests, which the first of them builds (half a minute, from the module proxy).
+KVTEST_REQUIRE_S3 ?= 1
+test-all: export KVTEST_REQUIRE_S3 := $(KVTEST_REQUIRE_S3)
 test-all: ## everything, as root: with and without -race, end to end, privileged, fuzzing (20 minutes)
 	@if why=$$($(GO) build -race runtime/cgo 2>&1); then \
 		echo "$(GO) test -race"; $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v /benchmarks/e2e$$); \

@@ -53,6 +53,8 @@ var mayImport = map[string]string{
 	"tiers/objecttier/s3double/wire":    "",
 	"tiers/objecttier/s3double/testnet": "",
 	"tiers/objecttier/s3double/serve":   "tiers/objecttier/s3double",
+	"tiers/objecttier/s3gateway":        "tiers/objecttier/s3double/testnet",
+	"tiers/objecttier/s3test":           "",
 
 	"kvbench/units":         "",
 	"kvbench/version":       "",
@@ -103,7 +105,7 @@ var mayImport = map[string]string{
 // onlyTests help tests, and are imported by nothing else.
 var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "tools/golden",
 	"tiers/objecttier/s3double", "tiers/objecttier/s3double/wire",
-	"tiers/objecttier/s3double/testnet"}
+	"tiers/objecttier/s3double/testnet", "tiers/objecttier/s3gateway"}
 
 // never are imports that a package must not reach by any way: who reads a result links neither an
 // engine nor a loader of programs into the kernel, who makes requests knows no storage.
