@@ -17,15 +17,16 @@ import (
 
 // How a run tries, right after its window, whether more in flight would have moved more: with as
 // many requests as it had on average, with twice and with four times as many. A rung takes a
-// twentieth of the window and not more than 300 ms, so that all of it stays below a second; less
-// than 100 ms shows nothing. It takes longer, up to a second, on a storage so slow that too few
-// requests would end with twice as many in flight (see result.Rung.Brief). Before, the filesystem
-// may take 3 s to carry out the deletions that it has put off: their discards would slow the rungs.
+// twentieth of the window and not more than a second; less than 100 ms shows nothing. It takes
+// longer in a short window, up to that second, on a storage so slow that too few requests would end
+// with twice as many in flight (see result.Rung.Brief), and less where it has moved what 300 ms
+// may: room for it may have to be made. Before, the filesystem may take 3 s to carry out the
+// deletions that it has put off: their discards would slow the rungs.
 const (
 	climbRungs                = 3
 	climbPart                 = 20
-	climbAtLeast, climbAtMost = 100 * time.Millisecond, 300 * time.Millisecond
-	climbSlow                 = time.Second
+	climbAtLeast, climbAtMost = 100 * time.Millisecond, time.Second
+	climbRoom                 = 300 * time.Millisecond
 	climbSync                 = 3 * time.Second
 	// What is written to be read, where the run has left less: 256 MiB are beyond what most devices
 	// keep in their own memory.
@@ -86,11 +87,12 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	}
 	l.ReadShare = float64(read.Bytes) / float64(moved)
 	l.InFlight = max(1, int(math.Round(float64(flew)/float64(window))))
-	l.Time = min(max(window/climbPart, climbAtLeast), climbAtMost)
+	part := min(max(window/climbPart, climbAtLeast), climbAtMost)
 	five := float64(5*2*l.InFlight*t.Transfer.Chunk) / float64(moved) // of those twice as many
-	l.Time = max(l.Time, min(time.Duration(five*float64(window)), climbSlow))
+	slow := min(time.Duration(five*float64(window)), climbAtMost)
+	l.Time = max(part, slow)
 	// Enough for the last rung to move four times as much as the run, and the others less.
-	perRung := float64(moved) / window.Seconds() * l.Time.Seconds()
+	perRung := float64(moved) / window.Seconds() * max(slow, min(part, climbRoom)).Seconds()
 	l.Bytes = max(1<<20, int64(2*4*perRung))
 	writes := 1 - l.ReadShare
 	// Files like the run's entries, that is with as many flushes, but so small that each stream

@@ -151,6 +151,20 @@ func (e *evidence) beyond() bool {
 	return rungs != nil && e.rate >= more*best(rungs)
 }
 
+// slice is how long a kernel that throttles (blk-throttle behind a cgroup's io.max; a cloud's
+// limiter is alike) lets pass what a limit allows for that long, all at once.
+const slice = 100 * time.Millisecond
+
+// gain is what more in flight has to move more to show anything: more than noise, and, beside the
+// noise that is no more, one slice of a throttle more than the shortest rung had.
+func gain(rungs []result.Rung) float64 {
+	shortest := rungs[0].NS
+	for _, r := range rungs {
+		shortest = min(shortest, r.NS)
+	}
+	return max(more, noMore*(1+ratio(float64(slice), float64(shortest))))
+}
+
 // couldMore says whether the storage shows that more in flight would have moved more, or that it
 // would not. Neither, where nothing shows it.
 func (e *evidence) couldMore() (yes, no bool) {
@@ -169,7 +183,7 @@ func (e *evidence) couldMore() (yes, no bool) {
 	}
 	// Who moves as much as the best rung already shows that the first one shows nothing.
 	higher := best(rungs[1:])
-	return higher >= more*max(e.alike(rungs), e.rate), higher <= noMore*e.alike(rungs)
+	return higher >= gain(rungs)*max(e.alike(rungs), e.rate), higher <= noMore*e.alike(rungs)
 }
 
 // atWork says whether the storage had work all the time. That more in flight moves no more is a

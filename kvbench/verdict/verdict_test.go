@@ -161,6 +161,10 @@ func TestVerdict(t *testing.T) {
 
 		{"few workers", []change{ladder(.1, 1, 1.9, 3)}, result.ConcurrencyLimited, Depth,
 			"3.90 requests were in flight"},
+		{"a slice of a throttle more", []change{ladder(.1, 2, 2.7), rungsOf(300 * ms)},
+			result.Undecided, "", "within the noise of both"},
+		{"more than such slices", []change{ladder(.1, 1, 1.9), rungsOf(300 * ms)},
+			result.ConcurrencyLimited, Depth, "more would have moved more"},
 		{"entries of one chunk", []change{ladder(.1, 1, 1.9, 3),
 			func(r *result.Result) { r.Tiers[0].Read.Operations = 10000 }},
 			result.ConcurrencyLimited, Workers, "the number of workers (4"},
@@ -224,9 +228,9 @@ func TestVerdict(t *testing.T) {
 		{"a burst is faster than what lasts", []change{ladder(.1, 2, 2)}, result.StorageLimited,
 			"", "for a moment 2 GiB/s with 4 in flight"},
 		{"rungs of enough requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(25 * ms)},
-			result.ConcurrencyLimited, Depth, "1.90 GiB/s, 3 GiB/s with 8, 16"},
+			result.Undecided, "", "1.90 GiB/s, 3 GiB/s with 8, 16, which is within"},
 		{"a last rung of a few requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(18 * ms)},
-			result.ConcurrencyLimited, Depth, "1.90 GiB/s with 8"},
+			result.Undecided, "", "1.90 GiB/s with 8, which is within"},
 		{"and without it no more", []change{ladder(.1, 1, 1, 1), rungsOf(40 * ms)},
 			result.StorageLimited, "", "1 GiB/s with 8, the"},
 		{"a first rung alone", []change{ladder(.1, 1, 1, 1), rungsOf(20 * ms)}, result.Undecided, "",
@@ -236,7 +240,7 @@ func TestVerdict(t *testing.T) {
 		{"rungs of a few requests, which entries smaller than a chunk are",
 			[]change{ladder(.1, 1, 1.9, 3), rungsOf(10 * ms), func(r *result.Result) {
 				r.Tiers[0].Read.Requests *= 100
-			}}, result.ConcurrencyLimited, Depth, ""},
+			}}, result.Undecided, "", "within the noise of both"},
 		{"less than one in flight", []change{ladder(.1, 1, 1.05), func(r *result.Result) {
 			r.Tiers[0].Read.MeanInFlight, r.Workload.Workers = new(0.75), 1
 			r.Tiers[0].Read.Bytes = 15 * gib / 2
