@@ -74,6 +74,9 @@ func (t Timing) IO() time.Duration { return t.Device + t.Host }
 type Chunk struct {
 	Op    Op
 	Flush bool // what makes a write durable: no request, but the device is busy with it
+	// Piece: these bytes came with a request that is still under way, or, where they are negative,
+	// came for nothing: the request that they were told with has failed later.
+	Piece bool
 	// Bytes are those that count with it: of a tier that counts them at the commit
 	// (Traits.CountsAtCommit) all with the flush and none with a request, else the other way round.
 	Bytes int64

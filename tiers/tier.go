@@ -2,6 +2,7 @@ package tiers
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -46,8 +47,8 @@ type Traits struct {
 	// Extent is how many bytes the objects of one Create or Open span at most, unless it is a
 	// single one; 0 = the tier puts no objects side by side.
 	Extent int64
-	// Stream: the tier takes and gives whole objects in small pieces; requests at offsets are its
-	// second best.
+	// Stream: the tier is a Streamer, and takes and gives whole objects in small pieces. Requests
+	// at offsets are its second best: it may keep all of an object in memory for them.
 	Stream bool
 	// Holds: the tier keeps the bytes. One that does not takes the time of its requests, whose
 	// buffers are empty: nothing is generated for it and nothing verified.
@@ -121,6 +122,34 @@ type Writer interface {
 	// Abort gives up: nothing of the objects remains in the tier, once requests still under way are
 	// done. It does not wait for these.
 	Abort() error
+}
+
+// Streamer is a Tier whose objects come and go as streams, as those of object stores do: whoever
+// moves bytes to one with Traits.Stream calls Put and Get. What lies between, requests of whatever
+// size and number, attempts and the pauses between them, is the tier's own affair. It never holds
+// more of an object than the pieces under way.
+//
+// Why not requests at offsets: a stream that has to wait for the piece before it waits for ever
+// where another one holds the only place. So the tier asks for bytes, as it comes to send them.
+//
+// The Timing is that of the tier: Device is the time in which at least one request was under way
+// and waited neither for body nor for sink. The rest of the call is theirs.
+type Streamer interface {
+	Tier
+	// Put makes an object, visible as a whole when it returns nil; else nothing of it remains, but
+	// what a store that does not answer keeps. Body(off, n) begins a stream of n bytes of the
+	// object from off on: of any range, as often as asked, several side by side, each for one
+	// goroutine at a time. One may still be read from when Put has returned because ctx ended.
+	Put(ctx context.Context, o Object, body func(off, n int64) io.ReadSeeker, done ChunkFunc) (
+		Timing, error)
+	// Get reads an object. Sink is given each byte of it once, in whole pieces of the size of the
+	// buffers but for the last, in any order and perhaps from several goroutines; a piece is its
+	// own until it returns. What it returns ends the read and is returned. One request at most
+	// is under way for each of bufs, which are the caller's again when Get returns.
+	Get(ctx context.Context, o Object, bufs []Buffer, sink func(p []byte, off int64) error,
+		done ChunkFunc) (Timing, error)
+	// Streams is how many buffers Get can use for an object, at least 1.
+	Streams(o Object) int
 }
 
 // Grace is for how long those who stop wait for requests under way. A device that answers at all

@@ -125,7 +125,7 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 
 // Chunk counts a request that a tier has answered, or the flush of a write: its bytes and its
 // latency if it was done inside the window, and in any case how long of the window it was in
-// flight, so that the mean number in flight is exact at both edges.
+// flight, so that the mean number in flight is exact at both edges. Pieces are bytes alone.
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
 	start, end := r.Window()
 	if c.Begun > end || c.Done < start {
@@ -144,7 +144,7 @@ func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk)
 		s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
 		// What lies between the request as it was asked for and as the device had it.
 		s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
-		if !c.Flush && c.Bytes > 0 {
+		if !c.Flush && !c.Piece && c.Bytes > 0 {
 			n.Requests++
 			s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
 		}

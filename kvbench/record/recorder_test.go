@@ -56,6 +56,24 @@ func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	assert.EqualValues(t, 2<<20, r.Counters().Bytes[tiers.Storage][tiers.Write], "its chunks count")
 }
 
+// A request of a store moves its bytes piece by piece, and is one request; what an upload that
+// failed had told is taken back.
+func TestPiecesAreBytesAndNoRequests(t *testing.T) {
+	r := openRecorder(1, time.Second)
+	tell := func(bytes int64, piece bool) {
+		now := time.Millisecond
+		r.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: bytes,
+			Piece: piece, Begun: now, Ended: now, Asked: now, Done: now})
+	}
+	tell(10, true)
+	tell(10, true)
+	tell(5, false)
+	tell(-10, true)
+	read := newBuilder(&Info{}, r).n.Tiers[tiers.Storage].Read
+	assert.EqualValues(t, 15, read.Bytes)
+	assert.EqualValues(t, 1, read.Requests)
+}
+
 func TestLimitRequestsIsExact(t *testing.T) {
 	r := New(4)
 	full := 0

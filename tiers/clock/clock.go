@@ -147,3 +147,37 @@ func (e *wallEvent) Wait(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Busy is for how long at least one of something was under way: parallel ones count once. The zero
+// Busy is ready.
+type Busy struct {
+	mu     sync.Mutex
+	inside int
+	since  time.Duration // when the first of those came
+	total  time.Duration
+}
+
+// Enter counts one in, Exit out, at that moment of a clock.
+func (b *Busy) Enter(now time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.inside++; b.inside == 1 {
+		b.since = now
+	}
+}
+
+// Exit counts one out.
+func (b *Busy) Exit(now time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.inside--; b.inside == 0 {
+		b.total += now - b.since
+	}
+}
+
+// Total is the time until the last moment at which nothing was under way.
+func (b *Busy) Total() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.total
+}

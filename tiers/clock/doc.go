@@ -2,7 +2,7 @@
 // and the same program runs on: wall time with goroutines, and virtual time with
 // coroutines, which jumps from event to event.
 //
-//	clock.go    Clock, Event, Cond: what callers use; Wall, of the standard library
+//	clock.go    Clock, Event, Cond: what callers use; Wall, of the standard library; Busy
 //	virtual.go  Virtual: one thread, reproducible to the byte; its events in their order
 //
 // # Rules

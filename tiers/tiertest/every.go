@@ -63,6 +63,9 @@ func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Ti
 	t.Run("memory", func(t *testing.T) {
 		run(t, func(t testing.TB) tiers.Tier { return Memory(t, 32<<20) })
 	})
+	t.Run("streams", func(t *testing.T) {
+		run(t, func(t testing.TB) tiers.Tier { return NewStream(Memory(t, 32<<20)) })
+	})
 	t.Run("link", func(t *testing.T) {
 		run(t, func(t testing.TB) tiers.Tier {
 			l, err := sim.NewLink(64e9, clock.NewWall())

@@ -32,6 +32,8 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 		{"a reader keeps what is removed", (*suite).removedWhileRead},
 		{"an aborted writer leaves nothing", (*suite).aborted},
 		{"Remove goes on behind one that is not there", (*suite).removesTheRest},
+		{"objects come and go as streams", (*suite).streams},
+		{"a stream that fails leaves nothing", (*suite).brokenStreams},
 		{"traits", (*suite).traits},
 	} {
 		t.Run(c.name, func(t *testing.T) {

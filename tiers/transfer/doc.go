@@ -5,6 +5,7 @@
 //	operation.go  one of them under way: what it opens, how it ends
 //	stream.go     the loop: one buffer on its way from source to sink, again and again
 //	extent.go     which bytes of which object a chunk is
+//	streamed.go   the same for tiers whose objects come and go as streams
 //
 // # Goroutines
 //

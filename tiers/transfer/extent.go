@@ -86,15 +86,22 @@ func (op *operation) takeMade(from int64) (m made) {
 
 // verify compares what was read with what was written.
 func (op *operation) verify(l *stream) error {
-	check := op.t.Content.Check
-	switch {
-	case op.t.Verify == content.VerifyNone || l.buf.B == nil:
+	if l.buf.B == nil {
 		return nil
-	case op.t.Verify == content.VerifySample:
+	}
+	return op.check(l.buf.B[:l.io.N], l.io.Off)
+}
+
+// check compares p, the bytes of the extent from an offset on, with what was written.
+func (op *operation) check(p []byte, from int64) error {
+	check := op.t.Content.Check
+	switch op.t.Verify {
+	case content.VerifyNone:
+		return nil
+	case content.VerifySample:
 		check = op.t.Content.CheckSample
 	}
-	end := l.io.Off + int64(l.io.N)
-	return op.each(l.io.Off, end, false, func(o tiers.Object, off, at, n int64) error {
-		return check(l.buf.B[at:at+n], o, off)
+	return op.each(from, from+int64(len(p)), false, func(o tiers.Object, off, at, n int64) error {
+		return check(p[at:at+n], o, off)
 	})
 }

@@ -16,6 +16,9 @@ import (
 // Objects given together are neighbours of one request. Those that the tier has side by side, the
 // first ones and at least one, are moved as one operation: n is how many it dealt with, also when
 // it failed. The end of a context takes effect at the next chunk. A ChunkFunc may be nil.
+//
+// A tier that streams (tiers.Streamer) is asked for one object at a time, with pieces of Chunk
+// bytes; Depth is how many of them a read may have under way.
 type Transfer struct {
 	// where the chunks' buffers come from; its buffers hold at least Chunk bytes
 	Pool    *buffer.Pool
@@ -37,6 +40,10 @@ func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 		t.nothing(tiers.Read, done, objs[0])
 		return 1, tm, nil
 	}
+	if s := streamed(tier); s != nil {
+		tm, err = t.get(ctx, s, done, objs[0])
+		return 1, tm, err
+	}
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: sideOf(tiers.Read, tier, done)}
 	err = op.run(objs)
 	tm, tm.Host = op.timing(&op.in)
@@ -51,6 +58,10 @@ func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 	if tier == nil {
 		t.nothing(tiers.Write, done, objs[0])
 		return 1, tm, nil
+	}
+	if s := streamed(tier); s != nil {
+		tm, err = t.put(ctx, s, done, objs[0], nil)
+		return 1, tm, err
 	}
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], out: sideOf(tiers.Write, tier, done)}
 	err = op.run(objs)
@@ -74,6 +85,9 @@ func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object
 		}
 		_, wr, err = t.Write(ctx, to, write, o)
 		return rd, wr, err
+	}
+	if s := streamed(to); s != nil {
+		return t.demote(ctx, from, s, o, read, write)
 	}
 	op := &operation{t: t, ctx: ctx, in: sideOf(tiers.Read, from, read),
 		out: sideOf(tiers.Write, to, write), objs: []tiers.Object{o}}

@@ -1,0 +1,230 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+)
+
+// streamed is the tier as one whose objects come and go as streams, nil where it wants requests at
+// offsets.
+func streamed(tier tiers.Tier) tiers.Streamer {
+	if s, ok := tier.(tiers.Streamer); ok && tier.Traits().Stream {
+		return s
+	}
+	return nil
+}
+
+// get reads an object of a tier that streams, piece after piece in as many buffers as it can use,
+// and verifies each as it comes.
+func (t *Transfer) get(ctx context.Context, s tiers.Streamer, done tiers.ChunkFunc,
+	o tiers.Object) (tm tiers.Timing, err error) {
+	defer recoverInto(&err)
+	in := sideOf(tiers.Read, s, done)
+	op := &operation{t: t, ctx: ctx, objs: []tiers.Object{o}, ext: tiers.One{}, in: in,
+		chunk: int64(t.Chunk)}
+	if err := op.validate(o, buffer.PageSize); err != nil {
+		return tm, err
+	}
+	from := t.Clock.Now()
+	n := min(t.Depth, s.Streams(o), t.Pool.Buffers())
+	bufs, err := t.Pool.Get(ctx, n, make([]tiers.Buffer, 0, n))
+	admission := t.Clock.Now() - from
+	if err != nil {
+		return tiers.Timing{Admission: admission},
+			fmt.Errorf("wait for the buffers of entry %s: %w", o.Key, err)
+	}
+	defer t.Pool.Put(bufs...)
+	for i := range bufs { // a pool's buffers may be larger than this transfer's pieces
+		bufs[i].B = bufs[i].B[:t.Chunk]
+	}
+	from = t.Clock.Now()
+	tm, err = s.Get(ctx, o, bufs, func(p []byte, off int64) error {
+		return op.check(p, off)
+	}, in.done)
+	tm.Host = t.Clock.Now() - from - tm.Device
+	tm.Admission = admission
+	return tm, err
+}
+
+// put makes an object in a tier that streams. It needs no buffers of the pool: what carries the
+// bytes out asks for them where it wants to have them.
+func (t *Transfer) put(ctx context.Context, s tiers.Streamer, done tiers.ChunkFunc,
+	o tiers.Object, body func(off, n int64) io.ReadSeeker) (tm tiers.Timing, err error) {
+	defer recoverInto(&err)
+	out := sideOf(tiers.Write, s, done)
+	op := &operation{t: t, ctx: ctx, out: out, chunk: int64(t.Chunk)}
+	if err := op.validate(o, buffer.PageSize); err != nil {
+		return tm, err
+	}
+	if body == nil {
+		body = func(off, n int64) io.ReadSeeker {
+			return &generated{c: t.Content, o: o, part: part{from: off, size: n}}
+		}
+	}
+	from := t.Clock.Now()
+	tm, err = s.Put(ctx, o, body, out.done)
+	tm.Generation = t.Clock.Now() - from - tm.Device
+	return tm, err
+}
+
+// demote is Move to a tier that streams: it reads the object above as it comes to send it, and
+// again where it has to send it again.
+func (t *Transfer) demote(ctx context.Context, from tiers.Tier, to tiers.Streamer, o tiers.Object,
+	read, write tiers.ChunkFunc) (rd, wr tiers.Timing, err error) {
+	if streamed(from) != nil || from.Traits().Align > 1 {
+		return rd, wr, fmt.Errorf("move entry %s from %s to %s: %w", o.Key,
+			from.Traits().Description, to.Traits().Description, errors.ErrUnsupported)
+	}
+	up := &above{side: sideOf(tiers.Read, from, read), clock: t.Clock}
+	defer func() { rd.Device = up.leave() }()
+	up.busy.Enter(t.Clock.Now())
+	r, err := from.Open(ctx, o)
+	up.busy.Exit(t.Clock.Now())
+	if err != nil {
+		return rd, wr, &SourceError{err}
+	}
+	up.side.to = r
+	wr, err = t.put(ctx, to, write, o, func(off, n int64) io.ReadSeeker {
+		return &copied{above: up, part: part{from: off, size: n}}
+	})
+	wr.Generation = 0 // nothing was made: that time is the source's
+	if failed := up.failed(); failed != nil {
+		err = &SourceError{failed}
+	}
+	return rd, wr, errors.Join(err, r.Close())
+}
+
+// part is a range of an object that is read from its start to its end, and again from anywhere: an
+// attempt that fails is followed by one that sends the same bytes.
+type part struct{ from, size, at int64 }
+
+// next is the rest of the range, as much of it as p takes.
+func (r *part) next(p []byte) ([]byte, int64, error) {
+	if r.at >= r.size {
+		return nil, 0, io.EOF
+	}
+	return p[:min(int64(len(p)), r.size-r.at)], r.from + r.at, nil
+}
+
+// Seek is what io.Seeker says.
+func (r *part) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the start of a range")
+	}
+	r.at = offset
+	return offset, nil
+}
+
+// generated is a range of an object's content. It is made in the memory that it is sent from, so
+// that no byte is copied and no buffer waits for a slow connection.
+type generated struct {
+	part
+	c      *content.Content
+	o      tiers.Object
+	stream content.Stream
+}
+
+// Read makes the next bytes where they are wanted.
+func (g *generated) Read(p []byte) (int, error) {
+	p, off, err := g.next(p)
+	if err != nil {
+		return 0, err
+	}
+	g.stream.Fill(g.c, p, g.o, off)
+	g.at += int64(len(p))
+	return len(p), nil
+}
+
+// above is the upper tier of a demotion, whose ranges are read side by side by whoever sends the
+// parts: goroutines that may outlive the operation by a read.
+type above struct {
+	side  side
+	clock clock.Clock
+	busy  clock.Busy
+
+	mu   sync.Mutex
+	err  error // of the first read that failed
+	left bool  // the move has returned: nobody is told any more
+}
+
+// failed is what the first read failed with. Whoever sent the bytes has its own error of it.
+func (a *above) failed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// leave ends the move and returns for how long the tier was busy.
+func (a *above) leave() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left = true
+	return a.busy.Total()
+}
+
+// read carries out one request to the tier. Nobody else waits for it: who gave the operation up
+// leaves the goroutine that reads to the source.
+func (a *above) read(req *tiers.IO, back <-chan struct{}) error {
+	asked := a.clock.Now()
+	a.busy.Enter(asked)
+	a.side.to.Submit(req)
+	<-back
+	now := a.clock.Now()
+	a.busy.Exit(now)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if req.Err != nil {
+		a.err = cmp.Or(a.err, req.Err)
+		return req.Err
+	}
+	if !a.left { // what is sent again is read again, and counts: the source was asked for it
+		c := chunk(tiers.Read, req, asked, now)
+		c.Bytes = int64(req.N)
+		a.side.done(c)
+	}
+	return nil
+}
+
+// copied is a range of an object in the tier above. Its one request is used again and again: a part
+// is read in pieces of some KiB.
+type copied struct {
+	part
+	above *above
+	req   tiers.IO
+	back  chan struct{}
+}
+
+// Read reads the next bytes to where they are wanted.
+func (c *copied) Read(p []byte) (int, error) {
+	p, off, err := c.next(p)
+	if err != nil {
+		return 0, err
+	}
+	if c.back == nil {
+		c.back = make(chan struct{}, 1)
+		c.req.Done = func(*tiers.IO) { c.back <- struct{}{} }
+	}
+	c.req.Buf, c.req.Off, c.req.N = tiers.Buffer{B: p}, off, len(p)
+	c.req.Begun, c.req.Ended = 0, 0
+	if err := c.above.read(&c.req, c.back); err != nil {
+		return 0, err
+	}
+	c.at += int64(len(p))
+	return len(p), nil
+}

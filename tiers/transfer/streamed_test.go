@@ -1,0 +1,183 @@
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/faults"
+	"kvbench/tiers/tiertest"
+	"kvbench/tiers/transfer"
+)
+
+// A tier that asks for half of each part twice, in falling order and side by side, still gets the
+// bytes of the object, and each is told once.
+func TestStreamsAreAskedForWhatTheyNeed(t *testing.T) {
+	for _, verify := range []content.Verify{content.VerifyNone, content.VerifySample,
+		content.VerifyFull} {
+		x := tiertest.Transfer(t, chunk, 3)
+		x.Verify = verify
+		tier := tiertest.NewStream(tiertest.Memory(t, 8<<20))
+		objs := []tiers.Object{{Key: "a", Gen: 1, Size: 4*tiertest.Part + 77},
+			{Key: "b", Gen: 1, Size: 9}}
+		done, sums := counted()
+		n, _, err := x.Write(t.Context(), tier, done, objs...)
+		require.NoError(t, err)
+		assert.Equal(t, 1, n, "one at a time")
+		assert.Equal(t, objs[0].Size, sums[tiers.Write].Load())
+		n, _, err = x.Read(t.Context(), tier, done, objs...)
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		assert.Equal(t, objs[0].Size, sums[tiers.Read].Load())
+
+		// What is read is compared: other content is found where it is looked for.
+		x.Content = content.New([16]byte{9}, 0)
+		_, _, err = x.Read(t.Context(), tier, nil, objs[0])
+		if verify == content.VerifyNone {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorAs(t, err, new(*content.MismatchError))
+		}
+	}
+}
+
+func TestAStreamThatFailsLeavesNothing(t *testing.T) {
+	x := tiertest.Transfer(t, chunk, 2)
+	tier := tiertest.NewStream(tiertest.Memory(t, 8<<20))
+	upper := tiertest.Memory(t, 8<<20)
+	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 3 * tiertest.Part}
+	fail := func(op tiers.Op, f func() error) {
+		tier.SetHook(func(is tiers.Op, off int64) error {
+			if is == op && off == tiertest.Part {
+				return f()
+			}
+			return nil
+		})
+	}
+	_, _, err := x.Write(t.Context(), upper, nil, o)
+	require.NoError(t, err)
+	fail(tiers.Write, func() error { return unix.ENOSPC })
+	_, _, err = x.Write(t.Context(), tier, nil, o)
+	require.ErrorIs(t, err, unix.ENOSPC)
+	_, _, err = x.Move(t.Context(), upper, tier, o, nil, nil)
+	require.ErrorIs(t, err, unix.ENOSPC)
+	assert.NotErrorAs(t, err, new(*transfer.SourceError))
+	assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
+
+	_, _, err = x.Move(t.Context(), upper, tier, tiers.Object{Key: "none", Size: 1}, nil, nil)
+	assert.ErrorAs(t, err, new(*transfer.SourceError))
+
+	tier.SetHook(func(tiers.Op, int64) error { return nil })
+	_, _, err = x.Write(t.Context(), tier, nil, o)
+	require.NoError(t, err)
+	_, _, err = x.Move(t.Context(), tier, upper, tiers.Object{Key: "k"}, nil, nil)
+	assert.Error(t, err)
+	fail(tiers.Read, func() error { return unix.EIO })
+	_, _, err = x.Read(t.Context(), tier, nil, o)
+	require.ErrorIs(t, err, unix.EIO)
+	bufs, err := x.Pool.Get(t.Context(), x.Pool.Buffers(), nil)
+	require.NoError(t, err, "its buffers are back")
+	x.Pool.Put(bufs...)
+}
+
+// A source that fails is told from the store, as of any move.
+func TestADemotionThatCannotReadSaysSo(t *testing.T) {
+	x := tiertest.Transfer(t, chunk, 2)
+	o := tiers.Object{Key: "k", Gen: 1, Size: 2 * tiertest.Part}
+	from := faults.Wrap(tiertest.Memory(t, 8<<20), nil)
+	_, _, err := x.Write(t.Context(), from, nil, o)
+	require.NoError(t, err)
+	to := tiertest.NewStream(tiertest.Memory(t, 8<<20))
+	for _, n := range []int64{1, 3} {
+		from.SetHook(faults.On(faults.Read, from.Count(faults.Read)+n, unix.EIO))
+		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
+		require.ErrorIs(t, err, unix.EIO)
+		require.ErrorAs(t, err, new(*transfer.SourceError))
+		assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
+	}
+	_, r := from.InUse()
+	assert.Zero(t, r)
+}
+
+// timed is a store that says itself for how long it had a request.
+type timed struct {
+	*tiertest.Stream
+	took time.Duration
+	wait func(time.Duration)
+}
+
+func (s timed) Put(_ context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
+	_ tiers.ChunkFunc) (tiers.Timing, error) {
+	_, err := io.Copy(io.Discard, body(0, o.Size))
+	s.wait(s.took + 2*time.Second)
+	return tiers.Timing{Device: s.took}, err
+}
+
+func (s timed) Get(_ context.Context, o tiers.Object, bufs []tiers.Buffer,
+	sink func(p []byte, off int64) error, _ tiers.ChunkFunc) (tiers.Timing, error) {
+	s.wait(s.took + 3*time.Second)
+	return tiers.Timing{Device: s.took}, nil
+}
+
+func (s timed) Streams(tiers.Object) int { return 1 }
+
+func TestTheTimeOfAStreamIsTheTiersAndTheRestIsNamed(t *testing.T) {
+	x := tiertest.Transfer(t, chunk, 2)
+	tier := timed{Stream: tiertest.NewStream(tiertest.Memory(t, 1<<20)), took: time.Minute}
+	upper := tiertest.Memory(t, 1<<20)
+	o := tiers.Object{Key: "k", Size: 10}
+	synctest.Test(t, func(t *testing.T) {
+		x.Clock = clock.NewWall()
+		tier.wait = func(d time.Duration) { <-time.After(d) }
+		_, tm, err := x.Write(t.Context(), tier, nil, o)
+		require.NoError(t, err)
+		assert.Equal(t, tiers.Timing{Device: time.Minute, Generation: 2 * time.Second}, tm)
+		_, tm, err = x.Read(t.Context(), tier, nil, o)
+		require.NoError(t, err)
+		assert.Equal(t, tiers.Timing{Device: time.Minute, Host: 3 * time.Second}, tm)
+		_, _, err = x.Write(t.Context(), upper, nil, o)
+		require.NoError(t, err)
+		_, wr, err := x.Move(t.Context(), upper, tier, o, nil, nil)
+		require.NoError(t, err)
+		assert.Equal(t, tiers.Timing{Device: time.Minute}, wr)
+	})
+}
+
+// What a store still reads of a body when its operation has been given up is told to nobody.
+func TestNobodyIsToldOfAMoveThatHasReturned(t *testing.T) {
+	x := tiertest.Transfer(t, chunk, 1)
+	upper := tiertest.Memory(t, 1<<20)
+	o := tiers.Object{Key: "k", Size: 100}
+	_, _, err := x.Write(t.Context(), upper, nil, o)
+	require.NoError(t, err)
+	late := &keeps{Stream: tiertest.NewStream(tiertest.Memory(t, 1<<20))}
+	done, sums := counted()
+	_, _, err = x.Move(t.Context(), upper, late, o, done, done)
+	require.ErrorIs(t, err, context.Canceled)
+	told := sums[tiers.Read].Load()
+	_, _ = late.body.Read(make([]byte, 50))
+	assert.Equal(t, told, sums[tiers.Read].Load())
+}
+
+// keeps is a store that goes on reading a body after it has returned.
+type keeps struct {
+	*tiertest.Stream
+	body io.ReadSeeker
+}
+
+func (s *keeps) Put(_ context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
+	_ tiers.ChunkFunc) (tiers.Timing, error) {
+	s.body = body(0, o.Size)
+	_, err := s.body.Read(make([]byte, 50))
+	return tiers.Timing{}, errors.Join(err, context.Canceled)
+}
