@@ -287,6 +287,7 @@ func (s *suite) brokenStreams() {
 	s.absent(o)
 	_, err = t.Put(s.ctx, o, body(o, func() error { return nil }), nobody)
 	require.NoError(s, err)
+	// Verification ends a read as soon as it finds something, with other ranges under way.
 	_, err = t.Get(s.ctx, o, pieces(2), func([]byte, int64) error { return broken }, nobody)
 	assert.ErrorIs(s, err, broken)
 	_, err = t.Get(ctx, o, pieces(1), func([]byte, int64) error { return nil }, nobody)
