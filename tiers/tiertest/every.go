@@ -134,6 +134,10 @@ func Memory(t testing.TB, capacity int64) *memtier.Tier {
 	return m
 }
 
+// Wall returns a clock of real time, or of the bubble's where a test runs in one: for what has to
+// be given one and is not waited for.
+func Wall() clock.Clock { return clock.NewWall() }
+
 // Chunk is a usual size of chunks in tests.
 const Chunk = 64 << 10
 

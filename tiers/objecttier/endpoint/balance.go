@@ -91,6 +91,23 @@ func NewSet(urls []string, b Balance, rank int, now func() time.Duration) (*Set,
 // start, and who reports.
 func (s *Set) All() []*Endpoint { return s.endpoints }
 
+// Pinned says whether each request has one endpoint that it can go to.
+func (s *Set) Pinned() bool { return s.balance.Pinned() }
+
+// Scattered says whether objects lie with different endpoints, so that only all of them together
+// know all objects.
+func (s *Set) Scattered() bool { return s.balance == PinKey && len(s.endpoints) > 1 }
+
+// Home is the index of the endpoint that a key is pinned to, 0 where it is to none.
+func (s *Set) Home(key string) int {
+	if s.balance != PinKey {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key)) // it cannot fail
+	return int(h.Sum64() % uint64(len(s.endpoints)))
+}
+
 // First begins a request for a key: it returns the endpoint of its first attempt, which End ends.
 func (s *Set) First(key string) *Endpoint {
 	s.mu.Lock()
@@ -121,10 +138,8 @@ func (s *Set) choose(key string) *Endpoint {
 	switch s.balance {
 	case PinRank:
 		return s.endpoints[s.rank%n]
-	case PinKey: // of the same build and of any other: readers of a kept store find what lies there
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(key)) // it cannot fail
-		return s.endpoints[h.Sum64()%uint64(n)]
+	case PinKey: // of this build and of any other: who reads a kept store finds what lies there
+		return s.endpoints[s.Home(key)]
 	}
 	// Also those with the fewest begin at another one each time: of equals the first would get all
 	// requests of a load that has one under way at a time.
@@ -198,7 +213,7 @@ func (e *Endpoint) End(o Outcome) {
 		s.failing = -1
 	case Cancelled:
 		e.trying = false
-	case Failed:
+	case Failed: // 503 of a store that has too much to do included: it is left alone, too
 		e.stats.Failed++
 		if s.failing < 0 {
 			s.failing = now

@@ -47,6 +47,7 @@ func ReadFile(path string) ([]string, error) {
 	return urls, nil
 }
 
+// parseLines is ReadFile without the file.
 func parseLines(text []byte) ([]string, error) {
 	var items []item
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -154,8 +155,10 @@ func check(text string) (string, error) {
 }
 
 // expand replaces the ranges of a URL, the first one first; most is how many it may become. It is
-// asked before they are made: {0...999999} in two places is a slip, and would be a million millions.
+// asked before they are made: {0...999999} in two places is a slip, and would be a million
+// millions.
 func expand(text string, most int) ([]string, error) {
+	// Brackets of IPv6 addresses are others, so that whatever has braces means a range.
 	head, rest, found := strings.Cut(text, "{")
 	if !found {
 		if strings.Contains(text, "}") {

@@ -38,6 +38,8 @@ var strategies = map[string]Balance{"round_robin": RoundRobin, "least_connection
 // value, then the environment's, then Amazon's of the region. A source that is wrong is an error:
 // to take the next one would measure another store than the one that was meant.
 func Find(given, region string, getenv func(string) string) (s Source, err error) {
+	// Spaces are what a shell script leaves around a value, and a variable that is set to nothing
+	// is not set: both are so with the SDKs, too.
 	text := strings.TrimSpace(given)
 	if text != "" {
 		s.From = "-s3-endpoint"
