@@ -44,6 +44,8 @@ var mayImport = map[string]string{
 	"tiers/sim":      "tiers tiers/clock",
 	"tiers/transfer": "tiers tiers/clock tiers/buffer tiers/content",
 	"tiers/cache":    "tiers tiers/clock tiers/transfer",
+	"tiers/objecttier": "tiers tiers/clock tiers/workdir tiers/objecttier/store " +
+		"tiers/objecttier/endpoint",
 	"tiers/objecttier/store": "tiers/clock tiers/objecttier/endpoint " +
 		"tiers/objecttier/credentials",
 	"tiers/objecttier/endpoint":    "",

@@ -1,0 +1,94 @@
+package objecttier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"kvbench/tiers"
+	"kvbench/tiers/objecttier/store"
+)
+
+// Open takes the prefix over: it proves that the store can be relied on, refuses a prefix in which
+// another run works or somebody else's objects lie, and reclaims what a dead run has left.
+// Whatever it made is removed again when it fails.
+func Open(ctx context.Context, cfg Config) (*Tier, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	client, err := store.New(cfg.Store)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Process = cmp.Or(cfg.Process, thisProcess())
+	t := &Tier{cfg: cfg, client: client, clock: cfg.Store.Clock, entries: map[tiers.ID]*entry{},
+		base: strings.TrimPrefix(fmt.Sprintf("%s/rank_%d/", cfg.Prefix, cfg.Rank), "/")}
+	t.owner = owner{t: t}
+	if err := t.begin(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Tier) begin(ctx context.Context) error {
+	// The marker comes first: a proof beside another run's objects would be a trace in its log, and
+	// two that reclaim would delete each other's.
+	if err := t.owner.take(ctx); err != nil {
+		return err
+	}
+	// From here on, because reclaiming a million objects takes longer than it takes to be dead.
+	t.owner.beat()
+	err := t.reclaim(ctx)
+	if err == nil {
+		begun := t.clock.Now()
+		err = t.prove(ctx)
+		t.proof = t.clock.Now() - begun
+	}
+	if err != nil {
+		t.owner.stop()
+		return errors.Join(err, t.owner.release(context.WithoutCancel(ctx), false))
+	}
+	return nil
+}
+
+// Clear removes everything of the run, the marker last, unless it is to be kept. Deleted tells how
+// many objects have gone so far. When ctx ends the rest is left for the next start. No transfer may
+// be under way. It ends the heartbeat, and the tier with it.
+func (t *Tier) Clear(ctx context.Context, deleted func(done, of int)) error {
+	t.owner.stop()
+	if t.cfg.Keep {
+		return nil
+	}
+	if err := t.owner.confirm(ctx); err != nil {
+		return err
+	}
+	// Entries that are still being written belong to transfers that have been given up; what of
+	// them has become an object the sweep below finds.
+	t.mu.Lock()
+	keys := make([]string, 0, len(t.entries))
+	for id := range t.entries {
+		keys = append(keys, t.key(tiers.Object{Key: id.Key, Gen: id.Gen}))
+	}
+	clear(t.entries)
+	t.mu.Unlock()
+	// Told under a lock, so that nobody sees the count go back.
+	of, done := len(keys), 0
+	var mu sync.Mutex
+	deleted(0, of)
+	err := t.client.DeleteAll(ctx, keys, func(string) {
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		deleted(done, of)
+	})
+	// What this process does not know of: a request that was given up may have been carried out.
+	// A deletion that failed before is made up for by this.
+	if _, failed := t.sweep(ctx, []Names{t.cfg.Names}, t.owner.litter.Load()); failed != nil {
+		return errors.Join(err, failed) // the marker stays: the next start knows whose the rest is
+	}
+	return t.owner.release(ctx, true)
+}

@@ -1,0 +1,343 @@
+package objecttier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/objecttier/store"
+)
+
+// LostError is a read of an object that was written and that the store does not have.
+type LostError struct{ Err error }
+
+func (e *LostError) Error() string {
+	return "the store has lost an object that was written: " + e.Err.Error()
+}
+
+// Unwrap returns the store's answer.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// timed has a busy time exclude what the caller does within a request.
+type timed struct {
+	io.ReadSeeker
+	busy  *clock.Busy
+	clock clock.Clock
+}
+
+// Read is the caller's: nothing waits for the store meanwhile. It runs on a goroutine of net/http,
+// where a panic would end the process.
+func (r timed) Read(p []byte) (n int, err error) {
+	r.busy.Exit(r.clock.Now())
+	defer func() {
+		if v := recover(); v != nil {
+			n, err = 0, &tiers.PanicError{Value: v, Stack: debug.Stack()}
+		}
+		r.busy.Enter(r.clock.Now())
+	}()
+	return r.ReadSeeker.Read(p)
+}
+
+// put is a Put under way.
+type put struct {
+	t    *Tier
+	ctx  context.Context
+	o    tiers.Object
+	key  string
+	body func(off, n int64) io.ReadSeeker
+	busy clock.Busy
+
+	mu    sync.Mutex
+	done  tiers.ChunkFunc
+	acked int64 // bytes of parts that the store has
+	parts []store.Part
+}
+
+// Put implements tiers.Streamer. What it could not undo, because the store does not answer, is
+// found by Clear, or by the next start.
+func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
+	done tiers.ChunkFunc) (tm tiers.Timing, err error) {
+	if err := t.owner.check(); err != nil {
+		return tm, t.fail("write", o, -1, err)
+	}
+	if err := t.claim(o); err != nil {
+		return tm, err
+	}
+	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), body: body, done: done}
+	there := false
+	// Its name is taken from the first moment on, and free again whatever happens.
+	defer func() { t.settle(o, there) }()
+	if o.Size <= t.cfg.MultipartAbove {
+		err = p.whole()
+	} else {
+		err = p.inParts()
+	}
+	there = err == nil
+	if err != nil {
+		err = t.fail("write", o, -1, err)
+	}
+	return tiers.Timing{Device: p.busy.Total()}, err
+}
+
+// stream is a part of the body, timed.
+func (p *put) stream(off, n int64) store.Body {
+	return func() io.ReadSeeker { return timed{p.body(off, n), &p.busy, p.t.clock} }
+}
+
+// enter and exit are around each request: with several under way the store has one as long as any
+// of them is.
+func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
+func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
+
+// tell tells of a request that the store has acknowledged: its bytes, and for how long it had them,
+// attempts and pauses included. Parts end side by side, so that one is told at a time.
+func (p *put) tell(r store.Request, flush bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Begun: r.Begun, Ended: r.Ended,
+		Asked: r.Begun, Done: r.Ended}
+	p.acked += r.Bytes
+	p.done(c)
+}
+
+// whole is one PUT.
+func (p *put) whole() error {
+	p.enter()
+	defer p.exit()
+	_, r, err := p.t.client.Put(p.ctx, p.key, p.o.Size, p.stream(0, p.o.Size), store.Condition{})
+	if err == nil {
+		p.tell(r, false)
+		return nil
+	}
+	// One of which bytes were missing cannot have become an object: its length was told first.
+	if r.AllSent { // the store may have it, and only its answer was lost
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
+		defer cancel()
+		_ = p.t.client.Delete(ctx, p.key) // Clear looks for what is left
+	}
+	return err
+}
+
+// partSize is that of the parts of an object: as configured, or so much larger that there are no
+// more parts than S3 allows, in whole MiB.
+func (t *Tier) partSize(size int64) int64 {
+	least := (size + mostParts - 1) / mostParts
+	if least <= t.cfg.PartSize {
+		return t.cfg.PartSize
+	}
+	return tiers.AlignUp(least, 1<<20)
+}
+
+// inParts is an upload, whose object is visible when it is completed. One that fails is aborted,
+// and what was told of it is taken back.
+func (p *put) inParts() (err error) {
+	p.enter()
+	id, attempts, err := p.t.client.Create(p.ctx, p.key)
+	p.exit()
+	// That upload belongs to nobody, and costs room until it is aborted: Clear looks for it.
+	if attempts > 1 { // the answer of the first may have been lost, with the id of an upload
+		p.t.owner.litter.Store(true)
+	}
+	if err != nil {
+		return err
+	}
+	completed := false
+	defer func() {
+		if completed {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
+		defer cancel()
+		if failed := p.t.client.Abort(ctx, p.key, id); failed != nil {
+			p.t.owner.litter.Store(true)
+			err = errors.Join(err, failed)
+		}
+		p.takeBack()
+	}()
+	// Parts are taken in their order and end in any: the store puts them together by number.
+	size := p.t.partSize(p.o.Size)
+	n := int((p.o.Size + size - 1) / size)
+	p.parts = make([]store.Part, n)
+	err = beside(p.ctx, n, p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
+		off := int64(i) * size
+		p.enter()
+		defer p.exit()
+		part, r, err := p.t.client.PutPart(ctx, p.key, id, i+1, min(size, p.o.Size-off),
+			p.stream(off, min(size, p.o.Size-off)))
+		if err == nil {
+			p.tell(r, false)
+			p.parts[i] = part
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.enter()
+	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, p.parts)
+	p.exit()
+	if err == nil {
+		completed = true
+		p.tell(r, true)
+		return nil
+	}
+	// It may have made the object all the same: a store answers when it has put parts together,
+	// which can take longer than anybody waits.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
+	defer cancel()
+	_ = p.t.client.Delete(ctx, p.key)
+	return err
+}
+
+// takeBack tells that the bytes of an upload that failed have not been written.
+func (p *put) takeBack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.acked == 0 {
+		return
+	}
+	p.t.wasted.Add(p.acked)
+	now := p.t.clock.Now()
+	p.done(tiers.Chunk{Op: tiers.Write, Piece: true, Bytes: -p.acked, Begun: now, Ended: now,
+		Asked: now, Done: now})
+}
+
+// beside does n things in their order, so many at once, and returns the first failure, after which
+// nothing new begins and what is under way is cancelled. All have ended when it returns. A panic of
+// one is the caller's.
+func beside(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
+) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex
+	next := 0
+	var failure error
+	var panicked any
+	take := func() (i int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next == n || failure != nil {
+			return -1
+		}
+		next++
+		return next - 1
+	}
+	var all sync.WaitGroup
+	work := func(worker int) {
+		defer func() {
+			if v := recover(); v != nil {
+				mu.Lock()
+				panicked, failure = v, errors.New("panic")
+				mu.Unlock()
+				cancel(failure)
+			}
+		}()
+		for i := take(); i >= 0; i = take() {
+			if err := do(ctx, worker, i); err != nil {
+				mu.Lock()
+				if failure == nil {
+					failure = err
+				}
+				mu.Unlock()
+				cancel(err)
+				return
+			}
+		}
+	}
+	for w := 1; w < min(n, atOnce); w++ {
+		all.Go(func() { work(w) })
+	}
+	work(0)
+	all.Wait()
+	if panicked != nil {
+		panic(panicked)
+	}
+	return failure
+}
+
+// ranges is how many requests read an object, and of which size; engines read whole objects.
+func (t *Tier) ranges(size int64) (n int, each int64) {
+	if t.cfg.RangeSize == 0 || size <= t.cfg.RangeSize {
+		return 1, size
+	}
+	return int((size-1)/t.cfg.RangeSize) + 1, t.cfg.RangeSize
+}
+
+// Streams implements tiers.Streamer: a buffer for each range that may be under way.
+func (t *Tier) Streams(o tiers.Object) int {
+	n, _ := t.ranges(o.Size)
+	return min(n, t.cfg.Depth)
+}
+
+// Get implements tiers.Streamer. Bytes are told as pieces come, and the request with its last one:
+// an object of 32 MiB takes seconds, and a window's end would cut off all of it.
+func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
+	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
+	if err := t.hold(o); err != nil {
+		return tm, err
+	}
+	defer func() { err = errors.Join(err, t.drop(o)) }()
+	var busy clock.Busy
+	var mu sync.Mutex // of done
+	tell := func(c tiers.Chunk) {
+		mu.Lock()
+		defer mu.Unlock()
+		done(c)
+	}
+	n, each := t.ranges(o.Size)
+	err = beside(ctx, n, len(bufs), func(ctx context.Context, worker, i int) error {
+		rg := store.Range{Off: int64(i) * each, N: min(each, o.Size-int64(i)*each), Of: o.Size,
+			Always: t.cfg.AlwaysRange}
+		end := rg.Off + rg.N
+		begun := t.clock.Now()
+		// Pauses between attempts are the store's time, too: a request waits for them.
+		busy.Enter(begun)
+		defer func() { busy.Exit(t.clock.Now()) }()
+		_, err := t.client.Get(ctx, t.key(o), rg, bufs[worker].B, func(p []byte, off int64) error {
+			now := t.clock.Now()
+			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
+				Asked: begun, Done: now}
+			if off+int64(len(p)) < end { // the request's time is told with its last piece
+				c.Piece, c.Begun, c.Asked = true, now, now
+			}
+			tell(c)
+			busy.Exit(now)
+			defer func() { busy.Enter(t.clock.Now()) }()
+			return sink(p, off)
+		})
+		return err
+	})
+	if err != nil {
+		// It was written and nobody has removed it, or hold would have refused.
+		if errors.Is(err, store.ErrNoKey) {
+			t.lost.Add(1)
+			err = &LostError{err}
+		}
+		err = t.fail("read", o, -1, err)
+	}
+	return tiers.Timing{Device: busy.Total()}, err
+}
+
+// Lookup asks the store which of some objects it has, one after the other as an engine does before
+// it reads them, until the first that it lacks. It returns how many there are before that.
+func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
+	for _, o := range objs {
+		info, err := t.client.Head(ctx, t.key(o))
+		switch {
+		case errors.Is(err, store.ErrNoKey):
+			return found, nil
+		case err != nil:
+			return found, t.fail("look up", o, -1, err)
+		case info.Size != o.Size:
+			return found, t.fail("look up", o, -1, fmt.Errorf("the store has %d bytes of it "+
+				"instead of %d", info.Size, o.Size))
+		}
+		found++
+	}
+	return found, nil
+}

@@ -1,0 +1,369 @@
+package objecttier_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/content"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/credentials"
+	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/s3double"
+	"kvbench/tiers/objecttier/s3double/testnet"
+	"kvbench/tiers/objecttier/store"
+	"kvbench/tiers/tiertest"
+)
+
+// rank numbers tiers, so that each has a prefix of its own.
+var rank atomic.Int64
+
+// config is for a tier of small parts and ranges at the endpoints of a double.
+func config(t testing.TB, d *s3double.Double, network *testnet.Network) objecttier.Config {
+	t.Helper()
+	clk := tiertest.Wall()
+	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
+	require.NoError(t, err)
+	c := objecttier.Config{
+		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
+			Credentials: credentials.Credentials{ID: "key", Secret: credentials.NewSecret("secret")},
+			Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
+			ConnectTimeout: 5 * time.Second, Connections: 32, Clock: clk,
+			Random: func() float64 { return 1 }},
+		Prefix: "a/b", Rank: int(rank.Add(1)), Names: objecttier.Names{Format: objecttier.Own},
+		MultipartAbove: 96 << 10, PartSize: 40 << 10, RangeSize: 36 << 10, Depth: 3, Nonce: "test",
+	}
+	if network != nil {
+		c.Store.Dial = network.DialContext
+	}
+	return c
+}
+
+// nobody is not told how far a removal is.
+func nobody(int, int) {}
+
+// open opens a tier, whose end removes everything.
+func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
+	t.Helper()
+	tier, err := objecttier.Open(t.Context(), c)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, tier.Clear(context.Background(), nobody))
+		assert.NoError(t, tier.Close())
+	})
+	return tier
+}
+
+// keys are all keys in the bucket of a double.
+func keys(d *s3double.Double) (all []string) {
+	return d.Keys("bucket", "")
+}
+
+func TestObjectsKeepTheContract(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		n      int
+		change func(*objecttier.Config)
+	}{
+		{"one endpoint", 1, func(*objecttier.Config) {}},
+		{"three", 3, func(*objecttier.Config) {}},
+		{"whole objects, lmcache", 2, func(c *objecttier.Config) {
+			c.MultipartAbove, c.RangeSize = 5<<30, 0
+			c.Names = objecttier.Names{Format: objecttier.LMCache, Model: "org/model", Ranks: 1}
+		}},
+		{"vllm", 1, func(c *objecttier.Config) {
+			c.AlwaysRange = true
+			c.Names = objecttier.Names{Format: objecttier.VLLM, Model: "org/model", Ranks: 1}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1}, c.n)
+			tiertest.Run(t, func(t testing.TB) tiers.Tier {
+				cfg := config(t, d, nil)
+				c.change(&cfg)
+				return open(t, cfg)
+			})
+			assert.Empty(t, keys(d), "nothing is left")
+		})
+	}
+}
+
+// inBubble is a double with endpoints without sockets, for tests in virtual time.
+func inBubble(t *testing.T, n int) (*s3double.Double, objecttier.Config) {
+	t.Helper()
+	network := &testnet.Network{}
+	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1,
+		Network: network}, n)
+	return d, config(t, d, network)
+}
+
+// body is an object's content, as a stream.
+func body(o tiers.Object) func(off, n int64) io.ReadSeeker {
+	all := make([]byte, o.Size)
+	tiertest.Content.Fill(all, o, 0)
+	return func(off, n int64) io.ReadSeeker { return bytes.NewReader(all[off : off+n]) }
+}
+
+// sums adds up what is told.
+func sums() (tiers.ChunkFunc, *[tiers.NumOps]int64) {
+	var mu sync.Mutex
+	var n [tiers.NumOps]int64
+	return func(c tiers.Chunk) {
+		mu.Lock()
+		defer mu.Unlock()
+		n[c.Op] += c.Bytes
+	}, &n
+}
+
+// check reads an object and compares it.
+func check(ctx context.Context, tier *objecttier.Tier, o tiers.Object, done tiers.ChunkFunc) error {
+	var bufs []tiers.Buffer
+	for range tier.Streams(o) {
+		bufs = append(bufs, tiers.Buffer{B: make([]byte, 8192)})
+	}
+	_, err := tier.Get(ctx, o, bufs, func(p []byte, off int64) error {
+		return tiertest.Content.Check(p, o, off)
+	}, done)
+	return err
+}
+
+// One in twenty of everything goes wrong, in every way that may be tried again: what comes back is
+// what was written, and each byte is told once.
+func TestFaultsAreNobodysBusiness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 3)
+		c.Store.Retries = 10
+		tier := open(t, c)
+		var rules []s3double.Rule
+		for _, f := range []s3double.Fault{{Kind: s3double.Status, Status: 500},
+			{Kind: s3double.Status, Status: 503, Code: "SlowDown"}, {Kind: s3double.Cut, At: 20_000},
+			{Kind: s3double.Reset, At: 9_000}, {Kind: s3double.Hang, At: 30_000},
+			{Kind: s3double.Lost}} {
+			rules = append(rules, s3double.Rule{Key: "/[0-9a-f]{2}/", Share: 0.05, Fault: f})
+		}
+		require.NoError(t, d.SetRules(rules...))
+		rng := rand.New(rand.NewPCG(1, 2))
+		done, told := sums()
+		var all sync.WaitGroup
+		var bytes atomic.Int64
+		for i := range 60 {
+			o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: rng.Int64N(200_000) + 1}
+			all.Go(func() {
+				_, err := tier.Put(t.Context(), o, body(o), done)
+				if !assert.NoError(t, err) {
+					return
+				}
+				bytes.Add(o.Size)
+				assert.NoError(t, check(t.Context(), tier, o, done))
+			})
+		}
+		all.Wait()
+		assert.Equal(t, bytes.Load(), told[tiers.Write])
+		assert.Equal(t, bytes.Load(), told[tiers.Read])
+		assert.Zero(t, tier.Stats().WastedBytes)
+		retried := int64(0)
+		for _, e := range tier.Endpoints() {
+			retried += e.Stats().Retries
+		}
+		assert.Greater(t, retried, int64(20))
+		require.NoError(t, d.SetRules())
+	})
+}
+
+// An upload that fails in its middle is aborted, and what it had told is taken back.
+func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		tier := open(t, c)
+		o := tiers.Object{Key: "k", Gen: 1, Size: 300_000}
+		for _, rule := range []s3double.Rule{
+			{Op: s3double.PutPart, Nth: 5,
+				Fault: s3double.Fault{Kind: s3double.Status, Status: 403}},
+			{Op: s3double.Complete, Fault: s3double.Fault{Kind: s3double.Error200, Code: "InvalidPart"}},
+			{Op: s3double.Create, Fault: s3double.Fault{Kind: s3double.Status, Status: 507}},
+		} {
+			require.NoError(t, d.SetRules(rule))
+			done, told := sums()
+			before := tier.Stats().WastedBytes
+			_, err := tier.Put(t.Context(), o, body(o), done)
+			require.Error(t, err)
+			assert.Zero(t, told[tiers.Write])
+			if rule.Op != s3double.Create {
+				assert.Positive(t, tier.Stats().WastedBytes-before)
+			} else {
+				assert.ErrorIs(t, err, syscall.ENOSPC)
+			}
+			assert.Empty(t, d.Uploads("bucket"))
+			assert.Len(t, keys(d), 1, "the marker")
+			_, err = tier.Open(t.Context(), o)
+			assert.ErrorIs(t, err, tiers.ErrNotFound)
+		}
+		require.NoError(t, d.SetRules())
+		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+		require.NoError(t, err, "the way is free again")
+		broken := tiers.Object{Key: "p", Gen: 1, Size: 200_000}
+		_, err = tier.Put(t.Context(), broken, func(off, n int64) io.ReadSeeker {
+			return panics{bytes.NewReader(make([]byte, n))}
+		}, func(tiers.Chunk) {})
+		p, ok := errors.AsType[*tiers.PanicError](err)
+		require.True(t, ok, err)
+		assert.Equal(t, "on purpose", p.Value)
+		assert.Empty(t, d.Uploads("bucket"))
+	})
+}
+
+type panics struct{ io.ReadSeeker }
+
+func (panics) Read([]byte) (int, error) { panic("on purpose") }
+
+// A PUT whose answer is lost for good may have made the object; nothing of it remains.
+func TestAPutThatNobodyAnswersLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		c.Store.Retries = 1
+		tier := open(t, c)
+		require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Put,
+			Fault: s3double.Fault{Kind: s3double.Lost}}))
+		o := tiers.Object{Key: "k", Gen: 1, Size: 1000}
+		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+		require.Error(t, err)
+		assert.Len(t, keys(d), 1, "the marker")
+		require.NoError(t, d.SetRules())
+	})
+}
+
+// What a store has lost is a failed read, and told apart from one that was never written.
+func TestWhatIsLostIsNoMiss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		tier := open(t, c)
+		o := tiers.Object{Key: "k", Gen: 1, Size: 5000}
+		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+		require.NoError(t, err)
+		require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
+			Kind: s3double.Status, Status: 404, Code: "NoSuchKey"}}))
+		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
+		_, lost := errors.AsType[*objecttier.LostError](err)
+		assert.True(t, lost, err)
+		assert.NotErrorIs(t, err, tiers.ErrNotFound)
+		assert.ErrorContains(t, err, "entry k")
+		assert.EqualValues(t, 1, tier.Stats().Lost)
+
+		require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
+			Kind: s3double.Flip, At: 4321}}))
+		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
+		m, ok := errors.AsType[*content.MismatchError](err)
+		require.True(t, ok, err)
+		assert.EqualValues(t, 4321, m.Offset)
+		assert.ErrorContains(t, err, "ETag ")
+		assert.ErrorContains(t, err, "from 10.0.0.1:9000")
+	})
+}
+
+// The time of a tier is that of the store: not that of making bytes, nor that of looking at them.
+func TestTimesAreTheStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		tier := open(t, c)
+		require.NoError(t, d.SetRules(s3double.Rule{Key: "/[0-9a-f]{2}/", Fault: s3double.Fault{
+			Kind: s3double.Delay, HeaderDelay: s3double.Duration(50 * time.Millisecond),
+			BodyDelay: s3double.Duration(100 * time.Millisecond)}}))
+		o := tiers.Object{Key: "k", Gen: 1, Size: 80_000}
+		slow := func(off, n int64) io.ReadSeeker {
+			return &slowly{ReadSeeker: body(o)(off, n),
+				wait: func() { <-time.After(time.Second) }}
+		}
+		var flight time.Duration
+		tm, err := tier.Put(t.Context(), o, slow,
+			func(c tiers.Chunk) { flight += c.Ended - c.Begun })
+		require.NoError(t, err)
+		assert.Equal(t, 50*time.Millisecond, tm.Device)
+		assert.Equal(t, 1050*time.Millisecond, flight)
+		tm, err = tier.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 80_000)}},
+			func([]byte, int64) error { <-time.After(time.Second); return nil },
+			func(tiers.Chunk) {})
+		require.NoError(t, err)
+		// Three ranges, one after the other in one buffer.
+		assert.Equal(t, 450*time.Millisecond, tm.Device)
+	})
+}
+
+// slowly waits before its first byte.
+type slowly struct {
+	io.ReadSeeker
+	once sync.Once
+	wait func()
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	s.once.Do(s.wait)
+	return s.ReadSeeker.Read(p)
+}
+
+// Each object that is looked up is asked for, until the first that is missing.
+func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		tier := open(t, c)
+		var objs []tiers.Object
+		for i := range 5 {
+			objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: 100})
+			if i != 3 {
+				_, err := tier.Put(t.Context(), objs[i], body(objs[i]), func(tiers.Chunk) {})
+				require.NoError(t, err)
+			}
+		}
+		d.ClearLog()
+		n, err := tier.Lookup(t.Context(), objs...)
+		require.NoError(t, err)
+		assert.Equal(t, 3, n)
+		assert.Len(t, d.Log(), 4)
+	})
+}
+
+func TestManyAreRemovedByTheThousand(t *testing.T) {
+	for _, b := range []endpoint.Balance{endpoint.RoundRobin, endpoint.PinKey} {
+		synctest.Test(t, func(t *testing.T) {
+			d, c := inBubble(t, 3)
+			var err error
+			c.Store.Endpoints, err = endpoint.NewSet(d.URLs(), b, 0, c.Store.Clock.Now)
+			require.NoError(t, err)
+			tier, err := objecttier.Open(t.Context(), c)
+			require.NoError(t, err)
+			for i := range 2500 {
+				o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: 10}
+				_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+				require.NoError(t, err)
+			}
+			d.ClearLog()
+			last := 0
+			require.NoError(t, tier.Clear(t.Context(), func(done, of int) {
+				assert.Equal(t, 2500, of)
+				last = max(last, done)
+			}))
+			assert.Equal(t, 2500, last)
+			assert.Empty(t, keys(d))
+			batches := 0
+			for _, e := range d.Log() {
+				if e.Op == s3double.DeleteBatch {
+					batches++
+				}
+			}
+			assert.Equal(t, 3, batches)
+			require.NoError(t, tier.Close())
+		})
+	}
+}
