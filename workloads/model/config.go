@@ -38,6 +38,7 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 // huggingFace holds the fields of a config.json that matter here; 0 is not told.
 type huggingFace struct {
 	Model
+	layerFields
 	NameOrPath    string       `json:"_name_or_path"`
 	ModelType     string       `json:"model_type"`
 	Architectures []string     `json:"architectures"`
@@ -86,7 +87,7 @@ func parseModelConfig(text []byte) (Model, error) {
 		name    string
 		missing bool
 	}{
-		{"num_hidden_layers", c.Layers == 0},
+		{"num_hidden_layers", c.Layers == 0 && c.Pattern == ""},
 		{"hidden_size", c.Hidden == 0 && c.HeadDim == 0 && !latent},
 		{"num_attention_heads", c.Heads == 0 && (c.HeadDim == 0 || c.KVHeads == 0) && !latent},
 	} {
@@ -106,6 +107,12 @@ func parseModelConfig(text []byte) (Model, error) {
 		m.Attention = MLA
 	}
 	m.Complete()
+	if c.Pattern != "" && c.Layers == 0 {
+		m.Layers = len(c.Pattern)
+	}
+	if err := c.apply(&m); err != nil {
+		return Model{}, err
+	}
 	return m, m.Validate()
 }
 

@@ -3,6 +3,8 @@
 //
 //	model.go     Model: the dimensions that decide it, their rules, the built-in models; Sizer:
 //	             tokens into bytes of one rank of a tensor-parallel group
+//	layers.go    Group: models whose layers do not all keep the same; types of numbers with their
+//	             scales; SequenceBytes: what is needed to go on with a sequence
 //	config.go    Find, ReadConfig: a model by its key or from a Hugging Face config.json
 //
 // Begin with Model.BytesPerToken. Everything is plain data and safe for concurrent use. It stands

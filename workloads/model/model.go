@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ const (
 	MHA Attention = "mha" // every head has its own keys and values
 	GQA Attention = "gqa" // groups of heads share them
 	MLA Attention = "mla" // one compressed latent per token and layer
+	CSA Attention = "csa" // one entry for several tokens, and the last ones as they are
 )
 
 // Model holds the dimensions that decide how many bytes a token leaves in the KV cache, with the
@@ -32,6 +34,7 @@ type Model struct {
 	KVHeads int `json:"num_key_value_heads"`
 	// HeadDim is the length of one head's key; 0 means Hidden / Heads.
 	HeadDim   int       `json:"head_dim"`
+	ValueDim  int       `json:"v_head_dim"` // of a value; 0 means as a key. MLA has none
 	Attention Attention `json:"-"`
 	// KVLoraRank and QKRopeHeadDim matter for MLA only.
 	KVLoraRank    int `json:"kv_lora_rank"`
@@ -40,13 +43,14 @@ type Model struct {
 	Window int `json:"max_position_embeddings"`
 	// DType is the type of a cached number: "float16" when empty.
 	DType string `json:"-"`
-}
 
-// dtypeBytes maps the spellings of configuration files to bytes per number.
-var dtypeBytes = map[string]int64{
-	"float32": 4, "fp32": 4,
-	"float16": 2, "fp16": 2, "half": 2, "bfloat16": 2, "bf16": 2,
-	"int8": 1, "fp8": 1, "float8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
+	// Groups are the layers that keep something of every token, where not all of them keep the
+	// same; nil: all Layers. StateBytes is what the others keep of a sequence, however long.
+	Groups      []Group `json:"-"`
+	StateBytes  int64   `json:"-"`
+	stateLayers int     // that keep it
+	index       indexer
+	csaWindow   int // tokens
 }
 
 // Complete fills what a configuration may leave out: without KV heads every head has its own, and
@@ -76,21 +80,21 @@ func (m Model) headDim() int {
 // dtype returns the name of the cached type with the default filled in.
 func (m Model) dtype() string { return strings.ToLower(cmp.Or(m.DType, "float16")) }
 
-// BytesPerToken returns what one token takes in the caches of all ranks together: a key and a value
-// per layer and KV head, with MLA a latent and a rotary part per layer. The model must be valid; an
+// BytesPerToken returns what one token takes in the caches of all ranks together, rounded up: a key
+// and a value per layer and KV head, with MLA a latent and a rotary part per layer, each with its
+// scales, and the keys of indexers. Layers with a window count as engines store them, block by
+// block; layers that keep a state do not count: see SequenceBytes. The model must be valid; an
 // unknown dtype counts as 0 bytes.
-func (m Model) BytesPerToken() int64 { return int64(m.bytesPerToken()) }
+func (m Model) BytesPerToken() int64 { return int64(math.Ceil(m.bytesPerToken())) }
 
 // bytesPerToken may be asked of invalid models too: factors are at most 2^20 each, so that floating
 // point, unlike integers, cannot overflow. It is exact as far as valid models go.
 func (m Model) bytesPerToken() float64 {
-	numbers := float64(m.Layers)
-	if m.Attention == MLA {
-		numbers *= float64(m.KVLoraRank + m.QKRopeHeadDim)
-	} else {
-		numbers *= float64(m.KVHeads) * float64(m.headDim()) * 2
+	sum := m.indexBytes()
+	for _, g := range m.groups() {
+		sum += m.perToken(g)
 	}
-	return numbers * float64(dtypeBytes[m.dtype()])
+	return sum
 }
 
 // maxBytesPerToken keeps every product with a token count far away from overflow; real models need
@@ -121,7 +125,15 @@ func (m Model) Validate() error {
 	case MLA:
 		inRange("kv_lora_rank", m.KVLoraRank, 1)
 		inRange("qk_rope_head_dim", m.QKRopeHeadDim, 0)
+	case CSA:
+		must(m.Groups != nil, "attention type csa needs the compress_ratios of a config.json")
+		inRange("head_dim", m.HeadDim, 1)
+		inRange("qk_rope_head_dim", m.QKRopeHeadDim, 0)
+		must(m.QKRopeHeadDim <= m.HeadDim, "qk_rope_head_dim (%d) is more than head_dim (%d)",
+			m.QKRopeHeadDim, m.HeadDim)
+		inRange("sliding_window", m.csaWindow, 0)
 	case MHA, GQA:
+		inRange("v_head_dim", m.ValueDim, 0)
 		inRange("kv_heads", m.KVHeads, 1)
 		if m.HeadDim != 0 {
 			inRange("head_dim", m.HeadDim, 1)
@@ -134,15 +146,26 @@ func (m Model) Validate() error {
 	default:
 		must(false, "attention type %q is unknown, must be mha, gqa or mla", m.Attention)
 	}
+	for _, g := range m.Groups {
+		inRange("the layers of a group", g.Layers, 1)
+		inRange("kv_heads of a group", g.KVHeads, 0)
+		inRange("head_dim of a group", g.HeadDim, 0)
+		inRange("the window of a group", g.Window, 0)
+	}
+	inRange("index_head_dim", m.index.dim, 0)
 	ok := len(problems) == 0 // the dimensions can be multiplied
 	must(m.Window >= 0 && m.Window <= 1<<30, "the context window is %d tokens, must be 0 "+
 		"(unknown) to %d", m.Window, 1<<30)
 	must(m.Attention != MHA || m.Heads <= 0 || m.KVHeads <= 0 || m.Heads == m.KVHeads,
 		"attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa",
 		m.KVHeads, m.Heads)
-	_, known := dtypeBytes[m.dtype()]
+	t, known := dtypes[m.dtype()]
 	must(known, "dtype %q is unknown, must be one of %s", m.DType,
-		strings.Join(slices.Sorted(maps.Keys(dtypeBytes)), ", "))
+		strings.Join(slices.Sorted(maps.Keys(dtypes)), ", "))
+	latent := m.Attention == MLA || m.Attention == CSA
+	must(!t.heads || !latent, "dtype %s is of keys and values by head, which this model has not",
+		m.DType)
+	must(!t.latents || latent, "dtype %s is of latents, which this model has not", m.DType)
 	must(!known || !ok || m.bytesPerToken() <= maxBytesPerToken,
 		"a token takes more than %d bytes: check the dimensions", maxBytesPerToken)
 	return errors.Join(problems...)
@@ -153,19 +176,25 @@ func (m Model) Validate() error {
 // their tokens only are counted as if they kept everything: gpt-oss, whose every other layer has
 // 128 tokens, is the upper bound here. The slice is the caller's.
 func BuiltIn() []Model {
+	model := func(key, name string, layers, hidden, heads, kvHeads, headDim int, a Attention,
+		rank, rope, window int) Model {
+		return Model{Key: key, Name: name, Layers: layers, Hidden: hidden, Heads: heads,
+			KVHeads: kvHeads, HeadDim: headDim, Attention: a, KVLoraRank: rank,
+			QKRopeHeadDim: rope, Window: window}
+	}
 	return []Model{
 		// layers, hidden, heads, KV heads, head dimension, attention, MLA's latent and rotary part,
 		// window
-		{"tiny-1b", "Tiny 1B", 12, 1024, 8, 4, 128, GQA, 0, 0, 0, ""},
-		{"mistral-7b", "Mistral 7B", 32, 4096, 32, 8, 128, GQA, 0, 0, 32768, ""},
-		{"llama2-7b", "Llama 2 7B", 32, 4096, 32, 32, 128, MHA, 0, 0, 4096, ""},
-		{"llama3.1-8b", "Llama 3.1 8B", 32, 4096, 32, 8, 128, GQA, 0, 0, 131072, ""},
-		{"llama3.1-70b-instruct", "Llama 3.1 70B Instruct", 80, 8192, 64, 8, 128, GQA, 0, 0,
-			131072, ""},
-		{"deepseek-v3", "DeepSeek V3", 61, 7168, 128, 0, 0, MLA, 512, 64, 163840, ""},
-		{"qwen3-32b", "Qwen3 32B", 64, 5120, 64, 8, 128, GQA, 0, 0, 40960, ""},
-		{"gpt-oss-120b", "GPT-OSS 120B", 36, 2880, 64, 8, 64, GQA, 0, 0, 131072, ""},
-		{"gpt-oss-20b", "GPT-OSS 20B", 24, 2880, 64, 8, 64, GQA, 0, 0, 131072, ""},
+		model("tiny-1b", "Tiny 1B", 12, 1024, 8, 4, 128, GQA, 0, 0, 0),
+		model("mistral-7b", "Mistral 7B", 32, 4096, 32, 8, 128, GQA, 0, 0, 32768),
+		model("llama2-7b", "Llama 2 7B", 32, 4096, 32, 32, 128, MHA, 0, 0, 4096),
+		model("llama3.1-8b", "Llama 3.1 8B", 32, 4096, 32, 8, 128, GQA, 0, 0, 131072),
+		model("llama3.1-70b-instruct", "Llama 3.1 70B Instruct", 80, 8192, 64, 8, 128, GQA, 0, 0,
+			131072),
+		model("deepseek-v3", "DeepSeek V3", 61, 7168, 128, 0, 0, MLA, 512, 64, 163840),
+		model("qwen3-32b", "Qwen3 32B", 64, 5120, 64, 8, 128, GQA, 0, 0, 40960),
+		model("gpt-oss-120b", "GPT-OSS 120B", 36, 2880, 64, 8, 64, GQA, 0, 0, 131072),
+		model("gpt-oss-20b", "GPT-OSS 20B", 24, 2880, 64, 8, 64, GQA, 0, 0, 131072),
 	}
 }
 
@@ -185,10 +214,20 @@ const (
 func NewSizer(m Model, tp int, rule TPRule) Sizer {
 	divisor := max(1, tp)
 	if rule != TPMLPerf {
-		if m.Attention == MLA {
+		if m.Attention == MLA || m.Attention == CSA {
 			divisor = 1
 		} else {
 			divisor = min(divisor, max(1, m.KVHeads))
+		}
+		// Groups with few heads are split over fewer ranks than others: one rank is reckoned.
+		one, uneven := 0.0, false
+		for _, g := range m.Groups {
+			parts := min(max(1, tp), max(1, cmp.Or(g.KVHeads, m.KVHeads)))
+			uneven = uneven || parts != divisor
+			one += m.perToken(g) / float64(parts)
+		}
+		if uneven && divisor > 1 {
+			return Sizer{BytesPerToken: int64(math.Ceil(one))}
 		}
 	}
 	return Sizer{BytesPerToken: m.BytesPerToken(), Divisor: int64(divisor)}
@@ -196,7 +235,7 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 
 // Sizer turns token counts into bytes of one rank. The zero Sizer makes everything 0 bytes.
 type Sizer struct {
-	BytesPerToken int64 // all ranks
+	BytesPerToken int64 // of all ranks, or of one where they cannot be divided evenly
 	Divisor       int64 // 0 and 1 mean: not divided
 }
 

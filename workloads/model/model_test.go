@@ -38,7 +38,8 @@ func TestBytesPerTokenByDType(t *testing.T) {
 		Attention: GQA,
 	} // head dimension 16 by division
 	for dtype, want := range map[string]int64{"": 256, "float16": 256, "BFloat16": 256,
-		"float32": 512, "int8": 128, "fp8": 128} {
+		"float32": 512, "fp8": 128, "int8": 160,
+		"int4": 96, "nvfp4": 72} {
 		m.DType = dtype
 		assert.NoError(t, m.Validate())
 		assert.Equal(t, want, m.BytesPerToken(), "dtype %q", dtype)
@@ -200,7 +201,7 @@ func TestHuggingFaceConfigErrors(t *testing.T) {
 			"missing",
 		`[]`: "cannot unmarshal array",
 		`{"num_hidden_layers":12,"hidden_size":64,` +
-			`"num_attention_heads":4,"torch_dtype":"int4"}`: `dtype "int4" is unknown`,
+			`"num_attention_heads":4,"torch_dtype":"int3"}`: `dtype "int3" is unknown`,
 		`{"num_hidden_layers":-1,"hidden_size":64,` +
 			`"num_attention_heads":4}`: "layers is -1",
 	} {
@@ -222,6 +223,9 @@ func FuzzModelConfig(f *testing.F) {
 	f.Add(
 		[]byte(`{"text_config":{"num_hidden_layers":2,"kv_lora_rank":512,"qk_rope_head_dim":64}}`),
 	)
+	for _, text := range published {
+		f.Add([]byte(text))
+	}
 	f.Add([]byte(`{"num_hidden_layers":null,"text_config":{"text_config":{}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := parseModelConfig(text)

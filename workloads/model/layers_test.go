@@ -1,0 +1,223 @@
+package model
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// types is a config.json's list of layers: so many of each name, one after the other.
+func types(counted ...any) string {
+	var list []any
+	for i := 0; i < len(counted); i += 2 {
+		for range counted[i+1].(int) {
+			list = append(list, counted[i])
+		}
+	}
+	text, _ := json.Marshal(list)
+	return string(text)
+}
+
+// published are configurations with the fields that decide the size of a cache, as their
+// publishers' config.json has them (https://huggingface.co/<name>/raw/main/config.json), of which
+// V3.2's on are copies in the tests of other programs: vllm-project/vllm, sgl-project/sglang,
+// mondegreens/apron.
+var published = map[string]string{
+	"meta-llama/Llama-3.1-8B": `{"num_hidden_layers": 32, "hidden_size": 4096,
+		"num_attention_heads": 32, "num_key_value_heads": 8, "torch_dtype": "bfloat16"}`,
+	"meta-llama/Llama-3.1-70B": `{"num_hidden_layers": 80, "hidden_size": 8192,
+		"num_attention_heads": 64, "num_key_value_heads": 8, "torch_dtype": "bfloat16"}`,
+	"Qwen/Qwen3-8B": `{"num_hidden_layers": 36, "hidden_size": 4096, "num_attention_heads": 32,
+		"num_key_value_heads": 8, "head_dim": 128, "sliding_window": null,
+		"use_sliding_window": false}`,
+	"Qwen/Qwen3-235B-A22B": `{"num_hidden_layers": 94, "hidden_size": 4096,
+		"num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 128}`,
+	"zai-org/GLM-4.5-Air": `{"num_hidden_layers": 46, "hidden_size": 4096,
+		"num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128}`,
+	"MiniMaxAI/MiniMax-M2": `{"num_hidden_layers": 62, "hidden_size": 3072,
+		"num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128}`,
+	"deepseek-ai/DeepSeek-V3": `{"num_hidden_layers": 61, "hidden_size": 7168, "v_head_dim": 128,
+		"num_attention_heads": 128, "num_key_value_heads": 128, "kv_lora_rank": 512,
+		"qk_rope_head_dim": 64}`,
+	"deepseek-ai/DeepSeek-V3.2": `{"num_hidden_layers": 61, "num_attention_heads": 128,
+		"kv_lora_rank": 512, "qk_rope_head_dim": 64, "index_head_dim": 128, "index_n_heads": 64,
+		"index_topk": 2048}`,
+	"zai-org/GLM-5.2": `{"num_hidden_layers": 78, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+		"index_head_dim": 128, "indexer_types": ` + types("full", 21, "shared", 57) + `}`,
+	"deepseek-ai/DeepSeek-V4-Pro": `{"num_hidden_layers": 61, "num_attention_heads": 128,
+		"num_key_value_heads": 1, "head_dim": 512, "qk_rope_head_dim": 64, "sliding_window": 128,
+		"index_head_dim": 128, "compress_ratios": ` + types(128, 31, 4, 30, 0, 1) + `}`,
+	"deepseek-ai/DeepSeek-V4-Flash": `{"num_hidden_layers": 43, "num_attention_heads": 64,
+		"num_key_value_heads": 1, "head_dim": 512, "qk_rope_head_dim": 64, "sliding_window": 128,
+		"index_head_dim": 128, "compress_ratios": ` + types(0, 2, 4, 21, 128, 20, 0, 1) + `}`,
+	"openai/gpt-oss-120b": `{"num_hidden_layers": 36, "hidden_size": 2880,
+		"num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "sliding_window": 128,
+		"layer_types": ` + types("sliding_attention", 18, "full_attention", 18) + `}`,
+	"google/gemma-4-31b": `{"text_config": {"num_hidden_layers": 60, "hidden_size": 5376,
+		"num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 256,
+		"num_global_key_value_heads": 4, "global_head_dim": 512, "sliding_window": 1024,
+		"attention_k_eq_v": true,
+		"layer_types": ` + types("sliding_attention", 50, "full_attention", 10) + `}}`,
+	"Qwen/Qwen3-Next-80B-A3B": `{"num_hidden_layers": 48, "hidden_size": 2048,
+		"num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256,
+		"full_attention_interval": 4, "linear_num_key_heads": 16, "linear_key_head_dim": 128,
+		"linear_num_value_heads": 32, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
+		"dtype": "bfloat16"}`,
+	"Qwen/Qwen3.5-35B-A3B": `{"text_config": {"num_hidden_layers": 40, "hidden_size": 2048,
+		"num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256,
+		"full_attention_interval": 4, "linear_num_key_heads": 16, "linear_key_head_dim": 128,
+		"linear_num_value_heads": 32, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
+		"mamba_ssm_dtype": "float32", "dtype": "bfloat16"}}`,
+	"Qwen/Qwen3.8-27B": `{"text_config": {"num_hidden_layers": 64, "hidden_size": 5120,
+		"num_attention_heads": 24, "num_key_value_heads": 4, "head_dim": 256,
+		"linear_num_key_heads": 16, "linear_key_head_dim": 128, "linear_num_value_heads": 48,
+		"linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "mamba_ssm_dtype": "float32",
+		"layer_types": ` + types("linear_attention", 48, "full_attention", 16) + `}}`,
+	"nvidia/Nemotron-3-Nano-30B": `{"num_hidden_layers": 52, "hidden_size": 2688,
+		"num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128,
+		"hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+		"mamba_num_heads": 64, "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8,
+		"conv_kernel": 4, "mamba_ssm_cache_dtype": "float32"}`,
+}
+
+// config reads one of them with a type of cached numbers, "" for its own.
+func config(t *testing.T, name, dtype string) Model {
+	t.Helper()
+	require.Contains(t, published, name)
+	m, err := parseModelConfig([]byte(published[name]))
+	require.NoError(t, err, name)
+	if dtype != "" {
+		m.DType = dtype
+		require.NoError(t, m.Validate(), name)
+	}
+	return m
+}
+
+// What a token takes by config.json and type, as published and reckoned again by the rules of
+// vLLM's kv_cache_interface.py: what is stored of it block by block, and how many tokens a block
+// has where a state must fit beside it.
+func TestBytesPerTokenOfPublishedModels(t *testing.T) {
+	for _, c := range []struct {
+		name, dtype string
+		bytes       int64
+		state       int64
+		block       int
+	}{
+		{"meta-llama/Llama-3.1-8B", "", 131072, 0, 0},
+		{"meta-llama/Llama-3.1-8B", "fp8", 65536, 0, 0},
+		{"meta-llama/Llama-3.1-8B", "int8", 65536 + 32*2*8*4, 0, 0},
+		{"meta-llama/Llama-3.1-8B", "int4", 32768 + 32*2*8*4, 0, 0},
+		{"meta-llama/Llama-3.1-8B", "nvfp4", 32 * 2 * 8 * (64 + 8), 0, 0},
+		{"meta-llama/Llama-3.1-70B", "", 327680, 0, 0},
+		{"Qwen/Qwen3-8B", "", 147456, 0, 0},
+		{"Qwen/Qwen3-8B", "fp8", 73728, 0, 0},
+		{"Qwen/Qwen3-235B-A22B", "", 192512, 0, 0},
+		{"zai-org/GLM-4.5-Air", "", 188416, 0, 0},
+		{"MiniMaxAI/MiniMax-M2", "", 253952, 0, 0},
+		{"deepseek-ai/DeepSeek-V3", "", 70272, 0, 0},
+		{"deepseek-ai/DeepSeek-V3", "fp8", 35136, 0, 0},
+		{"deepseek-ai/DeepSeek-V3", "fp8_ds_mla", 61 * 656, 0, 0},
+		{"deepseek-ai/DeepSeek-V3.2", "", 85888, 0, 0},
+		{"deepseek-ai/DeepSeek-V3.2", "fp8", 48068, 0, 0},
+		{"zai-org/GLM-5.2", "", 95232, 0, 0},
+		{"zai-org/GLM-5.2", "fp8", 53940, 0, 0},
+		{"deepseek-ai/DeepSeek-V4-Pro", "", 9848, 0, 0},
+		{"deepseek-ai/DeepSeek-V4-Pro", "fp8", 5512, 0, 0}, // 5,511.4
+		{"deepseek-ai/DeepSeek-V4-Flash", "", 6880, 0, 0},
+		{"deepseek-ai/DeepSeek-V4-Flash", "fp8", 3851, 0, 0}, // 3,850.25
+		{"openai/gpt-oss-120b", "", 73728, 0, 0},
+		{"google/gemma-4-31b", "", 81920 + 819200, 0, 0},
+		{"Qwen/Qwen3-Next-80B-A3B", "", 24576, 39_518_208, 544},
+		{"Qwen/Qwen3.5-35B-A3B", "", 20480, 64_389_120, 1056},
+		{"Qwen/Qwen3.8-27B", "", 65536, 153_944_064, 784},
+		{"nvidia/Nemotron-3-Nano-30B", "", 6144, 49_082_368, 2096},
+	} {
+		m := config(t, c.name, c.dtype)
+		assert.Equal(t, c.bytes, m.BytesPerToken(), "%s %s", c.name, c.dtype)
+		assert.Equal(t, c.state, m.StateBytes, "%s", c.name)
+		assert.Equal(t, c.block, m.UnifiedBlock(), "%s", c.name)
+	}
+	used := map[string]bool{}
+	for name := range published {
+		used[name] = true
+	}
+	assert.Len(t, used, 17)
+}
+
+// What a whole sequence needs, as published.
+func TestSequenceBytes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		tokens int
+		want   int64
+	}{
+		{"Qwen/Qwen3-8B", 32768, 4_831_838_208},
+		{"deepseek-ai/DeepSeek-V3", 131072, 9_210_691_584},
+		{"deepseek-ai/DeepSeek-V3.2", 1048576, 90_060_095_488},
+		{"zai-org/GLM-5.2", 131072, 12_482_248_704},
+		{"openai/gpt-oss-120b", 131072, 4_836_556_800},
+		{"openai/gpt-oss-120b", 100, 100 * 73728},
+		{"google/gemma-4-31b", 4096, 4096*81920 + 1024*819200},
+		// 9.62 GiB: growing 9,848 bytes, and 128 tokens of 61 layers as they are
+		{"deepseek-ai/DeepSeek-V4-Pro", 1048576, 9848*1048576 + 128*61*1024},
+		{"Qwen/Qwen3-Next-80B-A3B", 1000, 1000*24576 + 39_518_208},
+	} {
+		assert.Equal(t, c.want, config(t, c.name, "").SequenceBytes(c.tokens), c.name)
+	}
+}
+
+// vLLM's pages for a sequence, as its v0.29 reports them: pages of one size for tokens and for two
+// states of each other layer, of which there are as many groups as attention has layers in one.
+func TestUnifiedPagesAreThoseOfTheEngine(t *testing.T) {
+	for name, want := range map[string]int64{"Qwen/Qwen3.8-27B": 17_520_656_384,
+		"Qwen/Qwen3.5-35B-A3B": 5_514_854_400, "nvidia/Nemotron-3-Nano-30B": 1_725_628_416} {
+		m := config(t, name, "")
+		block, full := m.UnifiedBlock(), m.Groups[0].Layers
+		page := m.BytesPerToken() / int64(full) * int64(block)
+		blocks := (262_144 + block - 1) / block
+		padded := (m.stateLayers + full - 1) / full * full
+		assert.Equal(t, want, page*int64(blocks*full+2*padded), name)
+	}
+}
+
+// One rank of several has what its share of the heads of each group keeps.
+func TestRanksOfGroups(t *testing.T) {
+	gemma := config(t, "google/gemma-4-31b", "")
+	assert.EqualValues(t, (81920+819200)/4, NewSizer(gemma, 4, TPEngine).Bytes(1))
+	assert.EqualValues(t, 81920/4+819200/8, NewSizer(gemma, 8, TPEngine).Bytes(1),
+		"four heads cannot be split over eight ranks")
+	assert.EqualValues(t, (81920+819200)/8, NewSizer(gemma, 8, TPMLPerf).Bytes(1))
+	v4 := config(t, "deepseek-ai/DeepSeek-V4-Pro", "")
+	assert.EqualValues(t, 9848, NewSizer(v4, 8, TPEngine).Bytes(1), "every rank has all of it")
+}
+
+// What is not known is refused, and never guessed.
+func TestUnknownLayersAreRefused(t *testing.T) {
+	const gqa = `"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 4`
+	for text, want := range map[string]string{
+		`{` + gqa + `, "layer_types": ["full_attention", "something_new"]}`:                                 `layer_types has "something_new": what such a layer keeps`,
+		`{` + gqa + `, "layer_types": ["full_attention"]}`:                                                  "1 layers have a type, num_hidden_layers is 2",
+		`{` + gqa + `, "layer_types": ["linear_attention", "full_attention"]}`:                              "layers of linear attention without linear_num_key_heads",
+		`{` + gqa + `, "hybrid_override_pattern": "MX"}`:                                                    `hybrid_override_pattern has 'X'`,
+		`{` + gqa + `, "hybrid_override_pattern": "M*"}`:                                                    "mamba layers without mamba_num_heads",
+		`{` + gqa + `, "layers_block_type": ["mlp", "moe"]}`:                                                "no layer keeps anything",
+		`{` + gqa + `, "compress_ratios": [4]}`:                                                             "1 compress_ratios for 2 layers",
+		`{` + gqa + `, "compress_ratios": [0, 0]}`:                                                          "no layer keeps anything",
+		`{` + gqa + `, "compress_ratios": [4, -1]}`:                                                         "a compress_ratio is -1",
+		`{` + gqa + `, "mamba_ssm_dtype": "int4", "full_attention_interval": 2, "linear_num_key_heads": 1}`: `a state of type "int4" is not known`,
+		`{` + gqa + `, "torch_dtype": "fp8_ds_mla"}`:                                                        "fp8_ds_mla is of latents",
+		`{"num_hidden_layers": 2, "kv_lora_rank": 512, "torch_dtype": "nvfp4"}`:                             "nvfp4 is of keys and values by head",
+	} {
+		_, err := parseModelConfig([]byte(text))
+		assert.ErrorContains(t, err, want, text)
+	}
+	// Layers that use those of others keep nothing of their own.
+	m, err := parseModelConfig([]byte(`{` + strings.Replace(gqa, "2", "4", 1) + `, "sliding_window": 8,
+		"sliding_window_pattern": 2, "num_kv_shared_layers": 2}`))
+	require.NoError(t, err)
+	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
+	assert.Equal(t, []Group{{Layers: 1}, {Layers: 1, Window: 8}}, m.Groups)
+}
