@@ -43,6 +43,14 @@ func (r *resolver) model() {
 		return
 	}
 	r.v.Model, r.v.ModelName = m, name
+	if r.v.KVDType == "auto" {
+		return
+	}
+	r.v.Model.DType = r.v.KVDType
+	if err := r.v.Model.Validate(); err != nil {
+		r.refuse("kv-dtype", "a type that this model can have ("+
+			strings.ReplaceAll(err.Error(), "\n", "; ")+")")
+	}
 }
 
 // profile builds the users' profile: the defaults, then the benchmark's keys, then the file's.

@@ -53,6 +53,7 @@ func TestLimits(t *testing.T) {
 		"gpu-backend":      {good: args{"simulated"}, bad: args{"cuda", "rocm"}},
 		"verify":           {good: args{"none", "sample", "full"}, bad: args{"ful", ""}},
 		"burst-trace-path": {bad: args{"nowhere.csv", "[", "no*.csv"}},
+		"kv-dtype":         {good: args{"auto", "fp8", "nvfp4"}, bad: args{"int3", "", "fp8_ds_mla"}},
 		"model": {good: args{"mistral-7b"},
 			bad: args{"mistral7b", "none.json", "no/such/dir"}},
 	} {

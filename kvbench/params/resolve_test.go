@@ -105,6 +105,22 @@ func TestModelsComeFromKeyFileOrConfigJSON(t *testing.T) {
 	assert.Equal(t, path, v.Text("model"))
 }
 
+// The type of cached numbers is the model's own unless it is given, and one that it can have.
+func TestTypeOfCachedNumbers(t *testing.T) {
+	sized := func(args ...string) int64 { return good(t, Inputs{}, args...).Sizer().BytesPerToken }
+	assert.EqualValues(t, 131072, sized("-model", "llama3.1-8b"))
+	assert.EqualValues(t, 65536, sized("-model", "llama3.1-8b", "-kv-dtype", "fp8"))
+	assert.EqualValues(t, 67584, sized("-model", "llama3.1-8b", "-kv-dtype", "int8"))
+	assert.EqualValues(t, 61*656, sized("-model", "deepseek-v3", "-kv-dtype", "fp8_ds_mla"))
+	bad := wrong(t, Inputs{}, "-model", "deepseek-v3", "-kv-dtype", "int4")
+	assert.Len(t, bad, 1)
+	assert.Contains(t, bad[0], "-kv-dtype")
+	assert.Contains(t, bad[0], "dtype int4 is of keys and values by head")
+	closed := wrong(t, Inputs{Bench: bench(t, "LargeModel")}, "-division", "closed", "-kv-dtype",
+		"fp8")
+	assert.Contains(t, closed[0], "-kv-dtype: must be auto in the closed division")
+}
+
 func TestGenerationModeChoosesItsTime(t *testing.T) {
 	assert.Zero(t, good(t, Inputs{}).GenerationTime)
 	assert.Equal(t, 2*time.Millisecond,

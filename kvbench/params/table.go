@@ -30,7 +30,9 @@ func table(v *Values) []parameter {
 		"count":     whole(&v.Count, 1, endless),
 		"config":    path(&v.ConfigFile, v.base),
 
-		"model":           word(&v.ModelName),
+		"model": word(&v.ModelName),
+		"kv-dtype": oneOf(&v.KVDType, "auto", "float32", "bfloat16", "fp8", "fp8_ds_mla", "int8",
+			"int4", "nvfp4"),
 		"num-users":       whole(&v.Users, 1, maxUsers),
 		"arrival":         oneOf(&v.Arrival, "open-loop", "closed-loop"),
 		"turns":           oneOf(&v.Turns, "ordered", "overtaking"),

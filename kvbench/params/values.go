@@ -35,6 +35,7 @@ type Values struct {
 	// Whose entries are stored, and for how many. The name is a key or the path of a config.json.
 	ModelName string
 	Model     model.Model // what it means
+	KVDType   string      // of cached numbers; auto is the model's own
 	Users     int
 
 	// How the users behave. Rank and seed together give each client streams of its own, so that

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	// Whose tokens they are, and on how many ranks: bytes are those of one.
 	model  string
+	dtype  string // of cached numbers
 	tp     int
 	tpRule string
 	// Sizes as texts: rows of the table, and what is bought.
@@ -36,6 +37,7 @@ type Options struct {
 func NewOptions(fs *flag.FlagSet) *Options {
 	o := &Options{}
 	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
+	fs.StringVar(&o.dtype, "kv-dtype", ownType, "")
 	fs.IntVar(&o.tp, "tensor-parallel", 1, "")
 	fs.StringVar(&o.tpRule, "tp-rule", string(model.TPEngine), "")
 	fs.StringVar(&o.capacities, "capacities", "", "")
@@ -46,6 +48,9 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
 	return o
 }
+
+// ownType is the type of cached numbers that the model has itself.
+const ownType = "auto"
 
 // question is what the options mean.
 type question struct {
@@ -78,6 +83,11 @@ func (o *Options) question(paths []string) (q question, err error) {
 	}
 	if q.model, err = model.Find(o.model, nil); err != nil {
 		problems = append(problems, fmt.Errorf("-model: %w", err))
+	} else if o.dtype != ownType { // not every model can be stored in every type
+		q.model.DType = o.dtype
+		if err := q.model.Validate(); err != nil {
+			problems = append(problems, fmt.Errorf("-kv-dtype: %w", err))
+		}
 	}
 	rule := model.TPRule(o.tpRule)
 	if rule != model.TPEngine && rule != model.TPMLPerf {
@@ -157,6 +167,7 @@ type Report struct {
 	Skipped        int64    `json:"skipped_rows"` // before -trace-start
 	Policy         string   `json:"policy"`
 	Model          string   `json:"model"`
+	KVDType        string   `json:"kv_dtype"`        // auto: the model's own
 	BytesPerToken  int64    `json:"bytes_per_token"` // of all ranks
 	TensorParallel int      `json:"tensor_parallel"`
 	TPRule         string   `json:"tp_rule"`
@@ -186,8 +197,8 @@ type Report struct {
 	DriveBytes         int64    `json:"drive_bytes,omitempty"`
 	Points             []Point  `json:"points"`
 
-	divisor int64  // of BytesPerToken, for one rank
-	drive   *Point // the row of the drive
+	rankBytes float64 // per token, of one rank
+	drive     *Point  // the row of the drive
 }
 
 // Place is a capacity and what it reaches of the best hit ratio.
@@ -270,10 +281,10 @@ func Run(o *Options, paths []string) (*Report, error) {
 			units.Plural(read.Rows, "row"), q.warmup)
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
-		Skipped: read.Skipped, Policy: "lru", Model: o.model,
-		BytesPerToken: q.sizer.BytesPerToken, TensorParallel: o.tp, TPRule: o.tpRule,
+		Skipped: read.Skipped, Policy: "lru", Model: o.model, KVDType: o.dtype,
+		BytesPerToken: q.model.BytesPerToken(), TensorParallel: o.tp, TPRule: o.tpRule,
 		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,
-		divisor: q.sizer.Divisor}
+		rankBytes: float64(q.sizer.BytesPerToken) / float64(max(1, q.sizer.Divisor))}
 	if len(read.First) > 0 {
 		r.FirstMalformed = read.First[0].Error()
 	}
@@ -313,9 +324,8 @@ func (r *Report) take(s *reuse.Summary) {
 		written := units.Ratio(p.WriteBytes, r.DurationS)
 		point := Point{
 			CapacityBytes: p.Capacity,
-			Tokens: float64(p.Capacity) * float64(max(1, r.divisor)) /
-				float64(r.BytesPerToken),
-			Asked: p.Asked, Fits: !p.Small,
+			Tokens:        float64(p.Capacity) / r.rankBytes,
+			Asked:         p.Asked, Fits: !p.Small,
 			Hits: p.Hits, Kept: p.Unreachable, Written: p.Written,
 			HitRatio: units.Ratio(p.Hits, s.Blocks), OfIdeal: units.Ratio(p.Hits, best.Hits),
 			TokenHitRatio:  units.Ratio(p.HitTokens, s.Tokens),

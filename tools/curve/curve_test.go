@@ -64,6 +64,11 @@ func TestRatiosAreOfTokens(t *testing.T) {
 	assert.Equal(t, at(small).Hits, at(large).Hits)
 	assert.InDelta(t, *at(small).DriveWrites, *at(large).DriveWrites, 1e-6)
 	assert.Equal(t, small.IdealHitRatio, large.IdealHitRatio)
+	half, err := run("-capacities", "2GiB", "-kv-dtype", "fp8", smallTrace)
+	require.NoError(t, err)
+	assert.Equal(t, at(small).Hits, at(half).Hits)
+	_, err = run("-model", "deepseek-v3", "-kv-dtype", "int4", smallTrace)
+	assert.ErrorContains(t, err, "-kv-dtype: model \"deepseek-v3\": dtype int4 is of keys and values")
 }
 
 // Rates are what was counted over the recorded time: by hand from the counts.

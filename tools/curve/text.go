@@ -63,11 +63,15 @@ func (r *Report) facts() (list [][2]string) {
 	}
 	// Bytes of one rank are easily taken for those of all.
 	ranks := ""
-	if r.divisor > 1 {
-		ranks = fmt.Sprintf(", of which one rank of %d keeps 1/%d: all bytes are one rank's",
-			r.TensorParallel, r.divisor)
+	if r.rankBytes < float64(r.BytesPerToken) {
+		ranks = fmt.Sprintf(", of which one rank of %d keeps %s: all bytes are one rank's",
+			r.TensorParallel, units.Count.Text(int64(r.rankBytes)))
 	}
-	say("model", "%s: %s B per token%s", r.Model, units.Count.Text(r.BytesPerToken), ranks)
+	name := r.Model
+	if r.KVDType != ownType {
+		name += " in " + r.KVDType
+	}
+	say("model", "%s: %s B per token%s", name, units.Count.Text(r.BytesPerToken), ranks)
 	say("asked for", "%s blocks of %s tokens: %s tokens, %s", units.Count.Text(r.Blocks), size,
 		units.Count.Text(r.Tokens), units.Bytes.Text(r.Bytes))
 	say("distinct", "%s blocks: %s hold everything; the largest request needs %s",
@@ -176,6 +180,7 @@ func (r *Report) table() report.Table {
 			both("of tokens", units.HitRatio), both("read", units.BytesPerSec),
 			both("peak", units.BytesPerSec), both("write", units.BytesPerSec),
 			both("peak", units.BytesPerSec), both(drive, units.Number), both("full after", "")}}
+	// What is not known is a dash, and what is forecast never looks like what was seen.
 	for _, p := range r.rows() {
 		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown
 		if !p.Fits {
