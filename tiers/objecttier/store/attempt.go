@@ -203,7 +203,7 @@ func (c *Client) do(ctx context.Context, r *request) error {
 	r.Begun = c.cfg.Clock.Now()
 	e := c.cfg.Endpoints.First(r.key)
 	for n := 0; ; n++ {
-		err, v, a := c.attempt(ctx, r, e)
+		v, a, err := c.attempt(ctx, r, e)
 		r.Attempts += max(1, int(a.sent.Load()))
 		// A failure that the caller's end has brought about is none of the store.
 		cancelled := err != nil && ctx.Err() != nil
@@ -250,8 +250,8 @@ func (e *callers) Unwrap() error { return e.err }
 
 // attempt is one try at one endpoint. Its context ends with it, so that a request that was given up
 // by its time limit does not go on, and its connection is closed.
-func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) (err error,
-	v verdict, a *attempt) {
+func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) (v verdict,
+	a *attempt, err error) {
 	actx, cancel := context.WithCancelCause(ctx)
 	a = &attempt{c: c}
 	a.ctx = context.WithValue(actx, attemptKey{}, a)
@@ -264,7 +264,7 @@ func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) 
 	}()
 	// Nothing is sent for one who has gone, and the library would hide why.
 	if ctx.Err() != nil {
-		return ctx.Err(), v, a
+		return v, a, ctx.Err()
 	}
 	err = r.try(a, c.cores[e.Index])
 	switch _, own := errors.AsType[*callers](err); {
@@ -277,7 +277,7 @@ func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) 
 		v = c.judge(a, err)
 		outcome = v.outcome
 	}
-	return err, v, a
+	return v, a, err
 }
 
 // pause is how long to wait before attempt n + 2: at random between nothing and a bound, so that a

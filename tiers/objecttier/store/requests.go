@@ -119,7 +119,6 @@ type get struct {
 	at     int64 // of the object, where buf begins
 	filled int   // of buf
 	etag   string
-	first  time.Duration
 }
 
 // try is one GET, from the first byte that is missing to the end of the range.
