@@ -292,3 +292,44 @@ func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
 	}
 	return all
 }
+
+// latency makes every distribution of the result.
+func (b *builder) latency() {
+	b.r.Distribute(b.hists)
+	b.r.ContextLoad = b.contextLoad()
+}
+
+// contextTokens are the contexts whose load time every result tells, whatever the load was.
+var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
+
+// contextLoad extrapolates from the effective bandwidth of single entries of the slowest level,
+// because loading a context is one such read: the median entry's, and that of the twentieth that
+// was slowest.
+func (b *builder) contextLoad() []result.ContextLoad {
+	out := []result.ContextLoad{}
+	if len(b.levels) == 0 || b.info.Sizer.BytesPerToken == 0 {
+		return out
+	}
+	slowest := b.levels[len(b.levels)-1]
+	rate := b.r.Latency.Levels[slowest.String()].Read.Rate
+	for _, tokens := range contextTokens {
+		bytes := b.info.Sizer.Bytes(tokens)
+		c := result.ContextLoad{
+			Tokens: int64(tokens), Bytes: bytes, TypicalNS: timeAt(bytes, rate.P50),
+			SlowNS: timeAt(bytes, rate.P5),
+		}
+		if c.RecomputeNS = b.recompute(tokens); c.RecomputeNS != nil && c.TypicalNS != nil {
+			c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// timeAt is how long bytes take at a rate, nil when it is unknown.
+func timeAt(bytes int64, rate *int64) *int64 {
+	if rate == nil || *rate <= 0 {
+		return nil
+	}
+	return new(int64(float64(bytes) / float64(*rate) * float64(time.Second)))
+}

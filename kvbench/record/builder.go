@@ -52,15 +52,15 @@ type builder struct {
 
 	// All shards together.
 	n         counters
-	hists     map[string]*result.Histogram // of all that has one
-	oldest    int64                        // as a shard's
+	hists     result.Histograms // of all that has one
+	oldest    int64             // as a shard's
 	intervals timeline
 }
 
 // newBuilder adds the shards up. Each is locked on its own: a Recorder at rest gives the sum of one
 // moment, one in use a sum in which no sample is torn.
 func newBuilder(info *Info, rec *Recorder) *builder {
-	b := &builder{rec: rec, info: info, r: &info.Result, hists: make(map[string]*result.Histogram)}
+	b := &builder{rec: rec, info: info, r: &info.Result, hists: make(result.Histograms)}
 	rec.each(b.add)
 	if start, end := rec.Window(); end != workloads.Never {
 		b.window = max(end-start, 0)
@@ -78,7 +78,7 @@ func (b *builder) add(s *shard) {
 	b.intervals.merge(&s.timeline)
 	for place, name := range histNames[:histRound] {
 		if h := s.hists[place]; h != nil && b.hists[name] == nil {
-			b.hists[name] = result.NewHistogram(histUnit(name))
+			b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
 		}
 		b.hists[name].Merge(s.hists[place])
 	}

@@ -8,7 +8,6 @@
 //	timeline.go    what happened in each interval
 //	build.go       Build: from what is known and counted to a Result
 //	builder.go     what that is made of
-//	latency.go     its distributions
 //	first_token.go the time to the first token, where computing takes some, and the break-even
 //	python.go      the keys of the Python benchmark
 //	judgement.go   what the load was limited by, what to doubt, whether the trial counts

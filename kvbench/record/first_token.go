@@ -18,11 +18,6 @@ func (b *builder) firstToken() {
 	cost := b.info.Cost
 	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
 	f.Requests, f.Sums = n.FirstTokens, n.FirstToken
-	f.ByClass = make(map[string]result.Distribution)
-	b.distributions(f, "request_")
-	for _, class := range result.Classes {
-		f.ByClass[class] = b.distribution("request_ttft_" + class)
-	}
 	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
 	s := &f.Sums
 	f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)

@@ -3,10 +3,8 @@ package record
 import (
 	"fmt"
 	"math/bits"
-	"strings"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -30,7 +28,7 @@ const (
 	histRequest                // of one request at the device, demotions included
 	histBySize                 // IO, by size class
 
-	numOpHists = histBySize + numSizeClasses
+	numOpHists = histBySize + result.SizeClasses
 )
 
 // levelHist is a histogram for each level. First reads are told from later ones, which a cache
@@ -131,21 +129,10 @@ var histNames = func() (names [numHists]string) {
 // opName begins the names of an operation on a level.
 func opName(l tiers.Kind, op tiers.Op) string { return l.String() + "_" + op.String() }
 
-// histUnit is what a histogram of that name counts.
-func histUnit(name string) units.Unit {
-	switch {
-	case strings.HasSuffix(name, "_size"):
-		return units.Bytes
-	case strings.HasSuffix(name, "_rate"):
-		return units.BytesPerSec
-	}
-	return units.Nanoseconds
-}
-
 // at returns the histogram of a place, making it when it is the first to be asked for.
 func (h *histograms) at(place hist) *result.Histogram {
 	if h[place] == nil {
-		h[place] = result.NewHistogram(histUnit(histNames[place]))
+		h[place] = result.NewHistogram(result.HistogramUnit(histNames[place]))
 	}
 	return h[place]
 }
@@ -159,22 +146,7 @@ const (
 
 func loadClass(tokens int64) int { return min(bits.Len64(uint64(tokens))-1, numLoadClasses-1) }
 
-// numSizeClasses: latencies mean little across sizes that differ by a thousand. Below 1 MiB, then
-// powers of four, 1–4 MiB, … 1–4 GiB, and all above.
-const numSizeClasses = 8
-
 // sizeClass returns 0 for less than 1 MiB, 1 for [1 MiB, 4 MiB), and so on.
 func sizeClass(bytes int64) int {
-	return min((bits.Len64(uint64(max(bytes, 0)>>20))+1)/2, numSizeClasses-1)
-}
-
-// sizeClassBounds returns the bounds [from, to) of a class; the last has no end.
-func sizeClassBounds(c int) (from int64, to *int64) {
-	if c > 0 {
-		from = 1 << (20 + 2*(c-1))
-	}
-	if c < numSizeClasses-1 {
-		to = new(int64(1) << (20 + 2*c))
-	}
-	return from, to
+	return min((bits.Len64(uint64(max(bytes, 0)>>20))+1)/2, result.SizeClasses-1)
 }

@@ -3,7 +3,6 @@ package record
 import (
 	"maps"
 	"reflect"
-	"strings"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -12,9 +11,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
-
-// slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
-const slaMet = 0.95
 
 // python fills the keys of the Python benchmark, so that its spreadsheet, its aggregation and its
 // validation read our files unchanged. They keep its sense where ours differs:
@@ -51,7 +47,8 @@ func (b *builder) python() {
 	s.QoSMetrics = make(map[string]python.QoSStat)
 	for c, target := range b.info.QoS {
 		name := workloads.Class(c).String()
-		s.QoSMetrics[name] = b.qos(name, int64(target.P95))
+		s.QoSMetrics[name] = result.NewQoSStat(b.hists["request_end_to_end_"+name],
+			r.Load[name].Queued, int64(target.P95))
 	}
 	s.AutoscalingStats, s.AutoscalingSummary = result.NewScaleEvents(r)
 }
@@ -72,7 +69,7 @@ func (b *builder) cacheStats() python.CacheStats {
 		SystemPromptHits: lookups.ByKind["system"].Hits,
 		UserCacheHits:    lookups.ByKind["user"].Hits + own.Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
-		LatencyMS:        b.latencyKeys(),
+		LatencyMS:        b.hists.PythonLatencies(),
 	}
 	for _, n := range b.n.ByPurpose {
 		s.TotalReadBytes += n[tiers.Read].Bytes
@@ -107,16 +104,8 @@ func (b *builder) cacheStats() python.CacheStats {
 	s.CacheHitRate = ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
 	s.ReadWriteRatio = ratio(s.TotalReadBytes, max(s.TotalWriteBytes, 1))
-	s.StorageHealth = python.NewStorageHealth(&s, b.info.Profile, b.cpuP95())
+	s.StorageHealth = python.NewStorageHealth(&s, b.info.Profile, b.hists.CPUP95MS())
 	return s
-}
-
-// cpuP95 is of the cpu tier's reads and writes together, in milliseconds; nil without any.
-func (b *builder) cpuP95() *float64 {
-	all := result.NewHistogram(units.Nanoseconds)
-	all.Merge(b.hists["cpu_read"])
-	all.Merge(b.hists["cpu_write"])
-	return all.PercentileMS(0.95)
 }
 
 // prefixStats takes every request that began in the window for one that looked for a prefix.
@@ -132,42 +121,4 @@ func (b *builder) prefixStats() python.PrefixCacheStats {
 	}
 }
 
-// latencyKeys are {level}_{op}_{p}_ms, and of the storage also {level}_{op}_{device,host}_{p}_ms,
-// where there are samples.
-func (b *builder) latencyKeys() map[string]float64 {
-	keys := make(map[string]float64)
-	for _, name := range strings.Fields("gpu_read gpu_write cpu_read cpu_write storage_read " +
-		"storage_write storage_read_device storage_write_device storage_read_host " +
-		"storage_write_host") {
-		for p, share := range map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99,
-			"p999": 0.999, "p9999": 0.9999} {
-			if v := b.hists[name].PercentileMS(share); v != nil {
-				keys[name+"_"+p+"_ms"] = *v
-			}
-		}
-	}
-	return keys
-}
-
 func gib(bytes int64) float64 { return float64(bytes) / float64(units.GiB) }
-
-// qos judges a class by its target. Requests still queued at the deadline are violations.
-func (b *builder) qos(class string, target int64) python.QoSStat {
-	h, queued := b.hists["request_end_to_end_"+class], b.r.Load[class].Queued
-	n := h.Count()
-	if n+queued == 0 {
-		return python.QoSStat{NoData: true}
-	}
-	sla := &python.SLA{
-		TargetP95MS: result.Milliseconds(target), ActualP95MS: h.PercentileMS(0.95),
-		Compliance: units.Ratio(h.AtMost(target), n+queued),
-	}
-	sla.Met = units.OrZero(sla.Compliance) >= slaMet
-	stat := python.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
-	if n > 0 {
-		all, most := result.NewLatencyMS(h), *b.r.Latency.Request.ByClass[class].Max
-		stat.Latency = &python.QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95,
-			P99: all.P99, Max: new(result.Milliseconds(most))}
-	}
-	return stat
-}

@@ -162,7 +162,7 @@ func TestSizeClasses(t *testing.T) {
 	for bytes, want := range map[int64]int{0: 0, 1<<20 - 1: 0, 1 << 20: 1, 4<<20 - 1: 1, 4 << 20: 2,
 		16 << 20: 3, 64<<20 - 1: 3, 1 << 30: 6, 4 << 30: 7, 1 << 50: 7} {
 		assert.Equal(t, want, sizeClass(bytes), bytes)
-		lo, hi := sizeClassBounds(want)
+		lo, hi := result.SizeClassBounds(want)
 		assert.True(t, bytes >= lo && (hi == nil || bytes < *hi), bytes)
 	}
 }
@@ -218,11 +218,14 @@ func BenchmarkRecorderChunk(b *testing.B) {
 // A section's distributions are found by their JSON keys: each has to be the end of a histogram's
 // name, or it would be empty for ever.
 func TestEveryDistributionHasItsHistogram(t *testing.T) {
-	b := &builder{info: &Info{}, hists: map[string]*result.Histogram{},
+	b := &builder{info: &Info{}, hists: result.Histograms{},
 		levels: []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage}}
 	b.r = &b.info.Result
+	for _, l := range b.levels {
+		b.r.Tiers = append(b.r.Tiers, result.Tier{Level: l.String()})
+	}
 	for _, name := range histNames[:histRound] {
-		b.hists[name] = result.NewHistogram(histUnit(name))
+		b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
 		b.hists[name].Record(1)
 	}
 	b.latency()

@@ -10,7 +10,10 @@
 //	host.go       where it ran
 //	python.go     what the Python benchmark's keys, package python, say of them
 //	histogram.go  distributions, and the form in which those of several trials can be merged
+//	distribute.go the distributions of a result from its histograms, by their names
 //	metrics.go    the values of the benchmark line
+//
+// This package is large because it is the one schema: what a result may say stands nowhere else.
 //
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
 // what the kernel's trace says is carried as JSON. Results are plain data without locks; a

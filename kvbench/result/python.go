@@ -59,3 +59,27 @@ func NewValidation(r *Result) *python.Validation {
 	return &python.Validation{Passed: c.Within, AvgError: c.ErrorPct,
 		Comparison: python.ValidationChecks{CacheHitRate: c}, TraceStats: rec.Stats}
 }
+
+// slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
+const slaMet = 0.95
+
+// NewQoSStat judges a class by its target in nanoseconds; the histogram is of its requests from end
+// to end. Requests still queued at the deadline are violations.
+func NewQoSStat(h *Histogram, queued, target int64) python.QoSStat {
+	n := h.Count()
+	if n+queued == 0 {
+		return python.QoSStat{NoData: true}
+	}
+	sla := &python.SLA{
+		TargetP95MS: Milliseconds(target), ActualP95MS: h.PercentileMS(0.95),
+		Compliance: units.Ratio(h.AtMost(target), n+queued),
+	}
+	sla.Met = units.OrZero(sla.Compliance) >= slaMet
+	stat := python.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
+	if n > 0 {
+		all := NewLatencyMS(h)
+		stat.Latency = &python.QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95,
+			P99: all.P99, Max: new(Milliseconds(h.n.Max))}
+	}
+	return stat
+}

@@ -56,8 +56,10 @@ type Result struct {
 	Count    int    `json:"count"`
 	Rank     int    `json:"rank"`
 	Ranks    int    `json:"ranks"`
-	Nonce    string `json:"nonce"`
-	Digest   string `json:"digest,omitempty"`
+	// of several clients' results made one: whose numbers are in it
+	MergedRanks []int  `json:"merged_ranks,omitempty"`
+	Nonce       string `json:"nonce"`
+	Digest      string `json:"digest,omitempty"`
 
 	// what is counted: request, or operation in benchmarks without requests
 	CompletionUnit string `json:"completion_unit"`
