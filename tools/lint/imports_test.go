@@ -71,6 +71,7 @@ var mayImport = map[string]string{
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/group":       "kvbench/result",
+	"kvbench/merge":       "kvbench/units kvbench/result/...",
 	"kvbench/environment": "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +
 		"workloads/compute workloads/profile tracing/host",
@@ -87,13 +88,13 @@ var mayImport = map[string]string{
 	"benchmarks/e2e":     "kvbench/... tools/golden",
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version",
-	"tools/load":      "kvbench/units kvbench/result kvbench/params tracing",
+	"tools/load":      "kvbench/units kvbench/result kvbench/merge kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result",
 	"tools/gate":      "tools/load tools/stats kvbench/units",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report",
-	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result/...",
+	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result/... kvbench/merge",
 	"tools/submission": "tools/load tools/stats tools/aggregate tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +

@@ -1,0 +1,358 @@
+package merge
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
+	"kvbench/kvbench/units"
+)
+
+// derive makes what the table leaves to it, of the sums that out has by now.
+func derive(out *result.Result, ranks []*result.Result) {
+	out.Warnings = warnings(ranks)
+	status(out, ranks)
+	// The trial began when the first of them did.
+	out.StartTime = ranks[0].StartTime
+	if begins, ok := starts(ranks); ok {
+		for i, at := range begins {
+			if at == 0 {
+				out.StartTime = ranks[i].StartTime
+				break
+			}
+		}
+	}
+	out.Parameters = parameters(ranks)
+	out.Errors, out.ErrorSamples = failures(ranks)
+	tiers(out, ranks)
+	witness(out, ranks)
+	ratios(out)
+	hists := histograms(out, ranks)
+	out.Distribute(hists)
+	contextLoad(out, ranks)
+	summary(out, ranks, hists)
+	out.Timeline = timeline(ranks)
+}
+
+// status is the worst of the ranks', with the reasons of all of them. One that is missing makes the
+// trial incomplete.
+func status(out *result.Result, ranks []*result.Result) {
+	// One client that is alone is no merged result.
+	if len(ranks) == 1 && ranks[0].Ranks <= 1 {
+		out.Status, out.Error = ranks[0].Status, ranks[0].Error
+		return
+	}
+	// From good to bad; a result of another program has none.
+	order := []string{result.StatusComplete, "", result.StatusIncomplete, result.StatusFailed}
+	add := func(status, why string) {
+		if slices.Index(order, status) > slices.Index(order, out.Status) {
+			out.Status = status
+		}
+		if out.Error != "" && why != "" {
+			why = "; " + why
+		}
+		out.Error += why
+	}
+	out.Status = result.StatusComplete
+	for _, r := range ranks {
+		out.MergedRanks = append(out.MergedRanks, r.Rank)
+		if r.Status != result.StatusComplete {
+			add(r.Status, fmt.Sprintf("rank %d: %s", r.Rank, cmp.Or(r.Error, r.Status)))
+		}
+	}
+	if lost := Missing(out); len(lost) > 0 {
+		verb := "is"
+		if len(lost) > 1 {
+			verb = "are"
+		}
+		add(result.StatusIncomplete,
+			fmt.Sprintf("%s of %d %s missing", numbered(lost), out.Ranks, verb))
+	}
+}
+
+// warnings are for people, who have to find the client that one is about: they are those of all
+// ranks: what only some of them say, with their number.
+func warnings(ranks []*result.Result) []string {
+	if len(ranks) == 1 {
+		return ranks[0].Warnings
+	}
+	all := []string{}
+	for _, r := range ranks {
+		for _, w := range r.Warnings {
+			if slices.ContainsFunc(ranks, func(o *result.Result) bool {
+				return !slices.Contains(o.Warnings, w)
+			}) {
+				w = fmt.Sprintf("rank %d: %s", r.Rank, w)
+			}
+			if !slices.Contains(all, w) {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+// parameters are those that all ranks have with one value; which rank it is, is none of them.
+func parameters(ranks []*result.Result) []result.Parameter {
+	if len(ranks) == 1 {
+		return ranks[0].Parameters
+	}
+	list := []result.Parameter{}
+	for _, p := range ranks[0].Parameters {
+		if !slices.ContainsFunc(ranks, func(r *result.Result) bool {
+			return !slices.ContainsFunc(r.Parameters, func(q result.Parameter) bool {
+				return q.Name == p.Name && q.Value == p.Value
+			})
+		}) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// mostSamples of failures is what one rank tells, too.
+const mostSamples = 10
+
+// failures are counted by kind, the most frequent first, ties in the order of their names.
+func failures(ranks []*result.Result) ([]result.ErrorCount, []result.ErrorSample) {
+	if len(ranks) == 1 {
+		return ranks[0].Errors, ranks[0].ErrorSamples
+	}
+	// Without its count a failure is its own key: the same of two ranks is one kind.
+	counts, samples := map[result.ErrorCount]int64{}, []result.ErrorSample{}
+	for _, r := range ranks {
+		for _, e := range r.Errors {
+			n := e.Count
+			e.Count = 0
+			counts[e] += n
+		}
+		samples = append(samples, r.ErrorSamples...)
+	}
+	list := []result.ErrorCount{}
+	for e, n := range counts {
+		e.Count = n
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b result.ErrorCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Tier, b.Tier),
+			cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Errno, b.Errno))
+	})
+	return list, samples[:min(len(samples), mostSamples)]
+}
+
+// tiers folds the tiers of each level, fastest first.
+func tiers(out *result.Result, ranks []*result.Result) {
+	if ranks[0].Tiers != nil {
+		out.Tiers = []result.Tier{}
+	}
+	for _, r := range ranks {
+		for _, t := range r.Tiers {
+			level := func(o result.Tier) bool { return o.Level == t.Level }
+			if slices.ContainsFunc(out.Tiers, level) {
+				continue
+			}
+			// Not every client has every level: who ran without a cpu tier adds nothing to it.
+			var of []reflect.Value
+			for _, other := range ranks {
+				if i := slices.IndexFunc(other.Tiers, level); i >= 0 {
+					of = append(of, reflect.ValueOf(&other.Tiers[i]).Elem())
+				}
+			}
+			var folded result.Tier
+			structure(reflect.ValueOf(&folded).Elem(), of)
+			for _, d := range []*result.TierTraffic{&folded.Read, &folded.Write} {
+				d.NSPerMiB = units.Ratio(d.DeviceNS, float64(d.EntryBytes)/float64(units.MiB))
+			}
+			out.Tiers = append(out.Tiers, folded)
+		}
+	}
+}
+
+// witness tells whether the device saw what the clients asked for, and compares the kernel's bytes
+// with those of all ranks. Of a device that ranks share each of them has the counters of all, over
+// its own window: their sum counts bytes twice, and none of them is of the trial.
+func witness(out *result.Result, ranks []*result.Result) {
+	w := &out.DeviceWitness
+	shared, served := false, map[bool]bool{}
+	seen := map[[2]string]bool{}
+	for _, r := range ranks {
+		at := [2]string{r.Environment.Hostname, r.DeviceWitness.Device}
+		shared = shared || at[1] != "" && seen[at]
+		seen[at] = true
+		if s := r.DeviceWitness.ServedFromCache; s != nil {
+			served[*s] = true
+		}
+	}
+	if shared {
+		*w = result.Witness{Device: w.Device, AppReadBytes: w.AppReadBytes,
+			AppWriteBytes: w.AppWriteBytes, Reason: "ranks share the device, so that each of " +
+				"them has counted the bytes of all"}
+		return
+	}
+	if w.Reason == "" && w.ReadBytes != nil && w.WriteBytes != nil {
+		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
+		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
+	}
+	// One rank that was served from a cache is enough: its share is in the sums.
+	if len(served) > 0 {
+		w.ServedFromCache = new(served[true])
+	}
+}
+
+// ratios are never averaged: a rank of ten requests would weigh as much as one of a thousand. It
+// makes shares and costs of their numerators and denominators.
+func ratios(out *result.Result) {
+	// Those of the load know their base, which a warm-up's backlog is part of.
+	for class, o := range out.Load {
+		o.Derive()
+		out.Load[class] = o
+	}
+	l := &out.Lookups
+	l.HitRate = units.Ratio(l.Hits, l.Hits+l.Misses)
+	for kind, n := range l.ByKind {
+		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
+		l.ByKind[kind] = n
+	}
+	if p := out.Prompt; p != nil {
+		p.HitRatio = units.Ratio(p.Found, p.Tokens)
+		p.RequestHitRatio = units.Ratio(p.RequestsHit, p.Requests)
+		for kind, n := range p.ByKind {
+			n.HitRatio = units.Ratio(n.Found, n.Tokens)
+			p.ByKind[kind] = n
+		}
+	}
+	// The ideal is unknown as soon as it is for one rank: then the sum of its hits is nil.
+	if b := out.BlockCache; b != nil {
+		b.HitRatio = units.Ratio(b.Hits, b.Blocks)
+		b.TokenHitRatio = units.Ratio(b.HitTokens, b.Tokens)
+		if b.IdealHits != nil {
+			b.IdealHitRatio = units.Ratio(*b.IdealHits, b.Blocks)
+		}
+	}
+	if f := out.FirstToken; f != nil {
+		// As result.FirstToken defines them: of loading without its waits, and computing.
+		s := &f.Sums
+		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
+		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
+	}
+	var bytes int64
+	for _, t := range out.Tiers {
+		bytes += t.Read.Bytes + t.Write.Bytes
+	}
+	// The CPU time of a simulation says nothing of the run that it predicts.
+	if h := &out.Harness; h.CPUNS > 0 && out.Simulation == nil {
+		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
+	}
+}
+
+// histograms adds them up by their names: HDR histograms of one range add up exactly, which is why
+// results keep them. One that cannot be decoded leaves its name unknown.
+func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
+	all, broken := result.Histograms{}, map[string]bool{}
+	if ranks[0].Histograms != nil {
+		out.Histograms = map[string]result.HistogramData{}
+	}
+	for _, r := range ranks {
+		for _, name := range slices.Sorted(maps.Keys(r.Histograms)) {
+			// All of them are read: which a report will ask for, nobody knows here.
+			data := r.Histograms[name]
+			h, err := data.Decode()
+			switch {
+			case err != nil:
+			case all[name] == nil: // of one rank alone it stays as it stands
+				all[name] = h
+			default:
+				all[name].Merge(h)
+				data, err = all[name].Encode()
+			}
+			if out.Histograms[name] = data; err != nil {
+				broken[name] = true
+				out.Warnings = append(out.Warnings,
+					fmt.Sprintf("histogram %s of rank %d cannot be added: %v", name, r.Rank, err))
+			}
+		}
+	}
+	for name := range broken {
+		delete(all, name)
+		delete(out.Histograms, name)
+	}
+	return all
+}
+
+// contextLoad is the time to load a context at the rates of all ranks' entries, for contexts that
+// are as large in all of them.
+func contextLoad(out *result.Result, ranks []*result.Result) {
+	if ranks[0].ContextLoad == nil {
+		return
+	}
+	out.ContextLoad = []result.ContextLoad{}
+	var rate result.Distribution
+	if n := len(out.Tiers); n > 0 {
+		rate = out.Latency.Levels[out.Tiers[n-1].Level].Read.Rate
+	}
+	// Contexts stand in the same order in all results of a version.
+	for i, c := range ranks[0].ContextLoad {
+		if slices.ContainsFunc(ranks, func(r *result.Result) bool {
+			return i >= len(r.ContextLoad) || r.ContextLoad[i].Tokens != c.Tokens ||
+				r.ContextLoad[i].Bytes != c.Bytes ||
+				units.OrZero(r.ContextLoad[i].RecomputeNS) != units.OrZero(c.RecomputeNS)
+		}) {
+			continue
+		}
+		c.TypicalNS, c.SlowNS, c.LoadingWins = at(c.Bytes, rate.P50), at(c.Bytes, rate.P5), nil
+		if c.RecomputeNS != nil && c.TypicalNS != nil {
+			c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
+		}
+		out.ContextLoad = append(out.ContextLoad, c)
+	}
+}
+
+// at is how long bytes take at a rate, nil when it is unknown.
+func at(bytes int64, rate *int64) *int64 {
+	if rate == nil || *rate <= 0 {
+		return nil
+	}
+	return new(int64(float64(bytes) / float64(*rate) * 1e9))
+}
+
+// summary makes the keys of the Python benchmark that are no sums, in its sense of them: 0 where
+// there is nothing.
+func summary(out *result.Result, ranks []*result.Result, hists result.Histograms) {
+	s := &out.Summary
+	s.EndToEndLatency = result.NewLatencyMS(hists["request_end_to_end"])
+	s.StorageIOLatency = result.NewLatencyMS(hists["request_storage"])
+	s.GenerationLatency = result.NewLatencyMS(hists["request_generation"])
+	m := &s.MultiTurnStats
+	m.HitRate = units.OrZero(units.Ratio(m.CacheHits, m.CacheHits+m.CacheMisses))
+	c := &s.CacheStats
+	c.CacheHitRate = units.OrZero(units.Ratio(c.CacheHits, c.CacheHits+c.CacheMisses))
+	c.ReadWriteRatio = units.OrZero(units.Ratio(c.TotalReadBytes, max(c.TotalWriteBytes, 1)))
+	c.LatencyMS = hists.PythonLatencies()
+	// The profile decides by what that benchmark's own assessment goes.
+	profile := ""
+	for _, p := range out.Parameters {
+		if p.Name == "performance-profile" {
+			profile = fmt.Sprint(p.Value)
+		}
+	}
+	c.StorageHealth = python.NewStorageHealth(c, profile, hists.CPUP95MS())
+	for _, r := range ranks {
+		for class, q := range r.Summary.QoSMetrics {
+			if s.QoSMetrics == nil {
+				s.QoSMetrics = map[string]python.QoSStat{}
+			}
+			// Without a request there is no target either, and nothing to judge.
+			if have, ok := s.QoSMetrics[class]; q.SLA != nil {
+				s.QoSMetrics[class] = result.NewQoSStat(hists["request_end_to_end_"+class],
+					out.Load[class].Queued, int64(math.Round(q.SLA.TargetP95MS*1e6)))
+			} else if !ok || have.NoData {
+				s.QoSMetrics[class] = q
+			}
+		}
+	}
+}

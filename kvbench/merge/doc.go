@@ -1,0 +1,32 @@
+// Package merge makes one result of those of a trial's clients: its ranks.
+//
+//	merge.go   Fold: the ranks of a trial → one result
+//	rules.go   what becomes of each field of a result: the one table of it
+//	derive.go  what is made afterwards: ratios, distributions, judgements
+//	window.go  bytes over time on one axis; what the ranks moved while all of them measured
+//
+// Ranks share a device and a moment, so that they are no trials of their own: what statistics count
+// is their fold. Rates add up, as MLPerf Storage's aggregation adds them: each rank's bytes over
+// its own window. Latencies are those of all operations together, by adding up the histograms.
+// Ratios are made anew of what they are ratios of. What one rank alone can know (the rungs of a
+// ladder, what an autoscaler found, a share of a window) is absent where there are several: a mean
+// of it would be a number that nobody measured. A sum of which one rank does not know its part is
+// unknown.
+//
+//	                      rank 0     rank 1     the trial
+//	read bandwidth        2 GiB/s    3 GiB/s    5 GiB/s
+//	window                60.1 s     60.3 s     60.3 s
+//	hits                  3 of 10    6 of 13    9 of 23
+//	read p95              of 900     of 1,200   of the 2,100 reads together
+//	peak memory           80 MiB     95 MiB     95 MiB, the largest process
+//	filesystem            xfs        xfs        xfs
+//	cache directory       …/rank_0   …/rank_1   absent
+//	seed                  42         43         42, the smallest
+//	ceiling, autoscaler   its own    its own    absent
+//
+// A trial from which a rank is missing is folded, too, and is incomplete, with an error that names
+// the rank: its sums are those of fewer clients and no sample of the trial.
+//
+// Everything is a function of its arguments, which it does not change; the result may share lists
+// and maps with them.
+package merge

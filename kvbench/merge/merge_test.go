@@ -1,0 +1,329 @@
+package merge
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// TestEveryFieldHasARule: a field that is new in a result is folded when somebody has said how, and
+// a rule of a field that is gone goes, too.
+func TestEveryFieldHasARule(t *testing.T) {
+	met := map[reflect.Type]bool{}
+	var visit func(of reflect.Type)
+	visit = func(of reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Map || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if met[of] {
+			return
+		}
+		met[of] = true
+		require.Equal(t, reflect.Struct, of.Kind(), "%v cannot be folded", of)
+		known := rules()[of]
+		require.NotNil(t, known, "%v has no row", of)
+		fields := map[string]bool{}
+		for field := range of.Fields() {
+			fields[field.Name] = true
+			switch rule := known[field.Name]; {
+			case field.Anonymous:
+				visit(field.Type)
+			case rule == 0:
+				t.Errorf("%v.%s has no rule", of, field.Name)
+			case rule == fold:
+				visit(field.Type)
+			case rule == sum:
+				_, ok := zero(field.Type)
+				assert.True(t, ok, "%v.%s is no number and cannot be added", of, field.Name)
+			}
+		}
+		for name := range known {
+			assert.True(t, fields[name], "%v has no field %s", of, name)
+		}
+	}
+	visit(reflect.TypeFor[result.Result]())
+	visit(reflect.TypeFor[result.Tier]()) // by its level, in derive.go
+	for _, r := range table {
+		assert.True(t, met[reflect.TypeOf(r.of)], "%T is nowhere in a result that is folded", r.of)
+		all := ""
+		for _, names := range r.named() {
+			all += " " + names
+		}
+		names := strings.Fields(all)
+		assert.Len(t, rules()[reflect.TypeOf(r.of)], len(names), "%T has a field twice", r.of)
+	}
+}
+
+// zero is the number that a type or a pointer to it has.
+func zero(of reflect.Type) (reflect.Value, bool) {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	v := reflect.New(of).Elem()
+	return v, v.CanInt() || v.CanUint() || v.CanFloat()
+}
+
+// real are results of real runs of a second or less on tmpfs: users, with and without a cost of
+// computing, blocks of mooncake-small.jsonl, plain I/O in both directions, and a simulated device.
+func real(t *testing.T) map[string]*result.Result {
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	all := map[string]*result.Result{}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		r, err := result.Parse(data)
+		require.NoError(t, err, name)
+		all[name] = r
+	}
+	return all
+}
+
+func jsonOf(t *testing.T, r *result.Result) string {
+	data, err := json.MarshalIndent(r, "", " ")
+	require.NoError(t, err)
+	return string(data)
+}
+
+// TestOneRankIsItself: what is made anew of sums and histograms is what the run made of them.
+func TestOneRankIsItself(t *testing.T) {
+	for name, r := range real(t) {
+		r.Ranks, r.Rank = 1, 0
+		out, err := Fold([]*result.Result{r})
+		require.NoError(t, err)
+		want, have := strings.Split(jsonOf(t, r), "\n"), strings.Split(jsonOf(t, out), "\n")
+		for i := range want {
+			if !assert.Equal(t, want[i], have[i], "%s, line %d", name, i) {
+				break
+			}
+		}
+	}
+}
+
+// random fills every number, text and truth of a value with something.
+func random(rng *rand.Rand, v reflect.Value, depth int) {
+	switch {
+	case depth > 12:
+	case v.CanInt():
+		v.SetInt(rng.Int64N(1000))
+	case v.CanUint():
+		v.SetUint(rng.Uint64N(1000))
+	case v.CanFloat():
+		v.SetFloat(float64(rng.IntN(1000)))
+	case v.Kind() == reflect.Bool:
+		v.SetBool(rng.IntN(2) == 0)
+	case v.Kind() == reflect.String:
+		v.SetString(fmt.Sprint("text", rng.IntN(2)))
+	case v.Kind() == reflect.Pointer && rng.IntN(3) > 0:
+		v.Set(reflect.New(v.Type().Elem()))
+		random(rng, v.Elem(), depth+1)
+	case v.Kind() == reflect.Struct:
+		for _, field := range v.Fields() {
+			random(rng, field, depth+1)
+		}
+	case v.Kind() == reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range rng.IntN(3) {
+			one := reflect.New(v.Type().Elem()).Elem()
+			random(rng, one, depth+1)
+			v.SetMapIndex(reflect.ValueOf(fmt.Sprint("key", rng.IntN(3))), one)
+		}
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
+		for range rng.IntN(3) {
+			one := reflect.New(v.Type().Elem()).Elem()
+			random(rng, one, depth+1)
+			v.Set(reflect.Append(v, one))
+		}
+	}
+}
+
+// made are ranks of one trial with any numbers, and with histograms that can be read.
+func made(rng *rand.Rand, n int) (ranks []*result.Result) {
+	for rank := range n {
+		r := &result.Result{}
+		random(rng, reflect.ValueOf(r).Elem(), 0)
+		r.Benchmark, r.Name, r.Trial, r.Rank, r.Ranks = "B", "B/x", 1, rank, n
+		r.StartTime = fmt.Sprintf("2026-01-02T03:04:05.%03dZ", rng.IntN(1000))
+		r.Timeline, r.Parameters, r.DeviceLatencyTracing = nil, nil, nil
+		r.Histograms = map[string]result.HistogramData{}
+		for _, name := range []string{"storage_read", "storage_read_device", "request_end_to_end"} {
+			h := result.NewHistogram(units.Nanoseconds)
+			for range rng.IntN(300) + 1 {
+				h.Record(rng.Int64N(1e9))
+			}
+			r.Histograms[name], _ = h.Encode()
+		}
+		ranks = append(ranks, r)
+	}
+	return ranks
+}
+
+func TestTheOrderOfRanksDoesNotMatter(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		ranks := made(rng, 2+rng.IntN(3))
+		before := jsonOf(t, ranks[0])
+		one, err := Fold(ranks)
+		require.NoError(t, err)
+		first := jsonOf(t, one)
+		rng.Shuffle(len(ranks), func(i, k int) { ranks[i], ranks[k] = ranks[k], ranks[i] })
+		other, err := Fold(ranks)
+		require.NoError(t, err)
+		require.Equal(t, first, jsonOf(t, other), "seed %d", seed)
+		for _, r := range ranks {
+			if r.Rank == 0 {
+				require.Equal(t, before, jsonOf(t, r), "folding has changed a rank, seed %d", seed)
+			}
+		}
+	}
+}
+
+// TestHistogramsAreThoseOfTheUnion: percentiles of the fold are those of all values together.
+func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	ranks, union := made(rng, 3), result.NewHistogram(units.Nanoseconds)
+	for _, r := range ranks {
+		r.Tiers = []result.Tier{{Level: "storage"}}
+		h := result.NewHistogram(units.Nanoseconds)
+		for range 500 {
+			v := rng.Int64N(1e9) * int64(1+10*r.Rank)
+			h.Record(v)
+			union.Record(v)
+		}
+		r.Histograms["storage_read_device"], _ = h.Encode()
+	}
+	out, err := Fold(ranks)
+	require.NoError(t, err)
+	want := result.NewDistribution(units.Nanoseconds, union)
+	assert.Equal(t, want, out.Latency.Levels["storage"].Read.Device)
+	back, err := out.Histograms["storage_read_device"].Decode()
+	require.NoError(t, err)
+	assert.Equal(t, want, result.NewDistribution(units.Nanoseconds, back))
+	assert.InDelta(t, float64(*want.P95)/1e6,
+		out.Summary.CacheStats.LatencyMS["storage_read_device_p95_ms"], 1e-9)
+}
+
+// TestByHand: two ranks, each number told in its rule's words.
+func TestByHand(t *testing.T) {
+	a, b := &result.Result{Rank: 0}, &result.Result{Rank: 1}
+	for i, r := range []*result.Result{a, b} {
+		k := int64(i + 1)
+		r.Ranks, r.Status, r.Benchmark, r.Seed = 2, result.StatusComplete, "B", uint64(42+i)
+		r.WindowNS, r.Harness.PeakRSSBytes = 10e9+k, new(100*k)
+		r.IO.Mode, r.IO.CacheDir = "direct", fmt.Sprint("/mnt/rank_", i)
+		r.Requests.Completed, r.Lookups.Hits, r.Lookups.Misses = 10*k, 3*k, 7
+		r.Load = map[string]result.ClassOutcome{"total": {Completed: 10 * k, Queued: 5,
+			OldestQueuedAgeS: new(float64(k))}}
+		r.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 1000 * k,
+			BytesPerSecond: new(100 * float64(k)), DeviceNS: 10 * k, EntryBytes: 1 << (20 + i)}}}
+		r.Autoscaler = &result.Autoscaler{}
+		r.CeilingRatio = new(0.5)
+		r.Warnings = []string{"both", fmt.Sprint("own ", i)}
+		r.Harness.CPUNS = 30
+		r.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(int64(3000)),
+			AppReadBytes: 1000 * k}
+	}
+	b.Harness.Verdict.Kind = "storage-limited"
+	out, err := Fold([]*result.Result{b, a})
+	require.NoError(t, err)
+	assert.Equal(t, result.StatusComplete, out.Status)
+	assert.Equal(t, []int{0, 1}, out.MergedRanks)
+	assert.Equal(t, uint64(42), out.Seed)
+	assert.Equal(t, int64(10e9+2), out.WindowNS, "the longest window")
+	assert.Equal(t, int64(200), *out.Harness.PeakRSSBytes, "of the largest process")
+	assert.Equal(t, "direct", out.IO.Mode)
+	assert.Empty(t, out.IO.CacheDir, "the ranks differ")
+	assert.Empty(t, out.Harness.Verdict.Kind)
+	assert.Equal(t, int64(30), out.Requests.Completed)
+	assert.InDelta(t, 9.0/23, *out.Lookups.HitRate, 1e-12, "not the mean of 3/10 and 6/13")
+	assert.InDelta(t, 30.0/40, *out.Load["total"].ServedRatio, 1e-12)
+	assert.InDelta(t, 2, *out.Load["total"].OldestQueuedAgeS, 0)
+	assert.InDelta(t, 300, *out.Tiers[0].Read.BytesPerSecond, 0, "rates add")
+	assert.InDelta(t, 10, *out.Tiers[0].Read.NSPerMiB, 0, "30 ns for 3 MiB")
+	assert.InDelta(t, 60.0/3000, *out.Harness.CPUNSPerByte, 1e-12)
+	assert.Nil(t, out.Autoscaler, "each rank has scaled by itself")
+	assert.Nil(t, out.CeilingRatio)
+	assert.Equal(t, []string{"both", "rank 0: own 0", "rank 1: own 1"}, out.Warnings)
+	assert.Nil(t, out.DeviceWitness.ReadBytes, "both have counted the same device")
+	assert.Contains(t, out.DeviceWitness.Reason, "share the device")
+	assert.Equal(t, int64(3000), out.DeviceWitness.AppReadBytes)
+
+	// Of a sum of which one part is unknown nothing is known.
+	b.Tiers[0].Read.BytesPerSecond = nil
+	b.Environment.Hostname = "other"
+	out, err = Fold([]*result.Result{a, b})
+	require.NoError(t, err)
+	assert.Nil(t, out.Tiers[0].Read.BytesPerSecond)
+	assert.Equal(t, int64(6000), *out.DeviceWitness.ReadBytes, "of two devices")
+}
+
+func TestAMissingOrFailedRankIsNamed(t *testing.T) {
+	ranks := made(rand.New(rand.NewPCG(1, 2)), 4)
+	for _, r := range ranks {
+		r.Status, r.Error = result.StatusComplete, ""
+	}
+	out, err := Fold(ranks[1:3])
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 3}, Missing(out))
+	assert.Equal(t, "incomplete: ranks 0, 3 of 4 are missing", out.Status+": "+out.Error)
+	ranks[2].Status, ranks[2].Error = result.StatusFailed, "the disk is full"
+	out, err = Fold(ranks[:3])
+	require.NoError(t, err)
+	assert.Equal(t, "failed: rank 2: the disk is full; rank 3 of 4 is missing",
+		out.Status+": "+out.Error)
+}
+
+func TestWhatIsNoTrialIsRefused(t *testing.T) {
+	_, err := Fold(nil)
+	require.ErrorContains(t, err, "no rank's result")
+	ranks := made(rand.New(rand.NewPCG(1, 2)), 2)
+	ranks[1].Rank = 0
+	_, err = Fold(ranks)
+	require.ErrorContains(t, err, "two results of rank 0 in trial 1 of B/x")
+	ranks[1].Rank, ranks[1].Trial = 1, 2
+	_, err = Fold(ranks)
+	require.ErrorContains(t, err, "no ranks of one trial")
+}
+
+// TestTimelinesStandOnOneAxis: the second rank starts two intervals later and ends one later.
+func TestTimelinesStandOnOneAxis(t *testing.T) {
+	ranks := made(rand.New(rand.NewPCG(3, 3)), 2)
+	for i, r := range ranks {
+		r.StartTime = fmt.Sprintf("2026-01-02T03:04:%02d.1Z", 5+2*i)
+		r.WindowNS = 4e9 - int64(i)*1e9
+		n := 4 - i
+		tl := &result.Timeline{IntervalNS: 1e9, LastNS: 1e9, Requests: make([]int64, n),
+			Queued: make([]*int64, n), ReadBytes: map[string][]int64{"storage": nil}}
+		for k := range n {
+			tl.Requests[k], tl.Queued[k] = int64(1+k), new(int64(10))
+			tl.ReadBytes["storage"] = append(tl.ReadBytes["storage"], 1<<30)
+		}
+		r.Timeline = tl
+	}
+	out, err := Fold(ranks)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{1, 2, 3 + 1, 4 + 2, 3}, out.Timeline.Requests)
+	assert.Equal(t, []int64{1 << 30, 1 << 30, 2 << 30, 2 << 30, 1 << 30},
+		out.Timeline.ReadBytes["storage"])
+	assert.Equal(t, []*int64{nil, nil, new(int64(20)), new(int64(20)), nil}, out.Timeline.Queued)
+	w := CommonWindow(ranks)
+	assert.Equal(t, &Window{StartSkewS: 2, DurationS: 2, ReadBandwidth: 2}, w)
+
+	ranks[1].StartTime = "2026-01-02T03:05:00Z" // never at the same time
+	out, err = Fold(ranks)
+	require.NoError(t, err)
+	assert.Nil(t, out.Timeline)
+	assert.Nil(t, CommonWindow(ranks))
+}
