@@ -3,7 +3,6 @@
 //
 //	summary.go    Summary and its parts, the schema of kvcache_run_summary_….json; Aggregate
 //	option.go     one option or benchmark: sums, means, spread, merged percentiles
-//	window.go     what the ranks did while all of them were measuring
 //	aggregate.go  the summary as JSON and as text
 //
 // The keys named aggregated_… are those of MLPerf Storage's launcher and are defined as there:
@@ -15,7 +14,9 @@
 //
 // Ranks that are missing or failed leave their share out of the sums and make the summary partial;
 // a rank that was served wholly from memory is listed, and an option where all were is invalid.
-// Results that differ in a setting or in the model are not summed at all.
+// Results that differ in a setting or in the model are options of their own: "1 [num-users=100]".
+//
+// The ranks of a trial are folded by kvbench/merge, as they are for pages and gates.
 //
 // The same results give the same bytes, so that a summary can be checked by making it again. The
 // text on the terminal has one line for each option; what is missing or invalid stands in it,

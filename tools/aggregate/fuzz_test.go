@@ -34,10 +34,6 @@ func FuzzAggregate(f *testing.F) {
 		tree := &load.Tree{Files: []load.
 			File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1",
 			Trial: r.Trial, Rank: r.Rank, Result: r}}}
-		s, err := Aggregate(tree)
-		if err != nil {
-			return
-		}
-		_ = s.FileName()
+		_ = Aggregate(tree).FileName()
 	})
 }

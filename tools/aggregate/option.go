@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
@@ -48,11 +49,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 			}
 		}
 		if ranks := complete[before:]; len(ranks) > 0 {
-			o.Trials = append(o.Trials, sum(trial, ranks))
-			// A window that a rank is missing from is not common.
-			if len(ranks) == o.RankCount {
-				o.Trials[len(o.Trials)-1].Window = commonWindow(ranks)
-			}
+			o.Trials = append(o.Trials, o.sum(trial, ranks, s))
 		}
 	}
 	o.PartialFailure = len(o.MissingFiles) > 0
@@ -113,14 +110,25 @@ func (o *Option) averaged() [len(summedNames)]*float64 {
 		&o.StorageThroughput}
 }
 
-// sum adds the ranks of one trial.
-func sum(trial int, ranks []load.File) Trial {
+// sum folds the ranks of one trial, of those that are there: MLPerf Storage's tools sum them so.
+func (o *Option) sum(trial int, ranks []load.File, s *Summary) Trial {
 	t := Trial{Trial: trial}
+	var results []*result.Result
 	for _, f := range ranks {
 		t.Ranks = append(t.Ranks, f.Rank)
-		for i, v := range summedOf(&f.Result.Summary) {
-			*t.summed()[i] += v
-		}
+		results = append(results, f.Result)
+	}
+	all, err := merge.Fold(results)
+	if err != nil { // which a tree does not hold
+		s.Warnings = append(s.Warnings, fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
+		return t
+	}
+	for i, v := range summedOf(&all.Summary) {
+		*t.summed()[i] = v
+	}
+	// A window that a rank is missing from is not common.
+	if len(ranks) == o.RankCount {
+		t.Window = merge.CommonWindow(results)
 	}
 	return t
 }
@@ -193,4 +201,30 @@ func inMS[N int64 | float64](ns *N) *float64 {
 		return nil
 	}
 	return new(float64(*ns) / 1e6)
+}
+
+// fields are the numbers of a window, of which the mean is taken.
+func fields(w *merge.Window) [4]*float64 {
+	return [...]*float64{&w.StartSkewS, &w.DurationS, &w.ReadBandwidth, &w.WriteBandwidth}
+}
+
+// meanWindow is the mean over the trials that have one, nil when none has. Trials without one are
+// left out rather than counted as 0.
+func meanWindow(trials []Trial) *merge.Window {
+	var values [4][]float64
+	for _, t := range trials {
+		if t.Window != nil {
+			for i, v := range fields(t.Window) {
+				values[i] = append(values[i], *v)
+			}
+		}
+	}
+	if values[0] == nil {
+		return nil
+	}
+	mean := &merge.Window{}
+	for i, v := range fields(mean) {
+		*v = stat.Mean(values[i], nil)
+	}
+	return mean
 }

@@ -1,11 +1,11 @@
 package aggregate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 )
@@ -62,7 +62,7 @@ type Option struct {
 	Failed map[string]string `json:"failed_files"`
 	Trials []Trial           `json:"trials"`
 	Spread map[string]Spread `json:"spread_over_trials"`
-	Window *Window           `json:"common_window"` // mean over trials
+	Window *merge.Window     `json:"common_window"` // mean over trials
 	// of the histograms of all ranks and trials
 	Merged map[string]Percentile `json:"merged_percentiles"`
 
@@ -78,7 +78,7 @@ type Trial struct {
 	AvgThroughput     float64 `json:"avg_throughput_tokens_per_sec"`
 	StorageThroughput float64 `json:"storage_throughput_tokens_per_sec"`
 	// null when a rank is missing or the ranks share no time
-	Window *Window `json:"common_window"`
+	Window *merge.Window `json:"common_window"`
 }
 
 // Spread tells how far trials of one option lie apart.
@@ -102,18 +102,12 @@ type Percentile struct {
 	Max   *float64 `json:"max_ms"`
 }
 
-// Aggregate sums the results of a tree. The error is for results that cannot be summed: of
-// different I/O modes, parameters or definitions.
-func Aggregate(t *load.Tree) (*Summary, error) {
+// Aggregate sums the results of a tree, those of each group for themselves.
+func Aggregate(t *load.Tree) *Summary {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
 		Warnings: append([]string{}, t.Warnings...)}
-	// Before anything is summed: one group that cannot be makes the whole summary worthless.
 	for _, group := range t.Groups() {
-		files := t.Of(group)
-		if err := alike(files); err != nil {
-			return nil, err
-		}
-		o := option(group, files, s)
+		o := option(group, t.Of(group), s)
 		s.Options[group] = o
 		s.TotalRanks = max(s.TotalRanks, o.RankCount)
 		s.TrialsPerOption = max(s.TrialsPerOption, o.TrialCount)
@@ -127,7 +121,7 @@ func Aggregate(t *load.Tree) (*Summary, error) {
 		}
 	}
 	s.place(t.Files)
-	return s, nil
+	return s
 }
 
 // place fills when and where the run was.
@@ -162,28 +156,4 @@ func (s *Summary) Stamp() string {
 		return "unknown"
 	}
 	return s.start.Format("20060102_150405")
-}
-
-// alike refuses results of one group that measured different things. The first difference is
-// enough: it names both files.
-func alike(files []load.File) error {
-	type said struct{ value, path string }
-	known := make(map[string]said)
-	for _, f := range files {
-		settings := f.Settings()
-		// The model is no parameter that may be ignored here: bytes per token differ.
-		if m := f.Result.Model.Key; m != "" {
-			settings["model"] = m
-		}
-		for _, name := range load.InOrder(settings) {
-			value := settings[name]
-			have, ok := known[name]
-			if ok && have.value != value {
-				return fmt.Errorf("%s has %s %s and %s has %s: results that measured different "+
-					"things are not summed", have.path, name, have.value, f.Path, value)
-			}
-			known[name] = said{value, f.Path}
-		}
-	}
-	return nil
 }

@@ -98,7 +98,7 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	}
 	// One benchmark that was measured in another way refuses all: a family of which a part was
 	// left out would pass on what remains.
-	if r.Refusals = refusals(both, o.Ignore); len(r.Refusals) > 0 {
+	if r.Refusals = refusals(t.Benchmarks, o.Ignore); len(r.Refusals) > 0 {
 		return r, nil
 	}
 	// Predictions may be compared with each other, but nobody should take them for measurements.
@@ -128,23 +128,26 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	return r, nil
 }
 
-// refusals compares the settings of each benchmark on both sides, and of the results of each side
-// among themselves: a mixture within one side has no median to speak of.
-func refusals(both []*stats.Benchmark, ignore []string) (lines []string) {
+// refusals are the settings in which a benchmark that only one side has differs from one of that
+// name that only the other side has: nobody can say that either is missing.
+func refusals(all []*stats.Benchmark, ignore []string) (lines []string) {
 	type reason struct{ name, old, new string }
 	var order []reason
 	benches := map[reason][]string{}
-	for _, b := range both {
-		old, new := b.Settings[oldSide], b.Settings[newSide]
-		for _, d := range slices.Concat(old.Mixed(), new.Mixed(), load.Differences(old, new)) {
-			why := reason{d.Name, d.Old[0], d.New[0]}
-			if why.old == why.new || !load.Defines(d.Name) && slices.Contains(ignore, d.Name) {
+	for _, a := range all {
+		for _, b := range all {
+			if a.Plain != b.Plain || a.Settings[newSide] != nil || b.Settings[oldSide] != nil {
 				continue
 			}
-			if benches[why] == nil {
-				order = append(order, why)
+			for _, d := range load.Differences(a.Settings[oldSide], b.Settings[newSide], ignore) {
+				why := reason{d.Name, d.Old[0], d.New[0]}
+				if benches[why] == nil {
+					order = append(order, why)
+				}
+				if !slices.Contains(benches[why], a.Plain) {
+					benches[why] = append(benches[why], a.Plain)
+				}
 			}
-			benches[why] = append(benches[why], b.Name)
 		}
 	}
 	for _, why := range order {

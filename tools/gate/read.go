@@ -14,10 +14,13 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Read makes a table of both sides. Bad lines go to warn, the rest is read.
-func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, error) {
-	var c stats.Collection
-	o := load.Options{Stdin: stdin, Warn: warn, Formats: &load.Formats{}} // of both sides
+// Read makes a table of both sides, whose trials may differ in the settings that are to be ignored.
+// Bad lines go to warn, the rest is read.
+func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
+) (*stats.Table, error) {
+	c := stats.Collection{Ignore: ignore}
+	o := load.Options{Stdin: stdin, Warn: warn, Trials: true,
+		Formats: &load.Formats{}} // of both sides
 	var notes []string
 	units := benchfmt.UnitMetadataMap{}
 	for _, side := range []struct {
@@ -42,7 +45,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 					return nil
 				}
 				usable = true
-				c.Add(side.name, load.TrialOf(rec))
+				c.Add(side.name, rec)
 				return nil
 			})
 		if err != nil {

@@ -47,7 +47,7 @@ func pair(benches int, old, new func() []float64) *Report {
 	for i := range benches {
 		add := func(side string, values []float64) {
 			for _, v := range values {
-				c.Add(side, load.TrialOf(&load.Record{Name: fmt.Sprintf("B%d", i),
+				c.Add(side, (&load.Record{Name: fmt.Sprintf("B%d", i),
 					Values: []benchfmt.Value{{Value: v, Unit: "read-B/s"}}}))
 			}
 		}

@@ -22,10 +22,7 @@ func runAggregate(c *Call) error {
 	if err != nil {
 		return err
 	}
-	s, err := aggregate.Aggregate(t)
-	if err != nil {
-		return err
-	}
+	s := aggregate.Aggregate(t)
 	for _, w := range s.Warnings {
 		c.say(w)
 	}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -12,20 +15,33 @@ import (
 )
 
 // runHTML makes a page of everything that is read.
-func runHTML(c *Call) error { return document(c, html.Write, view.Missing) }
+func runHTML(c *Call) error {
+	return document(c, html.Write, func(records []*load.Record, t *stats.Table) []string {
+		return append(view.Missing(records), t.Notes...)
+	})
+}
 
 // runXLSX makes a workbook of everything that is read.
-func runXLSX(c *Call) error { return document(c, xlsx.Write, xlsx.Missing) }
+func runXLSX(c *Call) error {
+	return document(c, xlsx.Write, func(records []*load.Record, t *stats.Table) []string {
+		return append(xlsx.Missing(records), t.Notes...)
+	})
+}
 
 // document is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
 // file: it reads everything, warns of bad lines and of what is missing on stderr, and writes the
 // file whole or not at all. A bad line in one of many inputs must not cost the page; an input that
 // cannot be read must, because nobody would miss it there.
 func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
-	missing func([]*load.Record) []string,
+	missing func([]*load.Record, *stats.Table) []string,
 ) error {
 	path := c.String("o", "", "file to write")
+	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
 	in, err := c.parse()
+	if err != nil {
+		return err
+	}
+	ignored, err := overlooked(*ignore)
 	if err != nil {
 		return err
 	}
@@ -34,16 +50,28 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 		return errors.New("no output; give -o FILE")
 	}
 	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
-		Formats: &load.Formats{}})
+		Trials: true, Formats: &load.Formats{}})
 	if err != nil {
 		return err
 	}
 	// What a document lacks is said twice: here, and in it.
-	for _, n := range missing(records) {
+	table := stats.Build(records, units, ignored...)
+	for _, n := range missing(records, table) {
 		c.say(n)
 	}
-	// The comparison is built while the file is open: an error leaves the old file.
-	return writeFile(*path, func(w io.Writer) error {
-		return write(w, records, stats.Build(records, units))
-	})
+	return writeFile(*path, func(w io.Writer) error { return write(w, records, table) })
+}
+
+// overlooked are the settings of -ignore: nothing to ignore is no name, and not an empty one. What
+// defines numbers cannot be ignored, whoever asks.
+func overlooked(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	names := strings.Split(list, ",")
+	if i := slices.IndexFunc(names, load.Defines); i >= 0 {
+		return nil, fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean "+
+			"different things", names[i])
+	}
+	return names, nil
 }

@@ -26,7 +26,9 @@ func TestWriteDocument(t *testing.T) {
 			func(w io.Writer, records []*load.Record, t *stats.Table) error {
 				_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
 				return errors.Join(err, fail)
-			}, func([]*load.Record) []string { return []string{"something is missing"} }))
+			}, func([]*load.Record, *stats.Table) []string {
+				return []string{"something is missing"}
+			}))
 		return code, b.String()
 	}
 	code, errs := run(nil, "-", "-o", out)
@@ -54,7 +56,7 @@ func TestDocumentsRefuseTwoFormats(t *testing.T) {
 	const old = "../load/testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"
 	for _, name := range []string{"html", "xlsx"} {
 		out := filepath.Join(t.TempDir(), "x")
-		code, _, errs := call("", name, old, ofFormat2(t, old), "-o", out)
+		code, _, errs := call("", name, old, alone(t, "2.0"), "-o", out)
 		assert.Equal(t, Usage, code)
 		assert.Contains(t, errs, old+" is of result format 1, ")
 		assert.NoFileExists(t, out)
@@ -62,7 +64,7 @@ func TestDocumentsRefuseTwoFormats(t *testing.T) {
 		assert.Equal(t, Done, code, errs)
 	}
 	// An archive compares nothing.
-	code, _, errs := call("", "json", old, ofFormat2(t, old))
+	code, _, errs := call("", "json", old, alone(t, "2.0"))
 	assert.Equal(t, Done, code, errs)
 }
 

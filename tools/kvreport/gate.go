@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"kvbench/tools/gate"
 	"kvbench/tools/load"
@@ -26,12 +25,8 @@ func runGate(c *Call) error {
 	c.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	c.BoolVar(&o.All, "all", false, "")
 	rest, err := c.parse()
-	// Nothing to ignore is no name, and not an empty one.
-	if *ignore != "" {
-		o.Ignore = strings.Split(*ignore, ",")
-	}
-	// What defines numbers cannot be ignored, whoever asks.
-	strict := slices.IndexFunc(o.Ignore, load.Defines)
+	ignored, wrong := overlooked(*ignore)
+	o.Ignore = ignored
 	form := gate.Formats[*format]
 	switch {
 	case err != nil:
@@ -48,12 +43,11 @@ func runGate(c *Call) error {
 		return fmt.Errorf("-format: must be text, markdown or github, given %q", *format)
 	case !(o.Alpha > 0 && o.Alpha < 1):
 		return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
-	case strict >= 0:
-		return fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean "+
-			"different things", o.Ignore[strict])
+	case wrong != nil:
+		return wrong
 	}
 	// Bad lines are warned about on both sides alike; a side without any good line is an error.
-	t, err := gate.Read(*old, *new, c.stdin, c.warn)
+	t, err := gate.Read(*old, *new, o.Ignore, c.stdin, c.warn)
 	if err != nil {
 		return err
 	}

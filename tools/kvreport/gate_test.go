@@ -216,17 +216,17 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 	code, _, errs := runsGate("-old", old, "-new", old, "-ignore", "io")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "cannot be ignored")
-	code, _, errs = runsGate("-old", file(t, header, body, "io: buffered\n", body), "-new", old)
-	assert.Equal(t, 2, code, "one side alone can be mixed")
-	assert.Contains(t, errs, "io")
+	code, out, _ := runsGate("-old", file(t, header, body, "io: buffered\n", body), "-new", old)
+	assert.Equal(t, 1, code, "one side alone can be mixed")
+	assert.Contains(t, out, "MaxStorageStress [io=buffered]")
+	assert.Contains(t, out, "MISSING in new")
 	code, _, _ = runsGate("-old", file(t, header+"num-users: 8\n", body), "-new", old)
 	assert.Zero(t, code, "giving the default is no difference")
 }
 
 // A result file tells its format itself, without a line.
 func TestGateRefusesResultFilesOfTwoFormats(t *testing.T) {
-	const old = "../load/testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"
-	new := ofFormat2(t, old)
+	old, new := alone(t, "1.0"), alone(t, "2.0")
 	code, out, errs := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 2, code)
 	assert.Empty(t, out)
@@ -237,16 +237,19 @@ func TestGateRefusesResultFilesOfTwoFormats(t *testing.T) {
 	}
 }
 
-// ofFormat2 copies a result file of format 1 as if this version had written it.
-func ofFormat2(t *testing.T, path string) string {
+// alone copies a result file of one of two ranks as if a version of a format had written it for one
+// client.
+func alone(t *testing.T, schema string) string {
 	t.Helper()
+	const path = "../load/testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	text := strings.Replace(string(data), `"schema_version": "1.0"`, `"schema_version": "2.0"`, 1)
-	require.NotEqual(t, string(data), text)
-	path = filepath.Join(t.TempDir(), filepath.Base(path))
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	return path
+	text := strings.NewReplacer(`"schema_version": "1.0"`, `"schema_version": "`+schema+`"`,
+		`"ranks": 2`, `"ranks": 1`).Replace(string(data))
+	require.Contains(t, text, `"ranks": 1`)
+	to := filepath.Join(t.TempDir(), filepath.Base(path))
+	require.NoError(t, os.WriteFile(to, []byte(text), 0o644))
+	return to
 }
 
 func TestGateUsage(t *testing.T) {

@@ -14,8 +14,10 @@ var help embed.FS
 // people meet them; those that look at machines and files follow.
 var commands = []Command{
 	{"json", "IN… [-o FILE]", "all results as one JSON document", runJSON},
-	{"xlsx", "IN… -o FILE", "workbook with charts: one row per result, runs side by side", runXLSX},
-	{"html", "IN… -o FILE", "one page with plots that opens from disk", runHTML},
+	{"xlsx", "IN… -o FILE [-ignore SETTING,…]",
+		"workbook with charts: one row per trial, runs side by side", runXLSX},
+	{"html", "IN… -o FILE [-ignore SETTING,…]",
+		"one page with plots that opens from disk", runHTML},
 	{"fio", "IN… [-o FILE|DIR] [-window DURATION]",
 		"one fio job per traced result, which makes the same load elsewhere", runFio},
 	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format " +

@@ -1,10 +1,11 @@
 // Package load reads what the suite printed or wrote, and what the Python benchmark wrote, as
 // records, and knows what each was measured with.
 //
-//	record.go             Record, a result line, a result file, or both; Trial, what counts
+//	record.go             Record, a result line, a result file, or both
 //	load.go               arguments (a file, a directory, a pattern, -); what each is
 //	text.go               benchmark text and go test -json, and the result files that they name
 //	result.go             result files, ours and the Python benchmark's
+//	trials.go             the ranks of a trial as one record
 //	tree.go               a directory of results by option, trial and rank
 //	document.go           the document of kvreport json, both ways
 //	bpftrace.go           saved texts of the Python benchmark's bpftrace script
@@ -26,18 +27,23 @@
 // has no line, but often a result; it becomes a record without values. Results move together with
 // the text that names them: the longest tail of a path that exists beside the text is taken.
 //
-// Settings come from three places. A result file has all of them. Benchmark text has those that the
-// user changed, as configuration lines, and the swept ones in the benchmark's name; what it does
-// not say is the default of its division. Seven of them define what a number means (division, I/O
-// mode, what the device time of a write is, whether time was virtual …): results that differ in one
-// are never compared, whatever anybody ignores. Of the others a comparison may ignore what it is
-// about. Results of two formats are refused by everybody who puts records side by side.
+// With several clients a trial has a record for each rank, and those share the device: what counts
+// is their fold (kvbench/merge), for which a reader asks with Options.Trials.
+//
+// Settings come from three places. A result file has all of them, and what the run has found where
+// nobody said: workers, the room of the storage tier, the filesystem. Benchmark text has those that
+// the user changed, as configuration lines, and the swept ones in the benchmark's name; what it
+// does not say is the default of its division. Seven of them define what a number means (division,
+// I/O mode, what the device time of a write is, whether time was virtual …): results that differ in
+// one are never compared, whatever anybody ignores. Of the others a comparison may ignore what it
+// is about. Results of two formats are refused by everybody who puts records side by side.
 //
 // Reading does not stop at a bad line, which is told with its file and number, but it does at a
 // file that cannot be read or holds no result: somebody named it, and a comparison without it would
 // look like one with it. Directories are searched, so that other files in them are none of our
 // business.
 //
-// Every format in which results come has its reader here, and nobody else reads any. Everything
+// This package is large because every format in which results come has its reader here, and nobody
+// else reads any: what two of them say of one trial is joined here. Everything
 // runs on the caller's goroutine; between calls nothing is kept but the defaults of each benchmark.
 package load

@@ -28,6 +28,10 @@ type Options struct {
 	// for all inputs; who reads each by itself needs none.
 	Formats *Formats
 
+	// Trials makes one record of the ranks of a trial, which stands behind the others of its
+	// argument. Who counts or compares gives it; who passes records on has them as they are.
+	Trials bool
+
 	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an
 	// error that says so.
 	Bpftrace bool
@@ -55,7 +59,7 @@ func Each(args []string, o Options, f func(*Record) error) (benchfmt.UnitMetadat
 	}
 	r := &reader{Options: o, each: f, seen: map[string]bool{}, units: benchfmt.UnitMetadataMap{}}
 	for _, arg := range args {
-		if err := r.argument(arg); err != nil {
+		if err := errors.Join(r.argument(arg), r.fold()); err != nil {
 			return r.units, err
 		}
 	}
@@ -77,8 +81,9 @@ type reader struct {
 	source string
 
 	records int             // that each was called with
-	seen    map[string]bool // result files that have a record
+	seen    map[string]bool // result files that have a record, by place and by content
 	again   int             // result files that were met once more
+	held    []*Record       // of ranks, until all of the argument are known
 }
 
 // warn reports what is left out. A bad line must not end the reading: a run of hours may have one
@@ -92,11 +97,22 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 // emit hands a finished record on. Its run is the argument that is being read.
 func (r *reader) emit(rec *Record) error {
 	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
+	// A copy, as -artifacts makes, is no trial of its own.
+	if id := rec.identity(); id != "" && r.seen[id] {
+		r.again++
+		return nil
+	} else if id != "" {
+		r.seen[id] = true
+	}
 	r.records++
 	if r.Formats != nil {
 		if err := r.Formats.Add(rec); err != nil {
 			return err
 		}
+	}
+	if r.Trials && rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil {
+		r.held = append(r.held, rec)
+		return nil
 	}
 	return r.each(rec)
 }
@@ -153,7 +169,7 @@ func (r *reader) content(data []byte, name string) error {
 	}
 	// The first lines tell. Benchmark text may begin with anything, so that it is what remains.
 	head := bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n")
-	before := r.records
+	before := r.records + r.again
 	var err error
 	switch {
 	case attached.Match(head):
@@ -165,7 +181,7 @@ func (r *reader) content(data []byte, name string) error {
 	default:
 		return r.resultFile(data, name)
 	}
-	if err == nil && r.records == before {
+	if err == nil && r.records+r.again == before {
 		err = fmt.Errorf("%s: no benchmark result in it", name)
 	}
 	return err

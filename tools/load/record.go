@@ -14,7 +14,8 @@ import (
 )
 
 // Record is one trial: a result line of benchmark text, a result file, or both. Who compares needs
-// Name, Config and Values; who shows a result needs the file.
+// Name, Config and Values; who shows a result needs the file. With several clients it is that of
+// one rank, or, read with Options.Trials, what became of all ranks of the trial.
 type Record struct {
 	// Source is the argument it came from: the run that it belongs to in comparisons.
 	Source string `json:"source"`
@@ -33,6 +34,9 @@ type Record struct {
 	Python bool            `json:"-"`                     // it is the Python benchmark's
 	// Missing says why a result file that the text names could not be had.
 	Missing string `json:"result_missing,omitempty"`
+
+	// Ranks are those of which the record was made, nil where there is one client.
+	Ranks []*Record `json:"-"`
 
 	// The file is a saved text of bpftrace, with nothing else of the above but File and Name.
 	Bpftrace *Bpftrace `json:"-"`
@@ -98,18 +102,6 @@ func tidy(value float64, unit string) benchfmt.Value {
 	}
 	return benchfmt.Value{Value: v, Unit: u, OrigValue: value, OrigUnit: unit}
 }
-
-// Trial is one measurement of a benchmark: what statistics count. With several clients it has a
-// record for each rank, which are no trials of their own: they share the device and correlate.
-type Trial struct {
-	Name   string
-	Ranks  []*Record
-	Values []benchfmt.Value
-}
-
-// TrialOf is the trial of a record that stands alone. Ranks of one trial are not folded yet: each
-// counts as a trial here, and kvreport aggregate sums them.
-func TrialOf(rec *Record) Trial { return Trial{rec.Name, []*Record{rec}, rec.Values} }
 
 // section is what stands under a key at the top of the result file, nil where there is none.
 func (rec *Record) section(key string) json.RawMessage {

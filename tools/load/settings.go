@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -28,6 +30,20 @@ const (
 // TraceFiles is the setting that tells which recording was played, whatever its path.
 const TraceFiles = "trace-files"
 
+// Settings that a run finds where nobody gives them: how many workers, and how large the storage
+// tier is (GiB; else 95 % of what is free). Both are known from result files alone.
+const (
+	Workers  = "workers"
+	Capacity = "storage-capacity-gb"
+)
+
+// Settings that no parameter tells: the filesystem below the cache directory, and how many clients
+// the trial had.
+const (
+	Filesystem = "filesystem"
+	Ranks      = "ranks"
+)
+
 // Values of Simulated. A simulated result is a prediction and never compared with a measured one.
 const (
 	Measured       = "no"
@@ -35,18 +51,13 @@ const (
 	InfinitelyFast = "on infinitely fast storage"
 )
 
-// defining are these settings in the order in which they are told, and their names in a sentence.
-var defining = []struct{ name, title string }{
-	{Format, "format"}, {Simulated, "simulated"}, {Division, "division"}, {IO, "I/O"},
-	{IOUsed, "I/O"}, {DecodeReads, "decode reads"}, {WriteDevice, "device time of writes"},
-}
+// defining are these settings in the order in which they are told.
+var defining = []string{Format, Simulated, Division, IO, IOUsed, DecodeReads, WriteDevice}
 
 // place is where a setting stands among those that define numbers, behind them if it does not.
 func place(name string) int {
-	for i, d := range defining {
-		if d.name == name {
-			return i
-		}
+	if i := slices.Index(defining, name); i >= 0 {
+		return i
 	}
 	return len(defining)
 }
@@ -78,11 +89,10 @@ func NewSettings() *Settings { return &Settings{values: map[string][]string{}} }
 // Add takes in what one trial tells. The settings that define numbers are filled up with what holds
 // when text does not tell them, so that a trial that spells out another value is seen beside it.
 func (s *Settings) Add(rec *Record) {
-	line := rec.Result == nil && !rec.Python
-	// Thousands of lines share one configuration: it was taken in with the first.
-	if line && len(s.last) > 0 && len(rec.Config) > 0 && &s.last[0] == &rec.Config[0] {
+	if s.told(rec) {
 		return
 	}
+	line := rec.isLine()
 	all, told := map[string]string{}, rec.settings()
 	if line {
 		s.last = rec.Config
@@ -91,9 +101,9 @@ func (s *Settings) Add(rec *Record) {
 			s.defaults = m
 		}
 		// Only what defines numbers: sixty defaults for every benchmark would say nothing.
-		for _, d := range defining {
-			if v, ok := m[d.name]; ok {
-				all[d.name] = v
+		for _, name := range defining {
+			if v, ok := m[name]; ok {
+				all[name] = v
 			}
 		}
 	}
@@ -103,11 +113,31 @@ func (s *Settings) Add(rec *Record) {
 	}
 }
 
+// isLine tells whether a record has nothing but its line.
+func (rec *Record) isLine() bool { return rec.Result == nil && !rec.Python }
+
+// told tells whether a record says no more than the one before it: thousands of lines share one
+// configuration, which was taken in with the first.
+func (s *Settings) told(rec *Record) bool {
+	return rec.isLine() && len(s.last) > 0 && len(rec.Config) > 0 && &s.last[0] == &rec.Config[0]
+}
+
 // put keeps each value of a setting once.
 func (s *Settings) put(name, value string) {
-	if !slices.Contains(s.values[name], value) {
+	if !slices.ContainsFunc(s.values[name], func(v string) bool { return alike(name, v, value) }) {
 		s.values[name] = append(s.values[name], value)
 	}
+}
+
+// alike tells whether two values of a setting are one. What is free of a disk changes from trial to
+// trial: capacities within a twentieth are one.
+func alike(name, a, b string) bool {
+	if a == b || name != Capacity {
+		return a == b
+	}
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err1 == nil && err2 == nil && math.Abs(x-y) <= math.Max(x, y)/20
 }
 
 // Merge takes in the settings of further trials of the same benchmark.
@@ -139,20 +169,9 @@ type Difference struct {
 	Old, New []string
 }
 
-// Mixed are the settings of which the trials have several values, told as if the first were the old
-// one and each other a new one.
-func (s *Settings) Mixed() (list []Difference) {
-	for _, n := range InOrder(s.values) {
-		for _, v := range s.values[n][1:] {
-			list = append(list, Difference{n, s.values[n], []string{v}})
-		}
-	}
-	return list
-}
-
-// Differences compares two sets of trials. A setting that one side knows in no way is no
-// difference.
-func Differences(old, new *Settings) (list []Difference) {
+// Differences compares two sets of trials, without the settings that are named to be ignored. A
+// setting that one side knows in no way is no difference.
+func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	if old == nil || new == nil {
 		return nil
 	}
@@ -160,33 +179,35 @@ func Differences(old, new *Settings) (list []Difference) {
 	maps.Copy(either, new.values)
 	for _, n := range InOrder(either) {
 		a, b := old.Of(n), new.Of(n)
-		if len(a) > 0 && len(b) > 0 && mixture(a) != mixture(b) {
-			list = append(list, Difference{n, a, b})
+		if len(a) == 0 || len(b) == 0 || slices.Contains(ignore, n) && !Defines(n) ||
+			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && alike(n, a[0], b[0]) {
+			continue
 		}
+		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
+		if n == IO && len(old.Of(IOUsed)) > 0 && len(new.Of(IOUsed)) > 0 {
+			continue
+		}
+		list = append(list, Difference{n, a, b})
 	}
 	return list
 }
 
+// Fits tells whether a trial was measured as those before it.
+func (s *Settings) Fits(rec *Record, ignore []string) bool {
+	if s.told(rec) {
+		return true
+	}
+	one := NewSettings()
+	one.Add(rec)
+	return len(Differences(s, one, ignore)) == 0
+}
+
+// Text is a setting's value for people, several of them joined; empty where nobody knows.
+func (s *Settings) Text(name string) string { return mixture(s.Of(name)) }
+
 // mixture names several values, direct+buffered, in whatever order their trials were read.
 func mixture(values []string) string {
 	return strings.Join(slices.Sorted(slices.Values(values)), "+")
-}
-
-// Incomparable says in which of the settings that define numbers two sets of trials differ: "I/O is
-// direct and buffered". Such results are shown side by side but never compared.
-func Incomparable(old, new *Settings) string {
-	var parts []string
-	// What does not define a number is no reason against showing a change.
-	for _, d := range Differences(old, new) {
-		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
-		granted := len(old.Of(IOUsed)) > 0 && len(new.Of(IOUsed)) > 0
-		if !Defines(d.Name) || d.Name == IO && granted {
-			continue // what was granted counts, not what was asked for
-		}
-		parts = append(parts, fmt.Sprintf("%s is %s and %s", defining[place(d.Name)].title,
-			mixture(d.Old), mixture(d.New)))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // settings are what a record tells, by name; values are texts, as flags have them. The name of a
@@ -268,7 +289,7 @@ func (rec *Record) place() string {
 func ofConfig(config []Setting) map[string]string {
 	m := map[string]string{}
 	for _, line := range config {
-		if Defines(line.Key) || params.Comparable(line.Key) {
+		if (Defines(line.Key) || params.Comparable(line.Key)) && !found(line.Key, line.Value) {
 			m[line.Key] = line.Value
 		}
 	}
@@ -292,8 +313,19 @@ func simulated(virtual, device bool) string {
 	return InfinitelyFast
 }
 
-// ofFile are the settings of a result file. The Python benchmark measures in one way only.
+// ofFile are the settings of a result file: those that were asked for, and what the run has found
+// where nobody asked. The Python benchmark tells none of these.
 func ofFile(r *result.Result, python bool) map[string]string {
+	m := asked(r, python)
+	if !python {
+		effective(m, r)
+	}
+	return m
+}
+
+// asked are those of its settings that are the same for all clients of a run, whatever machine they
+// are on. The Python benchmark measures in one way only.
+func asked(r *result.Result, python bool) map[string]string {
 	if python {
 		return map[string]string{Simulated: Measured, IO: "buffered", IOUsed: "buffered",
 			DecodeReads: "batched", WriteDevice: result.WriteDeviceFlush}
@@ -320,11 +352,37 @@ func ofFile(r *result.Result, python bool) map[string]string {
 func decisive(list []result.Parameter) map[string]string {
 	m := map[string]string{}
 	for _, p := range list {
-		if params.Comparable(p.Name) {
-			m[p.Name] = fmt.Sprint(p.Value)
+		if v := fmt.Sprint(p.Value); params.Comparable(p.Name) && !found(p.Name, v) {
+			m[p.Name] = v
 		}
 	}
 	return m
+}
+
+// found tells whether the value of a setting leaves it to the run.
+func found(name, value string) bool {
+	return (name == Workers || name == Capacity) && value == "0"
+}
+
+// effective fills in what a run has found where nobody gave it. How many workers a ladder or an
+// autoscaler came to is a result of the trial, and no setting.
+func effective(m map[string]string, r *result.Result) {
+	if w := r.Workload.Workers; m[Workers] == "" && w > 0 && r.Autoscaler == nil &&
+		r.CompletionUnit == result.UnitRequest {
+		m[Workers] = fmt.Sprint(w)
+	}
+	for _, t := range r.Tiers {
+		if m[Capacity] == "" && t.Level == "storage" && t.CapacityBytes != nil &&
+			r.CompletionUnit == result.UnitRequest {
+			m[Capacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
+		}
+	}
+	if fs := r.Environment.Filesystem.Type; fs != "" {
+		m[Filesystem] = fs
+	}
+	if r.Ranks > 0 {
+		m[Ranks] = fmt.Sprint(r.Ranks)
+	}
 }
 
 // resolved keeps the defaults of each benchmark and division, by the two: thousands of records ask

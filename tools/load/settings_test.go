@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func settings(records []*load.Record) *load.Settings {
 	return s
 }
 
-func TestIncomparable(t *testing.T) {
+func TestDifferences(t *testing.T) {
 	const open, line = "kvbench-format: 1\ndivision: open\n", "BenchmarkSynthetic 1 5 ns/op\n"
 	real, model, fast := res(nil, "direct"),
 		res(&result.Simulation{Device: &result.SimulatedDevice{}}, "direct"),
@@ -60,26 +61,68 @@ func TestIncomparable(t *testing.T) {
 		"text and file": {lines(t,
 			open+"simulated: true\nsimulate-device: read=1GiB/s\n"+line), model, ""},
 		"Python and simulated": {python, model,
-			"simulated is no and on a device model, I/O is buffered and direct, decode reads is " +
-				"batched and once, device time of writes is flush and transfer+flush"},
+			"simulated is no and on a device model, io-used is buffered and direct, decode-reads is " +
+				"batched and once, write-device is flush and transfer+flush"},
 		"a default and what was given": {lines(t, open+line), lines(t, open+"io: buffered\n"+line),
-			"I/O is direct and buffered"},
+			"io is direct and buffered"},
 		"a default and a file": {lines(t, open+line), res(nil, "buffered"),
-			"I/O is direct and buffered"},
+			"io is direct and buffered"},
 		"a default, spelled out": {lines(t, open+line), lines(t, open+"io: direct\n"+line),
 			""},
 		"not told by somebody else's": {lines(t, line), real, ""},
 		"granted, whatever was wanted": {res(nil, "direct"), res(nil, "buffered"),
-			"I/O is direct and buffered"},
+			"io-used is direct and buffered"},
 		"of another program and python": {lines(t, line), python, ""},
 	} {
-		assert.Equal(t, c.want, load.Incomparable(settings(c.a), settings(c.b)), name)
+		assert.Equal(t, c.want, differences(settings(c.a), settings(c.b)), name)
 	}
 }
 
-func TestIncomparableReadsNames(t *testing.T) {
+// differences tells in what two sets of trials differ.
+func differences(a, b *load.Settings) string {
+	var parts []string
+	for _, d := range load.Differences(a, b, nil) {
+		parts = append(parts, fmt.Sprintf("%s is %s and %s", d.Name, a.Text(d.Name),
+			b.Text(d.Name)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// TestWhatARunFinds: what a run has found where nobody gave it is a setting, too; what is free of a
+// disk may change a little.
+func TestWhatARunFinds(t *testing.T) {
+	with := func(change func(*result.Result)) *load.Settings {
+		rec := res(nil, "direct")
+		r := rec[0].Result
+		r.CompletionUnit, r.Ranks, r.Workload.Workers = result.UnitRequest, 1, 8
+		r.Environment.Filesystem.Type = "ext4"
+		r.Tiers = []result.Tier{{Level: "storage", CapacityBytes: new(int64(100 << 30))}}
+		r.Parameters = append(r.Parameters, result.Parameter{Name: load.Workers, Value: "0"},
+			result.Parameter{Name: load.Capacity, Value: "0"})
+		change(r)
+		return settings(rec)
+	}
+	mine := with(func(*result.Result) {})
+	for want, change := range map[string]func(*result.Result){
+		"workers is 8 and 4": func(r *result.Result) { r.Workload.Workers = 4 },
+		"filesystem is ext4 and xfs": func(r *result.Result) {
+			r.Environment.Filesystem.Type = "xfs"
+		},
+		"ranks is 1 and 2": func(r *result.Result) { r.Ranks = 2 },
+		"storage-capacity-gb is 100 and 90": func(r *result.Result) {
+			*r.Tiers[0].CapacityBytes = 90 << 30
+		},
+		"": func(r *result.Result) { *r.Tiers[0].CapacityBytes = 97 << 30 },
+	} {
+		assert.Equal(t, want, differences(mine, with(change)))
+	}
+	assert.Empty(t, load.Differences(mine, with(func(r *result.Result) { r.Ranks = 2 }),
+		[]string{load.Ranks}))
+}
+
+func TestDifferencesReadNames(t *testing.T) {
 	const text = "kvbench-format: 1\ndivision: open\nBenchmarkSynthetic/io=buffered 1 5 ns/op\n"
-	assert.Empty(t, load.Incomparable(settings(lines(t, text)), settings(res(nil, "buffered"))))
+	assert.Empty(t, differences(settings(lines(t, text)), settings(res(nil, "buffered"))))
 }
 
 func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
@@ -107,10 +150,10 @@ func TestRecordingsAreToldApartByTheirContent(t *testing.T) {
 	}
 	one := &result.TraceFiles{Files: 1, Bytes: 5, HashedBytes: 5, SHA256: strings.Repeat("ab", 32)}
 	other := &result.TraceFiles{Files: 1, Bytes: 5, HashedBytes: 5, SHA256: strings.Repeat("cd", 32)}
-	assert.Empty(t, load.Differences(played(one, "/a"), played(one, "/b")))
-	assert.Empty(t, load.Differences(played(nil, "/a"), played(one, "/b")), "an older result")
+	assert.Empty(t, load.Differences(played(one, "/a"), played(one, "/b"), nil))
+	assert.Empty(t, load.Differences(played(nil, "/a"), played(one, "/b"), nil), "an older result")
 	assert.Equal(t, []load.Difference{{Name: load.TraceFiles,
 		Old: []string{"sha256 abababababab (5 B in 1)"},
 		New: []string{"sha256 cdcdcdcdcdcd (5 B in 1)"}}},
-		load.Differences(played(one, "/a"), played(other, "/a")))
+		load.Differences(played(one, "/a"), played(other, "/a"), nil))
 }

@@ -23,13 +23,12 @@ type File struct {
 	Rank   int
 	Result *result.Result
 	Python bool // of the Python benchmark: its schema has no status, no parameters, no environment
+
+	settings map[string]string // that were asked for, and define numbers
 }
 
 // Complete tells whether the numbers of the trial may be used.
 func (f File) Complete() bool { return f.Python || f.Result.Status == result.StatusComplete }
-
-// Settings are what the file was measured with, by name.
-func (f File) Settings() map[string]string { return ofFile(f.Result, f.Python) }
 
 // Beside is where the file of another trial and rank of the group would stand.
 func (f File) Beside(trial, rank int) string {
@@ -79,6 +78,8 @@ func ReadTree(dir string) (*Tree, error) {
 			err = formats.add(result.Format(f.Result.SchemaVersion), filepath.Join(dir, f.Path))
 		}
 	}
+	t.split()
+	slices.SortFunc(t.Files, compareFiles)
 	return t, err
 }
 
@@ -116,6 +117,10 @@ func (t *Tree) read(path string) (File, error) {
 		if f.Result, err = pythonResult(data); err != nil {
 			return f, located(path, data, err)
 		}
+		f.Result.Trial, f.Result.Rank = f.Trial, f.Rank
+	}
+	if f.settings = asked(f.Result, f.Python); f.Result.Model.Key != "" {
+		f.settings["model"] = f.Result.Model.Key // bytes per token differ
 	}
 	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
 	if f.Trial < 0 || f.Rank < 0 || max(f.Rank, f.Result.Ranks) > mostRanks ||
@@ -155,7 +160,9 @@ func groupOf(r *result.Result) string {
 
 // add takes a file, or decides between it and one of the same trial and rank.
 func (t *Tree) add(f File) error {
-	i := slices.IndexFunc(t.Files, func(have File) bool { return compareFiles(have, f) == 0 })
+	i := slices.IndexFunc(t.Files, func(have File) bool {
+		return compareFiles(have, f) == 0 && len(differences(have.settings, f.settings)) == 0
+	})
 	if i < 0 {
 		t.Files = append(t.Files, f)
 		return nil
@@ -175,6 +182,53 @@ func (t *Tree) add(f File) error {
 	return fmt.Errorf("%s and %s are both trial %d of rank %d of %s: give each run a results "+
 		"directory of its own, and each client its own -rank",
 		filepath.Join(t.Dir, have.Path), filepath.Join(t.Dir, f.Path), f.Trial, f.Rank, f.Group)
+}
+
+// split parts groups whose files were measured with different settings: each is a group of its own,
+// whose name says in what it differs.
+func (t *Tree) split() {
+	first, differ := map[[2]string]string{}, map[string]map[string]bool{} // by group
+	for _, f := range t.Files {
+		for name, v := range f.settings {
+			at := [2]string{f.Group, name}
+			if have, ok := first[at]; !ok {
+				first[at] = v
+			} else if have != v {
+				if differ[f.Group] == nil {
+					differ[f.Group] = map[string]bool{}
+				}
+				differ[f.Group][name] = true
+			}
+		}
+	}
+	for i := range t.Files {
+		f := &t.Files[i]
+		var parts []string
+		for _, name := range InOrder(differ[f.Group]) {
+			if v := f.settings[name]; v != "" {
+				parts = append(parts, name+"="+v)
+			}
+		}
+		f.Group += Told(parts)
+	}
+}
+
+// differences are the settings of which two files tell different values.
+func differences(a, b map[string]string) (names []string) {
+	for name, v := range a {
+		if other, ok := b[name]; ok && other != v {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Told puts settings behind a name: " [chunk-size=16KiB io-depth=4]", nothing where there are none.
+func Told(settings []string) string {
+	if len(settings) == 0 {
+		return ""
+	}
+	return " [" + strings.Join(settings, " ") + "]"
 }
 
 // Groups lists the groups in order.

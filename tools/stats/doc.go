@@ -12,9 +12,13 @@
 // to be. Three samples a side can never differ significantly: the most extreme of the 20 ways to
 // deal them out has p = 0.1.
 //
+// Trials that were measured with different settings are never one sample: they are benchmarks of
+// their own, whose names tell the settings in which they differ, within a run and between runs.
+//
 // Where several metrics are judged together, their p values are corrected by Holm's method. On a
-// page the family is the headline metric of every benchmark, for each pair of runs; the other
-// metrics are taken alone, and marked so. The gate has its own family: everything that it gates.
+// page the family is the headline metric of every benchmark that has samples enough, for each pair
+// of runs, which is what a gate judges when nobody names another; the other metrics are shown with
+// their p taken alone and are not judged.
 //
 // A table is built by one goroutine and read by many.
 package stats

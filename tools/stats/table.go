@@ -26,6 +26,7 @@ type Table struct {
 // Benchmark is one benchmark with its metrics.
 type Benchmark struct {
 	Name     string
+	Plain    string // the name without what tells its settings from others'
 	Metrics  []*Metric
 	Trials   [][]*load.Record // by run
 	Settings []*load.Settings // by run; nil where the run has no trial of it
@@ -57,24 +58,21 @@ type Change struct {
 	Ratio float64 // by which the new median is larger, as a share of the old one
 	P     float64 // of the Mann-Whitney test, for this cell alone
 
-	// Adjusted is P after Holm's correction over all headline metrics of the pair of runs; P for
-	// other metrics, which are no part of that family.
+	// Adjusted is P after Holm's correction over the headline metrics of the pair of runs that have
+	// samples enough, as a gate has them; P for others.
 	Adjusted float64
 	Headline bool
 	Warnings []error // too few samples to tell, say
-
-	// Incomparable says why the two runs measured different things; then there is no change to
-	// speak of and the other fields are not set.
-	Incomparable string
 }
 
 // Alpha is the level below which a difference counts as significant.
 const Alpha = 0.05
 
-// Significant says whether the difference is more than chance: after correction for headline
-// metrics, taken alone for the others.
+// Significant says whether the difference is more than chance, after correction. Other metrics than
+// the headline are shown and not judged: of twenty that are looked at one by one, one differs by
+// chance.
 func (c *Change) Significant() bool {
-	return c.Incomparable == "" && c.Adjusted < Alpha
+	return c.Headline && c.Adjusted < Alpha
 }
 
 // Metric returns the metric of a tidied unit, or nil.
@@ -118,10 +116,11 @@ func (b *Benchmark) Headline() *Metric {
 // Build arranges the records for people. What ran in virtual time is a benchmark of its own,
 // "Synthetic (simulated)": a prediction shares no row, no median and no chart's bar with a
 // measurement. Metrics stand in the order in which the suite lists its units, others behind them.
-func Build(records []*load.Record, units benchfmt.UnitMetadataMap) *Table {
-	c := Collection{KeepTrials: true, MarkSimulated: true}
+// Settings that are to be ignored are named by those who compare what differs in them.
+func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
+	c := Collection{KeepTrials: true, MarkSimulated: true, Ignore: ignore}
 	for _, rec := range records {
-		c.Add(rec.Source, load.TrialOf(rec))
+		c.Add(rec.Source, rec)
 	}
 	t := c.Table(units)
 	for _, b := range t.Benchmarks {
@@ -137,11 +136,12 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap) *Table {
 // Collection gathers records, whose names are understood once all are known. The zero value is
 // ready to use.
 type Collection struct {
-	KeepTrials    bool // the table names the records
-	MarkSimulated bool // predictions are benchmarks of their own
+	KeepTrials    bool     // the table names the records
+	MarkSimulated bool     // predictions are benchmarks of their own
+	Ignore        []string // settings in which trials of a benchmark may differ
 
 	runs  []string
-	parts map[partKey]*part
+	parts map[partKey][]*part // by their settings
 	order []*part
 	notes []string
 }
@@ -159,38 +159,42 @@ type partKey struct {
 	simulated        bool
 }
 
-// Add takes in a trial of a run. Its ranks were measured alike, so that the first says where it
-// belongs.
-func (c *Collection) Add(run string, t load.Trial) {
-	first := t.Ranks[0]
+// Add takes in a trial of a run, with others that were measured with the same settings.
+func (c *Collection) Add(run string, rec *load.Record) {
 	key := partKey{run: slices.Index(c.runs, run),
-		simulated: c.MarkSimulated && first.IsSimulated()}
-	key.base, key.procs = load.SplitProcs(t.Name)
+		simulated: c.MarkSimulated && rec.IsSimulated()}
+	key.base, key.procs = load.SplitProcs(rec.Name)
 	if key.run < 0 {
 		key.run = len(c.runs)
 		c.runs = append(c.runs, run)
 	}
 	// The package is named by the line's configuration.
-	for _, line := range first.Config {
+	for _, line := range rec.Config {
 		if line.Key == "pkg" {
 			key.pkg = line.Value
 		}
 	}
-	p := c.parts[key]
+	var p *part
+	for _, have := range c.parts[key] {
+		if have.Settings[0].Fits(rec, c.Ignore) {
+			p = have
+			break
+		}
+	}
 	if p == nil {
 		p = &part{key, newBenchmark(1)}
 		p.Settings[0] = load.NewSettings()
 		if c.parts == nil {
-			c.parts = map[partKey]*part{}
+			c.parts = map[partKey][]*part{}
 		}
-		c.parts[key] = p
+		c.parts[key] = append(c.parts[key], p)
 		c.order = append(c.order, p)
 	}
 	// A gate over years of results needs numbers and settings, and not the files.
 	if c.KeepTrials {
-		p.Trials[0] = append(p.Trials[0], t.Ranks...)
+		p.Trials[0] = append(p.Trials[0], rec)
 	}
-	for _, v := range t.Values {
+	for _, v := range rec.Values {
 		m := p.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
 		// An infinite or missing value has no place in a median, and must not vanish without a
 		// word.
@@ -198,14 +202,12 @@ func (c *Collection) Add(run string, t load.Trial) {
 			m.Cells[0].Values = append(m.Cells[0].Values, v.Value)
 			continue
 		}
-		note := fmt.Sprintf("%s %s: %s is %v and was left out", run, t.Name, m.Label, v.Value)
+		note := fmt.Sprintf("%s %s: %s is %v and was left out", run, rec.Name, m.Label, v.Value)
 		if !slices.Contains(c.notes, note) {
 			c.notes = append(c.notes, note)
 		}
 	}
-	for _, rank := range t.Ranks {
-		p.Settings[0].Add(rank)
-	}
+	p.Settings[0].Add(rec)
 }
 
 // newBenchmark has no metric yet.
@@ -224,31 +226,88 @@ func (b *Benchmark) metric(unit, label string) *Metric {
 	return m
 }
 
-// Table arranges what was gathered and compares each run with the first.
+// Table arranges what was gathered and compares each run with the first. Parts of one name that
+// were measured with different settings are benchmarks of their own, whose names say in what they
+// differ: "StorageCeiling/op=read [chunk-size=16KiB]".
 func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 	t := &Table{Runs: c.runs, Labels: labels(c.runs), Units: units, Notes: c.notes}
-	byName := map[string]*Benchmark{}
+	byName := map[string][]*Benchmark{}
 	for i, name := range c.names() {
-		b := byName[name]
-		if b == nil {
-			b = new(newBenchmark(len(t.Runs)))
-			b.Name, b.Simulated = name, c.order[i].simulated
-			byName[name] = b
+		p, all := c.order[i], newBenchmark(len(t.Runs))
+		b := &all
+		for _, have := range byName[name] {
+			if !slices.ContainsFunc(have.Settings, func(s *load.Settings) bool {
+				return len(load.Differences(s, p.Settings[0], c.Ignore)) > 0
+			}) {
+				b = have
+				break
+			}
+		}
+		if b == &all {
+			b.Plain, b.Simulated = name, p.simulated
+			byName[name] = append(byName[name], b)
 			t.Benchmarks = append(t.Benchmarks, b)
 		}
-		b.add(c.order[i])
+		b.add(p)
 	}
+	differ := map[string][]string{}
 	for _, b := range t.Benchmarks {
-		differ := make([]string, len(t.Runs))
-		for run := range differ {
-			differ[run] = load.Incomparable(b.Settings[0], b.Settings[run])
+		if all := byName[b.Plain]; len(all) > 1 && all[0] == b {
+			differ[b.Plain] = differences(all, c.Ignore)
+			t.Notes = append(t.Notes, apart(b.Plain, len(all), differ[b.Plain]))
 		}
+		b.name(differ[b.Plain])
 		for _, m := range b.Metrics {
 			m.Better = units.GetBetter(m.Unit)
-			m.summarize(units.GetAssumption(m.Unit), differ)
+			m.summarize(units.GetAssumption(m.Unit))
 		}
 	}
 	return t
+}
+
+// differences are the settings in which benchmarks of a name differ.
+func differences(all []*Benchmark, ignore []string) []string {
+	names := map[string]bool{}
+	for i, x := range all {
+		for _, y := range all[:i] {
+			for _, d := range load.Differences(x.settings(), y.settings(), ignore) {
+				names[d.Name] = true
+			}
+		}
+	}
+	return load.InOrder(names)
+}
+
+// apart says why a benchmark has several rows, and how it would have one.
+func apart(name string, rows int, differ []string) string {
+	note := fmt.Sprintf("%s stands in %d rows: its trials differ in %s", name, rows,
+		strings.Join(differ, ", "))
+	if may := slices.DeleteFunc(slices.Clone(differ), load.Defines); len(may) == len(differ) {
+		note += "; -ignore " + strings.Join(may, ",") + " makes them one"
+	}
+	return note
+}
+
+// name tells the benchmark's settings in which others of its name have other ones.
+func (b *Benchmark) name(differ []string) {
+	var parts []string
+	for _, name := range differ {
+		if v := b.settings().Text(name); v != "" {
+			parts = append(parts, name+"="+v)
+		}
+	}
+	b.Name = b.Plain + load.Told(parts)
+}
+
+// settings are those of all runs, which do not differ.
+func (b *Benchmark) settings() *load.Settings {
+	all := load.NewSettings()
+	for _, s := range b.Settings {
+		if s != nil {
+			all.Merge(s)
+		}
+	}
+	return all
 }
 
 // add takes in one run's part of a benchmark. Two parts of a run can be one benchmark: a line with
@@ -266,9 +325,8 @@ func (b *Benchmark) add(p *part) {
 	}
 }
 
-// summarize fills the cells. A run that measured something else has no change: the reason stands
-// in its place.
-func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
+// summarize fills the cells.
+func (m *Metric) summarize(assume benchmath.Assumption) {
 	first := &m.Cells[0]
 	for run := range m.Cells {
 		c := &m.Cells[run]
@@ -277,12 +335,8 @@ func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 		}
 		c.Summary = assume.Summary(sample(c.Values), Confidence)
 		c.CV = Variation(c.Values)
-		switch {
 		// The first run is what others are compared with.
-		case run == 0 || len(first.Values) == 0:
-		case differ[run] != "":
-			c.Change = &Change{Incomparable: differ[run]}
-		default:
+		if run > 0 && len(first.Values) > 0 {
 			cmp := assume.Compare(sample(first.Values), sample(c.Values))
 			old, new := first.Summary.Center, c.Summary.Center
 			c.Change = &Change{Ratio: (new - old) / math.Abs(old), P: cmp.P, Adjusted: cmp.P,
@@ -297,14 +351,19 @@ func (t *Table) correct(run int) {
 	var p []float64
 	for _, b := range t.Benchmarks {
 		m := b.Headline()
-		if m == nil || m.Cells[run].Change == nil || m.Cells[run].Change.Incomparable != "" {
+		if m == nil || m.Cells[run].Change == nil {
+			continue
+		}
+		m.Cells[run].Change.Headline = true
+		// What cannot be significant would only hide what can.
+		if min(m.Cells[0].N(), m.Cells[run].N()) < LeastSamples {
 			continue
 		}
 		family = append(family, m.Cells[run].Change)
 		p = append(p, m.Cells[run].Change.P)
 	}
 	for i, adjusted := range Holm(p) {
-		family[i].Headline, family[i].Adjusted = true, adjusted
+		family[i].Adjusted = adjusted
 	}
 }
 

@@ -61,7 +61,9 @@ func TestHolmOverHeadlines(t *testing.T) {
 		old += lines(fmt.Sprintf("B%d-2", i), "read-B/s", 1, 2, 3, 4, 5, 6)
 		other += lines(fmt.Sprintf("B%d-4", i), "read-B/s", 11, 12, 13, 14, 15, 16)
 	}
-	old += lines("B0-2", "hit-ratio", 1, 2, 3, 4, 5, 6)
+	// Three trials can be no loss, and do not hide those of the others.
+	old += lines("Few-2", "read-B/s", 1, 2, 3) + lines("B0-2", "hit-ratio", 1, 2, 3, 4, 5, 6)
+	other += lines("Few-2", "read-B/s", 11, 12, 13)
 	other += lines("B0-4", "hit-ratio", 11, 12, 13, 14, 15, 16)
 	tab := build(t, old, other)
 	const p = 0.0021645021645021645 // the least of six against six
@@ -75,6 +77,7 @@ func TestHolmOverHeadlines(t *testing.T) {
 	alone := tab.Benchmarks[0].Metric("hit-ratio").Cells[1].Change
 	assert.False(t, alone.Headline)
 	assert.InDelta(t, alone.P, alone.Adjusted, 0)
+	assert.False(t, alone.Significant(), "it is shown, and not judged")
 	assert.Equal(t, 1, tab.Benchmarks[0].Metric("hit-ratio").Better)
 }
 
@@ -86,21 +89,39 @@ func TestTooFewTrials(t *testing.T) {
 	assert.ErrorContains(t, c.Warnings[0], "need >= 4 samples")
 }
 
-func TestIncomparableRuns(t *testing.T) {
-	tab := build(t, "division: open\nio: direct\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6),
-		"division: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14, 15, 16))
-	c := tab.Benchmarks[0].Headline().Cells[1].Change
-	assert.Equal(t, "I/O is direct and buffered", c.Incomparable)
-	assert.False(t, c.Significant())
+// names are the benchmarks of a table with the number of trials of each run.
+func names(tab *Table) (list []string) {
+	for _, b := range tab.Benchmarks {
+		name := b.Name + ":"
+		for _, c := range b.Headline().Cells {
+			name += fmt.Sprint(" ", c.N())
+		}
+		list = append(list, name)
+	}
+	return list
 }
 
-// A default that one side spells out, and the gate knows too.
-func TestDefaultsAreKnownFromTheDivision(t *testing.T) {
-	tab := build(t, "kvbench-format: 1\ndivision: open\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6),
-		"kvbench-format: 1\ndivision: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14,
-			15, 16))
-	assert.Equal(t, "I/O is direct and buffered",
-		tab.Benchmarks[0].Headline().Cells[1].Change.Incomparable)
+// TestSettingsThatDifferSplitARow: within a run as between runs, where nobody asks to overlook it.
+func TestSettingsThatDifferSplitARow(t *testing.T) {
+	const head = "kvbench-format: 2\ndivision: open\n"
+	trials := lines("StorageCeiling/op=read-2", "read-B/s", 1, 2, 3, 4)
+	mixed := head + "chunk-size: 1MiB\n" + trials + "chunk-size: 16KiB\n" + trials
+	assert.Equal(t, []string{"StorageCeiling/op=read [chunk-size=1MiB]: 4 0",
+		"StorageCeiling/op=read [chunk-size=16KiB]: 4 4"},
+		names(build(t, mixed, head+"chunk-size: 16KiB\n"+trials)))
+	assert.Equal(t, []string{"StorageCeiling/op=read [io=direct]: 4 0",
+		"StorageCeiling/op=read [io=buffered]: 0 4"},
+		names(build(t, head+trials, head+"io: buffered\n"+trials)), "a default, and what was given")
+	assert.Equal(t, []string{"StorageCeiling/op=read: 4 4"},
+		names(build(t, head+trials, head+"io: direct\n"+trials)), "a default, spelled out")
+	assert.Equal(t, []string{"StorageCeiling/op=read: 4 4"}, names(build(t, trials, head+trials)),
+		"what one of them does not tell is no difference")
+	var records []*load.Record
+	_, err := load.Each([]string{"-"}, load.Options{Stdin: strings.NewReader(mixed)},
+		func(r *load.Record) error { records = append(records, r); return nil })
+	require.NoError(t, err)
+	assert.Equal(t, []string{"StorageCeiling/op=read: 8"},
+		names(Build(records, nil, "chunk-size")))
 }
 
 // A prediction has a row of its own: it is in no median of measured trials and has no change
@@ -110,27 +131,26 @@ func TestSimulatedResultsAreBenchmarksOfTheirOwn(t *testing.T) {
 	real, sim := lines("A/num-users=8-2", "read-B/s", 1, 2, 3, 4),
 		lines("A/num-users=8-2", "read-B/s", 100, 100, 100, 100)
 	tab := build(t, head+real+"simulated: true\n"+sim, head+"simulated: true\n"+sim)
-	var names []string
+	var found []string
 	for _, b := range tab.Benchmarks {
-		names = append(names, b.Name)
+		found = append(found, b.Name)
 	}
-	require.Equal(t, []string{"A/num-users=8", "A (simulated)/num-users=8"}, names)
+	require.Equal(t, []string{"A/num-users=8", "A (simulated)/num-users=8"}, found)
 	measured, predicted := tab.Benchmarks[0].Headline().Cells, tab.Benchmarks[1].Headline().Cells
 	assert.Equal(t, 2.5, measured[0].Summary.Center)
 	assert.Empty(t, measured[1].Values)
 	assert.Nil(t, measured[1].Change)
 	assert.Equal(t, 100.0, predicted[0].Summary.Center)
 	assert.NotNil(t, predicted[1].Change, "predictions compare with each other")
-	assert.Empty(t, predicted[1].Change.Incomparable)
 }
 
 func TestSeveralGOMAXPROCSOfOneRunStayApart(t *testing.T) {
 	tab := build(t, lines("A-1", "ns/op", 1)+lines("A-2", "ns/op", 2)+lines("B/x=1-2", "ns/op", 2))
-	var names []string
+	var found []string
 	for _, b := range tab.Benchmarks {
-		names = append(names, b.Name)
+		found = append(found, b.Name)
 	}
-	assert.Equal(t, []string{"A-1", "A-2", "B/x=1"}, names)
+	assert.Equal(t, []string{"A-1", "A-2", "B/x=1"}, found)
 }
 
 func TestFormat(t *testing.T) {

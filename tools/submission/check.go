@@ -35,7 +35,7 @@ func (d Deviation) String() string {
 // named is what a group is called: options have numbers, benchmarks that are none of MLPerf's have
 // names.
 func named(group, between string) string {
-	if strings.Trim(group, "0123456789") == "" {
+	if number, _, _ := strings.Cut(group, " ["); strings.Trim(number, "0123456789") == "" {
 		return "option" + between + group
 	}
 	return group
@@ -90,8 +90,7 @@ func writeCheck(w io.Writer, division string, c *Check, sum *aggregate.Summary) 
 // closedTrials is how many trials an option has.
 const closedTrials = 3
 
-// checkClosed compares all results with the closed division. Without a summary, because the results
-// cannot be summed, each is checked by itself.
+// checkClosed compares all results with the closed division.
 func checkClosed(t *load.Tree, s *aggregate.Summary) *Check {
 	c := &Check{}
 	for _, group := range t.Groups() {
@@ -100,9 +99,7 @@ func checkClosed(t *load.Tree, s *aggregate.Summary) *Check {
 			c.result(f)
 		}
 		c.shared(group, files)
-		if s != nil {
-			c.option(group, files, s.Options[group])
-		}
+		c.option(group, files, s.Options[group])
 	}
 	c.remarks(t)
 	return c

@@ -63,15 +63,8 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	if err := s.read(); err != nil {
 		return false, err
 	}
-	// Results that cannot be summed are checked all the same: the deviations say why they differ.
-	// An open submission has no such excuse, and its page would have no numbers.
-	sum, err := aggregate.Aggregate(s.tree)
+	sum := aggregate.Aggregate(s.tree)
 	s.check = checkClosed(s.tree, sum)
-	if err != nil && s.Division == result.DivisionOpen {
-		return false, err
-	} else if err != nil {
-		s.check.add("all results", "they cannot be summed", "%v", err)
-	}
 	// In the open division deviations are allowed, and the page lists them.
 	deviations := s.check.Deviations
 	if s.Division == result.DivisionClosed && len(deviations) > 0 {
@@ -229,10 +222,7 @@ func (s *Submission) run(dir string, r *run) error {
 	if err != nil {
 		return err
 	}
-	sum, err := aggregate.Aggregate(&r.Tree)
-	if err != nil {
-		return err
-	}
+	sum := aggregate.Aggregate(&r.Tree)
 	sum.Notice = Notice
 	return errors.Join(
 		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
@@ -250,7 +240,7 @@ func (s *Submission) run(dir string, r *run) error {
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
 func place(f load.File) string {
-	group := strings.ReplaceAll(f.Group, "/", "_")
+	group := strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(f.Group)
 	return filepath.Join(named(group, "_"), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
 		filepath.Base(f.Path))
 }
@@ -258,7 +248,7 @@ func place(f load.File) string {
 // records reads a run's directory for the workbook and the page, with paths that a reviewer finds
 // in the tree: where the results were measured means nothing to him.
 func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
-	records, units, err := load.All([]string{dir}, load.Options{})
+	records, units, err := load.All([]string{dir}, load.Options{Trials: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -323,9 +323,7 @@ func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 	assert.NoError(t, err)
 	assert.False(t, built)
 	assert.Contains(t, errs, "-num-users: must be 200")
-	assert.Contains(t, errs, "not summed")
-	_, _, _, err = submit(dir, filepath.Join(t.TempDir(), "out"), "open")
-	assert.Error(t, err)
+	assert.Contains(t, errs, "option 1 [num-users=100]: every trial of every rank must have a result")
 }
 
 func TestOpenSubmissionListsDeviations(t *testing.T) {

@@ -74,10 +74,6 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	if c == nil {
 		return dash
 	}
-	// What measured different things has no change, whatever the numbers.
-	if c.Incomparable != "" {
-		return Cell{Text: "not comparable", Sub: c.Incomparable, Class: "wrap muted"}
-	}
 	text := fmt.Sprintf("%+.1f %%", c.Ratio*100)
 	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
 		text = units.Unknown
@@ -85,6 +81,8 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	sub := "p=" + stats.Number(c.Adjusted)
 	if c.Headline {
 		sub = "Holm " + sub
+	} else {
+		sub += " alone, not judged"
 	}
 	// With too few samples p is a number that means nothing.
 	if len(c.Warnings) > 0 {
@@ -92,6 +90,8 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	}
 	// The sign says it twice, in form and in words: colours get lost in print and for some eyes.
 	switch {
+	case !c.Headline:
+		return Cell{Text: text, Sub: sub, Class: "num muted"}
 	case !c.Significant():
 		return Cell{Text: "~ " + text, Sub: sub, Class: "num muted"}
 	case c.Ratio*float64(m.Better) > 0:

@@ -26,7 +26,8 @@ type Report struct {
 // New makes the report of records; t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
 	tiers := tiersAlone(t)
-	return &Report{Notices: notices(records, t), Missing: Missing(records), Runs: runs(records, t),
+	return &Report{Notices: notices(records, t), Missing: slices.Concat(Missing(records), t.Notes),
+		Runs: runs(records, t),
 		Headlines: slices.DeleteFunc(slices.Clone(t.Benchmarks),
 			func(b *stats.Benchmark) bool { return b.Headline() == nil }),
 		Tiers: tiers, TierFigures: tierFigure(t, tiers),

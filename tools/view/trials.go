@@ -51,7 +51,8 @@ var ops = []string{"read", "write"}
 // keyValues are the key=value parts of a benchmark's name, in order.
 func keyValues(name string) (keys []string, values map[string]string) {
 	values = map[string]string{}
-	for _, part := range strings.Split(name, "/")[1:] {
+	plain, _ := split(name)
+	for _, part := range strings.Split(plain, "/")[1:] {
 		if k, v, ok := strings.Cut(part, "="); ok {
 			keys = append(keys, k)
 			values[k] = v
@@ -69,12 +70,23 @@ var anchors = strings.NewReplacer("/", "-", "=", "-", " ", "-", `"`, "-", "(", "
 // Keys are those of a benchmark's name, else the name: within a section only they tell benchmarks
 // apart.
 func Keys(name string) string {
-	_, keys, _ := strings.Cut(name, "/")
-	return cmp.Or(keys, name)
+	plain, settings := split(name)
+	_, keys, _ := strings.Cut(plain, "/")
+	return cmp.Or(keys, plain) + settings
 }
 
-// base is the benchmark's name without the keys of its sub-benchmarks.
+// base is the benchmark's name without the keys of its sub-benchmarks and its settings.
 func base(name string) string {
-	b, _, _ := strings.Cut(name, "/")
+	plain, _ := split(name)
+	b, _, _ := strings.Cut(plain, "/")
 	return b
+}
+
+// split parts a name from the settings in which it differs from others of that name, whose values
+// may be paths.
+func split(name string) (plain, settings string) {
+	if i := strings.Index(name, " ["); i >= 0 {
+		return name[:i], name[i:]
+	}
+	return name, ""
 }

@@ -193,23 +193,19 @@ func round(v float64) float64 {
 	return r
 }
 
-// change are the three cells that compare with the first run. What cannot be compared says so in
-// the last of them, where people look for the verdict.
+// change are the three cells that compare with the first run.
 func change(c *stats.Change) []any {
 	if c == nil {
 		return []any{nil, nil, nil}
 	}
-	if c.Incomparable != "" {
-		return []any{nil, nil, "not comparable: " + c.Incomparable}
-	}
 	verdict := "no"
 	switch {
-	case c.Significant() && c.Headline:
-		verdict = "yes"
 	case c.Significant():
-		verdict = "yes, taken alone"
+		verdict = "yes"
 	case len(c.Warnings) > 0:
 		verdict = c.Warnings[0].Error()
+	case !c.Headline:
+		verdict = "not judged"
 	}
 	return []any{share(c.Ratio), c.Adjusted, verdict}
 }
