@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Blocks is block traces: JSON lines of Mooncake or of Bailian, or sessions of agents as JSON
-// documents, told apart by what is in each file. Blocks are how engines that page their cache keep
-// it: a fixed number of tokens each, addressed by their content and all that comes before it, so
-// that requests with equal beginnings share blocks. A row without generated tokens is a request
+// Blocks is block traces: JSON lines of Mooncake, of Bailian or of Dynamo, or sessions of agents as
+// JSON documents, told apart by what is in each file. Blocks are how engines that page their cache
+// keep it: a fixed number of tokens each, addressed by their content and all that comes before it,
+// so that requests with equal beginnings share blocks. A row without generated tokens is a request
 // like others. The ids of one file, of a session of one file, are a scope of their own.
 var Blocks = Format{
 	Name: "block", Silent: true, Open: openBlocks,
@@ -27,8 +27,9 @@ var Blocks = Format{
 const (
 	// maxBlocks bounds the blocks of one request.
 	maxBlocks = 1 << 20
-	// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
-	maxBlockLine = 1 << 20
+	// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids, which
+	// may be hashes of twenty digits.
+	maxBlockLine = 2 << 20
 )
 
 // openBlocks opens a file of any of the formats.
@@ -47,8 +48,11 @@ func openBlocks(path string) (Reader, error) {
 	}
 	text, err := openText(path, maxBlockLine)
 	lines := lineReader{text, 0}
-	if kind == bailianKind {
+	switch kind {
+	case bailianKind:
 		return &bailianRows{lineReader: lines, scope: scopeName(base)}, err
+	case dynamoKind:
+		return &dynamoRows{lineReader: lines}, err
 	}
 	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, err
 }
@@ -58,6 +62,7 @@ const (
 	mooncakeKind = iota
 	sessionKind
 	bailianKind
+	dynamoKind
 )
 
 // blockKind tells the formats apart by the keys of the first object: by one that only one format
@@ -77,6 +82,8 @@ func blockKind(path string) (kind int, err error) {
 			return sessionKind, nil
 		case "chat_id", "parent_chat_id":
 			return bailianKind, nil
+		case "schema", "event_type", "event":
+			return dynamoKind, nil
 		case "hash_ids", "input_length", "output_length", "timestamp":
 			known = true
 		}
@@ -90,8 +97,8 @@ func blockKind(path string) (kind int, err error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
 	}
-	return 0, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian) or JSON"+
-		" documents with requests (sessions)", path, err)
+	return 0, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian) or of"+
+		" request_end (Dynamo), or JSON documents with requests (sessions)", path, err)
 }
 
 // blockRow makes a row of blocks. It refuses what no paged cache can have made; fewer ids than

@@ -6,6 +6,7 @@
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
 //	blocks.go     Blocks: block traces, told apart by what is in each file; their rows
 //	mooncake.go   the JSON lines of Mooncake, a million and more a second, and of Bailian
+//	dynamo.go     Dynamo's request traces
 //	sessions.go   sessions of agents, and of the agents that they start
 //	export.go     MooncakeWriter: any of them as Mooncake's lines
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts

@@ -185,6 +185,7 @@ func TestBailian(t *testing.T) {
 // more rows than it has room for.
 func FuzzBlockFormats(f *testing.F) {
 	f.Add([]byte(agentSession(`{"t":0,"in":64,"out":1,"hash_ids":[7]}`)))
+	f.Add([]byte(dynamoLines))
 	f.Add([]byte(`{"chat_id":1,"timestamp":0.25,"input_length":40,"output_length":9,"hash_ids":[1,2,3]}`))
 	f.Add([]byte(`{"timestamp":1,"input_length":40,"output_length":9,"hash_ids":[1]}` + "\n{"))
 	dir := f.TempDir()

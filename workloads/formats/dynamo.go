@@ -1,0 +1,106 @@
+package formats
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+)
+
+// dynamoRows reads the request traces of NVIDIA Dynamo (dynamo.request.trace.v1): JSON lines, bare
+// or under "event", of which those of type request_end are requests: {"schema",
+// "event_type": "request_end", "request": {"output_tokens": 4, "request_received_ms": 1000,
+// "replay": {"trace_block_size": 16, "input_length": 40, "input_sequence_hashes": [11, 22, 33]}}}.
+// The hashes are of a block and all before it, and mean the same in every file.
+//
+// Lines are written when requests end, and asked in the order in which they were received: rows
+// wait here for those that ended later. One that more than maxHeld others overtook comes late.
+type dynamoRows struct {
+	lineReader
+	held  []Row // by arrival
+	ended error // what ended the file
+}
+
+// dynamoSchema is what a line must say that it is.
+const dynamoSchema = "dynamo.request.trace.v1"
+
+// maxHeld is more requests than a cluster serves at a time, and some tens of MB.
+const maxHeld = 4096
+
+// dynamoEvent is one line. Pointers tell what is missing.
+type dynamoEvent struct {
+	Schema  string       `json:"schema"`
+	Type    string       `json:"event_type"`
+	Event   *dynamoEvent `json:"event"`
+	Request *struct {
+		Output   *int     `json:"output_tokens"`
+		Received *float64 `json:"request_received_ms"`
+		Replay   *struct {
+			Size   int      `json:"trace_block_size"`
+			Input  *int     `json:"input_length"`
+			Hashes []uint64 `json:"input_sequence_hashes"`
+		} `json:"replay"`
+	} `json:"request"`
+}
+
+// Next implements Reader.
+func (d *dynamoRows) Next() (Row, error) {
+	for d.ended == nil && len(d.held) < maxHeld {
+		line, err := d.next()
+		if IsMalformed(err) {
+			return Row{}, err
+		}
+		if d.ended = err; err != nil {
+			break
+		}
+		row, request, err := dynamoRow(line)
+		if err != nil {
+			return Row{}, err
+		}
+		if request {
+			at, _ := slices.BinarySearchFunc(d.held, row, func(a, b Row) int {
+				return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // behind its equals
+			})
+			d.held = slices.Insert(d.held, at, row)
+		}
+	}
+	if len(d.held) > 0 && (d.ended == nil || errors.Is(d.ended, io.EOF)) {
+		row := d.held[0]
+		d.held = d.held[1:]
+		return row, nil
+	}
+	return Row{}, d.ended
+}
+
+// dynamoRow makes a row of a line; it says false of an event that is no request.
+func dynamoRow(line []byte) (row Row, request bool, err error) {
+	var e dynamoEvent
+	if err := json.Unmarshal(line, &e); err != nil {
+		return row, false, Malformed{err}
+	}
+	if e.Event != nil {
+		e = *e.Event
+	}
+	if e.Schema != dynamoSchema {
+		return row, false, malformed("schema %.40q, want %s", e.Schema, dynamoSchema)
+	}
+	if e.Type != "request_end" {
+		return row, false, nil
+	}
+	r := e.Request
+	if r == nil || r.Output == nil || r.Received == nil || r.Replay == nil ||
+		r.Replay.Input == nil {
+		return row, false, malformed("want request with output_tokens, request_received_ms and" +
+			" replay with trace_block_size, input_length and input_sequence_hashes")
+	}
+	if err := checkTokens(r.Replay.Size, 1); err != nil {
+		return row, false, malformed("trace_block_size: %w", err)
+	}
+	ids := make([]int64, len(r.Replay.Hashes))
+	for i, h := range r.Replay.Hashes {
+		ids[i] = int64(h) // its bits: a hash is no number
+	}
+	row, err = blockRow(*r.Received/1e3, *r.Replay.Input, *r.Output, ids, r.Replay.Size, "dynamo")
+	return row, err == nil, err
+}

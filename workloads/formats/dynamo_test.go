@@ -1,0 +1,59 @@
+package formats
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const dynamoLines = `{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1100,"event_source":"dynamo","agent_context":{"session_id":"s1"},"request":{"request_id":"r1","model":"m","input_tokens":40,"output_tokens":4,"cached_tokens":0,"request_received_ms":1000,"total_time_ms":100,"ttft_ms":20,"replay":{"trace_block_size":16,"input_length":40,"input_sequence_hashes":[11,22,33]}}}
+{"timestamp":900,"event":{"schema":"dynamo.request.trace.v1","event_type":"tool_end","event_time_unix_ms":1900}}
+{"timestamp":1200,"event":{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":2200,"agent_context":{"session_id":"s1"},"request":{"request_id":"r2","output_tokens":6,"cached_tokens":32,"request_received_ms":2000,"replay":{"trace_block_size":16,"input_length":60,"input_sequence_hashes":[11,22,44,18446744073709551615]}}}}
+{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":2300,"request":{"request_id":"r3","output_tokens":2,"request_received_ms":1500,"replay":{"trace_block_size":16,"input_length":20,"input_sequence_hashes":[11,77]}}}
+{"schema":"dynamo.request.trace.v2","event_type":"request_end"}
+{"schema":"dynamo.request.trace.v1","event_type":"request_end","request":{"output_tokens":2}}
+{"schema":"dynamo.request.trace.v1","event_type":"request_end","request":{"output_tokens":2,"request_received_ms":1,"replay":{"input_length":20}}}
+`
+
+// Requests come in the order in which they were received; other events are none.
+func TestDynamo(t *testing.T) {
+	rows, errs := rowsOf(t, "d.jsonl", dynamoLines)
+	require.Len(t, rows, 3)
+	assert.Equal(t, []string{"1s 40 dynamo", "1.5s 20 dynamo", "2s 60 dynamo"}, told(rows))
+	assert.Equal(t, []int64{11, 22, 44, -1}, rows[2].Blocks)
+	assert.Equal(t, 16, rows[0].BlockTokens)
+	require.Len(t, errs, 3)
+	assert.Contains(t, errs[0], `schema "dynamo.request.trace.v2", want dynamo.request.trace.v1`)
+	assert.Contains(t, errs[1], "want request with output_tokens")
+	assert.Contains(t, errs[2], "trace_block_size: too few tokens")
+}
+
+// A request that thousands overtook comes late, and none is lost.
+func TestDynamoHoldsSoManyRequests(t *testing.T) {
+	var b strings.Builder
+	const rows = 3 * maxHeld
+	line := func(received int) {
+		fmt.Fprintf(&b, `{"schema":"dynamo.request.trace.v1","event_type":"request_end","request":{`+
+			`"output_tokens":1,"request_received_ms":%d,"replay":{"trace_block_size":16,`+
+			`"input_length":16,"input_sequence_hashes":[%d]}}}`+"\n", received, received+1)
+	}
+	for i := range rows {
+		line(i ^ 7) // not quite in order
+	}
+	line(0)
+	got, errs := rowsOf(t, "d.jsonl", b.String())
+	assert.Empty(t, errs)
+	require.Len(t, got, rows+1)
+	late := 0
+	for i := 1; i < len(got); i++ {
+		if got[i].Stamp < got[i-1].Stamp {
+			late++
+		}
+	}
+	assert.Equal(t, 1, late)
+	assert.Equal(t, (rows-1)*time.Millisecond, got[len(got)-1].Stamp)
+}
