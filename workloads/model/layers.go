@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -123,8 +124,9 @@ func (m Model) SequenceBytes(tokens int) int64 {
 	return int64(math.Ceil(total))
 }
 
-// UnifiedBlock is the least tokens of a block for which attention's pages are not smaller than a
-// layer's state, in steps of 16: vLLM keeps both in pages of one size. It is 0 without states.
+// UnifiedBlock is the least number of tokens of a block for which attention's pages are not smaller
+// than a layer's state, in steps of 16: vLLM keeps both in pages of one size. It is 0 without
+// states.
 func (m Model) UnifiedBlock() int {
 	groups := m.groups()
 	if m.stateLayers == 0 || len(groups) == 0 {
@@ -146,6 +148,7 @@ type layerFields struct {
 	Sliding        int   `json:"sliding_window"`
 	UseSliding     *bool `json:"use_sliding_window"`
 	SlidingPattern int   `json:"sliding_window_pattern"` // every n-th is full
+	Chunk          int   `json:"attention_chunk_size"`   // Llama 4: a token sees its chunk's
 	GlobalHeads    int   `json:"num_global_key_value_heads"`
 	GlobalDim      int   `json:"global_head_dim"`
 
@@ -166,12 +169,24 @@ type layerFields struct {
 	MambaConv        int    `json:"conv_kernel"`
 	StateType        string `json:"mamba_ssm_dtype"`
 	StateTypeToo     string `json:"mamba_ssm_cache_dtype"`
+
+	// The same of Bamba and Granite 4.
+	BambaHeads  int `json:"mamba_n_heads"`
+	BambaDim    int `json:"mamba_d_head"`
+	BambaState  int `json:"mamba_d_state"`
+	BambaGroups int `json:"mamba_n_groups"`
+	BambaConv   int `json:"mamba_d_conv"`
+
+	// Kimi's linear layers and Jamba's, whose states are not known here.
+	KimiLinear json.RawMessage `json:"linear_attn_config"`
+	JambaEvery int             `json:"attn_layer_period"`
 }
 
 // The kinds of layers, as layer_types has them.
 const (
 	fullLayer    = "full_attention"
 	slidingLayer = "sliding_attention"
+	chunkedLayer = "chunked_attention"
 	linearLayer  = "linear_attention"
 	mambaLayer   = "mamba"
 	noLayer      = "" // keeps nothing: an MLP alone
@@ -181,6 +196,10 @@ const (
 // known is an error: a cache of a third of the size would look like a fast drive.
 func (f *layerFields) kinds(layers int) (kinds []string, err error) {
 	switch {
+	case len(f.KimiLinear) > 0:
+		return nil, unknownLayer("linear_attn_config", "linear")
+	case f.JambaEvery > 1:
+		return nil, unknownLayer("attn_layer_period", "mamba")
 	case f.Pattern != "":
 		known := map[rune]string{'M': mambaLayer, '*': fullLayer, '-': noLayer, 'E': noLayer}
 		for _, c := range f.Pattern {
@@ -201,13 +220,17 @@ func (f *layerFields) kinds(layers int) (kinds []string, err error) {
 			kinds = append(kinds, kind)
 		}
 	case len(f.Types) > 0:
+		known := []string{fullLayer, slidingLayer, chunkedLayer, linearLayer, mambaLayer}
 		for _, t := range f.Types {
-			if !slices.Contains([]string{fullLayer, slidingLayer, linearLayer, mambaLayer}, t) {
+			if t == "attention" { // Granite's
+				t = fullLayer
+			}
+			if !slices.Contains(known, t) {
 				return nil, unknownLayer("layer_types", t)
 			}
+			kinds = append(kinds, t)
 		}
-		kinds = slices.Clone(f.Types)
-	case f.Interval > 0:
+	case f.Interval > 0: // Qwen3-Next: the last of so many is full
 		for i := range layers {
 			kind := linearLayer
 			if (i+1)%f.Interval == 0 {
@@ -268,6 +291,7 @@ func (f *layerFields) apply(m *Model) error {
 		count[k]++
 	}
 	m.Groups = []Group{}
+	// Gemma-4's full layers have fewer and longer heads than those with a window.
 	full := Group{Layers: count[fullLayer], KVHeads: f.GlobalHeads, HeadDim: f.GlobalDim}
 	if full.Layers > 0 {
 		m.Groups = append(m.Groups, full)
@@ -279,6 +303,11 @@ func (f *layerFields) apply(m *Model) error {
 		}
 		m.Groups = append(m.Groups, Group{Layers: n, Window: window})
 	}
+	if n := count[chunkedLayer]; n > 0 {
+		m.Groups = append(m.Groups, Group{Layers: n, Window: f.Chunk})
+	}
+	// What a sequence keeps besides its tokens. It is told and not counted in entries: how many
+	// states an engine stores of a sequence is its own choice.
 	m.stateLayers = count[linearLayer] + count[mambaLayer]
 	linear, mamba, err := f.states(m)
 	if err != nil {
@@ -304,6 +333,10 @@ func (f *layerFields) apply(m *Model) error {
 // (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix is of the model's type unless a
 // field tells its own.
 func (f *layerFields) states(m *Model) (linear, mamba int64, err error) {
+	f.MambaHeads, f.MambaDim = cmp.Or(f.MambaHeads, f.BambaHeads), cmp.Or(f.MambaDim, f.BambaDim)
+	f.MambaState = cmp.Or(f.MambaState, f.BambaState)
+	f.MambaGroups = cmp.Or(f.MambaGroups, f.BambaGroups)
+	f.MambaConv = cmp.Or(f.MambaConv, f.BambaConv)
 	for _, n := range []int{f.LinearKeyHeads, f.LinearKeyDim, f.LinearValueHeads, f.LinearValueDim,
 		f.LinearConv, f.MambaHeads, f.MambaDim, f.MambaState, f.MambaGroups, f.MambaConv} {
 		if n < 0 || n > 1<<12 {

@@ -209,13 +209,26 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 		`{` + gqa + `, "compress_ratios": [4, -1]}`:                                                         "a compress_ratio is -1",
 		`{` + gqa + `, "mamba_ssm_dtype": "int4", "full_attention_interval": 2, "linear_num_key_heads": 1}`: `a state of type "int4" is not known`,
 		`{` + gqa + `, "torch_dtype": "fp8_ds_mla"}`:                                                        "fp8_ds_mla is of latents",
+		`{` + gqa + `, "linear_attn_config": {"kda_layers": [1]}}`:                                          `linear_attn_config has "linear"`,
+		`{` + gqa + `, "attn_layer_period": 8}`:                                                             `attn_layer_period has "mamba"`,
 		`{"num_hidden_layers": 2, "kv_lora_rank": 512, "torch_dtype": "nvfp4"}`:                             "nvfp4 is of keys and values by head",
 	} {
 		_, err := parseModelConfig([]byte(text))
 		assert.ErrorContains(t, err, want, text)
 	}
+	// Chunks are windows as far as storing them goes; Granite names its fields as Bamba does.
+	m, err := parseModelConfig([]byte(`{` + gqa + `, "attention_chunk_size": 64,
+		"layer_types": ["chunked_attention", "full_attention"]}`))
+	require.NoError(t, err)
+	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
+	assert.EqualValues(t, (100+64)*2*2*4*2, m.SequenceBytes(100))
+	m, err = parseModelConfig([]byte(`{` + gqa + `, "layer_types": ["mamba", "attention"],
+		"mamba_n_heads": 2, "mamba_d_head": 4, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_d_conv": 4}`))
+	require.NoError(t, err)
+	assert.EqualValues(t, 2*2*4*2, m.BytesPerToken())
+	assert.EqualValues(t, 8*8*2+(8+16)*3*2, m.StateBytes)
 	// Layers that use those of others keep nothing of their own.
-	m, err := parseModelConfig([]byte(`{` + strings.Replace(gqa, "2", "4", 1) + `, "sliding_window": 8,
+	m, err = parseModelConfig([]byte(`{` + strings.Replace(gqa, "2", "4", 1) + `, "sliding_window": 8,
 		"sliding_window_pattern": 2, "num_kv_shared_layers": 2}`))
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
