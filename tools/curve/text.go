@@ -120,6 +120,11 @@ func (r *Report) notes() (list []string) {
 		"-cpu-mem-gb 0 and each -storage-capacity-gb would hit.",
 		fmt.Sprintf("Rates at the recorded times: the mean over all, the peak of %s.",
 			span(r.IntervalS)))
+	// Sessions of agents are files of their own, and run side by side in life.
+	if len(r.Files) > 1 {
+		list = append(list, "The files follow each other, as in a replay: what of them ran at the "+
+			"same time competes for room, and needs more of it than this shows.")
+	}
 	// Notes on marks stand where the marks do.
 	rows := r.rows()
 	if slices.ContainsFunc(rows, func(p Point) bool { return !p.Fits }) {
