@@ -86,6 +86,8 @@ var mayImport = map[string]string{
 	"benchmarks":         "benchmarks/pattern kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/pattern": "kvbench/units",
 	"benchmarks/e2e":     "kvbench/... tools/golden",
+	"benchmarks/e2e/objectloop": "tiers tiers/clock tiers/objecttier " +
+		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version",
 	"tools/load":      "kvbench/units kvbench/result kvbench/merge kvbench/params tracing",

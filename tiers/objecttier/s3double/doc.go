@@ -20,7 +20,7 @@
 // of version 2 with prefix, delimiter and pages; header signatures with the payload unsigned, as a
 // digest, in signed chunks, or in unsigned chunks with a checksum behind them; session tokens, a
 // wrong region, a clock that is off; path and virtual style; location and versioning of a bucket.
-// What it cannot is answered by 501, also where only a parameter is not known.
+// All else is answered by 501, also where only a parameter is not known.
 //
 // # In a test
 //
@@ -48,10 +48,7 @@
 //	wrong-length a whole answer that is too short; an HEAD that says so
 //	error-200    an error where only the status is looked at
 //	short-page   a list that goes on, also for who asked for less than a page
-//	empty        a list without what is there, as stores answer that cannot list uploads
-//	no-conditions  a second If-None-Match: * that succeeds
-//
-// Keys of a batch delete fail one by one by rules for delete that name them.
+//	empty        a list without what is there, as of stores that cannot list uploads
 //
 // # Rules
 //

@@ -44,6 +44,9 @@ type Config struct {
 	Skew time.Duration
 	// TLS, if there is any, holds the certificate: see testnet.NewCertificate.
 	TLS *tls.Config
+	// NoLog keeps nothing of requests, which else take 0.5 KiB each until the end; Attempt is then
+	// always 1. For measurements.
+	NoLog bool
 	// Network is where the endpoints listen; nil = 127.0.0.1, over real TCP.
 	Network *testnet.Network
 	// Rules are faults, drawn from Seed where they concern a share of the requests.
@@ -73,7 +76,7 @@ func Open(c Config) (*Double, error) {
 	keys := wire.Keys{AccessKey: c.AccessKey, SecretKey: c.SecretKey, Token: c.Token,
 		Region: c.Region, Anonymous: c.Anonymous}
 	d := &Double{config: c, keys: keys, rules: ruleSet{seed: c.Seed},
-		log: accessLog{opened: time.Now(), attempts: map[string]int{}}}
+		log: accessLog{off: c.NoLog, opened: time.Now(), attempts: map[string]int{}}}
 	if err := d.SetRules(c.Rules...); err != nil {
 		return nil, err
 	}
@@ -122,8 +125,7 @@ func (d *Double) SetRules(rules ...Rule) error { return d.rules.set(rules) }
 // Log returns the access log in the order of Seq, requests under way included.
 func (d *Double) Log() []Entry { return d.log.copy() }
 
-// ClearLog forgets what has been logged and how many attempts there were; the numbers of requests
-// and connections go on. Requests under way are lost to the log.
+// ClearLog forgets what has been logged and the attempts. Requests under way are lost to it.
 func (d *Double) ClearLog() { d.log.clear() }
 
 // WriteLog writes the log, a JSON object a line.
@@ -175,7 +177,7 @@ func (d *Double) Listen(address string) (*Endpoint, error) {
 	return e, nil
 }
 
-// Endpoints are those that Listen has opened, in this order.
+// Endpoints are those that Listen has opened, in order.
 func (d *Double) Endpoints() []*Endpoint { return d.endpoints }
 
 // URLs are the endpoints' addresses, as a user types them.
@@ -206,8 +208,9 @@ func (e *Endpoint) Return() error {
 	}
 	e.address = l.Addr().String()
 	e.down, e.conns = make(chan struct{}), map[net.Conn]bool{}
+	// What net/http says of connections is about those that tests break on purpose.
 	e.server = &http.Server{Handler: http.HandlerFunc(e.serve), ConnState: e.watch,
-		ConnContext: e.number, ErrorLog: silent}
+		ConnContext: e.number, ErrorLog: log.New(io.Discard, "", 0)}
 	// HTTP/2 is no part of S3, and connections of it cannot be told apart.
 	e.server.Protocols = new(http.Protocols)
 	e.server.Protocols.SetHTTP1(true)
@@ -239,9 +242,6 @@ func (e *Endpoint) Kill() {
 	_ = e.server.Close()
 	e.served.Wait()
 }
-
-// silent swallows what net/http says of connections that tests break on purpose.
-var silent = log.New(io.Discard, "", 0)
 
 // enter counts a request in, until served.Done; false when the endpoint is down, which then does
 // not wait for it.

@@ -437,6 +437,16 @@ func TestTLS(t *testing.T) {
 	assert.ErrorContains(t, err, "unknown authority")
 }
 
+func TestLogOfNothing(t *testing.T) {
+	d := start(t, s3double.Config{NoLog: true})
+	put(t, client(t, d), "k", "x")
+	put(t, client(t, d), "k", "y")
+	assert.Empty(t, d.Log())
+	body, err := d.Object("bench", "k")
+	require.NoError(t, err)
+	assert.Equal(t, "y", string(body))
+}
+
 func TestLogIsWrittenAsJSON(t *testing.T) {
 	d := start(t, s3double.Config{})
 	put(t, client(t, d), "k", "x")

@@ -117,8 +117,7 @@ func (q *request) instead() (err *wire.Error, answered bool) {
 }
 
 // page is what a web server says that has nothing to do with S3.
-const page = "<!DOCTYPE html>\n<html><head><title>Welcome</title></head>" +
-	"<body><h1>It works</h1></body></html>\n"
+const page = "<!DOCTYPE html>\n<html><body><h1>It works</h1></body></html>\n"
 
 // body returns the payload of a request with what its rule does to it, to be read once.
 func (q *request) body() (io.Reader, *wire.Payload, *wire.Error) {

@@ -51,8 +51,8 @@ func (q *request) list() *wire.Error {
 	if bad != nil {
 		return bad
 	}
-	prefix, delimiter := query.Get("prefix"), query.Get("delimiter")
-	after := query.Get("start-after")
+	prefix, delimiter, after := query.Get("prefix"), query.Get("delimiter"),
+		query.Get("start-after")
 	token := query.Get("continuation-token")
 	if query.Has("continuation-token") {
 		text, err := base64.URLEncoding.DecodeString(token)

@@ -74,6 +74,7 @@ func (e *Entry) same() string {
 // accessLog is where requests are written down. Entries change until their request has ended, under
 // its lock.
 type accessLog struct {
+	off    bool // nothing is kept
 	opened time.Time
 
 	mu       sync.Mutex
@@ -107,7 +108,10 @@ func (l *accessLog) begin(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests++
-	e.Seq, e.Begun = l.requests, time.Since(l.opened)
+	e.Seq, e.Begun, e.Attempt = l.requests, time.Since(l.opened), 1
+	if l.off {
+		return
+	}
 	l.attempts[e.same()]++
 	e.Attempt = l.attempts[e.same()]
 	l.entries = append(l.entries, e)

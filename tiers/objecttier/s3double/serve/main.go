@@ -49,6 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "serve: no arguments but flags, and at least one endpoint")
 		return 2
 	}
+	c.NoLog = *access == "" && *rules == "" // rules may ask for a second attempt
 	c.Buckets = strings.Split(*buckets, ",")
 	if err := serve(ctx, c, *listen, *endpoints, *rules, *access, stdout); err != nil {
 		fmt.Fprintln(stderr, "serve:", err)
