@@ -15,6 +15,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/workloads"
@@ -42,9 +43,10 @@ func (l *Load) fits(what string, bytes int64, option string, value int) error {
 	if bytes <= last.Capacity {
 		return nil
 	}
-	return fmt.Errorf("%w: %s need %d bytes, the %s tier has %d: about %s %d would fit, or a "+
-		"larger -storage-capacity-gb", cache.ErrTooLarge, what, bytes, last.Kind, last.Capacity,
-		option, int64(float64(value)*float64(last.Capacity)/float64(bytes)))
+	return fmt.Errorf("%w: %s need %s, the %s tier has %s: about %s %d would fit, or a "+
+		"larger -storage-capacity-gb", cache.ErrTooLarge, what, units.Bytes.Text(bytes), last.Kind,
+		units.Bytes.Text(last.Capacity), option,
+		int64(float64(value)*float64(last.Capacity)/float64(bytes)))
 }
 
 // precondition writes until the drive has shown its steady state (spec 11). Its
