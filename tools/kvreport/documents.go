@@ -24,7 +24,7 @@ func runHTML(c *Call) error {
 // runXLSX makes a workbook of everything that is read.
 func runXLSX(c *Call) error {
 	return document(c, xlsx.Write, func(records []*load.Record, t *stats.Table) []string {
-		return append(xlsx.Missing(records), t.Notes...)
+		return slices.Concat(xlsx.Missing(records), view.Lacking(records), t.Notes)
 	})
 }
 

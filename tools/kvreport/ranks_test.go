@@ -171,7 +171,11 @@ func TestARankThatIsMissing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.html")
 	code, _, errs := call("", "html", dir, "-o", path)
 	require.Equal(t, Done, code, errs)
+	const lacks = "1 of 3 trials lack a rank and have no numbers (the first: Synthetic, trial 1: " +
+		"rank 1 of 2 is missing); name the directory that holds the results of all ranks"
+	assert.Contains(t, errs, lacks)
 	text := textOf(t, path)
+	assert.Contains(t, text, lacks)
 	assert.Contains(t, text, "Synthetic is incomplete, ended by rank 1 of 2 is missing")
 	assert.Contains(t, text, "Synthetic read bandwidth 4.5 GiB/s n=2")
 	code, text, _ = call("", "gate", "-old", dir, "-new", dir, "-allow-few")

@@ -69,15 +69,15 @@ func trialsOf(records []*Record) (trials []*Record, err error) {
 // trialKey is the same for the ranks of a trial.
 func (rec *Record) trialKey() string {
 	settings := asked(rec.Result, false)
-	key := []string{rec.Source, rec.pkg(), rec.Name, fmt.Sprint(rec.Result.Trial)}
+	key := []string{rec.Source, rec.Package(), rec.Name, fmt.Sprint(rec.Result.Trial)}
 	for _, name := range InOrder(settings) {
 		key = append(key, name+"="+settings[name])
 	}
 	return strings.Join(key, "\n")
 }
 
-// pkg is the package that the line's configuration names.
-func (rec *Record) pkg() string {
+// Package is the one that the line's configuration names, empty where nobody does.
+func (rec *Record) Package() string {
 	for _, line := range rec.Config {
 		if line.Key == "pkg" {
 			return line.Value

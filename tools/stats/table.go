@@ -162,17 +162,11 @@ type partKey struct {
 // Add takes in a trial of a run, with others that were measured with the same settings.
 func (c *Collection) Add(run string, rec *load.Record) {
 	key := partKey{run: slices.Index(c.runs, run),
-		simulated: c.MarkSimulated && rec.IsSimulated()}
+		pkg: rec.Package(), simulated: c.MarkSimulated && rec.IsSimulated()}
 	key.base, key.procs = load.SplitProcs(rec.Name)
 	if key.run < 0 {
 		key.run = len(c.runs)
 		c.runs = append(c.runs, run)
-	}
-	// The package is named by the line's configuration.
-	for _, line := range rec.Config {
-		if line.Key == "pkg" {
-			key.pkg = line.Value
-		}
 	}
 	var p *part
 	for _, have := range c.parts[key] {

@@ -55,6 +55,7 @@ func Missing(records []*load.Record) (notes []string) {
 		notes = append(notes, fmt.Sprintf("%d of %d results have no result file: no timelines, "+
 			"percentile curves, tier fill or parameters of them (%s)", lost, len(records), why))
 	}
+	notes = append(notes, Lacking(records)...)
 	if python > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d results are of the Python benchmark, which "+
 			"records no timelines and no histograms", python, len(records)))
@@ -74,3 +75,22 @@ type Page struct {
 
 // Charts are the figures that have numbers.
 func (p Page) Charts() []Chart { return shown(false, slices.Clone(p.Figures)...) }
+
+// Lacking says that trials have no numbers because a rank of theirs is not among the inputs: who
+// names what one client left behind has to know.
+func Lacking(records []*load.Record) []string {
+	n, first := 0, ""
+	for _, rec := range records {
+		if rec.Ranks != nil && len(rec.Ranks) < rec.Result.Ranks {
+			n++
+			first = cmp.Or(first, fmt.Sprintf("%s, trial %d: %s", rec.Name, rec.Result.Trial,
+				rec.Result.Error))
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d trials lack a rank and have no numbers (the first: %s); "+
+		"name the directory that holds the results of all ranks as one input", n, len(records),
+		first)}
+}
