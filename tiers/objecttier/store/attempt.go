@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
@@ -95,6 +96,7 @@ type attempt struct {
 	c        *Client
 	ctx      context.Context
 	watchdog *time.Timer
+	last     atomic.Int64 // when something moved, by the clock of the run; never while a sink works
 
 	sent    atomic.Int32 // headers that went out
 	status  int
@@ -107,10 +109,29 @@ type attempt struct {
 
 type attemptKey struct{}
 
-// moved says that bytes of the object have moved: the time limit begins anew.
+// moved says that bytes of the object have moved: the time limit begins anew. Setting a timer for
+// each piece would cost more than noting the time; watch looks at that.
 func (a *attempt) moved(n int) {
 	a.bytes.Add(int64(n))
-	a.watchdog.Reset(a.c.cfg.Timeout)
+	a.last.Store(int64(a.c.cfg.Clock.Now()))
+}
+
+// still says that the store is not waited for: the time limit stands still until something moves.
+func (a *attempt) still() { a.last.Store(math.MaxInt64) }
+
+// watch ends the attempt when nothing has moved for the time limit, else it looks again when that
+// could be so.
+func (a *attempt) watch(cancel context.CancelCauseFunc) {
+	limit, now := a.c.cfg.Timeout, a.c.cfg.Clock.Now()
+	left := limit
+	if last := a.last.Load(); last != math.MaxInt64 {
+		left -= now - time.Duration(last)
+	}
+	if left <= 0 {
+		cancel(errTimeout)
+		return
+	}
+	a.watchdog.Reset(left)
 }
 
 // RoundTrip is the library's way to the network.
@@ -119,11 +140,6 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return nil, errors.New("a request that nobody counts")
 	}
-	// A connection that the store has closed meanwhile is no fault of it: the transport sends the
-	// request again on another one, which the store may see, and so counts.
-	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		WroteHeaders: func() { a.sent.Add(1) },
-	}))
 	answer, err := c.wire.transport.RoundTrip(r)
 	if err != nil {
 		a.failure = err
@@ -230,7 +246,8 @@ func (c *Client) do(ctx context.Context, r *request) error {
 			}
 		default:
 			r.Err = &Error{Op: r.Op, Endpoint: e.URL, Key: r.key, Attempts: r.Attempts,
-				Status: v.status, Code: v.code, Cause: v.cause, Message: v.message, Cure: v.cure}
+				Status: v.status, Code: v.code, Cause: v.cause, Message: v.message, Cure: v.cure,
+				Down: c.cfg.Endpoints.Failing()}
 			if passed, ok := errors.AsType[*callers](err); ok {
 				r.Err = passed.err
 			}
@@ -254,8 +271,15 @@ func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) 
 	a *attempt, err error) {
 	actx, cancel := context.WithCancelCause(ctx)
 	a = &attempt{c: c}
+	// A connection that the store has closed meanwhile is no fault of it: the transport sends the
+	// request again on another one, which the store may see, and so counts.
+	actx = httptrace.WithClientTrace(actx, &httptrace.ClientTrace{
+		WroteHeaders: func() { a.sent.Add(1) }})
 	a.ctx = context.WithValue(actx, attemptKey{}, a)
-	a.watchdog = time.AfterFunc(c.cfg.Timeout, func() { cancel(errTimeout) })
+	a.moved(0)
+	armed := make(chan struct{})
+	a.watchdog = time.AfterFunc(c.cfg.Timeout, func() { <-armed; a.watch(cancel) })
+	close(armed)
 	outcome := endpoint.Cancelled // also when try panics
 	defer func() {
 		a.watchdog.Stop()

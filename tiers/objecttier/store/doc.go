@@ -6,6 +6,7 @@
 //	errors.go    Error: what went wrong, what cures it; which errors are tried again
 //	attempt.go   Client, do: one request as attempts, and the pauses between them
 //	requests.go  Put, Get, Head, Delete and the requests of uploads
+//	direct.go    GET and PUT of objects past the library, with its signer
 //	sweep.go     lists, and deletions by the thousand
 //	transport.go connections: how they are made, and Network, what the kernel says of them
 //	network_*.go how kernels are asked: TCP_INFO

