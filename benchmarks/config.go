@@ -15,6 +15,7 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/content"
@@ -257,6 +258,13 @@ func warnings(v *params.Values) []string {
 	if tp := v.TensorParallel; tp&(tp-1) != 0 {
 		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+
 			"runs so", tp))
+	}
+	// An engine would write it too, once for each place from which a sequence is to go on.
+	if n := v.Model.FixedBytes(); n > 0 && v.Bench.Load != params.LoadNone {
+		list = append(list, fmt.Sprintf("%s keeps %s of every sequence besides the %s B of each "+
+			"token, as states or as its last tokens: no entry has that",
+			cmp.Or(v.Model.Name, v.Model.Key), units.Bytes.Text(n),
+			units.Count.Text(v.Model.BytesPerToken())))
 	}
 	if long := v.CutTemplates(); len(long) > 0 {
 		list = append(list, fmt.Sprintf("contexts of %s are cut to the context window of %s, %d "+

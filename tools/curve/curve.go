@@ -169,10 +169,12 @@ type Report struct {
 	Model          string   `json:"model"`
 	KVDType        string   `json:"kv_dtype"`        // auto: the model's own
 	BytesPerToken  int64    `json:"bytes_per_token"` // of all ranks
-	TensorParallel int      `json:"tensor_parallel"`
-	TPRule         string   `json:"tp_rule"`
-	WarmupS        float64  `json:"warmup_s"`
-	Speedup        float64  `json:"trace_speedup"`
+	// FixedBytes is what a sequence keeps besides, which the curve does not count.
+	FixedBytes     int64   `json:"fixed_bytes_per_sequence"`
+	TensorParallel int     `json:"tensor_parallel"`
+	TPRule         string  `json:"tp_rule"`
+	WarmupS        float64 `json:"warmup_s"`
+	Speedup        float64 `json:"trace_speedup"`
 
 	// After warm-up. What is distinct, and the largest request, are of the whole trace.
 	Requests            int64   `json:"requests"`
@@ -282,7 +284,8 @@ func Run(o *Options, paths []string) (*Report, error) {
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
 		Skipped: read.Skipped, Policy: "lru", Model: o.model, KVDType: o.dtype,
-		BytesPerToken: q.model.BytesPerToken(), TensorParallel: o.tp, TPRule: o.tpRule,
+		BytesPerToken: q.model.BytesPerToken(), FixedBytes: q.model.FixedBytes(),
+		TensorParallel: o.tp, TPRule: o.tpRule,
 		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,
 		rankBytes: float64(q.sizer.BytesPerToken) / float64(max(1, q.sizer.Divisor))}
 	if len(read.First) > 0 {

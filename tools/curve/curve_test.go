@@ -71,6 +71,19 @@ func TestRatiosAreOfTokens(t *testing.T) {
 	assert.ErrorContains(t, err, "-kv-dtype: model \"deepseek-v3\": dtype int4 is of keys and values")
 }
 
+// What the model keeps of a sequence and not of tokens is told: it may be more than all the rest.
+func TestStatesAreTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"num_hidden_layers": 2, "num_attention_heads": 2,
+		"num_key_value_heads": 2, "head_dim": 64, "full_attention_interval": 2,
+		"linear_num_key_heads": 2, "linear_key_head_dim": 64, "linear_num_value_heads": 2,
+		"linear_value_head_dim": 64, "linear_conv_kernel_dim": 4}`), 0o644))
+	text := textOf(t, "-model", path, smallTrace)
+	assert.Contains(t, text, ": 512 B per token\n")
+	assert.Contains(t, text, "Not counted: the model keeps 18.2 KiB of every sequence besides")
+	assert.NotContains(t, textOf(t, smallTrace), "Not counted")
+}
+
 // Rates are what was counted over the recorded time: by hand from the counts.
 func TestRates(t *testing.T) {
 	r, err := run("-drive", "1TB", smallTrace)

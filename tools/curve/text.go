@@ -120,6 +120,10 @@ func (r *Report) notes() (list []string) {
 		"-cpu-mem-gb 0 and each -storage-capacity-gb would hit.",
 		fmt.Sprintf("Rates at the recorded times: the mean over all, the peak of %s.",
 			span(r.IntervalS)))
+	if r.FixedBytes > 0 {
+		list = append(list, fmt.Sprintf("Not counted: the model keeps %s of every sequence "+
+			"besides, as states or as its last tokens.", units.Bytes.Text(r.FixedBytes)))
+	}
 	// Sessions of agents are files of their own, and run side by side in life.
 	if len(r.Files) > 1 {
 		list = append(list, "The files follow each other, as in a replay: what of them ran at the "+

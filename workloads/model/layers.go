@@ -109,7 +109,7 @@ func (m Model) indexBytes() float64 {
 // BytesPerToken for each token, which counts what engines store block by block, and more where a
 // state is large: one state is kept for each place from which a sequence is to be continued.
 func (m Model) SequenceBytes(tokens int) int64 {
-	total := float64(m.StateBytes) + float64(tokens)*m.indexBytes()
+	total := m.fixed(tokens) + float64(tokens)*m.indexBytes()
 	for _, g := range m.groups() {
 		n := tokens
 		if g.Window > 0 {
@@ -117,11 +117,21 @@ func (m Model) SequenceBytes(tokens int) int64 {
 		}
 		total += float64(n) * m.perToken(g)
 	}
-	if m.Attention == CSA {
-		// The last tokens, uncompressed, in every layer.
-		total += float64(m.Layers) * float64(min(tokens, m.csaWindow)) * m.entry(Group{})
-	}
 	return int64(math.Ceil(total))
+}
+
+// FixedBytes is what a long sequence keeps besides what BytesPerToken counts, however long it is:
+// states, and with compressed attention the last tokens as they are. Entries of a load do not have
+// it.
+func (m Model) FixedBytes() int64 { return int64(math.Ceil(m.fixed(m.csaWindow))) }
+
+// fixed is what a sequence of so many tokens has of that, of all ranks together.
+func (m Model) fixed(tokens int) float64 {
+	sum := float64(m.StateBytes)
+	if m.Attention == CSA {
+		sum += float64(m.Layers) * float64(min(tokens, m.csaWindow)) * m.entry(Group{})
+	}
+	return sum
 }
 
 // UnifiedBlock is the least number of tokens of a block for which attention's pages are not smaller

@@ -169,6 +169,14 @@ func TestSequenceBytes(t *testing.T) {
 	}
 }
 
+// What loads do not count, and users are told: 8.0 and 4.6 MB of DeepSeek-V4, as published.
+func TestFixedBytes(t *testing.T) {
+	assert.Zero(t, config(t, "openai/gpt-oss-120b", "").FixedBytes())
+	assert.EqualValues(t, 39_518_208, config(t, "Qwen/Qwen3-Next-80B-A3B", "").FixedBytes())
+	assert.EqualValues(t, 7_995_392, config(t, "deepseek-ai/DeepSeek-V4-Pro", "").FixedBytes())
+	assert.EqualValues(t, 4_559_872, config(t, "deepseek-ai/DeepSeek-V4-Pro", "fp8").FixedBytes())
+}
+
 // vLLM's pages for a sequence, as its v0.29 reports them: pages of one size for tokens and for two
 // states of each other layer, of which there are as many groups as attention has layers in one.
 func TestUnifiedPagesAreThoseOfTheEngine(t *testing.T) {
