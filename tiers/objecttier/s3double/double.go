@@ -159,8 +159,13 @@ type Endpoint struct {
 	double  *Double
 	index   int    // from 0
 	address string // the port is the kernel's choice at first, and then stays
+	*opening
+}
 
-	server *http.Server
+// opening is an endpoint from Return to Kill. Connections go on to tell of their end for a moment
+// after that, so the next one has its own.
+type opening struct {
+	server http.Server
 	served sync.WaitGroup // its listener and its requests
 	down   chan struct{}  // closed when it goes down
 	mu     sync.Mutex
@@ -207,18 +212,20 @@ func (e *Endpoint) Return() error {
 		return err
 	}
 	e.address = l.Addr().String()
-	e.down, e.conns = make(chan struct{}), map[net.Conn]bool{}
-	// What net/http says of connections is about those that tests break on purpose.
-	e.server = &http.Server{Handler: http.HandlerFunc(e.serve), ConnState: e.watch,
-		ConnContext: e.number, ErrorLog: log.New(io.Discard, "", 0)}
+	o := &opening{down: make(chan struct{}), conns: map[net.Conn]bool{}}
+	handler := func(w http.ResponseWriter, r *http.Request) { e.serve(o, w, r) }
+	o.server = http.Server{Handler: http.HandlerFunc(handler), ConnState: o.watch,
+		ConnContext: e.number, Protocols: new(http.Protocols),
+		// What net/http says of connections is about those that tests break on purpose.
+		ErrorLog: log.New(io.Discard, "", 0)}
 	// HTTP/2 is no part of S3, and connections of it cannot be told apart.
-	e.server.Protocols = new(http.Protocols)
-	e.server.Protocols.SetHTTP1(true)
+	o.server.Protocols.SetHTTP1(true)
+	e.opening = o
 	if config := e.double.config.TLS; config != nil {
 		l = tls.NewListener(l, config)
 	}
-	e.served.Go(func() {
-		if err := e.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	o.served.Go(func() {
+		if err := o.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			panic(err) // nothing but Kill ends it
 		}
 	})
@@ -236,7 +243,7 @@ func (e *Endpoint) Kill() {
 		close(e.down)
 	}
 	for c := range e.conns {
-		reset(c)
+		testnet.Reset(c)
 	}
 	e.mu.Unlock()
 	_ = e.server.Close()
@@ -245,40 +252,28 @@ func (e *Endpoint) Kill() {
 
 // enter counts a request in, until served.Done; false when the endpoint is down, which then does
 // not wait for it.
-func (e *Endpoint) enter() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (o *opening) enter() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	select {
-	case <-e.down:
+	case <-o.down:
 		return false
 	default:
-		e.served.Add(1)
+		o.served.Add(1)
 		return true
 	}
 }
 
 // watch keeps track of the connections.
-func (e *Endpoint) watch(c net.Conn, state http.ConnState) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (o *opening) watch(c net.Conn, state http.ConnState) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		e.conns[c] = true
-	case http.StateClosed, http.StateHijacked:
-		delete(e.conns, c)
+		o.conns[c] = true
+	case http.StateClosed:
+		delete(o.conns, c)
 	}
-}
-
-// reset closes a connection with an RST, so that the other side hears of it whatever it does.
-func reset(c net.Conn) {
-	inner := c
-	if t, ok := c.(*tls.Conn); ok {
-		inner = t.NetConn()
-	}
-	if l, ok := inner.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0)
-	}
-	_ = inner.Close()
 }
 
 // connection is what a request knows of the one it came by.

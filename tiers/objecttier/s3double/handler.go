@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"kvbench/tiers/objecttier/s3double/testnet"
 	"kvbench/tiers/objecttier/s3double/wire"
 )
 
@@ -26,17 +27,18 @@ type request struct {
 	signer   *wire.Signer
 	fault    Fault // of no kind where no rule fits
 	endpoint *Endpoint
-	conn     net.Conn // to be reset
+	conn     net.Conn        // to be reset
+	down     <-chan struct{} // its endpoint's end
 }
 
 // serve answers one request. Whatever ends a connection within it is a panic of
 // http.ErrAbortHandler, as net/http wants it: nothing more is then sent, not even the end of a
 // body.
-func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
-	if !e.enter() {
+func (e *Endpoint) serve(o *opening, w http.ResponseWriter, r *http.Request) {
+	if !o.enter() {
 		panic(http.ErrAbortHandler)
 	}
-	defer e.served.Done()
+	defer o.served.Done()
 	d := e.double
 	conn := r.Context().Value(connectionKey{}).(connection)
 	bucket, key := d.locate(r)
@@ -53,7 +55,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	d.log.begin(entry)
 	defer d.log.end(entry)
 	q := &request{Request: r, d: d, entry: entry, bucket: bucket, key: key, endpoint: e,
-		conn: conn.conn}
+		conn: conn.conn, down: o.down}
 	if fault, rule := d.rules.meet(entry); fault != nil {
 		q.fault = *fault
 		d.log.note(func() { entry.Fault, entry.Rule = fault.Kind, rule })
@@ -164,13 +166,13 @@ func (q *request) breakOff() {
 	}
 	switch q.fault.Kind {
 	case Reset:
-		reset(q.conn)
+		testnet.Reset(q.conn)
 	case Hang:
 		// A client's leaving is seen only when all that it sent has been read; else the end of the
 		// endpoint comes first.
 		select {
 		case <-q.Context().Done():
-		case <-q.endpoint.down:
+		case <-q.down:
 		}
 	}
 	panic(http.ErrAbortHandler)
@@ -187,7 +189,7 @@ func (q *request) wait(d Duration) {
 	case <-timer.C:
 	case <-q.Context().Done():
 		panic(http.ErrAbortHandler)
-	case <-q.endpoint.down:
+	case <-q.down:
 		panic(http.ErrAbortHandler)
 	}
 }

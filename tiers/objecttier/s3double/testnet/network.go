@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -120,6 +121,18 @@ type memoryConn struct {
 	reset  *atomic.Bool // of both ends
 	linger atomic.Bool  // closing resets
 	remote memoryAddress
+}
+
+// Reset closes a connection of a Network or of the kernel, with TLS or without, so that the other
+// side gets an RST whatever it is doing, and not the end of a stream.
+func Reset(c net.Conn) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if l, ok := c.(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0)
+	}
+	_ = c.Close()
 }
 
 // SetLinger is as that of net.TCPConn for 0: Close then resets the connection.

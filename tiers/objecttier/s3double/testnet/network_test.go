@@ -52,8 +52,7 @@ func TestErrorsAreThoseOfSockets(t *testing.T) {
 	assert.ErrorIs(t, err, syscall.ECONNRESET)
 
 	client, server, _, _ = pair(t)
-	require.NoError(t, server.(interface{ SetLinger(int) error }).SetLinger(0))
-	require.NoError(t, server.Close())
+	Reset(server)
 	_, err = client.Read(b)
 	assert.ErrorIs(t, err, syscall.ECONNRESET)
 
