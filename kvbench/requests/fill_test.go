@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"syscall"
@@ -100,8 +99,8 @@ func TestAPopulationThatDoesNotFitNamesTheUsersThatWould(t *testing.T) {
 	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	assert.ErrorContains(t, err, "-num-users 4 would fit")
-	assert.ErrorContains(t, err, fmt.Sprint(50*8*unit))
-	assert.ErrorContains(t, err, fmt.Sprint(45*8*unit))
+	assert.ErrorContains(t, err, "need 1.56 MiB")
+	assert.ErrorContains(t, err, "has 1.41 MiB")
 	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
 }
