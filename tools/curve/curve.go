@@ -247,7 +247,7 @@ type Point struct {
 // where more brings nothing.
 var shares = []float64{0.5, 0.8, 0.9, 0.95, 0.99}
 
-// Run reads the traces once and reckons, in memory that grows with their distinct blocks, some 80
+// Run reads the traces once and reckons, in memory that grows with their distinct blocks, some 120
 // bytes each. Of malformed rows it reports the number and the first; too
 // many of them are an error.
 func Run(o *Options, paths []string) (*Report, error) {
