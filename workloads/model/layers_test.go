@@ -21,10 +21,10 @@ func types(counted ...any) string {
 	return string(text)
 }
 
-// published are configurations with the fields that decide the size of a cache, as their
-// publishers' config.json has them (https://huggingface.co/<name>/raw/main/config.json), of which
-// V3.2's on are copies in the tests of other programs: vllm-project/vllm, sgl-project/sglang,
-// mondegreens/apron.
+// published are configurations with the fields that decide the size of a cache, and no others.
+// They were written down from what is published of the models, V3.2's on from the tests of other
+// programs (vllm-project/vllm, sgl-project/sglang, mondegreens/apron), and not compared with the
+// files themselves (https://huggingface.co/<name>/raw/main/config.json).
 var published = map[string]string{
 	"meta-llama/Llama-3.1-8B": `{"num_hidden_layers": 32, "hidden_size": 4096,
 		"num_attention_heads": 32, "num_key_value_heads": 8, "torch_dtype": "bfloat16"}`,
