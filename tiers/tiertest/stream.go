@@ -280,10 +280,16 @@ func (s *suite) brokenStreams() {
 	_, err := t.Put(s.ctx, o, body(o, func() error { return broken }), nobody)
 	assert.ErrorIs(s, err, broken)
 	s.absent(o)
-	// A window's end comes in the middle of an object: what was sent of it must go.
+	// A window's end comes in the middle of an object: what was sent of it must go. What lies
+	// behind a network may have taken all of it before anybody sees the end: then it is there.
 	ctx, cancel := context.WithCancel(s.ctx)
 	_, err = t.Put(ctx, o, body(o, func() error { cancel(); return nil }), nobody)
-	assert.ErrorIs(s, err, context.Canceled)
+	if err == nil {
+		s.get(o)
+		require.NoError(s, s.tier.Remove(s.ctx, o))
+	} else {
+		assert.ErrorIs(s, err, context.Canceled)
+	}
 	s.absent(o)
 	_, err = t.Put(s.ctx, o, body(o, func() error { return nil }), nobody)
 	require.NoError(s, err)
