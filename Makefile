@@ -82,7 +82,7 @@ fuzz: ## every fuzz target for a few seconds (FUZZTIME)
 		time=$(FUZZTIME); \
 		case $$target in */view/html:*|*/view/xlsx:*|*:FuzzShareGPT*|*:FuzzExport|*:FuzzTokenizer) time=$(FUZZTIME_DOCUMENTS);; esac; \
 		echo "$$target $$time"; \
-		$(GO) test "$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime $$time; \
+		$(GO) test "$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime $$time -fuzzminimizetime 1s; \
 	done
 
 cross: ## build and vet for other platforms, without cgo
