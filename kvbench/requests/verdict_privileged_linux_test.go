@@ -280,7 +280,9 @@ func TestOneSlowUserOnADevice(t *testing.T) {
 	says(t, r, result.LoadLimited, "", "no request")
 }
 
-// Whoever takes a request holds the dispatcher's lock for as long as parsing its line may take.
+// Whoever takes a request holds the dispatcher's lock for as long as parsing its line may take. The
+// sleep is the situation, in real time on a real device, and nothing waits for it: in virtual time
+// TestAHeldLockIsTheLimit says the same.
 func TestAHeldLockOnADeviceIsTheLimit(t *testing.T) {
 	timed(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
