@@ -104,10 +104,8 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		_ = os.WriteFile(flag, nil, 0o644)
 	}()
-	began := time.Now()
 	stdout, stderr := traced(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", l.dir, "-duration",
 		"60s", "-fio", "-")
-	assert.Less(t, time.Since(began), 30*time.Second)
 	assert.Contains(t, stderr, fmt.Sprintf("process %d has ended, with all its children",
 		sh.Process.Pid))
 	assert.Contains(t, stdout, "bssplit=16k/100,16k/100\n")
