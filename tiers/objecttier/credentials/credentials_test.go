@@ -174,11 +174,12 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever stands around a secret, nothing of it is left.
+// Whatever stands around a secret, nothing of it is left. A secret with a star in it is passed
+// over: beside what was there before, the mask itself would look like a part of it.
 func FuzzFilter(f *testing.F) {
 	f.Add("Signature=", "x", "abcdefgh12345678")
 	f.Fuzz(func(t *testing.T, before, after, secret string) {
-		if len(secret) < gram || strings.Contains(secret, "****") {
+		if len(secret) < gram || strings.Contains(secret, "*") {
 			return
 		}
 		text := NewFilter(NewSecret(secret)).Text(before + secret + after)
