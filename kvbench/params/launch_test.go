@@ -14,15 +14,21 @@ func TestRankFromLaunchers(t *testing.T) {
 	}{
 		"Open MPI": {[]string{"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "8",
 			"OMPI_COMM_WORLD_LOCAL_SIZE", "4",
-			"SLURM_PROCID", "0", "SLURM_NTASKS", "1"}, [3]int{3, 8, 4}, "OMPI_COMM_WORLD_RANK"},
+			"SLURM_PROCID", "0", "SLURM_STEP_NUM_TASKS", "1"}, [3]int{3, 8, 4}, "OMPI_COMM_WORLD_RANK"},
 		"MPICH": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2", "MPI_LOCALNRANKS", "2"},
 			[3]int{1, 2, 2}, "PMI_RANK"},
+		"PALS": {[]string{"PALS_RANKID", "1", "PMI_SIZE", "4", "PALS_LOCAL_SIZE", "2"},
+			[3]int{1, 4, 2}, "PALS_RANKID"},
+		"Kubeflow": {[]string{"RANK", "1", "WORLD_SIZE", "2", "MASTER_ADDR", "a"},
+			[3]int{1, 2, 1}, "RANK"},
+		"Indexed Job": {[]string{"JOB_COMPLETION_INDEX", "3", "KVBENCH_RANKS", "4"},
+			[3]int{3, 4, 1}, "JOB_COMPLETION_INDEX"},
 		"PMI without locals": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2"}, [3]int{1, 2, 2},
 			"PMI_RANK"},
-		"Slurm": {[]string{"SLURM_PROCID", "4", "SLURM_NTASKS", "5", "SLURM_TASKS_PER_NODE",
-			"2(x2),1", "SLURM_NODEID", "2"}, [3]int{4, 5, 1}, "SLURM_PROCID"},
-		"Slurm, first node": {[]string{"SLURM_PROCID", "0", "SLURM_NTASKS", "3",
-			"SLURM_TASKS_PER_NODE", "3"}, [3]int{0, 3, 3}, "SLURM_PROCID"},
+		"Slurm": {[]string{"SLURM_PROCID", "4", "SLURM_STEP_NUM_TASKS", "5",
+			"SLURM_STEP_TASKS_PER_NODE", "2(x2),1", "SLURM_NODEID", "2"}, [3]int{4, 5, 1}, "SLURM_PROCID"},
+		"Slurm, first node": {[]string{"SLURM_PROCID", "0", "SLURM_STEP_NUM_TASKS", "3",
+			"SLURM_STEP_TASKS_PER_NODE", "3"}, [3]int{0, 3, 3}, "SLURM_PROCID"},
 	} {
 		v := good(t, Inputs{Env: environment(c.env...)})
 		assert.Equal(t, c.want, [3]int{v.Rank, v.Ranks, v.LocalRanks}, name)
@@ -41,8 +47,8 @@ func TestRankGivenByHand(t *testing.T) {
 	assert.Equal(t, [3]int{1, 2, 1}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
 	assert.Equal(t, uint64(43), v.StreamSeed())
 	// The launcher's number of clients holds even where it does not say how many are here.
-	v = good(t, Inputs{Env: environment("SLURM_PROCID", "1", "SLURM_NTASKS", "7",
-		"SLURM_TASKS_PER_NODE", "2", "SLURM_NODEID", "1")}, "-rank=0")
+	v = good(t, Inputs{Env: environment("SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "7",
+		"SLURM_STEP_TASKS_PER_NODE", "2", "SLURM_NODEID", "1")}, "-rank=0")
 	assert.Equal(t, [3]int{0, 7, 7}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
 }
 
@@ -58,12 +64,16 @@ func TestBadRanks(t *testing.T) {
 		{"PMI_RANK", "x", "PMI_SIZE", "2"},
 		{"PMI_RANK", "2", "PMI_SIZE", "2"},
 		{"PMI_RANK", "0"},
+		{"PALS_RANKID", "0", "PALS_LOCAL_SIZE", "1"},
+		{"JOB_COMPLETION_INDEX", "3"},
+		{"JOB_COMPLETION_INDEX", "3", "KVBENCH_RANKS", "3"},
+		{"SLURM_STEP_NUM_TASKS", "3"},
 		{"PMI_RANK", "0", "PMI_SIZE", "0"},
-		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1", "SLURM_NODEID",
+		{"SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "2", "SLURM_STEP_TASKS_PER_NODE", "1", "SLURM_NODEID",
 			"1"},
-		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1(x", "SLURM_NODEID",
+		{"SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "2", "SLURM_STEP_TASKS_PER_NODE", "1(x", "SLURM_NODEID",
 			"0"},
-		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1", "SLURM_NODEID",
+		{"SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "2", "SLURM_STEP_TASKS_PER_NODE", "1", "SLURM_NODEID",
 			"here"},
 	} {
 		assert.Len(t, wrong(t, Inputs{Env: environment(env...)}), 1, env)
@@ -84,10 +94,22 @@ func TestALaunchedRunIsNotAlone(t *testing.T) {
 		{nil, []string{"-rank=1", "-ranks=2"}, false},
 		{[]string{"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1"}, nil, false},
 		{[]string{"PMI_RANK", "0", "PMI_SIZE", "1"}, []string{"-rank=0"}, false},
-		{[]string{"SLURM_PROCID", "3", "SLURM_NTASKS", "4"}, nil, false},
-		{[]string{"SLURM_JOB_ID", "7"}, nil, true}, // a shell in an allocation
+		{[]string{"SLURM_PROCID", "3", "SLURM_STEP_NUM_TASKS", "4"}, nil, false},
+		{[]string{"SLURM_JOB_ID", "7"}, nil, true},                      // a shell in an allocation
+		{[]string{"SLURM_PROCID", "0", "SLURM_NTASKS", "4"}, nil, true}, // a batch script
 	} {
 		v := good(t, Inputs{Env: environment(c.env...)}, c.args...)
 		assert.Equal(t, c.alone, v.Alone(), "%v %v", c.env, c.args)
 	}
+}
+
+// TestASizeThatNobodyTells names the variable that is missing, and the flag.
+func TestASizeThatNobodyTells(t *testing.T) {
+	assert.Equal(t, []string{"PMI_SIZE: must be set when PALS_RANKID is: give -rank and -ranks, or " +
+		"start under PALS"}, wrong(t, Inputs{Env: environment("PALS_RANKID", "1")}))
+	assert.Equal(t, []string{"-ranks: must be given with Kubernetes, which says that this is rank " +
+		"3 (JOB_COMPLETION_INDEX) and not of how many: give -ranks or KVBENCH_RANKS"},
+		wrong(t, Inputs{Env: environment("JOB_COMPLETION_INDEX", "3")}))
+	v := good(t, Inputs{Env: environment("PALS_RANKID", "1", "PALS_LOCAL_SIZE", "2")}, "-ranks=4")
+	assert.Equal(t, [3]int{1, 4, 2}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
 }

@@ -74,9 +74,7 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	// From here on the division is known, and with it defaults and the benchmark's size.
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = in.Bench.settings(v.Division)
-	var unplaced string
-	r.launched, unplaced = launched(in.env)
-	v.launched = r.launched != nil || unplaced != ""
+	r.launched()
 	for i := range v.rows {
 		switch p := &v.rows[i]; p.name {
 		case "config", "division":
@@ -93,7 +91,7 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	// What parameters mean together; each step may rely on those before it.
 	r.profile()
 	r.model()
-	r.place(unplaced)
+	r.place()
 	r.check()
 	r.closed()
 	return v, r.bad

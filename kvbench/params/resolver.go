@@ -41,14 +41,14 @@ func (in *Inputs) env(name string) string {
 
 // resolver is one resolution under way.
 type resolver struct {
-	given    map[string][]string
-	point    map[string]string // of the sweep, nil for the values that hold at none
-	in       Inputs
-	file     *configFile
-	launched map[string]setting // rank, ranks and local-ranks, when a launcher sets them
-	bench    map[string]string  // the benchmark's settings in this division
-	v        *Values
-	bad      Violations
+	given map[string][]string
+	point map[string]string // of the sweep, nil for the values that hold at none
+	in    Inputs
+	file  *configFile
+	says  map[string]setting // rank, ranks and local-ranks, as far as a launcher tells them
+	bench map[string]string  // the benchmark's settings in this division
+	v     *Values
+	bad   Violations
 }
 
 // decide takes the strongest layer, if there is any. A text that cannot be read is reported and the
@@ -92,7 +92,7 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	} else {
 		list = append(list, r.file.values[sectionParameters+"."+p.name]...)
 	}
-	if s, ok := r.launched[p.name]; ok {
+	if s, ok := r.says[p.name]; ok {
 		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
 		list = append(list, s)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/kvbench/group/launchers"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -73,7 +74,7 @@ type Values struct {
 
 	// This client among those of the run; all clients of a host share its free space.
 	Rank, Ranks, LocalRanks int
-	launched                bool // by mpirun, srun or the like
+	Launcher                *launchers.Place // mpirun, srun or the like; nil without one
 
 	// Around the window: load that is not counted, and rest in which nothing happens.
 	Warmup, Settle     time.Duration

@@ -70,10 +70,12 @@ var mayImport = map[string]string{
 	"kvbench/verdict":       "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",
-	"kvbench/group":       "kvbench/result",
-	"kvbench/merge":       "kvbench/units kvbench/result/...",
-	"kvbench/environment": "kvbench/result tracing/host",
-	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +
+	"kvbench/group":           "kvbench/result",
+	"kvbench/group/launchers": "",
+	"kvbench/group/wire":      "",
+	"kvbench/merge":           "kvbench/units kvbench/result/...",
+	"kvbench/environment":     "kvbench/result tracing/host",
+	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers tiers workloads workloads/model " +
 		"workloads/compute workloads/profile tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
