@@ -1,0 +1,108 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Bounds of a frame's JSON in bytes. A result of a day with its histograms takes some MiB.
+const (
+	MaxFrame = 64 << 20
+	MaxHello = 1 << 20
+)
+
+// Kind is what a message is about.
+type Kind string
+
+// What a rank says, in the order of a run. The coordinator is "it".
+const (
+	Greeting Kind = "hello"  // Hello: who it is
+	Enter    Kind = "enter"  // Trial, Terms: it comes to a trial, with what it would have taken
+	Ready    Kind = "ready"  // Trial, Text: it is prepared for the phase of that name
+	Opened   Kind = "opened" // Trial, At: when its window really opened
+	Result   Kind = "result" // Trial, Doc: what it measured, before it removes its files
+	Done     Kind = "done"   // Trial, Text: it has cleaned up; the text is the error it ended with
+	Pong     Kind = "pong"   // Seq, At, Wall: the answer to a ping, by its clocks
+	Leave    Kind = "leave"  // it has come to its end
+)
+
+// What the coordinator says.
+const (
+	Welcome Kind = "welcome" // Hello: who coordinates
+	Refusal Kind = "refusal" // Text: why the rank is not taken
+	Agreed  Kind = "agreed"  // Trial, Terms: what holds for this rank in the trial
+	Begin   Kind = "begin"   // Trial, At: when the phase begins, by the rank's clock
+	Ping    Kind = "ping"    // Seq
+	Outcome Kind = "outcome" // Trial, Text: what became of the trial; no text is well
+	Stop    Kind = "stop"    // Text: the run ends, why
+)
+
+// Beat is said by both once a second: who says nothing for long is lost. A rank's has what the live
+// line shows.
+const Beat Kind = "beat"
+
+// Message is one of these. A field that its kind does not name is absent.
+type Message struct {
+	Kind  Kind   `json:"kind"`
+	Trial int    `json:"trial,omitempty"` // of the run, from 1
+	Text  string `json:"text,omitempty"`
+	Seq   int    `json:"seq,omitempty"`
+	At    int64  `json:"at,omitempty"`   // ns of a monotonic clock
+	Wall  int64  `json:"wall,omitempty"` // ns since 1970
+	Hello *Hello `json:"hello,omitempty"`
+	Terms *Terms `json:"terms,omitempty"`
+	Doc   []byte `json:"doc,omitempty"`
+}
+
+// Terms are what the ranks of a trial agree about before it.
+type Terms struct {
+	Name string `json:"name"` // of the trial, which has to be the same for all
+	// Nonce is that of the content: the first rank's for all.
+	Nonce string `json:"nonce,omitempty"`
+	// Capacity of the storage tier, and what must stay free on its filesystem, in bytes: of the
+	// ranks of a host the smallest, because they look at the free space one after the other.
+	Capacity int64 `json:"capacity,omitempty"`
+	Floor    int64 `json:"floor,omitempty"`
+}
+
+// Write writes a frame in one call.
+func Write(w io.Writer, m *Message) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encoding a %s: %w", m.Kind, err)
+	}
+	if len(body) > MaxFrame {
+		return fmt.Errorf("a %s takes %d bytes, a frame at most %d", m.Kind, len(body), MaxFrame)
+	}
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body)))
+	_, err = w.Write(append(frame, body...))
+	return err
+}
+
+// Read reads a frame of at most most bytes. io.EOF is the end between two frames.
+func Read(r io.Reader, most int) (*Message, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	length := int64(binary.BigEndian.Uint32(head[:]))
+	if length > int64(most) {
+		return nil, fmt.Errorf("a frame of %d bytes, where %d are the most", length, most)
+	}
+	// The buffer grows with what comes, not with what is announced.
+	var body bytes.Buffer
+	if n, err := io.CopyN(&body, r, length); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("%d of the %d bytes of a frame: %w", n, length, err)
+	}
+	m := &Message{}
+	if err := json.Unmarshal(body.Bytes(), m); err != nil {
+		return nil, fmt.Errorf("a frame that is no message: %w", err)
+	}
+	return m, nil
+}
