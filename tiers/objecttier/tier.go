@@ -134,6 +134,9 @@ func (t *Tier) Stats() Stats {
 // Endpoints are those of the store, with what each has carried.
 func (t *Tier) Endpoints() []*endpoint.Endpoint { return t.cfg.Store.Endpoints.All() }
 
+// ResetPeaks begins the largest numbers of requests in flight anew, of each endpoint.
+func (t *Tier) ResetPeaks() { t.cfg.Store.Endpoints.ResetPeaks() }
+
 // Traits: streams, whose bytes count when the store has acknowledged them.
 func (t *Tier) Traits() tiers.Traits {
 	// No chunk size: how much one request moves is decided here. Align 1: no byte is padded.

@@ -242,6 +242,15 @@ func (s *Set) Failing() time.Duration {
 	return s.now() - s.failing
 }
 
+// ResetPeaks begins the largest numbers in flight anew, from those that are.
+func (s *Set) ResetPeaks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.endpoints {
+		e.stats.MaxInFlight = e.inFlight
+	}
+}
+
 // Stats is what the endpoint has carried so far.
 func (e *Endpoint) Stats() Stats {
 	e.set.mu.Lock()

@@ -218,15 +218,19 @@ const (
 func (c *Client) do(ctx context.Context, r *request) error {
 	r.Begun = c.cfg.Clock.Now()
 	e := c.cfg.Endpoints.First(r.key)
+	begun := false // a GET, of which an attempt has brought something
 	for n := 0; ; n++ {
 		v, a, err := c.attempt(ctx, r, e)
+		if (r.Op == Get || r.Op == GetRange) && !begun && a.bytes.Load() > 0 {
+			begun, r.FirstByte = true, a.first
+		}
 		r.Attempts += max(1, int(a.sent.Load()))
 		// A failure that the caller's end has brought about is none of the store.
 		cancelled := err != nil && ctx.Err() != nil
 		again := err != nil && v.again && n < c.cfg.Retries && !cancelled
-		c.cfg.Observer.Attempt(Attempt{Op: r.Op, Endpoint: e.Index, Sent: int(a.sent.Load()),
-			Status: a.status, Cause: v.cause, Retried: again, Cancelled: cancelled,
-			Bytes: a.bytes.Load()})
+		c.cfg.Observer.Attempt(Attempt{Op: r.Op, Endpoint: e.Index, First: n == 0,
+			Sent: int(a.sent.Load()), Status: a.status, Cause: v.cause, Retried: again,
+			Cancelled: cancelled, Bytes: a.bytes.Load()})
 		if again {
 			pause := c.pause(n, a)
 			from := c.cfg.Clock.Now()
@@ -237,7 +241,9 @@ func (c *Client) do(ctx context.Context, r *request) error {
 		}
 		switch {
 		case err == nil:
-			r.FirstByte = a.first
+			if !begun {
+				r.FirstByte = a.first
+			}
 		case cancelled:
 			r.Cancelled = true
 			r.Err = fmt.Errorf("%s %s: %w", r.Op, r.key, context.Cause(ctx))

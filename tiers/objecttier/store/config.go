@@ -97,6 +97,8 @@ func (o Op) String() string {
 type Attempt struct {
 	Op       Op
 	Endpoint int // its index
+	// First: none of its request came before it.
+	First bool
 	// Sent says how often a header went out: 0 where no connection came about, 2 where the
 	// transport sent a request again itself, because the connection had been closed meanwhile.
 	Sent   int
@@ -115,8 +117,9 @@ type Request struct {
 	Op       Op
 	Attempts int
 	Bytes    int64 // of the object that came or went for good
-	// By the clock of the run. FirstByte is when the first byte of the answer came, of the attempt
-	// that succeeded; Backoff is for how long it waited between attempts.
+	// By the clock of the run. FirstByte is when the first byte of the answer came: of the attempt
+	// that succeeded, and of a GET that had to go on, of that which brought its first bytes.
+	// Backoff is for how long it waited between attempts.
 	Begun, FirstByte, Ended time.Duration
 	Backoff                 time.Duration
 	Cancelled               bool

@@ -288,21 +288,25 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 			ChecksumCRC32C: p.checks.ChecksumCRC32C, ChecksumCRC64NVME: p.checks.ChecksumCRC64NVME}
 	}
 	r := &request{Request: Request{Op: Complete}, key: key}
+	tries := 0
 	r.try = func(a *attempt, core *minio.Core) error {
+		tries++
 		info, err := core.CompleteMultipartUpload(a.ctx, c.cfg.Bucket, key, id, list,
 			minio.PutObjectOptions{})
 		if err == nil && info.ETag == "" {
 			err = &unexpected{"the answer to a completed upload has no ETag"}
 		}
+		// Of the right size is as good as it gets: the ETag of an upload is the store's own affair.
+		if tries+int(a.sent.Load()) > 2 && err != nil && a.status == http.StatusNotFound &&
+			minio.ToErrorResponse(err).Code != minio.NoSuchBucket {
+			a.still() // the other request has a time limit of its own
+			if info, there := c.Head(ctx, key); there == nil && info.Size == size {
+				return nil
+			}
+		}
 		return err
 	}
 	err := c.do(ctx, r)
-	// Of the right size is as good as it gets: the ETag of an upload is the store's own affair.
-	if r.Attempts > 1 && errors.Is(err, ErrNoKey) {
-		if info, there := c.Head(ctx, key); there == nil && info.Size == size {
-			return r.Request, nil
-		}
-	}
 	return r.Request, err
 }
 
