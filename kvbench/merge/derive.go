@@ -31,6 +31,7 @@ func derive(out *result.Result, ranks []*result.Result) {
 	out.Errors, out.ErrorSamples = failures(ranks)
 	tiers(out, ranks)
 	witness(out, ranks)
+	endpoints(out, ranks)
 	ratios(out)
 	hists := histograms(out, ranks)
 	out.Distribute(hists)
@@ -204,6 +205,28 @@ func witness(out *result.Result, ranks []*result.Result) {
 	}
 }
 
+// endpoints folds those of each address, in the order in which the first rank that has one names
+// them. Ranks need not have the same: who is pinned to a part of a store may know that part only.
+func endpoints(out *result.Result, ranks []*result.Result) {
+	for _, r := range ranks {
+		for _, e := range r.Endpoints {
+			same := func(o result.Endpoint) bool { return o.URL == e.URL }
+			if slices.ContainsFunc(out.Endpoints, same) {
+				continue
+			}
+			var of []reflect.Value
+			for _, other := range ranks {
+				if i := slices.IndexFunc(other.Endpoints, same); i >= 0 {
+					of = append(of, reflect.ValueOf(&other.Endpoints[i]).Elem())
+				}
+			}
+			var folded result.Endpoint
+			structure(reflect.ValueOf(&folded).Elem(), of)
+			out.Endpoints = append(out.Endpoints, folded)
+		}
+	}
+}
+
 // ratios are never averaged: a rank of ten requests would weigh as much as one of a thousand. It
 // makes shares and costs of their numerators and denominators.
 func ratios(out *result.Result) {
@@ -239,6 +262,9 @@ func ratios(out *result.Result) {
 		s := &f.Sums
 		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
 		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
+	}
+	if n := out.Network; n != nil {
+		n.Derive(out.DeviceWitness.AppReadBytes)
 	}
 	var bytes int64
 	for _, t := range out.Tiers {

@@ -80,6 +80,12 @@ func structure(to reflect.Value, from []reflect.Value) {
 func apply(how rule, to reflect.Value, from []reflect.Value) {
 	switch how {
 	case sum, most, least:
+		if to.Kind() == reflect.Map { // of numbers
+			byKey(to, from, func(entry reflect.Value, values []reflect.Value) {
+				apply(how, entry, values)
+			})
+			return
+		}
 		// The largest of those that are known is told: an age is null where nothing waits. A sum
 		// without one of its parts would be a number of something else.
 		if to.Kind() == reflect.Pointer {
@@ -152,8 +158,7 @@ func number(how rule, to, v reflect.Value) {
 	}
 }
 
-// folded folds structures, what pointers to them point to, and those of a map key by key: a key
-// that a rank lacks is one of which it had nothing.
+// folded folds structures, what pointers to them point to, and those of a map key by key.
 func folded(to reflect.Value, from []reflect.Value) {
 	switch to.Kind() {
 	case reflect.Struct:
@@ -164,22 +169,28 @@ func folded(to reflect.Value, from []reflect.Value) {
 			structure(to.Elem(), from)
 		}
 	case reflect.Map:
-		if from[0].IsNil() {
-			return
-		}
-		to.Set(reflect.MakeMap(to.Type()))
-		for _, one := range from {
-			for _, key := range one.MapKeys() {
-				var values []reflect.Value
-				for _, other := range from {
-					if v := other.MapIndex(key); v.IsValid() {
-						values = append(values, v)
-					}
+		byKey(to, from, structure)
+	}
+}
+
+// byKey makes each entry of a map of those that the ranks have: a key that one lacks is one of
+// which it had nothing.
+func byKey(to reflect.Value, from []reflect.Value, of func(reflect.Value, []reflect.Value)) {
+	if from[0].IsNil() {
+		return
+	}
+	to.Set(reflect.MakeMap(to.Type()))
+	for _, one := range from {
+		for _, key := range one.MapKeys() {
+			var values []reflect.Value
+			for _, other := range from {
+				if v := other.MapIndex(key); v.IsValid() {
+					values = append(values, v)
 				}
-				entry := reflect.New(to.Type().Elem()).Elem()
-				structure(entry, values)
-				to.SetMapIndex(key, entry)
 			}
+			entry := reflect.New(to.Type().Elem()).Elem()
+			of(entry, values)
+			to.SetMapIndex(key, entry)
 		}
 	}
 }

@@ -53,7 +53,8 @@ func TestEveryFieldHasARule(t *testing.T) {
 		}
 	}
 	visit(reflect.TypeFor[result.Result]())
-	visit(reflect.TypeFor[result.Tier]()) // by its level, in derive.go
+	visit(reflect.TypeFor[result.Tier]())     // by its level, in derive.go
+	visit(reflect.TypeFor[result.Endpoint]()) // by its address, likewise
 	for _, r := range table {
 		assert.True(t, met[reflect.TypeOf(r.of)], "%T is nowhere in a result that is folded", r.of)
 		all := ""
@@ -65,9 +66,9 @@ func TestEveryFieldHasARule(t *testing.T) {
 	}
 }
 
-// zero is the number that a type or a pointer to it has.
+// zero is the number that a type, a pointer to it or a map of it has.
 func zero(of reflect.Type) (reflect.Value, bool) {
-	if of.Kind() == reflect.Pointer {
+	if of.Kind() == reflect.Pointer || of.Kind() == reflect.Map {
 		of = of.Elem()
 	}
 	v := reflect.New(of).Elem()

@@ -49,12 +49,12 @@ var table = []row{
 			"Nonce Digest CompletionUnit NominalWindowNS Model Limits TraceFiles",
 		fold: "Summary Workload IO Environment Requests Load Lookups Prompt BlockCache " +
 			"FirstReads ReReads FirstToken Harness DeviceWitness Precondition Input " +
-			"Simulation Replay PlainIO Removal",
+			"Simulation Replay PlainIO Removal Objects Network",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
 			"FioWorkload",
 		after: "MergedRanks Status Error StartTime Parameters Tiers EntrySizes Latency " +
-			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms"},
+			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms Endpoints"},
 	{of: python.Summary{},
 		sum: "TotalRequests TotalTokens AvgThroughput TotalStorageIOTime StorageThroughput " +
 			"RequestsPerSecond",
@@ -168,6 +168,20 @@ var table = []row{
 	{of: result.PlainIO{}, sum: "FootprintBytes", same: "FileBytes", each: "Ladder"},
 	{of: result.Removal{}, sum: "Files Bytes FilesPerSecond BytesPerSecond",
 		most: "UnlinkNS QuietNS"},
+
+	// Ranks share a store, and each has counted its own requests. Endpoints are put together by
+	// their addresses; what was in flight at one of them at most is added as peaks of tiers are.
+	// Connections belong to a process, so that what the kernel says of them is added, too; the
+	// shortest round trip is that of the way, whoever has measured it.
+	{of: result.Objects{}, sum: "Status Retries BackoffNS Lost WastedBytes", most: "ProofNS",
+		same: "Store Server", fold: "Operations Outside Reclaimed", after: "FirstByte"},
+	{of: result.ObjectCounts{}, sum: "Requests Attempts Failed Cancelled Unsent Bytes"},
+	{of: result.ObjectOperation{}, after: "Latency"},
+	{of: result.ReclaimedObjects{}, sum: "Objects Bytes Uploads"},
+	{of: result.Endpoint{}, same: "URL",
+		sum: "Requests Attempts Failed BytesRead BytesWritten Retries MaxInFlight Rests RestedNS"},
+	{of: result.Network{}, sum: "ReceivedBytes AckedBytes Retransmits", least: "MinRTTNS",
+		after: "ReadRatio"},
 }
 
 // named are the rules of a row with the fields that they are of.

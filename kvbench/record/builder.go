@@ -1,6 +1,7 @@
 package record
 
 import (
+	"maps"
 	"reflect"
 	"time"
 
@@ -35,6 +36,9 @@ type Info struct {
 	Computing     time.Duration
 	ContextWindow int
 
+	// The distributions of requests to an object store, by the names that results have for them.
+	ObjectTimes result.Histograms
+
 	// For how long of the window the storage device had requests, and the simulated one's medium
 	// bytes.
 	DeviceBusy, MediumBusy time.Duration
@@ -62,6 +66,7 @@ type builder struct {
 func newBuilder(info *Info, rec *Recorder) *builder {
 	b := &builder{rec: rec, info: info, r: &info.Result, hists: make(result.Histograms)}
 	rec.each(b.add)
+	maps.Copy(b.hists, info.ObjectTimes)
 	if start, end := rec.Window(); end != workloads.Never {
 		b.window = max(end-start, 0)
 	}

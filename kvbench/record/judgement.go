@@ -67,6 +67,9 @@ func (b *builder) witness() {
 	w := &b.r.DeviceWitness
 	stored := &b.n.Tiers[tiers.Storage]
 	w.AppReadBytes, w.AppWriteBytes = stored.Read.Bytes, stored.Write.Bytes
+	if n := b.r.Network; n != nil {
+		n.Derive(w.AppReadBytes)
+	}
 	switch {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
@@ -175,6 +178,12 @@ func (b *builder) warnings() {
 			"it in the window, or the filesystem read more than it was asked for; either way it "+
 			"had less for this load", units.Bytes.Text(w.ReadBytes),
 			units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
+	}
+	if n := r.Network; n.Short() {
+		b.warn("only %s came from the network where the application read %s (ratio %s): the rest "+
+			"came from elsewhere, so read figures are not the store's",
+			units.Bytes.Text(n.ReceivedBytes), units.Bytes.Text(r.DeviceWitness.AppReadBytes),
+			units.Number.Text(n.ReadRatio))
 	}
 	b.partOfTrace()
 	b.shortWindow()

@@ -52,8 +52,8 @@ func (hs Histograms) fill(section any, of string) {
 	}
 }
 
-// Distribute makes every distribution of the result: latencies, sizes of entries, and times to the
-// first token where it has them. The levels are those of its tiers.
+// Distribute makes every distribution of the result: latencies, sizes of entries, and, where it has
+// them, requests to a store and times to the first token. The levels are those of its tiers.
 func (r *Result) Distribute(hs Histograms) {
 	all := &r.Latency
 	all.Levels = make(map[string]LevelLatency)
@@ -74,6 +74,13 @@ func (r *Result) Distribute(hs Histograms) {
 	r.ReReads.Latency = hs.overLevels(r.Tiers, "_reread")
 	r.EntrySizes.Read = hs.overLevels(r.Tiers, "_read_size")
 	r.EntrySizes.Write = hs.overLevels(r.Tiers, "_write_size")
+	if o := r.Objects; o != nil {
+		hs.fill(o, "object_")
+		for kind, n := range o.Operations {
+			n.Latency = hs.Distribution("object_" + kind)
+			o.Operations[kind] = n
+		}
+	}
 	if f := r.FirstToken; f != nil {
 		f.ByClass = make(map[string]Distribution)
 		hs.fill(f, "request_")

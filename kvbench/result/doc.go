@@ -6,6 +6,7 @@
 //	requests.go   how many requests, and where their time went
 //	harness.go    what measuring cost, where the workers' time went, and the verdict
 //	prompt.go     what of the prompts was found, and the time to the first token
+//	objects.go    what was asked of an object store, and what carried it
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	host.go       where it ran
 //	python.go     what the Python benchmark's keys, package python, say of them

@@ -48,6 +48,9 @@ func (r *Result) Metrics() []Metric {
 	add("read-io-p99-ns", number(io.Read.Request.P99))
 	add("write-io-p50-ns", number(io.Write.Request.P50))
 	add("write-io-p99-ns", number(io.Write.Request.P99))
+	if o := r.Objects; o != nil {
+		add("ttfb-p95-ns", number(o.FirstByte.P95))
+	}
 	timeless := r.Simulation != nil && r.Simulation.Device == nil
 	if !timeless {
 		add("read-ns/MiB", read.NSPerMiB)

@@ -312,8 +312,11 @@ const (
 	AutoscaleCapacity = "capacity" // find the users at which throughput stops growing
 )
 
-// IOSimulated is the I/O mode of a simulation's result.
-const IOSimulated = "simulated"
+// I/O modes that are none of a filesystem: of a simulation's result, and of an object store's.
+const (
+	IOSimulated = "simulated"
+	IOObjects   = "s3"
+)
 
 // SimulatedDevice is the device model of a simulated run as its result tells it:
 // the queueing model of a drive, with the names and units of the JSON.

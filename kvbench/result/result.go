@@ -105,6 +105,9 @@ type Result struct {
 	Replay        *Replay       `json:"replay,omitempty"`      // of an I/O trace
 	PlainIO       *PlainIO      `json:"plain_io,omitempty"`    // of benchmarks without requests
 	Removal       *Removal      `json:"removal,omitempty"`     // of one that does nothing else
+	Objects       *Objects      `json:"objects,omitempty"`     // of storage that is an object store
+	Endpoints     []Endpoint    `json:"endpoints,omitempty"`   // likewise
+	Network       *Network      `json:"network,omitempty"`     // likewise
 	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
 	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
 	// of Recording, the Python benchmark's keys

@@ -171,7 +171,7 @@ func UnitDirections() []UnitDirection {
 		{"req/s", more}, {"tok/s", more}, {"storage-tok/s", more}, {"read-B/s", more},
 		{"write-B/s", more}, {"read-p50-ns", less}, {"read-p95-ns", less}, {"read-p99-ns", less},
 		{"write-p95-ns", less}, {"read-io-p50-ns", less}, {"read-io-p99-ns", less},
-		{"write-io-p50-ns", less}, {"write-io-p99-ns", less},
+		{"write-io-p50-ns", less}, {"write-io-p99-ns", less}, {"ttfb-p95-ns", less},
 		{"read-ns/MiB", less}, {"e2e-p95-ns", less}, {"hit-ratio", more},
 		{"token-hit-ratio", more}, {"ttft-mean-ns", less}, {"ttft-p50-ns", less},
 		{"ttft-p95-ns", less}, {"ttft-saved-ratio", more}, {"break-even-tokens", less},

@@ -70,6 +70,8 @@ var mayImport = map[string]string{
 	"kvbench/verdict":       "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",
+	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
+		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
 	"kvbench/group":           "kvbench/result",
 	"kvbench/group/launchers": "",
 	"kvbench/group/wire":      "",

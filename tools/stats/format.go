@@ -42,6 +42,7 @@ var titles = map[string]string{
 	"read-p50-sec": "read p50", "read-p95-sec": "read p95", "read-p99-sec": "read p99",
 	"write-p95-sec": "write p95",
 	"read-sec/MiB":  "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",
+	"ttfb-p95-sec":  "first byte p95",
 	"ttft-mean-sec": "mean time to first token", "ttft-p50-sec": "time to first token p50",
 	"ttft-p95-sec": "time to first token p95", "ttft-saved-ratio": "share of first token saved",
 	"break-even-tokens": "break-even length", "token-hit-ratio": "token hit ratio",

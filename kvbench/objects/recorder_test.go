@@ -1,0 +1,451 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/credentials"
+	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/s3double"
+	"kvbench/tiers/objecttier/s3double/testnet"
+	"kvbench/tiers/objecttier/store"
+	"kvbench/tiers/tiertest"
+	"kvbench/workloads"
+)
+
+// setting is a tier of a double whose requests are counted.
+type setting struct {
+	*objecttier.Tier
+	t          testing.TB
+	rec        *Recorder
+	double     *s3double.Double
+	start, end time.Duration // of the window
+	clock      func() time.Duration
+	res        result.Result
+	hists      result.Histograms
+}
+
+// inBubble is one in memory and virtual time.
+func inBubble(t *testing.T, endpoints int, change func(*objecttier.Config)) *setting {
+	network := &testnet.Network{}
+	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1,
+		Network: network}, endpoints)
+	return open(t, d, func(c *objecttier.Config) {
+		c.Store.Dial = network.DialContext
+		if change != nil {
+			change(c)
+		}
+	})
+}
+
+// open makes a tier of a double. Its end removes everything.
+func open(t testing.TB, d *s3double.Double, change func(*objecttier.Config)) *setting {
+	clk := tiertest.Wall()
+	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
+	require.NoError(t, err)
+	s := &setting{t: t, double: d, clock: clk.Now, start: workloads.Never, end: workloads.Never}
+	s.rec = New(len(set.All()), clk.Now, func() (time.Duration, time.Duration) {
+		return s.start, s.end
+	})
+	c := objecttier.Config{
+		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
+			Credentials: credentials.Credentials{ID: "key", Secret: credentials.NewSecret("secret")},
+			Payload:     store.Unsigned, Retries: 10, Timeout: 30 * time.Second,
+			ConnectTimeout: 5 * time.Second, Connections: 64, Clock: clk, Observer: s.rec,
+			Random: func() float64 { return 1 }},
+		Prefix: "a/b", Names: objecttier.Names{Format: objecttier.Own}, MultipartAbove: 96 << 10,
+		PartSize: 40 << 10, RangeSize: 36 << 10, Depth: 3, Nonce: "test",
+	}
+	change(&c)
+	s.Tier, err = objecttier.Open(t.Context(), c)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, s.Clear(context.Background(), func(int, int) {}))
+		assert.NoError(t, s.Close())
+	})
+	return s
+}
+
+// openWindow and closeWindow do what a trial does.
+func (s *setting) openWindow() {
+	s.OpenWindow()
+	s.start = s.clock()
+}
+
+func (s *setting) OpenWindow() { s.rec.OpenWindow(s.Tier) }
+
+func (s *setting) closeWindow() {
+	s.end = s.clock()
+	s.rec.CloseWindow(s.Tier)
+	s.hists = s.rec.Fill(&s.res, s.Tier)
+	s.res.Distribute(s.hists)
+}
+
+func (s *setting) put(ctx context.Context, o tiers.Object) error {
+	all := make([]byte, o.Size)
+	tiertest.Content.Fill(all, o, 0)
+	_, err := s.Put(ctx, o, func(off, n int64) io.ReadSeeker {
+		return bytes.NewReader(all[off : off+n])
+	}, func(tiers.Chunk) {})
+	return err
+}
+
+func (s *setting) get(ctx context.Context, o tiers.Object) error {
+	var bufs []tiers.Buffer
+	for range s.Streams(o) {
+		bufs = append(bufs, tiers.Buffer{B: make([]byte, 8192)})
+	}
+	_, err := s.Get(ctx, o, bufs, func(p []byte, off int64) error {
+		return tiertest.Content.Check(p, o, off)
+	}, func(tiers.Chunk) {})
+	return err
+}
+
+// logged is what an access log shows of a kind of request.
+type logged struct{ requests, bytes int64 }
+
+// log adds up the entries from one on: by the names of a result, by endpoint, and by status. The
+// proof is left out, of which the recorder is not told.
+func (s *setting) log(from int) (kinds map[string]logged, endpoints []logged,
+	status map[string]int64) {
+	kinds, status = map[string]logged{}, map[string]int64{}
+	endpoints = make([]logged, len(s.Endpoints()))
+	for _, e := range s.double.Log()[from:] {
+		if strings.Contains(e.Key, ".kvbench-proof-") {
+			continue
+		}
+		name, moved := string(e.Op), int64(0)
+		switch e.Op {
+		case s3double.Get:
+			if moved = e.BytesOut; e.Code != "" {
+				moved = 0 // an error's text is no object
+			}
+		case s3double.Put, s3double.PutPart:
+			moved = e.BytesIn
+			if e.Status == 412 { // of the marker, refused before its body was read: it was sent
+				marker, err := s.double.Object(e.Bucket, e.Key)
+				assert.NoError(s.t, err)
+				moved = int64(len(marker))
+			}
+		case s3double.ListUploads:
+			name = "list"
+		case s3double.Versioning:
+			name = "bucket"
+		}
+		k := kinds[name]
+		kinds[name] = logged{k.requests + 1, k.bytes + moved}
+		at := &endpoints[e.Endpoint]
+		at.requests++
+		at.bytes += moved
+		if e.Status > 0 && e.Fault != s3double.Lost {
+			status[strconv.Itoa(e.Status)]++
+		}
+	}
+	return kinds, endpoints, status
+}
+
+// counted is what a result says of the same. GETs of ranges are GETs to a store.
+func counted(operations map[string]result.ObjectCounts) map[string]logged {
+	all := map[string]logged{}
+	for name, n := range operations {
+		if name == "connect" {
+			continue
+		}
+		if name == "get_range" {
+			name = "get"
+		}
+		k := all[name]
+		if sum := (logged{k.requests + n.Attempts - n.Unsent, k.bytes + n.Bytes}); sum != k {
+			all[name] = sum
+		}
+	}
+	return all
+}
+
+func inWindow(o *result.Objects) map[string]result.ObjectCounts {
+	all := map[string]result.ObjectCounts{}
+	for name, n := range o.Operations {
+		all[name] = n.ObjectCounts
+	}
+	return all
+}
+
+// load writes and reads objects of all sizes beside each other.
+func (s *setting) load(t *testing.T, name string, n int) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var all sync.WaitGroup
+	for i := range n {
+		o := tiers.Object{Key: fmt.Sprint(name, i), Gen: 1, Size: rng.Int64N(200_000) + 1}
+		all.Go(func() {
+			if assert.NoError(t, s.put(t.Context(), o)) {
+				assert.NoError(t, s.get(t.Context(), o))
+				_, err := s.Lookup(t.Context(), o)
+				assert.NoError(t, err)
+				assert.NoError(t, s.Remove(t.Context(), o))
+			}
+		})
+	}
+	all.Wait()
+	synctest.Wait() // also for the double, which writes its log behind its answers
+}
+
+// Each request is in the store's log, and each byte: of the window in the window, and what lies
+// around it beside. One request in twenty meets a fault.
+func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t, 3, nil)
+		var rules []s3double.Rule
+		for _, f := range []s3double.Fault{{Kind: s3double.Status, Status: 500},
+			{Kind: s3double.Status, Status: 503, Code: "SlowDown"}, {Kind: s3double.Lost},
+			{Kind: s3double.Delay, HeaderDelay: s3double.Duration(time.Second)}} {
+			rules = append(rules, s3double.Rule{Key: "/[0-9a-f]{2}/", Share: 0.01, Fault: f})
+		}
+		for _, f := range []s3double.Fault{{Kind: s3double.Cut, At: 20_000},
+			{Kind: s3double.Hang, At: 30_000}} {
+			rules = append(rules, s3double.Rule{Op: s3double.Get, Key: "/[0-9a-f]{2}/", Share: 0.02,
+				Fault: f})
+		}
+		require.NoError(t, s.double.SetRules(rules...))
+		s.load(t, "before", 30)
+		begun := len(s.double.Log())
+		s.openWindow()
+		s.load(t, "in it", 200)
+		s.closeWindow()
+		o := s.res.Objects
+		kinds, endpoints, status := s.log(begun)
+		assert.Equal(t, kinds, counted(inWindow(o)))
+		assert.Equal(t, status, o.Status)
+		for i, e := range s.res.Endpoints {
+			assert.Equal(t, endpoints[i], logged{e.Attempts, e.BytesRead + e.BytesWritten}, e.URL)
+			assert.Equal(t, s.double.URLs()[i], e.URL)
+			assert.Equal(t, e.Attempts, e.Requests+e.Retries)
+			assert.Positive(t, e.MaxInFlight)
+		}
+		faults := int64(0)
+		for _, n := range o.Retries {
+			faults += n
+		}
+		assert.Greater(t, faults, int64(20))
+		assert.Positive(t, o.BackoffNS)
+		assert.Equal(t, "s3double", o.Server)
+		for _, op := range o.Operations {
+			assert.Zero(t, op.Failed)
+			assert.Equal(t, op.Requests, op.Latency.Count)
+		}
+		assert.Equal(t, o.Operations["get"].Requests+o.Operations["get_range"].Requests,
+			o.FirstByte.Count)
+		// All that the store has seen is in one of both.
+		s.load(t, "behind", 20)
+		s.rec.Fill(&s.res, s.Tier)
+		both := inWindow(s.res.Objects)
+		for name, n := range s.res.Objects.Outside {
+			sum := both[name]
+			sum.Add(n)
+			both[name] = sum
+		}
+		kinds, _, _ = s.log(0)
+		assert.Equal(t, kinds, counted(both))
+		require.NoError(t, s.double.SetRules())
+	})
+}
+
+// What a PUT has sent when its connection breaks is on its way: the store's log ends where it
+// stopped to read. Requests are the same all the same.
+func TestBrokenConnectionsAreRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t, 2, nil)
+		var rules []s3double.Rule
+		for _, f := range []s3double.Fault{{Kind: s3double.Cut, At: 20_000},
+			{Kind: s3double.Reset, At: 9_000}, {Kind: s3double.Hang, At: 30_000}} {
+			rules = append(rules, s3double.Rule{Key: "/[0-9a-f]{2}/", Share: 0.05, Fault: f})
+		}
+		require.NoError(t, s.double.SetRules(rules...))
+		begun := len(s.double.Log())
+		s.openWindow()
+		s.load(t, "k", 100)
+		s.closeWindow()
+		kinds, _, _ := s.log(begun)
+		for name, have := range counted(inWindow(s.res.Objects)) {
+			assert.Equal(t, kinds[name].requests, have.requests, name)
+			assert.GreaterOrEqual(t, have.bytes, kinds[name].bytes, name)
+		}
+		o := s.res.Objects
+		for _, cause := range []string{"short_body", "reset", "timeout"} {
+			assert.Positive(t, o.Retries[cause], cause)
+		}
+		require.NoError(t, s.double.SetRules())
+	})
+}
+
+// The first byte is apart from the whole: a store that finds its object late, and one that sends
+// it slowly, are different stores.
+func TestFirstByteIsApartFromTheWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t, 1, nil)
+		var all []tiers.Object
+		for i := range 30 {
+			all = append(all, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 30_000})
+			require.NoError(t, s.put(t.Context(), all[i]))
+		}
+		require.NoError(t, s.double.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
+			Kind: s3double.Delay, HeaderDelay: s3double.Duration(50 * time.Millisecond),
+			BodyDelay: s3double.Duration(100 * time.Millisecond)}}))
+		s.openWindow()
+		for _, o := range all {
+			require.NoError(t, s.get(t.Context(), o))
+		}
+		s.closeWindow()
+		first, whole := s.res.Objects.FirstByte, s.res.Objects.Operations["get"].Latency
+		assert.EqualValues(t, 50*time.Millisecond, *first.Min)
+		assert.EqualValues(t, 150*time.Millisecond, *whole.Min)
+		assert.InEpsilon(t, int64(50*time.Millisecond), *first.P50, 0.001)
+		assert.InEpsilon(t, int64(150*time.Millisecond), *whole.P50, 0.001)
+		require.NoError(t, s.double.SetRules())
+	})
+}
+
+// The first byte of a GET that had to go on came with its first attempt.
+func TestFirstByteOfAGetThatGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t, 1, nil)
+		o := tiers.Object{Key: "k", Gen: 1, Size: 30_000}
+		require.NoError(t, s.put(t.Context(), o))
+		delay := s3double.Duration(time.Millisecond)
+		require.NoError(t, s.double.SetRules(
+			s3double.Rule{Op: s3double.Get, Nth: 1, Fault: s3double.Fault{Kind: s3double.Status}},
+			s3double.Rule{Op: s3double.Get, Nth: 1, Fault: s3double.Fault{Kind: s3double.Cut,
+				At: 10_000, HeaderDelay: delay}}))
+		s.openWindow()
+		require.NoError(t, s.get(t.Context(), o))
+		s.closeWindow()
+		// A pause of 0.2 s before the second attempt, which brings bytes, one of 0.4 s behind it.
+		assert.EqualValues(t, 201*time.Millisecond, *s.res.Objects.FirstByte.Max)
+		assert.EqualValues(t, 601*time.Millisecond, *s.res.Objects.Operations["get"].Latency.Max)
+		assert.EqualValues(t, 600*time.Millisecond, s.res.Objects.BackoffNS)
+		assert.EqualValues(t, 3, s.res.Objects.Operations["get"].Attempts)
+		require.NoError(t, s.double.SetRules())
+	})
+}
+
+// What cannot be sent, what is not there, what nobody waits for any more.
+func TestWhatDoesNotSucceed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t, 1, func(c *objecttier.Config) { c.Store.Retries = 2 })
+		o := tiers.Object{Key: "k", Gen: 1, Size: 3000}
+		require.NoError(t, s.put(t.Context(), o))
+		s.openWindow()
+		found, err := s.Lookup(t.Context(), tiers.Object{Key: "none", Gen: 1, Size: 1})
+		require.NoError(t, err)
+		assert.Zero(t, found)
+		require.NoError(t, s.double.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
+			Kind: s3double.Status, Status: 404, Code: "NoSuchKey"}}))
+		require.Error(t, s.get(t.Context(), o))
+		require.NoError(t, s.double.SetRules(s3double.Rule{Op: s3double.Get,
+			Fault: s3double.Fault{Kind: s3double.Hang}}))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		require.ErrorIs(t, s.get(ctx, o), context.Canceled)
+		require.NoError(t, s.double.SetRules())
+		s.double.Endpoints()[0].Kill()
+		require.Error(t, s.get(t.Context(), o))
+		require.NoError(t, s.double.Endpoints()[0].Return())
+		s.closeWindow()
+		r := s.res.Objects
+		get := r.Operations["get"]
+		assert.Equal(t, result.ObjectCounts{Requests: 1, Attempts: 1},
+			r.Operations["head"].ObjectCounts, "a no is an answer")
+		assert.EqualValues(t, 1, r.Operations["head"].Latency.Count)
+		assert.EqualValues(t, 3, get.Requests)
+		assert.EqualValues(t, 2, get.Failed)
+		assert.EqualValues(t, 1, get.Cancelled)
+		assert.Positive(t, get.Unsent)
+		assert.Zero(t, get.Latency.Count)
+		assert.EqualValues(t, 1, r.Lost)
+		assert.Equal(t, get.Attempts+1, s.res.Endpoints[0].Attempts)
+		assert.EqualValues(t, 2, r.Retries["refused"]+r.Retries["eof"]+r.Retries["reset"])
+		assert.Positive(t, r.Operations["connect"].Failed)
+		assert.EqualValues(t, 2, r.Status["404"])
+	})
+}
+
+// On real sockets the kernel has seen the bytes, too.
+func TestTheNetworkOfTheWindow(t *testing.T) {
+	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1}, 2)
+	s := open(t, d, func(*objecttier.Config) {})
+	o := tiers.Object{Key: "k", Gen: 1, Size: 3 << 20}
+	require.NoError(t, s.put(t.Context(), o))
+	s.openWindow()
+	require.NoError(t, s.get(t.Context(), o))
+	s.closeWindow()
+	assert.Positive(t, s.res.Objects.ProofNS)
+	n := s.res.Network
+	if n.ReceivedBytes == nil {
+		t.Skip("this kernel does not tell of connections")
+	}
+	n.Derive(o.Size)
+	assert.InDelta(t, 1.01, *n.ReadRatio, 0.02, "headers, and nothing of what was before")
+	assert.False(t, n.Short())
+	n.Derive(2 * o.Size)
+	assert.True(t, n.Short())
+	n.Derive(0)
+	assert.False(t, n.Short())
+}
+
+// Whatever has happened by then, a trial that fails early tells what it can.
+func TestAWindowThatNeverOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t, 1, nil)
+		require.NoError(t, s.put(t.Context(), tiers.Object{Key: "k", Gen: 1, Size: 3000}))
+		assert.Empty(t, s.rec.Fill(&s.res, s.Tier))
+		assert.Empty(t, s.res.Objects.Operations)
+		kinds, _, _ := s.log(0)
+		assert.Equal(t, kinds, counted(s.res.Objects.Outside))
+	})
+}
+
+func BenchmarkRequest(b *testing.B) {
+	r := New(4, func() time.Duration { return 1 },
+		func() (time.Duration, time.Duration) { return 0, workloads.Never })
+	b.RunParallel(func(p *testing.PB) {
+		for i := time.Duration(1); p.Next(); i++ {
+			r.Attempt(store.Attempt{Op: store.Get, Endpoint: int(i) & 3, First: true, Sent: 1,
+				Status: 200, Bytes: 64 << 10})
+			r.Request(store.Request{Op: store.Get, Attempts: 1, Bytes: 64 << 10, Begun: 0,
+				FirstByte: i % 1e6, Ended: i % 2e6})
+		}
+	})
+}
+
+var errSome = errors.New("some")
+
+func TestConnectionsThatFail(t *testing.T) {
+	r := New(1, func() time.Duration { return 1 },
+		func() (time.Duration, time.Duration) { return 0, 2 })
+	r.Connected("a", 5, nil)
+	r.Connected("a", 7, errSome)
+	c := r.shards
+	var all result.ObjectCounts
+	var times int64
+	for i := range c {
+		all.Add(c[i].inside[connect])
+		times += c[i].times[connect].Count()
+	}
+	assert.Equal(t, result.ObjectCounts{Requests: 2, Attempts: 2, Failed: 1}, all)
+	assert.EqualValues(t, 1, times, "of those that came about")
+}

@@ -1,0 +1,142 @@
+package result
+
+import "kvbench/kvbench/units"
+
+// Objects is what was asked of an object store. What ended inside the window is the window's;
+// Outside is what ended before it (the marker, what a dead run had left, fill, warm-up) and what
+// was under way at its end. Requests of the proof, one endpoint after the other, are in neither.
+// What is deleted at the end of the run comes after its result.
+type Objects struct {
+	Store ObjectStore `json:"store"`
+	// by kind of request: put, put_part, get, get_range, head, delete, delete_batch, list, create,
+	// complete, abort, bucket, connect; kinds of which there was none are absent
+	Operations map[string]ObjectOperation `json:"operations"`
+	Outside    map[string]ObjectCounts    `json:"outside"`
+	// of GETs, whole or of a range: from the request's begin to the first byte of the answer
+	FirstByte Distribution `json:"get_first_byte"`
+
+	Status    map[string]int64 `json:"status"`     // answers, by status code
+	Retries   map[string]int64 `json:"retries"`    // attempts that another followed, by cause
+	BackoffNS int64            `json:"backoff_ns"` // pauses between attempts, summed over requests
+	Lost      int64            `json:"lost"`       // reads of written objects that were not there
+	// of uploads that failed after the store had acknowledged them
+	WastedBytes int64 `json:"wasted_bytes"`
+
+	Reclaimed ReclaimedObjects `json:"reclaimed"` // of a dead run, before this one
+	Server    string           `json:"server"`    // what answers call themselves
+	ProofNS   int64            `json:"proof_ns"`
+}
+
+// ObjectCounts is how often something was asked of a store. Attempts are those of all requests:
+// what a store's access log shows, and Unsent ones beside, which found no connection. Bytes are of
+// objects, those of attempts that failed included.
+type ObjectCounts struct {
+	Requests  int64 `json:"requests"`
+	Attempts  int64 `json:"attempts"`
+	Failed    int64 `json:"failed"`    // requests, after their last attempt
+	Cancelled int64 `json:"cancelled"` // requests, by this program: the window was over
+	Unsent    int64 `json:"unsent"`    // attempts
+	Bytes     int64 `json:"bytes"`
+}
+
+// Parts says that larger objects were written in parts. Engines write whole ones, up to the most
+// that S3 takes in a PUT.
+func (o *Objects) Parts() bool { return o.Store.MultipartAbove < 5<<30 }
+
+// Add adds counts.
+func (c *ObjectCounts) Add(x ObjectCounts) {
+	c.Requests += x.Requests
+	c.Attempts += x.Attempts
+	c.Failed += x.Failed
+	c.Cancelled += x.Cancelled
+	c.Unsent += x.Unsent
+	c.Bytes += x.Bytes
+}
+
+// ObjectOperation is one kind of request in the window. Its latency is of requests that succeeded,
+// with all attempts and the pauses between them. A HEAD that finds nothing has succeeded.
+type ObjectOperation struct {
+	ObjectCounts
+	Latency Distribution `json:"latency"`
+}
+
+// ObjectOperations are the keys of Objects.Operations in the order of the reports: what an engine
+// asks for, then what larger objects take, then what a run does beside it.
+var ObjectOperations = [...]string{"head", "get", "get_range", "put", "put_part", "create",
+	"complete", "abort", "delete", "delete_batch", "list", "bucket", "connect"}
+
+// ObjectStore is how a store was used. Nothing in it is secret: Key is masked.
+type ObjectStore struct {
+	EndpointsFrom string `json:"endpoints_from"` // the flag or variable that named them
+	Balance       string `json:"balance"`
+	Addressing    string `json:"addressing"` // path or virtual
+	Region        string `json:"region"`
+	Key           string `json:"key"` // "": requests are not signed
+	Names         string `json:"names"`
+	Lookup        string `json:"lookup"`
+	Payload       string `json:"payload"`
+	// Larger objects are written in parts of PartBytes, and read in ranges of RangeBytes; 0: whole.
+	MultipartAbove int64 `json:"multipart_above"`
+	PartBytes      int64 `json:"part_bytes"`
+	RangeBytes     int64 `json:"range_bytes"`
+}
+
+// ReclaimedObjects is what a dead run had left.
+type ReclaimedObjects struct {
+	Objects int64 `json:"objects"`
+	Bytes   int64 `json:"bytes"`
+	Uploads int64 `json:"uploads"`
+}
+
+// Endpoint is one address of a store, and what it carried in the window.
+type Endpoint struct {
+	URL          string `json:"url"`
+	Requests     int64  `json:"requests"` // whose first attempt went here
+	Attempts     int64  `json:"attempts"`
+	Failed       int64  `json:"failed"` // attempts
+	BytesRead    int64  `json:"bytes_read"`
+	BytesWritten int64  `json:"bytes_written"`
+	Retries      int64  `json:"retries"` // attempts after a first one, here or elsewhere
+	MaxInFlight  int64  `json:"max_in_flight"`
+	// How often it was left alone after failures, and for how long.
+	Rests    int64 `json:"rests"`
+	RestedNS int64 `json:"rested_ns"`
+}
+
+// Add adds what another part of a process has counted of the same endpoint.
+func (e *Endpoint) Add(x Endpoint) {
+	e.Requests += x.Requests
+	e.Attempts += x.Attempts
+	e.Failed += x.Failed
+	e.BytesRead += x.BytesRead
+	e.BytesWritten += x.BytesWritten
+	e.Retries += x.Retries
+}
+
+// Network is what the kernel's TCP_INFO says of the connections to a store in the window, headers
+// and all: the witness of a store, as a block device's counters are that of files. Numbers are null
+// where the kernel does not tell them.
+type Network struct {
+	ReceivedBytes *int64 `json:"received_bytes"`
+	AckedBytes    *int64 `json:"acked_bytes"`
+	Retransmits   *int64 `json:"retransmits"` // segments
+	MinRTTNS      *int64 `json:"min_rtt_ns"`  // of all connections since the run began
+	// received ÷ what the storage tier has read; headers make it a little more than 1
+	ReadRatio *float64 `json:"read_ratio"`
+}
+
+// notFromNetworkBelow is the read ratio from which bytes came from elsewhere.
+const notFromNetworkBelow = 0.95
+
+// Derive makes the ratio of the bytes that the application read.
+func (n *Network) Derive(read int64) {
+	n.ReadRatio = nil
+	if n.ReceivedBytes != nil && read > 0 {
+		n.ReadRatio = units.Ratio(*n.ReceivedBytes, read)
+	}
+}
+
+// Short says that fewer bytes came from the network than were read.
+func (n *Network) Short() bool {
+	return n != nil && n.ReadRatio != nil && *n.ReadRatio < notFromNetworkBelow
+}
