@@ -86,7 +86,7 @@ func measure(b *testing.B, v *params.Values,
 	var path string
 	cfg.Publish = func(r *result.Result) error {
 		r.Name, path = name, resultPath(v, name, number)
-		if job, err := report.FioJob(r); err == nil { // it was traced
+		if job, err := report.FioJob(r); err == nil { // it was traced, or is known without
 			r.FioWorkload = job
 		}
 		return save(b, r, path)

@@ -5,6 +5,7 @@
 //	bytes.go    its tables of what lies in the tiers and what they moved
 //	latency.go  its tables of latencies
 //	first_token.go  the time to the first token, and from which length on loading is worth it
+//	objects.go  an object store: its requests, its endpoints, its network
 //	parts.go    Tables: what only some results have, for text, page and workbook
 //	table.go    Table and how each document draws one; tables in columns of text
 //	trace.go    the kernel's trace and the fio job that is distilled from it
@@ -12,6 +13,11 @@
 // A section is a function of the result: a table where there are rows, sentences where there is one
 // answer. What does not apply is left out, and what is unknown is a dash: absent is never 0. A new
 // section is its function, its place in WriteSummary, and a look at the golden files.
+//
+// An object store takes the places that a filesystem and its device have in other summaries: the
+// lines about storage say how it is asked, and its witness is the kernel's count of what came over
+// the network. Its requests stand below the latencies of entries, because an entry is one of them
+// or several.
 //
 // The texts are made by Go and not by text/template, which calls methods by their names: the linker
 // then keeps every method of the program, and a benchmark's binary is a third larger, with 2 MiB

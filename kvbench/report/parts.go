@@ -13,7 +13,7 @@ import (
 // result is a prediction, if it is one.
 func Tables(r *result.Result) (all []Table) {
 	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blocks, replay,
-		validation} {
+		objects, endpoints, validation} {
 		if t := of(r); t.Title != "" {
 			all = append(all, t)
 		}

@@ -44,6 +44,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	// How long things took, from a single entry to a context.
 	s.tables(latencies(r)...)
 	s.tables(bySize(r), contexts(r))
+	s.store()
 	s.firstToken()
 	s.gap()
 	// What the cache did, and for whom.
@@ -56,6 +57,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	// What it cost, what the kernel says of the same window, and what to doubt.
 	s.harness()
 	s.witness()
+	s.network()
 	if capture != nil {
 		s.gap()
 		_ = capture.WriteText(s, fioInput(r).Application) // into memory
@@ -192,9 +194,12 @@ func (s *summary) head() {
 	if s.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", s.IO.MaxConcurrentAllocs)
 	}
-	if dir == "" {
+	switch {
+	case s.Objects != nil:
+		s.objectStore()
+	case dir == "":
 		s.put("storage", io)
-	} else {
+	default:
 		s.put("storage", dir)
 		s.put("", io)
 	}
@@ -545,8 +550,8 @@ func (s *summary) harness() {
 // cache, read-ahead, or somebody else on the device.
 func (s *summary) witness() {
 	w := s.DeviceWitness
-	if s.Simulation != nil {
-		return // which has no kernel, and says so at its top
+	if s.Simulation != nil || s.Network != nil {
+		return // which has no device; a simulation says so at its top, a store has its own witness
 	}
 	if w.ReadBytes == nil {
 		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))

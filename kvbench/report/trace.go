@@ -26,8 +26,25 @@ func fioInput(r *result.Result) fio.Input {
 		in.Model = ""
 	}
 	read, write := r.StorageTraffic()
-	in.ReadBytes, in.WriteBytes, in.Remote = read.Bytes, write.Bytes, in.ReadSize > 0
+	if r.Objects != nil {
+		in.ReadSize, in.WriteSize = requestSize(read), requestSize(write)
+		in.SizesOf = "the requests to an object store (their mean size)"
+	}
+	in.ReadBytes, in.WriteBytes = read.Bytes, write.Bytes
+	in.Remote = in.ReadSize > 0 || r.Objects != nil
 	return in
+}
+
+// requestSize is the mean size of the requests of one direction, in whole pages, because that is
+// what a device takes; 0 = there were none. An object is read in one request or in ranges of one
+// size, so that entries of one size have one, and a mean says enough; where sizes differ it keeps
+// the rate and the number of requests, though not their spread.
+func requestSize(t result.TierTraffic) int64 {
+	const page = 4096
+	if t.Requests == 0 {
+		return 0
+	}
+	return max(1, (t.Bytes/t.Requests+page/2)/page) * page
 }
 
 // transferSize is how many bytes a network mount moves at a time for requests of chunk bytes; 0 =
@@ -64,11 +81,17 @@ func hugeBuffers(pool string) bool {
 }
 
 // FioJob distils the result's block trace, so that another device can be put under the same load;
-// the error says why it cannot.
+// the error says why it cannot. What was asked of an object store is known without a trace, and
+// passes no block device of this host.
 func FioJob(r *result.Result) (string, error) {
 	tr, err := captured(r)
 	if err != nil {
 		return "", err
+	}
+	if r.Objects != nil {
+		window := tracing.Capture{WindowNS: r.WindowNS, Reason: "the storage is an object store, " +
+			"whose requests pass none of this host"}
+		return fio.Job(&tracing.Trace{Capture: window}, fioInput(r))
 	}
 	if tr == nil {
 		return "", fmt.Errorf("%s was not traced: run it with -enable-latency-tracing", r.Benchmark)

@@ -69,3 +69,25 @@ func TestALogSaysWhyItWasNotTraced(t *testing.T) {
 		Needs: []string{"sudo", "a newer kernel"},
 	})), "not traced: this process lacks the privilege (CAP_BPF); needed: sudo; a newer kernel")
 }
+
+// An object store has no block device here; the sizes of its requests are known without a trace.
+func TestFioJobOfAnObjectStore(t *testing.T) {
+	r := fixture(t, "result.json")
+	r.Objects, r.DeviceLatencyTracing = &result.Objects{}, nil
+	for i := range r.Tiers {
+		if t := &r.Tiers[i]; t.Level == "storage" {
+			t.Read.Requests, t.Read.Bytes = 100, 100*(3<<20)+100
+			t.Write.Requests, t.Write.Bytes = 50, 50*4096
+		}
+	}
+	job, err := FioJob(r)
+	require.NoError(t, err)
+	assert.Contains(t, job, "\nbssplit=3m/100,4k/100\n")
+	assert.Contains(t, job, "no block device: the storage is an object store")
+	assert.Contains(t, job, "rwmixread=67")
+	for i := range r.Tiers {
+		r.Tiers[i].Read.Requests, r.Tiers[i].Write.Requests = 0, 0
+	}
+	_, err = FioJob(r)
+	assert.ErrorContains(t, err, "object store")
+}

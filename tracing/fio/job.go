@@ -26,6 +26,8 @@ type Input struct {
 	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of
 	// this host, and what a block trace shows beside them was not the application's storage.
 	ReadSize, WriteSize int64
+	// SizesOf says what has these sizes where it is not such a mount.
+	SizesOf string
 	// Concurrency is how many operations were in flight on average, for a run without block
 	// requests (NFS, S3, tmpfs).
 	Concurrency float64
@@ -157,7 +159,7 @@ func (j *job) setDepth(mean float64) {
 // fromSizes makes up for a trace: a client cuts what is read and written into transfers of that
 // size.
 func (j *job) fromSizes(in Input) {
-	j.source = "the mount's transfer sizes, for lack of block requests"
+	j.source = cmp.Or(in.SizesOf, "the mount's transfer sizes") + ", for lack of block requests"
 	transfers := func(bytes, size int64) ([]share, float64) {
 		if size <= 0 {
 			return nil, 0

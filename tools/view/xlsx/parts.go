@@ -12,7 +12,8 @@ import (
 
 // partSheets are those of what only some results have; a workbook without such results has no such
 // sheets.
-var partSheets = []string{"Simulation", "Autoscaling", "Block Cache", "Replay", "Validation"}
+var partSheets = []string{"Simulation", "Autoscaling", "Block Cache", "Replay", "Objects",
+	"Endpoints", "Validation"}
 
 // parts collects rows by sheet: results of one kind stand together, whatever lies between them.
 func (b *book) parts(records []*load.Record) {

@@ -1,0 +1,212 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// mostEndpoints is how many of a store's endpoints the text lists: of more, those that failed most,
+// because one that drops requests is what a reader has to find among hundreds. All of them are on
+// the page, in the workbook and in the JSON.
+const mostEndpoints = 8
+
+// objectStore says which store it was and how it was asked: two results that differ in the pieces,
+// the parts or the protection of bodies measured different clients, whatever the store.
+func (s *summary) objectStore() {
+	o := &s.Objects.Store
+	where := "no endpoint"
+	if n := len(s.Endpoints); n > 0 {
+		more := ""
+		if n > 1 {
+			more = " …"
+		}
+		where = fmt.Sprintf("%s (%s%s, %s)", units.Plural(n, "endpoint"), s.Endpoints[0].URL, more,
+			o.EndpointsFrom)
+	}
+	key := "requests not signed"
+	if o.Key != "" {
+		key = "key " + o.Key
+	}
+	s.put("storage", strings.Join([]string{s.IO.CacheDir, where, o.Balance, o.Addressing + " style",
+		o.Region, key}, ", "))
+	put, get, lookup := "PUT whole", "GET whole", ""
+	if s.Objects.Parts() {
+		put = fmt.Sprintf("PUT above %s in parts of %s", bytes(o.MultipartAbove),
+			bytes(o.PartBytes))
+	}
+	if o.RangeBytes > 0 {
+		get = "GET in ranges of " + bytes(o.RangeBytes)
+	}
+	if o.Lookup == "head" {
+		lookup = ", HEAD before GET"
+	}
+	s.line("", "keys %s, %s, %s%s, payload %s, pieces of %s, depth %d, HTTP/1.1", o.Names, put, get,
+		lookup, o.Payload, bytes(s.IO.ChunkBytes), s.IO.Depth)
+}
+
+// objects has a row for each kind of request to a store: how often it was asked for, and how long
+// it took until it succeeded, attempts and pauses included. Bytes are those on the way, of attempts
+// that failed, too: with them the table can be laid beside the store's access log, and what a store
+// throws away by answering late is seen. Cells that have no meaning in a row are empty, which is
+// neither 0 nor unknown.
+func objects(r *result.Result) (t Table) {
+	o := r.Objects
+	if o == nil {
+		return t
+	}
+	n, time := units.Count, units.Milliseconds
+	t = Table{Topic: "objects", Title: "Requests to the object store", Sheet: "Objects",
+		Words: objectWords(r),
+		Note: "Attempts are what the store's access log shows. Times are those of requests that " +
+			"succeeded, with all attempts and the pauses between them; bytes are those of all " +
+			"attempts.",
+		Columns: []Column{{" ", " ", "Request", units.Number},
+			{"requests", "requests", "Requests", n}, {"attempts", "attempts", "Attempts", n},
+			{"failed", "failed", "Failed", n}, {"cut off", "cut off", "Cut Off", n},
+			{"mean", "mean", "Mean (ms)", time}, {"p50", "p50", "P50 (ms)", time},
+			{"p95", "p95", "P95 (ms)", time}, {"p99", "p99", "P99 (ms)", time},
+			{"max", "max", "Max (ms)", time}, {"bytes", "bytes", "Bytes (GiB)", units.Bytes}}}
+	row := func(name string, c result.ObjectCounts, d result.Distribution) {
+		t.add(name, c.Requests, c.Attempts, c.Failed, c.Cancelled, ms(d.Mean), ms(d.P50),
+			ms(d.P95), ms(d.P99), ms(d.Max), c.Bytes)
+	}
+	for _, kind := range result.ObjectOperations {
+		op, some := o.Operations[kind]
+		if !some {
+			continue
+		}
+		row(strings.ReplaceAll(kind, "_", " "), op.ObjectCounts, op.Latency)
+		// Behind the last kind of GET, of both.
+		_, ranges := o.Operations["get_range"]
+		if f := o.FirstByte; f.Count > 0 && (kind == "get" && !ranges || kind == "get_range") {
+			t.add("  first byte", f.Count, "", "", "", ms(f.Mean), ms(f.P50), ms(f.P95), ms(f.P99),
+				ms(f.Max), "")
+		}
+	}
+	return t
+}
+
+// ms are nanoseconds in the unit of workbooks.
+func ms[N int64 | float64](v *N) *float64 {
+	if v == nil {
+		return nil
+	}
+	return new(float64(*v) / 1e6)
+}
+
+// objectWords are what happened to requests beside their times. That nothing was tried again, lost
+// or wasted is not worth a line; who answered, and that it was asked for its bytes before, is.
+func objectWords(r *result.Result) (all []string) {
+	o := r.Objects
+	if len(o.Retries) > 0 {
+		all = append(all, fmt.Sprintf("Tried again: %s; pauses of %s in all.", causes(o.Retries),
+			ns(o.BackoffNS)))
+	}
+	if o.Lost > 0 {
+		all = append(all, fmt.Sprintf("The store has lost %s that had been written.",
+			units.Plural(o.Lost, "object")))
+	}
+	if o.WastedBytes > 0 {
+		all = append(all, bytes(o.WastedBytes)+" were acknowledged of uploads that failed later.")
+	}
+	if f := o.Reclaimed; f != (result.ReclaimedObjects{}) {
+		all = append(all, fmt.Sprintf("Of a dead run %s (%s) and %s were removed before.",
+			units.Plural(f.Objects, "object"), bytes(f.Bytes),
+			units.Plural(f.Uploads, "unfinished upload")))
+	}
+	server := cmp.Or(o.Server, "nothing")
+	return append(all, fmt.Sprintf("The store calls itself %s; what it was asked to show before "+
+		"took %s.", server, ns(o.ProofNS)))
+}
+
+// causes are counts of them, the most frequent first: "503" is the answer that was tried again,
+// "reset" what became of a connection.
+func causes(of map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s × %s", count(of[name]), strings.ReplaceAll(name, "_", " "))
+	}
+	return strings.Join(names, ", ")
+}
+
+// endpoints tells whether a balance did what it should: shares that differ, or one that failed
+// while the others did not. It is what each address of a store carried.
+func endpoints(r *result.Result) (t Table) {
+	if len(r.Endpoints) == 0 {
+		return t
+	}
+	n := units.Count
+	t = Table{Topic: "endpoints", Title: "Endpoints", Sheet: "Endpoints", Folded: true,
+		Columns: []Column{{" ", " ", "Endpoint", units.Number},
+			{"requests", "requests", "Requests", n}, {"share", "share", "Share", units.Share},
+			{"attempts", "attempts", "Attempts", n}, {"failed", "failed", "Failed", n},
+			{"retried", "retried", "Retried", n}, {"read", "read", "Read (GiB)", units.Bytes},
+			{"written", "written", "Written (GiB)", units.Bytes},
+			{"most in flight", "most in flight", "Most in Flight", n},
+			{"rests", "rests", "Rests", n},
+			{"rested", "rested", "Rested (s)", units.Seconds}}}
+	all := int64(0)
+	for _, e := range r.Endpoints {
+		all += e.Requests
+	}
+	for _, e := range r.Endpoints {
+		t.add(e.URL, e.Requests, units.Ratio(e.Requests, all), e.Attempts, e.Failed, e.Retries,
+			e.BytesRead, e.BytesWritten, e.MaxInFlight, e.Rests,
+			float64(e.RestedNS)/1e9)
+	}
+	return t
+}
+
+// store is what the store was asked and what carried it. A store of hundreds of addresses would
+// push everything else off the screen.
+func (s *summary) store() {
+	if s.Objects == nil {
+		return
+	}
+	s.tables(objects(s.Result))
+	for _, line := range objectWords(s.Result) {
+		s.put("", line)
+	}
+	t := endpoints(s.Result)
+	if more := len(t.Rows) - mostEndpoints; more > 0 {
+		const failed = 4
+		slices.SortStableFunc(t.Rows, func(a, b []any) int {
+			return cmp.Compare(b[failed].(int64), a[failed].(int64))
+		})
+		t.Rows = t.Rows[:mostEndpoints]
+		s.tables(t)
+		s.line("", "and %d more in the JSON, which failed less often", more)
+		return
+	}
+	s.tables(t)
+}
+
+// network is what the kernel's TCP_INFO says of the connections to a store: the witness that bytes
+// came from it, and whether the network lost some. Bytes that were received and belong to headers
+// are among them, so that a load of small objects has a ratio well above 1.
+func (s *summary) network() {
+	n := s.Network
+	if n == nil {
+		return
+	}
+	if n.ReceivedBytes == nil {
+		s.put("network", "no byte counts: this system does not tell of connections")
+		return
+	}
+	ratio := bytes(n.ReceivedBytes) + " received"
+	if n.ReadRatio != nil {
+		ratio = number(n.ReadRatio) + " bytes received per byte read"
+	}
+	s.line("network", "%s, %s acknowledged, %s sent again, %s dialled, round trip of %s at least "+
+		"(kernel's TCP_INFO)", ratio, bytes(n.AckedBytes),
+		units.Plural(units.OrZero(n.Retransmits), "segment"),
+		units.Plural(s.Objects.Operations["connect"].Requests, "connection"), ns(n.MinRTTNS))
+}
