@@ -37,7 +37,7 @@ var documented = []documentedUnit{
 	{"read-p50-ns", true}, {"read-p95-ns", false}, // percentiles need samples behind them
 	{"read-p99-ns", false}, {"write-p95-ns", false},
 	{"read-io-p50-ns", false}, {"read-io-p99-ns", false},
-	{"write-io-p50-ns", false}, {"write-io-p99-ns", false},
+	{"write-io-p50-ns", false}, {"write-io-p99-ns", false}, {"ttfb-p95-ns", false},
 	{"read-ns/MiB", true}, {"e2e-p95-ns", false},
 	{"hit-ratio", true}, {"token-hit-ratio", false}, {"served-ratio", true},
 	{"ttft-mean-ns", false}, // where a miss costs time, as the next
