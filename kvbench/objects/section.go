@@ -9,8 +9,27 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/store"
 )
+
+// Describe tells how a store is used, for Objects.Store: from is who named its endpoints, a flag or
+// a variable, and lookup whether it is asked before it is read. Of the key only its ends are told.
+func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string,
+) result.ObjectStore {
+	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),
+		Addressing: string(store.Path), Region: c.Store.Region, Names: string(c.Names.Format),
+		Lookup: lookup, Payload: string(c.Store.Payload), MultipartAbove: c.MultipartAbove,
+		PartBytes: c.PartSize, RangeBytes: c.RangeSize}
+	if c.Store.Virtual() {
+		s.Addressing = string(store.Virtual)
+	}
+	if id := c.Store.Credentials.ID; id != "" {
+		s.Key = credentials.Masked(id)
+	}
+	return s
+}
 
 // edge is what was counted elsewhere when the window opened, or closed: what belongs to the window
 // is the difference.

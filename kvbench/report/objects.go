@@ -73,8 +73,12 @@ func objects(r *result.Result) (t Table) {
 			{"p95", "p95", "P95 (ms)", time}, {"p99", "p99", "P99 (ms)", time},
 			{"max", "max", "Max (ms)", time}, {"bytes", "bytes", "Bytes (GiB)", units.Bytes}}}
 	row := func(name string, c result.ObjectCounts, d result.Distribution) {
+		moved := any(c.Bytes)
+		if !strings.HasPrefix(name, "get") && !strings.HasPrefix(name, "put") {
+			moved = "" // of an object nothing is in it
+		}
 		t.add(name, c.Requests, c.Attempts, c.Failed, c.Cancelled, ms(d.Mean), ms(d.P50),
-			ms(d.P95), ms(d.P99), ms(d.Max), c.Bytes)
+			ms(d.P95), ms(d.P99), ms(d.Max), moved)
 	}
 	for _, kind := range result.ObjectOperations {
 		op, some := o.Operations[kind]
@@ -115,11 +119,6 @@ func objectWords(r *result.Result) (all []string) {
 	if o.WastedBytes > 0 {
 		all = append(all, bytes(o.WastedBytes)+" were acknowledged of uploads that failed later.")
 	}
-	if f := o.Reclaimed; f != (result.ReclaimedObjects{}) {
-		all = append(all, fmt.Sprintf("Of a dead run %s (%s) and %s were removed before.",
-			units.Plural(f.Objects, "object"), bytes(f.Bytes),
-			units.Plural(f.Uploads, "unfinished upload")))
-	}
 	server := cmp.Or(o.Server, "nothing")
 	return append(all, fmt.Sprintf("The store calls itself %s; what it was asked to show before "+
 		"took %s.", server, ns(o.ProofNS)))
@@ -140,11 +139,12 @@ func causes(of map[string]int64) string {
 // endpoints tells whether a balance did what it should: shares that differ, or one that failed
 // while the others did not. It is what each address of a store carried.
 func endpoints(r *result.Result) (t Table) {
-	if len(r.Endpoints) == 0 {
+	if len(r.Endpoints) == 0 || r.Objects == nil {
 		return t
 	}
 	n := units.Count
 	t = Table{Topic: "endpoints", Title: "Endpoints", Sheet: "Endpoints", Folded: true,
+		Words: []string{"Network: " + networkText(r) + "."},
 		Columns: []Column{{" ", " ", "Endpoint", units.Number},
 			{"requests", "requests", "Requests", n}, {"share", "share", "Share", units.Share},
 			{"attempts", "attempts", "Attempts", n}, {"failed", "failed", "Failed", n},
@@ -189,24 +189,27 @@ func (s *summary) store() {
 	s.tables(t)
 }
 
-// network is what the kernel's TCP_INFO says of the connections to a store: the witness that bytes
-// came from it, and whether the network lost some. Bytes that were received and belong to headers
-// are among them, so that a load of small objects has a ratio well above 1.
+// network writes what the kernel says of the connections to a store.
 func (s *summary) network() {
-	n := s.Network
-	if n == nil {
-		return
+	if s.Network != nil {
+		s.put("network", networkText(s.Result))
 	}
-	if n.ReceivedBytes == nil {
-		s.put("network", "no byte counts: this system does not tell of connections")
-		return
+}
+
+// networkText is what the kernel's TCP_INFO says of the connections to a store: the witness that
+// bytes came from it, and whether the network lost some. Bytes that were received and belong to
+// headers are among them, so that a load of small objects has a ratio well above 1.
+func networkText(r *result.Result) string {
+	n := r.Network
+	if n == nil || n.ReceivedBytes == nil {
+		return "no byte counts: this system does not tell of connections"
 	}
-	ratio := bytes(n.ReceivedBytes) + " received"
+	received := bytes(n.ReceivedBytes) + " received"
 	if n.ReadRatio != nil {
-		ratio = number(n.ReadRatio) + " bytes received per byte read"
+		received = number(n.ReadRatio) + " bytes received per byte read"
 	}
-	s.line("network", "%s, %s acknowledged, %s sent again, %s dialled, round trip of %s at least "+
-		"(kernel's TCP_INFO)", ratio, bytes(n.AckedBytes),
+	return fmt.Sprintf("%s, %s acknowledged, %s sent again, %s dialled, round trip of %s at least "+
+		"(kernel's TCP_INFO)", received, bytes(n.AckedBytes),
 		units.Plural(units.OrZero(n.Retransmits), "segment"),
-		units.Plural(s.Objects.Operations["connect"].Requests, "connection"), ns(n.MinRTTNS))
+		units.Plural(r.Objects.Operations["connect"].Requests, "connection"), ns(n.MinRTTNS))
 }

@@ -47,6 +47,51 @@ func TestSummaryOfTheParts(t *testing.T) {
 	assert.Contains(t, first, "SIMULATED", "nobody reads further to find out")
 }
 
+// stored is a run on an object store, which package objects made and pins.
+func stored(t *testing.T) *result.Result {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "tools", "golden", "testdata",
+		"objects.json"))
+	require.NoError(t, err)
+	r, err := result.Parse(text)
+	require.NoError(t, err)
+	return r
+}
+
+func TestSummaryOfAnObjectStore(t *testing.T) {
+	golden.Check(t, "summary_objects.txt", summaryOf(t, stored(t)))
+}
+
+// What a kernel says cannot be in a golden file: TestTheNetworkOfTheWindow asks one.
+func TestSummaryOfTheNetwork(t *testing.T) {
+	r := stored(t)
+	r.Network = &result.Network{ReceivedBytes: new(int64(155_000_000)),
+		AckedBytes: new(int64(154_000_000)), Retransmits: new(int64(1)),
+		MinRTTNS: new(int64(25_000))}
+	r.Network.Derive(r.DeviceWitness.AppReadBytes)
+	text := summaryOf(t, r)
+	assert.Contains(t, text, "\nnetwork     1.01 bytes received per byte read, 147 MiB acknowledged, "+
+		"1 segment sent again")
+	r.Network.Derive(0)
+	assert.Contains(t, summaryOf(t, r), "\nnetwork     148 MiB received, ")
+}
+
+// Of hundreds of endpoints those are listed that failed most.
+func TestSummaryOfManyEndpoints(t *testing.T) {
+	r := stored(t)
+	for i := range 100 {
+		e := r.Endpoints[0]
+		e.URL, e.Failed = "http://10.1.0."+strings.Repeat("9", i%3+1), int64(i)
+		r.Endpoints = append(r.Endpoints, e)
+	}
+	r.Endpoints[50].URL, r.Endpoints[50].Failed = "http://bad", 1000
+	text := summaryOf(t, r)
+	assert.Contains(t, text, "endpoints ")
+	assert.Contains(t, text, "http://bad ")
+	assert.Contains(t, text, "and 94 more in the JSON")
+	assert.LessOrEqual(t, strings.Count(text, "\n"), 85)
+}
+
 func TestSummaryOfTheClosedDivision(t *testing.T) {
 	r := fixture(t, "result.json")
 	r.Notice = result.ClosedNotice

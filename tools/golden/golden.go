@@ -54,15 +54,19 @@ func JSON(t testing.TB, v any) string {
 //	blocks                block hits beside the ideal ones, and a validation that failed in part
 //	replay                counts of an I/O trace
 //
+// A fifth is made by package objects, whose test pins it: requests to a store of two endpoints.
+//
 //go:embed testdata/*.json
 var parts embed.FS
 
 // Parts writes results that have what only some benchmarks have, one file each, and returns their
-// paths: an autoscaled run, the same simulated, a block trace with its validation, and a replay.
+// paths: an autoscaled run, the same simulated, a block trace with its validation, a replay, and
+// a run on an object store.
 // Whoever lays out results shows all of it.
 func Parts(t testing.TB) (paths []string) {
 	t.Helper()
-	for _, name := range []string{"autoscaled-simulated", "autoscaled", "blocks", "replay"} {
+	for _, name := range []string{"autoscaled-simulated", "autoscaled", "blocks", "replay",
+		"objects"} {
 		data, err := fs.ReadFile(parts, "testdata/"+name+".json")
 		require.NoError(t, err)
 		path := filepath.Join(t.TempDir(), "kvcache_results_1.json")

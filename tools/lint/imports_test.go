@@ -71,7 +71,7 @@ var mayImport = map[string]string{
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
-		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
+		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store workloads",
 	"kvbench/group":           "kvbench/result",
 	"kvbench/group/launchers": "",
 	"kvbench/group/wire":      "",

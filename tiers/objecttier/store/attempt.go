@@ -69,7 +69,7 @@ func New(cfg Config) (*Client, error) {
 func (c *Client) core(url string) (*minio.Core, error) {
 	scheme, host, _ := strings.Cut(url, "://")
 	lookup := minio.BucketLookupPath
-	if a := c.cfg.Addressing; a == Virtual || a != Path && isAmazon(host) {
+	if c.cfg.virtual(host) {
 		lookup, c.virtual = minio.BucketLookupDNS, true
 	}
 	k := c.cfg.Credentials

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"kvbench/tiers/clock"
@@ -48,6 +50,19 @@ const (
 	Path    Addressing = "path"
 	Virtual Addressing = "virtual"
 )
+
+// virtual says whether requests to a host name the bucket there.
+func (c *Config) virtual(host string) bool {
+	return c.Addressing == Virtual || c.Addressing != Path && isAmazon(host)
+}
+
+// Virtual says whether requests name the bucket in the host, in a Config that has endpoints.
+func (c *Config) Virtual() bool {
+	return slices.ContainsFunc(c.Endpoints.All(), func(e *endpoint.Endpoint) bool {
+		_, host, _ := strings.Cut(e.URL, "://")
+		return c.virtual(host)
+	})
+}
 
 // Payload says how bodies are protected beside the signature of the header. A SHA-256 costs a
 // client more processor time than all the rest (1.3 instead of 0.45 s/GiB), a CRC next to nothing.

@@ -75,7 +75,7 @@ func TestParts(t *testing.T) {
 	f := open(t, golden.Parts(t)...)
 	var b strings.Builder
 	for _, sheet := range []string{"Simulation", "Autoscaling", "Block Cache", "Replay",
-		"Validation", "Chart Data"} {
+		"Objects", "Endpoints", "Validation", "Chart Data"} {
 		rows, err := f.GetRows(sheet, excelize.Options{RawCellValue: true})
 		require.NoError(t, err, sheet)
 		fmt.Fprintf(&b, "== %s\n", sheet)
