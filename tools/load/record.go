@@ -144,3 +144,14 @@ func (rec *Record) Parameter(name string) any {
 	}
 	return nil
 }
+
+// Turn is the one that a trial took with those of the other side, empty where there were none. It
+// is what a line "turn: 3" above the trial's says (kvreport turns writes them).
+func (rec *Record) Turn() string {
+	for _, c := range rec.Config {
+		if c.Key == "turn" {
+			return c.Value
+		}
+	}
+	return ""
+}

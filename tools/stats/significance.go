@@ -12,8 +12,8 @@ import (
 // Confidence of every interval.
 const Confidence = 0.95
 
-// LeastSamples is the fewest samples per side that are judged at all. Three against three can never
-// reach p = 0.05: the smallest p is 2 of the 20 ways to deal them out, 0.1.
+// LeastSamples is the fewest trials per side that are judged at all. Three against three can never
+// be below p = 0.05: the worst of the 20 ways to deal them out is 0.05 itself.
 const LeastSamples = 4
 
 // sample sorts a copy.
@@ -42,24 +42,38 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// LeastP is the smallest p value that m against n samples can give: both extremes of all ways to
-// deal them out.
-func LeastP(m, n int) float64 {
-	ways := 1.0
-	for i := 1; i <= min(m, n); i++ {
-		ways = ways * float64(m+n-i+1) / float64(i)
+// Together are tests that are judged together, with what each could have said at best.
+type Together struct{ P, Least []float64 }
+
+// Add takes in a test.
+func (t *Together) Add(p, least float64) { t.P, t.Least = append(t.P, p), append(t.Least, least) }
+
+// Correct adjusts the p values by Holm's method, and says which tests could not have been
+// significant at a level whatever the difference: the same correction of the least p values tells.
+func (t *Together) Correct(alpha float64) (adjusted []float64, few []bool) {
+	for _, p := range Holm(t.Least) {
+		few = append(few, p >= alpha)
 	}
-	return min(1, 2/ways)
+	return Holm(t.P), few
 }
 
-// maxNeeded bounds the search of Needed; 2/C(2n, n) is below 1e-29 there.
+// leastP is the smallest one-sided p value of n trials a side: without turns, or with turns of two
+// a side and one of one if n is odd.
+func leastP(n int, turns bool) float64 {
+	if turns {
+		return 1 / (math.Pow(binomial(4, 2), float64(n/2)) * float64(1+n%2))
+	}
+	return 1 / binomial(2*n, n)
+}
+
+// maxNeeded bounds the search of Needed; the least p is below 1e-19 there.
 const maxNeeded = 50
 
-// Needed is the number of samples per side with which each of family comparisons could be
-// significant.
-func Needed(family int, alpha float64) int {
+// Needed is the number of trials a side with which each of family claims could be significant at a
+// level, with turns or without.
+func Needed(family int, alpha float64, turns bool) int {
 	n := LeastSamples
-	for n < maxNeeded && LeastP(n, n)*float64(max(1, family)) >= alpha {
+	for n < maxNeeded && leastP(n, turns)*float64(max(1, family)) >= alpha {
 		n++
 	}
 	return n

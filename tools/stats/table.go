@@ -30,6 +30,8 @@ type Benchmark struct {
 	Metrics  []*Metric
 	Trials   [][]*load.Record // by run
 	Settings []*load.Settings // by run; nil where the run has no trial of it
+	Count    []int            // trials by run, with numbers or without
+	Failed   [][]string       // by run: how the trials without numbers ended
 
 	Simulated bool // predictions, and marked as such in the name
 }
@@ -45,6 +47,7 @@ type Metric struct {
 // Cell is what one run measured.
 type Cell struct {
 	Values  []float64 // in the order of the trials
+	Turns   []string  // of each trial that took turns with those of another run
 	Summary benchmath.Summary
 	CV      float64 // standard deviation ÷ mean, not a number below two samples
 	Change  *Change // against the first run; nil for that and where one has no sample
@@ -53,16 +56,40 @@ type Cell struct {
 // N is the number of trials.
 func (c Cell) N() int { return len(c.Values) }
 
+// add takes in the value of a trial, and the turn that it was of.
+func (c *Cell) add(v float64, turn string) {
+	c.Values = append(c.Values, v)
+	if turn != "" {
+		c.Turns = append(c.Turns, turn)
+	}
+}
+
+// TookTurns tells whether each trial has a turn.
+func (c Cell) TookTurns() bool { return len(c.Turns) > 0 && len(c.Turns) == len(c.Values) }
+
 // Change compares a run with the first one.
 type Change struct {
-	Ratio float64 // by which the new median is larger, as a share of the old one
-	P     float64 // of the Mann-Whitney test, for this cell alone
+	*Contrast
+	Ratio float64 // by which the run is larger, as a share of the first: Sight.Loss for any metric
+	P     float64 // that it differs in either direction, for this cell alone
 
 	// Adjusted is P after Holm's correction over the headline metrics of the pair of runs that have
 	// samples enough, as a gate has them; P for others.
 	Adjusted float64
 	Headline bool
 	Warnings []error // too few samples to tell, say
+}
+
+// newChange compares two cells that have trials.
+func newChange(first, c Cell) *Change {
+	x := NewContrast(first, c)
+	p := min(1, 2*min(x.P(1, 0), x.P(-1, 0)))
+	change := &Change{Contrast: x, Ratio: x.ratio(), P: p, Adjusted: p}
+	if min(first.N(), c.N()) < LeastSamples || 2*x.Least() >= Alpha {
+		change.Warnings = append(change.Warnings, fmt.Errorf(
+			"need >= %d samples to detect a difference at alpha level %g", LeastSamples, Alpha))
+	}
+	return change
 }
 
 // Alpha is the level below which a difference counts as significant.
@@ -188,12 +215,20 @@ func (c *Collection) Add(run string, rec *load.Record) {
 	if c.KeepTrials {
 		p.Trials[0] = append(p.Trials[0], rec)
 	}
+	p.Count[0]++
+	if len(rec.Values) == 0 {
+		why := "no values on its line"
+		if rec.Result != nil {
+			why = load.Fate(rec.Result)
+		}
+		p.Failed[0] = append(p.Failed[0], why)
+	}
 	for _, v := range rec.Values {
 		m := p.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
 		// An infinite or missing value has no place in a median, and must not vanish without a
 		// word.
 		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
-			m.Cells[0].Values = append(m.Cells[0].Values, v.Value)
+			m.Cells[0].add(v.Value, rec.Turn())
 			continue
 		}
 		note := fmt.Sprintf("%s %s: %s is %v and was left out", run, rec.Name, m.Label, v.Value)
@@ -204,9 +239,23 @@ func (c *Collection) Add(run string, rec *load.Record) {
 	p.Settings[0].Add(rec)
 }
 
+// Failures tell of a run how its trials without numbers ended, each way once.
+func (c *Collection) Failures(run string) (list []string) {
+	at := slices.Index(c.runs, run)
+	for _, p := range c.order {
+		for _, why := range p.Failed[0] {
+			if text := p.base + ": " + why; p.run == at && !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
 // newBenchmark has no metric yet.
 func newBenchmark(runs int) Benchmark {
-	return Benchmark{Trials: make([][]*load.Record, runs), Settings: make([]*load.Settings, runs)}
+	return Benchmark{Trials: make([][]*load.Record, runs), Settings: make([]*load.Settings, runs),
+		Count: make([]int, runs), Failed: make([][]string, runs)}
 }
 
 // metric finds the metric of a unit, or adds one with a cell for each run. A benchmark has about a
@@ -313,9 +362,12 @@ func (b *Benchmark) add(p *part) {
 	} else {
 		b.Settings[p.run].Merge(p.Settings[0])
 	}
+	b.Count[p.run] += p.Count[0]
+	b.Failed[p.run] = append(b.Failed[p.run], p.Failed[0]...)
 	for _, have := range p.Metrics {
 		c := &b.metric(have.Unit, have.Label).Cells[p.run]
 		c.Values = append(c.Values, have.Cells[0].Values...)
+		c.Turns = append(c.Turns, have.Cells[0].Turns...)
 	}
 }
 
@@ -331,10 +383,7 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 		c.CV = Variation(c.Values)
 		// The first run is what others are compared with.
 		if run > 0 && len(first.Values) > 0 {
-			cmp := assume.Compare(sample(first.Values), sample(c.Values))
-			old, new := first.Summary.Center, c.Summary.Center
-			c.Change = &Change{Ratio: (new - old) / math.Abs(old), P: cmp.P, Adjusted: cmp.P,
-				Warnings: cmp.Warnings}
+			c.Change = newChange(*first, *c)
 		}
 	}
 }
@@ -342,22 +391,23 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 // correct applies Holm's correction to the headline metrics of one run against the first.
 func (t *Table) correct(run int) {
 	var family []*Change
-	var p []float64
+	var all Together
 	for _, b := range t.Benchmarks {
 		m := b.Headline()
 		if m == nil || m.Cells[run].Change == nil {
 			continue
 		}
-		m.Cells[run].Change.Headline = true
+		c := m.Cells[run].Change
+		c.Headline = true
 		// What cannot be significant would only hide what can.
-		if min(m.Cells[0].N(), m.Cells[run].N()) < LeastSamples {
-			continue
+		if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
+			family = append(family, c)
+			all.Add(c.P, 2*c.Least())
 		}
-		family = append(family, m.Cells[run].Change)
-		p = append(p, m.Cells[run].Change.P)
 	}
-	for i, adjusted := range Holm(p) {
-		family[i].Adjusted = adjusted
+	adjusted, _ := all.Correct(Alpha)
+	for i, p := range adjusted {
+		family[i].Adjusted = p
 	}
 }
 

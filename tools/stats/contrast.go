@@ -1,0 +1,257 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Contrast sets the trials of a new side against those of an old one. Where the sides took turns,
+// trials are compared within a turn alone, so that what changes from turn to turn is in no
+// comparison. It is not changed once it is made, and safe for several goroutines.
+//
+// Values that are all positive are compared by their logarithms, so that a difference is a ratio;
+// others as they are. A depth is a difference on that scale, downwards is worse.
+type Contrast struct {
+	turns  []turn
+	logs   bool
+	centre float64 // of the old side, absolute: what losses are shares of where there are no ratios
+}
+
+// turn has the values of both sides of one turn; without turns there is one, which has all.
+type turn struct{ old, new []float64 }
+
+// NewContrast compares the cells of two runs. Turns count where each trial of both has one; a turn
+// of which only one side has trials tells nothing and is left out.
+func NewContrast(old, new Cell) *Contrast {
+	middle, _ := MedianOf(old.Values)
+	c := &Contrast{logs: true, centre: math.Abs(middle)}
+	for _, v := range slices.Concat(old.Values, new.Values) {
+		c.logs = c.logs && v > 0
+	}
+	places := map[string]int{}
+	taken := old.TookTurns() && new.TookTurns()
+	for side, cell := range []Cell{old, new} {
+		for i, v := range cell.Values {
+			name := ""
+			if taken {
+				name = cell.Turns[i]
+			}
+			at, known := places[name]
+			if !known {
+				at = len(c.turns)
+				places[name], c.turns = at, append(c.turns, turn{})
+			}
+			if c.logs {
+				v = math.Log(v)
+			}
+			if t := &c.turns[at]; side == 0 {
+				t.old = append(t.old, v)
+			} else {
+				t.new = append(t.new, v)
+			}
+		}
+	}
+	c.turns = slices.DeleteFunc(c.turns, func(t turn) bool {
+		return len(t.old) == 0 || len(t.new) == 0
+	})
+	return c
+}
+
+// depth is how far down a loss moves a value: +Inf for the loss of everything.
+func (c *Contrast) depth(better int, loss float64) float64 {
+	if !c.logs {
+		return loss * c.centre
+	}
+	d := float64(better)
+	if left := 1 - d*loss; left > 0 {
+		return -d * math.Log(left)
+	}
+	return math.Inf(1)
+}
+
+// loss is the share of the old side that a depth takes, negative for a gain; infinite where the
+// old side has nothing.
+func (c *Contrast) loss(better int, depth float64) float64 {
+	switch {
+	case depth == 0:
+		return 0
+	case !c.logs:
+		return depth / c.centre
+	case better > 0:
+		return -math.Expm1(-depth)
+	}
+	return math.Expm1(depth)
+}
+
+// alike is the difference below which two values are one: a billionth, which arithmetic makes.
+func (c *Contrast) alike() float64 {
+	if c.logs {
+		return 1e-9
+	}
+	return 1e-9 * c.centre
+}
+
+// dealt is a turn by the ranks of its values among those of all turns, doubled to be whole; those
+// of the new side come first.
+type dealt struct {
+	ranks []int
+	new   int
+}
+
+// sums are those of the new side's ranks and of all.
+func (d dealt) sums() (new, all int) {
+	for i, rank := range d.ranks {
+		all += rank
+		if i < d.new {
+			new += rank
+		}
+	}
+	return new, all
+}
+
+// ranks are those of all values once the old side was moved down by a depth, and each turn by its
+// median, so that turns can be ranked together. Values that are equal share the mean of their
+// ranks.
+func (c *Contrast) ranks(better int, depth float64) []dealt {
+	type value struct {
+		v        float64
+		turn, at int
+	}
+	var all []value
+	list := make([]dealt, len(c.turns))
+	for t, side := range c.turns {
+		var values []float64
+		for _, v := range side.new {
+			values = append(values, float64(better)*v)
+		}
+		for _, v := range side.old {
+			values = append(values, float64(better)*v-depth)
+		}
+		middle, _ := MedianOf(values)
+		for i, v := range values {
+			all = append(all, value{v - middle, t, i})
+		}
+		list[t] = dealt{make([]int, len(values)), len(side.new)}
+	}
+	slices.SortFunc(all, func(a, b value) int { return cmp.Compare(a.v, b.v) })
+	for i, j := 0, 0; i < len(all); i = j {
+		for j = i + 1; j < len(all) && all[j].v-all[j-1].v <= c.alike(); j++ {
+		}
+		for _, x := range all[i:j] {
+			list[x.turn].ranks[x.at] = i + 1 + j // twice the mean of i+1 … j
+		}
+	}
+	return list
+}
+
+// mostExact is the number of trials up to which p values are exact; beyond it the normal
+// distribution is off by less than a hundredth of them.
+const mostExact = 64
+
+// P is the one-sided p value of the claim that the new side is worse than the old one by more than
+// a loss; of a claim of gain, with the other direction.
+func (c *Contrast) P(better int, loss float64) float64 { return c.p(better, c.depth(better, loss)) }
+
+func (c *Contrast) p(better int, depth float64) float64 {
+	if len(c.turns) == 0 || math.IsInf(depth, 1) {
+		return 1
+	}
+	list := c.ranks(better, depth)
+	if c.trials() > mostExact {
+		return approximate(list)
+	}
+	return exact(list)
+}
+
+// trials is how many of both sides are compared.
+func (c *Contrast) trials() (n int) {
+	for _, t := range c.turns {
+		n += len(t.old) + len(t.new)
+	}
+	return n
+}
+
+// Least is the smallest p value that so many trials can give: that of the one of all ways to deal
+// them out in which the new side has the worst of each turn. 1 where nothing can be compared.
+func (c *Contrast) Least() float64 {
+	ways := 1.0
+	for _, t := range c.turns {
+		ways *= binomial(len(t.old)+len(t.new), len(t.new))
+	}
+	return 1 / ways
+}
+
+// exact is the share of all ways to deal the ranks of each turn out to its two sides in which the
+// new side's sum is no larger than it was.
+func exact(list []dealt) float64 {
+	most := 0
+	for _, d := range list {
+		n, _ := d.sums()
+		most += n
+	}
+	// How many ways there are to each sum up to that; larger ones are not asked for.
+	sums, all := make([]float64, most+1), 1.0
+	sums[0] = 1
+	for _, d := range list {
+		next := make([]float64, most+1)
+		for sum, n := range d.ways(most) {
+			if n > 0 {
+				for before, m := range sums[:most+1-sum] {
+					next[before+sum] += n * m
+				}
+			}
+		}
+		sums, all = next, all*binomial(len(d.ranks), d.new)
+	}
+	return min(1, floats.Sum(sums)/all)
+}
+
+// ways are how many sets of as many ranks of a turn as the new side has give each sum.
+func (d dealt) ways(most int) []float64 {
+	of := make([][]float64, d.new+1) // by the size of the set
+	for k := range of {
+		of[k] = make([]float64, most+1)
+	}
+	of[0][0] = 1
+	for i, rank := range d.ranks {
+		for k := min(d.new, i+1); k > 0; k-- {
+			for sum := most; sum >= rank; sum-- {
+				of[k][sum] += of[k-1][sum-rank]
+			}
+		}
+	}
+	return of[d.new]
+}
+
+// approximate is the same by the normal distribution of the same mean and variance, which are those
+// of drawing from each turn without putting back, with half a step for continuity.
+func approximate(list []dealt) float64 {
+	distance, variance := 1.0, 0.0
+	for _, d := range list {
+		n, k, squares := float64(len(d.ranks)), float64(d.new), 0.0
+		for _, rank := range d.ranks {
+			squares += float64(rank) * float64(rank)
+		}
+		new, all := d.sums()
+		mean := float64(all) / n
+		distance += float64(new) - k*mean
+		variance += k * (n - k) / (n - 1) * (squares/n - mean*mean)
+	}
+	if variance <= 0 {
+		return 1
+	}
+	return distuv.UnitNormal.CDF(distance / math.Sqrt(variance))
+}
+
+// binomial is the number of sets of k out of n.
+func binomial(n, k int) float64 {
+	ways := 1.0
+	for i := 1; i <= min(k, n-k); i++ {
+		ways = ways * float64(n-i+1) / float64(i)
+	}
+	return ways
+}

@@ -1,0 +1,173 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"golang.org/x/perf/benchmath"
+)
+
+// apartCells are n trials a side of which the new ones are half as good, with turns or without.
+func apartCells(n int, turns bool) (old, new Cell) {
+	for i := range n {
+		turn := ""
+		if turns {
+			turn = fmt.Sprint(i / 2)
+		}
+		old.add(100+float64(i), turn)
+		new.add(50+float64(i)/2, turn)
+	}
+	return old, new
+}
+
+// drawn are cells of small whole numbers, so that many are equal, in turns of random sizes.
+func drawn(r *rand.Rand, turns int) (old, new Cell) {
+	for turn := range turns {
+		for range 1 + r.IntN(3) {
+			old.add(float64(1+r.IntN(6)), fmt.Sprint(turn))
+		}
+		for range 1 + r.IntN(3) {
+			new.add(float64(1+r.IntN(6)), fmt.Sprint(turn))
+		}
+	}
+	return old, new
+}
+
+// dealings counts all ways to deal each turn's ranks out, and those of at most the sum that it was.
+func dealings(list []dealt, target int) (upTo, all int) {
+	if len(list) == 0 {
+		return map[bool]int{true: 1}[target >= 0], 1
+	}
+	d := list[0]
+	for set := range uint(1) << len(d.ranks) {
+		if bits.OnesCount(set) != d.new {
+			continue
+		}
+		sum := 0
+		for i, rank := range d.ranks {
+			if set>>i&1 == 1 {
+				sum += rank
+			}
+		}
+		n, m := dealings(list[1:], target-sum)
+		upTo, all = upTo+n, all+m
+	}
+	return upTo, all
+}
+
+func TestPIsTheShareOfAllDeals(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		old, new := drawn(r, 1+r.IntN(3))
+		c := NewContrast(old, new)
+		for _, better := range []int{1, -1} {
+			for _, loss := range []float64{-0.5, 0, 0.05, 0.5} {
+				list, target := c.ranks(better, c.depth(better, loss)), 0
+				for _, d := range list {
+					sum, _ := d.sums()
+					target += sum
+				}
+				upTo, all := dealings(list, target)
+				assert.InDelta(t, float64(upTo)/float64(all), c.P(better, loss), 1e-12,
+					"%v %v", old, new)
+			}
+		}
+	}
+}
+
+// Without turns and limit it is the test of Mann and Whitney, of which another library has the
+// distribution.
+func TestPWithoutTurnsIsThatOfMannAndWhitney(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var old, new Cell
+		for range 4 + r.IntN(8) {
+			old.add(1+r.Float64(), "")
+		}
+		for range 4 + r.IntN(8) {
+			new.add(0.5+r.Float64(), "")
+		}
+		want := benchmath.AssumeNothing.Compare(sample(old.Values), sample(new.Values)).P
+		assert.InDelta(t, want, newChange(old, new).P, 1e-9, "%v %v", old, new)
+	}
+}
+
+func TestPOfManyTrialsIsThatOfTheNormalDistribution(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, turns := range []bool{false, true} {
+		for range 20 {
+			var old, new Cell
+			for i := range mostExact / 2 {
+				turn := ""
+				if turns {
+					turn = fmt.Sprint(i / 2)
+				}
+				old.add(100+r.NormFloat64(), turn)
+				new.add(100-r.Float64()+r.NormFloat64(), turn)
+			}
+			c := NewContrast(old, new)
+			assert.InDelta(t, c.P(1, 0), approximate(c.ranks(1, 0)), 0.005)
+		}
+	}
+}
+
+// What changes from turn to turn is in no comparison.
+func TestTurnsTakeOutWhatDrifts(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var still, drifting [2]Cell
+	for i := range 16 {
+		v := 100 * (1 + 0.03*r.NormFloat64())
+		turn := fmt.Sprint(i / 4)
+		still[i%2].add(v, turn)
+		drifting[i%2].add(v*math.Exp(float64(i/4)), turn)
+	}
+	a, b := NewContrast(still[0], still[1]), NewContrast(drifting[0], drifting[1])
+	assert.InDelta(t, a.P(1, 0.01), b.P(1, 0.01), 1e-12)
+	assert.InDelta(t, a.ratio(), b.ratio(), 1e-6)
+	x, y := a.Sight(1, 0.05, 0.05), b.Sight(1, 0.05, 0.05)
+	assert.InDelta(t, x.Sees, y.Sees, 1e-6)
+	assert.InDelta(t, x.Power, y.Power, 1e-6)
+}
+
+func TestSightOfALoss(t *testing.T) {
+	old, new := Cell{}, Cell{}
+	for i := range 6 {
+		old.add(100+float64(i), "")
+		new.add(0.9*(100+float64(i)), "")
+	}
+	c := NewContrast(old, new)
+	for _, better := range []int{1, -1} {
+		want := map[int]float64{1: 0.1, -1: -0.1}[better]
+		s := c.Sight(better, 0.05, 0.05)
+		assert.InDelta(t, want, s.Loss, 1e-6)
+		assert.Less(t, s.AtLeast, s.Loss)
+		assert.Positive(t, s.Sees)
+		// The bound is where the test's p value crosses the level.
+		assert.Less(t, c.P(better, s.AtLeast-1e-6), 0.05)
+		assert.GreaterOrEqual(t, c.P(better, s.AtLeast+1e-6), 0.05)
+		at := c.Sight(better, s.Sees, 0.05).Power
+		assert.InDelta(t, 0.8, at, 1e-6, "what is seen at the limit is found in four of five")
+	}
+	assert.InDelta(t, -0.1, c.ratio(), 1e-6)
+	few := NewContrast(Cell{Values: []float64{1, 2, 3}}, Cell{Values: []float64{1, 2, 3}})
+	assert.True(t, math.IsInf(few.Sight(1, 0.05, 0.05).Sees, 1))
+}
+
+// Nothing, or less than nothing, has no logarithm.
+func TestLossFromNothing(t *testing.T) {
+	zeros, fives := Cell{Values: make([]float64, 6)}, Cell{Values: []float64{5, 5, 5, 5, 5, 5}}
+	c := NewContrast(zeros, fives)
+	assert.InDelta(t, 1.0/924, c.P(-1, 0.05), 1e-12, "some of what should be little")
+	assert.True(t, math.IsInf(c.Sight(-1, 0.05, 0.05).Loss, 1))
+	assert.InDelta(t, 1, c.P(1, 0.05), 1e-12)
+	same := NewContrast(fives, fives)
+	assert.Zero(t, math.Round(1e6*same.Sight(1, 0.05, 0.05).Sees))
+	below := NewContrast(Cell{Values: []float64{-2, -2.1, -2.2, -2.3}},
+		Cell{Values: []float64{-4, -4.1, -4.2, -4.3}})
+	assert.InDelta(t, 2/2.15, below.Sight(1, 0, 0.05).Loss, 1e-6)
+	assert.InDelta(t, 1, NewContrast(fives, fives).P(1, 1.5), 0, "nobody can lose more than all")
+}

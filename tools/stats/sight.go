@@ -1,0 +1,142 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Sight is what a contrast says of a loss, and what it could have said of others. Losses are shares
+// of the old side, negative for a gain.
+type Sight struct {
+	// Loss is by how much the new side is worse: what moves it to where its ranks are those that
+	// chance expects (Hodges and Lehmann 1963). Of two samples without turns it is the median of
+	// the ratios of all pairs.
+	Loss float64
+	// AtLeast is the bound that the loss exceeds at the level asked for: more than a limit where
+	// the p value for that limit is below the level.
+	AtLeast float64
+	// Sees is the smallest loss that four of five such contrasts tell from none at that level.
+	// Beyond a limit it is as much again.
+	Sees float64
+	// Power is the share of such contrasts that would call a loss of twice the limit, the limit and
+	// once more, larger than the limit. It is 0.8 where Sees is the limit.
+	Power float64
+}
+
+// found is the share of contrasts in which Sees is found.
+const found = 0.8
+
+// Sight looks at a contrast for a metric of which more (better 1) or less (-1) is better, at a
+// level and a limit.
+//
+// An alarm needs an estimate that lies beyond the limit by a margin: how far these trials' estimate
+// and bound lie apart, whatever their distribution. How far estimates scatter is told by what
+// turns and sides leave unexplained of the values, with the efficiency of ranks for normal
+// values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound holds it to what
+// simulated contrasts find.
+func (c *Contrast) Sight(better int, limit, level float64) Sight {
+	nothing := math.Inf(1)
+	if len(c.turns) == 0 {
+		return Sight{Loss: math.NaN(), AtLeast: math.NaN(), Sees: nothing}
+	}
+	reach, estimate := c.reach(), c.estimate(better)
+	s := Sight{Loss: c.loss(better, estimate), AtLeast: math.Inf(-1), Sees: nothing}
+	if c.Least() >= level {
+		return s
+	}
+	bound := bisect(estimate-2*reach, estimate, func(d float64) bool {
+		return c.p(better, d) < level
+	})
+	s.AtLeast = c.loss(better, bound)
+	margin, scatter := estimate-bound, c.scatter()
+	if math.IsNaN(scatter) {
+		return s
+	}
+	s.Sees = c.loss(better, margin+scatter*distuv.UnitNormal.Quantile(found))
+	s.Power = distuv.UnitNormal.CDF((c.depth(better, limit) - margin) / scatter)
+	return s
+}
+
+// ratio is by how much the new side is larger, as a share of the old one.
+func (c *Contrast) ratio() float64 {
+	if len(c.turns) == 0 {
+		return math.NaN()
+	}
+	return 0 - c.loss(1, c.estimate(1)) // rather than minus 0
+}
+
+// estimate is the depth of the new side below the old one. Over a range of depths the sum of ranks
+// may be what is expected: it is the middle.
+func (c *Contrast) estimate(better int) float64 {
+	excess := func(depth float64) (x float64) {
+		for _, d := range c.ranks(better, depth) {
+			new, all := d.sums()
+			x += float64(new) - float64(all)*float64(d.new)/float64(len(d.ranks))
+		}
+		return x
+	}
+	reach := c.reach()
+	from := bisect(-reach, reach, func(d float64) bool { return excess(d) < 0 })
+	to := bisect(-reach, reach, func(d float64) bool { return excess(d) <= 0 })
+	return (from + to) / 2
+}
+
+// reach is a depth beyond which the sides cannot overlap.
+func (c *Contrast) reach() float64 {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, t := range c.turns {
+		for _, v := range append(t.old[:len(t.old):len(t.old)], t.new...) {
+			least, most = min(least, v), max(most, v)
+		}
+	}
+	return 2*(most-least) + 100*c.alike()
+}
+
+// bisect finds where between two depths holds ends to hold, to a billionth of their distance.
+func bisect(lo, hi float64, holds func(float64) bool) float64 {
+	for range 30 {
+		if mid := (lo + hi) / 2; holds(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// scatter is the standard error of an estimate, not a number where there are too few trials to
+// tell.
+func (c *Contrast) scatter() float64 {
+	weights, between := 0.0, 0.0
+	for _, t := range c.turns {
+		w := t.weight()
+		weights += w
+		between += w * (stat.Mean(t.new, nil) - stat.Mean(t.old, nil))
+	}
+	between /= weights
+	squares := 0.0
+	for _, t := range c.turns {
+		// Without the difference of the sides what remains scatters around the turn's mean.
+		all := append(t.old[:len(t.old):len(t.old)], t.new...)
+		for i := range all[len(t.old):] {
+			all[len(t.old)+i] -= between
+		}
+		_, variance := stat.PopMeanVariance(all, nil)
+		squares += variance * float64(len(all))
+	}
+	free := c.trials() - len(c.turns) - 1
+	if free < 1 {
+		return math.NaN()
+	}
+	// Equal values scatter by nothing, which nobody can divide by.
+	return max(c.alike(), math.Sqrt(squares/float64(free)/weights/(3/math.Pi)))
+}
+
+// weight is how much a turn tells of the difference: the inverse of its variance in units of one
+// trial's.
+func (t turn) weight() float64 {
+	old, new := float64(len(t.old)), float64(len(t.new))
+	return old * new / (old + new)
+}
