@@ -43,24 +43,26 @@ func centre(c stats.Cell, unit string) string {
 		100*max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 }
 
-// change is the difference of the medians in the metric's own direction.
+// change is the difference of the sides in the metric's own direction.
 func (r Row) change() string {
 	switch c := r.new().Change; {
 	case c == nil:
 		return "–"
-	case r.old().Summary.Center == r.new().Summary.Center:
-		return "0.0%"
-	case math.IsInf(c.Ratio, 0): // from nothing to something is no percentage
+	// From nothing to something is no percentage.
+	case math.IsInf(c.Ratio, 0) || math.IsNaN(c.Ratio):
 		return "?"
 	default:
-		return fmt.Sprintf("%+.1f%%", 100*c.Ratio)
+		return strings.Replace(fmt.Sprintf("%+.1f%%", 100*c.Ratio), "+0.0%", "0.0%", 1)
 	}
 }
 
-// share is a loss or a limit for people; from nothing to something is no percentage.
+// share is a loss, a limit or a power for people; from nothing to something is no percentage.
 func share(v float64) string {
-	if math.IsInf(v, 0) {
+	switch {
+	case math.IsInf(v, 0):
 		return "∞"
+	case math.IsNaN(v):
+		return "–"
 	}
 	return fmt.Sprintf("%.3g%%", 100*v)
 }
@@ -81,20 +83,31 @@ func (r Row) p() string {
 func (r *Report) answer(row Row) string {
 	switch row.Verdict {
 	case Worse:
-		return fmt.Sprintf("WORSE by %s, at most %s is allowed", share(row.Loss), share(row.Limit))
+		return fmt.Sprintf("WORSE by %s (at least %s), at most %s is allowed", share(row.Loss),
+			share(row.AtLeast), share(row.Limit))
 	case Better:
 		return "better"
 	case Few:
 		return r.few(row)
+	case Blind:
+		if row.Stuck {
+			return "BLIND: most trials gave the same number: the window or a limit decided it, " +
+				"and no storage; measure with a longer -benchtime"
+		}
+		return fmt.Sprintf("BLIND: sees %s, %s is the limit", share(row.Sees), share(row.Limit))
 	case Missing:
 		return "MISSING in new: no such result"
+	case Failed:
+		return "FAILED: " + row.Why
 	case Fine:
-		if row.Adjusted < r.Options.Alpha && row.Loss > 0 {
-			return fmt.Sprintf("ok: worse by %s, %s is allowed", share(row.Loss), share(row.Limit))
-		}
-		return "ok: no significant difference"
+		return "ok"
 	}
 	return ""
+}
+
+// judged tells whether a row was tested together with others.
+func (r Row) judged() bool {
+	return r.Verdict == Fine || r.Verdict == Better || r.Verdict == Worse || r.Verdict == Blind
 }
 
 // few says why no difference could have been found, and how many samples would do.
@@ -107,28 +120,38 @@ func (r *Report) few(row Row) string {
 			row.Trials[newSide])
 	}
 	// The three reasons, from the one that no run of other benchmarks mends.
-	switch least := stats.LeastP(m, n); {
+	least := 1.0
+	if c := row.new().Change; c != nil {
+		least = c.Least()
+	}
+	switch {
 	case least >= r.Options.Alpha:
-		text += fmt.Sprintf(" can never reach p = %g", r.Options.Alpha)
+		text += fmt.Sprintf(" can never be below p = %g", r.Options.Alpha)
 	case min(m, n) < stats.LeastSamples:
 		text += fmt.Sprintf(", at least %d per side are compared", stats.LeastSamples)
 	default:
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
 			r.Family)
 	}
-	// Enough samples for a single row may be too few for the family, so that the number asked for
-	// is that of the family.
-	text += fmt.Sprintf("; run with -count %d", stats.Needed(r.Tested, r.Options.Alpha))
-	if n := r.Tested; n > 1 {
-		text += fmt.Sprintf(" for these %d metrics", n)
+	return text + "; " + Needs(r.Tested, r.Options.Alpha, row.new().TookTurns())
+}
+
+// Needs says how many trials a side so many metrics need together.
+func Needs(metrics int, alpha float64, turns bool) string {
+	text := fmt.Sprintf("run with -count %d", stats.Needed(metrics, alpha, turns))
+	if metrics > 1 {
+		text += fmt.Sprintf(" for these %d metrics", metrics)
 	}
 	return text
 }
 
 // together is what several rows of a verdict are.
 var together = map[Verdict]string{Worse: "worse than allowed", Missing: "missing",
-	Few: "with too few samples", Better: "better",
-	Fine: "without a significant loss beyond the limit"}
+	Failed: "with failed trials", Few: "with too few samples", Blind: "blind", Better: "better",
+	Fine: "ok"}
+
+// outcomes are the words for the answer of all rows.
+var outcomes = map[Outcome]string{Passed: "passed", Undecided: "CANNOT TELL", Lost: "FAILED"}
 
 // headline is the answer in one line.
 func (r *Report) headline() string {
@@ -137,32 +160,79 @@ func (r *Report) headline() string {
 		counts[row.Verdict]++
 	}
 	var parts []string
-	for _, v := range []Verdict{Worse, Missing, Few, Better, Fine} {
+	for _, v := range []Verdict{Worse, Missing, Failed, Few, Blind, Better, Fine} {
 		if n := counts[v]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, together[v]))
 		}
 	}
-	verdict := "passed"
-	if r.Failed() {
-		verdict = "FAILED"
+	turns := ""
+	if r.Turns {
+		turns = " within turns"
 	}
-	return fmt.Sprintf("gate %s: %s (Mann-Whitney, alpha %g, Holm over %d)", verdict,
-		strings.Join(parts, ", "), r.Options.Alpha, r.Family)
+	return fmt.Sprintf("gate %s: %s (rank test%s of a loss beyond the limit, alpha %g, Holm over "+
+		"%d)", outcomes[r.Outcome()], strings.Join(parts, ", "), turns, r.Options.Alpha, r.Family)
 }
 
+// remarks are the notes, and what has to be known to read the table.
+func (r *Report) remarks() []string {
+	list := slices.Clone(r.Notes)
+	// What would open the eyes of the blindest: the margin shrinks with the root of the trials.
+	needed := 0.0
+	for _, row := range r.Rows {
+		if row.Verdict == Blind && !row.Stuck && row.Limit > 0 {
+			n := float64(min(row.old().N(), row.new().N()))
+			needed = max(needed, math.Ceil(n*math.Pow(row.Sees/row.Limit, 2)))
+		}
+	}
+	switch {
+	case needed > 0 && needed <= mostAsked:
+		list = append(list, fmt.Sprintf("blind: -count %.0f or so would do, or longer windows, or "+
+			"a quieter machine, or a larger -max-regress", needed))
+	case needed > 0:
+		list = append(list, "blind: only longer windows, a quieter machine or a larger "+
+			"-max-regress will do")
+	}
+	if r.Family > 0 {
+		list = append(list, fmt.Sprintf("sees: the smallest loss that 4 of 5 such gates tell from "+
+			"none; power: how many of them call a loss of twice the limit worse; both at p = %.2g",
+			r.Options.Alpha/float64(r.Family)))
+	}
+	return list
+}
+
+// mostAsked is the number of trials that nobody is asked to exceed.
+const mostAsked = 60
+
 // heads are the columns of the table, in text and in Markdown.
-var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "verdict"}
+var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "sees", "power",
+	"verdict"}
 
 // cells are what the table says of a row.
 func (r *Report) cells(row Row) []string {
 	old, new := row.old(), row.new()
+	if row.Verdict == Failed {
+		text := []string{"–", "–"}
+		for side, n := range row.Trials {
+			if n > 0 {
+				text[side] = fmt.Sprintf("%d of %d", n-row.Lacks[side], n)
+			}
+		}
+		return []string{row.Bench, row.Label, text[oldSide], text[newSide], "–", "–", "–", "–", "–",
+			r.answer(row)}
+	}
+	sees, power := share(row.Sees), share(row.Power)
+	if !row.judged() {
+		sees, power = "–", "–"
+	}
 	return []string{row.Bench, row.Label, centre(old, row.Unit), centre(new, row.Unit),
-		row.change(), row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), r.answer(row)}
+		row.change(), row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), sees, power,
+		r.answer(row)}
 }
 
 // Formats are the forms of a report by the names that -format has for them.
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
-	"markdown": (*Report).markdown, "github": (*Report).github}
+	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit,
+	"openmetrics": (*Report).openmetrics}
 
 // text is the report for a terminal.
 func (r *Report) text() string {
@@ -173,7 +243,7 @@ func (r *Report) text() string {
 		fmt.Fprintln(tab, strings.Join(r.cells(row), "\t"))
 	}
 	tab.Flush()
-	for _, line := range append(slices.Clone(r.Notes), r.headline()) {
+	for _, line := range append(r.remarks(), r.headline()) {
 		fmt.Fprintln(&out, line)
 	}
 	return out.String()
@@ -186,20 +256,20 @@ func (r *Report) markdown() string {
 	line := func(cells []string) { fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | ")) }
 	fmt.Fprintf(&out, "**%s**\n\n", escape.Replace(r.headline()))
 	line(heads)
-	fmt.Fprintln(&out, "|---|---|---:|---:|---:|---:|---:|---|")
+	fmt.Fprintln(&out, "|---|---|---:|---:|---:|---:|---:|---:|---:|---|")
 	for _, row := range slices.Concat(r.Rows, r.Others) {
 		cells := r.cells(row)
 		for i := range cells {
 			cells[i] = escape.Replace(cells[i])
 		}
-		if last := &cells[len(cells)-1]; r.fails(row.Verdict) {
+		if last := &cells[len(cells)-1]; r.outcome(row) != Passed {
 			*last = "**" + *last + "**"
 		}
 		line(cells)
 	}
 	// An empty line separates a list from a table in Markdown.
 	separate := "\n"
-	for _, note := range r.Notes {
+	for _, note := range r.remarks() {
 		fmt.Fprintf(&out, "%s- %s\n", separate, note)
 		separate = ""
 	}
@@ -218,15 +288,16 @@ func (r *Report) github() string {
 	out := r.text()
 	for _, row := range r.Rows {
 		c := r.cells(row)
-		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", c[7], c[2], c[3], c[5], c[6])
+		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", r.answer(row), c[2], c[3], c[5],
+			c[6])
 		level := "warning"
 		switch {
 		case row.Verdict == Fine:
 			continue
 		case row.Verdict == Better:
 			level = "notice"
-			text = fmt.Sprintf("better: %s (old %s, new %s, p %s)", c[4], c[2], c[3], c[5])
-		case r.fails(row.Verdict):
+			text = fmt.Sprintf("better: %s (old %s, new %s)", c[4], c[2], c[3])
+		case r.outcome(row) != Passed:
 			level = "error"
 		}
 		title := strings.TrimSpace(row.Bench + " " + row.Label)

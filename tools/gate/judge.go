@@ -17,27 +17,39 @@ import (
 // Verdict is the answer for one metric of one benchmark.
 type Verdict string
 
-// The verdicts. Everything but Fine, Better and Shown makes the gate say no, Few and Missing unless
-// they are allowed.
+// The verdicts, and what the gate makes of each unless it is allowed.
 const (
 	Fine    Verdict = "ok"
-	Better  Verdict = "better"  // significantly
-	Worse   Verdict = "worse"   // significantly, and by more than is allowed
-	Few     Verdict = "few"     // not enough samples to find anything
-	Missing Verdict = "missing" // there in old, not in new
+	Better  Verdict = "better"  // surely
+	Worse   Verdict = "worse"   // surely by more than the limit: lost
+	Missing Verdict = "missing" // there in old, not in new: lost
+	Failed  Verdict = "failed"  // trials without numbers: lost if new ones, else undecided
+	Few     Verdict = "few"     // no loss could have been found, however large: undecided
+	Blind   Verdict = "blind"   // a loss of twice the limit would often have passed: undecided
 	Shown   Verdict = "shown"   // not gated
+)
+
+// Outcome is what the gate says of a row, and of all.
+type Outcome int
+
+// The outcomes, the worst last.
+const (
+	Passed    Outcome = iota
+	Undecided         // nobody can tell
+	Lost
 )
 
 // Row is one metric of one benchmark. The text of a row is made from it alone, in every format.
 type Row struct {
 	Bench string
 	*stats.Metric
-	// Loss is the share of the old median by which the new one is worse, negative = better; NaN
-	// when no direction is known.
-	Loss        float64
-	Limit       float64
-	P, Adjusted float64 // before and after Holm's correction
+	stats.Sight         // at alpha ÷ the number of metrics
+	Limit       float64 // what may be lost, a share
+	P, Adjusted float64 // that the loss is larger, before and after Holm's correction
 	Trials      [2]int  // of each side, with the metric or without
+	Stuck       bool    // most trials gave one and the same number
+	Lacks       [2]int  // of Failed: how many trials of each side have no numbers
+	Why         string  // of Failed: how they ended
 	Verdict     Verdict
 }
 
@@ -51,8 +63,11 @@ func (r Row) new() stats.Cell { return r.Cells[newSide] }
 type Options struct {
 	Alpha        float64
 	Limits       Limits
+	Count        int // trials that each benchmark should have on each side, 0 = as it has
 	AllowFew     bool
+	AllowBlind   bool
 	AllowMissing bool
+	AllowFailed  bool
 	All          bool     // compare what is not gated too
 	Ignore       []string // parameters in which the sides may differ
 }
@@ -65,18 +80,31 @@ type Report struct {
 	Notes    []string
 	Family   int      // metrics that were tested together
 	Tested   int      // that would have been, with samples enough
+	Turns    bool     // all of the family are compared within turns
 	Refusals []string // why the sides cannot be compared, each reason once
 }
 
-// Failed tells whether the gate says no.
-func (r *Report) Failed() bool {
-	return slices.ContainsFunc(r.Rows, func(row Row) bool { return r.fails(row.Verdict) })
+// Outcome is the worst of all rows.
+func (r *Report) Outcome() (worst Outcome) {
+	for _, row := range r.Rows {
+		worst = max(worst, r.outcome(row))
+	}
+	return worst
 }
 
-// fails says whether a verdict makes the gate say no. Too few samples and a missing benchmark do
-// unless they are allowed: nothing was found because nothing was looked at.
-func (r *Report) fails(v Verdict) bool {
-	return v == Worse || v == Few && !r.Options.AllowFew || v == Missing && !r.Options.AllowMissing
+// outcome is what the gate says of a row. What was not looked at has not passed, unless that is
+// allowed.
+func (r *Report) outcome(row Row) Outcome {
+	switch o := r.Options; {
+	case row.Verdict == Worse, row.Verdict == Missing && !o.AllowMissing,
+		row.Verdict == Failed && !o.AllowFailed && row.Lacks[newSide] > 0:
+		return Lost
+	case row.Verdict == Few && !o.AllowFew, row.Verdict == Blind && !o.AllowBlind,
+		// Those that are left of the old side are the ones that went well.
+		row.Verdict == Failed && !o.AllowFailed:
+		return Undecided
+	}
+	return Passed
 }
 
 // Judge compares two sides, which are the runs of a table. The error says that the question itself
@@ -126,44 +154,6 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 			"METRIC=PERCENT gates one)", strings.Join(ungated, ", ")))
 	}
 	return r, nil
-}
-
-// refusals are the settings in which a benchmark that only one side has differs from one of that
-// name that only the other side has: nobody can say that either is missing.
-func refusals(all []*stats.Benchmark, ignore []string) (lines []string) {
-	type reason struct{ name, old, new string }
-	var order []reason
-	benches := map[reason][]string{}
-	for _, a := range all {
-		for _, b := range all {
-			if a.Plain != b.Plain || a.Settings[newSide] != nil || b.Settings[oldSide] != nil {
-				continue
-			}
-			for _, d := range load.Differences(a.Settings[oldSide], b.Settings[newSide], ignore) {
-				why := reason{d.Name, d.Old[0], d.New[0]}
-				if benches[why] == nil {
-					order = append(order, why)
-				}
-				if !slices.Contains(benches[why], a.Plain) {
-					benches[why] = append(benches[why], a.Plain)
-				}
-			}
-		}
-	}
-	for _, why := range order {
-		where := benches[why][0]
-		if len(benches[why]) > 1 {
-			where += " and others"
-		}
-		advice := "such numbers mean different things; measure both sides alike"
-		if !load.Defines(why.name) {
-			advice = "measure both sides alike, or give -ignore " + why.name +
-				" if that is what you compare"
-		}
-		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s",
-			why.name, why.old, why.new, where, advice))
-	}
-	return lines
 }
 
 // oldMetrics are those of the old side, one of each label, in the order of the input.
@@ -225,13 +215,22 @@ func (r *Report) bench(b *stats.Benchmark) {
 	main, before := headline(b), len(r.Rows)
 	// If the benchmark is gone, one row stands for all its metrics.
 	gone := b.Settings[newSide] == nil
-	if gone {
+	if gone && len(b.Metrics) > 0 {
 		main = cmp.Or(main, b.Metrics[0])
 	}
+	r.failures(b)
 	for _, m := range b.Metrics {
 		limit, named := r.Options.Limits.limit(m.Unit)
-		row := newRow(b.Name, m, limit)
-		row.Trials = [2]int{trials(b, oldSide), trials(b, newSide)}
+		row := Row{Bench: b.Name, Metric: m, Limit: limit, P: 1, Adjusted: 1, Verdict: Shown,
+			Sight: stats.Sight{Loss: math.NaN(), Sees: math.NaN(), Power: math.NaN()},
+			Stuck: stuck(b, m)}
+		row.Trials = [2]int{b.Count[oldSide] - len(b.Failed[oldSide]),
+			b.Count[newSide] - len(b.Failed[newSide])}
+		if c := row.new().Change; c != nil && m.Better != 0 {
+			row.P = c.Contrast.P(m.Better, limit)
+			row.Adjusted = row.P
+			row.Sight = c.Sight(m.Better, limit, r.Options.Alpha)
+		}
 		old, new := row.old().N(), row.new().N()
 		// What is gated: the headline and what is named. The rest is shown with -all. A benchmark
 		// that is gone is missing even where the old side has no number of it that can be used.
@@ -260,16 +259,34 @@ func (r *Report) bench(b *stats.Benchmark) {
 	}
 }
 
+// failures makes a row of the trials of a benchmark that have no numbers, or that are not there
+// though they were to be.
+func (r *Report) failures(b *stats.Benchmark) {
+	row := Row{Bench: b.Name, Metric: &stats.Metric{Label: "trials", Cells: make([]stats.Cell, 2)},
+		Verdict: Failed}
+	var why []string
+	for side, run := range b.Count {
+		if b.Settings[side] == nil {
+			continue // MISSING says it
+		}
+		row.Trials[side] = max(run, r.Options.Count)
+		row.Lacks[side] = row.Trials[side] - run + len(b.Failed[side])
+		for _, text := range b.Failed[side] {
+			if !slices.Contains(why, text) {
+				why = append(why, text)
+			}
+		}
+		if run < r.Options.Count {
+			why = append(why, fmt.Sprintf("%d left nothing behind", r.Options.Count-run))
+		}
+	}
+	if row.Why = strings.Join(why, "; "); row.Why != "" {
+		r.Rows = append(r.Rows, row)
+	}
+}
+
 // percentile is a unit that a trial has only with enough samples behind it.
 var percentile = regexp.MustCompile(`-p[0-9]+-ns$`)
-
-// trials is how many a side has of a benchmark: not every trial has every metric.
-func trials(b *stats.Benchmark, side int) (n int) {
-	for _, m := range b.Metrics {
-		n = max(n, m.Cells[side].N())
-	}
-	return n
-}
 
 // lacksOperations says whether trials have no percentile because of too few operations.
 func (r Row) lacksOperations() bool {
@@ -277,52 +294,77 @@ func (r Row) lacksOperations() bool {
 		r.old().N()+r.new().N() < r.Trials[oldSide]+r.Trials[newSide]
 }
 
-// newRow is not judged yet.
-func newRow(name string, m *stats.Metric, limit float64) Row {
-	row := Row{Bench: name, Metric: m, Limit: limit, Loss: math.NaN(), P: 1, Adjusted: 1,
-		Verdict: Shown}
-	// Without a change there is nothing to test: p stays 1.
-	if c := row.new().Change; c != nil {
-		row.P, row.Adjusted = c.P, c.P
-		if m.Better != 0 {
-			row.Loss = -float64(m.Better) * c.Ratio
+// stuck tells whether most trials of both sides gave one and the same bandwidth. No storage is so
+// even: what decided it is the window and what fits into it, or a limit of the control group, which
+// would be as much on another drive. Of virtual time it is what one expects.
+func stuck(b *stats.Benchmark, m *stats.Metric) bool {
+	for _, s := range b.Settings {
+		if s != nil && !slices.Equal(s.Of(load.Simulated), []string{load.Measured}) &&
+			len(s.Of(load.Simulated)) > 0 {
+			return false
 		}
 	}
-	return row
+	times, most, all := map[float64]int{}, 0, 0
+	for _, c := range m.Cells {
+		for _, v := range c.Values {
+			times[v]++
+			most, all = max(most, times[v]), all+1
+		}
+	}
+	return strings.HasSuffix(m.Unit, "B/s") && all > 2 && 2*most > all
 }
 
-// correct applies Holm's method to what has samples enough, and finds what could not have been
-// significant however large the difference.
+// correct judges what has samples enough, all of it together.
 func (r *Report) correct() {
 	// Rows with too few samples are no part of the family: they could not raise an alarm, and
 	// counting them would hide the alarms of the others.
 	var family []*Row
-	var p, least []float64
-	// So far Fine only means that a row can be tested.
+	var losses, gains stats.Together
+	r.Turns = true
 	for i := range r.Rows {
 		row := &r.Rows[i]
+		// So far Fine only means that a row can be tested.
 		if row.Verdict == Fine {
+			c := row.new().Change
 			family = append(family, row)
-			p = append(p, row.P)
-			least = append(least, stats.LeastP(row.old().N(), row.new().N()))
+			losses.Add(row.P, c.Least())
+			gains.Add(c.Contrast.P(-row.Better, 0), c.Least())
+			r.Turns = r.Turns && row.old().TookTurns() && row.new().TookTurns()
 		}
-		if row.Verdict != Missing {
+		if row.Verdict != Missing && row.Verdict != Failed {
 			r.Tested++
 		}
 	}
 	r.Family = len(family)
-	// The same correction of the least p values that these samples can have says which rows could
-	// not have been significant, however large the difference.
-	adjusted, best := stats.Holm(p), stats.Holm(least)
+	r.Turns = r.Turns && r.Family > 0
+	alpha := r.Options.Alpha
+	worse, few := losses.Correct(alpha)
+	better, _ := gains.Correct(alpha)
 	for k, row := range family {
-		row.Adjusted = adjusted[k]
-		switch significant := row.Adjusted < r.Options.Alpha; {
-		case best[k] >= r.Options.Alpha:
-			row.Verdict = Few
-		case significant && row.Loss > row.Limit:
-			row.Verdict = Worse
-		case significant && row.Loss < 0:
-			row.Verdict = Better
+		c := row.new().Change
+		row.Adjusted = worse[k]
+		if row.Better != 0 {
+			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
 		}
+		switch {
+		case few[k]:
+			row.Verdict = Few
+		case row.Better == 0:
+		case row.Adjusted < alpha:
+			row.Verdict = Worse
+			// The bound at the level that the correction left to this row.
+			row.AtLeast = c.Sight(row.Better, row.Limit, alpha*row.P/row.Adjusted).AtLeast
+		case row.Stuck:
+			row.Verdict = Blind
+		case better[k] < alpha:
+			row.Verdict = Better
+		case row.Sees > row.Limit:
+			row.Verdict = Blind
+		}
+	}
+	if !r.Turns && r.Family > 0 {
+		r.Notes = append(r.Notes, "old and new did not take turns, or their lines do not say so: "+
+			"what changed on the machine in between looks like a loss or hides one (kvreport "+
+			"turns, make gate)")
 	}
 }

@@ -21,7 +21,6 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 	c := stats.Collection{Ignore: ignore}
 	o := load.Options{Stdin: stdin, Warn: warn, Trials: true,
 		Formats: &load.Formats{}} // of both sides
-	var notes []string
 	units := benchfmt.UnitMetadataMap{}
 	for _, side := range []struct {
 		name string
@@ -30,21 +29,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		usable := false
 		more, err := load.Each(side.in, o,
 			func(rec *load.Record) error {
-				// A crashed trial is no sample. It is told, since a candidate that crashes now and
-				// then is not as good as one that does not.
-				if len(rec.Values) == 0 {
-					why := "no values on its line"
-					if rec.Result != nil {
-						why = load.Fate(rec.Result)
-					}
-					note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)",
-						side.name, rec.Name, why)
-					if !slices.Contains(notes, note) {
-						notes = append(notes, note)
-					}
-					return nil
-				}
-				usable = true
+				usable = usable || len(rec.Values) > 0
 				c.Add(side.name, rec)
 				return nil
 			})
@@ -54,13 +39,49 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		// An empty side would pass every gate.
 		if !usable {
 			return nil, errors.New(strings.Join(append([]string{side.name +
-				" holds no usable benchmark result"}, notes...), "; "))
+				" holds no usable benchmark result"}, c.Failures(side.name)...), "; "))
 		}
 		// Both sides are read with the directions of both: a result file has no Unit lines.
 		maps.Copy(more, units) // what the old side says of a unit stands
 		units = more
 	}
-	t := c.Table(units)
-	t.Notes = append(notes, t.Notes...)
-	return t, nil
+	return c.Table(units), nil
+}
+
+// refusals are the settings in which a benchmark that only one side has differs from one of that
+// name that only the other side has: nobody can say that either is missing.
+func refusals(all []*stats.Benchmark, ignore []string) (lines []string) {
+	type reason struct{ name, old, new string }
+	var order []reason
+	benches := map[reason][]string{}
+	for _, a := range all {
+		for _, b := range all {
+			if a.Plain != b.Plain || a.Settings[newSide] != nil || b.Settings[oldSide] != nil {
+				continue
+			}
+			for _, d := range load.Differences(a.Settings[oldSide], b.Settings[newSide], ignore) {
+				why := reason{d.Name, d.Old[0], d.New[0]}
+				if benches[why] == nil {
+					order = append(order, why)
+				}
+				if !slices.Contains(benches[why], a.Plain) {
+					benches[why] = append(benches[why], a.Plain)
+				}
+			}
+		}
+	}
+	for _, why := range order {
+		where := benches[why][0]
+		if len(benches[why]) > 1 {
+			where += " and others"
+		}
+		advice := "such numbers mean different things; measure both sides alike"
+		if !load.Defines(why.name) {
+			advice = "measure both sides alike, or give -ignore " + why.name +
+				" if that is what you compare"
+		}
+		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s",
+			why.name, why.old, why.new, where, advice))
+	}
+	return lines
 }

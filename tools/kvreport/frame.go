@@ -20,11 +20,15 @@ const (
 	Done  = 0 // it did what was asked
 	No    = 1 // it did, and the answer is no
 	Usage = 2 // wrong usage, or input or output that cannot be read or written
+
+	Undecided = 3 // it did, and nobody can tell
 )
 
 var (
 	// errNo ends a command that did what was asked and whose answer is no.
 	errNo = errors.New("the answer is no")
+	// errUndecided ends a command that did what was asked and found no answer.
+	errUndecided = errors.New("nobody can tell")
 	// errSaid ends a command that failed and has said why.
 	errSaid = errors.New("said already")
 )
@@ -107,6 +111,8 @@ func (c *Call) end(err error) int {
 		return Done
 	case errNo:
 		return No
+	case errUndecided:
+		return Undecided
 	case errSaid:
 	default:
 		c.warn(err)
@@ -130,7 +136,8 @@ func usage(w io.Writer) {
 	}
 	fmt.Fprint(w, "\nkvreport help COMMAND explains one of them with an example; kvreport version "+
 		"tells which build this is.\n"+
-		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read.\n")
+		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read; "+
+		"3 nobody can tell.\n")
 }
 
 // explain is the help of one command: usage, text, example.

@@ -4,24 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"kvbench/tools/gate"
 	"kvbench/tools/load"
 )
 
 // runGate reads both sides, judges, and writes in the format asked for. Its exit code is its
-// result: 1 is a failed gate, and 2 says that nothing was compared. Flags that are wrong in
-// themselves are found before any input is opened, the first mistake is told.
+// result: 1 is a failed gate, 3 one that cannot tell, and 2 says that nothing was compared. Flags
+// that are wrong in themselves are found before any input is opened, the first mistake is told.
 func runGate(c *Call) error {
 	var o gate.Options
-	o.Limits.Default = gate.DefaultLimit
 	old, new := c.list("old"), c.list("new")
-	c.Var(&o.Limits, "max-regress", "")
-	c.Float64Var(&o.Alpha, "alpha", 0.05, "")
+	c.gateOptions(&o)
 	format := c.String("format", "text", "")
 	ignore := c.String("ignore", "", "")
-	c.BoolVar(&o.AllowFew, "allow-few", false, "")
+	c.BoolVar(&o.AllowBlind, "allow-blind", false, "")
+	c.BoolVar(&o.AllowFailed, "allow-failed", false, "")
+	c.IntVar(&o.Count, "count", 0, "")
 	c.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	c.BoolVar(&o.All, "all", false, "")
 	rest, err := c.parse()
@@ -40,9 +42,12 @@ func runGate(c *Call) error {
 	case slices.Contains(*old, load.Stdin) && slices.Contains(*new, load.Stdin):
 		return errors.New("only one of -old and -new can be standard input")
 	case form == nil:
-		return fmt.Errorf("-format: must be text, markdown or github, given %q", *format)
-	case !(o.Alpha > 0 && o.Alpha < 1):
-		return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
+		return fmt.Errorf("-format: must be one of %s, given %q", strings.Join(
+			slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
+	case o.Count < 0:
+		return fmt.Errorf("-count: must be the number of trials of each side, given %d", o.Count)
+	case checkAlpha(o) != nil:
+		return checkAlpha(o)
 	case wrong != nil:
 		return wrong
 	}
@@ -66,8 +71,11 @@ func runGate(c *Call) error {
 	if _, err := io.WriteString(c.stdout, form(r)); err != nil {
 		return err
 	}
-	if r.Failed() {
+	switch r.Outcome() {
+	case gate.Lost:
 		return errNo
+	case gate.Undecided:
+		return errUndecided
 	}
 	return nil
 }

@@ -20,9 +20,11 @@ var commands = []Command{
 		"one page with plots that opens from disk", runHTML},
 	{"fio", "IN… [-o FILE|DIR] [-window DURATION]",
 		"one fio job per traced result, which makes the same load elsewhere", runFio},
-	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format " +
-		"text|markdown|github]",
-		"fail when new results are significantly worse than old ones", runGate},
+	{"turns", "-old COMMAND -new COMMAND -out DIR [-count 8] [-max-regress …] [-alpha 0.05] " +
+		"[-allow-few]", "run two commands in turns, for gate to compare what they print", runTurns},
+	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-count N] " +
+		"[-format text|markdown|github|junit|openmetrics]",
+		"fail when new results are worse than old ones by more than is allowed", runGate},
 	{"aggregate", "DIR [-o FILE]",
 		"one summary over the ranks and trials of a results directory", runAggregate},
 	{"submission", "DIR -organisation O -system S -o OUT [-division closed|open] [-discover FILE]…",

@@ -161,7 +161,8 @@ func TestWordsAreTheFields(t *testing.T) {
 		found := map[string]bool{}
 		look := func(text string) {
 			for _, word := range words(text) {
-				if better, old := oldWords[word]; old {
+				// A gate that could not have found a loss is blind, for users, too.
+				if better, old := oldWords[word]; old && !(word == "blind" && isGate(s)) {
 					found[word+" ("+better+")"] = true
 				}
 			}
@@ -185,6 +186,10 @@ func TestWordsAreTheFields(t *testing.T) {
 		}
 	}
 	judge(t, "word", wrong)
+}
+
+func isGate(s *source) bool {
+	return s.dir() == "tools/gate" || strings.HasPrefix(s.path, "tools/kvreport/gate")
 }
 
 // words takes names and sentences apart: openLanes is open and lanes.

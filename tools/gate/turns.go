@@ -1,0 +1,170 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"kvbench/tools/stats"
+)
+
+// Turns runs two commands in turns, so that what changes on the machine meets both: a turn is old,
+// new, new, old, and the next one begins with the new side. What drifts evenly within a turn adds
+// nothing to either side then, and what drifts from turn to turn is in no comparison.
+type Turns struct {
+	Commands [2]string // old and new, for the shell; each run prints one trial of each benchmark
+	Count    int       // runs of each side; of an odd number the last turn has one of each
+	Dir      string    // gets old.txt and new.txt, what was printed, and old.log and new.log
+	Options  Options   // of the gate that follows: what it needs is known early
+	Say      func(string)
+}
+
+// ErrFew says that so many runs could show nothing. Nothing has been run yet, or one of a side.
+var ErrFew = errors.New("not enough samples")
+
+// sides are their names, in files and for people.
+var sides = [2]string{"old", "new"}
+
+// interruptGrace is how long a run that was told to end may take to put its files away.
+const interruptGrace = time.Minute
+
+// order is which side has each run of a turn.
+func order(turn int) []int {
+	if turn%2 == 0 {
+		return []int{oldSide, newSide, newSide, oldSide}
+	}
+	return []int{newSide, oldSide, oldSide, newSide}
+}
+
+// Run runs all of them, a line of Say for each, and returns how many failed. One that fails does
+// not end the others, but for the first of a side: when that prints no result, nothing will. The
+// error is also that of files which cannot be written, and of ctx; what was run until then is kept.
+func (t *Turns) Run(ctx context.Context) (failed int, err error) {
+	// Of each benchmark a headline is gated, and what is named of one at least.
+	if err := t.enough(max(1, len(t.Options.Limits.named))); err != nil {
+		return 0, err
+	}
+	if err := os.MkdirAll(t.Dir, 0o755); err != nil {
+		return 0, err
+	}
+	for _, side := range sides {
+		if path := filepath.Join(t.Dir, side+".txt"); exists(path) {
+			return 0, fmt.Errorf("%s is there already: remove it, or name another directory", path)
+		}
+	}
+	var done [2]int
+	for run := range 2 * t.Count {
+		turn := run / 4
+		side := order(turn)[run%4]
+		ok, results, err := t.one(ctx, run, turn, side)
+		if err != nil {
+			return failed, err
+		}
+		if !ok {
+			failed++
+		}
+		if done[side]++; done[side] > 1 {
+			continue
+		}
+		if results == 0 {
+			return failed, fmt.Errorf("the first run of the %s side printed no result: nothing is "+
+				"to be compared; see %s", sides[side], filepath.Join(t.Dir, sides[side]+".log"))
+		}
+		if err := t.enough(t.metrics(side)); err != nil {
+			return failed, err
+		}
+	}
+	return failed, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// enough says whether the runs could show a loss of so many metrics.
+func (t *Turns) enough(metrics int) error {
+	if o := t.Options; o.AllowFew || t.Count >= stats.Needed(metrics, o.Alpha, true) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d runs of each side can show nothing; %s", ErrFew, t.Count,
+		Needs(metrics, t.Options.Alpha, true))
+}
+
+// metrics is how many a gate of what a side printed has, 1 where nobody knows yet: what is wrong
+// with the question, the gate will say.
+func (t *Turns) metrics(side int) int {
+	in := []string{filepath.Join(t.Dir, sides[side]+".txt")}
+	table, err := Read(in, in, t.Options.Ignore, nil, nil)
+	if err != nil {
+		return 1
+	}
+	r, err := Judge(table, t.Options)
+	if err != nil {
+		return 1
+	}
+	return max(1, r.Tested)
+}
+
+// resultLine is one of a benchmark with a value.
+var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
+
+// one is a run of a side. It is ok when the command succeeds.
+func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results int, err error) {
+	var out, log bytes.Buffer
+	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
+	cmd.Stdout, cmd.Stderr = &out, &log
+	// Of a group of its own all of its processes are told to end, and end in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = interruptGrace
+	began := time.Now()
+	ran := cmd.Run()
+	took := time.Since(began).Round(100 * time.Millisecond)
+	results = len(resultLine.FindAll(out.Bytes(), -1))
+	where := fmt.Sprintf("%d of %d (turn %d, %s)", run+1, 2*t.Count, turn+1, sides[side])
+	text := fmt.Sprintf("turn: %d\n%s\n", turn+1, bytes.TrimSuffix(out.Bytes(), []byte("\n")))
+	if err := errors.Join(t.append(side, "txt", text),
+		t.append(side, "log", fmt.Sprintf("=== %s\n%s\n", where, &log))); err != nil {
+		return false, results, err
+	}
+	if err := ctx.Err(); err != nil {
+		return false, results, fmt.Errorf("interrupted in run %s; what was measured until then is "+
+			"in %s", where, t.Dir)
+	}
+	if ran == nil {
+		t.Say(fmt.Sprintf("%s: %d results in %v", where, results, took))
+		return true, results, nil
+	}
+	t.Say(fmt.Sprintf("%s: FAILED after %v with %d results: %v%s; see %s", where, took, results,
+		ran, lastLine(log.String()), filepath.Join(t.Dir, sides[side]+".log")))
+	return false, results, nil
+}
+
+// lastLine is the last that a command said, which most often is why.
+func lastLine(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return ": " + last
+	}
+	return ""
+}
+
+// append adds to a file of a side.
+func (t *Turns) append(side int, ext, text string) error {
+	f, err := os.OpenFile(filepath.Join(t.Dir, sides[side]+"."+ext),
+		os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
