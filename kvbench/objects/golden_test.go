@@ -8,8 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -161,3 +163,54 @@ func goldenInfo(tier *objecttier.Tier) result.Result {
 type zeros struct{}
 
 func (zeros) ReadAt(p []byte, _ int64) (int, error) { clear(p); return len(p), nil }
+
+// Ranks share a store: their requests add up, endpoint by endpoint, and so do their times.
+func TestRanksOfAnObjectStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ranks []*result.Result
+		for rank := range 2 {
+			s := inBubble(t, 2, nil)
+			s.openWindow()
+			for i := range 30 {
+				o := tiers.Object{Key: fmt.Sprint(rank, i), Gen: 1, Size: 30_000}
+				require.NoError(t, s.put(t.Context(), o))
+				require.NoError(t, s.get(t.Context(), o))
+			}
+			s.closeWindow()
+			r := &s.res
+			r.Benchmark, r.Rank, r.Ranks, r.Histograms = "B", rank, 2,
+				map[string]result.HistogramData{}
+			for name, h := range s.hists {
+				data, err := h.Encode()
+				require.NoError(t, err)
+				r.Histograms[name] = data
+			}
+			r.Network = &result.Network{ReceivedBytes: new(int64(1_000_000)),
+				MinRTTNS: new(int64(100 - rank))}
+			r.DeviceWitness.AppReadBytes = 900_000
+			ranks = append(ranks, r)
+		}
+		out, err := merge.Fold(ranks)
+		require.NoError(t, err)
+		o := out.Objects
+		assert.EqualValues(t, 60, o.Operations["get"].Requests)
+		assert.EqualValues(t, 60, o.Operations["get"].Latency.Count)
+		assert.EqualValues(t, 60, o.FirstByte.Count)
+		assert.EqualValues(t, 120, o.Status["200"])
+		assert.EqualValues(t, 2, o.Outside["bucket"].Requests)
+		require.Len(t, out.Endpoints, 2, "the doubles have the same addresses")
+		for i, e := range out.Endpoints {
+			assert.Equal(t, ranks[0].Endpoints[i].URL, e.URL)
+			assert.EqualValues(t, 60, e.Requests)
+			assert.EqualValues(t, 1_800_000, e.BytesRead+e.BytesWritten)
+		}
+		assert.EqualValues(t, 2_000_000, *out.Network.ReceivedBytes)
+		assert.EqualValues(t, 99, *out.Network.MinRTTNS)
+		assert.InDelta(t, 1.111, *out.Network.ReadRatio, 0.001)
+		assert.Nil(t, out.Network.AckedBytes, "of none of them known")
+		one, err := merge.Fold(ranks[:1])
+		require.NoError(t, err)
+		assert.Equal(t, ranks[0].Objects, one.Objects)
+		assert.Equal(t, ranks[0].Endpoints, one.Endpoints)
+	})
+}
