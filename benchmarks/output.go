@@ -96,15 +96,18 @@ func (s *session) epilogue() {
 // have no colon behind the first one, for readers of the merged streams.
 func (s *session) left() string {
 	dir, n, known := s.removal.Left()
-	what := fmt.Sprintf("%d files (%.2f GiB)", n.Files, float64(n.Bytes)/(1<<30))
+	files, also := "files", ", as does rm -r "+dir
+	if strings.Contains(dir, "://") {
+		files, also = "objects", ""
+	}
+	what := fmt.Sprintf("%d %s (%.2f GiB)", n.Files, files, float64(n.Bytes)/(1<<30))
 	switch {
 	case dir == "", known && n.Files == 0:
 		return ""
 	case !known:
-		what = "files"
+		what = files
 	}
-	return fmt.Sprintf("left behind %s in %s, which the next run there removes, "+
-		"as does rm -r %[2]s", what, dir)
+	return fmt.Sprintf("left behind %s in %s, which the next run there removes%s", what, dir, also)
 }
 
 // lastWords says what is left when a second signal ends the process in the middle of something:

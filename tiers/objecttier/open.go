@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier/store"
@@ -55,10 +54,11 @@ func (t *Tier) begin(ctx context.Context) error {
 	return nil
 }
 
-// Clear removes everything of the run, the marker last, unless it is to be kept. Deleted tells how
-// many objects have gone so far. When ctx ends the rest is left for the next start. No transfer may
-// be under way. It ends the heartbeat, and the tier with it.
-func (t *Tier) Clear(ctx context.Context, deleted func(done, of int)) error {
+// Clear removes everything of the run, the marker last, unless it is to be kept. Deleted is told of
+// each object that has gone how many bytes it had, perhaps by several goroutines at once. When ctx
+// ends the rest is left for the next start. No transfer may be under way. It ends the heartbeat,
+// and the tier with it.
+func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	t.owner.stop()
 	if t.cfg.Keep {
 		return nil
@@ -69,21 +69,21 @@ func (t *Tier) Clear(ctx context.Context, deleted func(done, of int)) error {
 	// Entries that are still being written belong to transfers that have been given up; what of
 	// them has become an object the sweep below finds.
 	t.mu.Lock()
-	keys := make([]string, 0, len(t.entries))
+	keys, ids := make([]string, 0, len(t.entries)), make(map[string]tiers.ID, len(t.entries))
 	for id := range t.entries {
-		keys = append(keys, t.key(tiers.Object{Key: id.Key, Gen: id.Gen}))
+		key := t.key(tiers.Object{Key: id.Key, Gen: id.Gen})
+		keys, ids[key] = append(keys, key), id
 	}
-	clear(t.entries)
 	t.mu.Unlock()
-	// Told under a lock, so that nobody sees the count go back.
-	of, done := len(keys), 0
-	var mu sync.Mutex
-	deleted(0, of)
-	err := t.client.DeleteAll(ctx, keys, func(string) {
-		mu.Lock()
-		defer mu.Unlock()
-		done++
-		deleted(done, of)
+	err := t.client.DeleteAll(ctx, keys, func(key string) {
+		t.mu.Lock()
+		var size int64
+		if e := t.entries[ids[key]]; e != nil {
+			size = e.size
+		}
+		delete(t.entries, ids[key])
+		t.mu.Unlock()
+		deleted(size)
 	})
 	// What this process does not know of: a request that was given up may have been carried out.
 	// A deletion that failed before is made up for by this.

@@ -334,10 +334,18 @@ func (o *owner) beat() {
 // check is an error when the prefix is not the run's any more.
 func (o *owner) check() error {
 	if o.taken.Load() {
-		return fmt.Errorf("another run has taken over %s, or its marker was removed: this one has "+
-			"not said for %v that it lives", o.t.URL(), deadAfter)
+		return &TakenError{URL: o.t.URL()}
 	}
 	return nil
+}
+
+// TakenError says that the prefix is not the run's any more: what has its names may be another's,
+// so that nothing is written, deleted or believed from then on.
+type TakenError struct{ URL string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("another run has taken over %s, or its marker was removed: this one has "+
+		"not said for %v that it lives", e.URL, deadAfter)
 }
 
 // stop ends the heartbeat, and waits for one under way.

@@ -13,6 +13,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
+	"kvbench/tiers/workdir"
 )
 
 // Config says which bucket, and how it is used. Sizes of objects decide alone how each is moved, so
@@ -91,6 +92,7 @@ var _ tiers.Streamer = (*Tier)(nil)
 type entry struct {
 	state   state
 	readers int
+	size    int64
 }
 
 // state is how far an object has come.
@@ -136,6 +138,18 @@ func (t *Tier) Endpoints() []*endpoint.Endpoint { return t.cfg.Store.Endpoints.A
 
 // ResetPeaks begins the largest numbers of requests in flight anew, of each endpoint.
 func (t *Tier) ResetPeaks() { t.cfg.Store.Endpoints.ResetPeaks() }
+
+// Amount is what the run has in the bucket, as far as it knows: not what a request made of which
+// only the answer was lost, and already what is being written.
+func (t *Tier) Amount() (n workdir.Amount) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.entries {
+		n.Files++
+		n.Bytes += e.size
+	}
+	return n
+}
 
 // Traits: streams, whose bytes count when the store has acknowledged them.
 func (t *Tier) Traits() tiers.Traits {
@@ -184,7 +198,7 @@ func (t *Tier) claim(o tiers.Object) error {
 	if e := t.entries[o.ID()]; e != nil && e.state != stuck {
 		return t.fail("create", o, -1, tiers.ErrExists)
 	}
-	t.entries[o.ID()] = &entry{}
+	t.entries[o.ID()] = &entry{size: o.Size}
 	return nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"kvbench/tiers/objecttier/s3double/testnet"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
+	"kvbench/tiers/workdir"
 )
 
 // rank numbers tiers, so that each has a prefix of its own.
@@ -53,7 +54,7 @@ func config(t testing.TB, d *s3double.Double, network *testnet.Network) objectti
 }
 
 // nobody is not told how far a removal is.
-func nobody(int, int) {}
+func nobody(int64) {}
 
 // open opens a tier, whose end removes everything.
 func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
@@ -349,12 +350,15 @@ func TestManyAreRemovedByTheThousand(t *testing.T) {
 				require.NoError(t, err)
 			}
 			d.ClearLog()
-			last := 0
-			require.NoError(t, tier.Clear(t.Context(), func(done, of int) {
-				assert.Equal(t, 2500, of)
-				last = max(last, done)
+			assert.Equal(t, workdir.Amount{Files: 2500, Bytes: 25_000}, tier.Amount())
+			var gone, bytes atomic.Int64
+			require.NoError(t, tier.Clear(t.Context(), func(n int64) {
+				gone.Add(1)
+				bytes.Add(n)
 			}))
-			assert.Equal(t, 2500, last)
+			assert.Equal(t, int64(2500), gone.Load())
+			assert.Equal(t, int64(25_000), bytes.Load())
+			assert.Zero(t, tier.Amount())
 			assert.Empty(t, keys(d))
 			batches := 0
 			for _, e := range d.Log() {

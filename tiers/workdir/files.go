@@ -68,7 +68,7 @@ func (d *Dir) sweep(ctx context.Context) (swept Amount, err error) {
 			for size > step && ctx.Err() == nil && shorten(fd, name, size-step) {
 				size -= step
 				swept.Bytes += step
-				d.removal.removed(Amount{Bytes: step})
+				d.removal.Removed(Amount{Bytes: step})
 			}
 			if err := stopped(); err != nil {
 				return err
@@ -79,7 +79,7 @@ func (d *Dir) sweep(ctx context.Context) (swept Amount, err error) {
 			}
 			swept.Files++
 			swept.Bytes += size
-			d.removal.removed(Amount{1, size})
+			d.removal.Removed(Amount{1, size})
 			return nil
 		})
 		if sticky, _ := stickyDir(fd, false); err == nil && sticky {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Amount is a number of files, and the bytes in them.
+// Amount is a number of files, or of objects, and the bytes in them.
 type Amount struct {
 	Files int
 	Bytes int64
@@ -16,10 +16,13 @@ type Amount struct {
 // Removal is how far the removal of files has come: in Open of those that an earlier run left, in
 // Remove and Close of the run's own. The zero value is ready. Anybody may look at it at any time,
 // also while the removal hangs in the kernel.
+//
+// What else holds a run's bytes tells of it by Works, Counted, Removed and Over.
 type Removal struct {
 	mu       sync.Mutex
-	path     string // of the directory; "" while there is none that could hold files
-	counted  bool   // of is known
+	path     string        // of the directory; "" while there is none that could hold files
+	count    func() Amount // what lies there, where it is no directory
+	counted  bool          // of is known
 	of, done Amount
 }
 
@@ -41,9 +44,13 @@ func (r *Removal) Left() (dir string, left Amount, known bool) {
 	r.mu.Lock()
 	dir, known = r.path, r.counted
 	left = Amount{Files: r.of.Files - r.done.Files, Bytes: r.of.Bytes - r.done.Bytes}
+	here := r.count
 	r.mu.Unlock()
 	if known || dir == "" {
 		return dir, left, true
+	}
+	if here != nil {
+		return dir, here(), true
 	}
 	counted := make(chan Amount, 1)
 	go func() {
@@ -65,17 +72,33 @@ func (r *Removal) Left() (dir string, left Amount, known bool) {
 // works notes that a run works in a directory from now on, whose files nobody has counted.
 func (r *Removal) works(path string) { r.set(path, false, Amount{}) }
 
-// over notes that nothing is left to tell of.
-func (r *Removal) over() { r.set("", false, Amount{}) }
+// Works notes that a run works in a place from now on that is no directory, and who counts what
+// lies there: quickly, and at any time.
+func (r *Removal) Works(place string, count func() Amount) {
+	r.set(place, false, Amount{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count = count
+}
+
+// Counted notes that so much lies in the place, and is going to be removed.
+func (r *Removal) Counted(of Amount) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counted, r.of, r.done = true, of, Amount{}
+}
+
+// Over notes that nothing is left to tell of.
+func (r *Removal) Over() { r.set("", false, Amount{}) }
 
 func (r *Removal) set(path string, counted bool, of Amount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.path, r.counted, r.of, r.done = path, counted, of, Amount{}
+	r.path, r.count, r.counted, r.of, r.done = path, nil, counted, of, Amount{}
 }
 
-// removed notes that so much has gone.
-func (r *Removal) removed(n Amount) {
+// Removed notes that so much has gone.
+func (r *Removal) Removed(n Amount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done.Files += n.Files

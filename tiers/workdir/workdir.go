@@ -294,7 +294,7 @@ func (d *Dir) Remove(ctx context.Context) error {
 	if _, err := d.sweep(ctx); err != nil {
 		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
 	}
-	d.removal.over()
+	d.removal.Over()
 	names, err := readNames(d.fd)
 	if err != nil {
 		return fail("clean the cache directory: list", d.path, err)

@@ -259,5 +259,5 @@ func (c suite) remove(ctx context.Context, loop, n int) error {
 
 // close removes what the tier made, its marker last: the store is empty again.
 func (c suite) close(ctx context.Context) error {
-	return errors.Join(c.tier.Clear(ctx, func(int, int) {}), c.tier.Close())
+	return errors.Join(c.tier.Clear(ctx, func(int64) {}), c.tier.Close())
 }
