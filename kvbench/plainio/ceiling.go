@@ -45,12 +45,8 @@ type Ceiling struct {
 
 var _ Routine = (*Ceiling)(nil)
 
-// Files are as large as an entry of thousands of tokens, and there are several of each stream:
-// those of a window differ in phase.
-const (
-	largestFile    = 64 << 20
-	filesPerStream = 4
-)
+// filesPerStream is how many files there are of each stream: those of a window differ in phase.
+const filesPerStream = 4
 
 // The ladder begins with few and doubles up to what nothing but a large array needs.
 const (
@@ -73,6 +69,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 		return err
 	}
 	r.bench, r.move, r.mix.share, r.shelf.chunk = b, r.whole, r.ReadShare, r.mover.chunk
+	r.shelf.entire = r.store != nil
 	read := r.Footprint / 2
 	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has it all
 		read = int64(r.ReadShare) * r.Footprint
@@ -86,7 +83,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if err := r.equip(ctx, fillers); err != nil {
 		return err
 	}
-	r.size = r.wholeChunks(min(largestFile, read/int64(max(fillers, r.files))))
+	r.size = r.wholeChunks(min(r.largest(), read/int64(max(fillers, r.files))))
 	if err := r.readable(ctx, b, int(read/r.size), fillers); err != nil {
 		return err
 	}
@@ -108,7 +105,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 			filesPerStream, least, write)
 	}
 	if write > 0 {
-		r.size = r.wholeChunks(min(largestFile, write/int64(filesPerStream*b.Workers)))
+		r.size = r.wholeChunks(min(r.largest(), write/int64(filesPerStream*b.Workers)))
 	}
 	if r.Churn {
 		full, err := r.shelf.fill(ctx, b, int(write/r.size), fillers)
@@ -130,12 +127,13 @@ func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	const rungs = 7
 	c, err := newClimb(b.Env, kvbench.Ladder{Level: r.shelf.level, Objects: r.objects,
 		ReadShare: r.ReadShare, Seed: b.Seed, InFlight: firstRung, Rungs: rungs,
-		Bytes: max(room/rungs, r.mover.chunk), Time: r.Rung, FileSize: largestFile, Room: room})
+		Bytes: max(room/rungs, r.mover.chunk), Time: r.Rung, FileSize: r.largest(), Room: room})
 	if err != nil {
 		return 0, err
 	}
 	c.enough = func(all []result.Rung) bool {
-		return all[len(all)-1].Brief(c.chunk) || bestRung(all, c.chunk) < len(all)-2
+		request := c.request(c.size)
+		return all[len(all)-1].Brief(request) || bestRung(all, request) < len(all)-2
 	}
 	if r.ladder, err = c.climb(ctx); err != nil {
 		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
@@ -143,7 +141,7 @@ func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	if len(r.ladder) == 0 {
 		return firstRung, nil // there was no room: the window says what it had
 	}
-	return r.ladder[bestRung(r.ladder, c.chunk)].InFlight, nil
+	return r.ladder[bestRung(r.ladder, c.request(c.size))].InFlight, nil
 }
 
 // bestRung is the first one that is as fast as the fastest, but for what may be noise. From the

@@ -8,6 +8,7 @@
 //	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
+//	streams.go      the same on a tier that streams
 //	replay.go       Replay: carries out the rows of an I/O trace
 //	replay_plan.go  what a row becomes, decided in the order of the file
 //

@@ -64,13 +64,20 @@ func newClimb(e *kvbench.Env, l kvbench.Ladder) (*climb, error) {
 	}
 	c := &climb{mover: m, Ladder: l}
 	c.size = c.fileSize(l.Room / int64(2*c.most()))
+	if m.store != nil { // which would say nothing of an object that is cut
+		c.Time *= slower
+	}
 	return c, nil
 }
+
+// slower is how much longer a rung may take on a tier that streams: its requests are whole objects,
+// and a request to a distant store takes some hundred milliseconds.
+const slower = 4
 
 // fileSize is a size in whole requests, of one at least, but never more than the Ladder says: a
 // tier of places may take no more.
 func (c *climb) fileSize(size int64) int64 {
-	size = c.wholeChunks(min(size, c.FileSize))
+	size = c.wholeChunks(min(size, c.FileSize, c.largest()))
 	if c.FileSize > 0 {
 		size = min(size, c.FileSize)
 	}
@@ -133,6 +140,7 @@ type rung struct {
 	begun time.Duration
 	moved [tiers.NumOps]atomic.Int64
 	over  atomic.Bool
+	cut   func() // ends what is under way, nil: it ends with its next request
 
 	once  sync.Once
 	took  time.Duration
@@ -142,10 +150,19 @@ type rung struct {
 func (c *climb) rung(ctx context.Context, bufs []tiers.Buffer) (*rung, error) {
 	c.rungs++
 	now := c.env.Clock.Now()
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
 	r := &rung{climb: c, mix: mix{share: c.ReadShare}, begun: now}
+	if c.store != nil { // objects cannot be cut short
+		r.cut = func() { cut(errEnough) }
+	}
 	c.env.Clock.At(now+c.Time, r.end)
 	err := beside(ctx, c.env, len(bufs), func(ctx context.Context, i int) error {
-		return r.stream(ctx, bufs[i], i, len(bufs))
+		err := r.stream(ctx, bufs[i], i, len(bufs))
+		if c.store != nil && r.over.Load() && context.Cause(ctx) == errEnough {
+			return nil
+		}
+		return err
 	})
 	r.end()
 	return r, err
@@ -158,6 +175,9 @@ func (r *rung) end() {
 		r.took = r.env.Clock.Now() - r.begun
 		for op := range r.bytes {
 			r.bytes[op] = r.moved[op].Load()
+		}
+		if r.cut != nil {
+			r.cut()
 		}
 	})
 }
@@ -183,7 +203,7 @@ func (r *rung) stream(ctx context.Context, buf tiers.Buffer, i, n int) error {
 		var from int64
 		if len(r.Objects) > 0 {
 			old = r.Objects[draws.Between(profile.DrawObject, 2*k, 0, len(r.Objects)-1)]
-			chunks := int((old.Size-1)/r.chunk) + 1
+			chunks := int((old.Size-1)/r.request(old.Size)) + 1
 			from = r.chunk * int64(draws.Between(profile.DrawObject, 2*k+1, 0, chunks-1))
 		}
 		var err error

@@ -17,11 +17,14 @@ import (
 
 // mover moves objects of one tier chunk by chunk, one request at a time in a buffer: past cache and
 // transfer, without data generation beyond a stamp, and without verification. How many are in
-// flight is how many buffers are in use.
+// flight is how many buffers are in use. A tier that streams has a whole object in one request,
+// or, where it cuts large ones itself, one of their parts at a time.
 type mover struct {
 	env   *kvbench.Env
 	level cache.Level
-	chunk int64 // bytes of a request
+	chunk int64 // bytes of a request, or of a piece of one
+	// store is the tier as one that streams, nil where it takes requests at offsets.
+	store tiers.Streamer
 	name  string
 	made  atomic.Int64 // objects
 	huge  string       // what kind of memory the last buffers are
@@ -35,10 +38,32 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 		return nil, fmt.Errorf("the %s tier takes no time: there is nothing to measure", l.Kind)
 	}
 	m := &mover{env: e, level: l, name: name, chunk: int64(e.Transfer.Chunk)}
-	if wish := int64(l.Tier.Traits().Chunk); wish > 0 {
+	traits := l.Tier.Traits()
+	if wish := int64(traits.Chunk); wish > 0 {
 		m.chunk = min(m.chunk, wish)
 	}
+	if s, ok := l.Tier.(tiers.Streamer); ok && traits.Stream {
+		m.store = s
+	}
 	return m, nil
+}
+
+// largest is how large objects are at most: as large as an entry of thousands of tokens, but where
+// the bytes of one count when the last of them has been taken. The objects of other benchmarks of
+// stores have some MiB, too.
+func (m *mover) largest() int64 {
+	if m.store != nil {
+		return 8 << 20
+	}
+	return 64 << 20
+}
+
+// request is how many bytes of an object of that size end together.
+func (m *mover) request(size int64) int64 {
+	if m.store != nil {
+		return size
+	}
+	return m.chunk
 }
 
 // buffers makes some of one chunk each, full of what no device can compress. They are the mover's
@@ -86,6 +111,9 @@ type counter func(tiers.Chunk) (more bool)
 // read reads an object from an offset on, which is a multiple of the chunk, and drops what it read.
 func (m *mover) read(ctx context.Context, buf tiers.Buffer, o tiers.Object, from int64,
 	count counter) error {
+	if m.store != nil {
+		return m.get(ctx, buf, o, count)
+	}
 	f, err := m.level.Tier.Open(ctx, o)
 	if err != nil {
 		return err
@@ -99,6 +127,9 @@ func (m *mover) read(ctx context.Context, buf tiers.Buffer, o tiers.Object, from
 // make the filesystem discard its blocks while the next measurement runs. The end of ctx leaves
 // nothing of it.
 func (m *mover) write(ctx context.Context, buf tiers.Buffer, o tiers.Object, count counter) error {
+	if m.store != nil {
+		return m.put(ctx, buf, o, count)
+	}
 	f, err := m.level.Tier.Create(ctx, o)
 	if err != nil {
 		return err

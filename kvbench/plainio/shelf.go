@@ -21,7 +21,9 @@ type shelf struct {
 	// chunk > 0: the first operation of each worker is shorter by another part of an object, in
 	// whole chunks, so that the files of many are begun and flushed at all moments alike. Else
 	// every operation is on a whole object.
-	chunk   int64
+	chunk int64
+	// entire: objects are read from their start to their end.
+	entire  bool
 	move    moveFunc
 	objects []tiers.Object // to read
 	hands   []hand         // of the workers
@@ -97,7 +99,9 @@ func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) err
 	switch {
 	case op == tiers.Read:
 		o = s.objects[h.draws.Between(profile.DrawObject, h.n, 0, len(s.objects)-1)]
-		size = part(o.Size)
+		if size = o.Size; !s.entire {
+			size = part(o.Size)
+		}
 		from = o.Size - size
 	case s.places != nil:
 		o = b.Object(size)

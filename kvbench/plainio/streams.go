@@ -1,0 +1,86 @@
+package plainio
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"kvbench/tiers"
+)
+
+// errEnough ends a stream of which enough has come.
+var errEnough = errors.New("enough has been read")
+
+// get is read of a tier that streams, from the object's start.
+func (m *mover) get(ctx context.Context, buf tiers.Buffer, o tiers.Object, count counter) error {
+	more := true // one buffer is one request at a time, so that nobody else is told meanwhile
+	_, err := m.store.Get(ctx, o, []tiers.Buffer{buf}, func([]byte, int64) error {
+		if !more {
+			return errEnough
+		}
+		return nil
+	}, func(c tiers.Chunk) { more = count(c) })
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// put is write of a tier that streams: all bytes are those of the buffer, stamped on their way out.
+// An object cannot be cut short: who wants no more of it ends ctx.
+func (m *mover) put(ctx context.Context, buf tiers.Buffer, o tiers.Object, count counter) error {
+	first := m.stamp.Add(uint64(o.Size/stampedBlock)+1) - uint64(o.Size/stampedBlock)
+	body := func(off, n int64) io.ReadSeeker {
+		return &stamped{SectionReader: io.NewSectionReader(repeated(buf.B), off, n), off: off,
+			first: first}
+	}
+	_, err := m.store.Put(ctx, o, body, func(c tiers.Chunk) { count(c) })
+	return err
+}
+
+// stampedBlock is what drives and filesystems compare that deduplicate.
+const stampedBlock = 4096
+
+// repeated is a buffer without an end.
+type repeated []byte
+
+// ReadAt copies bytes of the buffer as if it stood there again and again.
+func (b repeated) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		n += copy(p[n:], b[(off+int64(n))%int64(len(b)):])
+	}
+	return n, nil
+}
+
+// stamped is a range of an object whose blocks begin with numbers that no other block has. A block
+// that a read cuts has the part of its number that lies in it, so that whoever reads it again, in
+// other pieces, gets the same bytes.
+type stamped struct {
+	*io.SectionReader
+	off   int64 // of the range in the object
+	first uint64
+}
+
+// Read reads on, and stamps.
+func (s *stamped) Read(p []byte) (int, error) {
+	at, _ := s.Seek(0, io.SeekCurrent) // which cannot fail
+	n, err := s.SectionReader.Read(p)
+	begin := s.off + at
+	end := begin + int64(n)
+	for block := begin / stampedBlock; block*stampedBlock < end; block++ {
+		var stamp [8]byte
+		binary.LittleEndian.PutUint64(stamp[:], s.first+uint64(block))
+		from := block * stampedBlock
+		if to := from + int64(len(stamp)); from >= begin && to <= end {
+			copy(p[from-begin:], stamp[:])
+		} else {
+			for i, b := range stamp {
+				if k := from + int64(i); k >= begin && k < end {
+					p[k-begin] = b
+				}
+			}
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,147 @@
+package plainio
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/credentials"
+	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/s3double"
+	"kvbench/tiers/objecttier/s3double/testnet"
+	"kvbench/tiers/objecttier/store"
+	"kvbench/tiers/tiertest"
+)
+
+// Whatever pieces an object is read in, and however often: its bytes are the same, and each block
+// begins with a number of its own.
+func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
+	buf := make([]byte, 3*stampedBlock)
+	for i := range buf {
+		buf[i] = byte(i * 7)
+	}
+	const size, first = 10*stampedBlock + 100, 1 << 40
+	of := func(off, n int64) io.ReadSeeker {
+		return &stamped{SectionReader: io.NewSectionReader(repeated(buf), off, n), off: off,
+			first: first}
+	}
+	whole, err := io.ReadAll(of(0, size))
+	require.NoError(t, err)
+	require.Len(t, whole, size)
+	for block := range uint64(size/stampedBlock + 1) {
+		at := whole[block*stampedBlock:]
+		assert.Equal(t, first+block, binary.LittleEndian.Uint64(at))
+		assert.Equal(t, buf[block%3*stampedBlock+8:block%3*stampedBlock+100], at[8:100])
+	}
+	draw := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		off := draw.Int64N(size)
+		n := draw.Int64N(size-off) + 1
+		r := of(off, n)
+		var got []byte
+		for piece := make([]byte, 1+draw.IntN(5000)); ; {
+			k, err := r.Read(piece)
+			got = append(got, piece[:k]...)
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+		}
+		require.Equal(t, whole[off:off+n], got, "%d bytes from %d on", n, off)
+		back := draw.Int64N(n)
+		_, err := r.Seek(back, io.SeekStart)
+		require.NoError(t, err)
+		got, err = io.ReadAll(r)
+		require.NoError(t, err)
+		require.Equal(t, whole[off+back:off+n], got)
+	}
+}
+
+// onStore runs a routine on a bucket of the double, whose answers take 10 ms, in virtual time.
+func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*result.Result,
+	*s3double.Double) {
+	t.Helper()
+	network := &testnet.Network{}
+	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, Network: network,
+		Rules: []s3double.Rule{{Fault: s3double.Fault{Kind: s3double.Delay,
+			HeaderDelay: s3double.Duration(10 * time.Millisecond)}}}}, 2)
+	wall := tiertest.Wall()
+	cfg := plainRun{kvbench.Config{Clock: wall, Storage: kvbench.StorageConfig{
+		StorageBytes: 8 << 20, CacheDir: "s3://bucket/runs",
+		Use: buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: workers},
+		Bucket: &kvbench.Bucket{URLs: d.URLs(), Balance: endpoint.RoundRobin,
+			Config: objecttier.Config{
+				Store: store.Config{Bucket: "bucket", Region: "us-east-1", Payload: store.Unsigned,
+					Credentials: credentials.Credentials{ID: "key",
+						Secret: credentials.NewSecret("secret")},
+					Retries: 3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
+					Connections: 64, Dial: network.DialContext},
+				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},
+				MultipartAbove: 64 << 20, PartSize: 32 << 20, RangeSize: 32 << 20}},
+	}}, Config{Workers: workers}}.lasting(window)
+	res, err := runPlain(context.Background(), cfg, r)
+	require.NoError(t, err)
+	assert.Equal(t, "s3", res.IO.Mode)
+	assert.Equal(t, "s3://bucket/runs/rank_0", res.IO.CacheDir)
+	assert.Contains(t, res.DeviceWitness.Reason, "object store")
+	assert.Empty(t, d.Keys("bucket", ""), "nothing is left behind")
+	assert.Empty(t, d.Uploads("bucket"))
+	return res, d
+}
+
+// Plain I/O on a store is whole objects: by Put and Get, as many at a time as a ladder shows to be
+// enough, or as it is told.
+func TestPlainIOOnAStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		r           Ceiling
+		read, wrote bool
+	}{
+		"reads":  {Ceiling{ReadShare: 1, InFlight: 4}, true, false},
+		"writes": {Ceiling{InFlight: 4}, false, true},
+		"mixed":  {Ceiling{ReadShare: 0.5, Rung: 50 * time.Millisecond}, true, true},
+		"churn":  {Ceiling{ReadShare: 0.5, InFlight: 2, Churn: true}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.r.Footprint = 4 << 20
+				res, d := onStore(t, 1, 2*time.Second, &c.r)
+				moved := res.Tiers[0]
+				assert.Equal(t, c.read, moved.Read.Bytes > 0)
+				assert.Equal(t, c.wrote, moved.Write.Bytes > 0)
+				if c.r.InFlight == 0 {
+					assert.NotEmpty(t, res.PlainIO.Ladder)
+				}
+				if c.r.Churn {
+					assert.Positive(t, moved.Deleted.Entries)
+				}
+				for _, e := range d.Log() { // a request is an object, from its first byte on
+					if e.Op == s3double.Get && e.Status == 206 && e.Key != "" {
+						assert.Contains(t, e.Key, "proof", "a part of an object: %+v", e)
+					}
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		res, d := onStore(t, 1, time.Hour, &Removal{Footprint: 4 << 20})
+		assert.EqualValues(t, 64, res.Removal.Files)
+		deleted := 0
+		for _, e := range d.Log() {
+			if e.Op == s3double.Delete {
+				deleted++
+			}
+		}
+		assert.GreaterOrEqual(t, deleted, 64)
+	})
+}
