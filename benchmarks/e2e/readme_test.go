@@ -157,7 +157,7 @@ func parameters(t *testing.T) (list []*flag.Flag) {
 	require.NoError(t, err)
 	var help strings.Builder
 	require.NoError(t, v.WriteHelp(&help))
-	for _, m := range regexp.MustCompile(`(?m)^-([a-z-]+) `).FindAllStringSubmatch(help.String(),
+	for _, m := range regexp.MustCompile(`(?m)^-([a-z0-9-]+) `).FindAllStringSubmatch(help.String(),
 		-1) {
 		if f := fs.Lookup(m[1]); f != nil { // else Go's own: the text tells them
 			list = append(list, f)

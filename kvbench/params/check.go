@@ -93,7 +93,7 @@ func (r *resolver) check() {
 	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
 	r.want(v.ChunkSize%4096 == 0, "chunk-size", "a multiple of 4KiB")
 	// The temporary directory is the suite's own and needs no check.
-	if v.CacheDir != "" && r.in.CheckCacheDir != nil && !v.Simulated() {
+	if v.CacheDir != "" && !v.OnObjects() && r.in.CheckCacheDir != nil && !v.Simulated() {
 		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
 			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
 		}
@@ -108,6 +108,7 @@ func (r *resolver) check() {
 		"0s with IOTraceReplay: rows after it would read what rows before it wrote")
 	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
 	r.simulation(blocks)
+	r.objects()
 	r.autoscaling()
 	r.traceFiles("block-trace-path", "dataset-path", "validation-trace")
 	// Without a given capacity the free space decides, which is asked for later.
@@ -162,6 +163,7 @@ func (r *resolver) simulation(blocks bool) {
 			"there are no files, and every block is an operation of its own"},
 		{"enable-latency-tracing", v.LatencyTracing, "false", "no kernel sees a request"},
 		{"verify", v.Verify != "none", "none", "there are no bytes to check"},
+		{"cache-dir", v.OnObjects(), "absent", "no store is asked"},
 	} {
 		r.want(!not.asked, not.name,
 			not.only+" with -io-trace-log and -simulate-device: "+not.why)

@@ -74,6 +74,11 @@ func (v *Values) Differences() []result.Difference {
 				Value: p.show(p.value.String())})
 		}
 	}
+	// It is a place, and no place of the closed division.
+	if v.OnObjects() {
+		list = append(list, result.Difference{Name: "storage", Closed: "a directory",
+			Value: "an object store"})
+	}
 	// Not a parameter: the closed division draws its users as the Python program does, number by
 	// number, so that both serve the same conversations.
 	if !v.CPythonPopulation() && v.Bench.Load == LoadUsers {

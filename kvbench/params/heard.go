@@ -11,7 +11,8 @@ import (
 type hearing struct {
 	who []string // of groups, or names of benchmarks
 	// switches are parameters of which each must not have its default, or have the value that
-	// follows its name, or, with an exclamation mark before it, have its default.
+	// follows its name, of which a star is any end, or, with an exclamation mark before it, have
+	// its default.
 	switches []string
 }
 
@@ -57,6 +58,9 @@ func (h hearing) on(v *Values) bool {
 		name, off := strings.CutPrefix(s, "!")
 		name, wanted, valued := strings.Cut(name, "=")
 		text := v.Text(name)
+		if begin, any := strings.CutSuffix(wanted, "*"); any {
+			return !strings.HasPrefix(text, begin)
+		}
 		if valued {
 			return text != wanted
 		}

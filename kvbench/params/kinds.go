@@ -303,18 +303,6 @@ func path(to *string, base string) kind[string] {
 	})
 }
 
-// directory is a path that is no bucket.
-func directory(to *string, base string) kind[string] {
-	return text(to, func(s string) (string, error) {
-		// filepath.Join would make a directory of it, s3:/bucket, beside the user's files.
-		if scheme, _, ok := strings.Cut(s, "://"); ok {
-			return "", fmt.Errorf("a directory (object storage, %s://, is not in this version)",
-				scheme)
-		}
-		return path(to, base).parse(s)
-	})
-}
-
 // nonce seeds the content of entries. It is random, which the field holds as empty, or up to 32
 // hexadecimal digits, which it holds all.
 func nonce(to *string) kind[string] {

@@ -49,7 +49,7 @@ func TestLimits(t *testing.T) {
 		"nonce": {good: args{"random", "ff", strings.Repeat("a", 32)},
 			bad: args{"", "xyz", strings.Repeat("a", 33)}},
 		"precondition":     {good: args{"true", "0"}, bad: args{"yes", ""}},
-		"cache-dir":        {good: args{"/mnt/kv"}, bad: args{"s3://bucket/prefix"}},
+		"cache-dir":        {good: args{"/mnt/kv"}, bad: args{"https://bucket/prefix"}},
 		"gpu-backend":      {good: args{"simulated"}, bad: args{"cuda", "rocm"}},
 		"verify":           {good: args{"none", "sample", "full"}, bad: args{"ful", ""}},
 		"burst-trace-path": {bad: args{"nowhere.csv", "[", "no*.csv"}},
@@ -133,8 +133,9 @@ func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 		"-arrival=openloop": `-arrival: must be one of open-loop, closed-loop, did you mean "open-loop"?, given openloop (flag)`,
 		"-gpu-backend=cuda": "-gpu-backend: must be simulated: this build has no CUDA tier " +
 			"yet, given cuda (flag)",
-		"-cache-dir=s3://b/p": "-cache-dir: must be a directory (object storage, s3://, is not " +
-			"in this version), given s3://b/p (flag)",
+		"-cache-dir=az://b/p": "-cache-dir: must be a directory or s3://BUCKET/PREFIX, with the " +
+			"address of the store in -s3-endpoint (Azure's own interface is not spoken), given " +
+			"az://b/p (flag)",
 		"-chunk-size=1MB":   `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
 		"-settle=90":        "-settle: must be a time with its unit, did you mean 90s?, given 90 (flag)",
 		"-num-users=":       `-num-users: must be a whole number in 1…100000, given "" (flag)`,

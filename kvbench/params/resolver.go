@@ -87,6 +87,9 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	default:
 		add(FromEnvironment, EnvName(p.name), text)
 	}
+	for _, variable := range r.foreign(p.name) {
+		add(FromEnvironment, variable, r.in.env(variable))
+	}
 	if p.has(profileKey) {
 		list = append(list, r.file.values[p.name]...)
 	} else {
@@ -98,6 +101,9 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	}
 	if text, ok := r.bench[p.name]; ok {
 		add(FromBenchmark, r.in.Bench.Name, text)
+	}
+	if text, why := r.ofObjects(p.name); text != "" {
+		add(FromDefault, why, text)
 	}
 	switch d := cmp.Or(r.v.Division, Quick); { // none while the division itself is being decided
 	case p.has(profileKey):

@@ -23,7 +23,7 @@ func TestEveryLineOfTheTablesIsRead(t *testing.T) {
 }
 
 func TestEveryRowOfTheTableIsComplete(t *testing.T) {
-	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+	name := regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z]+)*$`)
 	seen := map[string]bool{}
 	for i := range rows {
 		p := &rows[i]

@@ -53,7 +53,7 @@ type Values struct {
 	GPUBandwidth                     float64
 
 	// How the storage tier does its I/O, and what of the bytes of the ceiling's mixed load is read.
-	// Without a cache directory it works in the fixed temporary one of the user.
+	// Without a cache directory it works in the fixed temporary one of the user; see Bucket.
 	CacheDir, IO string
 	ChunkSize    int64
 	IODepth      int // as given; see Depth
@@ -99,6 +99,8 @@ type Values struct {
 	Precondition        bool
 	PreconditionBytes   int64 // 0 = twice the storage tier
 	PreconditionThreads int   // 0 = one per core
+
+	S3 ObjectStore
 
 	// The number of users follows what the storage can do.
 	Autoscaling        bool

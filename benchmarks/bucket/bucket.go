@@ -1,0 +1,112 @@
+package bucket
+
+import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/params"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/credentials"
+	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/store"
+)
+
+// Config turns the values in force into a bucket as the storage tier. Endpoints, keys and
+// certificates are looked for here, in the environment and in files; no store is asked. The error
+// says all that is wrong with them.
+func Config(v *params.Values) (*kvbench.Bucket, error) {
+	name, prefix := v.Bucket()
+	if name == "" {
+		return nil, nil
+	}
+	s := &v.S3
+	at, err := endpoints(v)
+	errs := []error{err}
+	var keys credentials.Credentials
+	if !s.Anonymous {
+		keys, err = credentials.Find(os.Getenv)
+		errs = append(errs, err)
+	}
+	roots, err := certificates(s.CAFile)
+	errs = append(errs, err)
+	return &kvbench.Bucket{
+		Config: objecttier.Config{
+			Store: store.Config{
+				Bucket: name, Credentials: keys, Region: s.Region,
+				Addressing: store.Addressing(s.Addressing), Payload: store.Payload(s.Payload),
+				Retries: s.Retries, Timeout: s.Timeout, ConnectTimeout: s.ConnectTimeout,
+				RootCAs: roots, SkipVerify: s.SkipVerify, Connections: connections(v),
+			},
+			Prefix: prefix,
+			// One tensor parallel rank is simulated, the first.
+			Names: objecttier.Names{Format: objecttier.Format(s.Keys), Model: v.EngineName(),
+				Ranks: v.TensorParallel},
+			MultipartAbove: s.MultipartAbove, PartSize: s.PartSize, RangeSize: s.RangeSize,
+			AlwaysRange: s.Keys == string(objecttier.VLLM), // as it does
+		},
+		URLs: at.URLs, Balance: endpoint.Balance(s.Balance),
+	}, errors.Join(errs...)
+}
+
+// endpoints are those of the store, with who named them.
+func endpoints(v *params.Values) (endpoint.Source, error) {
+	return endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
+}
+
+// connections are kept to each endpoint, and are as many as requests can be under way: those of the
+// plain I/O beside a run, too, which tries up to four times as many, or, where it looks for how
+// many are enough, a fixed number.
+func connections(v *params.Values) int {
+	return max(4*v.WorkerCount()*v.Depth(), plainStreams) + 8
+}
+
+// plainStreams is the largest number of streams that plain I/O tries by itself.
+const plainStreams = 256
+
+// certificates are the system's and those of a file, nil for the system's alone.
+func certificates(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("-s3-ca-file: must be a file that can be read: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("-s3-ca-file: must be a file of certificates in PEM, given %s",
+			path)
+	}
+	return pool, nil
+}
+
+// Warnings are what a run on an object store should know before it starts.
+func Warnings(v *params.Values) (list []string) {
+	if !v.OnObjects() || v.Simulated() {
+		return nil
+	}
+	if v.S3.SkipVerify {
+		list = append(list, "-s3-skip-verify: certificates are not looked at, so that anybody may "+
+			"be the store")
+	}
+	at, err := endpoints(v)
+	if err == nil && len(at.Ignored) > 0 {
+		list = append(list, fmt.Sprintf("endpoints are those of %s: %s is set, too, and ignored",
+			at.From, strings.Join(at.Ignored, ", ")))
+	}
+	// A proxy would be what is measured.
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		if cmp.Or(os.Getenv(name), os.Getenv(strings.ToLower(name))) != "" {
+			list = append(list, name+" is set, and not used: the store is asked directly")
+		}
+	}
+	return list
+}
