@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/benchmarks/bucket"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
@@ -51,7 +52,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		Phase: kvbench.Phase{Name: "requests", Window: v.Window.Length, Warmup: v.Warmup,
 			Limit: v.Window.Completions},
 		Workers: v.WorkerCount(), TokenTime: v.GenerationTime, Overtaking: v.Overtaking(),
-		ValidationTrace: v.ValidationTrace, Corpus: corpus(v),
+		ValidationTrace: v.ValidationTrace, Corpus: corpus(v), Lookup: v.S3.Lookup == "head",
 	}
 	cfg.Cost, _ = v.Cost()
 	cfg.ContextWindow = v.ContextWindow()
@@ -88,8 +89,8 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 
 // storageConfig decides what is left open: the directory, the capacity from the
 // free space, a fresh nonce.
-func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
-	c := kvbench.StorageConfig{
+func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
+	c = kvbench.StorageConfig{
 		GPUBytes: v.GPUTierBytes(), GPUBandwidth: v.GPUBytesPerSecond(), CPUBytes: v.CPUBytes,
 		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
 		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
@@ -105,6 +106,10 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	if v.Simulated() {
 		c.StorageBytes = v.StorageBytes // whatever this machine has
 		return c, nil
+	}
+	if c.Bucket, err = bucket.Config(v); c.Bucket != nil { // whose free space nobody knows
+		c.StorageBytes, c.Nonce = v.StorageBytes, v.TrialNonce()
+		return c, err
 	}
 	fs, err := host.FilesystemOf(c.CacheDir)
 	if errors.Is(err, os.ErrPermission) {
@@ -179,7 +184,7 @@ func feasible(v *params.Values) params.Violations {
 	var bad params.Violations
 	c, err := storageConfig(v)
 	if err != nil {
-		bad = append(bad, err.Error()) // what else is wrong is told with it
+		bad = append(bad, strings.Split(err.Error(), "\n")...) // what else is wrong is told, too
 	} else if v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
@@ -273,11 +278,12 @@ func warnings(v *params.Values) []string {
 	}
 	// A simulation writes nothing there, and a few KiB of JSON do not disturb the quick division,
 	// which by default has both in the temporary directory.
-	if !v.Simulated() && v.Division != params.Quick &&
+	if !v.Simulated() && !v.OnObjects() && v.Division != params.Quick &&
 		host.SameFilesystem(cacheDir(v), v.ResultsDir) {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+
 			"-results-dir elsewhere", v.ResultsDir, cacheDir(v)))
 	}
+	list = append(list, bucket.Warnings(v)...)
 	for _, n := range v.Notes() {
 		list = append(list, fmt.Sprintf("%s (line %s of %s) has no effect: %s", n.Key, n.Line,
 			v.ConfigFile, n.Why))

@@ -9,6 +9,9 @@ import (
 	"kvbench/tracing/collector"
 )
 
+// noDevice is why nothing of a block device is told of a run on an object store.
+const noDevice = "the storage tier is an object store: no block device of this machine is behind it"
+
 // startTracing loads the programs before the window: it takes some 50 ms. A run
 // that cannot be traced goes on; its trace then says why and what it would need.
 func (t *trial) startTracing(ctx context.Context) {
@@ -17,6 +20,10 @@ func (t *trial) startTracing(ctx context.Context) {
 	}
 	if t.sim != nil {
 		t.untraced("a simulated device has no kernel below it")
+		return
+	}
+	if t.bucket != nil {
+		t.untraced(noDevice + "; what is asked of the store is counted in the result's objects")
 		return
 	}
 	options := *t.cfg.Trace

@@ -88,7 +88,8 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	l.ReadShare = float64(read.Bytes) / float64(moved)
 	l.InFlight = max(1, int(math.Round(float64(flew)/float64(window))))
 	part := min(max(window/climbPart, climbAtLeast), climbAtMost)
-	five := float64(5*2*l.InFlight*t.Transfer.Chunk) / float64(moved) // of those twice as many
+	five := float64(5*2*l.InFlight) * float64(t.requestBytes(moved, read.Operations+
+		write.Operations)) / float64(moved) // of those twice as many
 	slow := min(time.Duration(five*float64(window)), climbAtMost)
 	l.Time = max(part, slow)
 	// Enough for the last rung to move four times as much as the run, and the others less.
@@ -151,6 +152,16 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	return nil
 }
 
+// requestBytes is how many bytes end together: those of a chunk, or, where the tier streams, of an
+// object or its parts.
+func (t *trial) requestBytes(moved, operations int64) int64 {
+	chunk := int64(t.Transfer.Chunk)
+	if t.bucket == nil || operations == 0 {
+		return chunk
+	}
+	return max(chunk, min(moved/operations, t.cfg.Storage.Bucket.PartSize))
+}
+
 // fits is a size that the storage tier takes as one object: slots are all of one.
 func (t *trial) fits(size int64) int64 {
 	if y := t.cfg.Storage.Layout; y.Kind == tiers.LayoutSlots {
@@ -168,6 +179,9 @@ func (t *trial) awaitDiscards(ctx context.Context) {
 	start, end := t.Rec.Window()
 	ctx, cancel := context.WithTimeout(ctx, max(climbSync, (end-start)/6))
 	defer cancel()
+	if t.place() == "" { // a store tells nobody what it has put off
+		return
+	}
 	synced := t.Clock.NewEvent()
 	t.Clock.Go(func() {
 		_ = host.SyncFilesystem(t.info.IO.CacheDir) // a filesystem that cannot puts nothing off

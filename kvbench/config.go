@@ -13,6 +13,8 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/collector"
 )
@@ -24,7 +26,8 @@ type StorageConfig struct {
 	CPUBytes     int64   // 0 = no cpu tier
 	StorageBytes int64   // capacity of the storage tier, > 0
 
-	CacheDir  string // absolute; the run works in CacheDir/rank_<Rank>
+	CacheDir  string  // absolute; the run works in CacheDir/rank_<Rank>
+	Bucket    *Bucket // not nil: in the place of a directory
 	Rank      int
 	KeepFiles bool
 	// Removal, if not nil, shows how far the removal of files has come.
@@ -47,6 +50,14 @@ type StorageConfig struct {
 	Levels []cache.Level
 	// Simulated: no tier holds bytes, so that nothing needs buffers.
 	Simulated bool
+}
+
+// Bucket is a bucket of an object store as the storage tier: how it is used, but for what a trial
+// knows itself (rank, nonce, what is kept, depth, and of the store its endpoints and the clock).
+type Bucket struct {
+	objecttier.Config
+	URLs    []string // of the store's endpoints
+	Balance endpoint.Balance
 }
 
 // Config is what a trial is given beside its workload. Run changes nothing in it.

@@ -30,11 +30,14 @@ func (t *trial) describe() {
 	if t.sim != nil {
 		in.IO.Mode = result.IOSimulated
 		t.device.Reason = "a simulation: nothing was written or read"
-	} else if dir := in.IO.CacheDir; dir != "" {
+	} else if in.IO.CacheDir != "" {
+		dir := t.place()
 		in.Environment = environment.Read(dir)
 		in.Environment.Version = version.Current()
 		var err error
-		if t.device, err = host.BackingDevice(dir); err != nil {
+		if dir == "" {
+			t.device.Reason, in.Environment.DeviceReason = noDevice, noDevice
+		} else if t.device, err = host.BackingDevice(dir); err != nil {
 			t.device.Reason = err.Error()
 		}
 	}
@@ -83,6 +86,9 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 		}
 	}
 	t.workload.Report(in)
+	if t.bucket != nil {
+		t.warn(t.bucket.Warnings()...)
+	}
 	t.stuck()
 	if longest := time.Duration(t.unanswered.Load()); longest > stuckWarning {
 		t.warn(fmt.Sprintf("the device had a request for %s without an answer",

@@ -14,6 +14,8 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/store"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 )
@@ -89,6 +91,12 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 	}
 }
 
+// Failed counts an operation on a tier, beside those of the cache, that did not succeed. Some
+// errors end the trial.
+func (e *Env) Failed(shard int, o tiers.Object, l tiers.Kind, what string, err error) {
+	e.trial.obs.Failed(cache.Tag{Shard: shard}, o, l, what, err)
+}
+
 var rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read,
 	tiers.Write: iotrace.Write}
 
@@ -108,11 +116,18 @@ func (o *observer) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kin
 func fatal(err error) string {
 	var mismatch *content.MismatchError
 	var panicked *tiers.PanicError
+	var taken *objecttier.TakenError
 	switch {
 	case errors.As(err, &panicked):
 		return "a bug in this program"
 	case errors.As(err, &mismatch):
 		return "what was read is not what was written"
+	case errors.Is(err, store.ErrFull):
+		return "the store is full: give a smaller -storage-capacity-gb or free space in it"
+	case errors.Is(err, store.ErrDown):
+		return "no endpoint of the store answers any more"
+	case errors.As(err, &taken):
+		return "the objects may be another run's by now"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "the filesystem is full: give a smaller -storage-capacity-gb or free space"
 	case errors.Is(err, syscall.EROFS):

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
@@ -14,6 +17,8 @@ import (
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
@@ -71,6 +76,9 @@ func (t *trial) openTiers(ctx context.Context) error {
 	if cfg.StorageBytes <= 0 {
 		return nil
 	}
+	if cfg.Bucket != nil {
+		return t.openBucket(ctx)
+	}
 	engine := ioengine.NewPsync(t.Clock.Now)
 	t.engine = engine
 	t.closers = append(t.closers, func(ctx context.Context) error {
@@ -104,6 +112,69 @@ func (t *trial) openTiers(ctx context.Context) error {
 			"kept its files", r.Files, float64(r.Bytes)/(1<<30)))
 	}
 	return nil
+}
+
+// openBucket takes the run's prefix of a bucket over, which removes what an earlier run left there,
+// and notes how to end that.
+func (t *trial) openBucket(ctx context.Context) error {
+	cfg := &t.cfg.Storage
+	c := cfg.Bucket.Config
+	set, err := endpoint.NewSet(cfg.Bucket.URLs, cfg.Bucket.Balance, cfg.Rank, t.Clock.Now)
+	if err != nil {
+		return err
+	}
+	c.Rank, c.Nonce, c.Keep, c.Depth = cfg.Rank, t.info.Nonce, cfg.KeepFiles, cfg.Depth
+	c.Store.Endpoints, c.Store.Clock = set, t.Clock
+	// Pauses between attempts are drawn: clients of one run are not to come back together.
+	c.Store.Random = rand.Float64
+	began := time.Now()
+	var tier *objecttier.Tier
+	show := func() Snapshot {
+		return Snapshot{Stage: "looking at the store", Elapsed: time.Since(began), Free: -1}
+	}
+	ended, err := t.await(ctx, patience, show, func() (err error) {
+		tier, err = objecttier.Open(ctx, c)
+		return err
+	})
+	switch {
+	case !ended:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("opening the storage tier: %w", err)
+	}
+	t.bucket = tier
+	cfg.Removal.Works(tier.URL(), tier.Amount)
+	t.closers = append(t.closers, func(ctx context.Context) error {
+		return errors.Join(t.emptyBucket(ctx), tier.Close())
+	})
+	t.Levels = append(t.Levels, cache.Level{Kind: tiers.Storage, Tier: tier,
+		Capacity: cfg.StorageBytes})
+	t.info.IO.CacheDir, t.info.IO.Mode = tier.URL(), "s3"
+	if r := tier.Reclaimed(); r.Objects+r.Uploads > 0 {
+		what := fmt.Sprintf("%s (%.2f GiB)", units.Plural(r.Objects, "object"),
+			float64(r.Bytes)/(1<<30))
+		if r.Uploads > 0 {
+			what += " and " + units.Plural(r.Uploads, "unfinished upload")
+		}
+		t.warn(fmt.Sprintf("reclaimed %s of an earlier run that was killed or kept its objects",
+			what))
+	}
+	return nil
+}
+
+// emptyBucket removes the run's objects, unless they are to be kept.
+func (t *trial) emptyBucket(ctx context.Context) error {
+	cfg := &t.cfg.Storage
+	if !cfg.KeepFiles {
+		cfg.Removal.Counted(t.bucket.Amount())
+	}
+	err := t.bucket.Clear(ctx, func(bytes int64) {
+		cfg.Removal.Removed(workdir.Amount{Files: 1, Bytes: bytes})
+	})
+	if err == nil {
+		cfg.Removal.Over()
+	}
+	return err
 }
 
 // openDir opens the work directory, which removes what an earlier run left in it.

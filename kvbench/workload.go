@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
+	"kvbench/tiers/objecttier"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tracing/collector"
@@ -98,6 +100,7 @@ type trial struct {
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
 	files         *filetier.Tier       // nil without one
+	bucket        *objecttier.Tier     // likewise
 	engine        ioengine.Engine      // of the files, nil without them
 	unanswered    atomic.Int64         // the longest time for which the device had a request
 	tracer        *collector.Collector // nil unless asked for
@@ -228,6 +231,19 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	}
 }
 
+// A Looker tells which of some objects a tier has before they are read: see [objecttier.Tier].
+type Looker interface {
+	Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error)
+}
+
+// Looker is the storage tier as one that can be asked, nil where asking is no request.
+func (e *Env) Looker() Looker {
+	if b := e.trial.bucket; b != nil {
+		return b
+	}
+	return nil
+}
+
 // Succeeded counts operations that the cache does not report by itself: more than one
 // percent of failures among all ends the trial.
 func (e *Env) Succeeded(operations int64) { e.Rec.Succeeded(e.Clock.Now(), operations) }
@@ -274,10 +290,18 @@ func (t *trial) stuck() (n int, oldest time.Duration) {
 	}
 }
 
+// place is the directory in which the storage tier's files lie, "" where it has none.
+func (t *trial) place() string {
+	if dir := t.info.IO.CacheDir; !strings.Contains(dir, "://") {
+		return dir
+	}
+	return ""
+}
+
 // freeSpace reads the free bytes behind the storage tier and ends the run when
 // they fall below the floor that was left to others.
 func (t *trial) freeSpace() int64 {
-	dir := t.info.IO.CacheDir
+	dir := t.place()
 	if dir == "" {
 		return -1
 	}

@@ -11,10 +11,13 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Read describes this machine and the directory dir, which should exist.
+// Read describes this machine and the directory dir, which should exist; "" is none.
 func Read(dir string) result.Environment {
 	e := machine(host.Root(""))
 	e.Hostname, _ = os.Hostname()
+	if dir == "" {
+		return e
+	}
 	d, err := host.BackingDevice(dir)
 	if err != nil {
 		e.DeviceReason = err.Error()

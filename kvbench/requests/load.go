@@ -42,6 +42,9 @@ type Config struct {
 	// the zero Cost is free, and operations keep the order of their plan.
 	Cost       compute.Cost
 	Overtaking bool // turns may overtake their predecessors
+	// Lookup asks the storage tier, if that is an object store, which entries of a request it has
+	// before any is read.
+	Lookup bool
 
 	// ContextWindow is the model's in tokens, 0 = none. The source is asked for what it likes:
 	// prompts that pass it are only told of.
@@ -85,7 +88,8 @@ type Load struct {
 
 	src      workloads.Source
 	dispatch *dispatcher
-	scaler   *scaler // nil without autoscaling
+	scaler   *scaler        // nil without autoscaling
+	looker   kvbench.Looker // nil: nobody is asked
 
 	recording    *result.Recording // to compare with
 	precondition *result.Precondition
@@ -119,6 +123,9 @@ func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{l.cfg.Phase} }
 // comes last, because its time begins with the load.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	l.env = e
+	if l.cfg.Lookup {
+		l.looker = e.Looker()
+	}
 	for _, step := range []func(context.Context) error{
 		l.readValidation, l.preconditionDrive, l.populate, l.ingest, e.Rest,
 	} {

@@ -20,9 +20,10 @@ import (
 // What a worker times are operations: the time between them, for planning and counting, belongs to
 // the request's end-to-end latency and to nothing else.
 type worker struct {
-	id   int
-	load *Load
-	job  job
+	id    int
+	load  *Load
+	job   job
+	asked []tiers.Object // of the request, memory for the next one
 }
 
 // loop serves requests until the run ends. Whatever happens, it lets go of its entries, lest
@@ -40,8 +41,8 @@ func (w *worker) serve(ctx context.Context) {
 	for i := range j.plan {
 		j.steps = append(j.steps, i)
 	}
-	err := error(nil)
-	if !w.load.cfg.Cost.Free() {
+	err := w.ask(ctx)
+	if err == nil && !w.load.cfg.Cost.Free() {
 		err = w.firstToken(ctx)
 	}
 	if err == nil {
@@ -52,6 +53,37 @@ func (w *worker) serve(ctx context.Context) {
 		err = w.generate(ctx)
 	}
 	w.load.dispatch.done(j, err != nil)
+}
+
+// ask asks the store which entries of the request it has, in the order of the prompt until the
+// first that it lacks, as engines do before they read any. What lies in a tier above is found there
+// and not asked for. It decides nothing: that an entry is there is known, and what the store has
+// lost shows when it is read.
+func (w *worker) ask(ctx context.Context) error {
+	if w.load.looker == nil {
+		return nil
+	}
+	j := &w.job
+	objs := w.asked[:0]
+	for i, want := range j.intents {
+		o, in, there := j.lease.Found(i)
+		if !there { // under a name that nobody has: generations count from 1
+			objs = append(objs, tiers.Object{Key: want.Key, Size: want.Size})
+			break
+		}
+		if in == tiers.Storage {
+			objs = append(objs, o)
+		}
+	}
+	w.asked = objs
+	n, err := w.load.looker.Lookup(ctx, objs...)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		w.load.env.Failed(w.id, objs[min(n, len(objs)-1)], tiers.Storage, "look up", err)
+	}
+	return nil
 }
 
 // carryOut carries out operations of the plan, of a block those that lie side by side with it, too.

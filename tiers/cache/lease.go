@@ -169,6 +169,18 @@ func (l *Lease) planRoom() bool {
 // Outcome returns the decision on want i.
 func (l *Lease) Outcome(i int) Outcome { return l.claims[i].outcome }
 
+// Found says where the entry of want i lies and what it is there, ok false where it is not there
+// yet, or not any more.
+func (l *Lease) Found(i int) (o tiers.Object, in tiers.Kind, ok bool) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	e := l.claims[i].e
+	if e == nil || !e.readable() || e.cur == nil {
+		return o, in, false
+	}
+	return e.cur.obj, e.cur.in.Kind, true
+}
+
 // Owned says whether want i is still this lease's to write.
 func (l *Lease) Owned(i int) bool { return l.claims[i].owner }
 

@@ -87,9 +87,11 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks":         "benchmarks/pattern kvbench/... workloads/... tiers/... tracing/...",
+	"benchmarks":         "benchmarks/pattern benchmarks/bucket kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/pattern": "kvbench/units",
-	"benchmarks/e2e":     "kvbench/... tools/golden",
+	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
+		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
+	"benchmarks/e2e": "kvbench/... tools/golden",
 	"benchmarks/e2e/objectloop": "tiers tiers/clock tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 
