@@ -52,7 +52,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		Phase: kvbench.Phase{Name: "requests", Window: v.Window.Length, Warmup: v.Warmup,
 			Limit: v.Window.Completions},
 		Workers: v.WorkerCount(), TokenTime: v.GenerationTime, Overtaking: v.Overtaking(),
-		ValidationTrace: v.ValidationTrace, Corpus: corpus(v), Lookup: v.S3.Lookup == "head",
+		ValidationTrace: v.ValidationTrace, Corpus: corpus(v),
 	}
 	cfg.Cost, _ = v.Cost()
 	cfg.ContextWindow = v.ContextWindow()

@@ -57,7 +57,10 @@ type StorageConfig struct {
 type Bucket struct {
 	objecttier.Config
 	URLs    []string // of the store's endpoints
+	From    string   // who named them, a flag or a variable, for the result
 	Balance endpoint.Balance
+	// Lookup asks the store which entries of a request it has before any is read.
+	Lookup bool
 }
 
 // Config is what a trial is given beside its workload. Run changes nothing in it.

@@ -88,6 +88,8 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	t.workload.Report(in)
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
+		in.ObjectTimes = t.asked.Fill(&in.Result, t.bucket)
+		in.Objects.Store = t.store
 	}
 	t.stuck()
 	if longest := time.Duration(t.unanswered.Load()); longest > stuckWarning {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"kvbench/kvbench/objects"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -125,6 +126,8 @@ func (t *trial) openBucket(ctx context.Context) error {
 	}
 	c.Rank, c.Nonce, c.Keep, c.Depth = cfg.Rank, t.info.Nonce, cfg.KeepFiles, cfg.Depth
 	c.Store.Endpoints, c.Store.Clock = set, t.Clock
+	t.asked = objects.New(len(cfg.Bucket.URLs), t.Clock.Now, t.Rec.Window)
+	c.Store.Observer = t.asked
 	// Pauses between attempts are drawn: clients of one run are not to come back together.
 	c.Store.Random = rand.Float64
 	began := time.Now()
@@ -142,14 +145,15 @@ func (t *trial) openBucket(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("opening the storage tier: %w", err)
 	}
-	t.bucket = tier
+	t.bucket, t.store = tier, objects.Describe(c, cfg.Bucket.Balance, cfg.Bucket.From,
+		map[bool]string{false: "none", true: "head"}[cfg.Bucket.Lookup])
 	cfg.Removal.Works(tier.URL(), tier.Amount)
 	t.closers = append(t.closers, func(ctx context.Context) error {
 		return errors.Join(t.emptyBucket(ctx), tier.Close())
 	})
 	t.Levels = append(t.Levels, cache.Level{Kind: tiers.Storage, Tier: tier,
 		Capacity: cfg.StorageBytes})
-	t.info.IO.CacheDir, t.info.IO.Mode = tier.URL(), "s3"
+	t.info.IO.CacheDir, t.info.IO.Mode = tier.URL(), result.IOObjects
 	if r := tier.Reclaimed(); r.Objects+r.Uploads > 0 {
 		what := fmt.Sprintf("%s (%.2f GiB)", units.Plural(r.Objects, "object"),
 			float64(r.Bytes)/(1<<30))

@@ -267,6 +267,9 @@ func (t *trial) startMeters() (start time.Duration) {
 	if t.tracer != nil {
 		_ = t.tracer.OpenWindow() // it notes the error, too
 	}
+	if t.bucket != nil {
+		t.asked.OpenWindow(t.bucket)
+	}
 	t.usage, t.stat = host.ReadUsage(), t.readDevice()
 	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
 	start = t.Clock.Now()
@@ -287,6 +290,9 @@ func (t *trial) closeWindow(ctx context.Context) {
 	if opened {
 		if t.tracer != nil {
 			_ = t.tracer.CloseWindow() // it notes the error, too
+		}
+		if t.bucket != nil {
+			t.asked.CloseWindow(t.bucket)
 		}
 		t.measured()
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/group"
+	"kvbench/kvbench/objects"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -101,6 +102,8 @@ type trial struct {
 	device        host.Device
 	files         *filetier.Tier       // nil without one
 	bucket        *objecttier.Tier     // likewise
+	asked         *objects.Recorder    // of the bucket, nil without it
+	store         result.ObjectStore   // how it is used
 	engine        ioengine.Engine      // of the files, nil without them
 	unanswered    atomic.Int64         // the longest time for which the device had a request
 	tracer        *collector.Collector // nil unless asked for
@@ -236,10 +239,10 @@ type Looker interface {
 	Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error)
 }
 
-// Looker is the storage tier as one that can be asked, nil where asking is no request.
+// Looker is the storage tier as one that is to be asked, nil where nobody asked for that.
 func (e *Env) Looker() Looker {
-	if b := e.trial.bucket; b != nil {
-		return b
+	if b := e.trial.cfg.Storage.Bucket; b != nil && b.Lookup {
+		return e.trial.bucket
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ func Config(v *params.Values) (*kvbench.Bucket, error) {
 			MultipartAbove: s.MultipartAbove, PartSize: s.PartSize, RangeSize: s.RangeSize,
 			AlwaysRange: s.Keys == string(objecttier.VLLM), // as it does
 		},
-		URLs: at.URLs, Balance: endpoint.Balance(s.Balance),
+		URLs: at.URLs, From: at.From, Balance: endpoint.Balance(s.Balance),
+		Lookup: s.Lookup == "head",
 	}, errors.Join(errs...)
 }
 

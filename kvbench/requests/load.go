@@ -42,9 +42,6 @@ type Config struct {
 	// the zero Cost is free, and operations keep the order of their plan.
 	Cost       compute.Cost
 	Overtaking bool // turns may overtake their predecessors
-	// Lookup asks the storage tier, if that is an object store, which entries of a request it has
-	// before any is read.
-	Lookup bool
 
 	// ContextWindow is the model's in tokens, 0 = none. The source is asked for what it likes:
 	// prompts that pass it are only told of.
@@ -89,7 +86,7 @@ type Load struct {
 	src      workloads.Source
 	dispatch *dispatcher
 	scaler   *scaler        // nil without autoscaling
-	looker   kvbench.Looker // nil: nobody is asked
+	looker   kvbench.Looker // see Env.Looker
 
 	recording    *result.Recording // to compare with
 	precondition *result.Precondition
@@ -122,10 +119,7 @@ func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{l.cfg.Phase} }
 // yet; preconditioning leaves its entries as the first victims of what follows; and the source
 // comes last, because its time begins with the load.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
-	l.env = e
-	if l.cfg.Lookup {
-		l.looker = e.Looker()
-	}
+	l.env, l.looker = e, e.Looker()
 	for _, step := range []func(context.Context) error{
 		l.readValidation, l.preconditionDrive, l.populate, l.ingest, e.Rest,
 	} {

@@ -63,7 +63,7 @@ func TestLookupsComeBeforeReads(t *testing.T) {
 	var want int64
 	_, _ = replayBlocks(t, smallTrace, 1, func(c *runConfig) {
 		bucket(d, 1<<30)(c)
-		c.Lookup = true
+		c.Storage.Bucket.Lookup = true
 		c.OnBlocks = func(_ *workloads.Request, s record.BlockSample) {
 			want += s.Hits
 			if s.Hits < s.Blocks {

@@ -79,7 +79,7 @@ var mayImport = map[string]string{
 	"kvbench/environment":     "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers tiers workloads workloads/model " +
 		"workloads/compute workloads/profile tracing/host",
-	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
+	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
 		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
