@@ -76,7 +76,7 @@ func TestGoldenResult(t *testing.T) {
 		text, err := json.MarshalIndent(res, "", " ")
 		require.NoError(t, err)
 		golden.Check(t, "../../../tools/golden/testdata/objects.json", string(text)+"\n")
-		require.NoError(t, tier.Clear(t.Context(), func(int, int) {}))
+		require.NoError(t, tier.Clear(t.Context(), func(int64) {}))
 		require.NoError(t, tier.Close())
 	})
 }

@@ -76,7 +76,7 @@ func open(t testing.TB, d *s3double.Double, change func(*objecttier.Config)) *se
 	s.Tier, err = objecttier.Open(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		assert.NoError(t, s.Clear(context.Background(), func(int, int) {}))
+		assert.NoError(t, s.Clear(context.Background(), func(int64) {}))
 		assert.NoError(t, s.Close())
 	})
 	return s

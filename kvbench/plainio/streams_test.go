@@ -104,18 +104,18 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 // enough, or as it is told.
 func TestPlainIOOnAStore(t *testing.T) {
 	for name, c := range map[string]struct {
-		r           Ceiling
+		r           *Ceiling
 		read, wrote bool
 	}{
-		"reads":  {Ceiling{ReadShare: 1, InFlight: 4}, true, false},
-		"writes": {Ceiling{InFlight: 4}, false, true},
-		"mixed":  {Ceiling{ReadShare: 0.5, Rung: 50 * time.Millisecond}, true, true},
-		"churn":  {Ceiling{ReadShare: 0.5, InFlight: 2, Churn: true}, true, true},
+		"reads":  {&Ceiling{ReadShare: 1, InFlight: 4}, true, false},
+		"writes": {&Ceiling{InFlight: 4}, false, true},
+		"mixed":  {&Ceiling{ReadShare: 0.5, Rung: 50 * time.Millisecond}, true, true},
+		"churn":  {&Ceiling{ReadShare: 0.5, InFlight: 2, Churn: true}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.r.Footprint = 4 << 20
-				res, d := onStore(t, 1, 2*time.Second, &c.r)
+				res, d := onStore(t, 1, 2*time.Second, c.r)
 				moved := res.Tiers[0]
 				assert.Equal(t, c.read, moved.Read.Bytes > 0)
 				assert.Equal(t, c.wrote, moved.Write.Bytes > 0)
