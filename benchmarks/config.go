@@ -34,7 +34,7 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
 		AwaitDiscards: v.Division != result.DivisionClosed, // which rests by its rules
-		Climb:         plainio.Climb}
+		Climb:         plainio.Climb, ClimbAfter: 300 * time.Millisecond}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}

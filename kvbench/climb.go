@@ -85,6 +85,10 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	if window <= 0 || moved == 0 || flew == 0 {
 		return l, errors.New("the storage tier moved nothing in the window")
 	}
+	if window < t.cfg.ClimbAfter {
+		return l, fmt.Errorf("the window of %s is shorter than %s", window.Round(time.Millisecond),
+			t.cfg.ClimbAfter)
+	}
 	l.ReadShare = float64(read.Bytes) / float64(moved)
 	l.InFlight = max(1, int(math.Round(float64(flew)/float64(window))))
 	part := min(max(window/climbPart, climbAtLeast), climbAtMost)

@@ -81,6 +81,9 @@ type Config struct {
 	// Climb tries, right after the window, whether more requests in flight would have moved more,
 	// see plainio.Climb; nil = no: then no result is called storage-limited.
 	Climb Climber
+	// ClimbAfter is the shortest window after which it is tried: a ladder takes some seconds, and
+	// what limited a handful of requests is nobody's question.
+	ClimbAfter time.Duration
 
 	Clock clock.Clock // nil = wall time
 	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -107,6 +108,20 @@ func TestALadderThatFailsIsNoFailureOfTheRun(t *testing.T) {
 	}, singles(3, 1)...)
 	assert.Equal(t, result.StatusComplete, r.Status)
 	assert.Equal(t, "no memory for it", r.Harness.Ladder.Reason)
+}
+
+func TestNoLadderIsClimbedAfterAHandfulOfRequests(t *testing.T) {
+	cfg := testConfig(nil, newScript(singles(3, 1)...), 1).finite()
+	cfg.Storage = kvbench.StorageConfig{StorageBytes: 1 << 20,
+		CacheDir: filepath.Join(t.TempDir(), "cache"),
+		Use:      buffer.Use{Chunk: unit, Depth: 2, Workers: 3}}
+	cfg.Climb = func(context.Context, *kvbench.Env, kvbench.Ladder) ([]result.Rung, error) {
+		t.Error("climbed")
+		return nil, nil
+	}
+	cfg.ClimbAfter = 24 * time.Hour
+	assert.Regexp(t, `^the window of \d+\w+ is shorter than 24h0m0s$`,
+		mustRun(t, cfg).Harness.Ladder.Reason)
 }
 
 func TestALadderIsClimbedAfterARunThatEndedInOrderAlone(t *testing.T) {
