@@ -32,7 +32,7 @@ func derive(out *result.Result, ranks []*result.Result) {
 	tiers(out, ranks)
 	witness(out, ranks)
 	endpoints(out, ranks)
-	ratios(out)
+	out.Derive()
 	hists := histograms(out, ranks)
 	out.Distribute(hists)
 	contextLoad(out, ranks)
@@ -139,10 +139,7 @@ func failures(ranks []*result.Result) ([]result.ErrorCount, []result.ErrorSample
 		e.Count = n
 		list = append(list, e)
 	}
-	slices.SortFunc(list, func(a, b result.ErrorCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Tier, b.Tier),
-			cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Errno, b.Errno))
-	})
+	slices.SortFunc(list, result.ErrorCount.Compare)
 	return list, samples[:min(len(samples), mostSamples)]
 }
 
@@ -166,17 +163,14 @@ func tiers(out *result.Result, ranks []*result.Result) {
 			}
 			var folded result.Tier
 			structure(reflect.ValueOf(&folded).Elem(), of)
-			for _, d := range []*result.TierTraffic{&folded.Read, &folded.Write} {
-				d.NSPerMiB = units.Ratio(d.DeviceNS, float64(d.EntryBytes)/float64(units.MiB))
-			}
 			out.Tiers = append(out.Tiers, folded)
 		}
 	}
 }
 
-// witness tells whether the device saw what the clients asked for, and compares the kernel's bytes
-// with those of all ranks. Of a device that ranks share each of them has the counters of all, over
-// its own window: their sum counts bytes twice, and none of them is of the trial.
+// witness tells whether the device saw what the clients asked for. Of a device that ranks share
+// each of them has the counters of all, over its own window: their sum counts bytes twice, and none
+// of them is of the trial.
 func witness(out *result.Result, ranks []*result.Result) {
 	w := &out.DeviceWitness
 	shared, served := false, map[bool]bool{}
@@ -194,10 +188,6 @@ func witness(out *result.Result, ranks []*result.Result) {
 			AppWriteBytes: w.AppWriteBytes, Reason: "ranks share the device, so that each of " +
 				"them has counted the bytes of all"}
 		return
-	}
-	if w.Reason == "" && w.ReadBytes != nil && w.WriteBytes != nil {
-		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
-		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
 	}
 	// One rank that was served from a cache is enough: its share is in the sums.
 	if len(served) > 0 {
@@ -224,55 +214,6 @@ func endpoints(out *result.Result, ranks []*result.Result) {
 			structure(reflect.ValueOf(&folded).Elem(), of)
 			out.Endpoints = append(out.Endpoints, folded)
 		}
-	}
-}
-
-// ratios are never averaged: a rank of ten requests would weigh as much as one of a thousand. It
-// makes shares and costs of their numerators and denominators.
-func ratios(out *result.Result) {
-	// Those of the load know their base, which a warm-up's backlog is part of.
-	for class, o := range out.Load {
-		o.Derive()
-		out.Load[class] = o
-	}
-	l := &out.Lookups
-	l.HitRate = units.Ratio(l.Hits, l.Hits+l.Misses)
-	for kind, n := range l.ByKind {
-		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
-		l.ByKind[kind] = n
-	}
-	if p := out.Prompt; p != nil {
-		p.HitRatio = units.Ratio(p.Found, p.Tokens)
-		p.RequestHitRatio = units.Ratio(p.RequestsHit, p.Requests)
-		for kind, n := range p.ByKind {
-			n.HitRatio = units.Ratio(n.Found, n.Tokens)
-			p.ByKind[kind] = n
-		}
-	}
-	// The ideal is unknown as soon as it is for one rank: then the sum of its hits is nil.
-	if b := out.BlockCache; b != nil {
-		b.HitRatio = units.Ratio(b.Hits, b.Blocks)
-		b.TokenHitRatio = units.Ratio(b.HitTokens, b.Tokens)
-		if b.IdealHits != nil {
-			b.IdealHitRatio = units.Ratio(*b.IdealHits, b.Blocks)
-		}
-	}
-	if f := out.FirstToken; f != nil {
-		// As result.FirstToken defines them: of loading without its waits, and computing.
-		s := &f.Sums
-		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
-		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
-	}
-	if n := out.Network; n != nil {
-		n.Derive(out.DeviceWitness.AppReadBytes)
-	}
-	var bytes int64
-	for _, t := range out.Tiers {
-		bytes += t.Read.Bytes + t.Write.Bytes
-	}
-	// The CPU time of a simulation says nothing of the run that it predicts.
-	if h := &out.Harness; h.CPUNS > 0 && out.Simulation == nil {
-		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
 	}
 }
 
@@ -330,20 +271,9 @@ func contextLoad(out *result.Result, ranks []*result.Result) {
 		}) {
 			continue
 		}
-		c.TypicalNS, c.SlowNS, c.LoadingWins = at(c.Bytes, rate.P50), at(c.Bytes, rate.P5), nil
-		if c.RecomputeNS != nil && c.TypicalNS != nil {
-			c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
-		}
+		c.Derive(rate)
 		out.ContextLoad = append(out.ContextLoad, c)
 	}
-}
-
-// at is how long bytes take at a rate, nil when it is unknown.
-func at(bytes int64, rate *int64) *int64 {
-	if rate == nil || *rate <= 0 {
-		return nil
-	}
-	return new(int64(float64(bytes) / float64(*rate) * 1e9))
 }
 
 // summary makes the keys of the Python benchmark that are no sums, in its sense of them: 0 where
@@ -353,11 +283,9 @@ func summary(out *result.Result, ranks []*result.Result, hists result.Histograms
 	s.EndToEndLatency = result.NewLatencyMS(hists["request_end_to_end"])
 	s.StorageIOLatency = result.NewLatencyMS(hists["request_storage"])
 	s.GenerationLatency = result.NewLatencyMS(hists["request_generation"])
-	m := &s.MultiTurnStats
-	m.HitRate = units.OrZero(units.Ratio(m.CacheHits, m.CacheHits+m.CacheMisses))
+	s.MultiTurnStats.Derive()
 	c := &s.CacheStats
-	c.CacheHitRate = units.OrZero(units.Ratio(c.CacheHits, c.CacheHits+c.CacheMisses))
-	c.ReadWriteRatio = units.OrZero(units.Ratio(c.TotalReadBytes, max(c.TotalWriteBytes, 1)))
+	c.Derive()
 	c.LatencyMS = hists.PythonLatencies()
 	// The profile decides by what that benchmark's own assessment goes.
 	profile := ""

@@ -2,7 +2,7 @@
 //
 //	merge.go   Fold: the ranks of a trial → one result
 //	rules.go   what becomes of each field of a result: the one table of it
-//	derive.go  what is made afterwards: ratios, distributions, judgements
+//	derive.go  what is made afterwards: statuses, distributions, judgements
 //	window.go  bytes over time on one axis; what the ranks moved while all of them measured
 //
 // Ranks share a device and a moment, so that they are no trials of their own: what statistics count

@@ -37,8 +37,10 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.firstToken()
 	b.load()
 	b.python()
-	b.harness()
+	b.busy()
 	b.witness()
+	b.r.Derive()
+	b.served()
 	b.ceiling()
 	b.simulation()
 	b.r.Harness.Verdict = verdict.Judge(b.r)
@@ -91,7 +93,7 @@ var promptPurposes = [len(result.PromptKinds)]workloads.Purpose{
 	workloads.ForRetrieval, workloads.ForPrefill,
 }
 
-// lookups makes hit rates of decisions. A pending entry is a hit: it need not be computed again. A
+// lookups counts decisions. A pending entry is a hit: it need not be computed again. A
 // turn that overtook the one before it is neither, since no cache could have had its history.
 func (b *builder) lookups() {
 	all := &b.r.Lookups
@@ -99,7 +101,6 @@ func (b *builder) lookups() {
 	for i, kind := range result.LookupKinds {
 		p := promptPurposes[i]
 		n := b.n.Lookups[p]
-		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
 		if p > workloads.ForReread && n == (result.LookupCount{}) {
 			continue // of loads that other runs do not have
 		}
@@ -108,31 +109,27 @@ func (b *builder) lookups() {
 		all.Misses += n.Misses
 		all.NotYetWritten += n.NotYetWritten
 	}
-	all.HitRate = units.Ratio(all.Hits, all.Hits+all.Misses)
 }
 
-// prompt makes the hit ratio of tokens. Parts that no prompt had are left out.
+// prompt counts tokens. Parts that no prompt had are left out.
 func (b *builder) prompt() {
 	if b.r.CompletionUnit != result.UnitRequest {
 		return
 	}
 	all := &result.Prompt{Requests: b.n.PromptRequests, RequestsHit: b.n.PromptHits,
-		RequestHitRatio: units.Ratio(b.n.PromptHits, b.n.PromptRequests),
-		ByKind:          make(map[string]result.PromptTokens)}
+		ByKind: make(map[string]result.PromptTokens)}
 	for i, p := range promptPurposes {
 		n := b.n.Prompt[p]
 		if n.Tokens == 0 {
 			continue
 		}
 		all.Add(n)
-		n.HitRatio = units.Ratio(n.Found, n.Tokens)
 		all.ByKind[result.PromptKinds[i]] = n
 	}
-	all.HitRatio = units.Ratio(all.Found, all.Tokens)
 	b.r.Prompt = all
 }
 
-// blocks makes the hit ratios of a block trace. The ideal is unknown as soon as it is of one
+// blocks counts what a block trace asked for. The ideal is unknown as soon as it is of one
 // request.
 func (b *builder) blocks() {
 	c := b.n.Blocks
@@ -141,12 +138,9 @@ func (b *builder) blocks() {
 	}
 	c.Reads = b.n.ByPurpose[workloads.ForBlock][tiers.Read].BlockMoves
 	c.Writes = b.n.ByPurpose[workloads.ForBlock][tiers.Write].BlockMoves
-	c.HitRatio = units.Ratio(c.Hits, c.Blocks)
 	c.PrefixHitRatio = units.Ratio(b.n.BlocksFound, c.Requests)
-	c.TokenHitRatio = units.Ratio(c.HitTokens, c.Tokens)
 	if b.n.NotKnown == 0 {
 		c.IdealHits = &b.n.BlocksIdeal
-		c.IdealHitRatio = units.Ratio(b.n.BlocksIdeal, c.Blocks)
 	}
 	b.r.BlockCache = &c
 }
@@ -165,11 +159,9 @@ func (b *builder) tiers() {
 		t.Read, t.Write, t.FirstReads, t.ReReads = n.Read, n.Write, n.FirstReads, n.ReReads
 		t.DemotedOut, t.DemotedIn, t.Evicted, t.Deleted = n.DemotedOut, n.DemotedIn, n.Evicted,
 			n.Deleted
-		// Bytes of chunks over the window; the time of completed operations for their own bytes.
+		// Bytes of chunks over the window.
 		for _, rates := range []*result.TierTraffic{&t.Read, &t.Write} {
 			rates.BytesPerSecond = b.perSecond(rates.Bytes)
-			rates.NSPerMiB = units.Ratio(rates.DeviceNS,
-				float64(rates.EntryBytes)/float64(units.MiB))
 			rates.MeanInFlight = units.Ratio(rates.InFlightNS, b.window)
 		}
 		b.r.Tiers, b.levels = append(b.r.Tiers, t), append(b.levels, level)
@@ -184,10 +176,8 @@ func (b *builder) load() {
 		o := known[workloads.Class(c).String()]
 		o.Completed = completed
 		all.Add(o)
-		o.Derive()
 		load[workloads.Class(c).String()] = o
 	}
-	all.Derive()
 	load["total"] = all
 	b.r.Load = load
 }
@@ -216,10 +206,7 @@ func (b *builder) errors() {
 		k.Count = n
 		counts = append(counts, k)
 	}
-	slices.SortFunc(counts, func(x, y result.ErrorCount) int {
-		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Tier, y.Tier),
-			cmp.Compare(x.Operation, y.Operation), cmp.Compare(x.Errno, y.Errno))
-	})
+	slices.SortFunc(counts, result.ErrorCount.Compare)
 	b.r.Errors, b.r.ErrorSamples = counts, append([]result.ErrorSample{}, f.first...)
 }
 
@@ -302,9 +289,7 @@ func (b *builder) latency() {
 // contextTokens are the contexts whose load time every result tells, whatever the load was.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
-// contextLoad extrapolates from the effective bandwidth of single entries of the slowest level,
-// because loading a context is one such read: the median entry's, and that of the twentieth that
-// was slowest.
+// contextLoad extrapolates from the effective bandwidth of single entries of the slowest level.
 func (b *builder) contextLoad() []result.ContextLoad {
 	out := []result.ContextLoad{}
 	if len(b.levels) == 0 || b.info.Sizer.BytesPerToken == 0 {
@@ -314,22 +299,10 @@ func (b *builder) contextLoad() []result.ContextLoad {
 	rate := b.r.Latency.Levels[slowest.String()].Read.Rate
 	for _, tokens := range contextTokens {
 		bytes := b.info.Sizer.Bytes(tokens)
-		c := result.ContextLoad{
-			Tokens: int64(tokens), Bytes: bytes, TypicalNS: timeAt(bytes, rate.P50),
-			SlowNS: timeAt(bytes, rate.P5),
-		}
-		if c.RecomputeNS = b.recompute(tokens); c.RecomputeNS != nil && c.TypicalNS != nil {
-			c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
-		}
+		c := result.ContextLoad{Tokens: int64(tokens), Bytes: bytes,
+			RecomputeNS: b.recompute(tokens)}
+		c.Derive(rate)
 		out = append(out, c)
 	}
 	return out
-}
-
-// timeAt is how long bytes take at a rate, nil when it is unknown.
-func timeAt(bytes int64, rate *int64) *int64 {
-	if rate == nil || *rate <= 0 {
-		return nil
-	}
-	return new(int64(float64(bytes) / float64(*rate) * float64(time.Second)))
 }

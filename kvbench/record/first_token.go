@@ -19,9 +19,6 @@ func (b *builder) firstToken() {
 	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
 	f.Requests, f.Sums = n.FirstTokens, n.FirstToken
 	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
-	s := &f.Sums
-	f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
-	f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
 	var p50, p95 compute.Loading
 	f.Loading, p50, p95 = b.loading()
 	f.BreakEven.P50, f.BreakEven.P95 = b.breakEven(p50), b.breakEven(p95)

@@ -22,18 +22,6 @@ const (
 	readByOthersAbove    = 1.05 // of these is more than the application and its metadata
 )
 
-// harness derives what measuring cost for each byte. The engine has read the process's counters,
-// the shards know the waits. The CPU that a simulation takes says nothing about the run that it
-// predicts.
-func (b *builder) harness() {
-	h := &b.r.Harness
-	b.busy()
-	if h.CPUNS > 0 && b.r.Simulation == nil {
-		bytes, _ := b.moved()
-		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
-	}
-}
-
 // busy adds what operations know of the workers' time to what the workload said.
 func (b *builder) busy() {
 	h, n := &b.r.Harness, b.n.Busy
@@ -61,25 +49,24 @@ func (b *builder) moved() (bytes, operations int64) {
 	return bytes, operations
 }
 
-// witness compares the kernel's bytes with the application's: reads that the device did not see
-// came from a page cache or a controller's, and such figures are not the device's.
+// witness puts the application's bytes beside the kernel's.
 func (b *builder) witness() {
 	w := &b.r.DeviceWitness
 	stored := &b.n.Tiers[tiers.Storage]
 	w.AppReadBytes, w.AppWriteBytes = stored.Read.Bytes, stored.Write.Bytes
-	if n := b.r.Network; n != nil {
-		n.Derive(w.AppReadBytes)
-	}
 	switch {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
 	case w.Reason == "" && w.ReadBytes != nil:
-		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
-		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
 		w.BusyShare = units.Ratio(b.info.DeviceBusy, b.window)
-		if w.ReadRatio != nil {
-			w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
-		}
+	}
+}
+
+// served tells whether the device saw the reads: those that it did not see came from a page cache
+// or a controller's, and such figures are not the device's.
+func (b *builder) served() {
+	if w := &b.r.DeviceWitness; w.ReadRatio != nil {
+		w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
 	}
 }
 

@@ -42,8 +42,8 @@ func (b *builder) python() {
 	s.GenerationLatency = result.NewLatencyMS(b.hists["request_generation"])
 	s.CacheStats = b.cacheStats()
 	s.PrefixCacheStats = b.prefixStats()
-	s.MultiTurnStats = python.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses,
-		HitRate: ratio(history.Hits, history.Hits+history.Misses)}
+	s.MultiTurnStats = python.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses}
+	s.MultiTurnStats.Derive()
 	s.QoSMetrics = make(map[string]python.QoSStat)
 	for c, target := range b.info.QoS {
 		name := workloads.Class(c).String()
@@ -101,9 +101,8 @@ func (b *builder) cacheStats() python.CacheStats {
 			at.Set(reflect.ValueOf(v))
 		}
 	}
-	s.CacheHitRate = ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
-	s.ReadWriteRatio = ratio(s.TotalReadBytes, max(s.TotalWriteBytes, 1))
+	s.Derive()
 	s.StorageHealth = python.NewStorageHealth(&s, b.info.Profile, b.hists.CPUP95MS())
 	return s
 }

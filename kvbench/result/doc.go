@@ -11,6 +11,7 @@
 //	host.go       where it ran
 //	python.go     what the Python benchmark's keys, package python, say of them
 //	histogram.go  distributions, and the form in which those of several trials can be merged
+//	derive.go     its ratios and costs, from its counts
 //	distribute.go the distributions of a result from its histograms, by their names
 //	metrics.go    the values of the benchmark line
 //

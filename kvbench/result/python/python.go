@@ -297,3 +297,20 @@ func (c *CacheStats) UnmarshalJSON(in []byte) error {
 	}
 	return nil
 }
+
+// Derive makes the hit rate, 0 without a lookup.
+func (m *MultiTurnStats) Derive() { m.HitRate = share(m.CacheHits, m.CacheHits+m.CacheMisses) }
+
+// Derive makes the ratios of what s counts, in that benchmark's sense of them.
+func (s *CacheStats) Derive() {
+	s.CacheHitRate = share(s.CacheHits, s.CacheHits+s.CacheMisses)
+	s.ReadWriteRatio = share(s.TotalReadBytes, max(s.TotalWriteBytes, 1))
+}
+
+// share is a ÷ b, and 0 of nothing: the Python benchmark divides so.
+func share(a, b int64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}

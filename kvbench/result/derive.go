@@ -1,0 +1,90 @@
+package result
+
+import (
+	"cmp"
+
+	"kvbench/kvbench/units"
+)
+
+// Derive makes the ratios and costs of what r counts, the one place of each formula: who counts
+// calls it, and who adds up the counts of several ranks, for a ratio is never averaged: a rank of
+// ten requests would weigh as much as one of a thousand. What has no base is nil. Rates over the
+// window are no part of it, because ranks have windows of their own, whose rates add up.
+func (r *Result) Derive() {
+	// Those of the load know their base, which a warm-up's backlog is part of.
+	for class, o := range r.Load {
+		o.Derive()
+		r.Load[class] = o
+	}
+	l := &r.Lookups
+	l.HitRate = units.Ratio(l.Hits, l.Hits+l.Misses)
+	for kind, n := range l.ByKind {
+		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
+		l.ByKind[kind] = n
+	}
+	if p := r.Prompt; p != nil {
+		p.HitRatio = units.Ratio(p.Found, p.Tokens)
+		p.RequestHitRatio = units.Ratio(p.RequestsHit, p.Requests)
+		for kind, n := range p.ByKind {
+			n.HitRatio = units.Ratio(n.Found, n.Tokens)
+			p.ByKind[kind] = n
+		}
+	}
+	// The ideal is unknown as soon as it is for one request, or for one rank.
+	if b := r.BlockCache; b != nil {
+		b.HitRatio = units.Ratio(b.Hits, b.Blocks)
+		b.TokenHitRatio = units.Ratio(b.HitTokens, b.Tokens)
+		if b.IdealHits != nil {
+			b.IdealHitRatio = units.Ratio(*b.IdealHits, b.Blocks)
+		}
+	}
+	if f := r.FirstToken; f != nil { // of loading without its waits, and computing
+		s := &f.Sums
+		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
+		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
+	}
+	bytes := int64(0)
+	for i := range r.Tiers {
+		t := &r.Tiers[i]
+		bytes += t.Read.Bytes + t.Write.Bytes
+		for _, d := range []*TierTraffic{&t.Read, &t.Write} {
+			// The time of completed operations for their own bytes.
+			d.NSPerMiB = units.Ratio(d.DeviceNS, float64(d.EntryBytes)/float64(units.MiB))
+		}
+	}
+	// The CPU time of a simulation says nothing of the run that it predicts.
+	if h := &r.Harness; h.CPUNS > 0 && r.Simulation == nil {
+		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
+	}
+	w := &r.DeviceWitness
+	if w.Reason == "" && w.ReadBytes != nil && w.WriteBytes != nil {
+		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
+		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
+	}
+	if n := r.Network; n != nil {
+		n.Derive(w.AppReadBytes)
+	}
+}
+
+// Derive makes the times of the rates at which single entries were loaded, because loading a
+// context is one such read: the median entry's, and that of the twentieth that was slowest.
+func (c *ContextLoad) Derive(rate Distribution) {
+	c.TypicalNS, c.SlowNS, c.LoadingWins = timeAt(c.Bytes, rate.P50), timeAt(c.Bytes, rate.P5), nil
+	if c.RecomputeNS != nil && c.TypicalNS != nil {
+		c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
+	}
+}
+
+// timeAt is how long bytes take at a rate per second, nil when it is unknown.
+func timeAt(bytes int64, rate *int64) *int64 {
+	if rate == nil || *rate <= 0 {
+		return nil
+	}
+	return new(int64(float64(bytes) / float64(*rate) * 1e9))
+}
+
+// Compare orders failures: the most frequent first, ties in the order of their names.
+func (e ErrorCount) Compare(o ErrorCount) int {
+	return cmp.Or(cmp.Compare(o.Count, e.Count), cmp.Compare(e.Tier, o.Tier),
+		cmp.Compare(e.Operation, o.Operation), cmp.Compare(e.Errno, o.Errno))
+}
