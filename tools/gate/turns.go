@@ -141,10 +141,10 @@ func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results 
 			"in %s", where, t.Dir)
 	}
 	if ran == nil {
-		t.Say(fmt.Sprintf("%s: %d results in %v", where, results, took))
+		t.Say(fmt.Sprintf("%s: %s in %v", where, plural(results), took))
 		return true, results, nil
 	}
-	t.Say(fmt.Sprintf("%s: FAILED after %v with %d results: %v%s; see %s", where, took, results,
+	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s", where, took, plural(results),
 		ran, lastLine(log.String()), filepath.Join(t.Dir, sides[side]+".log")))
 	return false, results, nil
 }
@@ -167,4 +167,11 @@ func (t *Turns) append(side int, ext, text string) error {
 	}
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
+}
+
+func plural(results int) string {
+	if results == 1 {
+		return "1 result"
+	}
+	return fmt.Sprint(results, " results")
 }

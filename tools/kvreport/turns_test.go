@@ -33,7 +33,7 @@ func TestTurns(t *testing.T) {
 		strings.Join(strings.Fields(string(order)), " "))
 	said := strings.Split(strings.TrimSpace(errs), "\n")
 	assert.Len(t, said, 10, "a line for each run")
-	assert.Regexp(t, `^kvreport turns: 6 of 10 \(turn 2, old\): 1 results in `, said[5])
+	assert.Regexp(t, `^kvreport turns: 6 of 10 \(turn 2, old\): 1 result in `, said[5])
 	assert.NotContains(t, errs, "a line of a log")
 	log, err := os.ReadFile(filepath.Join(out, "new.log"))
 	require.NoError(t, err)
