@@ -110,7 +110,7 @@ func (r *reader) emit(rec *Record) error {
 			return err
 		}
 	}
-	if r.Trials && rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil {
+	if r.Trials && rec.isRank() {
 		r.held = append(r.held, rec)
 		return nil
 	}

@@ -306,3 +306,32 @@ func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
 	tr, _ := got[0].Bpftrace.Trace(0)
 	assert.EqualValues(t, 98742, tr.Capture.Read.Requests)
 }
+
+// TestRanksOfThePythonBenchmark: its launcher puts each client into a directory of its own, and the
+// clients of a trial are one trial.
+func TestRanksOfThePythonBenchmark(t *testing.T) {
+	one, err := os.ReadFile("testdata/python.json")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for _, at := range []string{"trial_0/rank_0", "trial_0/rank_1", "trial_1/rank_1"} {
+		path := filepath.Join(dir, "option_1", at, "kvcache_results_20260908_120000.json")
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, one, 0o644))
+	}
+	alone, _, _, err := read(t, Options{}, "testdata/python.json")
+	require.NoError(t, err)
+	trials, _, _, err := read(t, Options{Trials: true}, dir)
+	require.NoError(t, err)
+	require.Len(t, trials, 2)
+	for _, unit := range []string{"req/s", "read-B/s"} {
+		require.Positive(t, value(alone[0], unit), unit)
+		assert.InEpsilon(t, 2*value(alone[0], unit), value(trials[0], unit), 1e-9, "rates add up")
+	}
+	assert.Positive(t, value(alone[0], "read-p95-ns"))
+	assert.Negative(t, value(trials[0], "read-p95-ns"), "percentiles of two ranks do not")
+	assert.Empty(t, trials[1].Values)
+	assert.Equal(t, "rank 0 of 2 is missing", trials[1].Missing)
+	all, _, _, err := read(t, Options{}, dir)
+	require.NoError(t, err)
+	assert.Len(t, all, 3, "who passes records on has them as they are")
+}

@@ -145,6 +145,14 @@ func (rec *Record) Parameter(name string) any {
 	return nil
 }
 
+// Clients are the records of a trial's ranks, itself where there is one client.
+func (rec *Record) Clients() []*Record {
+	if rec.Ranks == nil {
+		return []*Record{rec}
+	}
+	return rec.Ranks
+}
+
 // Turn is the one that a trial took with those of the other side, empty where there were none. It
 // is what a line "turn: 3" above the trial's says (kvreport turns writes them).
 func (rec *Record) Turn() string {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,9 +24,24 @@ func (rec *Record) identity() string {
 	return fmt.Sprintln(rec.Source, rec.Name, r.Nonce, r.StartTime, r.Trial, r.Rank)
 }
 
+// isRank tells whether a record is of one of several clients. Ours say so; of the Python benchmark
+// the directory tells, in which its launcher puts also one that is alone.
+func (rec *Record) isRank() bool {
+	if rec.Python {
+		return layout.MatchString(filepath.ToSlash(rec.Path))
+	}
+	return rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil
+}
+
 // fold makes one record of the ranks of each trial of the argument that was read.
 func (r *reader) fold() error {
-	trials, err := trialsOf(r.held)
+	trials, err := pythonTrials(r.held)
+	if err == nil {
+		ours := slices.DeleteFunc(r.held, func(rec *Record) bool { return rec.Python })
+		var more []*Record
+		more, err = trialsOf(ours)
+		trials = append(trials, more...)
+	}
 	r.held = nil
 	for _, rec := range trials {
 		if err == nil {
@@ -92,6 +109,64 @@ func began(r *result.Result) time.Time {
 	return at
 }
 
+// pythonTrials makes one record of the ranks of each trial of the Python benchmark. How many there
+// were to be no file says: as many as the trial of its option with most of them has.
+func pythonTrials(records []*Record) (trials []*Record, err error) {
+	type place struct{ source, option, trial string }
+	ranks, most := map[place][]*Record{}, map[place]int{}
+	var order []place
+	for _, rec := range records {
+		if !rec.Python {
+			continue
+		}
+		path := filepath.ToSlash(rec.Path)
+		m := layout.FindStringSubmatchIndex(path)
+		at := place{rec.Source, path[:m[3]], path[m[4]:m[5]]}
+		if ranks[at] == nil {
+			order = append(order, at)
+		}
+		ranks[at] = append(ranks[at], rec)
+		at.trial = ""
+		rank, _ := strconv.Atoi(path[m[6]:m[7]])
+		most[at] = max(most[at], rank+1)
+	}
+	for _, at := range order {
+		list := ranks[at]
+		at.trial = ""
+		if len(list) == 1 && most[at] == 1 {
+			trials = append(trials, list[0]) // one client, that says where it is
+			continue
+		}
+		var all []*Record
+		for _, rec := range list {
+			res, err := pythonResult(rec.Raw)
+			if err != nil {
+				return nil, located(rec.Path, rec.Raw, err)
+			}
+			m := layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
+			res.Rank, _ = strconv.Atoi(m[3])
+			res.Ranks, res.Status = most[at], result.StatusComplete // it writes no others
+			one := *rec
+			one.Result = res
+			all = append(all, &one)
+		}
+		trial, err := joined(all)
+		if err != nil {
+			return nil, err
+		}
+		// Of this benchmark a record is what its keys say, and no result of ours.
+		if trial.Missing = trial.Result.Error; trial.Missing != "" {
+			trial.Values = nil
+		}
+		trial.Python, trial.Result = true, nil
+		for _, one := range all {
+			one.Result = nil
+		}
+		trials = append(trials, trial)
+	}
+	return trials, nil
+}
+
 // joined is the record of a trial: its result is the fold of the ranks', and its values are those
 // of the line that one client would have printed.
 func joined(ranks []*Record) (*Record, error) {
@@ -112,6 +187,7 @@ func joined(ranks []*Record) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", rec.Path, err)
 	}
+	rec.Python = first.Python // whose keys are others
 	rec.Values = fileValues(rec)
 	return rec, nil
 }

@@ -18,7 +18,7 @@ import (
 func Device(in []string, stdin io.Reader, warn func(error)) (text string, reasons []string,
 	err error) {
 	var runs []measured
-	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn,
+	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn, Trials: true,
 		Formats: &load.Formats{}}, func(rec *load.Record) error {
 		if rec.Missing != "" {
 			warn(errors.New(rec.Missing))
@@ -30,6 +30,13 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 		if v := rec.Result.Harness.Verdict; v.Kind == result.HarnessLimited {
 			warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name,
 				v.Reason))
+		}
+		// Clients of one host load its drive together: their sum is what it does. Those of several
+		// hosts have a drive each.
+		if e := rec.Result.Environment; len(rec.Ranks) > 1 && e.Hostname == "" {
+			warn(fmt.Errorf("%s was left out: its ranks ran on several hosts, which have not one "+
+				"drive", rec.Name))
+			return nil
 		}
 		runs = append(runs, m)
 		return nil

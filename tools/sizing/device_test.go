@@ -229,3 +229,42 @@ func TestCommandPrintsTheText(t *testing.T) {
 	_, _, err = Device([]string{empty}, nil, warn)
 	assert.ErrorContains(t, err, "no run of StorageCeiling")
 }
+
+// TestClientsOfOneHostAreOneRun: what two clients get out of a drive together is what it gives;
+// those of two hosts have two drives.
+func TestClientsOfOneHostAreOneRun(t *testing.T) {
+	write := func(hosts ...string) string {
+		dir := t.TempDir()
+		rate := float64(units.GiB)
+		for i := range 2 * len(hosts) {
+			rank, op := i/2, []string{"read", "write"}[i%2]
+			tier := result.Tier{Level: "storage", Read: result.TierTraffic{BytesPerSecond: &rate}}
+			if op == "write" {
+				tier.Read, tier.Write = tier.Write, tier.Read
+			}
+			r := &result.Result{SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
+				Benchmark: "StorageCeiling", Name: "StorageCeiling/op=" + op,
+				Division: result.DivisionOpen, Rank: rank, Ranks: 2, Count: 1,
+				StartTime:   fmt.Sprintf("2026-09-08T12:00:0%dZ", i),
+				Nonce:       fmt.Sprint(i),
+				IO:          result.IO{ChunkBytes: int(units.MiB), Depth: 1},
+				Workload:    result.Workload{Workers: 8},
+				Environment: result.Environment{Hostname: hosts[rank]},
+				Tiers:       []result.Tier{tier},
+			}
+			path := filepath.Join(dir, fmt.Sprint(i), "kvcache_results_20260908_120000.json")
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			require.NoError(t, r.WriteJSON(path))
+		}
+		return dir
+	}
+	var warned []string
+	warn := func(err error) { warned = append(warned, err.Error()) }
+	text, _, err := Device([]string{write("node0", "node0")}, nil, warn)
+	require.NoError(t, err)
+	assert.Contains(t, text, "read=2GiB/s")
+	assert.Empty(t, warned)
+	_, _, err = Device([]string{write("node0", "node1")}, nil, warn)
+	require.Error(t, err)
+	assert.Contains(t, strings.Join(warned, "\n"), "its ranks ran on several hosts")
+}

@@ -69,22 +69,26 @@ func Octaves(h *result.Histogram) (out []Bucket) {
 	return out
 }
 
-// TraceOctaves adds up one tracing histogram of several trials by powers of two. Linear ones (queue
-// depth, addresses) keep their buckets when there are few.
+// TraceOctaves adds up one tracing histogram of several trials, and of all their ranks, by powers
+// of two. Linear ones (queue depth, addresses) keep their buckets when there are few.
 func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.TraceHistogram) {
 	counts := map[float64]int64{}
-	for _, rec := range trials {
-		for _, h := range rec.Tracing() {
-			if h.Key != key {
-				continue
+	add := func(h load.TraceHistogram) {
+		about = h
+		for _, b := range h.Buckets {
+			low := 0.0
+			if b.Range[0] >= 1 {
+				low = math.Exp2(math.Floor(math.Log2(b.Range[0])))
 			}
-			about = h
-			for _, b := range h.Buckets {
-				low := 0.0
-				if b.Range[0] >= 1 {
-					low = math.Exp2(math.Floor(math.Log2(b.Range[0])))
+			counts[low] += b.Count
+		}
+	}
+	for _, trial := range trials {
+		for _, rec := range trial.Clients() { // what the kernel saw of each is in its file alone
+			for _, h := range rec.Tracing() {
+				if h.Key == key {
+					add(h)
 				}
-				counts[low] += b.Count
 			}
 		}
 	}

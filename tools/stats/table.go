@@ -217,7 +217,7 @@ func (c *Collection) Add(run string, rec *load.Record) {
 	}
 	p.Count[0]++
 	if len(rec.Values) == 0 {
-		why := "no values on its line"
+		why := cmp.Or(rec.Missing, "no values on its line")
 		if rec.Result != nil {
 			why = load.Fate(rec.Result)
 		}

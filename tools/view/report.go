@@ -81,7 +81,12 @@ func (p Page) Charts() []Chart { return shown(false, slices.Clone(p.Figures)...)
 func Lacking(records []*load.Record) []string {
 	n, first := 0, ""
 	for _, rec := range records {
-		if rec.Ranks != nil && len(rec.Ranks) < rec.Result.Ranks {
+		switch {
+		case rec.Ranks == nil:
+		case rec.Result == nil && rec.Missing != "": // of the Python benchmark
+			n++
+			first = cmp.Or(first, rec.Name+": "+rec.Missing)
+		case rec.Result != nil && len(rec.Ranks) < rec.Result.Ranks:
 			n++
 			first = cmp.Or(first, fmt.Sprintf("%s, trial %d: %s", rec.Name, rec.Result.Trial,
 				rec.Result.Error))
