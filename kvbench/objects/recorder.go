@@ -136,7 +136,10 @@ func (r *Recorder) Attempt(a store.Attempt) {
 		tries-- // what the transport sent again is a second attempt, too
 	}
 	e.Retries += tries
-	if a.Cause != "" && !a.Cancelled && !(a.Op == store.Head && a.Status == http.StatusNotFound) {
+	switch {
+	case a.Cause == "", a.Cancelled, a.Cause == store.CausedByCaller:
+	case a.Op == store.Head && a.Status == http.StatusNotFound:
+	default:
 		e.Failed++
 	}
 	switch a.Op {
@@ -157,17 +160,19 @@ func (r *Recorder) Request(q store.Request) {
 	c.Requests++
 	// Who asks whether something is there has been answered by a no, too.
 	good := q.Err == nil || q.Op == store.Head && errors.Is(q.Err, store.ErrNoKey)
+	_, failed := errors.AsType[*store.Error](q.Err) // else it was this program's own end
 	switch {
-	case q.Cancelled:
+	case good:
+	case q.Cancelled || !failed:
 		c.Cancelled++
-	case !good:
+	default:
 		c.Failed++
 	}
 	if !inside {
 		return
 	}
 	s.backoff += q.Backoff
-	if q.Cancelled || !good {
+	if !good {
 		return
 	}
 	took(&s.times[q.Op], q.Ended-q.Begun)

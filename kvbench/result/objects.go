@@ -34,7 +34,7 @@ type ObjectCounts struct {
 	Requests  int64 `json:"requests"`
 	Attempts  int64 `json:"attempts"`
 	Failed    int64 `json:"failed"`    // requests, after their last attempt
-	Cancelled int64 `json:"cancelled"` // requests, by this program: the window was over
+	Cancelled int64 `json:"cancelled"` // requests, by this program, which wanted no more
 	Unsent    int64 `json:"unsent"`    // attempts
 	Bytes     int64 `json:"bytes"`
 }

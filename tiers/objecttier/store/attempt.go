@@ -302,7 +302,7 @@ func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) 
 		outcome = endpoint.Answered
 	case ctx.Err() != nil:
 	case own:
-		outcome, v.cause = endpoint.Cancelled, "caller"
+		outcome, v.cause = endpoint.Cancelled, CausedByCaller
 	default:
 		v = c.judge(a, err)
 		outcome = v.outcome

@@ -118,13 +118,17 @@ type Attempt struct {
 	// transport sent a request again itself, because the connection had been closed meanwhile.
 	Sent   int
 	Status int // 0: none came
-	// Cause is why it is tried again or failed: "reset", "503"; "" after a success.
+	// Cause is why it is tried again or failed: "reset", "503"; "" after a success, CausedByCaller
+	// where who asked for it wanted no more.
 	Cause string
 	// Retried: another attempt follows.
 	Retried, Cancelled bool
 	// Bytes of the object that it moved, also for nothing.
 	Bytes int64
 }
+
+// CausedByCaller is the cause of what the sink of a GET or the body of a PUT has ended.
+const CausedByCaller = "caller"
 
 // Request is a request when it is over, with all its attempts: what whoever made it has felt. Lists
 // are one, however many pages they have.
