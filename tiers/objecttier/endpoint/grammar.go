@@ -76,6 +76,14 @@ func expandAll(items []item) (urls []string, err error) {
 	var errs []error
 	seen := map[string]string{}
 	for _, it := range items {
+		// Before anything looks at it: errors quote what they could not read, and that may be a
+		// part of a password.
+		if strings.Contains(it.text, "@") {
+			errs = append(errs, fmt.Errorf("%s (%s): must not hold user:password@; keys come from "+
+				"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a profile", it.place,
+				shown(it.text)))
+			continue
+		}
 		expanded, err := expand(it.text, Most-len(urls))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s (%s): %w", it.place, shown(it.text), err))
@@ -126,20 +134,17 @@ func shown(text string) string {
 func check(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		// The library's error repeats the text, in which a password may stand.
+		// The library's error repeats the text, which stands before it already.
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}
-		return "", fmt.Errorf("is no URL: %s", shown(err.Error()))
+		return "", fmt.Errorf("is no URL: %w", err)
 	}
 	host, port := u.Hostname(), u.Port()
 	n, portErr := strconv.Atoi(port)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", errors.New("must begin with http:// or https://")
-	case u.User != nil:
-		return "", errors.New("must not hold user:password@; keys come from AWS_ACCESS_KEY_ID " +
-			"and AWS_SECRET_ACCESS_KEY or a profile")
 	case host == "":
 		return "", errors.New("names no host")
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" ||
