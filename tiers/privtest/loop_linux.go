@@ -67,12 +67,12 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	if _, err := output("mkfs.ext4", append(mkfs, l.BackingFile)...); err != nil {
 		return nil, err
 	}
-	if opt.Times != (Times{}) {
-		path, err := startSlow(slowDisk{l.BackingFile, slow(base), opt.Times})
+	if opt.Times != (Times{}) || opt.CanHang {
+		pid, err := startSlow(slowDisk{l.BackingFile, slow(base), opt.Times})
 		if err != nil {
 			return nil, err
 		}
-		l.BackingFile = path
+		l.BackingFile, l.Server = filepath.Join(slow(base), slowName), &Server{pid}
 	}
 	if err := l.attach(opt); err != nil {
 		return nil, err

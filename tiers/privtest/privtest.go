@@ -54,6 +54,9 @@ type LoopOptions struct {
 	// Times make the device slow: a disk of known times, whatever the machine can do. Direct I/O
 	// then needs nothing of tmpfs.
 	Times Times
+	// CanHang gives the Loop a Server, which lets the test stop the device in the middle of
+	// anything.
+	CanHang bool
 }
 
 // Times are what a made device takes for a request, beside what memory does: zero is no such
@@ -68,4 +71,5 @@ type Loop struct {
 	Path         string // its node: /dev/loop3
 	Major, Minor uint32
 	BackingFile  string
+	Server       *Server // nil where the kernel itself serves the backing file
 }

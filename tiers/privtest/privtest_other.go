@@ -25,6 +25,9 @@ func LoopFS(t testing.TB, _ int, _ LoopOptions) *Loop {
 // Remount is never reached here.
 func (l *Loop) Remount(testing.TB, bool) {}
 
+// Server is never made here.
+type Server struct{}
+
 // Throttle is never made here.
 type Throttle struct{}
 

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,7 +39,7 @@ func init() {
 }
 
 // slowDisk is a file that takes Times to be read, written and punched, in a FUSE filesystem of its
-// own. A loop device turns the discards of its filesystem into holes punched into its file.
+// own; or, where Backing is a directory, that directory, which takes no time. A loop device turns the discards of its filesystem into holes punched into its file.
 type slowDisk struct {
 	Backing string // the file that holds the bytes
 	Dir     string // where the filesystem is mounted
@@ -49,9 +48,9 @@ type slowDisk struct {
 
 const slowName = "disk"
 
-// startSlow starts the process that serves a slow disk, and returns the path of its file. The
-// process ends when the filesystem is unmounted, or when this process has ended in whatever way.
-func startSlow(d slowDisk) (path string, err error) {
+// startSlow starts the process that serves a slow disk, and returns its number. The process ends when the filesystem is unmounted, or when this process has ended in
+// whatever way; the kernel sees to that also where it is stopped.
+func startSlow(d slowDisk) (pid int, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("serve a slow disk over FUSE in %s: %w", d.Dir, err)
@@ -59,35 +58,36 @@ func startSlow(d slowDisk) (path string, err error) {
 	}()
 	self, err := os.Executable()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	var complaint bytes.Buffer
 	cmd := exec.Command(self)
 	cmd.Env, cmd.Stderr = append(os.Environ(), slowEnv+"="+string(text)), &complaint
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	held, err := cmd.StdinPipe()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return 0, err
 	}
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		err = cmp.Or(cmd.Wait(), err)
-		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(complaint.String()))
+		return 0, fmt.Errorf("%w: %s", err, strings.TrimSpace(complaint.String()))
 	}
 	go func() {
 		_ = cmd.Wait() // however it ended: the filesystem is gone with it
 		_ = held.Close()
 	}()
-	return filepath.Join(d.Dir, slowName), nil
+	return cmd.Process.Pid, nil
 }
 
 // serveSlow is the process. It says a line when the disk is there, and reads until its parent is
@@ -97,6 +97,15 @@ func serveSlow(text string) error {
 	err := json.Unmarshal([]byte(text), &f.slowDisk)
 	if err != nil {
 		return err
+	}
+	if s, err := os.Stat(f.Backing); err == nil && s.IsDir() {
+		root, err := fs.NewLoopbackRoot(f.Backing)
+		if err != nil {
+			return err
+		}
+		server, err := fs.Mount(f.Dir, root, &fs.Options{MountOptions: fuse.MountOptions{
+			FsName: "kvbench-directory", DirectMountStrict: true}})
+		return serve(server, err)
 	}
 	if f.file, err = os.OpenFile(f.Backing, os.O_RDWR, 0); err != nil {
 		return err
@@ -114,6 +123,11 @@ func serveSlow(text string) error {
 			root.AddChild(slowName, inode, true)
 		},
 	})
+	return serve(server, err)
+}
+
+// serve is the life of the process once it has mounted something.
+func serve(server *fuse.Server, err error) error {
 	if err != nil {
 		return err
 	}

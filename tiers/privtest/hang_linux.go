@@ -1,0 +1,98 @@
+package privtest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Server is a process that serves a filesystem over FUSE: a device's file, or a directory.
+type Server struct{ pid int }
+
+// Hang makes it take requests and answer none, until Answer or the end of the test. When it
+// returns, what had been answered before may still be on its way to those who asked.
+func (s *Server) Hang(t testing.TB) {
+	t.Helper()
+	if err := syscall.Kill(s.pid, syscall.SIGSTOP); err != nil {
+		t.Fatalf("stop the process that serves the filesystem: %v", err)
+	}
+	// What is unmounted and detached at the end has to be answered.
+	t.Cleanup(func() { _ = syscall.Kill(s.pid, syscall.SIGCONT) })
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !s.Hangs() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("the process that serves the filesystem does not stop")
+		}
+	}
+}
+
+// Hangs says whether it answers nothing.
+func (s *Server) Hangs() bool {
+	// The state is behind the name, which is in brackets and may hold anything.
+	stat := readLine(fmt.Sprintf("/proc/%d/stat", s.pid))
+	return strings.HasPrefix(stat[strings.LastIndexByte(stat, ')')+1:], " T")
+}
+
+// Answer ends what Hang began.
+func (s *Server) Answer(t testing.TB) {
+	t.Helper()
+	if err := syscall.Kill(s.pid, syscall.SIGCONT); err != nil {
+		t.Fatalf("let the process that serves the filesystem go on: %v", err)
+	}
+}
+
+// Freeze stops all writes to the filesystem, which wait, until the function that it returns is
+// called, or the test ends.
+func (l *Loop) Freeze(t testing.TB) (thaw func()) {
+	t.Helper()
+	// From linux/fs.h; a frozen filesystem can still be opened.
+	const freeze, unfreeze = 0xc0045877, 0xc0045878
+	control := func(request uint) error {
+		fd, err := unix.Open(l.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.IoctlSetInt(fd, request, 0)
+	}
+	if err := control(freeze); err != nil {
+		t.Fatalf("freeze %s: %v", l.Dir, err)
+	}
+	thaw = sync.OnceFunc(func() {
+		if err := control(unfreeze); err != nil {
+			t.Errorf("thaw %s: %v", l.Dir, err)
+		}
+	})
+	t.Cleanup(thaw)
+	return thaw
+}
+
+// FuseDir is a directory of a FUSE filesystem, for the duration of the test.
+func FuseDir(t testing.TB) (dir string, server *Server) {
+	t.Helper()
+	Root(t)
+	reclaim()
+	base, err := os.MkdirTemp("", ownPrefix())
+	Need(t, err)
+	t.Cleanup(func() {
+		if err := dismantle(base); err != nil {
+			t.Errorf("clean up the test filesystem: %v", err)
+		}
+	})
+	for _, dir := range []string{memory(base), slow(base)} {
+		Need(t, os.Mkdir(dir, 0o755))
+	}
+	Need(t, unix.Mount("tmpfs", memory(base), "tmpfs", 0, "size=2g"))
+	pid, err := startSlow(slowDisk{Backing: memory(base), Dir: slow(base)})
+	Need(t, err)
+	return slow(base), &Server{pid}
+}
