@@ -45,6 +45,7 @@ type session struct {
 	tty     *os.File                      // the controlling terminal, nil without
 	removal workdir.Removal               // of the files of the trial under way
 	failed  bool                          // a benchmark has: see watch
+	hung    error                         // the storage did not answer a trial: no other is begun
 }
 
 // current is the session of this process. The testing package offers no other

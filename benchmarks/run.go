@@ -75,6 +75,9 @@ func measure(b *testing.B, v *params.Values,
 		wipe()
 		b.Fatal(errInterrupted)
 	}
+	if s.hung != nil { // and has its threads in the kernel, perhaps for ever
+		b.Fatalf("not begun, because of an earlier trial: %v", s.hung)
+	}
 	cfg, err := trialConfig(v, number)
 	if err != nil {
 		b.Fatal(err)
@@ -96,6 +99,9 @@ func measure(b *testing.B, v *params.Values,
 	res, err := body(s.ctx, cfg)
 	restore()
 	wipe()
+	if errors.Is(err, kvbench.ErrUnanswered) {
+		s.hung = err
+	}
 	if res == nil {
 		b.Fatal(err)
 	}

@@ -31,7 +31,10 @@ type StorageConfig struct {
 	Rank      int
 	KeepFiles bool
 	// Removal, if not nil, shows how far the removal of files has come.
-	Removal   *workdir.Removal
+	Removal *workdir.Removal
+	// IOTimeout ends the trial when the storage leaves a request or call unanswered for longer; 0 =
+	// wait for ever.
+	IOTimeout time.Duration
 	Direct    bool // direct I/O; else buffered write + fsync
 	FlushOnly bool // device time of a write is its flush alone (closed division)
 

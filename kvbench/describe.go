@@ -85,17 +85,17 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 			in.Status = result.StatusIncomplete
 		}
 	}
-	t.workload.Report(in)
+	select {
+	case <-t.prepared:
+		t.workload.Report(in)
+	default: // it is still at work, in the kernel: nothing of it can be read
+	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
 		in.ObjectTimes = t.asked.Fill(&in.Result, t.bucket)
 		in.Objects.Store = t.store
 	}
-	t.stuck()
-	if longest := time.Duration(t.unanswered.Load()); longest > stuckWarning {
-		t.warn(fmt.Sprintf("the device had a request for %s without an answer",
-			longest.Round(time.Second)))
-	}
+	t.stalls()
 	t.readTrace()
 	if t.sim != nil {
 		in.Simulation = t.sim.about()

@@ -7,6 +7,7 @@
 //	               Ladder: what more requests in flight would move
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache
+//	stall.go       storage that does not answer: the end of the trial, what its result says
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
 //	climb.go       whether more in flight would have moved more, tried after the window
@@ -20,6 +21,14 @@
 // Run knows none: package requests serves requests, plainio repeats routines. It lends
 // them clock, tiers, cache and recorder, opens and closes the window, and ends when they
 // are done, when it is over, or when anybody calls Fail or End.
+//
+// # Storage that does not answer
+//
+// A call that the kernel does not let go of keeps its goroutine and its thread, perhaps for ever.
+// So everything that may touch the storage runs beside the caller's goroutine, which waits for it
+// through await: for as long as it takes, unless the run is to end. What the trial says of itself
+// meanwhile, the live line and the result, comes from the engine's own notes and never from a
+// question to the storage.
 //
 // # Goroutines
 //

@@ -16,7 +16,6 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
-	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
@@ -80,8 +79,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 	if cfg.Bucket != nil {
 		return t.openBucket(ctx)
 	}
-	engine := ioengine.NewPsync(t.Clock.Now)
-	t.engine = engine
+	engine := t.engine
 	t.closers = append(t.closers, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, tiers.Grace)
 		defer cancel()
@@ -184,17 +182,8 @@ func (t *trial) emptyBucket(ctx context.Context) error {
 // openDir opens the work directory, which removes what an earlier run left in it.
 func (t *trial) openDir(ctx context.Context) (*workdir.Dir, error) {
 	cfg := &t.cfg.Storage
-	var dir *workdir.Dir
-	show := func() Snapshot { return t.removing("reclaiming files of an earlier run") }
-	ended, err := t.await(ctx, patience, show, func() (err error) {
-		dir, err = workdir.Open(ctx, workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
-			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal})
-		return err
-	})
-	if !ended {
-		return nil, context.Cause(ctx)
-	}
-	return dir, err
+	return workdir.Open(ctx, workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
+		Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal})
 }
 
 // removing is what is shown of a removal of files.

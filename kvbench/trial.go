@@ -15,6 +15,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
@@ -82,22 +83,50 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.Rec.Timeless = sim != nil && sim.Device == nil
 	t.obs = &observer{Env: &t.Env, sim: sim}
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
-	if err := t.openStorage(ctx); err != nil {
-		return nil, errors.Join(err, t.closeStorage(context.Background()))
+	t.hung, t.prepared = make(chan struct{}), make(chan struct{})
+	if cfg.Storage.StorageBytes > 0 && cfg.Storage.Levels == nil && cfg.Storage.Bucket == nil {
+		t.engine = ioengine.NewPsync(t.Clock.Now)
+	}
+	over := make(chan struct{})
+	defer close(over)
+	if cfg.Storage.IOTimeout > 0 && t.engine != nil {
+		go t.attend(over)
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
 	}
 	return t.run(ctx)
+}
+
+// begin makes what the trial needs. Of a device that does not answer meanwhile there is no result.
+func (t *trial) begin(ctx context.Context) error {
+	open := func() error {
+		if err := t.openStorage(ctx); err != nil {
+			return errors.Join(err, t.closeStorage(context.Background()))
+		}
+		t.describe()
+		return nil
+	}
+	if t.sim != nil || t.cfg.Storage.Bucket != nil {
+		return open() // virtual time has one thread, and a bucket looks after itself
+	}
+	show := func() Snapshot { return t.removing("reclaiming files of an earlier run") }
+	ended, err := t.await(ctx, patience, show, open)
+	if _, failure := t.ended(); !ended {
+		return cmp.Or(failure, context.Cause(ctx))
+	}
+	return err
 }
 
 // run prepares and loads until the window is over, though workers may still be
 // draining; then it concludes and cleans up.
 func (t *trial) run(ctx context.Context) (*result.Result, error) {
-	t.describe()
 	t.startTracing(ctx)
 	if t.tracer != nil {
 		// Not for the window: detaching kprobes takes up to a second.
 		defer func() { _ = t.tracer.Close() }()
 	}
-	unprepared := t.prepare()
+	unprepared := t.prepare(ctx)
 	if unprepared != nil {
 		t.Fail(unprepared, endedByOf(ctx, unprepared))
 	} else {
@@ -119,7 +148,7 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	}
 	// On a signal the result came first: a flush on the same filesystem would wait for what
 	// cancelled writers do. They leave their files to clean, which removes them in small steps.
-	if ctx.Err() != nil && t.files != nil && !t.cfg.Storage.KeepFiles {
+	if t.hurried(ctx) && t.files != nil && !t.cfg.Storage.KeepFiles {
 		t.files.LeaveFiles()
 	}
 	if t.stop != nil {
@@ -155,8 +184,13 @@ func endedByOf(ctx context.Context, err error) string {
 const longQuiet = 2 * time.Second
 
 // prepare does everything that happens before the load starts.
-func (t *trial) prepare() error {
-	ctx := t.ending.over
+func (t *trial) prepare(caller context.Context) error {
+	ctx, asked := t.ending.over, false
+	defer func() {
+		if !asked {
+			close(t.prepared)
+		}
+	}()
 	if t.sim != nil {
 		// What is in the cache before the load was there before time began.
 		t.sim.free(true)
@@ -173,7 +207,18 @@ func (t *trial) prepare() error {
 				took.Round(time.Second/10), t.device.Name))
 		}
 	}
-	if err := t.workload.Prepare(ctx, &t.Env, 0); err != nil || !t.phase.Barrier {
+	asked = true
+	work := func() error {
+		defer close(t.prepared)
+		return t.workload.Prepare(ctx, &t.Env, 0)
+	}
+	if t.sim != nil {
+		if err := work(); err != nil || !t.phase.Barrier {
+			return err
+		}
+	} else if ended, err := t.await(caller, briefly, nil, work); !ended {
+		return context.Cause(ctx) // what it waits for may never come
+	} else if err != nil || !t.phase.Barrier {
 		return err
 	}
 	begin, err := t.Group.Barrier(ctx, t.phase.Name)
@@ -308,8 +353,7 @@ func (t *trial) closeWindow(ctx context.Context) {
 		t.stop(errWindowOver)
 	}
 	if ctx.Err() == nil { // on a signal, now or while draining, the result comes first
-		grace := func(context.Context) time.Duration { return drainOnSignal }
-		_, _ = t.await(ctx, grace, waiting, func() error { t.Clock.Wait(); return nil })
+		_, _ = t.await(ctx, briefly, waiting, func() error { t.Clock.Wait(); return nil })
 	}
 	t.info.DrainNS = int64(t.Clock.Now() - end)
 }
@@ -330,6 +374,7 @@ func (t *trial) clean(ctx context.Context) error {
 		return t.removing("removing its files")
 	}
 	_, err := t.await(ctx, patience, show, func() error {
+		<-t.prepared
 		t.Clock.Wait()
 		if c, ok := t.workload.(io.Closer); ok {
 			_ = c.Close()
@@ -352,24 +397,43 @@ func patience(ctx context.Context) time.Duration {
 	return cleanOnSignal
 }
 
-// await does work and waits for it, but, once ctx has ended, no longer than grace then says; ended
-// is whether the work has. Each second, and when ctx ends, it shows what show returns.
+// briefly is how long an interrupted run waits before it makes its result.
+func briefly(context.Context) time.Duration { return drainOnSignal }
+
+// hurried says whether the trial is to end soon, whatever is still under way.
+func (t *trial) hurried(ctx context.Context) bool {
+	select {
+	case <-t.hung:
+		return true
+	default:
+		return ctx.Err() != nil
+	}
+}
+
+// await does work and waits for it, but, once ctx has ended or the storage has not answered for
+// longer than it may, no longer than grace then says; ended is whether the work has. Each second,
+// and when ctx ends, it shows what show returns; nil shows nothing.
 func (t *trial) await(ctx context.Context, grace func(context.Context) time.Duration,
 	show func() Snapshot, work func() error) (ended bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
 	began, tick := time.Now(), time.NewTicker(time.Second)
 	defer tick.Stop()
-	over, patience := ctx.Done(), (<-chan time.Time)(nil)
+	over, hung, patience := ctx.Done(), t.hung, (<-chan time.Time)(nil)
 	for {
 		select {
 		case err := <-done:
 			return true, err
 		case <-over:
 			over, patience = nil, time.After(grace(ctx))
+		case <-hung:
+			hung, patience = nil, time.After(grace(ctx))
 		case <-patience:
 			return false, nil
 		case <-tick.C:
+		}
+		if show == nil {
+			continue
 		}
 		s := show()
 		s.Elapsed = time.Since(began)

@@ -236,6 +236,11 @@ func TestWhatIsStuckIsWaitedForAsLongAsSomebodyDoes(t *testing.T) {
 // silent is the engine of a device that does not answer.
 type silent struct{ ioengine.Engine }
 
+func (silent) Stalls() ioengine.Stalls {
+	return ioengine.Stalls{Count: 2, Longest: []ioengine.Stuck{{What: "read", Path: "/kv/0",
+		N: 4096, For: 12 * time.Second}, {For: 3 * time.Second}}}
+}
+
 func (silent) Stuck(dst []ioengine.Stuck, older time.Duration) []ioengine.Stuck {
 	return append(dst, ioengine.Stuck{For: older}, ioengine.Stuck{For: 12 * time.Second})
 }
@@ -247,12 +252,14 @@ func TestADeviceThatDoesNotAnswerIsSeenAndTold(t *testing.T) {
 		e.trial.engine, e.trial.cfg.Progress = silent{}, func(s Snapshot) { seen = s }
 		e.Show(Snapshot{Stage: "running"})
 		e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
-		e.trial.engine = nil // it goes with the trial
 		return nil
 	}
 	r, err := tick(t, w, true)
 	require.NoError(t, err)
 	assert.Equal(t, 2, seen.Stuck)
 	assert.Equal(t, 12*time.Second, seen.StuckFor)
-	assert.Contains(t, r.Warnings, "the device had a request for 12s without an answer")
+	assert.Contains(t, r.Warnings, "the device had a request for 12s without an answer: read of "+
+		"4096 bytes at offset 0 of /kv/0")
+	assert.EqualValues(t, 2, r.Stalls.Count)
+	assert.EqualValues(t, 12*time.Second, r.Stalls.LongestNS)
 }

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -105,7 +104,9 @@ type trial struct {
 	asked         *objects.Recorder    // of the bucket, nil without it
 	store         result.ObjectStore   // how it is used
 	engine        ioengine.Engine      // of the files, nil without them
-	unanswered    atomic.Int64         // the longest time for which the device had a request
+	hung          chan struct{}        // closed when it has not answered for longer than it may
+	space         host.Asked           // the filesystem of those
+	prepared      chan struct{}        // closed when the workload's preparation has returned
 	tracer        *collector.Collector // nil unless asked for
 	closers       []func(context.Context) error
 
@@ -261,35 +262,15 @@ func (e *Env) Show(s Snapshot) {
 // show hands a snapshot to whoever looks, one at a time: a stage of the preparation that is
 // stopped may still be showing when the next one begins.
 func (t *trial) show(s Snapshot) {
-	s.Stuck, s.StuckFor = t.stuck()
+	if t.engine != nil {
+		for _, stuck := range t.engine.Stuck(nil, ioengine.StallAfter) {
+			s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
+		}
+	}
 	if t.cfg.Progress != nil {
 		t.shown.Lock()
 		defer t.shown.Unlock()
 		t.cfg.Progress(s)
-	}
-}
-
-// Requests that the device has had for longer than stuckAfter are shown, for longer than
-// stuckWarning told in the result: an idle device answers within a second, and one with long queues
-// seldom takes longer than some.
-const (
-	stuckAfter   = 2 * time.Second
-	stuckWarning = 10 * time.Second
-)
-
-// stuck counts the requests that the device does not answer, and says how old the oldest is.
-func (t *trial) stuck() (n int, oldest time.Duration) {
-	if t.engine == nil {
-		return 0, 0
-	}
-	for _, s := range t.engine.Stuck(nil, stuckAfter) {
-		n, oldest = n+1, max(oldest, s.For)
-	}
-	for {
-		old := t.unanswered.Load()
-		if int64(oldest) <= old || t.unanswered.CompareAndSwap(old, int64(oldest)) {
-			return n, oldest
-		}
 	}
 }
 
@@ -301,15 +282,24 @@ func (t *trial) place() string {
 	return ""
 }
 
-// freeSpace reads the free bytes behind the storage tier and ends the run when
-// they fall below the floor that was left to others.
+// patienceForSpace is how long the live line waits for a number that may as well be the last one.
+const patienceForSpace = 100 * time.Millisecond
+
+// freeSpace returns the free bytes behind the storage tier, -1 if they are unknown, and ends the
+// run when they fall below the floor that was left to others. A filesystem that does not answer
+// does not hold it up.
 func (t *trial) freeSpace() int64 {
 	dir := t.place()
 	if dir == "" {
 		return -1
 	}
-	fs, err := host.FilesystemOf(dir)
-	if err != nil {
+	fs, known := t.space.Filesystem(dir, patienceForSpace, func(ask func() error) error {
+		if t.engine == nil {
+			return ask()
+		}
+		return t.engine.Call("statfs", dir, ask)
+	})
+	if !known {
 		return -1
 	}
 	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {

@@ -57,6 +57,7 @@ type Values struct {
 	CacheDir, IO string
 	ChunkSize    int64
 	IODepth      int // as given; see Depth
+	IOTimeout    time.Duration
 	ReadShare    float64
 	CeilingBytes int64 // that plain I/O may take of the storage tier; 0 = see CeilingSize
 

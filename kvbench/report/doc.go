@@ -3,7 +3,7 @@
 //
 //	summary.go  the summary from the top; the few lines for a benchmark's log
 //	bytes.go    its tables of what lies in the tiers and what they moved
-//	latency.go  its tables of latencies
+//	latency.go  its tables of latencies; what the storage answered late, or not at all
 //	first_token.go  the time to the first token, and from which length on loading is worth it
 //	objects.go  an object store: its requests, its endpoints, its network
 //	parts.go    Tables: what only some results have, for text, page and workbook

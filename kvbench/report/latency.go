@@ -156,3 +156,31 @@ func contexts(r *result.Result) (t Table) {
 	}
 	return t
 }
+
+// shownStalls are the longest ones, of the 16 in the JSON: a device that hangs leaves as many as
+// there were in flight, which say the same.
+const shownStalls = 3
+
+// stalls are what the storage answered late, or not at all. They stand above the warnings, because
+// a latency beyond them is that of a fault, and below the numbers, which counted it like any other.
+func (s *summary) stalls() {
+	all := s.Stalls
+	if all == nil {
+		return
+	}
+	of := func(l result.Stall) string {
+		if l.Bytes > 0 {
+			return fmt.Sprintf("%s of %s at offset %d", l.Operation, bytes(l.Bytes), l.Offset)
+		}
+		return l.Operation
+	}
+	s.line("stalls", "%s took the storage %s and longer, the whole trial counted",
+		units.Plural(all.Count, "request"), ns(all.AfterNS))
+	for _, l := range all.Longest[:min(shownStalls, len(all.Longest))] {
+		end := "answered"
+		if !l.Answered {
+			end = "NOT answered"
+		}
+		s.line("", "%s, %s: %s, %s", ns(l.LengthNS), end, of(l), l.Path)
+	}
+}

@@ -33,6 +33,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	// What ran, and what bounded it: before any number, because it says which of them to believe.
 	s.head()
 	if r.WindowNS <= 0 { // it failed before there was anything to measure
+		s.stalls()
 		s.doubts()
 		return s.writeTo(w)
 	}
@@ -62,6 +63,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 		s.gap()
 		_ = capture.WriteText(s, fioInput(r).Application) // into memory
 	}
+	s.stalls()
 	s.doubts()
 	return s.writeTo(w)
 }

@@ -95,6 +95,7 @@ type Result struct {
 	FirstToken      *FirstToken             `json:"first_token"` // null: misses were free
 
 	Harness       Harness       `json:"harness"`
+	Stalls        *Stalls       `json:"stalls"` // null: none
 	DeviceWitness Witness       `json:"device_witness"`
 	Ceiling       *Ceiling      `json:"ceiling"`
 	CeilingRatio  *float64      `json:"ceiling_ratio"`

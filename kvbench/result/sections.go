@@ -38,6 +38,27 @@ type IO struct {
 	Pool                Pool   `json:"pool"`
 }
 
+// Stalls are the requests and calls of the whole trial, preparation included, that the storage tier
+// took After and longer to answer, or had not answered when the result was made. Parallel ones
+// count one by one.
+type Stalls struct {
+	AfterNS   int64   `json:"after_ns"`
+	Count     int64   `json:"count"`
+	LongestNS int64   `json:"longest_ns"`
+	Longest   []Stall `json:"longest"` // the longest ones, 16 at most
+}
+
+// Stall is one of them.
+type Stall struct {
+	Operation string `json:"operation"` // read, write, create, remove, ...
+	Path      string `json:"path"`
+	Offset    int64  `json:"offset"` // of reads and writes, as Bytes
+	Bytes     int64  `json:"bytes"`
+	BegunNS   int64  `json:"begun_ns"` // since the trial began
+	LengthNS  int64  `json:"length_ns"`
+	Answered  bool   `json:"answered"` // false: the length is that until the result was made
+}
+
 // Pool is the buffer pool.
 type Pool struct {
 	Buffers     int    `json:"buffers"`

@@ -237,7 +237,7 @@ func (x *extent) flush(ctx context.Context) error {
 	if err != nil || x.t.direct {
 		return err
 	}
-	return dropCache(x.fds[0])
+	return x.t.call("drop from the page cache", x.f, 0, func() error { return dropCache(x.fds[0]) })
 }
 
 // request waits for an operation, or, when ctx has ended, for no longer than a device may take that

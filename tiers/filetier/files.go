@@ -86,24 +86,36 @@ func (t *Tier) openParts(f *file, flags int) (fds []int, failed int, err error) 
 	return fds, 0, nil
 }
 
+// call makes a call that the device may not answer, on a part of f.
+func (t *Tier) call(what string, f *file, part int, do func() error) error {
+	return t.engine.Call(what, t.path(f, part), do)
+}
+
 // openPart opens a file on disk. Directories and files are opened by descriptor and name, and links
 // are not followed: whatever happens to the path meanwhile, nothing is written outside of the work
 // directory.
 func (t *Tier) openPart(f *file, part, flags int, direct bool) (fd int, err error) {
-	dir, name := workdir.Name(f.object(t.policy, part))
-	at, err := t.dir.Fan(dir)
-	if err != nil {
-		return -1, err
+	what := "open"
+	if flags&unix.O_CREAT != 0 {
+		what = "create"
 	}
 	if direct {
 		flags |= openDirect
 	}
-	fd, err = workdir.OpenAt(at, name, flags, 0o644)
-	if err == nil && direct {
-		if err = setDirect(fd); err != nil {
-			unix.Close(fd)
+	dir, name := workdir.Name(f.object(t.policy, part))
+	err = t.engine.Call(what, t.below(dir, name), func() error {
+		at, err := t.dir.Fan(dir)
+		if err != nil {
+			return err
 		}
-	}
+		fd, err = workdir.OpenAt(at, name, flags, 0o644)
+		if err == nil && direct {
+			if err = setDirect(fd); err != nil {
+				unix.Close(fd)
+			}
+		}
+		return err
+	})
 	return fd, err
 }
 
@@ -115,7 +127,8 @@ func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
 		return nil, t.error("open", o, f, failed, -1, notFound(err))
 	}
 	for i := 0; i < len(fds) && !t.direct; i++ {
-		if err := dropCache(fds[i]); err != nil {
+		err := t.call("drop from the page cache", f, i, func() error { return dropCache(fds[i]) })
+		if err != nil {
 			closeAll(fds)
 			return nil, t.error("drop from the page cache", o, f, i, -1, err)
 		}
@@ -134,7 +147,9 @@ func (t *Tier) preallocate(f *file, run []*entry) error {
 	}
 	last := run[len(run)-1]
 	end := max(last.at+last.room, last.at+tiers.AlignUp(last.o.Size, int64(t.traits.Align)))
-	err := allocate(f.making.fds[0], run[0].at, end-run[0].at)
+	err := t.call("preallocate", f, 0, func() error {
+		return allocate(f.making.fds[0], run[0].at, end-run[0].at)
+	})
 	if err != nil && !unsupported(err) {
 		return t.error("preallocate", run[0].o, f, 0, -1, err)
 	}
@@ -154,8 +169,9 @@ func (t *Tier) seal(f *file) error {
 	t.mu.Unlock()
 	var errs []error
 	for i, fd := range m.fds {
+		err := t.call("close", f, i, func() error { return unix.Close(fd) })
 		// interrupted, it is closed all the same
-		if err := unix.Close(fd); err != nil && !errors.Is(err, unix.EINTR) {
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			errs = append(errs, t.error("close", *f.first, f, i, -1, err))
 		}
 	}
@@ -176,10 +192,13 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 		return nil
 	}
 	dir, name := workdir.Name(f.object(t.policy, part))
-	at, err := t.dir.Fan(dir)
-	if err == nil {
-		err = workdir.Retry(func() error { return unix.Unlinkat(at, name, 0) })
-	}
+	err := t.engine.Call("remove", t.below(dir, name), func() error {
+		at, err := t.dir.Fan(dir)
+		if err != nil {
+			return err
+		}
+		return workdir.Retry(func() error { return unix.Unlinkat(at, name, 0) })
+	})
 	if err != nil {
 		return t.error("remove", *f.first, f, part, -1, notFound(err))
 	}
@@ -197,7 +216,8 @@ func (t *Tier) hole(e *entry) error {
 		return t.error("remove from", e.o, e.in, 0, e.at, notFound(err))
 	}
 	defer unix.Close(fd) // nothing was written that could fail here
-	if err := punch(fd, e.at, e.room); err != nil {
+	err = t.call("punch a hole into", e.in, 0, func() error { return punch(fd, e.at, e.room) })
+	if err != nil {
 		return t.error("punch a hole into", e.o, e.in, 0, e.at, err)
 	}
 	return nil
@@ -210,7 +230,9 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 	if err := t.makeFile(f); err != nil {
 		return err
 	}
-	err = allocate(f.making.fds[0], 0, tiers.AlignUp(capacity, t.policy.slot))
+	err = t.call("preallocate", f, 0, func() error {
+		return allocate(f.making.fds[0], 0, tiers.AlignUp(capacity, t.policy.slot))
+	})
 	if err != nil && !unsupported(err) {
 		err = t.error("preallocate", *f.first, f, 0, -1, err)
 	} else {

@@ -160,8 +160,14 @@ func (t *Tier) Close() error {
 func (t *Tier) error(op string, o tiers.Object, f *file, part int, off int64, err error) error {
 	path := t.dir.Path()
 	if f != nil {
-		dir, name := workdir.Name(f.object(t.policy, part))
-		path += "/" + dir + "/" + name
+		path = t.path(f, part)
 	}
 	return &tiers.OpError{Op: op, Path: path, Key: o.Key, Offset: off, Err: err}
 }
+
+// path is where a part of f lies.
+func (t *Tier) path(f *file, part int) string {
+	return t.below(workdir.Name(f.object(t.policy, part)))
+}
+
+func (t *Tier) below(dir, name string) string { return t.dir.Path() + "/" + dir + "/" + name }

@@ -1,6 +1,7 @@
 // Package ioengine moves bytes between file descriptors and buffers without making anybody wait.
 //
 //	ioengine.go  Engine, Op, Kind: what tiers submit
+//	stalls.go    Stuck, Stalls: what the device has not answered, or late
 //	psync.go     NewPsync: one request per worker thread, made with system calls: whole, whatever
 //	             signals and short transfers do
 //

@@ -15,8 +15,14 @@ type Engine interface {
 	Register(arena []byte) (slot int32, err error)
 	// Submit begins requests. Done may be called before it returns.
 	Submit(ops ...*Op)
-	// Stuck appends the requests that the device has had for longer than that.
+	// Call makes another call of the kernel's that the device may not answer (what: create, remove,
+	// ...; where: the path), on the caller's goroutine, which waits. It returns what f does.
+	Call(what, where string, f func() error) error
+	// Stuck appends the requests and calls that the device has had for longer than that, in no
+	// order.
 	Stuck(dst []Stuck, older time.Duration) []Stuck
+	// Stalls tells of all that took StallAfter and more, those included that are not answered.
+	Stalls() Stalls
 	// Close waits for the requests under way, at most until ctx ends. Nothing may be submitted any
 	// more.
 	Close(ctx context.Context) error
@@ -58,13 +64,4 @@ type Op struct {
 	next, prev *Op
 	own        bool // a worker is inside Done
 	again      bool // submitted by its own Done
-}
-
-// Stuck describes a request that the device has had for long.
-type Stuck struct {
-	Kind Kind
-	FD   int
-	Off  int64
-	N    int
-	For  time.Duration
 }

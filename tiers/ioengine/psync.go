@@ -14,7 +14,7 @@ import (
 // to a worker goroutine while it blocks. There are as many workers as requests were ever under way
 // at once: buffers bound them.
 type psync struct {
-	now  func() time.Duration
+	ledger
 	call func(*Op) (moved int, err error)
 
 	mu       sync.Mutex
@@ -30,7 +30,7 @@ type psync struct {
 func NewPsync(now func() time.Duration) Engine { return newPsync(now, perform) }
 
 func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
-	e := &psync{now: now, call: call}
+	e := &psync{ledger: ledger{now: now}, call: call}
 	e.work.L = &e.mu
 	e.queue.init()
 	e.asked.init()
@@ -97,6 +97,7 @@ func (e *psync) serve(op *Op) (again bool) {
 	e.asked.remove(op)
 	op.own = true
 	e.mu.Unlock()
+	e.answered(op)
 	op.Done(op)
 	e.mu.Lock()
 	again = op.again
@@ -108,15 +109,17 @@ func (e *psync) serve(op *Op) (again bool) {
 }
 
 func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
+	dst = e.stuck(dst, older)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
 	for op := e.asked.root.next; op != &e.asked.root && now-op.Begun > older; op = op.next {
-		dst = append(dst, Stuck{Kind: op.Kind, FD: op.FD, Off: op.Off, N: op.N,
-			For: now - op.Begun})
+		dst = append(dst, op.stuck(now))
 	}
 	return dst
 }
+
+func (e *psync) Stalls() Stalls { return e.stalls(e.Stuck(nil, StallAfter)) }
 
 // Close ends the workers. Those that the device holds end when it answers, if ever.
 func (e *psync) Close(ctx context.Context) error {

@@ -77,7 +77,9 @@ func TestAStuckDeviceCostsItsRequestsOnly(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		stuck := e.Stuck(nil, time.Minute)
 		assert.Len(t, stuck, 50)
-		assert.Equal(t, Stuck{Kind: Read, FD: 666, N: 10, For: 2 * time.Minute}, stuck[0])
+		assert.Equal(t, Stuck{What: "read", Path: "descriptor 666", N: 10, For: 2 * time.Minute},
+			stuck[0])
+		assert.EqualValues(t, 50, e.Stalls().Count)
 
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second,
 			errors.New("a second has passed"))
@@ -89,6 +91,36 @@ func TestAStuckDeviceCostsItsRequestsOnly(t *testing.T) {
 		require.NoError(t, e.Close(t.Context()))
 		synctest.Wait()
 		assert.EqualValues(t, 50, back.Load())
+		all := e.Stalls()
+		assert.EqualValues(t, 50, all.Count)
+		assert.Len(t, all.Longest, mostStalls)
+		assert.True(t, all.Longest[0].Answered)
+		assert.Equal(t, 2*time.Minute+time.Second, all.Longest[0].For)
+	})
+}
+
+// Calls that are no requests are told of as well, under way or late; quick ones are not.
+func TestCallsThatStallAreToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		e := newPsync(func() time.Duration { return time.Since(start) }, nil)
+		refused := errors.New("refused")
+		require.NoError(t, e.Call("create", "/kv/quick", func() error { return nil }))
+		answer := make(chan struct{})
+		failed := make(chan error)
+		go func() {
+			failed <- e.Call("remove", "/kv/slow", func() error { <-answer; return refused })
+		}()
+		time.Sleep(3 * time.Second)
+		slow := Stuck{What: "remove", Path: "/kv/slow", For: 3 * time.Second}
+		assert.Equal(t, []Stuck{slow}, e.Stuck(nil, time.Second))
+		assert.Equal(t, Stalls{Count: 1, Longest: []Stuck{slow}}, e.Stalls())
+		assert.Equal(t, "remove of /kv/slow", slow.String())
+		close(answer)
+		assert.Equal(t, refused, <-failed)
+		slow.Answered = true
+		assert.Equal(t, Stalls{Count: 1, Longest: []Stuck{slow}}, e.Stalls())
+		assert.Empty(t, e.Stuck(nil, 0))
 	})
 }
 

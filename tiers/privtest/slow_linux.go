@@ -39,7 +39,8 @@ func init() {
 }
 
 // slowDisk is a file that takes Times to be read, written and punched, in a FUSE filesystem of its
-// own; or, where Backing is a directory, that directory, which takes no time. A loop device turns the discards of its filesystem into holes punched into its file.
+// own; or, where Backing is a directory, that directory, which takes no time. A loop device turns
+// the discards of its filesystem into holes punched into its file.
 type slowDisk struct {
 	Backing string // the file that holds the bytes
 	Dir     string // where the filesystem is mounted
@@ -48,8 +49,9 @@ type slowDisk struct {
 
 const slowName = "disk"
 
-// startSlow starts the process that serves a slow disk, and returns its number. The process ends when the filesystem is unmounted, or when this process has ended in
-// whatever way; the kernel sees to that also where it is stopped.
+// startSlow starts the process that serves a slow disk, and returns its number. The process ends
+// when the filesystem is unmounted, or when this process has ended in whatever way; the kernel sees
+// to that also where it is stopped.
 func startSlow(d slowDisk) (pid int, err error) {
 	defer func() {
 		if err != nil {

@@ -58,7 +58,7 @@ func (d *Dir) sweep(ctx context.Context) (swept Amount, err error) {
 		return nil
 	}
 	// Counted first: whoever waits for the removal wants to know how much of it there is.
-	of, err := count(d.fd, d.path, stopped)
+	of, err := count(d.fd, d.path, func() error { d.removal.moves(d.path); return stopped() })
 	if err != nil {
 		return swept, err
 	}

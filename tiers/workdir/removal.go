@@ -24,6 +24,7 @@ type Removal struct {
 	count    func() Amount // what lies there, where it is no directory
 	counted  bool          // of is known
 	of, done Amount
+	moved    time.Time // when it began or last came further; zero while nothing is removed
 }
 
 // Progress returns the bytes that are removed, of those that were there; 0 of 0 before they are
@@ -32,6 +33,17 @@ func (r *Removal) Progress() (done, of int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.done.Bytes, r.of.Bytes
+}
+
+// Waits returns for how long the removal that is under way has come no further, and its directory;
+// "" while none is.
+func (r *Removal) Waits() (dir string, since time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.moved.IsZero() {
+		return "", 0
+	}
+	return r.path, time.Since(r.moved)
 }
 
 // countingTime is how long Left waits for figures: it is asked when a process is to end at once.
@@ -91,6 +103,20 @@ func (r *Removal) Counted(of Amount) {
 // Over notes that nothing is left to tell of.
 func (r *Removal) Over() { r.set("", false, Amount{}) }
 
+// moves notes that the removal in a directory has begun, or come further.
+func (r *Removal) moves(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.path, r.moved = path, time.Now()
+}
+
+// rests notes that nothing is being removed any more, for whatever reason.
+func (r *Removal) rests() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moved = time.Time{}
+}
+
 func (r *Removal) set(path string, counted bool, of Amount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,4 +129,5 @@ func (r *Removal) Removed(n Amount) {
 	defer r.mu.Unlock()
 	r.done.Files += n.Files
 	r.done.Bytes += n.Bytes
+	r.moved = time.Now()
 }

@@ -162,6 +162,8 @@ func removeUp(dir, top string) {
 func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, err error) {
 	d := &Dir{path: path, keep: opt.Keep, lock: -1, fans: make(map[string]int),
 		removal: cmp.Or(opt.Removal, &Removal{})}
+	d.removal.moves(path)
+	defer d.removal.rests()
 	var madeRank, sticky, fresh bool
 	defer func() {
 		if err == nil {
@@ -291,6 +293,8 @@ func (d *Dir) Remove(ctx context.Context) error {
 	if d.keep {
 		return nil
 	}
+	d.removal.moves(d.path)
+	defer d.removal.rests()
 	if _, err := d.sweep(ctx); err != nil {
 		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -218,4 +220,45 @@ func (m Mount) whyNoDevice() string {
 		upper = "another filesystem"
 	}
 	return fmt.Sprintf(whyNone[placeOf(kind)], m.Type, m.Source, upper)
+}
+
+// Asked is a filesystem that is asked again and again, by somebody who cannot wait for one that
+// does not answer, as a server that is gone does not. The zero value is ready; its method is safe
+// for concurrent use.
+type Asked struct {
+	mu     sync.Mutex
+	asking bool // one at a time: each that hangs is a thread in the kernel
+	known  bool
+	last   Filesystem
+}
+
+// Filesystem is what [FilesystemOf] said of a directory last, or says within patience; known is
+// false while it has not said anything, or an error. Call is given what asks, on a goroutine that
+// may stay there for ever, and calls it.
+func (a *Asked) Filesystem(dir string, patience time.Duration,
+	call func(func() error) error) (fs Filesystem, known bool) {
+	a.mu.Lock()
+	begin := !a.asking
+	a.asking = true
+	a.mu.Unlock()
+	if begin {
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			var fs Filesystem
+			err := call(func() (err error) { fs, err = FilesystemOf(dir); return err })
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.asking, a.known, a.last = false, err == nil, fs
+		}()
+		soon := time.NewTimer(patience)
+		defer soon.Stop()
+		select {
+		case <-answered:
+		case <-soon.C:
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.last, a.known
 }

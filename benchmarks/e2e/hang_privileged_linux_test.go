@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers/privtest"
+)
+
+// patience is for a busy machine: what these tests wait for comes, or the program hangs.
+const patience = 3 * time.Minute
+
+// hangs is storage that a test can stop in the middle of anything.
+type hangs struct {
+	dir  string
+	stop func() (answer func())
+}
+
+// hangingDisk is an ext4 on a disk that can hang.
+func hangingDisk(t *testing.T) hangs {
+	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{CanHang: true, DirectIO: true,
+		Times: privtest.Times{Read: time.Millisecond, Write: time.Millisecond}})
+	return hangs{l.Dir, func() func() {
+		l.Server.Hang(t)
+		return func() { l.Server.Answer(t) }
+	}}
+}
+
+// hangingServer is the directory of a server that can hang: calls that are no requests hang, too.
+func hangingServer(t *testing.T) hangs {
+	dir, server := privtest.FuseDir(t)
+	return hangs{dir, func() func() {
+		server.Hang(t)
+		return func() { server.Answer(t) }
+	}}
+}
+
+// freezing is an ext4 that can be frozen, as snapshots do, so that writes wait.
+func freezing(t *testing.T) hangs {
+	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{})
+	return hangs{l.Dir, func() func() { return l.Freeze(t) }}
+}
+
+// TestStorageThatHangsFreezesNothing: while it answers nothing at all, the live line goes on, a
+// signal makes the result, and that tells what was asked in vain. The process, whose threads are in
+// the kernel, ends when the storage answers.
+func TestStorageThatHangsFreezesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		on    func(*testing.T) hangs
+		stage string // of the live line
+		args  string
+	}{
+		{"reading", hangingDisk, "running",
+			"-test.bench=StorageCeiling/op=read -storage-capacity-gb=0.125"},
+		{"writing", hangingDisk, "running",
+			"-test.bench=StorageCeiling/op=churn -storage-capacity-gb=0.25"},
+		{"requests", hangingDisk, "running",
+			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
+		{"buffered", hangingDisk, "running",
+			"-test.bench=MaxStorageStress -io=buffered -storage-capacity-gb=1"},
+		{"preparing", hangingDisk, "preconditioning",
+			"-test.bench=Synthetic -precondition -precondition-size-gb=50 " +
+				"-storage-capacity-gb=1"},
+		{"a server", hangingServer, "running",
+			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
+		{"frozen", freezing, "running",
+			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := c.on(t)
+			b := newBench(t)
+			b.cache = filepath.Join(h.dir, "kv")
+			b.env = append(b.env, "GOGC=1") // the collector is always at work
+			s := b.terminal(200)
+			p := b.start(append(append(b.places(), "-test.benchtime=10m"),
+				strings.Fields(c.args)...)...)
+			shows := func(what string) {
+				t.Helper()
+				eventually(t, what+" on the live line", patience,
+					func() bool { return strings.Contains(s.String(), what) })
+			}
+			shows(": " + c.stage + " 1s")
+			answer := h.stop()
+			for n := range 3 { // it goes on
+				eventually(t, "what is unanswered on the live line", patience,
+					func() bool { return strings.Count(s.String(), "UNANSWERED for ") > n })
+			}
+			require.NoError(t, p.Process.Signal(os.Interrupt))
+			eventually(t, "the result", patience,
+				func() bool { return len(resultFiles(t, b.results)) > 0 })
+			shows("waiting for what is in flight")
+			answer()
+			assert.Equal(t, 130, p.end().code)
+			checkStalls(t, b, interrupted(t, b))
+		})
+	}
+}
+
+// checkStalls wants what was not answered when the result was made.
+func checkStalls(t *testing.T, b *bench, r *result.Result) {
+	t.Helper()
+	require.NotNil(t, r.Stalls)
+	assert.GreaterOrEqual(t, r.Stalls.LongestNS, int64(3*time.Second))
+	longest := r.Stalls.Longest[0]
+	assert.False(t, longest.Answered)
+	assert.True(t, strings.HasPrefix(longest.Path, b.cache), longest.Path)
+	assert.NotEmpty(t, longest.Operation)
+	summary, err := os.ReadFile(filepath.Join(filepath.Dir(resultFiles(t, b.results)[0]),
+		"summary.txt"))
+	require.NoError(t, err)
+	assert.Contains(t, string(summary), "NOT answered: "+longest.Operation)
+}
+
+// TestIOTimeoutEndsATrial, and no other is begun.
+func TestIOTimeoutEndsATrial(t *testing.T) {
+	for name, on := range map[string]func(*testing.T) hangs{"a disk": hangingDisk,
+		"a server": hangingServer} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := on(t)
+			b := newBench(t)
+			b.cache = filepath.Join(h.dir, "kv")
+			p := b.start(append(b.places(), "-test.benchtime=10m", "-storage-capacity-gb=1",
+				"-test.bench=MaxStorageStress|Synthetic", "-io-timeout=2s")...)
+			b.working()
+			answer := h.stop()
+			eventually(t, "the result", patience,
+				func() bool { return len(resultFiles(t, b.results)) > 0 })
+			eventually(t, "the end of the other benchmark", patience,
+				func() bool { return strings.Contains(p.out.String(), "FAIL: BenchmarkSynthetic") })
+			answer()
+			o := p.end()
+			assert.Equal(t, exitFailed, o.code)
+			assert.Contains(t, o.stdout, "not begun, because of an earlier trial: the storage "+
+				"does not answer: ")
+			r := theResult(t, b.results)
+			assert.Equal(t, result.StatusFailed, r.Status)
+			assert.Equal(t, result.EndedByError, r.EndedBy)
+			assert.Regexp(t, `^the storage does not answer: .* of `+b.cache+
+				`.*, for .*, longer than -io-timeout 2s: `, r.Error)
+			require.NotNil(t, r.Stalls)
+		})
+	}
+}

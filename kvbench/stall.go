@@ -1,0 +1,97 @@
+package kvbench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers/ioengine"
+)
+
+// A device may stop to answer. Whoever waits for it then waits in the kernel, perhaps for ever, and
+// nothing else may wait for them: not the live line, not a signal, not the result.
+
+// ErrUnanswered is in the error of a trial that a device has ended which did not answer for
+// StorageConfig.IOTimeout.
+var ErrUnanswered = errors.New("the storage does not answer")
+
+// stallWarning is from which length on a stall is a warning in the result. What is shorter it has
+// too: devices with long queues seldom take longer than some seconds.
+const stallWarning = 10 * time.Second
+
+// attend ends the trial when the storage leaves a request or call unanswered for longer than it
+// may, until the trial is over.
+func (t *trial) attend(over <-chan struct{}) {
+	limit := t.cfg.Storage.IOTimeout
+	// As often as there is something to see: the trial ends an eighth of it late at most.
+	tick := time.NewTicker(min(max(limit/8, time.Millisecond), time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		if err := t.unanswered(limit); err != nil {
+			t.Fail(err, result.EndedByError)
+			close(t.hung)
+			return
+		}
+	}
+}
+
+// unanswered is an error if something was not answered for longer than the limit.
+func (t *trial) unanswered(limit time.Duration) error {
+	var stuck []ioengine.Stuck
+	if t.engine != nil {
+		stuck = t.engine.Stuck(nil, limit)
+	}
+	// The work directory removes files by itself.
+	if path, since := t.cfg.Storage.Removal.Waits(); path != "" && since > limit {
+		stuck = append(stuck, ioengine.Stuck{What: "removal of files", Path: path, For: since})
+	}
+	if len(stuck) == 0 {
+		return nil
+	}
+	oldest := stuck[0]
+	for _, s := range stuck {
+		if s.For > oldest.For {
+			oldest = s
+		}
+	}
+	others := ""
+	if n := len(stuck) - 1; n > 0 {
+		others = fmt.Sprintf(" (and of %d others)", n)
+	}
+	return fmt.Errorf("%w: %s%s, for %s, longer than -io-timeout %s: the kernel log (dmesg) may "+
+		"say why; processes that wait for it end only when it answers, or is aborted",
+		ErrUnanswered, oldest, others, oldest.For.Round(time.Millisecond), limit)
+}
+
+// stalls notes what the storage answered late, or not at all.
+func (t *trial) stalls() {
+	if t.engine == nil {
+		return
+	}
+	all := t.engine.Stalls()
+	if all.Count == 0 {
+		return
+	}
+	in := &result.Stalls{AfterNS: int64(ioengine.StallAfter), Count: all.Count,
+		LongestNS: int64(all.Longest[0].For)}
+	for _, s := range all.Longest {
+		in.Longest = append(in.Longest, result.Stall{Operation: s.What, Path: s.Path, Offset: s.Off,
+			Bytes: int64(s.N), BegunNS: int64(s.Begun - t.begun), LengthNS: int64(s.For),
+			Answered: s.Answered})
+	}
+	t.info.Stalls = in
+	if longest := all.Longest[0]; longest.For > stallWarning {
+		which := "without an answer"
+		if longest.Answered {
+			which = "before it answered"
+		}
+		t.warn(fmt.Sprintf("the device had a request for %s %s: %s", longest.For.Round(time.Second),
+			which, longest))
+	}
+}

@@ -1,0 +1,40 @@
+package host
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A filesystem that stops to answer is as it was last; it is not asked twice, and what it says in
+// the end counts.
+func TestAFilesystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var a Asked
+		at := func(call func(func() error) error) (bool, time.Duration) {
+			begun := time.Now()
+			_, known := a.Filesystem(dir, time.Second, call)
+			return known, time.Since(begun)
+		}
+		known, took := at(func(ask func() error) error { return ask() })
+		assert.True(t, known)
+		assert.Zero(t, took)
+		answer, calls := make(chan error), 0
+		hang := func(func() error) error { calls++; return <-answer }
+		known, took = at(hang)
+		assert.True(t, known, "what it said before")
+		assert.Equal(t, time.Second, took)
+		known, took = at(hang)
+		assert.True(t, known)
+		assert.Zero(t, took)
+		assert.Equal(t, 1, calls)
+		answer <- errors.New("it is gone")
+		synctest.Wait()
+		known, _ = at(func(func() error) error { return errors.New("it is gone") })
+		assert.False(t, known)
+	})
+}
