@@ -61,7 +61,7 @@ func (t *Tier) begin(ctx context.Context) error {
 func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	t.owner.stop()
 	if t.cfg.Keep {
-		return nil
+		return t.owner.leave(ctx)
 	}
 	if err := t.owner.confirm(ctx); err != nil {
 		return err
@@ -88,7 +88,8 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	// What this process does not know of: a request that was given up may have been carried out.
 	// A deletion that failed before is made up for by this.
 	if _, failed := t.sweep(ctx, []Names{t.cfg.Names}, t.owner.litter.Load()); failed != nil {
-		return errors.Join(err, failed) // the marker stays: the next start knows whose the rest is
+		// The marker stays: the next start knows whose the rest is.
+		return errors.Join(err, failed, t.owner.leave(context.WithoutCancel(ctx)))
 	}
 	return t.owner.release(ctx, true)
 }

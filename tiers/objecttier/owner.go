@@ -66,6 +66,9 @@ type marker struct {
 	Of      int       `json:"rank"`
 	Started time.Time `json:"started"`
 	Beat    int64     `json:"heartbeats"` // makes each text another one
+	// Ended: the run has gone and left its objects, to be kept or because they could not be
+	// deleted. Nobody has to wait until it is taken for dead, be it the same process.
+	Ended bool `json:"ended,omitempty"`
 	Process
 	Names
 	// Before are the names of earlier runs whose objects may still lie there: the start that was to
@@ -196,7 +199,7 @@ func (o *owner) judge(info store.Info, text []byte) error {
 	}
 	age := max(0, o.t.client.StoreNow().Sub(info.Modified))
 	// The store's own clock wrote the one time and told the other: this machine's may be off.
-	if age < deadAfter && !old.dead(o.t.cfg.Process) {
+	if age < deadAfter && !old.Ended && !old.dead(o.t.cfg.Process) {
 		return &InUseError{URL: o.t.URL(), PID: old.PID, Host: old.Host, Age: age}
 	}
 	o.old = old
@@ -356,11 +359,28 @@ func (o *owner) stop() {
 	}
 }
 
+// leave says in the marker that the run has gone and its objects have not. A marker that cannot be
+// written, or is another's by now, stays as it is: then the next start waits.
+func (o *owner) leave(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.taken.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*cleanup)
+	defer cancel()
+	o.mark.Ended = true
+	return o.write(ctx, store.Condition{ETag: o.etag})
+}
+
 // release removes the marker. Where begin has failed and there was a run before, whose objects may
 // be left, it stays.
 func (o *owner) release(ctx context.Context, all bool) error {
-	if o.taken.Load() || !all && !o.fresh {
+	switch {
+	case o.taken.Load():
 		return nil
+	case !all && !o.fresh:
+		return o.leave(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*cleanup)
 	defer cancel()
