@@ -29,9 +29,9 @@ func (l Level) Validate() error {
 // Filter is whose requests the histograms hold.
 type Filter string
 
-// The filters. A device's requests are known exactly; the process of a request is known when it was
-// queued by the process itself, which holds for direct I/O and reads, but not for writes that the
-// page cache wrote back later.
+// The filters. A device's requests are known exactly; the process of a request is who queued it,
+// which holds for direct I/O and reads, and for what the page cache wrote back later who had
+// written to the file, as far as that was seen (Direction.WrittenBack, KernelRequests).
 const (
 	FilterDevice  Filter = "device"  // everybody's on the device; other processes' are counted
 	FilterProcess Filter = "process" // those of the watched processes
@@ -63,13 +63,20 @@ type Capture struct {
 	// MaxSegments is how many pieces of memory one request may have: the least of the devices, 0 =
 	// unknown.
 	MaxSegments int64 `json:"max_segments,omitempty"`
-	WindowNS    int64 `json:"window_ns"`
+	// PageBytes is how large a page of memory is on the traced machine, 0 = unknown.
+	PageBytes int64 `json:"page_bytes,omitempty"`
+	WindowNS  int64 `json:"window_ns"`
 
 	Read  Direction `json:"read"`
 	Write Direction `json:"write"`
 
-	Flushes      int64 `json:"flushes"`     // flush requests that the device completed
-	FlushWaits   int64 `json:"flush_waits"` // requests that only asked for a flush: one per fsync
+	Flushes    int64 `json:"flushes"`     // flush requests that the device completed
+	FlushWaits int64 `json:"flush_waits"` // requests that only asked for a flush: one per fsync
+	// Of FlushWaits, those of the watched processes, and of threads of the kernel: a filesystem's
+	// journal asks in the name of who called fsync.
+	OwnFlushWaits    int64 `json:"own_flush_waits"`
+	KernelFlushWaits int64 `json:"kernel_flush_waits"`
+
 	Discards     int64 `json:"discards"`
 	DiscardBytes int64 `json:"discard_bytes"`
 	Others       int64 `json:"others"` // zeroing, zone management
@@ -84,6 +91,10 @@ type Capture struct {
 	LeadNS       int64 `json:"lead_ns"` // before the first request
 	TailNS       int64 `json:"tail_ns"` // after the last
 	Gaps         int64 `json:"gaps"`
+
+	// Owners are the processes with requests in the window, the most bytes first, where that was
+	// asked for.
+	Owners []Owner `json:"owners,omitempty"`
 
 	Losses Losses `json:"losses"`
 	// Stat is what the device's own counters say of the same window; null where there are none.
@@ -114,6 +125,33 @@ type Direction struct {
 
 	ForeignRequests int64 `json:"foreign_requests"` // of other processes on the same device
 	ForeignBytes    int64 `json:"foreign_bytes"`
+	// KernelRequests are those of the foreign ones that a thread of the kernel queued, for files of
+	// no process that is known: what the page cache held before the trace began, metadata, a
+	// journal.
+	KernelRequests int64 `json:"kernel_requests"`
+	KernelBytes    int64 `json:"kernel_bytes"`
+	// WrittenBack are those of Requests that the kernel queued for pages which a watched process,
+	// or with Owners any process, had written to the page cache. They are attributed by their file:
+	// of several processes that write to one, the last that made a clean page dirty has them all.
+	WrittenBack      int64 `json:"written_back_requests"`
+	WrittenBackBytes int64 `json:"written_back_bytes"`
+	// Sequential are those that began where one of the 64 before it of this direction had ended.
+	Sequential int64 `json:"sequential"`
+}
+
+// Owner is what one process asked of the traced devices, whichever of them it was.
+type Owner struct {
+	// PID is 0 for the kernel: what no process is known for. It is the kernel's own number, which
+	// inside of a PID namespace is another.
+	PID        int64  `json:"pid"`
+	Name       string `json:"name"` // at the end; "kernel" for 0
+	Reads      int64  `json:"reads"`
+	ReadBytes  int64  `json:"read_bytes"`
+	Writes     int64  `json:"writes"`
+	WriteBytes int64  `json:"write_bytes"`
+	// WrittenBack are those of Writes that the kernel queued for it.
+	WrittenBack      int64 `json:"written_back_requests"`
+	WrittenBackBytes int64 `json:"written_back_bytes"`
 }
 
 // D2C is Σ D2C with an estimate for the lost completions.
@@ -130,6 +168,7 @@ type Losses struct {
 	Orphaned  int64 `json:"orphaned"`  // queued, never dispatched
 	Stale     int64 `json:"stale"`     // lost completions of flushes and discards
 	Full      int64 `json:"full"`      // no room to follow a request
+	Processes int64 `json:"processes"` // no room to watch one of the family
 	Calls     int64 `json:"calls"`     // on files: not followed to their end
 	Missed    int64 `json:"missed"`    // runs skipped because the program was running
 	Partial   int64 `json:"partial"`   // completions in parts: no loss

@@ -37,18 +37,26 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	names := [2]string{"reads", "writes"}
 	for i, d := range [2]Direction{p.Read, p.Write} {
 		if d.Requests > 0 {
-			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", names[i],
-				d.Requests, GiB(d.Bytes), float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth)
+			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f, %.0f%% one "+
+				"after the other", names[i], d.Requests, GiB(d.Bytes),
+				float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth,
+				100*float64(d.Sequential)/float64(d.Requests))
+		}
+		if d.WrittenBack > 0 {
+			out.line("         %d of them, %.2f GiB, were written back by the kernel for files in "+
+				"the page cache", d.WrittenBack, GiB(d.WrittenBackBytes))
 		}
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
 		whose := ""
-		if p.Filter == FilterProcess { // they are queued by the kernel, in nobody's name
-			whose = ", of all processes"
+		if p.Filter == FilterProcess { // at the device they are the kernel's, in nobody's name
+			whose = fmt.Sprintf(", of all processes; %d of the requests were of these",
+				p.OwnFlushWaits)
 		}
 		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes,
 			p.FlushWaits, p.Discards, GiB(p.DiscardBytes), whose)
 	}
+	out.owners(p.Owners)
 	for _, h := range t.All() {
 		out.histogram(h)
 	}
@@ -78,6 +86,39 @@ func (t *textWriter) flush(w io.Writer) error {
 
 // sector is the unit of request sizes, whatever a device calls its own.
 const sector = 512
+
+// ownersShown is how many processes a text lists.
+const ownersShown = 10
+
+// owners lists processes, the most bytes first, and sums up the rest.
+func (t *textWriter) owners(all []Owner) {
+	if len(all) == 0 {
+		return
+	}
+	t.line("")
+	t.line("%-24s %10s %10s %10s %10s %10s", "process", "reads", "GiB", "writes", "GiB", "back")
+	row := func(name string, o Owner) {
+		t.line("%-24s %10d %10.3f %10d %10.3f %10d", name, o.Reads, GiB(o.ReadBytes), o.Writes,
+			GiB(o.WriteBytes), o.WrittenBack)
+	}
+	var rest Owner
+	for i, o := range all {
+		switch name := o.Name; {
+		case i >= ownersShown:
+			rest.Reads, rest.ReadBytes = rest.Reads+o.Reads, rest.ReadBytes+o.ReadBytes
+			rest.Writes, rest.WriteBytes = rest.Writes+o.Writes, rest.WriteBytes+o.WriteBytes
+			rest.WrittenBack += o.WrittenBack
+		case o.PID == 0:
+			row("the kernel itself", o)
+		default:
+			row(fmt.Sprintf("%d %s", o.PID, name), o)
+		}
+	}
+	if n := len(all) - ownersShown; n > 0 {
+		row(fmt.Sprintf("%d others", n), rest)
+	}
+	t.line("back: of the writes, those that the kernel wrote back for the process's files")
+}
 
 const barWidth = 40
 

@@ -27,7 +27,7 @@ func (h Histogram) HotZone() string {
 	}
 	parts := make([]string, len(zones))
 	for i, z := range zones {
-		parts[i] = fmt.Sprintf("%.0f–%.0f GiB (%.0f%%", z.Range[0], z.Range[1],
+		parts[i] = fmt.Sprintf("%.4g–%.4g GiB (%.0f%%", z.Range[0], z.Range[1],
 			100*float64(z.Count)/float64(h.Count))
 	}
 	return strings.Join(parts, "), ") + " of requests)"

@@ -7,10 +7,10 @@
 // Everything is counted at completion, so that all histograms of a window have the same number of samples.
 #pragma once
 #include "counters.h"
+#include "owner.h"
 
-INLINE int wanted_number(u32 number)
+SHARED int wanted_number(u32 number)
 {
-#pragma unroll
 	for (u32 i = 0; i < MAX_DEVICES; i++) {
 		if (i >= devices)
 			return 0;
@@ -24,7 +24,6 @@ SHARED int wanted_name(struct gendisk *disk)
 {
 	u64 name[2] = {};
 	bpf_probe_read_kernel(name, sizeof(name), __builtin_preserve_access_index(&disk->disk_name));
-#pragma unroll
 	for (u32 i = 0; i < MAX_DEVICES; i++) {
 		if (i >= devices)
 			return 0;
@@ -32,6 +31,24 @@ SHARED int wanted_name(struct gendisk *disk)
 			return 1;
 	}
 	return 0;
+}
+
+// belongs notes whose a request is that is being queued now.
+SHARED void belongs(struct request *rq, struct entry *e)
+{
+	e->watched = is_watched();
+	if (watch == WATCH_NONE && !by_owner)
+		return;
+	e->kernel = is_kernel();
+	if (by_owner)
+		e->tgid = known(e->kernel ? 0 : bpf_get_current_pid_tgid() >> 32);
+	if (follow_dirty && e->kernel && e->op == OP_WRITE) {
+		struct dirtied *d = who_wrote(rq);
+		if (d) {
+			e->watched = d->watched;
+			e->tgid = d->tgid;
+		}
+	}
 }
 
 INLINE void gauge_up(struct entry *e)
@@ -96,7 +113,7 @@ SHARED void begin(u64 key, struct entry *fresh)
 	}
 }
 
-SHARED void issued(struct entry *e, u64 now)
+SHARED void issued(struct entry *e, u64 now, u64 queue)
 {
 	e->issue = now;
 	if (e->op > OP_WRITE || !follows(e))
@@ -104,9 +121,14 @@ SHARED void issued(struct entry *e, u64 now)
 	struct direction *l = direction_of(e->op);
 	if (l)
 		l->issued++;
+	if (!e->placed) { // one that was given back comes to the same place again
+		e->placed = 1;
+		if (follows_another(queue, e->sector, e->bytes, e->op) && l)
+			l->sequential++;
+	}
 	if (!first.issue && window())
 		first.issue = now;
-	// A transition seen by two processors at once loses a gap of nanoseconds.
+	// Each completion stores its time before it leaves the gauge, so that whoever finds it empty has the time of the last.
 	if (in_flight(0) + in_flight(1) == 0) {
 		u64 since = idle.since;
 		if (since > *(volatile u64 *)&control.opened && now > since) {
@@ -148,6 +170,21 @@ SHARED void merged(u64 key)
 	bpf_map_delete_elem(&live, &key);
 }
 
+// completed_for counts a request for its process.
+SHARED void completed_for(struct entry *e, u32 bytes)
+{
+	u32 tgid = e->tgid, dir = e->op & 1;
+	struct owner *o = window() ? bpf_map_lookup_elem(&owners, &tgid) : 0;
+	if (!o)
+		return;
+	atomic_add(&o->requests[dir], 1);
+	atomic_add(&o->bytes[dir], bytes);
+	if (e->kernel && tgid) {
+		atomic_add(&o->back_requests, 1);
+		atomic_add(&o->back_bytes, bytes);
+	}
+}
+
 INLINE void completed_data(struct entry *e, u64 now, u32 bytes, int failed)
 {
 	struct direction *l = direction_of(e->op);
@@ -156,7 +193,16 @@ INLINE void completed_data(struct entry *e, u64 now, u32 bytes, int failed)
 	if (watch && !e->watched) {
 		l->foreign_requests++;
 		l->foreign_bytes += bytes;
+		if (e->kernel) {
+			l->kernel_requests++;
+			l->kernel_bytes += bytes;
+		}
+	} else if (e->kernel && (e->watched || e->tgid)) {
+		l->back_requests++;
+		l->back_bytes += bytes;
 	}
+	if (by_owner)
+		completed_for(e, bytes);
 	if (!follows(e))
 		return;
 	u64 d2c = now - e->issue;
@@ -205,19 +251,21 @@ INLINE void completed_other(struct entry *e, u64 now, u32 bytes)
 
 // completed_unissued is the parent of a flush, which completes with no data and without having been dispatched itself
 // (the flush request is), or a request dispatched before the programs were attached.
-SHARED void completed_unissued(u64 start, u64 now, u32 op, u32 bytes)
+SHARED void completed_unissued(struct entry *e, u64 now, u32 bytes)
 {
 	struct other *r = other_now();
 	if (!r)
 		return;
-	if (bytes || op != OP_WRITE) {
+	if (bytes || e->op != OP_WRITE) {
 		atomic_add(&r->unmatched, 1);
 		return;
 	}
 	r->flush_waits++;
-	if (start && start <= now) {
-		r->flush_wait_ns += now - start;
-		observe(r->flush_wait, BUCKETS, (now - start) >> TIME_SHIFT);
+	r->own_flush_waits += e->watched;
+	r->kernel_flush_waits += !e->watched && e->kernel;
+	if (e->start && e->start <= now) {
+		r->flush_wait_ns += now - e->start;
+		observe(r->flush_wait, BUCKETS, (now - e->start) >> TIME_SHIFT);
 	}
 }
 
@@ -231,15 +279,15 @@ SHARED void completed(u64 key, struct entry *e, u32 len, u32 bytes, int failed)
 		return;
 	}
 	if (!e->issue) {
-		completed_unissued(e->start, now, e->op, bytes);
+		completed_unissued(e, now, bytes);
 	} else if (e->op > OP_WRITE) {
 		completed_other(e, now, bytes);
 	} else {
 		int counted = e->counted; // another process's request says nothing about the gaps of ours
 		completed_data(e, now, e->bytes, failed);
-		gauge_down(e);
-		if (counted && in_flight(0) + in_flight(1) == 0)
+		if (counted)
 			idle.since = now;
+		gauge_down(e);
 	}
 	bpf_map_delete_elem(&live, &key);
 }

@@ -13,13 +13,16 @@ struct entry {
 	u8 op;
 	u8 watched; // of the watched processes
 	u8 counted; // in the gauge
-	u8 pad;
-	u32 epoch; // of the gauge it is counted in
+	u8 kernel;  // queued by a thread of the kernel, for a process or in nobody's name
+	u32 epoch;  // of the gauge it is counted in
+	u32 tgid;   // whose it is, 0 = the kernel's; where that is asked for
+	u8 placed;  // its place was compared with where others ended
+	u8 pad[3];
 };
 
 struct {
 	__uint(type, MAP_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 16384); // the collector sets what the devices can have in flight
 	__type(key, u64);
 	__type(value, struct entry);
 } live SEC(".maps");
@@ -37,6 +40,11 @@ struct direction {
 	u64 depth_sum;
 	u64 foreign_requests; // of other processes, as far as that is known
 	u64 foreign_bytes;
+	u64 kernel_requests; // of these: queued by the kernel, for files of no known process
+	u64 kernel_bytes;
+	u64 back_requests; // written back by the kernel, for a watched process
+	u64 back_bytes;
+	u64 sequential; // began where another had ended
 	u64 stale; // completions that no program saw, found when the address came back
 	u64 unobserved_ns; // Σ time that they counted as in flight, where that was found here
 	u64 d2c[BUCKETS];
@@ -62,6 +70,8 @@ struct other {
 	u64 flush_ns;
 	u64 flush_waits; // requests that asked for a flush and moved no data: one per fsync
 	u64 flush_wait_ns;
+	u64 own_flush_waits; // of these: of the watched processes
+	u64 kernel_flush_waits; // and of the kernel's threads, a journal's for example
 	u64 discards;
 	u64 discard_bytes;
 	u64 discard_ns;
@@ -88,7 +98,7 @@ struct {
 } other_counts SEC(".maps");
 
 // Set before loading, constant afterwards: the verifier removes branches that cannot be taken.
-#define MAX_DEVICES 16
+#define MAX_DEVICES 128
 const volatile u32 devices = 0; // 0 = every device
 const volatile u32 by_name = 0; // compare names: the paths of an NVMe multipath head have no number to be seen from outside
 const volatile struct {
@@ -116,7 +126,8 @@ struct {
 // touches. It clears a pair while nobody counts in it.
 struct gauge {
 	s64 in_flight;
-	u8 pad[LINE - 8];
+	u64 issued; // of even epochs' only: all requests so far, about
+	u8 pad[LINE - 16];
 };
 struct gauge gauge_even[2] __attribute__((aligned(LINE))) = {};
 struct gauge gauge_odd[2] __attribute__((aligned(LINE))) = {};
@@ -126,7 +137,7 @@ struct {
 } epoch __attribute__((aligned(LINE))) = {};
 
 struct {
-	u64 since; // when the last request completed and none was left
+	u64 since; // when the last request completed
 	u8 pad[LINE - 8];
 } idle __attribute__((aligned(LINE))) = {};
 
@@ -148,6 +159,38 @@ INLINE u64 queue_argument(u64 *ctx)
 		asm volatile("" : "+r"(rq)::"memory");
 	}
 	return rq;
+}
+
+// Where requests ended, by a hash of the place: the next of a stream begins there, whatever came in between. A place is the
+// sector and, because members of an array have the same sectors, the queue; directions have a table each. A mark counts for
+// the next STREAMS requests of its direction, as many as streams may take turns: later it is chance, because a load that
+// reads blocks at random comes by each of them again. Two streams that hash alike, or two processors at once, lose a mark.
+#define PLACES 4096
+#define STREAMS 64
+struct mark {
+	u64 end;
+	u64 number; // of the request that left it
+};
+struct mark marks[2 * PLACES] __attribute__((aligned(LINE))) = {};
+
+INLINE struct mark *mark_of(u64 place, u32 dir)
+{
+	u32 i = (place * 0x9e3779b97f4a7c15ULL) >> 52;
+	asm volatile("" : "+r"(i));
+	return &marks[(dir & 1) * PLACES + (i & (PLACES - 1))];
+}
+
+// follows_another says whether a request begins where one of its direction ended, and marks where it ends itself.
+INLINE int follows_another(u64 queue, u64 sector, u32 bytes, u32 dir)
+{
+	u64 begin = sector ^ (queue << 16), end = (sector + (bytes >> SIZE_SHIFT)) ^ (queue << 16);
+	u64 number = ++gauge_even[dir & 1].issued; // beside the gauge, which this processor writes next
+	struct mark *m = mark_of(begin, dir);
+	int yes = m->end == begin && number - m->number <= STREAMS;
+	m = mark_of(end, dir);
+	m->end = end;
+	m->number = number;
+	return yes;
 }
 
 INLINE u32 window(void) { return *(volatile u32 *)&control.window & (WINDOWS - 1); }

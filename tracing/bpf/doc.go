@@ -3,7 +3,7 @@
 //
 //	kernel.h     own declarations of what the kernel has: helpers, structures (CO-RE)
 //	histogram.h  log-linear histograms
-//	process.h    which processes are watched
+//	process.h    which processes are watched; owner.h: whose a request is
 //	counters.h   what is kept of a request, and the counters of a window
 //	block.h      what the events of a request mean
 //	file.h       what is kept of a call on a file; functions.h and syscalls.h: how it is met
@@ -14,4 +14,4 @@
 // difference.
 package bpf
 
-//go:generate go tool bpf2go -tags linux -target amd64,arm64 -cc clang -type direction -type other -type entry -type calls Trace trace.bpf.c -- -mcpu=v3 -O2 -Wall -Werror
+//go:generate go tool bpf2go -tags linux -target amd64,arm64 -cc clang -type direction -type other -type entry -type calls -type owner Trace trace.bpf.c -- -mcpu=v3 -O2 -Wall -Werror

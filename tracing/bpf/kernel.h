@@ -18,7 +18,7 @@ typedef long long s64;
 #define SHARED static __attribute__((noinline))
 #define CO_RE __attribute__((preserve_access_index))
 
-enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_LRU_HASH = 9 };
+enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_CGROUP_ARRAY = 8, MAP_LRU_HASH = 9 };
 
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
@@ -27,6 +27,9 @@ static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static long (*bpf_get_current_comm)(void *buf, u32 size) = (void *)16;
 static u64 (*bpf_get_current_task)(void) = (void *)35;
+static long (*bpf_current_task_under_cgroup)(void *map, u32 index) = (void *)37;
+// Since Linux 5.8, as are iterators, the only programs that use it.
+static long (*bpf_seq_write)(void *seq, const void *data, u32 size) = (void *)127;
 // Since Linux 5.5; the loader writes bpf_probe_read for older ones.
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 
@@ -52,8 +55,17 @@ struct request_queue {
 	struct gendisk *disk; // since Linux 5.15
 } CO_RE;
 
+struct bio_vec {
+	struct page *bv_page;
+} CO_RE;
+
+struct bio {
+	struct bio_vec *bi_io_vec;
+} CO_RE;
+
 struct request {
 	struct request_queue *q;
+	struct bio *bio;
 	u32 cmd_flags;
 	u32 __data_len;
 	u64 __sector;
@@ -65,10 +77,49 @@ struct request___old {
 	struct gendisk *rq_disk;
 } CO_RE;
 
+// A page of the page cache knows its file. Since Linux 5.16 a folio does, which lies where its first page does.
+struct page {
+	unsigned long compound_head; // of a later page of several: the first one, and bit 0
+	struct address_space *mapping;
+} CO_RE;
+
+struct folio {
+	struct address_space *mapping; // bits 0 and 1 say that the memory is no file's
+} CO_RE;
+
+struct address_space {
+	struct inode *host;
+} CO_RE;
+
+typedef struct {
+	s32 counter;
+} CO_RE atomic_t;
+
+struct signal_struct {
+	atomic_t live; // threads that have not ended
+} CO_RE;
+
+struct upid {
+	s32 nr;
+	struct pid_namespace *ns;
+} CO_RE;
+
+// A process has an id in its own namespace and in each above it; that of the first, level 0, is the kernel's own.
+struct pid {
+	u32 level;
+	struct upid numbers[1];
+} CO_RE;
+
 struct task_struct {
+	u32 flags;
+	s32 pid;
 	s32 tgid;
+	struct pid *thread_pid;
+	struct signal_struct *signal;
 	struct files_struct *files;
 } CO_RE;
+
+#define KERNEL_THREAD 0x00200000 // PF_KTHREAD of flags
 
 struct files_struct {
 	struct fdtable *fdt;
@@ -84,6 +135,7 @@ struct file {
 } CO_RE;
 
 struct inode {
+	unsigned long i_ino;
 	struct super_block *i_sb;
 	u16 i_mode;
 } CO_RE;

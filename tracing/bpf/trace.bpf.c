@@ -40,8 +40,8 @@ int kv_start(u64 *ctx)
 	struct entry e = {
 		.start = bpf_ktime_get_ns(),
 		.op = GET(rq, cmd_flags) & 0xff,
-		.watched = is_watched(),
 	};
+	belongs(rq, &e);
 	begin((u64)rq, &e);
 	return 0;
 }
@@ -56,8 +56,8 @@ int kv_insert(u64 *ctx)
 	struct entry e = {
 		.start = bpf_ktime_get_ns(),
 		.op = GET(rq, cmd_flags) & 0xff,
-		.watched = is_watched(),
 	};
+	belongs(rq, &e);
 	begin((u64)rq, &e);
 	return 0;
 }
@@ -74,12 +74,11 @@ int kv_issue(u64 *ctx)
 			return 0;
 		// Not seen before: a flush request, one queued before the programs were attached, or a kernel without
 		// block_io_start, whose time of allocation (what /sys/block/*/stat reckons from) serves instead.
-		struct entry fresh = {
-			.op = GET(rq, cmd_flags) & 0xff,
-			.watched = have_start ? 0 : is_watched(),
-		};
-		if (!have_start)
+		struct entry fresh = { .op = GET(rq, cmd_flags) & 0xff };
+		if (!have_start) {
 			fresh.start = GET(rq, start_time_ns);
+			belongs(rq, &fresh);
+		}
 		begin(key, &fresh);
 		e = bpf_map_lookup_elem(&live, &key);
 		if (!e)
@@ -88,7 +87,7 @@ int kv_issue(u64 *ctx)
 	e->op = GET(rq, cmd_flags) & 0xff;
 	e->bytes = GET(rq, __data_len);
 	e->sector = GET(rq, __sector);
-	issued(e, now);
+	issued(e, now, (u64)PROBE(rq, q)); // as a number, to reckon with
 	return 0;
 }
 
@@ -124,8 +123,10 @@ int kv_complete(u64 *ctx)
 	}
 	// The last step of a write with data and a flush comes with zero bytes after its data has completed. Without
 	// block_io_start it cannot be told from an fsync.
-	if ((bytes || !have_start) && devices && wanted(rq))
-		completed_unissued(0, bpf_ktime_get_ns(), GET(rq, cmd_flags) & 0xff, bytes);
+	if ((bytes || !have_start) && devices && wanted(rq)) {
+		struct entry unknown = { .op = GET(rq, cmd_flags) & 0xff };
+		completed_unissued(&unknown, bpf_ktime_get_ns(), bytes);
+	}
 	return 0;
 }
 
@@ -141,6 +142,69 @@ SEC("tp_btf/sched_process_exec")
 int kv_exec(u64 *ctx)
 {
 	executed();
+	return 0;
+}
+
+// The last thread of a process has been taken off before.
+SEC("tp_btf/sched_process_exit")
+int kv_exit(u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0];
+	struct signal_struct *signal = GET(task, signal);
+	if (signal && PROBE(signal, live.counter) <= 0)
+		exited(GET(task, tgid));
+	return 0;
+}
+
+// Before Linux 5.18 this was writeback_dirty_page, whose second argument is the same.
+SEC("tp_btf/writeback_dirty_folio")
+int kv_dirty_folio(u64 *ctx)
+{
+	struct address_space *mapping = (struct address_space *)ctx[1];
+	if (mapping)
+		made_dirty(mapping);
+	return 0;
+}
+
+SEC("tp_btf/writeback_dirty_page")
+int kv_dirty_page(u64 *ctx)
+{
+	struct address_space *mapping = (struct address_space *)ctx[1];
+	if (mapping)
+		made_dirty(mapping);
+	return 0;
+}
+
+struct bpf_iter_meta {
+	void *seq;
+} CO_RE;
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+// Lists the processes that the reader's PID namespace holds, each with the kernel's id and with the namespace's: inside of a
+// container nothing else tells which is which.
+SEC("iter/task")
+int processes(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task, *self = (struct task_struct *)bpf_get_current_task();
+	if (!task || PROBE(task, pid) != PROBE(task, tgid))
+		return 0;
+	struct pid *ours = PROBE(self, thread_pid), *its = PROBE(task, thread_pid);
+	if (!ours || !its)
+		return 0;
+	u32 level = PROBE(ours, level);
+	struct upid we = {}, it = {};
+	if (PROBE(its, level) < level)
+		return 0;
+	bpf_probe_read_kernel(&we, sizeof(we), __builtin_preserve_access_index(&ours->numbers[0]) + level);
+	bpf_probe_read_kernel(&it, sizeof(it), __builtin_preserve_access_index(&its->numbers[0]) + level);
+	if (we.ns != it.ns)
+		return 0;
+	u32 ids[2] = { PROBE(task, tgid), it.nr };
+	bpf_seq_write(ctx->meta->seq, ids, sizeof(ids));
 	return 0;
 }
 

@@ -46,6 +46,11 @@ type TraceDirection struct {
 	DepthSum        uint64
 	ForeignRequests uint64
 	ForeignBytes    uint64
+	KernelRequests  uint64
+	KernelBytes     uint64
+	BackRequests    uint64
+	BackBytes       uint64
+	Sequential      uint64
 	Stale           uint64
 	UnobservedNs    uint64
 	D2c             [512]uint64
@@ -54,6 +59,13 @@ type TraceDirection struct {
 	SizeBytes       [512]uint64
 	Depth           [256]uint64
 	Lba             [1024]uint64
+}
+
+type TraceDirtied struct {
+	_       structs.HostLayout
+	Number  uint64
+	Tgid    uint32
+	Watched uint32
 }
 
 type TraceEntry struct {
@@ -66,38 +78,59 @@ type TraceEntry struct {
 	Op      uint8
 	Watched uint8
 	Counted uint8
-	Pad     uint8
+	Kernel  uint8
 	Epoch   uint32
+	Tgid    uint32
+	Placed  uint8
+	Pad     [3]uint8
 }
 
 type TraceGauge struct {
 	_        structs.HostLayout
 	InFlight int64
-	Pad      [120]uint8
+	Issued   uint64
+	Pad      [112]uint8
+}
+
+type TraceMark struct {
+	_      structs.HostLayout
+	End    uint64
+	Number uint64
 }
 
 type TraceOther struct {
+	_                structs.HostLayout
+	Flushes          uint64
+	FlushNs          uint64
+	FlushWaits       uint64
+	FlushWaitNs      uint64
+	OwnFlushWaits    uint64
+	KernelFlushWaits uint64
+	Discards         uint64
+	DiscardBytes     uint64
+	DiscardNs        uint64
+	Others           uint64
+	Gaps             uint64
+	GapNs            uint64
+	Merged           uint64
+	Partial          uint64
+	Unmatched        uint64
+	Orphaned         uint64
+	Stale            uint64
+	Full             uint64
+	Flush            [512]uint64
+	FlushWait        [512]uint64
+	Discard          [512]uint64
+	Gap              [512]uint64
+}
+
+type TraceOwner struct {
 	_            structs.HostLayout
-	Flushes      uint64
-	FlushNs      uint64
-	FlushWaits   uint64
-	FlushWaitNs  uint64
-	Discards     uint64
-	DiscardBytes uint64
-	DiscardNs    uint64
-	Others       uint64
-	Gaps         uint64
-	GapNs        uint64
-	Merged       uint64
-	Partial      uint64
-	Unmatched    uint64
-	Orphaned     uint64
-	Stale        uint64
-	Full         uint64
-	Flush        [512]uint64
-	FlushWait    [512]uint64
-	Discard      [512]uint64
-	Gap          [512]uint64
+	Comm         [16]int8
+	Requests     [2]uint64
+	Bytes        [2]uint64
+	BackRequests uint64
+	BackBytes    uint64
 }
 
 type TraceRecent struct {
@@ -113,10 +146,13 @@ const (
 	TraceMapCallCounts               = "call_counts"
 	TraceMapCalling                  = "calling"
 	TraceMapDirections               = "directions"
+	TraceMapDirty                    = "dirty"
 	TraceMapLive                     = "live"
 	TraceMapOtherCounts              = "other_counts"
+	TraceMapOwners                   = "owners"
 	TraceMapRecents                  = "recents"
 	TraceMapWatched                  = "watched"
+	TraceMapWatchedCgroup            = "watched_cgroup"
 	TraceProgBucket                  = "bucket"
 	TraceProgFexitInFdatasync        = "fexit_in_fdatasync"
 	TraceProgFexitInFsync            = "fexit_in_fsync"
@@ -147,7 +183,10 @@ const (
 	TraceProgKprobeOutVfsWrite       = "kprobe_out_vfs_write"
 	TraceProgKprobeOutVfsWritev      = "kprobe_out_vfs_writev"
 	TraceProgKvComplete              = "kv_complete"
+	TraceProgKvDirtyFolio            = "kv_dirty_folio"
+	TraceProgKvDirtyPage             = "kv_dirty_page"
 	TraceProgKvExec                  = "kv_exec"
+	TraceProgKvExit                  = "kv_exit"
 	TraceProgKvFork                  = "kv_fork"
 	TraceProgKvInsert                = "kv_insert"
 	TraceProgKvIssue                 = "kv_issue"
@@ -156,20 +195,25 @@ const (
 	TraceProgKvStart                 = "kv_start"
 	TraceProgKvSysEnter              = "kv_sys_enter"
 	TraceProgKvSysExit               = "kv_sys_exit"
+	TraceProgProcesses               = "processes"
 	TraceProgWhoami                  = "whoami"
 	TraceVarByName                   = "by_name"
+	TraceVarByOwner                  = "by_owner"
 	TraceVarCallKind                 = "call_kind"
 	TraceVarControl                  = "control"
 	TraceVarDevice                   = "device"
 	TraceVarDevices                  = "devices"
 	TraceVarEpoch                    = "epoch"
+	TraceVarFamily                   = "family"
 	TraceVarFileDevice               = "file_device"
 	TraceVarFirst                    = "first"
+	TraceVarFollowDirty              = "follow_dirty"
 	TraceVarGaugeEven                = "gauge_even"
 	TraceVarGaugeOdd                 = "gauge_odd"
 	TraceVarHaveStart                = "have_start"
 	TraceVarIdle                     = "idle"
 	TraceVarLbaSectors               = "lba_sectors"
+	TraceVarMarks                    = "marks"
 	TraceVarOldArguments             = "old_arguments"
 	TraceVarOnlyWatched              = "only_watched"
 	TraceVarProbed                   = "probed"
@@ -250,7 +294,10 @@ type TraceProgramSpecs struct {
 	KprobeOutVfsWrite       *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_write"`
 	KprobeOutVfsWritev      *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_writev"`
 	KvComplete              *ebpf.ProgramSpec `ebpf:"kv_complete"`
+	KvDirtyFolio            *ebpf.ProgramSpec `ebpf:"kv_dirty_folio"`
+	KvDirtyPage             *ebpf.ProgramSpec `ebpf:"kv_dirty_page"`
 	KvExec                  *ebpf.ProgramSpec `ebpf:"kv_exec"`
+	KvExit                  *ebpf.ProgramSpec `ebpf:"kv_exit"`
 	KvFork                  *ebpf.ProgramSpec `ebpf:"kv_fork"`
 	KvInsert                *ebpf.ProgramSpec `ebpf:"kv_insert"`
 	KvIssue                 *ebpf.ProgramSpec `ebpf:"kv_issue"`
@@ -259,6 +306,7 @@ type TraceProgramSpecs struct {
 	KvStart                 *ebpf.ProgramSpec `ebpf:"kv_start"`
 	KvSysEnter              *ebpf.ProgramSpec `ebpf:"kv_sys_enter"`
 	KvSysExit               *ebpf.ProgramSpec `ebpf:"kv_sys_exit"`
+	Processes               *ebpf.ProgramSpec `ebpf:"processes"`
 	Whoami                  *ebpf.ProgramSpec `ebpf:"whoami"`
 }
 
@@ -266,13 +314,16 @@ type TraceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceMapSpecs struct {
-	CallCounts  *ebpf.MapSpec `ebpf:"call_counts"`
-	Calling     *ebpf.MapSpec `ebpf:"calling"`
-	Directions  *ebpf.MapSpec `ebpf:"directions"`
-	Live        *ebpf.MapSpec `ebpf:"live"`
-	OtherCounts *ebpf.MapSpec `ebpf:"other_counts"`
-	Recents     *ebpf.MapSpec `ebpf:"recents"`
-	Watched     *ebpf.MapSpec `ebpf:"watched"`
+	CallCounts    *ebpf.MapSpec `ebpf:"call_counts"`
+	Calling       *ebpf.MapSpec `ebpf:"calling"`
+	Directions    *ebpf.MapSpec `ebpf:"directions"`
+	Dirty         *ebpf.MapSpec `ebpf:"dirty"`
+	Live          *ebpf.MapSpec `ebpf:"live"`
+	OtherCounts   *ebpf.MapSpec `ebpf:"other_counts"`
+	Owners        *ebpf.MapSpec `ebpf:"owners"`
+	Recents       *ebpf.MapSpec `ebpf:"recents"`
+	Watched       *ebpf.MapSpec `ebpf:"watched"`
+	WatchedCgroup *ebpf.MapSpec `ebpf:"watched_cgroup"`
 }
 
 // TraceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -280,18 +331,22 @@ type TraceMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceVariableSpecs struct {
 	ByName       *ebpf.VariableSpec `ebpf:"by_name"`
+	ByOwner      *ebpf.VariableSpec `ebpf:"by_owner"`
 	CallKind     *ebpf.VariableSpec `ebpf:"call_kind"`
 	Control      *ebpf.VariableSpec `ebpf:"control"`
 	Device       *ebpf.VariableSpec `ebpf:"device"`
 	Devices      *ebpf.VariableSpec `ebpf:"devices"`
 	Epoch        *ebpf.VariableSpec `ebpf:"epoch"`
+	Family       *ebpf.VariableSpec `ebpf:"family"`
 	FileDevice   *ebpf.VariableSpec `ebpf:"file_device"`
 	First        *ebpf.VariableSpec `ebpf:"first"`
+	FollowDirty  *ebpf.VariableSpec `ebpf:"follow_dirty"`
 	GaugeEven    *ebpf.VariableSpec `ebpf:"gauge_even"`
 	GaugeOdd     *ebpf.VariableSpec `ebpf:"gauge_odd"`
 	HaveStart    *ebpf.VariableSpec `ebpf:"have_start"`
 	Idle         *ebpf.VariableSpec `ebpf:"idle"`
 	LbaSectors   *ebpf.VariableSpec `ebpf:"lba_sectors"`
+	Marks        *ebpf.VariableSpec `ebpf:"marks"`
 	OldArguments *ebpf.VariableSpec `ebpf:"old_arguments"`
 	OnlyWatched  *ebpf.VariableSpec `ebpf:"only_watched"`
 	Probed       *ebpf.VariableSpec `ebpf:"probed"`
@@ -320,13 +375,16 @@ func (o *TraceObjects) Close() error {
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TraceMaps struct {
-	CallCounts  *ebpf.Map `ebpf:"call_counts"`
-	Calling     *ebpf.Map `ebpf:"calling"`
-	Directions  *ebpf.Map `ebpf:"directions"`
-	Live        *ebpf.Map `ebpf:"live"`
-	OtherCounts *ebpf.Map `ebpf:"other_counts"`
-	Recents     *ebpf.Map `ebpf:"recents"`
-	Watched     *ebpf.Map `ebpf:"watched"`
+	CallCounts    *ebpf.Map `ebpf:"call_counts"`
+	Calling       *ebpf.Map `ebpf:"calling"`
+	Directions    *ebpf.Map `ebpf:"directions"`
+	Dirty         *ebpf.Map `ebpf:"dirty"`
+	Live          *ebpf.Map `ebpf:"live"`
+	OtherCounts   *ebpf.Map `ebpf:"other_counts"`
+	Owners        *ebpf.Map `ebpf:"owners"`
+	Recents       *ebpf.Map `ebpf:"recents"`
+	Watched       *ebpf.Map `ebpf:"watched"`
+	WatchedCgroup *ebpf.Map `ebpf:"watched_cgroup"`
 }
 
 func (m *TraceMaps) Close() error {
@@ -334,10 +392,13 @@ func (m *TraceMaps) Close() error {
 		m.CallCounts,
 		m.Calling,
 		m.Directions,
+		m.Dirty,
 		m.Live,
 		m.OtherCounts,
+		m.Owners,
 		m.Recents,
 		m.Watched,
+		m.WatchedCgroup,
 	)
 }
 
@@ -346,18 +407,22 @@ func (m *TraceMaps) Close() error {
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TraceVariables struct {
 	ByName       *ebpf.Variable `ebpf:"by_name"`
+	ByOwner      *ebpf.Variable `ebpf:"by_owner"`
 	CallKind     *ebpf.Variable `ebpf:"call_kind"`
 	Control      *ebpf.Variable `ebpf:"control"`
 	Device       *ebpf.Variable `ebpf:"device"`
 	Devices      *ebpf.Variable `ebpf:"devices"`
 	Epoch        *ebpf.Variable `ebpf:"epoch"`
+	Family       *ebpf.Variable `ebpf:"family"`
 	FileDevice   *ebpf.Variable `ebpf:"file_device"`
 	First        *ebpf.Variable `ebpf:"first"`
+	FollowDirty  *ebpf.Variable `ebpf:"follow_dirty"`
 	GaugeEven    *ebpf.Variable `ebpf:"gauge_even"`
 	GaugeOdd     *ebpf.Variable `ebpf:"gauge_odd"`
 	HaveStart    *ebpf.Variable `ebpf:"have_start"`
 	Idle         *ebpf.Variable `ebpf:"idle"`
 	LbaSectors   *ebpf.Variable `ebpf:"lba_sectors"`
+	Marks        *ebpf.Variable `ebpf:"marks"`
 	OldArguments *ebpf.Variable `ebpf:"old_arguments"`
 	OnlyWatched  *ebpf.Variable `ebpf:"only_watched"`
 	Probed       *ebpf.Variable `ebpf:"probed"`
@@ -400,7 +465,10 @@ type TracePrograms struct {
 	KprobeOutVfsWrite       *ebpf.Program `ebpf:"kprobe_out_vfs_write"`
 	KprobeOutVfsWritev      *ebpf.Program `ebpf:"kprobe_out_vfs_writev"`
 	KvComplete              *ebpf.Program `ebpf:"kv_complete"`
+	KvDirtyFolio            *ebpf.Program `ebpf:"kv_dirty_folio"`
+	KvDirtyPage             *ebpf.Program `ebpf:"kv_dirty_page"`
 	KvExec                  *ebpf.Program `ebpf:"kv_exec"`
+	KvExit                  *ebpf.Program `ebpf:"kv_exit"`
 	KvFork                  *ebpf.Program `ebpf:"kv_fork"`
 	KvInsert                *ebpf.Program `ebpf:"kv_insert"`
 	KvIssue                 *ebpf.Program `ebpf:"kv_issue"`
@@ -409,6 +477,7 @@ type TracePrograms struct {
 	KvStart                 *ebpf.Program `ebpf:"kv_start"`
 	KvSysEnter              *ebpf.Program `ebpf:"kv_sys_enter"`
 	KvSysExit               *ebpf.Program `ebpf:"kv_sys_exit"`
+	Processes               *ebpf.Program `ebpf:"processes"`
 	Whoami                  *ebpf.Program `ebpf:"whoami"`
 }
 
@@ -444,7 +513,10 @@ func (p *TracePrograms) Close() error {
 		p.KprobeOutVfsWrite,
 		p.KprobeOutVfsWritev,
 		p.KvComplete,
+		p.KvDirtyFolio,
+		p.KvDirtyPage,
 		p.KvExec,
+		p.KvExit,
 		p.KvFork,
 		p.KvInsert,
 		p.KvIssue,
@@ -453,6 +525,7 @@ func (p *TracePrograms) Close() error {
 		p.KvStart,
 		p.KvSysEnter,
 		p.KvSysExit,
+		p.Processes,
 		p.Whoami,
 	)
 }

@@ -39,6 +39,7 @@ type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
 	noMerge      bool // block_rq_merge does not: 5.4 has none, 5.10 has
 	oldArguments bool
+	haveFolios   bool // writeback_dirty_folio, which was writeback_dirty_page before Linux 5.18
 }
 
 // thisKernel asks the running kernel's type information.
@@ -55,6 +56,7 @@ func thisKernel() (kernelFacts, error) {
 		haveStart:    event(types, "block_io_start") != nil,
 		noMerge:      event(types, "block_rq_merge") == nil,
 		oldArguments: issue != nil && len(issue.Params) > 2,
+		haveFolios:   event(types, "writeback_dirty_folio") != nil,
 	}, nil
 }
 
@@ -65,7 +67,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 	if err != nil {
 		return nil, err
 	}
-	watch := watched(opt, spec)
+	watch, processes := watched(opt, spec), spec.Programs[bpf.TraceProgProcesses].Copy()
 	about.Watched, about.Attach = watch.text, byTracepoint
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
@@ -75,6 +77,8 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		bpf.TraceVarWatch:        watch.mode,
 		bpf.TraceVarWatchedTgid:  watch.tgid,
 		bpf.TraceVarWatchedComm:  watch.comm,
+		bpf.TraceVarFollowDirty:  asFlag(watch.dirty),
+		bpf.TraceVarByOwner:      asFlag(opt.ByOwner),
 		bpf.TraceVarCallKind:     callTable,
 		// The number of the filesystem as its superblock has it, which for btrfs is not that of its
 		// files.
@@ -85,16 +89,20 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 	}
 	// What is not used is not loaded: maps take their memory at once, and one event that the kernel
 	// lacks would fail all programs.
-	if watch.mode != watchSet {
-		spec.Maps[bpf.TraceMapWatched].MaxEntries = 1
+	for name, used := range map[string]bool{bpf.TraceMapWatched: watch.mode == watchSet,
+		bpf.TraceMapDirty: watch.dirty, bpf.TraceMapOwners: opt.ByOwner} {
+		if !used {
+			spec.Maps[name].MaxEntries = 1
+		}
 	}
+	spec.Maps[bpf.TraceMapLive].MaxEntries = liveRoom(targets)
 	if opt.Level != tracing.LevelFile {
 		for _, m := range callMaps {
 			delete(spec.Maps, m)
 		}
 	}
 	block := spec.Copy()
-	k := &kernelPrograms{files: &ebpf.Collection{}}
+	k := &kernelPrograms{files: &ebpf.Collection{}, byOwner: opt.ByOwner}
 	if k.coll, k.links, err = attachAll(block, blockPrograms(kernel, watch), nil); err != nil {
 		return nil, err
 	}
@@ -102,7 +110,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		k.attachFiles(opt.fileAttach, spec, about)
 	}
 	// Only now: who starts from here on is seen by the programs.
-	if err := k.watch(opt); err != nil {
+	if err := k.watch(opt, watch, processes); err != nil {
 		return nil, errors.Join(err, k.close())
 	}
 	return k, nil
@@ -117,6 +125,9 @@ func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
 	}{
 		// Whose requests they are is known before the first.
 		{bpf.TraceProgKvFork, watch.mode == watchSet}, {bpf.TraceProgKvExec, watch.comm[0] != 0},
+		{bpf.TraceProgKvExit, watch.mode == watchSet},
+		{bpf.TraceProgKvDirtyFolio, watch.dirty && kernel.haveFolios},
+		{bpf.TraceProgKvDirtyPage, watch.dirty && !kernel.haveFolios},
 		{bpf.TraceProgKvComplete, true}, {bpf.TraceProgKvMerge, !kernel.noMerge},
 		{bpf.TraceProgKvRequeue, true}, {bpf.TraceProgKvIssue, true},
 		{bpf.TraceProgKvInsert, !kernel.haveStart}, {bpf.TraceProgKvStart, kernel.haveStart},

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,9 +81,33 @@ func TestZonesFitTheDevice(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "size"), []byte(sectors+"\n"), 0o644))
 		return []host.Disk{{SysPath: dir}}
 	}
-	const tenGiB = 10 << 30 / host.SectorSize
-	assert.EqualValues(t, tenGiB, zoneSectors(nil))
-	assert.EqualValues(t, tenGiB, zoneSectors(sized("2048")))
-	assert.EqualValues(t, tenGiB, zoneSectors(sized("21474836480")), "10 TiB are 1024 zones")
-	assert.EqualValues(t, 2*tenGiB, zoneSectors(sized("21474836481")))
+	const mib = 1 << 20 / host.SectorSize
+	assert.EqualValues(t, 16<<10*mib, zoneSectors(nil), "16 GiB where no device is known")
+	assert.EqualValues(t, mib, zoneSectors(sized("2048")))
+	assert.EqualValues(t, mib, zoneSectors(sized("2097152")), "1 GiB are 1024 zones")
+	assert.EqualValues(t, 2*mib, zoneSectors(sized("2097153")))
+	assert.EqualValues(t, 16<<10*mib, zoneSectors(sized("21474836480")), "10 TiB")
+}
+
+// TestThereIsRoomForWhatDevicesHaveInFlight reckons with the tags of each queue and a scheduler's
+// requests.
+func TestThereIsRoomForWhatDevicesHaveInFlight(t *testing.T) {
+	disk := func(queues int, tags, requests string) host.Disk {
+		dir := t.TempDir()
+		write := func(text string, path ...string) {
+			at := filepath.Join(append([]string{dir}, path...)...)
+			require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+			require.NoError(t, os.WriteFile(at, []byte(text+"\n"), 0o644))
+		}
+		for q := range queues {
+			write(tags, "mq", strconv.Itoa(q), "nr_tags")
+		}
+		write(requests, "queue", "nr_requests")
+		return host.Disk{SysPath: dir}
+	}
+	assert.EqualValues(t, 4096, liveRoom([]host.Disk{disk(1, "128", "256")}), "at least")
+	nvme := disk(64, "1023", "1023")
+	assert.EqualValues(t, 64*1024, liveRoom([]host.Disk{nvme}))
+	assert.EqualValues(t, 3*64*1024, liveRoom([]host.Disk{nvme, nvme, nvme}))
+	assert.EqualValues(t, 8*2049, liveRoom([]host.Disk{disk(8, "1024", "2048")}), "a scheduler's")
 }

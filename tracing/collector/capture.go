@@ -32,6 +32,8 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	c.directions(p, w, n)
 	r := &n.other
 	p.Flushes, p.FlushWaits = r.Flushes, r.FlushWaits
+	p.OwnFlushWaits, p.KernelFlushWaits = r.OwnFlushWaits, r.KernelFlushWaits
+	p.Owners = n.list()
 	p.Discards, p.DiscardBytes, p.Others = r.Discards, r.DiscardBytes, r.Others
 	p.LeadNS, p.TailNS = w.margins()
 	p.UnobservedNS = n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs +
@@ -43,7 +45,8 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	}
 	p.Losses = tracing.Losses{
 		Unmatched: r.Unmatched, Orphaned: r.Orphaned, Stale: r.Stale,
-		Full: r.Full, Calls: n.lostCalls(), Missed: w.after.missed - w.before.missed,
+		Full: r.Full, Processes: n.unwatched, Calls: n.lostCalls(),
+		Missed:  w.after.missed - w.before.missed,
 		Partial: r.Partial, Merged: r.Merged,
 	}
 	if p.FileAttach == byNothing {
@@ -117,10 +120,17 @@ func (c *Collector) judge(t *tracing.Trace) {
 	l := &p.Losses
 	warn(l.Full > 0, "%d requests were not followed: more were in flight than there is room for",
 		l.Full)
+	warn(l.Processes > 0, "%d processes of the family were not watched: there is no room for more",
+		l.Processes)
 	warn(l.Calls > 0, "%d calls on files were not followed to their end: they are in no histogram",
 		l.Calls)
 	warn(l.Missed > 0, "the kernel skipped %d runs of the programs", l.Missed)
 	foreign := p.Read.ForeignRequests + p.Write.ForeignRequests
+	kernel := p.Write.KernelRequests
+	warn(kernel > 0 && p.Filter == tracing.FilterProcess,
+		"the kernel wrote %d requests (%.1f MiB) in nobody's name: pages that were written before "+
+			"the trace began, metadata or a journal; some may be of %s", kernel,
+		float64(p.Write.KernelBytes)/(1<<20), p.Watched)
 	warn(foreign > 0 && p.Filter == tracing.FilterDevice && len(c.targets) > 0,
 		"%d of %d requests (%.1f MiB) were queued by others than %s: other processes, or the "+
 			"kernel writing back", foreign, total,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -50,9 +51,9 @@ type programs interface {
 	// recoverLost takes requests that were dispatched before out of the gauge. It returns when the
 	// first of them was, 0 = none.
 	recoverLost(before uint64) (since uint64, err error)
-	// family lists the processes that were watched so far, those that have ended too; nil for the
-	// calling process alone.
-	family() []int
+	// family counts the processes of an id's or a name's family that were met so far, and those of
+	// them that run; 0 for the calling process alone and for a cgroup.
+	family() (met, running int)
 	close() error
 }
 
@@ -66,7 +67,7 @@ func (none) read() (counts, error)                     { return counts{}, nil }
 func (none) missed() int64                             { return 0 }
 func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
 func (none) recoverLost(uint64) (uint64, error)        { return 0, nil }
-func (none) family() []int                             { return nil }
+func (none) family() (met, running int)                { return 0, 0 }
 func (none) close() error                              { return nil }
 
 // edge is what holds at one moment.
@@ -107,6 +108,7 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	}
 	c := &Collector{device: opt.Device, programs: none{}}
 	c.about.Level, c.about.Filter, c.about.Device = opt.Level, opt.Filter, opt.Device.Name
+	c.about.PageBytes = int64(os.Getpagesize())
 	c.chooseTargets()
 	opt.Filter = c.about.Filter
 	about := c.about
@@ -119,7 +121,7 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 }
 
 // maxTargets is MAX_DEVICES in bpf/counters.h.
-const maxTargets = 16
+const maxTargets = 128
 
 // chooseTargets decides what to filter for, and says when it is not what was asked for.
 func (c *Collector) chooseTargets() {
@@ -157,20 +159,14 @@ func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
 
 // Watched returns how many processes of the watched PID's family, or of the name and its families,
 // were met so far, and how many of them still run. Both are 0 when the calling process is watched,
-// or nothing.
+// a cgroup, or nothing.
 func (c *Collector) Watched() (met, running int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return 0, 0
 	}
-	ids := c.programs.family()
-	for _, pid := range ids {
-		if runs(pid) {
-			running++
-		}
-	}
-	return len(ids), running
+	return c.programs.family()
 }
 
 // OpenWindow begins to count, forgetting an earlier window. It takes well under a millisecond.

@@ -1,6 +1,11 @@
 package collector
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+	"unsafe"
+
 	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
@@ -11,17 +16,21 @@ import (
 
 // directionCounts are the kernel's counters of one direction, summed over processors.
 type directionCounts struct {
-	Requests, Bytes, Issued, Requeued, Errors          int64
-	D2cNs, Q2dNs, Q2dSamples, DepthSum                 int64
-	ForeignRequests, ForeignBytes, Stale, UnobservedNs int64
-	D2c, Q2d, Size, SizeBytes                          [buckets]uint64
-	Depth                                              [depthBuckets]uint64
-	Lba                                                [lbaBuckets]uint64
+	Requests, Bytes, Issued, Requeued, Errors int64
+	D2cNs, Q2dNs, Q2dSamples, DepthSum        int64
+	ForeignRequests, ForeignBytes             int64
+	KernelRequests, KernelBytes               int64
+	BackRequests, BackBytes, Sequential       int64
+	Stale, UnobservedNs                       int64
+	D2c, Q2d, Size, SizeBytes                 [buckets]uint64
+	Depth                                     [depthBuckets]uint64
+	Lba                                       [lbaBuckets]uint64
 }
 
 // otherCounts are those without a direction.
 type otherCounts struct {
 	Flushes, FlushNs, FlushWaits, FlushWaitNs int64
+	OwnFlushWaits, KernelFlushWaits           int64
 	Discards, DiscardBytes, DiscardNs, Others int64
 	Gaps, GapNs, Merged, Partial, Unmatched   int64
 	Orphaned, Stale, Full                     int64
@@ -39,6 +48,15 @@ type counts struct {
 	directions [2]directionCounts
 	other      otherCounts
 	calls      [callKinds]callCounts
+	owners     map[uint32]ownerCounts // by process, 0 = the kernel; nil unless asked for
+	unwatched  int64                  // processes for which the watched set had no room
+}
+
+// ownerCounts are the kernel's counters of one process, laid out as in bpf/owner.h.
+type ownerCounts struct {
+	Comm                    [commLength]byte
+	Requests, Bytes         [2]int64
+	BackRequests, BackBytes int64
 }
 
 // The kinds of system calls, as in bpf/file.h.
@@ -95,19 +113,87 @@ func (d *directionCounts) direction() tracing.Direction {
 		Issued: d.Issued, Requeued: d.Requeued, Stale: d.Stale,
 		D2CNS: d.D2cNs, Q2DNS: d.Q2dNs, Q2DSamples: d.Q2dSamples,
 		ForeignRequests: d.ForeignRequests, ForeignBytes: d.ForeignBytes,
+		KernelRequests: d.KernelRequests, KernelBytes: d.KernelBytes,
+		WrittenBack: d.BackRequests, WrittenBackBytes: d.BackBytes, Sequential: d.Sequential,
 	}
 }
 
-// zoneSectors is the width of an LBA bucket: 10 GiB, doubled until the largest device fits.
+// since takes what was counted before out of the counts.
+func (c *counts) since(before *counts) {
+	less := func(now, old []uint64) {
+		for at, n := range old {
+			now[at] -= n
+		}
+	}
+	less(words(&c.directions), words(&before.directions))
+	less(words(&c.other), words(&before.other))
+	less(words(&c.calls), words(&before.calls))
+	c.unwatched -= before.unwatched
+	for pid, n := range c.owners {
+		old := before.owners[pid]
+		old.Comm = [commLength]byte{} // names are no counts
+		less(words(&n), words(&old))
+		c.owners[pid] = n
+	}
+}
+
+// list makes the owners of a window, the most bytes first.
+func (c *counts) list() (out []tracing.Owner) {
+	for pid, n := range c.owners {
+		if n.Requests[dirRead]+n.Requests[dirWrite] == 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(string(n.Comm[:]), "\x00")
+		if pid == 0 {
+			name = "kernel"
+		}
+		out = append(out, tracing.Owner{PID: int64(pid), Name: name,
+			Reads: n.Requests[dirRead], ReadBytes: n.Bytes[dirRead],
+			Writes: n.Requests[dirWrite], WriteBytes: n.Bytes[dirWrite],
+			WrittenBack: n.BackRequests, WrittenBackBytes: n.BackBytes})
+	}
+	slices.SortFunc(out, func(a, b tracing.Owner) int {
+		return cmp.Or(cmp.Compare(b.ReadBytes+b.WriteBytes, a.ReadBytes+a.WriteBytes),
+			cmp.Compare(a.PID, b.PID))
+	})
+	return out
+}
+
+// words are a structure of 64-bit words and nothing else.
+func words[T any](v *T) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
+}
+
+// zoneSectors is the width of an LBA bucket: the least power of two, from 1 MiB, with which the
+// largest device has no more buckets than there are; 16 GiB where the devices are not known.
 func zoneSectors(ts []host.Disk) uint64 {
-	const tenGiB = 10 << 30 / host.SectorSize
-	width := uint64(tenGiB)
+	const mib, unknown = 1 << 20 / host.SectorSize, 16 << 30 / host.SectorSize
+	if len(ts) == 0 {
+		return unknown
+	}
+	width := uint64(mib)
 	for _, t := range ts {
 		for t.Sectors() > width*lbaBuckets {
 			width *= 2
 		}
 	}
 	return width
+}
+
+// liveRoom is how many requests the devices can have in flight and queued together: each hardware
+// queue has its tags, and a scheduler as many requests as it was told. A flush has a request of its
+// own for each queue. Where devices are not known it is what the kernel has of all.
+func liveRoom(ts []host.Disk) uint32 {
+	const least, most = 4096, 1 << 20
+	if len(ts) == 0 {
+		ts = host.AllDisks()
+	}
+	room := int64(0)
+	for _, t := range ts {
+		tags, queues := t.QueueTags()
+		room += max(tags, queues*t.MaxRequests()) + queues
+	}
+	return uint32(min(max(room, least), most))
 }
 
 // maxSegments is the smallest limit of the devices, 0 when unknown.

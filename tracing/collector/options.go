@@ -17,10 +17,15 @@ type Options struct {
 	Device host.Device
 	Level  tracing.Level  // "" is LevelBlock
 	Filter tracing.Filter // "" is FilterDevice
-	// PID and Comm choose the watched processes: one and its children, or all of that name and
-	// their children. Neither is the calling process.
-	PID  int
-	Comm string
+	// PID, Comm and Cgroup choose the watched processes: one and its children, all of that name and
+	// their children, or those of a cgroup (version 2) and of those below it, by its directory.
+	// None of them is the calling process, or nobody with ByOwner.
+	PID    int
+	Comm   string
+	Cgroup string
+	// ByOwner counts the requests of each process of the machine besides (Capture.Owners). The
+	// histograms are of the watched processes with FilterProcess, else of all.
+	ByOwner bool
 
 	fileAttach string // of tests: the one way of attaching to calls on files, "" tries them all
 }
@@ -37,7 +42,15 @@ func (o Options) Validate() error {
 	check(o.Filter == tracing.FilterDevice || o.Filter == tracing.FilterProcess,
 		"unknown filter %q", o.Filter)
 	check(o.PID >= 0, "process id %d must not be negative", o.PID)
-	check(o.PID == 0 || o.Comm == "", "a process id and a name cannot both be watched")
+	named := 0
+	for _, yes := range []bool{o.PID != 0, o.Comm != "", o.Cgroup != ""} {
+		if yes {
+			named++
+		}
+	}
+	check(named <= 1, "only one of a process id, a name and a cgroup can be watched")
+	check(named > 0 || !o.ByOwner || o.Filter != tracing.FilterProcess,
+		"requests of watched processes are asked for, and none is named")
 	check(len(o.Comm) < commLength, "process name %q is longer than the %d characters that the "+
 		"kernel keeps", o.Comm, commLength-1)
 	return errors.Join(errs...)

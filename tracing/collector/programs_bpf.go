@@ -5,7 +5,6 @@ package collector
 import (
 	"errors"
 	"slices"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -20,6 +19,9 @@ type kernelPrograms struct {
 	coll  *ebpf.Collection // of the block layer
 	files *ebpf.Collection // of calls on files, empty without; most maps are those of coll
 	links []link.Link      // of both
+
+	byOwner bool
+	initial int // processes that were watched from the beginning
 
 	before    counts // what was counted in windows before this one
 	opened    uint64
@@ -87,10 +89,7 @@ func (k *kernelPrograms) edge() (edge, error) {
 
 func (k *kernelPrograms) read() (counts, error) {
 	n, err := k.total()
-	old := words(&k.before)
-	for at := range old {
-		words(&n)[at] -= old[at]
-	}
+	n.since(&k.before)
 	return n, err
 }
 
@@ -107,6 +106,19 @@ func (k *kernelPrograms) total() (n counts, err error) {
 				sum(&n.calls[kind], m[bpf.TraceMapCallCounts], inside*callKinds+kind))
 		}
 	}
+	if k.byOwner {
+		n.owners = map[uint32]ownerCounts{}
+		var pid uint32
+		var o ownerCounts
+		all := m[bpf.TraceMapOwners].Iterate()
+		for all.Next(&pid, &o) {
+			n.owners[pid] = o
+		}
+		err = errors.Join(err, all.Err())
+	}
+	var family [2]uint64
+	err = errors.Join(err, k.coll.Variables[bpf.TraceVarFamily].Get(&family))
+	n.unwatched = int64(family[1])
 	return n, err
 }
 
@@ -122,11 +134,6 @@ func sum[T any](to *T, m *ebpf.Map, key int) error {
 		}
 	}
 	return nil
-}
-
-// words are a structure of 64-bit words and nothing else.
-func words[T any](v *T) []uint64 {
-	return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
 }
 
 // missed sums over all programs. A run is skipped where the same program was interrupted on that

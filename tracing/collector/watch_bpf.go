@@ -3,13 +3,18 @@
 package collector
 
 import (
+	"bufio"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 
 	"kvbench/tracing/bpf"
 	"kvbench/tracing/host"
@@ -17,53 +22,132 @@ import (
 
 // As in bpf/process.h.
 const (
-	watchOne uint32 = 1
-	watchSet uint32 = 2
+	watchNone   uint32 = 0
+	watchOne    uint32 = 1
+	watchSet    uint32 = 2
+	watchCgroup uint32 = 3
 )
 
 // watchSpec is how processes are told from each other.
 type watchSpec struct {
 	mode, tgid uint32
 	comm       [commLength]byte
+	dirty      bool // what the page cache writes back is attributed
 	text       string
 }
 
 func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
-	if opt.Comm == "" && opt.PID == 0 {
-		return watchSpec{mode: watchOne, tgid: ownID(spec), text: "this process"}
-	}
-	w := watchSpec{mode: watchSet, text: fmt.Sprintf("process %d and its children", opt.PID)}
-	if opt.Comm != "" {
+	w := watchSpec{mode: watchSet, dirty: true}
+	switch {
+	case opt.Comm != "":
 		w.text = fmt.Sprintf("processes named %s and their children", opt.Comm)
 		copy(w.comm[:], opt.Comm)
+	case opt.PID != 0:
+		w.text = fmt.Sprintf("process %d and its children", opt.PID)
+	case opt.Cgroup != "":
+		w.mode, w.text = watchCgroup, "the cgroup "+opt.Cgroup
+	case opt.ByOwner:
+		w.mode = watchNone
+	default:
+		return watchSpec{mode: watchOne, tgid: ownID(spec), text: "this process"}
 	}
 	return w
 }
 
-// watch puts the processes that run already into the set.
-func (k *kernelPrograms) watch(opt Options) error {
-	if opt.Comm == "" && opt.PID == 0 {
-		return nil
+// watch names the processes that run already, or the cgroup, to the programs.
+func (k *kernelPrograms) watch(opt Options, w watchSpec, list *ebpf.ProgramSpec) error {
+	if opt.ByOwner { // there must be room for the kernel
+		kernel := ownerCounts{}
+		if err := k.coll.Maps[bpf.TraceMapOwners].Put(uint32(0), &kernel); err != nil {
+			return fmt.Errorf("count requests by process: %w", err)
+		}
+	}
+	switch w.mode {
+	case watchCgroup:
+		dir, err := os.Open(opt.Cgroup)
+		if err != nil {
+			return fmt.Errorf("watch a cgroup: %w", err)
+		}
+		defer dir.Close()
+		err = k.coll.Maps[bpf.TraceMapWatchedCgroup].Put(uint32(0), uint32(dir.Fd()))
+		if err != nil {
+			return fmt.Errorf("watch the cgroup %s: %w", opt.Cgroup, err)
+		}
+	case watchSet:
+		return k.watchRunning(opt, list)
+	}
+	return nil
+}
+
+// watchRunning puts the processes that run already into the set.
+func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error {
+	global, err := kernelIDs(list)
+	if err != nil {
+		return err
 	}
 	ids := withChildren(processes(), func(p process) bool {
 		return p.pid == opt.PID || opt.Comm != "" && p.comm == opt.Comm
 	})
 	for _, pid := range ids {
-		if err := k.coll.Maps[bpf.TraceMapWatched].Put(uint32(pid), uint8(1)); err != nil {
+		id, ok := global[uint32(pid)]
+		if !ok { // it has ended meanwhile
+			continue
+		}
+		if err := k.coll.Maps[bpf.TraceMapWatched].Put(id, uint8(1)); err != nil {
 			return fmt.Errorf("watch process %d: %w", pid, err)
+		}
+		k.initial++
+		if !alive(pid) { // it ended before it was watched, and nobody would see its end
+			_ = k.coll.Maps[bpf.TraceMapWatched].Delete(id)
 		}
 	}
 	return nil
 }
 
-func (k *kernelPrograms) family() (ids []int) {
+// kernelIDs maps the ids of processes as this PID namespace, and its /proc, has them to the
+// kernel's own, which the programs meet. They are the same but in a container.
+func kernelIDs(list *ebpf.ProgramSpec) (map[uint32]uint32, error) {
+	p, err := ebpf.NewProgram(list)
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	defer p.Close()
+	it, err := link.AttachIter(link.IterOptions{Program: p})
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	defer it.Close()
+	r, err := it.Open()
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	defer r.Close()
+	ids := map[uint32]uint32{}
+	for in := bufio.NewReader(r); ; {
+		var pair [2]uint32 // the kernel's, ours
+		switch err := binary.Read(in, binary.NativeEndian, &pair); err {
+		case nil:
+			ids[pair[1]] = pair[0]
+		case io.EOF:
+			return ids, nil
+		default:
+			return nil, fmt.Errorf("list the processes: %w", err)
+		}
+	}
+}
+
+func (k *kernelPrograms) family() (met, running int) {
+	var counts [2]uint64
+	if k.coll.Variables[bpf.TraceVarFamily].Get(&counts) != nil {
+		return 0, 0
+	}
 	var pid uint32
 	var yes uint8
 	all := k.coll.Maps[bpf.TraceMapWatched].Iterate()
 	for all.Next(&pid, &yes) {
-		ids = append(ids, int(pid))
+		running++
 	}
-	return ids // an aborted iteration, because the map changed, has most of them
+	return k.initial + int(counts[0]), running // an aborted iteration has most of them
 }
 
 // ownID is this process's id as the kernel counts it. In a container os.Getpid says another; a
@@ -79,6 +163,12 @@ func ownID(spec *ebpf.CollectionSpec) uint32 {
 		return id
 	}
 	return fallback
+}
+
+// alive says whether a process has not ended; one that nobody has waited for is still listed.
+func alive(pid int) bool {
+	state := host.Root("/proc").Field("State", strconv.Itoa(pid), "status")
+	return state != "" && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }
 
 type process struct {

@@ -67,6 +67,55 @@ func (d Device) Below() (disks []Disk) {
 // MaxSegments is how many pieces of memory one request may have, 0 when unknown.
 func (d Disk) MaxSegments() int64 { return d.number("queue/max_segments") }
 
+// MaxRequests is how many requests a hardware queue of the device may hold before they are
+// dispatched, 0 when unknown.
+func (d Disk) MaxRequests() int64 { return d.number("queue/nr_requests") }
+
+// QueueTags sums how many requests each hardware queue may have at the device at a time, and counts
+// these queues; 0 when unknown.
+func (d Disk) QueueTags() (tags, queues int64) {
+	at := Root(filepath.Join(d.SysPath, "mq"))
+	for _, q := range at.Names() {
+		if n := at.Integer(q, "nr_tags"); n != nil {
+			tags, queues = tags+max(0, *n), queues+1
+		}
+	}
+	return tags, queues
+}
+
+// AllDisks lists the machine's block devices that have requests.
+func AllDisks() []Disk { return thisMachine().allDisks() }
+
+func (m machine) allDisks() (all []Disk) {
+	for _, name := range Root(m.Path("/sys/block")).Names() {
+		d, err := m.diskNamed(name)
+		if err == nil && Root(d.SysPath).Exists("mq") {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// NamedDevice describes a block device by the name that the kernel gives it, with or without /dev
+// before: nvme0n1, /dev/sda. A partition stands for its disk, whose Partition says so.
+func NamedDevice(name string) (Device, error) { return thisMachine().namedDevice(name) }
+
+func (m machine) namedDevice(name string) (Device, error) {
+	short := strings.TrimPrefix(name, "/dev/")
+	if real, err := filepath.EvalSymlinks(m.Path("/dev", short)); err == nil {
+		short = filepath.Base(real) // /dev/disk/by-id/…, /dev/mapper/…
+	}
+	disk, err := m.diskNamed(filepath.Base(short))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Device{}, fmt.Errorf("there is no block device %s: this machine has %s", name,
+			strings.Join(Root(m.Path("/sys/block")).Names(), ", "))
+	}
+	if err != nil {
+		return Device{}, fmt.Errorf("look up block device %s: %w", name, err)
+	}
+	return m.stack(Device{Disk: disk, counted: []Disk{disk}}), nil
+}
+
 // Sectors is the device's size, 0 when unknown.
 func (d Disk) Sectors() uint64 { return uint64(d.number("size")) }
 

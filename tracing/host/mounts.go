@@ -1,8 +1,11 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -128,6 +131,37 @@ func findMount(mounts []Mount, at identity) (best Mount) {
 		}
 	}
 	return best
+}
+
+// FindCgroup finds the directory of a cgroup of version 2, by that directory or by its path below
+// where these cgroups are mounted.
+func FindCgroup(name string) (dir string, err error) { return thisMachine().findCgroup(name) }
+
+func (m machine) findCgroup(name string) (string, error) {
+	mounts, err := m.mounts()
+	if err != nil {
+		return "", err
+	}
+	var points []string
+	for _, at := range mounts {
+		if at.Type == "cgroup2" && !slices.Contains(points, at.Point) {
+			points = append(points, at.Point)
+		}
+	}
+	if len(points) == 0 {
+		return "", errors.New("this machine has no cgroups of version 2 mounted")
+	}
+	for _, point := range points {
+		dir := name
+		if !holds(point, dir) {
+			dir = filepath.Join(point, name)
+		}
+		if _, err := os.Stat(m.Path(dir, "cgroup.procs")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("there is no cgroup of version 2 named %s (they are below %s)", name,
+		strings.Join(points, ", "))
 }
 
 // holds tells whether path is dir or lies in it.
