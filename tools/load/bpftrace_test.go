@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tools/golden"
 	"kvbench/tracing"
 	"kvbench/tracing/fio"
 )
@@ -81,9 +82,7 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := readText(t, c.text)
 			job := distilled(t, b, c.window, "the bpftrace text "+c.text)
-			want, err := os.ReadFile(filepath.Join(bpftraceTexts, name+".fio"))
-			require.NoError(t, err)
-			assert.Equal(t, string(want), job)
+			golden.Check(t, "bpftrace/"+name+".fio", job)
 			assert.Equal(t, job, distilled(t, b, c.window, "the bpftrace text "+c.text),
 				"Trace changes nothing in the text")
 		})
@@ -94,8 +93,8 @@ func TestBpftraceTextGivesTheLoadBack(t *testing.T) {
 	t.Run("sizes, mix and depth of a mixed load", func(t *testing.T) {
 		for _, window := range []time.Duration{0, 6 * time.Second} {
 			job := distilled(t, readText(t, "drifted"), window, "")
-			assert.Contains(t, job, "\nbssplit=4k/50:16k/30:128k/20,64k/100\n")
-			assert.Contains(t, job, "\nrwmixread=70\n")
+			assert.Contains(t, job, "\nrw=randread\nbssplit=4k/50:16k/30:128k/20\n")
+			assert.Contains(t, job, "\nrw=randwrite\nbssplit=64k/100\n")
 			assert.InDelta(t, 8, depthIn(t, job), 2)
 		}
 	})
@@ -107,23 +106,27 @@ func TestBpftraceTextGivesTheLoadBack(t *testing.T) {
 	})
 	t.Run("a text of one direction", func(t *testing.T) {
 		job := distilled(t, readText(t, "ended-early"), 8*time.Second, "")
-		assert.Contains(t, job, "\nrwmixread=100\n")
+		assert.Contains(t, job, "\nrw=randread\n")
 		assert.InDelta(t, 16, depthIn(t, job), 3)
 	})
 	t.Run("counters below zero", func(t *testing.T) {
 		job := distilled(t, readText(t, "negative"), 6*time.Second, "")
-		assert.Contains(t, job, "\nrwmixread=0\n")
+		assert.Contains(t, job, "\nrw=randwrite\n")
 		assert.InDelta(t, 4, depthIn(t, job), 1)
 	})
 }
 
-func depthIn(t *testing.T, job string) int {
+// depthIn is the depth of a job, of reads and writes together.
+func depthIn(t *testing.T, job string) (sum int) {
 	t.Helper()
-	m := regexp.MustCompile(`(?m)^iodepth=(\d+)$`).FindStringSubmatch(job)
-	require.NotNil(t, m, job)
-	n, err := strconv.Atoi(m[1])
-	require.NoError(t, err)
-	return n
+	all := regexp.MustCompile(`(?m)^iodepth=(\d+)$`).FindAllStringSubmatch(job, -1)
+	require.NotEmpty(t, all, job)
+	for _, m := range all {
+		n, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		sum += n
+	}
+	return sum
 }
 
 func TestBpftraceDepth(t *testing.T) {
@@ -185,21 +188,21 @@ func TestBpftraceRequests(t *testing.T) {
 	})
 	t.Run("requests below 1 KiB are left out, where there are others", func(t *testing.T) {
 		job := jobOf(t, textOf("bssplit_write_kb: 0 500, 4 8 500"), 0)
-		assert.Contains(t, job, "bssplit=4k/100,4k/100\n")
+		assert.Contains(t, job, "bssplit=4k/100\n")
 		assert.Contains(t, job, "500 requests of less than 1 KiB were left out")
 		assert.Contains(t, jobOf(t, textOf("bssplit_write_kb: 0 500"), 0),
-			"bssplit=512/100,512/100\n")
+			"bssplit=512/100\n")
 	})
 	t.Run("shares sum to 100 whatever the counts", func(t *testing.T) {
 		job := jobOf(t, textOf("bssplit_read_kb: 4 8 1, 8 16 1, 16 32 1, 32 64 100000"), 0)
-		assert.Contains(t, job, "bssplit=32k/100,32k/100\n")
+		assert.Contains(t, job, "bssplit=32k/100\n")
 		assert.Contains(t, jobOf(t, textOf("bssplit_read_kb: 4 8 1, 8 16 1, 16 32 1"), 0),
-			"bssplit=4k/34:8k/33:16k/33,")
+			"bssplit=4k/34:8k/33:16k/33\n")
 	})
 	t.Run("keys of one map are added up", func(t *testing.T) {
 		job := jobOf(t, textOf("bssplit_read_kb[nvme0n1, fio]: 4 8 75",
 			"bssplit_read_kb[nvme1n1, fio]: 4 8 15, 16 32 10"), 0)
-		assert.Contains(t, job, "bssplit=4k/90:16k/10,")
+		assert.Contains(t, job, "bssplit=4k/90:16k/10\n")
 		assert.Contains(t, job, "the histograms have keys")
 	})
 	t.Run("the wrapper's line names the process", func(t *testing.T) {
@@ -292,7 +295,7 @@ func FuzzParseBpftrace(f *testing.F) {
 		"qd_read: 1M 2M 5"), int64(0))
 	f.Add("@bssplit_write_kb[a]:\n(..., 0) 3 |@|\n[512, 1K) 4 |@|\n[8000, ...) 1 "+
 		"||\n@inflight_write: -7\n@d[1,2]: 3\n", int64(1))
-	split := regexp.MustCompile(`(?m)^bssplit=(\S+),(\S+)$`)
+	split := regexp.MustCompile(`(?m)^bssplit=(\S+)$`)
 	f.Fuzz(func(t *testing.T, text string, window int64) {
 		_ = attached.MatchString(text)
 		b, err := parseBpftrace(text, "x.txt")
@@ -304,10 +307,16 @@ func FuzzParseBpftrace(f *testing.F) {
 		if err != nil {
 			t.Fatalf("a text with sizes makes no job: %v", err)
 		}
-		if d := depthIn(t, job); d < 1 || d > 256 {
+		if d := depthIn(t, job); d < 1 || d > 2*256 {
 			t.Errorf("depth %d", d)
 		}
-		for _, side := range split.FindStringSubmatch(job)[1:] {
+		all := split.FindAllStringSubmatch(job, -1)
+		require.NotEmpty(t, all, job)
+		sides := strings.Split(all[0][1], ",")
+		for _, m := range all[1:] {
+			sides = append(sides, m[1])
+		}
+		for _, side := range sides {
 			sum := 0
 			for part := range strings.SplitSeq(side, ":") {
 				_, share, _ := strings.Cut(part, "/")

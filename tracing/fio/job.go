@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"kvbench/tracing"
@@ -36,34 +35,35 @@ type Input struct {
 	About []string
 }
 
-// fio's limits, and what counts as a pause that a job should have.
-const (
-	maxDepth    = 256
-	idleShare   = 0.1 // of the window
-	gapMinUS    = 20  // shorter ones fio has of itself
-	pausesMin   = 3   // fewer are no rhythm
-	pausesShare = 0.9 // of the idle time: what the pauses of the job are counted from
-	singleDepth = 1.5 // below, requests come one by one
-	pageBytes   = 4096
-	hugeBytes   = 2 << 20
-	hugeShare   = 20 // percent of requests that chance does not explain
-)
-
 // job is what the text is made of.
 type job struct {
-	read, write []share // of each direction's requests, by size
-	mixRead     int     // percent of all requests
-	depth       int     // held while something is in flight
-	thinkUS     int64   // a pause of so long
-	thinkBlocks int64   // after so many requests, 0 = never
-	hugePages   int     // to reserve, 0 = ordinary buffers
-	notes       []string
-	source      string
-	fromBlock   bool // requests of a block device, not what led to them
+	parts     []part
+	segments  int64 // that a request of the traced device may have, where the largest ones had more
+	largest   int64 // bytes of these
+	hugePages int   // that buffers for all of them need
+	notes     []string
+	source    string
+	fromBlock bool // requests of a block device, not what led to them
+}
+
+// part is one job of fio's, which has one queue: reads, writes, or both from one queue.
+type part struct {
+	name          string // between brackets
+	rw            string // read, write, rw, randread, randwrite, randrw
+	mixRead       int    // percent of its requests; of both directions only
+	read, write   []share
+	random        int // percent of the places that are, of random ones
+	zones         [2]string
+	depth         int     // held while something is in flight
+	thinkUS       int64   // a pause of so long
+	thinkBlocks   int64   // after so many requests, 0 = never
+	writesToFlush int64   // writes from one flush to the next, 0 = never
+	rate          float64 // requests/s that were seen, 0 = unknown
 }
 
 // Job distils a trace into a fio job that puts the same load on another device: request sizes, mix,
-// depth and pauses. It is a pure function. The error says why there is nothing to distil.
+// order and places, depth, pauses and flushes. It is a pure function. The error says why there is
+// nothing to distil.
 func Job(t *tracing.Trace, in Input) (string, error) {
 	j, err := distil(t, in)
 	if err != nil {
@@ -95,65 +95,84 @@ func distil(t *tracing.Trace, in Input) (*job, error) {
 	return j, nil
 }
 
-// fromRequests has it all. The depth is that of the time in which something was in flight: pauses
-// are the job's own (thinktime), and the time before the first request and after the last says
-// nothing.
+// fromRequests has it all.
 func (j *job) fromRequests(t *tracing.Trace) {
-	p := &t.Capture
 	j.source, j.fromBlock = "block requests", true
-	j.read, j.write = split(t.SizeRead), split(t.SizeWrite)
-	j.mixRead = percent(float64(p.Read.Requests), float64(p.Write.Requests))
-	window := float64(p.WindowNS - p.LeadNS - p.TailNS)
-	busy := 1.0      // share of the window with something in flight
-	if window <= 0 { // of a text that does not tell
-		j.setDepth(p.Read.MeanDepth + p.Write.MeanDepth)
-		return
-	}
-	d2c := p.Read.D2C() + p.Write.D2C()
-	n, us := pauses(t.Idle, gapMin(p, d2c, window))
-	idle := us * 1000 / p.Seen()
-	if n >= pausesMin && idle >= idleShare*window {
-		j.thinkUS = int64(math.Round(us / float64(n)))
-		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())*p.Seen()/float64(n))))
-		busy = max(1-idle/window, d2c/window/maxDepth)
-	}
-	j.setDepth(d2c / (window * busy))
-}
-
-// gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about
-// one every gap that fio would not have anyway is the application's. Deeper, the device runs dry
-// between two handfuls of completions, for less than one of its own latencies, and so it does under
-// fio.
-func gapMin(p *tracing.Capture, d2c, window float64) float64 {
-	busy := max(window-float64(p.IdleNS-p.LeadNS-p.TailNS), 1)
-	if d2c/busy < singleDepth {
-		return gapMinUS
-	}
-	return max(gapMinUS, float64(p.Read.D2CNS+p.Write.D2CNS)/float64(max(1, p.Requests()))/1000)
-}
-
-// pauses sums the gaps of at least that length, in microseconds, and counts the longest of them,
-// which make nearly all of that time: many short ones beside them would make every pause too short.
-func pauses(idle tracing.Histogram, least float64) (n int64, us float64) {
-	time := func(b tracing.Bucket) float64 { return float64(b.Count) * b.Middle() }
-	for _, b := range idle.Buckets {
-		if b.Range[0] >= least {
-			us += time(b)
+	l := loadOf(t)
+	page := pageBytes(&t.Capture)
+	sizes := [2]sizeShares{split(t.SizeRead, page, l.sequential(reads) >= mostly),
+		split(t.SizeWrite, page, l.sequential(writes) >= mostly)}
+	for dir, s := range sizes {
+		if s.note != "" {
+			j.notes = append(j.notes, fmt.Sprintf("%s: %s", names[dir], s.note))
 		}
 	}
-	covered := 0.0
-	for _, b := range slices.Backward(idle.Buckets) {
-		if b.Range[0] < least || covered >= pausesShare*us {
-			break
+	// A few reads beside writes are the program's own file, a few writes beside reads metadata: one
+	// percent of them would be a load that nobody saw.
+	none := [2]bool{reads: l.none(reads), writes: l.none(writes)}
+	for dir, n := range none {
+		if of := l.of[dir].Requests; n && of > 0 {
+			j.notes = append(j.notes, fmt.Sprintf("%d %s beside %d %s are left out", of, names[dir],
+				l.of[1-dir].Requests, names[1-dir]))
 		}
-		covered += time(b)
-		n += b.Count
 	}
-	return n, us
+	switch one := l.together(); {
+	case none[writes]:
+		j.add(l, one, sizes, reads)
+	case none[reads]:
+		j.add(l, one, sizes, writes)
+	case one:
+		j.add(l, one, sizes, reads, writes)
+	default: // each direction at its own pace: the slower one does not hold back the other
+		j.add(l, one, sizes, reads)
+		j.add(l, one, sizes, writes)
+	}
 }
 
-func (j *job) setDepth(mean float64) {
-	j.depth = int(math.Round(min(max(mean, 1), maxDepth)))
+// add makes a part of the named directions.
+func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction) {
+	p := part{name: "kv-cache", rw: "rw", read: sizes[reads].shares, write: sizes[writes].shares}
+	first := dirs[0]
+	if len(dirs) == 1 {
+		p.name, p.rw = names[first], strings.TrimSuffix(names[first], "s")
+	} else {
+		p.mixRead = percent(float64(l.of[reads].Requests), float64(l.of[writes].Requests))
+	}
+	// Directions that share a queue share its depth, its pauses and its order.
+	depth := 0.0
+	sequential, requests := 0.0, 0.0
+	for _, d := range dirs {
+		depth += l.depth(d)
+		sequential += float64(l.of[d].Sequential)
+		requests += float64(l.of[d].Requests)
+		p.rate += l.rate(d)
+		if d == writes {
+			p.writesToFlush = l.writesToFlush()
+		}
+	}
+	p.setDepth(depth)
+	// A pause after each request makes a depth below one, which fio has no other way to hold.
+	if together && l.pauses > 0 {
+		p.thinkUS, p.thinkBlocks = l.pauseUS, l.pauseBlocks
+	} else if depth < underOne && requests > 0 { // one at a time, and time between them
+		each := 0.0
+		for _, d := range dirs {
+			each += l.of[d].D2C() / requests / 1000
+		}
+		p.thinkUS, p.thinkBlocks = int64(math.Round(each*(1/depth-1))), 1
+	}
+	// In between, fio goes on where it was for as many of the requests: a request of 1 MiB that the
+	// device took in two pieces is at a place of its own and then one after the other.
+	if share := sequential / max(requests, 1); share < mostly {
+		p.rw = "rand" + p.rw
+		for _, d := range dirs {
+			p.zones[d] = zones(l.places[d])
+		}
+		if share >= 1-mostly {
+			p.random = 100 - int(math.Round(100*share))
+		}
+	}
+	j.parts = append(j.parts, p)
 }
 
 // fromSizes makes up for a trace: a client cuts what is read and written into transfers of that
@@ -166,50 +185,97 @@ func (j *job) fromSizes(in Input) {
 		}
 		return []share{{bytes: size, percent: 100}}, float64(bytes) / float64(size)
 	}
+	p := part{}
 	var reads, writes float64
-	j.read, reads = transfers(in.ReadBytes, in.ReadSize)
-	j.write, writes = transfers(in.WriteBytes, in.WriteSize)
-	j.mixRead = percent(reads, writes)
-	j.setDepth(in.Concurrency)
+	p.read, reads = transfers(in.ReadBytes, in.ReadSize)
+	p.write, writes = transfers(in.WriteBytes, in.WriteSize)
+	j.fromCounts(p, reads, writes, in.Concurrency)
 }
 
 // fromCalls takes calls for requests. What the page cache served is among them, so the job asks
 // more of a device than the program did.
 func (j *job) fromCalls(t *tracing.Trace, in Input) {
-	j.source = "system calls, for lack of block requests"
-	j.read, j.write = split(t.VFSReadSize), split(t.VFSWriteSize)
-	j.mixRead = percent(float64(t.VFSReadSize.Count), float64(t.VFSWriteSize.Count))
+	j.source = "calls on files, for lack of block requests"
+	page := pageBytes(&t.Capture)
+	p := part{read: split(t.VFSReadSize, page, false).shares,
+		write: split(t.VFSWriteSize, page, false).shares}
+	if n := t.Fsync.Count; n >= flushesMin {
+		p.writesToFlush = max(1, (t.VFSWriteSize.Count+n/2)/n)
+	}
 	depth := in.Concurrency
 	if depth == 0 && t.Capture.WindowNS > 0 {
 		depth = (t.VFSRead.Sum + t.VFSWrite.Sum) * 1000 / float64(t.Capture.WindowNS)
 	}
-	j.setDepth(depth)
+	if w := t.Capture.Window().Seconds(); w > 0 {
+		p.rate = float64(t.VFSReadSize.Count+t.VFSWriteSize.Count) / w
+	}
+	j.fromCounts(p, float64(t.VFSReadSize.Count), float64(t.VFSWriteSize.Count), depth)
 }
 
-// chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a
-// device takes a limited number of segments, and default buffers would split every request. Many
-// such requests prove by themselves that the traced buffers were contiguous memory.
-func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
-	limit := t.Capture.MaxSegments * pageBytes
-	largest, most := int64(0), 0
-	for _, side := range [][]share{j.read, j.write} {
-		over := 0
-		for _, s := range side {
-			largest = max(largest, s.bytes)
-			if s.bytes > limit {
-				over += s.percent
-			}
-		}
-		most = max(most, over)
+// fromCounts makes one part of what is known by its counts only: in which order requests came,
+// and whether reads waited for writes, is not.
+func (j *job) fromCounts(p part, reads, writes, depth float64) {
+	p.name, p.rw = "kv-cache", "randrw"
+	switch {
+	case writes == 0 && reads > 0:
+		p.rw = "randread"
+	case reads == 0 && writes > 0:
+		p.rw = "randwrite"
+	default:
+		p.mixRead = percent(reads, writes)
 	}
-	if limit == 0 || largest <= limit || !in.HugePages && most < hugeShare {
+	p.setDepth(depth)
+	j.parts = append(j.parts, p)
+}
+
+func (p *part) setDepth(mean float64) {
+	p.depth = int(math.Round(min(max(mean, 1), maxDepth)))
+}
+
+// pageBytes is how large a page of the traced machine was; 4 KiB where a trace does not say,
+// because it is of a text or of an older version. Servers with arm64 processors often have 64 KiB.
+func pageBytes(p *tracing.Capture) int64 { return cmp.Or(p.PageBytes, 4096) }
+
+// hugeBytes is what a buffer takes of huge pages at least. Where they are larger (512 MiB on arm64
+// with pages of 64 KiB) fewer are needed than a job says.
+const (
+	hugeBytes = 2 << 20
+	hugeShare = 20 // percent of requests that chance does not explain
+)
+
+// chooseBuffers looks for requests that are larger than ordinary pages can make them: a device
+// takes a limited number of segments, and default buffers would split every request. Many such
+// requests prove by themselves that the traced buffers were contiguous memory.
+func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
+	limit := t.Capture.MaxSegments * pageBytes(&t.Capture)
+	if limit == 0 {
 		return
 	}
-	perDepth := (largest + hugeBytes - 1) / hugeBytes // each request has a buffer of its own
-	j.hugePages = int(int64(j.depth)*perDepth) + 2
+	most, pages := 0, int64(0)
+	for _, p := range j.parts {
+		largest := int64(0)
+		for _, side := range [][]share{p.read, p.write} {
+			over := 0
+			for _, s := range side {
+				largest = max(largest, s.bytes)
+				if s.bytes > limit {
+					over += s.percent
+				}
+			}
+			most = max(most, over)
+		}
+		j.largest = max(j.largest, largest)
+		pages += int64(p.depth)*((largest+hugeBytes-1)/hugeBytes) + 1 // a buffer for each request
+	}
+	if j.largest <= limit || !in.HugePages && most < hugeShare {
+		j.largest = 0
+		return
+	}
+	j.segments, j.hugePages = t.Capture.MaxSegments, int(pages)+1
 }
 
-// warn says what the reader of a job has to know about the trace.
+// warn says what the reader of a job has to know about the trace: what made it doubtful makes the
+// job so, and fio will not say it.
 func (j *job) warn(t *tracing.Trace, in Input) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
 	if j.fromBlock && t.Capture.Status == tracing.StatusTraced &&
@@ -218,7 +284,10 @@ func (j *job) warn(t *tracing.Trace, in Input) {
 			"bytes: a cache served the rest, and this job has only what was left",
 			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))
 	}
-	if j.depth == maxDepth {
-		j.notes = append(j.notes, fmt.Sprintf("the depth was cut to %d", maxDepth))
+	for _, p := range j.parts {
+		if p.depth == maxDepth {
+			j.notes = append(j.notes, fmt.Sprintf("the depth of [%s] was cut to %d", p.name,
+				maxDepth))
+		}
 	}
 }

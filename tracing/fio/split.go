@@ -3,6 +3,7 @@ package fio
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -14,7 +15,12 @@ import (
 type share struct {
 	bytes   int64
 	percent int
-	count   int64 // the requests that it stands for
+}
+
+// sizeShares are the request sizes of a direction, with what a reader has to know of them.
+type sizeShares struct {
+	shares []share
+	note   string
 }
 
 // sectorSize is the least that a request moves, in bytes.
@@ -23,48 +29,115 @@ const sectorSize = 512
 // maxSplit is how many sizes fio takes per direction.
 const maxSplit = 64
 
+// A size is kept that has so much of the requests, or of the bytes: metadata beside data has
+// neither. bytesOff is how far the bytes of a request may be off for it.
+const (
+	countShare = 0.01
+	bytesShare = 0.01
+	bytesOff   = 0.1
+)
+
+// streamShare and streamBytes are what a size of a sequential load must have instead: fio fills
+// what remains of a file, on each pass, with requests of the smallest size. Of a file of 192 MiB
+// and sizes of 1k/1:256k/4:1280k/95 they were 60 % of all requests.
+const (
+	streamShare = 0.05
+	streamBytes = 0.005
+)
+
 // split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder:
-// fio takes no fractions and completes what is missing by itself, with a share for one size. The
-// sizes with the smallest shares go first when there are too many of them.
-func split(h tracing.Histogram) []share {
+// fio takes no fractions and completes what is missing by itself, with a share for one size.
+//
+// Few large requests can be most of the bytes. Those that would round to nothing get one percent;
+// where that would move more bytes than were seen, they become one size that has as many bytes at
+// one percent as they had.
+func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 	if h.Count == 0 {
-		return nil
+		return s
 	}
 	counts := map[int64]int64{}
+	bytes := 0.0
 	for _, b := range h.Buckets {
-		counts[realSize(b)] += b.Count
+		size := realSize(b, page)
+		counts[size] += b.Count
+		bytes += float64(size * b.Count)
 	}
-	var shares []share
-	for bytes, n := range counts {
-		shares = append(shares, share{bytes: bytes, count: n})
-	}
-	slices.SortFunc(shares, func(a, b share) int {
-		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.bytes, b.bytes))
+	order := slices.SortedFunc(maps.Keys(counts), func(a, b int64) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	shares = shares[:min(len(shares), maxSplit)]
-	total, left := int64(0), 100
-	for _, s := range shares {
-		total += s.count
+	var rare []int64
+	var common []int64
+	total, rareBytes := float64(h.Count), 0.0
+	for _, size := range order {
+		n := float64(counts[size])
+		switch {
+		case sequential && n/total < streamShare && n*float64(size)/bytes < streamBytes:
+		case n/total >= countShare:
+			common = append(common, size)
+		case n*float64(size)/bytes >= bytesShare:
+			rare = append(rare, size)
+			rareBytes += n * float64(size)
+		}
 	}
-	for i := range shares {
-		shares[i].percent = int(100 * shares[i].count / total)
-		left -= shares[i].percent
+	if len(common) == 0 { // many sizes, none of them in half a percent: the fullest of them
+		common, rare = order, nil
+	}
+	common = common[:min(len(common), maxSplit-len(rare))]
+	shares := shared(common, counts, 100-len(rare))
+	for _, size := range rare {
+		shares = append(shares, share{bytes: size, percent: 1})
+	}
+	seen := bytes / total
+	if len(rare) > 0 && math.Abs(mean(shares)/seen-1) > bytesOff {
+		shares = shared(common, counts, 99)
+		one := max(sectorSize, int64(rareBytes/total*100/float64(page))*page)
+		shares = append(shares, share{bytes: one, percent: 1})
+		s.note = fmt.Sprintf("%d sizes with few requests and %.0f%% of the bytes are 1%% of %s in "+
+			"this job", len(rare), 100*rareBytes/bytes, sizeText(one))
+	}
+	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.bytes, b.bytes) })
+	s.shares = slices.CompactFunc(shares, func(a, b share) bool { return a.bytes == b.bytes })
+	if is := mean(s.shares); s.note == "" && math.Abs(is/seen-1) > bytesOff {
+		s.note = fmt.Sprintf("a request of this job moves %.1f KiB on average, one of the trace "+
+			"%.1f KiB: shares are whole percents", is/1024, seen/1024)
+	}
+	return s
+}
+
+// shared gives sizes their parts of so many percent, and drops those that get none.
+func shared(of []int64, counts map[int64]int64, whole int) (shares []share) {
+	total, left := int64(0), whole
+	for _, size := range of {
+		total += counts[size]
+	}
+	part := func(size int64) int64 { return int64(whole) * counts[size] }
+	for _, size := range of {
+		n := int(part(size) / total)
+		shares = append(shares, share{size, n})
+		left -= n
 	}
 	slices.SortStableFunc(shares, func(a, b share) int {
-		return cmp.Compare(100*b.count%total, 100*a.count%total)
+		return cmp.Compare(part(b.bytes)%total, part(a.bytes)%total)
 	})
 	for i := range left {
 		shares[i].percent++
 	}
-	shares = slices.DeleteFunc(shares, func(s share) bool { return s.percent == 0 })
-	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.bytes, b.bytes) })
-	return shares
+	return slices.DeleteFunc(shares, func(s share) bool { return s.percent == 0 })
+}
+
+// mean is how many bytes a request of the shares has: what a drive's bandwidth is asked for, where
+// counts alone would be those of its requests.
+func mean(shares []share) (bytes float64) {
+	for _, s := range shares {
+		bytes += float64(s.bytes) * float64(s.percent) / 100
+	}
+	return bytes
 }
 
 // realSize is the size of a bucket's requests: exact if they had one, else their mean in whole
 // pages. A bucket without a mean (from another tool) stands for its lower end, which is where
 // powers of two lie.
-func realSize(b tracing.Bucket) int64 {
+func realSize(b tracing.Bucket, page int64) int64 {
 	if b.Value == 0 {
 		return max(sectorSize, int64(b.Range[0]*1024))
 	}
@@ -72,18 +145,15 @@ func realSize(b tracing.Bucket) int64 {
 	if n := int64(bytes); float64(n) == bytes && n%sectorSize == 0 {
 		return n
 	}
-	if bytes < pageBytes {
+	if bytes < float64(page) {
 		return max(sectorSize, int64(math.Round(bytes/sectorSize))*sectorSize)
 	}
-	return int64(math.Round(bytes/pageBytes)) * pageBytes
+	return int64(math.Round(bytes/float64(page))) * page
 }
 
-// splitText writes one direction; a direction without requests takes the sizes of the other, which
-// fio then never uses.
-func splitText(s, other []share) string {
-	if len(s) == 0 {
-		s = other
-	}
+// splitText writes one direction as bssplit wants it: sizes in ascending order, each with its
+// percentage. Those of a direction that the job has not are empty, and no job has such an option.
+func splitText(s []share) string {
 	parts := make([]string, len(s))
 	for i, x := range s {
 		parts[i] = fmt.Sprintf("%s/%d", sizeText(x.bytes), x.percent)

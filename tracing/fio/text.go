@@ -3,6 +3,7 @@ package fio
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -45,18 +46,21 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 		line("WARNING: %s", oneLine(n))
 	}
 	line("")
-	if j.hugePages > 0 {
-		line("The buffers were huge pages, and requests exceed what the device takes of ordinary "+
-			"ones (%d segments). Before:", p.MaxSegments)
-		line("  sysctl vm.nr_hugepages=%d", j.hugePages)
-	}
-	line("Usage (there is no size= on purpose; a file is created, a device is OVERWRITTEN):")
+	line("Usage (there is no size= and no runtime= on purpose; a file is created, a device is " +
+		"OVERWRITTEN):")
 	line("  fio <this file> --filename=/mnt/other/testfile --size=20G")
+	line("  fio <this file> --filename=/mnt/other/testfile --size=20G --time_based --runtime=300")
+	if j.largest > 0 {
+		line("The buffers were contiguous memory: of ordinary pages a request of %s is more than "+
+			"the %d segments that the device takes, and is split. Huge pages keep it whole, "+
+			"without reserving any where the kernel lends them (transparent_hugepage madvise or "+
+			"always, glibc 2.35 or later):", sizeText(j.largest), j.segments)
+		line("  GLIBC_TUNABLES=glibc.malloc.hugetlb=1 fio <this file> ...")
+	}
 }
 
 // blockHeader says what the device did with the requests.
 func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Input) {
-	names := [2]string{"reads", "writes"}
 	for i, h := range [2]tracing.Histogram{t.D2CRead, t.D2CWrite} {
 		if h.Count > 0 {
 			line("D2C of %s: p50 %s, p99 %s", names[i],
@@ -71,32 +75,98 @@ func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Inp
 	if p := &t.Capture; in.About == nil {
 		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth,
 			p.Read.MeanDepth, p.Write.MeanDepth)
+		line("one after the other: %.0f%% of the reads, %.0f%% of the writes",
+			100*float64(p.Read.Sequential)/float64(max(1, p.Read.Requests)),
+			100*float64(p.Write.Sequential)/float64(max(1, p.Write.Requests)))
+		if n := p.Write.WrittenBack; n > 0 {
+			line("written back by the kernel for them: %d of the writes", n)
+		}
 	}
 }
 
-// body is the job itself. What it does not say is fio's default, and meant.
+// body is the job itself. What it does not say is fio's default, and meant: a size and a runtime
+// would not yield to those on fio's command line.
 func (j *job) body(b *strings.Builder) {
 	p := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
-	p("[kv-cache]")
-	p("ioengine=libaio\ndirect=1")
-	p("time_based\nruntime=300")
-	// Reads and writes in one queue, as they met at the traced device; a pure direction has 0 or
-	// 100.
-	p("rw=randrw\nrwmixread=%d", j.mixRead)
-	p("bssplit=%s,%s", splitText(j.read, j.write), splitText(j.write, j.read))
-	// Whatever has completed is replaced at once, so that the queue stays as deep as it was.
-	p("iodepth=%d\niodepth_batch_submit=%d\niodepth_batch_complete_min=1", j.depth, j.depth)
-	if j.thinkBlocks > 0 {
-		p("thinktime=%d\nthinktime_blocks=%d", j.thinkUS, j.thinkBlocks)
+	p("[global]")
+	// Pages that are lent come in blocks of 2 MiB, which must begin where a buffer does.
+	if j.largest > 0 { // fio prints it with its results
+		p("description=requests of %s are split where buffers are ordinary pages and a device "+
+			"takes %d segments; the head of the job says how to avoid it", sizeText(j.largest),
+			j.segments)
 	}
-	if j.hugePages > 0 {
-		p("iomem=mmaphuge\nhugepage-size=2m")
+	p("ioengine=libaio\ndirect=1")
+	if j.largest > 0 {
+		p("iomem_align=2m")
+		p("# Or with reserved pages (sysctl vm.nr_hugepages=%d), or else fio does not start:\n"+
+			"#iomem=mmaphuge", j.hugePages)
 	}
 	p("refill_buffers=1") // a drive that compresses must not find the same bytes again
 	// No map of what was touched: KV entries are read again, and it costs memory and time.
 	p("norandommap=1\nrandrepeat=0")
-	p("numjobs=1\ngroup_reporting")
-	p("percentile_list=50:95:99:99.9:99.99")
+	if len(j.parts) > 1 {
+		p("exitall") // the mix ends with the first of them
+	}
+	p("group_reporting\npercentile_list=50:95:99:99.9:99.99")
+	for i := range j.parts {
+		j.parts[i].text(p)
+	}
+}
+
+// text writes one job of fio's. Of two sides of an option the first is of reads, the second of
+// writes; a job of one direction has one.
+func (j *part) text(p func(format string, args ...any)) {
+	p("\n[%s]\nrw=%s", j.name, j.rw)
+	split, distribution := splitText(j.read)+","+splitText(j.write), j.zones[0]+","+j.zones[1]
+	// An option with two sides in a job of one direction is no error, but its reader looks for the
+	// other one.
+	switch {
+	case j.mixRead > 0:
+		p("rwmixread=%d", j.mixRead)
+	case strings.HasSuffix(j.rw, "read"):
+		split, distribution = splitText(j.read), j.zones[0]
+	default:
+		split, distribution = splitText(j.write), j.zones[1]
+	}
+	p("bssplit=%s", split)
+	if strings.Contains(distribution, "zoned") {
+		// Of both directions, one may have none.
+		before, after, both := strings.Cut(distribution, ",")
+		if both {
+			distribution = cmp.Or(before, "random") + "," + cmp.Or(after, "random")
+		}
+		p("random_distribution=%s", distribution)
+	}
+	// Whatever has completed is replaced at once, so that the queue stays as deep as it was. What
+	// is sequential is not handed over together, or the kernel would merge it.
+	batch := j.depth
+	if !strings.HasPrefix(j.rw, "rand") || j.random > 0 {
+		batch = 1
+	}
+	if j.random > 0 {
+		p("percentage_random=%d", j.random)
+	}
+	p("iodepth=%d\niodepth_batch_submit=%d\niodepth_batch_complete_min=1", j.depth, batch)
+	if j.thinkBlocks > 0 {
+		p("thinktime=%d\nthinktime_blocks=%d", j.thinkUS, j.thinkBlocks)
+	}
+	if j.writesToFlush > 0 {
+		p("fdatasync=%d", j.writesToFlush)
+	}
+	if j.rate > 0 {
+		p("# As fast as the device allows; what the traced load asked for:\n#rate_iops=%s",
+			j.rates())
+	}
+}
+
+// rates are the requests/s of the part, for each direction that it has.
+func (j *part) rates() string {
+	whole := func(r float64) int64 { return max(1, int64(math.Round(r))) }
+	if j.mixRead == 0 {
+		return fmt.Sprint(whole(j.rate))
+	}
+	reads := j.rate * float64(j.mixRead) / 100
+	return fmt.Sprintf("%d,%d", whole(reads), whole(j.rate-reads))
 }
 
 // oneLine keeps a warning inside of its comment.
