@@ -161,6 +161,24 @@ func save(b *testing.B, r *result.Result, path string) error {
 			0o666); err != nil {
 			return fmt.Errorf("writing the summary: %w", err)
 		}
+		if err := saveJob(r, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saveJob writes the fio job of a traced run beside its result, under the name that the Python
+// benchmark gives it.
+func saveJob(r *result.Result, resultPath string) error {
+	if r.FioWorkload == "" {
+		return nil
+	}
+	at := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(resultPath), "kvcache_results"),
+		".json")
+	path := filepath.Join(filepath.Dir(resultPath), "fio_kv_cache_workload"+at+".ini")
+	if err := os.WriteFile(path, []byte(r.FioWorkload), 0o666); err != nil {
+		return fmt.Errorf("writing the fio job: %w", err)
 	}
 	return nil
 }

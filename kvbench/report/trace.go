@@ -18,6 +18,9 @@ func fioInput(r *result.Result) fio.Input {
 		Model: r.Model.Name, Users: r.Workload.Users, BytesPerToken: r.Model.BytesPerToken,
 		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: storageConcurrency(r),
 	}
+	if r.Benchmark == result.BenchmarkTrace {
+		in.Title = r.Name
+	}
 	// A network mount has no block layer: its transfers are the requests.
 	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
 	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk),

@@ -128,6 +128,10 @@ type Result struct {
 	Histograms map[string]HistogramData `json:"histograms"`
 }
 
+// BenchmarkTrace is the benchmark of a result that was made of a trace alone: it has a window and
+// what the kernel saw, and no numbers of a workload.
+const BenchmarkTrace = "Trace"
+
 // Divisions.
 const (
 	DivisionQuick  = "quick"

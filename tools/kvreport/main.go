@@ -42,7 +42,8 @@ var commands = []Command{
 		"Tier on it", runDevice},
 	{"dedup", "PATH… [-json] [-max-blocks N]",
 		"duplicate 4 KiB blocks and zstd ratio of existing files", runDedup},
-	{"trace", "-comm NAME|-pid N [-duration 60s] [-fio FILE] [-dir DIR] [-level block|file]",
+	{"trace", "-comm NAME|-pid N|-cgroup DIR|-dev DEVICE [-dir DIR] [-duration 60s] [-fio FILE] " +
+		"[-json FILE] [-level file]",
 		"block requests of a running process, and a fio job of them", runTrace},
 }
 

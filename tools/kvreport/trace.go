@@ -28,13 +28,18 @@ func runTrace(c *Call) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// Notes stand between live lines and must not be lost in them.
-	job, err := trace.Run(ctx, opt, c.stdout, c.stderr, c.say)
+	job, document, err := trace.Run(ctx, opt, c.stdout, c.stderr, c.say)
 	if err != nil {
 		c.say(strings.TrimPrefix(err.Error(), "trace: ")) // the command's name says it
 		if nothing := new(trace.NothingError); errors.As(err, &nothing) {
 			return errNo
 		}
 		return errSaid
+	}
+	if opt.JSON != "" {
+		if err := c.writeText(opt.JSON, string(document)); err != nil {
+			return err
+		}
 	}
 	return c.writeTraced(job, opt.Fio)
 }

@@ -56,7 +56,7 @@ func (l loopFile) fio(args ...string) []string {
 }
 
 // traced skips where the kernel cannot, with its reason.
-func traced(t *testing.T, args ...string) (stdout, stderr string) {
+func traced(t testing.TB, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := traceCall(args...)
 	if code == No {
@@ -138,7 +138,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	_, err = trace.Run(ctx, opt, &stdout, &stderr, func(text string) { stderr.WriteString(text) })
+	_, _, err = trace.Run(ctx, opt, &stdout, &stderr,
+		func(text string) { stderr.WriteString(text) })
 	if nothing := new(trace.NothingError); errors.As(err, &nothing) {
 		privtest.Need(t, err)
 	}

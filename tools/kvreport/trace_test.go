@@ -21,8 +21,12 @@ func TestTraceUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{nil, "give either -comm NAME or -pid N"},
-		{[]string{"-comm", "x", "-pid", "3"}, "give either -comm NAME or -pid N"},
+		{nil, "say what to trace: -comm NAME, -pid N, -cgroup DIR"},
+		{[]string{"-comm", "x", "-pid", "3"}, "only one of a process id, a name and a cgroup"},
+		{[]string{"-dev", "no-such-disk"}, "-dev no-such-disk: there is no block device no-such-disk"},
+		{[]string{"-pid", "4", "-dev", "x", "-dir", dir}, "-dev and -dir both name the device"},
+		{[]string{"-dir", dir, "-level", "file"}, "-level file is for processes"},
+		{[]string{"-cgroup", "no/such/group"}, "-cgroup: "},
 		{[]string{"-comm", "a-name-of-seventeen"}, "longer than the 15 characters"},
 		{[]string{"-pid", "-4"}, "must not be negative"},
 		{[]string{"-pid", "4", "-duration", "-1s"}, "-duration -1s"},
@@ -51,7 +55,7 @@ func TestTraceUsage(t *testing.T) {
 func TestTraceTellsAllMistakesAtOnce(t *testing.T) {
 	_, _, stderr := traceCall("-comm", "x", "-pid", "3", "-duration", "-1s", "-level", "all",
 		"-fio", "/no/such/x", "-dir", "/proc", "extra")
-	for _, says := range []string{"give either", "-duration -1s", "-level", "-fio /no/such/x",
+	for _, says := range []string{"only one of", "-duration -1s", "-level", "-fio /no/such/x",
 		"-dir /proc", "extra"} {
 		assert.Contains(t, stderr, says)
 	}
@@ -60,7 +64,7 @@ func TestTraceTellsAllMistakesAtOnce(t *testing.T) {
 func TestTraceHelpTeaches(t *testing.T) {
 	code, stdout, _ := traceCall("-h")
 	assert.Equal(t, Done, code)
-	for _, says := range []string{"usage: kvreport trace -comm NAME|-pid N", "CAP_BPF",
+	for _, says := range []string{"usage: kvreport trace -comm NAME|-pid N|-cgroup DIR|-dev DEVICE", "CAP_BPF",
 		"Exit codes", "sudo kvreport trace -comm vllm -duration 60s -fio vllm.fio", "-level file"} {
 		assert.Contains(t, stdout, says)
 	}

@@ -112,7 +112,7 @@ var mayImport = map[string]string{
 	"tools/convert": "kvbench/units workloads/...",
 	"tools/curve":   "kvbench/units kvbench/report tools/view workloads/...",
 	"tools/dedup":   "kvbench/units",
-	"tools/trace":   "tools/load kvbench/units kvbench/report tracing/...",
+	"tools/trace":   "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
 	"tools/golden":  "",
 	"tools/lint":    "",
 }

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/fio"
@@ -18,11 +20,12 @@ import (
 
 // Options say what to watch, and for how long.
 type Options struct {
-	Fio string // where the job goes; empty: nowhere
+	Fio  string // where the job goes; empty: nowhere
+	JSON string // where the trace goes as a result that other commands read; empty: nowhere
 
 	tracing  collector.Options
 	duration time.Duration
-	dir      string
+	dir, dev string
 	subject  string
 }
 
@@ -31,9 +34,12 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	o := &Options{}
 	fs.StringVar(&o.tracing.Comm, "comm", "", "process name")
 	fs.IntVar(&o.tracing.PID, "pid", 0, "process id")
+	fs.StringVar(&o.tracing.Cgroup, "cgroup", "", "directory of a cgroup")
 	fs.DurationVar(&o.duration, "duration", 0, "how long; 0 = until Ctrl-C")
 	fs.StringVar(&o.Fio, "fio", "", "file for the fio job")
+	fs.StringVar(&o.JSON, "json", "", "file for the trace as a result")
 	fs.StringVar(&o.dir, "dir", "", "only the device behind this directory")
+	fs.StringVar(&o.dev, "dev", "", "only this block device")
 	fs.StringVar((*string)(&o.tracing.Level), "level", "block", "block or file")
 	return o
 }
@@ -45,28 +51,66 @@ type NothingError struct{ error }
 // Unwrap returns the reason.
 func (e *NothingError) Unwrap() error { return e.error }
 
-// Run watches until the time is over or ctx ends, writes the report, and returns the fio job when
-// one is asked for. The live line goes to stderr if that is a terminal; note is for what should be
-// known meanwhile.
-func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(string)) (string,
-	error) {
+// Run watches until the time is over or ctx ends, writes the report, and returns what else was
+// asked for: the fio job, and the trace as a result. The live line goes to stderr if that is a
+// terminal; note is for what should be known meanwhile.
+func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(string),
+) (job string, document []byte, err error) {
+	start := time.Now()
 	t, met, err := watch(ctx, opt, liveLine(stderr), note)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	// Calls without requests are worth a report: they were answered by memory.
-	if t.Capture.Requests() > 0 || t.VFSRead.Count+t.VFSWrite.Count > 0 {
-		if err := t.WriteText(stdout, tracing.Application{}); err != nil {
-			return "", err
+	// Calls without requests are worth a report: memory answered them, or a server. A job is made
+	// of them where there is no device whose requests could say more; where there is one, a cache
+	// served all of them, and a job would ask of a device what none was asked.
+	calls := t.VFSRead.Count + t.VFSWrite.Count
+	remote := opt.tracing.Device.Reason != ""
+	if t.Capture.Requests() > 0 || calls > 0 {
+		if err := t.WriteText(stdout, tracing.Application{Remote: remote}); err != nil {
+			return "", nil, err
 		}
 	}
-	if t.Capture.Requests() == 0 {
-		return "", &NothingError{noRequest(opt, met)}
+	if t.Capture.Requests() == 0 && (calls == 0 || !remote) {
+		return "", nil, &NothingError{noRequest(opt, met)}
 	}
-	if opt.Fio == "" {
-		return "", nil
+	if opt.Fio != "" {
+		job, err = fio.Job(t, fio.Input{Title: opt.subject})
 	}
-	return fio.Job(t, fio.Input{Title: opt.subject})
+	if opt.JSON != "" && err == nil {
+		document, err = asResult(t, opt.subject, job, start)
+	}
+	return job, document, err
+}
+
+// asResult makes a result file of a trace, so that page, workbook and the other commands read it: a
+// result of a benchmark named Trace, which has a window, what the kernel saw, and no numbers of a
+// workload.
+func asResult(t *tracing.Trace, subject, job string, start time.Time) ([]byte, error) {
+	seen, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	r := result.Result{SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
+		EndedBy: result.EndedByDeadline, Benchmark: result.BenchmarkTrace,
+		Name:     result.BenchmarkTrace + "/of=" + oneWord(subject),
+		Division: result.DivisionOpen, Count: 1, Ranks: 1, CompletionUnit: result.UnitOperation,
+		StartTime: start.UTC().Format(time.RFC3339), WindowNS: t.Capture.WindowNS,
+		ElapsedNS: t.Capture.WindowNS, DeviceLatencyTracing: seen, FioWorkload: job}
+	text, err := json.MarshalIndent(&r, "", "  ")
+	return append(text, '\n'), err
+}
+
+// oneWord makes a name that may stand in a benchmark's, where these characters part its keys and
+// values.
+func oneWord(s string) string {
+	out := []rune(s)
+	for i, c := range out {
+		if c == ' ' || c == '/' || c == '=' || c == '-' {
+			out[i] = '_'
+		}
+	}
+	return string(out)
 }
 
 // noRequest says why there is nothing to report, as far as that is known. An empty report is read
@@ -77,11 +121,15 @@ func noRequest(opt *Options, met int) error {
 			"says, at most 15 characters", opt.tracing.Comm)
 	}
 	to, hint := "", " (-level file shows the calls)"
-	if opt.dir != "" {
-		to, hint = " to the device of "+opt.dir, ""
+	if opt.tracing.Level == tracing.LevelFile {
+		hint = ""
 	}
-	return fmt.Errorf("no request of %s%s was seen: what memory answered makes none, nor do "+
-		"writes that the page cache makes later%s", opt.subject, to, hint)
+	if opt.dir != "" {
+		to = " to the device of " + opt.dir
+	}
+	return fmt.Errorf("no request of %s%s was seen: what memory answers makes none, and what is "+
+		"written to the page cache becomes one half a minute later, or with sync%s", opt.subject,
+		to, hint)
 }
 
 // Check reports every mistake, before anything is touched.
@@ -92,51 +140,78 @@ func (opt *Options) Check(rest []string) error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
+	o := &opt.tracing
+	named := o.Comm != "" || o.PID != 0 || o.Cgroup != ""
 	check(len(rest) == 0, "unexpected arguments %q: the process is named by -comm or -pid", rest)
-	check((opt.tracing.Comm == "") != (opt.tracing.PID == 0), "give either -comm NAME or -pid N")
+	check(named || opt.dev != "" || opt.dir != "", "say what to trace: -comm NAME, -pid N, "+
+		"-cgroup DIR, or with -dev DEVICE or -dir DIR whoever uses the device")
+	check(opt.dev == "" || opt.dir == "", "-dev and -dir both name the device: give one")
 	check(opt.duration >= 0, "-duration %s must not be negative", opt.duration)
-	opt.tracing.Filter = tracing.FilterProcess
+	// Calls are counted of watched processes only: nobody's would be those of the whole machine.
+	check(named || o.Level != tracing.LevelFile, "-level file is for processes: name them with "+
+		"-comm, -pid or -cgroup")
+	// Whoever names processes wants theirs, whoever names a device wants to know whose they are.
+	o.Filter = tracing.FilterProcess
+	if !named {
+		o.Filter, o.ByOwner = tracing.FilterDevice, true
+	}
+	if o.Cgroup != "" {
+		dir, err := host.FindCgroup(o.Cgroup)
+		if err != nil {
+			err = fmt.Errorf("-cgroup: %w", err)
+		}
+		o.Cgroup, errs = dir, append(errs, err)
+	}
 	if err := opt.tracing.Level.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("-level: %w", err))
 		opt.tracing.Level = tracing.LevelBlock // it is said
 	}
 	// The trace is gone when its job cannot be written: better to know a minute earlier.
-	errs = append(errs, writable(opt.Fio))
-	if opt.dir != "" {
+	errs = append(errs, writable("-fio", opt.Fio), writable("-json", opt.JSON))
+	if opt.dir != "" || opt.dev != "" {
 		errs = append(errs, opt.chooseDevice())
 	}
-	opt.subject = fmt.Sprintf("process %d", opt.tracing.PID)
-	if c := opt.tracing.Comm; c != "" {
-		opt.subject = "processes named " + c
+	switch {
+	case o.Comm != "":
+		opt.subject = "processes named " + o.Comm
+	case o.PID != 0:
+		opt.subject = fmt.Sprintf("process %d", o.PID)
+	case o.Cgroup != "":
+		opt.subject = "the cgroup " + o.Cgroup
+	default:
+		opt.subject = "all processes"
 	}
-	if opt.tracing.Comm == "" || opt.tracing.PID == 0 { // both is said above
-		errs = append(errs, opt.tracing.Validate())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.Validate())...)
 }
 
-// chooseDevice finds the device behind a directory. A network filesystem has none, and a trace
-// that waits for its requests would wait for ever.
+// chooseDevice finds the device that was named, or that is behind a directory. A network filesystem
+// has none: a trace that waits for its requests would wait for ever, and calls are all there is.
 func (o *Options) chooseDevice() (err error) {
+	if o.dev != "" {
+		if o.tracing.Device, err = host.NamedDevice(o.dev); err != nil {
+			return fmt.Errorf("-dev %s: %w", o.dev, err)
+		}
+		return nil
+	}
 	if o.tracing.Device, err = host.BackingDevice(o.dir); err != nil {
 		return fmt.Errorf("-dir %s: %w", o.dir, err)
 	}
-	if r := o.tracing.Device.Reason; r != "" {
-		return fmt.Errorf("-dir %s: %s", o.dir, r)
+	if r := o.tracing.Device.Reason; r != "" && o.tracing.Level != tracing.LevelFile {
+		return fmt.Errorf("-dir %s: %s; -level file traces the calls on its files", o.dir, r)
 	}
 	return nil
 }
 
-// writable looks at the place of the job before tracing begins.
-func writable(file string) error {
+// writable looks at the place of a file before tracing begins.
+func writable(option, file string) error {
 	if file == "" || file == "-" {
 		return nil
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return fmt.Errorf("-fio %s is a directory: name a file", file)
+		return fmt.Errorf("%s %s is a directory: name a file", option, file)
 	}
 	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-		return fmt.Errorf("-fio %s: there is no directory %s", file, filepath.Dir(file))
+		return fmt.Errorf("%s %s: there is no directory %s", option, file, filepath.Dir(file))
 	}
 	return nil
 }

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/privtest"
+	"kvbench/tracing"
+)
+
+// madeLoads are what fio is told to do; the job that is distilled of each must do the same.
+var madeLoads = []struct {
+	name  string
+	after string // a command that follows
+	args  string
+}{
+	{"direct-reads", "", "--name=a --direct=1 --rw=randread --bssplit=16k/60:64k/40 " +
+		"--ioengine=libaio --iodepth=8"},
+	{"buffered-writes", "sync", "--name=a --direct=0 --rw=write --bs=256k --ioengine=psync"},
+	{"mixed-fdatasync", "", "--direct=1 --ioengine=libaio --name=r --rw=randread --bs=32k " +
+		"--iodepth=6 --name=w --rw=randwrite --bs=128k --iodepth=4 --fdatasync=128"}, // 16 MiB
+	{"sequential", "", "--name=a --direct=1 --rw=read --bs=128k --ioengine=libaio --iodepth=4"},
+	{"two-zones", "", "--name=a --direct=1 --rw=randread --bs=16k --ioengine=libaio --iodepth=6 " +
+		"--random_distribution=zoned:75/25:25/75"},
+}
+
+const fileMiB = 192
+
+// traceCommand traces a shell command with all its children until it ends, and returns the trace
+// and the distilled job.
+func traceCommand(t testing.TB, dir, command string) (*tracing.Trace, string) {
+	t.Helper()
+	at := t.TempDir()
+	flag, out, job := filepath.Join(at, "go"), filepath.Join(at, "trace.json"),
+		filepath.Join(at, "job.fio")
+	sh := exec.Command("sh", "-c", `while [ ! -e "$0" ]; do sleep 0.02; done; `+command, flag)
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var said strings.Builder
+	sh.Stdout, sh.Stderr = &said, &said
+	require.NoError(t, sh.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- sh.Wait() }()
+	t.Cleanup(func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
+	go func() { // the load begins when the programs are attached
+		for t.Context().Err() == nil && !attached() {
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond)
+		_ = os.WriteFile(flag, nil, 0o644)
+	}()
+	code, _, stderr := traceCall("-pid", strconv.Itoa(sh.Process.Pid), "-dir", dir,
+		"-duration", "60s", "-json", out, "-fio", job)
+	if code == No {
+		privtest.Need(t, errors.New(stderr))
+	}
+	require.Equal(t, Done, code, "%s", stderr)
+	require.NoError(t, <-ended, "%s: %s", command, said.String())
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	var r struct {
+		Trace tracing.Trace `json:"device_latency_tracing"`
+	}
+	require.NoError(t, json.Unmarshal(text, &r))
+	distilled, err := os.ReadFile(job)
+	require.NoError(t, err)
+	return &r.Trace, string(distilled)
+}
+
+// side is one trace as it is compared: shares in percent, rates while there was load.
+type side struct {
+	sizes      [2]map[float64]float64 // percent of the requests, by KiB
+	places     [2]map[float64]float64 // by GiB from the beginning of the device
+	reads      float64
+	requests   [2]int64
+	sequential [2]float64
+	asked      int64   // flushes
+	flushes    float64 // per write
+	flushRate  float64 // per second
+	bandwidth  float64 // bytes/s
+	depth      [2]float64
+}
+
+func sideOf(tr *tracing.Trace) (s side) {
+	p := &tr.Capture
+	seconds := float64(p.WindowNS-p.LeadNS-p.TailNS) / 1e9
+	shares := func(h tracing.Histogram, at func(tracing.Bucket) float64) map[float64]float64 {
+		m := map[float64]float64{}
+		for _, b := range h.Buckets {
+			m[at(b)] += 100 * float64(b.Count) / float64(h.Count)
+		}
+		return m
+	}
+	size := func(b tracing.Bucket) float64 { return b.Value }
+	place := func(b tracing.Bucket) float64 { return b.Range[0] }
+	s.sizes = [2]map[float64]float64{shares(tr.SizeRead, size), shares(tr.SizeWrite, size)}
+	s.places = [2]map[float64]float64{shares(tr.LBARead, place), shares(tr.LBAWrite, place)}
+	s.requests = [2]int64{p.Read.Requests, p.Write.Requests}
+	s.reads = 100 * float64(p.Read.Requests) / float64(p.Requests())
+	for i, d := range []tracing.Direction{p.Read, p.Write} {
+		s.sequential[i] = 100 * float64(d.Sequential) / float64(max(1, d.Requests))
+		s.depth[i] = d.D2C() / 1e9 / seconds
+	}
+	s.asked = p.OwnFlushWaits
+	s.flushes = float64(p.OwnFlushWaits) / float64(max(1, p.Write.Requests))
+	s.flushRate = float64(p.OwnFlushWaits) / seconds
+	s.bandwidth = float64(p.Read.Bytes+p.Write.Bytes) / seconds
+	return s
+}
+
+// off is the largest difference of two distributions in percent; of places it is that of what lies
+// before any of them.
+func off(a, b map[float64]float64, cumulate bool) (most float64) {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	sum := 0.0
+	for _, at := range slices.Sorted(maps.Keys(both)) {
+		if !cumulate {
+			sum = 0
+		}
+		sum += a[at] - b[at]
+		most = max(most, math.Abs(sum))
+	}
+	return most
+}
+
+// inTurn traces a made load, runs its job as it is and traces that in turn.
+func inTurn(t testing.TB, l *privtest.Loop, load, after, seconds string) (a, b side, job string) {
+	t.Helper()
+	file := filepath.Join(l.Dir, "data")
+	timed := " --filename=" + file + fmt.Sprintf(" --size=%dM", fileMiB) +
+		" --time_based --runtime=" + seconds + " --output=/dev/null "
+	if after != "" {
+		after = "; " + after + " -f " + file
+		timed = strings.Replace(timed, "--time_based", "", 1)
+	}
+	first, job := traceCommand(t, l.Dir, "fio --norandommap --group_reporting"+timed+load+after)
+	at := filepath.Join(t.TempDir(), "made.fio")
+	require.NoError(t, os.WriteFile(at, []byte(job), 0o644))
+	second, _ := traceCommand(t, l.Dir, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 fio"+timed+at)
+	return sideOf(first), sideOf(second), job
+}
+
+// laidOut is a disk of known times with a written file.
+func laidOut(t testing.TB) *privtest.Loop {
+	t.Helper()
+	privtest.Root(t)
+	_, err := exec.LookPath("fio")
+	privtest.Need(t, err)
+	l := privtest.LoopFS(t, fileMiB+40, privtest.LoopOptions{NoJournal: true,
+		Times: privtest.Times{Read: 2 * time.Millisecond, Write: 3 * time.Millisecond}})
+	out, err := exec.Command("fio", "--name=layout", "--filename="+filepath.Join(l.Dir, "data"),
+		"--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", fileMiB), "--direct=1").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return l
+}
+
+// TestJobsOfMadeLoads runs the distilled jobs as they are, on a machine as it comes, and expects
+// the shares of what was traced: they do not depend on how fast anything is.
+func TestJobsOfMadeLoads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	if raceDetector {
+		t.Skip("other programs do the work, which the race detector does not see")
+	}
+	l := laidOut(t)
+	for _, made := range madeLoads {
+		t.Run(made.name, func(t *testing.T) {
+			a, b, job := inTurn(t, l, made.args, made.after, "1")
+			for dir := range 2 {
+				n := [2]float64{float64(a.requests[dir]), float64(b.requests[dir])}
+				// Two samples of one distribution are apart by chance, too.
+				chance := 100 * math.Sqrt(1/max(1, n[0])+1/max(1, n[1]))
+				assert.LessOrEqual(t, off(a.sizes[dir], b.sizes[dir], false), 3+chance,
+					"%v\n%v\n%s", a.sizes[dir], b.sizes[dir], job)
+				assert.InDelta(t, a.sequential[dir], b.sequential[dir], 5, "%s", job)
+				if a.sequential[dir] < 50 { // else where it was when the time was over
+					assert.LessOrEqual(t, off(a.places[dir], b.places[dir], true), 3+1.63*chance,
+						"%s", job)
+				}
+			}
+			if a.asked > 3 {
+				assert.InEpsilon(t, a.flushes, b.flushes, 0.1, "%s", job)
+			}
+		})
+	}
+}
+
+// BenchmarkJobsOfMadeLoads tells how near the jobs come on a disk of known times: shares in points,
+// rates as the job's ÷ the load's.
+//
+//	go test ./tools/kvreport -run '^$' -bench JobsOfMadeLoads -benchtime 1x
+func BenchmarkJobsOfMadeLoads(b *testing.B) {
+	l := laidOut(b)
+	for _, made := range madeLoads {
+		b.Run(made.name, func(b *testing.B) {
+			for b.Loop() {
+				before, after, job := inTurn(b, l, made.args, made.after, "6")
+				b.Logf("%s", job)
+				b.ReportMetric(0, "ns/op")
+				points := math.Abs(before.reads - after.reads)
+				b.ReportMetric(points, "mix-points")
+				for dir, name := range []string{"read", "write"} {
+					if len(before.sizes[dir]) == 0 {
+						continue
+					}
+					sizes := off(before.sizes[dir], after.sizes[dir], false)
+					places := off(before.places[dir], after.places[dir], true)
+					b.ReportMetric(sizes, name+"-size-points")
+					b.ReportMetric(places, name+"-place-points")
+					b.ReportMetric(after.depth[dir]/before.depth[dir], name+"-depth-ratio")
+				}
+				b.ReportMetric(after.bandwidth/before.bandwidth, "bandwidth-ratio")
+				if before.flushRate > 0 {
+					b.ReportMetric(after.flushRate/before.flushRate, "flush-ratio")
+				}
+			}
+		})
+	}
+}
