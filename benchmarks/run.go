@@ -169,7 +169,8 @@ func save(b *testing.B, r *result.Result, path string) error {
 }
 
 // saveJob writes the fio job of a traced run beside its result, under the name that the Python
-// benchmark gives it.
+// benchmark gives it: who has a drive to compare wants to run it, and not to look for it in a JSON
+// of megabytes. A run that was not traced has none.
 func saveJob(r *result.Result, resultPath string) error {
 	if r.FioWorkload == "" {
 		return nil
