@@ -16,6 +16,8 @@ var commands = []Command{
 	{"json", "IN… [-o FILE]", "all results as one JSON document", runJSON},
 	{"xlsx", "IN… -o FILE [-ignore SETTING,…]",
 		"workbook with charts: one row per trial, runs side by side", runXLSX},
+	{"csv", "IN… [-o FILE]", "the columns of the workbook's first sheet, one row per trial",
+		runCSV},
 	{"html", "IN… -o FILE [-ignore SETTING,…]",
 		"one page with plots that opens from disk", runHTML},
 	{"fio", "IN… [-o FILE|DIR] [-window DURATION]",

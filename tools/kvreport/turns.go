@@ -14,6 +14,8 @@ import (
 // runTurns runs both sides in turns. Its exit code is 1 when runs failed, the others of which are
 // kept, and 3 when so many runs could show nothing.
 func runTurns(c *Call) error {
+	// A command is one text for the shell rather than a list of words: a benchmark's pattern has
+	// characters that two lists of words on one line could not be told apart by.
 	var t gate.Turns
 	c.StringVar(&t.Commands[0], "old", "", "")
 	c.StringVar(&t.Commands[1], "new", "", "")

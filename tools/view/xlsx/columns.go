@@ -133,8 +133,9 @@ const simulatedHead = "Simulated"
 // special are the columns that are no plain value of the result file.
 var special = map[string]value{
 	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,
-	"=run":       func(r *load.Record) any { return r.Source },
-	"=benchmark": func(r *load.Record) any { return stats.NameOf(r) },
+	"=storage-requests": storageRequests,
+	"=run":              func(r *load.Record) any { return r.Source },
+	"=benchmark":        func(r *load.Record) any { return stats.NameOf(r) },
 	// the number; the file has their texts
 	"=warnings": func(r *load.Record) any {
 		if list, ok := r.Lookup("warnings").([]any); ok {
@@ -167,6 +168,18 @@ func window(r *load.Record) any {
 		return float64(*n) / 1e9
 	}
 	return float64(r.Result.WindowNS) / 1e9
+}
+
+// storageRequests is json_to_xlsx.py's rate of requests: those that completed, over the time that
+// all of them together waited for storage. It is no rate of the clock: of requests side by side the
+// waits add up.
+func storageRequests(r *load.Record) any {
+	n, ok1 := r.Lookup("requests_completed").(float64)
+	seconds, ok2 := r.Lookup("total_storage_io_latency").(float64)
+	if !ok1 || !ok2 || seconds <= 0 {
+		return nil
+	}
+	return n / seconds
 }
 
 // gpuMemory is that of all cards.

@@ -62,15 +62,23 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return b.f.Write(w)
 }
 
-// summary has a row for each result.
-func (b *book) summary(records []*load.Record) {
-	t := table{name: "Summary", wide: true, rows: make([][]any, len(records))}
+// Summary has a row for each result. Cells are numbers, texts, truths and times, and nil where
+// nobody knows.
+func Summary(records []*load.Record) (heads []string, rows [][]any) {
+	rows = make([][]any, len(records))
 	for _, c := range summaryColumns() {
-		t.heads = append(t.heads, c.title)
+		heads = append(heads, c.title)
 		for i, rec := range records {
-			t.rows[i] = append(t.rows[i], c.value(rec))
+			rows[i] = append(rows[i], c.value(rec))
 		}
 	}
+	return heads, rows
+}
+
+// summary is the first sheet.
+func (b *book) summary(records []*load.Record) {
+	t := table{name: "Summary", wide: true}
+	t.heads, t.rows = Summary(records)
 	b.table(t)
 	b.markSimulated(t)
 }

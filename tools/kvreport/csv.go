@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"kvbench/tools/load"
+	"kvbench/tools/view"
+	"kvbench/tools/view/xlsx"
+)
+
+// runCSV writes the columns of the workbook's first sheet for programs: a trial is a row, the ranks
+// of a trial are one.
+func runCSV(c *Call) error {
+	out := c.String("o", "", "file to write; without it standard output")
+	in, err := c.parse()
+	if err != nil {
+		return err
+	}
+	records, _, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn, Trials: true,
+		Formats: &load.Formats{}})
+	if err != nil {
+		return err
+	}
+	// Empty cells do not say why they are empty.
+	for _, n := range append(xlsx.Missing(records), view.Lacking(records)...) {
+		c.say(n)
+	}
+	return c.write(*out, func(w io.Writer) error { return writeCSV(w, records) })
+}
+
+// writeCSV has one head for all rows, whatever a result lacks: programs look columns up by it. Texts
+// that spreadsheets would take for a formula are none here, as no cell of a result begins with a
+// sign of equality.
+func writeCSV(w io.Writer, records []*load.Record) error {
+	heads, rows := xlsx.Summary(records)
+	out := csv.NewWriter(w)
+	if err := out.Write(heads); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = csvCell(v)
+		}
+		if err := out.Write(cells); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// csvCell writes numbers with all of their digits and in the notation of programming languages, so
+// that nothing depends on where the table is opened.
+func csvCell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v)
+}

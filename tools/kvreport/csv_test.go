@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCSV: a row for each trial of the hand-made example, and the columns of json_to_xlsx.py, as it
+// makes them of its own files.
+func TestCSV(t *testing.T) {
+	dir := ranks(t, t.TempDir(), "64KiB", 1)
+	code, out, errs := call("", "csv", dir, "../load/testdata/python.json")
+	require.Equal(t, Done, code, errs)
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 1+3+1)
+	cells := map[string][]string{}
+	for i, head := range rows[0] {
+		for _, row := range rows[1:] {
+			cells[head] = append(cells[head], row[i])
+		}
+	}
+	assert.Equal(t, []string{"5", "6", "4", "273.728"}, cells["Tier Storage Read Bandwidth (GiB/s)"])
+	assert.Equal(t, "121.793", cells["Total I/O Time (s)"][3])
+	assert.Equal(t, "0.05747456", cells["Storage Requests/sec"][3][:10], "7 / 121.793 s")
+	assert.Equal(t, "2026-09-08T12:00:00Z", cells["Timestamp"][0])
+	assert.Empty(t, cells["Division"][3], "nobody knows")
+	path := filepath.Join(t.TempDir(), "out.csv")
+	code, _, errs = call("", "csv", dir, "../load/testdata/python.json", "-o", path)
+	require.Equal(t, Done, code, errs)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, out, string(data))
+}
