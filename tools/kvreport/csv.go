@@ -32,9 +32,8 @@ func runCSV(c *Call) error {
 	return c.write(*out, func(w io.Writer) error { return writeCSV(w, records) })
 }
 
-// writeCSV has one head for all rows, whatever a result lacks: programs look columns up by it. Texts
-// that spreadsheets would take for a formula are none here, as no cell of a result begins with a
-// sign of equality.
+// writeCSV has one head for all rows, whatever a result lacks: programs look columns up by it, and
+// two tables can be put together.
 func writeCSV(w io.Writer, records []*load.Record) error {
 	heads, rows := xlsx.Summary(records)
 	out := csv.NewWriter(w)
