@@ -13,7 +13,8 @@ import (
 )
 
 // runCSV writes the columns of the workbook's first sheet for programs: a trial is a row, the ranks
-// of a trial are one.
+// of a trial are one. On standard output it is part of a pipe, so that what is to be said of it
+// goes to standard error, as for every command that writes a document.
 func runCSV(c *Call) error {
 	out := c.String("o", "", "file to write; without it standard output")
 	in, err := c.parse()

@@ -40,6 +40,8 @@ func runTurns(c *Call) error {
 	// A line for each run: what the runs themselves say goes into files, of which a log of CI that
 	// held all would be read by nobody.
 	t.Say = c.say
+	// Whoever ends this ends the run that is under way, in order: it has files to remove. What was
+	// measured until then stays.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	failed, err := t.Run(ctx)
