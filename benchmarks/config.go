@@ -110,6 +110,9 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	}
 	if c.Bucket, err = bucket.Config(v); c.Bucket != nil { // whose free space nobody knows
 		c.StorageBytes, c.Nonce = v.StorageBytes, v.TrialNonce()
+		if err == nil {
+			c.Bucket.Split, err = objectBytes(v, c.StorageBytes)
+		}
 		return c, err
 	}
 	fs, err := host.FilesystemOf(c.CacheDir)

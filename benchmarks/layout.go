@@ -44,6 +44,19 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	return l, nil
 }
 
+// objectBytes is how many bytes of a trace's block are an object of its own, 0 = a block is one.
+// LMCache's chunks are objects, too: blocks that are some of these are as many, and of blocks that
+// are parts of one each had to be written again with every part that comes.
+func objectBytes(v *params.Values, capacity int64) (int64, error) {
+	l, err := storageLayout(v, capacity)
+	if l.Kind == tiers.LayoutGrouped {
+		return 0, fmt.Errorf("-layout: must be entry or block on object stores for blocks of less "+
+			"than %d tokens, given lmcache: a chunk of several blocks cannot be written in turn",
+			lmcacheTokens)
+	}
+	return l.Bytes, err
+}
+
 // blockSizes are those of the trace's blocks in tokens, the largest last. Mooncake's are 512.
 func blockSizes(v *params.Values) ([]int, error) {
 	files, err := formats.Blocks.Files(v.BlockTracePath)

@@ -3,6 +3,7 @@ package objecttier
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -13,6 +14,9 @@ import (
 
 // A store takes objects as a whole, so a writer at offsets has all of one in memory until Commit,
 // and each request of a reader is a GET of its own. Whoever can moves streams instead.
+
+// errSplit: an entry of several objects has no offsets of its own.
+var errSplit = fmt.Errorf("an entry of several objects at offsets: %w", errors.ErrUnsupported)
 
 // writer collects one object.
 type writer struct {
@@ -28,6 +32,9 @@ type writer struct {
 // Create begins an object in memory: nothing is sent before Commit.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	o := objs[0]
+	if len(t.pieces(o)) > 1 {
+		return nil, t.fail("create", o, -1, errSplit)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -94,6 +101,9 @@ type reader struct {
 
 // Open holds an object. That the store still has it shows when it is read.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	if len(t.pieces(objs[0])) > 1 {
+		return nil, t.fail("open", objs[0], -1, errSplit)
+	}
 	if err := t.hold(objs[0]); err != nil {
 		return nil, err
 	}

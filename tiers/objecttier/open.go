@@ -69,21 +69,16 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	// Entries that are still being written belong to transfers that have been given up; what of
 	// them has become an object the sweep below finds.
 	t.mu.Lock()
-	keys, ids := make([]string, 0, len(t.entries)), make(map[string]tiers.ID, len(t.entries))
-	for id := range t.entries {
-		key := t.key(tiers.Object{Key: id.Key, Gen: id.Gen})
-		keys, ids[key] = append(keys, key), id
+	all := make([]tiers.Object, 0, len(t.entries))
+	for id, e := range t.entries {
+		all = append(all, tiers.Object{Key: id.Key, Gen: id.Gen, Size: e.size})
 	}
 	t.mu.Unlock()
-	err := t.client.DeleteAll(ctx, keys, func(key string) {
+	_, err := t.deleteKeys(ctx, all, func(o tiers.Object) {
 		t.mu.Lock()
-		var size int64
-		if e := t.entries[ids[key]]; e != nil {
-			size = e.size
-		}
-		delete(t.entries, ids[key])
+		delete(t.entries, o.ID())
 		t.mu.Unlock()
-		deleted(size)
+		deleted(o.Size)
 	})
 	// What this process does not know of: a request that was given up may have been carried out.
 	// A deletion that failed before is made up for by this.

@@ -44,25 +44,45 @@ func (t *Tier) deleteAll(ctx context.Context, objs []tiers.Object) error {
 	if len(objs) == 0 {
 		return nil
 	}
-	byKey := make(map[string]tiers.Object, len(objs))
-	keys := make([]string, 0, len(objs))
-	for _, o := range objs {
-		key := t.key(o)
-		byKey[key], keys = o, append(keys, key)
-	}
-	var mu sync.Mutex
-	err := t.client.DeleteAll(ctx, keys, func(key string) {
-		mu.Lock()
-		o := byKey[key]
-		delete(byKey, key)
-		mu.Unlock()
-		t.gone(o, true)
-	})
-	for _, o := range byKey {
+	left, err := t.deleteKeys(ctx, objs, func(o tiers.Object) { t.gone(o, true) })
+	for _, o := range left {
 		t.gone(o, false)
 	}
 	if err != nil {
 		return t.fail("remove", objs[0], -1, err)
 	}
 	return nil
+}
+
+// deleteKeys deletes the objects of entries, tells of each entry of which the last one has gone,
+// perhaps by several goroutines at once, and returns the others.
+func (t *Tier) deleteKeys(ctx context.Context, entries []tiers.Object,
+	gone func(tiers.Object)) (left map[tiers.ID]tiers.Object, err error) {
+	byKey := make(map[string]tiers.ID, len(entries))
+	keys := make([]string, 0, len(entries))
+	pieces := make(map[tiers.ID]int, len(entries))
+	left = make(map[tiers.ID]tiers.Object, len(entries))
+	for _, o := range entries {
+		left[o.ID()] = o
+		for _, piece := range t.pieces(o) {
+			key := t.key(piece)
+			byKey[key], keys = o.ID(), append(keys, key)
+			pieces[o.ID()]++
+		}
+	}
+	var mu sync.Mutex
+	err = t.client.DeleteAll(ctx, keys, func(key string) {
+		mu.Lock()
+		id := byKey[key]
+		pieces[id]--
+		o, last := left[id], pieces[id] == 0
+		if last {
+			delete(left, id)
+		}
+		mu.Unlock()
+		if last {
+			gone(o)
+		}
+	})
+	return left, err
 }

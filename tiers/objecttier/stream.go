@@ -72,9 +72,12 @@ func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) 
 	there := false
 	// Its name is taken from the first moment on, and free again whatever happens.
 	defer func() { t.settle(o, there) }()
-	if o.Size <= t.cfg.MultipartAbove {
-		err = p.whole()
-	} else {
+	switch pieces := t.pieces(o); {
+	case len(pieces) > 1:
+		err = p.inPieces(pieces)
+	case o.Size <= t.cfg.MultipartAbove:
+		err = p.whole(ctx, p.key, 0, o.Size)
+	default:
 		err = p.inParts()
 	}
 	there = err == nil
@@ -105,11 +108,11 @@ func (p *put) tell(r store.Request, flush bool) {
 	p.done(c)
 }
 
-// whole is one PUT.
-func (p *put) whole() error {
+// whole is one PUT, of n bytes from an offset on.
+func (p *put) whole(ctx context.Context, key string, off, n int64) error {
 	p.enter()
 	defer p.exit()
-	_, r, err := p.t.client.Put(p.ctx, p.key, p.o.Size, p.stream(0, p.o.Size), store.Condition{})
+	_, r, err := p.t.client.Put(ctx, key, n, p.stream(off, n), store.Condition{})
 	if err == nil {
 		p.tell(r, false)
 		return nil
@@ -118,8 +121,24 @@ func (p *put) whole() error {
 	if r.AllSent { // the store may have it, and only its answer was lost
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 		defer cancel()
-		_ = p.t.client.Delete(ctx, p.key) // Clear looks for what is left
+		_ = p.t.client.Delete(ctx, key) // Clear looks for what is left
 	}
+	return err
+}
+
+// inPieces is a PUT for each object of an entry. When one fails the others go, too, and what was
+// told of them is taken back.
+func (p *put) inPieces(pieces []tiers.Object) error {
+	err := beside(p.ctx, len(pieces), p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
+		return p.whole(ctx, p.t.key(pieces[i]), int64(i)*p.t.cfg.Split, pieces[i].Size)
+	})
+	if err == nil || p.acked == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
+	defer cancel()
+	_, _ = p.t.deleteKeys(ctx, []tiers.Object{p.o}, func(tiers.Object) {})
+	p.takeBack()
 	return err
 }
 
@@ -260,18 +279,33 @@ func beside(ctx context.Context, n, atOnce int, do func(ctx context.Context, wor
 	return failure
 }
 
-// ranges is how many requests read an object, and of which size; engines read whole objects.
-func (t *Tier) ranges(size int64) (n int, each int64) {
-	if t.cfg.RangeSize == 0 || size <= t.cfg.RangeSize {
-		return 1, size
+// span is what one request reads of an entry: a range of an object that begins at an offset of it.
+type span struct {
+	key  string
+	base int64
+	store.Range
+}
+
+// spans are the requests that read an entry; engines read whole objects.
+func (t *Tier) spans(o tiers.Object) (all []span) {
+	base := int64(0)
+	for _, piece := range t.pieces(o) {
+		each := piece.Size
+		if t.cfg.RangeSize > 0 {
+			each = min(each, t.cfg.RangeSize)
+		}
+		for off := int64(0); off < piece.Size; off += each {
+			all = append(all, span{t.key(piece), base, store.Range{Off: off,
+				N: min(each, piece.Size-off), Of: piece.Size, Always: t.cfg.AlwaysRange}})
+		}
+		base += piece.Size
 	}
-	return int((size-1)/t.cfg.RangeSize) + 1, t.cfg.RangeSize
+	return all
 }
 
 // Streams implements tiers.Streamer: a buffer for each range that may be under way.
 func (t *Tier) Streams(o tiers.Object) int {
-	n, _ := t.ranges(o.Size)
-	return min(n, t.cfg.Depth)
+	return min(len(t.spans(o)), t.cfg.Depth)
 }
 
 // Get implements tiers.Streamer. Bytes are told as pieces come, and the request with its last one:
@@ -289,16 +323,15 @@ func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		defer mu.Unlock()
 		done(c)
 	}
-	n, each := t.ranges(o.Size)
-	err = beside(ctx, n, len(bufs), func(ctx context.Context, worker, i int) error {
-		rg := store.Range{Off: int64(i) * each, N: min(each, o.Size-int64(i)*each), Of: o.Size,
-			Always: t.cfg.AlwaysRange}
-		end := rg.Off + rg.N
+	spans := t.spans(o)
+	err = beside(ctx, len(spans), len(bufs), func(ctx context.Context, worker, i int) error {
+		s := &spans[i]
+		end := s.Off + s.N
 		begun := t.clock.Now()
 		// Pauses between attempts are the store's time, too: a request waits for them.
 		busy.Enter(begun)
 		defer func() { busy.Exit(t.clock.Now()) }()
-		_, err := t.client.Get(ctx, t.key(o), rg, bufs[worker].B, func(p []byte, off int64) error {
+		_, err := t.client.Get(ctx, s.key, s.Range, bufs[worker].B, func(p []byte, off int64) error {
 			now := t.clock.Now()
 			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
 				Asked: begun, Done: now}
@@ -308,7 +341,7 @@ func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 			tell(c)
 			busy.Exit(now)
 			defer func() { busy.Enter(t.clock.Now()) }()
-			return sink(p, off)
+			return sink(p, s.base+off)
 		})
 		return err
 	})
@@ -327,15 +360,17 @@ func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 // it reads them, until the first that it lacks. It returns how many there are before that.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for _, o := range objs {
-		info, err := t.client.Head(ctx, t.key(o))
-		switch {
-		case errors.Is(err, store.ErrNoKey):
-			return found, nil
-		case err != nil:
-			return found, t.fail("look up", o, -1, err)
-		case info.Size != o.Size:
-			return found, t.fail("look up", o, -1, fmt.Errorf("the store has %d bytes of it "+
-				"instead of %d", info.Size, o.Size))
+		for _, piece := range t.pieces(o) {
+			info, err := t.client.Head(ctx, t.key(piece))
+			switch {
+			case errors.Is(err, store.ErrNoKey):
+				return found, nil
+			case err != nil:
+				return found, t.fail("look up", o, -1, err)
+			case info.Size != piece.Size:
+				return found, t.fail("look up", o, -1, fmt.Errorf("the store has %d bytes of it "+
+					"instead of %d", info.Size, piece.Size))
+			}
 		}
 		found++
 	}

@@ -27,6 +27,9 @@ type Config struct {
 	// ranges of that size, a multiple of 4096, 0 = always whole.
 	MultipartAbove, PartSize, RangeSize int64
 	Depth                               int // parts or ranges of an object under way at once
+	// Split, if not 0, makes an entry of so many bytes each objects, whole ones all of them: as an
+	// engine has it whose chunks are smaller than the blocks of a trace.
+	Split int64
 	// AlwaysRange asks for a range also where it is all of an object.
 	AlwaysRange bool
 	Nonce       string // of the run, for the marker
@@ -58,6 +61,8 @@ func (c *Config) validate() error {
 	want(c.MultipartAbove > 0 && c.PartSize > 0, "objects above %d bytes go in parts of %d: both "+
 		"must be positive", c.MultipartAbove, c.PartSize)
 	// Pieces begin where ranges do, and content is compared by blocks of 4 KiB.
+	want(c.Split >= 0 && c.Split%4096 == 0, "objects of %d bytes must be a multiple of 4096",
+		c.Split)
 	want(c.RangeSize >= 0 && c.RangeSize%4096 == 0, "ranges of %d bytes must be a multiple of 4096",
 		c.RangeSize)
 	want(!strings.HasPrefix(c.Prefix, "/") && !strings.HasSuffix(c.Prefix, "/") &&
@@ -182,6 +187,18 @@ func (t *Tier) warn(text string) {
 // key is an object's name in the bucket.
 func (t *Tier) key(o tiers.Object) string { return t.base + t.cfg.Names.Name(o) }
 
+// pieces are the objects of an entry, in the order of its bytes: itself, unless it is split.
+func (t *Tier) pieces(o tiers.Object) (objs []tiers.Object) {
+	if t.cfg.Split == 0 || o.Size <= t.cfg.Split {
+		return []tiers.Object{o}
+	}
+	for off := int64(0); off < o.Size; off += t.cfg.Split {
+		objs = append(objs, tiers.Object{Key: fmt.Sprintf("%s/%d", o.Key, off/t.cfg.Split),
+			Gen: o.Gen, Size: min(t.cfg.Split, o.Size-off)})
+	}
+	return objs
+}
+
 // fail is an error as every tier has it, with the key that the cache knows.
 func (t *Tier) fail(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: t.URL(), Key: o.Key, Offset: off, Err: err}
@@ -243,6 +260,9 @@ func (t *Tier) drop(o tiers.Object) error {
 
 // delete deletes one object that nobody reads.
 func (t *Tier) delete(ctx context.Context, o tiers.Object) error {
+	if len(t.pieces(o)) > 1 {
+		return t.deleteAll(ctx, []tiers.Object{o})
+	}
 	err := t.client.Delete(ctx, t.key(o))
 	t.gone(o, err == nil)
 	if err != nil {

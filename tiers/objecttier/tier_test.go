@@ -371,3 +371,48 @@ func TestManyAreRemovedByTheThousand(t *testing.T) {
 		})
 	}
 }
+
+// An entry of several objects is there as a whole or not at all.
+func TestAnEntryOfSeveralObjects(t *testing.T) {
+	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1}, 2)
+	c := config(t, d, nil)
+	c.Split, c.RangeSize = 64<<10, 36<<10
+	tier, err := objecttier.Open(t.Context(), c)
+	require.NoError(t, err)
+	before := len(keys(d)) // the marker
+	o := tiers.Object{Key: "entry", Gen: 1, Size: 150_000}
+	done, n := sums()
+	_, err = tier.Put(t.Context(), o, body(o), done)
+	require.NoError(t, err)
+	assert.Equal(t, o.Size, n[tiers.Write])
+	assert.Len(t, keys(d), before+3)
+	found, err := tier.Lookup(t.Context(), o, tiers.Object{Key: "none", Gen: 1, Size: 150_000})
+	require.NoError(t, err)
+	assert.Equal(t, 1, found)
+	assert.Equal(t, 3, tier.Streams(o), "five ranges, three at a time")
+	require.NoError(t, check(t.Context(), tier, o, done))
+	assert.Equal(t, o.Size, n[tiers.Read])
+	_, err = tier.Open(t.Context(), o)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	// One of them cannot be written: what was told of the others is taken back.
+	other := tiers.Object{Key: "entry", Gen: 2, Size: 150_000}
+	require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Put, Nth: 3,
+		Fault: s3double.Fault{Kind: s3double.Status, Status: 403}}))
+	n[tiers.Write] = 0
+	_, err = tier.Put(t.Context(), other, body(other), done)
+	require.Error(t, err)
+	assert.Zero(t, n[tiers.Write])
+	assert.Positive(t, tier.Stats().WastedBytes)
+	assert.Len(t, keys(d), before+3)
+	require.NoError(t, d.SetRules())
+	require.NoError(t, tier.Remove(t.Context(), o))
+	assert.Len(t, keys(d), before)
+	assert.Zero(t, tier.Amount())
+	_, err = tier.Put(t.Context(), other, body(other), done)
+	require.NoError(t, err)
+	var gone []int64
+	require.NoError(t, tier.Clear(t.Context(), func(n int64) { gone = append(gone, n) }))
+	assert.Equal(t, []int64{150_000}, gone)
+	assert.Empty(t, keys(d))
+	require.NoError(t, tier.Close())
+}
