@@ -159,7 +159,7 @@ func (p *put) inParts() (err error) {
 	id, attempts, err := p.t.client.Create(p.ctx, p.key)
 	p.exit()
 	// That upload belongs to nobody, and costs room until it is aborted: Clear looks for it.
-	if attempts > 1 { // the answer of the first may have been lost, with the id of an upload
+	if attempts > 1 || err != nil { // an answer may have been lost, with the id of an upload
 		p.t.owner.litter.Store(true)
 	}
 	if err != nil {

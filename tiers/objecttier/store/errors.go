@@ -74,7 +74,8 @@ func (e *Error) Error() string {
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrNoKey:
-		return e.Status == http.StatusNotFound && e.Code != minio.NoSuchBucket
+		return e.Status == http.StatusNotFound && e.Code != minio.NoSuchBucket &&
+			e.Code != noSuchUser
 	case ErrExists:
 		return e.Status == http.StatusPreconditionFailed || e.Status == http.StatusConflict
 	case ErrFull, syscall.ENOSPC:
@@ -86,6 +87,9 @@ func (e *Error) Is(target error) bool {
 	}
 	return false
 }
+
+// noSuchUser is what versitygw calls a key that it does not know, with 404.
+const noSuchUser = "XAdminUserNotFound"
 
 // full says whether a store has no room. MinIO answers 507 or names the quota; a quota of others is
 // 403 or 409 with that code.
@@ -240,7 +244,7 @@ func (c *Client) cure(v verdict) string {
 	// By what the store calls it, then by its status: some say no more.
 	key := credentialsOf(c.cfg)
 	switch v.code {
-	case "InvalidAccessKeyId":
+	case "InvalidAccessKeyId", noSuchUser:
 		return "the store does not know " + key + ": check AWS_ACCESS_KEY_ID or AWS_PROFILE"
 	case "SignatureDoesNotMatch":
 		return "AWS_SECRET_ACCESS_KEY does not belong to " + key +
