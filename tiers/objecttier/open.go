@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier/store"
@@ -54,6 +55,9 @@ func (t *Tier) begin(ctx context.Context) error {
 	return nil
 }
 
+// late is how long after a write was given up its object may still appear.
+const late = 500 * time.Millisecond
+
 // Clear removes everything of the run, the marker last, unless it is to be kept. Deleted is told of
 // each object that has gone how many bytes it had, perhaps by several goroutines at once. When ctx
 // ends the rest is left for the next start. No transfer may be under way. It ends the heartbeat,
@@ -80,6 +84,10 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 		t.mu.Unlock()
 		deleted(o.Size)
 	})
+	// A store may still carry out what it was sent, behind the deletion that came after it.
+	if at := t.cut.Load(); at > 0 {
+		_ = t.clock.Sleep(ctx, late-(t.clock.Now()-time.Duration(at)))
+	}
 	// What this process does not know of: a request that was given up may have been carried out.
 	// A deletion that failed before is made up for by this.
 	if _, failed := t.sweep(ctx, []Names{t.cfg.Names}, t.owner.litter.Load()); failed != nil {

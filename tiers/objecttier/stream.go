@@ -119,6 +119,7 @@ func (p *put) whole(ctx context.Context, key string, off, n int64) error {
 	}
 	// One of which bytes were missing cannot have become an object: its length was told first.
 	if r.AllSent { // the store may have it, and only its answer was lost
+		p.t.cut.Store(int64(p.t.clock.Now()))
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 		defer cancel()
 		_ = p.t.client.Delete(ctx, key) // Clear looks for what is left
@@ -207,6 +208,7 @@ func (p *put) inParts() (err error) {
 	}
 	// It may have made the object all the same: a store answers when it has put parts together,
 	// which can take longer than anybody waits.
+	p.t.cut.Store(int64(p.t.clock.Now()))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 	defer cancel()
 	_ = p.t.client.Delete(ctx, p.key)

@@ -88,6 +88,7 @@ type Tier struct {
 	warnings  []string
 	proof     time.Duration
 	lost      atomic.Int64
+	cut       atomic.Int64 // when an object was last given up that the store had all bytes of
 	wasted    atomic.Int64
 }
 
