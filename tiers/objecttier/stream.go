@@ -333,7 +333,7 @@ func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		// Pauses between attempts are the store's time, too: a request waits for them.
 		busy.Enter(begun)
 		defer func() { busy.Exit(t.clock.Now()) }()
-		_, err := t.client.Get(ctx, s.key, s.Range, bufs[worker].B, func(p []byte, off int64) error {
+		piece := func(p []byte, off int64) error {
 			now := t.clock.Now()
 			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
 				Asked: begun, Done: now}
@@ -344,7 +344,8 @@ func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 			busy.Exit(now)
 			defer func() { busy.Enter(t.clock.Now()) }()
 			return sink(p, s.base+off)
-		})
+		}
+		_, err := t.client.Get(ctx, s.key, s.Range, bufs[worker].B, piece)
 		return err
 	})
 	if err != nil {
