@@ -102,15 +102,13 @@ func (j *job) fromRequests(t *tracing.Trace) {
 	page := pageBytes(&t.Capture)
 	sizes := [2]sizeShares{split(t.SizeRead, page, l.sequential(reads) >= mostly),
 		split(t.SizeWrite, page, l.sequential(writes) >= mostly)}
-	for dir, s := range sizes {
-		if s.note != "" {
-			j.notes = append(j.notes, fmt.Sprintf("%s: %s", names[dir], s.note))
-		}
-	}
 	// A few reads beside writes are the program's own file, a few writes beside reads metadata: one
 	// percent of them would be a load that nobody saw.
 	none := [2]bool{reads: l.none(reads), writes: l.none(writes)}
 	for dir, n := range none {
+		if note := sizes[dir].note; note != "" && !n {
+			j.notes = append(j.notes, fmt.Sprintf("%s: %s", names[dir], note))
+		}
 		if of := l.of[dir].Requests; n && of > 0 {
 			j.notes = append(j.notes, fmt.Sprintf("%d %s beside %d %s are left out", of, names[dir],
 				l.of[1-dir].Requests, names[1-dir]))

@@ -3,6 +3,7 @@ package fio
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 	"time"
 
@@ -116,7 +117,11 @@ func TestPagesOfOtherMachines(t *testing.T) {
 	tr := loadTrace(8000, 0, 4, 0)
 	tr.SizeRead = sizes(map[int64]int64{4 << 20: 8000})
 	tr.Capture.MaxSegments = 127
-	assert.Contains(t, jobText(t, tr), "a device takes 127 segments", "of 4 KiB")
+	job := jobText(t, tr)
+	assert.Contains(t, job, "a device takes 127 segments", "of 4 KiB")
+	description := regexp.MustCompile(`(?m)^description=(.*)$`).FindStringSubmatch(job)[1]
+	assert.Less(t, len(description), 128, "what fio keeps of it")
+	assert.NotContains(t, description, ";", "fio reads a comment from there")
 	tr.Capture.PageBytes = 64 << 10
 	assert.NotContains(t, jobText(t, tr), "segments", "of 64 KiB on arm64")
 }

@@ -90,10 +90,11 @@ func (j *job) body(b *strings.Builder) {
 	p := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	p("[global]")
 	// Pages that are lent come in blocks of 2 MiB, which must begin where a buffer does.
-	if j.largest > 0 { // fio prints it with its results
+	// fio prints the first 127 characters of it with its results, and takes a semicolon for a
+	// comment.
+	if j.largest > 0 {
 		p("description=requests of %s are split where buffers are ordinary pages and a device "+
-			"takes %d segments; the head of the job says how to avoid it", sizeText(j.largest),
-			j.segments)
+			"takes %d segments, see the head of the job", sizeText(j.largest), j.segments)
 	}
 	p("ioengine=libaio\ndirect=1")
 	if j.largest > 0 {
