@@ -7,13 +7,15 @@ import (
 )
 
 // runDevice prints one line on standard output, which scripts put into -simulate-device; the
-// reasons go to standard error: without them nobody could tell a good fit from a lucky one.
+// reasons go to standard error: without them nobody could tell a good fit from a lucky one. In the
+// other formats it is a document.
 func runDevice(c *Call) error {
+	format := c.String("format", "text", sizing.Formats)
 	in, err := c.parse()
 	if err != nil {
 		return err
 	}
-	text, reasons, err := sizing.Device(in, c.stdin, c.warn)
+	text, reasons, err := sizing.Device(in, c.stdin, *format, c.warn)
 	if err != nil {
 		return err
 	}

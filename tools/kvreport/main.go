@@ -40,8 +40,9 @@ var commands = []Command{
 		"hit ratio, rates and wear of a cache of every capacity, from a block trace", runCurve},
 	{"convert", "TRACE… [-o FILE] [-block-tokens N]",
 		"block traces of any format as Mooncake's JSON lines", runConvert},
-	{"device", "IN…", "the -simulate-device text of a drive, from runs of StorageCeiling and " +
-		"Tier on it", runDevice},
+	{"device", "IN… [-format text|json|blis]",
+		"the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
+		runDevice},
 	{"dedup", "PATH… [-json] [-max-blocks N]",
 		"duplicate 4 KiB blocks and zstd ratio of existing files", runDedup},
 	{"trace", "-comm NAME|-pid N|-cgroup DIR|-dev DEVICE [-dir DIR] [-duration 60s] [-fio FILE] " +

@@ -36,6 +36,7 @@ func runTrace(c *Call) error {
 		}
 		return errSaid
 	}
+	// The trace first: a job can be made of it again.
 	if opt.JSON != "" {
 		if err := c.writeText(opt.JSON, string(document)); err != nil {
 			return err

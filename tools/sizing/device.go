@@ -1,23 +1,31 @@
 package sizing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
-	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tools/load"
 )
 
-// Device derives the parameters of the device model from plain runs on a drive, as -simulate-device
-// wants them, and gives a reason for each. What casts doubt on a run goes to warn.
-func Device(in []string, stdin io.Reader, warn func(error)) (text string, reasons []string,
-	err error) {
+// Device derives the parameters of the device model from plain runs on a drive, in a format of
+// Formats, and gives a reason for each. What casts doubt on a run goes to warn; runs that do not
+// describe one drive are refused by name, all of them at once.
+func Device(in []string, stdin io.Reader, format string, warn func(error)) (text string,
+	reasons []string, err error) {
+	write, ok := formats[format]
+	if !ok {
+		return "", nil, fmt.Errorf("unknown format %q: must be %s", format, Formats)
+	}
 	var runs []measured
+	var used drives
 	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn, Trials: true,
 		Formats: &load.Formats{}}, func(rec *load.Record) error {
 		if rec.Missing != "" {
@@ -38,9 +46,13 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 				"drive", rec.Name))
 			return nil
 		}
+		used.add(rec.Name, rec.Result)
 		runs = append(runs, m)
 		return nil
 	})
+	if err == nil {
+		err = used.refuse()
+	}
 	if err == nil && len(runs) == 0 {
 		err = errors.New("no run of StorageCeiling or Tier/tier=storage in the input, or none " +
 			"whose result JSON is still there")
@@ -49,7 +61,71 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 		return "", nil, err
 	}
 	d, err := derive(runs)
-	return params.FormatDevice(d.device), d.reasons, err
+	if err != nil {
+		return "", d.reasons, err
+	}
+	text, err = write(d)
+	return text, d.reasons, err
+}
+
+// drives collects what says that runs are not of one drive, and that by itself.
+type drives struct {
+	refused []error
+	of      []origin
+}
+
+// origin is where a run was.
+type origin struct{ run, host, drive, filesystem string }
+
+// add notes where a run was, and whether something else than the drive answered.
+func (d *drives) add(run string, r *result.Result) {
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			d.refused = append(d.refused, fmt.Errorf(run+" "+format, args...))
+		}
+	}
+	fs, witness := r.Environment.Filesystem, r.DeviceWitness
+	refuse(r.IO.Mode == "buffered", "was written and read through the page cache (-io buffered): "+
+		"its rates are of memory, too")
+	refuse(fs.InMemory, "was on %s, whose files lie in memory", fs.Type)
+	refuse(witness.ServedFromCache != nil && *witness.ServedFromCache, "was served from a cache: "+
+		"%s read %.0f%% of its bytes", cmp.Or(witness.Device, "the device"),
+		100*units.OrZero(witness.ReadRatio))
+	at := origin{run: run, host: r.Environment.Hostname, filesystem: fs.Type}
+	if r.Environment.Device != nil {
+		at.drive = r.Environment.Device.Name
+	}
+	d.of = append(d.of, at)
+}
+
+// refuse says why the runs are no measurements of one drive.
+func (d *drives) refuse() error {
+	errs := d.refused
+	for _, is := range []struct {
+		what string
+		of   func(origin) string
+	}{
+		{"machines", func(o origin) string { return o.host }},
+		{"drives", func(o origin) string { return o.drive }},
+		{"filesystems", func(o origin) string { return o.filesystem }},
+	} {
+		first := map[string]string{} // a run of each
+		for _, o := range d.of {
+			if name := is.of(o); name != "" && first[name] == "" {
+				first[name] = o.run
+			}
+		}
+		if len(first) < 2 {
+			continue
+		}
+		var of []string
+		for _, name := range slices.Sorted(maps.Keys(first)) {
+			of = append(of, fmt.Sprintf("%s (%s)", name, first[name]))
+		}
+		errs = append(errs, fmt.Errorf("the runs are of different %s: %s", is.what,
+			strings.Join(of, ", ")))
+	}
+	return errors.Join(errs...)
 }
 
 // measured is one plain run on the storage tier, or several trials of one.

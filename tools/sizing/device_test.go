@@ -2,6 +2,7 @@ package sizing
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
@@ -175,7 +176,8 @@ func TestRulesAreCareful(t *testing.T) {
 }
 
 // res is the file of a plain run.
-func res(t *testing.T, dir, name string, workers, depth int, read, write float64, entry int64) {
+func res(t *testing.T, dir, name string, workers, depth int, read, write float64, entry int64,
+	change ...func(*result.Result)) {
 	t.Helper()
 	r := &result.Result{Name: name, Benchmark: strings.Split(name, "/")[0],
 		Status: result.StatusComplete, SchemaVersion: result.SchemaVersion}
@@ -184,6 +186,10 @@ func res(t *testing.T, dir, name string, workers, depth int, read, write float64
 	tier.Read.BytesPerSecond, tier.Write.BytesPerSecond = &read, &write
 	r.Tiers = []result.Tier{tier}
 	r.EntrySizes.Read.Max = &entry
+	r.Environment.Hostname, r.Environment.Device = "h", &result.Device{Name: "nvme0n1"}
+	for _, f := range change {
+		f(r)
+	}
 	path := filepath.Join(dir, strings.NewReplacer("/", "_").Replace(name),
 		fmt.Sprintf("%d", workers), "trial_0", "rank_0")
 	require.NoError(t, os.MkdirAll(path, 0o777))
@@ -200,7 +206,7 @@ func TestCommandPrintsTheText(t *testing.T) {
 	res(t, dir, "Tier/tier=storage/op=read/size=1MiB", 1, 8, 800*mib, 0, mib)
 	res(t, dir, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib) // of no use here
 	warn := func(err error) { t.Error(err) }
-	text, reasons, err := Device([]string{dir}, nil, warn)
+	text, reasons, err := Device([]string{dir}, nil, "text", warn)
 	require.NoError(t, err)
 	assert.Equal(t,
 		"read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128", text)
@@ -208,6 +214,22 @@ func TestCommandPrintsTheText(t *testing.T) {
 		"read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, "+
 			"that is 1ms for each, of which the medium needs 500µs")
 	assert.Len(t, reasons, 8)
+
+	text, _, err = Device([]string{dir}, nil, "blis", warn)
+	require.NoError(t, err)
+	assert.Equal(t, "# Derived from runs on the drive. The latency is that of reads, that of writes "+
+		"was 0s.\n# Not in this format: reads and writes share the bandwidth.\n"+
+		"measured: {read_bandwidth_mb_s: 2097.2, write_bandwidth_mb_s: 1048.6, "+
+		"base_latency_us: 500.0}", text)
+	text, _, err = Device([]string{dir}, nil, "json", warn)
+	require.NoError(t, err)
+	var doc document
+	require.NoError(t, json.Unmarshal([]byte(text), &doc))
+	assert.EqualValues(t, 2000*mib, doc.ReadRate)
+	assert.EqualValues(t, 500000, doc.ReadLatencyNS)
+	assert.Equal(t, reasons, doc.Reasons)
+	_, _, err = Device([]string{dir}, nil, "xml", warn)
+	assert.ErrorContains(t, err, "must be text, json or blis")
 
 	before := t.TempDir()
 	res(t, before, "StorageCeiling/op=read", 16, 1, 2000*mib, 0, 64*mib)
@@ -219,14 +241,14 @@ func TestCommandPrintsTheText(t *testing.T) {
 		require.NoError(t, err)
 		return os.WriteFile(path, bytes.Replace(data, []byte(`"2.0"`), []byte(`"1.0"`), 1), 0o644)
 	}))
-	_, _, err = Device([]string{before, dir}, nil, warn)
+	_, _, err = Device([]string{before, dir}, nil, "text", warn)
 	assert.ErrorContains(t, err, "of result format 1")
 
-	_, _, err = Device(nil, nil, warn)
+	_, _, err = Device(nil, nil, "text", warn)
 	assert.Error(t, err)
 	empty := t.TempDir()
 	res(t, empty, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)
-	_, _, err = Device([]string{empty}, nil, warn)
+	_, _, err = Device([]string{empty}, nil, "text", warn)
 	assert.ErrorContains(t, err, "no run of StorageCeiling")
 }
 
@@ -260,11 +282,42 @@ func TestClientsOfOneHostAreOneRun(t *testing.T) {
 	}
 	var warned []string
 	warn := func(err error) { warned = append(warned, err.Error()) }
-	text, _, err := Device([]string{write("node0", "node0")}, nil, warn)
+	text, _, err := Device([]string{write("node0", "node0")}, nil, "text", warn)
 	require.NoError(t, err)
 	assert.Contains(t, text, "read=2GiB/s")
 	assert.Empty(t, warned)
-	_, _, err = Device([]string{write("node0", "node1")}, nil, warn)
+	_, _, err = Device([]string{write("node0", "node1")}, nil, "text", warn)
 	require.Error(t, err)
 	assert.Contains(t, strings.Join(warned, "\n"), "its ranks ran on several hosts")
+}
+
+// TestRunsOfOneDriveOnly refuses what would describe a cache, or a drive that nobody has, and names
+// each run.
+func TestRunsOfOneDriveOnly(t *testing.T) {
+	dir := t.TempDir()
+	const mib = 1 << 20
+	one := func(name string, change func(*result.Result)) {
+		res(t, dir, name, 16, 1, 2000*mib, 0, 64*mib, change)
+	}
+	one("StorageCeiling/op=read", func(*result.Result) {})
+	one("StorageCeiling/op=a", func(r *result.Result) { r.IO.Mode = "buffered" })
+	one("StorageCeiling/op=b", func(r *result.Result) {
+		r.DeviceWitness.ServedFromCache, r.DeviceWitness.ReadRatio = new(true), new(0.03)
+		r.DeviceWitness.Device = "nvme0n1"
+	})
+	one("StorageCeiling/op=c", func(r *result.Result) { r.Environment.Hostname = "other" })
+	one("StorageCeiling/op=d", func(r *result.Result) { r.Environment.Device.Name = "sda" })
+	one("StorageCeiling/op=e", func(r *result.Result) {
+		r.Environment.Filesystem.InMemory, r.Environment.Filesystem.Type = true, "tmpfs"
+	})
+	_, _, err := Device([]string{dir}, nil, "text", func(err error) { t.Error(err) })
+	for _, says := range []string{
+		"StorageCeiling/op=a was written and read through the page cache (-io buffered)",
+		"StorageCeiling/op=b was served from a cache: nvme0n1 read 3% of its bytes",
+		"StorageCeiling/op=e was on tmpfs, whose files lie in memory",
+		"different machines: h (StorageCeiling/op=a), other (StorageCeiling/op=c)",
+		"different drives: nvme0n1 (StorageCeiling/op=a), sda (StorageCeiling/op=d)",
+	} {
+		assert.ErrorContains(t, err, says)
+	}
 }
