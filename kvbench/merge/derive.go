@@ -32,6 +32,7 @@ func derive(out *result.Result, ranks []*result.Result) {
 	tiers(out, ranks)
 	witness(out, ranks)
 	endpoints(out, ranks)
+	stalls(out, ranks)
 	out.Derive()
 	hists := histograms(out, ranks)
 	out.Distribute(hists)
@@ -308,5 +309,31 @@ func summary(out *result.Result, ranks []*result.Result, hists result.Histograms
 				s.QoSMetrics[class] = q
 			}
 		}
+	}
+}
+
+// mostStalls is what one rank lists, too.
+const mostStalls = 16
+
+// stalls are those of all ranks, the longest first. A rank without any has none, which is known.
+func stalls(out *result.Result, ranks []*result.Result) {
+	for _, r := range ranks {
+		s := r.Stalls
+		if s == nil {
+			continue
+		}
+		if out.Stalls == nil {
+			out.Stalls = new(*s)
+			continue
+		}
+		all := out.Stalls
+		all.Count += s.Count
+		all.LongestNS = max(all.LongestNS, s.LongestNS)
+		all.AfterNS = max(all.AfterNS, s.AfterNS)
+		list := slices.Concat(all.Longest, s.Longest)
+		slices.SortStableFunc(list, func(a, b result.Stall) int {
+			return cmp.Compare(b.LengthNS, a.LengthNS)
+		})
+		all.Longest = list[:min(len(list), mostStalls)]
 	}
 }

@@ -54,7 +54,8 @@ var table = []row{
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
 			"FioWorkload",
 		after: "MergedRanks Status Error StartTime Parameters Tiers EntrySizes Latency " +
-			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms Endpoints"},
+			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms Endpoints " +
+			"Stalls"},
 	{of: python.Summary{},
 		sum: "TotalRequests TotalTokens AvgThroughput TotalStorageIOTime StorageThroughput " +
 			"RequestsPerSecond",

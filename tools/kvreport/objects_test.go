@@ -46,7 +46,7 @@ func TestGateOfTheFirstByte(t *testing.T) {
 	// The bandwidths of copies are one number, of which a gate says that it sees nothing.
 	code, out, errs = runsGate("-old", slow, "-new", old, "-max-regress", "ttfb-p95-ns=10%",
 		"-allow-blind")
-	assert.Zero(t, code, errs)
+	assert.Zero(t, code, "%s%s", out, errs)
 	assert.Contains(t, out, "ttfb-p95-ns")
 }
 
