@@ -1,0 +1,221 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxBuffers is how many registered buffers a Ring can have.
+const MaxBuffers = 256
+
+// MaxBuffer is how large one can be, in bytes.
+const MaxBuffer = 1 << 30
+
+// Ring is an io_uring.
+type Ring struct {
+	fd    int
+	flags uint32
+	mem   []byte // of both queues
+	sqes  []byte // of the requests
+
+	// The submission queue: the kernel moves head, we tail.
+	sqHead, sqTail, sqFlags *uint32
+	requests                []Request
+	next                    uint32 // tail with what has not been told the kernel
+
+	// The completion queue: the kernel moves tail, we head.
+	cqHead, cqTail *uint32
+	completions    []Completion
+
+	buffers bool       // there is a table of registered ones
+	vec     unix.Iovec // of the one being registered: not on a stack, which may move
+}
+
+// modes are tried in this order. With a single issuer the kernel takes no locks, and with deferred
+// work it completes requests only when that thread asks for them instead of interrupting it (Linux
+// 6.1); without, cooperative work interrupts it less (5.19).
+var modes = []struct {
+	flags uint32
+	name  string
+}{
+	{setupSingleIssuer | setupDeferTaskrun, "SINGLE_ISSUER, DEFER_TASKRUN"},
+	{setupSingleIssuer | setupCoopTaskrun, "SINGLE_ISSUER, COOP_TASKRUN"},
+	{setupCoopTaskrun, "COOP_TASKRUN"},
+	{0, "no flags"},
+}
+
+// New makes a Ring for entries requests at a time, a power of two up to 4096, with as many times
+// room for completions as ahead says. The calling goroutine must be locked to its thread and stay
+// it, for all further calls come from there. An error matches errors.ErrUnsupported where the
+// system has no io_uring or allows none.
+func New(entries, ahead int) (*Ring, error) {
+	var p setup
+	var fd uintptr
+	var errno unix.Errno
+	mode := 0
+	for ; mode < len(modes); mode++ {
+		p = setup{flags: modes[mode].flags | setupSubmitAll | setupCQSize,
+			cqEntries: uint32(entries * ahead)}
+		fd, _, errno = unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries),
+			uintptr(unsafe.Pointer(&p)), 0)
+		if errno != unix.EINVAL {
+			break
+		}
+	}
+	switch errno {
+	case 0:
+	case unix.ENOSYS, unix.EPERM, unix.EINVAL, unix.EACCES:
+		return nil, fmt.Errorf("io_uring_setup: %w (%w)", errno, errors.ErrUnsupported)
+	default:
+		return nil, fmt.Errorf("io_uring_setup with %d entries: %w", entries, errno)
+	}
+	r := &Ring{fd: int(fd), flags: p.flags}
+	if err := r.share(&p); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// share maps the queues into our memory.
+func (r *Ring) share(p *setup) (err error) {
+	const need = featureSingleMmap | featureNoDrop // both since Linux 5.5
+	if p.features&need != need {
+		return fmt.Errorf("io_uring of this kernel lacks features (has %#x): %w", p.features,
+			errors.ErrUnsupported)
+	}
+	size := max(p.sq.arrayOrFlags+p.sqEntries*4,
+		p.cq.droppedOrEntries+p.cqEntries*uint32(unsafe.Sizeof(Completion{})))
+	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
+	if r.mem, err = unix.Mmap(r.fd, offsetRings, int(size), prot, flags); err != nil {
+		return fmt.Errorf("map the queues of an io_uring: %w", err)
+	}
+	r.sqes, err = unix.Mmap(r.fd, offsetEntries,
+		int(p.sqEntries)*int(unsafe.Sizeof(Request{})), prot, flags)
+	if err != nil {
+		return fmt.Errorf("map the requests of an io_uring: %w", err)
+	}
+	word := func(at uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.mem[at])) }
+	r.sqHead, r.sqTail, r.sqFlags = word(p.sq.head), word(p.sq.tail), word(p.sq.flagsOrOverflow)
+	r.cqHead, r.cqTail = word(p.cq.head), word(p.cq.tail)
+	r.requests = unsafe.Slice((*Request)(unsafe.Pointer(&r.sqes[0])), p.sqEntries)
+	r.completions = unsafe.Slice((*Completion)(unsafe.Pointer(&r.mem[p.cq.droppedOrEntries])),
+		p.cqEntries)
+	// The queue holds numbers of requests: each place always that of the same one.
+	array := unsafe.Slice(word(p.sq.arrayOrFlags), p.sqEntries)
+	for i := range array {
+		array[i] = uint32(i)
+	}
+	r.next = atomic.LoadUint32(r.sqTail)
+	return nil
+}
+
+// Mode is what the kernel does for this Ring: "SINGLE_ISSUER, DEFER_TASKRUN".
+func (r *Ring) Mode() string {
+	for _, m := range modes {
+		if r.flags&m.flags == m.flags {
+			return m.name
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("flags %#x", r.flags))
+}
+
+// Next returns an empty request that goes to the kernel with the next Enter; nil: there is no room
+// before that.
+func (r *Ring) Next() *Request {
+	if r.next-atomic.LoadUint32(r.sqHead) == uint32(len(r.requests)) {
+		return nil
+	}
+	q := &r.requests[r.next&uint32(len(r.requests)-1)]
+	r.next++
+	*q = Request{}
+	return q
+}
+
+// Enter gives the kernel all requests since the last one, and returns when at least wait
+// completions are there to be reaped. It lets a signal end the wait. What the kernel did not take,
+// for lack of memory or because too many completions were not reaped, goes with the next Enter.
+func (r *Ring) Enter(wait int) error {
+	atomic.StoreUint32(r.sqTail, r.next)
+	n := r.next - atomic.LoadUint32(r.sqHead)
+	// Events are asked for also where nothing is waited for: deferred work is done only then, and
+	// what overflowed comes only then.
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(n),
+		uintptr(max(0, wait-r.ready())), enterGetEvents, 0, 0)
+	switch errno {
+	case 0, unix.EINTR, unix.EAGAIN, unix.EBUSY: // EAGAIN: no memory; EBUSY: reap first
+		return nil
+	}
+	return fmt.Errorf("io_uring_enter with %d requests: %w", n, errno)
+}
+
+// ready is how many completions there are without asking the kernel.
+func (r *Ring) ready() int {
+	return int(atomic.LoadUint32(r.cqTail) - atomic.LoadUint32(r.cqHead))
+}
+
+// Reap hands over all completions that are there and returns how many they were. It does not wait.
+func (r *Ring) Reap(each func(Completion)) (n int) {
+	head, tail := atomic.LoadUint32(r.cqHead), atomic.LoadUint32(r.cqTail)
+	for ; head != tail; head++ {
+		c := r.completions[head&uint32(len(r.completions)-1)]
+		atomic.StoreUint32(r.cqHead, head+1)
+		each(c)
+		n++
+	}
+	return n
+}
+
+// Overflowed says whether the kernel keeps completions that the queue had no room for. The next
+// Enter brings them.
+func (r *Ring) Overflowed() bool { return atomic.LoadUint32(r.sqFlags)&sqOverflow != 0 }
+
+// SetBuffer registers memory as buffer i, 0 to MaxBuffers-1, and nil takes it away again: what
+// requests are under way with keeps it until they are done. The kernel keeps its pages in memory,
+// which counts against RLIMIT_MEMLOCK of processes without CAP_IPC_LOCK.
+func (r *Ring) SetBuffer(i int, mem []byte) error {
+	if !r.buffers {
+		table := resources{count: MaxBuffers, flags: registerSparse}
+		if err := r.register(registerBuffers2, unsafe.Pointer(&table),
+			unsafe.Sizeof(table)); err != nil {
+			return fmt.Errorf("make a table of io_uring buffers: %w", err)
+		}
+		r.buffers = true
+	}
+	r.vec = unix.Iovec{}
+	if len(mem) > 0 {
+		r.vec.Base = &mem[0]
+		r.vec.SetLen(len(mem))
+	}
+	u := update{at: uint32(i), data: uint64(uintptr(unsafe.Pointer(&r.vec))), count: 1}
+	err := r.register(registerBuffersUpdate, unsafe.Pointer(&u), unsafe.Sizeof(u))
+	if err != nil {
+		return fmt.Errorf("register %d bytes as an io_uring buffer: %w", len(mem), err)
+	}
+	return nil
+}
+
+func (r *Ring) register(what uintptr, arg unsafe.Pointer, size uintptr) error {
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), what, uintptr(arg),
+		size, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// Close gives the Ring back. Requests that are under way go on, or end, without being told of.
+func (r *Ring) Close() error {
+	var errs []error
+	for _, mem := range [][]byte{r.sqes, r.mem} {
+		if mem != nil {
+			errs = append(errs, unix.Munmap(mem))
+		}
+	}
+	r.sqes, r.mem = nil, nil
+	return errors.Join(append(errs, unix.Close(r.fd))...)
+}

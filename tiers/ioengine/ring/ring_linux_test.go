@@ -1,0 +1,150 @@
+package ring
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// open makes a ring, or skips where the system allows none.
+func open(t *testing.T, entries, ahead int) *Ring {
+	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	r, err := New(entries, ahead)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, r.Close()) })
+	return r
+}
+
+// The structs are as long as those of the kernel's header.
+func TestSizesAreThoseOfTheKernel(t *testing.T) {
+	assert.EqualValues(t, 64, unsafe.Sizeof(Request{}))
+	assert.EqualValues(t, 16, unsafe.Sizeof(Completion{}))
+	assert.EqualValues(t, 120, unsafe.Sizeof(setup{}))
+	assert.EqualValues(t, 32, unsafe.Sizeof(resources{}))
+	assert.EqualValues(t, 32, unsafe.Sizeof(update{}))
+}
+
+// Places of both queues are used again and again, in whatever numbers they are filled.
+func TestTheQueuesWrapAround(t *testing.T) {
+	r := open(t, 8, 2)
+	next, reaped := uint64(0), make(map[uint64]bool)
+	for round := range 1000 {
+		for range 1 + round%8 {
+			q := r.Next()
+			require.NotNil(t, q)
+			q.Op, q.User = Nop, next
+			next++
+		}
+		if round%8 == 7 {
+			assert.Nil(t, r.Next(), "there are eight places")
+		}
+		require.NoError(t, r.Enter(1))
+		r.Reap(func(c Completion) {
+			assert.Zero(t, c.Result)
+			assert.False(t, reaped[c.User], "%d came twice", c.User)
+			reaped[c.User] = true
+		})
+	}
+	for len(reaped) < int(next) {
+		require.NoError(t, r.Enter(1))
+		r.Reap(func(c Completion) { reaped[c.User] = true })
+	}
+	assert.Len(t, reaped, int(next))
+}
+
+// Completions for which there is no room wait in the kernel: none is lost, and none comes twice.
+func TestCompletionsThatOverflowAreNotLost(t *testing.T) {
+	r := open(t, 8, 1)
+	for batch := range 6 {
+		for i := range 8 {
+			q := r.Next()
+			require.NotNil(t, q)
+			q.Op, q.User = Nop, uint64(batch*8+i)
+		}
+		require.NoError(t, r.Enter(0))
+		if r.Next() == nil { // the kernel takes nothing until some were reaped
+			break
+		}
+		r.next--
+	}
+	assert.True(t, r.Overflowed() || r.next-*r.sqHead > 0)
+	came := make(map[uint64]int)
+	for range 100 {
+		r.Reap(func(c Completion) { came[c.User]++ })
+		require.NoError(t, r.Enter(0))
+	}
+	assert.False(t, r.Overflowed())
+	assert.Len(t, came, int(r.next))
+	for user, times := range came {
+		assert.Equal(t, 1, times, "%d", user)
+	}
+}
+
+func TestRegisteredBuffersMoveBytes(t *testing.T) {
+	r := open(t, 8, 2)
+	mem, err := unix.Mmap(-1, 0, 1<<16, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
+	require.NoError(t, err)
+	if err := r.SetBuffer(MaxBuffers-1, mem); errors.Is(err, unix.ENOMEM) {
+		t.Skip("RLIMIT_MEMLOCK is too small: ", err)
+	} else {
+		require.NoError(t, err)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	require.NoError(t, err)
+	defer f.Close()
+	do := func(op uint8, at int, n int) int32 {
+		q := r.Next()
+		q.Op, q.FD, q.Buffer, q.Len = op, int32(f.Fd()), MaxBuffers-1, uint32(n)
+		q.Addr = uint64(uintptr(unsafe.Pointer(&mem[at])))
+		require.NoError(t, r.Enter(1))
+		result := int32(-1)
+		r.Reap(func(c Completion) { result = c.Result })
+		return result
+	}
+	copy(mem, "through a registered buffer")
+	assert.EqualValues(t, 27, do(WriteFixed, 0, 27))
+	assert.EqualValues(t, 27, do(ReadFixed, 4096, 4096), "the file ends there")
+	assert.Equal(t, mem[:27], mem[4096:4096+27])
+	require.NoError(t, r.SetBuffer(MaxBuffers-1, nil))
+	assert.EqualValues(t, -int32(unix.EFAULT), do(ReadFixed, 4096, 4096))
+	require.NoError(t, unix.Munmap(mem))
+}
+
+// A request that waits for ever can be cancelled, and says so.
+func TestCancelledRequestsComeBack(t *testing.T) {
+	r := open(t, 8, 2)
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	defer unix.Close(pipe[0])
+	defer unix.Close(pipe[1])
+	buf := make([]byte, 16)
+	q := r.Next()
+	q.Op, q.FD, q.User, q.Len = Read, int32(pipe[0]), 1, uint32(len(buf))
+	q.Addr = uint64(uintptr(unsafe.Pointer(&buf[0])))
+	q = r.Next()
+	q.Op, q.OpFlags, q.User = AsyncCancel, CancelAll, 2
+	require.NoError(t, r.Enter(2))
+	results := make(map[uint64]int32)
+	r.Reap(func(c Completion) { results[c.User] = c.Result })
+	assert.EqualValues(t, -int32(unix.ECANCELED), results[1])
+	assert.EqualValues(t, 1, results[2], "as many as were cancelled")
+	runtime.KeepAlive(buf)
+}
+
+func TestTheModeIsTold(t *testing.T) {
+	r := open(t, 8, 2)
+	assert.NotContains(t, r.Mode(), "flags", "one of those that are tried")
+}
