@@ -93,8 +93,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c = kvbench.StorageConfig{
 		GPUBytes: v.GPUTierBytes(), GPUBandwidth: v.GPUBytesPerSecond(), CPUBytes: v.CPUBytes,
 		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
-		IOTimeout: v.IOTimeout,
-		Direct:    v.Direct(), FlushOnly: v.Division == params.Closed,
+		IOEngine: v.IOEngine, IOTimeout: v.IOTimeout,
+		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
 		Use: buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
 			MaxWriters: v.MaxConcurrentAllocs},
 	}

@@ -39,6 +39,7 @@ func ceilingBenchmark(b *testing.B, v *params.Values, part string) {
 			c.InFlight = v.WorkerCount() * st.Depth
 		}
 		st.GPUBytes, st.CPUBytes, st.Workers, st.Depth, run.Workers = 0, 0, 1, 1, 1
+		st.Chained = true
 		switch name {
 		case "delete":
 			run.Window, run.Workers = max(run.Window, removalWindow), max(c.InFlight, 1)

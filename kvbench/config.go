@@ -32,6 +32,11 @@ type StorageConfig struct {
 	KeepFiles bool
 	// Removal, if not nil, shows how far the removal of files has come.
 	Removal *workdir.Removal
+	// IOEngine is how files are read and written: psync, uring, or auto, which "" is. Chained says
+	// that where a request comes back the next one follows in its buffer and nothing else is done:
+	// what plain I/O does, and what auto goes by.
+	IOEngine string
+	Chained  bool
 	// IOTimeout ends the trial when the storage leaves a request or call unanswered for longer; 0 =
 	// wait for ever.
 	IOTimeout time.Duration

@@ -6,7 +6,7 @@
 //	config.go      Config, StorageConfig: what a trial is given; Snapshot: what it shows;
 //	               Ladder: what more requests in flight would move
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
-//	stack.go       the storage side: tiers, buffers, cache
+//	stack.go       the storage side: tiers, buffers, cache, I/O engine
 //	stall.go       storage that does not answer: the end of the trial, what its result says
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
@@ -24,11 +24,9 @@
 //
 // # Storage that does not answer
 //
-// A call that the kernel does not let go of keeps its goroutine and its thread, perhaps for ever.
-// So everything that may touch the storage runs beside the caller's goroutine, which waits for it
-// through await: for as long as it takes, unless the run is to end. What the trial says of itself
-// meanwhile, the live line and the result, comes from the engine's own notes and never from a
-// question to the storage.
+// A call that the kernel does not let go of keeps its goroutine, perhaps for ever. So what touches
+// the storage runs beside the caller's, which waits through await unless the run is to end. Live
+// line and result tell of it from the engine's own notes, and ask the storage nothing.
 //
 // # Goroutines
 //

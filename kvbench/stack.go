@@ -1,10 +1,12 @@
 package kvbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"time"
 
@@ -16,12 +18,14 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
+	"kvbench/tracing/host"
 )
 
 // openStorage makes the storage side: buffers, tiers and the cache over them. What it has made
@@ -90,9 +94,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		return err
 	}
 	t.closers = append(t.closers, dir.Remove)
-	if err := t.Pool.Register(engine.Register); err != nil {
-		return err
-	}
+	t.Register(t.Pool)
 	files, err := filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
 		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes})
 	if err != nil {
@@ -111,6 +113,27 @@ func (t *trial) openTiers(ctx context.Context) error {
 			"kept its files", r.Files, float64(r.Bytes)/(1<<30)))
 	}
 	return nil
+}
+
+// openEngine makes the engine that reads and writes the files.
+func (t *trial) openEngine() error {
+	cfg, io := &t.cfg.Storage, &t.info.IO
+	threads, _ := host.Procs(runtime.NumCPU())
+	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), ioengine.Use{
+		Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}, t.Clock.Now)
+	t.engine, io.Engine = e, choice.Name
+	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
+	return err
+}
+
+// Register makes buffers known to the engine of the run's files, where that saves work per request.
+// Where the system allows it not, requests are slower by what pinning their pages takes.
+func (e *Env) Register(p *buffer.Pool) {
+	if t := e.trial; t.engine != nil {
+		if err := p.Register(t.engine); err != nil {
+			t.info.IO.EngineReason = fmt.Sprintf("%v: see ulimit -l", err)
+		}
+	}
 }
 
 // openBucket takes the run's prefix of a bucket over, which removes what an earlier run left there,

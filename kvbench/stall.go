@@ -1,16 +1,15 @@
 package kvbench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers/ioengine"
 )
-
-// A device may stop to answer. Whoever waits for it then waits in the kernel, perhaps for ever, and
-// nothing else may wait for them: not the live line, not a signal, not the result.
 
 // ErrUnanswered is in the error of a trial that a device has ended which did not answer for
 // StorageConfig.IOTimeout.
@@ -54,12 +53,8 @@ func (t *trial) unanswered(limit time.Duration) error {
 	if len(stuck) == 0 {
 		return nil
 	}
-	oldest := stuck[0]
-	for _, s := range stuck {
-		if s.For > oldest.For {
-			oldest = s
-		}
-	}
+	oldest := slices.MaxFunc(stuck,
+		func(a, b ioengine.Stuck) int { return cmp.Compare(a.For, b.For) })
 	others := ""
 	if n := len(stuck) - 1; n > 0 {
 		others = fmt.Sprintf(" (and of %d others)", n)
@@ -87,11 +82,7 @@ func (t *trial) stalls() {
 	}
 	t.info.Stalls = in
 	if longest := all.Longest[0]; longest.For > stallWarning {
-		which := "without an answer"
-		if longest.Answered {
-			which = "before it answered"
-		}
-		t.warn(fmt.Sprintf("the device had a request for %s %s: %s", longest.For.Round(time.Second),
-			which, longest))
+		t.warn(fmt.Sprintf("the device had a request for %s without an answer: %s",
+			longest.For.Round(time.Second), longest))
 	}
 }

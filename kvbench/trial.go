@@ -15,7 +15,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/ioengine"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
@@ -85,7 +84,9 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
 	t.hung, t.prepared = make(chan struct{}), make(chan struct{})
 	if cfg.Storage.StorageBytes > 0 && cfg.Storage.Levels == nil && cfg.Storage.Bucket == nil {
-		t.engine = ioengine.NewPsync(t.Clock.Now)
+		if err := t.openEngine(); err != nil {
+			return nil, err
+		}
 	}
 	over := make(chan struct{})
 	defer close(over)

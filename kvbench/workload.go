@@ -294,9 +294,6 @@ func (t *trial) freeSpace() int64 {
 		return -1
 	}
 	fs, known := t.space.Filesystem(dir, patienceForSpace, func(ask func() error) error {
-		if t.engine == nil {
-			return ask()
-		}
 		return t.engine.Call("statfs", dir, ask)
 	})
 	if !known {

@@ -105,6 +105,7 @@ func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
 	assert.Equal(t, []result.Difference{
 		{Name: "num-users", Closed: "200", Value: "32"},
 		{Name: "tp-rule", Closed: "mlperf", Value: "engine"},
+		{Name: "io-engine", Closed: "psync", Value: "auto"},
 		{Name: "population", Closed: "drawn as CPython does", Value: "drawn from per-user streams"},
 		{Name: "decode.batch_size", Closed: "default", Value: "16"},
 	}, v.Differences())

@@ -45,6 +45,7 @@ func TestLimits(t *testing.T) {
 		"tensor-parallel":    {good: args{"1"}, bad: args{"0", "2"}},
 		"seed":               {good: args{"0", "43"}, bad: args{"-1", "x"}},
 		"warmup":             {good: args{"0s", "24h"}, bad: args{"-1s", "25h", "5", "5 parsecs"}},
+		"io-engine":          {good: args{"auto", "psync", "uring"}, bad: args{"libaio"}},
 		"io-timeout":         {good: args{"0s", "30s"}, bad: args{"-1s", "25h"}},
 		"settle":             {good: args{"90s"}, bad: args{"-1s"}},
 		"nonce": {good: args{"random", "ff", strings.Repeat("a", 32)},

@@ -153,6 +153,10 @@ func (r *resolver) objects() {
 		"no free space")
 	r.want(!v.Typed("io"), "io", "absent with -cache-dir s3://…: requests to a store pass no page "+
 		"cache")
+	r.want(!v.Typed("io-engine"), "io-engine", "absent with -cache-dir s3://…: requests to a "+
+		"store go over the network")
+	r.want(!v.Typed("io-timeout"), "io-timeout", "absent with -cache-dir s3://…, which has "+
+		"-s3-timeout")
 	r.want(v.Layout == "entry" || v.Layout == "block" || v.Layout == "lmcache", "layout",
 		"entry, block or lmcache with -cache-dir s3://…: a store writes no part of an object")
 	n := v.S3.RangeSize

@@ -52,6 +52,7 @@ func table(v *Values) []parameter {
 		"cache-dir":             storage(&v.CacheDir, v.base),
 		"io":                    oneOf(&v.IO, "direct", "buffered"),
 		"chunk-size":            size(&v.ChunkSize, 4*units.KiB, 256*units.MiB),
+		"io-engine":             oneOf(&v.IOEngine, "auto", "psync", "uring"),
 		"io-timeout":            span(&v.IOTimeout, 0, day),
 		"io-depth":              auto(whole(&v.IODepth, 1, 1024)),
 		"read-share":            number(&v.ReadShare, 0, 1),

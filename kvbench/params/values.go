@@ -55,6 +55,7 @@ type Values struct {
 	// How the storage tier does its I/O, and what of the bytes of the ceiling's mixed load is read.
 	// Without a cache directory it works in the fixed temporary one of the user; see Bucket.
 	CacheDir, IO string
+	IOEngine     string
 	ChunkSize    int64
 	IODepth      int // as given; see Depth
 	IOTimeout    time.Duration

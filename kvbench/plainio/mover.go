@@ -78,6 +78,7 @@ func (m *mover) buffers(ctx context.Context, n int) (bufs []tiers.Buffer, free f
 	if err != nil {
 		return nil, nil, err
 	}
+	m.env.Register(pool)
 	if bufs, err = pool.Get(ctx, n, nil); err != nil {
 		return nil, nil, errors.Join(err, pool.Close())
 	}

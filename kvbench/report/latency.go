@@ -184,3 +184,12 @@ func (s *summary) stalls() {
 		s.line("", "%s, %s: %s, %s", ns(l.LengthNS), end, of(l), l.Path)
 	}
 }
+
+// engine is how the files were read and written. What every run had before there was a choice is
+// not said.
+func engine(io result.IO) string {
+	if io.Engine == "uring" {
+		return " by io_uring"
+	}
+	return ""
+}

@@ -187,7 +187,8 @@ func (s *summary) head() {
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
 		warm, ns(s.DrainNS))
 	dir := cmp.Or(s.IO.CacheDir, "no directory")
-	io := fmt.Sprintf("%s I/O, %s chunks, depth %d", s.IO.Mode, bytes(s.IO.ChunkBytes), s.IO.Depth)
+	io := fmt.Sprintf("%s I/O%s, %s chunks, depth %d", s.IO.Mode, engine(s.IO),
+		bytes(s.IO.ChunkBytes), s.IO.Depth)
 	if s.Simulation != nil {
 		dir = ""
 	} else {

@@ -31,6 +31,9 @@ type Workload struct {
 type IO struct {
 	CacheDir            string `json:"cache_dir"`
 	Mode                string `json:"mode"`
+	Engine              string `json:"engine"`        // psync, uring; "" without files
+	EngineAbout         string `json:"engine_about"`  // how it works here
+	EngineReason        string `json:"engine_reason"` // why it is, or what it lacks
 	WriteDevice         string `json:"write_device"`
 	ChunkBytes          int    `json:"chunk_bytes"`
 	Depth               int    `json:"depth"`

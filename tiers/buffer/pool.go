@@ -56,6 +56,8 @@ type Pool struct {
 	// acquired so many finds them free.
 	promised *semaphore.Weighted
 
+	unregister func()
+
 	mu     sync.Mutex
 	free   []tiers.Buffer // last in, first out: the warmest buffer goes first
 	closed bool
@@ -74,7 +76,8 @@ func NewPool(buffers, size int) (*Pool, error) {
 	}
 	Touch(arena.Bytes())
 	p := &Pool{size: size, buffers: buffers, arena: arena, huge: arena.HugePages(),
-		promised: semaphore.NewWeighted(int64(buffers)), free: make([]tiers.Buffer, 0, buffers)}
+		unregister: func() {},
+		promised:   semaphore.NewWeighted(int64(buffers)), free: make([]tiers.Buffer, 0, buffers)}
 	mem := arena.Bytes()
 	for i := buffers - 1; i >= 0; i-- {
 		p.free = append(p.free, tiers.Buffer{B: mem[i*size : (i+1)*size : (i+1)*size]})
@@ -82,15 +85,23 @@ func NewPool(buffers, size int) (*Pool, error) {
 	return p, nil
 }
 
-// Register makes the pool's memory known to an I/O engine. It comes before the first Get.
-func (p *Pool) Register(register func(arena []byte) (slot int32, err error)) error {
-	slot, err := register(p.arena.Bytes())
+// Registrar makes memory known to whoever moves bytes, until it is unregistered.
+type Registrar interface {
+	Register(arena []byte) (slot int32, err error)
+	Unregister(slot int32)
+}
+
+// Register makes the pool's memory known to an I/O engine until the pool is closed, which may be
+// after the engine is. It comes before the first Get. When it fails the pool is used without.
+func (p *Pool) Register(to Registrar) error {
+	slot, err := to.Register(p.arena.Bytes())
 	if err != nil {
 		return fmt.Errorf("register the I/O buffers: %w", err)
 	}
 	for i := range p.free {
 		p.free[i].Slot = slot
 	}
+	p.unregister = func() { to.Unregister(slot) }
 	return nil
 }
 
@@ -163,6 +174,7 @@ func (p *Pool) Close() error {
 		return fmt.Errorf("close the pool: %d of %d buffers are still in use", out, p.buffers)
 	}
 	p.closed, p.free = true, nil
+	p.unregister()
 	if err := p.arena.Close(); err != nil {
 		return fmt.Errorf("close the pool: %w", err)
 	}

@@ -2,7 +2,10 @@ package ioengine
 
 import (
 	"context"
+	"io"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
 )
@@ -13,6 +16,8 @@ type Engine interface {
 	// Register makes an arena known to the kernel where that saves work per request. The slot goes
 	// into tiers.Buffer; 0 means that this engine has no use for it.
 	Register(arena []byte) (slot int32, err error)
+	// Unregister takes it back. No request may be under way with it.
+	Unregister(slot int32)
 	// Submit begins requests. Done may be called before it returns.
 	Submit(ops ...*Op)
 	// Call makes another call of the kernel's that the device may not answer (what: create, remove,
@@ -64,4 +69,39 @@ type Op struct {
 	next, prev *Op
 	own        bool // a worker is inside Done
 	again      bool // submitted by its own Done
+	kernel     onRing
+}
+
+// whole is how far a request has come that the kernel carries out in parts: signals interrupt it,
+// and transfers are short.
+type whole struct {
+	moved int
+	back  bool // gone back to the beginning of a block, see step
+}
+
+// blockSize is a multiple of what direct I/O has to begin at.
+const blockSize = 4096
+
+// step takes what a call for the rest of op has returned, and says whether the request is over.
+func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
+	end := io.ErrUnexpectedEOF
+	if op.Kind == Write {
+		end = io.ErrShortWrite
+	}
+	switch {
+	case err == unix.EINTR:
+		return false, nil
+	case op.Kind == Write && w.moved > 0 && err == unix.EINVAL && !w.back:
+		// A direct write says EINVAL when it is to go on from an odd place, where a full disk or a
+		// quota has made it stop. From the beginning of that block it tells so.
+		w.back, w.moved = true, w.moved&^(blockSize-1)
+		return false, nil
+	case more == 0 && err == nil, op.Kind == Read && w.moved > 0 && err == unix.EINVAL:
+		// The file ends here. A direct read says EINVAL when it is to go on from an odd place.
+		return true, end
+	case err != nil:
+		return true, err
+	}
+	w.moved += more
+	return w.moved >= op.N, nil
 }

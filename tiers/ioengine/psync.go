@@ -3,7 +3,6 @@ package ioengine
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -39,6 +38,9 @@ func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
 
 // Register: a system call per request has no use for it.
 func (e *psync) Register([]byte) (int32, error) { return 0, nil }
+
+// Unregister has nothing to take back.
+func (e *psync) Unregister(int32) {}
 
 // Submit wakes an idle worker for each request, or hires one. A request submitted again by its own
 // Done goes to the worker that called it: a chain of requests in one buffer needs no wake-ups,
@@ -159,37 +161,21 @@ func perform(op *Op) (moved int, err error) {
 	}
 }
 
-// blockSize is a multiple of what direct I/O has to begin at.
-const blockSize = 4096
-
 // transfer moves all bytes of a request, with calls that may move a part of them.
 func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)) (n int,
 	err error) {
-	call, end := read, io.ErrUnexpectedEOF
+	call := read
 	if op.Kind == Write {
-		call, end = write, io.ErrShortWrite
+		call = write
 	}
-	p := op.Buf.B[:op.N]
-	back := false
-	for n < len(p) {
-		more, err := call(op.FD, p[n:], op.Off+int64(n))
-		switch {
-		case err == unix.EINTR:
-			continue
-		case op.Kind == Write && n > 0 && err == unix.EINVAL && !back:
-			// A direct write says EINVAL when it is to go on from an odd place, where a full disk
-			// or a quota has made it stop. From the beginning of that block it tells so.
-			back, n = true, n&^(blockSize-1)
-			continue
-		case more == 0 && err == nil, op.Kind == Read && n > 0 && err == unix.EINVAL:
-			// The file ends here. A direct read says EINVAL when it is to go on from an odd place.
-			return n, end
-		case err != nil:
-			return n, err
+	var w whole
+	for over := op.N == 0; !over; {
+		more, err := call(op.FD, op.Buf.B[w.moved:op.N], op.Off+int64(w.moved))
+		if over, err = w.step(op, more, err); err != nil {
+			return w.moved, err
 		}
-		n += more
 	}
-	return n, nil
+	return w.moved, nil
 }
 
 // list is a queue that an Op can leave from the middle: a ring that begins and ends at root.

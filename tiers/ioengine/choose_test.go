@@ -1,0 +1,31 @@
+package ioengine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
+	const work = "between requests there is other work, which would hold up a ring"
+	for use, reason := range map[Use]string{
+		{Direct: true, Chained: true}:   "",
+		{Direct: true, Chained: false}:  work,
+		{Direct: false, Chained: true}:  "buffered I/O",
+		{Direct: false, Chained: false}: "buffered I/O",
+	} {
+		assert.Equal(t, reason, use.better())
+		if reason != "" {
+			e, c, err := Open(Auto, use, func() time.Duration { return 0 })
+			require.NoError(t, err)
+			assert.Equal(t, Choice{Psync, "a system call in a thread for each request", reason}, c)
+			require.NoError(t, e.Close(t.Context()))
+		}
+	}
+	_, c, err := Open(Psync, Use{Direct: true, Chained: true}, func() time.Duration { return 0 })
+	require.NoError(t, err)
+	assert.Equal(t, Psync, c.Name)
+	assert.Empty(t, c.Reason, "it was asked for")
+}

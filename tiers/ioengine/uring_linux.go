@@ -1,0 +1,514 @@
+package ioengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/ioengine/ring"
+)
+
+// uring gives requests to rings of the kernel, each with a thread of its own that submits many at a
+// time and reaps what has come back in the same system call. Done runs on these threads.
+type uring struct {
+	ledger
+	mode  string
+	rings []*looper
+	turn  atomic.Uint32 // whose is the next request that has no ring yet
+
+	slots struct {
+		sync.Mutex
+		taken [ring.MaxBuffers]bool
+		at    map[int32][]byte // arenas by slot
+	}
+}
+
+// queue is what a looper needs of a ring; tests have another.
+type queue interface {
+	Next() *ring.Request
+	Enter(wait int) error
+	Reap(each func(ring.Completion)) int
+	SetBuffer(i int, mem []byte) error
+	Close() error
+}
+
+// How many requests a ring has at a time; others wait in the process. The queue of completions has
+// room for all of them, so that it never overflows.
+const ringEntries = 256
+
+// wakeUp is the user word of the request that ends the wait of a ring's thread.
+const wakeUp = ^uint64(0)
+
+// NewURing returns an engine of rings threads, each with an io_uring, and how it works. Now is the
+// clock of the times in an Op. The error matches errors.ErrUnsupported, and says why, where the
+// system has none.
+func NewURing(now func() time.Duration, rings int) (_ Engine, about string, err error) {
+	e, err := newURing(now, rings, func() (queue, string, error) {
+		r, err := ring.New(ringEntries, 2)
+		if err != nil {
+			text, _ := os.ReadFile(disabled) // older kernels have no such setting
+			return nil, "", refusal(err, strings.TrimSpace(string(text)))
+		}
+		return r, r.Mode(), nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return e, fmt.Sprintf("io_uring, %d rings of %d, %s", rings, ringEntries, e.mode), nil
+}
+
+const disabled = "/proc/sys/kernel/io_uring_disabled"
+
+// refusal says who refuses an io_uring, given the setting of the kernel.
+func refusal(err error, setting string) error {
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return fmt.Errorf("this kernel has no io_uring, or a seccomp filter hides it: %w", err)
+	case errors.Is(err, unix.EPERM) && (setting == "1" || setting == "2"):
+		return fmt.Errorf("%s is %s: %w", disabled, setting, err)
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return fmt.Errorf("a seccomp filter, as Docker's, or a security module refuses it: %w", err)
+	}
+	return err
+}
+
+func newURing(now func() time.Duration, rings int, open func() (queue, string, error)) (*uring,
+	error) {
+	e := &uring{ledger: ledger{now: now}}
+	e.slots.at = make(map[int32][]byte)
+	for range rings {
+		l := &looper{e: e}
+		begun := make(chan error, 1)
+		go l.run(open, begun)
+		if err := <-begun; err != nil {
+			return nil, errors.Join(err, e.Close(context.Background()))
+		}
+		e.mode = l.mode
+		e.rings = append(e.rings, l)
+	}
+	return e, nil
+}
+
+// Submit implements Engine. A request stays with the ring that had it first.
+func (e *uring) Submit(ops ...*Op) {
+	for _, op := range ops {
+		if op.kernel.ring == nil {
+			op.kernel.ring = e.rings[int(e.turn.Add(1))%len(e.rings)]
+		}
+		op.kernel.ring.submit(op)
+	}
+}
+
+// Register implements Engine: slot n is ring buffers from n-1 on.
+func (e *uring) Register(arena []byte) (slot int32, err error) {
+	e.slots.Lock()
+	defer e.slots.Unlock()
+	n := (len(arena) + ring.MaxBuffer - 1) / ring.MaxBuffer
+	first, free := 0, 0
+	for i := range e.slots.taken {
+		if free++; e.slots.taken[i] {
+			first, free = i+1, 0
+		}
+		if free == n {
+			break
+		}
+	}
+	if free < n {
+		return 0, nil // there are as many as may be: it goes without
+	}
+	for i := range n {
+		part := arena[i*ring.MaxBuffer : min(len(arena), (i+1)*ring.MaxBuffer)]
+		if err := e.setBuffer(first+i, part); err != nil {
+			for j := range i + 1 {
+				_ = e.setBuffer(first+j, nil)
+			}
+			return 0, err
+		}
+	}
+	for i := range n {
+		e.slots.taken[first+i] = true
+	}
+	slot = int32(first + 1)
+	e.slots.at[slot] = arena
+	return slot, nil
+}
+
+// Unregister implements Engine.
+func (e *uring) Unregister(slot int32) {
+	e.slots.Lock()
+	defer e.slots.Unlock()
+	arena, known := e.slots.at[slot]
+	if !known {
+		return
+	}
+	delete(e.slots.at, slot)
+	for i := range (len(arena) + ring.MaxBuffer - 1) / ring.MaxBuffer {
+		_ = e.setBuffer(int(slot)-1+i, nil) // the memory stays pinned until the ring goes
+		e.slots.taken[int(slot)-1+i] = false
+	}
+}
+
+// setBuffer gives all rings a buffer, or takes it away.
+func (e *uring) setBuffer(i int, mem []byte) error {
+	for _, l := range e.rings {
+		if err := l.do(func() error {
+			err := l.q.SetBuffer(i, mem)
+			if err == nil {
+				l.buffers[i] = mem
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stuck implements Engine.
+func (e *uring) Stuck(dst []Stuck, older time.Duration) []Stuck {
+	dst = e.stuck(dst, older)
+	for _, l := range e.rings {
+		dst = l.stuck(dst, older)
+	}
+	return dst
+}
+
+// Stalls implements Engine.
+func (e *uring) Stalls() Stalls { return e.stalls(e.Stuck(nil, StallAfter)) }
+
+// Close implements Engine. A ring with requests that do not come back stays, with its thread.
+func (e *uring) Close(ctx context.Context) error {
+	left := 0
+	for _, l := range e.rings {
+		left += l.close(ctx)
+	}
+	if left > 0 {
+		return fmt.Errorf("close the I/O engine: the device still has %d requests: %w", left,
+			context.Cause(ctx))
+	}
+	return nil
+}
+
+// onRing is what an engine of rings keeps in an Op.
+type onRing struct {
+	ring  *looper
+	whole whole
+	going bool // it has gone to the device, perhaps in part
+	waits bool // it would have had to wait there
+}
+
+// anew makes op ready to be carried out from its beginning.
+func (op *Op) anew() {
+	op.Err, op.Moved = nil, 0
+	op.kernel.whole, op.kernel.waits = whole{}, false
+}
+
+// looper is a ring and its thread.
+//
+// Nobody else touches the ring, so that the kernel need not lock it, and the thread makes one
+// system call for all that has gathered meanwhile: while completions are being served, new requests
+// wait in the inbox, and those that a Done submits again do not even pass that. Where there is
+// nothing to do the thread sleeps in that call. Who submits then rings a bell, a read that the ring
+// has under way; else it costs a lock and no system call.
+type looper struct {
+	e    *uring
+	mode string
+
+	mu       sync.Mutex
+	inbox    []*Op
+	calls    []func()
+	asked    list // at the device, oldest first
+	underway int  // submitted and not done
+	sleeps   bool // the thread waits for completions, or is about to
+	closed   bool
+	over     chan struct{} // closed when the thread has ended
+	bell     int           // an eventfd
+
+	// The thread's own.
+	q       queue
+	alarm   [8]byte
+	armed   bool
+	waiting []*Op // not given to the kernel yet
+	ops     [ringEntries]*Op
+	free    []int
+	back    []*Op // of one reaping
+	buffers [ring.MaxBuffers][]byte
+}
+
+// run is the life of the thread.
+func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
+	// Never unlocked: the thread ends with the goroutine, and with it what the kernel ties to it.
+	runtime.LockOSThread()
+	var err error
+	l.asked.init()
+	l.over = make(chan struct{})
+	defer close(l.over)
+	if l.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
+		l.q, l.mode, err = open()
+	}
+	if err != nil {
+		begun <- err
+		return
+	}
+	for i := range l.ops {
+		l.free = append(l.free, i)
+	}
+	begun <- nil
+	for l.round() {
+	}
+	_ = l.q.Close()
+	_ = unix.Close(l.bell)
+}
+
+// round gives the kernel what there is, and takes what has come back; it waits for that where there
+// is nothing else to do.
+func (l *looper) round() (more bool) {
+	l.ring()
+	l.mu.Lock()
+	l.waiting = append(l.waiting, l.inbox...)
+	clear(l.inbox)
+	l.inbox = l.inbox[:0]
+	calls := l.calls
+	l.calls = nil
+	l.begin()
+	wait := 0
+	// From here on nobody rings the bell of a thread that ends.
+	over := l.closed && l.underway == 0 && len(calls) == 0
+	if len(calls) == 0 && !over {
+		wait = 1
+		l.sleeps = true
+	}
+	l.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+	if over {
+		return false
+	}
+	if err := l.q.Enter(wait); err != nil {
+		panic(err) // of nothing that a device does: this program has misused the ring
+	}
+	l.reap()
+	return true
+}
+
+// ring arms the bell: a read of an eventfd that ends when somebody writes to it.
+func (l *looper) ring() {
+	if l.armed {
+		return
+	}
+	if q := l.q.Next(); q != nil {
+		l.armed = true
+		q.Op, q.FD, q.User = ring.Read, int32(l.bell), wakeUp
+		q.Addr, q.Len = address(l.alarm[:]), uint32(len(l.alarm))
+	}
+}
+
+// begin puts requests into the queue as long as there is room. Callers hold mu.
+func (l *looper) begin() {
+	if len(l.waiting) == 0 {
+		return
+	}
+	now, begun := l.e.now(), 0
+	for begun < len(l.waiting) && len(l.free) > 0 {
+		q := l.q.Next()
+		if q == nil {
+			break
+		}
+		op := l.waiting[begun]
+		begun++
+		i := l.free[len(l.free)-1]
+		l.free = l.free[:len(l.free)-1]
+		l.ops[i] = op
+		l.fill(q, op)
+		q.User = uint64(i)
+		if !op.kernel.going { // else it is the rest of one
+			op.kernel.going = true
+			op.Begun = now
+			l.asked.push(op)
+		}
+	}
+	n := copy(l.waiting, l.waiting[begun:])
+	clear(l.waiting[n:])
+	l.waiting = l.waiting[:n]
+}
+
+// fill describes what is left of op.
+func (l *looper) fill(q *ring.Request, op *Op) {
+	q.FD = int32(op.FD)
+	switch op.Kind {
+	case Sync, DataSync:
+		if q.Op = ring.Fsync; op.Kind == DataSync {
+			q.OpFlags = ring.FsyncData
+		}
+		return
+	case Write:
+		q.Op = ring.Write
+	default:
+		q.Op = ring.Read
+	}
+	p := op.Buf.B[op.kernel.whole.moved:op.N]
+	q.Addr, q.Len, q.Off = address(p), uint32(len(p)), uint64(op.Off+int64(op.kernel.whole.moved))
+	if i, ok := l.registered(op.Buf, p); ok {
+		q.Op, q.Buffer = q.Op-ring.Read+ring.ReadFixed, uint16(i)
+	}
+	if op.kernel.waits { // it would have had to wait, and a thread of the kernel's may
+		q.Flags |= ring.FlagAsync
+	}
+}
+
+// registered is the number of the registered buffer in which p lies as a whole.
+func (l *looper) registered(b tiers.Buffer, p []byte) (i int, ok bool) {
+	if b.Slot <= 0 {
+		return 0, false
+	}
+	for i = int(b.Slot) - 1; i < len(l.buffers) && l.buffers[i] != nil; i++ {
+		at := address(p) - address(l.buffers[i]) // wraps around for smaller ones
+		if at < uint64(len(l.buffers[i])) {
+			return i, at+uint64(len(p)) <= uint64(len(l.buffers[i]))
+		}
+	}
+	return 0, false
+}
+
+func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+
+// reap takes what has come back and tells those who wait for it.
+func (l *looper) reap() {
+	l.mu.Lock()
+	l.sleeps = false
+	l.mu.Unlock()
+	l.back = l.back[:0]
+	l.q.Reap(l.take)
+	if len(l.back) == 0 {
+		return
+	}
+	now := l.e.now()
+	l.mu.Lock()
+	for _, op := range l.back {
+		op.Ended, op.kernel.going = now, false
+		l.asked.remove(op)
+		op.own = true
+	}
+	l.mu.Unlock()
+	for _, op := range l.back {
+		l.e.answered(op)
+		op.Done(op)
+	}
+	l.mu.Lock()
+	for i, op := range l.back {
+		if op.again {
+			op.anew()
+			l.waiting = append(l.waiting, op)
+			l.underway++
+		}
+		op.own, op.again = false, false
+		l.underway--
+		l.back[i] = nil
+	}
+	l.mu.Unlock()
+}
+
+// take looks at one completion: a request is over, or goes on with its rest.
+func (l *looper) take(c ring.Completion) {
+	if c.User == wakeUp {
+		l.armed = false
+		return
+	}
+	op := l.ops[c.User]
+	l.ops[c.User] = nil
+	l.free = append(l.free, int(c.User))
+	more, err := int(c.Result), error(nil)
+	if more < 0 {
+		more, err = 0, unix.Errno(-c.Result)
+	}
+	over := true
+	switch {
+	case err == unix.EAGAIN && !op.kernel.waits:
+		op.kernel.waits, over, err = true, false, nil
+	case op.Kind == Read || op.Kind == Write:
+		over, err = op.kernel.whole.step(op, more, err)
+	default:
+		over = err != unix.EINTR
+	}
+	if !over {
+		l.waiting = append(l.waiting, op)
+		return
+	}
+	op.Moved, op.Err = op.kernel.whole.moved, err
+	l.back = append(l.back, op)
+}
+
+// submit queues a request and wakes the thread, if it sleeps.
+func (l *looper) submit(op *Op) {
+	l.mu.Lock()
+	if op.own {
+		op.again = true
+		l.mu.Unlock()
+		return
+	}
+	op.anew()
+	l.underway++
+	l.inbox = append(l.inbox, op)
+	l.wake()
+}
+
+// wake ends the thread's wait. Callers hold mu, which is let go of.
+func (l *looper) wake() {
+	wake := l.sleeps
+	l.sleeps = false
+	l.mu.Unlock()
+	if wake {
+		one := [8]byte{1}
+		_, _ = unix.Write(l.bell, one[:]) // it is ours, and far from full
+	}
+}
+
+// do lets the thread make a call and waits for it.
+func (l *looper) do(f func() error) error {
+	done := make(chan error, 1)
+	l.mu.Lock()
+	l.calls = append(l.calls, func() { done <- f() })
+	l.wake()
+	select {
+	case err := <-done:
+		return err
+	case <-l.over:
+		return tiers.ErrClosed
+	}
+}
+
+func (l *looper) stuck(dst []Stuck, older time.Duration) []Stuck {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.e.now()
+	for op := l.asked.root.next; op != &l.asked.root && now-op.Begun > older; op = op.next {
+		dst = append(dst, op.stuck(now))
+	}
+	return dst
+}
+
+// close returns how many requests have not come back when ctx ended.
+func (l *looper) close(ctx context.Context) int {
+	l.mu.Lock()
+	l.closed = true
+	l.wake()
+	select {
+	case <-l.over:
+	case <-ctx.Done():
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.underway
+	}
+	return 0
+}

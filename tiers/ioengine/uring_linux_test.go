@@ -1,0 +1,405 @@
+package ioengine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/ioengine/ring"
+)
+
+// realRings opens an engine, or skips where the system allows none.
+func realRings(t *testing.T, rings int) Engine {
+	t.Helper()
+	var ticks atomic.Int64
+	e, about, err := NewURing(func() time.Duration { return time.Duration(ticks.Add(1)) }, rings)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	assert.Regexp(t, `^io_uring, \d rings of 256, [A-Z_, ]+$`, about)
+	return e
+}
+
+func TestRingsReadWhatTheyWrote(t *testing.T) {
+	e := realRings(t, 2)
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	require.NoError(t, err)
+	defer f.Close()
+	readsWhatItWrote(t, e, int(f.Fd()))
+	require.NoError(t, e.Close(t.Context()))
+}
+
+// Requests in registered memory, in some of it, across two parts of it, and in any other.
+func TestRingsUseRegisteredMemory(t *testing.T) {
+	e := realRings(t, 2)
+	arena, err := unix.Mmap(-1, 0, 4<<20, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
+	require.NoError(t, err)
+	slot, err := e.Register(arena)
+	if errors.Is(err, unix.ENOMEM) {
+		t.Skip("RLIMIT_MEMLOCK is too small: ", err)
+	}
+	require.NoError(t, err)
+	require.Positive(t, slot)
+	again, err := e.Register(make([]byte, 8192))
+	require.NoError(t, err)
+	require.NotEqual(t, slot, again)
+	e.Unregister(again)
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	require.NoError(t, err)
+	defer f.Close()
+	fd := int(f.Fd())
+	fill := func(b []byte, seed uint64) {
+		for i := 0; i+8 <= len(b); i += 8 {
+			binary.LittleEndian.PutUint64(b[i:], seed+uint64(i))
+		}
+	}
+	out, in := arena[4096:1<<20], arena[2<<20:3<<20-4096]
+	fill(out, 7)
+	op := submitAndWait(e, &Op{Kind: Write, FD: fd, N: len(out), Off: 12288,
+		Buf: tiers.Buffer{B: out, Slot: slot}})
+	require.NoError(t, op.Err)
+	for _, b := range []tiers.Buffer{{B: in, Slot: slot}, {B: make([]byte, len(in))},
+		{B: make([]byte, len(in)), Slot: slot}, {B: make([]byte, len(in)), Slot: again}} {
+		require.NoError(t, submitAndWait(e, &Op{FD: fd, N: len(b.B), Off: 12288, Buf: b}).Err)
+		assert.Equal(t, out, b.B)
+	}
+	e.Unregister(slot)
+	clear(in)
+	require.NoError(t, submitAndWait(e, &Op{FD: fd, N: len(in), Off: 12288,
+		Buf: tiers.Buffer{B: in, Slot: slot}}).Err)
+	assert.Equal(t, out, in)
+	require.NoError(t, e.Close(t.Context()))
+	require.NoError(t, unix.Munmap(arena))
+}
+
+// Who refuses an io_uring is told: people look for it in the wrong place.
+func TestWhoRefusesAnIOURingIsTold(t *testing.T) {
+	for _, c := range []struct {
+		errno   unix.Errno
+		setting string
+		want    string
+	}{
+		{unix.ENOSYS, "", "this kernel has no io_uring, or a seccomp filter hides it"},
+		{unix.EPERM, "2", "/proc/sys/kernel/io_uring_disabled is 2"},
+		{unix.EPERM, "1", "/proc/sys/kernel/io_uring_disabled is 1"},
+		{unix.EPERM, "0", "a seccomp filter, as Docker's, or a security module refuses it"},
+		{unix.EPERM, "", "a seccomp filter, as Docker's, or a security module refuses it"},
+		{unix.EACCES, "0", "a seccomp filter, as Docker's, or a security module refuses it"},
+	} {
+		err := refusal(fmt.Errorf("io_uring_setup: %w (%w)", c.errno, errors.ErrUnsupported),
+			c.setting)
+		assert.ErrorContains(t, err, c.want+": io_uring_setup: ")
+		assert.ErrorIs(t, err, errors.ErrUnsupported)
+	}
+}
+
+// A descriptor that never has anything to read is a device that does not answer: that costs its
+// requests, more of them than a ring has places. Others are served where there are places, and
+// Close gives up.
+func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
+	e := realRings(t, 2)
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	defer unix.Close(pipe[0])
+	var back atomic.Int64
+	const stuck = 100
+	var ended sync.WaitGroup
+	ended.Add(stuck)
+	bufs := make([]byte, stuck)
+	for i := range stuck {
+		e.Submit(&Op{FD: pipe[0], N: 1, Buf: tiers.Buffer{B: bufs[i : i+1]}, Done: func(*Op) {
+			back.Add(1)
+			ended.Done()
+		}})
+	}
+	f, err := os.Open(os.Args[0])
+	require.NoError(t, err)
+	defer f.Close()
+	b := make([]byte, 512)
+	for i := range 1000 {
+		op := submitAndWait(e, &Op{FD: int(f.Fd()), N: len(b), Off: int64(i),
+			Buf: tiers.Buffer{B: b}})
+		require.NoError(t, op.Err)
+	}
+	all := e.Stuck(nil, 0)
+	assert.Len(t, all, stuck)
+	assert.Contains(t, all[0].Path, "pipe:")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	assert.EqualError(t, e.Close(ctx),
+		"close the I/O engine: the device still has 100 requests: enough")
+	assert.Zero(t, back.Load())
+	_, err = unix.Write(pipe[1], make([]byte, stuck/2))
+	require.NoError(t, err)
+	require.NoError(t, unix.Close(pipe[1])) // the rest is told of the end
+	ended.Wait()
+	require.NoError(t, e.Close(t.Context()))
+}
+
+// made is a ring of a kernel that a test plays: completions come in any order, after as long as it
+// likes, short, interrupted or failed.
+type made struct {
+	rand   *rand.Rand
+	file   []byte
+	full   int64 // nothing is written beyond
+	queue  []*ring.Request
+	places int
+	doing  []ring.Request
+	ready  []ring.Completion
+	bell   bool
+	kicked func() bool // says whether the bell rang, and waits for it where nothing else is left
+	counts map[string]int
+}
+
+func (m *made) Next() *ring.Request {
+	if len(m.queue) == m.places {
+		return nil
+	}
+	q := new(ring.Request)
+	m.queue = append(m.queue, q)
+	return q
+}
+
+func (m *made) SetBuffer(int, []byte) error { return nil }
+func (m *made) Close() error                { return nil }
+
+// Enter takes some of the requests and completes some, at least one where one is waited for.
+func (m *made) Enter(wait int) error {
+	n := m.rand.IntN(len(m.queue) + 1)
+	for _, q := range m.queue[:n] {
+		if q.User == wakeUp {
+			m.bell = true
+			continue
+		}
+		m.doing = append(m.doing, *q)
+		if q.Op == ring.Read || q.Op == ring.ReadFixed {
+			hold(m.memory(*q)) // the kernel may write into all of it, at any time
+		}
+	}
+	m.queue = m.queue[n:]
+	for len(m.doing) > 0 && (wait > 0 && len(m.ready) == 0 || m.rand.IntN(2) == 0) {
+		i := m.rand.IntN(len(m.doing))
+		q := m.doing[i]
+		m.doing = append(m.doing[:i], m.doing[i+1:]...)
+		m.ready = append(m.ready, ring.Completion{User: q.User, Result: m.carryOut(q)})
+	}
+	idle := len(m.doing)+len(m.ready)+len(m.queue) == 0
+	if m.bell && (idle && wait > 0 || m.kicked()) {
+		m.bell = false
+		m.ready = append(m.ready, ring.Completion{User: wakeUp})
+	}
+	return nil
+}
+
+const held = 0xEE
+
+func hold(b []byte) {
+	for i := range b {
+		b[i] = held
+	}
+}
+
+func (m *made) memory(q ring.Request) []byte {
+	// The address is that of memory which the request's Op holds; it came from a pointer.
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&q.Addr)), q.Len)
+}
+
+// carryOut does what a request says, or a part of it, or nothing.
+func (m *made) carryOut(q ring.Request) int32 {
+	say := func(what string, errno unix.Errno) int32 {
+		m.counts[what]++
+		return -int32(errno)
+	}
+	if q.Op == ring.Fsync {
+		return 0
+	}
+	p := m.memory(q)
+	switch m.rand.IntN(12) {
+	case 0:
+		return say("EINTR", unix.EINTR)
+	case 1:
+		if q.Flags&ring.FlagAsync == 0 {
+			return say("EAGAIN", unix.EAGAIN)
+		}
+	case 2:
+		return say("ECANCELED", unix.ECANCELED)
+	case 3, 4, 5:
+		if len(p) > 1 {
+			m.counts["short"]++
+			p = p[:1+m.rand.IntN(len(p)-1)]
+		}
+	}
+	if q.Op == ring.Write {
+		if room := m.full - int64(q.Off); room <= 0 {
+			return say("ENOSPC", unix.ENOSPC)
+		} else if int64(len(p)) > room {
+			p = p[:room]
+		}
+		return int32(copy(m.file[q.Off:], p))
+	}
+	if q.Off >= uint64(len(m.file)) {
+		return 0
+	}
+	return int32(copy(p, m.file[q.Off:]))
+}
+
+func (m *made) Reap(each func(ring.Completion)) int {
+	n := m.rand.IntN(len(m.ready) + 1)
+	if n == 0 && len(m.ready) > 0 {
+		n = 1
+	}
+	now := m.ready[:n:n]
+	m.ready = m.ready[n:]
+	for _, c := range now {
+		each(c)
+	}
+	return n
+}
+
+// Whatever a kernel answers, in whatever order: each request is done once, has moved all of its
+// bytes or says why not and how many, and its buffer is nobody else's until then.
+func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
+	counts := map[string]int{}
+	for seed := range uint64(200) {
+		func() {
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			file := make([]byte, 64<<10)
+			for i := range file {
+				file[i] = byte(i*7 + i>>8)
+			}
+			want := append([]byte(nil), file...)
+			full := int64(32<<10 + rnd.IntN(16<<10))
+			m := &made{rand: rand.New(rand.NewPCG(seed, 2)), file: file, full: full,
+				places: 2 + rnd.IntN(8), counts: counts}
+			e, err := newURing(func() time.Duration { return 0 }, 1,
+				func() (queue, string, error) { return m, "made", nil })
+			require.NoError(t, err)
+			l := e.rings[0]
+			m.kicked = func() bool {
+				if len(m.doing)+len(m.ready)+len(m.queue) > 0 {
+					return rnd.IntN(2) == 0
+				}
+				var b [8]byte
+				_, err := unix.Read(l.bell, b[:])
+				return err == nil
+			}
+			const n = 60
+			var all sync.WaitGroup
+			all.Add(n)
+			ops := make([]*Op, n)
+			for i := range ops {
+				// Reads in the first half of the file, writes in places of their own in the other.
+				size := 1 + rnd.IntN(400)
+				op := &Op{N: size, Buf: tiers.Buffer{B: make([]byte, size)}}
+				if op.Off = int64(rnd.IntN(32 << 10)); i%2 == 1 {
+					op.Kind, op.Off = Write, int64(32<<10+i*512)
+					for j := range op.Buf.B {
+						op.Buf.B[j] = byte(i)
+					}
+				}
+				rounds := 1 + rnd.IntN(3)
+				var times atomic.Int32
+				op.Done = func(op *Op) {
+					assert.LessOrEqual(t, int(times.Add(1)), rounds)
+					checkDone(t, op, want, file, full)
+					if int(times.Load()) < rounds {
+						if op.Kind == Read {
+							clear(op.Buf.B) // ours again
+						}
+						e.Submit(op)
+						return
+					}
+					all.Done()
+				}
+				ops[i] = op
+			}
+			e.Submit(ops...)
+			all.Wait()
+			require.NoError(t, e.Close(t.Context()), "seed %d", seed)
+		}()
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	for _, what := range []string{"EINTR", "EAGAIN", "ECANCELED", "ENOSPC", "short"} {
+		assert.Positive(t, counts[what], what)
+	}
+}
+
+func checkDone(t *testing.T, op *Op, want, file []byte, full int64) {
+	switch {
+	case op.Err == nil:
+		assert.Equal(t, op.N, op.Moved)
+	case errors.Is(op.Err, unix.ECANCELED):
+		assert.Less(t, op.Moved, op.N)
+	case errors.Is(op.Err, unix.ENOSPC):
+		assert.Equal(t, Write, op.Kind)
+		assert.Equal(t, max(0, full-op.Off), int64(op.Moved))
+	case errors.Is(op.Err, io.ErrUnexpectedEOF):
+		assert.Equal(t, Read, op.Kind)
+	default:
+		t.Errorf("%v", op.Err)
+	}
+	if op.Kind == Read {
+		assert.Equal(t, want[op.Off:op.Off+int64(op.Moved)], op.Buf.B[:op.Moved])
+	} else {
+		assert.Equal(t, op.Buf.B[:op.Moved], file[op.Off:op.Off+int64(op.Moved)])
+	}
+}
+
+// BenchmarkEngines is a chain of reads of a file in memory by each engine: what a request costs
+// beside the copying.
+func BenchmarkEngines(b *testing.B) {
+	f, err := os.Create(filepath.Join(b.TempDir(), "f"))
+	require.NoError(b, err)
+	defer f.Close()
+	require.NoError(b, f.Truncate(1<<20))
+	var ticks atomic.Int64
+	now := func() time.Duration { return time.Duration(ticks.Add(1)) }
+	for _, depth := range []int{1, 8, 32} {
+		for _, name := range []string{"psync", "uring"} {
+			b.Run(fmt.Sprintf("%s/depth=%d", name, depth), func(b *testing.B) {
+				e := NewPsync(now)
+				if name == "uring" {
+					if e, _, err = NewURing(now, 1); err != nil {
+						b.Skip(err)
+					}
+				}
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				var all sync.WaitGroup
+				for range depth {
+					op := &Op{FD: int(f.Fd()), N: 4096, Buf: tiers.Buffer{B: make([]byte, 4096)}}
+					op.Done = func(op *Op) {
+						if left.Add(-1) > 0 {
+							e.Submit(op)
+							return
+						}
+						all.Done()
+					}
+					all.Add(1)
+					e.Submit(op)
+				}
+				all.Wait()
+				require.NoError(b, e.Close(context.Background()))
+			})
+		}
+	}
+}
