@@ -49,7 +49,7 @@ var table = []row{
 			"Nonce Digest CompletionUnit NominalWindowNS Model Limits TraceFiles",
 		fold: "Summary Workload IO Environment Requests Load Lookups Prompt BlockCache " +
 			"FirstReads ReReads FirstToken Harness DeviceWitness Precondition Input " +
-			"Simulation Replay PlainIO Removal Objects Network",
+			"Simulation Replay PlainIO Removal Objects Network Stalls",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
 			"FioWorkload",
@@ -81,7 +81,8 @@ var table = []row{
 	// directory that differs, rank_0 and rank_1, is no directory of the trial.
 	{of: result.Workload{}, sum: "Users Workers",
 		same: "Arrival Turns GenerationMode DecodeReads PrefillRate"},
-	{of: result.IO{}, same: "CacheDir Mode WriteDevice ChunkBytes Depth MaxConcurrentAllocs Pool"},
+	{of: result.IO{}, same: "CacheDir Mode Engine EngineAbout EngineReason WriteDevice " +
+		"ChunkBytes Depth MaxConcurrentAllocs Pool"},
 	{of: result.Environment{},
 		same: "Hostname OS Kernel Arch CPUModel Cores CPUGovernor MemoryBytes GoVersion Version " +
 			"GOMAXPROCS HugePages HugePagePool Device DeviceReason",
@@ -153,6 +154,9 @@ var table = []row{
 		sum: "ReadBytes WriteBytes ReadIOs WriteIOs DiscardIOs DiscardBytes DiscardNS FlushIOs " +
 			"FlushNS QueueNS AppReadBytes AppWriteBytes",
 		same: "Device Reason", each: "BusyShare", after: "ReadRatio WriteRatio ServedFromCache"},
+
+	// What the storage left unanswered it left each rank.
+	{of: result.Stalls{}, sum: "Count", most: "LongestNS", same: "AfterNS", list: "Longest"},
 
 	// What only some runs have. An input is replayed by each rank; it was replayed as often as the
 	// slowest of them did.
