@@ -21,7 +21,7 @@ struct call {
 struct {
 	__uint(type, MAP_HASH);
 	__uint(max_entries, 16384);
-	__type(key, u64); // thread
+	__type(key, u64); // thread, or struct io_kiocb *
 	__type(value, struct call);
 } calling SEC(".maps");
 
@@ -97,33 +97,40 @@ INLINE void call_lost(u32 kind)
 		c->lost++;
 }
 
-// call_begins is called for watched processes and wanted files only. Calls do not nest: one of this thread that is still
-// there has lost its end.
-SHARED void call_begins(u64 file, u32 kind)
+// after_last counts the time since what a read or a flush is about.
+SHARED void after_last(u64 file, u32 kind, u64 start)
 {
-	u64 thread = bpf_get_current_pid_tgid();
-	struct call *before = bpf_map_lookup_elem(&calling, &thread);
+	if (kind != CALL_READ && kind != CALL_FSYNC)
+		return;
+	struct recent *r = bpf_map_lookup_elem(&recents, &file);
+	if (r && kind == CALL_READ) {
+		gap_since(r->dropped, start, FADVISE_TO_READ);
+		r->dropped = 0;
+	} else if (r) {
+		gap_since(r->written, start, WRITE_TO_FSYNC);
+		r->written = 0;
+	}
+}
+
+// follow is called for watched processes and wanted files only. Calls do not nest: one of this thread that is still there
+// has lost its end.
+SHARED void follow(u64 key, u64 file, u32 kind)
+{
+	struct call *before = bpf_map_lookup_elem(&calling, &key);
 	if (before)
 		call_lost(before->kind);
 	struct call c = { .start = bpf_ktime_get_ns(), .file = file, .kind = kind };
-	if (kind == CALL_READ || kind == CALL_FSYNC) {
-		struct recent *r = bpf_map_lookup_elem(&recents, &file);
-		if (r && kind == CALL_READ) {
-			gap_since(r->dropped, c.start, FADVISE_TO_READ);
-			r->dropped = 0;
-		} else if (r) {
-			gap_since(r->written, c.start, WRITE_TO_FSYNC);
-			r->written = 0;
-		}
-	}
-	if (bpf_map_update_elem(&calling, &thread, &c, 0))
+	if (file)
+		after_last(file, kind, c.start);
+	if (bpf_map_update_elem(&calling, &key, &c, 0))
 		call_lost(kind);
 }
 
+INLINE void call_begins(u64 file, u32 kind) { follow(bpf_get_current_pid_tgid(), file, kind); }
+
 // call_ends counts a call with its result: a number of bytes, or below zero an error.
-SHARED void call_ends(struct call *c, s64 result)
+SHARED void call_ends(struct call *c, u64 key, s64 result)
 {
-	u64 thread = bpf_get_current_pid_tgid();
 	u64 now = bpf_ktime_get_ns();
 	u32 kind = c->kind;
 	if (kind == CALL_WRITE || kind == CALL_FADVISE) {
@@ -151,5 +158,5 @@ SHARED void call_ends(struct call *c, s64 result)
 			n->size_bytes[i] += result;
 		}
 	}
-	bpf_map_delete_elem(&calling, &thread);
+	bpf_map_delete_elem(&calling, &key);
 }

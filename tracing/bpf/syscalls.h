@@ -1,5 +1,5 @@
 // Calls on files as system calls. The programs run at every system call of the machine, so what does not concern them must
-// leave early. Calls that no system call makes directly (io_uring, libaio) are not seen.
+// leave early. Calls that no system call makes directly (io_uring: uring.h; libaio) are not seen.
 #pragma once
 #include "file.h"
 
@@ -56,5 +56,5 @@ SHARED void on_syscall_exit(s64 result)
 	u64 thread = bpf_get_current_pid_tgid();
 	struct call *c = bpf_map_lookup_elem(&calling, &thread);
 	if (c)
-		call_ends(c, result);
+		call_ends(c, thread, result);
 }

@@ -7,6 +7,7 @@
 #include "block.h"
 #include "syscalls.h"
 #include "functions.h"
+#include "uring.h"
 
 // A tracepoint's program knows the types of its arguments and reads members directly, at no cost. Tests run the same programs
 // without a tracepoint, which then know nothing: they set probed, and the verifier removes the branch that is not taken.
@@ -219,6 +220,24 @@ SEC("tp_btf/sys_exit")
 int kv_sys_exit(u64 *ctx)
 {
 	on_syscall_exit(ctx[1]);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_submit_req")
+int kv_uring_submit(u64 *ctx)
+{
+	struct io_kiocb *req = (struct io_kiocb *)ctx[0];
+	if (req)
+		uring_submitted(req);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_complete")
+int kv_uring_complete(u64 *ctx)
+{
+	struct io_kiocb *req = (struct io_kiocb *)ctx[1];
+	if (req)
+		uring_completed(req);
 	return 0;
 }
 

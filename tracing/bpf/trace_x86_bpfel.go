@@ -195,6 +195,8 @@ const (
 	TraceProgKvStart                 = "kv_start"
 	TraceProgKvSysEnter              = "kv_sys_enter"
 	TraceProgKvSysExit               = "kv_sys_exit"
+	TraceProgKvUringComplete         = "kv_uring_complete"
+	TraceProgKvUringSubmit           = "kv_uring_submit"
 	TraceProgProcesses               = "processes"
 	TraceProgWhoami                  = "whoami"
 	TraceVarByName                   = "by_name"
@@ -306,6 +308,8 @@ type TraceProgramSpecs struct {
 	KvStart                 *ebpf.ProgramSpec `ebpf:"kv_start"`
 	KvSysEnter              *ebpf.ProgramSpec `ebpf:"kv_sys_enter"`
 	KvSysExit               *ebpf.ProgramSpec `ebpf:"kv_sys_exit"`
+	KvUringComplete         *ebpf.ProgramSpec `ebpf:"kv_uring_complete"`
+	KvUringSubmit           *ebpf.ProgramSpec `ebpf:"kv_uring_submit"`
 	Processes               *ebpf.ProgramSpec `ebpf:"processes"`
 	Whoami                  *ebpf.ProgramSpec `ebpf:"whoami"`
 }
@@ -477,6 +481,8 @@ type TracePrograms struct {
 	KvStart                 *ebpf.Program `ebpf:"kv_start"`
 	KvSysEnter              *ebpf.Program `ebpf:"kv_sys_enter"`
 	KvSysExit               *ebpf.Program `ebpf:"kv_sys_exit"`
+	KvUringComplete         *ebpf.Program `ebpf:"kv_uring_complete"`
+	KvUringSubmit           *ebpf.Program `ebpf:"kv_uring_submit"`
 	Processes               *ebpf.Program `ebpf:"processes"`
 	Whoami                  *ebpf.Program `ebpf:"whoami"`
 }
@@ -525,6 +531,8 @@ func (p *TracePrograms) Close() error {
 		p.KvStart,
 		p.KvSysEnter,
 		p.KvSysExit,
+		p.KvUringComplete,
+		p.KvUringSubmit,
 		p.Processes,
 		p.Whoami,
 	)

@@ -39,6 +39,7 @@ type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
 	noMerge      bool // block_rq_merge does not: 5.4 has none, 5.10 has
 	oldArguments bool
+	uring        bool // io_uring's events name the request: since Linux 6.4
 	haveFolios   bool // writeback_dirty_folio, which was writeback_dirty_page before Linux 5.18
 }
 
@@ -52,7 +53,12 @@ func thisKernel() (kernelFacts, error) {
 	// went into older kernels too (5.10.137, distributions), so the version says nothing and the
 	// type is asked. The first is the tracepoint's own.
 	issue := event(types, "block_rq_issue")
+	// Its result lies in the request since 5.19; the event of its completion, whose other arguments
+	// changed more often, names the request since then.
+	uring := event(types, "io_uring_complete")
 	return kernelFacts{
+		uring: event(types, "io_uring_submit_req") != nil &&
+			uring != nil && len(uring.Params) > 2,
 		haveStart:    event(types, "block_io_start") != nil,
 		noMerge:      event(types, "block_rq_merge") == nil,
 		oldArguments: issue != nil && len(issue.Params) > 2,
@@ -107,7 +113,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		return nil, err
 	}
 	if opt.Level == tracing.LevelFile {
-		k.attachFiles(opt.fileAttach, spec, about)
+		k.attachFiles(opt.fileAttach, kernel.uring, spec, about)
 	}
 	// Only now: who starts from here on is seen by the programs.
 	if err := k.watch(opt, watch, processes); err != nil {

@@ -26,16 +26,27 @@ var fileWays = []struct{ way, programs string }{
 	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"}, {byKprobe, "kprobe_"},
 }
 
-// attachFiles tries the ways of attaching to calls on files in turn, or the one that is forced.
-// None of them is no reason to do without requests.
-func (k *kernelPrograms) attachFiles(forced string, spec *ebpf.CollectionSpec,
+// uringPrograms are for what no call does; its end before its beginning, as for all.
+var uringPrograms = []string{bpf.TraceProgKvUringComplete, bpf.TraceProgKvUringSubmit}
+
+// attachFiles tries the ways of attaching to calls on files in turn, or the one that is forced, and
+// io_uring's events with each. None of them is no reason to do without requests.
+func (k *kernelPrograms) attachFiles(forced string, uring bool, spec *ebpf.CollectionSpec,
 	about *tracing.Capture) {
 	about.FileAttach = byNothing
+	var besides []string
+	if uring {
+		besides = uringPrograms
+	} else {
+		about.NotBetter = append(about.NotBetter, "io_uring: this kernel's events do not name the "+
+			"request (Linux 6.4 does)")
+	}
 	for _, w := range fileWays {
 		if forced != "" && forced != w.way {
 			continue
 		}
-		coll, links, err := attachAll(spec.Copy(), namesOf(spec, w.programs), k.coll.Maps)
+		names := slices.Concat(besides, namesOf(spec, w.programs))
+		coll, links, err := attachAll(spec.Copy(), names, k.coll.Maps)
 		if err == nil {
 			k.files, k.links = coll, append(k.links, links...)
 			about.FileAttach = w.way

@@ -60,6 +60,8 @@
 // tp_btf saw 1000, kprobes none, and said that 999 were lost.
 //
 // All ways count each read, pread, readv, preadv, preadv2, their writes, fsync and fdatasync once,
-// buffered, direct or synchronous. What io_uring and libaio read and write is seen by none, nor is
-// what is mapped into memory.
+// buffered, direct or synchronous. What io_uring reads, writes and flushes is met at its own events
+// besides, from the submission of a request to its completion, on kernels whose events name the
+// request (since 6.4). What libaio reads and writes is seen by none, nor is what is mapped into
+// memory.
 package collector

@@ -39,7 +39,7 @@ func TestCalls(t *testing.T) {
 	privtest.Root(t)
 	d, file := loopFile(t, 32)
 	for _, way := range waysOfCalls {
-		for _, engine := range []string{"sync", "psync", "vsync", "pvsync", "pvsync2"} {
+		for _, engine := range []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "io_uring"} {
 			t.Run(fmt.Sprintf("%s/%s", way, engine), func(t *testing.T) {
 				var read, write fioSide
 				tr := tracedCalls(t, Options{Device: d, fileAttach: way, Comm: "fio"}, func() {
