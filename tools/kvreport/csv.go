@@ -36,6 +36,7 @@ func runCSV(c *Call) error {
 // writeCSV has one head for all rows, whatever a result lacks: programs look columns up by it, and
 // two tables can be put together.
 func writeCSV(w io.Writer, records []*load.Record) error {
+	// The sheet that the readers of workbooks know by heart: one table has one place.
 	heads, rows := xlsx.Summary(records)
 	out := csv.NewWriter(w)
 	if err := out.Write(heads); err != nil {
@@ -62,7 +63,7 @@ func csvCell(v any) string {
 		return ""
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
-	case time.Time:
+	case time.Time: // with the zone, which a spreadsheet's time has not
 		return v.Format(time.RFC3339Nano)
 	}
 	return fmt.Sprint(v)

@@ -124,14 +124,14 @@ func (s *Settings) told(rec *Record) bool {
 
 // put keeps each value of a setting once.
 func (s *Settings) put(name, value string) {
-	if !slices.ContainsFunc(s.values[name], func(v string) bool { return alike(name, v, value) }) {
+	if !slices.ContainsFunc(s.values[name], func(v string) bool { return Alike(name, v, value) }) {
 		s.values[name] = append(s.values[name], value)
 	}
 }
 
-// alike tells whether two values of a setting are one. What is free of a disk changes from trial to
+// Alike tells whether two values of a setting are one. What is free of a disk changes from trial to
 // trial: capacities within a twentieth are one.
-func alike(name, a, b string) bool {
+func Alike(name, a, b string) bool {
 	if a == b || name != Capacity {
 		return a == b
 	}
@@ -163,6 +163,17 @@ func (s *Settings) Of(name string) []string {
 	return nil
 }
 
+// Texts are all settings that are known with one value: of a mixture nobody can say what it is.
+func (s *Settings) Texts() map[string]string {
+	m := map[string]string{}
+	for name, values := range s.values {
+		if len(values) == 1 {
+			m[name] = values[0]
+		}
+	}
+	return m
+}
+
 // Difference is a setting of which two sets of trials have different values.
 type Difference struct {
 	Name     string
@@ -180,7 +191,7 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	for _, n := range InOrder(either) {
 		a, b := old.Of(n), new.Of(n)
 		if len(a) == 0 || len(b) == 0 || slices.Contains(ignore, n) && !Defines(n) ||
-			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && alike(n, a[0], b[0]) {
+			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && Alike(n, a[0], b[0]) {
 			continue
 		}
 		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
