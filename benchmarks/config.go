@@ -110,6 +110,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	}
 	if c.Bucket, err = bucket.Config(v); c.Bucket != nil { // whose free space nobody knows
 		c.StorageBytes, c.Nonce = v.StorageBytes, v.TrialNonce()
+		c.Use = pieces(v, c.Use)
 		if err == nil {
 			c.Bucket.Split, err = objectBytes(v, c.StorageBytes)
 		}
@@ -134,6 +135,19 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
 	c.Nonce = v.TrialNonce()
 	return c, nil
+}
+
+// pieces is how a run on an object store uses its buffers. They are the memory that it takes, and
+// no request is smaller for smaller ones: where nobody says how large they are and more are under
+// way than 160, they take 40 MiB together. Below 64 KiB reading takes more processor time.
+func pieces(v *params.Values, use buffer.Use) buffer.Use {
+	const most, least, page = 40 << 20, 64 << 10, 4096
+	use.Streamed = true
+	if !v.Typed("chunk-size") {
+		each := most / (use.Workers * use.Depth) / page * page
+		use.Chunk = min(use.Chunk, max(each, least))
+	}
+	return use
 }
 
 // autoscaleBuffers is for how many workers a run has buffers whose workers are

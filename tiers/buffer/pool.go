@@ -16,6 +16,8 @@ type Use struct {
 	MaxWriters int // of these that write, 0 = all
 	Depth      int // chunks in flight per operation
 	Chunk      int // bytes of a buffer
+	// Streamed: the storage takes what is written as a stream, which is made where it is sent from.
+	Streamed bool
 }
 
 // maxPool bounds the buffers of one run: past it, more operations in flight do
@@ -31,6 +33,9 @@ func (u Use) Buffers() (want, got int) {
 		writers = min(writers, u.MaxWriters)
 	}
 	want = writers*(u.Depth+1) + (u.Workers-writers)*u.Depth
+	if u.Streamed { // only those who read hold any
+		want = u.Workers * u.Depth
+	}
 	got = min(want, max(maxPool/u.Chunk, 2*(u.Depth+1)))
 	return want, got
 }

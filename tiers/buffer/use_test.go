@@ -24,3 +24,9 @@ func TestBuffers(t *testing.T) {
 		assert.Equal(t, [2]int{c.want, c.got}, [2]int{want, got}, "%+v", c)
 	}
 }
+
+// What is written as a stream is made where it is sent from.
+func TestStreamsNeedBuffersForReadingAlone(t *testing.T) {
+	want, got := Use{Workers: 320, Depth: 2, Chunk: 64 << 10, Streamed: true}.Buffers()
+	assert.Equal(t, []int{640, 640}, []int{want, got})
+}
