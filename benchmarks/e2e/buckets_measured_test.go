@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,14 +85,21 @@ func suiteWindow(t *testing.T, url, op string, size int64, inFlight int,
 		CPUSeconds: time.Duration(r.Harness.CPUNS).Seconds(), PeakRSS: *r.Harness.PeakRSSBytes}
 }
 
+// TestMeasuredClients compares medians of KVTEST_TURNS turns, 5 where that is not set.
 func TestMeasuredClients(t *testing.T) {
 	loop, server := programs(t)
-	const turns = 5
+	turns := 5
+	if n, err := strconv.Atoi(os.Getenv("KVTEST_TURNS")); err == nil {
+		turns = n
+	}
 	for _, c := range []struct {
 		size     int64
 		inFlight int
 	}{{8 << 20, 16}, {64 << 10, 64}, {4 << 20, 320}} {
 		for _, op := range []string{"get", "put"} {
+			if only := os.Getenv("KVTEST_SIZE"); only != "" && only != fmt.Sprint(c.size>>10) {
+				continue // in KiB
+			}
 			names := []string{"bare", "signed", "minio", "minio-unsigned", "suite"}
 			all := map[string][]loopOutcome{}
 			for range turns {

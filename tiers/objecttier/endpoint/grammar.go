@@ -132,6 +132,9 @@ func shown(text string) string {
 // the same one looks the same. What the library's parser lets pass and no host is called (a range
 // that was not expanded, a space) is refused here: it would show as an error of the first request.
 func check(text string) (string, error) {
+	if !strings.Contains(text, "://") { // of which the library says something about colons
+		return "", errors.New("must begin with http:// or https://")
+	}
 	u, err := url.Parse(text)
 	if err != nil {
 		// The library's error repeats the text, which stands before it already.
