@@ -78,10 +78,13 @@ func TestBesideFio(t *testing.T) {
 	assert.Contains(t, stdout, "fio job: "+job+"\n")
 	text, err := os.ReadFile(job)
 	require.NoError(t, err)
-	assert.Regexp(t, regexp.MustCompile(`(?m)^rwmixread=(6[789]|7[0123])$`), string(text))
-	assert.Regexp(t, regexp.MustCompile(
-		`(?m)^bssplit=4k/(4[789]|5[0123]):16k/(2[789]|3[0123]):128k/(1[789]|2[0123]),64k/100$`),
+	// Two jobs, or one where the device is so fast that requests come one at a time.
+	assert.Regexp(t, regexp.MustCompile(`(?m)^(rw=randwrite|rwmixread=(6[789]|7[0123]))$`),
 		string(text))
+	assert.Regexp(t, regexp.MustCompile(
+		`(?m)^bssplit=4k/(4[789]|5[0123]):16k/(2[789]|3[0123]):128k/(1[789]|2[0123])`),
+		string(text))
+	assert.Regexp(t, regexp.MustCompile(`(?m)^bssplit=.*64k/100$`), string(text))
 	assert.Regexp(t, regexp.MustCompile(`(?m)^iodepth=\d+$`), string(text))
 	out, err := exec.Command("fio", "--parse-only", "--filename="+l.file, job).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -108,8 +111,7 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 		"60s", "-fio", "-")
 	assert.Contains(t, stderr, fmt.Sprintf("process %d has ended, with all its children",
 		sh.Process.Pid))
-	assert.Contains(t, stdout, "bssplit=16k/100,16k/100\n")
-	assert.Contains(t, stdout, "rwmixread=100\n")
+	assert.Contains(t, stdout, "\nrw=randread\nbssplit=16k/100\n")
 }
 
 // attached says whether this process holds programs at tracepoints.
