@@ -49,7 +49,7 @@ var table = []row{
 			"Nonce Digest CompletionUnit NominalWindowNS Model Limits TraceFiles",
 		fold: "Summary Workload IO Environment Requests Load Lookups Prompt BlockCache " +
 			"FirstReads ReReads FirstToken Harness DeviceWitness Precondition Input " +
-			"Simulation Replay PlainIO Removal Objects Network Stalls",
+			"Simulation Replay PlainIO Removal Objects Network",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
 			"FioWorkload",
@@ -154,9 +154,6 @@ var table = []row{
 		sum: "ReadBytes WriteBytes ReadIOs WriteIOs DiscardIOs DiscardBytes DiscardNS FlushIOs " +
 			"FlushNS QueueNS AppReadBytes AppWriteBytes",
 		same: "Device Reason", each: "BusyShare", after: "ReadRatio WriteRatio ServedFromCache"},
-
-	// What the storage left unanswered it left each rank.
-	{of: result.Stalls{}, sum: "Count", most: "LongestNS", same: "AfterNS", list: "Longest"},
 
 	// What only some runs have. An input is replayed by each rank; it was replayed as often as the
 	// slowest of them did.
