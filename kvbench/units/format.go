@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Unit is what a number counts.
@@ -178,8 +181,27 @@ func UnitDirections() []UnitDirection {
 		{"served-ratio", more}, {"sustained-users", more},
 		{"peak-B/s", more}, {"cpu-ns/B", less},
 		{"peak-RSS-bytes", less}, {"device-read-ratio", more}, {"ceiling-ratio", more},
+		{"slowest-rank-read-p95-ns", less}, {"slowest-rank-write-p95-ns", less},
+		{"start-skew-ns", less},
 		{"removals/s", more}, {"freed-B/s", more},
 		{"copy-B/s", more}, {"gen-B/s", more}, {"gen-copy-ratio", more}, {"zstd-ratio", more},
 		{"duplicate-blocks", less},
 	}
+}
+
+// Median returns the median of values, and whether there are any.
+func Median(values []float64) (float64, bool) {
+	n := len(values)
+	if n == 0 {
+		return 0, false
+	}
+	values = slices.Sorted(slices.Values(values))
+	return (values[(n-1)/2] + values[n/2]) / 2, true
+}
+
+// Variation is the coefficient of variation: standard deviation ÷ mean, not a number below two
+// samples.
+func Variation(values []float64) float64 {
+	mean, deviation := stat.MeanStdDev(values, nil)
+	return deviation / math.Abs(mean)
 }

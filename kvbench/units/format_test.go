@@ -40,3 +40,16 @@ func TestRatio(t *testing.T) {
 	assert.Nil(t, Ratio(math.Inf(1), 1.0))
 	assert.InDelta(t, 2, *Ratio(2*time.Second, time.Second), 0)
 }
+
+func TestMedian(t *testing.T) {
+	v, ok := Median([]float64{4, 1, 3, 2})
+	assert.True(t, ok)
+	assert.Equal(t, 2.5, v)
+	_, ok = Median(nil)
+	assert.False(t, ok)
+}
+
+func TestVariation(t *testing.T) {
+	assert.InDelta(t, 0.2, Variation([]float64{5, 6, 4}), 1e-12)
+	assert.True(t, math.IsNaN(Variation([]float64{5})))
+}

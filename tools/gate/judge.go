@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
+	"kvbench/kvbench/merge/settings"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -131,8 +132,8 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	}
 	// Predictions may be compared with each other, but nobody should take them for measurements.
 	for _, b := range both {
-		how := b.Settings[oldSide].Of(load.Simulated)
-		if len(how) > 0 && how[0] != load.Measured {
+		how := b.Settings[oldSide].Of(settings.Simulated)
+		if len(how) > 0 && how[0] != settings.Measured {
 			r.Notes = append(r.Notes, b.Name+": simulated "+how[0]+
 				" on both sides: this compares predictions, not measurements")
 		}
@@ -299,8 +300,8 @@ func (r Row) lacksOperations() bool {
 // would be as much on another drive. Of virtual time it is what one expects.
 func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 	for _, s := range b.Settings {
-		if s != nil && !slices.Equal(s.Of(load.Simulated), []string{load.Measured}) &&
-			len(s.Of(load.Simulated)) > 0 {
+		if s != nil && !slices.Equal(s.Of(settings.Simulated), []string{settings.Measured}) &&
+			len(s.Of(settings.Simulated)) > 0 {
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"kvbench/kvbench/merge/settings"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -76,7 +77,7 @@ func refusals(all []*stats.Benchmark, ignore []string) (lines []string) {
 			where += " and others"
 		}
 		advice := "such numbers mean different things; measure both sides alike"
-		if !load.Defines(why.name) {
+		if !settings.Defines(why.name) {
 			advice = "measure both sides alike, or give -ignore " + why.name +
 				" if that is what you compare"
 		}

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"path/filepath"
 
-	"kvbench/tools/aggregate"
+	"kvbench/kvbench/merge/summary"
+	"kvbench/kvbench/merge/tree"
 	"kvbench/tools/load"
 )
 
@@ -18,11 +19,11 @@ func runAggregate(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t, err := load.ReadTree(dir)
+	t, err := tree.Read(dir)
 	if err != nil {
 		return err
 	}
-	s := aggregate.Aggregate(t)
+	s := summary.Aggregate(t)
 	for _, w := range s.Warnings {
 		c.say(w)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/merge/settings"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -69,7 +70,7 @@ func overlooked(list string) ([]string, error) {
 		return nil, nil
 	}
 	names := strings.Split(list, ",")
-	if i := slices.IndexFunc(names, load.Defines); i >= 0 {
+	if i := slices.IndexFunc(names, settings.Defines); i >= 0 {
 		return nil, fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean "+
 			"different things", names[i])
 	}

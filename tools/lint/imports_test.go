@@ -73,13 +73,18 @@ var mayImport = map[string]string{
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store workloads",
-	"kvbench/group":           "kvbench/result",
-	"kvbench/group/launchers": "",
-	"kvbench/group/wire":      "",
-	"kvbench/merge":           "kvbench/units kvbench/result/...",
-	"kvbench/environment":     "kvbench/result tracing/host",
-	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers tiers workloads workloads/model " +
-		"workloads/compute workloads/profile tracing/host",
+	"kvbench/group":            "kvbench/result",
+	"kvbench/group/launchers":  "",
+	"kvbench/group/wire":       "",
+	"kvbench/group/agent":      "",
+	"kvbench/group/coordinate": "kvbench/group kvbench/group/wire",
+	"kvbench/merge":            "kvbench/units kvbench/result/...",
+	"kvbench/merge/settings":   "kvbench/params kvbench/result",
+	"kvbench/merge/tree":       "kvbench/merge/settings kvbench/result",
+	"kvbench/merge/summary":    "kvbench/merge kvbench/merge/tree kvbench/units kvbench/result/...",
+	"kvbench/environment":      "kvbench/result tracing/host",
+	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers tiers workloads " +
+		"workloads/model workloads/compute workloads/profile tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
 		"workloads/iotrace",
@@ -88,24 +93,27 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks":         "benchmarks/pattern benchmarks/bucket kvbench/... workloads/... tiers/... tracing/...",
+	"benchmarks": "benchmarks/pattern benchmarks/bucket benchmarks/clients kvbench/... " +
+		"workloads/... tiers/... tracing/...",
 	"benchmarks/pattern": "kvbench/units",
+	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
+		"kvbench/params kvbench/version tracing/host",
 	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 	"benchmarks/e2e": "kvbench/... tools/golden",
 	"benchmarks/e2e/objectloop": "tiers tiers/clock tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 
-	"tools/kvreport":  "tools/... kvbench/units kvbench/version",
-	"tools/load":      "kvbench/units kvbench/result kvbench/merge kvbench/params tracing",
-	"tools/stats":     "tools/load kvbench/units kvbench/result",
-	"tools/gate":      "tools/load tools/stats kvbench/units",
+	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/...",
+	"tools/load":      "kvbench/units kvbench/result kvbench/merge/... kvbench/params tracing",
+	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge/...",
+	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge/...",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
-	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report",
-	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result/... kvbench/merge",
-	"tools/submission": "tools/load tools/stats tools/aggregate tools/view/... tools/discover " +
-		"kvbench/units kvbench/result kvbench/params",
+	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
+		"kvbench/merge/settings",
+	"tools/submission": "tools/load tools/stats tools/view/... tools/discover " +
+		"kvbench/units kvbench/result kvbench/params kvbench/merge/...",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +

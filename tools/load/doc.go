@@ -6,11 +6,10 @@
 //	text.go               benchmark text and go test -json, and the result files that they name
 //	result.go             result files, ours and the Python benchmark's
 //	trials.go             the ranks of a trial as one record
-//	tree.go               a directory of results by option, trial and rank
 //	document.go           the document of kvreport json, both ways
 //	bpftrace.go           saved texts of the Python benchmark's bpftrace script
-//	settings.go           the settings that define a number, what a record tells of its settings,
-//	                      defaults of what it does not tell, and which results may be compared
+//	settings.go           what a record tells of its settings, defaults of what it does not
+//	                      tell, and which results may be compared
 //	tracing.go            histograms of block-layer tracing
 //
 // What an input is, its content tells and not its name, because results are piped, renamed and
@@ -28,7 +27,8 @@
 // the text that names them: the longest tail of a path that exists beside the text is taken.
 //
 // With several clients a trial has a record for each rank, and those share the device: what counts
-// is their fold (kvbench/merge), for which a reader asks with Options.Trials.
+// is their fold (kvbench/merge), for which a reader asks with Options.Trials. A run that started
+// its ranks has written it already; then theirs are left aside.
 //
 // Settings come from three places. A result file has all of them, and what the run has found where
 // nobody said: workers, the room of the storage tier, the filesystem. Benchmark text has those that
@@ -43,7 +43,6 @@
 // look like one with it. Directories are searched, so that other files in them are none of our
 // business.
 //
-// This package is large because every format in which results come has its reader here, and nobody
-// else reads any: what two of them say of one trial is joined here. Everything
-// runs on the caller's goroutine; between calls nothing is kept but the defaults of each benchmark.
+// Everything runs on the caller's goroutine; between calls nothing is kept but the defaults of each
+// benchmark.
 package load

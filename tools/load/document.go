@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
+
+	"kvbench/kvbench/merge/tree"
 )
 
 // documentSchema is the version of the document that kvreport json writes. Readers accept any 1.x.
@@ -35,12 +37,12 @@ func (r *reader) document(data []byte, name string) error {
 	if err := json.Unmarshal(data, &d); err != nil {
 		kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 		switch {
-		case isTruncated(data, err):
+		case tree.IsTruncated(data, err):
 			err = fmt.Errorf("it is truncated: %w", err)
 		case ok && kind.Field == "results":
 			err = fmt.Errorf("results is not a list: %w", err)
 		}
-		return located(name, data, err)
+		return tree.Located(name, data, err)
 	}
 	// A later minor version only adds keys.
 	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {

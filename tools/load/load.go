@@ -57,7 +57,8 @@ func Each(args []string, o Options, f func(*Record) error) (benchfmt.UnitMetadat
 		return nil, errors.New("no input; name benchmark output, result files, result " +
 			"directories, or - for standard input")
 	}
-	r := &reader{Options: o, each: f, seen: map[string]bool{}, units: benchfmt.UnitMetadataMap{}}
+	r := &reader{Options: o, each: f, seen: map[string]bool{}, merged: map[string]bool{},
+		units: benchfmt.UnitMetadataMap{}}
 	for _, arg := range args {
 		if err := errors.Join(r.argument(arg), r.fold()); err != nil {
 			return r.units, err
@@ -84,6 +85,7 @@ type reader struct {
 	seen    map[string]bool // result files that have a record, by place and by content
 	again   int             // result files that were met once more
 	held    []*Record       // of ranks, until all of the argument are known
+	merged  map[string]bool // trials that came with one result of all their ranks
 }
 
 // warn reports what is left out. A bad line must not end the reading: a run of hours may have one
@@ -113,6 +115,9 @@ func (r *reader) emit(rec *Record) error {
 	if r.Trials && rec.isRank() {
 		r.held = append(r.held, rec)
 		return nil
+	}
+	if rec.Result != nil && rec.Result.MergedRanks != nil {
+		r.merged[rec.together()] = true
 	}
 	return r.each(rec)
 }

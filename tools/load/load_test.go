@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
+
+	"kvbench/kvbench/merge/tree"
 )
 
 // read returns all records and what was warned about.
@@ -152,11 +154,11 @@ func TestAPythonResultOfAnAutoscalerIsRead(t *testing.T) {
 		"write_latency_p95_ms":1.5,"throughput_tokens_per_sec":120.5}],
 		"autoscaling_summary":{"initial_users":4,"final_users":8,"total_scale_events":1}}}`),
 		0o644))
-	tree, err := ReadTree(filepath.Dir(filepath.Dir(filepath.Dir(dir))))
+	found, err := tree.Read(filepath.Dir(filepath.Dir(filepath.Dir(dir))))
 	require.NoError(t, err)
-	require.Len(t, tree.Files, 1)
-	assert.True(t, tree.Files[0].Python)
-	assert.Equal(t, 8, tree.Files[0].Result.Summary.AutoscalingStats[0].Users)
+	require.Len(t, found.Files, 1)
+	assert.True(t, found.Files[0].Python)
+	assert.Equal(t, 8, found.Files[0].Result.Summary.AutoscalingStats[0].Users)
 }
 
 func TestWhatCannotBeRead(t *testing.T) {

@@ -1,18 +1,15 @@
 package load
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
 
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 )
 
@@ -20,7 +17,16 @@ import (
 // line.
 func Parse(name string, data []byte) (*Record, error) {
 	rec := &Record{File: name, Path: name}
-	return rec, located(name, data, rec.parse(data))
+	return rec, tree.Located(name, data, rec.parse(data))
+}
+
+// parse fills in what a result file gives.
+func (rec *Record) parse(data []byte) error {
+	res, python, err := tree.Decode(data)
+	if err == nil {
+		rec.Raw, rec.Result, rec.Python = data, res, python
+	}
+	return err
 }
 
 // resultFile makes the record of a result file that stands for itself. A directory is often read
@@ -44,7 +50,7 @@ func (r *reader) resultFile(data []byte, name string) error {
 // directory reads the result files below dir. Other JSON files there are none of our business.
 func (r *reader) directory(dir string) error {
 	before := r.records + r.again
-	err := jsonFiles(dir, "", func(path string) error {
+	err := tree.JSONFiles(dir, "", func(path string) error {
 		// Other programs keep JSON beside results. Files that are named as results must be some.
 		err := r.file(path)
 		if !strings.HasPrefix(filepath.Base(path), "kvcache_results") {
@@ -63,73 +69,6 @@ func (r *reader) directory(dir string) error {
 func absolute(path string) string {
 	abs, _ := filepath.Abs(path)
 	return cmp.Or(abs, path)
-}
-
-// jsonFiles finds the JSON files below dir whose names begin so, in the order of their names.
-func jsonFiles(dir, prefix string, f func(path string) error) error {
-	// A link that is named is followed, as the trailing separator makes the kernel do.
-	dir += string(filepath.Separator)
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" ||
-			strings.HasPrefix(d.Name(), ".") || !strings.HasPrefix(d.Name(), prefix) {
-			return err
-		}
-		return f(path)
-	})
-}
-
-// parse fills in what a result file gives.
-func (rec *Record) parse(data []byte) error {
-	var top struct {
-		Schema  *string         `json:"schema_version"`
-		Summary json.RawMessage `json:"summary"`
-		Done    json.RawMessage `json:"requests_completed"`
-	}
-	if err := json.Unmarshal(data, &top); err != nil {
-		if isTruncated(data, err) {
-			return fmt.Errorf("truncated JSON: %w", err)
-		}
-		return err
-	}
-	// Both schemas have a summary; only ours has a version, and only the Python benchmark's counts
-	// completed requests at the top.
-	python := top.Schema == nil
-	if !bytes.HasPrefix(top.Summary, []byte("{")) || python && top.Done == nil {
-		// Directories hold such files; named by themselves they are a mistake.
-		return errors.New("not a benchmark result: it has no summary")
-	}
-	if !python {
-		res, err := result.Parse(data)
-		if err != nil {
-			return err
-		}
-		rec.Result = res
-	}
-	rec.Raw, rec.Python = data, python
-	return nil
-}
-
-// isTruncated says whether decoding failed at the end of the data.
-func isTruncated(data []byte, err error) bool {
-	syntax, ok := errors.AsType[*json.SyntaxError](err)
-	return ok && int(syntax.Offset) >= len(data)
-}
-
-// located puts the file and the line at which decoding stopped before an error. Editors jump to
-// lines, and the errors of encoding/json have offsets.
-func located(name string, data []byte, err error) error {
-	if err == nil {
-		return nil
-	}
-	at := 0
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = int(syntax.Offset)
-	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		at = int(kind.Offset)
-	}
-	data = bytes.TrimRight(data, "\n")
-	line := 1 + bytes.Count(data[:min(at, len(data))], []byte("\n"))
-	return fmt.Errorf("%s:%d: %w", name, line, err)
 }
 
 // subKey is where a results directory joined the parts of a benchmark's name.
@@ -168,9 +107,6 @@ func fileValues(rec *Record) (out []benchfmt.Value) {
 	}
 	return out
 }
-
-// Fate says how a trial ended: why its numbers are not used, if it failed.
-func Fate(r *result.Result) string { return strings.TrimSuffix(r.Status+": "+r.Error, ": ") }
 
 // Scales of the Python benchmark's numbers. Its names say gbps and hold GiB/s.
 const gib, ms = 1 << 30, 1e6

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -11,68 +10,10 @@ import (
 	"strings"
 	"sync"
 
+	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
-
-// The settings that define what the numbers mean. Results that differ in one of them are never
-// compared or aggregated.
-const (
-	Format      = "kvbench-format"
-	Division    = "division"
-	IO          = "io"      // as asked for
-	IOUsed      = "io-used" // as the filesystem granted it
-	DecodeReads = "decode-reads"
-	WriteDevice = "write-device" // what the device time of a write is
-	Simulated   = "simulated"    // whether the time is real; see below
-)
-
-// TraceFiles is the setting that tells which recording was played, whatever its path.
-const TraceFiles = "trace-files"
-
-// Settings that a run finds where nobody gives them: how many workers, and how large the storage
-// tier is (GiB; else 95 % of what is free). Both are known from result files alone.
-const (
-	Workers  = "workers"
-	Capacity = "storage-capacity-gb"
-)
-
-// Settings that no parameter tells: the filesystem below the cache directory, and how many clients
-// the trial had.
-const (
-	Filesystem = "filesystem"
-	Ranks      = "ranks"
-)
-
-// Values of Simulated. A simulated result is a prediction and never compared with a measured one.
-const (
-	Measured       = "no"
-	DeviceModel    = "on a device model"
-	InfinitelyFast = "on infinitely fast storage"
-)
-
-// defining are these settings in the order in which they are told.
-var defining = []string{Format, Simulated, Division, IO, IOUsed, DecodeReads, WriteDevice}
-
-// place is where a setting stands among those that define numbers, behind them if it does not.
-func place(name string) int {
-	if i := slices.Index(defining, name); i >= 0 {
-		return i
-	}
-	return len(defining)
-}
-
-// Defines tells whether a setting decides what the numbers mean, so that nobody may ask to overlook
-// it.
-func Defines(name string) bool { return place(name) < len(defining) }
-
-// InOrder are the names of settings, those that define numbers first, because they make the rest
-// meaningless.
-func InOrder[V any](settings map[string]V) []string {
-	return slices.SortedFunc(maps.Keys(settings), func(a, b string) int {
-		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
-	})
-}
 
 // Settings are what the trials of one benchmark in one run were measured with: of each setting the
 // values that occur, in the order in which they were met. More than one value means that the trials
@@ -96,12 +37,12 @@ func (s *Settings) Add(rec *Record) {
 	all, told := map[string]string{}, rec.settings()
 	if line {
 		s.last = rec.Config
-		m := defaults(rec.Name, told[Division])
+		m := defaults(rec.Name, told[settings.Division])
 		if m != nil {
 			s.defaults = m
 		}
 		// Only what defines numbers: sixty defaults for every benchmark would say nothing.
-		for _, name := range defining {
+		for _, name := range settings.Defining {
 			if v, ok := m[name]; ok {
 				all[name] = v
 			}
@@ -132,7 +73,7 @@ func (s *Settings) put(name, value string) {
 // Alike tells whether two values of a setting are one. What is free of a disk changes from trial to
 // trial: capacities within a twentieth are one.
 func Alike(name, a, b string) bool {
-	if a == b || name != Capacity {
+	if a == b || name != settings.Capacity {
 		return a == b
 	}
 	x, err1 := strconv.ParseFloat(a, 64)
@@ -188,14 +129,15 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	}
 	either := maps.Clone(old.values)
 	maps.Copy(either, new.values)
-	for _, n := range InOrder(either) {
+	for _, n := range settings.InOrder(either) {
 		a, b := old.Of(n), new.Of(n)
-		if len(a) == 0 || len(b) == 0 || slices.Contains(ignore, n) && !Defines(n) ||
+		if len(a) == 0 || len(b) == 0 || slices.Contains(ignore, n) && !settings.Defines(n) ||
 			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && Alike(n, a[0], b[0]) {
 			continue
 		}
 		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
-		if n == IO && len(old.Of(IOUsed)) > 0 && len(new.Of(IOUsed)) > 0 {
+		if n == settings.IO && len(old.Of(settings.IOUsed)) > 0 &&
+			len(new.Of(settings.IOUsed)) > 0 {
 			continue
 		}
 		list = append(list, Difference{n, a, b})
@@ -240,39 +182,18 @@ func (rec *Record) settings() map[string]string {
 }
 
 // Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
-func (rec *Record) Simulation() string { return rec.settings()[Simulated] }
+func (rec *Record) Simulation() string { return rec.settings()[settings.Simulated] }
 
 // IsSimulated tells whether a record is of a run in virtual time.
 func (rec *Record) IsSimulated() bool {
-	return rec.Simulation() != "" && rec.Simulation() != Measured
+	return rec.Simulation() != "" && rec.Simulation() != settings.Measured
 }
 
-// Formats refuses records of several formats: between two formats units and keys change what they
-// mean, so that a comparison, a mean or a table over both would be of different things. One
-// Formats sees everything that is put side by side. Records that tell no format, of the Python
-// benchmark or of other programs, pass. The zero value is ready to use; it is not for several
-// goroutines.
-type Formats struct {
-	first  string // the format of the first record that tells one
-	origin string // where that stands
-}
+// Formats refuses records of several formats, as settings.Formats does.
+type Formats struct{ seen settings.Formats }
 
-// Add takes in a record. The error names it and the first record of the other format.
-func (f *Formats) Add(rec *Record) error { return f.add(rec.format(), rec.place()) }
-
-func (f *Formats) add(format, origin string) error {
-	switch {
-	case format == "" || format == f.first:
-		return nil
-	case f.first == "":
-		f.first, f.origin = format, origin
-		return nil
-	}
-	return fmt.Errorf("%s is of result format %s, %s of format %s: units and keys changed their "+
-		"meaning in between (kvbench/README.md, \"What changed in format %s\"), so they cannot "+
-		"stand side by side; read each by itself, or measure again with one version of kvbench",
-		f.origin, f.first, origin, format, result.Format(result.SchemaVersion))
-}
+// Add takes in a record.
+func (f *Formats) Add(rec *Record) error { return f.seen.Add(rec.format(), rec.place()) }
 
 // format is what the record tells of itself: its file if it has one, else the line's text.
 func (rec *Record) format() string {
@@ -280,7 +201,7 @@ func (rec *Record) format() string {
 		return result.Format(rec.Result.SchemaVersion)
 	}
 	for _, c := range rec.Config {
-		if c.Key == Format {
+		if c.Key == settings.Format {
 			return c.Value
 		}
 	}
@@ -300,99 +221,48 @@ func (rec *Record) place() string {
 func ofConfig(config []Setting) map[string]string {
 	m := map[string]string{}
 	for _, line := range config {
-		if (Defines(line.Key) || params.Comparable(line.Key)) && !found(line.Key, line.Value) {
+		if (settings.Defines(line.Key) || params.Comparable(line.Key)) &&
+			!settings.Found(line.Key, line.Value) {
 			m[line.Key] = line.Value
 		}
 	}
-	virtual, device := m[Simulated] == "true", m["simulate-device"]
-	delete(m, Simulated)
+	virtual, device := m[settings.Simulated] == "true", m["simulate-device"]
+	delete(m, settings.Simulated)
 	// Text of other programs says nothing of virtual time, and need not.
-	if virtual || m[Format] != "" {
-		m[Simulated] = simulated(virtual, device != "" && device != "–")
+	if virtual || m[settings.Format] != "" {
+		m[settings.Simulated] = settings.HowSimulated(virtual, device != "" && device != "–")
 	}
 	return m
-}
-
-// simulated is the value of Simulated.
-func simulated(virtual, device bool) string {
-	switch {
-	case !virtual:
-		return Measured
-	case device:
-		return DeviceModel
-	}
-	return InfinitelyFast
 }
 
 // ofFile are the settings of a result file: those that were asked for, and what the run has found
 // where nobody asked. The Python benchmark tells none of these.
 func ofFile(r *result.Result, python bool) map[string]string {
-	m := asked(r, python)
+	m := settings.Asked(r, python)
 	if !python {
 		effective(m, r)
 	}
 	return m
 }
 
-// asked are those of its settings that are the same for all clients of a run, whatever machine they
-// are on. The Python benchmark measures in one way only.
-func asked(r *result.Result, python bool) map[string]string {
-	if python {
-		return map[string]string{Simulated: Measured, IO: "buffered", IOUsed: "buffered",
-			DecodeReads: "batched", WriteDevice: result.WriteDeviceFlush}
-	}
-	m := decisive(r.Parameters)
-	if r.SchemaVersion != "" {
-		m[Format] = result.Format(r.SchemaVersion)
-	}
-	m[Simulated] = simulated(r.Simulation != nil, r.Simulation != nil && r.Simulation.Device != nil)
-	if r.TraceFiles != nil {
-		m[TraceFiles] = r.TraceFiles.String()
-	}
-	// What was done, where the file says it, stands for what was asked for.
-	for name, v := range map[string]string{Division: r.Division, IOUsed: r.IO.Mode,
-		DecodeReads: r.Workload.DecodeReads, WriteDevice: r.IO.WriteDevice} {
-		if v != "" {
-			m[name] = v
-		}
-	}
-	return m
-}
-
-// decisive are those parameters that decide what a run measures.
-func decisive(list []result.Parameter) map[string]string {
-	m := map[string]string{}
-	for _, p := range list {
-		if v := fmt.Sprint(p.Value); params.Comparable(p.Name) && !found(p.Name, v) {
-			m[p.Name] = v
-		}
-	}
-	return m
-}
-
-// found tells whether the value of a setting leaves it to the run.
-func found(name, value string) bool {
-	return (name == Workers || name == Capacity) && value == "0"
-}
-
 // effective fills in what a run has found where nobody gave it. How many workers a ladder or an
 // autoscaler came to is a result of the trial, and no setting.
 func effective(m map[string]string, r *result.Result) {
-	if w := r.Workload.Workers; m[Workers] == "" && w > 0 && r.Autoscaler == nil &&
+	if w := r.Workload.Workers; m[settings.Workers] == "" && w > 0 && r.Autoscaler == nil &&
 		r.CompletionUnit == result.UnitRequest {
-		m[Workers] = fmt.Sprint(w)
+		m[settings.Workers] = fmt.Sprint(w)
 	}
 	for _, t := range r.Tiers {
-		if m[Capacity] == "" && t.Level == "storage" && t.CapacityBytes != nil &&
+		if m[settings.Capacity] == "" && t.Level == "storage" && t.CapacityBytes != nil &&
 			r.CompletionUnit == result.UnitRequest {
-			m[Capacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
+			m[settings.Capacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
 		}
 	}
 	if fs := r.Environment.Filesystem.Type; fs != "" {
-		m[Filesystem] = fs
+		m[settings.Filesystem] = fs
 	}
 	if r.Ranks > 0 {
-		m[Ranks] = fmt.Sprint(r.Ranks)
+		m[settings.Ranks] = fmt.Sprint(r.Ranks)
 	}
 }
 
@@ -410,16 +280,16 @@ func defaults(bench, division string) (m map[string]string) {
 		return have.(map[string]string)
 	}
 	b, _ := params.Benchmark(base)
-	given := map[string]string{params.EnvName(Division): division}
+	given := map[string]string{params.EnvName(settings.Division): division}
 	env := func(name string) (string, bool) { return given[name], given[name] != "" }
 	// The parameter table itself answers, so that a default that changes changes here too.
 	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
 		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
 	if division != "" && err == nil {
-		m = decisive(v.Parameters())
-		m[WriteDevice] = result.WriteDeviceTransfer
+		m = settings.Decisive(v.Parameters())
+		m[settings.WriteDevice] = result.WriteDeviceTransfer
 		if v.Division == params.Closed {
-			m[WriteDevice] = result.WriteDeviceFlush
+			m[settings.WriteDevice] = result.WriteDeviceFlush
 		}
 	}
 	resolved.Store(key, m)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 )
@@ -30,8 +31,8 @@ func res(simulation *result.Simulation, mode string) []*load.Record {
 	}}}
 }
 
-// settings are those of all records together.
-func settings(records []*load.Record) *load.Settings {
+// settingsOf are those of all records together.
+func settingsOf(records []*load.Record) *load.Settings {
 	s := load.NewSettings()
 	for _, rec := range records {
 		s.Add(rec)
@@ -74,7 +75,7 @@ func TestDifferences(t *testing.T) {
 			"io-used is direct and buffered"},
 		"of another program and python": {lines(t, line), python, ""},
 	} {
-		assert.Equal(t, c.want, differences(settings(c.a), settings(c.b)), name)
+		assert.Equal(t, c.want, differences(settingsOf(c.a), settingsOf(c.b)), name)
 	}
 }
 
@@ -97,10 +98,10 @@ func TestWhatARunFinds(t *testing.T) {
 		r.CompletionUnit, r.Ranks, r.Workload.Workers = result.UnitRequest, 1, 8
 		r.Environment.Filesystem.Type = "ext4"
 		r.Tiers = []result.Tier{{Level: "storage", CapacityBytes: new(int64(100 << 30))}}
-		r.Parameters = append(r.Parameters, result.Parameter{Name: load.Workers, Value: "0"},
-			result.Parameter{Name: load.Capacity, Value: "0"})
+		r.Parameters = append(r.Parameters, result.Parameter{Name: settings.Workers, Value: "0"},
+			result.Parameter{Name: settings.Capacity, Value: "0"})
 		change(r)
-		return settings(rec)
+		return settingsOf(rec)
 	}
 	mine := with(func(*result.Result) {})
 	for want, change := range map[string]func(*result.Result){
@@ -117,25 +118,25 @@ func TestWhatARunFinds(t *testing.T) {
 		assert.Equal(t, want, differences(mine, with(change)))
 	}
 	assert.Empty(t, load.Differences(mine, with(func(r *result.Result) { r.Ranks = 2 }),
-		[]string{load.Ranks}))
+		[]string{settings.Ranks}))
 }
 
 func TestDifferencesReadNames(t *testing.T) {
 	const text = "kvbench-format: 1\ndivision: open\nBenchmarkSynthetic/io=buffered 1 5 ns/op\n"
-	assert.Empty(t, differences(settings(lines(t, text)), settings(res(nil, "buffered"))))
+	assert.Empty(t, differences(settingsOf(lines(t, text)), settingsOf(res(nil, "buffered"))))
 }
 
 func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
 	const suite, line = "kvbench-format: 1\n", "BenchmarkA 1 5 ns/op\n"
 	for text, want := range map[string]string{
 		line:                       "",
-		suite + line:               load.Measured,
-		"simulated: true\n" + line: load.InfinitelyFast,
-		"simulated: true\nsimulate-device: read=1GiB/s\n" + line: load.DeviceModel,
+		suite + line:               settings.Measured,
+		"simulated: true\n" + line: settings.InfinitelyFast,
+		"simulated: true\nsimulate-device: read=1GiB/s\n" + line: settings.DeviceModel,
 	} {
 		rec := lines(t, text)[0]
 		assert.Equal(t, want, rec.Simulation(), text)
-		assert.Equal(t, want != "" && want != load.Measured, rec.IsSimulated(), text)
+		assert.Equal(t, want != "" && want != settings.Measured, rec.IsSimulated(), text)
 	}
 }
 
@@ -146,13 +147,13 @@ func TestRecordingsAreToldApartByTheirContent(t *testing.T) {
 		rec[0].Result.TraceFiles = files
 		rec[0].Result.Parameters = append(rec[0].Result.Parameters,
 			result.Parameter{Name: "azure-trace-path", Value: path})
-		return settings(rec)
+		return settingsOf(rec)
 	}
 	one := &result.TraceFiles{Files: 1, Bytes: 5, HashedBytes: 5, SHA256: strings.Repeat("ab", 32)}
 	other := &result.TraceFiles{Files: 1, Bytes: 5, HashedBytes: 5, SHA256: strings.Repeat("cd", 32)}
 	assert.Empty(t, load.Differences(played(one, "/a"), played(one, "/b"), nil))
 	assert.Empty(t, load.Differences(played(nil, "/a"), played(one, "/b"), nil), "an older result")
-	assert.Equal(t, []load.Difference{{Name: load.TraceFiles,
+	assert.Equal(t, []load.Difference{{Name: settings.TraceFiles,
 		Old: []string{"sha256 abababababab (5 B in 1)"},
 		New: []string{"sha256 cdcdcdcdcdcd (5 B in 1)"}}},
 		load.Differences(played(one, "/a"), played(other, "/a"), nil))

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/merge/settings"
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 )
 
@@ -21,23 +23,32 @@ func (rec *Record) identity() string {
 	if r == nil || r.Nonce == "" || r.StartTime == "" {
 		return ""
 	}
-	return fmt.Sprintln(rec.Source, rec.Name, r.Nonce, r.StartTime, r.Trial, r.Rank)
+	return fmt.Sprintln(rec.Source, rec.Name, r.Nonce, r.StartTime, r.Trial, r.Rank,
+		r.MergedRanks)
+}
+
+// together is the same for the ranks of a trial that were started together and for what became of
+// them, and nothing else has it: they agreed about the nonce of their contents.
+func (rec *Record) together() string {
+	return fmt.Sprintln(rec.Result.Nonce, rec.Result.Name, rec.Result.Trial)
 }
 
 // isRank tells whether a record is of one of several clients. Ours say so; of the Python benchmark
 // the directory tells, in which its launcher puts also one that is alone.
 func (rec *Record) isRank() bool {
 	if rec.Python {
-		return layout.MatchString(filepath.ToSlash(rec.Path))
+		return tree.Layout.MatchString(filepath.ToSlash(rec.Path))
 	}
 	return rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil
 }
 
-// fold makes one record of the ranks of each trial of the argument that was read.
+// fold makes one record of the ranks of each trial of the argument that was read. Ranks of which
+// somebody has made one result already, as a run that starts them does, are that result's.
 func (r *reader) fold() error {
 	trials, err := pythonTrials(r.held)
 	if err == nil {
-		ours := slices.DeleteFunc(r.held, func(rec *Record) bool { return rec.Python })
+		ours := slices.DeleteFunc(r.held,
+			func(rec *Record) bool { return rec.Python || r.merged[rec.together()] })
 		var more []*Record
 		more, err = trialsOf(ours)
 		trials = append(trials, more...)
@@ -85,10 +96,10 @@ func trialsOf(records []*Record) (trials []*Record, err error) {
 
 // trialKey is the same for the ranks of a trial.
 func (rec *Record) trialKey() string {
-	settings := asked(rec.Result, false)
+	asked := settings.Asked(rec.Result, false)
 	key := []string{rec.Source, rec.Package(), rec.Name, fmt.Sprint(rec.Result.Trial)}
-	for _, name := range InOrder(settings) {
-		key = append(key, name+"="+settings[name])
+	for _, name := range settings.InOrder(asked) {
+		key = append(key, name+"="+asked[name])
 	}
 	return strings.Join(key, "\n")
 }
@@ -120,7 +131,7 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 			continue
 		}
 		path := filepath.ToSlash(rec.Path)
-		m := layout.FindStringSubmatchIndex(path)
+		m := tree.Layout.FindStringSubmatchIndex(path)
 		at := place{rec.Source, path[:m[3]], path[m[4]:m[5]]}
 		if ranks[at] == nil {
 			order = append(order, at)
@@ -139,11 +150,11 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 		}
 		var all []*Record
 		for _, rec := range list {
-			res, err := pythonResult(rec.Raw)
+			res, err := tree.PythonResult(rec.Raw)
 			if err != nil {
-				return nil, located(rec.Path, rec.Raw, err)
+				return nil, tree.Located(rec.Path, rec.Raw, err)
 			}
-			m := layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
+			m := tree.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
 			res.Rank, _ = strconv.Atoi(m[3])
 			res.Ranks, res.Status = most[at], result.StatusComplete // it writes no others
 			one := *rec

@@ -11,7 +11,6 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
-	"kvbench/tools/stats"
 )
 
 // Thresholds of the rules, found on a throttled loop device and a virtual disk.
@@ -97,8 +96,8 @@ func medians(runs []measured) (out []measured) {
 			return cmp.Compare(a.read+a.write, b.read+b.write)
 		})
 		r = of[len(of)/2]
-		r.read, _ = stats.MedianOf(read)
-		r.write, _ = stats.MedianOf(write)
+		r.read, _ = units.Median(read)
+		r.write, _ = units.Median(write)
 		out = append(out, r)
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
 
@@ -141,15 +142,5 @@ func Median(trials []*load.Record, path string) (float64, bool) {
 			list = append(list, v)
 		}
 	}
-	return MedianOf(list)
-}
-
-// MedianOf returns the median of values, and whether there are any.
-func MedianOf(values []float64) (float64, bool) {
-	n := len(values)
-	if n == 0 {
-		return 0, false
-	}
-	values = slices.Sorted(slices.Values(values))
-	return (values[(n-1)/2] + values[n/2]) / 2, true
+	return units.Median(list)
 }

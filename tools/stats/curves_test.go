@@ -51,11 +51,3 @@ func TestPercentiles(t *testing.T) {
 	assert.Len(t, Percentiles(histogram(1, 2, 3)), 1)
 	assert.InDelta(t, 2, Nines(0.99), 1e-9)
 }
-
-func TestMedian(t *testing.T) {
-	v, ok := MedianOf([]float64{4, 1, 3, 2})
-	assert.True(t, ok)
-	assert.Equal(t, 2.5, v)
-	_, ok = MedianOf(nil)
-	assert.False(t, ok)
-}

@@ -1,12 +1,14 @@
+// What is significant: the judgements of two sides of a comparison. Each is about medians, and none
+// of them takes samples for normally distributed, because rates of a drive that collects its
+// garbage are not.
+
 package stats
 
 import (
-	"math"
 	"slices"
 
 	"golang.org/x/perf/benchmath"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // Confidence of every interval.
@@ -19,13 +21,6 @@ const LeastSamples = 4
 // sample sorts a copy.
 func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
-}
-
-// Variation is the coefficient of variation: standard deviation ÷ mean, not a number below two
-// samples.
-func Variation(values []float64) float64 {
-	mean, deviation := stat.MeanStdDev(values, nil)
-	return deviation / math.Abs(mean)
 }
 
 // Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts

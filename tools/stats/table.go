@@ -11,6 +11,9 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
+	"kvbench/kvbench/merge/settings"
+	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
 
@@ -219,7 +222,7 @@ func (c *Collection) Add(run string, rec *load.Record) {
 	if len(rec.Values) == 0 {
 		why := cmp.Or(rec.Missing, "no values on its line")
 		if rec.Result != nil {
-			why = load.Fate(rec.Result)
+			why = tree.Fate(rec.Result)
 		}
 		p.Failed[0] = append(p.Failed[0], why)
 	}
@@ -318,14 +321,14 @@ func differences(all []*Benchmark, ignore []string) []string {
 			}
 		}
 	}
-	return load.InOrder(names)
+	return settings.InOrder(names)
 }
 
 // apart says why a benchmark has several rows, and how it would have one.
 func apart(name string, rows int, differ []string) string {
 	note := fmt.Sprintf("%s stands in %d rows: its trials differ in %s", name, rows,
 		strings.Join(differ, ", "))
-	if may := slices.DeleteFunc(slices.Clone(differ), load.Defines); len(may) == len(differ) {
+	if may := slices.DeleteFunc(slices.Clone(differ), settings.Defines); len(may) == len(differ) {
 		note += "; -ignore " + strings.Join(may, ",") + " makes them one"
 	}
 	return note
@@ -339,7 +342,7 @@ func (b *Benchmark) name(differ []string) {
 			parts = append(parts, name+"="+v)
 		}
 	}
-	b.Name = b.Plain + load.Told(parts)
+	b.Name = b.Plain + settings.Told(parts)
 }
 
 // settings are those of all runs, which do not differ.
@@ -380,7 +383,7 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 			continue
 		}
 		c.Summary = assume.Summary(sample(c.Values), Confidence)
-		c.CV = Variation(c.Values)
+		c.CV = units.Variation(c.Values)
 		// The first run is what others are compared with.
 		if run > 0 && len(first.Values) > 0 {
 			c.Change = newChange(*first, *c)

@@ -10,10 +10,10 @@ import (
 	"text/template"
 	"time"
 
+	"kvbench/kvbench/merge/summary"
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
-	"kvbench/tools/aggregate"
-	"kvbench/tools/load"
 )
 
 // Deviation is one way in which results differ from what the closed division requires.
@@ -78,11 +78,11 @@ func (c *Check) of(groups []string) *Check {
 var checkText string
 
 var checkTemplate = template.Must(template.New("check").
-	Funcs(template.FuncMap{"number": aggregate.Number}).Parse(checkText))
+	Funcs(template.FuncMap{"number": summary.Number}).Parse(checkText))
 
 // writeCheck writes the page that a reviewer reads first: what was aggregated, what deviates, what
 // to know.
-func writeCheck(w io.Writer, division string, c *Check, sum *aggregate.Summary) error {
+func writeCheck(w io.Writer, division string, c *Check, sum *summary.Summary) error {
 	return checkTemplate.Execute(w, map[string]any{"Notice": Notice,
 		"Division": division, "Check": c, "Summary": sum})
 }
@@ -91,7 +91,7 @@ func writeCheck(w io.Writer, division string, c *Check, sum *aggregate.Summary) 
 const closedTrials = 3
 
 // checkClosed compares all results with the closed division.
-func checkClosed(t *load.Tree, s *aggregate.Summary) *Check {
+func checkClosed(t *tree.Tree, s *summary.Summary) *Check {
 	c := &Check{}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
@@ -106,7 +106,7 @@ func checkClosed(t *load.Tree, s *aggregate.Summary) *Check {
 }
 
 // option checks what only the results of all ranks and trials tell.
-func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
+func (c *Check) option(group string, files []tree.File, o *summary.Option) {
 	// A rank that failed and one that left no file are both missing in the sums.
 	for _, missing := range o.MissingFiles {
 		if why := o.Failed[missing]; why != "" {
@@ -133,7 +133,7 @@ func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 }
 
 // result checks one file by itself: each rule is what must hold, and what is said when it does not.
-func (c *Check) result(f load.File) {
+func (c *Check) result(f tree.File) {
 	r := f.Result
 	must := func(holds bool, format string, args ...any) {
 		if !holds {
@@ -219,7 +219,7 @@ func resolve(b params.Bench, given []result.Parameter) (*params.Values, error) {
 }
 
 // shared finds ranks of one trial that worked in one directory, and content that repeats.
-func (c *Check) shared(group string, files []load.File) {
+func (c *Check) shared(group string, files []tree.File) {
 	// Each pair once: an option has some tens of results.
 	for i, a := range files {
 		for _, b := range files[:i] {
@@ -248,7 +248,7 @@ func sameDirectory(a, b *result.Result) bool {
 }
 
 // remarks collects what no rule forbids.
-func (c *Check) remarks(t *load.Tree) {
+func (c *Check) remarks(t *tree.Tree) {
 	// Two versions may measure alike or not: only their authors can tell, so it is no deviation.
 	versions := make(map[string]bool)
 	missing := []int{1, 2, 3}

@@ -8,8 +8,9 @@
 //	check.md.tmpl, system.yaml.tmpl   the two texts
 //
 // Every path in the tree is MLPerf Storage's: <division>/<organisation>/results/<system>/kv_cache/
-// <model>/run/<start>. What its tools look for in there is a run summary, which tools/aggregate
-// makes of each model's results alone; whatever else stands beside it is for people.
+// <model>/run/<start>. What its tools look for in there is a run summary, which
+// kvbench/merge/summary makes of each model's results alone; whatever else stands beside it is for
+// people.
 //
 // Nothing here runs on several goroutines, and nothing is kept from one call to the next.
 //

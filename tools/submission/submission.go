@@ -13,8 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/merge/summary"
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
-	"kvbench/tools/aggregate"
 	"kvbench/tools/discover"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -29,7 +30,7 @@ type Submission struct {
 	Division             string                       // closed or open: the top of the tree
 	Hardware             map[string]discover.Hardware // of the clients, by host name; may lack any
 
-	tree  *load.Tree
+	tree  *tree.Tree
 	check *Check
 }
 
@@ -63,7 +64,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	if err := s.read(); err != nil {
 		return false, err
 	}
-	sum := aggregate.Aggregate(s.tree)
+	sum := summary.Aggregate(s.tree)
 	s.check = checkClosed(s.tree, sum)
 	// In the open division deviations are allowed, and the page lists them.
 	deviations := s.check.Deviations
@@ -94,7 +95,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 
 // read loads the results and keeps those of KV-cache workloads.
 func (s *Submission) read() error {
-	t, err := load.ReadTree(s.Dir)
+	t, err := tree.Read(s.Dir)
 	if err != nil {
 		return err
 	}
@@ -157,14 +158,14 @@ func (s *Submission) publish(runs []run) error {
 
 // run is the results of one model: MLPerf Storage keeps models apart, each with a summary.
 type run struct {
-	load.Tree
+	tree.Tree
 	dir     string // below the organisation
 	summary string // the name of its summary
 }
 
 // runs divides the results by their models, in the order of their groups. All of them began with
 // the same start.
-func (s *Submission) runs(all *aggregate.Summary) []run {
+func (s *Submission) runs(all *summary.Summary) []run {
 	var list []run
 	for _, f := range s.tree.Files {
 		dir := filepath.Join("results", s.System, "kv_cache", f.Result.Model.Key, "run",
@@ -172,7 +173,7 @@ func (s *Submission) runs(all *aggregate.Summary) []run {
 		i := slices.IndexFunc(list, func(r run) bool { return r.dir == dir })
 		if i < 0 {
 			i = len(list)
-			tree := load.Tree{Dir: s.Dir, Warnings: s.tree.Warnings}
+			tree := tree.Tree{Dir: s.Dir, Warnings: s.tree.Warnings}
 			list = append(list, run{tree, dir, all.FileName()})
 		}
 		list[i].Files = append(list[i].Files, f)
@@ -222,7 +223,7 @@ func (s *Submission) run(dir string, r *run) error {
 	if err != nil {
 		return err
 	}
-	sum := aggregate.Aggregate(&r.Tree)
+	sum := summary.Aggregate(&r.Tree)
 	sum.Notice = Notice
 	return errors.Join(
 		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
@@ -239,7 +240,7 @@ func (s *Submission) run(dir string, r *run) error {
 }
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
-func place(f load.File) string {
+func place(f tree.File) string {
 	group := strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(f.Group)
 	return filepath.Join(named(group, "_"), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
 		filepath.Base(f.Path))

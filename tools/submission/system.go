@@ -12,9 +12,9 @@ import (
 	"strings"
 	"text/template"
 
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
-	"kvbench/tools/load"
 )
 
 // node is a kind of client: those that look alike are one. What is empty waits to be filled in.
@@ -32,7 +32,7 @@ type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
 // nodes describes the clients by the environment of their results and by what discover found on
 // them.
-func nodes(files []load.File, found map[string]discover.Hardware) []node {
+func nodes(files []tree.File, found map[string]discover.Hardware) []node {
 	hosts := make(map[string]result.Environment)
 	for _, f := range files {
 		if e := f.Result.Environment; e.Hostname != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/kvbench/merge/settings"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -195,7 +196,7 @@ func gpuMemory(r *load.Record) any {
 // simulated is empty where nobody says, as in text of other programs.
 func simulated(r *load.Record) any {
 	if how := r.Simulation(); how != "" {
-		return how != load.Measured
+		return how != settings.Measured
 	}
 	return nil
 }

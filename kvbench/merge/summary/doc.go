@@ -1,9 +1,9 @@
-// Package aggregate sums the results of several clients: over ranks within a trial, then the mean
+// Package summary sums the results of several clients: over ranks within a trial, then the mean
 // over trials, as MLPerf Storage does, and beside that what the clients did together.
 //
 //	summary.go    Summary and its parts, the schema of kvcache_run_summary_….json; Aggregate
 //	option.go     one option or benchmark: sums, means, spread, merged percentiles
-//	aggregate.go  the summary as JSON and as text
+//	write.go      the summary as JSON and as text
 //
 // The keys named aggregated_… are those of MLPerf Storage's launcher and are defined as there:
 // bandwidths and token rates of the storage are summed over the ranks of a trial, and the mean is
@@ -16,9 +16,10 @@
 // a rank that was served wholly from memory is listed, and an option where all were is invalid.
 // Results that differ in a setting or in the model are options of their own: "1 [num-users=100]".
 //
-// The ranks of a trial are folded by kvbench/merge, as they are for pages and gates.
+// The ranks of a trial are folded by kvbench/merge, as they are for pages and gates. A run that
+// starts its ranks writes its summary itself; kvreport aggregate makes the same of the same files.
 //
 // The same results give the same bytes, so that a summary can be checked by making it again. The
 // text on the terminal has one line for each option; what is missing or invalid stands in it,
 // because the sums look the same without a rank.
-package aggregate
+package summary

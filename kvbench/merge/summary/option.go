@@ -1,4 +1,4 @@
-package aggregate
+package summary
 
 import (
 	"fmt"
@@ -8,15 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
-	"kvbench/tools/load"
-	"kvbench/tools/stats"
 )
 
 // option aggregates one group.
-func option(group string, files []load.File, s *Summary) *Option {
+func option(group string, files []tree.File, s *Summary) *Option {
 	first := files[0].Result
 	o := &Option{Option: group, Benchmark: first.Benchmark, Model: first.Model.Key,
 		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
@@ -26,13 +25,13 @@ func option(group string, files []load.File, s *Summary) *Option {
 		o.Option = *first.Option
 	}
 	type place struct{ trial, rank int }
-	at := map[place]load.File{}
+	at := map[place]tree.File{}
 	for _, f := range files {
 		at[place{f.Trial, f.Rank}] = f
 		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
-	var complete []load.File
+	var complete []tree.File
 	// Every trial and rank up to the largest that anybody knows of is looked for: what is missing
 	// is found by its absence.
 	for trial := range o.TrialCount {
@@ -45,7 +44,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 				complete = append(complete, f)
 			} else {
 				o.MissingFiles = append(o.MissingFiles, f.Path)
-				o.Failed[f.Path] = load.Fate(f.Result)
+				o.Failed[f.Path] = tree.Fate(f.Result)
 			}
 		}
 		if ranks := complete[before:]; len(ranks) > 0 {
@@ -61,7 +60,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 }
 
 // judge says whether the option measured storage, and what a reader must know of its ranks.
-func (o *Option) judge(complete []load.File, s *Summary) {
+func (o *Option) judge(complete []tree.File, s *Summary) {
 	o.Invalid = "no rank has a complete result"
 	if len(complete) > 0 {
 		o.Invalid = "every rank was served wholly from memory (storage_entries 0): nothing " +
@@ -111,7 +110,7 @@ func (o *Option) averaged() [len(summedNames)]*float64 {
 }
 
 // sum folds the ranks of one trial, of those that are there: MLPerf Storage's tools sum them so.
-func (o *Option) sum(trial int, ranks []load.File, s *Summary) Trial {
+func (o *Option) sum(trial int, ranks []tree.File, s *Summary) Trial {
 	t := Trial{Trial: trial}
 	var results []*result.Result
 	for _, f := range ranks {
@@ -144,10 +143,10 @@ func (o *Option) means() {
 			mean := stat.Mean(values, nil)
 			*o.averaged()[i] = mean
 			// The mean is what the summary reports, so that spread is given beside it.
-			median, _ := stats.MedianOf(values)
+			median, _ := units.Median(values)
 			s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
 			if len(values) > 1 && mean != 0 {
-				s.CV = new(stats.Variation(values))
+				s.CV = new(units.Variation(values))
 			}
 			o.Spread[name] = s
 		}
@@ -157,7 +156,7 @@ func (o *Option) means() {
 
 // worst takes the largest device p95 of all ranks and trials, 0 where nothing was read or written.
 // That is MLPerf Storage's definition; merged percentiles say more.
-func (o *Option) worst(complete []load.File) {
+func (o *Option) worst(complete []tree.File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
 		for _, f := range complete {
@@ -167,7 +166,7 @@ func (o *Option) worst(complete []load.File) {
 }
 
 // merge adds up the histograms that are worth it of all ranks and trials.
-func (o *Option) merge(complete []load.File, s *Summary) {
+func (o *Option) merge(complete []tree.File, s *Summary) {
 	for _, name := range []string{"storage_read_device", "storage_write_device",
 		"request_end_to_end"} {
 		// Percentiles of several clients cannot be averaged; their histograms can be added.

@@ -1,4 +1,4 @@
-package load
+package tree
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/result"
 )
 
@@ -33,7 +34,7 @@ func (f File) Complete() bool { return f.Python || f.Result.Status == result.Sta
 // Beside is where the file of another trial and rank of the group would stand.
 func (f File) Beside(trial, rank int) string {
 	dir := f.Group
-	if m := layout.FindStringSubmatchIndex(f.Path); m != nil {
+	if m := Layout.FindStringSubmatchIndex(f.Path); m != nil {
 		dir = f.Path[:m[3]]
 	}
 	return fmt.Sprintf("%s/trial_%d/rank_%d/kvcache_results_*.json", dir, trial, rank)
@@ -47,22 +48,22 @@ type Tree struct {
 	Warnings []string // what was left aside, and why
 }
 
-// layout is <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
-var layout = regexp.MustCompile(
+// Layout is <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
+var Layout = regexp.MustCompile(
 	`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
 
-// ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
+// Read reads every result file below dir. A file that cannot be read is an error, as is a
 // second result for the same trial and rank from another place, and are results of several
 // formats. Of several in one directory the newest is taken.
-func ReadTree(dir string) (*Tree, error) {
+func Read(dir string) (*Tree, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; name the results directory (-results-dir)", dir)
 	}
 	t := &Tree{Dir: dir}
 	// Names hold the time, so that of one directory the newest comes last.
-	err := jsonFiles(dir, "kvcache_results_", func(path string) error {
+	err := JSONFiles(dir, "kvcache_results_", func(path string) error {
 		f, err := t.read(path)
-		if err == nil {
+		if err == nil && f.Result.MergedRanks == nil {
 			err = t.add(f)
 		}
 		return err
@@ -72,10 +73,10 @@ func ReadTree(dir string) (*Tree, error) {
 	}
 	slices.SortFunc(t.Files, compareFiles)
 	// Sums over ranks, means over trials: all of it would mix what does not mean the same.
-	var formats Formats
+	var formats settings.Formats
 	for _, f := range t.Files {
 		if err == nil {
-			err = formats.add(result.Format(f.Result.SchemaVersion), filepath.Join(dir, f.Path))
+			err = formats.Add(result.Format(f.Result.SchemaVersion), filepath.Join(dir, f.Path))
 		}
 	}
 	t.split()
@@ -97,16 +98,14 @@ func (t *Tree) read(path string) (File, error) {
 	if err != nil {
 		return f, err
 	}
-	rec, err := Parse(path, data)
-	if err != nil {
+	if f.Result, f.Python, err = Parse(path, data); err != nil {
 		return f, err
 	}
-	f.Result, f.Python = rec.Result, rec.Python
 	// Trial and rank of ours stand in the file: directories are renamed.
 	if !f.Python {
 		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
 	} else {
-		m := layout.FindStringSubmatch(f.Path)
+		m := Layout.FindStringSubmatch(f.Path)
 		if m == nil {
 			return f, fmt.Errorf("%s: a result of the Python benchmark must stand in "+
 				"<option>/trial_<T>/rank_<N>/: it does not say itself which it is", path)
@@ -114,12 +113,12 @@ func (t *Tree) read(path string) (File, error) {
 		f.Group = strings.TrimPrefix(m[1], "option_")
 		f.Trial, _ = strconv.Atoi(m[2])
 		f.Rank, _ = strconv.Atoi(m[3])
-		if f.Result, err = pythonResult(data); err != nil {
-			return f, located(path, data, err)
+		if f.Result, err = PythonResult(data); err != nil {
+			return f, Located(path, data, err)
 		}
 		f.Result.Trial, f.Result.Rank = f.Trial, f.Rank
 	}
-	if f.settings = asked(f.Result, f.Python); f.Result.Model.Key != "" {
+	if f.settings = settings.Asked(f.Result, f.Python); f.Result.Model.Key != "" {
 		f.settings["model"] = f.Result.Model.Key // bytes per token differ
 	}
 	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
@@ -137,8 +136,8 @@ const (
 	mostTrials = 1_000
 )
 
-// pythonResult decodes a result of the Python benchmark, whose keys ours have too.
-func pythonResult(data []byte) (*result.Result, error) {
+// PythonResult decodes a result of the Python benchmark, whose keys ours have too.
+func PythonResult(data []byte) (*result.Result, error) {
 	r := &result.Result{}
 	err := json.Unmarshal(data, r)
 	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
@@ -204,12 +203,12 @@ func (t *Tree) split() {
 	for i := range t.Files {
 		f := &t.Files[i]
 		var parts []string
-		for _, name := range InOrder(differ[f.Group]) {
+		for _, name := range settings.InOrder(differ[f.Group]) {
 			if v := f.settings[name]; v != "" {
 				parts = append(parts, name+"="+v)
 			}
 		}
-		f.Group += Told(parts)
+		f.Group += settings.Told(parts)
 	}
 }
 
@@ -221,14 +220,6 @@ func differences(a, b map[string]string) (names []string) {
 		}
 	}
 	return names
-}
-
-// Told puts settings behind a name: " [chunk-size=16KiB io-depth=4]", nothing where there are none.
-func Told(settings []string) string {
-	if len(settings) == 0 {
-		return ""
-	}
-	return " [" + strings.Join(settings, " ") + "]"
 }
 
 // Groups lists the groups in order.

@@ -1,4 +1,4 @@
-package aggregate
+package summary
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/golden"
-	"kvbench/tools/load"
 )
 
 // The hand-computed example: 2 ranks × 3 trials of option 1.
@@ -105,15 +105,15 @@ func run6(t *testing.T, change func(r *result.Result)) string {
 
 func aggregated(t *testing.T, dir string) *Summary {
 	t.Helper()
-	tree, err := load.ReadTree(dir)
+	files, err := tree.Read(dir)
 	require.NoError(t, err)
-	return Aggregate(tree)
+	return Aggregate(files)
 }
 
 // execute does what the command does, and returns what it would exit with.
 func execute(dir, to string) (code int, stdout, stderr string) {
 	var doc, out bytes.Buffer
-	t, err := load.ReadTree(dir)
+	t, err := tree.Read(dir)
 	if err != nil {
 		return 2, "", err.Error() + "\n"
 	}
@@ -317,7 +317,7 @@ func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 	other := res(0, 0, measured{1, 1, 1, 1, 1})
 	other.Nonce = "another run"
 	write(t, filepath.Join(dir, "second"), other)
-	_, err := load.ReadTree(dir)
+	_, err := tree.Read(dir)
 	assert.ErrorContains(t, err, "are both trial 0 of rank 0 of 1")
 }
 

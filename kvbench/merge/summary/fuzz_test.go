@@ -1,10 +1,10 @@
-package aggregate
+package summary
 
 import (
 	"encoding/json"
 	"testing"
 
-	"kvbench/tools/load"
+	"kvbench/kvbench/merge/tree"
 )
 
 // FuzzAggregate holds that no result file, however odd, panics the reader or the sums.
@@ -22,18 +22,16 @@ func FuzzAggregate(f *testing.F) {
 		"timeline": {"interval_ns": 1, "last_interval_ns": 0, "read_bytes": {"storage": [1, 2]}},
 		"histograms": {"storage_read_device": {"encoding": "hdr-v2-deflate-base64", "data": "x", "count": -1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		rec, err := load.Parse("x.json", data)
-		if err != nil || rec.Result == nil {
+		r, _, err := tree.Parse("x.json", data)
+		if err != nil || r == nil {
 			return
 		}
-		r := rec.Result
 		if r.Ranks > 100 || r.Count > 100 || r.Rank > 100 || r.Trial > 100 || r.Rank < 0 ||
 			r.Trial < 0 {
 			return // refused before
 		}
-		tree := &load.Tree{Files: []load.
-			File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1",
-			Trial: r.Trial, Rank: r.Rank, Result: r}}}
-		_ = Aggregate(tree).FileName()
+		files := &tree.Tree{Files: []tree.File{{Group: "1", Trial: r.Trial, Rank: r.Rank,
+			Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Result: r}}}
+		_ = Aggregate(files).FileName()
 	})
 }

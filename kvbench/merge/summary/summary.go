@@ -1,4 +1,4 @@
-package aggregate
+package summary
 
 import (
 	"maps"
@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
-	"kvbench/tools/load"
 )
 
 // SchemaVersion of the run summary, as MLPerf Storage's tools name it.
@@ -103,7 +103,7 @@ type Percentile struct {
 }
 
 // Aggregate sums the results of a tree, those of each group for themselves.
-func Aggregate(t *load.Tree) *Summary {
+func Aggregate(t *tree.Tree) *Summary {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
 		Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {
@@ -125,7 +125,7 @@ func Aggregate(t *load.Tree) *Summary {
 }
 
 // place fills when and where the run was.
-func (s *Summary) place(files []load.File) {
+func (s *Summary) place(files []tree.File) {
 	type client struct {
 		host string
 		rank int
