@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"kvbench/kvbench/group"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -92,6 +93,9 @@ type Config struct {
 	// ClimbAfter is the shortest window after which it is tried: a ladder takes some seconds, and
 	// what limited a handful of requests is nobody's question.
 	ClimbAfter time.Duration
+
+	// Group is the clients that begin together; nil: there is but this one.
+	Group group.Group
 
 	Clock clock.Clock // nil = wall time
 	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.

@@ -69,7 +69,10 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.counted, _ = w.(Counted)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	defer t.ending.cancel(nil)
-	t.trial, t.Clock, t.Group, t.Simulated = t, cfg.Clock, group.Alone{}, sim != nil
+	t.trial, t.Clock, t.Group, t.Simulated = t, cfg.Clock, cfg.Group, sim != nil
+	if t.Group == nil || t.Simulated { // whose time is nobody else's
+		t.Group = group.Alone{}
+	}
 	if t.Clock == nil {
 		t.Clock = clock.NewWall()
 	}
@@ -214,19 +217,18 @@ func (t *trial) prepare(caller context.Context) error {
 		return t.workload.Prepare(ctx, &t.Env, 0)
 	}
 	if t.sim != nil {
-		if err := work(); err != nil || !t.phase.Barrier {
+		if err := work(); err != nil {
 			return err
 		}
 	} else if ended, err := t.await(caller, briefly, nil, work); !ended {
 		return context.Cause(ctx) // what it waits for may never come
-	} else if err != nil || !t.phase.Barrier {
+	} else if err != nil {
 		return err
 	}
-	begin, err := t.Group.Barrier(ctx, t.phase.Name)
-	if err != nil {
-		return err
-	}
-	return t.Clock.Sleep(ctx, time.Until(begin))
+	// Without it the peak is that of the process, which the result then shows.
+	_ = host.ResetPeakRSS()
+	_, err := t.Group.Barrier(ctx, t.phase.Name)
+	return err
 }
 
 // load runs the workload through warm-up and window and returns when the window
@@ -234,8 +236,6 @@ func (t *trial) prepare(caller context.Context) error {
 func (t *trial) load(ctx context.Context) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.stop = stop
-	// without it the peak is that of the process, which the result then shows
-	_ = host.ResetPeakRSS()
 	if n := t.phase.Limit; n > 0 {
 		t.Rec.LimitRequests(n, func() { t.End(result.EndedByCount) })
 	}
@@ -319,6 +319,7 @@ func (t *trial) startMeters() (start time.Duration) {
 	t.usage, t.stat = host.ReadUsage(), t.readDevice()
 	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
 	start = t.Clock.Now()
+	t.Group.Opened()
 	deadline := workloads.Never
 	if t.phase.Window > 0 {
 		deadline = start + t.phase.Window

@@ -51,8 +51,6 @@ type Phase struct {
 	Window time.Duration // 0 = until Limit is reached or the work is done
 	Warmup time.Duration // load before the window opens
 	Limit  int64         // end the window with that many completed requests, 0 = no bound
-	// Barrier: all clients of the group begin this phase together.
-	Barrier bool
 }
 
 // Counted is a Workload that hands out work and counts it itself: its counts have to agree

@@ -1,0 +1,502 @@
+package coordinate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/group/wire"
+)
+
+// ahead is a clock in virtual time that goes before the bubble's.
+type ahead time.Duration
+
+func (a ahead) Now() int64  { return time.Now().UnixNano() + int64(a) }
+func (a ahead) Wall() int64 { return time.Now().UnixNano() + int64(a)/2 }
+func (a ahead) Until(ctx context.Context, at int64) error {
+	wait(ctx, time.Duration(at-a.Now()))
+	return context.Cause(ctx)
+}
+
+// wait waits in the bubble's time.
+func wait(ctx context.Context, d time.Duration) {
+	ctx, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	<-ctx.Done()
+}
+
+// network joins two ends with a delay, other for each way.
+func network(there, back time.Duration) (a, b net.Conn) {
+	a, x := net.Pipe()
+	y, b := net.Pipe()
+	carry := func(from, to net.Conn, d time.Duration) {
+		type piece struct {
+			data []byte
+			at   time.Time
+		}
+		way := make(chan piece, 1000)
+		go func() {
+			defer close(way)
+			for {
+				p := make([]byte, 1<<16)
+				n, err := from.Read(p)
+				if err != nil {
+					return
+				}
+				way <- piece{p[:n], time.Now().Add(d)}
+			}
+		}()
+		go func() {
+			defer to.Close()
+			for p := range way {
+				wait(context.Background(), time.Until(p.at))
+				if _, err := to.Write(p.data); err != nil {
+					from.Close()
+				}
+			}
+		}()
+	}
+	carry(x, y, there)
+	carry(y, x, back)
+	return a, b
+}
+
+// party is some ranks in a bubble of virtual time.
+type party struct {
+	t       *testing.T
+	leader  *Leader
+	members []*Member
+	conns   []net.Conn // the members' ends
+	mu      sync.Mutex
+	docs    map[int]string
+	stops   map[int]error
+}
+
+func hello(rank, ranks int) wire.Hello {
+	return wire.Hello{Protocol: wire.Protocol, Job: "j", Rank: rank, Ranks: ranks,
+		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2), TimeNS: "t",
+		PID: 100 + rank, Build: "x"}
+}
+
+// meet lets as many ranks meet as there are clocks, each over its own connection.
+func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
+	connect func(rank int) (net.Conn, net.Conn)) *party {
+	g := &party{t: t, docs: map[int]string{}, stops: map[int]error{}}
+	cfg.Hello, cfg.Clock = hello(0, len(clocks)), clocks[0]
+	cfg.Result = func(rank, trial int, doc []byte) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.docs[rank] = fmt.Sprint(trial, " ", string(doc))
+	}
+	g.leader = NewLeader(cfg)
+	for rank, clock := range clocks {
+		ours, theirs := connect(rank)
+		go g.leader.Accept(ours, nil)
+		g.conns = append(g.conns, theirs)
+		m, err := Join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Clock: clock,
+			Stop: func(err error) {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				g.stops[rank] = err
+			}})
+		require.NoError(t, err)
+		g.members = append(g.members, m)
+	}
+	require.NoError(t, g.leader.Gather(t.Context()))
+	return g
+}
+
+func pipe(int) (net.Conn, net.Conn) { return net.Pipe() }
+
+func same(n int) (clocks []Clock) {
+	for range n {
+		clocks = append(clocks, ahead(0))
+	}
+	return clocks
+}
+
+// each runs a part of every rank's trial side by side.
+func (g *party) each(f func(m *Member)) {
+	var all sync.WaitGroup
+	for _, m := range g.members {
+		all.Go(func() { f(m) })
+	}
+	all.Wait()
+}
+
+func (g *party) leave() {
+	g.each((*Member).Leave)
+	g.leader.Close(g.t.Context())
+	for _, c := range g.conns {
+		c.Close()
+	}
+	synctest.Wait()
+}
+
+func TestATrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := meet(t, LeaderConfig{}, same(4), pipe)
+		for trial := 1; trial <= 2; trial++ {
+			var begun [4]time.Time
+			done := make(chan Trial, 1)
+			go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("") }()
+			g.each(func(m *Member) {
+				terms, err := m.Enter(t.Context(), wire.Terms{Name: "X", Nonce: fmt.Sprint(m.Rank()),
+					Capacity: int64(100 - m.Rank()), Floor: 7})
+				require.NoError(t, err)
+				// Ranks 0 and 1 are on one host, 2 and 3 on the other.
+				assert.Equal(t, wire.Terms{Name: "X", Nonce: "0",
+					Capacity: []int64{99, 99, 97, 97}[m.Rank()], Floor: 7}, terms)
+				time.Sleep(time.Duration(m.Rank()) * time.Minute) // of virtual time: it prepares
+				begun[m.Rank()], err = m.Barrier(t.Context(), "window")
+				require.NoError(t, err)
+				time.Sleep(time.Duration(m.Rank()) * time.Millisecond)
+				m.Opened()
+				require.NoError(t, m.Publish([]byte("{}")))
+				m.Done("")
+				outcome, err := m.Outcome(t.Context())
+				require.NoError(t, err)
+				assert.Empty(t, outcome)
+			})
+			got := <-done
+			for _, at := range begun {
+				assert.Zero(t, at.Sub(begun[0]))
+			}
+			assert.Equal(t, []int64{3e6, 0}, []int64{*got.Skew, *got.Uncertainty})
+			assert.Equal(t, []bool{true, true, true, true}, got.Done)
+			assert.Equal(t, trial, got.Number)
+			for rank := range 4 {
+				assert.Equal(t, fmt.Sprint(trial, " {}"), g.docs[rank])
+			}
+		}
+		assert.Empty(t, g.stops)
+		g.leave()
+	})
+}
+
+// TestClocksThatLieApart: 5 ms each way, monotonic clocks an hour apart.
+func TestClocksThatLieApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, ways := range [][2]time.Duration{{5, 5}, {9, 1}, {1, 9}} {
+			there, back := ways[0]*time.Millisecond, ways[1]*time.Millisecond
+			g := meet(t, LeaderConfig{}, []Clock{ahead(0), ahead(0), ahead(time.Hour)},
+				func(rank int) (net.Conn, net.Conn) {
+					if rank == 2 {
+						return network(there, back)
+					}
+					return net.Pipe()
+				})
+			done := make(chan Trial, 1)
+			go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("") }()
+			var begun [3]time.Time
+			g.each(func(m *Member) {
+				_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+				require.NoError(t, err)
+				begun[m.Rank()], err = m.Barrier(t.Context(), "window")
+				require.NoError(t, err)
+				m.Opened()
+				m.Done("")
+				_, err = m.Outcome(t.Context())
+				require.NoError(t, err)
+			})
+			got := <-done
+			real := begun[2].Sub(begun[0]).Abs()
+			assert.LessOrEqual(t, real, 5*time.Millisecond, "half of the round trip")
+			assert.Equal(t, 5*time.Millisecond, time.Duration(*got.Uncertainty))
+			assert.LessOrEqual(t, (real - time.Duration(*got.Skew)).Abs(),
+				time.Duration(*got.Uncertainty))
+			assert.InDelta(t, int64(30*time.Minute), got.Wall[2], float64(5*time.Millisecond))
+			assert.Zero(t, got.Wall[1])
+			g.leave()
+		}
+	})
+}
+
+// TestARankThatFailsToPrepare lets nobody wait at the barrier.
+func TestARankThatFailsToPrepare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := meet(t, LeaderConfig{}, same(3), pipe)
+		done := make(chan Trial, 1)
+		go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("rank 1: no space") }()
+		g.each(func(m *Member) {
+			_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+			require.NoError(t, err)
+			text := "no space"
+			if m.Rank() != 1 {
+				_, err = m.Barrier(t.Context(), "window")
+				assert.EqualError(t, err, "rank 1 on h0 (pid 101) was not ready: no space")
+				text = err.Error()
+			}
+			m.Done(text)
+			outcome, err := m.Outcome(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, "rank 1: no space", outcome)
+		})
+		assert.Nil(t, (<-done).Skew)
+		assert.Empty(t, g.stops, "the next trial may go well")
+		g.leave()
+	})
+}
+
+// muted is the connection of a process that was stopped: it stays, and nothing comes from it.
+type muted struct {
+	net.Conn
+	mute *atomic.Bool
+}
+
+func (m muted) Write(p []byte) (int, error) {
+	if m.mute.Load() {
+		return len(p), nil
+	}
+	return m.Conn.Write(p)
+}
+
+// TestADeadRank: its connection ends, or it says nothing any more.
+func TestADeadRank(t *testing.T) {
+	for _, c := range []struct {
+		silent, goOn bool
+		within       time.Duration
+		why          string
+	}{
+		{false, false, 0, "has gone: its connection ended"},
+		{true, false, 5 * time.Second, "has not answered for 4s"},
+		{false, true, 0, "has gone: its connection ended"},
+		{true, true, 5 * time.Second, "has not answered for 4s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mute atomic.Bool
+			g := meet(t, LeaderConfig{Continue: c.goOn}, same(3),
+				func(rank int) (net.Conn, net.Conn) {
+					ours, theirs := net.Pipe()
+					if rank == 1 {
+						return ours, muted{theirs, &mute}
+					}
+					return ours, theirs
+				})
+			g.each(func(m *Member) {
+				_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+				require.NoError(t, err)
+				_, err = m.Barrier(t.Context(), "window")
+				require.NoError(t, err)
+				m.Opened()
+			})
+			time.Sleep(10 * time.Second) // in the window; beats keep everybody
+			require.Empty(t, g.leader.Stopped())
+			began := time.Now()
+			if c.silent {
+				mute.Store(true)
+			} else {
+				g.conns[1].Close()
+			}
+			want := "rank 1 on h0 (pid 101) " + c.why + ", in the window of X"
+			require.NoError(t, g.leader.await(t.Context(), func() bool {
+				return g.leader.clients[1].lost != nil
+			}))
+			assert.LessOrEqual(t, time.Since(began), c.within)
+			synctest.Wait()
+			if c.goOn {
+				assert.Empty(t, g.leader.Stopped())
+			} else {
+				assert.Equal(t, want, g.leader.Stopped())
+				assert.EqualError(t, g.stops[0], want)
+				assert.EqualError(t, g.stops[2], want)
+				_, err := g.members[0].Barrier(t.Context(), "another")
+				assert.EqualError(t, err, want)
+			}
+			done := make(chan Trial, 1)
+			go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude(want) }()
+			for _, m := range []*Member{g.members[0], g.members[2]} {
+				require.NoError(t, m.Publish([]byte("{}")))
+			}
+			var all sync.WaitGroup
+			for _, m := range []*Member{g.members[0], g.members[2]} {
+				all.Go(func() {
+					m.Done("")
+					outcome, err := m.Outcome(t.Context())
+					require.NoError(t, err)
+					assert.Equal(t, want, outcome)
+				})
+			}
+			got := <-done
+			all.Wait()
+			require.Len(t, got.Lost, 1)
+			assert.Equal(t, want, got.Lost[0].String())
+			assert.GreaterOrEqual(t, got.Lost[0].After, 10*time.Second)
+			if c.goOn { // the others come to the next one without it
+				go func() { g.leader.Collect(t.Context()); g.leader.Conclude("") }()
+				for _, m := range []*Member{g.members[0], g.members[2]} {
+					all.Go(func() {
+						_, err := m.Enter(t.Context(), wire.Terms{Name: "Y"})
+						assert.NoError(t, err)
+						_, err = m.Barrier(t.Context(), "window")
+						assert.NoError(t, err)
+						m.Done("")
+						_, err = m.Outcome(t.Context())
+						assert.NoError(t, err)
+					})
+				}
+				all.Wait()
+			}
+			g.leave()
+		})
+	}
+}
+
+// TestTheCoordinatorGoes: each rank is told once, and waits for nothing any more.
+func TestTheCoordinatorGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := meet(t, LeaderConfig{}, same(2), pipe)
+		waits := make(chan error)
+		go func() {
+			_, err := g.members[1].Enter(t.Context(), wire.Terms{Name: "X"})
+			waits <- err
+		}()
+		synctest.Wait()
+		for _, c := range g.leader.clients {
+			c.link.conn.Close()
+		}
+		assert.ErrorIs(t, <-waits, ErrCoordinatorGone)
+		synctest.Wait()
+		assert.ErrorIs(t, g.stops[0], ErrCoordinatorGone)
+		assert.ErrorIs(t, g.stops[1], ErrCoordinatorGone)
+		assert.ErrorIs(t, g.members[1].Publish(nil), ErrCoordinatorGone)
+		g.members[0].Done("")
+		_, err := g.members[0].Outcome(t.Context())
+		assert.ErrorIs(t, err, ErrCoordinatorGone)
+		g.leave()
+	})
+}
+
+// TestStopEndsTheRun: the first reason counts, and the outcome still comes.
+func TestStopEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := meet(t, LeaderConfig{}, same(2), pipe)
+		g.each(func(m *Member) {
+			_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+			require.NoError(t, err)
+		})
+		g.leader.Stop("interrupted: interrupt")
+		g.leader.Stop("another")
+		go func() { g.leader.Collect(t.Context()); g.leader.Conclude("interrupted") }()
+		g.each(func(m *Member) {
+			_, err := m.Barrier(t.Context(), "window")
+			assert.EqualError(t, err, "interrupted: interrupt")
+			m.Done("")
+			outcome, err := m.Outcome(t.Context())
+			assert.NoError(t, err)
+			assert.Equal(t, "interrupted", outcome)
+		})
+		g.leave()
+	})
+}
+
+func TestWhoIsNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		join := func(l *Leader, h wire.Hello) error {
+			ours, theirs := net.Pipe()
+			go l.Accept(ours, nil)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			m, err := Join(ctx, theirs, h, MemberConfig{Clock: ahead(0)})
+			if err == nil {
+				t.Cleanup(func() { theirs.Close() })
+				_ = m
+			}
+			return err
+		}
+		first := hello(1, 3)
+		l := NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
+		require.NoError(t, join(l, first))
+		// A rank that was restarted changes nothing for the one that is there.
+		again := first
+		again.PID = 999
+		assert.EqualError(t, join(l, again),
+			"the coordinator refused this rank: rank 1 on h0 (pid 101) has been here")
+		// A hundred strangers: each is left without a word.
+		for range 100 {
+			stranger := hello(2, 3)
+			stranger.Job = "another"
+			assert.ErrorIs(t, join(l, stranger), ErrCoordinatorGone)
+		}
+		ours, theirs := net.Pipe()
+		go l.Accept(ours, nil)
+		_, _ = theirs.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+		theirs.Close()
+		// Nobody else comes.
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		assert.EqualError(t, l.Gather(ctx), "1 of 3 ranks came within 1m0s; missing 0, 2")
+		// Of another binary, with other parameters.
+		other := hello(2, 3)
+		other.Parameters = map[string]string{"num-users": "17"}
+		var refused Refused
+		require.True(t, errors.As(join(l, other), &refused))
+		assert.EqualError(t, l.Gather(t.Context()), "rank 2 on h1 (pid 102) was refused: its "+
+			"parameters are others: -num-users: none here, 17 there")
+		for _, c := range l.clients {
+			if c != nil {
+				c.link.conn.Close()
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// process is one that was started and has ended.
+type process struct{ killed bool }
+
+func (*process) Name() string                       { return "rank 2 (pid 7)" }
+func (*process) Ended(time.Duration) (string, bool) { return "exit status 2", true }
+func (p *process) Kill()                            { p.killed = true }
+
+func TestAProcessThatEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
+		ours, theirs := net.Pipe()
+		go l.Accept(ours, &process{})
+		theirs.Close()
+		assert.EqualError(t, l.Gather(t.Context()), "rank 2 (pid 7) did not come: exit status 2")
+	})
+}
+
+func TestOffsets(t *testing.T) {
+	answers := []pong{{sent: 100, came: 200, at: 1150, wallSent: 5, wallCame: 105, wall: 60},
+		{sent: 300, came: 310, at: 1306, wallSent: 205, wallCame: 215, wall: 211}}
+	assert.Equal(t, Offset{Clock: 1001, Wall: 1, Error: 5, RoundTrip: 10},
+		offsetOf(answers, false))
+	assert.Equal(t, Offset{RoundTrip: 10}, offsetOf(answers, true))
+	assert.Zero(t, offsetOf(nil, false))
+	assert.Equal(t, 50*time.Millisecond, beginAfter([]Offset{{RoundTrip: 1e6}}))
+	assert.Equal(t, 80*time.Millisecond, beginAfter([]Offset{{RoundTrip: 20e6}, {}}))
+}
+
+// TestSkew: the true openings lie anywhere within the errors.
+func TestSkew(t *testing.T) {
+	for _, c := range []struct {
+		list              []opening
+		skew, uncertainty int64
+	}{
+		{nil, 0, 0},
+		{[]opening{{100, 0}}, 0, 0},
+		{[]opening{{100, 0}, {103, 0}, {101, 0}}, 3, 0},
+		{[]opening{{100, 0}, {103, 2}}, 3, 2},
+		{[]opening{{100, 1}, {103, 2}}, 3, 3},
+		{[]opening{{100, 0}, {103, 0}, {101, 10}}, 3, 9}, // 91 to 103
+		{[]opening{{100, 5}, {100, 5}}, 0, 10},
+	} {
+		skew, uncertainty := skewOf(c.list)
+		assert.Equal(t, []int64{c.skew, c.uncertainty}, []int64{skew, uncertainty}, "%v", c.list)
+	}
+	assert.False(t, TooFarApart(2e6, 0))
+	assert.True(t, TooFarApart(2e6+1, 0))
+	assert.False(t, TooFarApart(9e6, 5e6))
+}

@@ -1,0 +1,249 @@
+package coordinate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"kvbench/kvbench/group"
+	"kvbench/kvbench/group/wire"
+)
+
+// Refused is the error of a rank that is not taken.
+type Refused struct{ Why string }
+
+func (r Refused) Error() string { return "the coordinator refused this rank: " + r.Why }
+
+// MemberConfig is what a member needs besides its connection.
+type MemberConfig struct {
+	Clock Clock
+	// Stop is called once when the run ends before its time: the coordinator says so, or is gone.
+	Stop func(error)
+	// Live is what the coordinator's live line shows of this rank, nil or empty for nothing. It is
+	// called once a second.
+	Live func() []byte
+}
+
+// Member is a rank's side of the session.
+type Member struct {
+	MemberConfig
+	hello wire.Hello
+	link  *link
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and made anew when something below has changed
+	trial   int
+	inbox   map[wire.Kind]*wire.Message // the last of each kind
+	stopped error                       // why the run ends
+	gone    error                       // nothing comes any more, and nothing is heard
+}
+
+var _ group.Group = (*Member)(nil)
+
+// Join says hello and waits to be welcomed. The connection belongs to the member from here on, also
+// when it fails.
+func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig) (*Member, error) {
+	m := &Member{MemberConfig: cfg, hello: hello, changed: make(chan struct{}),
+		inbox: map[wire.Kind]*wire.Message{}}
+	m.link = newLink(conn, func() *wire.Message {
+		beat := &wire.Message{Kind: wire.Beat}
+		if m.Live != nil {
+			beat.Doc = m.Live()
+		}
+		return beat
+	})
+	m.link.send(&wire.Message{Kind: wire.Greeting, Hello: &hello})
+	go m.read()
+	_, err := m.await(ctx, wire.Welcome, 0)
+	if refusal := m.inboxed(wire.Refusal); refusal != nil {
+		err = Refused{refusal.Text}
+	}
+	if err != nil {
+		m.link.end()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Member) inboxed(k wire.Kind) *wire.Message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.inbox[k]
+}
+
+// Rank implements group.Group.
+func (m *Member) Rank() int { return m.hello.Rank }
+
+// Size implements group.Group.
+func (m *Member) Size() int { return m.hello.Ranks }
+
+// ErrCoordinatorGone is wrapped by what ends a rank whose coordinator is.
+var ErrCoordinatorGone = errors.New("the coordinator is gone")
+
+// errLeft is how a member's run ends that has come to its end.
+var errLeft = errors.New("this rank has left")
+
+func (m *Member) read() {
+	err := m.link.read(func(got *wire.Message) {
+		switch got.Kind {
+		case wire.Ping:
+			// At once, and from here: what waits between the message and the answer is taken for
+			// the network's.
+			m.link.send(&wire.Message{Kind: wire.Pong, Seq: got.Seq, At: m.Clock.Now(),
+				Wall: m.Clock.Wall()})
+			return
+		case wire.Beat:
+			return
+		case wire.Stop:
+			m.end(errors.New(got.Text), nil)
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.inbox[got.Kind] = got
+		m.notify()
+	})
+	// However the connection ended, nobody can tell this rank anything any more.
+	why := fmt.Errorf("%w: %w", ErrCoordinatorGone, err)
+	switch {
+	case errors.Is(err, errSilent):
+		why = fmt.Errorf("%w: it has not answered for %v", ErrCoordinatorGone, Silence)
+	case errors.Is(err, io.EOF):
+		why = ErrCoordinatorGone
+	}
+	m.end(why, why)
+	m.link.end()
+}
+
+// end notes why the run ends, and tells it once.
+func (m *Member) end(stopped, gone error) {
+	m.mu.Lock()
+	// The first reason is what happened; what follows from it would hide it.
+	first := m.stopped == nil
+	if first {
+		m.stopped = stopped
+	}
+	if gone != nil {
+		m.gone = gone
+	}
+	m.notify()
+	m.mu.Unlock()
+	if first && m.Stop != nil {
+		m.Stop(stopped)
+	}
+}
+
+// notify is called with mu.
+func (m *Member) notify() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// await waits for a message of a kind about a trial, and takes it. An outcome is waited for though
+// the run ends.
+func (m *Member) await(ctx context.Context, k wire.Kind, trial int) (*wire.Message, error) {
+	for {
+		m.mu.Lock()
+		// What has come counts, also when the end came right behind it.
+		got, changed, stopped := m.inbox[k], m.changed, m.stopped
+		if k == wire.Outcome || k == wire.Welcome {
+			stopped = m.gone
+		}
+		refused := m.inbox[wire.Refusal] != nil
+		if got != nil && got.Trial == trial {
+			delete(m.inbox, k)
+			m.mu.Unlock()
+			return got, nil
+		}
+		m.mu.Unlock()
+		if stopped != nil || refused {
+			return nil, stopped
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Enter comes to the next trial, with what this rank would have taken, and returns what all have
+// agreed about. Every rank enters the same trials in the same order.
+func (m *Member) Enter(ctx context.Context, terms wire.Terms) (wire.Terms, error) {
+	m.mu.Lock()
+	m.trial++
+	trial := m.trial
+	m.mu.Unlock()
+	m.link.send(&wire.Message{Kind: wire.Enter, Trial: trial, Terms: &terms})
+	got, err := m.await(ctx, wire.Agreed, trial)
+	if err == nil && got.Terms == nil {
+		err = errors.New(got.Text)
+	}
+	if err != nil {
+		return wire.Terms{}, err
+	}
+	return *got.Terms, nil
+}
+
+// Barrier implements group.Group.
+func (m *Member) Barrier(ctx context.Context, name string) (time.Time, error) {
+	m.link.send(&wire.Message{Kind: wire.Ready, Trial: m.trial, Text: name})
+	got, err := m.await(ctx, wire.Begin, m.trial)
+	if err == nil && got.Text != "" {
+		err = errors.New(got.Text)
+	}
+	if err == nil {
+		err = m.Clock.Until(ctx, got.At)
+	}
+	return time.Now(), err
+}
+
+// Opened implements group.Group.
+func (m *Member) Opened() {
+	m.link.send(&wire.Message{Kind: wire.Opened, Trial: m.trial, At: m.Clock.Now()})
+}
+
+// Publish hands over the result of the trial. The error says that nobody will have it.
+func (m *Member) Publish(doc []byte) error {
+	m.mu.Lock()
+	gone := m.gone
+	m.mu.Unlock()
+	if gone == nil {
+		m.link.send(&wire.Message{Kind: wire.Result, Trial: m.trial, Doc: doc})
+	}
+	return gone
+}
+
+// Done says that the trial is over for this rank, with which error if with one.
+func (m *Member) Done(failure string) {
+	m.link.send(&wire.Message{Kind: wire.Done, Trial: m.trial, Text: failure})
+}
+
+// Outcome waits for what has become of the trial that this rank has done: the text is empty where
+// it went well for all.
+func (m *Member) Outcome(ctx context.Context) (text string, err error) {
+	got, err := m.await(ctx, wire.Outcome, m.trial)
+	if err != nil {
+		return "", err
+	}
+	return got.Text, nil
+}
+
+// Leave says that this rank has come to its end, and waits until that is on its way, not for long.
+func (m *Member) Leave() {
+	m.mu.Lock()
+	if m.stopped == nil { // the end of the connection is none of the run
+		m.stopped = errLeft
+	}
+	m.mu.Unlock()
+	m.link.send(&wire.Message{Kind: wire.Leave})
+	m.link.end()
+	select {
+	case <-m.link.gone:
+	case <-time.After(beat):
+	}
+}

@@ -1,0 +1,130 @@
+package coordinate
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// How many pings each rank is asked before a phase. The fastest counts: the others have waited
+// somewhere, on one way more than on the other.
+const pings = 8
+
+// Margin is how long after the last rank is ready a phase begins at the earliest: the message that
+// says when has to arrive before that.
+const (
+	margin     = 50 * time.Millisecond
+	roundTrips = 4 // of the slowest rank, if they take longer
+)
+
+// Offset is how far a rank's clocks are ahead of the leader's, in ns.
+type Offset struct {
+	Clock int64 // monotonic
+	Wall  int64
+	// Error bounds how far Clock may be off: half of the round trip, were all of it on one way.
+	Error     int64
+	RoundTrip int64
+}
+
+// pong is what came of one ping: when it was sent and when the answer came, by the leader's clocks,
+// and what the rank's said in between.
+type pong struct{ sent, came, at, wallSent, wallCame, wall int64 }
+
+// offsetOf is that of the fastest answer. Ranks whose monotonic clock is the leader's have none.
+func offsetOf(answers []pong, oneClock bool) Offset {
+	if len(answers) == 0 {
+		return Offset{}
+	}
+	p := slices.MinFunc(answers, func(a, b pong) int {
+		return cmp.Compare(a.came-a.sent, b.came-b.sent)
+	})
+	o := Offset{RoundTrip: p.came - p.sent}
+	if !oneClock {
+		o.Clock, o.Error = p.at-(p.sent+p.came)/2, (p.came-p.sent+1)/2
+		o.Wall = p.wall - (p.wallSent+p.wallCame)/2
+	}
+	return o
+}
+
+// beginAfter is how long after now a phase begins, by the slowest round trip of all ranks.
+func beginAfter(offsets []Offset) time.Duration {
+	after := margin
+	for _, o := range offsets {
+		after = max(after, roundTrips*time.Duration(o.RoundTrip))
+	}
+	return after
+}
+
+// opening is when a rank's window opened, by the leader's clock, and how far that may be off.
+type opening struct{ at, err int64 }
+
+// skewOf is the time between the first and the last opening, and how far that may be off: the true
+// one lies between the two extremes that the errors of all ranks admit.
+func skewOf(list []opening) (skew, uncertainty int64) {
+	if len(list) == 0 {
+		return 0, 0
+	}
+	first, last := list[0].at, list[0].at
+	surelyBy, surelyNotBefore := first+list[0].err, last-list[0].err
+	var most int64
+	for i, o := range list {
+		first, last = min(first, o.at), max(last, o.at)
+		surelyBy, surelyNotBefore = min(surelyBy, o.at+o.err), max(surelyNotBefore, o.at-o.err)
+		for j, p := range list {
+			if i != j {
+				most = max(most, o.at+o.err-(p.at-p.err))
+			}
+		}
+	}
+	skew, least := last-first, max(0, surelyNotBefore-surelyBy)
+	return skew, max(most-skew, skew-least)
+}
+
+// TooFarApart tells whether a skew is worth a warning: of windows of seconds two milliseconds are
+// nothing, and what may be an error of measuring is no news.
+func TooFarApart(skew, uncertainty int64) bool {
+	return skew > max(int64(2*time.Millisecond), 2*uncertainty)
+}
+
+// Clock is one whose readings are told to others.
+type Clock interface {
+	// Now is a monotonic time in ns.
+	Now() int64
+	// Wall is the time of day in ns since 1970.
+	Wall() int64
+	// Until returns when the monotonic time has come, or ctx has ended, with its cause.
+	Until(ctx context.Context, at int64) error
+}
+
+// System is the machine's clock.
+type System struct{}
+
+var _ Clock = System{}
+
+// Now implements Clock: on Linux by CLOCK_MONOTONIC, which all processes of a time namespace share.
+func (System) Now() int64 { return monotonic() }
+
+// Wall implements Clock.
+func (System) Wall() int64 { return time.Now().UnixNano() }
+
+// spin is how long before the moment a rank stops to sleep: a timer comes up to a millisecond late
+// on an idle machine, whose cores sleep, too.
+const spin = time.Millisecond
+
+// Until implements Clock.
+func (c System) Until(ctx context.Context, at int64) error {
+	if d := time.Duration(at-c.Now()) - spin; d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	for c.Now() < at && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,344 @@
+package coordinate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kvbench/kvbench/group/wire"
+)
+
+// step is where the ranks are in their trials.
+type step struct {
+	trial  int       // from 1: the one under way, or to come
+	name   string    // once it was entered
+	agreed time.Time // zero before it was
+	// comparing: all are ready for a phase, and their clocks are asked for.
+	comparing bool
+	// unready says which rank will not come to the barrier, "" while all may.
+	unready string
+}
+
+// part is what a rank has said in the trial under way.
+type part struct {
+	terms  *wire.Terms
+	waits  bool   // at the barrier of phase
+	phase  string // that it is prepared for, or in
+	opened int64  // by its clock, 0 = not yet
+	done   bool
+	text   string // the error that it ended with
+	offset Offset
+}
+
+// heard takes in what a rank says.
+func (l *Leader) heard(c *client, m *wire.Message) {
+	switch m.Kind {
+	case wire.Beat:
+		l.mu.Lock()
+		c.live = m.Doc
+		l.mu.Unlock()
+		return
+	case wire.Pong:
+		select {
+		case c.pongs <- m:
+		default: // nobody asked
+		}
+		return
+	case wire.Result:
+		// Before anything is known of it: it must be safe as soon as can be.
+		l.mu.Lock()
+		of := m.Trial == l.step.trial && !c.part.done
+		c.at = m.Kind
+		l.mu.Unlock()
+		if of && l.Result != nil {
+			l.Result(c.hello.Rank, m.Trial, m.Doc)
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.notify()
+	if m.Kind == wire.Leave {
+		c.left = true
+		l.progress()
+		return
+	}
+	// What was under way when a trial ended, because a rank was lost or all were stopped, may come
+	// when the next one has begun.
+	if m.Trial != l.step.trial {
+		return
+	}
+	c.at = m.Kind
+	switch m.Kind {
+	case wire.Enter:
+		c.part = part{terms: m.Terms}
+	case wire.Ready:
+		c.part.waits, c.part.phase = true, m.Text
+	case wire.Opened:
+		c.part.opened = m.At
+	case wire.Done:
+		c.part.done, c.part.text = true, m.Text
+	}
+	l.progress()
+}
+
+// progress takes the steps for which everybody has come, with mu.
+func (l *Leader) progress() {
+	// Counted anew each time: with ranks that come and go there is no count to keep in step, and a
+	// thousand of them are counted in a microsecond.
+	entered, waiting, here := 0, 0, 0
+	var failed *client
+	for _, c := range l.clients {
+		if !c.there() {
+			continue
+		}
+		here++
+		switch {
+		case c.part.terms == nil:
+		case c.part.done:
+			entered++
+			failed = c
+		case c.part.waits:
+			entered++
+			waiting++
+		default:
+			entered++
+		}
+	}
+	if here == 0 { // the last one has gone: nobody waits for anything
+		return
+	}
+	if l.step.agreed.IsZero() && entered == here {
+		l.agree()
+	}
+	switch {
+	case waiting == 0 || l.step.comparing:
+	case failed != nil:
+		// It can never come to the barrier; those at it must not wait for it. The first one is the
+		// cause: the others are not ready because of it.
+		if l.step.unready == "" {
+			l.step.unready = fmt.Sprintf("%s was not ready: %s", failed.hello.Place(),
+				failed.part.text)
+		}
+		for _, c := range l.clients {
+			if c.there() && c.part.waits {
+				c.part.waits = false
+				c.link.send(&wire.Message{Kind: wire.Begin, Trial: l.step.trial,
+					Text: l.step.unready})
+			}
+		}
+	case waiting == here:
+		l.step.comparing = true
+		go l.begin(l.step.trial)
+	}
+}
+
+// agree tells all ranks the terms of the trial, or that there are none.
+func (l *Leader) agree() {
+	l.step.agreed = time.Now()
+	var first *client
+	problem := ""
+	for _, c := range l.clients {
+		if !c.there() {
+			continue
+		}
+		if first == nil {
+			first = c
+			l.step.name = c.part.terms.Name
+		}
+		if c.part.terms.Name != l.step.name {
+			problem = fmt.Sprintf("%s came to %s, %s to %s: what they were asked to run differs",
+				first.hello.Place(), l.step.name, c.hello.Place(), c.part.terms.Name)
+		}
+	}
+	// The room of a host is what the rank with the least has found; whose nonce is taken does not
+	// matter, as long as it is one.
+	for _, c := range l.clients {
+		if !c.there() {
+			continue
+		}
+		terms := *c.part.terms
+		terms.Nonce = first.part.terms.Nonce
+		for _, o := range l.clients {
+			if o.there() && o.hello.OneHost(&c.hello) {
+				terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
+				terms.Floor = min(terms.Floor, o.part.terms.Floor)
+			}
+		}
+		m := &wire.Message{Kind: wire.Agreed, Trial: l.step.trial, Terms: &terms}
+		if problem != "" {
+			m.Terms, m.Text = nil, problem
+		}
+		c.at = wire.Agreed
+		c.link.send(m)
+	}
+}
+
+// begin compares clocks with all ranks at a time and tells each when to begin.
+func (l *Leader) begin(trial int) {
+	l.mu.Lock()
+	var all []*client
+	for _, c := range l.clients {
+		if c.there() && c.part.waits {
+			all = append(all, c)
+		}
+	}
+	l.mu.Unlock()
+	// Side by side: one after the other a thousand ranks would wait for a second and more.
+	found := make([]chan Offset, len(all))
+	for i, c := range all {
+		found[i] = make(chan Offset, 1)
+		go func() { found[i] <- l.compare(c) }()
+	}
+	offsets := make([]Offset, len(all))
+	for i := range all {
+		offsets[i] = <-found[i]
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.step.trial != trial {
+		return // it is over
+	}
+	// Whoever was lost meanwhile is told as well, which nobody hears.
+	l.step.comparing = false
+	// All are told the same moment, each by its own clock; what is said to one takes no longer than
+	// the slowest round trip, several of which lie ahead.
+	at := l.Clock.Now() + int64(beginAfter(offsets))
+	for i, c := range all {
+		c.part.offset, c.part.waits, c.part.opened = offsets[i], false, 0
+		c.at = wire.Begin
+		c.link.send(&wire.Message{Kind: wire.Begin, Trial: trial, At: at + offsets[i].Clock})
+	}
+	l.notify()
+}
+
+// compare asks a rank for its clocks. A ping that is not answered is not waited for long: whether
+// the rank lives is found out elsewhere.
+func (l *Leader) compare(c *client) Offset {
+	var answers []pong
+	for seq := range pings {
+		p := pong{sent: l.Clock.Now(), wallSent: l.Clock.Wall()}
+		c.link.send(&wire.Message{Kind: wire.Ping, Seq: seq + 1})
+		for late := time.After(Silence); p.came == 0; {
+			select {
+			case m := <-c.pongs:
+				if m.Seq == seq+1 {
+					p.came, p.wallCame = l.Clock.Now(), l.Clock.Wall()
+					p.at, p.wall = m.At, m.Wall
+				}
+			case <-c.link.gone: // it has left, or is lost
+				return offsetOf(answers, l.Hello.OneClock(&c.hello))
+			case <-late:
+				return offsetOf(answers, l.Hello.OneClock(&c.hello))
+			}
+		}
+		answers = append(answers, p)
+	}
+	return offsetOf(answers, l.Hello.OneClock(&c.hello))
+}
+
+// Trial is what has become of one, before its outcome is told.
+type Trial struct {
+	Number int
+	Name   string
+	// Text is each rank's error, "" where it went well or is lost; Done whether it came to its end.
+	Text []string
+	Done []bool
+	Wall []int64 // each rank's wall clock less the leader's, ns
+	Lost []Lost  // all that are, of this trial or before
+	// Skew is the time between the first and the last opening of a window, and how far that may be
+	// off, in ns; nil unless all that are there have opened one, and there are several.
+	Skew, Uncertainty *int64
+}
+
+// Collect waits until every rank that is there has done the trial, as long as ctx lasts, and says
+// what has become of it.
+func (l *Leader) Collect(ctx context.Context) Trial {
+	_ = l.await(ctx, func() bool {
+		for _, c := range l.clients {
+			if c.there() && !c.part.done {
+				return false
+			}
+		}
+		return true
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := Trial{Number: l.step.trial, Name: l.step.name, Text: make([]string, len(l.clients)),
+		Done: make([]bool, len(l.clients)), Wall: make([]int64, len(l.clients))}
+	var opened []opening
+	all := true
+	for rank, c := range l.clients {
+		if c == nil {
+			continue
+		}
+		t.Text[rank], t.Done[rank], t.Wall[rank] = c.part.text, c.part.done, c.part.offset.Wall
+		// A skew of some of the ranks would be one of fewer clients than the result is of.
+		if c.lost != nil {
+			t.Lost = append(t.Lost, *c.lost)
+		} else if c.part.opened != 0 {
+			o := c.part.offset
+			opened = append(opened, opening{c.part.opened - o.Clock, o.Error})
+		} else {
+			all = false
+		}
+	}
+	if all && len(opened) > 1 {
+		skew, uncertainty := skewOf(opened)
+		t.Skew, t.Uncertainty = &skew, &uncertainty
+	}
+	return t
+}
+
+// WallOffset is how far a rank's wall clock is ahead of the leader's in ns, as of the last phase
+// that it has begun.
+func (l *Leader) WallOffset(rank int) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.clients[rank]; c != nil {
+		return c.part.offset.Wall
+	}
+	return 0
+}
+
+// Conclude tells all ranks what has become of the trial, "" for well, and goes on to the next.
+func (l *Leader) Conclude(outcome string) {
+	// The next one begins here for the leader; the ranks come to it when they have heard.
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	trial := l.step.trial
+	l.step = step{trial: trial + 1}
+	for _, c := range l.clients {
+		if c.there() {
+			c.part, c.at = part{}, wire.Outcome
+			c.link.send(&wire.Message{Kind: wire.Outcome, Trial: trial, Text: outcome})
+		}
+	}
+	l.notify()
+}
+
+// stage says what a rank is at, with mu.
+func (l *Leader) stage(c *client) string {
+	name := l.step.name
+	if name == "" && c.part.terms != nil {
+		name = c.part.terms.Name
+	}
+	// By what it has said last: what it does since then nobody knows better.
+	switch c.at {
+	case wire.Enter:
+		return "before " + name
+	case wire.Agreed:
+		return "while preparing " + name
+	case wire.Ready:
+		return "at the start of " + name
+	case wire.Begin, wire.Opened:
+		return "in the window of " + name
+	case wire.Result:
+		return "while cleaning up after " + name
+	case wire.Done:
+		return "after " + name
+	case wire.Outcome:
+		return "between two trials"
+	}
+	return "before the first trial"
+}
