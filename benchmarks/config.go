@@ -209,7 +209,8 @@ func feasible(v *params.Values) params.Violations {
 	use := c.Use
 	memory := params.EstimateMemory(use.Bytes(), c.CPUBytes)
 	// The run would be killed by the kernel half-way, with its files left behind.
-	if err := params.CheckMemory(memory, use.Workers, host.ReadLimits()); err != nil {
+	if err := params.CheckMemory(memory, use.Workers, v.LocalRanks,
+		host.ReadLimits()); err != nil {
 		bad = append(bad, err.Error())
 	}
 	if v.Division == params.Closed && host.SameFilesystem(c.CacheDir, v.ResultsDir) {
@@ -309,15 +310,17 @@ func warnings(v *params.Values) []string {
 	return list
 }
 
-// resultPath is where a trial's JSON goes. The points of a sweep over an option
-// have directories of their own too.
-func resultPath(v *params.Values, name string, trial int) string {
+// resultPath is where a trial's JSON goes: that of a rank, or of all of them. The points of a sweep
+// over an option have directories of their own too.
+//
+// Ranks that are started together have one such directory, in which the coordinator writes.
+func resultPath(v *params.Values, name string, trial int, whose string) string {
 	// The submission's tree calls options by their numbers.
 	if o := v.Bench.Option; o > 0 {
 		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
 	}
 	return filepath.Join(v.ResultsDir, strings.ReplaceAll(name, "/", "_"),
-		fmt.Sprintf("trial_%d", trial), fmt.Sprintf("rank_%d", v.Rank),
+		fmt.Sprintf("trial_%d", trial), whose,
 		time.Now().Format("kvcache_results_20060102_150405.json"))
 }
 

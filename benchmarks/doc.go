@@ -15,10 +15,14 @@
 //	config     values in force → configuration of the engine, with layout, sources, simulate
 //	output     what benchstat reads before, and a person after, the run
 //	terminal   the line during it
-//	signals    what ends a run early; launchdir: where the command was typed
+//	signals    what ends a run early; launch/: who started it, and where
+//	clients/   several clients: who starts them, and how their results become one
 //
 // One call of a benchmark function is one trial: Main sets -test.benchtime to 1x after reading it,
 // so that nothing is ever run twice. Benchmarks run one after another on the testing package's
 // goroutine and share the session of the process (current) without a lock; nothing may be printed
 // while one runs, or its line is lost.
+//
+// This package is large because the testing package finds benchmark functions in one package only,
+// and what all of them need between the flags and the engine stands beside them.
 package benchmarks

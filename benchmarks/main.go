@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -13,17 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"kvbench/benchmarks/clients"
+	"kvbench/benchmarks/launch"
+	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/version"
 	"kvbench/tiers/workdir"
-)
-
-// Exit codes of the binary (go test shows 1 for all that are not 0).
-const (
-	exitFailed     = 1
-	exitParameters = 2
 )
 
 // session is what all benchmarks of one process share. Benchmarks run one after
@@ -46,6 +44,14 @@ type session struct {
 	removal workdir.Removal               // of the files of the trial under way
 	failed  bool                          // a benchmark has: see watch
 	hung    error                         // the storage did not answer a trial: no other is begun
+	cancel  context.CancelCauseFunc       // of ctx
+
+	// Of a rank that a coordinator has started, nil for others: what to do, and the way to it.
+	// Both come from outside: what a coordinator says stands where a launcher's variables would
+	// stand, and the way to it is a descriptor that this process was started with.
+	orders      *agent.Orders
+	coordinator net.Conn
+	clients     *clients.Clients // that this rank is one of, nil where it is alone
 }
 
 // current is the session of this process. The testing package offers no other
@@ -56,6 +62,11 @@ var current *session
 // selected benchmark, prints the lines that benchstat needs, runs, and reports.
 // It returns the exit code.
 func Main(m *testing.M) int {
+	// First of all, because everything else reads the environment, too.
+	orders, coordinator, err := agent.Take()
+	if err != nil {
+		return refuse(err)
+	}
 	// The flags have to be there before the testing package parses, which m.Run would do.
 	line, err := readCommandLine(flag.CommandLine, os.Args[1:])
 	set := line.params
@@ -82,9 +93,13 @@ func Main(m *testing.M) int {
 		leaves: map[string][]leaf{}, calls: map[string]int{},
 		ceiling: map[string]plainio.Reached{}, traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{
-			Base: launchDir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
+			Base: launch.Dir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid()),
 		},
+		orders: orders, coordinator: coordinator,
+	}
+	if orders != nil { // this is one of the ranks that a coordinator has started
+		clients.Obey(orders, &s.inputs)
 	}
 	// Read before run changes them.
 	if line.benchtime.given {
@@ -126,6 +141,10 @@ func refuse(err error) int {
 func (s *session) run(m *testing.M) int {
 	// Nothing is made before every parameter of every benchmark is known to be right.
 	plans, err := s.check()
+	// The coordinator has checked the same, on its own host: what is wrong only here it must hear.
+	if err != nil && s.orders != nil {
+		clients.Decline(s.coordinator, clients.Hello(nil, s.orders), err)
+	}
 	if bad := params.Violations(nil); errors.As(err, &bad) {
 		fmt.Fprint(os.Stderr, refusal(err))
 		return exitParameters
@@ -135,12 +154,18 @@ func (s *session) run(m *testing.M) int {
 	}
 	s.setGoFlags(plans)
 	// From here on a signal ends the run in order: its result and its files are safe.
+	// Somebody who waits for several ranks is not to wait for the cleaning of each of them.
 	alone := len(plans) > 0 && plans[0].Alone()
-	ctx, stop := watchSignals(func() bool { return alone && onTerminal() }, s.lastWords)
+	ctx, cancel, stop := watchSignals(func() bool { return alone && onTerminal() }, s.lastWords)
 	defer stop()
-	s.ctx = ctx
+	s.ctx, s.cancel = ctx, cancel
 	s.openTerminal(plans)
 	s.boundProcs() // before the testing package takes what is in force for its default of -cpu
+	// Nothing is printed before all ranks are there: without them there is no run to tell of.
+	if err := s.gather(plans); err != nil {
+		fmt.Fprintln(os.Stderr, "kvbench:", err)
+		return interruptedCode(ctx, exitFailed)
+	}
 	if err := s.header(plans); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
 		return exitFailed
@@ -151,11 +176,32 @@ func (s *session) run(m *testing.M) int {
 	if s.failed {
 		code = max(code, exitFailed)
 	}
+	code = interruptedCode(ctx, code)
+	// All leave before anybody prints a summary: what a rank still does would be in nobody's log.
+	s.clients.Leave()
+	// A rank that has failed but lives has said so; rank 0's exit code is that of the run.
+	if s.orders != nil && ctx.Err() == nil {
+		code = 0 // or a launcher would take the others along
+	}
 	s.epilogue()
 	if what := s.left(); what != "" {
 		fmt.Fprint(os.Stderr, "\n", what, "\n")
 	}
-	return interruptedCode(ctx, code)
+	return code
+}
+
+// gather starts the other ranks, or meets the coordinator, where there are several clients. Ranks
+// that a launcher has started, or a person one by one, do not know each other: each is a run of its
+// own, as a client that is alone.
+func (s *session) gather(plans []*params.Values) (err error) {
+	if len(plans) == 0 || s.orders == nil && !plans[0].Starts() {
+		return nil
+	}
+	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel,
+		Hello: clients.Hello(plans, s.orders), Orders: s.orders, Coordinator: s.coordinator,
+		Continue: plans[0].RankFailure == "continue", ResultsDir: plans[0].ResultsDir,
+		Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp, Live: s.tty != nil}})
+	return err
 }
 
 // setGoFlags tells the testing package what to run, in its own words, which it takes.

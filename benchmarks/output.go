@@ -27,6 +27,10 @@ func (s *session) header(plans []*params.Values) error {
 		if !slices.ContainsFunc(plans, func(p *params.Values) bool { return p.Seed != v.Seed }) {
 			fmt.Fprintf(&b, "seed: %d\n", v.Seed)
 		}
+		// A rate of four clients is no rate of one: such outputs are never one table.
+		if v.Ranks > 1 {
+			fmt.Fprintf(&b, "ranks: %d\n", v.Ranks)
+		}
 		if n := v.Division.Notice(); n != "" {
 			fmt.Fprintf(&b, "notice: %s\n", n)
 		}
@@ -80,6 +84,10 @@ func (s *session) epilogue() {
 	}
 	// No colon behind the first word: readers of the merged streams would take it for
 	// configuration.
+	// Of several clients: what MLPerf's tools look for, when the last result has come.
+	if err := s.clients.Summarize(os.Stderr); err != nil {
+		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
+	}
 	list("skipped benchmarks", s.skipped)
 	if s.quick && len(s.results) > 0 {
 		list("THESE NUMBERS DESCRIBE NO STORAGE", []string{

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kvbench/benchmarks/clients"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
@@ -75,45 +76,73 @@ func measure(b *testing.B, v *params.Values,
 		wipe()
 		b.Fatal(errInterrupted)
 	}
-	if s.hung != nil { // and has its threads in the kernel, perhaps for ever
-		b.Fatalf("not begun, because of an earlier trial: %v", s.hung)
-	}
-	cfg, err := trialConfig(v, number)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if cfg.Info.TraceFiles, err = s.traceFiles(v); err != nil {
-		b.Fatal(err)
-	}
-	cfg.Progress, cfg.Storage.Removal = show, &s.removal
-	var path string
-	cfg.Publish = func(r *result.Result) error {
-		r.Name, path = name, resultPath(v, name, number)
-		if job, err := report.FioJob(r); err == nil { // it was traced, or is known without
-			r.FioWorkload = job
-		}
-		return save(b, r, path)
+	res, path, err := s.trialOf(b, v, name, number, show, body)
+	// From here on the coordinator has the result of all ranks, and every rank the same fate.
+	if s.clients != nil {
+		res, path, err = s.clients.Conclude(res, path, err)
 	}
 	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
-	restore := s.spare(v)
-	res, err := body(s.ctx, cfg)
-	restore()
 	wipe()
-	if errors.Is(err, kvbench.ErrUnanswered) {
-		s.hung = err
-	}
 	if res == nil {
 		b.Fatal(err)
-	}
-	if err == nil && res.Status != result.StatusComplete {
-		// Nothing was completed, or too much failed: numbers that nobody should use.
-		err = errors.New(res.Error)
 	}
 	s.results = append(s.results, res)
 	announce(b, res, err, path)
 	if err != nil {
 		b.FailNow()
 	}
+}
+
+// trialOf runs one trial of this client: what it measured, and where that was written. Of several
+// clients the coordinator writes it.
+func (s *session) trialOf(b *testing.B, v *params.Values, name string, number int,
+	show func(kvbench.Snapshot), body func(context.Context, kvbench.Config) (*result.Result, error),
+) (res *result.Result, path string, err error) {
+	// What is left open, such as the room, each client finds for itself; several agree afterwards.
+	cfg, err := trialConfig(v, number)
+	if err == nil {
+		cfg.Info.TraceFiles, err = s.traceFiles(v)
+	}
+	if s.hung != nil { // and has its threads in the kernel, perhaps for ever
+		err = fmt.Errorf("not begun, because of an earlier trial: %w", s.hung)
+	}
+	// With or without an error: the others wait for this rank, and hear of it.
+	if s.clients != nil {
+		err, show = s.clients.Enter(clients.Trial{Name: name, Number: number,
+			Save: func(whose string, r *result.Result) (string, error) {
+				path := resultPath(v, name, number, whose)
+				return path, save(b, r, path)
+			}}, &cfg, err), s.clients.Show(show)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	cfg.Progress, cfg.Storage.Removal = show, &s.removal
+	cfg.Publish = func(r *result.Result) error {
+		r.Name = name
+		path = resultPath(v, name, number, fmt.Sprintf("rank_%d", v.Rank))
+		if job, err := report.FioJob(r); err == nil { // it was traced
+			r.FioWorkload = job
+		}
+		// One that is alone keeps it; so does a rank whose coordinator is gone, in the same place.
+		keep := func() error { return save(b, r, path) }
+		if s.clients != nil {
+			return s.clients.Publish(r, keep)
+		}
+		return keep()
+	}
+	restore := s.spare(v)
+	res, err = body(s.ctx, cfg)
+	restore()
+	// Of this process: the ranks beside it may have another device, and go on.
+	if errors.Is(err, kvbench.ErrUnanswered) {
+		s.hung = err
+	}
+	if err == nil && res.Status != result.StatusComplete {
+		// Nothing was completed, or too much failed: numbers that nobody should use.
+		err = errors.New(res.Error)
+	}
+	return res, path, err
 }
 
 // announce puts a result on the benchmark line and into its log, whose last line

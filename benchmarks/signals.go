@@ -8,7 +8,16 @@ import (
 	"syscall"
 	"time"
 
+	"kvbench/benchmarks/clients"
+	"kvbench/benchmarks/launch"
 	"kvbench/kvbench"
+)
+
+// Exit codes of the binary (go test shows 1 for all that are not 0). A signal's is 128 and its
+// number; a started rank that lives to its end has 0, whatever became of its trials.
+const (
+	exitFailed     = 1
+	exitParameters = 2
 )
 
 // stopped is the cause of a context that a signal ended.
@@ -16,11 +25,12 @@ type stopped struct{ sig syscall.Signal }
 
 func (s stopped) Error() string { return s.sig.String() }
 
-// watchSignals returns a context that ends with the first SIGINT, SIGTERM or
-// SIGQUIT, with SIGHUP (the terminal is gone; nohup keeps it from us), or when
+// watchSignals returns a context, and what ends it for another reason, that ends with the first
+// SIGINT, SIGTERM or SIGQUIT, with SIGHUP (the terminal is gone; nohup keeps it from us), or when
 // the go command that started us dies. Its cause is a kvbench.Interrupted, whose Attended attended
 // decides. A second signal ends the process at once, after last; the next start cleans up.
-func watchSignals(attended func() bool, last func()) (context.Context, func()) {
+func watchSignals(attended func() bool, last func()) (_ context.Context,
+	cancel context.CancelCauseFunc, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	// A dead reader of our output must not kill the run before its result is
 	// safe: writes then fail with EPIPE instead.
@@ -37,9 +47,9 @@ func watchSignals(attended func() bool, last func()) (context.Context, func()) {
 				Attended: sig != syscall.SIGHUP && attended()})
 		}, last)))
 	}()
-	watchParent(ctx, os.Getppid, isGoCommand,
+	watchParent(ctx, os.Getppid, launch.IsGoCommand,
 		func() { cancel(kvbench.Interrupted{Why: errParentGone}) })
-	return ctx, func() { cancel(nil); signal.Stop(got) }
+	return ctx, cancel, func() { cancel(nil); signal.Stop(got) }
 }
 
 // echo is how soon after a signal the same one is no second one. timeout(1) sends its signal to
@@ -68,6 +78,10 @@ func interruptedCode(ctx context.Context, code int) int {
 	var s stopped
 	if errors.As(context.Cause(ctx), &s) {
 		return 128 + int(s.sig)
+	}
+	// Another rank was lost, or the coordinator: no signal came to this process.
+	if clients.Ended(ctx) {
+		return max(code, exitFailed)
 	}
 	return 128 + int(syscall.SIGTERM)
 }

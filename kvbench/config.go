@@ -94,9 +94,7 @@ type Config struct {
 	// what limited a handful of requests is nobody's question.
 	ClimbAfter time.Duration
 
-	// Group is the clients that begin together; nil: there is but this one.
-	Group group.Group
-
+	Group group.Group // of clients that begin together; nil: there is but this one
 	Clock clock.Clock // nil = wall time
 	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.
 	Progress func(Snapshot)

@@ -153,7 +153,9 @@ func plainEnv() []string {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, "KVBENCH_") || strings.HasPrefix(name, "OMPI_") ||
-			strings.HasPrefix(name, "PMI_") ||
+			strings.HasPrefix(name, "PMI_") || strings.HasPrefix(name, "PALS_") ||
+			strings.HasPrefix(name, "FLUX_") || strings.HasPrefix(name, "MV2_") ||
+			name == "JOB_COMPLETION_INDEX" || name == "MASTER_ADDR" ||
 			strings.HasPrefix(name, "SLURM_") || name == "MPI_LOCALNRANKS" || name == "TMPDIR" ||
 			name == "GOFLAGS" {
 			continue

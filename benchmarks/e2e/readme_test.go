@@ -45,6 +45,8 @@ var documented = []documentedUnit{
 	{"ttft-saved-ratio", false}, {"break-even-tokens", false},
 	{"sustained-users", false}, {"peak-B/s", false},
 	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
+	{"slowest-rank-read-p95-ns", false}, {"slowest-rank-write-p95-ns", false}, // of several clients
+	{"start-skew-ns", false},
 	{"device-read-ratio", false}, {"ceiling-ratio", false},
 	{"removals/s", false}, {"freed-B/s", false},
 	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false},

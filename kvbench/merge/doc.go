@@ -1,9 +1,13 @@
 // Package merge makes one result of those of a trial's clients: its ranks.
 //
-//	merge.go   Fold: the ranks of a trial → one result
-//	rules.go   what becomes of each field of a result: the one table of it
-//	derive.go  what is made afterwards: statuses, distributions, judgements
-//	window.go  bytes over time on one axis; what the ranks moved while all of them measured
+//	merge.go     Fold: the ranks of a trial → one result
+//	together.go  Together: the same for ranks that one of them coordinated
+//	rules.go     what becomes of each field of a result: the one table of it
+//	derive.go    what is made afterwards: statuses, distributions, judgements
+//	window.go    bytes over time on one axis; what the ranks moved while all of them measured
+//	settings/    which settings decide what numbers mean
+//	tree/        results by option, trial and rank
+//	summary/     sums over ranks, means over trials
 //
 // Ranks share a device and a moment, so that they are no trials of their own: what statistics count
 // is their fold. Rates add up, as MLPerf Storage's aggregation adds them: each rank's bytes over

@@ -302,7 +302,9 @@ func TestWhatIsNoTrialIsRefused(t *testing.T) {
 func TestTimelinesStandOnOneAxis(t *testing.T) {
 	ranks := made(rand.New(rand.NewPCG(3, 3)), 2)
 	for i, r := range ranks {
-		r.StartTime = fmt.Sprintf("2026-01-02T03:04:%02d.1Z", 5+2*i)
+		// The clock of the second one's host is three seconds ahead.
+		r.StartTime = fmt.Sprintf("2026-01-02T03:04:%02d.1Z", 5+2*i+3*i)
+		r.ClockOffsetNS = new(int64(i) * 3e9)
 		r.WindowNS = 4e9 - int64(i)*1e9
 		n := 4 - i
 		tl := &result.Timeline{IntervalNS: 1e9, LastNS: 1e9, Requests: make([]int64, n),

@@ -52,7 +52,7 @@ var table = []row{
 			"Simulation Replay PlainIO Removal Objects Network",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
-			"FioWorkload",
+			"FioWorkload Clients ClockOffsetNS",
 		after: "MergedRanks Status Error StartTime Parameters Tiers EntrySizes Latency " +
 			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms Endpoints " +
 			"Stalls"},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's
@@ -20,8 +21,9 @@ type Window struct {
 // gib is what keys in _gbps are measured in, for compatibility.
 const gib = 1 << 30
 
-// starts are the openings of the ranks' windows since the first of them, by the clocks of their
-// hosts, which are taken as they are: skew of NTP is far below an interval of a timeline.
+// starts are the openings of the ranks' windows since the first of them, by the clock of the
+// coordinator's host; where nobody compared clocks they are taken as they are: skew of NTP is far
+// below an interval of a timeline.
 func starts(ranks []*result.Result) (since []time.Duration, ok bool) {
 	var times []time.Time
 	for _, r := range ranks {
@@ -29,7 +31,7 @@ func starts(ranks []*result.Result) (since []time.Duration, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		times = append(times, at)
+		times = append(times, at.Add(-time.Duration(units.OrZero(r.ClockOffsetNS))))
 	}
 	first := slices.MinFunc(times, time.Time.Compare)
 	for _, at := range times {

@@ -80,9 +80,14 @@ func EstimateMemory(pool, cpuTier int64) Memory {
 	return Memory{Pool: pool, CPUTier: cpuTier, Harness: harnessMemory}
 }
 
-// CheckMemory refuses what cannot work, with the numbers and the setting that would fit.
-func CheckMemory(m Memory, workers int, l host.Limits) error {
+// CheckMemory refuses what cannot work, with the numbers and the setting that would fit, in what is
+// left for each of so many clients of this host.
+func CheckMemory(m Memory, workers, localRanks int, l host.Limits) error {
 	have, source := l.Available()
+	if localRanks > 1 {
+		have /= int64(localRanks)
+		source += fmt.Sprintf(" for each of %d ranks", localRanks)
+	}
 	if have == 0 || m.Total() <= have {
 		return nil
 	}

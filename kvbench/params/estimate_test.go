@@ -84,28 +84,28 @@ func TestMemory(t *testing.T) {
 		{MemoryAvailable: 100 * gib, MemoryLimit: need, MemoryLimitSource: "cgroup"},
 		{MemoryLimit: need},
 	} {
-		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, l), "%+v", l)
+		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1, l), "%+v", l)
 	}
 	for _, l := range []host.Limits{
 		{MemoryAvailable: 2 * gib, MemoryAvailableSource: "the source"},
 		{MemoryAvailable: 100 * gib, MemoryAvailableSource: "another", MemoryLimit: 2 * gib,
 			MemoryLimitSource: "the source"},
 	} {
-		err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, l)
+		err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1, l)
 		for _, what := range []string{"-cpu-mem-gb: must be at most 1.75", "given 4.00",
 			"needs 4.25 GiB", "2.00 are available", "the source"} {
 			assert.ErrorContains(t, err, what)
 		}
 		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 2*gib-64*mib-harnessMemory),
-			run.Workers, l), "the setting that it names does fit")
+			run.Workers, 1, l), "the setting that it names does fit")
 	}
-	assert.Error(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers,
+	assert.Error(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1,
 		host.Limits{MemoryAvailable: need - 1}))
 
-	err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers,
+	err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1,
 		host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "fewer -workers (now 32)", "no cpu tier would fit")
-	err = CheckMemory(EstimateMemory(run.Bytes(), 0), run.Workers,
+	err = CheckMemory(EstimateMemory(run.Bytes(), 0), run.Workers, 1,
 		host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "0.06 buffers")
 }

@@ -9,8 +9,12 @@ import (
 // launched takes over what the launcher of this process says of it, by the names of the parameters.
 // Without one nobody says anything.
 func (r *resolver) launched() {
-	from, found := launchers.Find(r.in.env)
-	if !found {
+	var from launchers.Place
+	if r.in.Agent != nil {
+		from = *r.in.Agent
+	} else if place, found := launchers.Find(r.in.env); found {
+		from = place
+	} else {
 		return
 	}
 	r.v.Launcher = &from
@@ -51,6 +55,14 @@ func (r *resolver) place() {
 		}
 		v.Ranks = 1
 	}
+	// Who gives -rank, too, starts the others in some other way.
+	v.starts = from == nil && v.Rank == automatic && v.Ranks > 1
+	r.want(!v.starts || v.Ranks <= mostStarted, "ranks",
+		fmt.Sprintf("at most %d where this run starts them", mostStarted))
+	r.want(!v.starts || !v.Typed("local-ranks"), "local-ranks",
+		"absent with -ranks alone, which starts all of them on this host")
+	r.want(v.Ranks > 1 || !v.Typed("rank-failure"), "rank-failure",
+		"absent with one client: -ranks starts several")
 	v.Rank = max(v.Rank, 0)
 	// Unknown: all here is the careful guess, it divides the free space by the most.
 	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Origin("local-ranks").byUser() {
@@ -63,6 +75,12 @@ func (r *resolver) place() {
 		fmt.Sprintf("below -ranks (%d)", v.Ranks))
 	r.want(v.LocalRanks <= v.Ranks, "local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
 }
+
+// mostStarted is how many ranks a run starts at most.
+const mostStarted = 1024
+
+// Starts tells whether this process starts the other ranks, of which it is rank 0.
+func (v *Values) Starts() bool { return v.starts }
 
 // Alone says that this is the only client of its run and that no launcher started it, which would
 // wait for it, or kill it, when it does not end soon.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench/group/launchers"
 )
 
 func TestRankFromLaunchers(t *testing.T) {
@@ -56,7 +58,14 @@ func TestBadRanks(t *testing.T) {
 	assert.Equal(t, []string{"-rank: must be below -ranks (1), given 3 (flag)"},
 		wrong(t, Inputs{}, "-rank=3"))
 	assert.Equal(t, []string{"-local-ranks: must be at most -ranks (2), given 3 (flag)"},
-		wrong(t, Inputs{}, "-ranks=2", "-local-ranks=3"))
+		wrong(t, Inputs{}, "-rank=0", "-ranks=2", "-local-ranks=3"))
+	assert.Equal(t, []string{"-rank-failure: must be one of stop, continue, given x (flag)",
+		"-local-ranks: must be absent with -ranks alone, which starts all of them on this host, " +
+			"given 2 (flag)"}, wrong(t, Inputs{}, "-ranks=2", "-local-ranks=2", "-rank-failure=x"))
+	assert.Equal(t, []string{"-ranks: must be at most 1024 where this run starts them, given 2000 " +
+		"(flag)"}, wrong(t, Inputs{}, "-ranks=2000"))
+	assert.Equal(t, []string{"-rank-failure: must be absent with one client: -ranks starts several, " +
+		"given stop (flag)"}, wrong(t, Inputs{}, "-rank-failure=stop"))
 	assert.Equal(t, []string{"-rank: must be auto or a whole number in 0…2147483647, given -1 " +
 		"(flag)"}, wrong(t, Inputs{}, "-rank=-1"))
 	assert.Len(t, wrong(t, Inputs{}, "-ranks=0"), 1)
@@ -112,4 +121,30 @@ func TestASizeThatNobodyTells(t *testing.T) {
 		wrong(t, Inputs{Env: environment("JOB_COMPLETION_INDEX", "3")}))
 	v := good(t, Inputs{Env: environment("PALS_RANKID", "1", "PALS_LOCAL_SIZE", "2")}, "-ranks=4")
 	assert.Equal(t, [3]int{1, 4, 2}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
+}
+
+// TestWhoStartsRanks: -ranks alone, and nobody whom somebody else has started.
+func TestWhoStartsRanks(t *testing.T) {
+	for _, c := range []struct {
+		env    []string
+		args   []string
+		starts bool
+	}{
+		{nil, nil, false},
+		{nil, []string{"-ranks=1"}, false},
+		{nil, []string{"-ranks=4"}, true},
+		{[]string{"KVBENCH_RANKS", "4"}, nil, true},
+		{nil, []string{"-rank=0", "-ranks=4"}, false},
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "4"}, nil, false},
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "4"}, []string{"-ranks=4"}, false},
+	} {
+		v := good(t, Inputs{Env: environment(c.env...)}, c.args...)
+		assert.Equal(t, c.starts, v.Starts(), "%v %v", c.env, c.args)
+	}
+	started := &launchers.Place{Rank: launchers.Value{Text: "3", Variable: "X"},
+		Size: launchers.Value{Text: "4", Variable: "X"}, Local: launchers.Value{Text: "4",
+			Variable: "X"}}
+	v := good(t, Inputs{Agent: started}, "-ranks=4", "-rank-failure=continue")
+	assert.False(t, v.Starts())
+	assert.Equal(t, [3]int{3, 4, 4}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"kvbench/kvbench/group/launchers"
 )
 
 // Inputs are what Resolve needs to know beside the flags. Only Base is required.
@@ -17,6 +19,9 @@ type Inputs struct {
 	// Env looks up a variable, as os.LookupEnv does; nil is an empty environment. An empty variable
 	// counts as not set.
 	Env func(string) (string, bool)
+	// Agent is what a coordinator says of a rank that it has started, nil for others; then no
+	// launcher is asked.
+	Agent *launchers.Place
 	// BenchTime and Count are -test.benchtime and -test.count as they were typed, "" when they
 	// were not.
 	BenchTime, Count string

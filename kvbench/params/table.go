@@ -66,9 +66,10 @@ func table(v *Values) []parameter {
 		"prefill-rate": cost(&v.PrefillRate),
 		"gpu":          word(&v.GPU),
 
-		"rank":        auto(whole(&v.Rank, 0, math.MaxInt32)),
-		"ranks":       auto(whole(&v.Ranks, 1, math.MaxInt32)),
-		"local-ranks": auto(whole(&v.LocalRanks, 1, math.MaxInt32)),
+		"rank":         auto(whole(&v.Rank, 0, math.MaxInt32)),
+		"ranks":        auto(whole(&v.Ranks, 1, math.MaxInt32)),
+		"local-ranks":  auto(whole(&v.LocalRanks, 1, math.MaxInt32)),
+		"rank-failure": oneOf(&v.RankFailure, "stop", "continue"),
 
 		"warmup":                 span(&v.Warmup, 0, day),
 		"settle":                 span(&v.Settle, 0, day),

@@ -77,6 +77,8 @@ type Values struct {
 	// This client among those of the run; all clients of a host share its free space.
 	Rank, Ranks, LocalRanks int
 	Launcher                *launchers.Place // mpirun, srun or the like; nil without one
+	RankFailure             string           // stop or continue
+	starts                  bool             // see Starts
 
 	// Around the window: load that is not counted, and rest in which nothing happens.
 	Warmup, Settle     time.Duration
@@ -276,6 +278,9 @@ func (v *Values) Skip() string {
 		(v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
 		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks " +
 			"with requests"
+	}
+	if v.Bench.Name == "DataGen" && v.Ranks > 1 {
+		return "has no storage that several clients could share: run it without -ranks"
 	}
 	if needs := v.Bench.Needs; needs != "" && v.Text(needs) == "" {
 		return "needs -" + needs

@@ -17,9 +17,8 @@ import (
 // that still lets a trial be compared, and a tolerance for a kernel that reads ahead or skips
 // holes. Those of the verdict are package verdict's.
 const (
-	failedShare          = 0.01 // of the operations is what a trial survives
-	servedFromCacheBelow = 0.95 // of the application's reads is what the device must have seen
-	readByOthersAbove    = 1.05 // of these is more than the application and its metadata
+	failedShare       = 0.01 // of the operations is what a trial survives
+	readByOthersAbove = 1.05 // of these is more than the application and its metadata
 )
 
 // busy adds what operations know of the workers' time to what the workload said.
@@ -66,7 +65,7 @@ func (b *builder) witness() {
 // or a controller's, and such figures are not the device's.
 func (b *builder) served() {
 	if w := &b.r.DeviceWitness; w.ReadRatio != nil {
-		w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
+		w.ServedFromCache = new(*w.ReadRatio < result.ServedFromCacheBelow)
 	}
 }
 

@@ -100,6 +100,17 @@ type Live struct {
 	Failures int64
 }
 
+// Add adds those of another client.
+func (l *Live) Add(o Live) {
+	for kind := range l.Bytes {
+		for op := range l.Bytes[kind] {
+			l.Bytes[kind][op] += o.Bytes[kind][op]
+		}
+	}
+	l.Requests, l.Tokens, l.Failures = l.Requests+o.Requests, l.Tokens+o.Tokens,
+		l.Failures+o.Failures
+}
+
 // Gauge is a reading of what cannot be summed: queue length and tier fill. The engine takes one
 // about as often as the progress line and at least once per timeline interval.
 type Gauge struct {

@@ -97,6 +97,9 @@ func LogLines(r *result.Result) []string {
 		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
 			cmp.Or(r.Error, "its window did not end in order"))
 	}
+	if text := together(r); text != "" {
+		add("%s", text)
+	}
 	if r.Removal != nil {
 		add("%s", removed(r.Removal))
 	}
@@ -169,6 +172,7 @@ func (s *summary) head() {
 	s.put("", s.Notice)
 	s.put("error", s.Error)
 	s.simulated()
+	s.clients()
 	s.autoscaler()
 	if m := s.Model; m.RankBytesPerToken > 0 && s.CompletionUnit != result.UnitOperation {
 		s.line("model", "%s, %s per token on this rank, tensor parallel %d", cmp.Or(m.Name, m.Key),
@@ -187,6 +191,9 @@ func (s *summary) head() {
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
 		warm, ns(s.DrainNS))
 	dir := cmp.Or(s.IO.CacheDir, "no directory")
+	if s.IO.CacheDir == "" && len(s.MergedRanks) > 1 {
+		dir = "a directory of each rank's own"
+	}
 	io := fmt.Sprintf("%s I/O%s, %s chunks, depth %d", s.IO.Mode, engine(s.IO),
 		bytes(s.IO.ChunkBytes), s.IO.Depth)
 	if s.Simulation != nil {
@@ -214,24 +221,6 @@ func (s *summary) head() {
 	}
 	s.replay()
 	s.input()
-}
-
-// title says in one line which trial it was and whether it counts. A simulated one is marked in its
-// first word, because nobody reads further to find out.
-func (s *summary) title() {
-	title := cmp.Or(s.Name, s.Benchmark)
-	if s.Option != nil {
-		title += fmt.Sprintf(" (option %d)", *s.Option)
-	}
-	if s.Simulation != nil {
-		title = "SIMULATED " + title
-	}
-	ended := ""
-	if s.EndedBy != "" {
-		ended = fmt.Sprintf(" (ended by %s)", strings.ReplaceAll(s.EndedBy, "_", " "))
-	}
-	fmt.Fprintf(s, "%s, %s division, trial %d of %d, rank %d of %d: %s%s\n", title, s.Division,
-		s.Trial+1, max(s.Count, 1), s.Rank, max(s.Ranks, 1), s.Status, ended)
 }
 
 // workload says who made the load and how. A benchmark without requests has no arrival and no

@@ -20,7 +20,11 @@ func (r *Result) Metrics() []Metric {
 		}
 	}
 	read, write := r.StorageTraffic()
-	add("ns/op", units.Ratio(r.WindowNS, r.Completions()))
+	window := r.WindowNS
+	if r.Clients != nil {
+		window = r.Clients.MeanWindowNS
+	}
+	add("ns/op", units.Ratio(window, r.Completions()))
 	if r.CompletionUnit != UnitOperation {
 		if r.WindowNS > 0 {
 			add("req/s", &r.Summary.RequestsPerSecond)
@@ -74,6 +78,7 @@ func (r *Result) Metrics() []Metric {
 	}
 	add("device-read-ratio", r.DeviceWitness.ReadRatio)
 	add("ceiling-ratio", r.CeilingRatio)
+	r.Clients.metrics(add)
 	if rm := r.Removal; rm != nil {
 		add("removals/s", rm.FilesPerSecond)
 		add("freed-B/s", rm.BytesPerSecond)

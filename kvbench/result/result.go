@@ -57,9 +57,13 @@ type Result struct {
 	Rank     int    `json:"rank"`
 	Ranks    int    `json:"ranks"`
 	// of several clients' results made one: whose numbers are in it
-	MergedRanks []int  `json:"merged_ranks,omitempty"`
-	Nonce       string `json:"nonce"`
-	Digest      string `json:"digest,omitempty"`
+	MergedRanks []int `json:"merged_ranks,omitempty"`
+	// and what they did together, if one of them coordinated it
+	Clients *Clients `json:"clients,omitempty"`
+	// of a client's host: its wall clock less that of the coordinator's; null: nobody compared them
+	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty"`
+	Nonce         string `json:"nonce"`
+	Digest        string `json:"digest,omitempty"`
 
 	// what is counted: request, or operation in benchmarks without requests
 	CompletionUnit string `json:"completion_unit"`
@@ -173,16 +177,25 @@ const (
 // ErrSchema is wrapped by Parse for a file of a schema that this version does not know.
 var ErrSchema = errors.New("unsupported result schema")
 
+// Encode is the text of the result's file.
+func (r *Result) Encode() ([]byte, error) {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
 // WriteJSON writes the result to path by way of a temporary file in the same directory, synced and
 // renamed, so that path holds a whole result or is untouched, whatever happens. The directory must
 // exist.
 func (r *Result) WriteJSON(path string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := r.Encode()
 	if err != nil {
-		return fmt.Errorf("encode result for %s: %w", path, err)
+		return fmt.Errorf("for %s: %w", path, err)
 	}
 	dir := filepath.Dir(path)
-	if err := renameio.WriteFile(path, append(data, '\n'), 0o644, renameio.WithTempDir(dir),
+	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(dir),
 		renameio.WithStaticPermissions(0o644)); err != nil {
 		return fmt.Errorf("write result %s: %w; choose a writable -results-dir", path, err)
 	}

@@ -370,6 +370,9 @@ type Witness struct {
 	BusyShare       *float64 `json:"busy_share"` // of the window with a request in flight
 }
 
+// ServedFromCacheBelow is the share of the application's reads that the device must have seen.
+const ServedFromCacheBelow = 0.95
+
 // Parameter is one value in force and where it came from.
 type Parameter struct {
 	Name   string `json:"name"`

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/merge/settings"
-	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 

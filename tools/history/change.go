@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/merge/settings"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -64,7 +66,7 @@ func Arrange(list []Entry, more []string, alpha float64) (all []*Series) {
 					Better: e.Better[unit], of: of})
 			}
 			maps.Copy(all[i].of.Settings, e.Settings)
-			median, _ := stats.MedianOf(e.Values[unit])
+			median, _ := units.Median(e.Values[unit])
 			all[i].Points = append(all[i].Points,
 				Point{e.Commit, e.Date, median, e.Values[unit]})
 		}
@@ -96,7 +98,7 @@ func unitsOf(e Entry, more []string) (list []string) {
 // benchmark.
 func (s *Series) Name(all []*Series) string {
 	var parts []string
-	for _, name := range load.InOrder(s.of.Settings) {
+	for _, name := range settings.InOrder(s.of.Settings) {
 		if slices.ContainsFunc(all, func(o *Series) bool {
 			v, known := o.of.Settings[name]
 			return o.Benchmark == s.Benchmark && known &&
@@ -105,7 +107,7 @@ func (s *Series) Name(all []*Series) string {
 			parts = append(parts, name+"="+s.of.Settings[name])
 		}
 	}
-	return strings.TrimPrefix(s.Benchmark, "Benchmark") + load.Told(parts)
+	return strings.TrimPrefix(s.Benchmark, "Benchmark") + settings.Told(parts)
 }
 
 // search finds the changes between two points of the series.
@@ -120,8 +122,8 @@ func (s *Series) search(from, to int, level float64) {
 	}
 	// Medians of both parts, as single commits may be outliers; the parts are searched with the
 	// same level: a second change is no better proven than the first.
-	before, _ := stats.MedianOf(values[:at])
-	after, _ := stats.MedianOf(values[at:])
+	before, _ := units.Median(values[:at])
+	after, _ := units.Median(values[at:])
 	s.Changes = append(s.Changes, Change{from + at, (after - before) / math.Abs(before), p})
 	s.search(from, from+at, level)
 	s.search(from+at, to, level)

@@ -23,6 +23,7 @@ func runAggregate(c *Call) error {
 	if err != nil {
 		return err
 	}
+	// A run that starts its ranks has made the same of the same files.
 	s := summary.Aggregate(t)
 	for _, w := range s.Warnings {
 		c.say(w)

@@ -93,9 +93,10 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks": "benchmarks/pattern benchmarks/bucket benchmarks/clients kvbench/... " +
-		"workloads/... tiers/... tracing/...",
+	"benchmarks": "benchmarks/pattern benchmarks/bucket benchmarks/clients benchmarks/launch " +
+		"kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/pattern": "kvbench/units",
+	"benchmarks/launch":  "kvbench/version",
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
 		"kvbench/params kvbench/version tracing/host",
 	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
@@ -118,7 +119,8 @@ var mayImport = map[string]string{
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
-	"tools/history": "tools/load tools/stats tools/view kvbench/report",
+	"tools/history": "tools/load tools/stats tools/view kvbench/report kvbench/units " +
+		"kvbench/merge/settings",
 	"tools/convert": "kvbench/units workloads/...",
 	"tools/curve":   "kvbench/units kvbench/report tools/view workloads/...",
 	"tools/dedup":   "kvbench/units",

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"kvbench/kvbench/units"
 )
 
 // Contrast sets the trials of a new side against those of an old one. Where the sides took turns,
@@ -27,7 +29,7 @@ type turn struct{ old, new []float64 }
 // NewContrast compares the cells of two runs. Turns count where each trial of both has one; a turn
 // of which only one side has trials tells nothing and is left out.
 func NewContrast(old, new Cell) *Contrast {
-	middle, _ := MedianOf(old.Values)
+	middle, _ := units.Median(old.Values)
 	c := &Contrast{logs: true, centre: math.Abs(middle)}
 	for _, v := range slices.Concat(old.Values, new.Values) {
 		c.logs = c.logs && v > 0
@@ -131,7 +133,7 @@ func (c *Contrast) ranks(better int, depth float64) []dealt {
 		for _, v := range side.old {
 			values = append(values, float64(better)*v-depth)
 		}
-		middle, _ := MedianOf(values)
+		middle, _ := units.Median(values)
 		for i, v := range values {
 			all = append(all, value{v - middle, t, i})
 		}

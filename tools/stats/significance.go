@@ -5,6 +5,7 @@
 package stats
 
 import (
+	"math"
 	"slices"
 
 	"golang.org/x/perf/benchmath"

@@ -1,4 +1,4 @@
-package benchmarks
+package launch
 
 import (
 	"os"
@@ -50,10 +50,10 @@ func TestLaunchDirRules(t *testing.T) {
 		{"a program that merely starts with go", "gopls", "/usr/bin/gopls", typed, loose, loose},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.want, launchDirOf(process(t, c.comm, c.exe, c.cwd), parent, c.from))
+			assert.Equal(t, c.want, dirOf(process(t, c.comm, c.exe, c.cwd), parent, c.from))
 		})
 	}
 	t.Run("no /proc", func(t *testing.T) {
-		assert.Equal(t, module, launchDirOf(proc(t.TempDir()), parent, pkg))
+		assert.Equal(t, module, dirOf(proc(t.TempDir()), parent, pkg))
 	})
 }

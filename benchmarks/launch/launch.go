@@ -1,4 +1,4 @@
-package benchmarks
+package launch
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"kvbench/kvbench/version"
 )
 
-// launchDir returns the directory in which the user typed the command, which is what relative paths
+// Dir returns the directory in which the user typed the command, which is what relative paths
 // in flags, environment and configuration mean. The go command starts test binaries in the
 // directory of their package, so the working directory is not the answer:
 //
@@ -20,15 +20,15 @@ import (
 //
 // The directory is absolute. Call it before anything changes the working directory, and while the
 // parent still lives.
-func launchDir() string {
+func Dir() string {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return string(filepath.Separator)
 	}
-	return launchDirOf(proc("/proc"), os.Getppid(), cwd)
+	return dirOf(proc("/proc"), os.Getppid(), cwd)
 }
 
-func launchDirOf(p proc, parent int, cwd string) string {
+func dirOf(p proc, parent int, cwd string) string {
 	if p.isGoCommand(parent) {
 		// Unreadable when the go command belongs to another user, and its directory may have been
 		// removed meanwhile; then the next rule applies.

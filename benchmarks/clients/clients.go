@@ -1,0 +1,308 @@
+package clients
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/group/agent"
+	"kvbench/kvbench/group/coordinate"
+	"kvbench/kvbench/group/wire"
+	"kvbench/kvbench/result"
+)
+
+// Clients are the ranks of a run that were started together, as the process of one of them sees
+// them. Rank 0's coordinates: it alone has a leader. The nil Clients is a client that is alone.
+type Clients struct {
+	Config
+	member *coordinate.Member
+	leader *coordinate.Leader
+
+	mu    sync.Mutex
+	shown []byte // what the coordinator's live line is to show of this rank
+	trial *underway
+	saved bool // there is a result at least
+}
+
+// Config is what a run knows of its clients.
+type Config struct {
+	// Context is the run's. Cancel ends it when another rank, or the coordinator, has ended the
+	// run: its cause is then a kvbench.Interrupted that Ended knows.
+	Context context.Context
+	Cancel  context.CancelCauseFunc
+	Hello   wire.Hello // of this rank
+	// Orders and Coordinator are those of a rank that was started, nil for others.
+	Orders      *agent.Orders
+	Coordinator net.Conn
+
+	// Of the one that starts the others: how many there are, whether the loss of one ends the run,
+	// what the others are told, and where their logs go.
+	Continue   bool
+	Others     agent.Orders
+	ResultsDir string
+}
+
+// Trial is one that all ranks are about to run.
+type Trial struct {
+	Name   string
+	Number int
+	// Save writes the result of a rank, rank_3, or that of all_ranks, and returns where.
+	Save func(whose string, r *result.Result) (path string, err error)
+}
+
+// underway is a trial, as the coordinator keeps it until all ranks have done it.
+type underway struct {
+	Trial
+	results []*result.Result // that have come, in any order
+	paths   map[int]string   // where they were written, by rank
+	failed  []error          // to write one
+}
+
+// outcomePatience is how long an interrupted run waits for what its ranks have.
+const outcomePatience = 2 * time.Second
+
+// gatherTime is within which the ranks that this process starts have to come.
+const gatherTime = 60 * time.Second
+
+// Gather starts the other ranks, or meets the coordinator. Nothing else of the run was made before.
+func Gather(cfg Config) (*Clients, error) {
+	c := &Clients{Config: cfg}
+	m := coordinate.MemberConfig{Clock: coordinate.System{}, Live: c.lastShown,
+		Stop: func(why error) { c.Cancel(kvbench.Interrupted{Why: ended{why}}) }}
+	ctx, stop := context.WithTimeout(c.Context, gatherTime)
+	defer stop()
+	var err error
+	if c.Orders != nil {
+		c.member, err = coordinate.Join(ctx, c.Coordinator, c.Hello, m)
+	} else {
+		err = c.start(ctx, m)
+	}
+	return c, err
+}
+
+// Decline tells the coordinator that this rank cannot take part, and why: its host lacks something
+// that the coordinator's has. Nobody waits for it.
+func Decline(conn net.Conn, h wire.Hello, why error) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	h.Refused = why.Error()
+	_, _ = coordinate.Join(ctx, conn, h, coordinate.MemberConfig{Clock: coordinate.System{}})
+}
+
+// start starts the other ranks, and joins them as rank 0.
+func (c *Clients) start(ctx context.Context, m coordinate.MemberConfig) error {
+	c.leader = coordinate.NewLeader(coordinate.LeaderConfig{Hello: c.Hello, Clock: m.Clock,
+		Continue: c.Continue, Result: c.keep})
+	if err := os.MkdirAll(c.ResultsDir, 0o777); err != nil {
+		return fmt.Errorf("making the results directory: %w", err)
+	}
+	for rank := 1; rank < c.Hello.Ranks; rank++ {
+		// What a rank prints nobody has asked for; where something goes wrong somebody will.
+		log, err := os.Create(filepath.Join(c.ResultsDir, fmt.Sprintf("rank_%d.log", rank)))
+		if err != nil {
+			return fmt.Errorf("making the log of rank %d: %w", rank, err)
+		}
+		orders := c.Others
+		orders.Rank, orders.Ranks, orders.LocalRanks = rank, c.Hello.Ranks, c.Hello.Ranks
+		orders.Job = c.Hello.Job
+		process, conn, err := agent.Start(orders, log)
+		_ = log.Close()
+		if err != nil {
+			return err // the others end with their sockets
+		}
+		go c.leader.Accept(conn, process)
+	}
+	// Rank 0 speaks with the coordinator as all others do, through a pipe of this process.
+	ours, theirs := net.Pipe()
+	go c.leader.Accept(ours, nil)
+	var err error
+	if c.member, err = coordinate.Join(ctx, theirs, c.Hello, m); err != nil {
+		return err
+	}
+	if err := c.leader.Gather(ctx); err != nil {
+		c.leader.Stop(err.Error())
+		return fmt.Errorf("%w (logs of the ranks: %s)", err,
+			filepath.Join(c.ResultsDir, "rank_*.log"))
+	}
+	// A signal to this process is one to all: those of a terminal reach the others by themselves.
+	context.AfterFunc(c.Context, func() { c.leader.Stop(context.Cause(c.Context).Error()) })
+	return nil
+}
+
+// ended is why a run ends that another rank, or the coordinator, has ended.
+type ended struct{ error }
+
+func (e ended) Unwrap() error { return e.error }
+
+// Ended tells whether a run was ended by another rank, or by the coordinator.
+func Ended(ctx context.Context) bool {
+	var by ended
+	return errors.As(context.Cause(ctx), &by)
+}
+
+// Leave says that this rank has come to its end; the coordinator waits for all of them. One that
+// was ended by itself says nothing: it is lost to the others.
+func (c *Clients) Leave() {
+	if c == nil {
+		return
+	}
+	if c.Context.Err() == nil || c.leader != nil || Ended(c.Context) {
+		c.member.Leave()
+	}
+	if c.leader != nil {
+		ctx, stop := context.WithTimeout(context.Background(), outcomePatience)
+		defer stop()
+		c.leader.Close(ctx)
+	}
+}
+
+// Enter comes to a trial together with the others, and takes over what all agree about. Without a
+// configuration, because of failure, it comes all the same: the others must not wait.
+func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
+	if c.leader != nil {
+		c.mu.Lock()
+		c.trial = &underway{Trial: t, paths: map[int]string{}}
+		c.mu.Unlock()
+	}
+	st := &cfg.Storage
+	terms := wire.Terms{Name: fmt.Sprintf("trial %d of %s", t.Number, t.Name),
+		Nonce: hex.EncodeToString(st.Nonce[:]), Capacity: st.StorageBytes, Floor: st.FreeFloor}
+	agreed, err := c.member.Enter(c.Context, terms)
+	if failure != nil || err != nil {
+		return errors.Join(failure, err)
+	}
+	// All have the same parameters, and so the same idea of which tiers there are. The nonce is one
+	// for all: with it content depends on the rank, so that no two ranks write the same.
+	nonce, err := hex.DecodeString(agreed.Nonce)
+	if err != nil || len(nonce) != len(st.Nonce) {
+		return fmt.Errorf("the ranks agreed about a nonce that is none: %q", agreed.Nonce)
+	}
+	copy(st.Nonce[:], nonce)
+	st.StorageBytes, st.FreeFloor = agreed.Capacity, agreed.Floor
+	cfg.Group = c.member
+	return nil
+}
+
+// Publish hands a rank's result to the coordinator; where that is gone the rank keeps it itself.
+func (c *Clients) Publish(r *result.Result, keep func() error) error {
+	// As a file, which the coordinator writes: what its readers see is what a single client writes.
+	doc, err := r.Encode()
+	if err != nil {
+		return err
+	}
+	if c.member.Publish(doc) != nil {
+		return keep()
+	}
+	return nil
+}
+
+// keep writes a rank's result, as soon as it has come.
+func (c *Clients) keep(rank, _ int, doc []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.trial
+	if t == nil {
+		return
+	}
+	r, err := result.Parse(doc)
+	if err == nil && r.Rank != rank {
+		err = fmt.Errorf("it says that it is of rank %d", r.Rank)
+	}
+	if err == nil {
+		r.ClockOffsetNS = new(c.leader.WallOffset(rank))
+		t.results = append(t.results, r)
+		t.paths[rank], err = t.Save(fmt.Sprintf("rank_%d", rank), r)
+	}
+	if err != nil {
+		t.failed = append(t.failed, fmt.Errorf("the result of rank %d: %w", rank, err))
+	}
+}
+
+// Conclude says how the trial went for this rank, and returns how it went for all: at the
+// coordinator with the result of all, elsewhere with the rank's own.
+func (c *Clients) Conclude(own *result.Result, ownPath string, failure error) (*result.Result,
+	string, error) {
+	text := ""
+	if failure != nil {
+		text = failure.Error()
+	}
+	// After its result on the same way, and when its files are gone: the next trial of all ranks
+	// begins with what the filesystem then has free.
+	c.member.Done(text)
+	patient, stop := lasting(c.Context, outcomePatience)
+	defer stop()
+	// What became of all counts; who failed says its own reason, because that is in its log.
+	if c.leader == nil {
+		outcome, err := c.member.Outcome(patient)
+		if outcome != "" {
+			err = errors.New(outcome)
+		}
+		if failure != nil {
+			err = failure
+		}
+		return own, ownPath, err
+	}
+	// Rank 0 is one of those that have done the trial by now; the leader waits for the others.
+	collected := c.leader.Collect(patient)
+	res, path, err := c.merged(collected)
+	text = ""
+	if err != nil {
+		text = err.Error()
+	}
+	c.leader.Conclude(text)
+	return res, path, err
+}
+
+// lasting is a context that ends some time after another one has.
+func lasting(ctx context.Context, after time.Duration) (context.Context, func()) {
+	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(after, func() { end(context.Cause(ctx)) })
+	})
+	return longer, func() { stop(); end(nil) }
+}
+
+// Show lets the coordinator's live line show what this rank does, and that of rank 0 what all do.
+func (c *Clients) Show(show func(kvbench.Snapshot)) func(kvbench.Snapshot) {
+	if c.leader == nil {
+		return func(now kvbench.Snapshot) {
+			text, _ := json.Marshal(now)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.shown = text
+		}
+	}
+	if show == nil {
+		return nil
+	}
+	return func(now kvbench.Snapshot) {
+		for rank, text := range c.leader.Live() {
+			var other kvbench.Snapshot
+			// Of another stage they mean something else; that rank 0 is ahead or behind is seen by
+			// rates that fall.
+			if rank == c.member.Rank() || json.Unmarshal(text, &other) != nil ||
+				other.Stage != now.Stage {
+				continue
+			}
+			now.Live.Add(other.Live)
+			now.Queued, now.InFlight = now.Queued+other.Queued, now.InFlight+other.InFlight
+			now.Done, now.Of = now.Done+other.Done, now.Of+other.Of
+			now.Stuck, now.StuckFor = now.Stuck+other.Stuck, max(now.StuckFor, other.StuckFor)
+		}
+		show(now)
+	}
+}
+
+func (c *Clients) lastShown() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown
+}

@@ -1,0 +1,126 @@
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kvbench/kvbench/group/coordinate"
+	"kvbench/kvbench/merge"
+	"kvbench/kvbench/merge/summary"
+	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/result"
+)
+
+// merged makes one result of the ranks' and writes it beside them. The error says what keeps it
+// from being one of all ranks.
+func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.trial
+	c.trial = nil
+	errs := slices.Clone(all.failed)
+	for _, l := range t.Lost {
+		errs = append(errs, errors.New(l.String()))
+	}
+	for rank, text := range t.Text {
+		// Who has a result has said there why.
+		has := slices.ContainsFunc(all.results,
+			func(r *result.Result) bool { return r.Rank == rank })
+		if text != "" && !has {
+			errs = append(errs, fmt.Errorf("rank %d: %s", rank, text))
+		}
+	}
+	// Nothing to make a result of: the reasons are all that there is.
+	if len(all.results) == 0 {
+		return nil, "", errors.Join(append(errs, errors.New("no rank has a result"))...)
+	}
+	res, err := merge.Together(all.results, c.describe(all, t))
+	if err != nil {
+		return nil, "", errors.Join(append(errs, err)...)
+	}
+	// What is known of the ranks goes on in the merged result: who reads it alone must not take it
+	// for one of all of them.
+	for _, e := range errs {
+		res.Error = strings.TrimPrefix(res.Error+"; "+e.Error(), "; ")
+	}
+	if len(errs) > 0 && res.Status == result.StatusComplete {
+		res.Status = result.StatusIncomplete
+	}
+	if t.Skew != nil && coordinate.TooFarApart(*t.Skew, *t.Uncertainty) {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("the ranks' windows opened within %v "+
+			"(± %v): rates of ranks that did not measure together do not add up",
+			time.Duration(*t.Skew), time.Duration(*t.Uncertainty)))
+	}
+	c.saved = true
+	path, err := all.Save("all_ranks", res)
+	if err != nil {
+		return res, path, err
+	}
+	if res.Status != result.StatusComplete {
+		return res, path, errors.New(res.Error)
+	}
+	return res, path, nil
+}
+
+// Summarize writes the run's summary beside its results, as kvreport aggregate does, and says
+// where. It is for the coordinator, and nothing elsewhere, or where nobody has a result.
+func (c *Clients) Summarize(w io.Writer) error {
+	if c == nil || c.leader == nil || !c.saved {
+		return nil
+	}
+	t, err := tree.Read(c.ResultsDir)
+	if err != nil {
+		return err
+	}
+	s := summary.Aggregate(t)
+	var text bytes.Buffer
+	if err := s.WriteJSON(&text); err != nil {
+		return err
+	}
+	path := filepath.Join(c.ResultsDir, s.FileName())
+	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return s.WriteText(w, path)
+}
+
+// describe says who the ranks are and how they began.
+func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
+	d := &result.Clients{Launcher: "kvbench", Transport: "socket", StartSkewNS: t.Skew,
+		StartSkewUncertaintyNS: t.Uncertainty, Hosts: []result.Host{},
+		Lost: []result.LostClient{}, PerRank: []result.ClientRank{}}
+	// Ranks that are lost have been there, too: the hosts are those of the run, not of its end.
+	for _, h := range c.leader.Members() {
+		i := slices.IndexFunc(d.Hosts, func(o result.Host) bool { return o.Name == h.Host })
+		if i < 0 {
+			i = len(d.Hosts)
+			d.Hosts = append(d.Hosts, result.Host{Name: h.Host})
+		}
+		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
+	}
+	for _, l := range t.Lost {
+		d.Lost = append(d.Lost, result.LostClient{Rank: l.Hello.Rank, Host: l.Hello.Host,
+			PID: l.Hello.PID, Why: l.Why, Stage: l.Stage, AfterNS: int64(l.After)})
+	}
+	// They came in any order.
+	slices.SortFunc(all.results, func(a, b *result.Result) int { return a.Rank - b.Rank })
+	for _, r := range all.results {
+		read, write := r.StorageTraffic()
+		entry := r.Latency.Levels["storage"]
+		path, _ := filepath.Rel(c.ResultsDir, all.paths[r.Rank])
+		d.PerRank = append(d.PerRank, result.ClientRank{Rank: r.Rank,
+			Host: r.Environment.Hostname, Path: filepath.ToSlash(path),
+			ReadBytesPerSecond: read.BytesPerSecond, WriteBytesPerSecond: write.BytesPerSecond,
+			ReadP95NS: entry.Read.Device.P95, WriteP95NS: entry.Write.Device.P95,
+			Verdict: r.Harness.Verdict.Kind})
+	}
+	return d
+}

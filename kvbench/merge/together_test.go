@@ -1,0 +1,73 @@
+package merge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+)
+
+// client is a rank that shares the device of its host.
+func client(rank int, host string) *result.Result {
+	return &result.Result{Name: "X", Benchmark: "X", Rank: rank, Ranks: 4, WindowNS: 10e9,
+		Status: result.StatusComplete, StartTime: "2026-01-02T03:04:05Z",
+		Environment: result.Environment{Hostname: host}, Limits: result.Limits{Cores: 2},
+		DeviceWitness: result.Witness{Device: "vda", ReadBytes: new(int64(400)),
+			WriteBytes: new(int64(40)), AppReadBytes: 100, AppWriteBytes: 10},
+		Harness: result.Harness{CPUNS: 4e9, PeakRSSBytes: new(int64(7)),
+			Verdict: result.Verdict{Kind: result.StorageLimited, Reason: "the device was busy"}}}
+}
+
+// TestADeviceCountsOnce: four ranks, two on each of two hosts.
+func TestADeviceCountsOnce(t *testing.T) {
+	ranks := []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
+	out, err := Together(ranks, &result.Clients{StartSkewNS: new(int64(5))})
+	require.NoError(t, err)
+	w := out.DeviceWitness
+	assert.Equal(t, []int64{800, 80, 400, 40}, []int64{*w.ReadBytes, *w.WriteBytes, w.AppReadBytes,
+		w.AppWriteBytes})
+	assert.Equal(t, []float64{2, 2}, []float64{*w.ReadRatio, *w.WriteRatio})
+	assert.False(t, *w.ServedFromCache)
+	assert.Equal(t, []int64{28, 10e9}, []int64{*out.Clients.PeakRSSBytes, out.Clients.MeanWindowNS})
+	assert.EqualValues(t, 7, *out.Harness.PeakRSSBytes)
+	// Ranks that nobody started together had windows of their own.
+	out, err = Together(ranks, &result.Clients{})
+	require.NoError(t, err)
+	assert.Nil(t, out.DeviceWitness.ReadRatio)
+	ranks[3].DeviceWitness.Device = ""
+	out, err = Together(ranks, &result.Clients{StartSkewNS: new(int64(5))})
+	require.NoError(t, err)
+	assert.Nil(t, out.DeviceWitness.ReadRatio, "of one nobody knows the device")
+}
+
+func TestTheVerdictOfSeveral(t *testing.T) {
+	for _, c := range []struct {
+		change     func(ranks []*result.Result)
+		kind, says string
+	}{
+		{func([]*result.Result) {}, result.StorageLimited,
+			"4 of 4 ranks are storage-limited; rank 0: the device was busy"},
+		{func(r []*result.Result) { r[3].Harness.Verdict.Kind = result.LoadLimited },
+			result.StorageLimited, "3 of 4 ranks are storage-limited, 1 of 4 ranks are load-limited; " +
+				"rank 0: the device was busy"},
+		{func(r []*result.Result) {
+			r[0].Harness.Verdict.Kind, r[1].Harness.Verdict.Kind = result.LoadLimited,
+				result.LoadLimited
+		}, result.Undecided, "2 of 4 ranks are load-limited, 2 of 4 ranks are storage-limited; rank " +
+			"0: the device was busy"},
+		// 0.86 cores each, which neither of them may notice, are 1.72 of two.
+		{func(r []*result.Result) { r[2].Harness.CPUNS, r[3].Harness.CPUNS = 8.6e9, 8.6e9 },
+			result.HarnessLimited, "the 2 ranks on b together used 1.72 of its 2 cores (limit 85 %): " +
+				"more cores would move more bytes; 4 of 4 ranks are storage-limited; rank 0: the " +
+				"device was busy"},
+	} {
+		ranks := []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
+		c.change(ranks)
+		out, err := Together(ranks, &result.Clients{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{c.kind, c.says}, []string{out.Harness.Verdict.Kind,
+			out.Harness.Verdict.Reason})
+	}
+}

@@ -1,0 +1,67 @@
+package result
+
+// Clients is what a trial's clients did together. It stands in their merged result only, which the
+// client makes that coordinates them: see MergedRanks.
+type Clients struct {
+	Launcher  string `json:"launcher"`  // who started them: kvbench, Slurm, …
+	Transport string `json:"transport"` // by which way they spoke: socket, tcp, …
+	Hosts     []Host `json:"hosts"`
+
+	// Between the first and the last opening of a window, by one clock, and how far that may be
+	// off. Null: not all of them opened one, or time is simulated.
+	StartSkewNS            *int64 `json:"start_skew_ns"`
+	StartSkewUncertaintyNS *int64 `json:"start_skew_uncertainty_ns"`
+	// In which all of them measured; null where they share no time.
+	CommonWindowNS *int64 `json:"common_window_ns"`
+	MeanWindowNS   int64  `json:"mean_window_ns"`
+	PeakRSSBytes   *int64 `json:"peak_rss_sum_bytes"` // of all of them, each at its own peak
+
+	Lost    []LostClient `json:"lost"`
+	PerRank []ClientRank `json:"per_rank"` // of which there is a result
+}
+
+// Host is one of their hosts.
+type Host struct {
+	Name  string `json:"name"`
+	Ranks []int  `json:"ranks"`
+}
+
+// LostClient is one that died, or was not heard of any more.
+type LostClient struct {
+	Rank    int    `json:"rank"`
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Why     string `json:"why"`
+	Stage   string `json:"stage"`
+	AfterNS int64  `json:"after_ns"` // since the trial began to be prepared; 0: before
+}
+
+// ClientRank is what one of them measured.
+type ClientRank struct {
+	Rank                int      `json:"rank"`
+	Host                string   `json:"host"`
+	Path                string   `json:"path"` // of its result, from the results directory
+	ReadBytesPerSecond  *float64 `json:"read_bytes_per_s"`
+	WriteBytesPerSecond *float64 `json:"write_bytes_per_s"`
+	ReadP95NS           *int64   `json:"read_p95_ns"`
+	WriteP95NS          *int64   `json:"write_p95_ns"`
+	Verdict             string   `json:"verdict"`
+}
+
+// metrics are those of the benchmark line that only several clients have.
+func (c *Clients) metrics(add func(unit string, v *float64)) {
+	if c == nil {
+		return
+	}
+	slowest := func(of func(ClientRank) *int64) (worst *float64) {
+		for _, r := range c.PerRank {
+			if v := number(of(r)); v != nil && (worst == nil || *v > *worst) {
+				worst = v
+			}
+		}
+		return worst
+	}
+	add("slowest-rank-read-p95-ns", slowest(func(r ClientRank) *int64 { return r.ReadP95NS }))
+	add("slowest-rank-write-p95-ns", slowest(func(r ClientRank) *int64 { return r.WriteP95NS }))
+	add("start-skew-ns", number(c.StartSkewNS))
+}
