@@ -4,6 +4,7 @@
 //	workdir.go  Dir: Open, Close
 //	marker.go   the file that says whose it is, and its lock
 //	files.go    the names of entries' files, and the removal of nothing else
+//	tree.go     likewise of files that are called as an engine calls them
 //	removal.go  how far that has come, for whoever waits for it
 //
 // Three things together keep a user's files safe, also when a run is killed with SIGKILL at any

@@ -51,43 +51,42 @@ func (d *Dir) Fan(name string) (int, error) {
 // sweep removes every file of the suite, and its directories that are empty then. When ctx ends it
 // stops between two files, or two steps of a large one, and returns why.
 func (d *Dir) sweep(ctx context.Context) (swept Amount, err error) {
-	stopped := func() error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return nil
-	}
+	stopped := stopped(ctx)
 	// Counted first: whoever waits for the removal wants to know how much of it there is.
 	of, err := count(d.fd, d.path, func() error { d.removal.moves(d.path); return stopped() })
 	if err != nil {
 		return swept, err
 	}
 	d.removal.set(d.path, true, of)
+	remove := func(fd int, name string, size int64) error {
+		for size > step && ctx.Err() == nil && shorten(fd, name, size-step) {
+			size -= step
+			swept.Bytes += step
+			d.removal.Removed(Amount{Bytes: step})
+		}
+		if err := stopped(); err != nil {
+			return err
+		}
+		err := Retry(func() error { return unix.Unlinkat(fd, name, 0) })
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("remove %s: %w", name, err)
+		}
+		swept.Files++
+		swept.Bytes += size
+		d.removal.Removed(Amount{1, size})
+		return nil
+	}
 	err = fans(d.fd, d.path, func(name string, fd int) error {
-		err := ours(fd, func(name string, size int64) error {
-			for size > step && ctx.Err() == nil && shorten(fd, name, size-step) {
-				size -= step
-				swept.Bytes += step
-				d.removal.Removed(Amount{Bytes: step})
-			}
-			if err := stopped(); err != nil {
-				return err
-			}
-			err := Retry(func() error { return unix.Unlinkat(fd, name, 0) })
-			if err != nil && !errors.Is(err, unix.ENOENT) {
-				return fmt.Errorf("remove %s: %w", name, err)
-			}
-			swept.Files++
-			swept.Bytes += size
-			d.removal.Removed(Amount{1, size})
-			return nil
-		})
+		err := ours(fd, func(name string, size int64) error { return remove(fd, name, size) })
 		if sticky, _ := stickyDir(fd, false); err == nil && sticky {
 			// It fails when something of the user's is in it.
 			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
 		}
 		return err
 	})
+	if err == nil {
+		err = engineTree(d.fd, d.path, true, remove)
+	}
 	return swept, err
 }
 
@@ -112,13 +111,17 @@ func shorten(dir int, name string, size int64) bool {
 
 // count adds up the files of the suite in a work directory.
 func count(dir int, path string, stopped func() error) (n Amount, err error) {
+	add := func(_ int, _ string, size int64) error {
+		n.Files++
+		n.Bytes += size
+		return stopped()
+	}
 	err = fans(dir, path, func(_ string, fd int) error {
-		return ours(fd, func(_ string, size int64) error {
-			n.Files++
-			n.Bytes += size
-			return stopped()
-		})
+		return ours(fd, func(name string, size int64) error { return add(fd, name, size) })
 	})
+	if err == nil {
+		err = engineTree(dir, path, false, add)
+	}
 	return n, err
 }
 
