@@ -56,7 +56,13 @@ type Op struct {
 	Buf  tiers.Buffer // N bytes of it are moved
 	Off  int64
 	N    int
-	Done func(*Op) // once, on a goroutine of the engine; it must not block
+	// Vec, if not nil, is the memory in pieces, N bytes in all: then Buf is not looked at, and the
+	// call is preadv or pwritev.
+	Vec [][]byte
+	// AtPosition: read and write at the descriptor's own position, which Off has to name. Nobody
+	// else may use the descriptor meanwhile.
+	AtPosition bool
+	Done       func(*Op) // once, on a goroutine of the engine; it must not block
 
 	// Err is nil when all N bytes were moved, else Moved of them were.
 	Err   error

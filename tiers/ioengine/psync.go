@@ -150,6 +150,14 @@ func perform(op *Op) (moved int, err error) {
 	sync := unix.Fsync
 	switch op.Kind {
 	case Read, Write:
+		switch {
+		case op.Vec != nil:
+			return vector(op)
+		case op.AtPosition:
+			return transfer(op,
+				func(fd int, p []byte, _ int64) (int, error) { return unix.Read(fd, p) },
+				func(fd int, p []byte, _ int64) (int, error) { return unix.Write(fd, p) })
+		}
 		return transfer(op, unix.Pread, unix.Pwrite)
 	case DataSync:
 		sync = syncData
@@ -176,6 +184,35 @@ func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)
 		}
 	}
 	return w.moved, nil
+}
+
+// vector moves all bytes of a request with one call; what it leaves, piece by piece.
+func vector(op *Op) (n int, err error) {
+	call := unix.Preadv
+	if op.Kind == Write {
+		call = unix.Pwritev
+	}
+	for {
+		if n, err = call(op.FD, op.Vec, op.Off); err != unix.EINTR {
+			break
+		}
+	}
+	if n = max(0, n); err != nil || n == op.N {
+		return n, err
+	}
+	at := 0
+	for _, p := range op.Vec {
+		if skip := n - at; skip < len(p) {
+			rest := Op{Kind: op.Kind, FD: op.FD, Off: op.Off + int64(n), N: len(p) - skip}
+			rest.Buf.B = p[skip:]
+			moved, err := transfer(&rest, unix.Pread, unix.Pwrite)
+			if n += moved; err != nil {
+				return n, err
+			}
+		}
+		at += len(p)
+	}
+	return n, nil
 }
 
 // list is a queue that an Op can leave from the middle: a ring that begins and ends at root.
