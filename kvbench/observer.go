@@ -53,6 +53,15 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 	half(to, tiers.Write, write)
 }
 
+// Copied counts what went to a level beside the one that an entry lives in: a write like that of a
+// demotion, whose reading half was the request's own.
+func (o *observer) Copied(tag cache.Tag, ob tiers.Object, _, to tiers.Kind, write tiers.Timing) {
+	o.Succeeded(1)
+	o.Rec.Operation(record.OpSample{At: o.Clock.Now(), Shard: tag.Shard, Level: to,
+		Op: tiers.Write, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Bytes: ob.Size,
+		Timing: write})
+}
+
 func (o *observer) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
 	o.Succeeded(1)
 	o.Rec.Delete(o.Clock.Now(), tag.Shard, l, ob.Size, took)
@@ -96,6 +105,18 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 func (e *Env) Failed(shard int, o tiers.Object, l tiers.Kind, what string, err error) {
 	e.trial.obs.Failed(cache.Tag{Shard: shard}, o, l, what, err)
 }
+
+// nobody looks at a cache that stands beside the run.
+type nobody struct{}
+
+func (nobody) Began(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)        {}
+func (nobody) Chunk(cache.Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                   {}
+func (nobody) Copied(cache.Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)    {}
+func (nobody) Evicted(cache.Tag, tiers.Object, tiers.Kind)                             {}
+func (nobody) Deleted(cache.Tag, tiers.Object, tiers.Kind, time.Duration)              {}
+func (nobody) Failed(cache.Tag, tiers.Object, tiers.Kind, string, error)               {}
+func (nobody) Retried(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
+func (nobody) Demoted(_ cache.Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
 
 var rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read,
 	tiers.Write: iotrace.Write}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/evict"
 	"kvbench/tiers/transfer"
 )
 
@@ -71,8 +73,11 @@ type Cache struct {
 	writers        queue  // who waits for one
 	planning       queue  // who waits until room can be planned
 
+	pinned   int64 // bytes of entries that the last level does not give up
+	moves    Moves
+	backlog  backlog
 	search   search
-	consider func(*Entry) bool // choose, bound once: plans are many
+	consider func(*evict.Item) bool // choose, bound once: plans are many
 }
 
 // Gauge is the state of one level at one moment.
@@ -86,6 +91,51 @@ type Gauge struct {
 	// under way, whether or not their bytes are free yet: Bytes - Leaving + Claimed <= Capacity.
 	Leaving, Claimed int64
 	Entries          int64
+}
+
+// Moves counts what the cache did beyond the requests' own reads and writes, since ResetGauges.
+type Moves struct {
+	Copied    Count // to the last level, from above
+	Promoted  Count // from the last level, upward
+	Dropped   Count // from one level, because they lived on in another
+	Refused   Count // evicted from above the last level, which did not take them
+	Unwritten Count // copies that were not made: no room to wait behind the requests, or a failure
+	Expired   Count // evicted because nobody had asked for them
+	// MostBehind is the most bytes that waited, or were being written, behind the requests.
+	MostBehind int64
+}
+
+// Count is entries and their bytes.
+type Count struct{ Entries, Bytes int64 }
+
+func (n *Count) add(bytes int64) {
+	n.Entries++
+	n.Bytes += bytes
+}
+
+// Moves returns the counts up to now.
+func (c *Cache) Moves() Moves {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moves
+}
+
+// copyJob is a copy that waits to be written.
+type copyJob struct {
+	tag Tag
+	e   *Entry
+	o   tiers.Object
+}
+
+// backlog is the copies that wait behind the requests, and who writes them. Guarded by the cache's
+// lock.
+type backlog struct {
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	bytes   int64 // waiting and being written
+	jobs    []copyJob
+	writers int
+	idle    *waiter // of Close
 }
 
 // Tag travels with one operation so that the observer knows for whom it ran.
@@ -106,8 +156,10 @@ type Observer interface {
 	Chunk(tag Tag, l tiers.Kind, phase tiers.Phase, c tiers.Chunk)
 	// Demoted reports a finished demotion: a read of from and a write of to.
 	Demoted(tag Tag, o tiers.Object, from, to tiers.Kind, read, write tiers.Timing)
-	// Evicted reports an entry that left the cache to make room in the last level; its bytes are
-	// free when Deleted is called.
+	// Copied reports a finished copy of an entry that stays where it was too, or a promotion.
+	Copied(tag Tag, o tiers.Object, from, to tiers.Kind, write tiers.Timing)
+	// Evicted reports an entry that left the cache, to make room in the level that it was in; its
+	// bytes are free when Deleted is called.
 	Evicted(tag Tag, o tiers.Object, l tiers.Kind)
 	// Deleted reports that the bytes of an object are free again.
 	Deleted(tag Tag, o tiers.Object, l tiers.Kind, took time.Duration)
@@ -125,9 +177,9 @@ func New(cfg Config) (*Cache, error) {
 			"give -cpu-mem-gb, -gpu-mem-gb or -cache-dir")
 	case cfg.Transfer == nil || cfg.Clock == nil:
 		return nil, errors.New("a cache needs a transfer and a clock")
-	case cfg.Policy.Place != Exclusive || cfg.Policy.Promote != Never:
-		return nil, fmt.Errorf("a cache other than an exclusive waterfall without promotion: %w",
-			errors.ErrUnsupported)
+	}
+	if err := cfg.Policy.validate(len(cfg.Levels)); err != nil {
+		return nil, err
 	}
 	c := &Cache{
 		clock: cfg.Clock, transfer: cfg.Transfer, observer: cfg.Observer,
@@ -136,8 +188,9 @@ func New(cfg Config) (*Cache, error) {
 		index: make(map[string]*Entry), search: search{need: make([]int64, len(cfg.Levels)+1)},
 	}
 	c.consider = c.choose
+	c.backlog.ctx, c.backlog.end = context.WithCancel(context.Background())
 	if c.policy.Evict == nil {
-		c.policy.Evict = NewLRU
+		c.policy.Evict = evict.NewLRU
 	}
 	for i, l := range cfg.Levels {
 		if l.Capacity <= 0 {
@@ -154,10 +207,14 @@ func New(cfg Config) (*Cache, error) {
 
 // fits returns nil when an entry of that size can be held, else ErrTooLarge with the numbers.
 func (c *Cache) fits(size int64) error {
-	last := c.levels[len(c.levels)-1]
-	if size > last.limit {
+	last := c.last()
+	limit := last.limit
+	if c.policy.Pin {
+		limit -= limit / 2
+	}
+	if size > limit {
 		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes",
-			ErrTooLarge, size, last.Kind, last.limit)
+			ErrTooLarge, size, last.Kind, limit)
 	}
 	return nil
 }
@@ -174,7 +231,7 @@ func (c *Cache) Gauges(dst []Gauge) []Gauge {
 	return dst
 }
 
-// ResetGauges forgets the peaks, and what was read before, but no entries: the end of
+// ResetGauges forgets the peaks, the moves, and what was read before, but no entries: the end of
 // preconditioning, pre-population or warm-up.
 func (c *Cache) ResetGauges() {
 	c.mu.Lock()
@@ -185,4 +242,5 @@ func (c *Cache) ResetGauges() {
 	for _, e := range c.index {
 		e.seen = false
 	}
+	c.moves = Moves{MostBehind: c.backlog.bytes}
 }

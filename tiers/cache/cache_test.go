@@ -201,10 +201,10 @@ func TestCacheOverflow(t *testing.T) {
 	c, stores := testCache(t, 0, 0, 1000, 200)
 	var l Lease
 	for n, size := range []int64{150, 150, 200, 200, 100} {
-		_, _, err := use(t.Context(), c, &l, Want{fmt.Sprint("k", n), size, true})
+		_, _, err := use(t.Context(), c, &l, Want{Key: fmt.Sprint("k", n), Size: size, Write: true})
 		require.NoError(t, err)
 	}
-	_, _, err := use(t.Context(), c, &l, Want{"big", 200, true})
+	_, _, err := use(t.Context(), c, &l, Want{Key: "big", Size: 200, Write: true})
 	require.NoError(t, err)
 	c.quiet(t, stores)
 	require.Equal(t, [][]string{{"k2", "k3", "k4", "big"}, {"k1"}}, cacheState(c))
@@ -214,9 +214,9 @@ func TestCachePendingReaderWaits(t *testing.T) {
 	c, stores := testCache(t, 0, 0, 0, 1000)
 	ctx := t.Context()
 	var owner, reader, joiner Lease
-	c.Decide(&owner, []Want{{"a", 10, true}})
-	c.Decide(&reader, []Want{{"a", 10, false}})
-	c.Decide(&joiner, []Want{{"a", 10, true}})
+	c.Decide(&owner, []Want{{Key: "a", Size: 10, Write: true}})
+	c.Decide(&reader, []Want{{Key: "a", Size: 10, Write: false}})
+	c.Decide(&joiner, []Want{{Key: "a", Size: 10, Write: true}})
 	require.Equal(t, []Outcome{Miss, Pending, Pending},
 		[]Outcome{owner.Outcome(0), reader.Outcome(0), joiner.Outcome(0)})
 	require.False(t, joiner.Owned(0), "a second writer joins the first")
@@ -236,8 +236,8 @@ func TestCachePendingReaderWaits(t *testing.T) {
 func TestCacheAbandonedWriterFreesItsWaiters(t *testing.T) {
 	c, stores := testCache(t, 0, 0, 0, 1000)
 	var owner, reader Lease
-	c.Decide(&owner, []Want{{"a", 10, true}})
-	c.Decide(&reader, []Want{{"a", 10, false}})
+	c.Decide(&owner, []Want{{Key: "a", Size: 10, Write: true}})
+	c.Decide(&reader, []Want{{Key: "a", Size: 10, Write: false}})
 	owner.Close(t.Context(), Tag{})
 	_, _, err := reader.Read(t.Context(), 0, Tag{})
 	require.ErrorIs(t, err, ErrGone)
@@ -252,16 +252,16 @@ func TestCacheEvictionWaitsForReaders(t *testing.T) {
 		c, stores := testCache(t, 0, 0, 0, 100)
 		ctx := t.Context()
 		var l, reader, writer Lease
-		_, _, err := use(ctx, c, &l, Want{"a", 60, true})
+		_, _, err := use(ctx, c, &l, Want{Key: "a", Size: 60, Write: true})
 		require.NoError(t, err)
-		c.Decide(&reader, []Want{{"a", 60, false}})
-		c.Decide(&writer, []Want{{"b", 60, true}})
+		c.Decide(&reader, []Want{{Key: "a", Size: 60, Write: false}})
+		c.Decide(&writer, []Want{{Key: "b", Size: 60, Write: true}})
 		written := make(chan error, 1)
 		go func() { _, _, err := writer.Write(ctx, 0, Tag{}); written <- err }()
 		synctest.Wait()
 		require.EqualValues(t, 1, c.left()[0])
 		var late Lease
-		c.Decide(&late, []Want{{"a", 60, false}})
+		c.Decide(&late, []Want{{Key: "a", Size: 60, Write: false}})
 		require.Equal(t, Miss, late.Outcome(0), "evicted while queued is a miss")
 		_, _, err = reader.Read(ctx, 0, Tag{})
 		require.NoError(t, err, "its reader still reads it")
@@ -283,7 +283,7 @@ func TestCacheRefusesWhatNeverFits(t *testing.T) {
 	require.ErrorIs(t, c.fits(101), ErrTooLarge)
 	require.NoError(t, c.fits(100))
 	var l Lease
-	_, _, err := use(t.Context(), c, &l, Want{"a", 450, true})
+	_, _, err := use(t.Context(), c, &l, Want{Key: "a", Size: 450, Write: true})
 	require.ErrorIs(t, err, ErrTooLarge)
 	c.quiet(t, stores)
 }
@@ -293,15 +293,15 @@ func TestCacheFailedDemotion(t *testing.T) {
 	c, stores := testCache(t, 0, 0, 100, 100)
 	ctx := t.Context()
 	var l Lease
-	_, _, err := use(ctx, c, &l, Want{"a", 60, true})
+	_, _, err := use(ctx, c, &l, Want{Key: "a", Size: 60, Write: true})
 	require.NoError(t, err)
 	stores[tiers.Storage].breakOp = func() error { return syscall.EIO }
-	_, _, err = use(ctx, c, &l, Want{"b", 60, true})
+	_, _, err = use(ctx, c, &l, Want{Key: "b", Size: 60, Write: true})
 	require.ErrorIs(t, err, syscall.EIO)
 	require.NotContains(t, c.index, "a", "lost")
 	c.quiet(t, stores)
 	stores[tiers.Storage].breakOp = func() error { return nil }
-	_, _, err = use(ctx, c, &l, Want{"b", 60, true})
+	_, _, err = use(ctx, c, &l, Want{Key: "b", Size: 60, Write: true})
 	require.NoError(t, err)
 	c.quiet(t, stores)
 }
@@ -313,14 +313,17 @@ func TestCacheReaderFollowsDemotion(t *testing.T) {
 		c, stores := testCache(t, 0, 0, 100, 100)
 		ctx := t.Context()
 		var l, reader Lease
-		_, _, err := use(ctx, c, &l, Want{"a", 60, true})
+		_, _, err := use(ctx, c, &l, Want{Key: "a", Size: 60, Write: true})
 		require.NoError(t, err)
-		c.Decide(&reader, []Want{{"a", 60, false}})
+		c.Decide(&reader, []Want{{Key: "a", Size: 60, Write: false}})
 		_, res, err := reader.Read(ctx, 0, Tag{})
 		require.NoError(t, err)
 		require.Equal(t, tiers.CPU, res.Level)
 		written := make(chan error, 1)
-		go func() { _, _, err := use(ctx, c, &l, Want{"b", 60, true}); written <- err }()
+		go func() {
+			_, _, err := use(ctx, c, &l, Want{Key: "b", Size: 60, Write: true})
+			written <- err
+		}()
 		synctest.Wait()
 		require.EqualValues(t, 1, c.left()[1])
 		_, res, err = reader.Read(ctx, 0, Tag{})

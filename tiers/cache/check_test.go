@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/evict"
 	"kvbench/tiers/transfer"
 )
 
@@ -183,10 +185,21 @@ func (c *Cache) check() error {
 			continue
 		}
 		count[e.cur.in]++
-		if e.state == demoting {
+		if e.state == moving && e.in != e.cur.in && e.copied != e.cur {
 			leaving[e.cur.in] += e.size
 		} else {
 			sum[e.cur.in] += e.size
+		}
+		if e.copied != nil && e.copied != e.cur {
+			count[e.copied.in]++
+			sum[e.copied.in] += e.size
+		}
+		switch {
+		case e.copied != nil && (e.in.last || !e.copied.in.last || e.copying):
+			return fmt.Errorf("%s in %s has a copy in %s (copying %v)", e.key, e.in.Kind,
+				e.copied.in.Kind, e.copying)
+		case e.hasLower() && !c.policy.copies():
+			return fmt.Errorf("%s has a copy under an exclusive policy", e.key)
 		}
 	}
 	for _, s := range c.levels {
@@ -206,13 +219,26 @@ func (c *Cache) check() error {
 			return fmt.Errorf("%s: %d entries counted, %d in the index", s.Kind, s.entries,
 				count[s])
 		}
+		exact := reflect.TypeOf(s.order) == reflect.TypeOf(evict.NewLRU(0))
 		var last uint64
-		for e := range s.order.Victims {
-			if e.recency <= last || e.in != s || c.index[e.key] != e {
-				return fmt.Errorf("%s: %s (%d after %d, %s) is out of LRU order", s.Kind, e.key,
-					e.recency, last, e.state)
+		n := 0
+		for it := range s.order.Victims {
+			e := it.Of.(*Entry)
+			here := e.in == s || s.last && e.hasLower()
+			if exact && it.Recency <= last || !here || c.index[e.key] != e {
+				return fmt.Errorf("%s: %s (%d after %d, %s) is out of order", s.Kind, e.key,
+					it.Recency, last, e.state)
 			}
-			last = e.recency
+			last = it.Recency
+			n++
+		}
+		for _, e := range c.index {
+			if e.in == s || s.last && e.hasLower() {
+				n--
+			}
+		}
+		if n != 0 {
+			return fmt.Errorf("%s: the order has %d entries too many", s.Kind, n)
 		}
 	}
 	return nil
@@ -239,6 +265,10 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 		require.Equal(t, resident, e.state, e.key)
 		require.Zero(t, e.cur.pins, e.key)
 		require.Contains(t, stores[e.cur.in.Kind].objects, e.cur.obj)
+		require.False(t, e.copying)
+		if e.copied != nil {
+			require.Contains(t, stores[e.copied.in.Kind].objects, e.copied.obj)
+		}
 	}
 }
 
@@ -248,6 +278,7 @@ type nobody struct{}
 func (nobody) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)                    {}
 func (nobody) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                               {}
 func (nobody) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
+func (nobody) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)                {}
 func (nobody) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
 func (nobody) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}
 func (nobody) Failed(Tag, tiers.Object, tiers.Kind, string, error)                           {}
@@ -279,10 +310,14 @@ func (c *Cache) clear(t *testing.T) {
 	}
 }
 
-// still is a clock whose time does not pass: goroutines wait for each other's events alone.
-type still struct{ clock.Wall }
+// still is a clock whose time passes only when it is told: goroutines wait for each other's events
+// alone.
+type still struct {
+	clock.Wall
+	now time.Duration
+}
 
-func (*still) Now() time.Duration { return 0 }
+func (s *still) Now() time.Duration { return s.now }
 
 // testCache makes a cache over book tiers of the given capacities (0 = none),
 // in the order gpu, cpu, storage.

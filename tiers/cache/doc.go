@@ -1,14 +1,16 @@
 // Package cache decides which entry lives in which level of a stack of tiers, and moves the
-// bytes. It is an exclusive waterfall: a new entry goes to the fastest level that may hold it,
-// the first victims of a level are demoted to the next one, the last one deletes its first
-// victims, and reads promote nothing.
+// bytes. By default it is an exclusive waterfall: a new entry goes to the fastest level that may
+// hold it, the first victims of a level are demoted to the next one, the last one deletes its first
+// victims, and reads promote nothing. Other policies keep copies in the last level.
 //
 //	cache.go   Cache, Level, Config, Observer: what a caller gives and gets
-//	policy.go  Policy, Evictor: the choices, and LRU, the one order that there is
+//	policy.go  Policy: where entries live, what may go down and what goes up
 //	lease.go   Want, Decide, Lease: what a request finds, and what is its own to write
 //	entry.go   Entry, replica: a key's life, from pending to evicted
 //	room.go    level, move, queue: who has to leave for an entry, and who waits for what
 //	move.go    transfers, told and retried; the moves that make room, and removal
+//	copy.go    copies to the last level and promotions: intended, carried out, undone; entries
+//	           that grow too old
 //	io.go      Read, Write, Forget: the steps around the bytes
 //
 // testdata/decisions shows by example what leaves for what.
@@ -17,7 +19,10 @@
 //
 // Room is claimed first (level.claimed), reserved when the bytes are free (reserved), and taken
 // by a replica when they are written. An entry that has to leave is a victim: demoted, or
-// evicted from the last level. A pin keeps a replica while it is read. A lease with Prefix is
+// evicted. With policies that keep copies an entry of an upper level may have one in the last: then
+// it is dropped in one of them and lives on in the other. What is going to be where else, too, is
+// intended, and carried out by the lease that intends it, after its own read or write, or behind
+// the requests. A pin keeps a replica while it is read. A lease with Prefix is
 // oversubscribed, see Decide, when its blocks do not fit beside each other.
 //
 // # Locks and liveness

@@ -2,9 +2,12 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/evict"
 )
 
 // Read reads want i, a hit or pending, and of blocks those behind it, in one transfer as far
@@ -13,7 +16,15 @@ import (
 // and again: entries stay pinned until Drop or Close.
 func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
 	c := l.c
-	if res.Space, err = c.makeRoom(ctx, tag, &l.work, &res); err != nil {
+	wished := l.wishNow(i)
+	if wished {
+		l.letGo(ctx, tag) // what makes room waits for others
+	}
+	res.Space, err = c.makeRoom(ctx, tag, &l.work, &res)
+	if wished {
+		l.holdAgain()
+	}
+	if err != nil {
 		return 1, res, err
 	}
 	if res.Waited, err = l.Wait(ctx, i, tag); err != nil {
@@ -32,6 +43,9 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	res.Level = in.Kind
 	n, res.Timing, err = c.transferred(ctx, tag, tiers.Read, in, l.objects)
 	if alone {
+		if err == nil {
+			res.Copy, err = l.carryAll(ctx, i, 1, tag)
+		}
 		return n, res, err
 	}
 	c.mu.Lock()
@@ -42,7 +56,61 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	for k := n; k < len(l.objects); k++ {
 		l.release(ctx, i+k, tag) // no pin stays over a wait, and the next transfer may have to
 	}
+	if err == nil {
+		res.Copy, err = l.carryAll(ctx, i, n, tag)
+	}
 	return n, res, err
+}
+
+// wishNow plans, without Prefix, that what want i finds goes where else the policy wants it, if
+// there is room for it now.
+func (l *Lease) wishNow(i int) (wished bool) {
+	cl := &l.claims[i]
+	if l.Prefix || cl.outcome != Hit || cl.also != nil || cl.done || len(l.c.levels) == 1 {
+		return false
+	}
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	if len(l.c.planning) > 0 {
+		return false
+	}
+	if to, ok := l.c.intend(cl.e, false, &l.work); ok {
+		cl.also = to
+	}
+	return cl.also != nil
+}
+
+// carryAll brings the bytes of n claims to where else they are intended to be. No pin is held over
+// its waits. What fails is reported, and fails nothing else but a run that is over.
+func (l *Lease) carryAll(ctx context.Context, i, n int, tag Tag) (took time.Duration, err error) {
+	c := l.c
+	var begun time.Duration
+	held := true
+	for k := i; k < i+n; k++ {
+		cl := &l.claims[k]
+		if cl.also == nil {
+			continue
+		}
+		to := cl.also
+		cl.also = nil
+		o := cl.e.cur.obj
+		if to.last && c.policy.Behind > 0 {
+			c.behind(tag, cl.e, o)
+			continue
+		}
+		if held {
+			begun, held = c.clock.Now(), false
+			l.letGo(ctx, tag)
+		}
+		if failed := c.carry(ctx, tag, cl.e, o, to); failed != nil && ctx.Err() != nil {
+			err = failed
+		}
+	}
+	if !held {
+		l.holdAgain()
+		took = c.clock.Now() - begun
+	}
+	return took, err
 }
 
 // gather pins want i and those behind it that one transfer may have, and puts them into
@@ -131,6 +199,17 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		return n, res, err
 	}
 
+	n, err = l.written(ctx, i, claims, tag, &res)
+	if err == nil {
+		res.Copy, err = l.carryAll(ctx, i, n, tag)
+	}
+	return n, res, err
+}
+
+// written writes claims from i on whose room is reserved, and publishes them.
+func (l *Lease) written(ctx context.Context, i int, claims []claim, tag Tag, res *Result) (n int,
+	err error) {
+	c, in := l.c, claims[0].claimed
 	c.mu.Lock()
 	for k := range claims {
 		c.gen++
@@ -158,9 +237,12 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		}
 		c.publish(cl.e, l.objects[k], in)
 		cl.pinned, cl.owner = cl.e.cur.pin(), false
+		if cl.also != nil {
+			cl.e.state = moving
+		}
 	}
 	c.serve() // a new victim may be what a plan waits for
-	return n, res, err
+	return n, err
 }
 
 // together returns the claims from i on that one transfer may have, and puts their entries into
@@ -194,12 +276,12 @@ func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error
 	}
 	err := l.c.fits(cl.e.size)
 	if err == nil {
-		err = l.c.await(ctx, &l.c.planning, waiter{e: cl.e, work: &l.work})
+		err = l.c.await(ctx, &l.c.planning, waiter{e: cl.e, to: l.c.aims(cl.e), work: &l.work})
 	}
 	if err != nil {
 		return err
 	}
-	cl.claimed = cl.e.in
+	l.hasRoom(cl)
 	_, err = l.c.makeRoom(ctx, tag, &l.work, res)
 	return err
 }
@@ -214,9 +296,9 @@ func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
 			continue
 		}
 		free = l.limit - l.used - l.claimed
-		l.order.Victims(func(e *Entry) bool {
-			if e.state == resident {
-				objects = append(objects, e.cur.obj)
+		l.order.Victims(func(it *evict.Item) bool {
+			if e := it.Of.(*Entry); e.state == resident {
+				objects = append(objects, e.replicaIn(l).obj)
 			}
 			return true
 		})
@@ -236,8 +318,15 @@ func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
 		defer c.mu.Unlock()
 		return fmt.Errorf("deleting %s from the cache: it is in use (%s)", key, e.state)
 	}
-	r := e.cur.pin()
+	left := []*replica{e.cur.pin()}
+	if e.copied != nil {
+		left = append(left, e.copied.pin())
+	}
 	c.evict(e)
 	c.mu.Unlock()
-	return c.unpin(ctx, tag, r)
+	var errs []error
+	for _, r := range left {
+		errs = append(errs, c.unpin(ctx, tag, r))
+	}
+	return errors.Join(errs...)
 }

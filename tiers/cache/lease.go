@@ -14,6 +14,7 @@ type Want struct {
 	Key   string
 	Size  int64
 	Write bool // the request will write the entry if it is absent; of blocks all are
+	Pin   bool // the last level is not to give it up, see Policy.Pin
 }
 
 // Outcome is the decision on one key, taken on metadata alone.
@@ -53,7 +54,9 @@ type claim struct {
 	outcome Outcome
 	owner   bool   // this lease's to write
 	claimed *level // where bytes are claimed for it
-	done    bool   // dropped; until then e.uses counts it, with Prefix
+	// where bytes are claimed, too, for a copy or a promotion of it that this lease carries out
+	also *level
+	done bool // dropped; until then e.uses counts it, with Prefix
 }
 
 // Result is what one cache operation took.
@@ -68,6 +71,7 @@ type Result struct {
 	// Cleared is the part of Space in which others were deleted and demoted, not waited for.
 	Cleared time.Duration
 	Waited  time.Duration // waiting for another's write
+	Copy    time.Duration // copying and promoting, the wait for their room included
 }
 
 // Decide decides all wants, whose keys are distinct, in one step. It returns false when it has
@@ -107,8 +111,12 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 // lookUp decides on metadata. Callers hold the lock.
 func (l *Lease) lookUp(wants []Want) {
 	c, reachable := l.c, true
+	c.expire(&l.work)
 	for _, w := range wants {
 		cl := claim{e: c.index[w.Key]}
+		if c.policy.TTL > 0 && cl.e != nil && c.expired(cl.e, c.clock.Now(), &l.work) {
+			cl.e = nil
+		}
 		switch {
 		case cl.e == nil:
 			cl.outcome, cl.owner = Miss, w.Write || l.Prefix
@@ -128,8 +136,9 @@ func (l *Lease) lookUp(wants []Want) {
 		cl := &l.claims[i]
 		switch {
 		case cl.owner:
-			cl.e = c.add(wants[i].Key, wants[i].Size)
+			cl.e = c.add(wants[i].Key, wants[i].Size, wants[i].Pin)
 		case cl.e != nil:
+			cl.e.asked++
 			c.touch(cl.e)
 		}
 		switch {
@@ -151,12 +160,22 @@ func (l *Lease) planRoom() bool {
 	c := l.c
 	for i := range l.claims {
 		cl := &l.claims[i]
+		if (cl.outcome == Hit || cl.outcome == Pending) && cl.also == nil && !cl.done {
+			also, ok := c.intend(cl.e, true, &l.work)
+			switch {
+			case ok:
+				cl.also = also
+			case c.open > 1:
+				return false
+			} // else its blocks are in the way, and it stays where it is
+			continue
+		}
 		if !cl.owner || cl.claimed != nil || c.fits(cl.e.size) != nil {
 			continue
 		}
 		switch {
-		case len(c.planning) == 0 && c.plan(cl.e, true, &l.work):
-			cl.claimed = cl.e.in
+		case len(c.planning) == 0 && c.plan(cl.e, c.aims(cl.e), true, &l.work):
+			l.hasRoom(cl)
 		case c.open > 1:
 			return false
 		default:
@@ -164,6 +183,22 @@ func (l *Lease) planRoom() bool {
 		}
 	}
 	return true
+}
+
+// aims is where a new entry goes.
+func (c *Cache) aims(e *Entry) aim {
+	if e.copying {
+		return aim{in: e.in, copy: c.last()}
+	}
+	return aim{in: e.in}
+}
+
+// hasRoom notes that the bytes of a new entry are claimed.
+func (l *Lease) hasRoom(cl *claim) {
+	cl.claimed = cl.e.in
+	if cl.e.copying {
+		cl.also = l.c.last()
+	}
 }
 
 // Outcome returns the decision on want i.
@@ -191,7 +226,7 @@ func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	l.release(ctx, i, tag)
 	dropped := cl.done
 	cl.done = true
-	if dropped || !l.Prefix && !cl.owner && cl.claimed == nil {
+	if dropped || !l.Prefix && !cl.owner && cl.claimed == nil && cl.also == nil {
 		return
 	}
 	c.mu.Lock()
@@ -199,15 +234,21 @@ func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	if l.Prefix {
 		cl.e.uses-- // it may be a victim from now on
 	}
+	freed := cl.claimed != nil || cl.also != nil
 	if cl.claimed != nil {
 		cl.claimed.giveBack(cl.e.size, 0)
-		c.serve()
+	}
+	if cl.also != nil {
+		c.undo(cl.e, cl.also, cl.e.size, 0)
 	}
 	if cl.owner {
 		c.forget(cl.e)
 		cl.e.resolve()
 	}
-	cl.owner, cl.claimed = false, nil
+	cl.owner, cl.claimed, cl.also = false, nil, nil
+	if freed {
+		c.serve()
+	}
 }
 
 var errUnneeded = errors.New("the block that needed the room will not be written")

@@ -146,8 +146,8 @@ func cacheState(c *Cache) [][]string {
 	var out [][]string
 	for _, s := range c.levels {
 		keys := []string{}
-		for e := range s.order.Victims {
-			keys = append(keys, e.key)
+		for it := range s.order.Victims {
+			keys = append(keys, it.Of.Key())
 		}
 		out = append(out, keys)
 	}

@@ -113,7 +113,9 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Res
 			err = c.demote(ctx, tag, m, err, &waited)
 			continue
 		}
-		c.observer.Evicted(tag, m.from.obj, m.from.in.Kind)
+		if !m.drop {
+			c.observer.Evicted(tag, m.from.obj, m.from.in.Kind)
+		}
 		if left := c.unpin(ctx, tag, m.from); err == nil {
 			err = left
 		}
@@ -146,7 +148,11 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *
 		c.publish(m.e, o, to)
 	} else {
 		to.giveBack(claimed, o.Size-claimed)
-		c.forget(m.e)
+		if m.e.copied != nil {
+			c.settle(m.e)
+		} else {
+			c.forget(m.e)
+		}
 	}
 	m.from.leaving = true // its bytes count as leaving since that was planned
 	from.entries--

@@ -1,90 +1,92 @@
 package cache
 
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"kvbench/tiers/evict"
+)
+
 // Policy says where entries live and which have to leave. Its zero value is that of the
 // specification: an exclusive waterfall with least recently used victims, in which reads
 // promote nothing.
 type Policy struct {
 	Place   Placement
 	Promote Promotion
+	// After is how many requests must have asked for an entry before it may go to the last level:
+	// with Selective those at which it is copied there, at least 2, and else a condition for its
+	// demotion, without which it is evicted. 0 = none.
+	After int
+	// TTL is for how long an entry stays that nobody asks for, 0 = for ever. What is older is
+	// evicted when somebody asks for it or when it stands first in the order of its level.
+	TTL time.Duration
+	// Pin keeps entries in the last level whose Want says so, up to half of it, whoever comes
+	// first. No entry may then be larger than the other half.
+	Pin bool
+	// Behind is how many bytes of copies to the last level may wait to be written, or be written,
+	// behind the requests; what is beyond is not written. 0: the request that writes an entry
+	// copies it, and waits for that.
+	Behind int64
 	// Admit says whether an entry may live in a level that is not the last one; nil: wherever
 	// it fits. It is asked under the cache's lock.
 	Admit func(e *Entry, level int) bool
-	// Evict makes the order of one level; nil: NewLRU.
-	Evict func(capacity int64) Evictor
+	// Evict makes the order of one level; nil: evict.NewLRU.
+	Evict func(capacity int64) evict.Order
 }
 
 // Placement says in how many levels an entry lives.
 type Placement uint8
 
-// Exclusive: in one. New entries go to the fastest level that may hold them, and what has to
-// leave a level moves to the next one.
-const Exclusive Placement = 0
+// The placements. New entries go to the fastest level that may hold them. Levels above the last one
+// are a waterfall in all of them: what has to leave one moves to the next.
+const (
+	// Exclusive: an entry is in one level, and what leaves the level above the last moves there.
+	Exclusive Placement = iota
+	// WriteThrough: an entry is copied to the last level when it is written. What leaves the level
+	// above it is dropped, also where it has no copy, as one that was not written for want of room.
+	WriteThrough
+	// WriteBack: what leaves the level above the last is copied there, unless its copy is there
+	// still: promotion leaves it.
+	WriteBack
+	// Selective: an entry is copied to the last level when so many requests have asked for it. What
+	// leaves the level above without a copy is gone.
+	Selective
+)
 
 // Promotion says whether a read moves an entry up.
 type Promotion uint8
 
-// Never: it stays where it was found.
-const Never Promotion = 0
+// Never: it stays where it was found. OnHit: what a request finds in the last level goes to the
+// fastest level that may hold it, too. Not with Exclusive: an entry that moved up would wait for
+// those that move down in its place, and these for its own.
+const (
+	Never Promotion = iota
+	OnHit
+)
 
-// Evictor is the order in which one level gives up its entries. The cache calls it under its
-// lock: an entry is added once to the level that it belongs to and removed when it belongs to
-// another one, or to none.
-type Evictor interface {
-	Add(*Entry)                      // its recency may be older than that of others here
-	Touch(*Entry)                    // it was used and is the most recent one
-	Remove(*Entry)                   //
-	Victims(yield func(*Entry) bool) // least worth keeping first
-}
+// copies says whether an entry of an upper level may have a copy in the last one.
+func (p *Policy) copies() bool { return p.Place != Exclusive }
 
-// lru is exact least recently used order: a ring by recency, which begins and ends at root.
-type lru struct {
-	root Entry  // less recent than any: what is behind it is the least recent
-	sunk *Entry // of those that came with an old recency the last one: see Add
-}
+// copiesAtWrite says whether it has one from the beginning.
+func (p *Policy) copiesAtWrite() bool { return p.Place == WriteThrough }
 
-// NewLRU returns the order of least recent use.
-func NewLRU(int64) Evictor {
-	l := &lru{}
-	l.root.prev, l.root.next, l.sunk = &l.root, &l.root, &l.root
-	return l
-}
-
-// Add puts e behind the last entry that is less recent. What is new is the most recent, and
-// what comes from the level above is more recent than what came from there before it: a level
-// gives up its oldest first. So the place is the end of the ring or near the last such place,
-// and the walk to it is short.
-func (l *lru) Add(e *Entry) {
-	at := l.root.prev
-	if at.recency > e.recency {
-		for at = l.sunk; at.recency > e.recency; {
-			at = at.prev
-		}
-		for at.next.recency < e.recency { // ends before the last one, which is more recent
-			at = at.next
-		}
-		l.sunk = e
+// validate says what cannot be.
+func (p *Policy) validate(levels int) error {
+	switch {
+	case p.Place > Selective || p.Promote > OnHit:
+		return fmt.Errorf("a cache with placement %d and promotion %d: %w", p.Place, p.Promote,
+			errors.ErrUnsupported)
+	case p.Place == Exclusive && p.Promote != Never:
+		return errors.New("a waterfall promotes nothing: its entries live in one level")
+	case p.Place == Selective && p.After < 2:
+		return fmt.Errorf("a selective cache that copies at %d uses: at least 2", p.After)
+	case p.Place == WriteThrough && p.After > 1:
+		return errors.New("a cache that writes through admits everything")
+	case p.Behind > 0 && p.Place != WriteThrough && p.Place != Selective:
+		return errors.New("only copies can be written behind")
+	case levels == 1 && (p.Place != Exclusive || p.Promote != Never || p.After > 1):
+		return errors.New("a cache of one level has nothing to copy, promote or admit")
 	}
-	e.prev, e.next = at, at.next
-	at.next.prev = e
-	at.next = e
-}
-
-func (l *lru) Touch(e *Entry) {
-	if e != l.root.prev {
-		l.Remove(e)
-		l.Add(e)
-	}
-}
-
-func (l *lru) Remove(e *Entry) {
-	if l.sunk == e {
-		l.sunk = e.prev
-	}
-	e.prev.next, e.next.prev = e.next, e.prev
-	e.prev, e.next = nil, nil
-}
-
-func (l *lru) Victims(yield func(*Entry) bool) {
-	for e := l.root.next; e != &l.root && yield(e); e = e.next {
-	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kvbench/tiers/clock"
+	"kvbench/tiers/evict"
 )
 
 // level is one tier with the account of its bytes. Guarded by the cache's lock.
@@ -21,10 +22,12 @@ import (
 // and used is exactly the sum of the replicas in the tier plus reservations.
 type level struct {
 	Level
-	index  int   // in Cache.levels
+	index  int // in Cache.levels
+	last   bool
 	limit  int64 // Keep of the capacity
 	extent int64 // bytes of neighbours that the tier moves together, 0 = none
-	order  Evictor
+	order  evict.Order
+	groups evict.Grouper // the order, where victims leave together
 
 	used     int64 // replicas (also those that leave, until they are deleted) + reservations
 	reserved int64 // the part of used that has no replica yet
@@ -36,7 +39,9 @@ type level struct {
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
-	l := &level{Level: cfg, index: i, limit: cfg.Capacity, order: c.policy.Evict(cfg.Capacity)}
+	l := &level{Level: cfg, index: i, last: last, limit: cfg.Capacity,
+		order: c.policy.Evict(cfg.Capacity)}
+	l.groups, _ = l.order.(evict.Grouper)
 	if cfg.Keep > 0 || !last { // else exactly
 		l.limit = int64(float64(cfg.Capacity) * cmp.Or(cfg.Keep, KeepRatio))
 	}
@@ -70,8 +75,24 @@ func (l *level) grant(n int64) bool {
 // come. Whoever does it holds a pin on from.
 type move struct {
 	e    *Entry
+	at   int // index of the level that it leaves
 	from *replica
-	to   int // index of Cache.levels; behind the last one: evicted for good
+	to   int  // index of Cache.levels; behind the last one: these bytes are deleted
+	drop bool // and the entry lives on in another level
+}
+
+// aim is in which levels an entry is going to have bytes that it has not yet: in, where it is going
+// to belong, and copy, where it has a copy, too. Nil: in no more.
+type aim struct{ in, copy *level }
+
+// levels calls do with each.
+func (a aim) each(do func(*level)) {
+	if a.in != nil {
+		do(a.in)
+	}
+	if a.copy != nil {
+		do(a.copy)
+	}
 }
 
 // place is the first level from i on that an entry may live in. Below the last one there is none.
@@ -88,36 +109,42 @@ func (c *Cache) place(e *Entry, i int) int {
 // short. Guarded by the cache's lock.
 type search struct {
 	strict bool
-	at     int     // the level looked at
-	short  int64   // bytes missing there
-	need   []int64 // bytes to be claimed, by level; behind the last one those of the evicted
-	moves  []move  // who leaves, upper levels first
+	victim *evict.Item // the last one chosen
+	at     int         // the level looked at
+	short  int64       // bytes missing there
+	need   []int64     // bytes to be claimed, by level; behind the last one those of the evicted
+	moves  []move      // who leaves, upper levels first
 }
 
-// plan tries to find room for a new entry and commits it: entries that must leave are marked and
-// appended to work, bytes are claimed in every level concerned, those of e itself in e.in. It
-// says false and changes nothing when too much of a level is in the hands of other writers.
+// plan tries to find room for an entry where it aims at and commits it: entries that must leave are
+// marked and appended to work, bytes are claimed in every level concerned, those of e itself where
+// it aims at. It says false and changes nothing when too much of a level is in the hands of other
+// writers.
 //
 // A strict plan takes nothing but the first victims: when one of them is busy it fails, too.
 // Otherwise those that cannot leave now are passed over.
-func (c *Cache) plan(e *Entry, strict bool, work *[]move) bool {
+func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 	s := &c.search
 	s.strict, s.moves = strict, s.moves[:0]
 	clear(s.need)
-	s.need[e.in.index] = e.size
-	for s.at = e.in.index; s.at < len(c.levels); s.at++ {
+	to.each(func(l *level) { s.need[l.index] += e.size })
+	for s.at = 0; s.at < len(c.levels); s.at++ {
+		if s.need[s.at] == 0 {
+			continue
+		}
 		l := c.levels[s.at]
 		// Entries that together could never fit into this level, however empty (a cpu tier larger
 		// than the storage under it), are sent further down: first victims first.
 		for k := 0; k < len(s.moves) && s.need[s.at] > l.limit; k++ {
 			if m := &s.moves[k]; m.to == s.at {
-				m.to = c.place(m.e, s.at+1)
+				m.to, m.drop = c.below(m.e, s.at+1)
 				s.need[s.at] -= m.e.size
 				s.need[m.to] += m.e.size
 			}
 		}
 		s.short = l.used - l.leaving + l.claimed + s.need[s.at] - l.limit
 		if s.short > 0 {
+			s.victim = nil
 			l.order.Victims(c.consider)
 		}
 		if s.short > 0 {
@@ -127,41 +154,92 @@ func (c *Cache) plan(e *Entry, strict bool, work *[]move) bool {
 	for i, l := range c.levels {
 		l.claimed += s.need[i]
 	}
+	// Lower levels first: an entry whose copy leaves cannot be dropped above for it.
 	for _, m := range slices.Backward(s.moves) {
-		m.from = m.e.cur.pin()
-		if m.to == len(c.levels) {
-			c.evict(m.e)
-		} else {
-			c.sink(m.e, c.levels[m.to])
-		}
+		c.vacate(&m)
 		*work = append(*work, m)
 	}
 	return true
 }
 
-// choose takes v as a victim, if it can be one, and says whether that does not do yet.
-func (c *Cache) choose(v *Entry) (more bool) {
-	s := &c.search
+// vacate commits that an entry leaves a level, and pins what is left there.
+func (c *Cache) vacate(m *move) {
+	e := m.e
 	switch {
-	case s.strict && v.busy():
+	case m.drop && c.levels[m.at].last:
+		m.from = e.copied.pin()
+		c.dropCopy(e)
+		c.moves.Dropped.add(e.size)
+	case m.drop && e.copied != nil:
+		m.from = e.cur.pin()
+		e.cur.leave()
+		c.settle(e)
+		c.moves.Dropped.add(e.size)
+	case m.to == len(c.levels):
+		m.drop = false
+		if !c.levels[m.at].last {
+			c.moves.Refused.add(e.size)
+		}
+		m.from = e.cur.pin()
+		c.evict(e)
+	default:
+		m.from = e.cur.pin()
+		c.sink(e, c.levels[m.to])
+	}
+}
+
+// choose takes v as a victim, if it can be one, and says whether that does not do yet.
+func (c *Cache) choose(it *evict.Item) (more bool) {
+	s, v := &c.search, it.Of.(*Entry)
+	l, gone := c.levels[s.at], len(c.levels)
+	if s.short <= 0 && !l.groups.Together(s.victim, it) {
+		return false // enough, and nobody leaves with the last one
+	}
+	if s.strict && v.busy() && !(l.last && v.kept) {
+		s.short = max(1, s.short) // of a group all have to leave
 		return false
-	case v.state != resident:
+	}
+	if v.state != resident || l.last && v.kept {
 		return true
 	}
-	to := c.place(v, s.at+1)
-	s.need[to] += v.size
-	s.moves = append(s.moves, move{e: v, to: to})
+	m := move{e: v, at: s.at, to: gone}
+	if m.drop = l.last && v.in != l; !l.last {
+		m.to, m.drop = c.below(v, s.at+1)
+	}
+	s.need[m.to] += v.size
+	s.moves = append(s.moves, m)
 	s.short -= v.size
-	return s.short > 0
+	s.victim = it
+	return s.short > 0 || l.groups != nil
+}
+
+// below is where an entry goes that has to leave the level above i: to the next one that may hold
+// it, or nowhere, if that is the last one, which has its copy or does not take it.
+func (c *Cache) below(e *Entry, i int) (to int, drop bool) {
+	gone := len(c.levels)
+	to = c.place(e, i)
+	if to >= gone-1 && (e.copied != nil || !c.admits(e)) {
+		return gone, e.copied != nil
+	}
+	return to, false
+}
+
+// admits says whether an entry that leaves the level above the last one may go there.
+func (c *Cache) admits(e *Entry) bool {
+	switch c.policy.Place {
+	case WriteThrough, Selective:
+		return false // what is to be there has been copied
+	}
+	return int(e.asked) >= c.policy.After
 }
 
 // sink makes an entry one of a lower level; its bytes follow.
 func (c *Cache) sink(e *Entry, to *level) {
-	e.state = demoting
+	e.state = moving
 	e.in.leaving += e.size
-	e.in.order.Remove(e)
+	e.in.order.Remove(e.item(e.in))
 	e.in = to
-	e.in.order.Add(e)
+	e.in.order.Add(e.item(to))
 }
 
 // leave gives a place of the write limit to whoever waits longest.
@@ -181,6 +259,7 @@ type queue []*waiter
 // data and no function, because most never wait and that must cost no allocation.
 type waiter struct {
 	e      *Entry
+	to     aim
 	work   *[]move // of the plan
 	in     *level
 	bytes  int64
@@ -191,7 +270,7 @@ type waiter struct {
 func (c *Cache) serves(w *waiter) bool {
 	switch {
 	case w.e != nil:
-		return c.plan(w.e, false, w.work)
+		return c.plan(w.e, w.to, false, w.work)
 	case w.in != nil:
 		return w.in.grant(w.bytes)
 	case c.places == 0:

@@ -2,15 +2,16 @@ package cache
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/evict"
 	"kvbench/tiers/transfer"
 )
 
@@ -18,8 +19,12 @@ import (
 // for what it writes, and the bytes and order of each level afterwards, first victim first.
 // Rewrite them with -rewrite.
 //
-//	cache gpu=100 cpu=100 storage=200   levels and their capacities; fifo: another order;
-//	                                    gpu-only=x: what else may not live there
+//	cache gpu=100 cpu=100 storage=200   levels and their capacities; fifo, lfu, s3-fifo,
+//	                                    buckets=n: another order; gpu-only=x: what else may not
+//	                                    live there; write-through, write-back, selective, promote,
+//	                                    after=n, behind=n, ttl=10s: other policies
+//	wait 5s                             time passes
+//	counts                              what moved beside the requests
 //	write a=60 b=60                     keys that are written where they are absent
 //	read a b                            keys that are not
 //	blocks a=60 b=60                    blocks of one prefix
@@ -35,7 +40,15 @@ func TestDecisions(t *testing.T) {
 				return log.levels(c)
 			case "write", "read", "blocks":
 				log.request(t, c, d)
+				require.NoError(t, c.check())
 				return log.String() + log.levels(c)
+			case "wait":
+				took, err := time.ParseDuration(d.CmdArgs[0].Key)
+				require.NoError(t, err)
+				log.clock.now += took
+				return ""
+			case "counts":
+				return log.counts(c)
 			}
 			d.Fatalf(t, "unknown command %s", d.Cmd)
 			return ""
@@ -47,6 +60,27 @@ func TestDecisions(t *testing.T) {
 type script struct {
 	nobody
 	strings.Builder
+	clock *still
+}
+
+func (s *script) Copied(_ Tag, o tiers.Object, from, to tiers.Kind, _ tiers.Timing) {
+	fmt.Fprintf(s, "copy %s from %s to %s\n", o.Key, from, to)
+}
+
+// counts are those that are not zero.
+func (s *script) counts(c *Cache) string {
+	m := c.Moves()
+	var b strings.Builder
+	for _, n := range []struct {
+		name string
+		Count
+	}{{"copied", m.Copied}, {"promoted", m.Promoted}, {"dropped", m.Dropped},
+		{"refused", m.Refused}, {"unwritten", m.Unwritten}, {"expired", m.Expired}} {
+		if n.Entries > 0 {
+			fmt.Fprintf(&b, "%s %d, %d bytes\n", n.name, n.Entries, n.Bytes)
+		}
+	}
+	return b.String()
 }
 
 func (s *script) Evicted(_ Tag, o tiers.Object, l tiers.Kind) {
@@ -58,15 +92,37 @@ func (s *script) Demoted(_ Tag, o tiers.Object, from, to tiers.Kind, _, _ tiers.
 }
 
 func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
-	cfg := Config{Clock: &still{}, Observer: log, Transfer: &transfer.Transfer{Clock: &still{}}}
+	log.clock = &still{}
+	cfg := Config{Clock: log.clock, Observer: log, Transfer: &transfer.Transfer{Clock: &still{}}}
 	for k := range tiers.NumKinds {
 		var capacity int64
 		if d.MaybeScanArgs(t, k.String(), &capacity); capacity > 0 {
 			cfg.Levels = append(cfg.Levels, Level{Kind: k, Capacity: capacity})
 		}
 	}
-	if d.HasArg("fifo") {
-		cfg.Policy.Evict = func(int64) Evictor { return &fifo{} }
+	for name, order := range evict.Orders {
+		if d.HasArg(name) {
+			cfg.Policy.Evict = order
+		}
+	}
+	if n := int64(0); d.HasArg("buckets") {
+		d.ScanArgs(t, "buckets", &n)
+		cfg.Policy.Evict = func(int64) evict.Order { return evict.NewBuckets(n, 100) }
+	}
+	for i, name := range []string{"write-through", "write-back", "selective"} {
+		if d.HasArg(name) {
+			cfg.Policy.Place = Placement(i + 1)
+		}
+	}
+	if d.HasArg("promote") {
+		cfg.Policy.Promote = OnHit
+	}
+	d.MaybeScanArgs(t, "after", &cfg.Policy.After)
+	d.MaybeScanArgs(t, "behind", &cfg.Policy.Behind)
+	if ttl := ""; d.MaybeScanArgs(t, "ttl", &ttl) {
+		var err error
+		cfg.Policy.TTL, err = time.ParseDuration(ttl)
+		require.NoError(t, err)
 	}
 	if only := ""; d.MaybeScanArgs(t, "gpu-only", &only) {
 		cfg.Policy.Admit = func(e *Entry, level int) bool { return level > 0 || e.Key() == only }
@@ -75,17 +131,6 @@ func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
 	require.NoError(t, err)
 	return c
 }
-
-// fifo is an order in which use counts for nothing.
-type fifo []*Entry
-
-func (f *fifo) Add(e *Entry) { *f = append(*f, e) }
-func (f *fifo) Touch(*Entry) {}
-func (f *fifo) Remove(e *Entry) {
-	*f = slices.DeleteFunc(*f, func(x *Entry) bool { return x == e })
-}
-
-func (f *fifo) Victims(yield func(*Entry) bool) { slices.Values(*f)(yield) }
 
 // request decides and does what was decided.
 func (s *script) request(t *testing.T, c *Cache, d *datadriven.TestData) {

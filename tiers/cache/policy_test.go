@@ -1,0 +1,263 @@
+package cache
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/evict"
+)
+
+// policies are those whose hits do not depend on timing.
+var policies = map[string]Policy{
+	"write-through":               {Place: WriteThrough},
+	"write-through, promoting":    {Place: WriteThrough, Promote: OnHit},
+	"write-back, promoting":       {Place: WriteBack, Promote: OnHit},
+	"selective":                   {Place: Selective, After: 2},
+	"selective, promoting":        {Place: Selective, After: 3, Promote: OnHit},
+	"waterfall that admits twice": {After: 2},
+	"write-back, fifo":            {Place: WriteBack, Promote: OnHit, Evict: evict.NewFIFO},
+	"write-through, lfu":          {Place: WriteThrough, Evict: evict.NewLFU},
+	"selective, s3-fifo":          {Place: Selective, After: 2, Evict: evict.NewS3FIFO},
+	"waterfall, buckets":          {Evict: testBuckets},
+	"write-through, buckets":      {Place: WriteThrough, Promote: OnHit, Evict: testBuckets},
+	"write-through with pins":     {Place: WriteThrough, Pin: true},
+	"waterfall with pins":         {Pin: true},
+}
+
+func testBuckets(int64) evict.Order { return evict.NewBuckets(60, 9) }
+
+// policyCache is testCache with a policy.
+func policyCache(t *testing.T, writers int, p Policy, capacity ...int64) (*Cache,
+	map[tiers.Kind]*bookTier) {
+	t.Helper()
+	plain, stores := testCache(t, writers, capacity...)
+	cfg := Config{MaxWriters: writers, Clock: &still{}, Transfer: plain.transfer,
+		Observer: &tally{}, Policy: p}
+	for _, l := range plain.levels {
+		cfg.Levels = append(cfg.Levels, l.Level)
+	}
+	c, err := New(cfg)
+	require.NoError(t, err)
+	return c, stores
+}
+
+// Under every policy the hits are a function of the requests and the capacities, the accounts are
+// exact, and the tiers hold what the index says.
+func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
+	for name, p := range policies {
+		for where, capacity := range map[string][]int64{
+			"cpu over storage":      {0, 400, 1500},
+			"gpu, cpu and storage":  {200, 300, 1500},
+			"cpu larger than below": {0, 1200, 800},
+		} {
+			if testing.Short() && capacity[0] == 0 {
+				continue
+			}
+			t.Run(name+"/"+where, bubble(func(t *testing.T) {
+				requests := blockRequests(4, 300)
+				for i := range requests {
+					requests[i][0].Pin = p.Pin
+				}
+				c, stores := policyCache(t, 0, p, capacity...)
+				want := play(t, c, requests, 1, false)
+				c.quiet(t, stores)
+				again, stores := policyCache(t, 2, p, capacity...)
+				for _, b := range stores {
+					var coin atomic.Uint64
+					b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
+				}
+				require.Equal(t, want, play(t, again, requests, 8, false))
+				again.quiet(t, stores)
+				assert.Equal(t, cacheState(c), cacheState(again))
+				assert.Equal(t, c.Moves(), again.Moves())
+				moved := c.Moves()
+				switch {
+				case p.Place == WriteThrough, p.Place == Selective:
+					assert.Positive(t, moved.Copied.Entries)
+				case p.After > 0:
+					assert.Positive(t, moved.Refused.Entries)
+				}
+				if p.Promote == OnHit && capacity[1] < capacity[2] {
+					assert.Positive(t, moved.Promoted.Entries)
+				}
+			}))
+		}
+	}
+}
+
+// Whatever fails, is cancelled or abandoned, written behind the requests or too old, the accounts
+// stay exact and nobody hangs.
+func TestPoliciesInAStorm(t *testing.T) {
+	all := map[string]Policy{
+		"write-through behind": {Place: WriteThrough, Behind: 300, Promote: OnHit},
+		"selective behind":     {Place: Selective, After: 2, Behind: 150},
+		"growing old":          {Place: WriteBack, Promote: OnHit, TTL: time.Second},
+	}
+	for name, p := range policies {
+		all[name] = p
+	}
+	for name, p := range all {
+		for _, faulty := range []bool{false, true} {
+			if testing.Short() && !faulty {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/faulty=%v", name, faulty), bubble(func(t *testing.T) {
+				for _, capacity := range [][]int64{{0, 500, 1000}, {300, 600, 700}, {0, 900, 400}} {
+					c, stores := policyCache(t, 3, p, capacity...)
+					var coin atomic.Uint64
+					for _, b := range stores {
+						b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
+						if faulty {
+							b.breakOp = func() error {
+								if coin.Add(1)%23 == 0 {
+									return syscall.EIO
+								}
+								return nil
+							}
+						}
+					}
+					storm(t, c, 12, 60, faulty)
+					play(t, c, blockRequests(7, 60), 6, faulty)
+					require.NoError(t, c.Close(t.Context()))
+					c.quiet(t, stores)
+				}
+			}))
+		}
+	}
+}
+
+// Bytes to the storage tier, reckoned by hand: ten entries of 100 bytes through a cpu tier of 300
+// (which is filled to 80 %: two entries), each read once right after it was written and the first
+// five once more at the end.
+func TestBytesToTheStorageByHand(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		p       Policy
+		storage int64 // written to the storage tier
+		found   int   // of the five
+	}{
+		// Eight of ten have to leave.
+		{"waterfall", Policy{}, 800, 5},
+		// All ten are copied, when they are written.
+		{"write-through", Policy{Place: WriteThrough}, 1000, 5},
+		// As the waterfall; what comes back up finds its copy below when it leaves: the ninth and
+		// the tenth entry have to leave for the first two of the five, and nobody after them.
+		{"write-back", Policy{Place: WriteBack, Promote: OnHit}, 1000, 5},
+		// Each is asked for twice before it leaves.
+		{"selective", Policy{Place: Selective, After: 2}, 1000, 5},
+		// Three times: none is.
+		{"selective at three", Policy{Place: Selective, After: 3}, 0, 0},
+		{"admitted at two", Policy{After: 2}, 800, 5},
+		{"admitted at three", Policy{After: 3}, 0, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c, stores := policyCache(t, 0, x.p, 0, 300, 2000)
+			written := &countWrites{}
+			c.observer = written
+			ask := func(i int, write bool) (hit bool) {
+				l := Lease{}
+				hits, _, err := use(t.Context(), c, &l, Want{Key: fmt.Sprint("e", i), Size: 100,
+					Write: write})
+				require.NoError(t, err)
+				return hits > 0
+			}
+			for i := range 10 {
+				ask(i, true)
+				require.True(t, ask(i, false))
+			}
+			found := 0
+			for i := range 5 {
+				if ask(i, false) {
+					found++
+				}
+			}
+			assert.Equal(t, x.found, found)
+			assert.Equal(t, x.storage, written.bytes[tiers.Storage])
+			assert.EqualValues(t, 1000+c.Moves().Promoted.Bytes, written.bytes[tiers.CPU])
+			c.quiet(t, stores)
+		})
+	}
+}
+
+// countWrites counts the bytes of requests that write.
+type countWrites struct {
+	tally
+	bytes [tiers.NumKinds]int64
+}
+
+func (n *countWrites) Chunk(_ Tag, l tiers.Kind, _ tiers.Phase, ch tiers.Chunk) {
+	if ch.Op == tiers.Write {
+		n.bytes[l] += ch.Bytes
+	}
+}
+
+// A queue behind the requests holds so many bytes, and gives up what finds it full.
+func TestWriteBehindIsBounded(t *testing.T) {
+	bubble(func(t *testing.T) {
+		c, stores := policyCache(t, 0, Policy{Place: WriteThrough, Behind: 250}, 0, 1000, 2000)
+		held := make(chan struct{})
+		stores[tiers.Storage].pause = func() { <-held }
+		for i := range 5 {
+			_, _, err := use(t.Context(), c, &Lease{}, Want{Key: fmt.Sprint("e", i), Size: 100,
+				Write: true})
+			require.NoError(t, err)
+			require.NoError(t, c.check())
+		}
+		m := c.Moves()
+		assert.Equal(t, Count{3, 300}, m.Unwritten)
+		assert.EqualValues(t, 200, m.MostBehind)
+		assert.Zero(t, m.Copied)
+		close(held)
+		synctest.Wait()
+		require.NoError(t, c.Close(t.Context()))
+		assert.Equal(t, Count{2, 200}, c.Moves().Copied)
+		c.quiet(t, stores)
+		assert.Len(t, stores[tiers.Storage].objects, 2)
+	})(t)
+}
+
+// What is pinned stays, up to half of the storage, and what is larger than the rest is refused.
+func TestPinsAreBounded(t *testing.T) {
+	c, stores := policyCache(t, 0, Policy{Pin: true}, 0, 0, 1000)
+	write := func(key string, size int64, pin bool) error {
+		want := Want{Key: key, Size: size, Write: true, Pin: pin}
+		_, _, err := use(t.Context(), c, &Lease{}, want)
+		return err
+	}
+	for i := range 8 { // the sixth finds half of it taken
+		require.NoError(t, write(fmt.Sprint("pin", i), 100, true))
+	}
+	for i := range 30 {
+		require.NoError(t, write(fmt.Sprint("e", i), 100, false))
+	}
+	for i := range 8 {
+		hits, _, err := use(t.Context(), c, &Lease{}, Want{Key: fmt.Sprint("pin", i)})
+		require.NoError(t, err)
+		assert.Equal(t, i < 5, hits == 1, "pin%d", i)
+	}
+	assert.ErrorIs(t, write("large", 501, false), ErrTooLarge)
+	require.NoError(t, write("half", 500, false))
+	c.quiet(t, stores)
+}
+
+func TestPoliciesThatCannotBe(t *testing.T) {
+	for _, p := range []Policy{{Place: 9}, {Promote: 9}, {Place: Selective, After: 1},
+		{Place: WriteThrough, After: 2}, {Promote: OnHit}, {Behind: 1},
+		{Place: WriteBack, Behind: 1}} {
+		assert.Error(t, p.validate(2), "%+v", p)
+	}
+	for _, p := range policies {
+		assert.NoError(t, p.validate(2))
+		alone := p.Place == Exclusive && p.Promote == Never && p.After == 0
+		assert.Equal(t, alone, p.validate(1) == nil, "%+v", p)
+	}
+}

@@ -1,0 +1,190 @@
+package evict
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// thing is what a level holds in a test.
+type thing struct {
+	key  string
+	size int64
+}
+
+func (t thing) Key() string { return t.key }
+func (t thing) Size() int64 { return t.size }
+
+// victims are the keys in the order in which they would leave.
+func victims(o Order) (keys []string) {
+	for it := range o.Victims {
+		keys = append(keys, it.Of.Key())
+	}
+	return keys
+}
+
+// orders are all that there are.
+func orders() map[string]func(int64) Order {
+	all := map[string]func(int64) Order{"buckets": func(int64) Order { return NewBuckets(64, 5) }}
+	for name, make := range Orders {
+		all[name] = make
+	}
+	return all
+}
+
+// Whatever is done with an order, it yields each item once, looking changes nothing, and the same
+// calls give the same order again.
+func TestOrdersKeepWhatTheyHold(t *testing.T) {
+	for name, open := range orders() {
+		t.Run(name, func(t *testing.T) {
+			run := func(look bool) (trail []string) {
+				rng := rand.New(rand.NewPCG(5, 6))
+				o := open(400)
+				held := map[string]*Item{}
+				recency := uint64(0)
+				next := func() uint64 { recency++; return recency }
+				for i := range 4000 {
+					key := fmt.Sprint("k", rng.IntN(120))
+					switch it := held[key]; {
+					case it == nil:
+						it = &Item{Of: thing{key, 1 + rng.Int64N(20)}, Recency: next()}
+						held[key] = it
+						o.Add(it)
+					case rng.IntN(5) == 0:
+						o.Remove(it)
+						delete(held, key)
+					default:
+						it.Recency = next()
+						o.Touch(it)
+					}
+					for total(held) > 400 { // as a cache does
+						var first *Item
+						for it := range o.Victims {
+							first = it
+							break
+						}
+						o.Remove(first)
+						delete(held, first.Of.Key())
+						trail = append(trail, first.Of.Key())
+					}
+					if look && i%7 == 0 {
+						got := victims(o)
+						require.Equal(t, got, victims(o))
+						require.Len(t, got, len(held))
+						slices.Sort(got)
+						require.Len(t, slices.Compact(got), len(held), "each once")
+					}
+				}
+				return trail
+			}
+			trail := run(true)
+			assert.NotEmpty(t, trail)
+			assert.Equal(t, trail, run(false), "looking changes nothing")
+		})
+	}
+}
+
+func total(held map[string]*Item) (n int64) {
+	for _, it := range held {
+		n += it.Of.Size()
+	}
+	return n
+}
+
+// s3 is S3-FIFO as its paper has it, on slices: what evicts changes what it passes.
+type s3 struct {
+	small, main []*Item
+	ghost       []string
+	hits        map[string]int
+	capacity    int64
+}
+
+func bytes(q []*Item) (n int64) {
+	for _, it := range q {
+		n += it.Of.Size()
+	}
+	return n
+}
+
+func (s *s3) use(key string, size int64) (evicted []string) {
+	for _, q := range [][]*Item{s.small, s.main} {
+		if slices.ContainsFunc(q, func(it *Item) bool { return it.Of.Key() == key }) {
+			s.hits[key] = min(3, s.hits[key]+1)
+			return nil
+		}
+	}
+	for bytes(s.small)+bytes(s.main)+size > s.capacity {
+		evicted = append(evicted, s.evict())
+	}
+	s.hits[key] = 0
+	it := &Item{Of: thing{key, size}}
+	if i := slices.Index(s.ghost, key); i >= 0 {
+		s.ghost = slices.Delete(s.ghost, i, i+1)
+		s.main = append(s.main, it)
+	} else {
+		s.small = append(s.small, it)
+	}
+	return evicted
+}
+
+func (s *s3) evict() string {
+	for {
+		if bytes(s.small) >= max(1, s.capacity/10) || len(s.main) == 0 {
+			it := s.small[0]
+			key := it.Of.Key()
+			s.small = s.small[1:]
+			if s.hits[key] >= 2 {
+				s.hits[key] = 0
+				s.main = append(s.main, it)
+				continue
+			}
+			s.ghost = append(s.ghost, key)
+			for len(s.ghost) > len(s.small)+len(s.main)+1 {
+				s.ghost = s.ghost[1:]
+			}
+			return key
+		}
+		it := s.main[0]
+		key := it.Of.Key()
+		s.main = s.main[1:]
+		if s.hits[key] == 0 {
+			return key
+		}
+		s.hits[key]--
+		s.main = append(s.main, it)
+	}
+}
+
+// One by one, S3-FIFO gives up what its paper gives up.
+func TestS3FIFOIsThatOfThePaper(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	paper := &s3{hits: map[string]int{}, capacity: 60}
+	o, held := NewS3FIFO(60), map[string]*Item{}
+	evictions := 0
+	for range 5000 {
+		key := fmt.Sprint("k", min(rng.IntN(200), rng.IntN(200)))
+		want := paper.use(key, 1)
+		var got []string
+		if it := held[key]; it != nil {
+			o.Touch(it)
+		} else {
+			for len(held) >= 60 {
+				for v := range o.Victims {
+					got = append(got, v.Of.Key())
+					o.Remove(v)
+					delete(held, v.Of.Key())
+					break
+				}
+			}
+			held[key] = &Item{Of: thing{key, 1}}
+			o.Add(held[key])
+		}
+		require.Equal(t, want, got)
+		evictions += len(got)
+	}
+	assert.Greater(t, evictions, 1000)
+}

@@ -1,0 +1,67 @@
+package evict
+
+// lfu gives up what was used least often since it came, and of those what was used least recently:
+// a ring for each number of uses, in ascending order. Nothing is forgotten with time.
+type lfu struct {
+	root *frequency // before the least
+}
+
+// frequency is the items of one number of uses.
+type frequency struct {
+	*ring
+	hits       uint32
+	prev, next *frequency
+}
+
+// NewLFU returns the order of uses.
+func NewLFU(int64) Order {
+	f := &lfu{root: &frequency{ring: newRing()}}
+	f.root.prev, f.root.next = f.root, f.root
+	return f
+}
+
+// Add counts the first use.
+func (f *lfu) Add(it *Item) {
+	it.hits = 1
+	f.at(f.root, 1).push(it)
+}
+
+// at is the frequency of so many uses, which comes behind another.
+func (f *lfu) at(behind *frequency, hits uint32) *frequency {
+	if n := behind.next; n != f.root && n.hits == hits {
+		return n
+	}
+	n := &frequency{ring: newRing(), hits: hits, prev: behind, next: behind.next}
+	n.of = n
+	behind.next.prev, behind.next = n, n
+	return n
+}
+
+func (f *lfu) Touch(it *Item) {
+	from := it.ring.of
+	it.take()
+	it.hits++
+	f.at(from, it.hits).push(it)
+	f.clean(from)
+}
+
+func (f *lfu) Remove(it *Item) {
+	from := it.ring.of
+	it.take()
+	f.clean(from)
+}
+
+// clean forgets a frequency that nothing has any more.
+func (f *lfu) clean(n *frequency) {
+	if n.n == 0 {
+		n.prev.next, n.next.prev = n.next, n.prev
+	}
+}
+
+func (f *lfu) Victims(yield func(*Item) bool) {
+	for n := f.root.next; n != f.root; n = n.next {
+		if !n.visit(yield) {
+			return
+		}
+	}
+}
