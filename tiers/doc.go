@@ -4,7 +4,8 @@
 //	names.go   Kind, Op, Phase, Timing: what results and traces call things
 //	tier.go    Object, Tier, Reader, Writer, IO, Buffer: the contract, as tests in tiertest
 //	errors.go  what can go wrong, and how an error names its key, offset and errno
-//	spec.go    Layout, DeviceModel: how files are laid out, and a drive that one does not have
+//	spec.go    Layout, EngineLayout, DeviceModel: how files are laid out, and a drive that one
+//	           does not have
 //
 // What implements them lies below: filetier, memtier and sim are tiers; transfer moves objects
 // through them, in buffers of buffer, filled and verified by content; cache decides which object

@@ -101,3 +101,52 @@ type Layout struct {
 	// Places is how many entries a file holds (LayoutPacked, LayoutGrouped), at least 2.
 	Places int
 }
+
+// EngineLayout is what an inference engine does with files as it comes: which objects it makes, how
+// it asks for them, and how it gives them up. The calls themselves are enginetier's.
+type EngineLayout struct {
+	Name string // of the layout; that of its engine is what stands before the first hyphen
+	// Tokens are those of an object: the engine cuts prompts into so many, and keeps no rest.
+	Tokens int
+	// Direct: past the page cache. Either: the engine has a setting for it.
+	Direct, Either bool
+	// Stores and Loads are how many calls for bytes the engine has under way at most, of all
+	// requests together; 0 = one for each request.
+	Stores, Loads int
+	// LooksUp: it asks the filesystem for the objects of a request before it loads any, on one
+	// thread: until the first that is not there, or with All for each.
+	LooksUp, All bool
+	// Buckets: objects leave with all those that lie in their file, the oldest file first.
+	Buckets bool
+}
+
+// EngineLayouts are those that there are. The facts are of the engines' main lines in September
+// 2026: vLLM's tiering offload and disk backend, LMCache's multiprocess adapters, SGLang's
+// HiCacheFile, Mooncake's SSD offload, Dynamo's KVBM. An object of Mooncake is whatever its user
+// hands it: the 512 tokens are the blocks of its published traces.
+var EngineLayouts = []EngineLayout{
+	{Name: "vllm-fs", Tokens: 16, Direct: true, Either: true, LooksUp: true},
+	{Name: "vllm-slots", Tokens: 16, Direct: true, Either: true, Stores: 1, Loads: 1},
+	{Name: "lmcache-fs", Tokens: 256, Either: true, LooksUp: true, All: true},
+	{Name: "lmcache-raw", Tokens: 256, Direct: true, Stores: 2, Loads: 4},
+	{Name: "hicache-file", Tokens: 64, Stores: 1, Loads: 1, LooksUp: true},
+	{Name: "mooncake-bucket", Tokens: 512, Stores: 1, Buckets: true},
+	{Name: "mooncake-offset", Tokens: 512, Stores: 1},
+	{Name: "kvbm-slots", Tokens: 16, Direct: true, Stores: 64, Loads: 64},
+}
+
+// EngineLayoutOf is the one of that name.
+func EngineLayoutOf(name string) (l EngineLayout, known bool) {
+	for _, l := range EngineLayouts {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return l, false
+}
+
+// Mooncake fills a bucket up to so many bytes or keys, whichever comes first.
+const (
+	BucketBytes = 256 << 20
+	BucketKeys  = 500
+)

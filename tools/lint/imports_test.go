@@ -41,10 +41,12 @@ var mayImport = map[string]string{
 	"tiers/ioengine":      "tiers tiers/ioengine/ring",
 	"tiers/workdir":       "tiers tracing/host",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
+	"tiers/enginetier":    "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/memtier":       "tiers tiers/buffer",
 	"tiers/sim":           "tiers tiers/clock",
 	"tiers/transfer":      "tiers tiers/clock tiers/buffer tiers/content",
-	"tiers/cache":         "tiers tiers/clock tiers/transfer",
+	"tiers/cache":         "tiers tiers/clock tiers/transfer tiers/evict",
+	"tiers/evict":         "",
 	"tiers/objecttier": "tiers tiers/clock tiers/workdir tiers/objecttier/store " +
 		"tiers/objecttier/endpoint",
 	"tiers/objecttier/store": "tiers/clock tiers/objecttier/endpoint " +

@@ -1,0 +1,303 @@
+package enginetier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/ioengine"
+)
+
+// buckets is Mooncake's bucket backend: objects wait in memory until a bucket is full, which is
+// then written with one call, all keys and all values, and its index after it. A file is gone with
+// its last object. Whoever fills a bucket writes it, one at a time, and waits for it; in the engine
+// one thread does that behind the requests.
+type buckets struct {
+	t     *Tier
+	calls *calls
+
+	writing chan struct{} // whoever writes a bucket
+
+	mu      sync.Mutex
+	filling *bucket // takes the next objects; nil: a new one does
+	spare   [][]byte
+	last    int64 // number of the newest bucket
+	at      map[tiers.ID]*place
+}
+
+// bucket is objects that lie in a file together. Guarded by buckets.mu.
+type bucket struct {
+	name    string
+	mem     []byte // nil once nobody reads it any more
+	end     int64  // of what mem holds
+	places  []*place
+	pending int // objects that are neither committed nor given up
+	closed  bool
+	written bool // the file is there
+	live    int  // objects that are not removed
+	readers int
+	copying int // readers of mem
+	gone    bool
+}
+
+// place is an object's place in a bucket.
+type place struct {
+	o         tiers.Object
+	in        *bucket
+	mem       []byte
+	key       string
+	off       int64 // in the file
+	committed bool
+	dead      bool
+}
+
+func newBuckets(t *Tier) *buckets {
+	return &buckets{t: t, calls: &t.calls, writing: make(chan struct{}, 1),
+		at: make(map[tiers.ID]*place)}
+}
+
+// start makes nothing: a bucket's file is made when the bucket is full.
+func (b *buckets) start(context.Context) error {
+	if b.t.cfg.Bytes > tiers.BucketBytes {
+		return fmt.Errorf("an object of %d bytes is larger than a bucket of %d", b.t.cfg.Bytes,
+			tiers.BucketBytes)
+	}
+	b.t.traits.CountsAtCommit = true // what a request does is a copy
+	return nil
+}
+
+// fits says whether an object may be in a bucket, too. It is never asked for more than a bucket.
+func (k *bucket) fits(n int64) bool {
+	return k.end+n <= int64(len(k.mem)) && len(k.places) < tiers.BucketKeys
+}
+
+// begin makes a bucket. Callers hold mu.
+func (b *buckets) begin() *bucket {
+	// The engine's number: microseconds and a count within one.
+	b.last = max(b.last+1, time.Now().UnixMicro()<<12)
+	k := &bucket{name: fmt.Sprint(b.last)}
+	if n := len(b.spare); n > 0 {
+		k.mem, b.spare = b.spare[n-1], b.spare[:n-1]
+	} else {
+		k.mem = make([]byte, min(tiers.BucketBytes, tiers.BucketKeys*b.t.cfg.Bytes))
+	}
+	return k
+}
+
+// create gives an object a stretch of the bucket's memory. The bucket is complete when no further
+// object of the usual size would fit.
+func (b *buckets) create(_ context.Context, o tiers.Object) (*file, error) {
+	if o.Size > b.t.cfg.Bytes {
+		return nil, fmt.Errorf("%d bytes are more than an object's %d", o.Size, b.t.cfg.Bytes)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.filling
+	if k == nil {
+		k = b.begin()
+		b.filling = k
+	}
+	p := &place{o: o, in: k, mem: k.mem[k.end : k.end+o.Size], key: hash(o)}
+	k.end += o.Size
+	k.pending++
+	k.live++
+	k.places = append(k.places, p)
+	b.at[o.ID()] = p
+	if !k.fits(b.t.cfg.Bytes) { // complete: nothing more comes
+		k.closed, b.filling = true, nil
+	}
+	return &file{o: o, fd: -1, mem: p.mem, in: k}, nil
+}
+
+// commit lets an object be read, and writes the bucket with the last of it.
+func (b *buckets) commit(ctx context.Context, f *file) error {
+	b.mu.Lock()
+	b.at[f.o.ID()].committed = true
+	write := b.settle(f.in)
+	b.mu.Unlock()
+	return b.finish(ctx, f.in, write)
+}
+
+// settle says that one more object of a bucket is decided, and whether the bucket is to be written
+// now. Callers hold mu.
+func (b *buckets) settle(k *bucket) bool {
+	k.pending--
+	return k.pending == 0 && k.closed && k.live > 0
+}
+
+// abandon leaves a stretch of memory unused: it is not written with the bucket.
+func (b *buckets) abandon(f *file) error {
+	b.mu.Lock()
+	p := b.at[f.o.ID()]
+	delete(b.at, f.o.ID())
+	p.dead = true
+	f.in.live--
+	write := !p.committed && b.settle(f.in) // else it was the bucket that could not be written
+	over := b.over(f.in)
+	b.mu.Unlock()
+	return errors.Join(b.finish(context.Background(), f.in, write), b.unlink(f.in, over))
+}
+
+// finish writes a bucket, if it is to be written.
+func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
+	if !write {
+		return nil
+	}
+	select {
+	case b.writing <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-b.writing }()
+	err := b.write(ctx, k)
+	b.mu.Lock()
+	k.written = err == nil
+	b.recycle(k)
+	over := b.over(k)
+	b.mu.Unlock()
+	return errors.Join(err, b.unlink(k, over))
+}
+
+// write puts the objects of a bucket into its file, one behind the other, and says where in its
+// index.
+func (b *buckets) write(ctx context.Context, k *bucket) error {
+	b.mu.Lock()
+	var vec [][]byte
+	var index strings.Builder
+	n, end := 0, int64(0)
+	for _, p := range k.places {
+		if p.dead || !p.committed {
+			continue
+		}
+		p.off = end + int64(len(p.key))
+		end = p.off + p.o.Size
+		vec = append(vec, []byte(p.key), p.mem)
+		n += len(p.key) + len(p.mem)
+		fmt.Fprintf(&index, "%s %d %d\n", p.key, p.off, p.o.Size)
+	}
+	b.mu.Unlock()
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
+	fd, err := b.calls.open(k.name+".bucket", flags, 0o644)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(b.t.request(ctx, &b.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+		N: n, Vec: vec}), b.calls.close(fd))
+	if err != nil {
+		return err
+	}
+	if fd, err = b.calls.open(k.name+".meta", flags, 0o644); err != nil {
+		return err
+	}
+	return errors.Join(b.calls.write(fd, []byte(index.String())), b.calls.close(fd))
+}
+
+// open reads from memory what is not written yet, and else from the bucket's file, which is opened
+// each time.
+func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
+	b.mu.Lock()
+	p := b.at[o.ID()]
+	if p == nil {
+		b.mu.Unlock()
+		return nil, tiers.ErrNotFound
+	}
+	k := p.in
+	k.readers++
+	f := &file{o: o, fd: -1, in: k, at: p.off}
+	written := k.written
+	if !written {
+		k.copying++
+		f.mem = p.mem
+	}
+	b.mu.Unlock()
+	if !written {
+		return f, nil
+	}
+	var err error
+	if f.fd, err = b.calls.open(k.name+".bucket", unix.O_RDONLY, 0); err != nil {
+		return nil, errors.Join(err, b.done(f))
+	}
+	f.whole = func(op *ioengine.Op) { op.Vec = [][]byte{op.Buf.B[:op.N]} }
+	return f, nil
+}
+
+// done lets go of memory or of a descriptor; the last reader of a bucket that nobody needs removes
+// its files.
+func (b *buckets) done(f *file) (err error) {
+	if f.fd >= 0 {
+		err = b.calls.close(f.fd)
+	}
+	b.mu.Lock()
+	k := f.in
+	k.readers--
+	if f.mem != nil {
+		k.copying--
+	}
+	over := b.over(k)
+	b.recycle(k)
+	b.mu.Unlock()
+	return errors.Join(err, b.unlink(k, over))
+}
+
+// remove takes an object out. In the engine it never goes alone, and here the cache gives up whole
+// buckets, too (cache.NewBuckets): but which requests wrote side by side is known here alone, so a
+// file may outlive its bucket there by the objects of another one.
+func (b *buckets) remove(o tiers.Object) error {
+	b.mu.Lock()
+	p := b.at[o.ID()]
+	if p == nil {
+		b.mu.Unlock()
+		return tiers.ErrNotFound
+	}
+	delete(b.at, o.ID())
+	p.dead = true
+	p.in.live--
+	over := b.over(p.in)
+	b.recycle(p.in)
+	b.mu.Unlock()
+	return b.unlink(p.in, over)
+}
+
+// over says, once, that nobody needs the files of a bucket any more. Callers hold mu.
+func (b *buckets) over(k *bucket) bool {
+	if !k.written || k.gone || k.live > 0 || k.readers > 0 {
+		return false
+	}
+	k.gone = true
+	return true
+}
+
+// recycle lets the memory of a bucket be used again, once it is on the disk or nothing of it is
+// needed. Callers hold mu.
+func (b *buckets) recycle(k *bucket) {
+	settled := k.written || k.closed && k.pending == 0 && k.live == 0
+	if settled && k.copying == 0 && k.mem != nil {
+		if len(b.spare) < 2 {
+			b.spare = append(b.spare, k.mem)
+		}
+		k.mem = nil
+		for _, p := range k.places {
+			p.mem = nil
+		}
+	}
+}
+
+// unlink removes the files of a bucket, its index first.
+func (b *buckets) unlink(k *bucket, over bool) error {
+	if !over || b.t.leaves.Load() {
+		return nil
+	}
+	return errors.Join(b.calls.unlink(k.name+".meta"), b.calls.unlink(k.name+".bucket"))
+}
+
+// lookUp: the engine knows by heart what is where.
+func (b *buckets) lookUp([]tiers.Object) error { return nil }
+
+// close leaves what is in no complete bucket in memory.
+func (b *buckets) close() error { return nil }

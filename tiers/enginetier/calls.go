@@ -1,0 +1,128 @@
+package enginetier
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers/workdir"
+)
+
+// calls are the system calls that a layout makes itself, all of them relative to the directory of
+// its files. Those that move bytes are the engine's.
+type calls struct {
+	root int          // descriptor of the directory
+	note func(string) // is told of each call before it is made; nil: nobody is
+}
+
+// told tells of a call, before it is made: what it finds does not matter to who compares calls.
+func (c *calls) told(format string, args ...any) {
+	if c.note != nil {
+		c.note(fmt.Sprintf(format, args...))
+	}
+}
+
+// open opens a file. Links are not followed: whatever lies there, nothing is written outside of the
+// directory.
+func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
+	c.told("openat %s %s %#o", path, flagNames(flags), mode)
+	return workdir.OpenAt(c.root, path, flags, mode)
+}
+
+// access says whether a path is there: os.access.
+func (c *calls) access(path string) (there bool, err error) {
+	c.told("faccessat %s", path)
+	return found(unix.Faccessat(c.root, path, unix.F_OK, 0))
+}
+
+// stat likewise, as os.stat and os.path.exists.
+func (c *calls) stat(path string) (there bool, err error) {
+	c.told("newfstatat %s", path)
+	var s unix.Stat_t
+	return found(unix.Fstatat(c.root, path, &s, 0))
+}
+
+// found makes an answer of an error: a directory that is missing on the way is one, too.
+func found(err error) (bool, error) {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// mkdir makes a directory, and says whether it was not there already.
+func (c *calls) mkdir(path string) (made bool, err error) {
+	c.told("mkdirat %s", path)
+	err = unix.Mkdirat(c.root, path, workdir.TreeMode)
+	if errors.Is(err, unix.EEXIST) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// rename gives a file its name, in the place of one that may have it.
+func (c *calls) rename(from, to string) error {
+	c.told("renameat %s %s", from, to)
+	return workdir.Retry(func() error { return unix.Renameat(c.root, from, c.root, to) })
+}
+
+// unlink removes a name; whoever has the file open keeps it.
+func (c *calls) unlink(path string) error {
+	c.told("unlinkat %s", path)
+	return workdir.Retry(func() error { return unix.Unlinkat(c.root, path, 0) })
+}
+
+// close closes a file. Interrupted, it is closed all the same.
+func (c *calls) close(fd int) error {
+	c.told("close")
+	if err := unix.Close(fd); !errors.Is(err, unix.EINTR) {
+		return err
+	}
+	return nil
+}
+
+// write puts a short text into a file at its position, that of a configuration or an index: those
+// are so few that they need no engine.
+func (c *calls) write(fd int, p []byte) error {
+	c.told("write %d", len(p))
+	n := 0
+	err := workdir.Retry(func() (err error) { n, err = unix.Write(fd, p); return err })
+	if err == nil && n < len(p) {
+		err = unix.ENOSPC
+	}
+	return err
+}
+
+// scan reads the whole directory: os.scandir, with the 32 KiB that the C library asks for.
+func (c *calls) scan() error {
+	fd, err := c.open(".", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 32<<10)
+	for n := 1; n > 0 && err == nil; {
+		c.told("getdents64")
+		err = workdir.Retry(func() (err error) { n, err = unix.ReadDirent(fd, buf); return err })
+	}
+	return errors.Join(err, c.close(fd))
+}
+
+// flagNames are the names of the flags of an open call.
+func flagNames(flags int) string {
+	text := map[int]string{unix.O_RDONLY: "O_RDONLY", unix.O_WRONLY: "O_WRONLY",
+		unix.O_RDWR: "O_RDWR"}[flags&unix.O_ACCMODE]
+	for _, f := range []struct {
+		bit  int
+		name string
+	}{
+		{unix.O_CREAT, "O_CREAT"}, {unix.O_EXCL, "O_EXCL"}, {unix.O_TRUNC, "O_TRUNC"},
+		{unix.O_NONBLOCK, "O_NONBLOCK"}, {openDirect, "O_DIRECT"},
+		{unix.O_DIRECTORY, "O_DIRECTORY"},
+	} {
+		if f.bit != 0 && flags&f.bit == f.bit {
+			text += "|" + f.name
+		}
+	}
+	return text
+}

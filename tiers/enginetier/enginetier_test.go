@@ -1,0 +1,116 @@
+package enginetier_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/enginetier"
+	"kvbench/tiers/tiertest"
+	"kvbench/tiers/workdir"
+)
+
+// open makes a tier for objects of up to 1 MiB.
+func open(t testing.TB, layout string, dir *workdir.Dir) *enginetier.Tier {
+	facts, known := tiers.EngineLayoutOf(layout)
+	require.True(t, known)
+	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: layout,
+		Engine: tiertest.Psync(t), Direct: facts.Direct, Model: "m", Bytes: 1 << 20, Layers: 4,
+		Capacity: 16 << 20})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
+	return tier
+}
+
+func TestContract(t *testing.T) {
+	for _, l := range tiers.EngineLayouts {
+		t.Run(l.Name, func(t *testing.T) {
+			tiertest.Run(t, func(t testing.TB) tiers.Tier {
+				return open(t, l.Name, tiertest.Dir(t))
+			})
+		})
+	}
+}
+
+// A work directory removes what a layout leaves, and knows each of its names.
+func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
+	for _, l := range tiers.EngineLayouts {
+		t.Run(l.Name, func(t *testing.T) {
+			at := t.TempDir()
+			dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test"})
+			require.NoError(t, err)
+			tier := open(t, l.Name, dir)
+			for i := range 300 { // buckets of 256 MiB are full then
+				require.NoError(t, store(t, tier, tiers.Object{Key: fmt.Sprint(i), Gen: 1,
+					Size: 1 << 20}))
+				if i > 2 && !l.Buckets {
+					break
+				}
+			}
+			w, err := tier.Create(t.Context(), tiers.Object{Key: "half", Gen: 1, Size: 4096})
+			require.NoError(t, err)
+			_ = w // a file with its temporary name
+			root := dir.Path() + "/engine"
+			files := 0
+			require.NoError(t, filepath.WalkDir(root, func(path string, e os.DirEntry, err error,
+			) error {
+				if err == nil && !e.IsDir() {
+					files++
+					rel, _ := filepath.Rel(root, path)
+					assert.True(t, workdir.KnowsTree(rel), rel)
+				}
+				return err
+			}))
+			if l.Name != "kvbm-slots" { // whose file has no name any more
+				assert.Positive(t, files)
+			}
+			users := filepath.Join(root, "mine.bin")
+			require.NoError(t, os.WriteFile(users, nil, 0o600))
+			require.NoError(t, dir.Close())
+			left, err := os.ReadDir(root)
+			require.NoError(t, err)
+			require.Len(t, left, 1, "nobody else's file")
+			require.NoError(t, os.Remove(users))
+			again, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test"})
+			require.NoError(t, err)
+			require.NoError(t, again.Close())
+			assert.NoDirExists(t, dir.Path())
+		})
+	}
+}
+
+// A bucket is written when it is full, whole, and goes with its last object.
+func TestBucketsAreWrittenWhole(t *testing.T) {
+	dir := tiertest.Dir(t)
+	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: "mooncake-bucket",
+		Engine: tiertest.Psync(t), Model: "m", Bytes: 4096, Capacity: 16 << 20})
+	require.NoError(t, err)
+	o := func(i int) tiers.Object { return tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 4096} }
+	files := func() []string {
+		names, err := filepath.Glob(dir.Path() + "/engine/*")
+		require.NoError(t, err)
+		return names
+	}
+	for i := range 3 * tiers.BucketKeys / 2 {
+		require.NoError(t, store(t, tier, o(i)))
+		if i == tiers.BucketKeys-2 {
+			assert.Empty(t, files(), "it waits for the last one")
+		}
+	}
+	require.Len(t, files(), 2, "a bucket and its index; the other is half full")
+	for i := range 3 * tiers.BucketKeys / 2 {
+		require.NoError(t, load(t, tier, o(i)), "from the disk or from memory")
+	}
+	for i := range tiers.BucketKeys {
+		assert.Len(t, files(), 2)
+		require.NoError(t, tier.Remove(t.Context(), o(i)))
+	}
+	assert.Empty(t, files())
+	require.NoError(t, load(t, tier, o(tiers.BucketKeys)))
+	require.NoError(t, tier.Close())
+}

@@ -1,0 +1,303 @@
+package enginetier
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/ioengine"
+)
+
+// perFile is what the layouts with a file for each object have in common: the file is written under
+// another name and renamed.
+type perFile struct {
+	t      *Tier
+	calls  *calls
+	model  string
+	direct bool
+}
+
+// read opens a whole file for one read.
+func (p *perFile) read(o tiers.Object, path string, flags int) (*file, error) {
+	fd, err := p.calls.open(path, unix.O_RDONLY|flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &file{o: o, fd: fd}, nil
+}
+
+// past is the flag of an open call that goes past the page cache, if it does.
+func (p *perFile) past() int {
+	if p.direct {
+		return openDirect
+	}
+	return 0
+}
+
+// done closes what was read: nothing of it is kept open from one load to the next.
+func (p *perFile) done(f *file) error { return p.calls.close(f.fd) }
+
+// create opens the file that is going to take the place of another.
+func (p *perFile) create(o tiers.Object, temp string, flags int, mode uint32) (*file, error) {
+	fd, err := p.calls.open(temp, flags, mode)
+	if err != nil {
+		return nil, err
+	}
+	return &file{o: o, fd: fd, temp: temp}, nil
+}
+
+// put closes a file and gives it its name. What fails is abandoned, without a descriptor.
+func (p *perFile) put(f *file, path string) error {
+	err := p.calls.close(f.fd)
+	f.fd = -1
+	if err == nil {
+		err = p.calls.rename(f.temp, path)
+	}
+	return err
+}
+
+// abandon removes what was to become a file: vLLM and LMCache do so after a short write.
+func (p *perFile) abandon(f *file) (err error) {
+	if f.fd >= 0 {
+		err = p.calls.close(f.fd)
+	}
+	if p.t.leaves.Load() {
+		return err
+	}
+	return errors.Join(err, p.calls.unlink(f.temp))
+}
+
+// unlink deletes a file, unless the run ends and the directory does that.
+func (p *perFile) unlink(path string) error {
+	if p.t.leaves.Load() {
+		return nil
+	}
+	return p.calls.unlink(path)
+}
+
+func (p *perFile) close() error { return nil }
+
+// statEach is a look-up with a call for each object. What is found changes nothing: the tier knows
+// which objects it has, and what the calls cost is what they are made for.
+func statEach(objs []tiers.Object, ask func(string) (bool, error), path func(tiers.Object) string,
+) error {
+	for _, o := range objs {
+		if _, err := ask(path(o)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vllmFS is vLLM's tiering offload to a filesystem: a file for each chunk, of all ranks, padded to
+// whole pages, in one of 4096 x 256 directories, which are asked for each time. Files are written
+// past the page cache where a file at the start could be, and never deleted: what leaves the tier
+// here, in the engine somebody else's cleaner removes.
+type vllmFS struct {
+	perFile
+	dir string
+}
+
+// start is the engine's: the directory of a model and its configuration, the description of that,
+// and the try of direct I/O.
+func (l *vllmFS) start(ctx context.Context) error {
+	// The engine hashes its configuration; of that the model is what this suite has.
+	sum := sha256.Sum256([]byte(l.model))
+	l.dir = fmt.Sprintf("%s_%s_r0", l.model, hex.EncodeToString(sum[:])[:12])
+	if _, err := l.calls.mkdir(l.dir); err != nil {
+		return err
+	}
+	fd, err := l.calls.open(l.dir+"/config.json", unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf(`{"model_name": %q, "tp_size": 1, "gpu_blocks_per_file": 1}`, l.model)
+	if err := errors.Join(l.calls.write(fd, []byte(text)), l.calls.close(fd)); err != nil {
+		return err
+	}
+	l.t.traits.Align = pageSize // what is stored is padded, whichever way
+	if l.direct {
+		if err := l.probe(ctx); err != nil {
+			l.direct, l.t.direct = false, false
+			l.t.warn("%v; using buffered I/O instead, as vLLM does", &tiers.UnsupportedError{
+				Feature: "direct I/O in " + l.t.path, Reason: err.Error(),
+				Need: "a filesystem that accepts O_DIRECT"})
+		}
+	}
+	return nil
+}
+
+// probe writes a page past the page cache.
+func (l *vllmFS) probe(ctx context.Context) error {
+	name := fmt.Sprintf(".o_direct_probe_%d.tmp", os.Getpid())
+	fd, err := l.calls.open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC|openDirect, 0o644)
+	if err == nil {
+		page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
+		err = errors.Join(l.t.request(ctx, &l.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}), l.calls.close(fd))
+	}
+	return errors.Join(err, l.calls.unlink(name))
+}
+
+// path spreads files by the first digits of their hash.
+func (l *vllmFS) path(o tiers.Object) string {
+	h := hash(o)
+	return fmt.Sprintf("%s/%s/%s_g0/%s.bin", l.dir, h[:3], h[3:5], h)
+}
+
+// create has a random number in the name, which each thread of the engine draws once.
+func (l *vllmFS) create(_ context.Context, o tiers.Object) (*file, error) {
+	path := l.path(o)
+	there, err := l.calls.access(path)
+	if err == nil && there {
+		err = tiers.ErrExists
+	}
+	if err == nil {
+		err = l.parents(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.perFile.create(o, fmt.Sprintf("%s_%d.tmp", path, os.Getpid()),
+		unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_TRUNC|l.past(), 0o644)
+}
+
+// parents makes the two directories above a file: os.makedirs with exist_ok, which looks for the
+// upper one first, and at the lower one where that is there already.
+func (l *vllmFS) parents(path string) error {
+	dir := path[:strings.LastIndexByte(path, '/')]
+	upper := dir[:strings.LastIndexByte(dir, '/')]
+	there, err := l.calls.stat(upper)
+	if err == nil && !there {
+		if _, err = l.calls.stat(l.dir); err == nil { // which start has made
+			_, err = l.calls.mkdir(upper)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	made, err := l.calls.mkdir(dir)
+	if err == nil && !made {
+		_, err = l.calls.stat(dir)
+	}
+	return err
+}
+
+// commit: rename alone makes it visible. No flush: what a crash leaves is the filesystem's
+// decision.
+func (l *vllmFS) commit(_ context.Context, f *file) error { return l.put(f, l.path(f.o)) }
+
+func (l *vllmFS) open(_ context.Context, o tiers.Object) (*file, error) {
+	return l.read(o, l.path(o), l.past())
+}
+
+// remove has no counterpart in the engine.
+func (l *vllmFS) remove(o tiers.Object) error { return l.unlink(l.path(o)) }
+
+func (l *vllmFS) lookUp(objs []tiers.Object) error {
+	return statEach(objs, l.calls.access, l.path)
+}
+
+// lmcacheFS is LMCache's fs adapter: a file for each chunk of a rank in one flat directory, through
+// the page cache unless use_odirect is set, which then takes whole pages alone.
+type lmcacheFS struct{ perFile }
+
+func (l *lmcacheFS) start(context.Context) error {
+	if l.direct && l.t.cfg.Bytes%pageSize != 0 {
+		l.direct, l.t.direct = false, false
+		l.t.warn("objects of %d bytes are no whole pages: LMCache writes them through the page "+
+			"cache, use_odirect or not", l.t.cfg.Bytes)
+	}
+	return nil
+}
+
+// path has world size, rank, local world size and local rank, a byte each.
+func (l *lmcacheFS) path(o tiers.Object) string {
+	return fmt.Sprintf("%s@0x01%02[2]x01%02[2]x@0@%[3]s.data", l.model, l.t.cfg.Rank&0xff, hash(o))
+}
+
+func (l *lmcacheFS) create(_ context.Context, o tiers.Object) (*file, error) {
+	path := l.path(o)
+	there, err := l.calls.stat(path)
+	if err == nil && there {
+		err = tiers.ErrExists
+	}
+	if err != nil {
+		return nil, err
+	}
+	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
+	if l.direct {
+		flags = unix.O_WRONLY | unix.O_CREAT | openDirect
+	}
+	return l.perFile.create(o, path+".tmp", flags, 0o666)
+}
+
+func (l *lmcacheFS) commit(_ context.Context, f *file) error { return l.put(f, l.path(f.o)) }
+
+func (l *lmcacheFS) open(_ context.Context, o tiers.Object) (*file, error) {
+	return l.read(o, l.path(o), l.past())
+}
+
+// remove is what LMCache's eviction does, which is off unless a capacity is set.
+func (l *lmcacheFS) remove(o tiers.Object) error { return l.unlink(l.path(o)) }
+
+func (l *lmcacheFS) lookUp(objs []tiers.Object) error {
+	return statEach(objs, l.calls.stat, l.path)
+}
+
+// hicacheFile is SGLang's HiCacheFile: a file for each page of a rank in one flat directory,
+// through the page cache. It asks for a batch of pages by reading the whole directory.
+type hicacheFile struct{ perFile }
+
+func (l *hicacheFile) start(context.Context) error { return nil }
+
+func (l *hicacheFile) path(o tiers.Object) string {
+	return fmt.Sprintf("%s_%s_%d_1.bin", hash(o), l.model, l.t.cfg.Rank)
+}
+
+// create has process, thread and a unique number in the temporary name.
+func (l *hicacheFile) create(_ context.Context, o tiers.Object) (*file, error) {
+	path := l.path(o)
+	there, err := l.calls.stat(path)
+	if err == nil && there {
+		err = tiers.ErrExists
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.perFile.create(o, fmt.Sprintf("%s.tmp.%d.%d.%s", path, os.Getpid(), 1, path[:32]),
+		unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o666)
+}
+
+func (l *hicacheFile) commit(_ context.Context, f *file) error { return l.put(f, l.path(f.o)) }
+
+func (l *hicacheFile) open(_ context.Context, o tiers.Object) (*file, error) {
+	return l.read(o, l.path(o), 0)
+}
+
+// remove is what HiCache's eviction does, one file after the other, if it has a limit.
+func (l *hicacheFile) remove(o tiers.Object) error { return l.unlink(l.path(o)) }
+
+// batch is how many pages HiCache asks for at once. It asks for no more behind a missing one.
+const batch = 128
+
+func (l *hicacheFile) lookUp(objs []tiers.Object) error {
+	for part := range slices.Chunk(objs, batch) {
+		if err := l.calls.scan(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(part, func(o tiers.Object) bool { return !l.t.has(o) }) {
+			break
+		}
+	}
+	return nil
+}

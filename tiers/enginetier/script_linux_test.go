@@ -1,0 +1,239 @@
+package enginetier_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/enginetier"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
+)
+
+// TestCalls runs the scripts of testdata/calls: what is done with objects, and the system calls
+// that a layout makes for it, with file names whose hashes and numbers are cut. Rewrite them with
+// -rewrite.
+//
+//	tier vllm-fs bytes=8192 [direct] [layers=4]   objects of that size
+//	store a b                                     one after the other
+//	load a b
+//	look-up a b
+//	remove a b
+//	open a; close                                 a reader that stays
+//	create a; commit; abort                       a writer that stays
+func TestCalls(t *testing.T) {
+	datadriven.Walk(t, "testdata/calls", func(t *testing.T, path string) {
+		s := &script{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s.t = t
+			s.Reset()
+			if err := s.run(d); err != nil {
+				fmt.Fprintln(s, "error:", strings.ReplaceAll(err.Error(), s.dir, "DIR"))
+			}
+			held, waste := s.tier.Footprint()
+			fmt.Fprintf(s, "= %d bytes held, %d wasted%s\n", held, waste, s.disk())
+			return s.String()
+		})
+	})
+}
+
+// script is one tier and what was done with it.
+type script struct {
+	strings.Builder // of the command
+	t               *testing.T
+	tier            *enginetier.Tier
+	dir             string
+	bytes           int64
+	reader          tiers.Reader
+	writer          tiers.Writer
+}
+
+func (s *script) run(d *datadriven.TestData) (err error) {
+	ctx := s.t.Context()
+	each := func(do func(o tiers.Object) error) error {
+		for _, arg := range d.CmdArgs {
+			if err := do(s.object(arg.Key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch d.Cmd {
+	case "tier":
+		s.open(d)
+	case "store":
+		return each(s.store)
+	case "load":
+		return each(s.load)
+	case "look-up":
+		var objs []tiers.Object
+		_ = each(func(o tiers.Object) error { objs = append(objs, o); return nil })
+		n, err := s.tier.Lookup(ctx, objs...)
+		fmt.Fprintf(s, "%d of the first are there\n", n)
+		return err
+	case "remove":
+		return each(func(o tiers.Object) error { return s.tier.Remove(ctx, o) })
+	case "open":
+		s.reader, err = s.tier.Open(ctx, s.object(d.CmdArgs[0].Key))
+	case "close":
+		return s.reader.Close()
+	case "create":
+		o := s.object(d.CmdArgs[0].Key)
+		if s.writer, err = s.tier.Create(ctx, o); err == nil {
+			err = s.move(s.writer, o, true)
+		}
+	case "commit":
+		return s.writer.Commit(ctx)
+	case "abort":
+		return s.writer.Abort()
+	default:
+		d.Fatalf(s.t, "unknown command %s", d.Cmd)
+	}
+	return err
+}
+
+func (s *script) object(key string) tiers.Object {
+	return tiers.Object{Key: key, Gen: 1, Size: s.bytes}
+}
+
+// open makes a tier whose calls are noted.
+func (s *script) open(d *datadriven.TestData) {
+	*s = script{t: s.t}
+	engine := tiertest.NewEngine(tiertest.Psync(s.t))
+	cfg := enginetier.Config{Dir: tiertest.Dir(s.t), Engine: engine, Model: "org/model",
+		Layers: 2, Capacity: 64 << 10, Layout: d.CmdArgs[0].Key}
+	for _, arg := range d.CmdArgs[1:] {
+		switch arg.Key {
+		case "direct":
+			cfg.Direct = true
+		case "bytes":
+			arg.Scan(s.t, 0, &cfg.Bytes)
+		case "layers":
+			arg.Scan(s.t, 0, &cfg.Layers)
+		default:
+			d.Fatalf(s.t, "unknown argument %s", arg)
+		}
+	}
+	s.dir, s.bytes = cfg.Dir.Path()+"/engine", cfg.Bytes
+	cfg.Note = func(call string) { fmt.Fprintln(s, short(call)) }
+	engine.See(func(op *ioengine.Op) { fmt.Fprintln(s, moved(op)) })
+	var err error
+	s.tier, err = enginetier.New(s.t.Context(), cfg)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { require.NoError(s.t, s.tier.Close()) })
+	if cfg.Direct && !s.tier.Direct() {
+		privtest.Need(s.t, fmt.Errorf("no direct I/O here: %v", s.tier.Warnings()))
+	}
+}
+
+// moved is the call of a request for bytes.
+func moved(op *ioengine.Op) string {
+	call := op.Kind.String()
+	switch {
+	case op.Vec != nil:
+		var sizes []string
+		for _, p := range op.Vec {
+			sizes = append(sizes, strconv.Itoa(len(p)))
+		}
+		return fmt.Sprintf("p%sv [%s] at %d", call, strings.Join(sizes, " "), op.Off)
+	case op.AtPosition:
+		return fmt.Sprintf("%s %d", call, op.N)
+	}
+	return fmt.Sprintf("p%s64 %d at %d", call, op.N, op.Off)
+}
+
+var (
+	hashes  = regexp.MustCompile(`[0-9a-f]{64}|[0-9a-f]{32}`)
+	numbers = regexp.MustCompile(`_[0-9]+\.tmp|tmp\.[0-9]+|[0-9]{15,}|cache-[0-9a-f]{6}`)
+	fan     = regexp.MustCompile(`_r0/[0-9a-f]{3}(/[0-9a-f]{2}_g0)?`)
+)
+
+// short cuts from a call what differs from one run to the next, or is a hash of its key.
+func short(call string) string {
+	call = hashes.ReplaceAllStringFunc(call, func(h string) string {
+		return "<" + strconv.Itoa(len(h)) + " hex>"
+	})
+	call = fan.ReplaceAllStringFunc(call, func(p string) string {
+		if strings.HasSuffix(p, "_g0") {
+			return "_r0/hhh/hh_g0"
+		}
+		return "_r0/hhh"
+	})
+	return numbers.ReplaceAllStringFunc(call, func(n string) string {
+		return regexp.MustCompile(`[0-9a-f]{6,}|[0-9]+`).ReplaceAllString(n, "<n>")
+	})
+}
+
+// store writes an object with one request.
+func (s *script) store(o tiers.Object) error { return store(s.t, s.tier, o) }
+
+func store(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	w, err := tier.Create(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	if err := move(t, w, o, true); err != nil {
+		return err
+	}
+	return w.Commit(t.Context())
+}
+
+// load reads one and compares it.
+func (s *script) load(o tiers.Object) error { return load(s.t, s.tier, o) }
+
+func load(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	r, err := tier.Open(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	if err := move(t, r, o, false); err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+func (s *script) move(to tiers.Submitter, o tiers.Object, write bool) error {
+	return move(s.t, to, o, write)
+}
+
+// move makes one request for an object.
+func move(t testing.TB, to tiers.Submitter, o tiers.Object, write bool) error {
+	whole := int(tiers.AlignUp(o.Size, 4096))
+	b := buffer.Aligned(make([]byte, whole+4096), whole, 4096)
+	if write {
+		tiertest.Content.Fill(b[:o.Size], o, 0)
+	}
+	done := make(chan error, 1)
+	to.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, N: int(o.Size),
+		Done: func(io *tiers.IO) { done <- io.Err }})
+	err := <-done
+	if err == nil && !write {
+		require.NoError(t, tiertest.Content.Check(b[:o.Size], o, 0))
+	}
+	return err
+}
+
+// disk is what there is after a command, by name and size.
+func (s *script) disk() string {
+	var text strings.Builder
+	require.NoError(s.t, filepath.WalkDir(s.dir, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			info, err := e.Info()
+			require.NoError(s.t, err)
+			rel, _ := filepath.Rel(s.dir, path)
+			fmt.Fprintf(&text, "\n  %s %d", short(rel), info.Size())
+		}
+		return err
+	}))
+	return text.String()
+}

@@ -1,0 +1,481 @@
+package enginetier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/workdir"
+	"kvbench/tracing/host"
+)
+
+// pageSize is what engines round up to, and what direct I/O asks for.
+const pageSize = 4096
+
+// Config says whose files they are, and where.
+type Config struct {
+	Dir    *workdir.Dir    // stays the caller's to close, after the tier
+	Engine ioengine.Engine // likewise
+	Layout string          // of tiers.EngineLayouts
+	Direct bool            // past the page cache, where the layout can
+	Model  string          // part of names; any text
+	Rank   int             // of the client; likewise
+	// Bytes are those of an object, > 0: the slots' size. Smaller ones take a slot, too.
+	Bytes int64
+	// Layers are the tensors of a token: some engines name each in a call.
+	Layers int
+	// Capacity is what files of slots are made for, in bytes.
+	Capacity int64
+	// Note is told of each system call that is not the I/O engine's, before it is made; nil: nobody
+	// is.
+	Note func(string)
+}
+
+// Tier keeps objects as an engine does.
+type Tier struct {
+	cfg      Config
+	facts    tiers.EngineLayout
+	calls    calls
+	layout   layout
+	direct   bool
+	traits   tiers.Traits
+	warnings []string
+	path     string
+	stores   limit
+	loads    limit
+	asking   chan struct{} // whoever looks up: engines have one thread for it
+	leaves   atomic.Bool   // files are left to the directory
+
+	mu    sync.Mutex
+	there map[tiers.ID]*stored
+	held  int64 // bytes of objects
+	used  int64 // bytes of their places
+	ended bool
+}
+
+// stored is an object that is written, or being written. The filesystem knows as well which are
+// there where a layout has a file for each, but not which are only half so for the tier: one that
+// another removes must not be found any more, and one that is not committed not yet.
+type stored struct {
+	o       tiers.Object
+	visible bool
+}
+
+var _ tiers.Tier = (*Tier)(nil)
+
+// New does what the engine does at its start. Where the filesystem refuses direct I/O a layout
+// whose engine then goes on without it does so and says it in Warnings; another is a
+// *tiers.UnsupportedError.
+func New(ctx context.Context, cfg Config) (*Tier, error) {
+	facts, known := tiers.EngineLayoutOf(cfg.Layout)
+	switch {
+	case !known:
+		return nil, fmt.Errorf("make a storage tier: no engine has a layout %q", cfg.Layout)
+	case cfg.Bytes < 1:
+		return nil, fmt.Errorf("make %s with objects of %d bytes: the size must be positive",
+			cfg.Layout, cfg.Bytes)
+	}
+	info, err := host.FilesystemOf(cfg.Dir.Path())
+	if err != nil {
+		return nil, err
+	}
+	t := &Tier{cfg: cfg, facts: facts, direct: cfg.Direct, asking: make(chan struct{}, 1),
+		there:  make(map[tiers.ID]*stored),
+		stores: limit{engine: cfg.Engine, most: facts.Stores},
+		loads:  limit{engine: cfg.Engine, most: facts.Loads}}
+	if t.calls.root, t.path, err = cfg.Dir.Tree(); err != nil {
+		return nil, err
+	}
+	t.calls.note = cfg.Note
+	if info.Memory {
+		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.path,
+			info.Type)
+	}
+	t.traits = tiers.Traits{Holds: true, Align: 1,
+		Chunk: int(tiers.AlignUp(cfg.Bytes, pageSize))}
+	if t.layout, err = newLayout(t); err != nil {
+		return nil, err
+	}
+	if err := t.layout.start(ctx); err != nil {
+		return nil, fmt.Errorf("make files as %s does: %w", cfg.Layout, err)
+	}
+	mode := "buffered"
+	if t.direct {
+		mode, t.traits.Align = "direct", pageSize
+	} else {
+		t.warn("%s writes through the page cache and flushes nothing: what it reads and writes is "+
+			"the page cache's as far as memory lasts", cfg.Layout)
+	}
+	t.traits.Description = fmt.Sprintf("%s I/O on %s, %s: objects of %d tokens", mode, info.Type,
+		cfg.Layout, facts.Tokens)
+	return t, nil
+}
+
+func (t *Tier) warn(format string, args ...any) {
+	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
+}
+
+// Traits are fixed when the tier is made: an object is one request, as engines make it.
+func (t *Tier) Traits() tiers.Traits { return t.traits }
+
+// Direct says whether the tier does direct I/O, which it may have been asked for in vain.
+func (t *Tier) Direct() bool { return t.direct }
+
+// Warnings are things that a reader of the results must know.
+func (t *Tier) Warnings() []string { return slices.Concat(t.cfg.Dir.Warnings(), t.warnings) }
+
+// Footprint returns the bytes of the objects, and what their files take beyond.
+func (t *Tier) Footprint() (held, waste int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held, t.used - t.held
+}
+
+// Space is that of the filesystem.
+func (t *Tier) Space(context.Context) (tiers.Space, error) {
+	f, err := host.FilesystemOf(t.cfg.Dir.Path())
+	return tiers.Space{Total: f.Total, Free: f.Free}, err
+}
+
+// LeaveFiles leaves the removal of files to the work directory from now on.
+func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
+
+// Close ends the engine. All files are the directory's to remove.
+func (t *Tier) Close() error {
+	t.mu.Lock()
+	ended := t.ended
+	t.ended = true
+	t.mu.Unlock()
+	if ended {
+		return nil
+	}
+	return t.layout.close()
+}
+
+// Lookup asks the filesystem for objects as the engine does, and returns how many of the first ones
+// there are. All engines that look up have one thread for it: so a request waits for the look-ups
+// of others, which take the longer the more files there are.
+func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
+	if len(objs) == 0 {
+		return 0, nil
+	}
+	select {
+	case t.asking <- struct{}{}:
+	case <-ctx.Done():
+		return 0, tiers.Canceled(ctx, objs[0])
+	}
+	defer func() { <-t.asking }()
+	if err := t.layout.lookUp(objs); err != nil {
+		return 0, t.error("look up", objs[0], -1, err)
+	}
+	for found < len(objs) && t.has(objs[found]) {
+		found++
+	}
+	return found, nil
+}
+
+// Create begins an object. Engines have no neighbours: it takes the first one.
+func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	o := objs[0]
+	e := &stored{o: o}
+	t.mu.Lock()
+	var err error
+	switch {
+	case t.ended:
+		err = tiers.ErrClosed
+	case t.there[o.ID()] != nil:
+		err = tiers.ErrExists
+	default:
+		t.there[o.ID()] = e
+		t.count(o, 1)
+	}
+	t.mu.Unlock()
+	var f *file
+	if err == nil {
+		if f, err = t.layout.create(ctx, o); err != nil {
+			t.forget(e)
+		}
+	}
+	if err != nil {
+		return nil, t.error("create", o, -1, err)
+	}
+	return t.handle(f, e, ioengine.Write), nil
+}
+
+// Open begins reading an object.
+func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	o := objs[0]
+	t.mu.Lock()
+	e := t.there[o.ID()]
+	t.mu.Unlock()
+	err := tiers.ErrNotFound
+	var f *file
+	if t.has(o) {
+		f, err = t.layout.open(ctx, e.o)
+	}
+	if err != nil {
+		return nil, t.error("open", o, -1, err)
+	}
+	return t.handle(f, e, ioengine.Read), nil
+}
+
+// has says whether an object can be opened.
+func (t *Tier) has(o tiers.Object) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.there[o.ID()]
+	return e != nil && e.visible
+}
+
+// Remove deletes objects.
+func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
+	var errs []error
+	for _, o := range objs {
+		t.mu.Lock()
+		e := t.there[o.ID()]
+		there := e != nil && e.visible
+		if there {
+			e.visible = false
+		}
+		t.mu.Unlock()
+		err := tiers.ErrNotFound
+		if there {
+			err = t.layout.remove(e.o)
+			t.forget(e)
+		}
+		if err != nil {
+			errs = append(errs, t.error("remove", o, -1, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forget lets an object be written again.
+func (t *Tier) forget(e *stored) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.there, e.o.ID())
+	t.count(e.o, -1)
+}
+
+// count adds an object to what the tier holds, in whole pages, as filesystems and slots do it, or
+// takes it away. Callers hold mu.
+func (t *Tier) count(o tiers.Object, n int64) {
+	t.held += n * o.Size
+	t.used += n * tiers.AlignUp(o.Size, pageSize)
+}
+
+// error describes a failure of an operation on an object.
+func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		err = fmt.Errorf("%w: %w", tiers.ErrNotFound, err)
+	}
+	return &tiers.OpError{Op: op, Path: t.path, Key: o.Key, Offset: off, Err: err}
+}
+
+// request waits for an operation, or, when ctx has ended, for no longer than a device may take that
+// answers at all.
+func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op) error {
+	done := make(chan error, 1)
+	op.Done = func(op *ioengine.Op) {
+		l.left()
+		done <- op.Err
+	}
+	l.submit(op)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(tiers.Grace)
+	defer grace.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-grace.C:
+		return context.Cause(ctx)
+	}
+}
+
+// handle is an object as a writer or a reader.
+//
+// While a request is under way its descriptor must not be closed, whatever its holder does: the
+// number may be another file's by the time the kernel looks at it. So holder and requests count,
+// and the last of them ends the object.
+type handle struct {
+	tiers.One
+	t    *Tier
+	f    *file
+	e    *stored
+	kind ioengine.Kind
+
+	over  atomic.Bool  // closed, committed or aborted
+	users atomic.Int64 // its holder and the requests under way
+}
+
+// handle makes one, with its holder as the first user.
+func (t *Tier) handle(f *file, e *stored, kind ioengine.Kind) *handle {
+	h := &handle{t: t, f: f, e: e, kind: kind}
+	h.users.Store(1)
+	return h
+}
+
+// leave ends the use of the object by its holder or by a request; the last one ends it.
+func (h *handle) leave() error {
+	if h.users.Add(-1) > 0 {
+		return nil
+	}
+	if h.kind == ioengine.Read {
+		return h.t.layout.done(h.f)
+	}
+	defer h.t.forget(h.e)
+	return h.t.layout.abandon(h.f)
+}
+
+// Submit makes one call for the whole object, as the engine does.
+func (h *handle) Submit(io *tiers.IO) {
+	r, ok := io.State.(*request)
+	if !ok {
+		r = &request{}
+		r.op.Done = r.done
+		io.State = r
+	}
+	r.h, r.io = h, io
+	o, end := h.f.o, io.Off+int64(io.N)
+	switch {
+	case io.Off < 0 || end > o.Size:
+		io.End(h.t.error(h.kind.String(), o, io.Off, fmt.Errorf("%d bytes at offset %d reach "+
+			"beyond the entry's %d", io.N, io.Off, o.Size)))
+		return
+	case h.over.Load():
+		io.End(h.t.error(h.kind.String(), o, io.Off, tiers.ErrClosed))
+		return
+	case h.f.mem != nil:
+		if h.kind == ioengine.Read {
+			copy(io.Buf.B[:io.N], h.f.mem[io.Off:])
+		} else {
+			copy(h.f.mem[io.Off:], io.Buf.B[:io.N])
+		}
+		io.Begun, io.Ended = 0, 0
+		io.End(nil)
+		return
+	}
+	h.users.Add(1)
+	n := tiers.AlignUp(io.N, h.t.traits.Align)
+	r.op = ioengine.Op{Kind: h.kind, FD: h.f.fd, Off: h.f.at + io.Off, N: n, Done: r.op.Done,
+		Buf: tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}}
+	if whole := io.Off == 0 && end == o.Size; whole && h.f.whole != nil {
+		h.f.whole(&r.op)
+	} else if whole {
+		r.op.AtPosition = true
+	}
+	r.limit().submit(&r.op)
+}
+
+// request is what an IO becomes. It lives as long as the IO, so that a stream of them allocates
+// nothing but what a call with several pieces of memory needs.
+type request struct {
+	h  *handle
+	io *tiers.IO
+	op ioengine.Op
+}
+
+// limit is that of its direction.
+func (r *request) limit() *limit {
+	if r.h.kind == ioengine.Read {
+		return &r.h.t.loads
+	}
+	return &r.h.t.stores
+}
+
+// done ends the request. The object is let go of first, so that whoever is told can close it for
+// good.
+func (r *request) done(op *ioengine.Op) {
+	h, io := r.h, r.io
+	r.limit().left()
+	io.Begun, io.Ended = op.Begun, op.Ended
+	err := op.Err
+	if err != nil {
+		err = h.t.error(h.kind.String(), h.f.o, io.Off+int64(op.Moved), err)
+	}
+	_ = h.leave() // what fails here has nobody who waits for it
+	io.End(err)
+}
+
+// Commit makes the object what the engine calls stored.
+func (h *handle) Commit(ctx context.Context) error {
+	if !h.over.CompareAndSwap(false, true) {
+		return h.t.error("commit", h.f.o, -1, tiers.ErrClosed)
+	}
+	if err := h.t.layout.commit(ctx, h.f); err != nil {
+		return errors.Join(h.t.error("commit", h.f.o, -1, err), h.leave())
+	}
+	h.t.mu.Lock()
+	defer h.t.mu.Unlock()
+	h.e.visible = true // the writer's use becomes the tier's
+	return nil
+}
+
+// Abort gives the object up.
+func (h *handle) Abort() error { return h.Close() }
+
+// Close lets go of the object.
+func (h *handle) Close() error {
+	if !h.over.CompareAndSwap(false, true) {
+		return nil
+	}
+	return h.leave()
+}
+
+// limit passes on as many requests at a time as an engine has threads for them, in the order in
+// which they come.
+type limit struct {
+	engine ioengine.Engine
+	most   int // 0 = no limit
+
+	mu    sync.Mutex
+	busy  int
+	queue []*ioengine.Op
+}
+
+// submit begins a request, now or when another is done. What waits here does not count as being at
+// the device: an IO's Begun is when its call is made.
+func (l *limit) submit(op *ioengine.Op) {
+	if l.most > 0 {
+		l.mu.Lock()
+		if l.busy == l.most {
+			l.queue = append(l.queue, op)
+			l.mu.Unlock()
+			return
+		}
+		l.busy++
+		l.mu.Unlock()
+	}
+	l.engine.Submit(op)
+}
+
+// left begins the next request in the place of one that is done.
+func (l *limit) left() {
+	if l.most == 0 {
+		return
+	}
+	l.mu.Lock()
+	var next *ioengine.Op
+	if len(l.queue) > 0 {
+		next, l.queue = l.queue[0], l.queue[1:]
+	} else {
+		l.busy--
+	}
+	l.mu.Unlock()
+	if next != nil {
+		l.engine.Submit(next)
+	}
+}
