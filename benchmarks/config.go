@@ -55,7 +55,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		ValidationTrace: v.ValidationTrace, Corpus: corpus(v),
 	}
 	cfg.Cost, _ = v.Cost()
-	cfg.ContextWindow = v.ContextWindow()
+	cfg.ContextWindow, cfg.PinTokens = v.ContextWindow(), v.PinTokens
 	if v.Bench.Load == params.LoadTrace {
 		cfg.EndedBy = result.EndedByInput
 	}
@@ -76,6 +76,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	if v.Precondition {
 		cfg.Precondition = requests.Precondition{Threads: v.PreconditionThreads,
 			Bytes: cmp.Or(v.PreconditionBytes, 2*storage.StorageBytes)}
+		cfg.Precondition.Tokens = v.CutTokens()
 		if storage.Layout.Kind == tiers.LayoutSlots { // takes nothing larger
 			sizes, err := blockSizes(v)
 			if err != nil {
@@ -101,6 +102,9 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if v.Autoscaling {
 		c.Workers = max(c.Workers, autoscaleBuffers)
 	}
+	c.Policy = kvbench.PolicyOf(v.TierPolicy, v.Promote, v.Evict)
+	c.Policy.After, c.Policy.TTL, c.Policy.Behind = v.Admission(), v.EvictTTL, v.WriteBehindBytes
+	c.Policy.Pin, c.Policy.PinTokens = v.PinTokens > 0, v.PinTokens
 	c.Verify = map[string]content.Verify{"none": content.VerifyNone,
 		"sample": content.VerifySample, "full": content.VerifyFull}[v.Verify]
 	// In virtual time nothing is asked of this machine: results must not depend on where it ran.
@@ -131,6 +135,12 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	}
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
+	}
+	if l, is := v.EngineLayout(); is {
+		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
+			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers}
+		// A call moves an object as a whole, as the engine's does.
+		c.Use.Chunk = int(tiers.AlignUp(c.Engine.Bytes, buffer.PageSize))
 	}
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
 	c.Nonce = v.TrialNonce()
@@ -207,7 +217,11 @@ func feasible(v *params.Values) params.Violations {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
 	use := c.Use
-	memory := params.EstimateMemory(use.Bytes(), c.CPUBytes)
+	buffers := use.Bytes()
+	if l, is := v.EngineLayout(); is && l.Buckets {
+		buffers += 3 * tiers.BucketBytes // one is filled, one is written, one is read
+	}
+	memory := params.EstimateMemory(buffers, c.CPUBytes)
 	// The run would be killed by the kernel half-way, with its files left behind.
 	if err := params.CheckMemory(memory, use.Workers, v.LocalRanks,
 		host.ReadLimits()); err != nil {

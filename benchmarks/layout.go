@@ -33,6 +33,9 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 			"storage tier has %d; give it room for many of them", largest, block, capacity)
 	}
 	// entry and block keep a file for each, which needs no preparation.
+	if n := v.CutTokens(); n > 0 {
+		return l, cutsInto(v.Layout, sizes, n)
+	}
 	switch {
 	case v.Layout == "slots":
 		return tiers.Layout{Kind: tiers.LayoutSlots, Bytes: v.Sizer().Bytes(largest)}, nil
@@ -55,6 +58,19 @@ func objectBytes(v *params.Values, capacity int64) (int64, error) {
 			lmcacheTokens)
 	}
 	return l.Bytes, err
+}
+
+// cutsInto refuses blocks that an engine's objects cannot be made of: a trace has been cut already,
+// and what lies between two of its ids is the same only where both are, so that an object that ends
+// in the middle of one, and is not a part of it, has no key.
+func cutsInto(layout string, sizes []int, object int) error {
+	for _, n := range sizes {
+		if n%object != 0 && object%n != 0 {
+			return fmt.Errorf("-layout %s: the trace has blocks of %d tokens and an object has "+
+				"%d; one has to divide the other: give -object-tokens", layout, n, object)
+		}
+	}
+	return nil
 }
 
 // blockSizes are those of the trace's blocks in tokens, the largest last. Mooncake's are 512.

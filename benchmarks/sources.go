@@ -60,6 +60,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(),
 		AllowMalformed:   v.TraceAllowMalformed,
 		MaxConversations: v.MaxConversations,
+		ObjectTokens:     v.CutTokens(),
 	})
 	if err != nil {
 		return nil, err

@@ -171,6 +171,9 @@ func (t *trial) fits(size int64) int64 {
 	if y := t.cfg.Storage.Layout; y.Kind == tiers.LayoutSlots {
 		return min(size, y.Bytes)
 	}
+	if y := t.cfg.Storage.Engine; y.Layout != "" {
+		return min(size, y.Bytes)
+	}
 	return size
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -14,6 +15,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/evict"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/workdir"
@@ -48,8 +50,10 @@ type StorageConfig struct {
 	buffer.Use
 	Verify content.Verify
 	Layout tiers.Layout // of the storage tier's files; zero: a file per entry
+	Engine EngineFiles  // instead of Layout, if it has one
 	Nonce  [16]byte
 
+	Policy Policy // which entry lives where
 	// FreeFloor is how much of the filesystem must stay free, in bytes; below it
 	// the run ends. 0 = do not look.
 	FreeFloor int64
@@ -70,6 +74,41 @@ type Bucket struct {
 	Balance endpoint.Balance
 	// Lookup asks the store which entries of a request it has before any is read.
 	Lookup bool
+}
+
+// Policy says where entries live and which have to leave. The zero value is a waterfall of least
+// recent use.
+type Policy struct {
+	cache.Policy
+	Order     string // the name of Evict in the result; empty: lru
+	PinTokens int    // of each prompt, with Pin
+}
+
+// policyNames are those of cache.Placement.
+var policyNames = [...]string{"waterfall", "write-through", "write-back", "selective"}
+
+// PolicyOf is the policy of the words that results have for it: of the tiers, of promotion, of the
+// order of eviction. Buckets are those of the layout that has some.
+func PolicyOf(tier, promote, order string) Policy {
+	p := Policy{Order: order, Policy: cache.Policy{
+		Place: cache.Placement(slices.Index(policyNames[:], tier)), Evict: evict.Orders[order]}}
+	if promote == "on-hit" {
+		p.Promote = cache.OnHit
+	}
+	if order == "bucket" {
+		p.Evict = func(int64) evict.Order {
+			return evict.NewBuckets(tiers.BucketBytes, tiers.BucketKeys)
+		}
+	}
+	return p
+}
+
+// EngineFiles is how an inference engine keeps the storage tier's files.
+type EngineFiles struct {
+	Layout string // of tiers.EngineLayouts; empty: none
+	Model  string // part of names
+	Bytes  int64  // of an object
+	Layers int    // of the model
 }
 
 // Config is what a trial is given beside its workload. Run changes nothing in it.

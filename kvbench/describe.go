@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/version"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tracing/host"
 )
 
@@ -72,6 +75,33 @@ func (t *trial) tierInfo() {
 		}
 		t.info.Tiers = append(t.info.Tiers, info)
 	}
+	if t.counted != nil && t.info.Division != result.DivisionClosed {
+		t.info.Policy = t.policy()
+	}
+}
+
+// policy is which entries lived where, and what that moved.
+func (t *trial) policy() *result.Policy {
+	cfg, m := &t.cfg.Storage.Policy, t.Cache.Moves()
+	n := func(c cache.Count) result.EntryCount {
+		return result.EntryCount{Entries: c.Entries, Bytes: c.Bytes}
+	}
+	p := &result.Policy{Tier: policyNames[cfg.Place], Promote: "never",
+		Evict: cmp.Or(cfg.Order, "lru"), AdmitAfter: cfg.After, TTLNS: int64(cfg.TTL),
+		PinTokens: cfg.PinTokens, BehindBytes: cfg.Behind,
+		Copied: n(m.Copied), Promoted: n(m.Promoted), Dropped: n(m.Dropped), Refused: n(m.Refused),
+		Unwritten: n(m.Unwritten), Expired: n(m.Expired), MostBehind: m.MostBehind}
+	if cfg.Promote == cache.OnHit {
+		p.Promote = "on-hit"
+	}
+	_, write := t.Rec.Traffic(tiers.Storage)
+	start, end := t.Rec.Window()
+	if last := t.Levels[len(t.Levels)-1]; last.Kind == tiers.Storage && end > start &&
+		last.Capacity > 0 && last.Capacity != boundless {
+		perDay := float64(write.Bytes) / (end - start).Seconds() * (24 * time.Hour).Seconds()
+		p.DriveWritesPerDay = new(perDay / float64(last.Capacity))
+	}
+	return p
 }
 
 // conclude turns what is known into the result. Workers that still drain after

@@ -33,4 +33,8 @@
 // The caller's goroutine runs the trial and waits for its end; everybody else begins with
 // Env.Clock.Go and is waited for before anything is closed. In virtual time these are
 // coroutines of the caller's goroutine. The package knows no flags and prints nothing.
+//
+// This package is large because the life of a trial is one state: what it opens of every kind of
+// storage, in which order that is closed after a signal, and what is noted of it on the way. What
+// loads the storage has packages of its own, and so has what the noted numbers become.
 package kvbench

@@ -17,6 +17,7 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
+	"kvbench/tiers/enginetier"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
@@ -52,7 +53,26 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 		}
 	}
 	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Transfer: t.Transfer,
-		MaxWriters: cfg.MaxWriters, Clock: t.Clock, Observer: t.obs})
+		Policy: cfg.Policy.Policy, MaxWriters: cfg.MaxWriters, Clock: t.Clock, Observer: t.obs})
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, t.Cache.Close)
+	return t.openReference()
+}
+
+// openReference makes the waterfall that another policy is compared with.
+func (t *trial) openReference() (err error) {
+	if p := &t.cfg.Storage.Policy; p.Place == cache.Exclusive && p.Promote == cache.Never &&
+		p.After == 0 && p.TTL == 0 && !p.Pin && cmp.Or(p.Order, "lru") == "lru" {
+		return nil
+	}
+	var levels []cache.Level
+	for _, l := range t.Levels {
+		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity, Keep: l.Keep})
+	}
+	t.Reference, err = cache.New(cache.Config{Levels: levels, Clock: t.Clock,
+		Transfer: &transfer.Transfer{Clock: t.Clock}, Observer: nobody{}})
 	return err
 }
 
@@ -95,8 +115,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 	}
 	t.closers = append(t.closers, dir.Remove)
 	t.Register(t.Pool)
-	files, err := filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
-		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes})
+	files, err := openFiles(ctx, cfg, dir, engine)
 	if err != nil {
 		return err
 	}
@@ -200,6 +219,18 @@ func (t *trial) emptyBucket(ctx context.Context) error {
 		cfg.Removal.Over()
 	}
 	return err
+}
+
+// openFiles makes the storage tier: in a layout of the suite's, or in an engine's.
+func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
+	engine ioengine.Engine) (fileTier, error) {
+	if y := cfg.Engine; y.Layout != "" {
+		return enginetier.New(ctx, enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
+			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
+			Capacity: cfg.StorageBytes})
+	}
+	return filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
+		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes})
 }
 
 // openDir opens the work directory, which removes what an earlier run left in it.

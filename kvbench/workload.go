@@ -19,7 +19,6 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
-	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/sim"
@@ -69,14 +68,17 @@ type Counted interface {
 
 // Env is what a trial lends to its workload.
 type Env struct {
-	Clock    clock.Clock
-	Levels   []cache.Level
-	Cache    *cache.Cache
-	Transfer *transfer.Transfer
-	Pool     *buffer.Pool // nil in a simulation
-	Content  *content.Content
-	Rec      *record.Recorder
-	Group    group.Group
+	Clock  clock.Clock
+	Levels []cache.Level
+	Cache  *cache.Cache
+	// Reference is a waterfall of least recent use, of the same sizes and without bytes or time,
+	// where the Cache has another policy: for what that costs in hits. Else nil.
+	Reference *cache.Cache
+	Transfer  *transfer.Transfer
+	Pool      *buffer.Pool // nil in a simulation
+	Content   *content.Content
+	Rec       *record.Recorder
+	Group     group.Group
 	// Simulated: no byte is moved, and what Prepare does takes no time.
 	Simulated bool
 
@@ -97,7 +99,7 @@ type trial struct {
 
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
-	files         *filetier.Tier       // nil without one
+	files         fileTier             // nil without one
 	bucket        *objecttier.Tier     // likewise
 	asked         *objects.Recorder    // of the bucket, nil without it
 	store         result.ObjectStore   // how it is used
@@ -238,12 +240,17 @@ type Looker interface {
 	Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error)
 }
 
-// Looker is the storage tier as one that is to be asked, nil where nobody asked for that.
-func (e *Env) Looker() Looker {
-	if b := e.trial.cfg.Storage.Bucket; b != nil && b.Lookup {
-		return e.trial.bucket
+// Looker is the storage tier as one that is to be asked, nil where nobody asked for that and no
+// engine's layout does so. All: for each entry of a request, not until the first that is not there.
+func (e *Env) Looker() (l Looker, all bool) {
+	cfg := &e.trial.cfg.Storage
+	if b := cfg.Bucket; b != nil && b.Lookup {
+		return e.trial.bucket, false
 	}
-	return nil
+	if y, _ := tiers.EngineLayoutOf(cfg.Engine.Layout); y.LooksUp {
+		return e.trial.files.(Looker), y.All
+	}
+	return nil, false
 }
 
 // Succeeded counts operations that the cache does not report by itself: more than one
@@ -306,3 +313,11 @@ func (t *trial) freeSpace() int64 {
 }
 
 func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
+
+// fileTier is a storage tier on a filesystem.
+type fileTier interface {
+	tiers.Tier
+	Direct() bool
+	Warnings() []string
+	LeaveFiles()
+}

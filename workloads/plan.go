@@ -73,7 +73,7 @@ func (p Planner) Plan(dst []Op, r *Request) []Op {
 		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens,
 			Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
 	}
-	if len(r.Blocks) > 0 {
+	if r.OfBlocks() {
 		for _, e := range r.Blocks {
 			op(ReadPrefixOrWrite, ForBlock, e, 1)
 		}

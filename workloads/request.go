@@ -33,7 +33,7 @@ type Request struct {
 
 	// Blocks make up a request of a block trace, from the first on, whose Own entry has their
 	// tokens and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds,
-	// -1 if nobody knows.
+	// -1 if nobody knows. Others have nil.
 	Blocks      []Entry
 	IdealBlocks int
 
@@ -41,6 +41,9 @@ type Request struct {
 	// else looks at it.
 	Origin any
 }
+
+// OfBlocks says whether it is a request of a block trace, which may be so short that it has none.
+func (r *Request) OfBlocks() bool { return r.Blocks != nil }
 
 // Entry names a cached object by its key and its length in tokens.
 type Entry struct {
@@ -121,6 +124,21 @@ func ConversationKey(conversation int64, cycle, turn int) string {
 // BlockKey is the key of a content-addressed block: blk/<scope>/<id>.
 func BlockKey(scope string, id int64) string {
 	return "blk/" + scope + "/" + strconv.FormatInt(id, 10)
+}
+
+// PartKey is the key of the n-th object of an entry that is cut into several: <key>#<n>.
+func PartKey(key string, n int) string { return key + "#" + strconv.Itoa(n) }
+
+// GroupKey is the key of an object that is several blocks: blk/<scope>/<id>+<id>+...
+func GroupKey(scope string, ids []int64) string {
+	b := append(make([]byte, 0, 8*len(ids)+len(scope)+8), "blk/"+scope+"/"...)
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, '+')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return string(b)
 }
 
 // ChunkKey is the key of a chunk of a document: rag/<document>/<chunk>.

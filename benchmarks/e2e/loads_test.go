@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
 )
 
 // A block trace is replayed with each layout, hits the same, and is judged by a recorded run.
@@ -47,6 +49,83 @@ func TestBlockTraceLayouts(t *testing.T) {
 	}
 	has(t, b.refused("-test.bench=BlockTrace", "-layout=slots",
 		"-block-trace-path="+data(t, "azure-small.csv")), "azure-small.csv")
+}
+
+// A block trace is replayed as each engine would keep it: in its objects, past the page cache or
+// not, and nothing of it is left behind.
+func TestEngineLayouts(t *testing.T) {
+	t.Parallel()
+	for _, l := range tiers.EngineLayouts {
+		b := newBench(t)
+		args := append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
+			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout="+l.Name,
+			"-trace-speedup=0", "-verify=full")
+		b.ok(args...)
+		res := theResult(t, b.results)
+		require.NotNil(t, res.BlockCache, l.Name)
+		per := int64(512 / l.Tokens)
+		assert.GreaterOrEqual(t, res.BlockCache.Hits, 80*per, l.Name)
+		assert.Equal(t, *res.BlockCache.IdealHitRatio, *res.BlockCache.HitRatio)
+		assert.Equal(t, res.BlockCache.Reads.Operations, res.BlockCache.Reads.Blocks)
+		assert.Equal(t, map[bool]string{true: "direct", false: "buffered"}[l.Direct], res.IO.Mode)
+		assert.Equal(t, l.LooksUp, res.Requests.Time.Lookup > 0, l.Name)
+		assert.False(t, exists(b.cache), "nothing is left behind")
+	}
+	b := newBench(t)
+	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
+	both := b.refused("-test.bench=BlockTrace", trace, "-layout=vllm-slots", "-chunk-size=64KiB",
+		"-io-depth=4")
+	has(t, both, "-chunk-size: must be absent")
+	has(t, both, "-io-depth: must be 1")
+	has(t, b.refused("-test.bench=BlockTrace", trace, "-layout=hicache-file", "-io=direct"),
+		"-io: must be absent with -layout hicache-file")
+	has(t, b.refused("-test.bench=BlockTrace", trace, "-layout=packed=4", "-object-tokens=16"),
+		"-object-tokens: must be auto")
+	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", trace, "-layout=vllm-fs",
+		"-object-tokens=100")...), "blocks of 512 tokens and an object has 100")
+	has(t, b.refused("-test.bench=MaxStorageStress", "-division=closed", "-layout=vllm-fs"),
+		"-layout: must be entry")
+}
+
+// Policies of the tiers go through the front door, and the result says what they moved and cost.
+func TestTierPolicies(t *testing.T) {
+	t.Parallel()
+	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
+	for policy, extra := range map[string][]string{
+		"write-through": {"-evict=fifo"},
+		"write-back":    {"-promote=on-hit", "-evict=s3-fifo"},
+		"selective":     {"-write-behind-gb=0.001", "-evict-ttl=1h", "-pin-tokens=512"},
+		"waterfall":     {"-admit-after=2", "-evict=lfu"},
+	} {
+		b := newBench(t)
+		b.ok(append(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", trace,
+			"-trace-speedup=0", "-verify=full", "-tier-policy="+policy, "-cpu-mem-gb=0.002"),
+			extra...)...)
+		res := theResult(t, b.results)
+		p := res.Policy
+		require.NotNil(t, p, policy)
+		assert.Equal(t, policy, p.Tier)
+		require.NotNil(t, p.DriveWritesPerDay)
+		copies := policy == "write-through" || policy == "selective"
+		assert.Equal(t, copies, p.Copied.Bytes+p.Unwritten.Bytes > 0, policy)
+		storage := res.Tiers[len(res.Tiers)-1]
+		if policy == "write-through" {
+			assert.Equal(t, p.Copied.Bytes, storage.Write.Bytes, "all of it was copied")
+		}
+		require.NotNil(t, res.BlockCache.WaterfallHits, policy)
+	}
+	b := newBench(t)
+	alone := b.refused("-test.bench=BlockTrace", trace, "-tier-policy=write-through",
+		"-promote=on-hit", "-admit-after=2")
+	has(t, alone, "-tier-policy: must be waterfall without a tier above the storage")
+	has(t, alone, "-promote: must be never without a tier above the storage")
+	has(t, alone, "-admit-after: must be 0 without a tier above the storage")
+	has(t, b.refused("-test.bench=BlockTrace", trace, "-cpu-mem-gb=1", "-promote=on-hit"),
+		"-promote: must be never with -tier-policy waterfall")
+	has(t, b.refused("-test.bench=BlockTrace", trace, "-evict=bucket"),
+		"-evict: must be lru, fifo, lfu or s3-fifo but with -layout mooncake-bucket")
+	has(t, b.refused("-test.bench=StorageThroughput", "-division=closed", "-evict=fifo",
+		"-tier-policy=write-through"), "-tier-policy: must be waterfall in the closed division")
 }
 
 // Blocks of 64 tokens share LMCache's files; sizes that fit no file of 256 tokens are refused with

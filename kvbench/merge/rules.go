@@ -49,7 +49,7 @@ var table = []row{
 			"Nonce Digest CompletionUnit NominalWindowNS Model Limits TraceFiles",
 		fold: "Summary Workload IO Environment Requests Load Lookups Prompt BlockCache " +
 			"FirstReads ReReads FirstToken Harness DeviceWitness Precondition Input " +
-			"Simulation Replay PlainIO Removal Objects Network",
+			"Simulation Replay PlainIO Removal Objects Network Policy",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
 			"FioWorkload Clients ClockOffsetNS",
@@ -98,7 +98,7 @@ var table = []row{
 		most: "OldestCancelledNS", fold: "Time"},
 	{of: result.RequestTime{},
 		sum: "EndToEnd Queue Context Prefill Decode Room WriteLimit Buffers Pending Data GPUWait " +
-			"Compute Generation Release Rest"},
+			"Compute Generation Lookup Release Rest"},
 	{of: result.ClassOutcome{},
 		sum:  "Offered OfferedBytes CarriedIn Started Completed Failed InFlight Queued",
 		most: "OldestQueuedAgeS OldestInFlightAgeS", after: "ServedRatio CensoredRatio Censored"},
@@ -109,7 +109,8 @@ var table = []row{
 	{of: result.PromptTokens{}, sum: "Tokens Found NotYetWritten", after: "HitRatio"},
 	// Of how many requests the first block was found is nowhere but in its ratio.
 	{of: result.BlockCache{},
-		sum: "Requests Blocks Hits Pending Unreachable Written IdealHits Tokens HitTokens " +
+		sum: "Requests Blocks Hits Pending Unreachable Written IdealHits WaterfallHits Tokens " +
+			"HitTokens " +
 			"BytesSaved",
 		fold: "Reads Writes", each: "PrefixHitRatio",
 		after: "HitRatio IdealHitRatio TokenHitRatio"},
@@ -126,6 +127,11 @@ var table = []row{
 			"BytesPerSecond Cancelled DeviceNS Requests InFlightNS MeanInFlight",
 		after: "NSPerMiB"},
 	{of: result.EntryCount{}, sum: "Entries Bytes"},
+	// Each client has a tier of its own, whose wear is no other's.
+	{of: result.Policy{},
+		same: "Tier Promote Evict AdmitAfter TTLNS PinTokens BehindBytes",
+		fold: "Copied Promoted Dropped Refused Unwritten Expired", most: "MostBehind",
+		each: "DriveWritesPerDay"},
 	{of: result.ReadCount{}, sum: "Operations Bytes"},
 	{of: result.ReadKind{}, after: "Latency"},
 	// The lengths that were loaded, and where loading them begins to pay, are each rank's: how many

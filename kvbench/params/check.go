@@ -101,6 +101,8 @@ func (r *resolver) check() {
 	blocks := v.Layout != "entry" && v.Layout != "block" // the others are made of blocks
 	r.want(!blocks || v.Bench.Name == "" || v.Bench.Name == "BlockTrace", "layout",
 		"entry or block but for BlockTrace: the others are made of blocks of one size")
+	r.engineLayout()
+	r.tierPolicy()
 	starts := v.TraceStart > 0 && v.Skip() == ""
 	r.want(!starts || v.Bench.Name != "ShareGPT", "trace-start",
 		"0s with ShareGPT, whose conversations have no times")
@@ -116,6 +118,69 @@ func (r *resolver) check() {
 		!v.row("storage-capacity-gb").refused {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}
+}
+
+// tierPolicy checks what policies ask for: a tier above the storage above all.
+func (r *resolver) tierPolicy() {
+	v := r.v
+	alone := v.GPUTierBytes() == 0 && v.CPUBytes == 0
+	for _, p := range []struct {
+		name string
+		only string
+		is   bool
+	}{
+		{"tier-policy", "waterfall", v.TierPolicy == "waterfall"},
+		{"promote", "never", v.Promote == "never"},
+		{"admit-after", "0", v.AdmitAfter == 0},
+	} {
+		r.want(p.is || !alone, p.name,
+			p.only+" without a tier above the storage: give -cpu-mem-gb")
+	}
+	r.want(v.Promote == "never" || v.TierPolicy != "waterfall" || alone, "promote",
+		"never with -tier-policy waterfall, whose "+
+			"entries live in one tier: write-back keeps copies")
+	r.want(v.TierPolicy != "write-through" || v.AdmitAfter < 2, "admit-after",
+		"0 with -tier-policy write-through, which copies everything; selective copies at the N-th "+
+			"request")
+	r.want(v.TierPolicy != "selective" || v.AdmitAfter != 1, "admit-after",
+		"at least 2 with -tier-policy selective: at the first request it is write-through")
+	copies := v.TierPolicy == "write-through" || v.TierPolicy == "selective"
+	r.want(v.WriteBehindBytes == 0 || copies, "write-behind-gb",
+		"0 but with -tier-policy write-through or selective: others write what has to leave")
+	r.want(v.WriteBehindBytes == 0 || !v.Simulated(), "write-behind-gb",
+		"0 in virtual time: what is not written depends on how fast the run is")
+	l, is := v.EngineLayout()
+	r.want(v.Evict != "bucket" || is && l.Buckets, "evict",
+		"lru, fifo, lfu or s3-fifo but with -layout mooncake-bucket, which has buckets")
+}
+
+// mostObject is the largest object that one call may move: there is a buffer of that size for each
+// worker.
+const mostObject = 256 << 20
+
+// engineLayout checks what an engine's layout cannot be told.
+func (r *resolver) engineLayout() {
+	v := r.v
+	l, is := v.EngineLayout()
+	if !is {
+		r.want(v.ObjectTokens == automatic, "object-tokens",
+			"auto but with an engine's layout: the others keep blocks as they are")
+		return
+	}
+	r.want(!v.Typed("chunk-size"), "chunk-size",
+		"absent with -layout "+l.Name+", whose engine moves each object with one call")
+	r.want(v.IOEngine == "psync", "io-engine", "psync with -layout "+l.Name+
+		": its calls are the engine's, and io_uring makes others")
+	r.want(v.IODepth <= 1, "io-depth", "1 with -layout "+l.Name+
+		", whose engine moves the objects of a request one after the other; give more -workers")
+	r.want(l.Either || v.Direct() == l.Direct, "io", "absent with -layout "+l.Name+
+		", whose engine has no setting for it")
+	if v.row("model").refused {
+		return
+	}
+	n := v.Sizer().Bytes(v.ObjectTokens)
+	r.want(n <= mostObject, "object-tokens", fmt.Sprintf("so few that an object has at most %d "+
+		"MiB: %d tokens of this model are %d MiB", mostObject>>20, v.ObjectTokens, n>>20))
 }
 
 // traceFiles wants at least one file behind a trace path, and all of them readable. Whether it is a

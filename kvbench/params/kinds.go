@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 	"kvbench/workloads/compute"
 )
 
@@ -258,7 +259,14 @@ func backend(to *string) kind[string] {
 	})
 }
 
-var layouts = []string{"entry", "block", "slots", "lmcache"}
+// layouts are the words that -layout takes: the suite's own, then those of engines.
+var layouts = func() []string {
+	list := []string{"entry", "block", "slots", "lmcache"}
+	for _, l := range tiers.EngineLayouts {
+		list = append(list, l.Name)
+	}
+	return list
+}()
 
 // packedPrefix begins the layout of several blocks per file, minPacked…maxPacked of them.
 const (

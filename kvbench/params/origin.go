@@ -15,6 +15,7 @@ const (
 	FromDefault     OriginKind = iota // the same in every division
 	FromDivision                      // Where: the division
 	FromBenchmark                     // Where: the benchmark's name
+	FromLayout                        // Where: the engine's layout
 	FromLauncher                      // Where: its environment variable (rank, ranks, local-ranks)
 	FromFile                          // Where: file:line
 	FromEnvironment                   // Where: the variable
@@ -30,7 +31,7 @@ type Origin struct {
 
 // originTexts stand before where a value came from.
 var originTexts = [...]string{FromDefault: "default", FromDivision: "division ",
-	FromBenchmark: "benchmark ", FromLauncher: "environment ", FromFile: "",
+	FromBenchmark: "benchmark ", FromLayout: "layout ", FromLauncher: "environment ", FromFile: "",
 	FromEnvironment: "environment ", FromFlag: "flag", FromSweep: "sweep"}
 
 func (o Origin) String() string { return originTexts[o.Kind] + o.Where }

@@ -75,9 +75,12 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = in.Bench.settings(v.Division)
 	r.launched()
+	// An engine's layout decides what its engine does with it, where nobody says otherwise.
+	r.decide(v.row("layout"))
+	r.layout = v.layoutSettings()
 	for i := range v.rows {
 		switch p := &v.rows[i]; p.name {
-		case "config", "division":
+		case "config", "division", "layout":
 		case "sweep":
 			r.sweep(p)
 		default:

@@ -46,14 +46,15 @@ func (in *Inputs) env(name string) string {
 
 // resolver is one resolution under way.
 type resolver struct {
-	given map[string][]string
-	point map[string]string // of the sweep, nil for the values that hold at none
-	in    Inputs
-	file  *configFile
-	says  map[string]setting // rank, ranks and local-ranks, as far as a launcher tells them
-	bench map[string]string  // the benchmark's settings in this division
-	v     *Values
-	bad   Violations
+	given  map[string][]string
+	point  map[string]string // of the sweep, nil for the values that hold at none
+	in     Inputs
+	file   *configFile
+	says   map[string]setting // rank, ranks and local-ranks, as far as a launcher tells them
+	bench  map[string]string  // the benchmark's settings in this division
+	layout map[string]string  // those of an engine's layout
+	v      *Values
+	bad    Violations
 }
 
 // decide takes the strongest layer, if there is any. A text that cannot be read is reported and the
@@ -103,6 +104,9 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	if s, ok := r.says[p.name]; ok {
 		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
 		list = append(list, s)
+	}
+	if text, ok := r.layout[p.name]; ok {
+		add(FromLayout, r.v.Layout, text)
 	}
 	if text, ok := r.bench[p.name]; ok {
 		add(FromBenchmark, r.in.Bench.Name, text)

@@ -60,6 +60,12 @@ type Values struct {
 	IODepth      int // as given; see Depth
 	IOTimeout    time.Duration
 	ReadShare    float64
+	// Which entry lives in which tier, and which has to leave; see Policy of package cache.
+	TierPolicy, Promote, Evict string
+	AdmitAfter, PinTokens      int
+	WriteBehindBytes           int64
+	EvictTTL                   time.Duration
+
 	CeilingBytes int64 // that plain I/O may take of the storage tier; 0 = see CeilingSize
 
 	// How fast requests come, how many, and how many are served at a time; 0 is without a bound,
@@ -94,6 +100,7 @@ type Values struct {
 
 	MaxConversations    int64 // 0 = all
 	Tokenizer, Layout   string
+	ObjectTokens        int           // of an engine's layout, see CutTokens
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
 	ReplayCycles        int           // 0 = until the window ends
@@ -180,6 +187,47 @@ func (v *Values) Packed() int {
 	return n
 }
 
+// EngineLayout is the layout in force, if it is an engine's.
+func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
+	return tiers.EngineLayoutOf(v.Layout)
+}
+
+// layoutSettings is what an engine's layout sets where nobody else does.
+func (v *Values) layoutSettings() map[string]string {
+	l, is := v.EngineLayout()
+	if !is {
+		return nil
+	}
+	set := map[string]string{"io": "buffered", "io-engine": "psync",
+		"object-tokens": strconv.Itoa(l.Tokens)}
+	if l.Direct {
+		set["io"] = "direct"
+	}
+	if l.Buckets {
+		set["evict"] = "bucket"
+	}
+	return set
+}
+
+// TierPolicies are the words of -tier-policy, in the order of the cache's placements.
+var TierPolicies = []string{"waterfall", "write-through", "write-back", "selective"}
+
+// Admission is how many requests have to ask for an entry before the storage tier takes it.
+func (v *Values) Admission() int {
+	if v.TierPolicy == "selective" {
+		return max(2, v.AdmitAfter)
+	}
+	return v.AdmitAfter
+}
+
+// CutTokens is how many tokens an object of an engine's layout has, 0 with another layout.
+func (v *Values) CutTokens() int {
+	if _, is := v.EngineLayout(); !is {
+		return 0
+	}
+	return v.ObjectTokens
+}
+
 // ConstantRate tells whether requests of -request-rate are evenly spaced.
 func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 
@@ -250,6 +298,9 @@ func (v *Values) Cost() (compute.Cost, compute.Rate) {
 func (v *Values) Depth() int {
 	if v.IODepth > 0 {
 		return v.IODepth
+	}
+	if _, is := v.EngineLayout(); is { // an object is one request
+		return 1
 	}
 	workers := v.WorkerCount()
 	return max(1, (autoInFlight+workers-1)/workers)

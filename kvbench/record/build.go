@@ -142,6 +142,9 @@ func (b *builder) blocks() {
 	if b.n.NotKnown == 0 {
 		c.IdealHits = &b.n.BlocksIdeal
 	}
+	if b.n.BlocksCompared > 0 {
+		c.WaterfallHits = &b.n.BlocksWaterfall
+	}
 	b.r.BlockCache = &c
 }
 

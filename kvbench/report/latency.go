@@ -80,6 +80,7 @@ func requestTime(r *result.Result) (t Table) {
 	}
 	add("end to end", sum.EndToEnd, l.EndToEnd)
 	add("  queue", sum.Queue, l.Queue)
+	add("  looking up", sum.Lookup, result.Distribution{})
 	add("  context reads", sum.Context, l.Context)
 	add("  prefill writes", sum.Prefill, l.Prefill)
 	add("  decode reads", sum.Decode, l.Decode)

@@ -170,63 +170,6 @@ func replay(r *result.Result) (t Table) {
 	return t
 }
 
-// blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ
-// in the fourth digit.
-func blocks(r *result.Result) (t Table) {
-	b := r.BlockCache
-	if b == nil {
-		return t
-	}
-	n := units.Count
-	t = Table{Title: "Block cache", Sheet: "Block Cache",
-		Note: "Ideal is a cache without bounds on the same requests. The prefix-hit ratio is the " +
-			"share of the requests of which at least the first block was found.",
-		Columns: []Column{{"", "block hit ratio", "Block Hit Ratio", units.HitRatio},
-			{"", "ideal", "Ideal Hit Ratio", units.HitRatio},
-			{"", "prefix-hit ratio", "Prefix-hit Ratio", units.Share},
-			{"", "tokens hit", "Token Hit Ratio", units.Share},
-			{"", "bytes saved", "Bytes Saved (GiB)", units.Bytes}, {Sheet: "Requests"},
-			{"", "blocks asked for", "Blocks", n}, {"", "hit", "Hits", n}, {Sheet: "Pending Hits"},
-			{"", "written", "Written", n}, {"", "behind a missing one", "Behind a Missing One", n}}}
-	t.add(b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved, b.Requests,
-		b.Blocks, b.Hits, b.Pending, b.Written, b.Unreachable)
-	return t
-}
-
-// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
-// come together the cache is warm. The ideal is unknown where it is of one interval.
-func blocksOverTime(r *result.Result) (t Table) {
-	const parts = 10
-	x := r.Timeline.BlockRatios(parts)
-	if x == nil || len(x.At) < parts {
-		return t
-	}
-	unknown := slices.DeleteFunc(slices.Clone(x.Hit), func(v float64) bool {
-		return units.Finite(v) != nil
-	})
-	if 2*len(unknown) > parts {
-		return t // few requests came, so that there is nothing to see over time
-	}
-	t.Columns = head("hit ratio by time")
-	run, ideal := []any{"run"}, []any{"ideal"}
-	for i := range parts {
-		t.Columns = append(t.Columns, Column{Text: fmt.Sprintf("%d–%d %%", i*100/parts,
-			(i+1)*100/parts)})
-		run, ideal = append(run, ratioText(x.Hit[i])), append(ideal, ratioText(x.Ideal[i]))
-	}
-	t.Rows = [][]any{run, ideal}
-	return t
-}
-
-// ratioText has the digits by which a hit ratio is compared with the ideal one: in a tenth of a
-// window there are too few blocks for more.
-func ratioText(v float64) string {
-	if units.Finite(v) == nil {
-		return units.Unknown
-	}
-	return fmt.Sprintf("%.3f", v)
-}
-
 // validation sets what was measured beside what was recorded. One that either run does not have is
 // shown and not judged.
 func validation(r *result.Result) (t Table) {
@@ -285,4 +228,130 @@ func removed(r *result.Removal) string {
 	return fmt.Sprintf("%s, %s in all, were removed: %s files/s, %s freed; the last was gone "+
 		"after %s, discarded after %s", units.Plural(r.Files, "file"), bytes(r.Bytes),
 		number(r.FilesPerSecond), rate(r.BytesPerSecond), ns(r.UnlinkNS), ns(r.QuietNS))
+}
+
+// blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ
+// in the fourth digit.
+func blocks(r *result.Result) (t Table) {
+	b := r.BlockCache
+	if b == nil {
+		return t
+	}
+	n := units.Count
+	t = Table{Title: "Block cache", Sheet: "Block Cache",
+		Note: "Ideal is a cache without bounds on the same requests. The prefix-hit ratio is the " +
+			"share of the requests of which at least the first block was found.",
+		Columns: []Column{{"", "block hit ratio", "Block Hit Ratio", units.HitRatio},
+			{"", "ideal", "Ideal Hit Ratio", units.HitRatio},
+			{"", "prefix-hit ratio", "Prefix-hit Ratio", units.Share},
+			{"", "tokens hit", "Token Hit Ratio", units.Share},
+			{"", "bytes saved", "Bytes Saved (GiB)", units.Bytes}, {Sheet: "Requests"},
+			{"", "blocks asked for", "Blocks", n}, {"", "hit", "Hits", n}, {Sheet: "Pending Hits"},
+			{"", "written", "Written", n}, {"", "behind a missing one", "Behind a Missing One", n}}}
+	t.add(b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved, b.Requests,
+		b.Blocks, b.Hits, b.Pending, b.Written, b.Unreachable)
+	return t
+}
+
+// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
+// come together the cache is warm. The ideal is unknown where it is of one interval.
+func blocksOverTime(r *result.Result) (t Table) {
+	const parts = 10
+	x := r.Timeline.BlockRatios(parts)
+	if x == nil || len(x.At) < parts {
+		return t
+	}
+	unknown := slices.DeleteFunc(slices.Clone(x.Hit), func(v float64) bool {
+		return units.Finite(v) != nil
+	})
+	if 2*len(unknown) > parts {
+		return t // few requests came, so that there is nothing to see over time
+	}
+	t.Columns = head("hit ratio by time")
+	run, ideal := []any{"run"}, []any{"ideal"}
+	for i := range parts {
+		t.Columns = append(t.Columns, Column{Text: fmt.Sprintf("%d–%d %%", i*100/parts,
+			(i+1)*100/parts)})
+		run, ideal = append(run, ratioText(x.Hit[i])), append(ideal, ratioText(x.Ideal[i]))
+	}
+	t.Rows = [][]any{run, ideal}
+	return t
+}
+
+// ratioText has the digits by which a hit ratio is compared with the ideal one: in a tenth of a
+// window there are too few blocks for more.
+func ratioText(v float64) string {
+	if units.Finite(v) == nil {
+		return units.Unknown
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// blocks are the hits of a block trace, what they saved, and the operations that they took.
+func (s *summary) blocks() {
+	c := s.BlockCache
+	if c == nil {
+		return
+	}
+	ratio := units.HitRatio.Text
+	of := ""
+	if s.PartOfInput() {
+		of = "of the part that was replayed, "
+	}
+	s.line("blocks", "%s%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
+		"their writer", of, count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
+		ratio(c.IdealHitRatio), count(c.Pending))
+	s.line("", "prefix-hit ratio %s of %s; %s saved; %s there but behind a missing one",
+		percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"), bytes(c.BytesSaved),
+		count(c.Unreachable))
+	if c.Reads.Blocks != c.Reads.Operations || c.Writes.Blocks != c.Writes.Operations {
+		s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
+			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
+			units.Plural(c.Writes.Operations, "operation"))
+	}
+	// The same requests in the same order: the difference is the policy's alone.
+	if n := c.WaterfallHits; n != nil {
+		s.line("", "-tier-policy waterfall with -evict lru would have hit %s, ratio %s: %s %s",
+			count(*n), ratio(units.OrZero(units.Ratio(*n, c.Blocks))),
+			count(max(*n-c.Hits, c.Hits-*n)),
+			map[bool]string{true: "more", false: "fewer"}[*n >= c.Hits])
+	}
+	s.tables(blocksOverTime(s.Result))
+}
+
+// policy is where entries lived, what that moved, and how that wears the storage tier. A run with
+// users and the usual policy is told neither: its pace is as fast as it goes, which no server has
+// for a day.
+func (s *summary) policy() {
+	p := s.Policy
+	if p == nil || p.Default() && s.BlockCache == nil {
+		return
+	}
+	// Only what happened: most policies do one or two of these.
+	var moved []string
+	for _, n := range []struct {
+		what string
+		result.EntryCount
+	}{{"copied to the storage tier", p.Copied}, {"promoted", p.Promoted},
+		{"dropped where they lived on elsewhere", p.Dropped},
+		{"let go above the storage tier", p.Refused}, {"not written", p.Unwritten},
+		{"too old", p.Expired}} {
+		if n.Entries > 0 {
+			moved = append(moved, fmt.Sprintf("%s (%s) %s", count(n.Entries), bytes(n.Bytes),
+				n.what))
+		}
+	}
+	// The words are those of the flags.
+	s.line("policy", "%s, promotion %s, eviction %s", p.Tier, p.Promote, p.Evict)
+	if len(moved) > 0 {
+		s.line("", "%s", strings.Join(moved, "; "))
+	}
+	if p.MostBehind > 0 {
+		s.line("", "at most %s of %s waited to be written behind the requests",
+			bytes(p.MostBehind), bytes(p.BehindBytes))
+	}
+	// A rating of a drive is in the same unit, over years: the window's pace is what is known here.
+	if d := p.DriveWritesPerDay; d != nil {
+		s.line("", "at this window's pace the storage tier is written %.3g times a day", *d)
+	}
 }

@@ -52,6 +52,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	s.tables(tiers(r), moved(r))
 	s.cache()
 	s.blocks()
+	s.policy()
 	s.validation()
 	s.load()
 	s.gap()
@@ -404,31 +405,6 @@ func promptKinds(p *result.Prompt) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// blocks are the hits of a block trace, what they saved, and the operations that they took.
-func (s *summary) blocks() {
-	c := s.BlockCache
-	if c == nil {
-		return
-	}
-	ratio := units.HitRatio.Text
-	of := ""
-	if s.PartOfInput() {
-		of = "of the part that was replayed, "
-	}
-	s.line("blocks", "%s%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
-		"their writer", of, count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
-		ratio(c.IdealHitRatio), count(c.Pending))
-	s.line("", "prefix-hit ratio %s of %s; %s saved; %s there but behind a missing one",
-		percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"), bytes(c.BytesSaved),
-		count(c.Unreachable))
-	if c.Reads.Blocks != c.Reads.Operations || c.Writes.Blocks != c.Writes.Operations {
-		s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
-			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
-			units.Plural(c.Writes.Operations, "operation"))
-	}
-	s.tables(blocksOverTime(s.Result))
 }
 
 // validation says whether the run is like the recorded one, and shows the numbers that were

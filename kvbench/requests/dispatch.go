@@ -23,6 +23,7 @@ type job struct {
 	intents []cache.Want // distinct keys in order of first use
 	prompt  prompt
 	lease   cache.Lease
+	pinned  int                  // tokens of the prompt that are not to leave the last tier
 	written bool                 // the source was told that the own entry is settled
 	absent  bool                 // the own entry could not be had: nothing to decode
 	arrived time.Duration        // on the clock
@@ -61,6 +62,8 @@ type dispatcher struct {
 	still  int64         // requests that began at it
 
 	deciding bool // a worker waits for the decision on its blocks: nobody else may take a request
+
+	reference cache.Lease // in the Env's Reference
 
 	pool pool
 	gpu  gpu
@@ -163,7 +166,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	j.arrived = min(now, d.origin+r.Arrival)
 	j.sample.Time.Queue = int64(now - j.arrived)
 	j.plan = d.cfg.Planner.Plan(j.plan[:0], r)
-	j.intent, j.intents = j.intent[:0], j.intents[:0]
+	j.intent, j.intents, j.pinned = j.intent[:0], j.intents[:0], 0
 	for _, op := range j.plan {
 		at := -1
 		if len(r.Blocks) == 0 { // blocks are distinct
@@ -171,7 +174,8 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		}
 		if at < 0 {
 			at = len(j.intents)
-			j.intents = append(j.intents, cache.Want{Key: op.Key, Size: op.Bytes})
+			j.intents = append(j.intents, cache.Want{Key: op.Key, Size: op.Bytes,
+				Pin: j.pins(&op, d.cfg.PinTokens)})
 		}
 		if op.Kind == workloads.WriteIfAbsent || op.Kind == workloads.ReadOrWrite {
 			j.intents[at].Write = true
@@ -255,10 +259,40 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 			s.BytesSaved += j.intents[i].Size
 		}
 	}
+	if d.Reference != nil {
+		s.Waterfall, s.Compared = d.waterfall(j), true
+	}
 	d.Rec.Blocks(s)
 	if d.cfg.OnBlocks != nil {
 		d.cfg.OnBlocks(j.req, s)
 	}
+}
+
+// waterfall is how many of a request's blocks the reference finds, which then has all of them.
+// Nothing else is decided there and nothing takes time, so that it never waits.
+func (d *dispatcher) waterfall(j *job) (hits int64) {
+	l := &d.reference
+	l.Prefix = true
+	d.Reference.Decide(l, j.intents)
+	defer l.Close(d.over, cache.Tag{})
+	for i := range j.intents {
+		switch {
+		case l.Outcome(i) == cache.Hit:
+			hits++
+		case l.Owned(i):
+			_, _, _ = l.Write(d.over, i, cache.Tag{}) // too large: it is not there
+		}
+	}
+	return hits
+}
+
+// pins says whether an entry is of the first n tokens of the prompt: a common prompt, or blocks.
+func (j *job) pins(op *workloads.Op, n int) bool {
+	if n == 0 || op.Purpose != workloads.ForBlock && op.Purpose != workloads.ForPrefix {
+		return false
+	}
+	j.pinned += op.Tokens
+	return j.pinned <= n || op.Purpose == workloads.ForPrefix && j.pinned == op.Tokens
 }
 
 func (d *dispatcher) windowEnd() time.Duration {

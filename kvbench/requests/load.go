@@ -46,6 +46,8 @@ type Config struct {
 	// ContextWindow is the model's in tokens, 0 = none. The source is asked for what it likes:
 	// prompts that pass it are only told of.
 	ContextWindow int
+	// PinTokens is how many of the first tokens of a prompt are not to leave the last tier.
+	PinTokens int
 
 	Population   Population
 	Corpus       *users.Corpus // documents that are written before the window, nil = none
@@ -87,6 +89,7 @@ type Load struct {
 	dispatch *dispatcher
 	scaler   *scaler        // nil without autoscaling
 	looker   kvbench.Looker // see Env.Looker
+	askAll   bool
 
 	recording    *result.Recording // to compare with
 	precondition *result.Precondition
@@ -119,7 +122,8 @@ func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{l.cfg.Phase} }
 // yet; preconditioning leaves its entries as the first victims of what follows; and the source
 // comes last, because its time begins with the load.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
-	l.env, l.looker = e, e.Looker()
+	l.env = e
+	l.looker, l.askAll = e.Looker()
 	for _, step := range []func(context.Context) error{
 		l.readValidation, l.preconditionDrive, l.populate, l.ingest, e.Rest,
 	} {

@@ -35,6 +35,9 @@ type piece struct {
 func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
 	p.pieces, p.of = p.pieces[:0], p.of[:0]
 	fresh, rest := -1, 0
+	if len(plan) == 0 { // a request of blocks that fills not one
+		rest = r.ContextTokens
+	}
 	for i, op := range plan {
 		at := intent[i]
 		for len(p.of) <= at {

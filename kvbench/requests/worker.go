@@ -55,10 +55,10 @@ func (w *worker) serve(ctx context.Context) {
 	w.load.dispatch.done(j, err != nil)
 }
 
-// ask asks the store which entries of the request it has, in the order of the prompt until the
-// first that it lacks, as engines do before they read any. What lies in a tier above is found there
-// and not asked for. It decides nothing: that an entry is there is known, and what the store has
-// lost shows when it is read.
+// ask asks the storage which entries of the request it has, in the order of the prompt until the
+// first that it lacks, or for all, as engines do before they read any. What lies in a tier above is
+// found there and not asked for. It decides nothing: that an entry is there is known, and what the
+// store has lost shows when it is read.
 func (w *worker) ask(ctx context.Context) error {
 	if w.load.looker == nil {
 		return nil
@@ -69,14 +69,17 @@ func (w *worker) ask(ctx context.Context) error {
 		o, in, there := j.lease.Found(i)
 		if !there { // under a name that nobody has: generations count from 1
 			objs = append(objs, tiers.Object{Key: want.Key, Size: want.Size})
-			break
-		}
-		if in == tiers.Storage {
+			if !w.load.askAll {
+				break
+			}
+		} else if in == tiers.Storage {
 			objs = append(objs, o)
 		}
 	}
 	w.asked = objs
+	begun := w.load.env.Clock.Now()
 	n, err := w.load.looker.Lookup(ctx, objs...)
+	j.sample.Time.Lookup = int64(w.load.env.Clock.Now() - begun)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -89,7 +92,7 @@ func (w *worker) ask(ctx context.Context) error {
 // carryOut carries out operations of the plan, of a block those that lie side by side with it, too.
 func (w *worker) carryOut(ctx context.Context, steps []int) (err error) {
 	for k, n := 0, 1; k < len(steps) && err == nil; k += n {
-		if len(w.job.req.Blocks) > 0 {
+		if w.job.lease.Prefix {
 			n, err = w.blocks(ctx, steps[k])
 		} else {
 			err = w.operate(ctx, steps[k])
@@ -365,15 +368,15 @@ func (w *worker) record(
 	w.load.env.Succeeded(1)
 	w.waited(res)
 	w.job.sample.Storage += s.IO()
-	t := &w.job.sample.Time
+	t, took := &w.job.sample.Time, int64(s.IO()+res.Copy)
 	t.Data += int64(s.Generation)
 	switch {
 	case kind == tiers.Write:
-		t.Prefill += int64(s.IO())
+		t.Prefill += took
 	case s.Purpose == workloads.ForDecodeRead, s.Purpose == workloads.ForReread:
-		t.Decode += int64(s.IO())
+		t.Decode += took
 	default:
-		t.Context += int64(s.IO())
+		t.Context += took
 	}
 	return true, nil
 }

@@ -25,6 +25,9 @@ type RequestTotals struct {
 type RequestTime struct {
 	EndToEnd int64 `json:"end_to_end_ns"` // from the intended arrival
 	Queue    int64 `json:"queue_ns"`      // until a worker took it
+	// Lookup is asking the storage for the objects of a request before any of them is read, as some
+	// engines' layouts do and -s3-lookup; what the cache itself decides takes no such time.
+	Lookup int64 `json:"lookup_ns,omitempty"`
 	// Context, Prefill and Decode are I/O: device and host.
 	Context    int64 `json:"context_read_ns"`  // prefix, history, documents, blocks of a prefix
 	Prefill    int64 `json:"prefill_write_ns"` // whatever it wrote
@@ -47,14 +50,15 @@ func (t *RequestTime) Waits() int64 { return t.Room + t.WriteLimit + t.Buffers +
 
 // Close makes Rest what no other part is.
 func (t *RequestTime) Close() {
-	t.Rest = t.EndToEnd - t.Queue - t.Context - t.Prefill - t.Decode - t.Waits() - t.Data -
-		t.GPUWait - t.Compute - t.Generation - t.Release
+	t.Rest = t.EndToEnd - t.Queue - t.Lookup - t.Context - t.Prefill - t.Decode - t.Waits() -
+		t.Data - t.GPUWait - t.Compute - t.Generation - t.Release
 }
 
 // Add adds the times of another request.
 func (t *RequestTime) Add(x *RequestTime) {
 	t.EndToEnd += x.EndToEnd
 	t.Queue += x.Queue
+	t.Lookup += x.Lookup
 	t.Context += x.Context
 	t.Prefill += x.Prefill
 	t.Decode += x.Decode

@@ -90,6 +90,7 @@ type Result struct {
 	Prompt          *Prompt                 `json:"prompt"`      // null: format 1, or no requests
 	BlockCache      *BlockCache             `json:"block_cache"` // of block traces
 	Tiers           []Tier                  `json:"tiers"`
+	Policy          *Policy                 `json:"policy,omitempty"` // of runs with requests
 	FirstReads      ReadKind                `json:"first_reads"`
 	ReReads         ReadKind                `json:"re_reads"`
 	UniqueBytesRead int64                   `json:"unique_bytes_read"`

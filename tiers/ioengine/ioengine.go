@@ -56,8 +56,8 @@ type Op struct {
 	Buf  tiers.Buffer // N bytes of it are moved
 	Off  int64
 	N    int
-	// Vec, if not nil, is the memory in pieces, N bytes in all: then Buf is not looked at, and the
-	// call is preadv or pwritev.
+	// For engines of a call per request alone (psync): Vec, if not nil, is the memory in pieces, N
+	// bytes in all: then Buf is not looked at, and the call is preadv or pwritev.
 	Vec [][]byte
 	// AtPosition: read and write at the descriptor's own position, which Off has to name. Nobody
 	// else may use the descriptor meanwhile.

@@ -205,3 +205,44 @@ func zstded(t *testing.T, text string) string {
 	require.NoError(t, err)
 	return string(enc.EncodeAll([]byte(text), nil))
 }
+
+// Objects of an engine are parts of blocks, or several blocks; what fills none is left out, and a
+// cache without bounds finds of them what it is said to find.
+func TestBlocksAreCutIntoObjects(t *testing.T) {
+	for _, c := range []struct {
+		file   string
+		object int
+		second string // key of the first request's
+	}{
+		{"mooncake-small.jsonl", 16, "blk/mooncake-small/0#1"},
+		{"mooncake-small.jsonl", 512, "blk/mooncake-small/1#0"},
+		{"session-small.json", 256, ""},
+		{"session-small.json", 64, ""},
+	} {
+		cfg := traceConfig(testdata(c.file))
+		whole := all(t, openTrace(t, formats.Blocks, cfg))
+		cfg.ObjectTokens = c.object
+		s := openTrace(t, formats.Blocks, cfg)
+		rs := all(t, s)
+		require.NoError(t, s.Err())
+		require.Len(t, rs, len(whole))
+		for i, r := range rs {
+			tokens := 0
+			for _, b := range whole[i].Blocks {
+				tokens += b.Tokens
+			}
+			assert.Len(t, r.Blocks, tokens/c.object, "%s, request %d", c.file, i)
+			assert.Equal(t, tokens-tokens%c.object, r.Own.Tokens)
+			assert.True(t, r.OfBlocks())
+			for _, b := range r.Blocks {
+				assert.Equal(t, c.object, b.Tokens)
+			}
+			if c.second != "" && i == 0 {
+				assert.Equal(t, c.second, r.Blocks[1].Key)
+			}
+		}
+		counts := countBlocks(rs)
+		assert.Equal(t, counts.hits, counts.ideal, "%s in %d tokens", c.file, c.object)
+		assert.Positive(t, counts.hits)
+	}
+}

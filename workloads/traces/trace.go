@@ -44,6 +44,10 @@ type Config struct {
 	MultiTurn bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
+	// ObjectTokens cuts block traces into objects of so many tokens, as an engine keeps them: a
+	// block into several, or several blocks into one. It divides the block's tokens or is a
+	// multiple of them. What fills no object is not asked for. 0: blocks as they are.
+	ObjectTokens int
 	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
 	AllowMalformed bool
 }
@@ -310,7 +314,11 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 // many rows for each that is taken.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
-		return min(row.Context, len(row.Blocks)*row.BlockTokens)
+		tokens := min(row.Context, len(row.Blocks)*row.BlockTokens)
+		if n := t.cfg.ObjectTokens; n > 0 {
+			tokens -= tokens % n
+		}
+		return tokens
 	}
 	_, prefix := t.shape.Prompt(t.stream, row.seq)
 	return profile.OwnTokens(row.Context, prefix)
@@ -319,6 +327,14 @@ func (t *Trace) writes(row *traceRow) int {
 // addBlocks gives a request the blocks of its row, the last of which holds what is left of the
 // context, or of those that are given.
 func (t *Trace) addBlocks(r *workloads.Request, row *traceRow) {
+	r.IdealBlocks = t.ideal.prefix(row.Scope, row.Blocks)
+	if n := t.cfg.ObjectTokens; n > 0 {
+		r.Blocks = cut(row, n)
+		if r.IdealBlocks >= 0 {
+			r.IdealBlocks = min(r.IdealBlocks*row.BlockTokens, t.writes(row)) / n
+		}
+		return
+	}
 	r.Blocks = make([]workloads.Entry, len(row.Blocks))
 	left := row.Context
 	for i, id := range row.Blocks {
@@ -326,7 +342,27 @@ func (t *Trace) addBlocks(r *workloads.Request, row *traceRow) {
 		r.Blocks[i] = workloads.Entry{Key: key, Tokens: min(left, row.BlockTokens)}
 		left -= row.BlockTokens
 	}
-	r.IdealBlocks = t.ideal.prefix(row.Scope, row.Blocks)
+}
+
+// cut makes objects of n tokens of a row's blocks: of a block several, or one of several blocks.
+// One of both divides the other. What fills no object is left out, as engines leave it out.
+func cut(row *traceRow, n int) []workloads.Entry {
+	whole := min(row.Context, len(row.Blocks)*row.BlockTokens) / n
+	list := make([]workloads.Entry, 0, whole)
+	if parts := row.BlockTokens / n; parts > 0 {
+		for i := range whole {
+			key := workloads.BlockKey(row.Scope, row.Blocks[i/parts])
+			list = append(list, workloads.Entry{Key: workloads.PartKey(key, i%parts), Tokens: n})
+		}
+		return list
+	}
+	for ids := range slices.Chunk(row.Blocks, n/row.BlockTokens) {
+		if len(list) == whole {
+			break
+		}
+		list = append(list, workloads.Entry{Key: workloads.GroupKey(row.Scope, ids), Tokens: n})
+	}
+	return list
 }
 
 // idealCache tells how well a cache could do: what is missing in it was never asked for before, in
