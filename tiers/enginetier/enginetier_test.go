@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/enginetier"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
@@ -25,6 +26,47 @@ func open(t testing.TB, layout string, dir *workdir.Dir) *enginetier.Tier {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
 	return tier
+}
+
+// store writes an object with one request.
+func store(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	w, err := tier.Create(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	if err := move(t, w, o, true); err != nil {
+		return err
+	}
+	return w.Commit(t.Context())
+}
+
+// load reads one and compares it.
+func load(t testing.TB, tier tiers.Tier, o tiers.Object) error {
+	r, err := tier.Open(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	if err := move(t, r, o, false); err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+// move makes one request for an object.
+func move(t testing.TB, to tiers.Submitter, o tiers.Object, write bool) error {
+	whole := int(tiers.AlignUp(o.Size, 4096))
+	b := buffer.Aligned(make([]byte, whole+4096), whole, 4096)
+	if write {
+		tiertest.Content.Fill(b[:o.Size], o, 0)
+	}
+	done := make(chan error, 1)
+	to.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, N: int(o.Size),
+		Done: func(io *tiers.IO) { done <- io.Err }})
+	err := <-done
+	if err == nil && !write {
+		require.NoError(t, tiertest.Content.Check(b[:o.Size], o, 0))
+	}
+	return err
 }
 
 func TestContract(t *testing.T) {

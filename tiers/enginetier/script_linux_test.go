@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/enginetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/privtest"
@@ -177,50 +176,11 @@ func short(call string) string {
 // store writes an object with one request.
 func (s *script) store(o tiers.Object) error { return store(s.t, s.tier, o) }
 
-func store(t testing.TB, tier tiers.Tier, o tiers.Object) error {
-	w, err := tier.Create(t.Context(), o)
-	if err != nil {
-		return err
-	}
-	if err := move(t, w, o, true); err != nil {
-		return err
-	}
-	return w.Commit(t.Context())
-}
-
 // load reads one and compares it.
 func (s *script) load(o tiers.Object) error { return load(s.t, s.tier, o) }
 
-func load(t testing.TB, tier tiers.Tier, o tiers.Object) error {
-	r, err := tier.Open(t.Context(), o)
-	if err != nil {
-		return err
-	}
-	if err := move(t, r, o, false); err != nil {
-		return err
-	}
-	return r.Close()
-}
-
 func (s *script) move(to tiers.Submitter, o tiers.Object, write bool) error {
 	return move(s.t, to, o, write)
-}
-
-// move makes one request for an object.
-func move(t testing.TB, to tiers.Submitter, o tiers.Object, write bool) error {
-	whole := int(tiers.AlignUp(o.Size, 4096))
-	b := buffer.Aligned(make([]byte, whole+4096), whole, 4096)
-	if write {
-		tiertest.Content.Fill(b[:o.Size], o, 0)
-	}
-	done := make(chan error, 1)
-	to.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, N: int(o.Size),
-		Done: func(io *tiers.IO) { done <- io.Err }})
-	err := <-done
-	if err == nil && !write {
-		require.NoError(t, tiertest.Content.Check(b[:o.Size], o, 0))
-	}
-	return err
 }
 
 // disk is what there is after a command, by name and size.
