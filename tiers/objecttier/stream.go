@@ -92,8 +92,8 @@ func (p *put) stream(off, n int64) store.Body {
 	return func() io.ReadSeeker { return timed{p.body(off, n), &p.busy, p.t.clock} }
 }
 
-// enter and exit are around each request: with several under way the store has one as long as any
-// of them is.
+// enter and exit are around each request, those that undo something included: with several under
+// way the store has one as long as any of them is.
 func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
 func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 
@@ -138,7 +138,9 @@ func (p *put) inPieces(pieces []tiers.Object) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 	defer cancel()
+	p.enter()
 	_, _ = p.t.deleteKeys(ctx, []tiers.Object{p.o}, func(tiers.Object) {})
+	p.exit()
 	p.takeBack()
 	return err
 }
@@ -173,7 +175,10 @@ func (p *put) inParts() (err error) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 		defer cancel()
-		if failed := p.t.client.Abort(ctx, p.key, id); failed != nil {
+		p.enter()
+		failed := p.t.client.Abort(ctx, p.key, id)
+		p.exit()
+		if failed != nil {
 			p.t.owner.litter.Store(true)
 			err = errors.Join(err, failed)
 		}
@@ -199,8 +204,8 @@ func (p *put) inParts() (err error) {
 		return err
 	}
 	p.enter()
+	defer p.exit()
 	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, p.parts)
-	p.exit()
 	if err == nil {
 		completed = true
 		p.tell(r, true)

@@ -302,6 +302,38 @@ func TestTimesAreTheStores(t *testing.T) {
 	})
 }
 
+// What a store takes to undo a write that failed is its time, too.
+func TestTheTimeToUndoIsTheStores(t *testing.T) {
+	const undo = 700 * time.Millisecond
+	for name, c := range map[string]struct {
+		size int64
+		op   s3double.Op // that fails at once
+		undo s3double.Op // and what undoes it, slowly
+	}{
+		"an entry":      {80_000, s3double.Put, s3double.Delete},
+		"a part":        {200_000, s3double.PutPart, s3double.Abort},
+		"all its parts": {200_000, s3double.Complete, s3double.Abort},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, cfg := inBubble(t, 1)
+				tier := open(t, cfg)
+				require.NoError(t, d.SetRules(
+					s3double.Rule{Op: c.op, Key: "/[0-9a-f]{2}/", Fault: s3double.Fault{
+						Kind: s3double.Status, Status: 403, Code: "AccessDenied"}},
+					s3double.Rule{Op: c.undo, Key: "/[0-9a-f]{2}/", Fault: s3double.Fault{
+						Kind: s3double.Delay, HeaderDelay: s3double.Duration(undo)}}))
+				o := tiers.Object{Key: "k", Gen: 1, Size: c.size}
+				begun := time.Now()
+				tm, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+				require.Error(t, err)
+				assert.Equal(t, time.Since(begun), tm.Device)
+				assert.Equal(t, undo, tm.Device)
+			})
+		})
+	}
+}
+
 // slowly waits before its first byte.
 type slowly struct {
 	io.ReadSeeker
