@@ -1,0 +1,106 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Spec is a checkpoint: a model on so many accelerators, its files made smaller by a scale.
+type Spec struct {
+	Model
+	// Accelerators that write and read. Fewer than the model's are the first ones of it, more are
+	// more data-parallel groups.
+	Accelerators int
+	// Scale divides the size of every file; 1 = the exact bytes.
+	Scale int64
+}
+
+// MaxScale is the largest Spec.Scale: files of the smallest model are two pages there.
+const MaxScale = 65536
+
+// blockBytes is what the size of a scaled file is a multiple of, so that direct I/O needs no
+// padding.
+const blockBytes = 4096
+
+// File is one file of a checkpoint.
+type File struct {
+	Name  string
+	Bytes int64
+}
+
+// New checks a checkpoint. Accelerators of 0 are the model's own number. The error lists all that
+// is wrong.
+func New(m Model, accelerators int, scale int64) (Spec, error) {
+	s := Spec{Model: m, Accelerators: accelerators, Scale: scale}
+	if accelerators == 0 {
+		s.Accelerators = m.Accelerators()
+	}
+	var errs []error
+	if n := s.Accelerators; n < 1 || n > m.Accelerators() && n%m.Group() != 0 {
+		errs = append(errs, fmt.Errorf("%d accelerators for %s: need 1 to %d, or a multiple of %d "+
+			"(TP %d × PP %d)", accelerators, m.Name, m.Accelerators(), m.Group(), m.Tensor,
+			m.Pipeline))
+	}
+	if scale < 1 || scale > MaxScale {
+		errs = append(errs, fmt.Errorf("a scale of 1/%d: need 1/1 to 1/%d", scale, MaxScale))
+	}
+	return s, errors.Join(errs...)
+}
+
+// Data is how many ways the data is divided: as the model says, also for a subset of its
+// accelerators, whose files are those of the whole; more accelerators divide it further.
+func (s Spec) Data() int { return max(s.Model.Data, s.Accelerators/s.Group()) }
+
+// Subset tells whether accelerators of the model are missing, so that no model could be restored
+// from the files.
+func (s Spec) Subset() bool { return s.Accelerators < s.Model.Accelerators() }
+
+// Files lists what one accelerator writes, from 0, in the order in which it does, one at a time.
+func (s Spec) Files(accelerator int) (list []File) {
+	group := s.Group()
+	pp, dp, mp := accelerator/s.Tensor%s.Pipeline, accelerator/group, accelerator%group
+	add := func(bytes int64, format string, args ...any) {
+		list = append(list, File{fmt.Sprintf(format, args...), s.scaled(bytes)})
+	}
+	layers := s.stage(int64(pp))
+	switch {
+	case s.Zero == 3:
+		var sum int64
+		for _, layer := range layers {
+			sum += s.layerBytes(layer, int64(s.Data()))
+		}
+		add(sum, "zero_pp_rank_%d_mp_rank_%d_model_states.pt", dp, mp)
+	case dp == 0: // the other groups hold the same parameters
+		for _, layer := range layers {
+			add(s.layerBytes(layer, 1), "layer_%d-model_%d_model_states.pt", layer, mp)
+		}
+	}
+	add(s.optimizerBytes(s.Data()), "zero_pp_rank_%d_mp_rank_%d_optim_states.pt", dp, mp)
+	return list
+}
+
+// scaled is the size of a file of the checkpoint whose full size is given.
+func (s Spec) scaled(bytes int64) int64 {
+	if s.Scale == 1 {
+		return bytes
+	}
+	up := func(n, by int64) int64 { return (n + by - 1) / by }
+	return up(up(bytes, s.Scale), blockBytes) * blockBytes
+}
+
+// Totals are the files of all accelerators and their bytes.
+func (s Spec) Totals() (files int, bytes int64) {
+	for a := range s.Accelerators {
+		for _, f := range s.Files(a) {
+			files++
+			bytes += f.Bytes
+		}
+	}
+	return files, bytes
+}
+
+// Step is the directory of the checkpoint with a number, from 1, as the reference names it.
+func Step(number int) string { return fmt.Sprintf("global_epoch1_step%d", number) }
+
+// Folder is the directory of all checkpoints of a model.
+func (m Model) Folder() string { return "ckpt_" + m.Key }
