@@ -90,6 +90,8 @@ const (
 	// likewise, those of one stretch of a request
 	LayoutGrouped
 	LayoutChunks // several files for an entry
+	// LayoutNamed: a file each, of exactly the entry's size, flushed with its metadata.
+	LayoutNamed
 )
 
 // Layout is how a storage tier keeps entries in files. The zero Layout is a file each.

@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goio "io"
 	"math"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"kvbench/tiers"
 	"kvbench/tiers/ioengine"
+	"kvbench/tiers/workdir"
 )
 
 // Create gives objects places, makes their file if need be, and with direct I/O allocates their
@@ -180,7 +184,10 @@ func (r *request) done(*ioengine.Op) {
 	off := io.Off
 	for _, op := range r.ops[:r.n] {
 		io.Begun, io.Ended = min(io.Begun, op.Begun), max(io.Ended, op.Ended)
-		if op.Err != nil && err == nil {
+		// A file of exactly its object's size ends before the last aligned block does.
+		whole := errors.Is(op.Err, goio.ErrUnexpectedEOF) && r.x.t.policy.exact &&
+			op.Moved >= io.N
+		if op.Err != nil && err == nil && !whole {
 			err = r.error(off+int64(op.Moved), op.Err)
 		}
 		off += int64(op.N)
@@ -225,16 +232,24 @@ func (x *extent) Commit(ctx context.Context) error {
 	return nil
 }
 
-// flush is fdatasync under direct I/O, else fsync and dropping the file from the page cache.
+// flush is fdatasync under direct I/O, else fsync and dropping the file from the page cache. A file
+// that is to have an exact size loses its padding first, and has all its metadata flushed.
 func (x *extent) flush(ctx context.Context) error {
 	// Direct writes leave nothing but what finds them to be made durable.
 	kind := ioengine.Sync
-	if x.t.direct {
+	if x.t.direct && !x.t.policy.exact {
 		kind = ioengine.DataSync
+	}
+	if x.t.policy.exact && x.size()%int64(x.t.traits.Align) != 0 {
+		cut := func() error { return unix.Ftruncate(x.fds[0], x.size()) }
+		err := x.t.call("cut", x.f, 0, func() error { return workdir.Retry(cut) })
+		if err != nil {
+			return fmt.Errorf("cut to %d bytes: %w", x.size(), err)
+		}
 	}
 	x.users.Add(1)
 	err := x.t.request(ctx, &ioengine.Op{Kind: kind, FD: x.fds[0]}, func() { _ = x.leave() })
-	if err != nil || x.t.direct {
+	if err != nil || x.t.direct || x.t.advice != AdviseDrop {
 		return err
 	}
 	return x.t.call("drop from the page cache", x.f, 0, func() error { return dropCache(x.fds[0]) })

@@ -2,6 +2,7 @@ package filetier
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -102,7 +103,7 @@ func (t *Tier) openPart(f *file, part, flags int, direct bool) (fd int, err erro
 	if direct {
 		flags |= openDirect
 	}
-	dir, name := workdir.Name(f.object(t.policy, part))
+	dir, name := t.dir.Name(f.object(t.policy, part))
 	err = t.engine.Call(what, t.below(dir, name), func() error {
 		at, err := t.dir.Fan(dir)
 		if err != nil {
@@ -127,13 +128,51 @@ func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
 		return nil, t.error("open", o, f, failed, -1, notFound(err))
 	}
 	for i := 0; i < len(fds) && !t.direct; i++ {
-		err := t.call("drop from the page cache", f, i, func() error { return dropCache(fds[i]) })
+		err := t.call("drop from the page cache", f, i, func() error { return t.advise(fds[i]) })
 		if err != nil {
 			closeAll(fds)
 			return nil, t.error("drop from the page cache", o, f, i, -1, err)
 		}
 	}
 	return fds, nil
+}
+
+// Adopt makes an object of a file that an earlier run left, with the name that the work directory
+// has for it and of exactly its size: it can be opened and removed from now on. ErrNotFound where
+// there is no such file; one of another size is an error.
+func (t *Tier) Adopt(_ context.Context, o tiers.Object) error {
+	f := &file{first: &o}
+	fd, err := t.openPart(f, 0, unix.O_RDONLY, false)
+	if err != nil {
+		return t.error("find", o, f, 0, -1, notFound(err))
+	}
+	defer unix.Close(fd) // nothing was written that could fail here
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return t.error("look at", o, f, 0, -1, err)
+	}
+	if s.Size != o.Size {
+		return t.error("find", o, f, 0, -1, fmt.Errorf("the file has %d bytes, it should have %d",
+			s.Size, o.Size))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.entries[o.ID()] != nil {
+		return t.error("find", o, f, 0, -1, tiers.ErrExists)
+	}
+	t.take(&entry{o: o, in: f, room: o.Size, uses: 1, visible: true})
+	return nil
+}
+
+// advise tells the kernel what is to become of a file that is going to be read.
+func (t *Tier) advise(fd int) error {
+	switch t.advice {
+	case AdviseDrop:
+		return dropCache(fd)
+	case AdviseSequential:
+		return sequential(fd)
+	}
+	return nil
 }
 
 // preallocate gives the places of a run their blocks, where the layout wants that and the
@@ -191,7 +230,7 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 	if t.leaves.Load() {
 		return nil
 	}
-	dir, name := workdir.Name(f.object(t.policy, part))
+	dir, name := t.dir.Name(f.object(t.policy, part))
 	err := t.engine.Call("remove", t.below(dir, name), func() error {
 		at, err := t.dir.Fan(dir)
 		if err != nil {

@@ -27,7 +27,20 @@ type Config struct {
 	Extent int64
 	// Capacity is what slots are preallocated for, in bytes.
 	Capacity int64
+	// Advice is what the kernel is told of files behind the page cache.
+	Advice Advice
 }
+
+// Advice is what the kernel is told of a file that is written and read through the page cache.
+type Advice uint8
+
+// What it may be told. Drop takes a file out of the page cache when it was flushed and before it is
+// read, so that reads come from the device; the others leave in it what the kernel keeps.
+const (
+	AdviseDrop Advice = iota
+	AdviseNothing
+	AdviseSequential // readers read from front to back
+)
 
 // Tier keeps objects in files. It knows them all by heart: what an earlier run left in the
 // directory was reclaimed when that was opened, and is never read.
@@ -36,6 +49,7 @@ type Tier struct {
 	engine   ioengine.Engine
 	policy   policy
 	direct   bool
+	advice   Advice
 	unit     int64 // places are whole ones
 	traits   tiers.Traits
 	warnings []string
@@ -62,7 +76,8 @@ func New(cfg Config) (*Tier, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, entries: make(map[tiers.ID]*entry)}
+	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, advice: cfg.Advice,
+		entries: make(map[tiers.ID]*entry)}
 	if err := t.probeDirect(cfg.Direct); err != nil {
 		return nil, err
 	}
@@ -167,7 +182,7 @@ func (t *Tier) error(op string, o tiers.Object, f *file, part int, off int64, er
 
 // path is where a part of f lies.
 func (t *Tier) path(f *file, part int) string {
-	return t.below(workdir.Name(f.object(t.policy, part)))
+	return t.below(t.dir.Name(f.object(t.policy, part)))
 }
 
 func (t *Tier) below(dir, name string) string { return t.dir.Path() + "/" + dir + "/" + name }

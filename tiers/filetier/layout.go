@@ -23,6 +23,9 @@ type policy struct {
 	// flush: Commit makes files durable. Without it direct I/O is what makes a write reach the
 	// device.
 	flush bool
+	// exact: a file is as long as its object, without the padding of direct I/O, and the flush is
+	// one of all its metadata.
+	exact bool
 	// preallocate: Create gives an object its blocks under direct I/O, so that a full disk shows
 	// before the first byte and writes extend nothing.
 	preallocate bool
@@ -31,6 +34,7 @@ type policy struct {
 // policyOf translates a layout.
 //
 //   - Files: a file each, flushed.
+//   - Named: likewise, of exactly the object's size, for those who look for files by their names.
 //   - Slots: one preallocated file of slots of one size, as engines do that offload fixed-size
 //     blocks: nothing is created, flushed or unlinked per object. An object takes the lowest free
 //     slot, so that objects written together lie together as far as there are free slots side by
@@ -47,6 +51,8 @@ func policyOf(l tiers.Layout) (p policy, err error) {
 	switch l.Kind {
 	case tiers.LayoutFiles:
 		p = policy{what: "files", places: 1, flush: true, preallocate: true}
+	case tiers.LayoutNamed:
+		p = policy{what: "named files", places: 1, flush: true, preallocate: true, exact: true}
 	case tiers.LayoutSlots:
 		p = policy{what: "slots", places: math.MaxInt32, slot: l.Bytes}
 	case tiers.LayoutPacked:

@@ -28,3 +28,6 @@ func dropCache(fd int) error { return setDirect(fd) }
 func directAlign(int) int { return pageSize }
 
 func directIgnored(host.Filesystem) string { return "" }
+
+// sequential: macOS reads ahead on its own.
+func sequential(int) error { return nil }

@@ -34,6 +34,11 @@ func dropCache(fd int) error {
 	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
 }
 
+// sequential tells that the file is read from front to back.
+func sequential(fd int) error {
+	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL) })
+}
+
 // directAlign returns the alignment that direct I/O on the file needs, at least 4096.
 func directAlign(fd int) int {
 	var s unix.Statx_t

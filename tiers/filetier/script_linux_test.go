@@ -117,7 +117,7 @@ func (s *script) open(d *datadriven.TestData) {
 		case "places":
 			arg.Scan(s.t, 0, &cfg.Layout.Places)
 		default:
-			kinds := []string{"files", "slots", "packed", "grouped", "chunks"}
+			kinds := []string{"files", "slots", "packed", "grouped", "chunks", "named"}
 			cfg.Layout.Kind = tiers.LayoutKind(slices.Index(kinds, arg.Key))
 		}
 	}

@@ -31,6 +31,7 @@ var Layouts = map[string]tiers.Layout{
 	"packed":  {Kind: tiers.LayoutPacked, Places: 3},
 	"grouped": {Kind: tiers.LayoutGrouped, Places: 4},
 	"chunks":  {Kind: tiers.LayoutChunks, Bytes: 100_000},
+	"named":   {Kind: tiers.LayoutNamed},
 }
 
 // Every runs a test on each kind of tier: memory, every layout of files with direct and with

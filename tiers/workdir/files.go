@@ -14,6 +14,29 @@ import (
 	"kvbench/tiers"
 )
 
+// Names are those of a run's files, in directories one below the work directory. They are safe for
+// concurrent use.
+type Names interface {
+	// Of says where an object lies, which is a file that is the run's.
+	Of(o tiers.Object) (dir, file string)
+	// Dir and File say whether a directory, and a file in it, are the run's, by their names alone.
+	// Nothing is deleted that is not.
+	Dir(name string) bool
+	File(dir, name string) bool
+}
+
+// entryNames are those that Name gives.
+type entryNames struct{}
+
+// Of implements Names.
+func (entryNames) Of(o tiers.Object) (dir, file string) { return Name(o) }
+
+// Dir implements Names.
+func (entryNames) Dir(name string) bool { return fanName.MatchString(name) }
+
+// File implements Names.
+func (entryNames) File(_, name string) bool { return fileName.MatchString(name) }
+
 // The names that Name gives: nothing is deleted whose name differs from them in a single character.
 var (
 	fanName  = regexp.MustCompile(`^[0-9a-f]{2}$`)
@@ -29,8 +52,11 @@ func Name(o tiers.Object) (fan, name string) {
 	return text[:2], fmt.Sprintf("%s-%016x", text[2:], o.Gen)
 }
 
-// Fan returns the descriptor of one of the two-digit directories, which it makes when it is
-// first needed.
+// Name returns where an object of the run lies.
+func (d *Dir) Name(o tiers.Object) (dir, file string) { return d.names.Of(o) }
+
+// Fan returns the descriptor of one of the directories below, which it makes when it is first
+// needed.
 func (d *Dir) Fan(name string) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,16 +74,29 @@ func (d *Dir) Fan(name string) (int, error) {
 	return fd, nil
 }
 
+// Sync makes the names of the files durable that lie in one of the directories below.
+func (d *Dir) Sync(name string) error {
+	fd, err := d.Fan(name)
+	if err == nil {
+		err = Retry(func() error { return unix.Fsync(fd) })
+	}
+	if err != nil && !errors.Is(err, unix.EINVAL) { // which filesystems say that cannot do it
+		return fail("flush the directory", d.path+"/"+name, err)
+	}
+	return nil
+}
+
 // sweep removes every file of the suite, and its directories that are empty then. When ctx ends it
 // stops between two files, or two steps of a large one, and returns why.
-func (d *Dir) sweep(ctx context.Context) (swept Amount, err error) {
+func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) {
 	stopped := stopped(ctx)
 	// Counted first: whoever waits for the removal wants to know how much of it there is.
-	of, err := count(d.fd, d.path, func() error { d.removal.moves(d.path); return stopped() })
+	of, err := count(d.fd, d.path, names,
+		func() error { d.removal.moves(d.path, names); return stopped() })
 	if err != nil {
 		return swept, err
 	}
-	d.removal.set(d.path, true, of)
+	d.removal.set(d.path, names, true, of)
 	remove := func(fd int, name string, size int64) error {
 		for size > step && ctx.Err() == nil && shorten(fd, name, size-step) {
 			size -= step
@@ -76,11 +115,13 @@ func (d *Dir) sweep(ctx context.Context) (swept Amount, err error) {
 		d.removal.Removed(Amount{1, size})
 		return nil
 	}
-	err = fans(d.fd, d.path, func(name string, fd int) error {
-		err := ours(fd, func(name string, size int64) error { return remove(fd, name, size) })
+	err = fans(d.fd, d.path, names, func(dir string, fd int) error {
+		err := ours(fd, dir, names, func(name string, size int64) error {
+			return remove(fd, name, size)
+		})
 		if sticky, _ := stickyDir(fd, false); err == nil && sticky {
 			// It fails when something of the user's is in it.
-			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
+			_ = unix.Unlinkat(d.fd, dir, unix.AT_REMOVEDIR)
 		}
 		return err
 	})
@@ -110,14 +151,16 @@ func shorten(dir int, name string, size int64) bool {
 }
 
 // count adds up the files of the suite in a work directory.
-func count(dir int, path string, stopped func() error) (n Amount, err error) {
+func count(dir int, path string, names Names, stopped func() error) (n Amount, err error) {
 	add := func(_ int, _ string, size int64) error {
 		n.Files++
 		n.Bytes += size
 		return stopped()
 	}
-	err = fans(dir, path, func(_ string, fd int) error {
-		return ours(fd, func(name string, size int64) error { return add(fd, name, size) })
+	err = fans(dir, path, names, func(in string, fd int) error {
+		return ours(fd, in, names, func(name string, size int64) error {
+			return add(fd, name, size)
+		})
 	})
 	if err == nil {
 		err = engineTree(dir, path, false, add)
@@ -125,14 +168,14 @@ func count(dir int, path string, stopped func() error) (n Amount, err error) {
 	return n, err
 }
 
-// fans calls do with each of the two-digit directories in a work directory, until that fails.
-func fans(dir int, path string, do func(name string, fd int) error) error {
+// fans calls do with each of the run's directories in a work directory, until that fails.
+func fans(dir int, path string, run Names, do func(name string, fd int) error) error {
 	names, err := readNames(dir)
 	if err != nil {
 		return fail("list", path, err)
 	}
 	for _, name := range names {
-		if !fanName.MatchString(name) {
+		if !run.Dir(name) {
 			continue
 		}
 		fd, err := OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -154,14 +197,14 @@ func fans(dir int, path string, do func(name string, fd int) error) error {
 
 // ours calls do with each of the suite's files in one of its directories. What carries such a name
 // and is no regular file, a link above all, is somebody else's.
-func ours(fd int, do func(name string, size int64) error) error {
+func ours(fd int, dir string, run Names, do func(name string, size int64) error) error {
 	names, err := readNames(fd)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	for _, name := range names {
 		var s unix.Stat_t
-		if !fileName.MatchString(name) ||
+		if !run.File(dir, name) ||
 			unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil ||
 			s.Mode&unix.S_IFMT != unix.S_IFREG {
 			continue

@@ -32,6 +32,8 @@ type marker struct {
 	// directory was made, too, and goes with it at the end.
 	Made     string `json:"made_from"`
 	MadeRank bool   `json:"made_rank_directory"`
+	// Contents is what a Folder has to know of its files.
+	Contents json.RawMessage `json:"contents,omitempty"`
 }
 
 const markerNote = "made by kvbench, which removes its own files from here " +
@@ -154,7 +156,8 @@ func readMarker(fd int) (m marker, known bool, err error) {
 	if n := min(len(text), len(markerMagic)); string(text[:n]) != markerMagic[:n] {
 		return m, false, err
 	}
-	if json.Unmarshal(text, &m) != nil {
+	// A run that was killed while it shortened the text left the end of the longer one behind it.
+	if json.NewDecoder(bytes.NewReader(text)).Decode(&m) != nil {
 		m = marker{}
 	}
 	return m, true, err

@@ -21,6 +21,7 @@ type Amount struct {
 type Removal struct {
 	mu       sync.Mutex
 	path     string        // of the directory; "" while there is none that could hold files
+	names    Names         // of the files in it that count
 	count    func() Amount // what lies there, where it is no directory
 	counted  bool          // of is known
 	of, done Amount
@@ -55,6 +56,7 @@ const countingTime = 200 * time.Millisecond
 func (r *Removal) Left() (dir string, left Amount, known bool) {
 	r.mu.Lock()
 	dir, known = r.path, r.counted
+	names := r.names
 	left = Amount{Files: r.of.Files - r.done.Files, Bytes: r.of.Bytes - r.done.Bytes}
 	here := r.count
 	r.mu.Unlock()
@@ -68,7 +70,7 @@ func (r *Removal) Left() (dir string, left Amount, known bool) {
 	go func() {
 		if fd, err := OpenAt(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
 			defer unix.Close(fd)
-			if n, err := count(fd, dir, func() error { return nil }); err == nil {
+			if n, err := count(fd, dir, names, func() error { return nil }); err == nil {
 				counted <- n
 			}
 		}
@@ -82,12 +84,12 @@ func (r *Removal) Left() (dir string, left Amount, known bool) {
 }
 
 // works notes that a run works in a directory from now on, whose files nobody has counted.
-func (r *Removal) works(path string) { r.set(path, false, Amount{}) }
+func (r *Removal) works(path string, names Names) { r.set(path, names, false, Amount{}) }
 
 // Works notes that a run works in a place from now on that is no directory, and who counts what
 // lies there: quickly, and at any time.
 func (r *Removal) Works(place string, count func() Amount) {
-	r.set(place, false, Amount{})
+	r.set(place, nil, false, Amount{})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count = count
@@ -101,13 +103,13 @@ func (r *Removal) Counted(of Amount) {
 }
 
 // Over notes that nothing is left to tell of.
-func (r *Removal) Over() { r.set("", false, Amount{}) }
+func (r *Removal) Over() { r.set("", nil, false, Amount{}) }
 
-// moves notes that the removal in a directory has begun, or come further.
-func (r *Removal) moves(path string) {
+// moves notes that the removal of files of such names in a directory has begun, or come further.
+func (r *Removal) moves(path string, names Names) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.path, r.moved = path, time.Now()
+	r.path, r.names, r.moved = path, names, time.Now()
 }
 
 // rests notes that nothing is being removed any more, for whatever reason.
@@ -117,10 +119,11 @@ func (r *Removal) rests() {
 	r.moved = time.Time{}
 }
 
-func (r *Removal) set(path string, counted bool, of Amount) {
+func (r *Removal) set(path string, names Names, counted bool, of Amount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.path, r.count, r.counted, r.of, r.done = path, nil, counted, of, Amount{}
+	r.path, r.names, r.count, r.counted = path, names, nil, counted
+	r.of, r.done = of, Amount{}
 }
 
 // Removed notes that so much has gone.

@@ -3,6 +3,7 @@ package workdir
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,17 +21,32 @@ import (
 // Options say which directory, and what becomes of it.
 type Options struct {
 	CacheDir string // made with its parents where it does not exist
-	Rank     int    // the directory is CacheDir/rank_<Rank>
+	Rank     int    // the directory is CacheDir/rank_<Rank>, unless Folder says another
 	Nonce    string // of the run, for the marker
 	Keep     bool   // Close leaves files and marker for inspection; the next Open reclaims them
+	// Folder, if not nil, is a directory whose files have names that mean something.
+	Folder *Folder
 	// Removal, if not nil, shows whoever looks at it how far removing files has come.
 	Removal *Removal
 }
 
-// Dir is the one directory in which the suite works: <cache-dir>/rank_<N>, made by the
-// suite itself, told by a marker file and held under its lock. Only files whose names are
-// exactly those of the suite, in its own directories of two hexadecimal digits, are ever
-// deleted; whatever else lies in it, or beside it, stays as it is.
+// Folder is a work directory other than rank_<N>, the files of which somebody else may look for.
+type Folder struct {
+	Name  string // the directory is CacheDir/<Name>
+	Files Names  // of this run
+	// Contents is kept in the marker: what Recall needs to know which files a run left, however it
+	// ended.
+	Contents json.RawMessage
+	// Recall is given the Contents of the run before, nil when the marker had none. It returns the
+	// names of that run's files, and whether they are to stay, because this run reads them: then
+	// the marker's Contents stay, too. An error refuses the directory as it is.
+	Recall func(contents json.RawMessage) (files Names, stay bool, err error)
+}
+
+// Dir is the one directory in which the suite works: <cache-dir>/rank_<N>, or that of a Folder,
+// made by the suite itself, told by a marker file and held under its lock. Only files whose names
+// are exactly those of the suite, in its own directories, are ever deleted; whatever else lies in
+// it, or beside it, stays as it is.
 //
 // It survives being killed at any point. Directories of the suite carry the sticky bit,
 // given in the same system call that makes them, so even one that is still empty is
@@ -44,6 +60,7 @@ type Dir struct {
 	fd       int // of the directory
 	lock     int // the marker's
 	mark     marker
+	names    Names
 	reclaim  Reclaimed
 	removal  *Removal
 	warnings []string
@@ -79,7 +96,11 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 	if opt.Rank < 0 {
 		return nil, fmt.Errorf("open the directory of rank %d: ranks count from 0", opt.Rank)
 	}
-	path, made := filepath.Join(parent, fmt.Sprintf("rank_%d", opt.Rank)), ""
+	name := fmt.Sprintf("rank_%d", opt.Rank)
+	if opt.Folder != nil {
+		name = opt.Folder.Name
+	}
+	path, made := filepath.Join(parent, name), ""
 	if filepath.Clean(opt.CacheDir) == DefaultCacheDir() {
 		if err := checkOwner(opt.CacheDir); err != nil {
 			return nil, err
@@ -162,7 +183,11 @@ func removeUp(dir, top string) {
 func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, err error) {
 	d := &Dir{path: path, keep: opt.Keep, lock: -1, fans: make(map[string]int),
 		removal: cmp.Or(opt.Removal, &Removal{})}
-	d.removal.moves(path)
+	d.names = entryNames{}
+	if opt.Folder != nil {
+		d.names = opt.Folder.Files
+	}
+	d.removal.moves(path, d.names)
 	defer d.removal.rests()
 	var madeRank, sticky, fresh bool
 	defer func() {
@@ -184,7 +209,7 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 	if fresh, err = d.openMarker(); err != nil {
 		return nil, err
 	}
-	old, err := d.takeOver(ctx)
+	old, err := d.takeOver(ctx, opt.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +217,7 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 	d.mark = marker{
 		Note: markerNote, Nonce: opt.Nonce, Rank: opt.Rank, PID: os.Getpid(), Host: host,
 		Started: time.Now().UTC(), Made: outer(parent, old.Made, made),
-		MadeRank: madeRank || sticky || old.MadeRank,
+		MadeRank: madeRank || sticky || old.MadeRank, Contents: old.Contents,
 	}
 	// The marker is on the medium before the first file: no file is ever found without it.
 	if err := d.mark.write(d.fd); err != nil {
@@ -241,8 +266,9 @@ func stickyDir(fd int, made bool) (sticky bool, err error) {
 	return sticky || made, err
 }
 
-// takeOver reads the marker of the run before and removes what it left.
-func (d *Dir) takeOver(ctx context.Context) (marker, error) {
+// takeOver reads the marker of the run before and removes what it left, unless the folder wants it.
+// The Contents of what it returns are those of the directory from now on.
+func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
 	old, known, err := readMarker(d.lock)
 	if err != nil {
 		return old, fail("read", d.marker(), err)
@@ -251,21 +277,60 @@ func (d *Dir) takeOver(ctx context.Context) (marker, error) {
 		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
 			"somebody else's; move it away or give another -cache-dir", d.marker())
 	}
-	if d.reclaim.Amount, err = d.sweep(ctx); err != nil {
-		return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
+	names, stay := d.names, false
+	if folder != nil && folder.Recall != nil {
+		if names, stay, err = folder.Recall(old.Contents); err != nil {
+			d.removal.Over() // what lies here is another run's, and stays
+			return old, fmt.Errorf("in %s: %w", d.path, err)
+		}
+	}
+	if stay {
+		d.names = names
+	} else {
+		if d.reclaim.Amount, err = d.sweep(ctx, names); err != nil {
+			return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
+		}
+		if old.Contents = nil; folder != nil {
+			old.Contents = folder.Contents
+		}
 	}
 	if d.reclaim.Files > 0 {
 		d.reclaim.PID = old.PID
 	}
-	d.removal.works(d.path)
+	d.removal.works(d.path, d.names)
 	return old, nil
+}
+
+// Contents is what the marker keeps for a Folder.
+func (d *Dir) Contents() json.RawMessage { return d.mark.Contents }
+
+// SetContents replaces it, durably.
+func (d *Dir) SetContents(contents json.RawMessage) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mark.Contents = contents
+	if err := d.mark.write(d.fd); err != nil {
+		return fail("write", d.marker(), err)
+	}
+	return nil
 }
 
 // Path is the directory's absolute path without symbolic links.
 func (d *Dir) Path() string { return d.path }
 
+// Stay lets Close leave the files from now on, as Options.Keep does.
+func (d *Dir) Stay() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.keep = true
+}
+
 // Keep says whether Close leaves the files.
-func (d *Dir) Keep() bool { return d.keep }
+func (d *Dir) Keep() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.keep
+}
 
 // Reclaimed is what Open found of an earlier run and removed.
 func (d *Dir) Reclaimed() Reclaimed { return d.reclaim }
@@ -293,9 +358,9 @@ func (d *Dir) Remove(ctx context.Context) error {
 	if d.keep {
 		return nil
 	}
-	d.removal.moves(d.path)
+	d.removal.moves(d.path, d.names)
 	defer d.removal.rests()
-	if _, err := d.sweep(ctx); err != nil {
+	if _, err := d.sweep(ctx, d.names); err != nil {
 		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
 	}
 	d.removal.Over()

@@ -502,3 +502,22 @@ func TestKeptFilesAreLeft(t *testing.T) {
 	assert.Equal(t, Amount{5, 20}, n)
 	assert.True(t, known)
 }
+
+// TestAFolderThatIsRefused: who asks meanwhile what is left is told, and afterwards nothing is this
+// run's.
+func TestAFolderThatIsRefused(t *testing.T) {
+	cache := t.TempDir()
+	var seen Removal
+	refuse := errors.New("another run's")
+	_, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen, Folder: &Folder{
+		Name: "named", Files: entryNames{},
+		Recall: func(json.RawMessage) (Names, bool, error) {
+			dir, n, _ := seen.Left() // nothing as well where counting takes too long
+			assert.Equal(t, cache+"/named", dir)
+			assert.Zero(t, n)
+			return nil, false, refuse
+		}}})
+	require.ErrorIs(t, err, refuse)
+	dir, _, _ := seen.Left()
+	assert.Empty(t, dir)
+}
