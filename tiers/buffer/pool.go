@@ -16,6 +16,7 @@ type Use struct {
 	MaxWriters int // of these that write, 0 = all
 	Depth      int // chunks in flight per operation
 	Chunk      int // bytes of a buffer
+	Exactly    int // buffers, whatever the others say; 0 = as they say
 	// Streamed: the storage takes what is written as a stream, which is made where it is sent from.
 	Streamed bool
 }
@@ -28,6 +29,9 @@ const maxPool = 1 << 30
 // Depth of them, a write one more for the chunk that is being generated), and how
 // many they get.
 func (u Use) Buffers() (want, got int) {
+	if u.Exactly > 0 {
+		return u.Exactly, u.Exactly
+	}
 	writers := u.Workers
 	if u.MaxWriters > 0 {
 		writers = min(writers, u.MaxWriters)

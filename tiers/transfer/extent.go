@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"slices"
 
 	"kvbench/tiers"
@@ -94,14 +95,19 @@ func (op *operation) verify(l *stream) error {
 
 // check compares p, the bytes of the extent from an offset on, with what was written.
 func (op *operation) check(p []byte, from int64) error {
-	check := op.t.Content.Check
-	switch op.t.Verify {
-	case content.VerifyNone:
+	if op.t.Verify == content.VerifyNone {
 		return nil
-	case content.VerifySample:
-		check = op.t.Content.CheckSample
 	}
 	return op.each(from, from+int64(len(p)), false, func(o tiers.Object, off, at, n int64) error {
-		return check(p[at:at+n], o, off)
+		if op.t.Verify == content.VerifyFull {
+			return op.t.Content.Check(p[at:at+n], o, off)
+		}
+		for part := range slices.Chunk(p[at:at+n], int(cmp.Or(op.t.Sample, n))) {
+			if err := op.t.Content.CheckSample(part, o, off); err != nil {
+				return err
+			}
+			off += int64(len(part))
+		}
+		return nil
 	})
 }

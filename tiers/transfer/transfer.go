@@ -27,6 +27,8 @@ type Transfer struct {
 	Chunk  int
 	Depth  int // requests of one operation in flight at the same time, at least 1
 	Verify content.Verify
+	// Sample is in how many bytes VerifySample looks at one block; 0 = in a chunk.
+	Sample int64
 	// FlushOnly makes Device of a write the flush alone and calls the rest of the time inside the
 	// tier Host, as the Python benchmark does with buffered writes.
 	FlushOnly bool
