@@ -1,0 +1,42 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The two ways of asking agree on a file that was just written, and lies in the cache, and on one
+// that was dropped from it: on a filesystem in memory that stays.
+func TestCachedBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.Write(make([]byte, 100_000))
+	require.NoError(t, err)
+	require.NoError(t, f.Sync())
+	same := func() int64 {
+		asked, err := CachedBytes(path)
+		require.NoError(t, err)
+		in, err := os.Open(path)
+		require.NoError(t, err)
+		defer in.Close()
+		counted, err := resident(in)
+		require.NoError(t, err)
+		assert.Equal(t, counted, asked)
+		return asked
+	}
+	page := int64(os.Getpagesize())
+	whole := (100_000 + page - 1) / page * page
+	assert.Equal(t, whole, same())
+	require.NoError(t, DropFromCache(path))
+	if fs, err := FilesystemOf(path); err == nil && !fs.Memory {
+		assert.Zero(t, same())
+	}
+	_, err = CachedBytes(path + "x")
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
