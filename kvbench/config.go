@@ -16,6 +16,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/evict"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/workdir"
@@ -29,7 +30,8 @@ type StorageConfig struct {
 	CPUBytes     int64   // 0 = no cpu tier
 	StorageBytes int64   // capacity of the storage tier, > 0
 
-	CacheDir  string  // absolute; the run works in CacheDir/rank_<Rank>
+	CacheDir  string // absolute; the run works in CacheDir/rank_<Rank>, or in Folder
+	Folder    *workdir.Folder
 	Bucket    *Bucket // not nil: in the place of a directory
 	Rank      int
 	KeepFiles bool
@@ -49,8 +51,9 @@ type StorageConfig struct {
 	// Use is how the run uses its buffers: its chunks are those of requests to a tier.
 	buffer.Use
 	Verify content.Verify
-	Layout tiers.Layout // of the storage tier's files; zero: a file per entry
-	Engine EngineFiles  // instead of Layout, if it has one
+	Layout tiers.Layout    // of the storage tier's files; zero: a file per entry
+	Advice filetier.Advice // of files behind the page cache
+	Engine EngineFiles     // instead of Layout, if it has one
 	Nonce  [16]byte
 
 	Policy Policy // which entry lives where

@@ -230,14 +230,17 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 			Capacity: cfg.StorageBytes})
 	}
 	return filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
-		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes})
+		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes,
+		Advice: cfg.Advice})
 }
 
 // openDir opens the work directory, which removes what an earlier run left in it.
 func (t *trial) openDir(ctx context.Context) (*workdir.Dir, error) {
 	cfg := &t.cfg.Storage
-	return workdir.Open(ctx, workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
-		Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal})
+	dir, err := workdir.Open(ctx, workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
+		Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder})
+	t.Dir = dir
+	return dir, err
 }
 
 // removing is what is shown of a removal of files.

@@ -23,6 +23,7 @@ import (
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
+	"kvbench/tiers/workdir"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
 )
@@ -77,6 +78,7 @@ type Env struct {
 	Transfer  *transfer.Transfer
 	Pool      *buffer.Pool // nil in a simulation
 	Content   *content.Content
+	Dir       *workdir.Dir // nil without a storage tier of files
 	Rec       *record.Recorder
 	Group     group.Group
 	// Simulated: no byte is moved, and what Prepare does takes no time.
