@@ -19,8 +19,6 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
-	"kvbench/tiers/content"
-	"kvbench/tiers/workdir"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
@@ -91,6 +89,9 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 // storageConfig decides what is left open: the directory, the capacity from the
 // free space, a fresh nonce.
 func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
+	if v.Bench.Name == "Checkpoint" {
+		return checkpointStorage(v)
+	}
 	c = kvbench.StorageConfig{
 		GPUBytes: v.GPUTierBytes(), GPUBandwidth: v.GPUBytesPerSecond(), CPUBytes: v.CPUBytes,
 		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
@@ -105,8 +106,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Policy = kvbench.PolicyOf(v.TierPolicy, v.Promote, v.Evict)
 	c.Policy.After, c.Policy.TTL, c.Policy.Behind = v.Admission(), v.EvictTTL, v.WriteBehindBytes
 	c.Policy.Pin, c.Policy.PinTokens = v.PinTokens > 0, v.PinTokens
-	c.Verify = map[string]content.Verify{"none": content.VerifyNone,
-		"sample": content.VerifySample, "full": content.VerifyFull}[v.Verify]
+	c.Verify = verification(v)
 	// In virtual time nothing is asked of this machine: results must not depend on where it ran.
 	if v.Simulated() {
 		c.StorageBytes = v.StorageBytes // whatever this machine has
@@ -165,8 +165,6 @@ func pieces(v *params.Values, use buffer.Use) buffer.Use {
 // the result calls admission.
 const autoscaleBuffers = 64
 
-func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir, workdir.DefaultCacheDir()) }
-
 // runInfo is what the front door knows of a trial.
 func runInfo(v *params.Values, trial int) record.Info {
 	in := record.Info{
@@ -208,6 +206,9 @@ func feasible(v *params.Values) params.Violations {
 	}
 	if v.Simulated() {
 		return simulationFeasible(v)
+	}
+	if v.Bench.Name == "Checkpoint" {
+		return checkpointFeasible(v)
 	}
 	var bad params.Violations
 	c, err := storageConfig(v)

@@ -7,12 +7,13 @@
 // package joins parameters, engine and output; but for DataGen it measures nothing itself. In
 // reading order:
 //
-//	workloads_test, plain_test, datagen_test   the benchmark functions
+//	workloads_test, plain_test, checkpoint_test, datagen_test   the benchmark functions
 //	main       TestMain's body: checks, header, run, exit code; commandline: the flags
 //	select     which benchmarks, points of a sweep and trials -bench, -skip, -count and -cpu mean;
 //	           package pattern reads the first two
 //	run        one trial: engine, files, the benchmark line
-//	config     values in force → configuration of the engine, with layout, sources, simulate
+//	config     values in force → configuration of the engine, with layout, sources, simulate,
+//	           and checkpoint for those
 //	output     what benchstat reads before, and a person after, the run
 //	terminal   the line during it
 //	signals    what ends a run early; launch/: who started it, and where

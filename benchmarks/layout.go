@@ -1,12 +1,15 @@
 package benchmarks
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"kvbench/kvbench/params"
 	"kvbench/tiers"
+	"kvbench/tiers/content"
+	"kvbench/tiers/workdir"
 	"kvbench/workloads/formats"
 )
 
@@ -16,6 +19,15 @@ const (
 	// maxBlockFiles bounds the files of one block, which are open at a time.
 	maxBlockFiles = 64
 )
+
+// cacheDir is where the storage lies: without being told, in a directory of this user's.
+func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir, workdir.DefaultCacheDir()) }
+
+// verification is the depth of it that was asked for.
+func verification(v *params.Values) content.Verify {
+	return map[string]content.Verify{"none": content.VerifyNone, "sample": content.VerifySample,
+		"full": content.VerifyFull}[v.Verify]
+}
 
 // storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the
 // traces' first rows, because that depends on the size of their blocks, and refuses what cannot be.

@@ -38,6 +38,7 @@ type session struct {
 	results []*result.Result
 	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
 	ceiling map[string]plainio.Reached    // cache directory -> what plain I/O reached
+	waiting map[string]outcome            // name and trial -> what ran before its line's turn
 	lastOpt int                           // the MLPerf option that ran last
 	cpus    []int                         // of -cpu
 	tty     *os.File                      // the controlling terminal, nil without
@@ -52,6 +53,13 @@ type session struct {
 	orders      *agent.Orders
 	coordinator net.Conn
 	clients     *clients.Clients // that this rank is one of, nil where it is alone
+}
+
+// outcome is what a trial came to. Without a result it did not begin.
+type outcome struct {
+	res  *result.Result
+	err  error
+	path string // of the result
 }
 
 // current is the session of this process. The testing package offers no other
@@ -91,7 +99,8 @@ func Main(m *testing.M) int {
 	s := &session{
 		set:    set,
 		leaves: map[string][]leaf{}, calls: map[string]int{},
-		ceiling: map[string]plainio.Reached{}, traces: map[string]*result.TraceFiles{},
+		ceiling: map[string]plainio.Reached{}, waiting: map[string]outcome{},
+		traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{
 			Base: launch.Dir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid()),

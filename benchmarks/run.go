@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -64,31 +65,44 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 
 // measure runs one trial, writes its files and puts its numbers on the line. A trial that did not
 // come to its end keeps its result, which says so, and fails the benchmark without numbers.
-func measure(b *testing.B, v *params.Values,
-	body func(context.Context, kvbench.Config) (*result.Result, error)) {
-	s := current
-	number, suffix := s.trial(b.Name())
+func measure(b *testing.B, v *params.Values, body trialBody) {
+	number, suffix := current.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
+	current.measure(b, v, name, number, body).tell(b)
+}
+
+// trialBody is what a trial does with its configuration, in which it may change what it likes.
+type trialBody func(context.Context, kvbench.Config) (*result.Result, error)
+
+// measure runs one trial of a name and writes its files; nothing is printed.
+func (s *session) measure(b *testing.B, v *params.Values, name string, number int, body trialBody,
+) (o outcome) {
 	show, wipe := s.live(name, v.Simulated())
+	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
+	defer wipe()
 	// Before anything of this trial exists, so that the drive rests.
 	s.pauseBetweenOptions(v, show)
 	if s.ctx.Err() != nil { // by a signal before, or while the drive rested
-		wipe()
-		b.Fatal(errInterrupted)
+		return outcome{err: errInterrupted}
 	}
-	res, path, err := s.trialOf(b, v, name, number, show, body)
+	o.res, o.path, o.err = s.trialOf(b, v, name, number, show, body)
 	// From here on the coordinator has the result of all ranks, and every rank the same fate.
 	if s.clients != nil {
-		res, path, err = s.clients.Conclude(res, path, err)
+		o.res, o.path, o.err = s.clients.Conclude(o.res, o.path, o.err)
 	}
-	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
-	wipe()
-	if res == nil {
-		b.Fatal(err)
+	if o.res != nil {
+		s.results = append(s.results, o.res)
 	}
-	s.results = append(s.results, res)
-	announce(b, res, err, path)
-	if err != nil {
+	return o
+}
+
+// tell puts an outcome on the line, or fails the benchmark.
+func (o outcome) tell(b *testing.B) {
+	if o.res == nil {
+		b.Fatal(o.err)
+	}
+	announce(b, o.res, o.err, o.path)
+	if o.err != nil {
 		b.FailNow()
 	}
 }
@@ -96,7 +110,7 @@ func measure(b *testing.B, v *params.Values,
 // trialOf runs one trial of this client: what it measured, and where that was written. Of several
 // clients the coordinator writes it.
 func (s *session) trialOf(b *testing.B, v *params.Values, name string, number int,
-	show func(kvbench.Snapshot), body func(context.Context, kvbench.Config) (*result.Result, error),
+	show func(kvbench.Snapshot), body trialBody,
 ) (res *result.Result, path string, err error) {
 	// What is left open, such as the room, each client finds for itself; several agree afterwards.
 	cfg, err := trialConfig(v, number)
@@ -190,7 +204,7 @@ func save(b *testing.B, r *result.Result, path string) error {
 			0o666); err != nil {
 			return fmt.Errorf("writing the summary: %w", err)
 		}
-		if err := saveJob(r, p); err != nil {
+		if err := errors.Join(saveJob(r, p), saveCheckpoints(r, p)); err != nil {
 			return err
 		}
 	}
@@ -209,6 +223,23 @@ func saveJob(r *result.Result, resultPath string) error {
 	path := filepath.Join(filepath.Dir(resultPath), "fio_kv_cache_workload"+at+".ini")
 	if err := os.WriteFile(path, []byte(r.FioWorkload), 0o666); err != nil {
 		return fmt.Errorf("writing the fio job: %w", err)
+	}
+	return nil
+}
+
+// saveCheckpoints writes the reference's summary of checkpoints beside their result: whoever has
+// tools for that reads ours, too.
+func saveCheckpoints(r *result.Result, resultPath string) error {
+	if r.Checkpoint == nil {
+		return nil
+	}
+	data, err := json.MarshalIndent(r.CheckpointSummary(), "", "  ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(filepath.Dir(resultPath), "checkpoint_summary.json"),
+			append(data, '\n'), 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the summary of checkpoints: %w", err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -117,6 +118,8 @@ func parts(v *params.Values) (names []string) {
 	switch v.Bench.Name {
 	case "StorageCeiling":
 		return ceilings
+	case "Checkpoint":
+		return checkpointParts(v)
 	case "Tier":
 		for _, part := range tierParts(v.Division) {
 			names = append(names, part.String())
@@ -233,3 +236,9 @@ func (s *session) spare(v *params.Values) (restore func()) {
 // watch notes at the end of a benchmark that it failed. The testing package would forget it of all
 // calls of -count and -cpu but the first: it prints their FAIL, then PASS, and returns 0.
 func (s *session) watch(b *testing.B) { s.failed = s.failed || b.Failed() }
+
+// chosen tells whether a part of a benchmark at a point of its sweep has a line.
+func (s *session) chosen(v *params.Values, part string) bool {
+	return slices.ContainsFunc(s.leaves[v.Bench.Name],
+		func(l leaf) bool { return l.v == v && l.part == part })
+}

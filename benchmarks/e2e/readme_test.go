@@ -48,6 +48,7 @@ var documented = []documentedUnit{
 	{"slowest-rank-read-p95-ns", false}, {"slowest-rank-write-p95-ns", false}, // of several clients
 	{"start-skew-ns", false},
 	{"device-read-ratio", false}, {"ceiling-ratio", false},
+	{"slowest-write-B/s", false}, {"slowest-read-B/s", false}, {"flush-p95-ns", false},
 	{"removals/s", false}, {"freed-B/s", false},
 	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false},
 	{"duplicate-blocks", false},

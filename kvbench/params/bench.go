@@ -114,6 +114,7 @@ func Benchmarks() []Bench {
 		{Name: "IOTraceReplay", Load: LoadReplay, Needs: "io-trace-replay", only: fast},
 		// Blocks are read once: there are no decode re-reads to batch.
 		{Name: "BlockTrace", Load: LoadTrace, Needs: "block-trace-path", only: fast},
+		{Name: "Checkpoint", all: m{"verify": "sample"}},
 		{Name: "Tier"},
 		{Name: "DataGen"},
 		{Name: "StorageCeiling"},

@@ -109,6 +109,7 @@ func (r *resolver) check() {
 	r.want(!starts || v.Bench.Name != "IOTraceReplay", "trace-start",
 		"0s with IOTraceReplay: rows after it would read what rows before it wrote")
 	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
+	r.checkpoint()
 	r.simulation(blocks)
 	r.objects()
 	r.autoscaling()

@@ -16,6 +16,7 @@
 //	file      the YAML file (accepted.txt: keys that it may have in vain)
 //	resolver  the layers: -sweep > flag > environment > YAML file > benchmark ([Bench]) > division
 //	launch    rank and ranks; sweep: combinations; estimate: what fits this machine
+//	checkpoint  those of checkpoints and of the streams of their files
 //	check     rules that tie parameters together; closed: what the closed division requires
 //	resolve   all of that in order
 //

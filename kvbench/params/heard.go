@@ -26,6 +26,9 @@ var groups = []struct {
 	{"traces", "recorded requests", func(b Bench) bool { return b.Load == LoadTrace }},
 	{"requests", "all with requests",
 		func(b Bench) bool { return b.Load == LoadUsers || b.Load == LoadTrace }},
+	{"entries", "all with entries", func(b Bench) bool {
+		return b.Name != "DataGen" && b.Name != "Checkpoint"
+	}},
 	{"storage", "all with storage", func(b Bench) bool { return b.Name != "DataGen" }},
 }
 

@@ -144,7 +144,8 @@ const smallestRange = 64 * units.KiB
 // objects checks what the storage tier cannot be, or must have, on an object store.
 func (r *resolver) objects() {
 	v := r.v
-	if !v.OnObjects() || v.Simulated() || v.row("cache-dir").refused {
+	if !v.OnObjects() || v.Simulated() || v.row("cache-dir").refused ||
+		v.Bench.Name == "Checkpoint" { // which refuses them itself
 		return
 	}
 	r.want(v.Division != Closed, "cache-dir", "a directory in the closed division: MLPerf's KV "+

@@ -16,6 +16,7 @@ const (
 	maxCPUGiB     = 131072
 	maxStorageGiB = 1 << 30
 	maxUsers      = 100000
+	maxRange      = 64 * units.GiB // 64 chunks of the largest size
 )
 
 var generationModes = []string{"none", "fast", "realistic"}
@@ -135,6 +136,23 @@ func table(v *Values) []parameter {
 		"io-trace-phases": oneOf(&v.IOTracePhases, "all", "prefill", "decode", "evict",
 			"requests"),
 		"simulate-device": device(&v.Device),
+
+		"checkpoint-model":            checkpointModel(&v.Checkpoint.Model),
+		"checkpoint-accelerators":     whole(&v.Checkpoint.Accelerators, 0, 1<<20),
+		"checkpoint-scale":            scale(&v.Checkpoint.Scale),
+		"checkpoint-writes":           whole(&v.Checkpoint.Writes, 0, 1000),
+		"checkpoint-reads":            whole(&v.Checkpoint.Reads, 0, 1000),
+		"checkpoint-pause":            span(&v.Checkpoint.Pause, 0, day),
+		"checkpoint-keep":             whole(&v.Checkpoint.Keep, 0, 1000),
+		"checkpoint-flush":            oneOf(&v.Checkpoint.Flush, "none", "fadvise", "drop"),
+		"checkpoint-shift":            whole(&v.Checkpoint.Shift, 0, 1<<20),
+		"checkpoint-accelerator-type": accelerator(&v.Checkpoint.AcceleratorType),
+		"stream-chunk":                size(&v.Stream.Chunk, 64*units.KiB, units.GiB),
+		"stream-buffers":              whole(&v.Stream.Buffers, 2, 4096),
+		"stream-producers":            auto(whole(&v.Stream.Producers, 1, 4096)),
+		"stream-writers":              whole(&v.Stream.Writers, 1, 4096),
+		"stream-range":                named(size(&v.Stream.Range, 4096, maxRange), "auto", 0),
+		"fadvise":                     oneOf(&v.Fadvise, "dontneed", "sequential", "none"),
 
 		"sweep":                  word(&v.sweep),
 		"enable-latency-tracing": boolean(&v.LatencyTracing),

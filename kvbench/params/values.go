@@ -124,6 +124,11 @@ type Values struct {
 	IOTraceDeletes                                         bool
 	Device                                                 *tiers.DeviceModel // nil = none
 
+	// Checkpoints, and how their chunks move. Fadvise is for I/O through the page cache.
+	Checkpoint Checkpoint
+	Stream     Stream
+	Fadvise    string
+
 	Sweep   []Axis    // that the benchmark hears
 	Unswept []Axis    // that it does not hear: it runs without them
 	Point   string    // the name of these values' point of the sweep, empty without one
@@ -151,6 +156,28 @@ type Values struct {
 	timing     [3]time.Duration // per generated token, of generationModes
 	retrieval  string           // rag.retrieval_distribution
 	rows, keys []parameter      // the tables, bound to these values
+}
+
+// Checkpoint is which checkpoints are written and read, and when.
+type Checkpoint struct {
+	Model           string
+	Accelerators    int   // 0 = the model's own
+	Scale           int64 // files are 1/Scale of their size
+	Writes, Reads   int   // as given, see Values.CheckpointRuns
+	Pause           time.Duration
+	Keep            int // 0 = all
+	Flush           string
+	Shift           int
+	AcceleratorType string // "" = nobody said
+}
+
+// Stream is how the chunks of a file move.
+type Stream struct {
+	Chunk     int64
+	Buffers   int   // of each accelerator
+	Producers int   // as given, see StreamProducers
+	Writers   int   // chunks in flight
+	Range     int64 // 0 = auto, see StreamDepth
 }
 
 // row is a parameter or a key bound to these values.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/report/checkpoints"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
@@ -13,7 +14,7 @@ import (
 // result is a prediction, if it is one.
 func Tables(r *result.Result) (all []Table) {
 	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blocks, replay,
-		objects, endpoints, validation} {
+		objects, endpoints, checkpointRuns, validation} {
 		if t := of(r); t.Title != "" {
 			all = append(all, t)
 		}
@@ -354,4 +355,52 @@ func (s *summary) policy() {
 	if d := p.DriveWritesPerDay; d != nil {
 		s.line("", "at this window's pace the storage tier is written %.3g times a day", *d)
 	}
+}
+
+// checkpointRuns has a row for each one. What holds for all of them is the page's words; in the
+// workbook the model and its scale are columns, so that rows of many results can be filtered.
+func checkpointRuns(r *result.Result) (t Table) {
+	c := r.Checkpoint
+	if c == nil {
+		return t
+	}
+	t = Table{Title: "Checkpoints", Sheet: "Checkpoints",
+		Columns: []Column{{Page: "operation", Sheet: "Operation"},
+			{Page: "checkpoint", Sheet: "Checkpoint", Unit: units.Count},
+			{Page: "time", Sheet: "Time (s)", Unit: units.Seconds},
+			{Page: "fastest accelerator", Sheet: "Fastest Accelerator (s)", Unit: units.Seconds},
+			{Page: "slowest one", Sheet: "Slowest Accelerator", Unit: units.Number},
+			{Page: "bytes", Sheet: "Size (GiB)", Unit: units.Bytes},
+			{Page: "rate", Sheet: "Rate (GiB/s)", Unit: units.BytesPerSec},
+			{Page: "cached before", Sheet: "Cached Before (GiB)", Unit: units.Bytes},
+			{Page: "at the device", Sheet: "At The Device (GiB)", Unit: units.Bytes},
+			{Page: "cold", Sheet: "Cold"}, {Sheet: "Model"}, {Sheet: "Scale"},
+			{Sheet: "Accelerators"}, {Sheet: "Gap (s)"}, {Sheet: "Bottleneck"}}}
+	// The page has no margin either, and its sentences end with a point.
+	for _, line := range checkpoints.Log(c) {
+		t.Words = append(t.Words, line+".")
+	}
+	// Empty cells, not zeros: writes have no gap, and reads no pipeline.
+	var gap, limit any
+	if c.GapNS != nil {
+		gap = float64(*c.GapNS) / 1e9
+	}
+	if c.Stages != nil {
+		limit = c.Stages.Bottleneck
+	}
+	// What nobody knows is an empty cell: a pointer to a bool is none that documents draw.
+	add := func(op string, runs []result.CheckpointRun) {
+		for _, x := range runs {
+			cold := any(nil)
+			if x.Cold != nil {
+				cold = *x.Cold
+			}
+			t.add(op, x.Index, float64(x.DurationNS)/1e9, float64(x.MinNS)/1e9, x.Slowest,
+				x.Bytes, x.Rate(), x.CachedBytes, x.DeviceBytes, cold, c.Model,
+				fmt.Sprintf("1/%d", c.Scale), c.Accelerators, gap, limit)
+		}
+	}
+	add("write", c.Writes)
+	add("read", c.Reads)
+	return t
 }

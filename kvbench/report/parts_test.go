@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench/result"
 )
 
 func TestShownKeepsTheEnds(t *testing.T) {
@@ -18,4 +20,15 @@ func TestShownKeepsTheEnds(t *testing.T) {
 		}
 		assert.Equal(t, c.want, fmt.Sprint(shown(rows, c.most)))
 	}
+}
+
+func TestCheckpointRuns(t *testing.T) {
+	run := result.CheckpointRun{Index: 1, DurationNS: 1e9, Bytes: 1 << 30}
+	c := &result.Checkpoint{Model: "llama3-8b", Scale: 64,
+		Reads: []result.CheckpointRun{run, run}}
+	table := checkpointRuns(&result.Result{Checkpoint: c})
+	assert.Len(t, table.Rows, 2)
+	assert.Len(t, table.Rows[0], len(table.Columns))
+	assert.NotEmpty(t, table.Words)
+	assert.Empty(t, checkpointRuns(&result.Result{}).Rows)
 }

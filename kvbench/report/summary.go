@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"kvbench/kvbench/report/checkpoints"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
@@ -104,8 +105,9 @@ func LogLines(r *result.Result) []string {
 	if r.Removal != nil {
 		add("%s", removed(r.Removal))
 	}
+	lines = append(lines, checkpoints.Log(r.Checkpoint)...)
 	for _, t := range r.Tiers {
-		if t.Level == "storage" && r.Removal == nil {
+		if t.Level == "storage" && r.Removal == nil && r.Checkpoint == nil {
 			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
 				bytes(t.Write.Bytes), ns(r.WindowNS))
 		}
@@ -188,6 +190,10 @@ func (s *summary) head() {
 	warm := ""
 	if s.WarmupNS > 0 {
 		warm = "warm-up " + ns(s.WarmupNS) + ", "
+	}
+	// Above the window, because the rates of one with pauses in it are others.
+	for _, line := range checkpoints.Lines(s.Checkpoint) {
+		s.put(line[0], line[1])
 	}
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
 		warm, ns(s.DrainNS))

@@ -8,6 +8,7 @@
 //	prompt.go     what of the prompts was found, and the time to the first token
 //	objects.go    what was asked of an object store, and what carried it
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
+//	checkpoint.go checkpoints: each of them, what they say together, the pipeline, the rules
 //	host.go       where it ran
 //	python.go     what the Python benchmark's keys, package python, say of them
 //	histogram.go  distributions, and the form in which those of several trials can be merged

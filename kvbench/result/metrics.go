@@ -19,6 +19,13 @@ func (r *Result) Metrics() []Metric {
 			out = append(out, Metric{unit, *v})
 		}
 	}
+	if c := r.Checkpoint; c != nil {
+		// Rates are those of the rules, and of no window: that has pauses in it.
+		c.metrics(add)
+		add("cpu-ns/B", r.Harness.CPUNSPerByte)
+		add("peak-RSS-bytes", number(r.Harness.PeakRSSBytes))
+		return out
+	}
 	read, write := r.StorageTraffic()
 	window := r.WindowNS
 	if r.Clients != nil {
@@ -73,9 +80,7 @@ func (r *Result) Metrics() []Metric {
 		add("peak-B/s", new(s.PeakRate))
 	}
 	add("cpu-ns/B", r.Harness.CPUNSPerByte)
-	if v := r.Harness.PeakRSSBytes; v != nil {
-		add("peak-RSS-bytes", new(float64(*v)))
-	}
+	add("peak-RSS-bytes", number(r.Harness.PeakRSSBytes))
 	add("device-read-ratio", r.DeviceWitness.ReadRatio)
 	add("ceiling-ratio", r.CeilingRatio)
 	r.Clients.metrics(add)

@@ -114,6 +114,7 @@ type Result struct {
 	Objects       *Objects      `json:"objects,omitempty"`     // of storage that is an object store
 	Endpoints     []Endpoint    `json:"endpoints,omitempty"`   // likewise
 	Network       *Network      `json:"network,omitempty"`     // likewise
+	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty"`
 	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
 	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
 	// of Recording, the Python benchmark's keys

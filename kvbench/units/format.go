@@ -183,6 +183,7 @@ func UnitDirections() []UnitDirection {
 		{"peak-RSS-bytes", less}, {"device-read-ratio", more}, {"ceiling-ratio", more},
 		{"slowest-rank-read-p95-ns", less}, {"slowest-rank-write-p95-ns", less},
 		{"start-skew-ns", less},
+		{"slowest-write-B/s", more}, {"slowest-read-B/s", more}, {"flush-p95-ns", less},
 		{"removals/s", more}, {"freed-B/s", more},
 		{"copy-B/s", more}, {"gen-B/s", more}, {"gen-copy-ratio", more}, {"zstd-ratio", more},
 		{"duplicate-blocks", less},

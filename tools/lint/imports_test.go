@@ -70,8 +70,10 @@ var mayImport = map[string]string{
 	"kvbench/version":       "",
 	"kvbench/result":        "kvbench/units kvbench/result/python",
 	"kvbench/result/python": "",
-	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
-	"kvbench/verdict":       "kvbench/units kvbench/result",
+	"kvbench/report": "kvbench/units kvbench/result/... kvbench/report/checkpoints tracing " +
+		"tracing/fio",
+	"kvbench/report/checkpoints": "kvbench/units kvbench/result",
+	"kvbench/verdict":            "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
@@ -87,12 +89,14 @@ var mayImport = map[string]string{
 	"kvbench/merge/summary":    "kvbench/merge kvbench/merge/tree kvbench/units kvbench/result/...",
 	"kvbench/environment":      "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers tiers workloads " +
-		"workloads/model workloads/compute workloads/profile tracing/host",
+		"workloads/model workloads/compute workloads/checkpoint workloads/profile tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
 		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
 		"workloads/...",
+	"kvbench/checkpoint": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
+		"workloads workloads/checkpoint tracing/host",
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 

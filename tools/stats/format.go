@@ -48,8 +48,10 @@ var titles = map[string]string{
 	"break-even-tokens": "break-even length", "token-hit-ratio": "token hit ratio",
 	"served-ratio": "served share of the load", "cpu-sec/B": "CPU time per byte",
 	"peak-RSS-bytes": "peak memory", "device-read-ratio": "device reads ÷ application reads",
-	"ceiling-ratio": "share of the ceiling", "removals/s": "removals",
-	"freed-B/s": "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
+	"slowest-write-B/s": "slowest checkpoint written", "slowest-read-B/s": "slowest one read",
+	"flush-p95-sec": "flush of a file p95", "ceiling-ratio": "share of the ceiling",
+	"removals/s": "removals",
+	"freed-B/s":  "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
 	"gen-copy-ratio": "generation ÷ copying", "zstd-ratio": "zstd ratio",
 	"duplicate-blocks": "duplicate blocks",
 }

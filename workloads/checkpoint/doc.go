@@ -7,6 +7,7 @@
 // Everything is plain data and arithmetic: no clock, no file of a storage, no goroutine. It is safe
 // for concurrent use.
 //
-// The numbers were compared with those that DLIO, the reference's engine, computes itself (Argonne's
-// dlio_benchmark as mlcommons/storage pins it); testdata/lists.py works them out a second time.
+// The numbers were compared with those that DLIO, the reference's engine, computes itself
+// (Argonne's dlio_benchmark as mlcommons/storage pins it); testdata/lists.py works them out a
+// second time.
 package checkpoint

@@ -1,7 +1,7 @@
 // Package python is the part of a result that the Python benchmark's tools read: its keys, in its
 // types and its sense of them.
 //
-//	python.go  Summary and its sections, validation, storage health
+//	python.go  Summary and its sections, validation, storage health; the checkpoints' summary
 //
 // Names ending in _gb and _gbps hold GiB and GiB/s, _ms milliseconds. 0 stands where there was
 // nothing, as there. Package record makes the numbers, package result those that are made of its

@@ -314,3 +314,43 @@ func share(a, b int64) float64 {
 	}
 	return float64(a) / float64(b)
 }
+
+// CheckpointSummary is what DLIO, the engine of MLPerf Storage's checkpoint workload, writes at the
+// end of a run of it (dlio_benchmark, utils/statscounter.py): the keys that its report reads. GB
+// are GiB there, too. What a run did not do has no keys.
+type CheckpointSummary struct {
+	NumAccelerators int              `json:"num_accelerators"`
+	NumHosts        int              `json:"num_hosts"`
+	HostMemoryGB    []float64        `json:"host_memory_GB"` // of each
+	Start           string           `json:"start"`
+	End             string           `json:"end"`
+	Metric          CheckpointMetric `json:"metric"`
+	Notice          string           `json:"notice"` // ours: what it is not
+}
+
+// CheckpointMetric are means over checkpoints of durations and of rates, not the rate of the mean,
+// and population standard deviations of both.
+type CheckpointMetric struct {
+	*Saved
+	*Loaded
+	SizeGB float64 `json:"checkpoint_size_GB"`
+}
+
+// Saved are those of the writes.
+type Saved struct {
+	IOMean        float64 `json:"save_checkpoint_io_mean_GB_per_second"`
+	IOStdev       float64 `json:"save_checkpoint_io_stdev_GB_per_second"`
+	DurationMean  float64 `json:"save_checkpoint_duration_mean_seconds"`
+	DurationStdev float64 `json:"save_checkpoint_duration_stdev_seconds"`
+}
+
+// Loaded are those of the reads.
+type Loaded struct {
+	IOMean        float64 `json:"load_checkpoint_io_mean_GB_per_second"`
+	IOStdev       float64 `json:"load_checkpoint_io_stdev_GB_per_second"`
+	DurationMean  float64 `json:"load_checkpoint_duration_mean_seconds"`
+	DurationStdev float64 `json:"load_checkpoint_duration_stdev_seconds"`
+}
+
+// CheckpointNotice is their CheckpointSummary.Notice.
+const CheckpointNotice = "made by kvbench in the form of DLIO's summary.json: no MLPerf result"

@@ -1,0 +1,134 @@
+package benchmarks
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/checkpoint"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/filetier"
+	"kvbench/tracing/host"
+)
+
+// checkpointParts are what is done: a direction each, which has a line and a result of its own.
+func checkpointParts(v *params.Values) (names []string) {
+	model := "model=" + v.Checkpoint.Model + "/"
+	if strings.Contains(v.Point, "checkpoint-model=") { // it is there
+		model = ""
+	}
+	writes, reads, _ := v.CheckpointRuns()
+	if writes > 0 {
+		names = append(names, model+opWrite)
+	}
+	if reads > 0 {
+		names = append(names, model+opRead)
+	}
+	return names
+}
+
+const opWrite, opRead = "op=write", "op=read"
+
+// checkpointStorage is where checkpoints lie: files of their own names, which need as much room as
+// are kept at a time.
+func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
+	c = kvbench.StorageConfig{CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
+		Direct: v.Direct(), IOEngine: v.IOEngine, IOTimeout: v.IOTimeout, Nonce: v.TrialNonce(),
+		StorageBytes: checkpointBytes(v),
+		Layout:       tiers.Layout{Kind: tiers.LayoutNamed}, Verify: verification(v),
+		Advice: map[string]filetier.Advice{"none": filetier.AdviseNothing,
+			"sequential": filetier.AdviseSequential}[v.Fadvise]}
+	spec, err := v.CheckpointSpec()
+	if err != nil {
+		return c, err
+	}
+	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers,
+		Workers: spec.Accelerators, Exactly: v.Stream.Buffers * spec.Accelerators}
+	return c, nil
+}
+
+// checkpointBytes is what lies on the disk at a time.
+func checkpointBytes(v *params.Values) int64 {
+	spec, err := v.CheckpointSpec()
+	if err != nil {
+		return 0
+	}
+	_, bytes := spec.Totals()
+	writes, reads, _ := v.CheckpointRuns()
+	// Who only reads needs no room, but is told how large the tier is.
+	kept := max(writes, reads)
+	if n := v.Checkpoint.Keep; n > 0 {
+		kept = min(kept, n)
+	}
+	return bytes * int64(kept)
+}
+
+// checkpointFeasible checks what depends on this machine: the room for the checkpoints and for the
+// buffers.
+func checkpointFeasible(v *params.Values) (bad params.Violations) {
+	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
+	c, err := checkpointStorage(v)
+	if err != nil {
+		return params.Violations{err.Error()}
+	}
+	// One percent for what the filesystem itself needs of so much: a disk that is full in the last
+	// file costs the whole run.
+	writes, _, _ := v.CheckpointRuns()
+	fs, err := host.FilesystemOf(c.CacheDir)
+	switch need := c.StorageBytes + c.StorageBytes/100; {
+	case err != nil:
+		say("-cache-dir: %v", err)
+	// Who only reads has written it before.
+	case writes > 0 && need > fs.Free:
+		say("-cache-dir: must have room for the checkpoints, %s with 1 %% for the filesystem, and "+
+			"%s has %s free; give fewer -checkpoint-writes, -checkpoint-keep, or a smaller "+
+			"-checkpoint-scale", units.Bytes.Text(need), c.CacheDir, units.Bytes.Text(fs.Free))
+	}
+	// Asked for here and not as for entries: other parameters would help.
+	need := params.EstimateMemory(c.Use.Bytes(), 0).Total()
+	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
+		say("-stream-buffers: the buffers of %d accelerators need %s, and %s are available "+
+			"according to %s; give fewer of them, or a smaller -stream-chunk",
+			c.Workers, units.Bytes.Text(need), units.Bytes.Text(have), source)
+	}
+	// Refused now and not after an hour of writing.
+	if v.Checkpoint.Flush == "drop" && os.Geteuid() != 0 {
+		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
+			"root may empty the page cache of the machine")
+	}
+	return bad
+}
+
+// checkpointLoad is one trial of a direction. Stay: its files are for another trial.
+func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, stay bool) (
+	*checkpoint.Load, error) {
+	spec, err := v.CheckpointSpec()
+	if err != nil {
+		return nil, err
+	}
+	writes, reads, within := v.CheckpointRuns()
+	c := checkpoint.Config{Spec: spec, Op: op, Number: writes, Within: within,
+		Pause: v.Checkpoint.Pause, Count: spec.Accelerators, Chunk: v.Stream.Chunk,
+		Buffers: v.Stream.Buffers, Producers: v.StreamProducers(), Writers: v.Stream.Writers,
+		Depth: v.StreamDepth(), Keep: v.Checkpoint.Keep, Stay: stay, Shift: v.Checkpoint.Shift,
+		Flush: checkpoint.Flush(v.Checkpoint.Flush), Verify: cfg.Storage.Verify,
+		Nonce: cfg.Storage.Nonce}
+	if op == tiers.Read {
+		c.Number = reads
+		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay // another run's: whatever happens
+	}
+	// What the trial itself cannot know of the run around it. All accelerators are of this host.
+	c.Rules = checkpoint.Facts{Writes: writes, Reads: reads, PerHost: spec.Accelerators,
+		Apart:  !host.SameFilesystem(cacheDir(v), v.ResultsDir),
+		Memory: v.AcceleratorMemory(), Buffered: !v.Direct(), Flush: c.Flush}
+	c.Rules.HostMemory, _ = host.ReadLimits().Available()
+	cfg.Storage.Folder = checkpoint.Folder(spec, writes, cfg.Storage.Nonce, op == tiers.Read)
+	// Nothing is climbed after the window, and nothing was removed before reading: waiting for the
+	// device would only make the gap longer.
+	cfg.Climb, cfg.AwaitDiscards = nil, op == tiers.Write
+	return checkpoint.New(c), nil
+}

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+)
+
+// checkpoints are the arguments of small ones: two accelerators, files of some pages.
+func (b *bench) checkpoints(more ...string) []string {
+	return append(append(b.places(), "-test.bench=Checkpoint", "-checkpoint-accelerators=2",
+		"-checkpoint-scale=1/8192", "-stream-chunk=64KiB"), more...)
+}
+
+// TestCheckpoint: each direction has a line, a result and the reference's summary; with several
+// trials each is read right after it was written.
+func TestCheckpoint(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	o := b.ok(b.checkpoints("-test.count=2")...)
+	for _, op := range []string{"write", "read"} {
+		assert.Equal(t, 2, strings.Count(o.stdout, "\nBenchmarkCheckpoint/model=8b/op="+op),
+			o.stdout)
+		for _, trial := range []string{"trial_0", "trial_1"} {
+			r := theResult(t, filepath.Join(b.results, "Checkpoint_model=8b_op="+op, trial))
+			require.NotNil(t, r.Checkpoint)
+			assert.Equal(t, result.StatusComplete, r.Status)
+			assert.Equal(t, "Checkpoint/model=8b/op="+op, r.Name)
+			runs := append(r.Checkpoint.Writes, r.Checkpoint.Reads...)
+			require.Len(t, runs, 2)
+			path := filepath.Join(b.results, "Checkpoint_model=8b_op="+op, trial, "rank_0",
+				"checkpoint_summary.json")
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			var s struct{ Metric map[string]float64 }
+			require.NoError(t, json.Unmarshal(text, &s))
+			key := map[string]string{"write": "save", "read": "load"}[op] +
+				"_checkpoint_duration_mean_seconds"
+			mean := float64(runs[0].DurationNS+runs[1].DurationNS) / 2e9
+			assert.InDelta(t, mean, s.Metric[key], 1e-9)
+		}
+	}
+	assert.False(t, exists(b.cache+"/ckpt_8b"))
+}
+
+// TestCheckpointInTwoRuns: what one run writes another one reads, which leaves it for a third. Who
+// asks for something else is refused, and who writes begins anew.
+func TestCheckpointInTwoRuns(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	write := b.checkpoints("-checkpoint-reads=0")
+	o := b.ok(write...)
+	assert.NotContains(t, o.stdout, "op=read")
+	before := tree(t, b.cache+"/ckpt_8b/global_epoch1_step2")
+	require.NotEmpty(t, before)
+	for range 2 {
+		o = b.ok(b.checkpoints("-checkpoint-writes=0")...)
+		assert.NotContains(t, o.stdout, "op=write")
+	}
+	other := b.run(b.checkpoints("-checkpoint-writes=0", "-checkpoint-model=8b",
+		"-checkpoint-accelerators=3")...)
+	assert.Equal(t, 1, other.code)
+	assert.Contains(t, other.stdout, "not of 8b on 3 accelerators")
+	assert.Equal(t, before, tree(t, b.cache+"/ckpt_8b/global_epoch1_step2"))
+	b.ok(b.checkpoints()...)
+	assert.False(t, exists(b.cache+"/ckpt_8b"))
+}
+
+// TestCheckpointsSurviveSIGKILL kills runs at random moments: the next one takes back what is left,
+// and nothing of a user's changes, not even in the directory of a checkpoint.
+func TestCheckpointsSurviveSIGKILL(t *testing.T) {
+	t.Parallel()
+	b, root, before := userBench(t)
+	step := filepath.Join(b.cache, "ckpt_8b/global_epoch1_step1")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	marked := false
+	for range 15 {
+		p := b.start(b.checkpoints("-checkpoint-scale=1/1024", "-checkpoint-writes=4",
+			"-checkpoint-reads=4")...)
+		<-time.After(time.Duration(rng.IntN(400)) * time.Millisecond)
+		_ = p.Process.Signal(syscall.SIGKILL)
+		p.end()
+		if exists(step) && !marked {
+			// A file of the user's, with a name that another model's checkpoint would have.
+			marked = os.WriteFile(step+"/layer_7-model_0_model_states.pt", []byte("mine"),
+				0o644) == nil
+			before = nil
+		}
+	}
+	b.ok(b.checkpoints()...)
+	if !marked {
+		assert.Equal(t, before, tree(t, root))
+		return
+	}
+	text, err := os.ReadFile(step + "/layer_7-model_0_model_states.pt")
+	require.NoError(t, err)
+	assert.Equal(t, "mine", string(text))
+	files, err := filepath.Glob(b.cache + "/ckpt_8b/*/*")
+	require.NoError(t, err)
+	assert.Len(t, files, 1)
+}
+
+// TestCheckpointParameters: all that is wrong is said at once, before anything is made.
+func TestCheckpointParameters(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	o := b.run(b.checkpoints("-checkpoint-writes=2", "-checkpoint-reads=3", "-checkpoint-keep=1",
+		"-checkpoint-shift=2", "-stream-writers=9", "-stream-range=96KiB", "-fadvise=none",
+		"-checkpoint-accelerator-type=a100", "-checkpoint-model=1t", "-checkpoint-scale=1",
+		"-ranks=2", "-rank=0", "-chunk-size=64KiB")...)
+	assert.Equal(t, 2, o.code)
+	for _, want := range []string{"-checkpoint-reads: must be at most 2", "-checkpoint-keep: must be " +
+		"at least 3", "-checkpoint-shift: must be less than 2", "-stream-writers: must be at most 8",
+		"-stream-range: must be a multiple of -stream-chunk", "-ranks: must be 1 with Checkpoint",
+		"-fadvise: must be absent", "-chunk-size: must be absent"} {
+		assert.Contains(t, o.stderr, want)
+	}
+	assert.False(t, exists(b.cache))
+}

@@ -1,0 +1,398 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/content"
+	"kvbench/tracing/host"
+	"kvbench/workloads"
+	files "kvbench/workloads/checkpoint"
+)
+
+// Config says what one trial does: it writes checkpoints, or reads those that are there.
+type Config struct {
+	Spec files.Spec
+	Op   tiers.Op
+	// Number of checkpoints, at least 1. Within > 0: none begins later than so long after the
+	// first.
+	Number int
+	Within time.Duration
+	Pause  time.Duration // before each, not timed
+	// First and Count are the accelerators of this client.
+	First, Count int
+
+	Chunk     int64 // bytes of a request, a multiple of 4096
+	Buffers   int   // of each accelerator, at least 2
+	Producers int   // of all
+	Writers   int   // chunks of a file in flight
+	Depth     int   // likewise for reading, at most Buffers
+
+	// Keep is how many checkpoints, the newest, there are at most while more are written; 0 = all.
+	Keep int
+	// Stay leaves the files of a run that has written them all where they are. Who reads another
+	// run's keeps them from the start, see StorageConfig.KeepFiles.
+	Stay bool
+	// Shift: accelerator a reads what (a + Shift) mod all of them wrote.
+	Shift int
+	Flush Flush // before the first read
+
+	Verify content.Verify
+	Nonce  [16]byte // of the bytes that are written
+
+	// Rules are what is known of the closed division's before the trial; see Facts.
+	Rules Facts
+}
+
+// Flush says how the page cache is emptied between writing and reading.
+type Flush string
+
+// The ways: not at all, file by file, or all of the machine's, which root alone may.
+const (
+	FlushNone    Flush = "none"
+	FlushFadvise Flush = "fadvise"
+	FlushDrop    Flush = "drop"
+)
+
+// sampleEvery is in how many bytes sampled verification looks at one 4 KiB block.
+const sampleEvery = 1 << 20
+
+// Load is the workload: one trial of writes or of reads. It is for one trial.
+type Load struct {
+	Config
+
+	env     *kvbench.Env
+	tier    tiers.Tier
+	content *content.Content
+	device  host.Device
+	mark    contents
+	buffers [][]tiers.Buffer // of each accelerator that writes
+	files   [][]files.File   // of each of all accelerators
+	ends    bool             // see pipeline
+
+	// What came of it. The lock is for those who report while it goes on.
+	mu      sync.Mutex
+	runs    []result.CheckpointRun
+	flushes *result.Histogram // of files, ns
+	flush   time.Duration     // of the page cache
+	ended   time.Time         // the last one
+	times   times
+}
+
+var _ kvbench.Workload = (*Load)(nil)
+
+// New makes a workload.
+func New(cfg Config) *Load { return &Load{Config: cfg} }
+
+// adopter is a tier that takes over what another run left in it.
+type adopter interface {
+	Adopt(ctx context.Context, o tiers.Object) error
+}
+
+// Phases implements kvbench.Workload: it ends when all is done. Clients meet before each
+// checkpoint, not before the phase.
+func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{{Name: "checkpoint"}} }
+
+// Prepare implements kvbench.Workload: it gives each accelerator its buffers, or finds the files to
+// read and empties the page cache.
+func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
+	l.env = e
+	i := 0
+	for i < len(e.Levels) && e.Levels[i].Kind != tiers.Storage {
+		i++
+	}
+	if i == len(e.Levels) || e.Dir == nil {
+		return fmt.Errorf("a checkpoint needs a storage tier in a directory")
+	}
+	l.tier = e.Levels[i].Tier
+	l.flushes = result.NewHistogram("ns")
+	for a := range l.Spec.Accelerators {
+		l.files = append(l.files, l.Spec.Files(a))
+	}
+	// Without one there is a reason, which the result tells with its own witness: reads are then
+	// judged by the page cache alone.
+	l.device, _ = host.BackingDevice(e.Dir.Path())
+	if err := json.Unmarshal(e.Dir.Contents(), &l.mark); err != nil {
+		return fmt.Errorf("the marker in %s: %w", e.Dir.Path(), err)
+	}
+	if err := e.Rest(ctx); err != nil {
+		return err
+	}
+	if l.Op == tiers.Read {
+		return l.prepareReads(ctx)
+	}
+	l.content = content.New(l.Nonce, 0)
+	for range l.Count {
+		bufs, err := e.Pool.Get(ctx, l.Buffers, nil)
+		if err != nil {
+			return err
+		}
+		for i := range bufs {
+			bufs[i].B = bufs[i].B[:l.Chunk]
+		}
+		l.buffers = append(l.buffers, bufs)
+	}
+	return nil
+}
+
+// Run implements kvbench.Workload.
+func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
+	begun := time.Now()
+	one := l.write
+	if l.Op == tiers.Read {
+		one = l.read
+	}
+	from := e.Clock.Now()
+	for n := range l.Number {
+		// At least one: a phase of nothing is no result.
+		if l.Within > 0 && n > 0 && e.Clock.Now()-from >= l.Within {
+			break
+		}
+		// The reference sleeps here, too: a training run computes between its checkpoints, and the
+		// device may use the time as it likes.
+		if err := e.Clock.Sleep(ctx, l.Pause); err != nil {
+			return err
+		}
+		step := n + 1
+		if l.Op == tiers.Read {
+			step += l.oldest() - 1
+		}
+		run, err := one(ctx, step)
+		if err != nil {
+			return fmt.Errorf("%s checkpoint %d: %w", verb(l.Op), step, err)
+		}
+		l.mu.Lock()
+		l.runs, l.ended = append(l.runs, run), time.Now()
+		l.mu.Unlock()
+	}
+	// Only now may somebody read them: a marker without an end is that of a run that was killed.
+	if l.Op == tiers.Write {
+		kept := len(l.runs)
+		if l.Keep > 0 {
+			kept = min(kept, l.Keep)
+		}
+		l.mark.Last, l.mark.Kept = len(l.runs), kept
+		l.mark.Begun, l.mark.Ended = &begun, &l.ended
+		text, err := json.Marshal(l.mark)
+		if err == nil {
+			err = e.Dir.SetContents(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// Whoever fails before leaves nothing: half a checkpoint is of no use to anybody.
+	if l.Stay {
+		e.Dir.Stay()
+	}
+	e.End(result.EndedByCount)
+	return nil
+}
+
+// verb names a direction, in errors and in the names of barriers.
+func verb(op tiers.Op) string {
+	if op == tiers.Read {
+		return "read"
+	}
+	return "write"
+}
+
+// start is the moment at which all accelerators of all clients begin together, and its reading of
+// the wall clock: the hook between preparation and window.
+func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, error) {
+	begin, err := l.env.Group.Barrier(ctx, fmt.Sprintf("%s checkpoint %d", verb(l.Op), step))
+	if err == nil {
+		err = l.env.Clock.Sleep(ctx, time.Until(begin))
+	}
+	return l.env.Clock.Now(), time.Now(), err
+}
+
+// each runs do for each accelerator of this client beside the others and returns how long each took
+// since a moment. The first failure ends all of them, and is returned.
+func (l *Load) each(ctx context.Context, since time.Duration,
+	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	took := make([]time.Duration, l.Count)
+	var all sync.WaitGroup
+	for i := range l.Count {
+		all.Go(func() {
+			// The others stop as soon as one has failed: there is no checkpoint without its files.
+			if err := do(ctx, i); err != nil {
+				cancel(err)
+			}
+			took[i] = l.env.Clock.Now() - since
+		})
+	}
+	all.Wait()
+	return took, context.Cause(ctx)
+}
+
+// bytes are those of this client's accelerators.
+func (l *Load) bytes() (n int64) {
+	for i := range l.Count {
+		for _, f := range l.files[l.source(i)] {
+			n += f.Bytes
+		}
+	}
+	return n
+}
+
+// source is whose files accelerator i of this client moves.
+func (l *Load) source(i int) int {
+	a := l.First + i
+	if l.Op == tiers.Read {
+		a += l.Shift
+	}
+	return a % l.Spec.Accelerators
+}
+
+// path is where a file lies.
+func (l *Load) path(o tiers.Object) string { return filepath.Join(l.env.Dir.Path(), o.Key) }
+
+// stat reads the counters of the device, nil where there are none.
+func (l *Load) stat() *host.BlockStat {
+	if l.device.Name == "" || l.device.Reason != "" {
+		return nil
+	}
+	s, err := l.device.ReadStat()
+	if err != nil {
+		return nil
+	}
+	return &s
+}
+
+// moved counts a file that was written or read: an operation with its times.
+func (l *Load) moved(a int, o tiers.Object, tm tiers.Timing) {
+	phase, purpose := tiers.Prefill, workloads.ForPrefill
+	if l.Op == tiers.Read {
+		phase, purpose = tiers.Decode, workloads.ForDecodeRead
+	}
+	// An operation without a request, as those of plain I/O are: its time is that of its file.
+	now := l.env.Clock.Now()
+	l.env.Rec.Request(
+		record.RequestSample{At: now, Shard: a, Storage: tm.IO(),
+			Time: result.RequestTime{EndToEnd: int64(tm.IO())}},
+		record.OpSample{At: now, Shard: a, Level: tiers.Storage, Op: l.Op, Phase: phase,
+			Purpose: purpose, Bytes: o.Size, First: l.Op == tiers.Read, Timing: tm})
+}
+
+// chunk counts a request.
+func (l *Load) chunk(a int, c tiers.Chunk) {
+	phase := tiers.Prefill
+	if c.Op == tiers.Read {
+		phase = tiers.Decode
+	}
+	l.env.Rec.Chunk(a, tiers.Storage, phase, c)
+}
+
+// verified is how many of a file's bytes are compared when it is read.
+func (l *Load) verified(size int64) int64 {
+	switch l.Verify {
+	case content.VerifyNone:
+		return 0
+	case content.VerifyFull:
+		return size
+	}
+	const block = 4096
+	// As the transfer does it: a block in each part of a chunk, a chunk being no larger than one.
+	every := min(sampleEvery, l.Chunk)
+	return size/every*block + min(block, size%every)
+}
+
+// Report implements kvbench.Workload.
+func (l *Load) Report(in *record.Info) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.Spec
+	c := &result.Checkpoint{Model: s.Name, Scale: s.Scale, Accelerators: s.Accelerators,
+		Mode: "full", Zero: s.Zero, Tensor: s.Tensor, Pipeline: s.Pipeline, Data: s.Data()}
+	if s.Subset() {
+		c.Mode = "subset"
+	}
+	c.Files, c.Bytes = s.Totals()
+	// Accelerators are never idle: they have a file to move until the checkpoint is complete.
+	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, l.Count
+	if start, end := l.env.Rec.Window(); start < end {
+		in.Harness.WorkerBusyNS = int64(l.Count) * int64(end-start)
+	}
+	in.IO.ChunkBytes, in.IO.Depth = int(l.Chunk), l.Writers
+	runs := append([]result.CheckpointRun{}, l.runs...)
+	// An interrupted trial reports what it had: its workers may still be at it.
+	facts := l.Rules
+	facts.Spec, facts.Op, facts.Runs, facts.Verify = s, l.Op, runs, l.Verify
+	if l.Op == tiers.Write {
+		c.Writes = runs
+		if n := l.flushes.Count(); n > 0 {
+			p95, _ := l.flushes.Percentile(0.95)
+			longest, _ := l.flushes.Percentile(1)
+			c.FlushMaxNS = &longest
+			if result.Supported(0.95, n) {
+				c.FlushP95NS = &p95
+			}
+		}
+		c.Stages = l.times.report()
+		c.Stages.ChunkBytes, c.Stages.Buffers = l.Chunk, l.Buffers
+		// Threads that make content beside each other share the time that it takes.
+		alone := float64(c.Stages.GenerationNS) / 1e9 / float64(max(1, l.times.producers))
+		if rate := float64(l.bytes()) * float64(len(runs)) / alone; !math.IsInf(rate, 0) &&
+			!math.IsNaN(rate) {
+			c.Stages.GenerationRate = &rate
+		}
+	} else {
+		in.IO.Depth = l.Depth
+		c.Reads, c.Flush = runs, string(cmp.Or(l.Flush, FlushNone))
+		l.recovery(c)
+		facts.Gap = c.GapNS
+	}
+	c.Rules, c.Notes = facts.Rules(), facts.Notes()
+	in.Warnings = append(in.Warnings, facts.Warnings()...)
+	in.Result.Checkpoint = c
+}
+
+// recovery is what passed between the last write and the end of the first read.
+func (l *Load) recovery(c *result.Checkpoint) {
+	if len(c.Reads) == 0 || l.mark.Ended == nil {
+		return
+	}
+	begun, err := time.Parse(time.RFC3339Nano, c.Reads[0].Start)
+	if err != nil { // it was made here
+		return
+	}
+	// The two times come from two processes, perhaps, and so from the wall clock: with one that was
+	// set in between, the gap is wrong, and a negative one says so.
+	c.FlushNS = new(int64(l.flush))
+	c.GapNS = new(int64(begun.Sub(*l.mark.Ended) - l.flush))
+	c.RecoveryNS = new(*c.GapNS + *c.FlushNS + c.Reads[0].DurationNS)
+	if l.mark.Begun != nil {
+		c.TotalNS = new(int64(l.ended.Sub(*l.mark.Begun)))
+	}
+}
+
+// Close gives back the buffers that are the load's: not one that a device has not answered for.
+func (l *Load) Close() error {
+	for _, bufs := range l.buffers {
+		l.env.Pool.Put(bufs...)
+	}
+	l.buffers = nil
+	return nil
+}
+
+// nonceOf is that of the bytes that a marker tells of.
+func nonceOf(c contents) (nonce [16]byte, err error) {
+	if n, err := hex.Decode(nonce[:], []byte(c.Nonce)); err != nil || n != len(nonce) {
+		return nonce, fmt.Errorf("the marker's nonce %q is none", c.Nonce)
+	}
+	return nonce, nil
+}

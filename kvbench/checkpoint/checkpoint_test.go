@@ -1,0 +1,242 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/content"
+	files "kvbench/workloads/checkpoint"
+)
+
+// runs are trials on one directory, small enough for a unit test: of two accelerators of 70b, with
+// files of some pages.
+type runs struct {
+	dir  string
+	spec files.Spec
+	with func(*kvbench.Config, *Config)
+	ends bool // see pipeline
+}
+
+func newRuns(t *testing.T) *runs {
+	return &runs{dir: t.TempDir(), spec: specOf(t, "70b", 2, 16384)}
+}
+
+// run carries out a trial of a direction.
+func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Result, error) {
+	t.Helper()
+	c := Config{Spec: r.spec, Op: op, Number: number, Count: r.spec.Accelerators, Chunk: testChunk,
+		Buffers: 4, Producers: 2, Writers: 2, Depth: 2, Stay: stay, Flush: FlushNone,
+		Verify: content.VerifyFull, Nonce: [16]byte{1, byte(number)},
+		Rules: Facts{Writes: 2, Reads: 2}}
+	cfg := kvbench.Config{
+		Info: record.Info{Result: result.Result{Benchmark: "Checkpoint",
+			Division: result.DivisionOpen, Count: 1, Ranks: 1}},
+		Storage: kvbench.StorageConfig{CacheDir: r.dir, StorageBytes: 1 << 30,
+			Use:    buffer.Use{Chunk: testChunk, Depth: 2, Workers: 2, Exactly: 8},
+			Layout: tiers.Layout{Kind: tiers.LayoutNamed}, Verify: content.VerifyFull},
+	}
+	cfg.Storage.KeepFiles = op == tiers.Read && stay
+	if r.with != nil {
+		r.with(&cfg, &c)
+	}
+	cfg.Storage.Folder = Folder(r.spec, number, c.Nonce, op == tiers.Read)
+	load := New(c)
+	load.ends = r.ends
+	return kvbench.Run(t.Context(), cfg, load)
+}
+
+// tree lists what lies in the directory: name and size.
+func (r *runs) tree(t *testing.T) map[string]int64 {
+	t.Helper()
+	found := map[string]int64{}
+	require.NoError(t, filepath.Walk(r.dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			name, _ := filepath.Rel(r.dir, path)
+			found[name] = info.Size()
+		}
+		return err
+	}))
+	return found
+}
+
+// wanted is what should lie there after so many checkpoints, the first of them left out.
+func (r *runs) wanted(from, to int) map[string]int64 {
+	list := map[string]int64{}
+	for step := from; step <= to; step++ {
+		for a := range r.spec.Accelerators {
+			for _, f := range r.spec.Files(a) {
+				list[filepath.Join(r.spec.Folder(), files.Step(step), f.Name)] = f.Bytes
+			}
+		}
+	}
+	return list
+}
+
+func TestWhatWasWrittenIsReadBack(t *testing.T) {
+	r := newRuns(t)
+	written, err := r.run(t, tiers.Write, 2, true)
+	require.NoError(t, err)
+	assert.Equal(t, result.StatusComplete, written.Status)
+	assert.Equal(t, result.EndedByCount, written.EndedBy)
+	marker := filepath.Join(r.spec.Folder(), ".kvbench.json")
+	found := r.tree(t)
+	assert.Positive(t, found[marker])
+	delete(found, marker)
+	assert.Equal(t, r.wanted(1, 2), found)
+
+	w := written.Checkpoint
+	_, bytes := r.spec.Totals()
+	require.Len(t, w.Writes, 2)
+	assert.Equal(t, 2, w.Writes[1].Index)
+	assert.Equal(t, bytes, w.Writes[0].Bytes)
+	assert.GreaterOrEqual(t, w.Writes[0].DurationNS, w.Writes[0].MinNS)
+	assert.Equal(t, 2*bytes, written.Tiers[0].Write.Bytes)
+	assert.EqualValues(t, 8, written.Requests.Operations)
+	chunks := int64(0)
+	for _, n := range r.wanted(1, 2) {
+		chunks += (n + testChunk - 1) / testChunk
+	}
+	assert.Equal(t, chunks, w.Stages.Chunks)
+	assert.GreaterOrEqual(t, w.Stages.TotalNS, w.Stages.IONS)
+
+	// Any number of times, until somebody removes it.
+	for _, stay := range []bool{true, false} {
+		read, err := r.run(t, tiers.Read, 2, stay)
+		require.NoError(t, err)
+		c := read.Checkpoint
+		require.Len(t, c.Reads, 2)
+		assert.Equal(t, 2*bytes, read.Tiers[0].Read.Bytes)
+		assert.Equal(t, bytes, c.Reads[1].VerifiedBytes)
+		assert.GreaterOrEqual(t, *c.GapNS, int64(0))
+		assert.Equal(t, *c.GapNS+*c.FlushNS+c.Reads[0].DurationNS, *c.RecoveryNS)
+		assert.GreaterOrEqual(t, *c.TotalNS, *c.RecoveryNS)
+	}
+	assert.Empty(t, r.tree(t))
+}
+
+func TestTheNewestCheckpointsAreKept(t *testing.T) {
+	r := newRuns(t)
+	r.with = func(_ *kvbench.Config, c *Config) { c.Keep = 2 }
+	_, err := r.run(t, tiers.Write, 5, true)
+	require.NoError(t, err)
+	found := r.tree(t)
+	delete(found, filepath.Join(r.spec.Folder(), ".kvbench.json"))
+	assert.Equal(t, r.wanted(4, 5), found)
+	read, err := r.run(t, tiers.Read, 2, false)
+	require.NoError(t, err)
+	assert.Equal(t, 4, read.Checkpoint.Reads[0].Index, "oldest first")
+	assert.Empty(t, r.tree(t))
+}
+
+// What does not belong to the checkpoints stays, wherever it lies, and is what keeps their
+// directories.
+func TestForeignFilesStay(t *testing.T) {
+	r := newRuns(t)
+	_, err := r.run(t, tiers.Write, 1, true)
+	require.NoError(t, err)
+	step := filepath.Join(r.dir, r.spec.Folder(), files.Step(1))
+	foreign := map[string]int64{}
+	for _, name := range []string{
+		filepath.Join(step, "notes.txt"),
+		filepath.Join(step, "zero_pp_rank_9_mp_rank_0_optim_states.pt"),
+		filepath.Join(r.dir, r.spec.Folder(), "global_epoch1_step7",
+			"zero_pp_rank_0_mp_rank_0_optim_states.pt"),
+		filepath.Join(r.dir, r.spec.Folder(), "global_epoch1_step01", "x"),
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte("mine"), 0o644))
+		rel, _ := filepath.Rel(r.dir, name)
+		foreign[rel] = 4
+	}
+	_, err = r.run(t, tiers.Write, 1, false) // reclaims, writes and removes
+	require.NoError(t, err)
+	found := r.tree(t)
+	delete(found, filepath.Join(r.spec.Folder(), ".kvbench.json"))
+	assert.Equal(t, foreign, found)
+}
+
+// A read that finds something else than it wants says so before it reads anything, and changes
+// nothing.
+func TestReadsFindWhatTheyAskFor(t *testing.T) {
+	r := newRuns(t)
+	_, err := r.run(t, tiers.Read, 1, false)
+	assert.ErrorContains(t, err, "there is no checkpoint to read")
+	assert.Empty(t, r.tree(t))
+
+	_, err = r.run(t, tiers.Write, 2, true)
+	require.NoError(t, err)
+	before := r.tree(t)
+	other := *r
+	other.spec = specOf(t, "70b", 2, 8192)
+	_, err = other.run(t, tiers.Read, 2, false)
+	assert.ErrorContains(t, err, "there are checkpoints of 70b on 2 accelerators at a scale of "+
+		"1/16384, not of 70b on 2 accelerators at a scale of 1/8192: give the same parameters")
+	_, err = r.run(t, tiers.Read, 3, true)
+	assert.ErrorContains(t, err, "-checkpoint-reads: at most 2")
+	assert.Equal(t, before, withoutTimes(t, r, before))
+
+	name := filepath.Join(r.dir, r.spec.Folder(), files.Step(2), r.spec.Files(1)[0].Name)
+	require.NoError(t, os.Truncate(name, 5000))
+	_, err = r.run(t, tiers.Read, 2, true)
+	assert.ErrorContains(t, err, "the file has 5000 bytes, it should have")
+}
+
+// withoutTimes is the tree as it is, with the marker as it was: who reads writes into it that it is
+// there.
+func withoutTimes(t *testing.T, r *runs, before map[string]int64) map[string]int64 {
+	now := r.tree(t)
+	marker := filepath.Join(r.spec.Folder(), ".kvbench.json")
+	now[marker] = before[marker]
+	return now
+}
+
+// One wrong byte fails the trial, whose files then go.
+func TestAMismatchFailsTheTrial(t *testing.T) {
+	r := newRuns(t)
+	_, err := r.run(t, tiers.Write, 1, true)
+	require.NoError(t, err)
+	f := r.spec.Files(1)[0]
+	name := filepath.Join(r.dir, r.spec.Folder(), files.Step(1), f.Name)
+	file, err := os.OpenFile(name, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt([]byte("wrong"), f.Bytes-77)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	res, err := r.run(t, tiers.Read, 1, false)
+	assert.ErrorContains(t, err, "wrong data in entry global_epoch1_step1/"+f.Name)
+	assert.Equal(t, result.StatusFailed, res.Status)
+	assert.Empty(t, r.tree(t))
+}
+
+// Another accelerator's files are read, and are theirs: with a shift the bytes that are compared
+// are those of the file.
+func TestShift(t *testing.T) {
+	r := newRuns(t)
+	r.with = func(_ *kvbench.Config, c *Config) { c.Shift = 1 }
+	_, err := r.run(t, tiers.Write, 1, true)
+	require.NoError(t, err)
+	_, err = r.run(t, tiers.Read, 1, false)
+	require.NoError(t, err)
+}
+
+// A time lets no checkpoint begin after it, and reads are of as many as there are.
+func TestATimeEndsThePhase(t *testing.T) {
+	r := newRuns(t)
+	r.with = func(_ *kvbench.Config, c *Config) { c.Within = time.Nanosecond }
+	res, err := r.run(t, tiers.Write, 5, true)
+	require.NoError(t, err)
+	assert.Len(t, res.Checkpoint.Writes, 1)
+	res, err = r.run(t, tiers.Read, 5, false)
+	require.NoError(t, err)
+	assert.Len(t, res.Checkpoint.Reads, 1)
+}

@@ -1,0 +1,26 @@
+// Package checkpoint writes and reads back the checkpoints of a training run: MLPerf Storage's
+// workload, a set of files per simulated accelerator.
+//
+//	checkpoint.go  Config, Load: the workload of one trial, which writes or reads; the procedure
+//	write.go       one checkpoint written: every accelerator its files, one after the other
+//	pipeline.go    from producers through buffers to writes in flight, and who waits for whom
+//	read.go        one checkpoint read and verified; whether it came from the device
+//	folder.go      what lies in ckpt_<model>, by its marker: Folder, for who writes and who reads
+//	rules.go       what the closed division asks for, and what was found
+//
+// Writing and reading are a trial each, since a result holds one; the second knows of the first by
+// the marker of the directory, whether it runs right after it or in another process on another day.
+//
+// # Clients
+//
+// The accelerators of a run are shared out among its clients in blocks (Config.First and Count),
+// and each checkpoint begins at a barrier of the group: what several clients need more is that they
+// tell each other their times.
+//
+// # Goroutines
+//
+// While a checkpoint is written each accelerator has one goroutine that goes through its files, and
+// as many as it has writes in flight; the producers serve all accelerators. They end with it. A
+// buffer belongs to whoever has its slot: a producer fills it, a writer hands it to the tier, and
+// only what the tier has answered comes back to the producers.
+package checkpoint

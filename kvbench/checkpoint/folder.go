@@ -1,0 +1,126 @@
+package checkpoint
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/tiers/workdir"
+	files "kvbench/workloads/checkpoint"
+)
+
+// contents is what the marker of ckpt_<model> keeps: from it follow the names of all files, and
+// what is in them. Whatever else lies there is somebody else's.
+type contents struct {
+	Model        string `json:"model"`
+	Accelerators int    `json:"accelerators"`
+	Scale        int64  `json:"scale"`
+	Steps        int    `json:"steps"` // that the run may make
+	Nonce        string `json:"nonce"` // of the bytes, hexadecimal
+
+	// Known when all were written: the number of the last, how many there are, and when the
+	// writing of the first began and that of the last ended, by the wall clock.
+	Last  int        `json:"last,omitempty"`
+	Kept  int        `json:"kept,omitempty"`
+	Begun *time.Time `json:"begun,omitempty"`
+	Ended *time.Time `json:"ended,omitempty"`
+}
+
+// spec is the checkpoint that the marker tells of.
+func (c contents) spec() (files.Spec, error) {
+	m, err := files.Find(c.Model)
+	if err != nil {
+		return files.Spec{}, err
+	}
+	return files.New(m, c.Accelerators, c.Scale)
+}
+
+// String tells it from others, for people.
+func (c contents) String() string {
+	return fmt.Sprintf("%s on %d accelerators at a scale of 1/%d", c.Model, c.Accelerators, c.Scale)
+}
+
+// Folder is the work directory of a run that writes checkpoints, or reads those that are there.
+//
+// Who writes reclaims what an earlier run left. Who reads leaves everything as it is, and is
+// refused a directory that does not hold what it wants.
+func Folder(s files.Spec, steps int, nonce [16]byte, read bool) *workdir.Folder {
+	mine := contents{Model: s.Key, Accelerators: s.Accelerators, Scale: s.Scale, Steps: steps,
+		Nonce: hex.EncodeToString(nonce[:])}
+	text, _ := json.Marshal(mine) // it is plain data
+	// Also what is reclaimed of a run that was killed before its marker said anything.
+	own := newNames(s, steps)
+	return &workdir.Folder{Name: s.Folder(), Files: own, Contents: text,
+		Recall: func(old json.RawMessage) (workdir.Names, bool, error) {
+			var found contents
+			spec, err := files.Spec{}, json.Unmarshal(old, &found)
+			if err == nil {
+				spec, err = found.spec()
+			}
+			switch {
+			case read && err != nil:
+				return nil, false, fmt.Errorf("there is no checkpoint to read: run it with "+
+					"-checkpoint-writes first, and -checkpoint-reads 0 (%w)", err)
+			case read && (found.Model != mine.Model || found.Scale != mine.Scale ||
+				found.Accelerators != mine.Accelerators):
+				return nil, false, fmt.Errorf("there are checkpoints of %s, not of %s: give the "+
+					"same parameters", found, mine)
+			case read && found.Ended == nil:
+				return nil, false, fmt.Errorf("the run that wrote the checkpoints there did not " +
+					"come to its end: write them again")
+			case err != nil:
+				return own, false, nil // all that is known
+			}
+			return newNames(spec, found.Steps), read, nil
+		}}
+}
+
+// names are those of all files of some checkpoints: in memory it is one set, whatever the steps.
+type names struct {
+	steps int
+	files map[string]bool
+}
+
+var _ workdir.Names = names{}
+
+// probe begins the name of a file with which a tier tries out what the filesystem can.
+const probe = ".kvbench-"
+
+func newNames(s files.Spec, steps int) names {
+	n := names{steps: steps, files: make(map[string]bool)}
+	for a := range s.Accelerators {
+		for _, f := range s.Files(a) {
+			n.files[f.Name] = true
+		}
+	}
+	return n
+}
+
+// Of implements workdir.Names: the key of an object is its path.
+func (n names) Of(o tiers.Object) (dir, file string) {
+	if dir, file, ok := strings.Cut(o.Key, "/"); ok {
+		return dir, file
+	}
+	// What a tier tries out lies where the files will.
+	return files.Step(1), probe + o.Key
+}
+
+// Dir implements workdir.Names.
+func (n names) Dir(name string) bool {
+	// Compared with what Step makes: Sscanf alone takes 01 and 1x for 1.
+	var step int
+	_, err := fmt.Sscanf(name, files.Step(0)[:len(files.Step(0))-1]+"%d", &step)
+	return err == nil && step >= 1 && step <= max(n.steps, 1) && name == files.Step(step)
+}
+
+// File implements workdir.Names.
+func (n names) File(_, name string) bool { return n.files[name] || name == probe+"probe" }
+
+// object is a file of the checkpoint with a number as tiers and content know it: whoever has the
+// nonce can tell its bytes.
+func object(step int, f files.File) tiers.Object {
+	return tiers.Object{Key: files.Step(step) + "/" + f.Name, Size: f.Bytes}
+}

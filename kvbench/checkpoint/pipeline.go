@@ -1,0 +1,261 @@
+package checkpoint
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+)
+
+// pipeline carries the bytes of one checkpoint from producers to the tier: a free buffer goes to a
+// producer with the number of the next chunk, full to a writer, and comes back free when the tier
+// has answered, not earlier. Nothing else is allocated per chunk, and both queues hold at most all
+// buffers, so that who puts something into them never waits.
+//
+// A line is the files of one accelerator, one at a time. All lines share the producers.
+type pipeline struct {
+	clock   clock.Clock
+	fill    func(buf []byte, o tiers.Object, off int64)
+	free    chan *slot // with the chunk that each is for
+	writers int        // of a line
+	chunk   int64
+	times   *times
+	// early gives a buffer back when its write has begun: what the reference does. Tests hold that
+	// this would be noticed.
+	early bool
+	// ends leaves out all chunks of a file but the first and the last, for tests of large ones.
+	ends bool
+}
+
+// slot is a buffer with the chunk that it holds, or is going to.
+type slot struct {
+	line *line
+	buf  tiers.Buffer
+	off  int64
+	io   tiers.IO
+	back chan struct{}
+	// stuck: the tier has not answered, and the buffer is its own.
+	stuck bool
+}
+
+// line is the way of an accelerator's files: its buffers, and the file that is being written.
+type line struct {
+	p     *pipeline
+	slots []*slot
+	full  chan *slot
+
+	// Of the file.
+	o    tiers.Object
+	to   tiers.Submitter
+	next atomic.Int64 // chunks given out
+	busy *clock.Busy  // writes in flight, and the flush
+	done tiers.ChunkFunc
+	late bool // its bytes count at the flush
+}
+
+// times are what producers and writers did and waited for, of all lines and checkpoints.
+type times struct {
+	generation, producerWait, writerWait atomic.Int64 // summed
+	generating, io, closing              clock.Busy   // at least one of them
+	chunks                               atomic.Int64
+	total                                time.Duration // of the checkpoints
+	producers, writers                   int           // threads: of all lines
+}
+
+// newPipeline makes one line for each part of the buffers, which stay the caller's.
+func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers int, t *times) (
+	*pipeline, []*line) {
+	p := &pipeline{clock: c, chunk: chunk, writers: writers, times: t}
+	var lines []*line
+	n := 0
+	for _, part := range buffers {
+		l := &line{p: p, full: make(chan *slot, len(part))}
+		for _, b := range part {
+			s := &slot{line: l, buf: b, back: make(chan struct{}, 1)}
+			s.io.Done = func(*tiers.IO) { s.back <- struct{}{} }
+			l.slots = append(l.slots, s)
+		}
+		lines, n = append(lines, l), n+len(part)
+	}
+	// With room for all of them, so that giving one back never waits, also where a device answers.
+	p.free = make(chan *slot, n)
+	return p, lines
+}
+
+// produce fills free buffers until there are no more. From its last one to the end of the
+// checkpoint it waits for the storage, too: with many buffers that is all of its waiting.
+func (p *pipeline) produce(ctx context.Context) {
+	for {
+		from := p.clock.Now()
+		var s *slot
+		select {
+		case s = <-p.free:
+		case <-ctx.Done():
+			return
+		}
+		now := p.clock.Now()
+		p.times.producerWait.Add(int64(now - from))
+		if s == nil {
+			return
+		}
+		p.times.generating.Enter(now)
+		p.fill(s.buf.B, s.line.o, s.off)
+		ended := p.clock.Now()
+		p.times.generating.Exit(ended)
+		p.times.generation.Add(int64(ended - now))
+		s.line.full <- s
+	}
+}
+
+// chunks is how many a file has, and offset where one of them begins.
+func (p *pipeline) chunks(size int64) int64 {
+	n := (size + p.chunk - 1) / p.chunk
+	if p.ends {
+		n = min(n, 2)
+	}
+	return n
+}
+
+func (p *pipeline) offset(size, chunk int64) int64 {
+	if p.ends && chunk > 0 {
+		return (size - 1) / p.chunk * p.chunk
+	}
+	return chunk * p.chunk
+}
+
+// give lets producers have a buffer again, for the next chunk, if there is one.
+func (l *line) give(s *slot) {
+	if i := l.next.Add(1) - 1; i < l.p.chunks(l.o.Size) {
+		s.off = l.p.offset(l.o.Size, i)
+		l.p.free <- s
+	}
+}
+
+// write moves a file's chunks to the tier and returns when all are answered, or with the first
+// failure. After a failure, or the end of ctx, the line is of no more use: its buffers may be the
+// tier's.
+func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.o, l.to = o, to
+	l.next.Store(0)
+	chunks := l.p.chunks(o.Size)
+	for _, s := range l.slots[:min(int64(len(l.slots)), chunks)] {
+		l.give(s)
+	}
+	// Nobody knows which writer takes the last chunk: the one that does tells the others, who may
+	// wait for a chunk that does not come.
+	var taken atomic.Int64
+	over := make(chan struct{}) // all chunks are with a writer
+	var all sync.WaitGroup
+	// A writer is a goroutine that waits: with chunks of MiB that costs nothing, and who waits for
+	// whom can be told of each.
+	for range min(int64(l.p.writers), chunks) {
+		all.Go(func() {
+			for {
+				from := l.p.clock.Now()
+				select {
+				case s := <-l.full:
+					l.p.times.writerWait.Add(int64(l.p.clock.Now() - from))
+					if taken.Add(1) == chunks {
+						close(over)
+					}
+					if err := l.put(ctx, s); err != nil {
+						cancel(err)
+						return
+					}
+				case <-over:
+					return
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// put writes one chunk and waits for the answer. When ctx ends it waits for as long as a device may
+// take that answers at all.
+func (l *line) put(ctx context.Context, s *slot) error {
+	// The last chunk is shorter. Its buffer is not, so that direct I/O finds its padding there.
+	n := min(l.p.chunk, l.o.Size-s.off)
+	s.io.Buf, s.io.Off, s.io.N = s.buf, s.off, int(n)
+	s.io.Buf.B = s.buf.B[:n]
+	s.io.Begun, s.io.Ended = 0, 0
+	asked := l.p.clock.Now()
+	l.enter(asked)
+	l.to.Submit(&s.io)
+	if l.p.early {
+		l.give(s)
+	}
+	if !answered(ctx, s.back) {
+		s.stuck = true
+		return context.Cause(ctx)
+	}
+	now := l.p.clock.Now()
+	l.exit(now)
+	if s.io.Err != nil {
+		return s.io.Err
+	}
+	// Through the page cache the bytes have not reached the device yet: they count with the flush.
+	c := tiers.Chunk{Op: tiers.Write, Bytes: n, Begun: s.io.Begun, Ended: s.io.Ended, Asked: asked,
+		Done: now}
+	if c.Ended == 0 { // the tier does not know
+		c.Begun, c.Ended = asked, now
+	}
+	if l.late {
+		c.Bytes = 0
+	}
+	l.done(c)
+	l.p.times.chunks.Add(1)
+	if !l.p.early {
+		l.give(s)
+	}
+	return nil
+}
+
+// answered waits until something is back, but when ctx has ended no longer than Grace.
+func answered(ctx context.Context, back <-chan struct{}) bool {
+	select {
+	case <-back:
+		return true
+	case <-ctx.Done():
+	}
+	// A request cannot be called back. Until it is answered its buffer is the device's.
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), tiers.Grace)
+	defer cancel()
+	select {
+	case <-back:
+		return true
+	case <-grace.Done():
+		return false
+	}
+}
+
+func (l *line) enter(now time.Duration) {
+	l.busy.Enter(now)
+	l.p.times.io.Enter(now)
+}
+
+func (l *line) exit(now time.Duration) {
+	l.busy.Exit(now)
+	l.p.times.io.Exit(now)
+}
+
+// report is what the times say. Waits are those of one thread, on average.
+func (t *times) report() *result.Pipeline {
+	p := &result.Pipeline{Producers: t.producers, Writers: t.writers, Chunks: t.chunks.Load(),
+		GenerationNS: t.generation.Load(), GenerationWallNS: int64(t.generating.Total()),
+		IONS: int64(t.io.Total()), CloseNS: int64(t.closing.Total()),
+		ProducerWaitNS: t.producerWait.Load() / int64(max(1, t.producers)),
+		WriterWaitNS:   t.writerWait.Load() / int64(max(1, t.writers)),
+		TotalNS:        int64(t.total)}
+	p.Derive()
+	return p
+}

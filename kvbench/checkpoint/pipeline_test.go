@@ -1,0 +1,196 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+)
+
+// slowFile takes a while for each write and looks at the bytes when that has passed, as a device
+// does that reads the memory by itself.
+type slowFile struct {
+	tiers.One
+	clock clock.Clock
+	takes time.Duration
+	check func(p []byte, off int64)
+	fail  func(off int64) error
+
+	mu       sync.Mutex
+	inFlight int
+	most     int
+}
+
+func (f *slowFile) Submit(io *tiers.IO) {
+	f.mu.Lock()
+	f.inFlight++
+	f.most = max(f.most, f.inFlight)
+	f.mu.Unlock()
+	p, off := io.Buf.B, io.Off
+	go func() {
+		_ = f.clock.Sleep(context.Background(), f.takes)
+		if f.check != nil {
+			f.check(p, off)
+		}
+		var err error
+		if f.fail != nil {
+			err = f.fail(off)
+		}
+		f.mu.Lock()
+		f.inFlight--
+		f.mu.Unlock()
+		io.End(err)
+	}()
+}
+
+// piped moves a file of some chunks through a pipeline in virtual time.
+type piped struct {
+	produce          time.Duration // for a chunk
+	file             *slowFile
+	chunks           int64
+	buffers, writers int
+	producers        int
+	early            bool
+	content          *content.Content
+	o                tiers.Object
+}
+
+const testChunk = 64 << 10
+
+func (p *piped) run(t *testing.T, c clock.Clock) (*result.Pipeline, error) {
+	t.Helper()
+	p.file.clock = c
+	var bufs []tiers.Buffer
+	for range p.buffers {
+		bufs = append(bufs, tiers.Buffer{B: make([]byte, testChunk)})
+	}
+	times := &times{producers: p.producers, writers: p.writers}
+	pipe, lines := newPipeline(c, [][]tiers.Buffer{bufs}, testChunk, p.writers, times)
+	pipe.early = p.early
+	pipe.fill = func(buf []byte, o tiers.Object, off int64) {
+		_ = c.Sleep(t.Context(), p.produce)
+		if p.content != nil {
+			p.content.Fill(buf, o, off)
+		}
+	}
+	var all sync.WaitGroup
+	for range p.producers {
+		all.Go(func() { pipe.produce(t.Context()) })
+	}
+	l := lines[0]
+	l.busy, l.done = &clock.Busy{}, func(tiers.Chunk) {}
+	from := c.Now()
+	err := l.write(t.Context(), p.o, p.file)
+	times.total = c.Now() - from
+	close(pipe.free)
+	all.Wait()
+	return times.report(), err
+}
+
+// TestBottleneckIsNamed: for each ratio of a producer's time to a writer's the pipeline says which
+// of the two held it up, and takes hardly longer than the slower one alone.
+func TestBottleneckIsNamed(t *testing.T) {
+	const write = 10 * time.Millisecond
+	for _, c := range []struct {
+		ratio float64
+		want  string
+	}{
+		{4, result.BottleneckGeneration}, {2, result.BottleneckGeneration},
+		{1.2, result.BottleneckGeneration}, {0.8, result.BottleneckIO}, {0.5, result.BottleneckIO},
+		{0.25, result.BottleneckIO},
+	} {
+		for _, buffers := range []int{8, 64} {
+			t.Run(fmt.Sprint(c.ratio, " with ", buffers), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := &piped{produce: time.Duration(c.ratio * float64(write)),
+						file: &slowFile{takes: write}, chunks: 100, buffers: buffers, writers: 1,
+						producers: 1, o: tiers.Object{Key: "f", Size: 100 * testChunk}}
+					got, err := p.run(t, clock.NewWall())
+					require.NoError(t, err)
+					assert.Equal(t, c.want, got.Bottleneck)
+					assert.LessOrEqual(t, *got.Overhead, 0.03+0.001)
+					assert.EqualValues(t, 100, got.Chunks)
+					assert.InDelta(t, 1/c.ratio, *got.Ratio, 0.01)
+				})
+			})
+		}
+	}
+}
+
+// TestBuffersComeBackWithTheAnswer: with two buffers, slow writers or slow producers, every chunk
+// that reaches the device has the bytes of its place. A pipeline that gives buffers back when their
+// writes begin is caught by the same look.
+func TestBuffersComeBackWithTheAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		produce, write time.Duration
+		early          bool
+	}{
+		{"slow writer", time.Millisecond, 10 * time.Millisecond, false},
+		{"slow producer", 10 * time.Millisecond, time.Millisecond, false},
+		{"without the acknowledgement", time.Millisecond, 10 * time.Millisecond, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.early && buffer.RaceEnabled {
+				t.Skip("it is a data race, which the race detector would report")
+			}
+			synctest.Test(t, func(t *testing.T) {
+				data := content.New([16]byte{7}, 0)
+				o := tiers.Object{Key: "global_epoch1_step1/f", Size: 40*testChunk - 5000}
+				wrong, seen := 0, map[int64]int64{}
+				var mu sync.Mutex
+				file := &slowFile{takes: c.write, check: func(p []byte, off int64) {
+					mu.Lock()
+					defer mu.Unlock()
+					if seen[off] = int64(len(p)); data.Check(p, o, off) != nil {
+						wrong++
+					}
+				}}
+				p := &piped{produce: c.produce, file: file, buffers: 2, writers: 2, producers: 2,
+					early: c.early, content: data, o: o}
+				_, err := p.run(t, clock.NewWall())
+				require.NoError(t, err)
+				assert.Equal(t, c.early, wrong > 0, "%d chunks were wrong", wrong)
+				total := int64(0)
+				for _, n := range seen {
+					total += n
+				}
+				assert.Equal(t, o.Size, total)
+				assert.LessOrEqual(t, file.most, 2)
+			})
+		})
+	}
+}
+
+// TestAFailedWriteEndsTheFile: the first failure is what is returned, nothing is waited for that
+// does not come, and what the device still has is left to it.
+func TestAFailedWriteEndsTheFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("no space left")
+		file := &slowFile{takes: time.Millisecond, fail: func(off int64) error {
+			if off == 3*testChunk {
+				return full
+			}
+			return nil
+		}}
+		p := &piped{file: file, buffers: 4, writers: 2, producers: 1,
+			o: tiers.Object{Key: "f", Size: 100 * testChunk}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := p.run(t, clock.NewWall())
+		assert.ErrorIs(t, err, full)
+		require.NoError(t, ctx.Err())
+	})
+}

@@ -1,0 +1,138 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/content"
+	"kvbench/tiers/transfer"
+	"kvbench/tracing/host"
+)
+
+// oldest is the number of the first checkpoint that is read.
+func (l *Load) oldest() int { return l.mark.Last - l.mark.Kept + 1 }
+
+// prepareReads finds all files before the first is read, and empties the page cache of them.
+func (l *Load) prepareReads(ctx context.Context) error {
+	nonce, err := nonceOf(l.mark)
+	if err != nil {
+		return err
+	}
+	l.content = content.New(nonce, 0)
+	// Where time decided how many were written, it decides how many can be read.
+	if l.Within > 0 {
+		l.Number = min(l.Number, l.mark.Kept)
+	}
+	if l.Number > l.mark.Kept {
+		return fmt.Errorf("-checkpoint-reads: at most %d, as many checkpoints as there are in %s, "+
+			"given %d", l.mark.Kept, l.env.Dir.Path(), l.Number)
+	}
+	// A tier knows what it has written itself. This was written by another one, perhaps in another
+	// process, and is only found by its names.
+	tier, ok := l.tier.(adopter)
+	if !ok {
+		return fmt.Errorf("%s does not take over files of an earlier run",
+			l.tier.Traits().Description)
+	}
+	// All of them, before the first byte: a file that is missing in the last checkpoint would else
+	// cost the reads of all others.
+	all := l.objects()
+	for _, o := range all {
+		if err := tier.Adopt(ctx, o); err != nil {
+			return err
+		}
+	}
+	// The rules count emptying the caches as part of the recovery.
+	begun := l.env.Clock.Now()
+	switch l.Flush {
+	case FlushDrop:
+		err = host.DropCaches()
+	case FlushFadvise:
+		for _, o := range all {
+			if err = host.DropFromCache(l.path(o)); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("-checkpoint-flush %s: %w", l.Flush, err)
+	}
+	if l.Flush != FlushNone {
+		l.flush = l.env.Clock.Now() - begun
+	}
+	return nil
+}
+
+// objects are all files that this client reads.
+func (l *Load) objects() (list []tiers.Object) {
+	for n := range l.Number {
+		list = append(list, l.of(l.oldest()+n)...)
+	}
+	return list
+}
+
+// of are the files of one checkpoint.
+func (l *Load) of(step int) (list []tiers.Object) {
+	for i := range l.Count {
+		for _, f := range l.files[l.source(i)] {
+			list = append(list, object(step, f))
+		}
+	}
+	return list
+}
+
+// read reads one checkpoint back and verifies it.
+func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, err error) {
+	// Asked right before, and not timed: what lies in the page cache now would be read from there.
+	cached := l.cached(l.of(step))
+	// One transfer for all: it is settings only, and each file that is read has its own buffers in
+	// flight.
+	t := &transfer.Transfer{Pool: l.env.Pool, Content: l.content, Chunk: int(l.Chunk),
+		Depth: l.Depth, Verify: l.Verify, Sample: sampleEvery, Clock: l.env.Clock}
+	since, wall, err := l.start(ctx, step)
+	if err != nil {
+		return run, err
+	}
+	before := l.stat()
+	took, err := l.each(ctx, since, func(ctx context.Context, i int) error {
+		for _, f := range l.files[l.source(i)] {
+			o, a := object(step, f), l.First+i
+			_, tm, err := t.Read(ctx, l.tier, func(c tiers.Chunk) { l.chunk(a, c) }, o)
+			if err != nil {
+				return err
+			}
+			l.moved(a, o, tm)
+		}
+		return nil
+	})
+	if err != nil {
+		return run, err
+	}
+	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
+	// Whoever else reads from the device adds to it, so that it proves no more than that not less
+	// came from there.
+	if after := l.stat(); before != nil && after != nil {
+		run.DeviceBytes = new(after.Sub(*before).ReadBytes)
+	}
+	for _, o := range l.of(step) {
+		run.VerifiedBytes += l.verified(o.Size)
+	}
+	run.CachedBytes = cached
+	run.JudgeCold()
+	return run, nil
+}
+
+// cached is how much of some files lies in the page cache, nil where nobody can know.
+func (l *Load) cached(all []tiers.Object) *int64 {
+	sum := int64(0)
+	for _, o := range all {
+		n, err := host.CachedBytes(l.path(o))
+		if err != nil {
+			return nil
+		}
+		sum += min(n, o.Size) // of whole pages
+	}
+	return &sum
+}

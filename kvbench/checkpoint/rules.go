@@ -1,0 +1,158 @@
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+	"kvbench/tiers/content"
+	files "kvbench/workloads/checkpoint"
+)
+
+// Facts are what the rules ask about: those of a trial, and what the front door knows of the run.
+type Facts struct {
+	Writes, Reads int   // that were asked for
+	PerHost       int   // accelerators
+	Apart         bool  // results lie on another filesystem
+	Memory        int64 // bytes of an accelerator's, 0 = nobody said
+	HostMemory    int64 // bytes, 0 = unknown
+	Buffered      bool
+	Flush         Flush
+
+	Spec   files.Spec
+	Op     tiers.Op
+	Verify content.Verify
+	Runs   []result.CheckpointRun
+	Gap    *int64 // ns
+}
+
+// The numbers of the rules (MLPerf Storage rules, "Checkpointing").
+const (
+	ruleRuns    = 10               // writes, and reads
+	rulePerHost = 4                // more accelerators than these
+	ruleGap     = 30 * time.Second // from the last write to the first read
+	ruleMemory  = 3                // times a host's memory is written, or the page cache emptied
+)
+
+// Rules are what the closed division asks for and what was found. All are told, kept or not.
+func (f Facts) Rules() (list []result.CheckpointRule) {
+	add := func(ok *bool, name, required, format string, args ...any) {
+		list = append(list, result.CheckpointRule{Name: name, Required: required,
+			Found: fmt.Sprintf(format, args...), OK: ok})
+	}
+	count := func(n int) *bool { return new(n == ruleRuns || n == 0) }
+	// The newest rules know the subset of the smallest model only, whose number it is.
+	full := f.Spec.Model.Accelerators()
+	add(new(f.Spec.Scale == 1), "scale", "1", "1/%d", f.Spec.Scale)
+	add(new(f.Spec.Accelerators == full), "accelerators", fmt.Sprint(full), "%d",
+		f.Spec.Accelerators)
+	add(new(f.PerHost > rulePerHost), "accelerators per host", fmt.Sprintf("more than %d",
+		rulePerHost), "%d", f.PerHost)
+	add(count(f.Writes), "writes", "10, or 0", "%d", f.Writes)
+	add(count(f.Reads), "reads", "10, or 0", "%d", f.Reads)
+	add(new(true), "flush", "each file, then the directory", "fsync per file")
+	add(new(f.Apart), "results", "on another filesystem", "%s",
+		map[bool]string{true: "on another filesystem", false: "on the same filesystem"}[f.Apart])
+	f.memory(add)
+	add(new(f.Verify != content.VerifyNone), "verification", "sample", "%s", f.Verify)
+	if f.Op == tiers.Read {
+		f.reading(add)
+	}
+	return list
+}
+
+type adder func(ok *bool, name, required, format string, args ...any)
+
+// memory: a checkpoint has to fit the accelerators that it is of.
+func (f Facts) memory(add adder) {
+	_, bytes := f.Spec.Totals()
+	const name = "accelerator memory"
+	required := "at least " + units.Bytes.Text(bytes) + " in all"
+	// Without a type nobody can say that there are accelerators that would write this.
+	if f.Memory == 0 {
+		add(new(false), name, required, "not given")
+		return
+	}
+	all := f.Memory * int64(f.Spec.Accelerators)
+	add(new(all >= bytes), name, required, "%s", units.Bytes.Text(all))
+}
+
+// reading adds what is asked of reads.
+func (f Facts) reading(add adder) {
+	// A negative gap is one of clocks that differ: it proves nothing.
+	if f.Gap == nil {
+		add(nil, "gap", "at most 30 s", "unknown")
+	} else {
+		gap := time.Duration(*f.Gap)
+		add(new(gap >= 0 && gap <= ruleGap), "gap", "at most 30 s", "%.1f s", gap.Seconds())
+	}
+	ok, found := f.cold()
+	add(ok, "cold reads", "from the device", "%s", found)
+}
+
+// cold says whether all reads came from the device: one that did not is enough to say no.
+func (f Facts) cold() (ok *bool, found string) {
+	judged := func(want bool) func(result.CheckpointRun) bool {
+		return func(r result.CheckpointRun) bool { return r.Cold != nil && *r.Cold == want }
+	}
+	warm := len(f.Runs) - len(slices.DeleteFunc(slices.Clone(f.Runs), judged(false)))
+	// Some of them cold and others not known is not known.
+	switch known := slices.ContainsFunc(f.Runs, judged(true)); {
+	case warm > 0:
+		return new(false), fmt.Sprintf("%d of %d came from memory", warm, len(f.Runs))
+	case known && !slices.ContainsFunc(f.Runs,
+		func(r result.CheckpointRun) bool { return r.Cold == nil }):
+		return new(true), "all cold"
+	}
+	return nil, "not provable: neither the page cache nor the device can be asked"
+}
+
+// Notes are what a reader has to know of the workload itself.
+func (f Facts) Notes() (list []string) {
+	if f.Spec.Subset() {
+		list = append(list, fmt.Sprintf("%d of %d accelerators: not valid under the newest rules",
+			f.Spec.Accelerators, f.Spec.Model.Accelerators()))
+	}
+	if f.Spec.Key == "1t" {
+		list = append(list, "the rules' table has 18 TiB for this model: its optimizer, 15,426 "+
+			"GiB, is the formula's total, so that the table's sum is 7/6 of it")
+	}
+	return list
+}
+
+// Warnings are what makes the numbers doubtful, in any division.
+func (f Facts) Warnings() (list []string) {
+	if f.Op != tiers.Read {
+		return nil
+	}
+	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if f.Gap != nil {
+		switch gap := time.Duration(*f.Gap); {
+		case gap < 0:
+			warn("reading began %.1f s before the last write ended, by the wall clocks: they "+
+				"differ", -gap.Seconds())
+		case gap > ruleGap:
+			warn("reading began %.1f s after the last write ended, at most 30 s may pass",
+				gap.Seconds())
+		}
+	}
+	// What counts is the proof. Without one there is the rules' own measure: how much was written
+	// beside what the memory can keep.
+	ok, found := f.cold()
+	_, bytes := f.Spec.Totals()
+	written := bytes * int64(f.Writes)
+	switch {
+	case ok != nil && !*ok:
+		warn("reads of checkpoints: %s; give -io direct, -fadvise dontneed or -checkpoint-flush",
+			found)
+	case ok == nil && f.Buffered && f.Flush == FlushNone && f.HostMemory > 0 &&
+		written < ruleMemory*f.HostMemory:
+		warn("reads may have come from the page cache: %s were written through it, which is less "+
+			"than %d times the memory of %s; give -checkpoint-flush", units.Bytes.Text(written),
+			ruleMemory, units.Bytes.Text(f.HostMemory))
+	}
+	return list
+}

@@ -1,0 +1,126 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+	files "kvbench/workloads/checkpoint"
+)
+
+// write makes one checkpoint.
+func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, err error) {
+	if err := l.drop(ctx, step-l.Keep); err != nil {
+		return run, err
+	}
+	p, lines := newPipeline(l.env.Clock, l.buffers, l.Chunk, l.Writers, &l.times)
+	p.fill, p.ends = l.content.Fill, l.ends
+	l.times.producers, l.times.writers = l.Producers, l.Writers*l.Count
+	// Whatever happens, the producers have ended before the buffers are anybody else's.
+	producing, stop := context.WithCancel(ctx)
+	var producers sync.WaitGroup
+	defer func() { stop(); producers.Wait() }()
+	for range l.Producers {
+		producers.Go(func() { p.produce(producing) })
+	}
+	// Buffers and threads are there: what is timed is the checkpoint. The reference times the start
+	// of its processes, too.
+	since, wall, err := l.start(ctx, step)
+	if err != nil {
+		return run, err
+	}
+	before := l.stat()
+	took, err := l.each(ctx, since, func(ctx context.Context, i int) error {
+		for _, f := range l.files[l.source(i)] {
+			if err := l.file(ctx, l.First+i, lines[i], object(step, f)); err != nil {
+				return err
+			}
+		}
+		// A file whose name is lost is no checkpoint.
+		return l.env.Dir.Sync(files.Step(step))
+	})
+	close(p.free)
+	if err != nil {
+		l.forget(lines)
+		return run, err
+	}
+	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
+	l.times.total += time.Duration(run.DurationNS)
+	if after := l.stat(); before != nil && after != nil {
+		run.DeviceBytes = new(after.Sub(*before).WriteBytes)
+	}
+	return run, nil
+}
+
+// file writes one file through a line, and makes it durable.
+func (l *Load) file(ctx context.Context, a int, n *line, o tiers.Object) error {
+	begun := l.env.Clock.Now()
+	// With direct I/O this gives the file its blocks, so that a full disk shows here.
+	w, err := l.tier.Create(ctx, o)
+	if err != nil {
+		return err
+	}
+	n.busy, n.late = &clock.Busy{}, l.tier.Traits().CountsAtCommit
+	n.done = func(c tiers.Chunk) { l.chunk(a, c) }
+	if err := n.write(ctx, o, w); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	// A flush that fails is not tried again: the kernel has dropped what it could not write, and
+	// the next fsync would say that all is well.
+	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: l.env.Clock.Now()}
+	n.enter(flush.Begun)
+	l.times.closing.Enter(flush.Begun)
+	err = w.Commit(ctx)
+	now := l.env.Clock.Now()
+	l.times.closing.Exit(now)
+	n.exit(now)
+	if err != nil {
+		return err
+	}
+	flush.Asked, flush.Ended, flush.Done = flush.Begun, now, now
+	if n.late {
+		flush.Bytes = o.Size
+	}
+	l.chunk(a, flush)
+	l.mu.Lock()
+	l.flushes.Record(int64(now - flush.Begun))
+	l.mu.Unlock()
+	device := n.busy.Total()
+	l.moved(a, o, tiers.Timing{Device: device, Generation: now - begun - device})
+	return nil
+}
+
+// drop removes the files of a checkpoint that is not to be kept any more.
+func (l *Load) drop(ctx context.Context, step int) error {
+	if l.Keep == 0 || step < 1 {
+		return nil
+	}
+	// Not timed: the pause before a checkpoint is there for it.
+	for i := range l.Count {
+		var objects []tiers.Object
+		for _, f := range l.files[l.source(i)] {
+			objects = append(objects, object(step, f))
+		}
+		if err := l.tier.Remove(ctx, objects...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget leaves the buffers to the tier that it has not answered for.
+func (l *Load) forget(lines []*line) {
+	for i, n := range lines {
+		l.buffers[i] = slices.Clone(l.buffers[i][:0])
+		for _, s := range n.slots {
+			if !s.stuck {
+				l.buffers[i] = append(l.buffers[i], s.buf)
+			}
+		}
+	}
+}

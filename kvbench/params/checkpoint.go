@@ -1,0 +1,163 @@
+package params
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvbench/kvbench/units"
+	"kvbench/workloads/checkpoint"
+)
+
+// autoRange is how many chunks of a file are in flight when it is read.
+const autoRange = 4
+
+// StreamProducers is how many threads make content.
+func (v *Values) StreamProducers() int {
+	if v.Stream.Producers == automatic {
+		return runtime.NumCPU()
+	}
+	return v.Stream.Producers
+}
+
+// StreamDepth is how many chunks of a file are in flight when it is read.
+func (v *Values) StreamDepth() int {
+	return int(max(1, cmp.Or(v.Stream.Range, autoRange*v.Stream.Chunk)/v.Stream.Chunk))
+}
+
+// CheckpointSpec is the checkpoint that is meant.
+func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
+	m, err := checkpoint.Find(v.Checkpoint.Model)
+	if err != nil {
+		return checkpoint.Spec{}, err
+	}
+	return checkpoint.New(m, v.Checkpoint.Accelerators, v.Checkpoint.Scale)
+}
+
+// CheckpointRuns is how many checkpoints are written and read, and for how long they may begin, 0 =
+// as long as it takes. A number as -benchtime is that of both, but for what is not to be.
+func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
+	writes, reads = v.Checkpoint.Writes, v.Checkpoint.Reads
+	if !v.Typed("benchtime") {
+		return writes, reads, 0
+	}
+	if n := int(v.Window.Completions); n > 0 {
+		return min(n, writes*n), min(n, reads*n), 0
+	}
+	return writes, reads, v.Window.Length
+}
+
+// accelerators are the types that the rules know, with their memory in bytes; H100 and A100 are not
+// among those of the closed division.
+var accelerators = []struct {
+	name   string
+	memory int64
+}{{"b200", 180e9}, {"mi355", 288e9}, {"h100", 80e9}, {"a100", 80e9}}
+
+// AcceleratorMemory is that of the type in bytes, 0 when nobody said which.
+func (v *Values) AcceleratorMemory() int64 {
+	for _, a := range accelerators {
+		if a.name == v.Checkpoint.AcceleratorType {
+			return a.memory
+		}
+	}
+	return 0
+}
+
+// accelerator is one of a few types, or none.
+func accelerator(to *string) kind[string] {
+	var names []string
+	for _, a := range accelerators {
+		names = append(names, a.name)
+	}
+	word := oneOf(to, names...)
+	return text(to, func(s string) (string, error) {
+		if s == "" {
+			return "", nil
+		}
+		return word.parse(s)
+	})
+}
+
+// checkpointModel takes both names of a model, and keeps the short one.
+func checkpointModel(to *string) kind[string] {
+	return text(to, func(s string) (string, error) {
+		var keys []string
+		for _, m := range checkpoint.Models() {
+			keys = append(keys, m.Key)
+		}
+		m, err := checkpoint.Find(s)
+		if err != nil {
+			return "", errors.New("one of " + strings.Join(keys, ", ") +
+				units.Suggestion(s, keys))
+		}
+		return m.Key, nil
+	})
+}
+
+// scale is a part of one: 1, or 1/N.
+func scale(to *int64) kind[int64] {
+	return kind[int64]{to, func(s string) (int64, error) {
+		n, part := strings.CutPrefix(s, "1/")
+		x, err := strconv.ParseInt(n, 10, 64)
+		if !part && x != 1 {
+			err = strconv.ErrRange
+		}
+		if err != nil || x < 1 || x > checkpoint.MaxScale {
+			return 0, fmt.Errorf("1 or 1/N with N in 1…%d", checkpoint.MaxScale)
+		}
+		return x, nil
+	}, func(x int64) string {
+		if x == 1 {
+			return "1"
+		}
+		return "1/" + strconv.FormatInt(x, 10)
+	}}
+}
+
+// checkpoint applies the rules between the parameters of checkpoints.
+func (r *resolver) checkpoint() {
+	v := r.v
+	if v.Bench.Name != "Checkpoint" || v.Skip() != "" {
+		return
+	}
+	c, s := &v.Checkpoint, &v.Stream
+	spec, err := v.CheckpointSpec()
+	if err != nil {
+		r.refuse("checkpoint-accelerators", "as many as the model can have ("+err.Error()+")")
+		return
+	}
+	bucket, _ := v.Bucket()
+	r.want(bucket == "", "cache-dir", "a directory with Checkpoint")
+	r.want(v.Ranks <= 1, "ranks", "1 with Checkpoint: its accelerators run in one process")
+	writes, reads, _ := v.CheckpointRuns()
+	r.want(writes > 0 || reads > 0, "checkpoint-writes",
+		"more than 0 with -checkpoint-reads 0: there would be nothing to do")
+	r.want(c.Keep == 0 || c.Keep >= reads, "checkpoint-keep",
+		fmt.Sprintf("at least %d, as many as -checkpoint-reads, or 0", reads))
+	r.want(writes == 0 || reads <= writes, "checkpoint-reads",
+		fmt.Sprintf("at most %d, as many as -checkpoint-writes", writes))
+	r.want(c.Shift < spec.Accelerators, "checkpoint-shift",
+		fmt.Sprintf("less than %d, the number of accelerators", spec.Accelerators))
+	r.want(c.Flush == "none" || reads > 0, "checkpoint-flush",
+		"none with -checkpoint-reads 0: it comes before the first read")
+	r.want(writes > 0 || v.Nonce == "", "nonce",
+		"absent with -checkpoint-writes 0: that of the files is read")
+	r.want(v.Fadvise == "dontneed" || v.IO == "buffered", "fadvise",
+		"absent with -io direct, which passes the page cache by")
+	r.want(s.Chunk%4096 == 0, "stream-chunk", "a multiple of 4KiB")
+	r.want(s.Writers <= s.Buffers, "stream-writers",
+		fmt.Sprintf("at most %d, the number of -stream-buffers", s.Buffers))
+	r.want(s.Range%s.Chunk == 0 && v.StreamDepth() <= s.Buffers, "stream-range",
+		fmt.Sprintf("a multiple of -stream-chunk, and at most %d of them (-stream-buffers)",
+			s.Buffers))
+	_, bytes := spec.Totals()
+	memory := v.AcceleratorMemory() * int64(spec.Accelerators)
+	r.want(memory == 0 || memory >= bytes, "checkpoint-accelerator-type", fmt.Sprintf(
+		"one of which %d hold the checkpoint, %s: these hold %s", spec.Accelerators,
+		units.Bytes.Text(bytes), units.Bytes.Text(memory)))
+}

@@ -1,0 +1,174 @@
+package checkpoints
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// How values read in a sentence.
+var (
+	number, bytes     = units.Number.Text, units.Bytes.Text
+	rate, ns, percent = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
+)
+
+// Lines says what was written or read, how fast, what held it up, and which rules of the closed
+// division were kept: lines of a topic, which may be empty, and a text. Of nil there are none.
+func Lines(c *result.Checkpoint) (lines [][2]string) {
+	if c == nil {
+		return nil
+	}
+	add := func(topic, format string, args ...any) {
+		lines = append(lines, [2]string{topic, fmt.Sprintf(format, args...)})
+	}
+	// Said with the size, because it is what a reader compares.
+	scale := ""
+	if c.Scale != 1 {
+		scale = fmt.Sprintf(" (scale 1/%d: not for comparison)", c.Scale)
+	}
+	add("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s each "+
+		"time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
+		bytes(c.Bytes), scale)
+	// A result has one of the two, but for one that was put together.
+	if runs := c.Writes; len(runs) > 0 {
+		add("write", "%s; flush of a file %s", spread(runs), flushes(c))
+	}
+	if runs := c.Reads; len(runs) > 0 {
+		add("read", "%s; %s", spread(runs), cold(c))
+		if c.GapNS != nil {
+			// What a training run would have waited for, had it died with its last checkpoint.
+			emptied := ""
+			if *c.FlushNS > 0 {
+				emptied = fmt.Sprintf("%s for emptying the page cache (%s) and ", ns(*c.FlushNS),
+					c.Flush)
+			}
+			add("", "recovery %s: %s%s after the last write, then the first read",
+				seconds(*c.RecoveryNS), emptied, seconds(*c.GapNS))
+		}
+	}
+	if p := c.Stages; p != nil && len(c.Writes) > 0 {
+		add("pipeline", "%s", pipeline(p))
+	}
+	add("rules", "%s", rules(c.Rules))
+	for _, n := range c.Notes {
+		add("", "%s", n)
+	}
+	return lines
+}
+
+// Log is Lines for who has no margin: the topic is a word in front.
+func Log(c *result.Checkpoint) (lines []string) {
+	for _, line := range Lines(c) {
+		lines = append(lines, strings.TrimSpace(line[0]+" "+line[1]))
+	}
+	return lines
+}
+
+// spread is how long checkpoints took, and how fast they were: means, and how far they lay apart.
+func spread(runs []result.CheckpointRun) string {
+	// A mean hides the one checkpoint for which a training run stood still: that is told, too, and
+	// whose it was.
+	s := result.Sum(runs)
+	slowest := slices.MaxFunc(runs, func(a, b result.CheckpointRun) int {
+		return int(a.DurationNS - b.DurationNS)
+	})
+	return fmt.Sprintf("%d checkpoints, %.3f ± %.3f s, %s (total ÷ slowest accelerator), the "+
+		"slowest %s, by accelerator %d", s.Count, s.Duration/1e9, s.DurationStdev/1e9,
+		rate(s.Rate), rate(s.RateWorst), slowest.Slowest)
+}
+
+// flushes is how long a file's fsync took: the longest, where there were too few of them for a
+// percentile.
+func flushes(c *result.Checkpoint) string {
+	if c.FlushP95NS != nil {
+		return ns(*c.FlushP95NS) + " p95"
+	}
+	return "at most " + ns(c.FlushMaxNS)
+}
+
+// cold tells where the bytes came from, as far as it is known: what lay in the page cache before,
+// and what the device's counters saw meanwhile. Either of them is told without the other.
+func cold(c *result.Checkpoint) string {
+	var cached int64
+	known, word := true, "cold"
+	// One read that was warm makes all of them doubtful, one that nobody knows of unproven.
+	for _, r := range c.Reads {
+		if r.CachedBytes == nil {
+			known = false
+		} else {
+			cached += *r.CachedBytes
+		}
+		switch {
+		case r.Cold == nil && word == "cold":
+			word = "not provably cold"
+		case r.Cold != nil && !*r.Cold:
+			word = "WARM"
+		}
+	}
+	text := word + ": "
+	if known {
+		text += bytes(cached) + " in the page cache before"
+	} else {
+		text += "nobody knows what was in the page cache"
+	}
+	// More than one of the bytes is somebody else's reading, or the file system's own.
+	if ratio := c.DeviceRatio(); ratio != nil {
+		return text + fmt.Sprintf(", the device read %.3f of the bytes", *ratio)
+	}
+	return text + ", the device's counters are not known"
+}
+
+// pipeline tells who waited for whom: whether the number is one of the storage, or of the client
+// that could not make the bytes fast enough, stands in one word before any share.
+func pipeline(p *result.Pipeline) string {
+	// Of the time of the checkpoints, not of the window: that has pauses in it.
+	share := func(wait int64) string {
+		return percent(new(float64(wait) / float64(max(p.TotalNS, 1))))
+	}
+	// Both shares are told: where they are alike, neither was much of a limit.
+	limit := fmt.Sprintf("the storage was the limit (producers waited %s, writers %s)",
+		share(p.ProducerWaitNS), share(p.WriterWaitNS))
+	if p.Bottleneck == result.BottleneckGeneration {
+		limit = fmt.Sprintf("GENERATION WAS THE LIMIT (writers waited %s, producers %s): more "+
+			"-stream-producers, or cores", share(p.WriterWaitNS), share(p.ProducerWaitNS))
+	}
+	// Without any generation there is no rate of it: a trial that ended in its first checkpoint.
+	var text string
+	if p.GenerationRate != nil && p.Ratio != nil {
+		text = fmt.Sprintf("generation alone %s, %s × the storage; ", rate(*p.GenerationRate),
+			number(*p.Ratio))
+	}
+	return text + fmt.Sprintf("overhead %s; %s", percent(p.Overhead), limit)
+}
+
+// rules names what was kept, what nobody knows, and what was not kept with what would have been
+// asked for: a reader who wants a closed run sees all of it at once.
+func rules(all []result.CheckpointRule) string {
+	var kept, not, unknown []string
+	for _, r := range all {
+		switch {
+		case r.OK == nil:
+			unknown = append(unknown, r.Name+" ("+r.Found+")")
+		case *r.OK:
+			kept = append(kept, r.Name+" "+r.Found)
+		default:
+			not = append(not, fmt.Sprintf("%s (%s, required: %s)", r.Name, r.Found, r.Required))
+		}
+	}
+	// What was not kept comes last: it is what whoever reads one line to its end should remember.
+	text := strings.Join(kept, ", ")
+	if len(unknown) > 0 {
+		text += "; not known: " + strings.Join(unknown, ", ")
+	}
+	if len(not) > 0 {
+		text += "; differs from closed: " + strings.Join(not, ", ")
+	}
+	return strings.TrimPrefix(text, "; ")
+}
+
+// seconds is a time to the tenth, which is how the rules count.
+func seconds(n int64) string { return fmt.Sprintf("%.1f s", time.Duration(n).Seconds()) }

@@ -1,0 +1,54 @@
+package checkpoints
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench/result"
+)
+
+func TestLines(t *testing.T) {
+	run := func(i int, ns, bytes int64) result.CheckpointRun {
+		return result.CheckpointRun{Index: i, DurationNS: ns, MinNS: ns / 2, Slowest: 3,
+			Bytes: bytes, CachedBytes: new(int64(0)), DeviceBytes: new(bytes), Cold: new(true)}
+	}
+	const gib = 1 << 30
+	c := &result.Checkpoint{Model: "llama3-8b", Scale: 64, Accelerators: 8, Zero: 3, Tensor: 1,
+		Pipeline: 1, Data: 8, Files: 16, Bytes: 2 * gib,
+		Writes:     []result.CheckpointRun{run(1, 1e9, 2*gib), run(2, 2e9, 2*gib)},
+		FlushMaxNS: new(int64(41e6)),
+		Stages: &result.Pipeline{TotalNS: 3e9, ProducerWaitNS: 2.4e9, WriterWaitNS: 3e8,
+			GenerationRate: new(10.0 * gib), Ratio: new(5.0), Overhead: new(0.014),
+			Bottleneck: result.BottleneckIO},
+		Rules: []result.CheckpointRule{{Name: "scale", Required: "1", Found: "1/64",
+			OK: new(false)}, {Name: "flush", Found: "fsync per file", OK: new(true)}},
+		Notes: []string{"a note"}}
+	assert.Equal(t, [][2]string{
+		{"checkpoint", "llama3-8b, 8 accelerators (ZeRO 3, TP 1 × PP 1 × DP 8), 16 files, 2 GiB " +
+			"each time (scale 1/64: not for comparison)"},
+		{"write", "2 checkpoints, 1.500 ± 0.500 s, 1.50 GiB/s (total ÷ slowest accelerator), " +
+			"the slowest 1 GiB/s, by accelerator 3; flush of a file at most 41 ms"},
+		{"pipeline", "generation alone 10 GiB/s, 5 × the storage; overhead 1.40 %; the storage " +
+			"was the limit (producers waited 80 %, writers 10 %)"},
+		{"rules", "flush fsync per file; differs from closed: scale (1/64, required: 1)"},
+		{"", "a note"},
+	}, Lines(c))
+	assert.Equal(t, "a note", Log(c)[4])
+
+	c.Reads, c.Writes, c.Stages, c.Notes = c.Writes, nil, nil, nil
+	c.Flush, c.FlushNS, c.GapNS, c.RecoveryNS = "drop", new(int64(5e8)), new(int64(2e8)),
+		new(int64(17e8))
+	lines := Lines(c)
+	assert.Equal(t, [2]string{"read", "2 checkpoints, 1.500 ± 0.500 s, 1.50 GiB/s (total ÷ " +
+		"slowest accelerator), the slowest 1 GiB/s, by accelerator 3; cold: 0 B in the page cache " +
+		"before, the device read 1.000 of the bytes"}, lines[1])
+	assert.Equal(t, [2]string{"", "recovery 1.7 s: 500 ms for emptying the page cache (drop) and " +
+		"0.2 s after the last write, then the first read"}, lines[2])
+
+	c.Reads[1].Cold = nil
+	assert.Contains(t, Lines(c)[1][1], "not provably cold")
+	c.Reads[0].Cold = new(false)
+	assert.Contains(t, Lines(c)[1][1], "WARM: ")
+	assert.Nil(t, Lines(nil))
+}

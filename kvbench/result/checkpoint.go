@@ -1,0 +1,233 @@
+package result
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"kvbench/kvbench/result/python"
+	"kvbench/kvbench/units"
+)
+
+// Checkpoint is what became of checkpoints that were written, or read: MLPerf Storage's workload.
+// A result holds one direction; that of the reads knows of the writes before it when they ended.
+type Checkpoint struct {
+	Model        string `json:"model"` // llama3-8b …
+	Scale        int64  `json:"scale"` // files are 1/scale of their size
+	Accelerators int    `json:"accelerators"`
+	Mode         string `json:"mode"` // full, or subset: accelerators of the model are missing
+	Zero         int    `json:"zero"`
+	Tensor       int    `json:"tensor"`
+	Pipeline     int    `json:"pipeline"`
+	Data         int    `json:"data"`
+	Files        int    `json:"files"` // of one checkpoint
+	Bytes        int64  `json:"bytes"`
+
+	Writes []CheckpointRun `json:"writes,omitempty"`
+	Reads  []CheckpointRun `json:"reads,omitempty"`
+
+	// FlushP95NS is that of a file's fsync, null with too few files; FlushMaxNS the longest.
+	FlushP95NS *int64 `json:"file_flush_p95_ns,omitempty"`
+	FlushMaxNS *int64 `json:"file_flush_max_ns,omitempty"`
+
+	// Between writing and reading: how the page cache was emptied and how long that took, and how
+	// much else passed from the end of the last write to the begin of the first read, by the wall
+	// clock: negative where clocks differ. Recovery is both and the first read. Total is from the
+	// begin of the first write to the end of the last read, by the wall clock, too.
+	Flush      string `json:"flush,omitempty"` // none, fadvise, drop
+	FlushNS    *int64 `json:"flush_ns,omitempty"`
+	GapNS      *int64 `json:"gap_ns,omitempty"`
+	RecoveryNS *int64 `json:"recovery_ns,omitempty"`
+	TotalNS    *int64 `json:"total_ns,omitempty"`
+
+	Stages *Pipeline        `json:"stages,omitempty"` // of writes
+	Rules  []CheckpointRule `json:"rules"`
+	Notes  []string         `json:"notes,omitempty"`
+}
+
+// CheckpointRun is one checkpoint written or read by all accelerators.
+type CheckpointRun struct {
+	Index int    `json:"index"` // of the checkpoint, from 1
+	Start string `json:"start"` // RFC 3339, UTC
+	// DurationNS is that of the slowest accelerator, from the common start to its last file
+	// durable, or read; MinNS that of the fastest. Slowest is its number, the first of several.
+	DurationNS int64 `json:"duration_ns"`
+	MinNS      int64 `json:"min_ns"`
+	Slowest    int   `json:"slowest"`
+	Bytes      int64 `json:"bytes"`
+	// CachedBytes of its files lay in the page cache before it was read. DeviceBytes is what the
+	// device read or wrote meanwhile, whoever asked. Null: nobody can know.
+	CachedBytes   *int64 `json:"cached_before_bytes"`
+	DeviceBytes   *int64 `json:"device_bytes"`
+	Cold          *bool  `json:"cold"`
+	VerifiedBytes int64  `json:"verified_bytes"`
+}
+
+// NewCheckpointRun is one of which each accelerator is known how long it took, from the number of
+// the first one on.
+func NewCheckpointRun(index int, start time.Time, bytes int64, first int, took []time.Duration,
+) CheckpointRun {
+	slowest := 0
+	for i, d := range took {
+		if d > took[slowest] {
+			slowest = i
+		}
+	}
+	return CheckpointRun{Index: index, Start: start.UTC().Format(time.RFC3339Nano),
+		DurationNS: int64(took[slowest]), MinNS: int64(slices.Min(took)), Slowest: first + slowest,
+		Bytes: bytes}
+}
+
+// Rate is the checkpoint's bytes ÷ the time of the slowest accelerator, in bytes/s: what the rules
+// call its throughput.
+func (r CheckpointRun) Rate() float64 {
+	return float64(r.Bytes) / time.Duration(r.DurationNS).Seconds()
+}
+
+// Cold limits: as much of the files may lie in the page cache, and so little of the bytes come from
+// the device, that the read still counts as one of the device.
+const (
+	coldCached = 0.01
+	coldDevice = 0.95
+)
+
+// JudgeCold says whether the read came from the device, as far as anybody can know.
+func (r *CheckpointRun) JudgeCold() {
+	r.Cold = nil
+	if r.CachedBytes == nil && r.DeviceBytes == nil {
+		return
+	}
+	cold := r.CachedBytes == nil || float64(*r.CachedBytes) <= coldCached*float64(r.Bytes)
+	r.Cold = new(cold && (r.DeviceBytes == nil ||
+		float64(*r.DeviceBytes) >= coldDevice*float64(r.Bytes)))
+}
+
+// CheckpointRuns are checkpoints in numbers: means and population standard deviations, as the
+// reference's summary has them.
+type CheckpointRuns struct {
+	Count                      int
+	Duration, DurationStdev    float64 // ns
+	Rate, RateStdev, RateWorst float64 // bytes/s
+}
+
+// Sum is what some checkpoints say together, the zero value of none.
+func Sum(runs []CheckpointRun) (s CheckpointRuns) {
+	if s.Count = len(runs); s.Count == 0 {
+		return s
+	}
+	n := float64(s.Count)
+	s.RateWorst = math.Inf(1)
+	for _, r := range runs {
+		s.Duration += float64(r.DurationNS) / n
+		s.Rate += r.Rate() / n
+		s.RateWorst = min(s.RateWorst, r.Rate())
+	}
+	for _, r := range runs {
+		s.DurationStdev += math.Pow(float64(r.DurationNS)-s.Duration, 2) / n
+		s.RateStdev += math.Pow(r.Rate()-s.Rate, 2) / n
+	}
+	s.DurationStdev, s.RateStdev = math.Sqrt(s.DurationStdev), math.Sqrt(s.RateStdev)
+	return s
+}
+
+// Pipeline is how the bytes of checkpoints came to the storage: producers fill buffers, writers
+// write them. Walls are times in which at least one did, waits those of one thread, on average.
+type Pipeline struct {
+	ChunkBytes int64 `json:"chunk_bytes"`
+	Buffers    int   `json:"buffers"` // of each accelerator
+	Producers  int   `json:"producers"`
+	Writers    int   `json:"writers"` // of all accelerators
+	Chunks     int64 `json:"chunks"`
+
+	GenerationNS     int64 `json:"generation_ns"` // in producers, summed
+	GenerationWallNS int64 `json:"generation_wall_ns"`
+	IONS             int64 `json:"io_ns"`            // writes in flight, and flushes
+	CloseNS          int64 `json:"close_ns"`         // flushes
+	ProducerWaitNS   int64 `json:"producer_wait_ns"` // for a free buffer
+	WriterWaitNS     int64 `json:"writer_wait_ns"`   // for a full one
+	TotalNS          int64 `json:"total_ns"`         // of the checkpoints
+
+	// GenerationRate is what the producers make when nothing holds them up, in bytes/s; Ratio how
+	// many times the storage's that is (2 and more are wanted, or the storage is not what was
+	// measured). Overhead is the share of the time in which neither of the two went on (below 0.1).
+	GenerationRate *float64 `json:"generation_bytes_per_s"`
+	Ratio          *float64 `json:"throughput_ratio"`
+	Overhead       *float64 `json:"overhead"`
+	Bottleneck     string   `json:"bottleneck"`
+}
+
+// What a pipeline can be limited by, in the reference's words.
+const (
+	BottleneckGeneration = "Generation" // writers waited longer than producers
+	BottleneckIO         = "I/O"
+)
+
+// Derive makes the ratios.
+func (p *Pipeline) Derive() {
+	alone := float64(p.GenerationNS) / float64(max(1, p.Producers))
+	p.Ratio = units.Ratio(float64(p.IONS), alone)
+	p.Overhead = units.Ratio(float64(p.TotalNS-max(p.GenerationWallNS, p.IONS)), p.TotalNS)
+	if p.Bottleneck = BottleneckIO; p.WriterWaitNS > p.ProducerWaitNS {
+		p.Bottleneck = BottleneckGeneration
+	}
+}
+
+// CheckpointRule is something that the closed division asks for. Ok is null where nobody can know.
+type CheckpointRule struct {
+	Name     string `json:"name"`
+	Required string `json:"required"`
+	Found    string `json:"found"`
+	OK       *bool  `json:"ok"`
+}
+
+// DeviceRatio is the device's bytes ÷ those of the reads, null where one of them is not known.
+func (c *Checkpoint) DeviceRatio() *float64 {
+	var device, bytes int64
+	for _, r := range c.Reads {
+		if r.DeviceBytes == nil {
+			return nil
+		}
+		device, bytes = device+*r.DeviceBytes, bytes+r.Bytes
+	}
+	return units.Ratio(device, bytes)
+}
+
+// metrics puts a checkpoint's numbers on the line: of one direction.
+func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
+	for _, d := range []struct {
+		name string
+		runs []CheckpointRun
+	}{{"write", c.Writes}, {"read", c.Reads}} {
+		if len(d.runs) == 0 {
+			continue
+		}
+		s := Sum(d.runs)
+		add("ns/op", &s.Duration)
+		add(d.name+"-B/s", &s.Rate)
+		add("slowest-"+d.name+"-B/s", &s.RateWorst)
+	}
+	add("flush-p95-ns", number(c.FlushP95NS))
+	add("device-read-ratio", c.DeviceRatio())
+}
+
+// CheckpointSummary is the trial's checkpoints in the keys of the reference's summary.
+func (r *Result) CheckpointSummary() python.CheckpointSummary {
+	c := r.Checkpoint
+	gib := func(n float64) float64 { return n / float64(units.GiB) }
+	s := python.CheckpointSummary{NumAccelerators: c.Accelerators, NumHosts: 1, Start: r.StartTime,
+		HostMemoryGB: []float64{gib(float64(r.Environment.MemoryBytes))},
+		Metric:       python.CheckpointMetric{SizeGB: gib(float64(c.Bytes))},
+		Notice:       python.CheckpointNotice}
+	if begun, err := time.Parse(time.RFC3339Nano, r.StartTime); err == nil {
+		s.End = begun.Add(time.Duration(r.WindowNS)).Format(time.RFC3339Nano)
+	}
+	if w := Sum(c.Writes); w.Count > 0 {
+		s.Metric.Saved = &python.Saved{IOMean: gib(w.Rate), IOStdev: gib(w.RateStdev),
+			DurationMean: w.Duration / 1e9, DurationStdev: w.DurationStdev / 1e9}
+	}
+	if l := Sum(c.Reads); l.Count > 0 {
+		s.Metric.Loaded = &python.Loaded{IOMean: gib(l.Rate), IOStdev: gib(l.RateStdev),
+			DurationMean: l.Duration / 1e9, DurationStdev: l.DurationStdev / 1e9}
+	}
+	return s
+}

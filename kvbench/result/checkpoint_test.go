@@ -1,0 +1,98 @@
+package result
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Accelerators of 1 to 8 s: the checkpoint took as long as the slowest of them, its throughput is
+// all bytes ÷ that, and the slowest is named.
+func TestACheckpointTakesAsLongAsItsSlowestAccelerator(t *testing.T) {
+	var took []time.Duration
+	for _, s := range []int{3, 1, 8, 2, 7, 5, 6, 4} {
+		took = append(took, time.Duration(s)*time.Second)
+	}
+	r := NewCheckpointRun(2, time.Unix(0, 0), 16<<30, 8, took)
+	assert.Equal(t, CheckpointRun{Index: 2, Start: "1970-01-01T00:00:00Z", DurationNS: 8e9,
+		MinNS: 1e9, Slowest: 10, Bytes: 16 << 30}, r)
+	assert.InDelta(t, 2<<30, r.Rate(), 1e-6)
+}
+
+// The numbers by hand: 1, 2 and 3 s of 6 GiB each are 6, 3 and 2 GiB/s.
+func TestCheckpointsAreMeansAndPopulationDeviations(t *testing.T) {
+	var runs []CheckpointRun
+	for _, s := range []int64{1, 2, 3} {
+		runs = append(runs, CheckpointRun{DurationNS: s * 1e9, Bytes: 6 << 30})
+	}
+	s := Sum(runs)
+	assert.Equal(t, 3, s.Count)
+	assert.InDelta(t, 2e9, s.Duration, 1)
+	assert.InDelta(t, 816496580.9, s.DurationStdev, 1) // √(2/3)
+	assert.InDelta(t, 11.0/3, s.Rate/(1<<30), 1e-9)
+	assert.InDelta(t, 1.699673, s.RateStdev/(1<<30), 1e-6)
+	assert.InDelta(t, 2, s.RateWorst/(1<<30), 1e-9)
+	assert.Equal(t, CheckpointRuns{}, Sum(nil))
+
+	c := &Checkpoint{Writes: runs, FlushP95NS: new(int64(7))}
+	r := &Result{Checkpoint: c, CompletionUnit: UnitOperation}
+	assert.Equal(t, []Metric{{"ns/op", 2e9}, {"write-B/s", s.Rate},
+		{"slowest-write-B/s", s.RateWorst}, {"flush-p95-ns", 7}}, r.Metrics())
+}
+
+func TestAReadIsColdAsFarAsItIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		cached, device *int64
+		want           *bool
+	}{
+		{new(int64(10)), new(int64(950)), new(true)},
+		{new(int64(11)), new(int64(1000)), new(false)},
+		{new(int64(0)), new(int64(949)), new(false)},
+		{new(int64(0)), nil, new(true)},
+		{nil, new(int64(950)), new(true)},
+		{nil, new(int64(0)), new(false)},
+		{nil, nil, nil},
+	} {
+		r := CheckpointRun{Bytes: 1000, CachedBytes: c.cached, DeviceBytes: c.device}
+		r.JudgeCold()
+		assert.Equal(t, c.want, r.Cold)
+	}
+	half := &Checkpoint{Reads: []CheckpointRun{{Bytes: 10, DeviceBytes: new(int64(5))},
+		{Bytes: 10, DeviceBytes: new(int64(10))}}}
+	assert.InDelta(t, 0.75, *half.DeviceRatio(), 1e-9)
+	half.Reads[1].DeviceBytes = nil
+	assert.Nil(t, half.DeviceRatio(), "warm and cold are not averaged, and neither is the unknown")
+}
+
+func TestPipelineRatios(t *testing.T) {
+	p := Pipeline{Producers: 2, GenerationNS: 8e9, GenerationWallNS: 5e9, IONS: 9e9, TotalNS: 10e9,
+		ProducerWaitNS: 3, WriterWaitNS: 2}
+	p.Derive()
+	assert.InDelta(t, 2.25, *p.Ratio, 1e-9)
+	assert.InDelta(t, 0.1, *p.Overhead, 1e-9)
+	assert.Equal(t, BottleneckIO, p.Bottleneck)
+	p.WriterWaitNS = 4
+	p.Derive()
+	assert.Equal(t, BottleneckGeneration, p.Bottleneck)
+}
+
+// TestTheReferencesSummary: GiB and seconds, and keys of what was done alone.
+func TestTheReferencesSummary(t *testing.T) {
+	r := &Result{StartTime: "2026-11-22T10:00:00Z", WindowNS: 5e9,
+		Environment: Environment{MemoryBytes: 24 << 30},
+		Checkpoint: &Checkpoint{Accelerators: 8, Bytes: 6 << 30, Reads: []CheckpointRun{
+			{DurationNS: 1e9, Bytes: 6 << 30}, {DurationNS: 3e9, Bytes: 6 << 30}}}}
+	text, err := json.Marshal(r.CheckpointSummary())
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"num_accelerators": 8, "num_hosts": 1, "host_memory_GB": [24],
+		"start": "2026-11-22T10:00:00Z", "end": "2026-11-22T10:00:05Z",
+		"metric": {"checkpoint_size_GB": 6, "load_checkpoint_io_mean_GB_per_second": 4,
+			"load_checkpoint_io_stdev_GB_per_second": 2,
+			"load_checkpoint_duration_mean_seconds": 2,
+			"load_checkpoint_duration_stdev_seconds": 1},
+		"notice": "made by kvbench in the form of DLIO's summary.json: no MLPerf result"}`,
+		string(text))
+}
