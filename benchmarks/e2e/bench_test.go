@@ -335,14 +335,17 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// patience is for a busy machine: what tests wait for comes, or the program hangs.
+const patience = 5 * time.Minute
+
 // eventually polls every millisecond.
-func eventually(t testing.TB, what string, limit time.Duration, cond func() bool) {
+func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(patience)
 	for !cond() {
-		require.True(t, time.Now().Before(deadline), "not within %s: %s", limit, what)
+		require.True(t, time.Now().Before(deadline), "not within %s: %s", patience, what)
 		<-tick.C
 	}
 }

@@ -165,7 +165,7 @@ func TestAKilledRunIsReclaimed(t *testing.T) {
 			require.NoError(t, d.SetRules(rule))
 			b := newObjectBench(t)
 			p := b.start(args(b)...)
-			eventually(t, "the request that hangs", time.Minute, func() bool {
+			eventually(t, "the request that hangs", func() bool {
 				return slices.ContainsFunc(d.Log(), func(e s3double.Entry) bool {
 					return e.Fault == s3double.Hang
 				})

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,7 +43,7 @@ func (b *bench) ranks(n int, more ...string) []string {
 // pids are those of the ranks that a run has started, by rank, once all of them write entries.
 func (b *bench) pids(p *process, n int) map[int]int {
 	b.t.Helper()
-	eventually(b.t, "entries of all ranks in "+b.cache, 60*time.Second, func() bool {
+	eventually(b.t, "entries of all ranks in "+b.cache, func() bool {
 		for rank := range n {
 			files, _ := filepath.Glob(filepath.Join(b.cache, fmt.Sprintf("rank_%d/*/*", rank)))
 			if len(files) < 3 {
@@ -73,7 +72,7 @@ func (b *bench) pids(p *process, n int) map[int]int {
 // gone waits until processes have ended.
 func (b *bench) gone(pids map[int]int) {
 	b.t.Helper()
-	eventually(b.t, fmt.Sprint("the end of ", pids), 20*time.Second, func() bool {
+	eventually(b.t, fmt.Sprint("the end of ", pids), func() bool {
 		for _, pid := range pids {
 			state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			// one that nobody has waited for is as good as gone

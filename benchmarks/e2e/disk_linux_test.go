@@ -65,7 +65,7 @@ func freezeUnder(b *bench, disk *privtest.Loop, before map[string]string) *froze
 // hasResult waits for the result, which nothing frozen may hold.
 func (f *frozen) hasResult() {
 	f.t.Helper()
-	eventually(f.t, "a result", 5*endWithin, func() bool {
+	eventually(f.t, "a result", func() bool {
 		files := resultFiles(f.t, f.b.results)
 		return len(files) > 0 && exists(filepath.Join(filepath.Dir(files[0]), "summary.txt"))
 	})
@@ -77,7 +77,7 @@ func (f *frozen) leaves() {
 	f.t.Helper()
 	said := regexp.MustCompile(`\nleft behind \d+ files \(\d+\.\d\d GiB\) in ` +
 		regexp.QuoteMeta(f.b.cache+"/rank_0") + `, which the next run there removes, .*\n$`)
-	eventually(f.t, "last words", 5*endWithin, func() bool {
+	eventually(f.t, "last words", func() bool {
 		return said.MatchString(f.errout.String())
 	})
 }
@@ -124,7 +124,7 @@ func TestSomebodyAtATerminalDecidesHowLongToWait(t *testing.T) {
 		_, err := s.master.WriteString(ctrlC)
 		require.NoError(t, err)
 		f.hasResult()
-		eventually(t, "more than two seconds of patience", 5*endWithin, func() bool {
+		eventually(t, "more than two seconds of patience", func() bool {
 			return regexp.MustCompile(`waiting for what is in flight 3s.*, again Ctrl-C leaves ` +
 				`the files`).MatchString(s.String())
 		})
@@ -212,7 +212,7 @@ func TestAReadOnlyRemountEndsTheRun(t *testing.T) {
 		return unix.Mount(disk.Path, disk.Dir, "ext4", unix.MS_REMOUNT|unix.MS_NOATIME|flags, "")
 	}
 	// Busy as long as an entry is being written.
-	eventually(t, "a moment without a writer", 20*time.Second,
+	eventually(t, "a moment without a writer",
 		func() bool { return remount(unix.MS_RDONLY) == nil })
 	o := p.end()
 	assert.Equal(t, exitFailed, o.code)

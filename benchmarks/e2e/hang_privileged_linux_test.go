@@ -14,9 +14,6 @@ import (
 	"kvbench/tiers/privtest"
 )
 
-// patience is for a busy machine: what these tests wait for comes, or the program hangs.
-const patience = 3 * time.Minute
-
 // hangs is storage that a test can stop in the middle of anything.
 type hangs struct {
 	dir  string
@@ -85,17 +82,17 @@ func TestStorageThatHangsFreezesNothing(t *testing.T) {
 				strings.Fields(c.args)...)...)
 			shows := func(what string) {
 				t.Helper()
-				eventually(t, what+" on the live line", patience,
+				eventually(t, what+" on the live line",
 					func() bool { return strings.Contains(s.String(), what) })
 			}
 			shows(": " + c.stage + " 1s")
 			answer := h.stop()
 			for n := range 3 { // it goes on
-				eventually(t, "what is unanswered on the live line", patience,
+				eventually(t, "what is unanswered on the live line",
 					func() bool { return strings.Count(s.String(), "UNANSWERED for ") > n })
 			}
 			require.NoError(t, p.Process.Signal(os.Interrupt))
-			eventually(t, "the result", patience,
+			eventually(t, "the result",
 				func() bool { return len(resultFiles(t, b.results)) > 0 })
 			shows("waiting for what is in flight")
 			answer()
@@ -133,9 +130,9 @@ func TestIOTimeoutEndsATrial(t *testing.T) {
 				"-test.bench=MaxStorageStress|Synthetic", "-io-timeout=2s")...)
 			b.working()
 			answer := h.stop()
-			eventually(t, "the result", patience,
+			eventually(t, "the result",
 				func() bool { return len(resultFiles(t, b.results)) > 0 })
-			eventually(t, "the end of the other benchmark", patience,
+			eventually(t, "the end of the other benchmark",
 				func() bool { return strings.Contains(p.out.String(), "FAIL: BenchmarkSynthetic") })
 			answer()
 			o := p.end()

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,7 +83,7 @@ func TestTheDeathOfAShellDoesNot(t *testing.T) {
 	b.command = []string{"sh", "-c", `"$0" -test.run='^$' "$@" & wait`, binary(t)}
 	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
 		"-test.benchtime=700ms")...)
-	eventually(t, "a marker", 20*time.Second,
+	eventually(t, "a marker",
 		func() bool { return exists(filepath.Join(b.cache, "rank_0/.kvbench.json")) })
 	require.NoError(t, p.Process.Kill())
 	_ = p.Cmd.Wait() // ends with the orphan

@@ -75,7 +75,7 @@ func (b *bench) long() []string {
 // what the filesystem can do.
 func (b *bench) working() {
 	b.t.Helper()
-	eventually(b.t, "entries in "+b.cache, 20*time.Second, func() bool {
+	eventually(b.t, "entries in "+b.cache, func() bool {
 		files, _ := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*"))
 		return len(files) > 2
 	})
@@ -84,7 +84,7 @@ func (b *bench) working() {
 // filled waits until that many GiB lie in the cache directory.
 func (b *bench) filled(gib float64) {
 	b.t.Helper()
-	eventually(b.t, "entries in "+b.cache, 60*time.Second, func() bool {
+	eventually(b.t, "entries in "+b.cache, func() bool {
 		files, _ := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*"))
 		bytes := int64(0)
 		for _, f := range files {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -72,7 +71,7 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	s := b.terminal(60)
 	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
 		"-test.benchtime=1500ms", "-settle=10ms")...)
-	eventually(t, "the line is wiped at the end", 5*time.Second,
+	eventually(t, "the line is wiped at the end",
 		func() bool { return strings.HasSuffix(s.String(), "\r\x1b[K") })
 	shown := s.String()
 	lines := strings.Split(shown, "\r\x1b[K")
