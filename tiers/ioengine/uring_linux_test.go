@@ -143,8 +143,11 @@ func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 	assert.Contains(t, all[0].Path, "pipe:")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	assert.EqualError(t, e.Close(ctx),
-		"close the I/O engine: the device still has 100 requests: enough")
+	err = e.Close(ctx)
+	require.Error(t, err)
+	// The last of the others has been told, but its ring may not have come back from telling.
+	assert.Regexp(t, "^close the I/O engine: the device still has 10[01] requests: enough$",
+		err.Error())
 	assert.Zero(t, back.Load())
 	_, err = unix.Write(pipe[1], make([]byte, stuck/2))
 	require.NoError(t, err)

@@ -31,6 +31,7 @@ func TestAFilesystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 		known, took = at(hang)
 		assert.True(t, known)
 		assert.Zero(t, took)
+		synctest.Wait()
 		assert.Equal(t, 1, calls)
 		answer <- errors.New("it is gone")
 		synctest.Wait()
