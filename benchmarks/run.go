@@ -112,13 +112,13 @@ func (o outcome) tell(b *testing.B) {
 func (s *session) trialOf(b *testing.B, v *params.Values, name string, number int,
 	show func(kvbench.Snapshot), body trialBody,
 ) (res *result.Result, path string, err error) {
-	// What is left open, such as the room, each client finds for itself; several agree afterwards.
-	cfg, err := trialConfig(v, number)
-	if err == nil {
-		cfg.Info.TraceFiles, err = s.traceFiles(v)
-	}
-	if s.hung != nil { // and has its threads in the kernel, perhaps for ever
+	var cfg kvbench.Config
+	if s.hung != nil { // and has its threads in the kernel, perhaps for ever: nothing is asked of it
 		err = fmt.Errorf("not begun, because of an earlier trial: %w", s.hung)
+	} else if cfg, err = trialConfig(v, number); err == nil {
+		// What is left open, such as the room, each client finds for itself; several agree
+		// afterwards.
+		cfg.Info.TraceFiles, err = s.traceFiles(v)
 	}
 	// With or without an error: the others wait for this rank, and hear of it.
 	if s.clients != nil {
