@@ -113,7 +113,8 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 	show func(kvbench.Snapshot), body trialBody,
 ) (res *result.Result, path string, err error) {
 	var cfg kvbench.Config
-	if s.hung != nil { // and has its threads in the kernel, perhaps for ever: nothing is asked of it
+	// One that hangs has its threads in the kernel, perhaps for ever: nothing is asked of it.
+	if s.hung != nil {
 		err = fmt.Errorf("not begun, because of an earlier trial: %w", s.hung)
 	} else if cfg, err = trialConfig(v, number); err == nil {
 		// What is left open, such as the room, each client finds for itself; several agree

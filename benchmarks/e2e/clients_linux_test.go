@@ -120,7 +120,7 @@ func TestRanks(t *testing.T) {
 	const n, trials = 4, 2
 	b := newClients(t)
 	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress",
-		"-test.benchtime=300ms", "-test.count=2", "-ranks=4")...)
+		"-test.benchtime=40x", "-test.count=2", "-ranks=4")...)
 	lines, _ := parse(t, o.stdout)
 	require.Len(t, lines, trials)
 	assert.Equal(t, "4", lines[0].GetConfig("ranks"))
