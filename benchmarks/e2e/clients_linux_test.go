@@ -300,7 +300,7 @@ func TestRankOfTheOldKind(t *testing.T) {
 	t.Parallel()
 	b := newClients(t)
 	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress",
-		"-test.benchtime=100ms", "-rank=0", "-ranks=4")...)
+		"-test.benchtime=5x", "-rank=0", "-ranks=4")...)
 	assert.Contains(t, o.stdout, "\nranks: 4\n")
 	r := theResult(t, b.results)
 	assert.Equal(t, []any{0, 4, 0}, []any{r.Rank, r.Ranks, len(r.MergedRanks)})

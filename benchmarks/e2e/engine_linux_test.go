@@ -66,7 +66,7 @@ func TestTheResultNamesTheEngine(t *testing.T) {
 			b.env = append(b.env, refuseEnv+"=1")
 		}
 		return b.run(append(append(b.places(), "-test.bench=StorageCeiling/op=read",
-			"-storage-capacity-gb=0.125", "-test.benchtime=100ms"), args...)...), b
+			"-storage-capacity-gb=0.125", "-test.benchtime=4x"), args...)...), b
 	}
 	engine := func(o outcome, b *bench) result.IO {
 		require.Equal(t, 0, o.code, o.stdout+o.stderr)
