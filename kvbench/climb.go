@@ -48,9 +48,9 @@ func (t *trial) climb(ctx context.Context) {
 		into.Reason = err.Error()
 		return
 	}
-	before, from, usage := t.readDevice(), t.Clock.Now(), host.ReadUsage()
+	before, from, usage := t.readDevice(), t.Clock.Now(), t.cfg.Usage()
 	ask.Climbed = func() {
-		cpu, took := host.ReadUsage().CPU-usage.CPU, t.Clock.Now()-from
+		cpu, took := t.cfg.Usage().CPU-usage.CPU, t.Clock.Now()-from
 		into.CPUShare = units.Ratio(cpu, t.info.Limits.Cores*float64(took))
 		if t.info.DeviceWitness.Device != "" {
 			into.DiscardShare = units.Ratio(t.readDevice().Sub(before).DiscardTicks, took)

@@ -21,6 +21,7 @@ import (
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/collector"
+	"kvbench/tracing/host"
 )
 
 // StorageConfig says which tiers a run has and how it reaches them.
@@ -138,6 +139,9 @@ type Config struct {
 
 	Group group.Group // of clients that begin together; nil: there is but this one
 	Clock clock.Clock // nil = wall time
+	// Usage reads what this process has used until now, nil = host.ReadUsage. Processors pay no
+	// heed to a Clock that is not wall time: what they are waited for is no part of that time.
+	Usage func() host.Usage
 	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.
 	Progress func(Snapshot)
 	// Publish receives the result as soon as it is known, before the trial's

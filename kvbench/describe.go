@@ -167,7 +167,7 @@ func (t *trial) measured() {
 		d := after.Sub(t.stat)
 		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Name, d), d.IOTicks
 	}
-	before, now := t.usage, host.ReadUsage()
+	before, now := t.usage, t.cfg.Usage()
 	cpu := max(now.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
 	t.info.Harness = result.Harness{
 		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),

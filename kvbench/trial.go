@@ -76,6 +76,9 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	if t.Clock == nil {
 		t.Clock = clock.NewWall()
 	}
+	if t.cfg.Usage == nil {
+		t.cfg.Usage = host.ReadUsage
+	}
 	t.begun = t.Clock.Now()
 	shards := min(8, runtime.NumCPU())
 	if sim != nil {
@@ -316,7 +319,7 @@ func (t *trial) startMeters() (start time.Duration) {
 	if t.bucket != nil {
 		t.asked.OpenWindow(t.bucket)
 	}
-	t.usage, t.stat = host.ReadUsage(), t.readDevice()
+	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
 	start = t.Clock.Now()
 	t.Group.Opened()

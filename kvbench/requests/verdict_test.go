@@ -17,6 +17,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
+	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
 
@@ -77,7 +78,8 @@ func TestASimulatedUserWhoThinksIsTheLimit(t *testing.T) {
 	says(t, simulate(t, cfg, device()), result.LoadLimited, "", "workers had no request for 99 %")
 }
 
-// onLink is a run in the time of a bubble whose storage moves one token per millisecond.
+// onLink is a run in the time of a bubble whose storage moves one token per millisecond, and in
+// which nobody waits for a processor: on a busy machine milliseconds of a bubble take seconds.
 func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) tiers.Tier,
 ) runConfig {
 	t.Helper()
@@ -85,6 +87,7 @@ func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) t
 	require.NoError(t, err)
 	cfg := many(n, workers, 1)
 	cfg.Clock, cfg.Storage.Levels = c, storage(tier(link), 1<<40)
+	cfg.Usage = func() host.Usage { return host.Usage{} }
 	return cfg
 }
 
