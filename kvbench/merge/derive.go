@@ -144,29 +144,40 @@ func failures(ranks []*result.Result) ([]result.ErrorCount, []result.ErrorSample
 	return list, samples[:min(len(samples), mostSamples)]
 }
 
-// tiers folds the tiers of each level, fastest first.
+// tiers folds the tiers of each level, fastest first. Not every client has every level: who ran
+// without a cpu tier adds nothing to it.
 func tiers(out *result.Result, ranks []*result.Result) {
 	if ranks[0].Tiers != nil {
 		out.Tiers = []result.Tier{}
 	}
+	out.Tiers = append(out.Tiers, alike(ranks, func(r *result.Result) []result.Tier {
+		return r.Tiers
+	}, func(t result.Tier) string { return t.Level })...)
+}
+
+// alike folds the entries that ranks have under the same name, in the order in which the first rank
+// that has one lists them.
+func alike[T any](ranks []*result.Result, list func(*result.Result) []T, name func(T) string) []T {
+	var out []T
 	for _, r := range ranks {
-		for _, t := range r.Tiers {
-			level := func(o result.Tier) bool { return o.Level == t.Level }
-			if slices.ContainsFunc(out.Tiers, level) {
+		for _, e := range list(r) {
+			same := func(o T) bool { return name(o) == name(e) }
+			if slices.ContainsFunc(out, same) {
 				continue
 			}
-			// Not every client has every level: who ran without a cpu tier adds nothing to it.
 			var of []reflect.Value
 			for _, other := range ranks {
-				if i := slices.IndexFunc(other.Tiers, level); i >= 0 {
-					of = append(of, reflect.ValueOf(&other.Tiers[i]).Elem())
+				entries := list(other)
+				if i := slices.IndexFunc(entries, same); i >= 0 {
+					of = append(of, reflect.ValueOf(&entries[i]).Elem())
 				}
 			}
-			var folded result.Tier
+			var folded T
 			structure(reflect.ValueOf(&folded).Elem(), of)
-			out.Tiers = append(out.Tiers, folded)
+			out = append(out, folded)
 		}
 	}
+	return out
 }
 
 // witness tells whether the device saw what the clients asked for. Of a device that ranks share
@@ -196,26 +207,12 @@ func witness(out *result.Result, ranks []*result.Result) {
 	}
 }
 
-// endpoints folds those of each address, in the order in which the first rank that has one names
-// them. Ranks need not have the same: who is pinned to a part of a store may know that part only.
+// endpoints folds those of each address. Ranks need not have the same: who is pinned to a part of a
+// store may know that part only.
 func endpoints(out *result.Result, ranks []*result.Result) {
-	for _, r := range ranks {
-		for _, e := range r.Endpoints {
-			same := func(o result.Endpoint) bool { return o.URL == e.URL }
-			if slices.ContainsFunc(out.Endpoints, same) {
-				continue
-			}
-			var of []reflect.Value
-			for _, other := range ranks {
-				if i := slices.IndexFunc(other.Endpoints, same); i >= 0 {
-					of = append(of, reflect.ValueOf(&other.Endpoints[i]).Elem())
-				}
-			}
-			var folded result.Endpoint
-			structure(reflect.ValueOf(&folded).Elem(), of)
-			out.Endpoints = append(out.Endpoints, folded)
-		}
-	}
+	out.Endpoints = append(out.Endpoints, alike(ranks, func(r *result.Result) []result.Endpoint {
+		return r.Endpoints
+	}, func(e result.Endpoint) string { return e.URL })...)
 }
 
 // histograms adds them up by their names: HDR histograms of one range add up exactly, which is why
