@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -281,28 +280,9 @@ func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: t.path, Key: o.Key, Offset: off, Err: err}
 }
 
-// request waits for an operation, or, when ctx has ended, for no longer than a device may take that
-// answers at all.
+// request waits for an operation as ioengine.Await does, one of those under way at a time.
 func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op) error {
-	done := make(chan error, 1)
-	op.Done = func(op *ioengine.Op) {
-		l.left()
-		done <- op.Err
-	}
-	l.submit(op)
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(tiers.Grace)
-	defer grace.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-grace.C:
-		return context.Cause(ctx)
-	}
+	return ioengine.Await(ctx, l.submit, op, l.left)
 }
 
 // handle is an object as a writer or a reader.

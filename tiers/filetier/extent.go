@@ -8,7 +8,6 @@ import (
 	goio "io"
 	"math"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -248,35 +247,16 @@ func (x *extent) flush(ctx context.Context) error {
 		}
 	}
 	x.users.Add(1)
-	err := x.t.request(ctx, &ioengine.Op{Kind: kind, FD: x.fds[0]}, func() { _ = x.leave() })
+	err := x.t.await(ctx, &ioengine.Op{Kind: kind, FD: x.fds[0]}, func() { _ = x.leave() })
 	if err != nil || x.t.direct || x.t.advice != AdviseDrop {
 		return err
 	}
 	return x.t.call("drop from the page cache", x.f, 0, func() error { return dropCache(x.fds[0]) })
 }
 
-// request waits for an operation, or, when ctx has ended, for no longer than a device may take that
-// answers at all. Over is called when it is back, perhaps long after.
-func (t *Tier) request(ctx context.Context, op *ioengine.Op, over func()) error {
-	done := make(chan error, 1)
-	op.Done = func(op *ioengine.Op) {
-		over()
-		done <- op.Err
-	}
-	t.engine.Submit(op)
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(tiers.Grace)
-	defer grace.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-grace.C:
-		return context.Cause(ctx)
-	}
+// await is ioengine.Await of this tier's engine.
+func (t *Tier) await(ctx context.Context, op *ioengine.Op, over func()) error {
+	return ioengine.Await(ctx, func(op *ioengine.Op) { t.engine.Submit(op) }, op, over)
 }
 
 // Abort gives the places of a writer back.

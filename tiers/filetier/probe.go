@@ -80,7 +80,7 @@ func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
 // try writes or reads one block at the start of a file and waits.
 func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
 	op := &ioengine.Op{Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block)}
-	if err := t.request(context.Background(), op, func() {}); err != nil {
+	if err := t.await(context.Background(), op, func() {}); err != nil {
 		return t.error(kind.String(), *f.first, f, 0, 0, err)
 	}
 	return nil

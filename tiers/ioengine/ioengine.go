@@ -111,3 +111,28 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	w.moved += more
 	return w.moved >= op.N, nil
 }
+
+// Await submits an operation and waits for it, or, when ctx has ended, for no longer than a device
+// may take that answers at all: tiers.Grace. Then it returns ctx's cause, and the kernel still has
+// the operation and its buffer. Over is called when it is back, perhaps long after.
+func Await(ctx context.Context, submit func(*Op), op *Op, over func()) error {
+	done := make(chan error, 1)
+	op.Done = func(op *Op) {
+		over()
+		done <- op.Err
+	}
+	submit(op)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(tiers.Grace)
+	defer grace.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-grace.C:
+		return context.Cause(ctx)
+	}
+}
