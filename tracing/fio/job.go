@@ -52,8 +52,8 @@ type part struct {
 	rw            string // read, write, rw, randread, randwrite, randrw
 	mixRead       int    // percent of its requests; of both directions only
 	read, write   []share
-	random        int // percent of the places that are, of random ones
-	zones         [2]string
+	random        int     // percent of the places that are, of random ones
+	zones         string  // random_distribution, empty where there are none
 	depth         int     // held while something is in flight
 	thinkUS       int64   // a pause of so long
 	thinkBlocks   int64   // after so many requests, 0 = never
@@ -163,9 +163,11 @@ func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction)
 	// device took in two pieces is at a place of its own and then one after the other.
 	if share := sequential / max(requests, 1); share < mostly {
 		p.rw = "rand" + p.rw
+		var places []tracing.Histogram
 		for _, d := range dirs {
-			p.zones[d] = zones(l.places[d])
+			places = append(places, l.places[d])
 		}
+		p.zones = zones(places...)
 		if share >= 1-mostly {
 			p.random = 100 - int(math.Round(100*share))
 		}

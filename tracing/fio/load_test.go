@@ -152,6 +152,15 @@ func spread(n int, weights ...float64) tracing.Histogram {
 	return tracing.NewHistogram("gb", 0, in)
 }
 
+// fio 3.33 refuses a list of two.
+func TestBothDirectionsHaveOneDistribution(t *testing.T) {
+	tr := loadTrace(7000, 3000, 0.6, 0.3)
+	tr.LBARead, tr.LBAWrite = spread(7000, 9, 1, 1, 1), spread(3000, 1, 1, 1, 1)
+	job := jobText(t, tr)
+	assert.Contains(t, job, "\nrwmixread=70\n")
+	assert.Regexp(t, `\nrandom_distribution=zoned:\d+/25:\d+/75\n`, job)
+}
+
 func TestZones(t *testing.T) {
 	even, hot, gap := make([]float64, 200), make([]float64, 200), make([]float64, 200)
 	for i := range even {
@@ -178,6 +187,10 @@ func TestZones(t *testing.T) {
 		})
 	}
 	assert.Empty(t, zones(tracing.Histogram{}))
+	// Reads and writes of one queue have one distribution, which is that of both.
+	reads, writes := spread(5000, hot[:100]...), spread(5000, even...)
+	assert.Regexp(t, `^zoned:\d+/\d+:\d+/\d+:\d+/\d+$`, zones(reads, writes))
+	assert.Equal(t, zones(reads, writes), zones(writes, reads))
 	assert.Empty(t, zones(spread(100, 1)))
 }
 

@@ -118,25 +118,20 @@ func (j *job) body(b *strings.Builder) {
 // writes; a job of one direction has one.
 func (j *part) text(p func(format string, args ...any)) {
 	p("\n[%s]\nrw=%s", j.name, j.rw)
-	split, distribution := splitText(j.read)+","+splitText(j.write), j.zones[0]+","+j.zones[1]
+	split := splitText(j.read) + "," + splitText(j.write)
 	// An option with two sides in a job of one direction is no error, but its reader looks for the
 	// other one.
 	switch {
 	case j.mixRead > 0:
 		p("rwmixread=%d", j.mixRead)
 	case strings.HasSuffix(j.rw, "read"):
-		split, distribution = splitText(j.read), j.zones[0]
+		split = splitText(j.read)
 	default:
-		split, distribution = splitText(j.write), j.zones[1]
+		split = splitText(j.write)
 	}
 	p("bssplit=%s", split)
-	if strings.Contains(distribution, "zoned") {
-		// Of both directions, one may have none.
-		before, after, both := strings.Cut(distribution, ",")
-		if both {
-			distribution = cmp.Or(before, "random") + "," + cmp.Or(after, "random")
-		}
-		p("random_distribution=%s", distribution)
+	if j.zones != "" {
+		p("random_distribution=%s", j.zones)
 	}
 	// Whatever has completed is replaced at once, so that the queue stays as deep as it was. What
 	// is sequential is not handed over together, or the kernel would merge it.

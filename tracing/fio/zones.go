@@ -3,6 +3,7 @@ package fio
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -36,17 +37,27 @@ func (a place) apart(b place) (sigma, moved float64) {
 // zones writes where requests went as fio's random_distribution: percent of the requests on percent
 // of the space, in the order of the device. Space that the load did not use is left out: the file
 // that the job is given stands for what it used. It is empty where all of that was used alike.
-func zones(h tracing.Histogram) string {
+//
+// Reads and writes of one job have one distribution: fio's manual has one for each direction, which
+// fio 3.33 refuses (github.com/axboe/fio/issues/1923).
+func zones(directions ...tracing.Histogram) string {
+	count := map[[2]float64]int64{} // a trace counts all directions in buckets of one width
+	total := 0.0
+	for _, h := range directions {
+		for _, b := range h.Buckets {
+			count[b.Range] += b.Count
+		}
+		total += float64(h.Count)
+	}
 	var all []place
 	end := 0.0
-	for i, b := range h.Buckets {
-		if i > 0 && b.Range[0] > end {
-			all = append(all, place{width: b.Range[0] - end})
+	for i, at := range slices.SortedFunc(maps.Keys(count), byStart) {
+		if i > 0 && at[0] > end {
+			all = append(all, place{width: at[0] - end})
 		}
-		end = b.Range[1]
-		all = append(all, place{end - b.Range[0], float64(b.Count)})
+		end = at[1]
+		all = append(all, place{end - at[0], float64(count[at])})
 	}
-	total := float64(h.Count)
 	all = joined(all, total)
 	all = slices.DeleteFunc(all, func(z place) bool { return z.requests/total < touched })
 	if all = joined(all, total); len(all) < 2 { // what lay on either side of a hole
@@ -73,6 +84,8 @@ func zones(h tracing.Histogram) string {
 	}
 	return "zoned:" + strings.Join(parts, ":")
 }
+
+func byStart(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) }
 
 // joined makes one of neighbours that are alike, the two that are most alike first, until all are
 // apart.
