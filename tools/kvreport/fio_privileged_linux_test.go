@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -10,9 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,44 +38,15 @@ var madeLoads = []struct {
 
 const fileMiB = 192
 
-// traceCommand traces a shell command with all its children until it ends, and returns the trace
-// and the distilled job.
+// traceCommand traces a shell command and returns the trace and the distilled job.
 func traceCommand(t testing.TB, dir, command string) (*tracing.Trace, string) {
 	t.Helper()
-	at := t.TempDir()
-	flag, out, job := filepath.Join(at, "go"), filepath.Join(at, "trace.json"),
-		filepath.Join(at, "job.fio")
-	sh := exec.Command("sh", "-c", `while [ ! -e "$0" ]; do sleep 0.02; done; `+command, flag)
-	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var said strings.Builder
-	sh.Stdout, sh.Stderr = &said, &said
-	require.NoError(t, sh.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- sh.Wait() }()
-	t.Cleanup(func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
-	go func() { // the load begins when the programs are attached
-		for t.Context().Err() == nil && !attached() {
-			time.Sleep(20 * time.Millisecond)
-		}
-		time.Sleep(300 * time.Millisecond)
-		_ = os.WriteFile(flag, nil, 0o644)
-	}()
-	code, _, stderr := traceCall("-pid", strconv.Itoa(sh.Process.Pid), "-dir", dir,
-		"-duration", "60s", "-json", out, "-fio", job)
-	if code == No {
-		privtest.Need(t, errors.New(stderr))
-	}
-	require.Equal(t, Done, code, "%s", stderr)
-	require.NoError(t, <-ended, "%s: %s", command, said.String())
-	text, err := os.ReadFile(out)
-	require.NoError(t, err)
+	_, _, job, document := traceShell(t, dir, command)
 	var r struct {
 		Trace tracing.Trace `json:"device_latency_tracing"`
 	}
-	require.NoError(t, json.Unmarshal(text, &r))
-	distilled, err := os.ReadFile(job)
-	require.NoError(t, err)
-	return &r.Trace, string(distilled)
+	require.NoError(t, json.Unmarshal(document, &r))
+	return &r.Trace, job
 }
 
 // side is one trace as it is compared: shares in percent, rates while there was load.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,36 +95,42 @@ func TestBesideFio(t *testing.T) {
 // I/O.
 func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	l := newLoad(t)
-	flag := filepath.Join(t.TempDir(), "go")
-	args := append([]string{"-c",
-		`while [ ! -e "$0" ]; do sleep 0.05; done; sh -c 'fio "$@"; exit $?' x "$@"; exit $?`,
-		flag}, l.fio("--rw=randread", "--bs=16k", "--size=128M", "--ioengine=psync",
-		"--runtime=2")...)
-	sh := start(t, "sh", args...)
-	go func() { // the load begins when the programs are attached
-		for t.Context().Err() == nil && !attached() {
-			time.Sleep(20 * time.Millisecond)
-		}
-		time.Sleep(500 * time.Millisecond)
-		_ = os.WriteFile(flag, nil, 0o644)
-	}()
-	stdout, stderr := traced(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", l.dir, "-duration",
-		"60s", "-fio", "-")
-	assert.Contains(t, stderr, fmt.Sprintf("process %d has ended, with all its children",
-		sh.Process.Pid))
-	assert.Contains(t, stdout, "\nrw=randread\nbssplit=16k/100\n")
+	fio := "fio " + strings.Join(l.fio("--rw=randread", "--bs=16k", "--size=128M",
+		"--ioengine=psync", "--runtime=2"), " ")
+	pid, notes, job, _ := traceShell(t, l.dir, "sh -c '"+fio+"; exit $?'; exit $?")
+	assert.Contains(t, notes, fmt.Sprintf("process %d has ended, with all its children", pid))
+	assert.Contains(t, job, "\nrw=randread\nbssplit=16k/100\n")
 }
 
-// attached says whether this process holds programs at tracepoints.
-func attached() bool {
-	fds, _ := os.ReadDir("/proc/self/fd")
-	for _, fd := range fds {
-		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.Contains(to, "bpf") &&
-			strings.Contains(to, "link") || strings.Contains(to, "bpf-raw-tracepoint") {
-			return true
-		}
+// traceShell traces a shell with all its children until it has ended, on the device of a directory.
+// The command begins when its requests are counted.
+func traceShell(t testing.TB, dir, command string) (pid int, notes, job string, document []byte) {
+	t.Helper()
+	sh := exec.Command("sh", "-c", "read go; "+command) // until its standard input is closed
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var said strings.Builder
+	sh.Stdout, sh.Stderr = &said, &said
+	begin, err := sh.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, sh.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- sh.Wait() }() // at once, or it stays as a zombie
+	t.Cleanup(func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
+	c := newCall("trace", []string{"-pid", strconv.Itoa(sh.Process.Pid), "-dir", dir, "-duration",
+		"5m", "-json", "-", "-fio", "-"}, nil, nil, nil)
+	opt := trace.NewOptions(c.FlagSet)
+	rest, err := c.parse()
+	require.NoError(t, err)
+	require.NoError(t, opt.Check(rest))
+	opt.Counting = func() { _ = begin.Close() }
+	job, document, err = trace.Run(t.Context(), opt, io.Discard, io.Discard,
+		func(text string) { notes += text + "\n" })
+	if nothing := new(trace.NothingError); errors.As(err, &nothing) {
+		privtest.Need(t, err)
 	}
-	return false
+	require.NoError(t, err)
+	require.NoError(t, <-ended, "%s: %s", command, said.String())
+	return sh.Process.Pid, notes, job, document
 }
 
 // TestInterrupted ends the tracing by hand, as Ctrl-C does.

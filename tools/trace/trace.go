@@ -22,6 +22,8 @@ import (
 type Options struct {
 	Fio  string // where the job goes; empty: nowhere
 	JSON string // where the trace goes as a result that other commands read; empty: nowhere
+	// Counting is called, once, when requests are counted from now on; nil: nobody waits for it.
+	Counting func()
 
 	tracing  collector.Options
 	duration time.Duration

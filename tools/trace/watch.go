@@ -37,6 +37,9 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	if err := c.OpenWindow(); err != nil {
 		return nil, 0, err
 	}
+	if opt.Counting != nil {
+		opt.Counting()
+	}
 	// The window closes when the watching ends and not when the report is written.
 	how := loop(ctx, opt, c, say)
 	if err := c.CloseWindow(); err != nil {
