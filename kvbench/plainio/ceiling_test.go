@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
+	"kvbench/tracing/host"
 )
 
 // inVirtualTime runs a routine over a drive of 16 pages/ms reading, 8 writing, after 1 ms each. A
@@ -24,6 +25,7 @@ func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 		takes: flush}
 	cfg := overLevels(onTier(tier, 1<<40), 1).lasting(window)
 	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed = v, true, 7
+	cfg.Usage = func() host.Usage { return host.Usage{} } // real processors, and 64 virtual ms
 	res, err := runPlain(t.Context(), cfg, r)
 	require.NoError(t, err)
 	return res, tier
