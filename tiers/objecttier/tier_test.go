@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -435,10 +437,16 @@ func TestAnEntryOfSeveralObjects(t *testing.T) {
 	require.Error(t, err)
 	assert.Zero(t, n[tiers.Write])
 	assert.Positive(t, tier.Stats().WastedBytes)
-	assert.Len(t, keys(d), before+3)
+	// What was cut off with it may become an object after its deletion, which Clear finds.
+	first := func() int {
+		return len(slices.DeleteFunc(keys(d), func(key string) bool {
+			return !strings.HasSuffix(key, "-0000000000000001") // the generation
+		}))
+	}
+	assert.Equal(t, 3, first())
 	require.NoError(t, d.SetRules())
 	require.NoError(t, tier.Remove(t.Context(), o))
-	assert.Len(t, keys(d), before)
+	assert.Zero(t, first())
 	assert.Zero(t, tier.Amount())
 	_, err = tier.Put(t.Context(), other, body(other), done)
 	require.NoError(t, err)
