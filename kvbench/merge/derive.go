@@ -301,7 +301,7 @@ func summary(out *result.Result, ranks []*result.Result, hists result.Histograms
 			// Without a request there is no target either, and nothing to judge.
 			if have, ok := s.QoSMetrics[class]; q.SLA != nil {
 				s.QoSMetrics[class] = result.NewQoSStat(hists["request_end_to_end_"+class],
-					out.Load[class].Queued, int64(math.Round(q.SLA.TargetP95MS*1e6)))
+					out.Load[class].Unmet(), int64(math.Round(q.SLA.TargetP95MS*1e6)))
 			} else if !ok || have.NoData {
 				s.QoSMetrics[class] = q
 			}

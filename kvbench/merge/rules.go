@@ -100,7 +100,7 @@ var table = []row{
 		sum: "EndToEnd Queue Context Prefill Decode Room WriteLimit Buffers Pending Data GPUWait " +
 			"Compute Generation Lookup Release Rest"},
 	{of: result.ClassOutcome{},
-		sum:  "Offered OfferedBytes CarriedIn Started Completed Failed InFlight Queued",
+		sum:  "Offered OfferedBytes CarriedIn Started Completed Failed InFlight Late Queued",
 		most: "OldestQueuedAgeS OldestInFlightAgeS", after: "ServedRatio CensoredRatio Censored"},
 	// What a kind of lookups, or of prompts, is of one rank alone is all of that kind.
 	{of: result.Lookups{}, sum: "Hits Misses NotYetWritten", fold: "ByKind", after: "HitRate"},

@@ -97,9 +97,10 @@ func TestLoadAccounting(t *testing.T) {
 	assert.False(t, q.Met)
 }
 
-func TestSLAOfAStarvedAndOfAnEmptyClass(t *testing.T) {
+func TestSLACountsWhatHasMissedIt(t *testing.T) {
 	info := Info{QoS: profile.Default().QoS}
-	info.Load = map[string]result.ClassOutcome{"batch": {Offered: 7, Queued: 7}}
+	info.Load = map[string]result.ClassOutcome{"batch": {Offered: 7, Queued: 7},
+		"interactive": {Offered: 10, InFlight: 9, Late: 3}}
 	rec := openRecorder(1, time.Second)
 	rec.Request(RequestSample{Class: workloads.Interactive,
 		Time: result.RequestTime{EndToEnd: 10e6}})
@@ -107,9 +108,14 @@ func TestSLAOfAStarvedAndOfAnEmptyClass(t *testing.T) {
 	starved := r.Summary.QoSMetrics["batch"]
 	assert.True(t, starved.NoData)
 	assert.Zero(t, *starved.SLA.Compliance)
+	assert.InDelta(t, 0.25, *r.Summary.QoSMetrics["interactive"].SLA.Compliance, 1e-9,
+		"one in time, three too late already, of six nothing is known")
 	out, err := json.Marshal(r.Summary.QoSMetrics["responsive"])
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"no_data": true}`, string(out))
+	assert.False(t, r.Summary.QoSMetrics["interactive"].SLA.Met)
+	info.Load = nil
+	r = Build(info, rec)
 	assert.True(t, r.Summary.QoSMetrics["interactive"].SLA.Met)
 }
 

@@ -48,7 +48,7 @@ func (b *builder) python() {
 	for c, target := range b.info.QoS {
 		name := workloads.Class(c).String()
 		s.QoSMetrics[name] = result.NewQoSStat(b.hists["request_end_to_end_"+name],
-			r.Load[name].Queued, int64(target.P95))
+			r.Load[name].Unmet(), int64(target.P95))
 	}
 	s.AutoscalingStats, s.AutoscalingSummary = result.NewScaleEvents(r)
 }

@@ -89,7 +89,7 @@ func (w *windowed) look(tokens, window int) {
 type classCounts struct {
 	workloads.ClassLoad       // what the source has offered
 	started, failed, inFlight int64
-	oldestInFlight            time.Duration // its age, since its arrival
+	ages                      []time.Duration // of what is in flight, since its arrival
 }
 
 // account is what was offered and what became of it up to a moment.
@@ -372,7 +372,7 @@ func (d *dispatcher) accountAt(at time.Duration) account {
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++
-		n.oldestInFlight = max(n.oldestInFlight, a.at-j.req.Arrival)
+		n.ages = append(n.ages, a.at-j.req.Arrival)
 	}
 	for c, offered := range d.src.Account(a.at) {
 		a.classes[c].ClassLoad = offered

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"kvbench/kvbench"
@@ -231,7 +232,7 @@ func (l *Load) Report(in *record.Info) {
 			"here they stay as they are", units.Plural(n, "request"), l.cfg.ContextWindow,
 			l.after.longest))
 	}
-	in.Load = l.outcomes(in.Sizer)
+	in.Load = l.outcomes(in.Sizer, in.QoS)
 	in.Input = l.after.input
 	l.wholeInput(in)
 	if l.scaler != nil {
@@ -259,8 +260,9 @@ func (l *Load) wholeInput(in *record.Info) {
 
 // outcomes tells what each class was offered in the window and what became of it, but for what
 // completed. What the window found waiting or running counts as offered in it, so that offered is
-// at least what was served.
-func (l *Load) outcomes(sizer model.Sizer) map[string]result.ClassOutcome {
+// at least what was served. What is in flight for longer than its class's target has missed it.
+func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloads.QoS,
+) map[string]result.ClassOutcome {
 	all := make(map[string]result.ClassOutcome)
 	for c, end := range l.after.classes {
 		start := l.before.classes[c]
@@ -271,7 +273,12 @@ func (l *Load) outcomes(sizer model.Sizer) map[string]result.ClassOutcome {
 			Started: end.started - start.started, Failed: end.failed - start.failed,
 		}
 		if end.inFlight > 0 {
-			o.OldestInFlightAgeS = new(end.oldestInFlight.Seconds())
+			o.OldestInFlightAgeS = new(slices.Max(end.ages).Seconds())
+		}
+		for _, age := range end.ages {
+			if t := targets[c].P95; t > 0 && age > t {
+				o.Late++
+			}
 		}
 		if end.Queued > 0 && end.Oldest != workloads.Never {
 			o.OldestQueuedAgeS = new(max(l.after.at-end.Oldest, 0).Seconds())

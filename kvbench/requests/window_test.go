@@ -334,16 +334,19 @@ func TestOutcomesOfAWindow(t *testing.T) {
 	l.before.classes[c] = classCounts{
 		ClassLoad: workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5,
 			Oldest: time.Second},
-		started: 35, failed: 1, inFlight: 2, oldestInFlight: time.Second,
+		started: 35, failed: 1, inFlight: 2, ages: []time.Duration{time.Second, 0},
 	}
 	l.after.classes[c] = classCounts{
 		ClassLoad: workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000, Queued: 388,
 			Oldest: 28 * time.Second},
-		started: 252, failed: 3, inFlight: 11, oldestInFlight: 900 * time.Millisecond,
+		started: 252, failed: 3, inFlight: 3,
+		ages: []time.Duration{time.Second, 900 * time.Millisecond, 1100 * time.Millisecond},
 	}
-	all := l.outcomes(model.Sizer{BytesPerToken: 2})
+	var targets [workloads.NumClasses]workloads.QoS
+	targets[c].P95 = time.Second
+	all := l.outcomes(model.Sizer{BytesPerToken: 2}, targets)
 	assert.Equal(t, result.ClassOutcome{Offered: 600 + 5 + 2, OfferedBytes: 2_400_000, CarriedIn: 5,
-		Started: 217, Failed: 2, InFlight: 11, Queued: 388, OldestQueuedAgeS: new(12.0),
-		OldestInFlightAgeS: new(0.9)}, all["batch"])
+		Started: 217, Failed: 2, InFlight: 3, Late: 1, Queued: 388, OldestQueuedAgeS: new(12.0),
+		OldestInFlightAgeS: new(1.1)}, all["batch"])
 	assert.Zero(t, all["interactive"])
 }

@@ -64,15 +64,16 @@ func NewValidation(r *Result) *python.Validation {
 const slaMet = 0.95
 
 // NewQoSStat judges a class by its target in nanoseconds; the histogram is of its requests from end
-// to end. Requests still queued at the deadline are violations.
-func NewQoSStat(h *Histogram, queued, target int64) python.QoSStat {
+// to end. Unmet are those that have not ended and are violations all the same, see
+// ClassOutcome.Unmet.
+func NewQoSStat(h *Histogram, unmet, target int64) python.QoSStat {
 	n := h.Count()
-	if n+queued == 0 {
+	if n+unmet == 0 {
 		return python.QoSStat{NoData: true}
 	}
 	sla := &python.SLA{
 		TargetP95MS: Milliseconds(target), ActualP95MS: h.PercentileMS(0.95),
-		Compliance: units.Ratio(h.AtMost(target), n+queued),
+		Compliance: units.Ratio(h.AtMost(target), n+unmet),
 	}
 	sla.Met = units.OrZero(sla.Compliance) >= slaMet
 	stat := python.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}

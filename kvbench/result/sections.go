@@ -98,6 +98,7 @@ type ClassOutcome struct {
 	Completed          int64    `json:"completed"`
 	Failed             int64    `json:"failed"` // at least one operation failed
 	InFlight           int64    `json:"in_flight"`
+	Late               int64    `json:"in_flight_late,omitempty"` // past their target
 	Queued             int64    `json:"queued"`
 	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s"`
 	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s"`
@@ -107,6 +108,11 @@ type ClassOutcome struct {
 	// more than 5 %: the slowest requests are not in the percentiles
 	Censored bool `json:"censored"`
 }
+
+// Unmet counts the requests that have not ended at the window's end and miss their class's target
+// all the same: those that were in flight for longer, and, as the Python benchmark counts, all that
+// were still queued.
+func (o ClassOutcome) Unmet() int64 { return o.Queued + o.Late }
 
 // Classes are the keys of Result.Load beside "total", the most urgent first.
 var Classes = [...]string{"interactive", "responsive", "batch"}

@@ -132,7 +132,7 @@ type QoSLatencyMS struct {
 }
 
 // SLA compares a class with its target. Compliance is the share of requests within it; those still
-// queued at the deadline count as violations.
+// queued at the deadline count as violations, and so do those in flight for longer than the target.
 type SLA struct {
 	TargetP95MS float64  `json:"target_p95_ms"`
 	ActualP95MS *float64 `json:"actual_p95_ms"`
