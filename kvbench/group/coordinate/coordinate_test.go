@@ -183,6 +183,33 @@ func TestATrial(t *testing.T) {
 	})
 }
 
+// TestATrialThatBeginsMoreThanOnce: of its starts the one counts at which the ranks lay apart the
+// most. Where nobody opens anything after the last barrier, those before it are told.
+func TestATrialThatBeginsMoreThanOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := meet(t, LeaderConfig{}, same(3), pipe)
+		done := make(chan Trial, 1)
+		go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("") }()
+		g.each(func(m *Member) {
+			_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+			require.NoError(t, err)
+			for _, late := range []time.Duration{1, 4, 2, -1} {
+				_, err = m.Barrier(t.Context(), "again")
+				require.NoError(t, err)
+				if late > 0 {
+					time.Sleep(time.Duration(m.Rank()) * late * time.Millisecond) // virtual
+					m.Opened()
+				}
+			}
+			m.Done("")
+			_, err = m.Outcome(t.Context())
+			require.NoError(t, err)
+		})
+		assert.Equal(t, 8*time.Millisecond, time.Duration(*(<-done).Skew))
+		g.leave()
+	})
+}
+
 // TestClocksThatLieApart: 5 ms each way, monotonic clocks an hour apart.
 func TestClocksThatLieApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,8 @@ type step struct {
 	agreed time.Time // zero before it was
 	// comparing: all are ready for a phase, and their clocks are asked for.
 	comparing bool
+	// apart is how far the openings of an earlier phase lay apart, the most of all of them.
+	apart *apart
 	// unready says which rank will not come to the barrier, "" while all may.
 	unready string
 }
@@ -204,6 +206,8 @@ func (l *Leader) begin(trial int) {
 	// All are told the same moment, each by its own clock; what is said to one takes no longer than
 	// the slowest round trip, several of which lie ahead.
 	at := l.Clock.Now() + int64(beginAfter(offsets))
+	// A phase has begun that followed another one: what is told of the trial is the largest skew.
+	l.step.apart = l.openings().most(l.step.apart)
 	for i, c := range all {
 		c.part.offset, c.part.waits, c.part.opened = offsets[i], false, 0
 		c.at = wire.Begin
@@ -247,7 +251,8 @@ type Trial struct {
 	Wall []int64 // each rank's wall clock less the leader's, ns
 	Lost []Lost  // all that are, of this trial or before
 	// Skew is the time between the first and the last opening of a window, and how far that may be
-	// off, in ns; nil unless all that are there have opened one, and there are several.
+	// off, in ns; nil unless all that are there have opened one, and there are several. Of a trial
+	// in which they begin more than once it is the largest.
 	Skew, Uncertainty *int64
 }
 
@@ -266,28 +271,52 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 	defer l.mu.Unlock()
 	t := Trial{Number: l.step.trial, Name: l.step.name, Text: make([]string, len(l.clients)),
 		Done: make([]bool, len(l.clients)), Wall: make([]int64, len(l.clients))}
-	var opened []opening
-	all := true
 	for rank, c := range l.clients {
 		if c == nil {
 			continue
 		}
 		t.Text[rank], t.Done[rank], t.Wall[rank] = c.part.text, c.part.done, c.part.offset.Wall
-		// A skew of some of the ranks would be one of fewer clients than the result is of.
 		if c.lost != nil {
 			t.Lost = append(t.Lost, *c.lost)
-		} else if c.part.opened != 0 {
-			o := c.part.offset
-			opened = append(opened, opening{c.part.opened - o.Clock, o.Error})
-		} else {
-			all = false
 		}
 	}
-	if all && len(opened) > 1 {
-		skew, uncertainty := skewOf(opened)
-		t.Skew, t.Uncertainty = &skew, &uncertainty
+	if a := l.openings().most(l.step.apart); a != nil {
+		t.Skew, t.Uncertainty = &a.skew, &a.uncertainty
 	}
 	return t
+}
+
+// apart is how far openings lay apart, and how far that may be off, in ns.
+type apart struct{ skew, uncertainty int64 }
+
+// most is the larger one of two, of which either may be unknown.
+func (a *apart) most(b *apart) *apart {
+	if a == nil || b != nil && b.skew > a.skew {
+		return b
+	}
+	return a
+}
+
+// openings says how far those of the last phase lay apart, with mu: nil unless all that are there
+// have opened a window. A skew of some of the ranks would be one of fewer clients than the result
+// is of.
+func (l *Leader) openings() *apart {
+	var opened []opening
+	for _, c := range l.clients {
+		switch {
+		case c == nil || c.lost != nil:
+		case c.part.opened == 0:
+			return nil
+		default:
+			o := c.part.offset
+			opened = append(opened, opening{c.part.opened - o.Clock, o.Error})
+		}
+	}
+	if len(opened) < 2 {
+		return nil
+	}
+	skew, uncertainty := skewOf(opened)
+	return &apart{skew, uncertainty}
 }
 
 // WallOffset is how far a rank's wall clock is ahead of the leader's in ns, as of the last phase
