@@ -235,11 +235,52 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 }
 
 // openDir opens the work directory, which removes what an earlier run left in it.
-func (t *trial) openDir(ctx context.Context) (*workdir.Dir, error) {
+func (t *trial) openDir(ctx context.Context) (dir *workdir.Dir, err error) {
 	cfg := &t.cfg.Storage
-	dir, err := workdir.Open(ctx, workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
-		Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder})
+	opt := workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank, Nonce: t.info.Nonce,
+		Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder}
+	if opt.Shared = opt.Folder != nil && t.Group.Size() > 1; opt.Shared {
+		dir, err = t.shareDir(ctx, opt)
+	} else {
+		dir, err = workdir.Open(ctx, opt)
+	}
 	t.Dir = dir
+	return dir, err
+}
+
+// shareDir opens the one directory of all clients: rank 0 first, which removes what an earlier run
+// left; then the others, of which those on another host may find that theirs is another
+// filesystem. There the first of them opens it for the rest.
+func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir.Dir, err error) {
+	if t.Group.Rank() == 0 {
+		if dir, err = workdir.Open(ctx, opt); err != nil {
+			return nil, err
+		}
+	}
+	// Each waits for all: that one is there is known when it comes to the barrier.
+	defer func() {
+		if err != nil && dir != nil {
+			err = errors.Join(err, dir.Close())
+		}
+	}()
+	if _, err = t.Group.Barrier(ctx, "the directory of rank 0"); err != nil {
+		return dir, err
+	}
+	if dir == nil {
+		if dir, err = workdir.Join(opt); errors.Is(err, workdir.ErrNotShared) {
+			dir, err = workdir.Open(ctx, opt)
+		}
+	}
+	held := new(workdir.LockedError)
+	if err != nil && !errors.As(err, &held) {
+		return dir, err
+	}
+	late := err
+	if _, err = t.Group.Barrier(ctx, "the directories of all ranks"); err == nil && late != nil {
+		if dir, err = workdir.Join(opt); errors.Is(err, workdir.ErrNotShared) {
+			err = late
+		}
+	}
 	return dir, err
 }
 

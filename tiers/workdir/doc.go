@@ -3,6 +3,7 @@
 //	paths.go    where it may lie: CheckPath, DefaultCacheDir
 //	workdir.go  Dir: Open, Close
 //	marker.go   the file that says whose it is, and its lock
+//	shared.go   Join: several processes of one run in one directory
 //	files.go    the names of entries' files, and the removal of nothing else
 //	tree.go     likewise of files that are called as an engine calls them
 //	removal.go  how far that has come, for whoever waits for it

@@ -112,17 +112,7 @@ func (d *Dir) nothingInside() error {
 // however the process ends. The descriptor is open for reading only: one for writing would
 // keep the filesystem from being remounted read-only for the whole run.
 func (d *Dir) lockMarker() error {
-	flock := func() error { return unix.Flock(d.lock, unix.LOCK_EX|unix.LOCK_NB) }
-	err := Retry(flock)
-	if errors.Is(err, unix.EBADF) { // NFS locks for writing only what is open for writing
-		fd, openErr := OpenAt(d.fd, markerName, unix.O_RDWR, 0)
-		if openErr != nil {
-			return fail("open", d.marker(), openErr)
-		}
-		unix.Close(d.lock)
-		d.lock = fd
-		err = Retry(flock)
-	}
+	err := d.lockAs(unix.LOCK_EX)
 	if err == nil {
 		return nil
 	}
@@ -131,8 +121,7 @@ func (d *Dir) lockMarker() error {
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return locked
-	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS),
-		errors.Is(err, unix.EINVAL):
+	case lockless(err):
 		// No locks here: the process number must do, on this machine at least.
 		host, _ := os.Hostname()
 		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host &&
@@ -144,6 +133,45 @@ func (d *Dir) lockMarker() error {
 		return nil
 	}
 	return fail("lock", d.marker(), err)
+}
+
+// share turns the lock of who opened the directory into one that others may have, too.
+func (d *Dir) share() error {
+	if err := d.lockAs(unix.LOCK_SH); err != nil && !lockless(err) {
+		return fail("share", d.marker(), err)
+	}
+	return nil
+}
+
+// last says whether nobody else works in the directory any more. One that gives way has lost its
+// lock with the attempt, which is how of several at a time the last one gets it.
+func (d *Dir) last() bool {
+	err := d.lockAs(unix.LOCK_EX)
+	return err == nil || lockless(err) && !d.joined
+}
+
+// lockAs takes the marker's lock, or changes the one that is held: not at once, but then whoever
+// comes in between is told of by the error.
+func (d *Dir) lockAs(how int) error {
+	flock := func() error { return unix.Flock(d.lock, how|unix.LOCK_NB) }
+	err := Retry(flock)
+	if !errors.Is(err, unix.EBADF) {
+		return err
+	}
+	// NFS locks for writing only what is open for writing.
+	fd, openErr := OpenAt(d.fd, markerName, unix.O_RDWR, 0)
+	if openErr != nil {
+		return fail("open", d.marker(), openErr)
+	}
+	unix.Close(d.lock)
+	d.lock = fd
+	return Retry(flock)
+}
+
+// lockless says that an error of a lock is that of a filesystem that has none.
+func lockless(err error) bool {
+	return errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) ||
+		errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)
 }
 
 // readMarker reads a marker file. Known says whether the text is that of a marker at all, whole or

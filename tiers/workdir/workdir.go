@@ -26,6 +26,8 @@ type Options struct {
 	Keep     bool   // Close leaves files and marker for inspection; the next Open reclaims them
 	// Folder, if not nil, is a directory whose files have names that mean something.
 	Folder *Folder
+	// Shared lets others Join: processes of the same run, which has one Nonce for all of them.
+	Shared bool
 	// Removal, if not nil, shows whoever looks at it how far removing files has come.
 	Removal *Removal
 }
@@ -57,6 +59,8 @@ type Folder struct {
 type Dir struct {
 	path     string
 	keep     bool
+	shared   bool
+	joined   bool
 	fd       int // of the directory
 	lock     int // the marker's
 	mark     marker
@@ -181,8 +185,8 @@ func removeUp(dir, top string) {
 // open is one attempt. An errno of ENOENT or EEXIST says that the directory changed meanwhile.
 // Made is what Open made above the directory: removed at the end, see marker.
 func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, err error) {
-	d := &Dir{path: path, keep: opt.Keep, lock: -1, fans: make(map[string]int),
-		removal: cmp.Or(opt.Removal, &Removal{})}
+	d := &Dir{path: path, keep: opt.Keep, shared: opt.Shared, lock: -1,
+		fans: make(map[string]int), removal: cmp.Or(opt.Removal, &Removal{})}
 	d.names = entryNames{}
 	if opt.Folder != nil {
 		d.names = opt.Folder.Files
@@ -226,6 +230,9 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 	if err := Retry(func() error { return unix.Fsync(d.fd) }); err != nil &&
 		!errors.Is(err, unix.EINVAL) {
 		return nil, fail("flush the directory", path, err)
+	}
+	if d.shared {
+		return d, d.share()
 	}
 	return d, nil
 }
@@ -343,7 +350,8 @@ func (d *Dir) Close() error { return d.Remove(context.Background()) }
 
 // Remove removes the suite's files, its directories and the marker, in this order, and the
 // parents that were made for them, if nothing else is in them; with Keep it leaves all of it.
-// Then the next run may have the directory. Where something of the user's lies in the rank
+// Then the next run may have the directory. Of several that share it the last one to come here does
+// that. Where something of the user's lies in the rank
 // directory, the marker stays with it, so that the next run recognises the directory. When ctx
 // ends it stops between two files: marker and files stay, as after a kill. Closing, by whichever of
 // the two, is final, and doing it twice is harmless.
@@ -356,6 +364,10 @@ func (d *Dir) Remove(ctx context.Context) error {
 	d.closed = true
 	defer d.closeFiles()
 	if d.keep {
+		return nil
+	}
+	if d.shared && !d.last() {
+		d.removal.Over() // it is for those that are still there
 		return nil
 	}
 	d.removal.moves(d.path, d.names)

@@ -1,0 +1,71 @@
+package workdir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotShared is the error of Join where no process of the run has opened the directory.
+var ErrNotShared = errors.New("no other process of this run works there")
+
+// Join opens a directory that another process of the same run has opened as Shared and still holds:
+// one whose marker has the Nonce. It makes, reclaims and removes nothing. The two are equals from
+// here on: whichever of all of them is closed last removes what the run has left, so that nobody
+// loses the files with which others still work.
+//
+// Shared directories are held with shared locks, which keep other runs out as one's own lock does.
+// On a filesystem without locks who has opened it removes, and should be closed last.
+func Join(opt Options) (_ *Dir, err error) {
+	parent, err := resolve(opt.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path: filepath.Join(parent, opt.Folder.Name), keep: opt.Keep, shared: true,
+		joined: true, lock: -1, fans: make(map[string]int), names: opt.Folder.Files,
+		removal: cmp.Or(opt.Removal, &Removal{})}
+	none := func(err error) error {
+		return fmt.Errorf("%w: %s: %w", ErrNotShared, d.path, err)
+	}
+	d.fd, err = OpenAt(unix.AT_FDCWD, d.path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, none(err)
+	}
+	defer func() {
+		if err != nil {
+			d.closeFiles()
+		}
+	}()
+	if d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
+		return nil, none(err)
+	}
+	// The lock first: who holds it knows that the marker stays what it is.
+	if err := d.lockAs(unix.LOCK_SH); err != nil && !lockless(err) {
+		return nil, none(err)
+	}
+	mark, known, err := readMarker(d.lock)
+	switch {
+	case err != nil:
+		return nil, fail("read", d.marker(), err)
+	case !known || mark.Nonce != opt.Nonce || opt.Nonce == "":
+		return nil, none(errors.New("the marker is that of another run"))
+	}
+	d.mark = mark
+	if opt.Folder.Recall != nil {
+		// As who opened it has asked, before it wrote the marker: who reads keeps its names.
+		names, stay, err := opt.Folder.Recall(mark.Contents)
+		if err != nil {
+			return nil, fmt.Errorf("in %s: %w", d.path, err)
+		}
+		if stay {
+			d.names = names
+		}
+	}
+	return d, nil
+}
+
+// Joined says that another process has opened the directory.
+func (d *Dir) Joined() bool { return d.joined }

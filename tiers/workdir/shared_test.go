@@ -1,0 +1,102 @@
+package workdir
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+)
+
+// shared are the options of a process of one run, by its nonce.
+func shared(cache, nonce string) Options {
+	return Options{CacheDir: cache, Nonce: nonce, Shared: true,
+		Folder: &Folder{Name: "all", Files: entryNames{}}}
+}
+
+// putEntry writes a file of the run in a directory that is its.
+func putEntry(t *testing.T, d *Dir, key string) string {
+	t.Helper()
+	fan, name := d.Name(tiers.Object{Key: key})
+	_, err := d.Fan(fan)
+	require.NoError(t, err)
+	path := filepath.Join(d.Path(), fan, name)
+	require.NoError(t, os.WriteFile(path, []byte(key), 0o644))
+	return path
+}
+
+// Processes of one run work in one directory; whoever is closed last removes what all have left,
+// and until then nobody else gets in.
+func TestTheLastOneRemoves(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
+		cache := t.TempDir() + "/cache"
+		first, err := Open(t.Context(), shared(cache, "n"))
+		require.NoError(t, err)
+		dirs := []*Dir{first}
+		for range 2 {
+			d, err := Join(shared(cache, "n"))
+			require.NoError(t, err)
+			dirs = append(dirs, d)
+		}
+		assert.Equal(t, []bool{false, true, true}, []bool{dirs[0].Joined(), dirs[1].Joined(),
+			dirs[2].Joined()})
+		var paths []string
+		for i, d := range dirs {
+			paths = append(paths, putEntry(t, d, string(rune('a'+i))))
+		}
+		for n, i := range order {
+			for _, path := range paths {
+				assert.FileExists(t, path)
+			}
+			locked := new(LockedError)
+			_, err := Open(t.Context(), shared(cache, "n"))
+			require.ErrorAs(t, err, &locked, "%d are there", 3-n)
+			require.NoError(t, dirs[i].Close())
+		}
+		assert.NoDirExists(t, cache)
+	}
+}
+
+// A directory of another run, of one that has ended, or of nobody, is not joined, and nothing is
+// made where there is none.
+func TestJoinIsForOneRun(t *testing.T) {
+	cache := t.TempDir() + "/cache"
+	_, err := Join(shared(cache, "n"))
+	require.ErrorIs(t, err, ErrNotShared)
+	assert.NoDirExists(t, cache)
+
+	d, err := Open(t.Context(), shared(cache, "n"))
+	require.NoError(t, err)
+	for _, nonce := range []string{"m", ""} {
+		_, err = Join(shared(cache, nonce))
+		require.ErrorIs(t, err, ErrNotShared)
+	}
+	// One that was refused has not taken the lock away, nor anything else.
+	path := putEntry(t, d, "a")
+	require.NoError(t, d.Close())
+	assert.NoFileExists(t, path)
+	assert.NoDirExists(t, cache)
+}
+
+// Kept files stay, whoever is closed last, and the next run reclaims them.
+func TestSharedFilesStay(t *testing.T) {
+	cache := t.TempDir() + "/cache"
+	a, err := Open(t.Context(), shared(cache, "n"))
+	require.NoError(t, err)
+	b, err := Join(shared(cache, "n"))
+	require.NoError(t, err)
+	path := putEntry(t, b, "b")
+	a.Stay()
+	b.Stay()
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+	assert.FileExists(t, path)
+	c, err := Open(t.Context(), shared(cache, "m"))
+	require.NoError(t, err)
+	assert.Equal(t, 1, c.Reclaimed().Files)
+	require.NoError(t, c.Close())
+	assert.NoDirExists(t, cache)
+}
