@@ -46,8 +46,9 @@ func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if err != nil {
 		return c, err
 	}
+	_, count := v.CheckpointShare(spec)
 	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers,
-		Workers: spec.Accelerators, Exactly: v.Stream.Buffers * spec.Accelerators}
+		Workers: count, Exactly: v.Stream.Buffers * count}
 	return c, nil
 }
 
@@ -89,11 +90,13 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 			"-checkpoint-scale", units.Bytes.Text(need), c.CacheDir, units.Bytes.Text(fs.Free))
 	}
 	// Asked for here and not as for entries: other parameters would help.
-	need := params.EstimateMemory(c.Use.Bytes(), 0).Total()
+	// The ranks of this host need it beside each other.
+	local := max(1, v.LocalRanks)
+	need := params.EstimateMemory(c.Use.Bytes(), 0).Total() * int64(local)
 	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
 		say("-stream-buffers: the buffers of %d accelerators need %s, and %s are available "+
 			"according to %s; give fewer of them, or a smaller -stream-chunk",
-			c.Workers, units.Bytes.Text(need), units.Bytes.Text(have), source)
+			c.Workers*local, units.Bytes.Text(need), units.Bytes.Text(have), source)
 	}
 	// Refused now and not after an hour of writing.
 	if v.Checkpoint.Flush == "drop" && os.Geteuid() != 0 {
@@ -111,8 +114,9 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, stay boo
 		return nil, err
 	}
 	writes, reads, within := v.CheckpointRuns()
+	first, count := v.CheckpointShare(spec)
 	c := checkpoint.Config{Spec: spec, Op: op, Number: writes, Within: within,
-		Pause: v.Checkpoint.Pause, Count: spec.Accelerators, Chunk: v.Stream.Chunk,
+		Pause: v.Checkpoint.Pause, First: first, Count: count, Chunk: v.Stream.Chunk,
 		Buffers: v.Stream.Buffers, Producers: v.StreamProducers(), Writers: v.Stream.Writers,
 		Depth: v.StreamDepth(), Keep: v.Checkpoint.Keep, Stay: stay, Shift: v.Checkpoint.Shift,
 		Flush: checkpoint.Flush(v.Checkpoint.Flush), Verify: cfg.Storage.Verify,
@@ -121,12 +125,13 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, stay boo
 		c.Number = reads
 		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay // another run's: whatever happens
 	}
-	// What the trial itself cannot know of the run around it. All accelerators are of this host.
-	c.Rules = checkpoint.Facts{Writes: writes, Reads: reads, PerHost: spec.Accelerators,
+	// What the trial itself cannot know of the run around it.
+	c.Rules = checkpoint.Facts{Writes: writes, Reads: reads, PerHost: count * max(1, v.LocalRanks),
 		Apart:  !host.SameFilesystem(cacheDir(v), v.ResultsDir),
 		Memory: v.AcceleratorMemory(), Buffered: !v.Direct(), Flush: c.Flush}
 	c.Rules.HostMemory, _ = host.ReadLimits().Available()
-	cfg.Storage.Folder = checkpoint.Folder(spec, writes, cfg.Storage.Nonce, op == tiers.Read)
+	cfg.Storage.Folder = checkpoint.Folder(spec, writes, cfg.Storage.Nonce, op == tiers.Read,
+		v.Rank)
 	// Nothing is climbed after the window, and nothing was removed before reading: waiting for the
 	// device would only make the gap longer.
 	cfg.Climb, cfg.AwaitDiscards = nil, op == tiers.Write

@@ -122,7 +122,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
-		in.ObjectTimes = t.asked.Fill(&in.Result, t.bucket)
+		in.Times = t.asked.Fill(&in.Result, t.bucket)
 		in.Objects.Store = t.store
 	}
 	t.stalls()

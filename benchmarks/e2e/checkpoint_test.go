@@ -119,11 +119,13 @@ func TestCheckpointParameters(t *testing.T) {
 	o := b.run(b.checkpoints("-checkpoint-writes=2", "-checkpoint-reads=3", "-checkpoint-keep=1",
 		"-checkpoint-shift=2", "-stream-writers=9", "-stream-range=96KiB", "-fadvise=none",
 		"-checkpoint-accelerator-type=a100", "-checkpoint-model=1t", "-checkpoint-scale=1",
-		"-ranks=2", "-rank=0", "-chunk-size=64KiB")...)
+		"-ranks=3", "-rank=0", "-test.benchtime=60s", "-chunk-size=64KiB")...)
 	assert.Equal(t, 2, o.code)
 	for _, want := range []string{"-checkpoint-reads: must be at most 2", "-checkpoint-keep: must be " +
 		"at least 3", "-checkpoint-shift: must be less than 2", "-stream-writers: must be at most 8",
-		"-stream-range: must be a multiple of -stream-chunk", "-ranks: must be 1 with Checkpoint",
+		"-stream-range: must be a multiple of -stream-chunk", "-ranks: must be given " +
+			"without -rank", "-ranks: must be a divisor of 2", "-benchtime: must be a number of " +
+			"checkpoints, such as 5x, with several ranks",
 		"-fadvise: must be absent", "-chunk-size: must be absent"} {
 		assert.Contains(t, o.stderr, want)
 	}

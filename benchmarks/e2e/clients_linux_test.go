@@ -52,6 +52,12 @@ func (b *bench) pids(p *process, n int) map[int]int {
 		}
 		return true
 	})
+	return b.children(p, n)
+}
+
+// children are the processes of a run's ranks, by rank.
+func (b *bench) children(p *process, n int) map[int]int {
+	b.t.Helper()
 	found := map[int]int{0: p.Process.Pid}
 	children, err := exec.Command("pgrep", "-P", strconv.Itoa(p.Process.Pid)).Output()
 	require.NoError(b.t, err)

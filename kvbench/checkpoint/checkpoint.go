@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -86,6 +87,7 @@ type Load struct {
 	runs    []result.CheckpointRun
 	flushes *result.Histogram // of files, ns
 	flush   time.Duration     // of the page cache
+	worked  time.Duration     // of accelerators, summed
 	ended   time.Time         // the last one
 	times   times
 }
@@ -108,6 +110,8 @@ func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{{Name: "checkpo
 // read and empties the page cache.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	l.env = e
+	// What the trial before has left would be memory of this one: many ranks have it many times.
+	debug.FreeOSMemory()
 	i := 0
 	for i < len(e.Levels) && e.Levels[i].Kind != tiers.Storage {
 		i++
@@ -176,8 +180,16 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 		l.runs, l.ended = append(l.runs, run), time.Now()
 		l.mu.Unlock()
 	}
+	// A checkpoint is there when all clients have written their part. What the marker has for the
+	// end is later than the last of them by some round trips of messages.
+	if e.Group.Size() > 1 {
+		if _, err := e.Group.Barrier(ctx, "the end of all ranks"); err != nil {
+			return err
+		}
+		l.ended = time.Now()
+	}
 	// Only now may somebody read them: a marker without an end is that of a run that was killed.
-	if l.Op == tiers.Write {
+	if l.Op == tiers.Write && !e.Dir.Joined() {
 		kept := len(l.runs)
 		if l.Keep > 0 {
 			kept = min(kept, l.Keep)
@@ -211,11 +223,12 @@ func verb(op tiers.Op) string {
 // start is the moment at which all accelerators of all clients begin together, and its reading of
 // the wall clock: the hook between preparation and window.
 func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, error) {
-	begin, err := l.env.Group.Barrier(ctx, fmt.Sprintf("%s checkpoint %d", verb(l.Op), step))
+	_, err := l.env.Group.Barrier(ctx, fmt.Sprintf("%s checkpoint %d", verb(l.Op), step))
+	since, wall := l.env.Clock.Now(), time.Now()
 	if err == nil {
-		err = l.env.Clock.Sleep(ctx, time.Until(begin))
+		l.env.Group.Opened()
 	}
-	return l.env.Clock.Now(), time.Now(), err
+	return since, wall, err
 }
 
 // each runs do for each accelerator of this client beside the others and returns how long each took
@@ -236,6 +249,11 @@ func (l *Load) each(ctx context.Context, since time.Duration,
 		})
 	}
 	all.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d := range took {
+		l.worked += d
+	}
 	return took, context.Cause(ctx)
 }
 
@@ -322,10 +340,16 @@ func (l *Load) Report(in *record.Info) {
 		c.Mode = "subset"
 	}
 	c.Files, c.Bytes = s.Totals()
-	// Accelerators are never idle: they have a file to move until the checkpoint is complete.
+	// Accelerators have files to move from the start of a checkpoint to the last of them. Between
+	// checkpoints, and until the slowest client has come, nobody is to move anything.
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, l.Count
 	if start, end := l.env.Rec.Window(); start < end {
-		in.Harness.WorkerBusyNS = int64(l.Count) * int64(end-start)
+		all := int64(l.Count) * int64(end-start)
+		in.Harness.WorkerBusyNS = min(int64(l.worked), all)
+		in.Harness.WorkerIdleNS = all - in.Harness.WorkerBusyNS
+	}
+	if l.Count < s.Accelerators {
+		c.First, c.Count = new(l.First), new(l.Count)
 	}
 	in.IO.ChunkBytes, in.IO.Depth = int(l.Chunk), l.Writers
 	runs := append([]result.CheckpointRun{}, l.runs...)
@@ -334,14 +358,8 @@ func (l *Load) Report(in *record.Info) {
 	facts.Spec, facts.Op, facts.Runs, facts.Verify = s, l.Op, runs, l.Verify
 	if l.Op == tiers.Write {
 		c.Writes = runs
-		if n := l.flushes.Count(); n > 0 {
-			p95, _ := l.flushes.Percentile(0.95)
-			longest, _ := l.flushes.Percentile(1)
-			c.FlushMaxNS = &longest
-			if result.Supported(0.95, n) {
-				c.FlushP95NS = &p95
-			}
-		}
+		c.Flushes(l.flushes)
+		in.Times = result.Histograms{result.CheckpointFlushes: l.flushes}
 		c.Stages = l.times.report()
 		c.Stages.ChunkBytes, c.Stages.Buffers = l.Chunk, l.Buffers
 		// Threads that make content beside each other share the time that it takes.

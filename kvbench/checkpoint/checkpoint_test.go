@@ -49,7 +49,7 @@ func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Re
 	if r.with != nil {
 		r.with(&cfg, &c)
 	}
-	cfg.Storage.Folder = Folder(r.spec, number, c.Nonce, op == tiers.Read)
+	cfg.Storage.Folder = Folder(r.spec, number, c.Nonce, op == tiers.Read, 0)
 	load := New(c)
 	load.ends = r.ends
 	return kvbench.Run(t.Context(), cfg, load)

@@ -13,9 +13,10 @@
 //
 // # Clients
 //
-// The accelerators of a run are shared out among its clients in blocks (Config.First and Count),
-// and each checkpoint begins at a barrier of the group: what several clients need more is that they
-// tell each other their times.
+// The accelerators of a run are shared out among its clients in blocks (Config.First and Count).
+// Each checkpoint begins at a barrier of the group, and at another one all have come to their end,
+// before the marker says so. Clients do not tell each other their times: each has its part in its
+// own result, of which package merge makes the whole. They work in one directory: workdir.Join.
 //
 // # Goroutines
 //

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,13 +47,13 @@ func (c contents) String() string {
 // Folder is the work directory of a run that writes checkpoints, or reads those that are there.
 //
 // Who writes reclaims what an earlier run left. Who reads leaves everything as it is, and is
-// refused a directory that does not hold what it wants.
-func Folder(s files.Spec, steps int, nonce [16]byte, read bool) *workdir.Folder {
+// refused a directory that does not hold what it wants. All ranks of a run work in one.
+func Folder(s files.Spec, steps int, nonce [16]byte, read bool, rank int) *workdir.Folder {
 	mine := contents{Model: s.Key, Accelerators: s.Accelerators, Scale: s.Scale, Steps: steps,
 		Nonce: hex.EncodeToString(nonce[:])}
 	text, _ := json.Marshal(mine) // it is plain data
 	// Also what is reclaimed of a run that was killed before its marker said anything.
-	own := newNames(s, steps)
+	own := newNames(s, steps, rank)
 	return &workdir.Folder{Name: s.Folder(), Files: own, Contents: text,
 		Recall: func(old json.RawMessage) (workdir.Names, bool, error) {
 			var found contents
@@ -74,7 +75,7 @@ func Folder(s files.Spec, steps int, nonce [16]byte, read bool) *workdir.Folder 
 			case err != nil:
 				return own, false, nil // all that is known
 			}
-			return newNames(spec, found.Steps), read, nil
+			return newNames(spec, found.Steps, rank), read, nil
 		}}
 }
 
@@ -82,15 +83,16 @@ func Folder(s files.Spec, steps int, nonce [16]byte, read bool) *workdir.Folder 
 type names struct {
 	steps int
 	files map[string]bool
+	probe string
 }
 
 var _ workdir.Names = names{}
 
-// probe begins the name of a file with which a tier tries out what the filesystem can.
-const probe = ".kvbench-"
+// probe is the name of the file with which a rank's tier tries out what the filesystem can.
+const probe = ".kvbench-probe-"
 
-func newNames(s files.Spec, steps int) names {
-	n := names{steps: steps, files: make(map[string]bool)}
+func newNames(s files.Spec, steps, rank int) names {
+	n := names{steps: steps, files: make(map[string]bool), probe: probe + strconv.Itoa(rank)}
 	for a := range s.Accelerators {
 		for _, f := range s.Files(a) {
 			n.files[f.Name] = true
@@ -105,7 +107,7 @@ func (n names) Of(o tiers.Object) (dir, file string) {
 		return dir, file
 	}
 	// What a tier tries out lies where the files will.
-	return files.Step(1), probe + o.Key
+	return files.Step(1), n.probe
 }
 
 // Dir implements workdir.Names.
@@ -117,7 +119,11 @@ func (n names) Dir(name string) bool {
 }
 
 // File implements workdir.Names.
-func (n names) File(_, name string) bool { return n.files[name] || name == probe+"probe" }
+func (n names) File(_, name string) bool {
+	rank, is := strings.CutPrefix(name, probe)
+	number, err := strconv.Atoi(rank) // compared again: it takes +1 and 01, too
+	return n.files[name] || is && err == nil && number >= 0 && strconv.Itoa(number) == rank
+}
 
 // object is a file of the checkpoint with a number as tiers and content know it: whoever has the
 // nonce can tell its bytes.

@@ -120,7 +120,14 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 		run.VerifiedBytes += l.verified(o.Size)
 	}
 	run.CachedBytes = cached
-	run.JudgeCold()
+	// What the device has read for all clients says nothing of one of them: who puts their results
+	// together compares it with the bytes of all.
+	alone := run
+	if l.env.Group.Size() > 1 {
+		alone.DeviceBytes = nil
+	}
+	alone.JudgeCold()
+	run.Cold = alone.Cold
 	return run, nil
 }
 

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -89,25 +88,8 @@ func (f Facts) reading(add adder) {
 		gap := time.Duration(*f.Gap)
 		add(new(gap >= 0 && gap <= ruleGap), "gap", "at most 30 s", "%.1f s", gap.Seconds())
 	}
-	ok, found := f.cold()
-	add(ok, "cold reads", "from the device", "%s", found)
-}
-
-// cold says whether all reads came from the device: one that did not is enough to say no.
-func (f Facts) cold() (ok *bool, found string) {
-	judged := func(want bool) func(result.CheckpointRun) bool {
-		return func(r result.CheckpointRun) bool { return r.Cold != nil && *r.Cold == want }
-	}
-	warm := len(f.Runs) - len(slices.DeleteFunc(slices.Clone(f.Runs), judged(false)))
-	// Some of them cold and others not known is not known.
-	switch known := slices.ContainsFunc(f.Runs, judged(true)); {
-	case warm > 0:
-		return new(false), fmt.Sprintf("%d of %d came from memory", warm, len(f.Runs))
-	case known && !slices.ContainsFunc(f.Runs,
-		func(r result.CheckpointRun) bool { return r.Cold == nil }):
-		return new(true), "all cold"
-	}
-	return nil, "not provable: neither the page cache nor the device can be asked"
+	ok, found := result.ColdReads(f.Runs)
+	add(ok, result.RuleCold, "from the device", "%s", found)
 }
 
 // Notes are what a reader has to know of the workload itself.
@@ -141,7 +123,7 @@ func (f Facts) Warnings() (list []string) {
 	}
 	// What counts is the proof. Without one there is the rules' own measure: how much was written
 	// beside what the memory can keep.
-	ok, found := f.cold()
+	ok, found := result.ColdReads(f.Runs)
 	_, bytes := f.Spec.Totals()
 	written := bytes * int64(f.Writes)
 	switch {

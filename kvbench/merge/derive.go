@@ -36,6 +36,7 @@ func derive(out *result.Result, ranks []*result.Result) {
 	out.Derive()
 	hists := histograms(out, ranks)
 	out.Distribute(hists)
+	out.Checkpoint = checkpoint(ranks, hists)
 	contextLoad(out, ranks)
 	summary(out, ranks, hists)
 	out.Timeline = timeline(ranks)

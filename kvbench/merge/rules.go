@@ -52,10 +52,10 @@ var table = []row{
 			"Simulation Replay PlainIO Removal Objects Network Policy",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
-			"FioWorkload Clients ClockOffsetNS Checkpoint",
+			"FioWorkload Clients ClockOffsetNS",
 		after: "MergedRanks Status Error StartTime Parameters Tiers EntrySizes Latency " +
 			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms Endpoints " +
-			"Stalls"},
+			"Stalls Checkpoint"},
 	{of: python.Summary{},
 		sum: "TotalRequests TotalTokens AvgThroughput TotalStorageIOTime StorageThroughput " +
 			"RequestsPerSecond",

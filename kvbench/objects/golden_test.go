@@ -66,7 +66,7 @@ func TestGoldenResult(t *testing.T) {
 		require.NoError(t, err)
 		goldenLoad(t, tier, d, rec, r, clk, slow)
 		info := record.Info{Result: goldenInfo(tier)}
-		info.ObjectTimes = r.Fill(&info.Result, tier)
+		info.Times = r.Fill(&info.Result, tier)
 		info.Objects.Store = Describe(cfg, endpoint.RoundRobin, "-s3-endpoint", "head")
 		res := record.Build(info, rec)
 		res.Histograms = nil // compressed bytes differ between versions of Go

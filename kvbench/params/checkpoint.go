@@ -16,10 +16,16 @@ import (
 // autoRange is how many chunks of a file are in flight when it is read.
 const autoRange = 4
 
-// StreamProducers is how many threads make content.
+// CheckpointShare are the accelerators of this client: the number of its first one, and how many.
+func (v *Values) CheckpointShare(s checkpoint.Spec) (first, count int) {
+	count = s.Accelerators / max(1, v.Ranks)
+	return v.Rank * count, count
+}
+
+// StreamProducers is how many threads make content in this process.
 func (v *Values) StreamProducers() int {
 	if v.Stream.Producers == automatic {
-		return runtime.NumCPU()
+		return max(1, runtime.NumCPU()/max(1, v.LocalRanks))
 	}
 	return v.Stream.Producers
 }
@@ -133,8 +139,14 @@ func (r *resolver) checkpoint() {
 	}
 	bucket, _ := v.Bucket()
 	r.want(bucket == "", "cache-dir", "a directory with Checkpoint")
-	r.want(v.Ranks <= 1, "ranks", "1 with Checkpoint: its accelerators run in one process")
-	writes, reads, _ := v.CheckpointRuns()
+	// Their checkpoints are one only if they begin together, and lie in one directory.
+	r.want(v.Ranks <= 1 || r.together(), "ranks",
+		"given without -rank and without a launcher with Checkpoint: its clients begin together")
+	r.want(spec.Accelerators%v.Ranks == 0, "ranks", fmt.Sprintf("a divisor of %d, the number of "+
+		"accelerators, which are shared out evenly", spec.Accelerators))
+	writes, reads, within := v.CheckpointRuns()
+	r.want(within == 0 || v.Ranks <= 1, "benchtime", "a number of checkpoints, such as 5x, with "+
+		"several ranks: each has its own idea of when the time is over")
 	r.want(writes > 0 || reads > 0, "checkpoint-writes",
 		"more than 0 with -checkpoint-reads 0: there would be nothing to do")
 	r.want(c.Keep == 0 || c.Keep >= reads, "checkpoint-keep",

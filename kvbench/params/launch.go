@@ -82,6 +82,9 @@ const mostStarted = 1024
 // Starts tells whether this process starts the other ranks, of which it is rank 0.
 func (v *Values) Starts() bool { return v.starts }
 
+// together says that all clients of the run were started by one of them, which coordinates them.
+func (r *resolver) together() bool { return r.v.starts || r.in.Agent != nil }
+
 // Alone says that this is the only client of its run and that no launcher started it, which would
 // wait for it, or kill it, when it does not end soon.
 func (v *Values) Alone() bool { return v.Ranks == 1 && v.Launcher == nil }

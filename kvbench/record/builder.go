@@ -36,8 +36,9 @@ type Info struct {
 	Computing     time.Duration
 	ContextWindow int
 
-	// The distributions of requests to an object store, by the names that results have for them.
-	ObjectTimes result.Histograms
+	// Distributions that only some runs have, of requests to an object store and of flushes, by the
+	// names that results have for them.
+	Times result.Histograms
 
 	// For how long of the window the storage device had requests, and the simulated one's medium
 	// bytes.
@@ -66,7 +67,7 @@ type builder struct {
 func newBuilder(info *Info, rec *Recorder) *builder {
 	b := &builder{rec: rec, info: info, r: &info.Result, hists: make(result.Histograms)}
 	rec.each(b.add)
-	maps.Copy(b.hists, info.ObjectTimes)
+	maps.Copy(b.hists, info.Times)
 	if start, end := rec.Window(); end != workloads.Never {
 		b.window = max(end-start, 0)
 	}

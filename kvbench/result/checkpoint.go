@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -22,6 +23,10 @@ type Checkpoint struct {
 	Data         int    `json:"data"`
 	Files        int    `json:"files"` // of one checkpoint
 	Bytes        int64  `json:"bytes"`
+	// Of several clients, each has those of its Count accelerators from First on in its own result:
+	// their bytes, and the device's, whoever asked. Null where it is all of them.
+	First *int `json:"first_accelerator,omitempty"`
+	Count *int `json:"client_accelerators,omitempty"`
 
 	Writes []CheckpointRun `json:"writes,omitempty"`
 	Reads  []CheckpointRun `json:"reads,omitempty"`
@@ -78,6 +83,22 @@ func NewCheckpointRun(index int, start time.Time, bytes int64, first int, took [
 		Bytes: bytes}
 }
 
+// CheckpointFlushes is the name of the histogram of how long fsync of a file took, ns.
+const CheckpointFlushes = "checkpoint_file_flush"
+
+// Flushes notes how long flushes took.
+func (c *Checkpoint) Flushes(h *Histogram) {
+	if h == nil || h.Count() == 0 {
+		return
+	}
+	p95, _ := h.Percentile(0.95)
+	longest, _ := h.Percentile(1)
+	c.FlushMaxNS = &longest
+	if Supported(0.95, h.Count()) {
+		c.FlushP95NS = &p95
+	}
+}
+
 // Rate is the checkpoint's bytes ÷ the time of the slowest accelerator, in bytes/s: what the rules
 // call its throughput.
 func (r CheckpointRun) Rate() float64 {
@@ -100,6 +121,32 @@ func (r *CheckpointRun) JudgeCold() {
 	cold := r.CachedBytes == nil || float64(*r.CachedBytes) <= coldCached*float64(r.Bytes)
 	r.Cold = new(cold && (r.DeviceBytes == nil ||
 		float64(*r.DeviceBytes) >= coldDevice*float64(r.Bytes)))
+}
+
+// RuleCold is the name of the rule about where reads come from.
+const RuleCold = "cold reads"
+
+// ColdReads says whether all reads came from the device, nil where nobody can know: one that did
+// not is enough to say no. Found is the same in words.
+func ColdReads(runs []CheckpointRun) (ok *bool, found string) {
+	cold, warm := 0, 0
+	for _, r := range runs {
+		switch {
+		case r.Cold == nil:
+		case *r.Cold:
+			cold++
+		default:
+			warm++
+		}
+	}
+	// Some of them cold and others not known is not known.
+	switch {
+	case warm > 0:
+		return new(false), fmt.Sprintf("%d of %d came from memory", warm, len(runs))
+	case cold > 0 && cold == len(runs):
+		return new(true), "all cold"
+	}
+	return nil, "not provable: neither the page cache nor the device can be asked"
 }
 
 // CheckpointRuns are checkpoints in numbers: means and population standard deviations, as the
@@ -180,8 +227,12 @@ type CheckpointRule struct {
 	OK       *bool  `json:"ok"`
 }
 
-// DeviceRatio is the device's bytes ÷ those of the reads, null where one of them is not known.
+// DeviceRatio is the device's bytes ÷ those of the reads, null where one of them is not known, and
+// for a part of a checkpoint: the device has read for all clients.
 func (c *Checkpoint) DeviceRatio() *float64 {
+	if c.Count != nil {
+		return nil
+	}
 	var device, bytes int64
 	for _, r := range c.Reads {
 		if r.DeviceBytes == nil {
@@ -215,9 +266,15 @@ func (r *Result) CheckpointSummary() python.CheckpointSummary {
 	c := r.Checkpoint
 	gib := func(n float64) float64 { return n / float64(units.GiB) }
 	s := python.CheckpointSummary{NumAccelerators: c.Accelerators, NumHosts: 1, Start: r.StartTime,
-		HostMemoryGB: []float64{gib(float64(r.Environment.MemoryBytes))},
-		Metric:       python.CheckpointMetric{SizeGB: gib(float64(c.Bytes))},
-		Notice:       python.CheckpointNotice}
+		Metric: python.CheckpointMetric{SizeGB: gib(float64(c.Bytes))},
+		Notice: python.CheckpointNotice}
+	if r.Clients != nil {
+		s.NumHosts = max(1, len(r.Clients.Hosts))
+	}
+	// Where hosts differ the result has no memory of theirs, and neither has this.
+	for range s.NumHosts {
+		s.HostMemoryGB = append(s.HostMemoryGB, gib(float64(r.Environment.MemoryBytes)))
+	}
 	if begun, err := time.Parse(time.RFC3339Nano, r.StartTime); err == nil {
 		s.End = begun.Add(time.Duration(r.WindowNS)).Format(time.RFC3339Nano)
 	}

@@ -33,6 +33,10 @@ func Lines(c *result.Checkpoint) (lines [][2]string) {
 	add("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s each "+
 		"time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
 		bytes(c.Bytes), scale)
+	if c.First != nil && c.Count != nil {
+		add("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
+			*c.First+*c.Count-1)
+	}
 	// A result has one of the two, but for one that was put together.
 	if runs := c.Writes; len(runs) > 0 {
 		add("write", "%s; flush of a file %s", spread(runs), flushes(c))
@@ -118,6 +122,9 @@ func cold(c *result.Checkpoint) string {
 	// More than one of the bytes is somebody else's reading, or the file system's own.
 	if ratio := c.DeviceRatio(); ratio != nil {
 		return text + fmt.Sprintf(", the device read %.3f of the bytes", *ratio)
+	}
+	if c.Count != nil {
+		return text + ", the device has read for all clients"
 	}
 	return text + ", the device's counters are not known"
 }

@@ -1,0 +1,98 @@
+package merge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+)
+
+// part is what one of four clients, two on each of two hosts, has of the checkpoints of eight
+// accelerators.
+func part(rank int, host string, took, device, cached []int64) *result.Result {
+	r := client(rank, host)
+	c := &result.Checkpoint{Model: "llama3-8b", Accelerators: 8, Bytes: 800, First: new(2 * rank),
+		Count: new(2), Flush: "none", FlushNS: new(int64(0)), GapNS: new(int64(1e9 + rank)),
+		Rules: []result.CheckpointRule{
+			{Name: "gap", Found: "1.0 s", OK: new(true)},
+			{Name: result.RuleCold, Found: "of one client", OK: new(true)}}}
+	for i, d := range took {
+		c.Reads = append(c.Reads, result.CheckpointRun{Index: i + 1, Start: "2026-01-02T03:04:05Z",
+			DurationNS: d, MinNS: d / 2, Slowest: 2*rank + 1, Bytes: 200, VerifiedBytes: 10,
+			DeviceBytes: new(device[i]), CachedBytes: new(cached[i])})
+	}
+	r.Checkpoint = c
+	return r
+}
+
+func parts() []*result.Result {
+	none := []int64{0, 0}
+	return []*result.Result{
+		part(0, "a", []int64{4e9, 2e9}, []int64{400, 400}, none),
+		part(1, "a", []int64{3e9, 5e9}, []int64{390, 380}, none),
+		part(2, "b", []int64{8e9, 1e9}, []int64{400, 20}, []int64{1, 190}),
+		part(3, "b", []int64{1e9, 1e9}, []int64{300, 20}, []int64{1, 190}),
+	}
+}
+
+// TestACheckpointOfSeveralClients: the numbers by hand. 800 bytes each; the first took 8 s, by
+// accelerator 5 on rank 2, the second 5 s, by accelerator 3; of the devices of two hosts, that of
+// the second was not asked in the second checkpoint, whose files lay in its memory.
+func TestACheckpointOfSeveralClients(t *testing.T) {
+	out, err := Fold(parts())
+	require.NoError(t, err)
+	c := out.Checkpoint
+	require.Len(t, c.Reads, 2)
+	assert.Equal(t, result.CheckpointRun{Index: 1, Start: "2026-01-02T03:04:05Z", DurationNS: 8e9,
+		MinNS: 5e8, Slowest: 5, Bytes: 800, VerifiedBytes: 40, DeviceBytes: new(int64(800)),
+		CachedBytes: new(int64(2)), Cold: new(true)}, c.Reads[0])
+	assert.Equal(t, result.CheckpointRun{Index: 2, Start: "2026-01-02T03:04:05Z", DurationNS: 5e9,
+		MinNS: 5e8, Slowest: 3, Bytes: 800, VerifiedBytes: 40, DeviceBytes: new(int64(420)),
+		CachedBytes: new(int64(380)), Cold: new(false)}, c.Reads[1])
+	assert.EqualValues(t, 1e9+3, *c.GapNS)
+	assert.EqualValues(t, 9e9+3, *c.RecoveryNS)
+	assert.Equal(t, []result.CheckpointRule{{Name: "gap", Found: "1.0 s", OK: new(true)},
+		{Name: result.RuleCold, Found: "1 of 2 came from memory", OK: new(false)}}, c.Rules)
+	assert.Nil(t, c.Count)
+	assert.InDelta(t, 130, result.Sum(c.Reads).Rate, 1e-9) // (800/8 + 800/5) / 2
+}
+
+// A rule that one client did not keep was not kept; what only some have done is of none.
+func TestPartsOfCheckpoints(t *testing.T) {
+	all := parts()
+	all[2].Checkpoint.Rules[0] = result.CheckpointRule{Name: "gap", Found: "31.0 s", OK: new(false)}
+	all[1].Checkpoint.Reads = all[1].Checkpoint.Reads[:1]
+	out, err := Fold(all)
+	require.NoError(t, err)
+	assert.Equal(t, result.CheckpointRule{Name: "gap", Found: "31.0 s on rank 2", OK: new(false)},
+		out.Checkpoint.Rules[0])
+	assert.Len(t, out.Checkpoint.Reads, 1)
+
+	out, err = Fold(all[:3])
+	require.NoError(t, err)
+	assert.Empty(t, out.Checkpoint.Reads, "one client is missing")
+	alone := part(0, "a", []int64{1}, []int64{1}, []int64{0})
+	alone.Ranks, alone.Checkpoint.First, alone.Checkpoint.Count = 1, nil, nil
+	out, err = Fold([]*result.Result{alone})
+	require.NoError(t, err)
+	assert.Equal(t, alone.Checkpoint, out.Checkpoint)
+}
+
+// TestPipelinesSideBySide: sums of what was made, means of waits, walls of the longest.
+func TestPipelinesSideBySide(t *testing.T) {
+	p := stages(&result.Checkpoint{Writes: []result.CheckpointRun{{DurationNS: 100}}},
+		[]*result.Checkpoint{
+			{Stages: &result.Pipeline{Producers: 1, Writers: 4, Chunks: 3, GenerationNS: 20,
+				GenerationWallNS: 20, IONS: 80, CloseNS: 7, ProducerWaitNS: 70, WriterWaitNS: 10,
+				GenerationRate: new(2.0), TotalNS: 90}},
+			{Stages: &result.Pipeline{Producers: 3, Writers: 4, Chunks: 5, GenerationNS: 60,
+				GenerationWallNS: 30, IONS: 60, CloseNS: 9, ProducerWaitNS: 30, WriterWaitNS: 20,
+				GenerationRate: new(3.0), TotalNS: 80}},
+		})
+	assert.Equal(t, &result.Pipeline{Producers: 4, Writers: 8, Chunks: 8, GenerationNS: 80,
+		GenerationWallNS: 30, IONS: 80, CloseNS: 9, ProducerWaitNS: 40, WriterWaitNS: 15,
+		GenerationRate: new(5.0), TotalNS: 100, Ratio: new(4.0), Overhead: new(0.2),
+		Bottleneck: result.BottleneckIO}, p)
+}
