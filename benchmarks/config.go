@@ -46,7 +46,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	cfg := requests.Config{
 		Source: func() (workloads.Source, error) { return source(v) },
 		Planner: workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch,
-			Batched: v.Batched()},
+			Batched: v.Batched(), ObjectTokens: v.CutTokens()},
 		Phase: kvbench.Phase{Name: "requests", Window: v.Window.Length, Warmup: v.Warmup,
 			Limit: v.Window.Completions},
 		Workers: v.WorkerCount(), TokenTime: v.GenerationTime, Overtaking: v.Overtaking(),

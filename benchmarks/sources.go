@@ -23,6 +23,7 @@ func source(v *params.Values) (workloads.Source, error) {
 				v.CPythonPopulation()), Seed: seed,
 			ClosedLoop: v.ClosedLoop(), Overtaking: v.Overtaking(),
 			MultiTurn: !v.DisableMultiTurn, PrefixCaching: !v.DisablePrefixCaching,
+			KeepPrompt:  v.CutTokens() > 0,
 			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly, Window: v.ContextWindow(),
 			Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests,
 		})

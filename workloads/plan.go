@@ -63,19 +63,38 @@ type Planner struct {
 	Sizer       model.Sizer
 	DecodeBatch int  // generated tokens per re-read; 0 means 32
 	Batched     bool // re-read the entry during decoding; otherwise it is read once
+	// ObjectTokens are those of an engine's objects, into which every prompt is cut that is not cut
+	// yet; 0: each piece of a prompt is an entry.
+	ObjectTokens int
 }
 
 // Plan appends the operations of a request to dst, in the order in which they run: prefix, history,
-// prefill, retrieval, probe, re-reads. It depends on nothing but the request, and allocates only
-// when dst is too small.
+// prefill, retrieval, probe, re-reads; of a prompt in objects, those. It depends on nothing but the
+// request.
+//
+// An object is whole or is not kept, and what it holds depends on all that comes before it: it is
+// called after the piece in which its last token lies, and its place in the prompt. That names one
+// content, because before a piece there is always the same: the turns of a conversation so far,
+// behind the common prompt of the first of them. So Retrieved is not for prompts in objects: what
+// is put together anew for each request is found by no engine's prefix.
 func (p Planner) Plan(dst []Op, r *Request) []Op {
 	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
 		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens,
 			Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
 	}
+	var n, end int // objects so far, and tokens of the pieces that they are made of
 	if r.OfBlocks() {
 		for _, e := range r.Blocks {
 			op(ReadPrefixOrWrite, ForBlock, e, 1)
+		}
+		return dst
+	}
+	if p.ObjectTokens > 0 {
+		for _, piece := range r.pieces() {
+			for end += piece.Tokens; (n+1)*p.ObjectTokens <= end; n++ {
+				e := Entry{PartKey(piece.Key, n), p.ObjectTokens}
+				op(ReadPrefixOrWrite, ForBlock, e, 1)
+			}
 		}
 		return dst
 	}

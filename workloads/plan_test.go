@@ -34,6 +34,8 @@ func TestPlans(t *testing.T) {
 				p.Batched = true
 			case "query":
 				r.Query = true
+			case "objects":
+				arg.Scan(t, 0, &p.ObjectTokens)
 			case "prompt":
 				e := entries(arg.Vals)[0]
 				r.SystemPromptTokens = e.Tokens

@@ -45,6 +45,30 @@ type Request struct {
 // OfBlocks says whether it is a request of a block trace, which may be so short that it has none.
 func (r *Request) OfBlocks() bool { return r.Blocks != nil }
 
+// pieces are what the prompt consists of, in its order. A request that only decodes has one, which
+// somebody else has computed.
+func (r *Request) pieces() []Entry {
+	if r.Kind == DecodeOnly {
+		return []Entry{r.Own}
+	}
+	list := make([]Entry, 0, len(r.History)+2)
+	if r.SystemPrompt >= 0 {
+		list = append(list, Entry{SystemKey(r.SystemPrompt), r.SystemPromptTokens})
+	}
+	return append(append(list, r.History...), r.Own)
+}
+
+// PromptTokens is the length of the prompt without what is retrieved.
+func (r *Request) PromptTokens() (tokens int) {
+	if r.OfBlocks() {
+		return r.ContextTokens
+	}
+	for _, piece := range r.pieces() {
+		tokens += piece.Tokens
+	}
+	return tokens
+}
+
 // Entry names a cached object by its key and its length in tokens.
 type Entry struct {
 	Key    string

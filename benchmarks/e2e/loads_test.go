@@ -40,7 +40,7 @@ func TestBlockTraceLayouts(t *testing.T) {
 		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...)
 	for _, layout := range []string{"slots", "packed=4", "lmcache"} {
 		has(t, b.refused("-test.bench=Synthetic", "-layout="+layout),
-			"-layout: must be entry or block but for BlockTrace")
+			"-layout: must be entry, block or an engine's but for BlockTrace")
 	}
 	for _, layout := range []string{"packed", "packed=", "packed=1", "packed=1025", "packed=x",
 		"chunks"} {
@@ -71,6 +71,21 @@ func TestEngineLayouts(t *testing.T) {
 		assert.Equal(t, l.LooksUp, res.Requests.Time.Lookup > 0, l.Name)
 		assert.False(t, exists(b.cache), "nothing is left behind")
 	}
+	// The prompts of users are cut likewise, one layout of each kind.
+	for _, name := range []string{"lmcache-fs", "kvbm-slots", "mooncake-bucket"} {
+		l, _ := tiers.EngineLayoutOf(name)
+		b := newBench(t)
+		b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn",
+			"-test.benchtime=20x", "-layout="+l.Name, "-object-tokens=8", "-verify=full")...)
+		res := theResult(t, b.results)
+		require.NotNil(t, res.BlockCache, l.Name)
+		assert.Positive(t, res.BlockCache.Writes.Operations, l.Name)
+		assert.Positive(t, res.BlockCache.Hits, l.Name)
+		assert.Equal(t, res.BlockCache.Tokens, res.BlockCache.Blocks*8, l.Name)
+		assert.Nil(t, res.BlockCache.IdealHitRatio)
+		assert.Equal(t, l.LooksUp, res.Requests.Time.Lookup > 0, l.Name)
+		assert.False(t, exists(b.cache), "nothing is left behind")
+	}
 	b := newBench(t)
 	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
 	both := b.refused("-test.bench=BlockTrace", trace, "-layout=vllm-slots", "-chunk-size=64KiB",
@@ -83,6 +98,11 @@ func TestEngineLayouts(t *testing.T) {
 		"-object-tokens: must be auto")
 	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", trace, "-layout=vllm-fs",
 		"-object-tokens=100")...), "blocks of 512 tokens and an object has 100")
+	users := b.refused("-test.bench=Synthetic", "-layout=vllm-fs", "-turns=overtaking",
+		"-decode-reads=batched", "-enable-rag")
+	has(t, users, "-layout: must be entry with documents")
+	has(t, users, "-turns: must be ordered")
+	has(t, users, "-decode-reads: must be once")
 	has(t, b.refused("-test.bench=MaxStorageStress", "-division=closed", "-layout=vllm-fs"),
 		"-layout: must be entry")
 }

@@ -99,8 +99,9 @@ func (r *resolver) check() {
 		}
 	}
 	blocks := v.Layout != "entry" && v.Layout != "block" // the others are made of blocks
-	r.want(!blocks || v.Bench.Name == "" || v.Bench.Name == "BlockTrace", "layout",
-		"entry or block but for BlockTrace: the others are made of blocks of one size")
+	_, engines := v.EngineLayout()                       // which make them of any prompt
+	r.want(!blocks || engines || v.Bench.Name == "" || v.Bench.Name == "BlockTrace", "layout",
+		"entry, block or an engine's but for BlockTrace: the others are made of blocks of one size")
 	r.engineLayout()
 	r.tierPolicy()
 	starts := v.TraceStart > 0 && v.Skip() == ""
@@ -168,6 +169,13 @@ func (r *resolver) engineLayout() {
 			"auto but with an engine's layout: the others keep blocks as they are")
 		return
 	}
+	r.want(!v.EnableRAG || v.Bench.Load != LoadUsers, "layout", "entry with documents "+
+		"(-enable-rag, RAG): engines find beginnings of prompts alone, and "+l.Name+
+		" keeps nothing else")
+	r.want(v.DecodeReads == "once", "decode-reads", "once with -layout "+l.Name+
+		": no engine loads again what it has loaded")
+	r.want(!v.Overtaking(), "turns", "ordered with -layout "+l.Name+
+		": a turn that does not wait for its predecessor computes all of it again")
 	r.want(!v.Typed("chunk-size"), "chunk-size",
 		"absent with -layout "+l.Name+", whose engine moves each object with one call")
 	r.want(v.IOEngine == "psync", "io-engine", "psync with -layout "+l.Name+

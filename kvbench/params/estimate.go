@@ -143,6 +143,9 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	if v.DecodeOnly {
 		tokens = workloads.PopulationTokens
 	}
+	if n := v.CutTokens(); n > 0 { // an engine's object
+		tokens = n
+	}
 	return tokens, v.Sizer().Bytes(tokens)
 }
 
@@ -176,10 +179,11 @@ func (v *Values) CheckFit(capacity int64) Violations {
 			"-model takes less)", formatUpGiB(size), tokens, v.ModelName)
 	}
 	// Or the window would read what had been evicted before it began.
-	if each := size * workloads.PopulationPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
+	whole := v.Sizer().Bytes(workloads.PopulationTokens)
+	if each := whole * workloads.PopulationPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
 		return refuse("%s, because decode-only reads %d entries of %d tokens of each of %d users "+
 			"(or -num-users at most %d)", formatUpGiB(each*int64(v.Users)),
-			workloads.PopulationPerUser, tokens, v.Users, capacity/each)
+			workloads.PopulationPerUser, workloads.PopulationTokens, v.Users, capacity/each)
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func (v *Values) layoutSettings() map[string]string {
 		return nil
 	}
 	set := map[string]string{"io": "buffered", "io-engine": "psync",
-		"object-tokens": strconv.Itoa(l.Tokens)}
+		"object-tokens": strconv.Itoa(l.Tokens), "turns": "ordered", "decode-reads": "once"}
 	if l.Direct {
 		set["io"] = "direct"
 	}

@@ -169,7 +169,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	j.intent, j.intents, j.pinned = j.intent[:0], j.intents[:0], 0
 	for _, op := range j.plan {
 		at := -1
-		if len(r.Blocks) == 0 { // blocks are distinct
+		if !j.blocks() { // they are distinct
 			at = j.intentOf(op.Key)
 		}
 		if at < 0 {
@@ -185,7 +185,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	d.look(j.prompt.ask(r, j.plan, j.intent), d.cfg.ContextWindow)
 	d.inflight[j] = struct{}{}
 	d.classes[r.Class].started++
-	j.lease.Prefix = len(r.Blocks) > 0
+	j.lease.Prefix = j.blocks()
 	deciding := d.Clock.Now()
 	if !d.decide(j) {
 		return false
@@ -241,9 +241,18 @@ func (d *dispatcher) decide(j *job) bool {
 	return decided
 }
 
-// countBlocks counts what was decided about the blocks of a request.
+// blocks says whether the request is made of blocks, of which some are there.
+func (j *job) blocks() bool {
+	return len(j.plan) > 0 && j.plan[0].Kind == workloads.ReadPrefixOrWrite
+}
+
+// countBlocks counts what was decided about the blocks of a request. How many of them a cache
+// without bounds had is known of traces alone.
 func (d *dispatcher) countBlocks(worker int, j *job) {
-	s := record.BlockSample{At: d.Clock.Now(), Shard: worker, Ideal: j.req.IdealBlocks}
+	s := record.BlockSample{At: d.Clock.Now(), Shard: worker, Ideal: -1}
+	if j.req.OfBlocks() {
+		s.Ideal = j.req.IdealBlocks
+	}
 	s.Blocks = int64(len(j.intents))
 	for i := range j.intents {
 		s.Tokens += int64(j.plan[i].Tokens)

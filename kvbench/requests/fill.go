@@ -24,16 +24,23 @@ import (
 // populate writes the entries that decode-only reads: bounded by nothing but
 // the workers (spec 6), outside the window.
 func (l *Load) populate(ctx context.Context) error {
-	p := l.cfg.Population
-	total := int64(p.Entries) * l.cfg.Planner.Sizer.Bytes(p.Tokens)
+	p, parts, tokens := l.cfg.Population, 1, l.cfg.Population.Tokens
+	if n := l.cfg.Planner.ObjectTokens; n > 0 {
+		parts, tokens = p.Tokens/n, n
+	}
+	total := int64(p.Entries) * int64(parts) * l.cfg.Planner.Sizer.Bytes(tokens)
 	err := l.fits(fmt.Sprintf("the %d entries of decode-only", p.Entries), total, "-num-users",
 		p.Entries/workloads.PopulationPerUser)
 	if err != nil || total == 0 {
 		return err
 	}
 	f := l.newFiller(ctx, "filling", total)
-	return f.write(ctx, l.cfg.Workers, p.Entries, func(n int) workloads.Entry {
-		return workloads.Entry{Key: workloads.PopulationKey(n), Tokens: p.Tokens}
+	return f.write(ctx, l.cfg.Workers, p.Entries*parts, func(n int) workloads.Entry {
+		key := workloads.PopulationKey(n / parts)
+		if l.cfg.Planner.ObjectTokens > 0 {
+			key = workloads.PartKey(key, n%parts)
+		}
+		return workloads.Entry{Key: key, Tokens: tokens}
 	})
 }
 

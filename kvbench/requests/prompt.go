@@ -35,8 +35,8 @@ type piece struct {
 func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
 	p.pieces, p.of = p.pieces[:0], p.of[:0]
 	fresh, rest := -1, 0
-	if len(plan) == 0 { // a request of blocks that fills not one
-		rest = r.ContextTokens
+	if len(plan) == 0 { // a prompt that fills no block
+		rest = r.PromptTokens()
 	}
 	for i, op := range plan {
 		at := intent[i]
@@ -56,7 +56,7 @@ func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (t
 		}
 	}
 	if rest < 0 {
-		rest += r.ContextTokens
+		rest += r.PromptTokens()
 	}
 	if fresh >= 0 || rest > 0 {
 		p.pieces = append(p.pieces, piece{purpose: workloads.ForPrefill, tokens: max(rest, 0)})

@@ -44,12 +44,22 @@ func TestWhatOfAPromptIsFound(t *testing.T) {
 		r.Own.Tokens = 10 * len(n)
 		return r
 	}
+	const inObjects = 1 // of 8 tokens
 	for _, c := range []struct {
 		name     string
 		requests []*workloads.Request
 		capacity int64 // tokens
 		want     map[string][2]int64
 	}{
+		// Four turns of ten tokens behind a prompt of four: 14, 24, 34 and 44 of them.
+		{"objects of 8 tokens", prompted, 1000 + inObjects,
+			map[string][2]int64{"block": {8 + 24 + 32 + 40, 0 + 8 + 24 + 32}, "new": {6 + 0 + 2 + 4, 0}}},
+		{"objects of two entries", []*workloads.Request{
+			{Kind: workloads.DecodeOnly, SystemPrompt: 0, SystemPromptTokens: 4,
+				Own: workloads.Entry{Key: workloads.PopulationKey(1), Tokens: 17}},
+			{Kind: workloads.DecodeOnly, SystemPrompt: -1,
+				Own: workloads.Entry{Key: workloads.PopulationKey(7), Tokens: 17}}},
+			1000 + inObjects, map[string][2]int64{"block": {32, 16}, "new": {2, 0}}},
 		{"history, and what is new", turns(workloads.PrefillDecode), 1000,
 			map[string][2]int64{"multi_turn": {60, 60}, "new": {40, 0}}},
 		{"prefill alone asks for the same", turns(workloads.PrefillOnly), 1000,
@@ -71,8 +81,12 @@ func TestWhatOfAPromptIsFound(t *testing.T) {
 	} {
 		cfg := testConfig(storage(tiertest.NewNull(), c.capacity*unit), newScript(c.requests...),
 			1).finite()
-		if c.capacity == 1000 {
+		switch c.capacity {
+		case 1000:
 			cfg.Population = Population{Entries: 5, Tokens: 3}
+		case 1000 + inObjects:
+			cfg.Planner.ObjectTokens = 8
+			cfg.Population = Population{Entries: 5, Tokens: 17}
 		}
 		r := mustRun(t, cfg)
 		assert.Equal(t, c.want, parts(r.Prompt), c.name)

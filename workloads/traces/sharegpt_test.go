@@ -47,6 +47,28 @@ func TestConversationsAreCountedByATokenizer(t *testing.T) {
 	assert.Equal(t, "cl100k_base", bpe.Report().Tokenizer)
 }
 
+// In an engine's objects a conversation is one sequence: each turn finds what came before it.
+func TestConversationsInObjects(t *testing.T) {
+	cfg := traceConfig(testdata("sharegpt-small.json"))
+	cfg.ObjectTokens, cfg.PrefixCaching = 8, true
+	cfg.Profile.SystemPromptShare = 0.5
+	plans := workloads.Planner{ObjectTokens: cfg.ObjectTokens}
+	seen := map[string]bool{}
+	prompts := map[int]int{}
+	for _, r := range all(t, openTrace(t, perCharacter(t), cfg)) {
+		if r.Turn == 1 {
+			prompts[r.Conversation] = r.SystemPrompt
+		}
+		assert.Equal(t, prompts[r.Conversation], r.SystemPrompt)
+		before := r.PromptTokens() - r.Own.Tokens
+		for i, op := range plans.Plan(nil, r) {
+			assert.Equal(t, (i+1)*8 <= before && r.Turn > 1, seen[op.Key], "turn %d", r.Turn)
+			seen[op.Key] = true
+		}
+	}
+	assert.NotEmpty(t, seen)
+}
+
 // A turn waits for the entry of the one before, and another conversation goes on meanwhile.
 func TestConversationsOverlap(t *testing.T) {
 	text := talks(

@@ -44,9 +44,9 @@ type Config struct {
 	MultiTurn bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
-	// ObjectTokens cuts block traces into objects of so many tokens, as an engine keeps them: a
-	// block into several, or several blocks into one. It divides the block's tokens or is a
-	// multiple of them. What fills no object is not asked for. 0: blocks as they are.
+	// ObjectTokens is that of an engine's objects, 0 = none. Block traces are cut into them: a
+	// whole block gives several, or several blocks one. Other traces keep the common prompt of a
+	// conversation, whose turns are one sequence of tokens then.
 	ObjectTokens int
 	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
 	AllowMalformed bool
@@ -205,6 +205,9 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 	}
 	if session != "" && t.cfg.MultiTurn {
 		t.join(r, session, row.cycle)
+	}
+	if t.cfg.ObjectTokens > 0 { // a conversation is one sequence of tokens to an engine
+		r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, int64(r.Conversation))
 	}
 	return r
 }

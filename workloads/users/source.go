@@ -110,6 +110,9 @@ func (s *Users) request(c *cursor) *workloads.Request {
 		Key:    workloads.UserKey(c.user.ID, c.conversation, c.turn),
 		Tokens: profile.OwnTokens(r.ContextTokens, r.SystemPromptTokens),
 	}
+	if s.cfg.KeepPrompt {
+		r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.begun)
+	}
 	return r
 }
 
@@ -133,9 +136,13 @@ func (s *Users) full(c *cursor, r *workloads.Request) bool {
 func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
 	p := &s.cfg.Profile
+	if s.cfg.KeepPrompt && c.turn == 1 {
+		c.told = r.SystemPromptTokens
+	}
 	ends := c.stream.Unit(profile.DrawNewConversation, c.seq) < p.NewConversation
 	if ends || !s.cfg.MultiTurn || c.turn >= p.MaxTurns || s.full(c, r) {
 		c.conversation, c.turn, c.history, c.told = c.conversation+1, 1, nil, 0
+		c.begun = c.seq
 	} else {
 		c.turn++
 		if !s.cfg.DecodeOnly {

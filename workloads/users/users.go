@@ -27,6 +27,9 @@ type Config struct {
 	// begins anew. A conversation whose next turn would not fit ends, and a context that is longer
 	// by itself is cut to the window. What is generated does not count, because no entry holds it.
 	Window int
+	// KeepPrompt lets a conversation keep the common prompt of its first turn, as it has to where
+	// its turns are one sequence of tokens to the cache.
+	KeepPrompt bool
 	// MultiTurn off makes every request a conversation of its own.
 	MultiTurn bool
 	// PrefixCaching off: no request starts with a common prompt.
@@ -74,10 +77,11 @@ type cursor struct {
 	seq                int64 // of the next request
 	arrival            time.Duration
 	conversation, turn int
+	begun              int64 // seq of the conversation's first request
 	// history holds the entries of the turns before it. Its elements are shared with requests, and
 	// it is only appended to.
 	history []workloads.Entry
-	told    int // tokens of history
+	told    int // tokens of history, and of the common prompt that is kept
 	state   cursorState
 	silent  bool // does not ask until SetUsers wants it again
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
+	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 )
 
@@ -132,6 +133,50 @@ func TestContextWindow(t *testing.T) {
 		}
 		assert.Positive(t, ended)
 		assert.Equal(t, window == 4096, cut > 0, "only templates of up to 25,000 tokens are cut")
+	}
+}
+
+// A conversation whose common prompt stays is one sequence that grows: in objects of 16 tokens a
+// turn finds all of what came before it but the rest that filled none, and no other request's.
+func TestConversationsAreSequences(t *testing.T) {
+	p := profile.Default()
+	p.SystemPromptShare, p.SystemPromptTokens = 0.5, []int{40, 3000}
+	const window = 40000
+	s := New(Config{Profile: p, Seed: 7, Users: Population(p, 7, 20, false), MultiTurn: true,
+		PrefixCaching: true, KeepPrompt: true, Window: window})
+	plans := workloads.Planner{ObjectTokens: 16, Sizer: model.Sizer{BytesPerToken: 1}}
+	seen := map[string]bool{}
+	prompts := map[[2]int]int{} // of conversations
+	later := 0
+	for now := time.Duration(0); later < 2000; {
+		r, st, wake := s.Take(now)
+		if st == workloads.Wait {
+			now = wake
+			continue
+		}
+		id := [2]int{r.User, r.Conversation}
+		if r.Turn == 1 {
+			prompts[id] = r.SystemPrompt
+		}
+		require.Equal(t, prompts[id], r.SystemPrompt)
+		require.LessOrEqual(t, r.PromptTokens(), window)
+		ops := plans.Plan(nil, r)
+		require.Len(t, ops, r.PromptTokens()/16)
+		found := 0
+		for found < len(ops) && seen[ops[found].Key] {
+			found++
+		}
+		for i, op := range ops {
+			require.Equal(t, i < found, seen[op.Key], "behind the first new one all is new")
+			seen[op.Key] = true
+		}
+		if before := r.PromptTokens() - r.Own.Tokens; r.Turn > 1 {
+			require.Equal(t, before/16, found, "%v turn %d", id, r.Turn)
+			later++
+		} else {
+			require.LessOrEqual(t, found, before/16, "of the common prompt at most")
+		}
+		s.Written(r)
 	}
 }
 
