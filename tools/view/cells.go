@@ -13,7 +13,8 @@ import (
 // Cell is one text of a table. The class says how it is set: num, muted, better, worse, wrap.
 type Cell struct {
 	Text, Class string
-	Sub         string // second line, small
+	Sub         string   // second line, small
+	Key         *float64 // what rows are sorted by: the value; nil where there is none, or a text
 }
 
 // num is a cell that is set to the right.
@@ -30,13 +31,19 @@ func Value(u units.Unit, v any) Cell {
 		return Cell{Text: text, Class: judged[text]}
 	}
 	s, known := scales[u]
+	var c Cell
 	switch {
 	case !ok, u == units.Count, u == units.HitRatio:
-		return num(u.Text(v))
+		c = num(u.Text(v))
 	case known:
-		return num(stats.Format(x*s.by, s.unit))
+		c = num(stats.Format(x*s.by, s.unit))
+	default:
+		c = num(stats.Number(x))
 	}
-	return num(stats.Number(x))
+	if ok {
+		c.Key = new(x)
+	}
+	return c
 }
 
 // scales are the units of package stats.
@@ -65,7 +72,8 @@ func Median(c stats.Cell, unit string) Cell {
 		sub = fmt.Sprintf("%s – %s, %s", stats.Format(c.Summary.Lo, unit),
 			stats.Format(c.Summary.Hi, unit), sub)
 	}
-	return Cell{Text: stats.Format(c.Summary.Center, unit), Sub: sub, Class: "num"}
+	return Cell{Text: stats.Format(c.Summary.Center, unit), Sub: sub, Class: "num",
+		Key: new(c.Summary.Center)}
 }
 
 // Change says how a run differs from the first one and whether that is more than chance. A
@@ -74,9 +82,9 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	if c == nil {
 		return dash
 	}
-	text := fmt.Sprintf("%+.1f %%", c.Ratio*100)
+	text, key := fmt.Sprintf("%+.1f %%", c.Ratio*100), new(c.Ratio)
 	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
-		text = units.Unknown
+		text, key = units.Unknown, nil
 	}
 	sub := "p=" + stats.Number(c.Adjusted)
 	if c.Headline {
@@ -91,15 +99,15 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	// The sign says it twice, in form and in words: colours get lost in print and for some eyes.
 	switch {
 	case !c.Headline:
-		return Cell{Text: text, Sub: sub, Class: "num muted"}
+		return Cell{text, "num muted", sub, key}
 	case !c.Significant():
-		return Cell{Text: "~ " + text, Sub: sub, Class: "num muted"}
+		return Cell{"~ " + text, "num muted", sub, key}
 	case c.Ratio*float64(m.Better) > 0:
-		return Cell{Text: "▲ " + text + " better", Sub: sub, Class: "num better"}
+		return Cell{"▲ " + text + " better", "num better", sub, key}
 	case c.Ratio*float64(m.Better) < 0:
-		return Cell{Text: "▼ " + text + " worse", Sub: sub, Class: "num worse"}
+		return Cell{"▼ " + text + " worse", "num worse", sub, key}
 	}
-	return Cell{Text: "≠ " + text, Sub: sub, Class: "num"}
+	return Cell{"≠ " + text, "num", sub, key}
 }
 
 // Heads are the cells of a table's header, aligned as what stands below: to the right when any of

@@ -12,9 +12,11 @@ import (
 type Chart struct {
 	Title string
 	X, Y  Axis
+	Bands []Band // behind the lines
 	Lines []Line
 	Bars  []Bars
 	Marks []Mark
+	Time  bool // X is the time in the window: charts that share it are looked at together
 }
 
 // Axis is one of them. Values are those of the data; Ticks replaces the computed ones. On a
@@ -39,9 +41,10 @@ type Tick struct {
 	Label string
 }
 
-// Line is a series of points. Gaps are points that are not numbers.
+// Line is a series of points, in the order of X. Gaps are points that are not numbers.
 type Line struct {
 	Name   string
+	Run    int // whose it is, from 1; 0 where there is one run
 	Colour int // of the page's; the same for what belongs together
 	Dash   int // 0 solid, 1 dashed, 2 dotted
 	Dots   bool
@@ -50,12 +53,19 @@ type Line struct {
 	X, Y   []float64
 }
 
+// Band is what lies between two series, as a line's points do.
+type Band struct {
+	Run, Colour int
+	X, Lo, Hi   []float64
+}
+
 // add appends a point.
 func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
 
 // Bars is a series over the categories 0, 1, 2, … of the X axis.
 type Bars struct {
 	Name   string
+	Run    int // as a line's
 	Colour int
 	Y      []float64
 }
@@ -80,7 +90,7 @@ func runName(t *stats.Table, run int, what string) string {
 func lineOf(t *stats.Table, run, what int, name string) Line {
 	l := Line{Name: runName(t, run, name), Colour: what}
 	if len(t.Runs) > 1 {
-		l.Colour, l.Dash = run, what
+		l.Run, l.Colour, l.Dash = run+1, run, what
 	}
 	return l
 }

@@ -1,6 +1,7 @@
 // Package view is the model of a report: what is shown of results, in which words, for the page and
 // for the workbook.
 //
+//	answer.go      how runs differ, in a sentence each; the scale of the headlines
 //	report.go      Report, the page from the top; what could not be made; Page: one of facts,
 //	               figures and tables that compares no results
 //	runs.go        what ran: facts of each run, its warnings
@@ -24,9 +25,10 @@
 // A prediction never looks like a measurement: simulated benchmarks have names of their own, and
 // every figure of theirs says SIMULATED, since figures are cut out and passed on.
 //
-// A page answers, from the top: what ran and what is wrong with it; which number of each benchmark
-// to quote, and whether runs differ in it; what each tier can do alone; at which load a sweep
-// bends; and for each benchmark what only it has, what its tiers held and moved, and its figures:
+// A page answers, from the top: whether runs differ, and which number of each benchmark to quote;
+// what ran, in what the runs differ, and what is wrong with it; what each tier can do alone; at
+// which load a sweep bends; and for each benchmark what only it has, what its tiers held and moved,
+// and its figures:
 //
 //	rounds, hit ratios     what an autoscaler did, what a cache missed that it could have hit
 //	bandwidth over time    stalls, warm-up that was too short, a drive whose cache is full
@@ -50,6 +52,7 @@
 //
 // Colours are numbers. With one run they tell apart what is shown, with several they are the runs',
 // and what is shown is told apart by dashes: a reader who compares drives wants to find his drive.
+// Whose a line or a row is stands in the model (Run, from 1), so that a reader can leave runs out.
 //
 // Text is formatted by package stats, with three significant digits and binary units: more digits
 // than the interval allows would be a claim.

@@ -44,7 +44,8 @@ func (c *Chart) inBytes() {
 func tierFigures(typical []trial, t *stats.Table, what, label string, step bool, names []string,
 	of func(tl *result.Timeline, level string) [][]float64) (out []Chart) {
 	for _, level := range Levels {
-		c := Chart{Title: what + " of the " + level + " tier over time, median trial", X: overTime,
+		c := Chart{Title: what + " of the " + level + " tier over time, median trial",
+			X: overTime, Time: true,
 			Y: Axis{Label: label, Zero: true}}
 		for _, k := range typical {
 			tl := k.Result.Timeline
@@ -128,7 +129,8 @@ func running(values []int64) (out []float64) {
 // nines are the ticks of a percentile axis. Each further nine has the same room, as each is ten
 // times as rare.
 var nines = []Tick{{At: 0, Label: "min"}, {At: stats.Nines(0.5), Label: "50"}, {At: 1, Label: "90"},
-	{At: 2, Label: "99"}, {At: 3, Label: "99.9"}, {At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
+	{At: stats.Nines(0.95), Label: "95"}, {At: 2, Label: "99"}, {At: 3, Label: "99.9"},
+	{At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
 
 // latencyFigures are percentile curves over all trials: of each tier's operations, and of requests.
 func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []Chart) {
@@ -177,7 +179,8 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 			for _, op := range ops {
 				list, _ := stats.TraceOctaves(b.Trials[run], fmt.Sprintf(what.key, op))
 				if len(list) > 0 {
-					c.Bars = append(c.Bars, Bars{Name: runName(t, run, op), Colour: len(parts)})
+					l := lineOf(t, run, len(parts), op)
+					c.Bars = append(c.Bars, Bars{Name: l.Name, Run: l.Run, Colour: len(parts)})
 					parts = append(parts, list)
 				}
 			}
@@ -199,9 +202,10 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 // blockFigures are the block hit ratio beside the ideal one, in each interval and from the
 // beginning. A policy is as good as the gap between the two lines is small.
 func blockFigures(typical []trial, t *stats.Table) []Chart {
-	y := Axis{Label: "blocks hit (share of those asked for)", Min: 0, Max: 1}
-	interval := Chart{Title: "Block hit ratio in each interval, median trial", X: overTime, Y: y}
-	soFar := Chart{Title: "Block hit ratio so far, median trial", X: overTime, Y: y}
+	y := Axis{Label: "blocks hit (share)", Min: 0, Max: 1}
+	interval := Chart{Title: "Block hit ratio in each interval, median trial", X: overTime, Y: y,
+		Time: true}
+	soFar := Chart{Title: "Block hit ratio so far, median trial", X: overTime, Y: y, Time: true}
 	for _, k := range typical {
 		r := k.Result.Timeline.BlockRatios(mostPoints)
 		if r == nil {
@@ -236,11 +240,11 @@ var Rounds = [3][]RoundSeries{
 // autoscalingFigures are the rounds of an autoscaler.
 func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 	charts := []Chart{{Title: "Users, workers and goroutines in each round, median trial",
-		X: overTime, Y: Axis{Label: "how many (of each)", Zero: true}},
+		X: overTime, Time: true, Y: Axis{Label: "how many (of each)", Zero: true}},
 		{Title: "Saturation at the end of each round, median trial",
-			X: overTime, Y: Axis{Label: "saturation (%)", Max: 105}},
+			X: overTime, Time: true, Y: Axis{Label: "saturation (%)", Max: 105}},
 		{Title: "Storage rate of each round, median trial",
-			X: overTime, Y: Axis{Label: "bandwidth (%s/s)", Zero: true}}}
+			X: overTime, Time: true, Y: Axis{Label: "bandwidth (%s/s)", Zero: true}}}
 	scale := []float64{1, 100, 1} // shares are shown in per cent
 	for _, k := range typical {
 		rounds := k.Result.Rounds()

@@ -15,8 +15,11 @@ import (
 type Report struct {
 	Notices     []string
 	Missing     []string // what could not be made, and why
+	Common      []Fact   // of all runs, which have the others
 	Runs        []Run
+	Answers     []Answer
 	Headlines   []*stats.Benchmark // those that have any metric
+	Longest     map[string]float64 // by unit: see longest
 	Tiers       []TierAlone
 	TierFigures []Chart
 	Sweeps      []Sweep
@@ -26,11 +29,12 @@ type Report struct {
 // New makes the report of records; t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
 	tiers := tiersAlone(t)
+	headlines := slices.DeleteFunc(slices.Clone(t.Benchmarks),
+		func(b *stats.Benchmark) bool { return b.Headline() == nil })
+	all := runs(records, t)
 	return &Report{Notices: notices(records, t), Missing: slices.Concat(Missing(records), t.Notes),
-		Runs: runs(records, t),
-		Headlines: slices.DeleteFunc(slices.Clone(t.Benchmarks),
-			func(b *stats.Benchmark) bool { return b.Headline() == nil }),
-		Tiers: tiers, TierFigures: tierFigure(t, tiers),
+		Common: common(all), Runs: all, Answers: answers(t, headlines), Headlines: headlines,
+		Longest: longest(headlines), Tiers: tiers, TierFigures: tierFigure(t, tiers),
 		Sweeps: sweeps(t), Groups: groups(t)}
 }
 

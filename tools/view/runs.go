@@ -56,6 +56,29 @@ func (f *facts) add(key, value string) {
 	}
 }
 
+// common takes the facts that are the same in all of several runs out of them: what is left of a
+// run is in what it differs.
+func common(all []Run) (same facts) {
+	if len(all) < 2 {
+		return nil
+	}
+	for _, f := range all[0].Facts {
+		if !slices.ContainsFunc(all, func(r Run) bool {
+			return !slices.ContainsFunc(r.Facts, func(x Fact) bool {
+				return x.Key == f.Key && slices.Equal(x.Values, f.Values)
+			})
+		}) {
+			same = append(same, f)
+		}
+	}
+	for i := range all {
+		all[i].Facts = slices.DeleteFunc(all[i].Facts, func(f Fact) bool {
+			return slices.ContainsFunc(same, func(x Fact) bool { return x.Key == f.Key })
+		})
+	}
+	return same
+}
+
 // runs says what ran.
 func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	for i, run := range t.Runs {

@@ -94,7 +94,7 @@ func (s *Sweep) draw(t *stats.Table) {
 			l := s.along(lineOf(t, run, i, op), op+"-B/s", run, 1.0/(1<<30))
 			bandwidth.addLine(l)
 			k, ok := knee(l.Y)
-			if !ok {
+			if !ok || s.Room() {
 				continue
 			}
 			at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
@@ -112,8 +112,33 @@ func (s *Sweep) draw(t *stats.Table) {
 		}
 	}
 	latency.Marks = bandwidth.Marks
-	s.Figures = shown(s.points[0].of.Simulated, bandwidth, latency)
+	// What a cache of that size finds: the question that a sweep of capacities is run for.
+	hits := Chart{Title: "Hit ratio against " + s.key + ", median of the trials", X: x,
+		Y: Axis{Label: "found (share)", Zero: true}}
+	for run := range t.Runs {
+		for i, what := range []string{"hit-ratio", "token-hit-ratio"} {
+			hits.addLine(s.along(lineOf(t, run, i, stats.Title(what)), what, run, 1))
+		}
+		// What no size would find more of, of the same requests.
+		ideal := lineOf(t, run, 2, "ideal")
+		for _, p := range s.points {
+			rec := medianTrial(p.of, run)
+			if rec != nil && rec.Result.BlockCache != nil {
+				ideal.add(p.at, orNaN(rec.Result.BlockCache.IdealHitRatio))
+			}
+		}
+		hits.addLine(ideal)
+	}
+	figures := []Chart{bandwidth, latency, hits}
+	if s.Room() {
+		figures = []Chart{hits, bandwidth, latency}
+	}
+	s.Figures = shown(s.points[0].of.Simulated, figures...)
 }
+
+// Room says that the key is a capacity and no load: more of it costs money, and what it buys is
+// told by the hit ratio.
+func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
 // along adds one metric of one run along the sweep to a line.
 func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {

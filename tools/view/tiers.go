@@ -97,7 +97,8 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 // Fill is a tier of the median trial of a run: what it held and moved. What it held at most tells
 // whether its capacity was the limit.
 type Fill struct {
-	Run string
+	Run   string
+	Index int // of the run
 	result.Tier
 }
 
@@ -108,7 +109,7 @@ func tierFills(typical []trial, t *stats.Table) (out []Fill) {
 	for _, k := range typical {
 		several = several || len(k.Result.Tiers) > 1 || Requests(k.Result)
 		for _, l := range k.Result.Tiers {
-			out = append(out, Fill{t.Labels[k.run], l})
+			out = append(out, Fill{t.Labels[k.run], k.run, l})
 		}
 	}
 	if !several {

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kvbench/tools/stats"
 	"kvbench/tools/view"
 )
 
-// colours is how many series colours the page defines.
-const colours = 8
+// colours is how many series colours the page defines. More runs than that share them, and are told
+// apart by their numbers.
+const colours = 12
 
 // The drawing in its own units: how large it is without a legend, and where its axes lie. Pages
 // scale it; text stays readable down to three quarters. chart.svg.tmpl has the same numbers.
@@ -24,6 +26,7 @@ const (
 type drawing struct {
 	view.Chart
 	Height         int
+	Areas          []area
 	XTicks, YTicks []view.Tick
 	Columns        []column
 	Strokes        []stroke
@@ -33,15 +36,24 @@ type drawing struct {
 // column is one bar.
 type column struct {
 	X, Y, Width, Height float64
-	Colour              int
+	Colour, Run         int
+	Says                string // to who points at it
+}
+
+// area is what lies between two lines.
+type area struct {
+	Path        string
+	Colour, Run int
 }
 
 // stroke is a line with dots, or dots that are not joined: between memory and disk lies nothing.
 type stroke struct {
-	Path         string
-	Colour, Dash int
-	Apart        bool
-	Dots         []dot
+	Path              string
+	Colour, Dash, Run int
+	Apart             bool
+	Dots              []dot
+	At                *dot  // where the number of its run stands
+	places            []dot // all points
 }
 
 // dot is a point; the hollow one stands for what a dashed line would.
@@ -49,19 +61,22 @@ type dot struct {
 	X, Y   float64
 	Colour int
 	Hollow bool
+	Says   string
 }
 
 // entry of the legend. Series that look alike share one: the same colour and dash with the same
 // name.
 type entry struct {
-	Name         string
-	Colour, Dash int
-	Apart        bool
-	X, Y         float64
+	Name              string
+	Colour, Dash, Run int
+	Apart             bool
+	X, Y              float64
 }
 
 // Dot is what shows a series of dots.
-func (e entry) Dot() dot { return dot{e.X + 10, e.Y - 4, e.Colour, e.Dash > 0} }
+func (e entry) Dot() dot {
+	return dot{X: e.X + 10, Y: e.Y - 4, Colour: e.Colour, Hollow: e.Dash > 0}
+}
 
 // draw lays out a chart, which has a number: package view shows no other.
 func draw(c view.Chart) *drawing {
@@ -69,13 +84,18 @@ func draw(c view.Chart) *drawing {
 	d := &drawing{Chart: c, Height: height + 6, XTicks: ticks(x, 7), YTicks: ticks(y, 6)}
 	for i, b := range c.Bars {
 		d.bars(b, i, len(c.Bars), x, y)
-		d.legend(entry{Name: b.Name, Colour: b.Colour % colours})
+		d.legend(entry{Name: b.Name, Colour: b.Colour % colours, Run: b.Run})
 	}
-	for _, l := range c.Lines {
+	for _, b := range c.Bands {
+		d.Areas = append(d.Areas, newArea(b, x, y))
+	}
+	for i, l := range c.Lines {
 		l.Colour %= colours
 		l.Dash %= 3
-		d.Strokes = append(d.Strokes, newStroke(l, x, y))
-		d.legend(entry{Name: l.Name, Colour: l.Colour, Dash: l.Dash, Apart: l.Apart})
+		s := newStroke(l, x, y)
+		s.number(i, len(c.Lines))
+		d.Strokes = append(d.Strokes, s)
+		d.legend(entry{Name: l.Name, Colour: l.Colour, Dash: l.Dash, Run: l.Run, Apart: l.Apart})
 	}
 	d.Marks = nil
 	for _, m := range c.Marks {
@@ -87,6 +107,9 @@ func draw(c view.Chart) *drawing {
 // legend adds an entry, in a new row where the last one is full. The page chooses the font: widths
 // are guessed at 6.3 units a letter, which the common sans serif fonts do not exceed.
 func (d *drawing) legend(e entry) {
+	if e.Run > 0 {
+		e.Name = fmt.Sprintf("%d %s", e.Run, e.Name)
+	}
 	if e.Name == "" || slices.ContainsFunc(d.Legend, func(have entry) bool {
 		have.X, have.Y = 0, 0
 		return have == e
@@ -109,7 +132,7 @@ func (d *drawing) legend(e entry) {
 // newStroke draws a series. A gap lifts the pen: a line across it would claim values that nobody
 // has.
 func newStroke(l view.Line, x, y scale) stroke {
-	s := stroke{Colour: l.Colour, Dash: l.Dash, Apart: l.Apart}
+	s := stroke{Colour: l.Colour, Dash: l.Dash, Run: l.Run, Apart: l.Apart}
 	var path strings.Builder
 	pen, lastY := "M", 0.0
 	for i := range l.X {
@@ -124,12 +147,42 @@ func newStroke(l view.Line, x, y scale) stroke {
 		}
 		path.WriteString(pen + at(px) + " " + at(py))
 		pen, lastY = "L", py
-		if l.Dots || l.Apart {
-			s.Dots = append(s.Dots, dot{px, py, l.Colour, l.Dash > 0})
+		d := dot{px, py, l.Colour, l.Dash > 0, l.Name + ": " + stats.Number(l.Y[i])}
+		if s.places = append(s.places, d); l.Dots || l.Apart {
+			s.Dots = append(s.Dots, d)
 		}
 	}
 	s.Path = path.String()
 	return s
+}
+
+// number puts the number of the run at a point of the i-th line of n. Each line has another part
+// of the axis for it, because lines that lie close together lie so over all of it.
+func (s *stroke) number(i, n int) {
+	if k := len(s.places); s.Run > 0 && k > 1 {
+		s.At = &s.places[(2*i+1)*k/(2*n)]
+	}
+}
+
+// newArea draws a band as one shape for each stretch without a gap: along its upper line, and back
+// along the lower one.
+func newArea(b view.Band, x, y scale) area {
+	var path strings.Builder
+	var there, back []string
+	for i := range len(b.X) + 1 {
+		if i < len(b.X) && x.axis.Shows(b.X[i]) && y.axis.Shows(b.Lo[i]) && y.axis.Shows(b.Hi[i]) {
+			px := at(x.place(b.X[i]))
+			there = append(there, px+" "+at(y.place(b.Hi[i])))
+			back = append(back, px+" "+at(y.place(b.Lo[i])))
+			continue
+		}
+		slices.Reverse(back)
+		if len(there) > 0 {
+			path.WriteString("M" + strings.Join(append(there, back...), "L") + "Z")
+		}
+		there, back = nil, nil
+	}
+	return area{Path: path.String(), Colour: b.Colour % colours, Run: b.Run}
 }
 
 // bars draws the i-th of n series over the categories, beside the others.
@@ -139,7 +192,8 @@ func (d *drawing) bars(b view.Bars, i, n int, x, y scale) {
 	for k, v := range b.Y {
 		if y.axis.Shows(v) && v != 0 {
 			d.Columns = append(d.Columns, column{x.place(float64(k)) - slot/2 + float64(i)*w,
-				y.place(v), max(0.5, w-0.5), max(0.5, bottom-y.place(v)), b.Colour % colours})
+				y.place(v), max(0.5, w-0.5), max(0.5, bottom-y.place(v)), b.Colour % colours, b.Run,
+				fmt.Sprintf("%s: %s", b.Name, stats.Number(v))})
 		}
 	}
 }

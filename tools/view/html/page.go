@@ -1,7 +1,9 @@
 package html
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"html/template"
 	"io"
 	"math"
@@ -19,18 +21,57 @@ var templates embed.FS
 //go:embed style.css
 var styleText string
 
+// script is what makes the page answer to a hand. The page works without it.
+//
+//go:embed script.js
+var script string
+
+// library draws the charts of the script: uPlot as it was released, with its licence.
+var (
+	//go:embed uplot/uPlot.iife.min.js
+	library string
+	//go:embed uplot/uPlot.min.css
+	libraryStyle string
+	//go:embed uplot/LICENSE
+	licence string
+)
+
+// scripts are all of them, in the order in which they run.
+var scripts = []string{"/*\n" + licence + "*/\n" + library, script}
+
+// policy forbids what a name in the input might smuggle in: no script runs but these, which a
+// browser knows by their hashes, and nothing is loaded from anywhere.
+var policy = func() string {
+	allowed := ""
+	for _, s := range scripts {
+		sum := sha256.Sum256([]byte(s))
+		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src" + allowed
+}()
+
 // pageTemplate is parsed once; a mistake in it fails every test.
 var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
-	"style":  func() template.CSS { return template.CSS(styleText) },
+	"style":  func() template.CSS { return template.CSS(libraryStyle + styleText) },
+	"policy": func() string { return policy },
+	"scripts": func() (all []template.JS) {
+		for _, s := range scripts {
+			all = append(all, template.JS(s))
+		}
+		return all
+	},
+	"number": func(run int) int { return run + 1 },
+	"colour": func(run int) int { return run % colours },
+	"live":   live, "bounded": view.Bounded, "of": of, "plain": plain,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
-	"heads": view.Heads, "value": view.Value,
+	"heads": view.Heads,
+	"value": func(u units.Unit, v any) cell { return plain(view.Value(u, v)) },
 	"bytes": view.Bytes, "count": units.Count.Text, "title": stats.Title,
-	"line":   func(unit string) string { line, _ := stats.Line(unit); return line },
-	"draw":   draw,
-	"bars":   intervalBars,
-	"at":     at,
-	"height": func(bars []bar) int { return barHeight * len(bars) },
-	"lines":  func(label string) []string { return strings.SplitN(label, "\n", 2) },
+	"line":  func(unit string) string { line, _ := stats.Line(unit); return line },
+	"draw":  draw,
+	"bar":   intervalBar,
+	"at":    at,
+	"lines": func(label string) []string { return strings.SplitN(label, "\n", 2) },
 }).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. The template is executed as it is
@@ -44,40 +85,39 @@ func WritePage(w io.Writer, p view.Page) error {
 	return pageTemplate.ExecuteTemplate(w, "single", p)
 }
 
-// bar is a median with its interval, and the single trials as dots.
-type bar struct {
-	Top, Middle, Width float64
-	Colour             int
-	Dots               []float64
-	Interval           bool
-	Lo, Hi             float64
+// cell is one of a table, and whose column it stands in, from 1.
+type cell struct {
+	view.Cell
+	Run int
 }
 
-// barHeight is that of a line of the table's row in which bars stand.
-const barHeight = 13
+func of(run int, c view.Cell) cell { return cell{c, run + 1} }
 
-// intervalBars are those of a metric's runs, from 0 and on one scale up to the largest trial: what
-// is longer is more. Six units of room keep the dot of the largest trial whole.
-func intervalBars(m *stats.Metric) (list []bar) {
-	most := 0.0
-	for _, c := range m.Cells {
-		for _, v := range c.Values {
-			most = max(most, v)
-		}
-	}
-	if most <= 0 {
+// plain is a cell of no run's column.
+func plain(c view.Cell) cell { return cell{Cell: c} }
+
+// bar is a median with its interval, and the single trials as dots.
+type bar struct {
+	Width    float64
+	Colour   int
+	Dots     []float64
+	Interval bool
+	Lo, Hi   float64
+}
+
+// intervalBar is that of a run, from 0 and on one scale up to most, the largest trial of any
+// benchmark in its unit: what is longer is more. Six units of room keep the dot of the largest
+// trial whole. There is none without a trial.
+func intervalBar(run int, c stats.Cell, most float64) *bar {
+	if most <= 0 || c.N() == 0 {
 		return nil
 	}
 	place := func(v float64) float64 { return max(0, v) / most * (180 - 6) }
-	for i, c := range m.Cells {
-		top := barHeight * float64(i)
-		b := bar{Top: top + 2, Middle: top + barHeight/2.0, Colour: i % colours,
-			Width: place(c.Summary.Center), Lo: place(c.Summary.Lo), Hi: place(c.Summary.Hi),
-			Interval: !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0)}
-		for _, v := range c.Values {
-			b.Dots = append(b.Dots, place(v))
-		}
-		list = append(list, b)
+	b := &bar{Colour: run % colours,
+		Width: place(c.Summary.Center), Lo: place(c.Summary.Lo), Hi: place(c.Summary.Hi),
+		Interval: !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0)}
+	for _, v := range c.Values {
+		b.Dots = append(b.Dots, place(v))
 	}
-	return list
+	return b
 }

@@ -52,6 +52,14 @@ func scales(c view.Chart) (x, y scale) {
 			}
 		}
 	}
+	for _, b := range c.Bands {
+		for i := range b.X {
+			if c.X.Shows(b.X[i]) && c.Y.Shows(b.Lo[i]) && c.Y.Shows(b.Hi[i]) {
+				x.fit(b.X[i])
+				y.fit(b.Lo[i], b.Hi[i])
+			}
+		}
+	}
 	for _, b := range c.Bars {
 		x.fit(-0.5, float64(len(b.Y))-0.5)
 		for _, v := range b.Y {
@@ -106,13 +114,21 @@ func ticks(s scale, most int) (out []view.Tick) {
 			if v > s.hi+step*1e-9 {
 				break
 			}
-			out = append(out, view.Tick{At: v, Label: number(v, step)})
+			out = append(out, view.Tick{At: v, Label: decimal(v, step)})
 		}
 	}
 	for i := range out {
 		out[i].At = s.place(out[i].At)
 	}
 	return out
+}
+
+// ends are the values at both ends.
+func (s scale) ends() [2]number {
+	if s.axis.Log {
+		return [2]number{number(math.Pow(10, s.lo)), number(math.Pow(10, s.hi))}
+	}
+	return [2]number{number(s.lo), number(s.hi)}
 }
 
 // inside says whether a value is in the range.
@@ -168,9 +184,9 @@ func niceStep(v float64) float64 {
 	return 10 * e
 }
 
-// number writes a tick with the decimals that its step needs. All ticks of an axis have the same
+// decimal writes a tick with the decimals that its step needs. All ticks of an axis have the same
 // decimals.
-func number(v, step float64) string {
+func decimal(v, step float64) string {
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	if v == 0 || decimals > 6 || math.Abs(v) >= 1e7 {
 		return short(v)

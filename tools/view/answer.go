@@ -1,0 +1,108 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvbench/tools/stats"
+)
+
+// Answer says how a run differs from the first one, over all headlines: what a reader looks for
+// before he looks at any number.
+type Answer struct {
+	Run  int // from 1
+	Text string
+}
+
+// Index is the run's place in the report's list.
+func (a Answer) Index() int { return a.Run - 1 }
+
+// answers has one for each run but the first. Only what the headlines' table shows as significant
+// is called better or worse; what these trials could not have shown is said, because "no
+// difference" is read as "equal".
+func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
+	for run := 1; run < len(t.Runs); run++ {
+		var better, worse, other, chance, few, apart, absent []string
+		for _, b := range headlines {
+			m := b.Headline()
+			c := m.Cells[run].Change
+			name := b.Name
+			switch here, there := m.Cells[run].N() > 0, m.Cells[0].N() > 0; {
+			case !here && !there:
+				continue
+			case !here || !there:
+				absent = append(absent, name)
+				continue
+			case c == nil:
+				apart = append(apart, name)
+				continue
+			}
+			to := &chance
+			switch by := c.Ratio * float64(m.Better); {
+			case len(c.Warnings) > 0:
+				to = &few
+			case !c.Significant():
+			case by > 0:
+				to = &better
+			case by < 0:
+				to = &worse
+			default:
+				to = &other
+			}
+			*to = append(*to, fmt.Sprintf("%s %s", name, Change(c, m).Text))
+		}
+		var parts []string
+		say := func(list []string, most int, format string) {
+			if n := len(list); n > 0 {
+				names := strings.Join(list[:min(n, most)], ", ")
+				if n > most {
+					names += fmt.Sprintf(", and %d more", n-most)
+				}
+				parts = append(parts, fmt.Sprintf(format, n)+" ("+names+")")
+			}
+		}
+		say(better, mostNamed, "better in %d")
+		say(worse, mostNamed, "worse in %d")
+		say(other, mostNamed, "different in %d")
+		say(chance, mostNamed, "not more than chance in %d")
+		say(few, mostNamed, fmt.Sprintf("too few trials to tell in %%d, where %d of each run "+
+			"would do", stats.LeastSamples))
+		say(apart, mostNamed, "not comparable in %d")
+		say(absent, mostNamed, "measured in one of the two alone: %d")
+		out = append(out, Answer{run + 1, fmt.Sprintf("%s against %s: %s.", t.Labels[run],
+			t.Labels[0], strings.Join(parts, "; "))})
+	}
+	return out
+}
+
+// mostNamed is how many benchmarks are named of a kind; the table has all of them.
+const mostNamed = 3
+
+// longest is the largest trial of each unit among the headlines: their bars stand on one scale, so
+// that a bar twice as long is twice as much wherever it stands.
+func longest(headlines []*stats.Benchmark) map[string]float64 {
+	most := map[string]float64{}
+	for _, b := range headlines {
+		m := b.Headline()
+		for _, c := range m.Cells {
+			for _, v := range c.Values {
+				most[m.Unit] = max(most[m.Unit], v)
+			}
+		}
+	}
+	return most
+}
+
+// Bounded is what limited the trials of a run, each verdict once: a rate that the harness limited
+// says nothing of a drive.
+func Bounded(b *stats.Benchmark, run int) string {
+	var kinds []string
+	for _, rec := range b.Trials[run] {
+		if r := rec.Result; r != nil && r.Harness.Verdict.Kind != "" &&
+			!slices.Contains(kinds, r.Harness.Verdict.Kind) {
+			kinds = append(kinds, r.Harness.Verdict.Kind)
+		}
+	}
+	return strings.Join(kinds, " or ")
+}

@@ -1,0 +1,179 @@
+package html
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
+	"kvbench/tools/load"
+	"kvbench/tools/view"
+)
+
+// twelve are runs of the same benchmarks: a measured trial with a timeline and a traced one.
+func twelve(t *testing.T) (runs []string) {
+	parts := golden.Parts(t)
+	for i := range 12 {
+		dir := filepath.Join(t.TempDir(), fmt.Sprintf("drive-%c <b>&", 'a'+i))
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		for k, from := range []string{parts[1],
+			"../../load/testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
+			data, err := os.ReadFile(from)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(dir,
+				fmt.Sprintf("kvcache_results_%d.json", k)), data, 0o644))
+		}
+		runs = append(runs, dir)
+	}
+	return runs
+}
+
+// near scrolls to the figure of a title and waits until its chart is drawn; then it says where the
+// field of the plot is.
+const near = `new Promise(done => {
+	window.fig = [...document.querySelectorAll("figure")].find(f =>
+		f.querySelector("figcaption").textContent.startsWith(%q));
+	for (let d = fig; d = d.parentElement.closest("details");) d.open = true;
+	let last = "";
+	const look = () => {
+		fig.scrollIntoView({block: "center"}); // until those around it are drawn, too
+		requestAnimationFrame(() => requestAnimationFrame(() => {
+			const r = fig.querySelector(".u-over")?.getBoundingClientRect();
+			const now = JSON.stringify([r, kvbench.charts.size]);
+			if (!r || now !== last) return last = now, look();
+			done({x: r.left, y: r.top, w: r.width, h: r.height});
+		}));
+	};
+	look();
+})`
+
+type box struct{ X, Y, W, H float64 }
+
+// What a reader does with a page of twelve runs, by a real mouse in a real browser: nothing is said
+// on its console.
+func TestThePageInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes seconds: make test-all")
+	}
+	b := newBrowser(t)
+	html := render(t, load.Options{}, twelve(t)...)
+	b.open(html, 1280, "light")
+
+	var at box
+	b.eval(fmt.Sprintf(near, "Bandwidth of the storage tier"), &at)
+	var runs struct{ Colours, Numbers, Series int }
+	b.eval(`(() => {
+		const s = kvbench.charts.get(fig).spec.series;
+		return {series: s.length, colours: new Set(s.map(s => getComputedStyle(document.documentElement)
+			.getPropertyValue("--c" + s.colour))).size, numbers: new Set(s.map(s => s.run)).size};
+	})()`, &runs)
+	assert.Equal(t, 12, runs.Colours, "each run has a colour of its own")
+	assert.Equal(t, 12, runs.Numbers, "and a number")
+	assert.GreaterOrEqual(t, runs.Series, 12)
+
+	// Pointing at a place tells the values there, in all charts of the time.
+	const told = `[...fig.querySelectorAll(".u-series:not(.band) .u-value")].map(v => v.textContent)`
+	var values []string
+	b.eval(told, &values)
+	assert.NotContains(t, strings.Join(values, ""), "1", "nobody points yet")
+	b.mouse("mouseMoved", at.X+at.W/2, at.Y+at.H/2)
+	b.eval(told, &values)
+	require.Len(t, values, runs.Series+1)
+	for i, v := range values {
+		assert.NotContains(t, []string{"", "–", "--"}, v, "series %d has a value in the middle", i)
+	}
+
+	// Dragging shows a part, of every chart of the time that there is.
+	const shown = `[...kvbench.charts.values()].filter(c => c.spec.time)
+		.map(c => [c.u.scales.x.min, c.u.scales.x.max])`
+	var before, zoomed [][2]float64
+	b.eval(shown, &before)
+	b.drag(at.X+at.W/4, at.X+at.W/2, at.Y+at.H/2)
+	b.eval(shown, &zoomed)
+	require.Len(t, zoomed, len(before))
+	require.NotEmpty(t, zoomed)
+	length := before[0][1] - before[0][0]
+	for _, z := range zoomed {
+		assert.InDelta(t, length/4, z[1]-z[0], length/50, "%v of %v", z, before[0])
+	}
+	b.shot("1280-light-zoomed")
+	b.eval(`fig.querySelector(".tools button:last-child").click()`, nil)
+	b.eval(shown, &zoomed)
+	assert.Equal(t, before, zoomed)
+
+	// A run can be left out: of tables, drawings and charts.
+	var left struct{ Visible, Series int }
+	b.eval(`document.querySelector('.chooser input[value="3"]').click()`, nil)
+	b.eval(`({visible: [...document.querySelectorAll('[data-run="3"]')].filter(e =>
+		getComputedStyle(e).display !== "none").length,
+		series: kvbench.charts.get(fig).u.series.filter((s, i) => i && s.show).length})`, &left)
+	assert.Zero(t, left.Visible)
+	var bands int
+	b.eval(`2 * (kvbench.charts.get(fig).spec.bands || []).length`, &bands)
+	assert.Equal(t, (runs.Series+bands)*11/12, left.Series)
+	b.eval(`document.querySelector('.chooser input[value="3"]').click()`, nil)
+
+	// A click on a head sorts by the values and not by their texts.
+	var order []string
+	const column = `[...document.querySelectorAll("#headlines tbody tr")].map(r =>
+		r.cells[3].dataset.key)`
+	var unsorted []string
+	b.eval(column, &unsorted)
+	b.eval(`document.querySelectorAll("#headlines th")[3].click()`, nil)
+	b.eval(column, &order)
+	assert.ElementsMatch(t, unsorted, order)
+	var sorted bool
+	b.eval(`(k => k.every((v, i) => !i || +k[i-1] >= +v))(`+column+`)`, &sorted)
+	assert.True(t, sorted, order)
+
+	// In a hand: the answer is on the first screen, and nothing has to be moved sideways.
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int{1280, 390} {
+			b.open(html, width, scheme)
+			var page struct{ First, Wide float64 }
+			b.eval(`({first: document.querySelector("#headlines .answer").getBoundingClientRect().bottom,
+				wide: document.documentElement.scrollWidth})`, &page)
+			assert.Less(t, page.First, 844.0)
+			assert.LessOrEqual(t, page.Wide, float64(width))
+			b.eval(fmt.Sprintf(near, "Bandwidth of the storage tier"), &at)
+			b.shot(fmt.Sprintf("%d-%s", width, scheme))
+		}
+	}
+
+	// On paper the drawings stand, whatever was drawn on the screen.
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
+	var printed []string
+	b.eval(`["svg.plot", ".live", ".tools"].map(s => getComputedStyle(fig.querySelector(s)).display)`,
+		&printed)
+	assert.Equal(t, []string{"block", "none", "none"}, printed)
+	assert.Empty(t, b.troubles)
+}
+
+// What stands in a result runs nowhere: neither as a part of the page, nor out of the numbers that
+// the script reads.
+func TestNothingIsSmuggledIn(t *testing.T) {
+	const smuggled = `</script><script>document.title = "smuggled"</script><img src=x onerror=alert(1)>`
+	var page strings.Builder
+	require.NoError(t, WritePage(&page, view.Page{Title: smuggled, Figures: []view.Chart{{
+		Title: smuggled, X: view.Axis{Label: smuggled}, Y: view.Axis{Label: smuggled},
+		Lines: []view.Line{{Name: smuggled, X: []float64{1, 2}, Y: []float64{1, 2}}}}}}))
+	assert.NotContains(t, page.String(), smuggled)
+	assert.NotContains(t, page.String(), "<img")
+	if testing.Short() {
+		t.Skip("a browser takes seconds: make test-all")
+	}
+	b := newBrowser(t)
+	b.open(page.String(), 1280, "light")
+	b.eval(fmt.Sprintf(near, "</script>"), new(box))
+	var title, legend string
+	b.eval(`document.title`, &title)
+	assert.Equal(t, smuggled, title)
+	b.eval(`fig.querySelectorAll(".u-label")[1].textContent`, &legend)
+	assert.Equal(t, smuggled, legend)
+	assert.Empty(t, b.troubles)
+}

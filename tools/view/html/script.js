@@ -1,0 +1,339 @@
+// What makes the page answer to a hand: charts that zoom and tell values, runs that can be hidden,
+// tables that sort. Without it, and in print, the page shows the same in drawings and tables.
+"use strict";
+(() => {
+const root = document.documentElement;
+root.classList.add("scripted");
+
+const hidden = new Set(); // numbers of runs
+const charts = new Map(); // figure → its chart, once it has been seen
+
+// ---- colours: those of the page, whatever its scheme is now
+
+const colour = name => getComputedStyle(root).getPropertyValue(name).trim();
+const ink = s => colour("--c" + s.colour);
+const dashes = [[], [6, 3], [1.5, 3]];
+
+// ---- numbers as people read them: three or four digits
+
+const short = v => {
+	if (v == null) return "–";
+	const a = Math.abs(v);
+	if (a !== 0 && (a >= 1e6 || a < 1e-3)) return v.toExponential(2).replace("e+", "e");
+	return String(+v.toPrecision(a >= 1000 ? 5 : 4));
+};
+
+// ---- charts
+
+// data are the series of a chart over one list of positions.
+function data(spec) {
+	let x;
+	const tables = spec.series.map(s => {
+		x = s.x || x || s.y.map((_, i) => i);
+		// What an axis cannot show is a gap.
+		return [x, s.y.map(v => spec.y.log && v <= 0 ? null : v)];
+	});
+	for (const b of spec.bands || []) tables.push([b.x, b.lo], [b.x, b.hi]);
+	const longest = tables.find(t => t[0].length > 1 || tables.length === 1) || tables[0];
+	return tables.every(t => t[0] === longest[0])
+		? [longest[0], ...tables.map(t => t[1])]
+		: uPlot.join(tables, tables.map(t => t.map(() => 2)));
+}
+
+// axis is one of uPlot's: given ticks stay, thinned out where they would touch.
+function axis(of, across, size) {
+	const a = {
+		label: of.label, labelSize: 18, labelGap: 0, size, gap: 4, font: "12px system-ui, sans-serif",
+		labelFont: "12.5px system-ui, sans-serif", stroke: () => colour("--muted"),
+		grid: {stroke: () => colour("--grid"), width: 1}, ticks: {show: false},
+	};
+	if (across) a.space = 60;
+	if (!of.ticks && !of.log) {
+		a.values = (u, at) => at.map(short);
+		return a;
+	}
+	const label = new Map(of.ticks?.map(t => [t.At, t.Label]));
+	const place = of.log ? Math.log10 : v => v;
+	a.splits = (u, i, min, max) => {
+		const from = place(min), span = place(max) - from;
+		let last = -Infinity;
+		if (!of.ticks) {
+			// Decades, and what is round between them where there are few.
+			const round = span > 2.5 ? [1] : span > 1.2 ? [1, 2, 5] : [1, 2, 3, 5, 7];
+			const every = Math.ceil(span / 10), all = [];
+			for (let e = Math.floor(from); e <= from + span; e += every || 1)
+				all.push(...round.map(k => k * 10 ** e));
+			return all.filter(v => v >= min && v <= max);
+		}
+		return of.ticks.map(t => t.At).filter(v => {
+			if (v < min || v > max) return false;
+			if (!across) return true;
+			const at = (place(v) - from) / span * (u.width - 80);
+			const room = 8 + 6.5 * Math.max(...label.get(v).split("\n").map(l => l.length));
+			if (at - last < room) return false;
+			last = at;
+			return true;
+		});
+	};
+	a.filter = (u, at) => at; // uPlot's own leaves out what is no power of ten
+	a.values = (u, at) => at.map(v => label.get(v) ?? short(v));
+	return a;
+}
+
+// bars paints the series side by side in each category.
+function bars(u, spec) {
+	const shown = spec.series.filter((s, i) => u.series[i + 1].show);
+	const slot = (u.valToPos(1, "x", true) - u.valToPos(0, "x", true)) * 0.82;
+	const w = slot / shown.length, floor = u.valToPos(Math.max(0, u.scales.y.min), "y", true);
+	shown.forEach((s, i) => {
+		u.ctx.fillStyle = ink(s);
+		s.y.forEach((v, k) => {
+			if (v == null || v === 0) return;
+			const top = u.valToPos(v, "y", true);
+			u.ctx.fillRect(u.valToPos(k, "x", true) - slot / 2 + i * w, top, Math.max(1, w - 1),
+				floor - top);
+		});
+	});
+}
+
+// numbered writes the numbers of the runs at their lines, each at another part of the axis.
+function numbered(u, spec) {
+	const ctx = u.ctx, n = spec.series.length;
+	ctx.font = `bold ${11 * devicePixelRatio}px system-ui, sans-serif`;
+	ctx.textAlign = "center";
+	ctx.textBaseline = "middle";
+	ctx.lineJoin = "round";
+	ctx.lineWidth = 3 * devicePixelRatio;
+	spec.series.forEach((s, i) => {
+		if (!s.run || s.apart || spec.bars || !u.series[i + 1].show) return;
+		const [lo, hi] = u.series[0].idxs ?? [0, u.data[0].length - 1];
+		const known = [];
+		for (let k = lo; k <= hi; k++) if (u.data[i + 1][k] != null) known.push(k);
+		if (known.length < 2) return;
+		const k = known[Math.floor((2 * i + 1) * known.length / (2 * n))];
+		const x = u.valToPos(u.data[0][k], "x", true), y = u.valToPos(u.data[i + 1][k], "y", true);
+		ctx.strokeStyle = colour("--card");
+		ctx.strokeText(s.run, x, y);
+		ctx.fillStyle = ink(s);
+		ctx.fillText(s.run, x, y);
+	});
+}
+
+// marks are vertical lines with a text.
+function marks(u, spec) {
+	const ctx = u.ctx, {left, top, width, height} = u.bbox;
+	ctx.font = `600 ${12 * devicePixelRatio}px system-ui, sans-serif`;
+	ctx.textBaseline = "top";
+	for (const m of spec.marks || []) {
+		const x = u.valToPos(m.X, "x", true);
+		if (x < left || x > left + width) continue;
+		ctx.strokeStyle = colour("--muted");
+		ctx.lineWidth = devicePixelRatio;
+		ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
+		ctx.beginPath();
+		ctx.moveTo(x, top);
+		ctx.lineTo(x, top + height);
+		ctx.stroke();
+		ctx.setLineDash([]);
+		const end = x > left + width * 0.66;
+		ctx.textAlign = end ? "right" : "left";
+		ctx.fillStyle = colour("--ink");
+		ctx.fillText(m.Text, x + (end ? -4 : 4) * devicePixelRatio, top + 2);
+	}
+}
+
+// zoom shows a part of the axis from left to right, or all of it without one; of time in all charts
+// that have it, also in those that are not made yet.
+let time = [];
+function zoom(fig, ...part) {
+	const c = charts.get(fig);
+	if (!c.spec.time) return c.show(...part);
+	time = part;
+	charts.forEach(o => o.spec.time && o.show(...part));
+}
+
+function build(fig) {
+	const spec = JSON.parse(fig.querySelector("script").textContent);
+	const svg = fig.querySelector("svg.plot");
+	const host = document.createElement("div");
+	host.className = "live";
+	host.setAttribute("role", "img");
+	host.setAttribute("aria-label", spec.title);
+	const width = () => Math.max(200, fig.clientWidth - 20);
+	const height = () => Math.round(Math.min(340, Math.max(230, width() * 0.6)));
+	const [from, to] = spec.x.ends;
+	const u = new uPlot({
+		width: width(), height: height(), padding: [8, 12, 0, 0],
+		scales: {
+			x: {time: false, auto: false, distr: spec.x.log ? 3 : 1, range: (u, a, b) => [a, b]},
+			y: {auto: false, distr: spec.y.log ? 3 : 1, range: (u, a, b) => [a, b]},
+		},
+		axes: [axis(spec.x, true, spec.x.ticks?.some(t => t.Label.includes("\n")) ? 42 : 28),
+			axis(spec.y, false, 54)],
+		series: [
+			{label: spec.x.label, value: (u, v) => v == null ? "–" :
+				spec.x.ticks?.find(t => t.At === v)?.Label.replace("\n", " ") ?? short(v)},
+			...spec.series.map(s => ({
+				label: (s.run ? s.run + " " : "") + s.name, stroke: () => ink(s), width: 1.8,
+				dash: dashes[s.dash || 0], show: !hidden.has(s.run), scale: "y",
+				value: (u, v) => short(v),
+				points: {show: !!(s.dots || s.apart), size: s.apart ? 9 : 6,
+					fill: () => s.apart && s.dash ? colour("--card") : ink(s)},
+				paths: spec.bars || s.apart ? () => null
+					: s.step ? uPlot.paths.stepped({align: 1}) : undefined,
+			})),
+			...(spec.bands || []).flatMap(b => [0, 1].map(() => ({
+				label: "", stroke: "transparent", width: 0, show: !hidden.has(b.run), scale: "y",
+				points: {show: false}, class: "band",
+			}))),
+		],
+		bands: (spec.bands || []).map((b, i) => {
+			const at = spec.series.length + 1 + 2 * i;
+			return {series: [at + 1, at], fill: () => ink(b) + "2e"};
+		}),
+		cursor: {
+			drag: {x: true, y: false, dist: 4}, points: {size: 7}, focus: {prox: 24},
+			sync: spec.time ? {key: "time", filters: {pub: t => t.startsWith("mouse") &&
+				t !== "mousedown" && t !== "mouseup", sub: () => true}} : undefined,
+			bind: {dblclick: () => () => { zoom(fig); return null; }},
+		},
+		focus: {alpha: 0.35},
+		legend: {live: true, markers: {width: 3,
+			dash: (u, i) => ["solid", "dashed", "dotted"][spec.series[i - 1]?.dash || 0], stroke: (u, i) => ink(spec.series[i - 1] ??
+			spec.bands[Math.floor((i - 1 - spec.series.length) / 2)]), fill: () => "transparent"}},
+		hooks: {
+			draw: [u => {
+				if (spec.bars) bars(u, spec);
+				marks(u, spec);
+				numbered(u, spec);
+			}],
+			setSelect: [u => {
+				if (u.select.width < 4) return;
+				zoom(fig, u.posToVal(u.select.left, "x"),
+					u.posToVal(u.select.left + u.select.width, "x"));
+				u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
+			}],
+		},
+	}, data(spec), host);
+	const tools = document.createElement("div");
+	tools.className = "tools";
+	const button = (text, what, act) => {
+		const b = document.createElement("button");
+		b.type = "button";
+		b.textContent = text;
+		b.title = what;
+		b.setAttribute("aria-label", what);
+		b.addEventListener("click", act);
+		tools.append(b);
+	};
+	// Keys and fingers cannot drag: half and double of what is shown, around its middle.
+	const by = f => () => {
+		const {min, max} = u.scales.x, log = spec.x.log;
+		const [a, b] = log ? [Math.log(min), Math.log(max)] : [min, max];
+		const middle = (a + b) / 2, half = (b - a) / 2 * f;
+		const [lo, hi] = [middle - half, middle + half].map(v => log ? Math.exp(v) : v);
+		zoom(fig, Math.max(lo, from), Math.min(hi, to));
+	};
+	button("+", "zoom in", by(0.5));
+	button("−", "zoom out", by(2));
+	button("all", "whole range", () => zoom(fig));
+	fig.append(tools, host);
+	fig.classList.add("drawn");
+	const c = {
+		spec, u,
+		show(min = from, max = to) {
+			fig.classList.toggle("zoomed", min > from || max < to);
+			u.setScale("x", {min, max});
+		},
+		resize() { u.setSize({width: width(), height: height()}); },
+		runs() {
+			u.batch(() => [...spec.series, ...(spec.bands || []).flatMap(b => [b, b])]
+				.forEach((s, i) => s.run && u.setSeries(i + 1, {show: !hidden.has(s.run)})));
+		},
+	};
+	charts.set(fig, c);
+	u.batch(() => {
+		c.show(...(spec.time ? time : []));
+		u.setScale("y", {min: spec.y.ends[0], max: spec.y.ends[1]});
+	});
+	return c;
+}
+
+// Charts are made when they come near: a report of twenty benchmarks has two hundred.
+const near = new IntersectionObserver(seen => {
+	for (const e of seen) {
+		if (e.isIntersecting && !charts.has(e.target)) build(e.target);
+	}
+}, {rootMargin: "300px"});
+document.querySelectorAll("figure").forEach(f => near.observe(f));
+
+addEventListener("resize", () => charts.forEach(c => c.resize()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+	charts.forEach(c => c.u.redraw()));
+
+// ---- choosing runs
+
+for (const box of document.querySelectorAll(".chooser input")) {
+	const choose = () => {
+		const run = +box.value;
+		box.checked ? hidden.delete(run) : hidden.add(run);
+		document.querySelectorAll(`[data-run="${run}"]`).forEach(e =>
+			e.toggleAttribute("hidden", hidden.has(run)));
+		// Rows below the first of a benchmark do not say its name while that stands above them.
+		root.classList.toggle("partial", hidden.size > 0);
+		charts.forEach(c => c.runs());
+	};
+	box.checked = true; // browsers keep what was chosen before a page was loaded again
+	box.addEventListener("change", choose);
+}
+
+// ---- sorting tables
+
+// Of a cell with a value this, else its text.
+const keyOf = cell => cell?.dataset.key != null ? +cell.dataset.key : cell?.textContent.trim() ?? "";
+
+function compare(a, b) {
+	const unknown = v => v === "" || v === "–";
+	if (unknown(a) || unknown(b)) return unknown(a) - unknown(b);
+	if (typeof a === "number" && typeof b === "number") return a - b;
+	return String(a).localeCompare(String(b), undefined, {numeric: true});
+}
+
+for (const table of document.querySelectorAll("table")) {
+	const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+	const first = [...body.rows]; // as the page was made
+	if (first.length < 2) continue;
+	heads.forEach((head, i) => {
+		if (head.classList.contains("plain")) return;
+		head.tabIndex = 0;
+		head.classList.add("sorts");
+		const sort = () => {
+			const next = {none: "descending", descending: "ascending", ascending: "none"}[
+				head.getAttribute("aria-sort") ?? "none"];
+			heads.forEach(h => h.removeAttribute("aria-sort"));
+			if (next !== "none") head.setAttribute("aria-sort", next);
+			const rows = [...first];
+			if (next !== "none") {
+				const sign = next === "ascending" ? 1 : -1;
+				// What nobody knows stays at the end, whichever way.
+				rows.sort((a, b) => {
+					const [x, y] = [keyOf(a.cells[i]), keyOf(b.cells[i])];
+					const lost = [x, y].some(v => v === "" || v === "–");
+					return (lost ? 1 : sign) * compare(x, y);
+				});
+			}
+			table.classList.toggle("sorted", next !== "none");
+			body.append(...rows);
+		};
+		head.addEventListener("click", sort);
+		head.addEventListener("keydown", e => {
+			if (e.key !== "Enter" && e.key !== " ") return;
+			e.preventDefault();
+			sort();
+		});
+	});
+}
+
+// What a test or a console may look at.
+window.kvbench = {charts, hidden, build};
+})();
