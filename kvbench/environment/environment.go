@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
+	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/tracing/host"
@@ -15,6 +17,8 @@ import (
 func Read(dir string) result.Environment {
 	e := machine(host.Root(""))
 	e.Hostname, _ = os.Hostname()
+	_, east := time.Now().Zone()
+	e.UTCOffsetS = new(int64(east))
 	if dir == "" {
 		return e
 	}
@@ -82,8 +86,9 @@ func directory(e *result.Environment, d host.Device) {
 func BlockDevice(dir string) result.Device {
 	at := host.Root(dir)
 	d := result.Device{
-		Name:     filepath.Base(dir),
-		Firmware: cmp.Or(at.Text("device/firmware_rev"), at.Text("device/rev")), // NVMe, SCSI
+		Name:      filepath.Base(dir),
+		Transport: transport(dir),
+		Firmware:  cmp.Or(at.Text("device/firmware_rev"), at.Text("device/rev")), // NVMe, SCSI
 		Queue: result.Queue{
 			Scheduler:         host.Chosen(at.Text("queue/scheduler")),
 			WriteCache:        at.Text("queue/write_cache"),
@@ -108,4 +113,48 @@ func BlockDevice(dir string) result.Device {
 		d.Rotational = new(*r != 0)
 	}
 	return d
+}
+
+// buses are what a device's place in sysfs tells of its transport, the innermost last: an iSCSI
+// session may hang below a virtual adapter, and that below a PCI one. A virtio disk is whatever the
+// host below has.
+var buses = []struct {
+	transport string
+	element   *regexp.Regexp
+}{
+	{"virtio", regexp.MustCompile(`/virtio\d+/`)},
+	{"usb", regexp.MustCompile(`/usb\d+/`)},
+	{"sata", regexp.MustCompile(`/ata\d+/`)},
+	{"sas", regexp.MustCompile(`/end_device-`)},
+	{"fc", regexp.MustCompile(`/rport-`)},
+	{"iscsi", regexp.MustCompile(`/session\d+/`)},
+}
+
+// transport tells by what the device at dir is reached, as the kernel's directories show it:
+// Documentation/ABI/testing/sysfs-class-nvme and -transport_*.
+func transport(dir string) string {
+	at := host.Root(dir)
+	if t := at.Text("device/transport"); t != "" {
+		return t // the controller of an NVMe namespace
+	}
+	// The device of a multipath head is its subsystem, which has the controllers below it. Paths of
+	// several kinds have no transport in common.
+	found := ""
+	for _, name := range at.Names("device") {
+		t := at.Text("device", name, "transport")
+		if t != "" && found != "" && t != found {
+			return ""
+		}
+		found = cmp.Or(t, found)
+	}
+	for _, b := range buses {
+		if b.element.MatchString(dir) {
+			found = b.transport
+		}
+	}
+	// SATA drives behind a SAS adapter are SCSI devices of the vendor ATA (SAT, T10/2241-D).
+	if found == "sas" && at.Text("device/vendor") == "ATA" {
+		return "sata"
+	}
+	return found
 }

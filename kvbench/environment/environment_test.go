@@ -166,3 +166,34 @@ func TestCPUModel(t *testing.T) {
 		of("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"))
 	assert.Empty(t, of("processor : 0\n"))
 }
+
+// TestTransport: a device's place in sysfs, and its controller, tell what leads to it.
+func TestTransport(t *testing.T) {
+	const pci = "/sys/devices/pci0000:00/0000:00:17.0/"
+	for dir, want := range map[string]struct {
+		files     map[string]string
+		transport string
+	}{
+		pci + "nvme/nvme0/nvme0n1":                  {map[string]string{"device/transport": "pcie\n"}, "pcie"},
+		"/sys/devices/virtual/nvme-fabrics/nvme1n1": {map[string]string{"device/transport": "tcp\n"}, "tcp"},
+		"/sys/devices/virtual/nvme-subsystem/nvme2n1": {map[string]string{
+			"device/nvme2/transport": "rdma\n", "device/nvme3/transport": "rdma\n"}, "rdma"},
+		"/sys/devices/virtual/nvme-subsystem/nvme4n1": {map[string]string{
+			"device/nvme4/transport": "rdma\n", "device/nvme5/transport": "tcp\n"}, ""},
+		pci + "ata1/host0/target0:0:0/0:0:0:0/block/sda":                    {nil, "sata"},
+		pci + "host1/port-1:0/end_device-1:0/target1:0:0/1:0:0:0/block/sdb": {nil, "sas"},
+		pci + "host1/port-1:1/end_device-1:1/target1:0:1/1:0:1:0/block/sdc": {
+			map[string]string{"device/vendor": "ATA     \n"}, "sata"},
+		pci + "host2/rport-2:0-1/target2:0:0/2:0:0:0/block/sdd":              {nil, "fc"},
+		"/sys/devices/platform/host3/session1/target3:0:0/3:0:0:0/block/sde": {nil, "iscsi"},
+		pci + "usb1/1-1/1-1:1.0/host4/target4:0:0/4:0:0:0/block/sdf":         {nil, "usb"},
+		pci + "virtio3/block/vda":                                            {nil, "virtio"},
+		"/sys/devices/virtual/block/loop0":                                   {nil, ""},
+	} {
+		files := map[string]string{dir + "/size": "8\n"}
+		for name, text := range want.files {
+			files[dir+"/"+name] = text
+		}
+		assert.Equal(t, want.transport, BlockDevice(rootOf(t, files).Path(dir)).Transport, dir)
+	}
+}

@@ -85,7 +85,7 @@ var table = []row{
 		"ChunkBytes Depth MaxConcurrentAllocs Pool"},
 	{of: result.Environment{},
 		same: "Hostname OS Kernel Arch CPUModel Cores CPUGovernor MemoryBytes GoVersion Version " +
-			"GOMAXPROCS HugePages HugePagePool Device DeviceReason",
+			"GOMAXPROCS HugePages HugePagePool Device DeviceReason UTCOffsetS",
 		fold: "Filesystem"},
 	{of: result.Filesystem{},
 		same: "Type MountPoint Source Options SuperOptions InMemory ReadSizeBytes WriteSizeBytes"},

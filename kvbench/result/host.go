@@ -15,8 +15,10 @@ type Environment struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	GoVersion   string `json:"go_version"`
 	Version     string `json:"kvbench_version"`
-	GOMAXPROCS  int    `json:"gomaxprocs"`
-	HugePages   string `json:"transparent_hugepage,omitempty"` // always, madvise or never
+	// of the local time, seconds east of UTC; absent in results older than this key
+	UTCOffsetS *int64 `json:"utc_offset_s,omitempty"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	HugePages  string `json:"transparent_hugepage,omitempty"` // always, madvise or never
 	// the reserved pool, which fio's iomem=mmaphuge needs
 	HugePagePool *int64 `json:"nr_hugepages"`
 
@@ -42,9 +44,12 @@ type Filesystem struct {
 
 // Device is the whole block device below that filesystem.
 type Device struct {
-	Name        string   `json:"name"`
-	Partition   string   `json:"partition,omitempty"`
-	Model       string   `json:"model,omitempty"`
+	Name      string `json:"name"`
+	Partition string `json:"partition,omitempty"`
+	Model     string `json:"model,omitempty"`
+	// what leads to it: pcie, tcp, rdma, fc, iscsi, sata, sas, usb, virtio; "" where the kernel
+	// does not tell, or several devices make it up
+	Transport   string   `json:"transport,omitempty"`
 	Firmware    string   `json:"firmware,omitempty"`
 	SizeBytes   *int64   `json:"size_bytes"`
 	Rotational  *bool    `json:"rotational"`

@@ -19,7 +19,8 @@ const SchemaVersion = "1.0"
 // find them as they expect them.
 type Summary struct {
 	SchemaVersion string `json:"schema_version"`
-	// start of the first window, UTC, as file names have it; "unknown" when no result tells
+	// start of the first window, in the local time of its client, as file names have it; "unknown"
+	// when no result tells
 	RunDatetime     string             `json:"run_datetime"`
 	NPerNode        *int               `json:"npernode"`
 	HostCount       *int               `json:"host_count"`
@@ -134,7 +135,13 @@ func (s *Summary) place(files []tree.File) {
 	for _, f := range files {
 		if start, err := time.Parse(time.RFC3339, f.Result.StartTime); err == nil &&
 			(s.start.IsZero() || start.Before(s.start)) {
-			s.start = start.UTC()
+			// The names of a submission have the local time of where the test was run. Results that
+			// do not tell it have UTC.
+			east := 0
+			if s := f.Result.Environment.UTCOffsetS; s != nil {
+				east = int(*s)
+			}
+			s.start = start.In(time.FixedZone("", east))
 		}
 		c := client{f.Result.Environment.Hostname, f.Rank}
 		if c.host != "" && !clients[c] {
@@ -150,7 +157,7 @@ func (s *Summary) place(files []tree.File) {
 	}
 }
 
-// Stamp is the run's start as file names have it.
+// Stamp is the run's start as file names have it, local where it was run.
 func (s *Summary) Stamp() string {
 	if s.start.IsZero() {
 		return "unknown"
