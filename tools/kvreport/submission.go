@@ -14,6 +14,7 @@ func runSubmission(c *Call) (err error) {
 	c.StringVar(&s.System, "system", "", "")
 	c.StringVar(&s.Out, "o", "", "")
 	c.StringVar(&s.Division, "division", "closed", "")
+	c.StringVar(&s.Code, "code", "", "")
 	described := c.list("discover") // each client describes itself
 	s.Dir, err = c.directory("results -organisation acme -system flash7 -o submission")
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -67,13 +68,6 @@ func (c *Check) remark(format string, args ...any) {
 	}
 }
 
-// of is the part of the check that concerns some groups: the page of one model does not list what
-// deviates with another.
-func (c *Check) of(groups []string) *Check {
-	elsewhere := func(d Deviation) bool { return !slices.Contains(groups, d.Group) }
-	return &Check{slices.DeleteFunc(slices.Clone(c.Deviations), elsewhere), c.Remarks}
-}
-
 //go:embed check.md.tmpl
 var checkText string
 
@@ -101,6 +95,7 @@ func checkClosed(t *tree.Tree, s *summary.Summary) *Check {
 		c.shared(group, files)
 		c.option(group, files, s.Options[group])
 	}
+	c.options(t)
 	c.remarks(t)
 	return c
 }
@@ -132,6 +127,75 @@ func (c *Check) option(group string, files []tree.File, o *summary.Option) {
 	}
 }
 
+// closedPause must lie between two options of a closed run: Rules.md 6.3.2.1. (6.6.1 and
+// mlpstorage's own code have 20 s, which the longer one satisfies.)
+const closedPause = 90 * time.Second
+
+// pause is the rest between two options that ran one after the other.
+type pause struct {
+	before, after int    // options
+	path          string // of the first result after it
+	length        time.Duration
+}
+
+// pauses are the rests between options, in the order of time: from the end of one's last window to
+// the beginning of the next one's first. Rank 0 alone is asked: it has one clock.
+func pauses(t *tree.Tree) (list []pause) {
+	type span struct {
+		option   int
+		path     string
+		from, to time.Time
+	}
+	var spans []span
+	for _, f := range t.Files {
+		from, to, ok := window(f.Result)
+		if !ok || f.Rank != 0 || f.Result.Option == nil {
+			continue
+		}
+		i := slices.IndexFunc(spans, func(s span) bool { return s.option == *f.Result.Option })
+		if i < 0 {
+			spans = append(spans, span{*f.Result.Option, f.Path, from, to})
+			continue
+		}
+		if s := &spans[i]; from.Before(s.from) {
+			s.from, s.path = from, f.Path
+		}
+		if s := &spans[i]; to.After(s.to) {
+			s.to = to
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	for i := 1; i < len(spans); i++ {
+		a, b := spans[i-1], spans[i]
+		list = append(list, pause{a.option, b.option, b.path, b.from.Sub(a.to)})
+	}
+	return list
+}
+
+// options checks that one run has the three options of MLPerf, each after a pause.
+func (c *Check) options(t *tree.Tree) {
+	for _, bench := range params.Benchmarks() {
+		// Benchmarks beside the three are nobody's duty.
+		there := bench.Option == 0 || slices.ContainsFunc(t.Files, func(f tree.File) bool {
+			return f.Result.Option != nil && *f.Result.Option == bench.Option
+		})
+		if !there {
+			group := strconv.Itoa(bench.Option)
+			c.add(group, directory(group), "every option must be run (rule 6.3.1.1): there is no "+
+				"result of %s", bench.Name)
+		}
+	}
+	for _, p := range pauses(t) {
+		// What a run needs to set up counts as rest: this finds options of several commands that
+		// followed each other at once, and lets none pass that rested too little.
+		if p.length < closedPause {
+			c.add(strconv.Itoa(p.after), p.path, "%v must lie between two options (rule 6.3.2.1), "+
+				"behind option %d there are %v: run all of them with one command", closedPause,
+				p.before, p.length.Round(time.Second/10))
+		}
+	}
+}
+
 // result checks one file by itself: each rule is what must hold, and what is said when it does not.
 func (c *Check) result(f tree.File) {
 	r := f.Result
@@ -151,7 +215,7 @@ func (c *Check) result(f tree.File) {
 		must(len(r.Parameters) > 0, "parameters: the result has none on record")
 		// The recorded parameters are given to the table once more, in the closed division: one
 		// place decides what is allowed.
-		_, err := resolve(bench, r.Parameters)
+		_, err := resolve(bench, given(bench, r.Parameters))
 		bad, ok := err.(params.Violations)
 		must(ok || err == nil, "parameters: %v", err)
 		// An objection may have several lines, of which a deviation makes one.
@@ -187,6 +251,23 @@ func (c *Check) result(f tree.File) {
 		"window: must be %v, was %v", want, took.Round(time.Millisecond))
 	must(r.EndedBy == result.EndedByDeadline,
 		"window: must end by its deadline, ended by %s", r.EndedBy)
+}
+
+// given are the parameters less those that nobody gave and that the closed division has by itself:
+// some must not be given at all (-rank-failure with one client).
+func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
+	own, err := resolve(b, nil)
+	if err != nil { // which it never is
+		return recorded
+	}
+	values := make(map[string]string)
+	for _, p := range own.Parameters() {
+		values[p.Name] = fmt.Sprint(p.Value)
+	}
+	return slices.DeleteFunc(slices.Clone(recorded), func(p result.Parameter) bool {
+		v, ok := values[p.Name]
+		return ok && p.Origin == params.Origin{}.String() && v == fmt.Sprint(p.Value)
+	})
 }
 
 // resolve asks the parameter table in the closed division.
@@ -251,12 +332,8 @@ func sameDirectory(a, b *result.Result) bool {
 func (c *Check) remarks(t *tree.Tree) {
 	// Two versions may measure alike or not: only their authors can tell, so it is no deviation.
 	versions := make(map[string]bool)
-	missing := []int{1, 2, 3}
 	for _, f := range t.Files {
 		versions[f.Result.Environment.Version] = true
-		missing = slices.DeleteFunc(missing, func(option int) bool {
-			return f.Result.Option != nil && *f.Result.Option == option
-		})
 		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
 			c.remark("%s: the device read only a part of what the application read; the rest "+
 				"came from a cache", f.Path)
@@ -267,9 +344,6 @@ func (c *Check) remarks(t *tree.Tree) {
 	}
 	if len(versions) > 1 {
 		c.remark("the results come from %d versions of kvbench", len(versions))
-	}
-	for _, option := range missing {
-		c.remark("option %d was not run", option)
 	}
 	for _, w := range t.Warnings {
 		c.remark("%s", w)

@@ -2,6 +2,7 @@ package submission
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
+	"time"
 
 	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/merge/tree"
@@ -29,10 +30,17 @@ type Submission struct {
 	Organisation, System string                       // names of directories in the tree
 	Division             string                       // closed or open: the top of the tree
 	Hardware             map[string]discover.Hardware // of the clients, by host name; may lack any
+	// a git repository of kvbench that has the commit which was measured; "" is the working
+	// directory, which need not be one
+	Code string
 
+	now   func() time.Time // of the code image
 	tree  *tree.Tree
 	check *Check
 }
+
+// defaultCode is where people stand who call kvreport with go tool.
+const defaultCode = "."
 
 // Notice stands on every page of a submission.
 const Notice = result.ClosedNotice
@@ -40,8 +48,12 @@ const Notice = result.ClosedNotice
 // plainName is what may name an organisation or a system: it becomes a directory.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Validate tells what is wrong with the parameters.
+// Validate tells what is wrong with the parameters, and fills in what was left out.
 func (s *Submission) Validate() error {
+	s.Code = cmp.Or(s.Code, defaultCode)
+	if s.now == nil {
+		s.now = time.Now
+	}
 	// One at a time: each is a slip of the keyboard, and nothing has been read yet.
 	switch {
 	case s.Out == "":
@@ -76,21 +88,39 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 			" open builds %s/open", len(deviations), s.Out))
 		return false, nil
 	}
-	runs := s.runs(sum)
-	if err := s.publish(runs); err != nil {
+	// From here on it is disk that may fail, not the results.
+	told, err := s.publish(sum)
+	if err != nil {
 		return false, err
 	}
 	top := filepath.Join(s.Out, s.Division, s.Organisation)
-	for _, r := range runs {
-		fmt.Fprintf(stdout, "run:         %s\n", filepath.Join(top, r.dir))
-	}
 	verdict := "nothing deviates"
 	if len(deviations) > 0 {
 		verdict = fmt.Sprintf("%d deviation(s), listed in check.md", len(deviations))
 	}
-	_, err = fmt.Fprintf(stdout, "description: %s (fill in what says %s)\nclosed:      %s\n%s\n",
-		filepath.Join(top, "systems", s.System+".yaml"), unknown, verdict, Notice)
+	systems := filepath.Join(top, "systems", s.System)
+	_, err = fmt.Fprintf(stdout, "run:         %s\ncode:        %s\n"+
+		"description: %s.yaml (fill in what says %s)\n"+
+		"to do:       %s.pdf, the system in words and pictures: the rules want one\n"+
+		"closed:      %s\n%s\n", filepath.Join(top, s.runAt(sum)), told, systems, unknown,
+		systems, verdict, Notice)
 	return true, err
+}
+
+// runAt is the run's directory below the organisation. All options are one run there, though the
+// third has a model of its own: the path has the first one's, as mlpstorage does it.
+func (s *Submission) runAt(sum *summary.Summary) string {
+	return filepath.Join("results", s.System, "kv_cache", s.tree.Files[0].Result.Model.Key, "run",
+		sum.Stamp())
+}
+
+// codeAt is the code image's directory below the organisation (Rules.md 2.1.5): one for all in the
+// closed division, one for each kind of benchmark in the open one.
+func (s *Submission) codeAt() string {
+	if s.Division == result.DivisionClosed {
+		return "code"
+	}
+	return filepath.Join("results", s.System, "kv_cache", "code")
 }
 
 // read loads the results and keeps those of KV-cache workloads.
@@ -127,58 +157,43 @@ func (s *Submission) read() error {
 
 // publish builds the tree beside its place and moves it there when it is whole: with a broken
 // input or a full disk nothing is left. What stands at the place already is somebody's, and stays.
-func (s *Submission) publish(runs []run) error {
+// What became of the code image is told.
+func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	if entries, err := os.ReadDir(s.Out); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty, and nothing is added to a tree or replaced in it:"+
+		return "", fmt.Errorf("%s is not empty, and nothing is added to a tree or replaced in it:"+
 			" name another directory, or remove that one", s.Out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return "", err
 	}
 	// Beside its place, because a rename must not cross filesystems.
 	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(s.Out)), ".submission-*")
 	if err != nil {
-		return fmt.Errorf("build the submission beside %s: %w", s.Out, err)
+		return "", fmt.Errorf("build the submission beside %s: %w", s.Out, err)
 	}
 	defer os.RemoveAll(stage)
 	fresh := filepath.Join(stage, "new")
 	top := filepath.Join(fresh, s.Division, s.Organisation)
-	for _, r := range runs {
-		if err := s.run(filepath.Join(top, r.dir), &r); err != nil {
-			return err
-		}
+	if told, err = s.writeCode(top); err != nil {
+		return "", err
 	}
-	err = put(filepath.Join(top, "systems", s.System+".yaml"), func(w io.Writer) error {
+	if err := s.run(filepath.Join(top, s.runAt(sum)), sum); err != nil {
+		return "", err
+	}
+	// The checker takes nothing there but .yaml, .pdf and .md.
+	systems := filepath.Join(top, "systems")
+	err = put(filepath.Join(systems, s.System+".yaml"), func(w io.Writer) error {
 		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
 	})
+	if err == nil {
+		err = put(filepath.Join(systems, "README.md"), func(w io.Writer) error {
+			return todoTemplate.Execute(w, map[string]any{"Notice": Notice, "System": s.System,
+				"Unknown": unknown})
+		})
+	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	return os.Rename(fresh, s.Out) // over an empty directory, too
-}
-
-// run is the results of one model: MLPerf Storage keeps models apart, each with a summary.
-type run struct {
-	tree.Tree
-	dir     string // below the organisation
-	summary string // the name of its summary
-}
-
-// runs divides the results by their models, in the order of their groups. All of them began with
-// the same start.
-func (s *Submission) runs(all *summary.Summary) []run {
-	var list []run
-	for _, f := range s.tree.Files {
-		dir := filepath.Join("results", s.System, "kv_cache", f.Result.Model.Key, "run",
-			all.Stamp())
-		i := slices.IndexFunc(list, func(r run) bool { return r.dir == dir })
-		if i < 0 {
-			i = len(list)
-			tree := tree.Tree{Dir: s.Dir, Warnings: s.tree.Warnings}
-			list = append(list, run{tree, dir, all.FileName()})
-		}
-		list[i].Files = append(list[i].Files, f)
-	}
-	return list
+	return told, os.Rename(fresh, s.Out) // over an empty directory, too
 }
 
 // put writes a file of the stage, with its directory. The tree is moved when it is whole, so that
@@ -204,9 +219,9 @@ func copyFile(from, to string) error {
 	return put(to, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
-// run fills the directory of one model's run.
-func (s *Submission) run(dir string, r *run) error {
-	for _, f := range r.Files {
+// run fills the directory of the run.
+func (s *Submission) run(dir string, sum *summary.Summary) error {
+	for _, f := range s.tree.Files {
 		from, to := filepath.Join(s.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
 		if err := copyFile(from, to); err != nil {
 			return err
@@ -223,7 +238,12 @@ func (s *Submission) run(dir string, r *run) error {
 	if err != nil {
 		return err
 	}
-	sum := summary.Aggregate(&r.Tree)
+	// Below the tree's top: where it stands while it is built means nothing to anybody.
+	at := filepath.Join(s.Division, s.Organisation, s.runAt(sum))
+	meta := s.metadata(filepath.ToSlash(at), sum)
+	if err := s.logs(dir, sum.Stamp(), meta); err != nil {
+		return err
+	}
 	sum.Notice = Notice
 	return errors.Join(
 		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
@@ -232,18 +252,24 @@ func (s *Submission) run(dir string, r *run) error {
 		put(filepath.Join(dir, "report.html"), func(w io.Writer) error {
 			return html.Write(w, records, table)
 		}),
-		put(filepath.Join(dir, r.summary), sum.WriteJSON),
+		put(filepath.Join(dir, sum.FileName()), sum.WriteJSON),
+		put(filepath.Join(dir, fmt.Sprintf("kv_cache_%s_metadata.json", sum.Stamp())),
+			meta.writeJSON),
 		put(filepath.Join(dir, "check.md"), func(w io.Writer) error {
-			return writeCheck(w, s.Division, s.check.of(r.Groups()), sum)
+			return writeCheck(w, s.Division, s.check, sum)
 		}),
 	)
 }
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
 func place(f tree.File) string {
-	group := strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(f.Group)
-	return filepath.Join(named(group, "_"), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
+	return filepath.Join(directory(f.Group), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
 		filepath.Base(f.Path))
+}
+
+// directory is where the results of a group stand.
+func directory(group string) string {
+	return strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(named(group, "_"))
 }
 
 // records reads a run's directory for the workbook and the page, with paths that a reviewer finds

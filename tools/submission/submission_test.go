@@ -27,7 +27,8 @@ import (
 // record.
 func closed(t *testing.T, option, trial, rank int) *result.Result {
 	t.Helper()
-	bench := map[int]string{1: "MaxStorageStress", 3: "LargeModel"}[option]
+	bench := map[int]string{1: "MaxStorageStress", 2: "StorageThroughput",
+		3: "LargeModel"}[option]
 	b, ok := params.Benchmark(bench)
 	require.True(t, ok)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
@@ -51,11 +52,12 @@ func closed(t *testing.T, option, trial, rank int) *result.Result {
 			WriteDevice: result.WriteDeviceFlush},
 		Environment: result.Environment{Hostname: fmt.Sprintf("node%d", rank),
 			OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
-			MemoryBytes: 768 << 30, Version: "abc",
+			MemoryBytes: 768 << 30, Version: "abc", UTCOffsetS: new(int64(7200)),
 			Filesystem: result.Filesystem{Type: "xfs", Options: []string{"rw", "noatime"},
 				Source: "/dev/nvme0n1"},
 			Device: &result.Device{Name: "nvme0n1", Model: "ACME FLASH 7",
-				SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
+				Transport: "pcie", SizeBytes: new(int64(3840755982336)),
+				Rotational: new(false)}},
 	}
 	for _, p := range v.Parameters() {
 		r.Parameters = append(r.Parameters,
@@ -70,11 +72,11 @@ func closed(t *testing.T, option, trial, rank int) *result.Result {
 	return r
 }
 
-// results writes options 1 and 3 with three trials of two ranks, after each result was changed.
+// results writes options 1 to 3 with three trials of two ranks, after each result was changed.
 func results(t *testing.T, change func(*result.Result)) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, option := range []int{1, 3} {
+	for _, option := range []int{1, 2, 3} {
 		for trial := range 3 {
 			for rank := range 2 {
 				r := closed(t, option, trial, rank)
@@ -85,7 +87,9 @@ func results(t *testing.T, change func(*result.Result)) string {
 					fmt.Sprintf("option_%d/trial_%d/rank_%d", option, r.Trial, r.Rank),
 					"kvcache_results_20260908_120000.json")
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-				require.NoError(t, r.WriteJSON(path))
+				data, err := r.Encode() // without WriteJSON's sync: there are hundreds
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path, data, 0o644))
 				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"),
 					[]byte(result.ClosedNotice+"\n"), 0o644))
 			}
@@ -97,7 +101,8 @@ func results(t *testing.T, change func(*result.Result)) string {
 // submit builds a submission of the closed division, or of the one given. built and err are Run's.
 func submit(dir, out string, division ...string) (built bool, stdout, stderr string, err error) {
 	s := Submission{Dir: dir, Out: out, Organisation: "acme", System: "flash7",
-		Division: append(division, result.DivisionClosed)[0]}
+		Division: append(division, result.DivisionClosed)[0],
+		now:      func() time.Time { return time.Date(2026, 9, 9, 8, 7, 6, 5, time.UTC) }}
 	if err := s.Validate(); err != nil {
 		return false, "", "", err
 	}
@@ -147,7 +152,7 @@ func TestClosedSubmission(t *testing.T) {
 	golden.Check(t, "closed.golden", strings.ReplaceAll(text, out, "OUT"))
 	golden.Check(t, "tree.golden", strings.Join(listing(t, out), "\n")+"\n")
 
-	run := filepath.Join(out, "closed/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_130000")
+	run := filepath.Join(out, "closed/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")
 	check, err := os.ReadFile(filepath.Join(run, "check.md"))
 	require.NoError(t, err)
 	golden.Check(t, "check.golden.md", string(check))
@@ -195,13 +200,6 @@ func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
 		"24.04 LTS"},
 		[]string{n.Sockets, n.Cores, n.Memory, n.Drive.Link, n.Drive.Interface, n.Drive.GB, n.OS,
 			n.OSVersion})
-	r.Environment.Device, r.Environment.Filesystem.Type = nil, "nfs4"
-	var b bytes.Buffer
-	require.NoError(t, writeSystem(&b, "nas", []node{describe(r.Environment, discover.Hardware{})}))
-	assert.Contains(t, b.String(), "storage_location: remote")
-	assert.Contains(t, b.String(), "product_nodes:")
-	var parsed map[string]any
-	require.NoError(t, yaml.Unmarshal(b.Bytes(), &parsed))
 }
 
 // set changes a parameter on record.
@@ -258,6 +256,13 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 		}, "two ranks share the directory /mnt/kv/rank_0"},
 		{"content again", func(r *result.Result) { r.Nonce = "same" },
 			"the content of an earlier trial is written again"},
+		{"pause", func(r *result.Result) {
+			at, _ := time.Parse(time.RFC3339, r.StartTime)
+			// All options begin within the first hour, each 89 s behind the one before.
+			at = at.Add(-time.Duration(*r.Option) * time.Hour)
+			at = at.Add(time.Duration(*r.Option-1) * (1200 + 300 + 89) * time.Second)
+			r.StartTime = at.Format(time.RFC3339)
+		}, "option 2: 1m30s must lie between two options (rule 6.3.2.1), behind option 1 there are 1m29s"},
 		{"failure", func(r *result.Result) {
 			if r.Trial == 1 && r.Rank == 1 {
 				r.Status, r.Error = result.StatusFailed, "EIO"
@@ -292,6 +297,25 @@ func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
 	}
 }
 
+// TestOneClient: what a run with one client has on record of several is no deviation.
+func TestOneClient(t *testing.T) {
+	dir := results(t, func(r *result.Result) {
+		b, _ := params.Benchmark(r.Benchmark)
+		v, err := resolve(b, nil)
+		require.NoError(t, err)
+		r.Ranks, r.Parameters = 1, v.Parameters()
+	})
+	for option := 1; option <= 3; option++ {
+		for trial := range 3 {
+			require.NoError(t, os.RemoveAll(
+				filepath.Join(dir, fmt.Sprintf("option_%d/trial_%d/rank_1", option, trial))))
+		}
+	}
+	built, _, errs, err := submit(dir, filepath.Join(t.TempDir(), "out"))
+	assert.NoError(t, err)
+	assert.True(t, built, errs)
+}
+
 func TestMissingRank(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_3/trial_2/rank_1")))
@@ -301,6 +325,21 @@ func TestMissingRank(t *testing.T) {
 	assert.Contains(t, errs,
 		"option 3: every trial of every rank must have a result: 2 ranks × 3 trials are expected "+
 			"(option_3/trial_2/rank_1/kvcache_results_*.json)")
+}
+
+// TestAllOptionsMustBeRun: two of three are no closed result.
+func TestAllOptionsMustBeRun(t *testing.T) {
+	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_2")))
+	built, _, errs, err := submit(dir, out)
+	assert.NoError(t, err)
+	assert.False(t, built)
+	assert.Contains(t, errs, "option 2: every option must be run (rule 6.3.1.1): there is no "+
+		"result of StorageThroughput (option_2)")
+	built, text, _, err := submit(dir, out, "open")
+	assert.NoError(t, err)
+	assert.True(t, built)
+	assert.Contains(t, text, "1 deviation(s), listed in check.md")
 }
 
 func TestResultsOfTwoFormatsAreNothingToSubmit(t *testing.T) {
@@ -336,7 +375,7 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, built, errs)
 	assert.Contains(t, text, "listed in check.md")
-	run := filepath.Join(out, "open/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_130000")
+	run := filepath.Join(out, "open/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")
 	check, err := os.ReadFile(filepath.Join(run, "check.md"))
 	require.NoError(t, err)
 	golden.Check(t, "open.golden.md", string(check))

@@ -22,6 +22,8 @@ type node struct {
 	CPU, OS, OSVersion     string
 	Sockets, Cores, Memory string
 	Drive                  drive
+	Location               string // where the storage is, seen from the client; "" is not known
+	Object                 bool   // the storage is asked in the words of object stores
 	Filesystem             string // its type and mount options
 	Name                   string // names the first
 	Count                  int
@@ -33,16 +35,20 @@ type drive struct{ Model, Interface, Media, GB, Link, Count string }
 // nodes describes the clients by the environment of their results and by what discover found on
 // them.
 func nodes(files []tree.File, found map[string]discover.Hardware) []node {
-	hosts := make(map[string]result.Environment)
+	hosts, object := make(map[string]result.Environment), make(map[string]bool)
 	for _, f := range files {
 		if e := f.Result.Environment; e.Hostname != "" {
 			hosts[e.Hostname] = e
+			object[e.Hostname] = f.Result.Objects != nil
 		}
 	}
 	// Alike but for their names: MLPerf describes a kind of client once, with its number.
 	var list []node
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		n := describe(hosts[host], found[host])
+		if object[host] {
+			n.Object, n.Location, n.Drive, n.Filesystem = true, remote, drive{}, ""
+		}
 		i := slices.IndexFunc(list, func(m node) bool {
 			m.Name, m.Count = n.Name, n.Count
 			return m == n
@@ -77,30 +83,84 @@ func describe(e result.Environment, h discover.Hardware) node {
 	}
 	d := e.Device
 	if d == nil {
+		// Without a device behind it a directory is a network's, or in memory, which is none.
+		if e.Filesystem.Type != "" && !e.Filesystem.InMemory {
+			n.Location = remote
+		}
 		return n
 	}
-	n.Drive = drive{Model: d.Model, Interface: "other", Count: fmt.Sprint(max(1, len(d.Members)))}
+	n.Drive = drive{Model: d.Model, Count: fmt.Sprint(max(1, len(d.Members)))}
+	// A stack is where its members are: its own place in the kernel's tree is virtual.
+	members := d.Members
+	if len(members) == 0 {
+		members = []result.Device{*d}
+	}
+	for i, m := range members {
+		// An array of near and far drives is both, as a mirror into another building is.
+		where := locations[transport(m, h)]
+		if i > 0 && where != n.Location && where != "" && n.Location != "" {
+			where = both
+		}
+		if n.Location = where; where == "" {
+			break // one that is not known may be either
+		}
+	}
 	// Of an array the first member stands for all: Count says how many there are.
-	if len(d.Members) > 0 {
-		d = &d.Members[0]
-		n.Drive.Model = d.Model
-	}
-	// The kernel's name is all that a result has of the interface; SAS and SATA look alike there.
-	if strings.HasPrefix(d.Name, "nvme") {
-		n.Drive.Interface = "nvme"
-	}
-	if d.Rotational != nil && *d.Rotational {
+	first := members[0]
+	n.Drive.Interface = interfaceOf(first, transport(first, h))
+	if first.Rotational != nil && *first.Rotational {
 		n.Drive.Media = "HDD"
 	}
-	if d.SizeBytes != nil {
-		n.Drive.GB = fmt.Sprint((*d.SizeBytes + 5e8) / 1e9)
+	if first.SizeBytes != nil {
+		n.Drive.GB = fmt.Sprint((*first.SizeBytes + 5e8) / 1e9)
 	}
 	for _, dev := range h.Devices {
-		if dev.Name == d.Name && dev.Link != nil {
+		if dev.Name == first.Name && dev.Link != nil {
 			n.Drive.Link = fmt.Sprintf("PCIe Gen%d x%d", dev.Link.Generation, dev.Link.Width)
 		}
 	}
 	return n
+}
+
+// The words of schema.yaml for storage_location.
+const (
+	local  = "local"
+	remote = "remote"
+	both   = "remote_and_local"
+)
+
+// locations is where a device is that is reached so. What a virtual machine's disk is, only its
+// host knows.
+var locations = map[string]string{"pcie": local, "sata": local, "sas": local, "usb": local,
+	"tcp": remote, "rdma": remote, "fc": remote, "iscsi": remote}
+
+// transport is what leads to a device: as its result says, or, in results older than that, as
+// discover found it.
+func transport(d result.Device, h discover.Hardware) string {
+	for _, dev := range h.Devices {
+		if dev.Name == d.Name && d.Transport == "" {
+			d.Transport = dev.Transport
+			if dev.NVMe != nil {
+				d.Transport = cmp.Or(d.Transport, dev.NVMe.Transport)
+			}
+		}
+	}
+	return d.Transport
+}
+
+// interfaceOf is a drive's interface in the words of schema.yaml, "" where it is not known: SAS and
+// SATA drives have names alike.
+func interfaceOf(d result.Device, transport string) string {
+	switch {
+	case strings.HasPrefix(d.Name, "nvme"):
+		return "nvme"
+	// schema.yaml writes these two in capitals, and refuses them otherwise.
+	case transport == "sata" || transport == "sas":
+		return strings.ToUpper(transport)
+	case transport == "" && strings.HasPrefix(d.Name, "sd"):
+		return ""
+	}
+	return "other"
 }
 
 // unknown stands where only the submitter knows.
@@ -115,17 +175,35 @@ var systemTemplate = template.Must(template.New("system").Funcs(template.FuncMap
 	"plain": func(s string) string { return cmp.Or(s, strconv.Quote(unknown)) },
 }).Parse(systemText))
 
+//go:embed todo.md.tmpl
+var todoText string
+
+var todoTemplate = template.Must(template.New("todo").Parse(todoText))
+
 // writeSystem writes the description in the form that MLPerf Storage asks for, filled as far as
 // the results and discover tell.
 func writeSystem(w io.Writer, system string, clients []node) error {
 	if len(clients) == 0 {
 		clients = []node{{Name: "Benchmark client", Count: 1}}
 	}
-	// A block device behind the directory is taken for a local one. What lies behind a network
-	// filesystem cannot be seen from a client and waits to be filled in.
-	local := slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Interface != "" })
-	return systemTemplate.Execute(w, map[string]any{
-		"Notice": Notice, "System": system, "Clients": clients, "Local": local,
-		"Product": node{Name: "Storage node", Count: 1},
-	})
+	// One client that does not know makes the whole unknown: a guess would be a false statement
+	// about somebody's product.
+	location := clients[0].Location
+	for _, c := range clients[1:] {
+		if c.Location == "" || location == "" {
+			location = ""
+		} else if c.Location != location {
+			location = both
+		}
+	}
+	// The filesystem on a drive, near or far, is the client's; the product is what holds the bytes.
+	api, product := "file", ""
+	if object := slices.ContainsFunc(clients, func(n node) bool { return n.Object }); object {
+		api, product = "object", "object"
+	} else if slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Count != "" }) {
+		product = "block"
+	}
+	return systemTemplate.Execute(w, map[string]any{"Notice": Notice, "System": system,
+		"Clients": clients, "Location": location, "Local": location == local, "API": api,
+		"Product": product, "Storage": node{Name: "Storage node", Count: 1}})
 }
