@@ -139,16 +139,10 @@ func TestTheFirstSourceCountsWithAllItsURLs(t *testing.T) {
 		assert.Equal(t, c.want, strings.Join(s.URLs, " "))
 		assert.Len(t, s.Ignored, i)
 	}
-	env["S3_LOAD_BALANCE_STRATEGY"] = "least_connections"
 	s, err = find("http://flag")
 	require.NoError(t, err)
 	assert.Equal(t, "-s3-endpoint", s.From)
 	assert.Len(t, s.Ignored, 6)
-	assert.Equal(t, LeastInFlight, s.Balance)
-
-	env["S3_LOAD_BALANCE_STRATEGY"] = "random"
-	_, err = find("http://flag")
-	assert.ErrorContains(t, err, "must be round_robin or least_connections, given random")
 	env["S3_ENDPOINT_URIS"] = "http://a1,a2"
 	_, err = find("")
 	assert.ErrorContains(t, err, "S3_ENDPOINT_URIS: URL 2 (a2)", "nobody takes the next source")

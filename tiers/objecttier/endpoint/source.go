@@ -13,8 +13,6 @@ type Source struct {
 	From string
 	// Ignored are variables that are set too, and do not count.
 	Ignored []string
-	// Balance is what S3_LOAD_BALANCE_STRATEGY asks for; "" where it is not set.
-	Balance Balance
 }
 
 // sources are the environment's, in their order. The first five are those of the Python benchmark
@@ -30,9 +28,6 @@ var sources = []struct {
 	{"AWS_ENDPOINT_URL", false},
 	{"S3_ENDPOINT", false},
 }
-
-// strategies are the values of S3_LOAD_BALANCE_STRATEGY.
-var strategies = map[string]Balance{"round_robin": RoundRobin, "least_connections": LeastInFlight}
 
 // Find returns all endpoints of the first source that says anything: given, which is the flag's
 // value, then the environment's, then Amazon's of the region. A source that is wrong is an error:
@@ -66,15 +61,6 @@ func Find(given, region string, getenv func(string) string) (s Source, err error
 	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", s.From, err)
-	}
-	const strategy = "S3_LOAD_BALANCE_STRATEGY"
-	if name := strings.TrimSpace(getenv(strategy)); name != "" {
-		b, known := strategies[name]
-		if !known {
-			return s, fmt.Errorf("%s: must be round_robin or least_connections, given %s", strategy,
-				name)
-		}
-		s.Balance = b
 	}
 	return s, nil
 }
