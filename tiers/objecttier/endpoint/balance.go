@@ -41,7 +41,7 @@ type Set struct {
 	now     func() time.Duration
 
 	mu        sync.Mutex
-	next      int // of the round
+	next      map[uint8]int // of each kind's round
 	endpoints []*Endpoint
 	failing   time.Duration // since when each attempt has failed; below 0: the last one did not
 }
@@ -80,7 +80,7 @@ func NewSet(urls []string, b Balance, rank int, now func() time.Duration) (*Set,
 		return nil, fmt.Errorf("balance %d endpoints by %q: there must be at least one, and a "+
 			"balance of %v", len(urls), b, Balances)
 	}
-	s := &Set{balance: b, rank: rank, now: now, next: rank, failing: -1}
+	s := &Set{balance: b, rank: rank, now: now, next: map[uint8]int{}, failing: -1}
 	for i, url := range urls {
 		s.endpoints = append(s.endpoints, &Endpoint{Index: i, URL: url, set: s})
 	}
@@ -109,10 +109,13 @@ func (s *Set) Home(key string) int {
 }
 
 // First begins a request for a key: it returns the endpoint of its first attempt, which End ends.
-func (s *Set) First(key string) *Endpoint {
+// Requests of each kind, whatever number the caller gives it, go around for themselves: in one
+// round for all, a load that alternates between reads and writes would ask one of two endpoints
+// for all that it reads, and the other for all that it writes.
+func (s *Set) First(kind uint8, key string) *Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.choose(key)
+	e := s.choose(kind, key)
 	e.stats.Requests++
 	e.begin()
 	return e
@@ -133,7 +136,7 @@ func (s *Set) Next(last *Endpoint, stay bool) *Endpoint {
 }
 
 // choose is the endpoint that the balance says. Callers hold mu.
-func (s *Set) choose(key string) *Endpoint {
+func (s *Set) choose(kind uint8, key string) *Endpoint {
 	n := len(s.endpoints)
 	switch s.balance {
 	case PinRank:
@@ -143,8 +146,11 @@ func (s *Set) choose(key string) *Endpoint {
 	}
 	// Also those with the fewest begin at another one each time: of equals the first would get all
 	// requests of a load that has one under way at a time.
-	from := s.next
-	s.next = (s.next + 1) % n
+	from, begun := s.next[kind]
+	if !begun {
+		from = s.rank
+	}
+	s.next[kind] = (from + 1) % n
 	fewer := func(a, b *Endpoint) bool { return false }
 	if s.balance == LeastInFlight {
 		fewer = func(a, b *Endpoint) bool { return a.inFlight < b.inFlight }

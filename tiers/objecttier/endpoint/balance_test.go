@@ -26,7 +26,7 @@ func TestRoundRobinBeginsAtTheRankAndMovesPerRequest(t *testing.T) {
 	s, _ := set(t, RoundRobin, 4, 6)
 	var got []int
 	for range 6 {
-		e := s.First("k")
+		e := s.First(0, "k")
 		got = append(got, e.Index)
 		e.End(Answered)
 	}
@@ -34,14 +34,27 @@ func TestRoundRobinBeginsAtTheRankAndMovesPerRequest(t *testing.T) {
 	assert.EqualValues(t, 2, s.All()[2].Stats().Requests)
 }
 
+// A load that reads what it has just written asks every endpoint for both.
+func TestEachKindOfRequestGoesAround(t *testing.T) {
+	s, _ := set(t, RoundRobin, 2, 1)
+	const put, get = 0, 2
+	for _, want := range []int{1, 0, 1} { // the rank's first
+		for _, kind := range []uint8{put, get} {
+			e := s.First(kind, "k")
+			assert.Equal(t, want, e.Index)
+			e.End(Answered)
+		}
+	}
+}
+
 func TestLeastInFlightIsThatAndFairAmongEquals(t *testing.T) {
 	s, _ := set(t, LeastInFlight, 3, 0)
-	a, b, c := s.First(""), s.First(""), s.First("")
+	a, b, c := s.First(0, ""), s.First(0, ""), s.First(0, "")
 	assert.Equal(t, []int{0, 1, 2}, []int{a.Index, b.Index, c.Index})
 	b.End(Answered)
-	assert.Equal(t, 1, s.First("").Index, "it has the fewest")
+	assert.Equal(t, 1, s.First(0, "").Index, "it has the fewest")
 	a.End(Answered)
-	assert.Equal(t, 0, s.First("").Index)
+	assert.Equal(t, 0, s.First(0, "").Index)
 	assert.Equal(t, 1, s.All()[0].Stats().MaxInFlight)
 }
 
@@ -50,14 +63,14 @@ func TestPinsNeverMove(t *testing.T) {
 	k, _ := set(t, PinKey, 4, 7)
 	seen := map[int]bool{}
 	for i := range 100 {
-		e := s.First(fmt.Sprint(i))
+		e := s.First(0, fmt.Sprint(i))
 		assert.Equal(t, 3, e.Index)
 		e.End(Failed)
 		again := s.Next(e, false)
 		assert.Same(t, e, again, "what was written lies nowhere else")
 		again.End(Failed)
-		e = k.First(fmt.Sprint(i))
-		assert.Same(t, e, k.First(fmt.Sprint(i)))
+		e = k.First(0, fmt.Sprint(i))
+		assert.Same(t, e, k.First(0, fmt.Sprint(i)))
 		assert.Same(t, e, k.Next(e, false))
 		seen[e.Index] = true
 	}
@@ -69,10 +82,10 @@ func TestAFailureGoesToTheNextAndThreeRest(t *testing.T) {
 	bad := s.All()[0]
 	fail := func() {
 		t.Helper()
-		e := s.First("")
+		e := s.First(0, "")
 		for e != bad {
 			e.End(Answered)
-			e = s.First("")
+			e = s.First(0, "")
 		}
 		e.End(Failed)
 		next := s.Next(e, false)
@@ -85,7 +98,7 @@ func TestAFailureGoesToTheNextAndThreeRest(t *testing.T) {
 	fail()
 	assert.EqualValues(t, 1, bad.Stats().Rests)
 	for range 10 {
-		e := s.First("")
+		e := s.First(0, "")
 		assert.NotSame(t, bad, e, "it rests")
 		e.End(Answered)
 	}
@@ -93,22 +106,22 @@ func TestAFailureGoesToTheNextAndThreeRest(t *testing.T) {
 	// beside that.
 	for _, rest := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		*now += rest*time.Second - 1
-		e := s.First("")
+		e := s.First(0, "")
 		assert.NotSame(t, bad, e)
 		e.End(Answered)
 		*now++
-		try := s.First("")
+		try := s.First(0, "")
 		require.Same(t, bad, try)
-		e = s.First("")
+		e = s.First(0, "")
 		assert.NotSame(t, bad, e)
 		e.End(Answered)
 		try.End(Failed)
 	}
 	*now += 30 * time.Second
-	try := s.First("")
+	try := s.First(0, "")
 	require.Same(t, bad, try)
 	try.End(Cancelled)
-	try = s.First("")
+	try = s.First(0, "")
 	require.Same(t, bad, try, "a cancelled one has not tried")
 	try.End(Answered)
 	st := bad.Stats()
@@ -116,7 +129,7 @@ func TestAFailureGoesToTheNextAndThreeRest(t *testing.T) {
 	assert.Equal(t, (1+2+4+8+16+30+30+30)*time.Second, st.Rested)
 	seen := map[int]int{}
 	for range 9 {
-		e := s.First("")
+		e := s.First(0, "")
 		seen[e.Index]++
 		e.End(Answered)
 	}
@@ -138,7 +151,7 @@ func TestWhereAllRestTheShortestRestIsUsed(t *testing.T) {
 	down(b)
 	*now += time.Second / 2
 	down(a)
-	e := s.First("")
+	e := s.First(0, "")
 	assert.Same(t, b, e, "its rest ends first")
 	*now += time.Second / 4
 	assert.Equal(t, 3*time.Second/4, s.Failing())
@@ -152,7 +165,7 @@ func TestOneDeathIsOneRest(t *testing.T) {
 	s, _ := set(t, RoundRobin, 2, 0)
 	var under []*Endpoint
 	for range 64 {
-		if e := s.First(""); e.Index == 0 {
+		if e := s.First(0, ""); e.Index == 0 {
 			under = append(under, e)
 		}
 	}

@@ -217,7 +217,7 @@ const (
 // failed by its own. Try must not outlive its call.
 func (c *Client) do(ctx context.Context, r *request) error {
 	r.Begun = c.cfg.Clock.Now()
-	e := c.cfg.Endpoints.First(r.key)
+	e := c.cfg.Endpoints.First(uint8(r.Op), r.key)
 	begun := false // a GET, of which an attempt has brought something
 	for n := 0; ; n++ {
 		v, a, err := c.attempt(ctx, r, e)
