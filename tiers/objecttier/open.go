@@ -26,7 +26,7 @@ func Open(ctx context.Context, cfg Config) (*Tier, error) {
 	cfg.Process = cmp.Or(cfg.Process, thisProcess())
 	t := &Tier{cfg: cfg, client: client, clock: cfg.Store.Clock, entries: map[tiers.ID]*entry{},
 		base: strings.TrimPrefix(fmt.Sprintf("%s/rank_%d/", cfg.Prefix, cfg.Rank), "/")}
-	t.owner = owner{t: t}
+	t.owner = owner{t: t, at: client}
 	if err := t.begin(ctx); err != nil {
 		client.Close()
 		return nil, err

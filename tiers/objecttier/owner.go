@@ -102,9 +102,10 @@ func (e *InUseError) Error() string {
 // dead is found out, and one that was taken for dead notices and deletes nothing any more.
 type owner struct {
 	t     *Tier
-	old   marker     // of the run before, if there was one
-	fresh bool       // there was none
-	mu    sync.Mutex // of what follows, once the tier is open
+	at    *store.Client // who is asked for the marker
+	old   marker        // of the run before, if there was one
+	fresh bool          // there was none
+	mu    sync.Mutex    // of what follows, once the tier is open
 	etag  string
 	mark  marker
 	// unguarded: the store ignores conditions
@@ -114,6 +115,8 @@ type owner struct {
 	taken     atomic.Bool // another run has taken the prefix over
 	// litter: an upload may be in the store that nobody knows of.
 	litter atomic.Bool
+	// foreign: something below the prefix is nobody's that the run knows.
+	foreign atomic.Bool
 }
 
 // key is the marker's, in the bucket.
@@ -153,7 +156,7 @@ func (o *owner) take(ctx context.Context) error {
 
 // read is the marker that is there.
 func (o *owner) read(ctx context.Context) (info store.Info, text []byte, err error) {
-	if info, err = o.t.client.Head(ctx, o.key()); err != nil {
+	if info, err = o.at.Head(ctx, o.key()); err != nil {
 		if !errors.Is(err, store.ErrNoKey) {
 			return info, nil, o.explained(ctx, err)
 		}
@@ -166,7 +169,7 @@ func (o *owner) read(ctx context.Context) (info store.Info, text []byte, err err
 	if info.Size > 1<<16 {
 		return info, nil, nil
 	}
-	_, err = o.t.client.Get(ctx, o.key(), store.Range{N: info.Size, Of: info.Size},
+	_, err = o.at.Get(ctx, o.key(), store.Range{N: info.Size, Of: info.Size},
 		make([]byte, info.Size), func(p []byte, _ int64) error {
 			text = append(text, p...)
 			return nil
@@ -176,7 +179,7 @@ func (o *owner) read(ctx context.Context) (info store.Info, text []byte, err err
 
 // bucket asks for the first key of the prefix: whether there is a bucket to ask.
 func (o *owner) bucket(ctx context.Context) error {
-	return o.t.client.List(ctx, o.t.base, func(store.Info) bool { return false })
+	return o.at.List(ctx, o.t.base, func(store.Info) bool { return false })
 }
 
 // explained is the error of a HEAD, or the same with a body that says why.
@@ -374,15 +377,37 @@ func (o *owner) leave(ctx context.Context) error {
 }
 
 // release removes the marker. Where begin has failed and there was a run before, whose objects may
-// be left, it stays.
+// be left, it stays, and where something of somebody else's lies beside it: without it the next run
+// would be refused there.
 func (o *owner) release(ctx context.Context, all bool) error {
 	switch {
 	case o.taken.Load():
 		return nil
-	case !all && !o.fresh:
+	case !all && !o.fresh, o.foreign.Load():
 		return o.leave(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*cleanup)
 	defer cancel()
-	return o.t.client.Delete(ctx, o.key())
+	err := o.t.client.Delete(ctx, o.key())
+	if !all {
+		o.withdraw(ctx)
+	}
+	return err
+}
+
+// withdraw removes the run's marker at each endpoint that shows it: those that a start refuses,
+// because they are different stores, may have been given one each. Who does not answer is passed
+// over.
+func (o *owner) withdraw(ctx context.Context) {
+	if o.t.cfg.Store.Endpoints.Pinned() {
+		return
+	}
+	for i := range o.t.Endpoints() {
+		there := &owner{t: o.t, at: o.t.client.At(i)}
+		var m marker
+		if _, text, err := there.read(ctx); err == nil && json.Unmarshal(text, &m) == nil &&
+			m.Nonce == o.mark.Nonce && m.Process == o.mark.Process {
+			_ = there.at.Delete(ctx, o.key())
+		}
+	}
 }

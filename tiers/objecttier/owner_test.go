@@ -141,7 +141,8 @@ func TestReclaimingIsExact(t *testing.T) {
 			Host: "a"}, second.Reclaimed())
 		require.NoError(t, second.Clear(t.Context(), nobody))
 		require.NoError(t, second.Close())
-		assert.ElementsMatch(t, foreign, keys(d))
+		// Without the marker nobody would know whose prefix it is, and the next run be refused.
+		assert.ElementsMatch(t, append(foreign, "a/b/rank_0/.kvbench.json"), keys(d))
 		for _, k := range foreign {
 			got := ""
 			_, err := client.Get(t.Context(), k, store.Range{N: int64(len(k)), Of: int64(len(k))},
@@ -150,7 +151,12 @@ func TestReclaimingIsExact(t *testing.T) {
 			assert.Equal(t, k, got)
 		}
 		assert.Len(t, d.Uploads("bucket"), 2)
-		for _, e := range d.Log() {
+		log := d.Log()
+		third, err := objecttier.Open(t.Context(), c)
+		require.NoError(t, err, "the next benchmark of the same process")
+		assert.Zero(t, third.Reclaimed().Objects)
+		require.NoError(t, third.Close())
+		for _, e := range log {
 			if e.Op != s3double.Get && e.Op != s3double.Versioning { // those are the test's
 				for _, k := range append(e.Keys, e.Key) {
 					assert.True(t, k == "" && len(e.Keys) > 0 || strings.HasPrefix(k, "a/b/rank_0/"),
@@ -338,6 +344,7 @@ func TestEndpointsHaveToShowTheSame(t *testing.T) {
 			tier, err := objecttier.Open(t.Context(), c)
 			if !fine {
 				assert.ErrorContains(t, err, "they are different stores; with -s3-balance pin-key")
+				assert.Empty(t, append(keys(a), keys(b)...), "a start that is refused leaves nothing")
 				continue
 			}
 			require.NoError(t, err)
@@ -354,6 +361,20 @@ func TestEndpointsHaveToShowTheSame(t *testing.T) {
 			assert.EqualValues(t, 50, open(t, c).Reclaimed().Objects, "wherever they are")
 		}
 	})
+}
+
+// Of two endpoints the one that does not answer is named, not the one that was asked beside it.
+func TestADeadEndpointIsNamed(t *testing.T) {
+	for dead := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			d, c := inBubble(t, 2)
+			d.Endpoints()[dead].Kill()
+			_, err := objecttier.Open(t.Context(), c)
+			assert.ErrorContains(t, err, "the endpoint "+d.URLs()[dead]+" does not answer")
+			assert.NotContains(t, err.Error(), d.URLs()[1-dead])
+			assert.Empty(t, keys(d))
+		})
+	}
 }
 
 func TestAVersionedBucketIsRefused(t *testing.T) {

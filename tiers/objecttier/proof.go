@@ -41,13 +41,17 @@ func (t *Tier) prove(ctx context.Context) error {
 		p := &proof{t: t, ctx: ctx, key: fmt.Sprint(name, i), data: data, at: all[i],
 			client: t.client.At(i)}
 		err := p.run()
-		if err != nil {
-			err = fmt.Errorf("the store at %s cannot be relied on: %w", all[i].URL, err)
-		}
-		// Also after a failure: what a proof makes goes with it.
+		// Also after a failure: what a proof makes goes with it. What else fails then says no more.
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 		defer cancel()
-		return errors.Join(err, p.client.Delete(cctx, p.key))
+		left := p.client.Delete(cctx, p.key)
+		switch answer, ok := errors.AsType[*store.Error](err); {
+		case err == nil:
+			return left
+		case ok && answer.Status == 0:
+			return fmt.Errorf("the endpoint %s does not answer: %w", p.at.URL, err)
+		}
+		return fmt.Errorf("the store at %s cannot be relied on: %w", p.at.URL, err)
 	})
 }
 
@@ -79,7 +83,7 @@ type proof struct {
 	t      *Tier
 	ctx    context.Context
 	client *store.Client
-	at     *endpoint.Endpoint
+	at     *endpoint.Endpoint // who is to blame for what fails: in the end it may be another one
 	key    string
 	data   []byte
 }
@@ -176,6 +180,9 @@ func (p *proof) others(data []byte) error {
 		if errors.Is(err, store.ErrNoKey) {
 			return fmt.Errorf("what was written through it is not at %s: they are different "+
 				"stores; with -s3-balance pin-key or pin-rank each object stays with one", e.URL)
+		}
+		if _, itself := errors.AsType[*store.Error](err); itself {
+			p.at = e
 		}
 		if err != nil {
 			return err

@@ -40,7 +40,7 @@ func (t *Tier) reclaim(ctx context.Context) error {
 
 // sweep removes all objects below the prefix that have exactly a name of these, and the uploads
 // to such names: list, abort, list again, until a round finds nothing. Whatever else lies there
-// stays as it is.
+// stays as it is, and is noted.
 func (t *Tier) sweep(ctx context.Context, names []Names, uploads bool) (found Reclaimed,
 	err error) {
 	for range rounds {
@@ -127,6 +127,8 @@ func (t *Tier) roundAt(ctx context.Context, c *store.Client, ours func(key strin
 	err = c.List(ctx, t.base, func(i store.Info) bool {
 		if ours(i.Key) {
 			sizes[i.Key] = i.Size
+		} else if i.Key != t.owner.key() {
+			t.owner.foreign.Store(true)
 		}
 		if len(sizes) < 4000 { // what four requests delete side by side
 			return true
