@@ -4,6 +4,7 @@
 //	request.go   Request: who asks for which entries; Entry, Kind, Class, QoS; keys of entries
 //	source.go    Source: a load, request by request; Scalable, Corpus; TraceReport: what was read
 //	plan.go      Planner: a request becomes operations on a cache, whatever is in that
+//	digest.go    Digest: whether two loads asked the same, and found the same
 //
 // Below: model (bytes per token), compute (what computing them takes), profile (how users behave,
 // draws), users (synthetic users), formats (recorded traffic, row by row), traces (recorded

@@ -51,6 +51,7 @@ func TestObjectsHitAsFilesDo(t *testing.T) {
 		i := slices.IndexFunc(r.Tiers, func(t result.Tier) bool { return t.Level == "storage" })
 		require.GreaterOrEqual(t, i, 0)
 		storage := r.Tiers[i]
+		assert.Equal(t, r.CompletionUnit != result.UnitOperation, r.Digest != "", args)
 		n := numbers{digest: r.Digest, requests: r.RequestsCompleted,
 			evicted: storage.Evicted.Bytes, evictedEntries: storage.Evicted.Entries,
 			readBytes: storage.Read.Bytes, writtenBytes: storage.Write.Bytes}

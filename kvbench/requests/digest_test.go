@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/users"
@@ -136,4 +137,22 @@ func TestAnotherSeedMakesOtherRequests(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { mustRun(t, cfg) })
 	}
 	assert.NotEqual(t, a.String(), b.String())
+}
+
+// The digest of a result is that of its requests and hits, and of nothing else.
+func TestTheDigestOfAResultIsOfRequestsAndHits(t *testing.T) {
+	run := func(seed uint64, room int64) (digest string) {
+		src := population(20, func(u *users.Config) { u.Seed, u.MaxRequests = seed, 200 })
+		synctest.Test(t, func(t *testing.T) {
+			cfg := testConfig(storage(tiertest.NewNull(), room), src, 1).finite()
+			digest = mustRun(t, cfg).Digest
+		})
+		return digest
+	}
+	const room = 1 << 50
+	base := run(42, room)
+	assert.Len(t, base, 16)
+	assert.Equal(t, base, run(42, room))
+	assert.NotEqual(t, base, run(43, room), "other requests")
+	assert.NotEqual(t, base, run(42, 30_000*unit), "other hits")
 }

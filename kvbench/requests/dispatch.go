@@ -68,6 +68,7 @@ type dispatcher struct {
 	pool pool
 	gpu  gpu
 	windowed
+	digest workloads.Digest
 }
 
 // windowed counts requests whose prompts pass the model's context window, and has the longest.
@@ -103,6 +104,7 @@ type account struct {
 	input    *result.Input // of a recorded source
 	computed time.Duration // for how long the server computed prompts
 	windowed
+	digest workloads.Digest
 }
 
 func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
@@ -195,6 +197,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		d.countBlocks(worker, j)
 	}
 	d.watchTime(now)
+	d.digest.Add(r, j.plan, func(i int) uint8 { return uint8(j.lease.Outcome(j.intent[i])) })
 	if d.cfg.OnDispatch != nil {
 		d.cfg.OnDispatch(r, j.plan)
 	}
@@ -377,7 +380,8 @@ func (d *dispatcher) open(start func() time.Duration) account {
 func (d *dispatcher) accountAt(at time.Duration) account {
 	d.pool.pass(min(at, d.windowEnd()))
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		spent: d.pool.spent, computed: d.gpu.busy(min(at, d.windowEnd())), windowed: d.windowed}
+		spent: d.pool.spent, computed: d.gpu.busy(min(at, d.windowEnd())), windowed: d.windowed,
+		digest: d.digest}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++

@@ -232,6 +232,7 @@ func (l *Load) Report(in *record.Info) {
 			"here they stay as they are", units.Plural(n, "request"), l.cfg.ContextWindow,
 			l.after.longest))
 	}
+	in.Digest = l.after.digest.String()
 	in.Load = l.outcomes(in.Sizer, in.QoS)
 	in.Input = l.after.input
 	l.wholeInput(in)

@@ -63,7 +63,11 @@ type Result struct {
 	// of a client's host: its wall clock less that of the coordinator's; null: nobody compared them
 	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty"`
 	Nonce         string `json:"nonce"`
-	Digest        string `json:"digest,omitempty"`
+	// Digest is one of what all requests asked until the window's end, those before it included,
+	// and what of it was there, whatever their order: equal in two runs whose requests, lookups and
+	// hits were the same. Absent without requests. Only loads that do not depend on how fast they
+	// are served can be equal: so many requests of one worker, with nobody who thinks in between.
+	Digest string `json:"digest,omitempty"`
 
 	// what is counted: request, or operation in benchmarks without requests
 	CompletionUnit string `json:"completion_unit"`

@@ -1,0 +1,72 @@
+package workloads
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Everything that makes requests differ is in a digest, the order in which they come is not.
+func TestADigestIsASum(t *testing.T) {
+	type asked struct {
+		r       Request
+		op      Op
+		decided uint8
+	}
+	one := func(change func(*asked)) asked {
+		a := asked{Request{User: 1, Seq: 2, Conversation: 3, Turn: 4}, Op{Kind: ReadOrWrite,
+			Purpose: ForPrefix, Key: "a key of 20 bytes...", Bytes: 4096, Times: 1}, 1}
+		change(&a)
+		return a
+	}
+	sum := func(all ...asked) string {
+		var d Digest
+		for _, a := range all {
+			d.Add(&a.r, []Op{a.op, a.op}, func(int) uint8 { return a.decided })
+		}
+		return d.String()
+	}
+	assert.Empty(t, sum())
+	same := func(*asked) {}
+	seen := map[string]int{}
+	for i, change := range []func(*asked){same,
+		func(a *asked) { a.r.User = 0 },
+		func(a *asked) { a.r.Seq = 0 },
+		func(a *asked) { a.r.Conversation = 0 },
+		func(a *asked) { a.r.Turn = 0 },
+		func(a *asked) { a.op.Kind = ReadIfPresent },
+		func(a *asked) { a.op.Purpose = ForHistory },
+		func(a *asked) { a.op.Key = "a key of 20 bytes..," },
+		func(a *asked) { a.op.Key = "A key of 20 bytes..." },
+		func(a *asked) { a.op.Key = "" },
+		func(a *asked) { a.op.Bytes++ },
+		func(a *asked) { a.op.Times++ },
+		func(a *asked) { a.decided = 0 },
+	} {
+		digest := sum(one(change))
+		assert.Len(t, digest, 16)
+		assert.NotContains(t, seen, digest, i)
+		seen[digest] = i
+	}
+	a, b := one(same), one(func(a *asked) { a.r.User = 5 })
+	assert.Equal(t, sum(a, b), sum(b, a))
+	assert.NotEqual(t, sum(a, b), sum(a))
+	assert.NotEqual(t, sum(a, a), sum(a), "once is not twice")
+}
+
+func BenchmarkDigest(b *testing.B) {
+	for _, n := range []int{1, 1000} {
+		b.Run(fmt.Sprint("operations=", n), func(b *testing.B) {
+			var plan []Op
+			for i := range n {
+				plan = append(plan, Op{Key: fmt.Sprintf("block/%032x", i), Bytes: 1 << 20, Times: 1})
+			}
+			var d Digest
+			b.ReportAllocs()
+			for b.Loop() {
+				d.Add(&Request{}, plan, func(i int) uint8 { return uint8(i) })
+			}
+		})
+	}
+}
