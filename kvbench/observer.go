@@ -95,8 +95,8 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 			result.EndedByError)
 	// The one-percent rule of spec 12, once there are enough failures to speak of a share.
 	case failed >= 10 && failed*100 > all:
-		o.Fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on "+
-			"the %s tier: %w", what, ob.Key, l, err), result.EndedByError)
+		o.Fail(fmt.Errorf("more than 1 %% of the operations failed (%d of %d), the last one: %s "+
+			"of %s on the %s tier: %w", failed, all, what, ob.Key, l, err), result.EndedByError)
 	}
 }
 
@@ -159,10 +159,17 @@ func fatal(err error) string {
 	return ""
 }
 
-// errnoName is the symbolic name of the errno in err's chain.
+// errnoName is the symbolic name of the errno in err's chain. A store has none: it is the cause
+// then, "refused", "timeout", or the status that it answered, "403".
 func errnoName(err error) string {
 	var errno syscall.Errno
+	var of *store.Error
+	var lost *objecttier.LostError
 	switch {
+	case errors.As(err, &lost):
+		return "lost"
+	case errors.As(err, &of):
+		return of.Cause
 	case errors.As(err, &errno):
 		return unix.ErrnoName(errno)
 	case errors.Is(err, tiers.ErrNotFound):
