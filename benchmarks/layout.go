@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 	"kvbench/tiers/workdir"
@@ -41,8 +42,9 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	}
 	largest := sizes[len(sizes)-1]
 	if block := v.Sizer().Bytes(largest); block > capacity {
-		return l, fmt.Errorf("-storage-capacity-gb: a block of %d tokens takes %d bytes, the "+
-			"storage tier has %d; give it room for many of them", largest, block, capacity)
+		return l, fmt.Errorf("-storage-capacity-gb: a block of %d tokens takes %s, the storage "+
+			"tier has %s; give it room for many of them", largest, units.Bytes.Text(block),
+			units.Bytes.Text(capacity))
 	}
 	// entry and block keep a file for each, which needs no preparation.
 	if n := v.CutTokens(); n > 0 {

@@ -104,11 +104,12 @@ func (s *session) epilogue() {
 // have no colon behind the first one, for readers of the merged streams.
 func (s *session) left() string {
 	dir, n, known := s.removal.Left()
-	files, also := "files", ", as does rm -r "+dir
+	files, also, most := "files", ", as does rm -r "+dir, ""
 	if strings.Contains(dir, "://") {
-		files, also = "objects", ""
+		// One that is being written counts, and what a deletion under way has not told of yet.
+		files, also, most = "objects", "", "at most "
 	}
-	what := fmt.Sprintf("%d %s (%.2f GiB)", n.Files, files, float64(n.Bytes)/(1<<30))
+	what := fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
 	switch {
 	case dir == "", known && n.Files == 0:
 		return ""

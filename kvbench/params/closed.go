@@ -68,6 +68,9 @@ func (v *Values) Differences() []result.Difference {
 			Value: v.Bench.Name})
 	}
 	for _, p := range v.rows {
+		if p.name == "io" && v.OnObjects() {
+			continue // it means nothing there: see the place, below
+		}
 		// What a sweep and a file set is compared.
 		if required, wanted := v.required(&p); wanted && p.name != "sweep" && p.name != "config" {
 			list = append(list, result.Difference{Name: p.name, Closed: p.show(required),

@@ -59,6 +59,7 @@ func storage(to *string, base string) kind[string] {
 		if !url { // filepath.Join would make a directory of a URL, s3:/bucket
 			return path(to, base).parse(s)
 		}
+		scheme = strings.ToLower(scheme) // as in any URL
 		why, known := schemes[scheme]
 		switch {
 		case scheme == "s3":

@@ -35,7 +35,7 @@ func (s *summary) objectStore() {
 	}
 	s.put("storage", strings.Join([]string{s.IO.CacheDir, where, o.Balance, o.Addressing + " style",
 		o.Region, key}, ", "))
-	put, get, lookup := "PUT whole", "GET whole", ""
+	put, get, lookup, each, depth := "PUT whole", "GET whole", "", "", ""
 	if s.Objects.Parts() {
 		put = fmt.Sprintf("PUT above %s in parts of %s", bytes(o.MultipartAbove),
 			bytes(o.PartBytes))
@@ -46,8 +46,15 @@ func (s *summary) objectStore() {
 	if o.Lookup == "head" {
 		lookup = ", HEAD before GET"
 	}
-	s.line("", "keys %s, %s, %s%s, payload %s, pieces of %s, depth %d, HTTP/1.1", o.Names, put, get,
-		lookup, o.Payload, bytes(s.IO.ChunkBytes), s.IO.Depth)
+	if o.ObjectBytes > 0 {
+		each = ", an object for each " + bytes(o.ObjectBytes) + " of an entry"
+	}
+	// Of one object that moves whole there is nothing to have more of under way.
+	if s.Objects.Parts() || o.RangeBytes > 0 || o.ObjectBytes > 0 {
+		depth = fmt.Sprintf(", depth %d", s.IO.Depth)
+	}
+	s.line("", "keys %s%s, %s, %s%s, payload %s, pieces of %s%s, HTTP/1.1", o.Names, each, put, get,
+		lookup, o.Payload, bytes(s.IO.ChunkBytes), depth)
 }
 
 // objects has a row for each kind of request to a store: how often it was asked for, and how long
@@ -64,8 +71,10 @@ func objects(r *result.Result) (t Table) {
 	t = Table{Topic: "objects", Title: "Requests to the object store", Sheet: "Objects",
 		Words: objectWords(r),
 		Note: "Attempts are what the store's access log shows. Times are those of requests that " +
-			"succeeded, with all attempts and the pauses between them; bytes are those of all " +
-			"attempts.",
+			"succeeded, with all attempts and the pauses between them, and of a put with the " +
+			"making of its bytes, which the tier's times leave out; bytes are those of all " +
+			"attempts. Cut off is what was under way when the window closed: what it had moved " +
+			"counts in the tiers' bytes and not here.",
 		Columns: []Column{{" ", " ", "Request", units.Number},
 			{"requests", "requests", "Requests", n}, {"attempts", "attempts", "Attempts", n},
 			{"failed", "failed", "Failed", n}, {"cut off", "cut off", "Cut Off", n},
@@ -77,14 +86,16 @@ func objects(r *result.Result) (t Table) {
 		if !strings.HasPrefix(name, "get") && !strings.HasPrefix(name, "put") {
 			moved = "" // of an object nothing is in it
 		}
-		t.add(name, c.Requests, c.Attempts, c.Failed, c.Cancelled, ms(d.Mean), ms(d.P50),
-			ms(d.P95), ms(d.P99), ms(d.Max), moved)
+		t.add(name, c.Requests, c.Attempts, c.Failed, c.Cancelled, ms(d.Mean), ms(d.P50), ms(d.P95),
+			ms(d.P99), ms(d.Max), moved)
 	}
 	for _, kind := range result.ObjectOperations {
 		op, some := o.Operations[kind]
 		if !some {
 			continue
 		}
+		// They end a moment behind the window.
+		op.Cancelled += o.Outside[kind].Cancelled
 		row(strings.ReplaceAll(kind, "_", " "), op.ObjectCounts, op.Latency)
 		// Behind the last kind of GET, of both.
 		_, ranges := o.Operations["get_range"]

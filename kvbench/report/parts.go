@@ -206,7 +206,8 @@ func (s *summary) plainIO() {
 	if p == nil {
 		return
 	}
-	line := fmt.Sprintf("files of %s, %s at most", bytes(p.FileBytes), bytes(p.FootprintBytes))
+	line := kept(s.Result) + fmt.Sprintf("s of %s, %s at most", bytes(p.FileBytes),
+		bytes(p.FootprintBytes))
 	if s.EndedBy == result.EndedByFootprint {
 		line += ", which were full before the window's time was up: writing on would need removals"
 	}
@@ -220,15 +221,29 @@ func (s *summary) plainIO() {
 			strings.Join(rungs, ", "))
 	}
 	if r := s.Removal; r != nil {
-		s.put("removal", removed(r))
+		s.put("removal", removed(s.Result))
 	}
 }
 
-// removed says how fast files went, and when the device had discarded them, too.
-func removed(r *result.Removal) string {
-	return fmt.Sprintf("%s, %s in all, were removed: %s files/s, %s freed; the last was gone "+
-		"after %s, discarded after %s", units.Plural(r.Files, "file"), bytes(r.Bytes),
-		number(r.FilesPerSecond), rate(r.BytesPerSecond), ns(r.UnlinkNS), ns(r.QuietNS))
+// kept is what plain I/O writes: a file each time, or an object.
+func kept(r *result.Result) string {
+	if r.Objects != nil {
+		return "object"
+	}
+	return "file"
+}
+
+// removed says how fast files went, and when the device had discarded them, too. What a store does
+// behind its answer nobody sees.
+func removed(of *result.Result) string {
+	r, what := of.Removal, kept(of)
+	text := fmt.Sprintf("%s, %s in all, were removed: %s %ss/s, %s freed; the last was gone after "+
+		"%s", units.Plural(r.Files, what), bytes(r.Bytes), number(r.FilesPerSecond), what,
+		rate(r.BytesPerSecond), ns(r.UnlinkNS))
+	if of.Objects == nil {
+		text += ", discarded after " + ns(r.QuietNS)
+	}
+	return text
 }
 
 // blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ

@@ -103,7 +103,7 @@ func LogLines(r *result.Result) []string {
 		add("%s", text)
 	}
 	if r.Removal != nil {
-		add("%s", removed(r.Removal))
+		add("%s", removed(r))
 	}
 	lines = append(lines, checkpoints.Log(r.Checkpoint)...)
 	for _, t := range r.Tiers {

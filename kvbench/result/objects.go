@@ -79,6 +79,9 @@ type ObjectStore struct {
 	MultipartAbove int64 `json:"multipart_above"`
 	PartBytes      int64 `json:"part_bytes"`
 	RangeBytes     int64 `json:"range_bytes"`
+	// Larger entries are kept in objects of so many bytes, as an engine has them whose chunks are
+	// smaller; 0: each is one.
+	ObjectBytes int64 `json:"object_bytes"`
 }
 
 // ReclaimedObjects is what a dead run had left.

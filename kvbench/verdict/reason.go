@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
@@ -110,6 +111,8 @@ func (e *evidence) deleted() string {
 	}
 	text := strings.Join(what, " and ") + fmt.Sprintf(" (limit %s)", share(waitLimit))
 	switch w := e.DeviceWitness; {
+	case e.IO.Mode == result.IOObjects:
+		text += "; what the store did with it behind its answers nobody sees"
 	case e.inMemory():
 		text += "; nothing was discarded: the files lie in memory, whose pages were freed"
 	case w.DiscardNS == nil:
