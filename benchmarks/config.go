@@ -100,6 +100,10 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		Use: buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
 			MaxWriters: v.MaxConcurrentAllocs},
 	}
+	if v.Bench.Name == "BlockIO" { // for whose largest blocks there must be memory
+		n := blocksInFlight(v)
+		c.Use = buffer.Use{Chunk: mostBlock, Depth: 1, Workers: n, Exactly: n}
+	}
 	if v.Autoscaling {
 		c.Workers = max(c.Workers, autoscaleBuffers)
 	}
@@ -146,6 +150,10 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Nonce = v.TrialNonce()
 	return c, nil
 }
+
+// blocksInFlight is how many requests BlockIO has in flight: 32, enough for a drive, when nobody
+// says how many.
+func blocksInFlight(v *params.Values) int { return cmp.Or(v.InFlight(), 32) }
 
 // pieces is how a run on an object store uses its buffers. They are the memory that it takes, and
 // no request is smaller for smaller ones: where nobody says how large they are and more are under

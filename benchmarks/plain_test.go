@@ -11,6 +11,7 @@ import (
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 )
 
 // BenchmarkStorageCeiling is what plain sequential I/O reaches on the same directory with chunks of
@@ -106,6 +107,29 @@ func tierBenchmark(b *testing.B, v *params.Values, part tierPart) {
 		}
 		st.Workers = run.Workers
 		return t
+	})
+}
+
+// BenchmarkBlockIO reads and writes blocks of one size at random places inside files, as engines do
+// that keep them in slots: requests per second, the latency and the processor time of each.
+func BenchmarkBlockIO(b *testing.B) {
+	each(b, "BlockIO", func(b *testing.B, v *params.Values, name string) {
+		for _, part := range blockParts(v.Division) {
+			if part.String() == name {
+				blockBenchmark(b, v, part)
+			}
+		}
+	})
+}
+
+func blockBenchmark(b *testing.B, v *params.Values, part blockPart) {
+	plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
+		st := &cfg.Storage
+		run.Workers = blocksInFlight(v)
+		st.GPUBytes, st.CPUBytes, st.Chained = 0, 0, true
+		st.Use = buffer.Use{Chunk: int(part.size), Depth: 1, Workers: 1}
+		return &plainio.Blocks{Op: part.op, Size: part.size,
+			Footprint: v.FieldSize(st.StorageBytes)}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"kvbench/benchmarks/pattern"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tracing/host"
 )
@@ -118,6 +119,11 @@ func parts(v *params.Values) (names []string) {
 	switch v.Bench.Name {
 	case "StorageCeiling":
 		return ceilings
+	case "BlockIO":
+		for _, part := range blockParts(v.Division) {
+			names = append(names, part.String())
+		}
+		return names
 	case "Checkpoint":
 		return checkpointParts(v)
 	case "Tier":
@@ -154,6 +160,32 @@ func tierParts(d params.Division) (list []tierPart) {
 			for _, size := range sizes {
 				list = append(list, tierPart{tier, op, size})
 			}
+		}
+	}
+	return list
+}
+
+// blockPart is a part of BlockIO: one direction, blocks of so many bytes.
+type blockPart struct {
+	op   tiers.Op
+	size int64
+}
+
+func (p blockPart) String() string {
+	return fmt.Sprintf("op=%s/size=%s", p.op, units.FormatSize(p.size))
+}
+
+// mostBlock is the size of the largest blocks: of an entry of a few dozen tokens.
+const mostBlock = 4 << 20
+
+func blockParts(d params.Division) (list []blockPart) {
+	step := int64(4)
+	if d == params.Quick {
+		step = 16
+	}
+	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
+		for size := int64(4 << 10); size <= mostBlock; size *= step {
+			list = append(list, blockPart{op, size})
 		}
 	}
 	return list

@@ -286,7 +286,12 @@ func theResult(t testing.TB, dir string) *result.Result {
 	t.Helper()
 	files := resultFiles(t, dir)
 	require.Len(t, files, 1)
-	text, err := os.ReadFile(files[0])
+	return readResult(t, files[0])
+}
+
+func readResult(t testing.TB, path string) *result.Result {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	r, err := result.Parse(text)
 	require.NoError(t, err)

@@ -173,7 +173,8 @@ var table = []row{
 		sum: "Rows Skipped Reads Writes Deletes EvictedReads UnwrittenReads UnknownDeletes " +
 			"Overwrites TooLarge Evictions",
 		most: "LateNS"},
-	{of: result.PlainIO{}, sum: "FootprintBytes", same: "FileBytes", each: "Ladder"},
+	{of: result.PlainIO{}, sum: "FootprintBytes RequestsPerSecond", same: "FileBytes BlockBytes",
+		each: "Ladder", after: "CPUNSPerRequest"},
 	{of: result.Removal{}, sum: "Files Bytes FilesPerSecond BytesPerSecond",
 		most: "UnlinkNS QuietNS"},
 

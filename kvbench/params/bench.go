@@ -118,6 +118,7 @@ func Benchmarks() []Bench {
 		{Name: "Tier"},
 		{Name: "DataGen"},
 		{Name: "StorageCeiling"},
+		{Name: "BlockIO"},
 	}
 }
 

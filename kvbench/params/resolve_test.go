@@ -141,6 +141,30 @@ func TestBenchmarksSkipWithTheFlagTheyNeed(t *testing.T) {
 		good(t, Inputs{Bench: bench(t, "AzureTrace")}).Skip())
 	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-division", "closed")
 	assert.Contains(t, v.Skip(), "-division open")
+	v = good(t, Inputs{Bench: bench(t, "BlockIO")}, "-io", "buffered")
+	assert.Contains(t, v.Skip(), "without -io buffered")
+	assert.Empty(t, good(t, Inputs{Bench: bench(t, "BlockIO")}).Skip())
+}
+
+func TestPlainIOIsToldHowManyAreInFlight(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		want  int
+	}{
+		{nil, 0}, {[]string{"-io-depth", "8"}, 8}, {[]string{"-workers", "5"}, 5},
+		{[]string{"-workers", "5", "-io-depth", "8"}, 40},
+		{[]string{"-division", "open", "-io-depth", "8"}, 8},
+	} {
+		v := good(t, Inputs{Bench: bench(t, "BlockIO")}, c.flags...)
+		assert.Equal(t, c.want, v.InFlight(), "%v", c.flags)
+	}
+	v := good(t, Inputs{Bench: bench(t, "BlockIO")})
+	assert.EqualValues(t, 512<<20, v.FieldSize(4<<30))
+	v = good(t, Inputs{Bench: bench(t, "BlockIO")}, "-division", "open")
+	assert.EqualValues(t, 8<<30, v.FieldSize(1<<40))
+	assert.EqualValues(t, 2<<30, v.FieldSize(4<<30), "half of the tier")
+	v = good(t, Inputs{Bench: bench(t, "BlockIO")}, "-division", "open", "-ceiling-size-gb", "20")
+	assert.EqualValues(t, 20<<30, v.FieldSize(1<<40))
 }
 
 func TestNonceIsRandomOrGiven(t *testing.T) {

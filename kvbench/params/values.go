@@ -307,6 +307,32 @@ func (v *Values) CeilingSize(storage int64) int64 {
 	return min(most, v.CeilingBytes)
 }
 
+// FieldSize is how many bytes the files take in which plain I/O goes to any place: as given, else
+// fewer than others take, because each of many sub-benchmarks writes them first.
+func (v *Values) FieldSize(storage int64) int64 {
+	most := int64(8 << 30)
+	if v.Division == Quick {
+		most = 512 << 20
+	}
+	if size := v.CeilingSize(storage); v.Typed("ceiling-size-gb") || size < most {
+		return size
+	}
+	return most
+}
+
+// InFlight is how many requests plain I/O is told to keep in flight, workers times depth as far as
+// somebody says how many, 0 = nobody does.
+func (v *Values) InFlight() int {
+	n := 0
+	if v.Typed("workers") {
+		n = v.WorkerCount()
+	}
+	if v.Typed("io-depth") {
+		n = max(n, 1) * v.Depth()
+	}
+	return n
+}
+
 // Typed says whether a person gave the parameter: as a flag, in the environment, the file or the
 // sweep.
 func (v *Values) Typed(name string) bool { return v.Origin(name).byUser() }
@@ -359,6 +385,10 @@ func (v *Values) Skip() string {
 	}
 	if v.Bench.Name == "DataGen" && v.Ranks > 1 {
 		return "has no storage that several clients could share: run it without -ranks"
+	}
+	if v.Bench.Name == "BlockIO" && (v.OnObjects() || !v.Direct()) {
+		return "goes to places inside files, past the page cache: run it in a directory and " +
+			"without -io buffered"
 	}
 	if needs := v.Bench.Needs; needs != "" && v.Text(needs) == "" {
 		return "needs -" + needs

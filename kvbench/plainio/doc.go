@@ -5,6 +5,8 @@
 //	tier.go         Tier: entries of one size in one tier
 //	shelf.go        the objects of a routine in one tier: to read, to write, to remove
 //	ceiling.go      Ceiling: plain sequential I/O of files, in one mix of reads and writes
+//	field.go        files that stay open, with requests at any place in them
+//	blocks.go       Blocks: requests of one size there
 //	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions

@@ -119,7 +119,9 @@ func (m *mover) read(ctx context.Context, buf tiers.Buffer, o tiers.Object, from
 	if err != nil {
 		return err
 	}
-	err = transfer.Pass(ctx, m.env.Clock, f, m.io(buf, from, o), o.Size, func([]byte) {}, count)
+	io := m.io(buf, from, o)
+	err = transfer.Pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, func([]byte) {}),
+		count)
 	return errors.Join(err, f.Close())
 }
 
@@ -137,16 +139,14 @@ func (m *mover) write(ctx context.Context, buf tiers.Buffer, o tiers.Object, cou
 	}
 	late := m.level.Tier.Traits().CountsAtCommit
 	moved := int64(0)
-	pass := func(c tiers.Chunk) bool {
+	if err := m.pour(ctx, f, buf, o, func(c tiers.Chunk) bool {
 		c.Op = tiers.Write
 		moved += c.Bytes
 		if late {
 			c.Bytes = 0
 		}
 		return count(c)
-	}
-	err = transfer.Pass(ctx, m.env.Clock, f, m.io(buf, 0, o), o.Size, m.stampBlocks, pass)
-	if err != nil {
+	}); err != nil {
 		return errors.Join(err, f.Abort())
 	}
 	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: m.env.Clock.Now()}
@@ -159,6 +159,14 @@ func (m *mover) write(ctx context.Context, buf tiers.Buffer, o tiers.Object, cou
 	}
 	count(flush)
 	return nil
+}
+
+// pour writes all of an object, from its start to its end.
+func (m *mover) pour(ctx context.Context, f tiers.Writer, buf tiers.Buffer, o tiers.Object,
+	count counter) error {
+	io := m.io(buf, 0, o)
+	return transfer.Pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, m.stampBlocks),
+		count)
 }
 
 // stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and

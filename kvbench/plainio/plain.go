@@ -165,6 +165,18 @@ func (b *Bench) Chunk(worker int, l tiers.Kind, c tiers.Chunk) {
 	b.Rec.Chunk(worker, l, phases[c.Op], c)
 }
 
+// Block counts a request of the storage tier that is all of its operation. Where the number of
+// operations ends the window, the one that does is the last in every count.
+func (b *Bench) Block(worker int, c tiers.Chunk) {
+	if b.Limit > 0 {
+		b.last.Lock()
+		defer b.last.Unlock()
+	}
+	if start, _ := b.Rec.Window(); !b.Rec.Block(worker, c) && c.Done >= start {
+		b.over.Store(true) // else it was of the warm-up
+	}
+}
+
 // Cut counts an operation that did not complete because ctx had ended: how long it took until then
 // is known all the same.
 func (b *Bench) Cut(ctx context.Context, worker int, l tiers.Kind, op tiers.Op, o tiers.Object,

@@ -30,6 +30,9 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.describe()
 	b.tiers()
 	b.requests()
+	if p := b.r.PlainIO; p != nil && p.BlockBytes > 0 {
+		p.RequestsPerSecond = b.perSecond(b.r.Requests.Operations)
+	}
 	b.lookups()
 	b.prompt()
 	b.blocks()

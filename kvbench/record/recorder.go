@@ -127,29 +127,54 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 // latency if it was done inside the window, and in any case how long of the window it was in
 // flight, so that the mean number in flight is exact at both edges. Pieces are bytes alone.
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
+	if start, end := r.Window(); c.Begun <= end && c.Done >= start {
+		s := r.shard(shard)
+		s.n.traffic(l, c.Op).InFlightNS += inWindow(c, start, end)
+		if r.inside(c.Done) {
+			s.bytes(l, c)
+			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
+				n.DemotionBytes += c.Bytes
+			} else {
+				s.of(r.place(shard))[l][c.Op] += c.Bytes
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// inWindow is how long of the window a request was in flight, in ns.
+func inWindow(c tiers.Chunk, start, end time.Duration) int64 {
+	return int64(max(0, min(c.Ended, end)-max(c.Begun, start)))
+}
+
+// Block counts a request of the storage tier that is all of its operation, as Chunk, Operation and
+// Request do together, and says whether it counted. It has one latency, that of the request: such
+// operations come by the hundred thousand per second, and each further histogram would be a part
+// of what they cost.
+func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	start, end := r.Window()
 	if c.Begun > end || c.Done < start {
-		return
+		return false
+	}
+	n, limit := int64(0), r.limit.Load()
+	if counted = r.inside(c.Done); counted && limit > 0 {
+		n = r.done.Add(1)
+		counted = n <= limit
 	}
 	s := r.shard(shard)
-	n := s.n.traffic(l, c.Op)
-	n.InFlightNS += int64(max(0, min(c.Ended, end)-max(c.Begun, start)))
-	if r.inside(c.Done) {
-		n.Bytes += c.Bytes
-		if ph == tiers.Evict {
-			n.DemotionBytes += c.Bytes
-		} else {
-			s.of(r.place(shard))[l][c.Op] += c.Bytes
-		}
-		s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
-		// What lies between the request as it was asked for and as the device had it.
-		s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
-		if !c.Flush && !c.Piece && c.Bytes > 0 {
-			n.Requests++
-			s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
-		}
+	within := inWindow(c, start, end)
+	s.n.traffic(tiers.Storage, c.Op).InFlightNS += within
+	s.n.Busy.StorageNS += within
+	if counted {
+		s.bytes(tiers.Storage, c)
+		s.block(c)
 	}
 	s.mu.Unlock()
+	if n > 0 && n == limit {
+		r.SetEnd(c.Done)
+		r.full()
+	}
+	return counted
 }
 
 // Operation records the end of an operation: it has completed, or was cancelled when Partial, or

@@ -94,6 +94,37 @@ func TestLimitRequestsIsExact(t *testing.T) {
 	assert.Less(t, end, time.Duration(100))
 }
 
+// A request that is all of its operation counts in both, or in neither.
+func TestBlocksAreRequestsAndOperations(t *testing.T) {
+	r := New(2)
+	full := 0
+	r.LimitRequests(3, func() { full++ })
+	block := func(begun, done time.Duration) bool {
+		return r.Block(1, tiers.Chunk{Op: tiers.Read, Bytes: 100, Begun: begun, Ended: done,
+			Asked: begun, Done: done})
+	}
+	assert.False(t, block(1, 2), "before the window")
+	r.Open(10, 100)
+	assert.False(t, block(1, 9))
+	assert.True(t, block(5, 15))
+	assert.True(t, block(15, 25))
+	assert.False(t, block(95, 105), "behind its end")
+	assert.True(t, block(30, 40))
+	assert.Equal(t, 1, full)
+	assert.False(t, block(30, 40), "one too many")
+	b := Build(Info{Result: result.Result{CompletionUnit: result.UnitOperation,
+		PlainIO: &result.PlainIO{BlockBytes: 100}, Tiers: []result.Tier{{Level: "storage"}}}}, r)
+	read := b.Tiers[0].Read
+	assert.EqualValues(t, 3, b.Completions())
+	assert.EqualValues(t, 3, read.Requests)
+	assert.EqualValues(t, 300, read.Bytes)
+	assert.EqualValues(t, 300, read.EntryBytes)
+	assert.EqualValues(t, 5+10+5+10+10, read.InFlightNS, "both edges, and the one too many")
+	assert.EqualValues(t, read.InFlightNS, b.Harness.Busy.StorageNS)
+	assert.EqualValues(t, 3, b.Latency.Levels["storage"].Read.Request.Count)
+	assert.InEpsilon(t, 3/30e-9, *b.PlainIO.RequestsPerSecond, 1e-9)
+}
+
 // Whoever is at work when the last request that counts completes was at work until then.
 func TestOperationsPastTheLimitAreWorkOfTheWindow(t *testing.T) {
 	r := New(1)

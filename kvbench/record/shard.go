@@ -37,6 +37,46 @@ func (s *shard) took(place hist, d time.Duration) {
 	}
 }
 
+// bytes counts what a request moved that was done inside the window, and its latency.
+func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
+	n := s.n.traffic(l, c.Op)
+	n.Bytes += c.Bytes
+	s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
+	// What lies between the request as it was asked for and as the device had it.
+	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
+	if !c.Flush && !c.Piece && c.Bytes > 0 {
+		n.Requests++
+		s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
+	}
+}
+
+// block counts a request of the storage tier that is all of its operation, but for its bytes and
+// its latency. Writes are what prefill is, reads what decoding is.
+func (s *shard) block(c tiers.Chunk) {
+	took := int64(c.Ended - c.Begun)
+	n, q := s.n.traffic(tiers.Storage, c.Op), &s.n.Requests
+	n.Operations++
+	n.DeviceNS += took
+	n.EntryBytes += c.Bytes
+	q.Operations++
+	q.Completed++
+	q.StorageLatencyNS += took
+	q.Time.EndToEnd += took
+	phase, purpose, time := tiers.Decode, workloads.ForDecodeRead, &q.Time.Decode
+	if c.Op == tiers.Write {
+		phase, purpose, time = tiers.Prefill, workloads.ForPrefill, &q.Time.Prefill
+	} else {
+		s.n.Tiers[tiers.Storage].FirstReads.Add(result.ReadCount{Operations: 1, Bytes: c.Bytes})
+	}
+	*time += took
+	s.n.ByPhase[c.Op][phase]++
+	moved := &s.n.ByPurpose[purpose][c.Op]
+	moved.Operations++
+	moved.Blocks++
+	moved.Bytes += c.Bytes
+	s.timeline.at(c.Done).n[bucketRequests]++
+}
+
 // stages adds where an operation spent its time, cut off or not.
 func (s *shard) stages(o OpSample) {
 	for i, d := range [len(stageNames)]time.Duration{

@@ -7,7 +7,7 @@
 //	first_token.go  the time to the first token, and from which length on loading is worth it
 //	objects.go  an object store: its requests, its endpoints, its network
 //	parts.go    Tables: what only some results have, for text, page and workbook; the sentences
-//	            about checkpoints are those of package checkpoints
+//	            about checkpoints and plain I/O are those of the packages of these names
 //	table.go    Table and how each document draws one; tables in columns of text
 //	trace.go    the kernel's trace and the fio job that is distilled from it
 //

@@ -13,8 +13,8 @@ import (
 // Tables are what only some results have, in the order in which it is shown. The first says that a
 // result is a prediction, if it is one.
 func Tables(r *result.Result) (all []Table) {
-	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blocks, replay,
-		objects, endpoints, checkpointRuns, validation} {
+	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blockIO, blocks,
+		replay, objects, endpoints, checkpointRuns, validation} {
 		if t := of(r); t.Title != "" {
 			all = append(all, t)
 		}
@@ -199,51 +199,40 @@ func validation(r *result.Result) (t Table) {
 	return t
 }
 
-// plainIO is how a benchmark without requests used its tier: what it covers, by which rungs its
-// number in flight was found, so that a reader can judge that choice, and what removal cost.
-func (s *summary) plainIO() {
-	p := s.PlainIO
-	if p == nil {
-		return
+// blockIO is requests inside files: how many per second, how long one took, and what it cost.
+func blockIO(r *result.Result) (t Table) {
+	p := r.PlainIO
+	if p == nil || p.BlockBytes == 0 {
+		return t
 	}
-	line := kept(s.Result) + fmt.Sprintf("s of %s, %s at most", bytes(p.FileBytes),
-		bytes(p.FootprintBytes))
-	if s.EndedBy == result.EndedByFootprint {
-		line += ", which were full before the window's time was up: writing on would need removals"
-	}
-	s.put("plain I/O", line)
-	if len(p.Ladder) > 0 {
-		var rungs []string
-		for _, r := range p.Ladder {
-			rungs = append(rungs, fmt.Sprintf("%s with %d", rate(r.Rate()), r.InFlight))
+	d := units.Milliseconds
+	t = Table{Topic: "block I/O", Title: "Requests inside files", Sheet: "Block I/O",
+		Note: "Requests of one size at random places in files that stay open, without flushes. " +
+			"In flight is the mean number at the device, CPU what this process used of its " +
+			"processors for a request.",
+		Columns: []Column{{" ", "operation", "Operation", units.Number},
+			{"size", "size", "", units.Bytes},
+			{"asked for", "asked for", "In Flight Asked For", units.Count},
+			{"in flight", "in flight", "In Flight", units.Number},
+			{"requests/s", "requests/s", "Requests per Second", units.Number},
+			{"rate", "rate", "Rate (GiB/s)", units.BytesPerSec},
+			{"mean", "mean", "Mean (ms)", d}, {"p50", "p50", "P50 (ms)", d},
+			{"p99", "p99", "P99 (ms)", d}, {"p99.9", "p99.9", "P99.9 (ms)", d},
+			{"CPU", "CPU per request", "CPU per Request (ms)", d},
+			{Sheet: "I/O Engine"},
+			{Sheet: "Request (KiB)"}, {Sheet: "Files (GiB)", Unit: units.Bytes}}}
+	lat := r.Latency.Levels["storage"]
+	read, write := r.StorageTraffic()
+	row := func(op string, n result.TierTraffic, l result.Distribution) {
+		if n.Requests > 0 {
+			t.add(op, p.BlockBytes, int64(r.Workload.Workers), n.MeanInFlight, p.RequestsPerSecond,
+				n.BytesPerSecond, ms(l.Mean), ms(l.P50), ms(l.P99), ms(l.P999),
+				ms(p.CPUNSPerRequest), r.IO.Engine, float64(p.BlockBytes)/1024, p.FootprintBytes)
 		}
-		s.line("", "%d requests in flight, by a ladder before the window: %s", s.Workload.Workers,
-			strings.Join(rungs, ", "))
 	}
-	if r := s.Removal; r != nil {
-		s.put("removal", removed(s.Result))
-	}
-}
-
-// kept is what plain I/O writes: a file each time, or an object.
-func kept(r *result.Result) string {
-	if r.Objects != nil {
-		return "object"
-	}
-	return "file"
-}
-
-// removed says how fast files went, and when the device had discarded them, too. What a store does
-// behind its answer nobody sees.
-func removed(of *result.Result) string {
-	r, what := of.Removal, kept(of)
-	text := fmt.Sprintf("%s, %s in all, were removed: %s %ss/s, %s freed; the last was gone after "+
-		"%s", units.Plural(r.Files, what), bytes(r.Bytes), number(r.FilesPerSecond), what,
-		rate(r.BytesPerSecond), ns(r.UnlinkNS))
-	if of.Objects == nil {
-		text += ", discarded after " + ns(r.QuietNS)
-	}
-	return text
+	row("read", read, lat.Read.Request)
+	row("write", write, lat.Write.Request)
+	return t
 }
 
 // blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ

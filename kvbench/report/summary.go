@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/report/checkpoints"
+	"kvbench/kvbench/report/plain"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
@@ -103,7 +104,7 @@ func LogLines(r *result.Result) []string {
 		add("%s", text)
 	}
 	if r.Removal != nil {
-		add("%s", removed(r))
+		add("%s", plain.Removed(r))
 	}
 	lines = append(lines, checkpoints.Log(r.Checkpoint)...)
 	for _, t := range r.Tiers {
@@ -361,7 +362,10 @@ func (s *summary) replay() {
 func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
 		s.put("throughput", units.Plural(s.Completions(), "operation"))
-		s.plainIO()
+		for _, line := range plain.Lines(s.Result) {
+			s.put(line[0], line[1])
+		}
+		s.tables(blockIO(s.Result))
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
 			units.Plural(s.Requests.Completed, "request"),

@@ -154,6 +154,28 @@ func TestSummaryOfARemoval(t *testing.T) {
 	assert.NotContains(t, strings.Join(LogLines(r), "\n"), "storage moved")
 }
 
+func TestSummaryOfRequestsInsideFiles(t *testing.T) {
+	r := &result.Result{Benchmark: "BlockIO", CompletionUnit: result.UnitOperation,
+		Status: result.StatusComplete, WindowNS: 2e9, PlainIO: &result.PlainIO{FileBytes: 64 << 20,
+			FootprintBytes: 8 << 30, BlockBytes: 16 << 10, RequestsPerSecond: new(52345.6),
+			CPUNSPerRequest: new(1234.0)},
+		Workload: result.Workload{Workers: 32}, IO: result.IO{Engine: "uring"},
+		Tiers: []result.Tier{{Level: "storage", Read: result.TierTraffic{Requests: 104691,
+			MeanInFlight: new(31.9), BytesPerSecond: new(857630310.0)}}},
+		Latency: result.Latency{Levels: map[string]result.LevelLatency{"storage": {
+			Read: result.OpLatency{Request: result.Distribution{Mean: new(610e3),
+				P50: new(int64(600e3)), P99: new(int64(900e3))}}}}}}
+	text := summaryOf(t, r)
+	assert.Contains(t, text, "plain I/O   requests of 16 KiB at random places in files of 64 MiB, "+
+		"8 GiB in all, without flushes\n")
+	assert.Regexp(t, `(?m)^block I/O +size +asked for +in flight +requests/s +rate +mean +p50 +`+
+		`p99 +p99\.9 +CPU\n +read +16 KiB +32 +31\.9 +52346 +818 MiB/s +610 µs +600 µs +900 µs +– `+
+		`+1\.23 µs$`, text)
+	tables := Tables(r)
+	require.Len(t, tables, 1)
+	assert.Equal(t, "Block I/O", tables[0].Sheet)
+}
+
 // What a tier holds, what writes have claimed and what is free are its capacity, whatever is still
 // there of the entries that leave for them.
 func TestTiersAddUpToTheirCapacity(t *testing.T) {

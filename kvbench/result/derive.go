@@ -55,6 +55,9 @@ func (r *Result) Derive() {
 	// The CPU time of a simulation says nothing of the run that it predicts.
 	if h := &r.Harness; h.CPUNS > 0 && r.Simulation == nil {
 		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
+		if p := r.PlainIO; p != nil && p.BlockBytes > 0 {
+			p.CPUNSPerRequest = units.Ratio(h.CPUNS, r.Requests.Operations)
+		}
 	}
 	w := &r.DeviceWitness
 	if w.Reason == "" && w.ReadBytes != nil && w.WriteBytes != nil {

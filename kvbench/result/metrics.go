@@ -79,6 +79,10 @@ func (r *Result) Metrics() []Metric {
 		add("sustained-users", new(float64(s.SustainedUsers)))
 		add("peak-B/s", new(s.PeakRate))
 	}
+	if p := r.PlainIO; p != nil {
+		add("io/s", p.RequestsPerSecond)
+		add("cpu-ns/io", p.CPUNSPerRequest)
+	}
 	add("cpu-ns/B", r.Harness.CPUNSPerByte)
 	add("peak-RSS-bytes", number(r.Harness.PeakRSSBytes))
 	add("device-read-ratio", r.DeviceWitness.ReadRatio)

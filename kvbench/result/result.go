@@ -171,6 +171,7 @@ const (
 // Definitions of the device time of a write, as IO.WriteDevice names them.
 const (
 	WriteDeviceTransfer = "transfer+flush" // from the first chunk to the end of the flush
+	WriteDeviceRequest  = "transfer"       // of one request, which no flush follows
 	WriteDeviceFlush    = "flush"          // the flush only, as the Python benchmark measures
 )
 

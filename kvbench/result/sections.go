@@ -447,6 +447,13 @@ type PlainIO struct {
 	FootprintBytes int64  `json:"footprint_bytes"` // that it may take
 	FileBytes      int64  `json:"file_bytes"`
 	Ladder         []Rung `json:"ladder"` // see CeilingPoint
+
+	// BlockBytes is how large the requests are that go to any place inside the files; 0: files are
+	// read and written from their start to their end. Then there are as many requests per second,
+	// and the process has used so much of its processors for each.
+	BlockBytes        int64    `json:"block_bytes,omitempty"`
+	RequestsPerSecond *float64 `json:"requests_per_s,omitempty"`
+	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty"`
 }
 
 // Removal is files removed until the device has discarded them: rates are over all of that time.

@@ -179,7 +179,7 @@ func UnitDirections() []UnitDirection {
 		{"token-hit-ratio", more}, {"ttft-mean-ns", less}, {"ttft-p50-ns", less},
 		{"ttft-p95-ns", less}, {"ttft-saved-ratio", more}, {"break-even-tokens", less},
 		{"served-ratio", more}, {"sustained-users", more},
-		{"peak-B/s", more}, {"cpu-ns/B", less},
+		{"peak-B/s", more}, {"io/s", more}, {"cpu-ns/io", less}, {"cpu-ns/B", less},
 		{"peak-RSS-bytes", less}, {"device-read-ratio", more}, {"ceiling-ratio", more},
 		{"slowest-rank-read-p95-ns", less}, {"slowest-rank-write-p95-ns", less},
 		{"start-skew-ns", less},

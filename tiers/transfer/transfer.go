@@ -119,31 +119,50 @@ func (t *Transfer) nothing(op tiers.Op, done tiers.ChunkFunc, o tiers.Object) {
 
 func holds(tier tiers.Tier) bool { return tier != nil && tier.Traits().Holds }
 
-// Pass is plain I/O: the bytes of s from io.Off up to size, one request of io.N bytes after the
-// other in the one buffer of io, the last one shorter, without content or verification. prepare is
-// called before each request, count after it, with a Chunk that knows all but its Op: when it says
+// Next says where the next request of a Pass goes: it sets Off and N of the IO, puts what is to be
+// written into its buffer, and returns what takes it; nil: there is to be no more.
+type Next func(io *tiers.IO) tiers.Submitter
+
+// Sequence goes through the bytes of s from io.Off up to size, io.N after the other, the last ones
+// fewer. prepare is called with the buffer before each request.
+func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte)) Next {
+	off, full := io.Off, int64(io.N)
+	return func(io *tiers.IO) tiers.Submitter {
+		if off >= size {
+			return nil
+		}
+		io.Off, io.N = off, int(min(full, size-off))
+		off += full
+		prepare(io.Buf.B)
+		return s
+	}
+}
+
+// Pass is plain I/O: one request after the other in the one buffer of io, without content or
+// verification. count is called after each, with a Chunk that knows all but its Op: when it says
 // that there is to be no more, Pass ends in order. The end of ctx takes effect at the next request;
 // for one that is under way Pass waits for at most tiers.Grace, and its buffer belongs to the tier
 // until Done.
 //
 // Like the streams of an operation it goes on where a request comes back: who is woken for each
 // request leaves the device idle meanwhile, and what this measures is the device.
-func Pass(
-	ctx context.Context, c clock.Clock, s tiers.Submitter, io *tiers.IO, size int64,
-	prepare func([]byte), count func(tiers.Chunk) (more bool),
-) error {
+func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
+	count func(tiers.Chunk) (more bool)) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	over, full := c.NewEvent(), int64(io.N)
+	over := c.NewEvent()
 	var failure error
 	var left atomic.Bool // nobody listens any more
 	var asked time.Duration
-	submit := func() {
-		io.N = int(min(full, size-io.Off))
-		prepare(io.Buf.B)
+	submit := func() (some bool) {
+		s := next(io)
+		if s == nil {
+			return false
+		}
 		io.Begun, io.Ended, asked = 0, 0, c.Now()
 		s.Submit(io)
+		return true
 	}
 	io.Done = func(io *tiers.IO) {
 		if left.Load() {
@@ -152,17 +171,19 @@ func Pass(
 		if failure = io.Err; failure == nil {
 			done := chunk(0, io, asked, c.Now())
 			done.Bytes = int64(io.N)
-			more := count(done)
-			if io.Off += int64(io.N); more && io.Off < size {
-				if failure = context.Cause(ctx); failure == nil {
-					submit()
+			if count(done) {
+				if ctx.Err() != nil {
+					failure = context.Cause(ctx)
+				} else if submit() {
 					return
 				}
 			}
 		}
 		over.Fire()
 	}
-	submit()
+	if !submit() {
+		return nil
+	}
 	if over.Wait(ctx) == nil {
 		return failure
 	}

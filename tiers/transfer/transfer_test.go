@@ -454,7 +454,7 @@ func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
 		count := func(c tiers.Chunk) bool { counted += c.Bytes; return true }
 		read := func(io *tiers.IO, size int64) error {
 			prepared, counted = 0, 0
-			return transfer.Pass(ctx, x.Clock, r, io, size, prepare, count)
+			return transfer.Pass(ctx, x.Clock, io, transfer.Sequence(r, io, size, prepare), count)
 		}
 		require.NoError(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size))
 		assert.EqualValues(t, o.Size, counted)
@@ -477,6 +477,9 @@ func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
 		require.ErrorIs(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size), stop)
 		assert.EqualValues(t, 2*chunk, counted)
 		require.ErrorIs(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size), stop)
+		assert.Zero(t, prepared)
+		ctx = t.Context()
+		require.NoError(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, 0), "there is nothing")
 		assert.Zero(t, prepared)
 	})
 }

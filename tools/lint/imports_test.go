@@ -70,9 +70,10 @@ var mayImport = map[string]string{
 	"kvbench/version":       "",
 	"kvbench/result":        "kvbench/units kvbench/result/python",
 	"kvbench/result/python": "",
-	"kvbench/report": "kvbench/units kvbench/result/... kvbench/report/checkpoints tracing " +
+	"kvbench/report": "kvbench/units kvbench/result/... kvbench/report/... tracing " +
 		"tracing/fio",
 	"kvbench/report/checkpoints": "kvbench/units kvbench/result",
+	"kvbench/report/plain":       "kvbench/units kvbench/result",
 	"kvbench/verdict":            "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",

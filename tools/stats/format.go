@@ -50,8 +50,8 @@ var titles = map[string]string{
 	"peak-RSS-bytes": "peak memory", "device-read-ratio": "device reads ÷ application reads",
 	"slowest-write-B/s": "slowest checkpoint written", "slowest-read-B/s": "slowest one read",
 	"flush-p95-sec": "flush of a file p95", "ceiling-ratio": "share of the ceiling",
-	"removals/s": "removals",
-	"freed-B/s":  "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
+	"removals/s": "removals", "io/s": "I/O requests", "cpu-sec/io": "CPU time per I/O request",
+	"freed-B/s": "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
 	"gen-copy-ratio": "generation ÷ copying", "zstd-ratio": "zstd ratio",
 	"duplicate-blocks": "duplicate blocks",
 }
@@ -76,7 +76,8 @@ var formats = []struct {
 	text func(float64) string
 	per  string
 }{
-	{"sec/B", Seconds, "/B"}, {"sec/MiB", Seconds, "/MiB"}, {"B/s", Binary, "/s"},
+	{"sec/B", Seconds, "/B"}, {"sec/MiB", Seconds, "/MiB"}, {"sec/io", Seconds, "/io"},
+	{"B/s", Binary, "/s"},
 	{"-bytes", Binary, ""}, {"B", Binary, ""}, {"B/op", Binary, ""}, {"sec", Seconds, ""},
 	{"sec/op", Seconds, ""}, {"-ratio", Number, ""},
 }

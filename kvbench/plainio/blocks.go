@@ -1,0 +1,111 @@
+package plainio
+
+import (
+	"context"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/transfer"
+	"kvbench/workloads/profile"
+)
+
+// Blocks reads or writes blocks of one size at random places inside the storage tier's files, one
+// request each: as many at a time as there are workers. A request that comes back is followed by
+// the next in its buffer, where it came back, as in Ceiling.
+type Blocks struct {
+	Op   tiers.Op
+	Size int64 // bytes of a block: a power of two of 4096 at least
+	// Footprint is how many bytes the files have together; 0 = half of the tier.
+	Footprint int64
+
+	*field
+	bench *Bench
+	bufs  []tiers.Buffer
+	free  func() error // them
+	draws []profile.Stream
+	drawn []int64
+	huge  string // what kind of memory the buffers are
+}
+
+var _ Routine = (*Blocks)(nil)
+
+// Prepare writes the files and gives each worker its buffer.
+func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
+	if err := r.lay(b, r.Size); err != nil {
+		return err
+	}
+	if err := r.fill(ctx, r.Footprint, nil); err != nil {
+		return err
+	}
+	return r.equip(ctx)
+}
+
+// lay makes the field, without files, for requests of so many bytes at most.
+func (r *Blocks) lay(b *Bench, most int64) error {
+	level, err := b.Level(tiers.Storage)
+	if err != nil {
+		return err
+	}
+	if r.Footprint == 0 {
+		r.Footprint = level.Capacity / 2
+	}
+	r.bench = b
+	r.field, err = newField(b.Env, level, r.Op, most, r.Footprint)
+	return err
+}
+
+// equip gives each worker a buffer, and its draws: where it reads follows from the seed.
+func (r *Blocks) equip(ctx context.Context) (err error) {
+	m, err := newMover(r.env, r.level, "blocks/")
+	if err != nil {
+		return err
+	}
+	m.chunk = r.Size
+	if r.bufs, r.free, err = m.buffers(ctx, r.bench.Workers); err != nil {
+		return err
+	}
+	r.huge, r.drawn = m.huge, make([]int64, r.bench.Workers)
+	for w := range r.bufs {
+		r.draws = append(r.draws, profile.NewStream(r.bench.Seed, w))
+	}
+	return nil
+}
+
+// Step is all requests of a worker.
+func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
+	io := &tiers.IO{Buf: r.bufs[worker]}
+	// Its own, lest workers share a cache line.
+	n := r.drawn[worker]
+	defer func() { r.drawn[worker] = n }()
+	next := r.anywhere(r.draws[worker], &n, r.Size, b.over.Load)
+	return transfer.Pass(ctx, b.Clock, io, next, func(c tiers.Chunk) bool {
+		c.Op = r.Op
+		b.Block(worker, c)
+		return true
+	})
+}
+
+// Finish lets go of files and buffers.
+func (r *Blocks) Finish(*Bench) {
+	if r.free != nil {
+		_ = r.free() // memory that is ours alone
+		r.free = nil
+	}
+	if r.field != nil {
+		_ = r.close() // of files that the run removes
+	}
+}
+
+// Report says what was used.
+func (r *Blocks) Report(res *result.Result) {
+	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, BlockBytes: r.Size}
+	res.IO.WriteDevice = result.WriteDeviceRequest
+	if r.field == nil {
+		return
+	}
+	res.PlainIO.FileBytes = r.size
+	if r.holds() {
+		res.IO.Pool = result.Pool{Buffers: len(r.bufs), BufferBytes: int(r.Size),
+			HugePages: r.huge, Covers: true}
+	}
+}

@@ -1,0 +1,204 @@
+package plainio
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+)
+
+// asking notes where requests go.
+type asking struct {
+	tiers.Tier
+	traits tiers.Traits
+	mu     sync.Mutex
+	asked  []place
+	made   int // objects
+}
+
+type place struct {
+	key  string
+	op   tiers.Op
+	off  int64
+	size int
+}
+
+func (a *asking) Traits() tiers.Traits { return a.traits }
+
+func (a *asking) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	w, err := a.Tier.Create(ctx, objs...)
+	a.made++
+	return askingWriter{w, asked{a, objs[0].Key, tiers.Write, w}}, err
+}
+
+func (a *asking) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	r, err := a.Tier.Open(ctx, objs...)
+	return askingReader{r, asked{a, objs[0].Key, tiers.Read, r}}, err
+}
+
+// small are those of the requests that fill nothing.
+func (a *asking) small(size int) []place {
+	return slices.DeleteFunc(slices.Clone(a.asked), func(p place) bool { return p.size > size })
+}
+
+type asked struct {
+	a   *asking
+	key string
+	op  tiers.Op
+	to  tiers.Submitter
+}
+
+func (x asked) submit(io *tiers.IO) {
+	x.a.mu.Lock()
+	x.a.asked = append(x.a.asked, place{x.key, x.op, io.Off, io.N})
+	x.a.mu.Unlock()
+	x.to.Submit(io)
+}
+
+type askingWriter struct {
+	tiers.Writer
+	asked
+}
+
+func (w askingWriter) Submit(io *tiers.IO) { w.submit(io) }
+
+type askingReader struct {
+	tiers.Reader
+	asked
+}
+
+func (r askingReader) Submit(io *tiers.IO) { r.submit(io) }
+
+// blocksInVirtualTime runs Blocks over a drive whose requests take a millisecond and what the bytes
+// take, of pages 16 at a time to be read and 8 to be written.
+func blocksInVirtualTime(t *testing.T, seed uint64, window time.Duration, limit int, r *Blocks,
+	workers int) (*result.Result, *asking) {
+	t.Helper()
+	v := clock.NewVirtual()
+	tier := drive(t)(v)
+	a := &asking{Tier: tier, traits: tier.Traits()}
+	cfg := overLevels(onTier(a, 1<<40), workers).lasting(window)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed, cfg.Limit = v, true, seed, int64(limit)
+	res, err := runPlain(t.Context(), cfg, r)
+	require.NoError(t, err)
+	return res, a
+}
+
+func TestBlocksGoAnywhereInsideFilesThatAreThere(t *testing.T) {
+	const footprint, size = 64 << 20, 4 * page
+	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
+		res, a := blocksInVirtualTime(t, 7, time.Second, 0,
+			&Blocks{Op: op, Size: size, Footprint: footprint}, 3)
+		assert.Equal(t, result.StatusComplete, res.Status, res.Error)
+		assert.Equal(t, fieldFillers, a.made, "files of 4 MiB, and none in the window")
+		asked := a.small(size)
+		require.Greater(t, len(asked), 1000)
+		places := map[place]int{}
+		for _, p := range asked {
+			assert.Equal(t, op, p.op)
+			assert.Equal(t, size, p.size)
+			assert.True(t, p.off%size == 0 && p.off >= 0 &&
+				p.off+size <= footprint/fieldFillers, p.off)
+			places[p]++
+		}
+		assert.Greater(t, len(places), len(asked)*7/10, "of 4096 places, drawn with return")
+		n, traffic := int64(len(asked)), res.Tiers[0].Read
+		// A request takes a millisecond and what three in turn take to pass; one medium for all.
+		each := time.Millisecond + 4*time.Second/16000
+		if op == tiers.Write {
+			traffic, each = res.Tiers[0].Write, time.Millisecond+4*time.Second/8000
+		}
+		assert.InDelta(t, n, traffic.Requests, 3, "but for those at the end")
+		assert.Equal(t, traffic.Requests, traffic.Operations)
+		assert.Equal(t, traffic.Requests*size, traffic.Bytes)
+		assert.Equal(t, traffic.Bytes, traffic.EntryBytes)
+		assert.Equal(t, res.Completions(), traffic.Operations)
+		assert.InEpsilon(t, 3/each.Seconds(), *res.PlainIO.RequestsPerSecond, 0.02)
+		assert.InDelta(t, 3, *traffic.MeanInFlight, 0.01)
+		assert.EqualValues(t, size, res.PlainIO.BlockBytes)
+		assert.EqualValues(t, 4<<20, res.PlainIO.FileBytes)
+		assert.Equal(t, result.WriteDeviceRequest, res.IO.WriteDevice)
+		lat := res.Latency.Levels["storage"].Read.Request
+		if op == tiers.Write {
+			lat = res.Latency.Levels["storage"].Write.Request
+		}
+		assert.Equal(t, traffic.Requests, lat.Count)
+		assert.InEpsilon(t, each, *lat.P50, 0.05)
+		assert.InEpsilon(t, res.Harness.WorkerBusyNS, res.Harness.Busy.StorageNS, 0.01)
+	}
+}
+
+func TestBlocksGoWhereTheirSeedSays(t *testing.T) {
+	const size = page
+	where := func(seed uint64) []place {
+		_, a := blocksInVirtualTime(t, seed, time.Second, 0,
+			&Blocks{Op: tiers.Read, Size: size, Footprint: 16 << 20}, 4)
+		return a.small(size)
+	}
+	one := where(1)
+	assert.Equal(t, one, where(1))
+	assert.NotEqual(t, one, where(2))
+}
+
+func TestBlocksCanBeCounted(t *testing.T) {
+	res, _ := blocksInVirtualTime(t, 1, time.Hour, 777,
+		&Blocks{Op: tiers.Write, Size: page, Footprint: 16 << 20}, 5)
+	assert.Equal(t, result.EndedByCount, res.EndedBy)
+	assert.EqualValues(t, 777, res.Completions())
+	assert.EqualValues(t, 777*page, res.Tiers[0].Write.Bytes)
+	assert.EqualValues(t, 777, res.Latency.Levels["storage"].Write.Request.Count)
+	units := map[string]float64{}
+	for _, m := range res.Metrics() {
+		units[m.Unit] = m.Value
+	}
+	assert.InEpsilon(t, 777/time.Duration(res.WindowNS).Seconds(), units["io/s"], 1e-9)
+}
+
+// What would be answered by memory is no measurement of the storage.
+func TestBlocksNeedDirectIO(t *testing.T) {
+	v := clock.NewVirtual()
+	tier := drive(t)(v)
+	a := &asking{Tier: tier, traits: tier.Traits()}
+	a.traits.CountsAtCommit = true
+	cfg := overLevels(onTier(a, 1<<40), 1).lasting(time.Second)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
+	_, err := runPlain(t.Context(), cfg, &Blocks{Op: tiers.Read, Size: page})
+	assert.ErrorContains(t, err, "requests inside files need direct I/O")
+	assert.Empty(t, a.asked)
+}
+
+// The same in real files, by both engines.
+func TestBlocksInRealFiles(t *testing.T) {
+	for _, engine := range []string{"psync", "auto"} {
+		for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
+			cfg := plainRun{trialConfig{Storage: kvbench.StorageConfig{StorageBytes: 32 << 20,
+				CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, IOEngine: engine,
+				Chained: true, Use: buffer.Use{Chunk: 2 * page, Depth: 1, Workers: 1}}},
+				Config{Workers: 6}}
+			cfg.Limit = 2000
+			res, err := runPlain(t.Context(), cfg,
+				&Blocks{Op: op, Size: 2 * page, Footprint: 16 << 20})
+			if err != nil && strings.Contains(err.Error(), "need direct I/O") {
+				t.Skip("the filesystem of ", t.TempDir(), " refuses direct I/O")
+			}
+			require.NoError(t, err)
+			assert.Equal(t, result.StatusComplete, res.Status, res.Error)
+			assert.EqualValues(t, 2000, res.Completions())
+			assert.EqualValues(t, 2000*2*page, res.Tiers[0].Read.Bytes+res.Tiers[0].Write.Bytes)
+			assert.Positive(t, *res.PlainIO.CPUNSPerRequest)
+			assert.Equal(t, 6, res.IO.Pool.Buffers)
+		}
+	}
+}

@@ -1,0 +1,4 @@
+// Package plain is what a summary says of loads without requests.
+//
+//	plain.go  Lines: what plain I/O covered, how its number in flight was found, what removal cost
+package plain
