@@ -199,7 +199,10 @@ func validation(r *result.Result) (t Table) {
 	return t
 }
 
-// blockIO is requests inside files: how many per second, how long one took, and what it cost.
+// blockIO is requests inside files: how many per second, how long one took, and what it cost. How
+// many were asked for stands beside how many there were: where they differ the process, not the
+// device, was late. A request here is a whole operation, so that its latency is in no other table
+// but that of I/O requests.
 func blockIO(r *result.Result) (t Table) {
 	p := r.PlainIO
 	if p == nil || p.BlockBytes == 0 {

@@ -8,7 +8,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// How values read in a sentence.
+// How values read in a sentence, as they do in the tables below it.
 var (
 	number, bytes = units.Number.Text, units.Bytes.Text
 	rate, ns      = units.BytesPerSec.Text, units.Nanoseconds.Text
@@ -26,9 +26,12 @@ func Lines(r *result.Result) (lines [][2]string) {
 	line := kept(r) + fmt.Sprintf("s of %s, %s at most", bytes(p.FileBytes),
 		bytes(p.FootprintBytes))
 	if p.BlockBytes > 0 {
+		// That nothing is flushed is said where the rates stand: a drive may still have it all in
+		// its memory.
 		line = fmt.Sprintf("requests of %s at random places in files of %s, %s in all, without "+
 			"flushes", bytes(p.BlockBytes), bytes(p.FileBytes), bytes(p.FootprintBytes))
 	}
+	// Else a reader would take a short window for a fault.
 	if r.EndedBy == result.EndedByFootprint {
 		line += ", which were full before the window's time was up: writing on would need removals"
 	}
