@@ -7,8 +7,9 @@
 //	digest.go    Digest: whether two loads asked the same, and found the same
 //
 // Below: model (bytes per token), compute (what computing them takes), profile (how users behave,
-// draws), users (synthetic users), formats (recorded traffic, row by row), traces (recorded
-// requests), iotrace (recorded operations), checkpoint (files of checkpoints).
+// draws), users (synthetic users), formats (recorded traffic, row by row), sessions (of agents,
+// side by side), traces (recorded requests), iotrace (recorded operations), checkpoint (files of
+// checkpoints).
 //
 // Nothing here knows a clock, a goroutine, a file of the cache or a flag. Times are handed in and
 // counted from the load's origin, so that the same code runs under a wall clock and under virtual

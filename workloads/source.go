@@ -94,6 +94,10 @@ type TraceReport struct {
 	First []RowError
 	// Cycles is how often the whole input was read to its end.
 	Cycles int
+	// Sessions of agents that were begun, over all cycles, and the most that were live at a time;
+	// 0 of an input that has none.
+	Sessions int64
+	Live     int
 	// Tokenizer counted the tokens of texts, "" where the input tells them.
 	Tokenizer string
 }

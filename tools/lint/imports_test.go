@@ -30,7 +30,8 @@ var mayImport = map[string]string{
 	"workloads/profile":    "workloads",
 	"workloads/users":      "workloads workloads/model workloads/profile",
 	"workloads/formats":    "workloads",
-	"workloads/traces":     "workloads workloads/profile workloads/formats",
+	"workloads/sessions":   "workloads workloads/profile workloads/formats",
+	"workloads/traces":     "workloads workloads/profile workloads/formats workloads/sessions",
 	"workloads/iotrace":    "workloads workloads/formats",
 	"workloads/reuse":      "workloads/formats workloads/model",
 

@@ -153,22 +153,39 @@ func scopeName(text string) string {
 // judging each file by its first usable row.
 func BlockSizes(paths []string) ([]int, error) {
 	sizes := make(map[int]bool)
+	err := firstRows(paths, func(_ string, row *Row) { sizes[row.BlockTokens] = true })
+	if err == nil && len(sizes) == 0 {
+		err = errors.New("no usable row in any of the block traces")
+	}
+	return slices.Sorted(maps.Keys(sizes)), err
+}
+
+// WithoutSessions returns the first block trace that has no sessions of agents, "" where all have,
+// judging each file by its first usable row.
+func WithoutSessions(paths []string) (path string, err error) {
+	err = firstRows(paths, func(of string, row *Row) {
+		if path == "" && row.Agent.Play == 0 {
+			path = of
+		}
+	})
+	return path, err
+}
+
+// firstRows shows the first usable row of each file that has one.
+func firstRows(paths []string, show func(path string, row *Row)) error {
 	for _, path := range paths {
 		rows, err := openBlocks(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		row, err := rows.Next()
 		for IsMalformed(err) {
 			row, err = rows.Next()
 		}
 		if err == nil {
-			sizes[row.BlockTokens] = true
+			show(path, &row)
 		}
 		_ = rows.Close() // only read from
 	}
-	if len(sizes) == 0 {
-		return nil, errors.New("no usable row in any of the block traces")
-	}
-	return slices.Sorted(maps.Keys(sizes)), nil
+	return nil
 }

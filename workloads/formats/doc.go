@@ -15,6 +15,9 @@
 //	              also for package iotrace
 //	document.go   JSON value by value
 //
+// This package is large because a path does not tell which format it is of: all block traces are
+// told apart by one look at their first object, so that their readers lie together.
+//
 // A new format is a file like requests.go; package traces needs to know no more of it. Nothing here
 // has a clock or a goroutine. A Reader belongs to one goroutine at a time, whoever opened it closes
 // it.

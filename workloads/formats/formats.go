@@ -96,6 +96,23 @@ type Row struct {
 	// Of a recorded conversation:
 	Turn  int  // from 1, 0: none
 	Opens bool // the first usable turn of its conversation
+
+	// Of a session of agents, whose rows come in the order of their times:
+	Agent Agent
+}
+
+// Agent is who asks in a session, and how the session goes on. The zero Agent is of no session.
+type Agent struct {
+	Play int // the session's number within the file, from 1; 0: the row is of none
+	// ID is 0 for the session's own requests, and otherwise the agent's number within it, of whom
+	// Starter has started it.
+	ID, Starter int
+	// Detached: nobody waits for what the agent finds out.
+	Detached bool
+	Took     time.Duration // from the request to its answer, 0 where nobody wrote it down
+	// Common: ids mean the same in all sessions. Otherwise a session that is played again has
+	// blocks of its own.
+	Common bool
 }
 
 // Reader reads the rows of one file, with memory that does not depend on its size.

@@ -21,10 +21,13 @@ type sessionRows struct {
 	*document
 	base string // name of the file
 
+	plays  int    // documents so far
 	within bool   // a session's document, of which:
 	scope  string // what the ids are local to
 	size   int    // of its blocks, in tokens
 	model  string // of its first request: another one has other blocks for the same ids
+	agents int    // that it has started
+	common bool   // ids are of the data set
 
 	next    *agentRow  // of the session itself, not returned yet
 	waiting []agentRow // of its agents, by time
@@ -37,15 +40,18 @@ type sessionRow struct {
 	Output *int     `json:"out"`
 	Blocks []int64  `json:"hash_ids"`
 	Model  string   `json:"model"`
+	Took   *float64 `json:"api_time"` // s
 
 	Type     string            `json:"type"`
 	Requests []json.RawMessage `json:"requests"` // of an agent
+	Status   string            `json:"status"`
 }
 
 // agentRow is a row with its time in s, or what is wrong with it.
 type agentRow struct {
 	at  float64
 	row sessionRow
+	who Agent
 	err error
 }
 
@@ -73,7 +79,7 @@ func (s *sessionRows) Next() (Row, error) {
 		}
 		switch {
 		case r.Type == "subagent" || r.Requests != nil:
-			s.startAgent(&r, 0, 0)
+			s.startAgent(&r, 0, 0, Agent{})
 		case r.T == nil:
 			return Row{}, errSessionRow
 		default:
@@ -109,17 +115,25 @@ func (s *sessionRows) row(a agentRow) (Row, error) {
 	if r.Model != "" && r.Model != s.model {
 		scope += "." + scopeName(r.Model)
 	}
-	return blockRow(a.at, *r.Input, *r.Output, r.Blocks, s.size, scope)
+	row, err := blockRow(a.at, *r.Input, *r.Output, r.Blocks, s.size, scope)
+	row.Agent = a.who
+	row.Agent.Play, row.Agent.Common = s.plays, s.common
+	if r.Took != nil && *r.Took > 0 { // NaN is not
+		row.Agent.Took = workloads.Seconds(*r.Took)
+	}
+	return row, err
 }
 
 // startAgent lets the requests of an agent wait. Its time, and those of its requests, are on the
 // clock of who started it, to which offset is the distance from the session's. Recorders differ:
 // they count the requests of an agent from its start or on that same clock. A first request before
 // the agent's start can only be counted from there.
-func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int) {
+func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, starter Agent) {
 	if agent.T == nil {
 		agent.T = new(0.0)
 	}
+	s.agents++
+	who := Agent{ID: s.agents, Starter: starter.ID, Detached: agent.Status == "async_launched"}
 	begun, first := *agent.T+offset, true
 	for _, text := range agent.Requests {
 		var r sessionRow
@@ -139,10 +153,10 @@ func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int) {
 		}
 		first = false
 		if r.Type == "subagent" || r.Requests != nil {
-			s.startAgent(&r, offset, depth+1)
+			s.startAgent(&r, offset, depth+1, who)
 			continue
 		}
-		s.wait(agentRow{at: *r.T + offset, row: r})
+		s.wait(agentRow{at: *r.T + offset, row: r, who: who})
 	}
 }
 
@@ -159,23 +173,23 @@ func (s *sessionRows) wait(a agentRow) {
 func (s *sessionRows) toRequests() error {
 	if !s.within {
 		s.scope, s.size, s.within, s.model = scopeName(s.base), 0, true, ""
+		s.plays, s.agents, s.common = s.plays+1, 0, false
 		return s.open('{', "want an object with block_size and requests")
 	}
-	global := false
 	for s.dec.More() {
 		key, err := s.token()
 		switch {
 		case err != nil:
 		case key == "id":
 			var id string
-			if err = s.value(&id); id != "" && !global {
+			if err = s.value(&id); id != "" && !s.common {
 				s.scope = scopeName(s.base + "." + id)
 			}
 		case key == "hash_id_scope":
 			// Global ids mean the same in all files of a data set.
 			var of string
 			if err = s.value(&of); of == "global" {
-				global, s.scope = true, of
+				s.common, s.scope = true, of
 			} else if err == nil && of != "" && of != "local" {
 				err = fmt.Errorf("hash_id_scope %q is unknown, want local or global", of)
 			}

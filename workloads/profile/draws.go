@@ -41,7 +41,9 @@ const (
 	DrawQueryDocument
 	DrawQueryChunk
 	DrawQueryTokens
-	DrawObject // of plain I/O: which one is read, and from where on
+	DrawObject  // of plain I/O: which one is read, and from where on
+	DrawSession // when one of the first sessions begins
+	DrawPause   // between a session and the next
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd

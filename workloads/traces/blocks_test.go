@@ -169,15 +169,6 @@ func TestBlocksFromCompressedFiles(t *testing.T) {
 	}
 }
 
-func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
-	c := idealCache{seen: make(map[string]map[int64]struct{})}
-	assert.Equal(t, 0, c.prefix("a", []int64{1, 2, 3}))
-	assert.Equal(t, 2, c.prefix("a", []int64{1, 2, 4, 3}))
-	assert.Equal(t, 0, c.prefix("b", []int64{1}))
-	c.seen = nil
-	assert.Equal(t, -1, c.prefix("a", []int64{1}))
-}
-
 func FuzzBlocks(f *testing.F) {
 	fuzzRows(
 		f,

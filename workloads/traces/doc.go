@@ -1,9 +1,11 @@
 // Package traces replays recorded requests: rows of a format become a Source.
 //
 //	trace.go      Config, Trace: New, Take; a row becomes a request; Account: what has arrived,
-//	              counted by a second rowStream; what a cache without bounds would find of blocks
+//	              counted by a second rowStream
 //	queue.go      requests that wait: the most urgent of those that have arrived goes first
 //	sessions.go   conversations: which turn waits for which entry
+//	reader.go     sessionReader: sessions of agents out of files, each as a whole
+//	live.go       Sessions: the Source of those that wait for their answers
 //	stream.go     rowStream: files and cycles, row after row, with constant memory; Rows, for
 //	              those who serve no requests
 //	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files

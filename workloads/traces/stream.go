@@ -10,6 +10,7 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
+	"kvbench/workloads/sessions"
 )
 
 // traceRow is a usable row with its place and time in the replay.
@@ -68,23 +69,26 @@ func (f *file) end() error {
 		" failed requests)", f.File, f.Report.Rows, f.Report.Malformed)
 }
 
-// checkStart reads the first rows of a file. Of a long one they need not be usable.
-func checkStart(format formats.Format, path string, allow bool) error {
+// checkStart reads the first rows of a file, and tells whether they are of sessions of agents. Of a
+// long one they need not be usable.
+func checkStart(format formats.Format, path string, allow bool) (sessional bool, err error) {
 	f, err := openFile(format, path, allow)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.Close()
 	for err == nil {
-		_, err = f.next(formats.CheckedRows)
+		var row formats.Row
+		row, err = f.next(formats.CheckedRows)
+		sessional = sessional || row.Agent.Play > 0
 	}
 	switch {
 	case !errors.Is(err, io.EOF):
-		return err
+		return sessional, err
 	case f.Report.Rows == formats.CheckedRows:
-		return f.End()
+		return sessional, f.End()
 	}
-	return f.end()
+	return sessional, f.end()
 }
 
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
@@ -105,6 +109,21 @@ type rowStream struct {
 	seq      int64
 	err      error
 	done     bool
+
+	sessions *sessionReader  // instead of files; nil where rows are of none
+	merge    *sessions.Merge // of what it reads
+	skipped  int64
+}
+
+// newStream is a reader of an input, at its start.
+func newStream(format formats.Format, cfg *Config, sessional bool) *rowStream {
+	stream := profile.NewStream(cfg.Seed, -1)
+	s := &rowStream{format: format, cfg: cfg, times: schedule{cfg: cfg, stream: stream}}
+	if sessional {
+		s.sessions = &sessionReader{format: format, cfg: cfg}
+		s.merge = sessions.NewMerge(s.sessions.next, max(1, cfg.Live), stream)
+	}
+	return s
 }
 
 // peek returns the next usable row, the same one until drop; nil at the end of the input or after
@@ -125,11 +144,17 @@ func (s *rowStream) drop() { s.headRead = false }
 func (s *rowStream) stop() {
 	s.done, s.headRead = true, false
 	s.closeFile()
+	if s.sessions != nil {
+		s.sessions.close()
+	}
 }
 
 // next reads the next usable row; false at the end.
 func (s *rowStream) next() (traceRow, bool) {
 	s.done = s.done || s.cfg.MaxRequests > 0 && s.seq >= s.cfg.MaxRequests
+	if s.sessions != nil {
+		return s.nextOfSessions()
+	}
 	for !s.done && s.err == nil {
 		if s.file == nil {
 			s.file, s.err = openFile(s.format, s.cfg.Paths[s.index], s.cfg.AllowMalformed)
@@ -151,6 +176,42 @@ func (s *rowStream) next() (traceRow, bool) {
 	}
 	s.stop()
 	return traceRow{}, false
+}
+
+// nextOfSessions reads the next row of the sessions that are live; false at the end.
+func (s *rowStream) nextOfSessions() (traceRow, bool) {
+	for !s.done && s.err == nil {
+		live := s.merge.Live()
+		row, session, last, err := s.merge.Next()
+		if session != nil {
+			s.sessions.played(session, last, max(live, s.merge.Live()))
+		}
+		switch {
+		case err != nil:
+			s.err = err
+		case session == nil:
+			s.done = true
+			if s.seq == 0 && s.cfg.Start > 0 {
+				s.err = s.overBeforeStart()
+			}
+		case s.times.pass(row.Stamp):
+			s.skipped++
+		default:
+			t := traceRow{Row: row, seq: s.seq, row: s.seq + 1, cycle: session.Cycle,
+				arrival: s.times.arrive(s.seq)}
+			s.seq++
+			return t, true
+		}
+	}
+	s.stop()
+	return traceRow{}, false
+}
+
+// overBeforeStart is the error of an input that ends before the replay begins.
+func (s *rowStream) overBeforeStart() error {
+	return fmt.Errorf("the trace is over %s after its first request, before the start of the"+
+		" replay at %s: start earlier (-trace-start)",
+		s.times.pos.Round(time.Millisecond), s.cfg.Start)
 }
 
 // place gives a row to be replayed its number and its arrival.
@@ -178,9 +239,7 @@ func (s *rowStream) finishFile(enough bool) error {
 		return nil
 	}
 	if s.replayed == 0 && s.cfg.Start > 0 {
-		return fmt.Errorf("the trace is over %s after its first request, before the start of the"+
-			" replay at %s: start earlier (-trace-start)",
-			s.times.pos.Round(time.Millisecond), s.cfg.Start)
+		return s.overBeforeStart()
 	}
 	s.times.endCycle()
 	s.cycle++
@@ -193,6 +252,11 @@ func (s *rowStream) finishFile(enough bool) error {
 
 // report says what was read so far: each row once, in the first cycle.
 func (s *rowStream) report() workloads.TraceReport {
+	if s.sessions != nil {
+		r := s.sessions.report()
+		r.Skipped = s.skipped
+		return r
+	}
 	r := s.closed
 	if s.file != nil && s.cycle == 0 {
 		r.Add(s.file.Report)
@@ -222,14 +286,14 @@ type Rows struct {
 
 // OpenRows reads the start of every file, so that an input of another format is an error now. Of
 // the configuration it hears what has to do with files and times: Paths, Speedup, Cycles (at least
-// 1), Start, Rate, MaxRequests and AllowMalformed.
+// 1), Live, Start, Rate, MaxRequests and AllowMalformed.
 func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
-	if err := check(format, &cfg); err != nil {
+	sessional, err := check(format, &cfg)
+	if err != nil {
 		return nil, err
 	}
 	r := &Rows{cfg: cfg}
-	times := schedule{cfg: &r.cfg, stream: profile.NewStream(cfg.Seed, -1)}
-	r.stream = &rowStream{format: format, cfg: &r.cfg, times: times}
+	r.stream = newStream(format, &r.cfg, sessional)
 	return r, nil
 }
 

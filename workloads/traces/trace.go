@@ -14,6 +14,7 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
+	"kvbench/workloads/sessions"
 )
 
 // Config describes a load that repeats recorded requests.
@@ -32,6 +33,10 @@ type Config struct {
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
 	MaxRequests  int64   // ends the load after N requests, 0 = never
 	Seed         uint64  // the run's seed plus the rank
+
+	// Live is how many sessions of agents run side by side, at least 1; 0 means 1, one after the
+	// other. An input that has other requests too is played file after file.
+	Live int
 
 	// MaxConversations ends the input after that many in each cycle, 0 = all.
 	MaxConversations int64
@@ -68,7 +73,7 @@ type Trace struct {
 	stream profile.Stream
 	main   *rowStream
 
-	ideal    idealCache                       // of a block trace
+	blocks   sessions.Blocks                  // of a block trace
 	sessions *simplelru.LRU[string, *session] // live conversations by their ids
 	cycle    int                              // of the rows in sessions
 	queue    queue                            // requests that were read and not taken
@@ -93,7 +98,8 @@ var (
 // Profile.MaxTurns; the 10,000 sessions used last are kept. Requests of blocks have Blocks instead
 // of an entry of their own.
 func New(format formats.Format, cfg Config) (*Trace, error) {
-	if err := check(format, &cfg); err != nil {
+	sessional, err := check(format, &cfg)
+	if err != nil {
 		return nil, err
 	}
 	t := &Trace{
@@ -102,9 +108,10 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 			PrefillOnly: cfg.PrefillOnly},
 		stream:   profile.NewStream(cfg.Seed, -1),
 		sessions: newSessions(),
-		ideal:    idealCache{seen: make(map[string]map[int64]struct{})},
+		blocks:   sessions.Blocks{ObjectTokens: cfg.ObjectTokens},
 	}
-	t.main, t.shadow = t.newStream(), t.newStream()
+	t.main = newStream(format, &t.cfg, sessional)
+	t.shadow = newStream(format, &t.cfg, sessional)
 	t.queue.order(cfg.Profile, t.main.times.timed())
 	// Reading up to the start may be millions of rows: here, where nobody waits for a request yet.
 	if cfg.Start > 0 {
@@ -118,28 +125,26 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 	return t, nil
 }
 
-// check reads the start of every file. It changes what a format cannot have.
-func check(format formats.Format, cfg *Config) (problems error) {
+// check reads the start of every file. It changes what a format cannot have, and tells whether all
+// there is are sessions of agents.
+func check(format formats.Format, cfg *Config) (sessional bool, problems error) {
 	if len(cfg.Paths) == 0 {
-		return fmt.Errorf("%s trace: no files given", format.Name)
+		return false, fmt.Errorf("%s trace: no files given", format.Name)
 	}
 	if format.Untimed {
 		if cfg.Start != 0 {
-			return fmt.Errorf("%s conversations have no times, so their replay cannot start"+
+			return false, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
 				" at one", format.Name)
 		}
 		cfg.Speedup = 0
 	}
+	sessional = true
 	for _, path := range cfg.Paths {
-		problems = errors.Join(problems, checkStart(format, path, cfg.AllowMalformed))
+		of, err := checkStart(format, path, cfg.AllowMalformed)
+		sessional = sessional && of
+		problems = errors.Join(problems, err)
 	}
-	return problems
-}
-
-// newStream is a reader of the input, at its start.
-func (t *Trace) newStream() *rowStream {
-	times := schedule{cfg: &t.cfg, stream: t.stream}
-	return &rowStream{format: t.format, cfg: &t.cfg, times: times}
+	return sessional, problems
 }
 
 // Take implements Source. It may read a block of the input.
@@ -192,7 +197,7 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 		Own: workloads.Entry{Tokens: t.writes(row)},
 	}
 	if row.BlockTokens > 0 {
-		t.addBlocks(r, row)
+		t.blocks.Add(r, &row.Row)
 		return r
 	}
 	r.Kind = t.shape.Kind(row.Context)
@@ -238,11 +243,16 @@ func (t *Trace) Report() workloads.TraceReport {
 // what was replayed of it can be told. It gives up, and says false, after most rows and where the
 // input is bounded by conversations. It may be called while the load goes on.
 func (t *Trace) Rows(most int64) (rows int64, all bool) {
-	for _, path := range t.cfg.Paths {
-		if t.cfg.MaxConversations > 0 {
+	return countRows(t.format, &t.cfg, most)
+}
+
+// countRows reads files to their ends.
+func countRows(format formats.Format, cfg *Config, most int64) (rows int64, all bool) {
+	for _, path := range cfg.Paths {
+		if cfg.MaxConversations > 0 {
 			return 0, false
 		}
-		f, err := openFile(t.format, path, t.cfg.AllowMalformed)
+		f, err := openFile(format, path, cfg.AllowMalformed)
 		if err != nil {
 			return 0, false
 		}
@@ -317,87 +327,8 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 // many rows for each that is taken.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
-		tokens := min(row.Context, len(row.Blocks)*row.BlockTokens)
-		if n := t.cfg.ObjectTokens; n > 0 {
-			tokens -= tokens % n
-		}
-		return tokens
+		return t.blocks.Tokens(&row.Row, len(row.Blocks))
 	}
 	_, prefix := t.shape.Prompt(t.stream, row.seq)
 	return profile.OwnTokens(row.Context, prefix)
-}
-
-// addBlocks gives a request the blocks of its row, the last of which holds what is left of the
-// context, or of those that are given.
-func (t *Trace) addBlocks(r *workloads.Request, row *traceRow) {
-	r.IdealBlocks = t.ideal.prefix(row.Scope, row.Blocks)
-	if n := t.cfg.ObjectTokens; n > 0 {
-		r.Blocks = cut(row, n)
-		if r.IdealBlocks >= 0 {
-			r.IdealBlocks = min(r.IdealBlocks*row.BlockTokens, t.writes(row)) / n
-		}
-		return
-	}
-	r.Blocks = make([]workloads.Entry, len(row.Blocks))
-	left := row.Context
-	for i, id := range row.Blocks {
-		key := workloads.BlockKey(row.Scope, id)
-		r.Blocks[i] = workloads.Entry{Key: key, Tokens: min(left, row.BlockTokens)}
-		left -= row.BlockTokens
-	}
-}
-
-// cut makes objects of n tokens of a row's blocks: of a block several, or one of several blocks.
-// One of both divides the other. What fills no object is left out, as engines leave it out.
-func cut(row *traceRow, n int) []workloads.Entry {
-	whole := min(row.Context, len(row.Blocks)*row.BlockTokens) / n
-	list := make([]workloads.Entry, 0, whole)
-	if parts := row.BlockTokens / n; parts > 0 {
-		for i := range whole {
-			key := workloads.BlockKey(row.Scope, row.Blocks[i/parts])
-			list = append(list, workloads.Entry{Key: workloads.PartKey(key, i%parts), Tokens: n})
-		}
-		return list
-	}
-	for ids := range slices.Chunk(row.Blocks, n/row.BlockTokens) {
-		if len(list) == whole {
-			break
-		}
-		list = append(list, workloads.Entry{Key: workloads.GroupKey(row.Scope, ids), Tokens: n})
-	}
-	return list
-}
-
-// idealCache tells how well a cache could do: what is missing in it was never asked for before, in
-// this replay. A block counts as found only behind others that were, because its content means all
-// that comes before it. It knows every block that was asked for, as a cache without bounds would.
-type idealCache struct {
-	seen   map[string]map[int64]struct{} // blocks by scope; nil once there were too many
-	blocks int
-}
-
-// maxIdealBlocks bounds its memory, to about a GiB. Beyond it the ideal is not known.
-const maxIdealBlocks = 16 << 20
-
-// prefix returns how many of the first blocks are known, and knows all of them from then on.
-func (c *idealCache) prefix(scope string, ids []int64) (known int) {
-	if c.seen == nil {
-		return -1
-	}
-	seen := c.seen[scope]
-	if seen == nil {
-		seen = make(map[int64]struct{})
-		c.seen[scope] = seen
-	}
-	before := len(seen)
-	for i, id := range ids {
-		if _, ok := seen[id]; ok && known == i {
-			known++
-		}
-		seen[id] = struct{}{}
-	}
-	if c.blocks += len(seen) - before; c.blocks+len(c.seen) > maxIdealBlocks {
-		c.seen = nil
-	}
-	return known
 }

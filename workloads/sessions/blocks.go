@@ -1,0 +1,104 @@
+package sessions
+
+import (
+	"slices"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+)
+
+// Blocks makes the entries of requests of blocks, in the order in which they are asked. The zero
+// Blocks keeps them as they are recorded.
+type Blocks struct {
+	// ObjectTokens cuts them into objects of so many tokens, see Config of package traces.
+	ObjectTokens int
+
+	ideal idealCache
+}
+
+// Add gives a request the blocks of its row, the last of which holds what is left of the context,
+// or of those that are given.
+func (b *Blocks) Add(r *workloads.Request, row *formats.Row) {
+	r.IdealBlocks = b.ideal.prefix(row.Scope, row.Blocks)
+	if n := b.ObjectTokens; n > 0 {
+		r.Blocks = cut(row, n)
+		if r.IdealBlocks >= 0 {
+			r.IdealBlocks = min(r.IdealBlocks*row.BlockTokens, b.Tokens(row, len(row.Blocks))) / n
+		}
+		return
+	}
+	r.Blocks = make([]workloads.Entry, len(row.Blocks))
+	left := row.Context
+	for i, id := range row.Blocks {
+		key := workloads.BlockKey(row.Scope, id)
+		r.Blocks[i] = workloads.Entry{Key: key, Tokens: min(left, row.BlockTokens)}
+		left -= row.BlockTokens
+	}
+}
+
+// Tokens is how many a request of that many blocks offers to write.
+func (b *Blocks) Tokens(row *formats.Row, blocks int) int {
+	tokens := min(row.Context, blocks*row.BlockTokens)
+	if n := b.ObjectTokens; n > 0 {
+		tokens -= tokens % n
+	}
+	return tokens
+}
+
+// cut makes objects of n tokens of a row's blocks: of a block several, or one of several blocks.
+// One of both divides the other. What fills no object is left out, as engines leave it out.
+func cut(row *formats.Row, n int) []workloads.Entry {
+	whole := min(row.Context, len(row.Blocks)*row.BlockTokens) / n
+	list := make([]workloads.Entry, 0, whole)
+	if parts := row.BlockTokens / n; parts > 0 {
+		for i := range whole {
+			key := workloads.BlockKey(row.Scope, row.Blocks[i/parts])
+			list = append(list, workloads.Entry{Key: workloads.PartKey(key, i%parts), Tokens: n})
+		}
+		return list
+	}
+	for ids := range slices.Chunk(row.Blocks, n/row.BlockTokens) {
+		if len(list) == whole {
+			break
+		}
+		list = append(list, workloads.Entry{Key: workloads.GroupKey(row.Scope, ids), Tokens: n})
+	}
+	return list
+}
+
+// idealCache tells how well a cache could do: what is missing in it was never asked for before, in
+// this replay. A block counts as found only behind others that were, because its content means all
+// that comes before it. It knows every block that was asked for, as a cache without bounds would.
+type idealCache struct {
+	seen   map[string]map[int64]struct{} // blocks by scope; nil once there were too many
+	blocks int
+}
+
+// maxIdealBlocks bounds its memory, to about a GiB. Beyond it the ideal is not known.
+const maxIdealBlocks = 16 << 20
+
+// prefix returns how many of the first blocks are known, and knows all of them from then on.
+func (c *idealCache) prefix(scope string, ids []int64) (known int) {
+	if c.seen == nil {
+		if c.blocks > 0 {
+			return -1
+		}
+		c.seen = make(map[string]map[int64]struct{})
+	}
+	seen := c.seen[scope]
+	if seen == nil {
+		seen = make(map[int64]struct{})
+		c.seen[scope] = seen
+	}
+	before := len(seen)
+	for i, id := range ids {
+		if _, ok := seen[id]; ok && known == i {
+			known++
+		}
+		seen[id] = struct{}{}
+	}
+	if c.blocks += len(seen) - before; c.blocks+len(c.seen) > maxIdealBlocks {
+		c.seen = nil
+	}
+	return known
+}

@@ -1,0 +1,110 @@
+package sessions
+
+import (
+	"cmp"
+	"container/heap"
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
+)
+
+// Merge is the requests of many sessions in the order of their times, of which so many are live at
+// any time. It is deterministic: which requests come between two of a session follows from the
+// recorded times, from the number of live sessions and from the seed.
+//
+// The first sessions begin at a random moment within their own length, as those that one finds live
+// somewhere have begun at any moment of the past: N such moments are Poisson arrivals. Where one
+// has ended the next one begins after an exponential pause, of the mean gap between the requests of
+// the one that ended.
+type Merge struct {
+	next   Next
+	live   int // sessions at a time
+	stream profile.Stream
+
+	plays  plays
+	filled bool
+	memory []int64
+}
+
+// NewMerge makes the row of requests of at least one live session.
+func NewMerge(next Next, live int, stream profile.Stream) *Merge {
+	return &Merge{next: next, live: live, stream: stream}
+}
+
+// Next returns the next request, its Stamp the time since the merge's beginning, the session that
+// it is of, and whether it is the last of that. Behind the last request the session is nil. Blocks
+// are valid until the next call.
+func (m *Merge) Next() (row formats.Row, of *Session, last bool, err error) {
+	for !m.filled {
+		s, err := m.next()
+		if err != nil {
+			return row, nil, false, err
+		}
+		if s != nil {
+			heap.Push(&m.plays, &play{session: s, begun: within(s, m.stream)})
+		}
+		m.filled = s == nil || len(m.plays) == m.live
+	}
+	if len(m.plays) == 0 {
+		return row, nil, false, nil
+	}
+	p := m.plays[0]
+	of, row = p.session, p.session.row(p.step, m.memory)
+	row.Stamp, m.memory = p.at(), row.Blocks
+	if p.step++; p.step < len(of.Steps) {
+		heap.Fix(&m.plays, 0)
+		return row, of, false, nil
+	}
+	follower, err := m.next()
+	if follower == nil || err != nil {
+		heap.Pop(&m.plays)
+		return row, of, true, err
+	}
+	*p = play{session: follower, begun: p.begun + of.Length() + pause(of, m.stream)}
+	heap.Fix(&m.plays, 0)
+	return row, of, true, nil
+}
+
+// Live is how many sessions are.
+func (m *Merge) Live() int { return len(m.plays) }
+
+// within is when one of the first sessions begins.
+func within(s *Session, stream profile.Stream) time.Duration {
+	return workloads.Nanoseconds(stream.Unit(profile.DrawSession, s.Number) * float64(s.Length()))
+}
+
+// pause is the time between a session and the one that follows it.
+func pause(s *Session, stream profile.Stream) time.Duration {
+	mean := max(s.gap(), time.Millisecond)
+	return workloads.Seconds(stream.Exponential(profile.DrawPause, s.Number, mean.Seconds()))
+}
+
+// play is a live session: when it began, and what it asks for next.
+type play struct {
+	session *Session
+	begun   time.Duration
+	step    int
+}
+
+// at is the time of its next request.
+func (p *play) at() time.Duration { return p.begun + p.session.Steps[p.step].Stamp }
+
+// plays is a heap of live sessions, the one that asks next first. Equal times go by the sessions'
+// numbers.
+type plays []*play
+
+func (h plays) Len() int { return len(h) }
+func (h plays) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(h[i].at(), h[j].at()),
+		cmp.Compare(h[i].session.Number, h[j].session.Number)) < 0
+}
+func (h plays) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *plays) Push(p any)   { *h = append(*h, p.(*play)) }
+func (h *plays) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	*h = (*h)[:last]
+	return p
+}
