@@ -218,7 +218,7 @@ func feasible(v *params.Values) params.Violations {
 	if v.Bench.Name == "Checkpoint" {
 		return checkpointFeasible(v)
 	}
-	var bad params.Violations
+	bad := sessionsOnly(v)
 	c, err := storageConfig(v)
 	if err != nil {
 		bad = append(bad, strings.Split(err.Error(), "\n")...) // what else is wrong is told, too

@@ -76,10 +76,10 @@ func tracePath(v *params.Values) string {
 func simulationFeasible(v *params.Values) params.Violations {
 	info, err := os.Stat(filepath.Dir(v.IOTraceLog))
 	if v.IOTraceLog == "" || err == nil && info.IsDir() {
-		return nil
+		return sessionsOnly(v)
 	}
-	return params.Violations{"-io-trace-log: must be a file in a directory that exists, given " +
-		v.IOTraceLog}
+	return append(sessionsOnly(v), "-io-trace-log: must be a file in a directory that exists, "+
+		"given "+v.IOTraceLog)
 }
 
 // oneTrace refuses several benchmarks, or points of a sweep, that would write

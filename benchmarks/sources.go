@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"fmt"
+	"strings"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -54,19 +55,56 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := traces.New(format, traces.Config{
+	cfg := traces.Config{
 		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles, Start: v.TraceStart,
 		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
 		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
 		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(),
 		AllowMalformed:   v.TraceAllowMalformed,
 		MaxConversations: v.MaxConversations,
-		ObjectTokens:     v.CutTokens(),
-	})
+		ObjectTokens:     v.CutTokens(), Live: v.Users,
+	}
+	// A nil pointer is no nil Source.
+	if v.Bench.Name == "BlockTrace" && v.ClosedLoop() {
+		s, err := traces.NewSessions(format, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	t, err := traces.New(format, cfg)
 	if err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// sessionsOnly refuses of a trace without sessions what is said of live ones.
+func sessionsOnly(v *params.Values) params.Violations {
+	if v.Bench.Name != "BlockTrace" {
+		return nil
+	}
+	var said []string
+	// The environment and the YAML file serve other runs, too.
+	if v.Origin("num-users").Kind >= params.FromFlag {
+		said = append(said, "-num-users")
+	}
+	if v.ClosedLoop() {
+		said = append(said, "-arrival closed-loop")
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	files, err := formats.Blocks.Files(v.BlockTracePath)
+	if err != nil {
+		return nil // which others tell
+	}
+	other, err := formats.WithoutSessions(files)
+	if err != nil || other == "" {
+		return nil
+	}
+	return params.Violations{fmt.Sprintf("%s: must be absent but for sessions of agents, whose "+
+		"requests wait for each other: %s has none", strings.Join(said, " and "), other)}
 }
 
 // traceFormat is the format of the benchmark's recordings.

@@ -1,6 +1,9 @@
 package benchmarks
 
 import (
+	"flag"
+	"io"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +11,7 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/workloads/model"
+	"kvbench/workloads/traces"
 )
 
 // A benchmark of recordings that is added is not read as those of another.
@@ -39,4 +43,35 @@ func TestModelsWithStatesAreTold(t *testing.T) {
 	}
 	v.Bench.Load = params.LoadNone
 	assert.Empty(t, warnings(v))
+}
+
+// What is said of live sessions is refused where a trace has none, and heard where it has.
+func TestLiveSessionsOfATraceThatHasThem(t *testing.T) {
+	with, without := "../testdata/session-small.json", "../testdata/mooncake-small.jsonl"
+	values := func(path string, args ...string) *params.Values {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		set := params.Register(fs)
+		require.NoError(t, fs.Parse(append(args, "-block-trace-path="+path)))
+		bench, _ := params.Benchmark("BlockTrace")
+		dir, err := os.Getwd()
+		require.NoError(t, err)
+		v, err := set.Resolve(params.Inputs{Bench: bench, Base: dir})
+		require.NoError(t, err)
+		return v
+	}
+	both := []string{"-num-users=3", "-arrival=closed-loop"}
+	assert.Empty(t, sessionsOnly(values(with, both...)))
+	assert.Empty(t, sessionsOnly(values(without)))
+	bad := sessionsOnly(values(without, both...))
+	require.Len(t, bad, 1)
+	assert.Contains(t, bad[0], "-num-users and -arrival closed-loop: must be absent")
+	assert.Contains(t, bad[0], "mooncake-small.jsonl has none")
+	for args, want := range map[string]any{both[0]: &traces.Trace{}, both[1]: &traces.Sessions{}} {
+		s, err := source(values(with, args))
+		require.NoError(t, err)
+		assert.IsType(t, want, s)
+		require.NoError(t, s.(io.Closer).Close())
+	}
+	v := values(with, both[1])
+	assert.Equal(t, v.Users, v.WorkerCount(), "each may wait for an answer")
 }

@@ -165,7 +165,8 @@ var table = []row{
 	// slowest of them did.
 	{of: result.Precondition{}, sum: "Bytes Writers", most: "DurationNS",
 		each: "LastRates Spread"},
-	{of: result.Input{}, sum: "Rows Failed Malformed Skipped TotalRows", least: "Cycles",
+	{of: result.Input{}, least: "Cycles",
+		sum:  "Rows Failed Malformed Skipped TotalRows Sessions LiveSessions",
 		same: "Tokenizer", list: "Problems"},
 	{of: result.Simulation{}, sum: "TraceRows Outstanding QueueGrowth", most: "WallNS",
 		same: "Notice Device", each: "DeviceBusyShare SustainedUsers"},

@@ -109,6 +109,11 @@ func (r *resolver) check() {
 		"0s with ShareGPT, whose conversations have no times")
 	r.want(!starts || v.Bench.Name != "IOTraceReplay", "trace-start",
 		"0s with IOTraceReplay: rows after it would read what rows before it wrote")
+	live := v.Bench.Name == "BlockTrace" && v.ClosedLoop() && v.Skip() == ""
+	r.want(!live || v.RequestRate == 0, "request-rate",
+		"0 with BlockTrace and -arrival closed-loop: what waits for answers has no rate")
+	r.want(!live || v.TraceStart == 0, "trace-start",
+		"0s with BlockTrace and -arrival closed-loop: what waits for answers has no times")
 	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
 	r.checkpoint()
 	r.simulation(blocks)

@@ -57,7 +57,7 @@ func TestWhatNobodyHearsIsRefused(t *testing.T) {
 		{"Synthetic", "-request-spacing=constant", "-request-spacing", "-request-rate"},
 		{"AzureTrace", "-enable-rag", "-enable-rag", "-bench selects AzureTrace"},
 		{"AzureTrace BurstGPT", "-arrival=closed-loop", "-arrival", "AzureTrace, BurstGPT"},
-		{"BlockTrace", "-num-users=3", "-num-users", "synthetic users"},
+		{"ShareGPT", "-num-users=3", "-num-users", "synthetic users"},
 		{"BlockTrace", "-prefill-only", "-prefill-only", "synthetic users"},
 		{"AzureTrace", "-prefill-only", "", ""},
 		{"AzureTrace", "-decode-only", "-decode-only", "synthetic users"},
@@ -122,7 +122,7 @@ func TestABenchmarkSweepsWhatItHears(t *testing.T) {
 	bad, notes := Unheard(list)
 	assert.Empty(t, bad)
 	assert.Equal(t, []string{"the sweep of num-users, by AzureTrace: it is for " +
-		"synthetic users, Tier; StorageCeiling with -io-depth"}, notes)
+		"synthetic users, Tier, BlockTrace; StorageCeiling with -io-depth"}, notes)
 
 	// No value that can be: what is wrong was told, and there is something to go on with.
 	v, err := typed(t, "-sweep=num-users=1-4").Resolve(Inputs{Bench: bench(t, "Synthetic"),
@@ -150,11 +150,11 @@ func TestABenchmarkSweepsWhatItHears(t *testing.T) {
 func TestWhatNobodyHearsOfEnvironmentAndFileIsNoted(t *testing.T) {
 	file := writeFile(t, "c.yaml", "parameters:\n  tokenizer: chars\n  seed: 3\n")
 	in := Inputs{Env: environment("KVBENCH_NUM_USERS", "30", "KVBENCH_IO", "buffered")}
-	bad, notes := Unheard(plans(t, in, "BlockTrace AzureTrace", "-config", file))
+	bad, notes := Unheard(plans(t, in, "BurstGPT AzureTrace", "-config", file))
 	assert.Empty(t, bad)
 	assert.Equal(t, []string{
-		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier; " +
-			"StorageCeiling with -io-depth",
+		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier, " +
+			"BlockTrace; StorageCeiling with -io-depth",
 		"tokenizer = chars (" + file + ":2) is for ShareGPT"}, notes)
 
 	// Keys of the users' profile are told by their sections.

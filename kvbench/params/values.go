@@ -274,12 +274,14 @@ const (
 	traceWorkers   = 16
 )
 
-// WorkerCount is the number of workers: as given, else one per user up to 500, else 16 for traces.
+// WorkerCount is the number of workers: as given, else one per user or live session that waits for
+// answers up to 500, else 16 for traces.
 func (v *Values) WorkerCount() int {
 	switch {
 	case v.Workers > 0:
 		return v.Workers
-	case v.Bench.Load == LoadTrace || v.Bench.Load == LoadReplay:
+	case v.Bench.Load == LoadReplay,
+		v.Bench.Load == LoadTrace && !(v.Bench.Name == "BlockTrace" && v.ClosedLoop()):
 		return traceWorkers
 	}
 	return min(v.Users, maxUserWorkers)

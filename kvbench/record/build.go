@@ -15,7 +15,8 @@ import (
 // Input is what a recorded source says of its file, as the result keeps it.
 func Input(r workloads.TraceReport) *result.Input {
 	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped,
-		Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
+		Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer,
+		Sessions: r.Sessions, LiveSessions: int64(r.Live)}
 	for _, p := range r.First {
 		in.Problems = append(in.Problems, p.Error())
 	}

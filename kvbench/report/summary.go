@@ -288,6 +288,10 @@ func (s *summary) input() {
 	if in.Tokenizer != "" {
 		line += ", tokens by " + in.Tokenizer
 	}
+	if in.Sessions > 0 {
+		line += fmt.Sprintf(", %s, up to %s live", units.Plural(in.Sessions, "session"),
+			count(in.LiveSessions))
+	}
 	s.put("input", line)
 }
 

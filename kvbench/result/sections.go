@@ -514,8 +514,12 @@ type Input struct {
 	Malformed int64 `json:"malformed"`
 	Skipped   int64 `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
 	// of the whole input, where the window has ended before it; absent where it is unknown
-	TotalRows *int64   `json:"total_rows,omitempty"`
-	Cycles    int64    `json:"cycles"`
+	TotalRows *int64 `json:"total_rows,omitempty"`
+	Cycles    int64  `json:"cycles"`
+	// of agents, that began, and the most that were live at a time; absent where there are none
+	Sessions     int64 `json:"sessions,omitempty"`
+	LiveSessions int64 `json:"live_sessions,omitempty"`
+
 	Problems  []string `json:"problems"`            // the first few, with file and line
 	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
 }

@@ -19,6 +19,10 @@ type Options struct {
 	tokens    int // per block, 0 = as recorded
 	start     string
 	malformed bool
+	// Sessions that are live at a time, and the seed of the moments at which they begin: recorded
+	// sessions have a clock each, and which of them met is not recorded.
+	users int
+	seed  int64
 }
 
 // NewOptions adds the flags to a flag set.
@@ -27,6 +31,9 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	fs.IntVar(&o.tokens, "block-tokens", 0, "")
 	fs.StringVar(&o.start, "trace-start", "0s", "")
 	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
+	// As in the open division, so that the rows are those of a replay.
+	fs.IntVar(&o.users, "num-users", 100, "")
+	fs.Int64Var(&o.seed, "seed", 42, "")
 	return o
 }
 
@@ -45,12 +52,20 @@ func (o *Options) Check(paths []string) (cfg traces.Config, err error) {
 	if err != nil {
 		problems = append(problems, fmt.Errorf("-trace-start: must be %w, given %s", err, o.start))
 	}
+	if o.users < 1 || o.users > 100000 {
+		problems = append(problems, fmt.Errorf("-num-users: must be 1 to 100000, given %d",
+			o.users))
+	}
+	if o.seed < 0 {
+		problems = append(problems, fmt.Errorf("-seed: must be 0 or more, given %d", o.seed))
+	}
 	if len(paths) == 0 {
 		problems = append(problems, errors.New("no trace: name files, directories or glob "+
 			"patterns of block traces, for example: kvreport convert sessions -o sessions.jsonl"))
 	}
 	// Once, at the recorded times.
-	cfg = traces.Config{Cycles: 1, Speedup: 1, Start: start, AllowMalformed: o.malformed}
+	cfg = traces.Config{Cycles: 1, Speedup: 1, Start: start, AllowMalformed: o.malformed,
+		Live: o.users, Seed: uint64(o.seed)}
 	for _, p := range paths {
 		files, err := formats.Blocks.Files(p)
 		if err != nil {
@@ -100,6 +115,10 @@ func (o *Options) Run(cfg traces.Config, w io.Writer) (told []string, err error)
 		units.Plural(len(cfg.Paths), "file"), units.Count.Text(written),
 		units.Count.Text(r.Malformed), units.Count.Text(r.Skipped),
 		units.Count.Text(short)))
+	if r.Sessions > 0 {
+		told = append(told, fmt.Sprintf("%s of agents, up to %s live at a time (-num-users)",
+			units.Plural(r.Sessions, "session"), units.Count.Text(int64(r.Live))))
+	}
 	for _, bad := range r.First {
 		told = append(told, bad.Error())
 	}

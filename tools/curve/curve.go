@@ -31,6 +31,9 @@ type Options struct {
 	warmup, start string
 	speedup       float64
 	malformed     bool // any share of malformed rows
+	// Sessions that are live at a time, and of the moments at which they begin.
+	users int
+	seed  int64 // what the benchmarks' streams derive from, at rank 0
 }
 
 // NewOptions adds the flags to a flag set.
@@ -46,6 +49,8 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	fs.StringVar(&o.start, "trace-start", "0s", "")
 	fs.Float64Var(&o.speedup, "trace-speedup", 1, "")
 	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
+	fs.IntVar(&o.users, "num-users", 100, "") // as in the open division
+	fs.Int64Var(&o.seed, "seed", 42, "")
 	return o
 }
 
@@ -123,12 +128,19 @@ func (o *Options) question(paths []string) (q question, err error) {
 	}
 	q.warmup = span("warmup", o.warmup)
 	q.trace = traces.Config{Cycles: 1, Speedup: o.speedup, Start: span("trace-start", o.start),
-		AllowMalformed: o.malformed}
+		AllowMalformed: o.malformed, Live: o.users, Seed: uint64(o.seed)}
+	if o.users < 1 || o.users > 100000 {
+		refuse("num-users", "1 to 100000, given %d", o.users)
+	}
+	// What a replay refuses is refused: the seed decides which sessions meet each other.
+	if o.seed < 0 {
+		refuse("seed", "0 or more, given %d", o.seed)
+	}
 	if len(paths) == 0 {
 		problems = append(problems, errors.New("no trace: name a file, a directory or a glob "+
 			"pattern of block traces, for example: kvreport curve mooncake.jsonl"))
 	}
-	// Rows of several files follow each other, as in a replay.
+	// Rows of several files follow each other, as in a replay, but for sessions.
 	for _, p := range paths {
 		files, err := formats.Blocks.Files(p)
 		if err != nil {
@@ -165,10 +177,14 @@ type Report struct {
 	Malformed      int64    `json:"malformed_rows"`
 	FirstMalformed string   `json:"first_malformed_row,omitempty"`
 	Skipped        int64    `json:"skipped_rows"` // before -trace-start
-	Policy         string   `json:"policy"`
-	Model          string   `json:"model"`
-	KVDType        string   `json:"kv_dtype"`        // auto: the model's own
-	BytesPerToken  int64    `json:"bytes_per_token"` // of all ranks
+	// Sessions of agents, and the most that were live at a time; absent where there are none.
+	Sessions int64 `json:"sessions,omitempty"`
+	Live     int   `json:"live_sessions,omitempty"`
+
+	Policy        string `json:"policy"`
+	Model         string `json:"model"`
+	KVDType       string `json:"kv_dtype"`        // auto: the model's own
+	BytesPerToken int64  `json:"bytes_per_token"` // of all ranks
 	// FixedBytes is what a sequence keeps besides, which the curve does not count.
 	FixedBytes     int64   `json:"fixed_bytes_per_sequence"`
 	TensorParallel int     `json:"tensor_parallel"`
@@ -283,7 +299,8 @@ func Run(o *Options, paths []string) (*Report, error) {
 			units.Plural(read.Rows, "row"), q.warmup)
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
-		Skipped: read.Skipped, Policy: "lru", Model: o.model, KVDType: o.dtype,
+		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
+		Policy: "lru", Model: o.model, KVDType: o.dtype,
 		BytesPerToken: q.model.BytesPerToken(), FixedBytes: q.model.FixedBytes(),
 		TensorParallel: o.tp, TPRule: o.tpRule,
 		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,

@@ -43,6 +43,11 @@ func (r *Report) facts() (list [][2]string) {
 		trace += " and " + units.Plural(n, "other file")
 	}
 	say("trace", "%s: %s in %s", trace, units.Plural(r.Requests, "request"), span(r.DurationS))
+	// How many are live decides what finds its blocks again: without that no ratio means anything.
+	if r.Sessions > 0 {
+		say("", "%s of agents, up to %s live at a time", units.Plural(r.Sessions, "session"),
+			units.Count.Text(int64(r.Live)))
+	}
 	if r.Malformed > 0 {
 		say("", "%s malformed and left out; the first is %s",
 			units.Plural(r.Malformed, "row"), r.FirstMalformed)
@@ -116,16 +121,19 @@ func (r *Report) facts() (list [][2]string) {
 
 // notes are what the numbers do not say.
 func (r *Report) notes() (list []string) {
+	live := ""
+	if r.Sessions > 0 {
+		live = ", this -num-users and -seed,"
+	}
 	list = append(list, "LRU on one level of storage, exact: what -bench BlockTrace with "+
-		"-cpu-mem-gb 0 and each -storage-capacity-gb would hit.",
+		"-cpu-mem-gb 0"+live+" and each -storage-capacity-gb would hit.",
 		fmt.Sprintf("Rates at the recorded times: the mean over all, the peak of %s.",
 			span(r.IntervalS)))
 	if r.FixedBytes > 0 {
 		list = append(list, fmt.Sprintf("Not counted: the model keeps %s of every sequence "+
 			"besides, as states or as its last tokens.", units.Bytes.Text(r.FixedBytes)))
 	}
-	// Sessions of agents are files of their own, and run side by side in life.
-	if len(r.Files) > 1 {
+	if len(r.Files) > 1 && r.Sessions == 0 {
 		list = append(list, "The files follow each other, as in a replay: what of them ran at the "+
 			"same time competes for room, and needs more of it than this shows.")
 	}
