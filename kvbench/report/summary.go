@@ -285,12 +285,12 @@ func (s *summary) input() {
 	if in.Skipped > 0 {
 		line += fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
 	}
-	if in.Tokenizer != "" {
+	switch { // conversations are texts, sessions of agents are not
+	case in.Tokenizer != "":
 		line += ", tokens by " + in.Tokenizer
-	}
-	if in.Sessions > 0 {
-		line += fmt.Sprintf(", %s, up to %s live", units.Plural(in.Sessions, "session"),
-			count(in.LiveSessions))
+	case in.Sessions > 0:
+		line += ", " + units.Plural(in.Sessions, "session") + ", up to " +
+			count(in.LiveSessions) + " live"
 	}
 	s.put("input", line)
 }
