@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,32 @@ func Tables(r *result.Result) (all []Table) {
 		replay, objects, endpoints, checkpointRuns, validation} {
 		if t := of(r); t.Title != "" {
 			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Sections are the tables of the summary, which every result of a kind has: what was served and to
+// whom, how large entries were, how long they and requests took, what the tiers held and moved.
+// Their columns have names for the text alone; the others use those.
+func Sections(r *result.Result) (all []Table) {
+	if r.WindowNS <= 0 {
+		return nil // it failed before there was anything to measure
+	}
+	of := latencies(r)
+	for _, s := range []struct {
+		title, sheet string
+		t            Table
+	}{{"Load served, by class", "Load Served", *cmp.Or(served(r), &Table{})},
+		{"Time to the first token", "First Token", firstTokens(r)},
+		{"Time to load a context", "Time To Load", contexts(r)},
+		{"Sizes of entries", "Entry Sizes", sizes(r)}, {"Latency per entry", "Latencies", of[0]},
+		{"Latency by size", "Latency By Size", bySize(r)},
+		{"Where the time of requests went", "Request Time", of[1]},
+		{"What the tiers held at the end", "Tiers", tiers(r)},
+		{"What the tiers moved", "Bytes Moved", moved(r)}} {
+		if s.t.Title, s.t.Sheet = s.title, s.sheet; len(s.t.Rows) > 0 {
+			all = append(all, s.t)
 		}
 	}
 	return all

@@ -457,10 +457,9 @@ func served(r *result.Result) *Table {
 			p95 = "≥ " + ns(d.P95)
 		}
 		if sla != nil {
-			target, compliance = "p95 ≤ "+units.Milliseconds.Text(sla.TargetP95MS),
-				percent(sla.Compliance)
+			target, compliance = "p95 ≤ "+units.Milliseconds.Text(sla.TargetP95MS), sla.Compliance
 		}
-		t.add(name, o.Offered, o.Completed, percent(o.ServedRatio), o.InFlight, o.Queued,
+		t.add(name, o.Offered, o.Completed, o.ServedRatio, o.InFlight, o.Queued,
 			o.OldestQueuedAgeS, p95, target, compliance)
 	}
 	for _, c := range result.Classes {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
@@ -21,7 +22,8 @@ type Group struct {
 type Member struct {
 	Of      *stats.Benchmark
 	Facts   string
-	Parts   []report.Table
+	Parts   []Part // what only it has, and what was served
+	Details []Part // the other tables of the summary
 	Tiers   []Fill
 	Figures []Chart
 }
@@ -49,24 +51,89 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 			typical = append(typical, trial{run, rec})
 		}
 	}
-	return Member{Of: b, Facts: memberFacts(b), Parts: parts(typical, t),
+	m := Member{Of: b, Facts: memberFacts(b), Parts: parts(typical, t, report.Tables),
 		Tiers: tierFills(typical, t), Figures: shown(b.Simulated,
 			slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
-				bandwidthFigures(typical, t), latencyFigures(b, typical, t),
-				fillFigures(typical, t), traceFigures(b, t))...)}
+				bandwidthFigures(b, typical, t), loadFigures(typical, t),
+				latencyFigures(b, typical, t), fillFigures(b, typical, t),
+				traceFigures(b, t))...)}
+	for _, p := range slices.Concat(parts(typical, t, Sections),
+		parts(typical, t, traced)) {
+		if details(p.Sheet) {
+			m.Details = append(m.Details, p)
+		} else {
+			m.Parts = append(m.Parts, p)
+		}
+	}
+	return m
 }
 
-// parts are what only some results have, of the median trial of each run.
-func parts(typical []trial, t *stats.Table) (out []report.Table) {
+// Part is a table of the median trial of each run. With several runs its first column is the run,
+// whose number Of has for each row.
+type Part struct {
+	report.Table
+	Of []int // from 1
+}
+
+// parts are tables of the median trial of each run; those of one title are one table, which has the
+// columns that any of them has.
+func parts(typical []trial, t *stats.Table, of func(*result.Result) []report.Table) (out []Part) {
 	for _, k := range typical {
-		for _, p := range report.Tables(k.Result) {
-			if len(t.Runs) > 1 {
-				p.Title += ", " + t.Labels[k.run]
+		for _, p := range of(k.Result) {
+			i := slices.IndexFunc(out, func(x Part) bool { return x.Title == p.Title })
+			if i < 0 {
+				i = len(out)
+				out = append(out, Part{Table: report.Table{Title: p.Title, Sheet: p.Sheet,
+					Note: p.Note, Folded: p.Folded}})
+				if len(t.Runs) > 1 {
+					out[i].Columns = []report.Column{{Page: "run"}}
+				}
 			}
-			out = append(out, p)
+			out[i].add(p, k.run, t)
 		}
 	}
 	return out
+}
+
+// add takes in the rows of a run.
+func (p *Part) add(from report.Table, run int, t *stats.Table) {
+	several := len(t.Runs) > 1
+	for _, words := range from.Words {
+		if several {
+			words = t.Labels[run] + ": " + words
+		}
+		p.Words = append(p.Words, words)
+	}
+	place := make([]int, len(from.Columns))
+	for i, c := range from.Columns {
+		if c.Page == "" { // of the workbook alone
+			place[i] = -1
+			continue
+		}
+		if place[i] = slices.IndexFunc(p.Columns,
+			func(x report.Column) bool { return x.Page == c.Page }); place[i] < 0 {
+			place[i] = len(p.Columns)
+			p.Columns = append(p.Columns, c)
+			for k := range p.Rows {
+				p.Rows[k] = append(p.Rows[k], "")
+			}
+		}
+	}
+	for _, cells := range from.Rows {
+		row := make([]any, len(p.Columns))
+		for i := range row {
+			row[i] = "" // which is not unknown: its run has no such column
+		}
+		if several {
+			row[0] = t.Labels[run]
+		}
+		for i, v := range cells {
+			if place[i] >= 0 {
+				row[place[i]] = v
+			}
+		}
+		p.Rows, p.Of = append(p.Rows, row), append(p.Of, run+1)
+	}
 }
 
 // memberFacts is one line on what the benchmark was.

@@ -56,6 +56,7 @@ type Line struct {
 // Band is what lies between two series, as a line's points do.
 type Band struct {
 	Run, Colour int
+	Step        bool
 	X, Lo, Hi   []float64
 }
 

@@ -8,7 +8,9 @@
 //	tiers.go       the tiers beside each other; what they held and moved
 //	sweeps.go      a swept parameter as curves with their knee
 //	benchmarks.go  a section for each benchmark: facts, what only some results have
-//	figures.go     series over time, percentile curves, octaves
+//	sections.go    the summary's tables, with names for page and workbook
+//	figures.go     series over time, percentile curves
+//	traces.go      what the kernel saw: octaves, and percentiles as tables
 //	trials.go      which trial stands for a run; names of benchmarks and tiers
 //	cells.go       what the cells of tables read: values, medians, changes
 //	chart.go       Chart: axes, lines, bars

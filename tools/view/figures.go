@@ -36,13 +36,20 @@ func (c *Chart) inBytes() {
 	for _, l := range c.Lines {
 		floats.Scale(math.Ldexp(1, -10*thousands), l.Y)
 	}
+	for _, b := range c.Bands {
+		floats.Scale(math.Ldexp(1, -10*thousands), b.Lo)
+		floats.Scale(math.Ldexp(1, -10*thousands), b.Hi)
+	}
 	c.Y.Label = fmt.Sprintf(c.Y.Label, []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands])
 }
 
 // tierFigures show series over time, by their names: one figure for each tier, with lines of the
-// median trial of each run. A line of zeros is a tier that was not used.
-func tierFigures(typical []trial, t *stats.Table, what, label string, step bool, names []string,
-	of func(tl *result.Timeline, level string) [][]float64) (out []Chart) {
+// median trial of each run. A line of zeros is a tier that was not used. Behind a line is what lies
+// between the least and the most of all trials of the run in each interval: a stall that is in one
+// of them only is not the drive's habit.
+func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, label string,
+	step bool, names []string, of func(tl *result.Timeline, level string) [][]float64,
+) (out []Chart) {
 	for _, level := range Levels {
 		c := Chart{Title: what + " of the " + level + " tier over time, median trial",
 			X: overTime, Time: true,
@@ -62,7 +69,14 @@ func tierFigures(typical []trial, t *stats.Table, what, label string, step bool,
 					l.add(float64(j)*float64(tl.IntervalNS)/1e9, v)
 				}
 				c.Lines = append(c.Lines, l)
+				if band, ok := bandOf(l, b.Trials[k.run], tl.IntervalNS,
+					func(tl *result.Timeline) []float64 { return of(tl, level)[i] }); ok {
+					c.Bands = append(c.Bands, band)
+				}
 			}
+		}
+		if len(c.Bands) > 0 {
+			c.Title += "; shaded: all trials"
 		}
 		c.inBytes()
 		out = append(out, c)
@@ -70,17 +84,79 @@ func tierFigures(typical []trial, t *stats.Table, what, label string, step bool,
 	return out
 }
 
+// bandOf is the band of a line: its run's trials with intervals of that length, if there are
+// several.
+func bandOf(l Line, trials []*load.Record, interval int64,
+	of func(*result.Timeline) []float64) (band Band, ok bool) {
+	band = Band{Run: l.Run, Colour: l.Colour, Step: l.Step}
+	n := 0
+	for _, rec := range trials {
+		if rec.Result == nil || rec.Result.Timeline == nil ||
+			rec.Result.Timeline.IntervalNS != interval {
+			continue
+		}
+		n++
+		for j, v := range of(rec.Result.Timeline) {
+			if j == len(band.X) {
+				band.X = append(band.X, float64(j)*float64(interval)/1e9)
+				band.Lo, band.Hi = append(band.Lo, v), append(band.Hi, v)
+			} else if !math.IsNaN(v) {
+				// The first may be a gap, which is neither less nor more.
+				if !(v >= band.Lo[j]) {
+					band.Lo[j] = v
+				}
+				if !(v <= band.Hi[j]) {
+					band.Hi[j] = v
+				}
+			}
+		}
+	}
+	return band, n > 1
+}
+
+// loadFigures are what waited and what was under way, and how many requests were completed, of
+// results that have requests.
+func loadFigures(typical []trial, t *stats.Table) []Chart {
+	waiting := Chart{Title: "Requests queued and in flight, median trial", X: overTime, Time: true,
+		Y: Axis{Label: "how many (requests)", Zero: true}}
+	done := Chart{Title: "Requests completed over time, median trial", X: overTime, Time: true,
+		Y: Axis{Label: "rate (requests/s)", Zero: true}}
+	for _, k := range typical {
+		tl := k.Result.Timeline
+		if tl == nil || tl.IntervalNS <= 0 || !Requests(k.Result) {
+			continue
+		}
+		queued, inFlight := lineOf(t, k.run, 0, "queued"), lineOf(t, k.run, 1, "in flight")
+		at := func(i int) float64 { return float64(i) * float64(tl.IntervalNS) / 1e9 }
+		for i, v := range Known(tl.Queued) {
+			queued.add(at(i), v)
+		}
+		for i, v := range Known(tl.InFlight) {
+			inFlight.add(at(i), v)
+		}
+		rate := lineOf(t, k.run, 0, "completed")
+		rate.Step = true
+		for i, v := range Rates(tl, tl.Requests) {
+			rate.add(at(i), v)
+		}
+		waiting.addLine(queued)
+		waiting.addLine(inFlight)
+		done.addLine(rate)
+	}
+	return []Chart{waiting, done}
+}
+
 // bandwidthFigures are bandwidth over time, of tiers that moved bytes.
-func bandwidthFigures(typical []trial, t *stats.Table) []Chart {
-	return tierFigures(typical, t, "Bandwidth", "bandwidth (%s/s)", true, ops,
+func bandwidthFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
+	return tierFigures(b, typical, t, "Bandwidth", "bandwidth (%s/s)", true, ops,
 		func(tl *result.Timeline, level string) [][]float64 {
-			return [][]float64{rates(tl, tl.ReadBytes[level]), rates(tl, tl.WriteBytes[level])}
+			return [][]float64{Rates(tl, tl.ReadBytes[level]), Rates(tl, tl.WriteBytes[level])}
 		})
 }
 
-// rates are bytes per second in each interval. The last one ends with the window, and is left out
+// Rates are bytes per second in each interval. The last one ends with the window, and is left out
 // where it is too short to speak of a rate.
-func rates(tl *result.Timeline, bytes []int64) (out []float64) {
+func Rates(tl *result.Timeline, bytes []int64) (out []float64) {
 	for i, n := range bytes {
 		length := tl.IntervalNS
 		if i == len(bytes)-1 && tl.LastNS > 0 {
@@ -95,17 +171,21 @@ func rates(tl *result.Timeline, bytes []int64) (out []float64) {
 
 // fillFigures show how full the tiers were, and what was evicted or demoted so far. A tier that is
 // full from the first second on measures eviction, whatever its name.
-func fillFigures(typical []trial, t *stats.Table) []Chart {
-	return tierFigures(typical, t, "Fill", "bytes (%s)", false,
+func fillFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
+	return tierFigures(b, typical, t, "Fill", "bytes (%s)", false,
 		[]string{"used", "evicted so far", "demoted so far"},
 		func(tl *result.Timeline, level string) [][]float64 {
-			var used []float64
-			for _, v := range tl.TierUsedBytes[level] {
-				used = append(used, orNaN(v))
-			}
-			return [][]float64{used, running(tl.EvictedBytes[level]),
+			return [][]float64{Known(tl.TierUsedBytes[level]), running(tl.EvictedBytes[level]),
 				running(tl.DemotedBytes[level])}
 		})
+}
+
+// Known are readings, with gaps where there was none.
+func Known(readings []*int64) (out []float64) {
+	for _, v := range readings {
+		out = append(out, orNaN(v))
+	}
+	return out
 }
 
 // orNaN makes a gap of what is not known.
@@ -161,40 +241,6 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 	if slices.ContainsFunc(typical, func(k trial) bool { return Requests(k.Result) }) {
 		draw("requests", []string{"request_end_to_end", "request_storage"},
 			[]string{"end to end", "storage I/O"})
-	}
-	return out
-}
-
-// traceFigures are the block layer's sizes and depths where results were traced.
-func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
-	for _, what := range []struct{ title, label, key string }{
-		{"Sizes of block requests", "size of a request (KiB, from)", "bssplit_%s_kb"},
-		{"Queue depth at dispatch", "requests in flight (from)", "qd_%s"},
-		{"Time of block requests at the device", "dispatch to completion (µs, from)", "d2c_%s_us"},
-	} {
-		c := Chart{Title: what.title + ", all trials", X: Axis{Label: what.label},
-			Y: Axis{Label: "share of the requests (%)", Zero: true}}
-		var parts [][]stats.Bucket
-		for run := range t.Runs {
-			for _, op := range ops {
-				list, _ := stats.TraceOctaves(b.Trials[run], fmt.Sprintf(what.key, op))
-				if len(list) > 0 {
-					l := lineOf(t, run, len(parts), op)
-					c.Bars = append(c.Bars, Bars{Name: l.Name, Run: l.Run, Colour: len(parts)})
-					parts = append(parts, list)
-				}
-			}
-		}
-		// Octaves side by side: a run that has no request of a size has a bar of no height there.
-		lows, shares := stats.Shares(parts, stats.Bucket.From)
-		for i, low := range lows {
-			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(low)})
-		}
-		for i := range c.Bars {
-			c.Bars[i].Y = shares[i]
-			floats.Scale(100, shares[i])
-		}
-		out = append(out, c)
 	}
 	return out
 }

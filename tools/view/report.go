@@ -35,7 +35,7 @@ func New(records []*load.Record, t *stats.Table) *Report {
 	return &Report{Notices: notices(records, t), Missing: slices.Concat(Missing(records), t.Notes),
 		Common: common(all), Runs: all, Answers: answers(t, headlines), Headlines: headlines,
 		Longest: longest(headlines), Tiers: tiers, TierFigures: tierFigure(t, tiers),
-		Sweeps: sweeps(t), Groups: groups(t)}
+		Sweeps: Sweeps(t), Groups: groups(t)}
 }
 
 // Missing says what the page cannot show for want of result files.

@@ -33,9 +33,9 @@ type point struct {
 // leastPoints of a sweep: two points are a comparison. A curve through two is a straight line.
 const leastPoints = 3
 
-// sweeps looks for keys with at least three numeric values while the rest of the name stays the
+// Sweeps looks for keys with at least three numeric values while the rest of the name stays the
 // same, and draws each that has figures.
-func sweeps(t *stats.Table) (out []Sweep) {
+func Sweeps(t *stats.Table) (out []Sweep) {
 	for _, b := range t.Benchmarks {
 		keys, values := keyValues(b.Name)
 		for _, k := range keys {

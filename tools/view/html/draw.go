@@ -172,8 +172,13 @@ func newArea(b view.Band, x, y scale) area {
 	for i := range len(b.X) + 1 {
 		if i < len(b.X) && x.axis.Shows(b.X[i]) && y.axis.Shows(b.Lo[i]) && y.axis.Shows(b.Hi[i]) {
 			px := at(x.place(b.X[i]))
-			there = append(there, px+" "+at(y.place(b.Hi[i])))
-			back = append(back, px+" "+at(y.place(b.Lo[i])))
+			hi, lo := at(y.place(b.Hi[i])), at(y.place(b.Lo[i]))
+			if k := len(there); b.Step && k > 0 { // a value holds until the next
+				_, before, _ := strings.Cut(there[k-1], " ")
+				_, under, _ := strings.Cut(back[k-1], " ")
+				there, back = append(there, px+" "+before), append(back, px+" "+under)
+			}
+			there, back = append(there, px+" "+hi), append(back, px+" "+lo)
 			continue
 		}
 		slices.Reverse(back)

@@ -46,6 +46,7 @@ type series struct {
 type liveBand struct {
 	Run    int      `json:"run,omitempty"`
 	Colour int      `json:"colour"`
+	Step   bool     `json:"step,omitempty"`
 	X      []number `json:"x"`
 	Lo     []number `json:"lo"`
 	Hi     []number `json:"hi"`
@@ -58,8 +59,8 @@ func live(c view.Chart) plot {
 		X: liveAxis{c.X.Label, c.X.Log, x.ends(), c.X.Ticks},
 		Y: liveAxis{c.Y.Label, c.Y.Log, y.ends(), c.Y.Ticks}}
 	for _, b := range c.Bands {
-		p.Bands = append(p.Bands, liveBand{b.Run, b.Colour % colours, numbers(b.X), numbers(b.Lo),
-			numbers(b.Hi)})
+		p.Bands = append(p.Bands, liveBand{b.Run, b.Colour % colours, b.Step, numbers(b.X),
+			numbers(b.Lo), numbers(b.Hi)})
 	}
 	for _, b := range c.Bars {
 		p.Series = append(p.Series, series{Name: b.Name, Run: b.Run, Colour: b.Colour % colours,

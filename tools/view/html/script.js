@@ -185,6 +185,7 @@ function build(fig) {
 			...(spec.bands || []).flatMap(b => [0, 1].map(() => ({
 				label: "", stroke: "transparent", width: 0, show: !hidden.has(b.run), scale: "y",
 				points: {show: false}, class: "band",
+				paths: b.step ? uPlot.paths.stepped({align: 1}) : undefined,
 			}))),
 		],
 		bands: (spec.bands || []).map((b, i) => {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/xuri/excelize/v2"
+	"gonum.org/v1/gonum/floats"
 
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -53,10 +54,17 @@ func (b *book) charts(t *stats.Table) {
 	for _, op := range []string{"read", "write"} {
 		plots = append(plots, percentileLines(t, op), latencyBars(t, op))
 	}
-	for _, key := range []string{"bssplit_read_kb", "bssplit_write_kb", "qd_read", "qd_write"} {
+	for _, key := range []string{"d2c_read_us", "d2c_write_us", "q2d_read_us", "q2d_write_us",
+		"bssplit_read_kb", "bssplit_write_kb", "qd_read", "qd_write", "d2c_flush_us",
+		"flush_wait_us", "d2c_discard_us"} {
 		plots = append(plots, traceBars(t, key))
 	}
-	plots = append(plots, overTime(t)...)
+	plots = append(append(plots, hitsByCapacity(t)...), overTime(t)...)
+	plots = slices.DeleteFunc(plots,
+		func(p plot) bool { return len(p.series) == 0 || len(p.categories) == 0 })
+	if len(plots) == 0 {
+		return
+	}
 	b.sheet(chartSheet)
 	b.sheet(dataSheet)
 	b.keep(b.f.SetColWidth(dataSheet, "A", "A", 40))
@@ -68,15 +76,37 @@ func (b *book) charts(t *stats.Table) {
 	b.landscape(dataSheet, true)
 	row, top := 0, 0
 	for _, p := range plots {
-		if len(p.series) > 0 && len(p.categories) > 0 {
-			top += b.draw(p, row, top)
-			row += len(p.categories) + 4
+		top += b.draw(p, row, top)
+		row += len(p.categories) + 4
+	}
+}
+
+// hitsByCapacity are the hit ratios of sweeps of a capacity, as the page draws them.
+func hitsByCapacity(t *stats.Table) (out []plot) {
+	for _, s := range view.Sweeps(t) {
+		for _, c := range s.Figures {
+			if !s.Room() || !strings.Contains(c.Title, "Hit ratio") {
+				continue
+			}
+			p := plot{title: s.Title + ": " + c.Title, x: c.X.Label, y: "Found",
+				kind: excelize.Line, percent: true}
+			for _, tick := range c.X.Ticks {
+				p.categories = append(p.categories, tick.Label)
+			}
+			for _, l := range c.Lines {
+				values := make([]float64, len(c.X.Ticks))
+				for i, tick := range c.X.Ticks {
+					values[i] = math.NaN() // a gap
+					if k := slices.Index(l.X, tick.At); k >= 0 {
+						values[i] = l.Y[k]
+					}
+				}
+				p.series = append(p.series, series{l.Name, values, l.Name == "ideal"})
+			}
+			out = append(out, p)
 		}
 	}
-	if row == 0 { // two empty sheets would look like a mistake
-		b.set(chartSheet, 0, 0, "No result has numbers for a chart.")
-		b.set(dataSheet, 0, 0, "No result has numbers for a chart.")
-	}
+	return out
 }
 
 // tierNames are the tiers in titles and in keys of the result file.
@@ -238,7 +268,8 @@ func overTime(t *stats.Table) (out []plot) {
 				func(r *load.Record) bool { return r.Result != nil })
 			if first >= 0 && len(out) < mostTimeCharts {
 				rec, title := b.Trials[run][first], label(t, run, b.Name)+": "
-				out = append(append(out, ratioLines(title, rec)...), roundLines(title, rec)...)
+				out = slices.Concat(out, ratioLines(title, rec), roundLines(title, rec),
+					courseLines(title, rec))
 			}
 		}
 	}
@@ -267,6 +298,43 @@ func ratioLines(title string, rec *load.Record) []plot {
 		x.At, series{"hit ratio in the interval", x.Hit, false},
 		series{"ideal in the interval", x.Ideal, true},
 		series{"hit ratio so far", x.HitSoFar, false}, series{"ideal so far", x.IdealSoFar, true})}
+}
+
+// courseLines are the bandwidth of the storage tier, and what waited, over time.
+func courseLines(title string, rec *load.Record) (out []plot) {
+	tl := rec.Result.Timeline
+	if tl == nil || tl.IntervalNS <= 0 {
+		return nil
+	}
+	add := func(what, y string, names []string, values ...[]float64) {
+		n := 0
+		var lines []series
+		for i, list := range values {
+			if slices.ContainsFunc(list, func(v float64) bool { return v > 0 }) {
+				n = max(n, len(list))
+				lines = append(lines, series{name: names[i], values: list})
+			}
+		}
+		var at []float64
+		for i := range n {
+			at = append(at, math.Round(float64(i)*float64(tl.IntervalNS)/1e7)/100)
+		}
+		if len(lines) > 0 {
+			out = append(out, timeChart(title+what, y, at, lines...))
+		}
+	}
+	gib := func(bytes []int64) []float64 {
+		list := view.Rates(tl, bytes)
+		floats.Scale(scales["GiB"], list)
+		return list
+	}
+	add("bandwidth of the storage tier over time", "GiB/s", []string{"read", "write"},
+		gib(tl.ReadBytes["storage"]), gib(tl.WriteBytes["storage"]))
+	if view.Requests(rec.Result) {
+		add("requests over time", "requests", []string{"queued", "in flight"},
+			view.Known(tl.Queued), view.Known(tl.InFlight))
+	}
+	return out
 }
 
 // roundLines are three charts of the rounds of an autoscaler. A round stands where it ended.

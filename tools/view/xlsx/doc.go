@@ -13,7 +13,9 @@
 //	QoS Metrics          a row for each class of each result
 //	Device Tracing       percentiles of the kernel's histograms
 //	Trace Histograms     their buckets
-//	Simulation …         what only some results have; absent where none has it
+//	Load Served …        the tables of the summary, a row for each of their rows
+//	Simulation …         what only some results have
+//	Timeline             what happened in each interval
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //
 // Summary has a row for each result. Its first 99 columns are those of the Python benchmark's
@@ -44,8 +46,8 @@
 // programs wrap heads but not numbers. Every sheet prints in landscape with its head on each page;
 // Summary, with 139 columns, is for screens.
 //
-// Sheets that would be empty say in one sentence why, because a missing sheet looks like a mistake;
-// those of package report's tables are left out, since most results have none of them.
+// Sheets that would be empty are left out. What names a row stands at the left of each sheet and
+// stays on screen; in Summary that is the timestamp and the model, since its order is not ours.
 //
 // A book keeps its first error and does nothing after it. It is made by one goroutine.
 package xlsx

@@ -8,12 +8,14 @@ import (
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
+	"kvbench/tools/view"
 )
 
 // partSheets are those of what only some results have; a workbook without such results has no such
 // sheets.
-var partSheets = []string{"Simulation", "Autoscaling", "Block Cache", "Replay", "Objects",
-	"Endpoints", "Validation"}
+var partSheets = []string{"Load Served", "First Token", "Time To Load", "Entry Sizes",
+	"Latencies", "Latency By Size", "Request Time", "Tiers", "Bytes Moved", "Simulation",
+	"Autoscaling", "Block Cache", "Replay", "Objects", "Endpoints", "Checkpoints", "Validation"}
 
 // parts collects rows by sheet: results of one kind stand together, whatever lies between them.
 func (b *book) parts(records []*load.Record) {
@@ -23,15 +25,72 @@ func (b *book) parts(records []*load.Record) {
 			if rec.Result == nil {
 				return nil
 			}
-			for _, p := range report.Tables(rec.Result) {
-				if p.Sheet == name { // every result of a kind has the same heads
-					t.heads, rows = report.Draw(p,
+			for _, p := range slices.Concat(view.Sections(rec.Result),
+				report.Tables(rec.Result)) {
+				if p.Sheet == name {
+					var heads []string
+					heads, rows = report.Draw(p,
 						func(c report.Column) string { return c.Sheet }, number)
+					t.align(heads, rows)
 				}
 			}
 			return rows
 		})
 	}
+}
+
+// align puts the cells of rows below the heads of the sheet, which gets those that it lacks:
+// results of a kind have the same heads, but for columns in which one of them has nothing.
+func (t *table) align(heads []string, rows [][]any) {
+	for _, h := range heads {
+		if !slices.Contains(t.heads, h) {
+			t.heads = append(t.heads, h)
+		}
+	}
+	for k, row := range rows {
+		cells := make([]any, len(t.heads))
+		for i, v := range row {
+			cells[slices.Index(t.heads, heads[i])] = v
+		}
+		rows[k] = cells
+	}
+}
+
+// timeline is the sheet of what happened in each interval.
+func timeline() *table {
+	t := &table{name: "Timeline", heads: []string{"Time (s)", "Requests/s", "Queued", "In Flight"}}
+	for _, tier := range tierNames {
+		t.heads = append(t.heads, tier.title+" Read (GiB/s)", tier.title+" Write (GiB/s)",
+			tier.title+" Used (GiB)")
+	}
+	return t
+}
+
+// intervals are the rows of a result there. A last interval that is too short for a rate has none.
+func intervals(rec *load.Record) (rows [][]any) {
+	if rec.Result == nil || rec.Result.Timeline == nil || rec.Result.Timeline.IntervalNS <= 0 {
+		return nil
+	}
+	tl := rec.Result.Timeline
+	seconds := float64(tl.IntervalNS) / 1e9
+	at := func(list []float64, i int, scale float64) any {
+		if i >= len(list) {
+			return nil
+		}
+		return list[i] * scale // what is no number stays an empty cell
+	}
+	rate := view.Rates(tl, tl.Requests)
+	for i := range tl.Requests {
+		row := []any{float64(i) * seconds, at(rate, i, 1), at(view.Known(tl.Queued), i, 1),
+			at(view.Known(tl.InFlight), i, 1)}
+		for _, tier := range tierNames {
+			row = append(row, at(view.Rates(tl, tl.ReadBytes[tier.key]), i, scales["GiB"]),
+				at(view.Rates(tl, tl.WriteBytes[tier.key]), i, scales["GiB"]),
+				at(view.Known(tl.TierUsedBytes[tier.key]), i, scales["GiB"]))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // number is a table's value as the workbook has it: without its unit, which is in the head, and
@@ -47,6 +106,8 @@ func number(u units.Unit, v any) any {
 		return share(x)
 	case u == units.Bytes, u == units.BytesPerSec:
 		return x / (1 << 30)
+	case u == units.Nanoseconds:
+		return x / 1e6
 	}
 	return x
 }

@@ -118,18 +118,15 @@ type table struct {
 	name  string
 	heads []string
 	rows  [][]any
-	none  string // what stands in the place of rows; without it the sheet is left out
-	names int    // columns that name a row beside the first
-	wide  bool   // too wide for one page
+	names int  // columns that name a row beside the first
+	wide  bool // too wide for one page
 }
 
-// table writes a sheet. Widths follow the longest word of a head and the first 200 rows, since
-// nobody waits for the widths of a million.
+// table writes a sheet, unless it would be empty. Widths follow the longest word of a head and the
+// first 200 rows, since nobody waits for the widths of a million.
 func (b *book) table(t table) {
-	if len(t.rows) == 0 && t.none == "" {
+	if len(t.rows) == 0 {
 		return
-	} else if len(t.rows) == 0 {
-		t.rows = [][]any{{t.none}}
 	}
 	if b.sheet(t.name); b.err != nil {
 		return

@@ -40,16 +40,16 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b.summary(records)
 	b.table(parameters(records, t))
 	b.table(metrics(t))
-	b.results(&table{name: "QoS Metrics", none: "No result has requests of a QoS class.",
+	b.results(&table{name: "QoS Metrics",
 		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
 			"SLA Met", "SLA Compliance", "SLA Target P95 (ms)"}}, records, qos)
 	// Tracing has sums, with a row for each histogram, and the buckets, which others draw.
-	const none = "No result was traced: run with -enable-latency-tracing."
-	b.results(&table{name: "Device Tracing", none: none, heads: []string{"Metric", "Description",
+	b.results(&table{name: "Device Tracing", heads: []string{"Metric", "Description",
 		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
-	b.results(&table{name: "Trace Histograms", none: none, heads: []string{"Histogram",
+	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
 		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
 	b.parts(records)
+	b.results(timeline(), records, intervals)
 	b.charts(t)
 	if b.err != nil {
 		return b.err
@@ -77,20 +77,23 @@ func Summary(records []*load.Record) (heads []string, rows [][]any) {
 
 // summary is the first sheet.
 func (b *book) summary(records []*load.Record) {
-	t := table{name: "Summary", wide: true}
+	t := table{name: "Summary", wide: true, names: 1}
 	t.heads, t.rows = Summary(records)
 	b.table(t)
 	b.markSimulated(t)
 }
 
-// results writes a sheet with rows of each result, which say in their last columns whose they are.
+// results writes a sheet with rows of each result, which say in their first columns whose they are:
+// those stay on screen.
 func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [][]any) {
 	for _, rec := range records {
 		for _, row := range of(rec) {
-			t.rows = append(t.rows, append(row, rec.Source, stats.NameOf(rec), rec.Lookup("trial")))
+			t.rows = append(t.rows, append([]any{rec.Source, stats.NameOf(rec),
+				rec.Lookup("trial")}, row...))
 		}
 	}
-	t.heads = append(t.heads, "Run", "Benchmark", "Trial")
+	t.heads = append([]string{"Run", "Benchmark", "Trial"}, t.heads...)
+	t.names = 3 // the row's own among them
 	b.table(*t)
 }
 
@@ -133,8 +136,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 			add(e.title, rec, rec.Lookup(e.path))
 		}
 	}
-	sheet := table{name: "Run Parameters", heads: append([]string{"Parameter"}, t.Labels...),
-		none: "No result file was read: parameters are known only from those."}
+	sheet := table{name: "Run Parameters", heads: append([]string{"Parameter"}, t.Labels...)}
 	for _, key := range order {
 		row := []any{key}
 		for _, run := range t.Runs {

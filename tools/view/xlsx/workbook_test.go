@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,13 +117,20 @@ func TestParts(t *testing.T) {
 func TestSheets(t *testing.T) {
 	f := open(t, inputs...)
 	assert.Equal(t, []string{"Summary", "Run Parameters", "Performance Metrics", "QoS Metrics",
-		"Device Tracing", "Trace Histograms", "Charts", "Chart Data"},
-		f.GetSheetList())
-	for _, sheet := range f.GetSheetList()[:6] {
+		"Device Tracing", "Trace Histograms", "Load Served", "Time To Load", "Latencies",
+		"Latency By Size", "Tiers", "Bytes Moved", "Timeline", "Charts", "Chart Data"},
+		f.GetSheetList(), "none of them is empty")
+	for _, sheet := range f.GetSheetList()[:13] {
 		p, err := f.GetPanes(sheet)
 		require.NoError(t, err)
 		assert.True(t, p.Freeze, sheet)
 		assert.Equal(t, 1, p.YSplit, sheet)
+		// What names a row stays while the rest scrolls: at the left of what is frozen.
+		heads, err := f.GetRows(sheet)
+		require.NoError(t, err)
+		if sheet := heads[0]; slices.Index(sheet, "Benchmark") < 99 {
+			assert.Less(t, slices.Index(sheet, "Benchmark"), p.XSplit, sheet)
+		}
 	}
 	charts := 0
 	f.Pkg.Range(func(name, _ any) bool {

@@ -1,0 +1,95 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+)
+
+// traceFigures are what the kernel saw where results were traced, as shares of all requests by
+// powers of two.
+func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
+	for _, what := range []struct{ title, label, keys string }{
+		{"Time of block requests at the device (D2C)", "dispatch to completion (µs, from)",
+			"d2c_read_us d2c_write_us"},
+		{"Time of block requests in the scheduler (Q2D)", "queue to dispatch (µs, from)",
+			"q2d_read_us q2d_write_us"},
+		{"Sizes of block requests", "size of a request (KiB, from)",
+			"bssplit_read_kb bssplit_write_kb"},
+		{"Queue depth at dispatch", "requests in flight (from)", "qd_read qd_write"},
+		{"Flushes", "time of a flush (µs, from)", "d2c_flush_us flush_wait_us fsync_us"},
+		{"Discards", "time of a discard (µs, from)", "d2c_discard_us"},
+		{"Gaps with nothing in flight", "length of a gap (µs, from)", "idle_us"},
+		{"Calls on files", "time of a call (µs, from)", "vfs_read_us vfs_write_us"},
+		{"Sizes of calls on files", "bytes of a call (KiB, from)",
+			"vfs_read_sz_kb vfs_write_sz_kb"},
+		{"Gaps between calls on files", "length of a gap (µs, from)",
+			"write_to_fsync_us fadvise_to_read_us"},
+	} {
+		c := Chart{Title: what.title + ", all trials", X: Axis{Label: what.label},
+			Y: Axis{Label: "share of all (%)", Zero: true}}
+		var parts [][]stats.Bucket
+		for run := range t.Runs {
+			for _, key := range strings.Fields(what.keys) {
+				list, about := stats.TraceOctaves(b.Trials[run], key)
+				if len(list) > 0 {
+					l := lineOf(t, run, len(parts), about.Title)
+					c.Bars = append(c.Bars, Bars{Name: l.Name, Run: l.Run, Colour: len(parts)})
+					parts = append(parts, list)
+				}
+			}
+		}
+		// Octaves side by side: a run that has no request of a size has a bar of no height there.
+		lows, shares := stats.Shares(parts, stats.Bucket.From)
+		for i, low := range lows {
+			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(low)})
+		}
+		for i := range c.Bars {
+			c.Bars[i].Y = shares[i]
+			floats.Scale(100, shares[i])
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// traced are the histograms of a trace in numbers. Units have tables of their own: a column of
+// microseconds and requests cannot be sorted.
+func traced(r *result.Result) (out []report.Table) {
+	raw, err := json.Marshal(map[string]any{"device_latency_tracing": r.DeviceLatencyTracing})
+	if err != nil || len(r.DeviceLatencyTracing) == 0 {
+		return nil // it was parsed before
+	}
+	for _, kind := range []struct {
+		title, of string
+		unit      units.Unit
+		scale     float64
+	}{{"What the kernel saw: times", "µs", units.Nanoseconds, 1e3},
+		{"What the kernel saw: sizes", "KiB", units.Bytes, 1 << 10},
+		{"What the kernel saw: places", "GiB", units.Bytes, 1 << 30},
+		{"What the kernel saw: requests in flight", "requests", units.Number, 1}} {
+		t := report.Table{Title: kind.title, Columns: []report.Column{{Page: " "},
+			{Page: "what it is"}, {Page: "samples", Unit: units.Count},
+			{Page: "p50", Unit: kind.unit}, {Page: "p95", Unit: kind.unit},
+			{Page: "p99", Unit: kind.unit}, {Page: "below", Unit: kind.unit}}}
+		for _, h := range (&load.Record{Raw: raw}).Tracing() {
+			if h.Unit == kind.of {
+				t.Rows = append(t.Rows, []any{h.Title, h.What, h.Count, *h.P50 * kind.scale,
+					*h.P95 * kind.scale, *h.P99 * kind.scale,
+					h.Buckets[len(h.Buckets)-1].Range[1] * kind.scale})
+			}
+		}
+		if len(t.Rows) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
