@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"kvbench/benchmarks/bucket"
 	"kvbench/kvbench"
 	"kvbench/kvbench/checkpoint"
 	"kvbench/kvbench/params"
@@ -46,10 +47,16 @@ func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if err != nil {
 		return c, err
 	}
+	if c.Bucket, err = bucket.Config(v); c.Bucket != nil {
+		// A part is a chunk, on its way from its buffer: pieces of reads are as large.
+		b := c.Bucket
+		b.MultipartAbove, b.PartSize, b.RangeSize = v.Stream.Chunk, v.Stream.Chunk, v.Stream.Chunk
+		b.Store.Connections = max(v.Stream.Writers, v.StreamDepth())*spec.Accelerators + 8
+	}
 	_, count := v.CheckpointShare(spec)
 	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers,
 		Workers: count, Exactly: v.Stream.Buffers * count}
-	return c, nil
+	return c, err
 }
 
 // checkpointBytes is what lies on the disk at a time.
@@ -76,6 +83,9 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 	if err != nil {
 		return params.Violations{err.Error()}
 	}
+	if c.Bucket != nil { // which shows no free space
+		return append(bad, checkpointMemory(v, c)...)
+	}
 	// One percent for what the filesystem itself needs of so much: a disk that is full in the last
 	// file costs the whole run.
 	writes, _, _ := v.CheckpointRuns()
@@ -89,19 +99,24 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 			"%s has %s free; give fewer -checkpoint-writes, -checkpoint-keep, or a smaller "+
 			"-checkpoint-scale", units.Bytes.Text(need), c.CacheDir, units.Bytes.Text(fs.Free))
 	}
-	// Asked for here and not as for entries: other parameters would help.
-	// The ranks of this host need it beside each other.
-	local := max(1, v.LocalRanks)
-	need := params.EstimateMemory(c.Use.Bytes(), 0).Total() * int64(local)
-	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
-		say("-stream-buffers: the buffers of %d accelerators need %s, and %s are available "+
-			"according to %s; give fewer of them, or a smaller -stream-chunk",
-			c.Workers*local, units.Bytes.Text(need), units.Bytes.Text(have), source)
-	}
 	// Refused now and not after an hour of writing.
 	if v.Checkpoint.Flush == "drop" && os.Geteuid() != 0 {
 		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
 			"root may empty the page cache of the machine")
+	}
+	return append(bad, checkpointMemory(v, c)...)
+}
+
+// checkpointMemory checks the room for the buffers: not as for entries, because other parameters
+// help.
+func checkpointMemory(v *params.Values, c kvbench.StorageConfig) (bad params.Violations) {
+	// The ranks of this host need it beside each other.
+	local := max(1, v.LocalRanks)
+	need := params.EstimateMemory(c.Use.Bytes(), 0).Total() * int64(local)
+	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
+		bad = append(bad, fmt.Sprintf("-stream-buffers: the buffers of %d accelerators need %s, "+
+			"and %s are available according to %s; give fewer of them, or a smaller -stream-chunk",
+			c.Workers*local, units.Bytes.Text(need), units.Bytes.Text(have), source))
 	}
 	return bad
 }
@@ -126,9 +141,10 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, stay boo
 		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay // another run's: whatever happens
 	}
 	// What the trial itself cannot know of the run around it.
-	c.Rules = checkpoint.Facts{Writes: writes, Reads: reads, PerHost: count * max(1, v.LocalRanks),
-		Apart:  !host.SameFilesystem(cacheDir(v), v.ResultsDir),
-		Memory: v.AcceleratorMemory(), Buffered: !v.Direct(), Flush: c.Flush}
+	c.Rules = checkpoint.Facts{Writes: writes, Reads: reads,
+		PerHost: count * max(1, v.LocalRanks), Objects: v.OnObjects(),
+		Apart:  v.OnObjects() || !host.SameFilesystem(cacheDir(v), v.ResultsDir),
+		Memory: v.AcceleratorMemory(), Buffered: !v.Direct() && !v.OnObjects(), Flush: c.Flush}
 	c.Rules.HostMemory, _ = host.ReadLimits().Available()
 	cfg.Storage.Folder = checkpoint.Folder(spec, writes, cfg.Storage.Nonce, op == tiers.Read,
 		v.Rank)

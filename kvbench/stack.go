@@ -165,6 +165,9 @@ func (t *trial) openBucket(ctx context.Context) error {
 		return err
 	}
 	c.Rank, c.Nonce, c.Keep, c.Depth = cfg.Rank, t.info.Nonce, cfg.KeepFiles, cfg.Depth
+	if c.Folder = cfg.Folder; c.Folder != nil {
+		c.Names = objecttier.Names{Format: objecttier.Files}
+	}
 	c.Store.Endpoints, c.Store.Clock = set, t.Clock
 	t.asked = objects.New(len(cfg.Bucket.URLs), t.Clock.Now, t.Rec.Window)
 	c.Store.Observer = t.asked
@@ -176,7 +179,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 		return Snapshot{Stage: "looking at the store", Elapsed: time.Since(began), Free: -1}
 	}
 	ended, err := t.await(ctx, patience, show, func() (err error) {
-		tier, err = objecttier.Open(ctx, c)
+		tier, err = t.openShared(ctx, c)
 		return err
 	})
 	switch {
@@ -206,9 +209,37 @@ func (t *trial) openBucket(ctx context.Context) error {
 	return nil
 }
 
+// openShared opens the tier, in a folder of several clients rank 0 first: the others take part in
+// what it has opened.
+func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *objecttier.Tier,
+	err error) {
+	if c.Folder == nil || t.Group.Size() == 1 {
+		return objecttier.Open(ctx, c)
+	}
+	const name = "the prefix of rank 0"
+	if t.Group.Rank() > 0 {
+		if _, err := t.Group.Barrier(ctx, name); err != nil {
+			return nil, err
+		}
+		c.Join = true
+		return objecttier.Open(ctx, c)
+	}
+	if tier, err = objecttier.Open(ctx, c); err != nil {
+		return nil, err
+	}
+	if _, err = t.Group.Barrier(ctx, name); err != nil {
+		ctx := context.WithoutCancel(ctx)
+		return nil, errors.Join(err, tier.Clear(ctx, func(int64) {}), tier.Close())
+	}
+	return tier, nil
+}
+
 // emptyBucket removes the run's objects, unless they are to be kept.
 func (t *trial) emptyBucket(ctx context.Context) error {
 	cfg := &t.cfg.Storage
+	if _, failure := t.ended(); failure != nil && cfg.Folder != nil && t.Group.Size() > 1 {
+		t.bucket.Linger()
+	}
 	if !cfg.KeepFiles {
 		cfg.Removal.Counted(t.bucket.Amount())
 	}

@@ -3,6 +3,7 @@ package kvbench
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -85,6 +86,29 @@ type Env struct {
 	Simulated bool
 
 	trial *trial
+}
+
+// A Folder is where files, or objects, of names that mean something lie, and what is kept of them
+// for a later run: see [workdir.Folder].
+type Folder interface {
+	Path() string
+	// Contents is what the marker keeps, SetContents replaces it, which is for who has opened it.
+	Contents() json.RawMessage
+	SetContents(contents json.RawMessage) error
+	Joined() bool // another client of the run has opened it
+	Stay()        // leave what lies there at the end
+}
+
+// Folder is that of the storage tier, nil where it has none.
+func (e *Env) Folder() Folder {
+	switch {
+	case e.trial.cfg.Storage.Folder == nil:
+	case e.Dir != nil:
+		return e.Dir
+	case e.trial.bucket != nil:
+		return e.trial.bucket
+	}
+	return nil
 }
 
 // trial is one run of one workload. It lives from Run's call to its return. Wall and

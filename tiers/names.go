@@ -80,6 +80,8 @@ type Chunk struct {
 	// Bytes are those that count with it: of a tier that counts them at the commit
 	// (Traits.CountsAtCommit) all with the flush and none with a request, else the other way round.
 	Bytes int64
+	// Off is where they begin in the object, of a stream's write that the store has acknowledged.
+	Off int64
 	// Begun and Ended are when the tier had it at the device, by the clock of the run; where it
 	// does not know that, the same as the next two: when the tier was asked, and had answered. What
 	// lies between them and those is this process: queueing, wake-ups.

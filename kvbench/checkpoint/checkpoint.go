@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -74,6 +75,7 @@ type Load struct {
 	Config
 
 	env     *kvbench.Env
+	folder  kvbench.Folder
 	tier    tiers.Tier
 	content *content.Content
 	device  host.Device
@@ -85,7 +87,7 @@ type Load struct {
 	// What came of it. The lock is for those who report while it goes on.
 	mu      sync.Mutex
 	runs    []result.CheckpointRun
-	flushes *result.Histogram // of files, ns
+	flushes *result.Histogram // of files, or completions of objects, ns
 	flush   time.Duration     // of the page cache
 	worked  time.Duration     // of accelerators, summed
 	ended   time.Time         // the last one
@@ -116,8 +118,8 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	for i < len(e.Levels) && e.Levels[i].Kind != tiers.Storage {
 		i++
 	}
-	if i == len(e.Levels) || e.Dir == nil {
-		return fmt.Errorf("a checkpoint needs a storage tier in a directory")
+	if l.folder = e.Folder(); i == len(e.Levels) || l.folder == nil {
+		return errors.New("a checkpoint needs a storage tier with a folder")
 	}
 	l.tier = e.Levels[i].Tier
 	l.flushes = result.NewHistogram("ns")
@@ -126,9 +128,11 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	}
 	// Without one there is a reason, which the result tells with its own witness: reads are then
 	// judged by the page cache alone.
-	l.device, _ = host.BackingDevice(e.Dir.Path())
-	if err := json.Unmarshal(e.Dir.Contents(), &l.mark); err != nil {
-		return fmt.Errorf("the marker in %s: %w", e.Dir.Path(), err)
+	if e.Dir != nil {
+		l.device, _ = host.BackingDevice(e.Dir.Path())
+	}
+	if err := json.Unmarshal(l.folder.Contents(), &l.mark); err != nil {
+		return fmt.Errorf("the marker in %s: %w", l.folder.Path(), err)
 	}
 	if err := e.Rest(ctx); err != nil {
 		return err
@@ -189,7 +193,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 		l.ended = time.Now()
 	}
 	// Only now may somebody read them: a marker without an end is that of a run that was killed.
-	if l.Op == tiers.Write && !e.Dir.Joined() {
+	if l.Op == tiers.Write && !l.folder.Joined() {
 		kept := len(l.runs)
 		if l.Keep > 0 {
 			kept = min(kept, l.Keep)
@@ -198,7 +202,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 		l.mark.Begun, l.mark.Ended = &begun, &l.ended
 		text, err := json.Marshal(l.mark)
 		if err == nil {
-			err = e.Dir.SetContents(text)
+			err = l.folder.SetContents(text)
 		}
 		if err != nil {
 			return err
@@ -206,7 +210,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 	}
 	// Whoever fails before leaves nothing: half a checkpoint is of no use to anybody.
 	if l.Stay {
-		e.Dir.Stay()
+		l.folder.Stay()
 	}
 	e.End(result.EndedByCount)
 	return nil
@@ -277,7 +281,7 @@ func (l *Load) source(i int) int {
 }
 
 // path is where a file lies.
-func (l *Load) path(o tiers.Object) string { return filepath.Join(l.env.Dir.Path(), o.Key) }
+func (l *Load) path(o tiers.Object) string { return filepath.Join(l.folder.Path(), o.Key) }
 
 // stat reads the counters of the device, nil where there are none.
 func (l *Load) stat() *host.BlockStat {

@@ -4,6 +4,7 @@
 //	checkpoint.go  Config, Load: the workload of one trial, which writes or reads; the procedure
 //	write.go       one checkpoint written: every accelerator its files, one after the other
 //	pipeline.go    from producers through buffers to writes in flight, and who waits for whom
+//	send.go        the same to a store, which asks for the parts of objects
 //	read.go        one checkpoint read and verified; whether it came from the device
 //	folder.go      what lies in ckpt_<model>, by its marker: Folder, for who writes and who reads
 //	rules.go       what the closed division asks for, and what was found

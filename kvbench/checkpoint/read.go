@@ -27,7 +27,7 @@ func (l *Load) prepareReads(ctx context.Context) error {
 	}
 	if l.Number > l.mark.Kept {
 		return fmt.Errorf("-checkpoint-reads: at most %d, as many checkpoints as there are in %s, "+
-			"given %d", l.mark.Kept, l.env.Dir.Path(), l.Number)
+			"given %d", l.mark.Kept, l.folder.Path(), l.Number)
 	}
 	// A tier knows what it has written itself. This was written by another one, perhaps in another
 	// process, and is only found by its names.
@@ -133,6 +133,9 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 
 // cached is how much of some files lies in the page cache, nil where nobody can know.
 func (l *Load) cached(all []tiers.Object) *int64 {
+	if l.env.Dir == nil { // objects are read over the network, and pass no page cache here
+		return nil
+	}
 	sum := int64(0)
 	for _, o := range all {
 		n, err := host.CachedBytes(l.path(o))

@@ -19,6 +19,7 @@ type Facts struct {
 	Memory        int64 // bytes of an accelerator's, 0 = nobody said
 	HostMemory    int64 // bytes, 0 = unknown
 	Buffered      bool
+	Objects       bool // instead of files
 	Flush         Flush
 
 	Spec   files.Spec
@@ -52,7 +53,11 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 		rulePerHost), "%d", f.PerHost)
 	add(count(f.Writes), "writes", "10, or 0", "%d", f.Writes)
 	add(count(f.Reads), "reads", "10, or 0", "%d", f.Reads)
-	add(new(true), "flush", "each file, then the directory", "fsync per file")
+	if f.Objects {
+		add(new(true), "flush", "each file, then the directory", "complete objects")
+	} else {
+		add(new(true), "flush", "each file, then the directory", "fsync per file")
+	}
 	add(new(f.Apart), "results", "on another filesystem", "%s",
 		map[bool]string{true: "on another filesystem", false: "on the same filesystem"}[f.Apart])
 	f.memory(add)

@@ -125,6 +125,36 @@ func scale(to *int64) kind[int64] {
 	}}
 }
 
+// The limits of S3: the smallest part of an object but the last, and how many it may have.
+const (
+	smallestPart = 5 * units.MiB
+	mostParts    = 10_000
+)
+
+// checkpointObjects checks what checkpoints cannot be on an object store, where a chunk is a part.
+func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
+	v := r.v
+	if !v.OnObjects() || v.row("cache-dir").refused {
+		return
+	}
+	for _, name := range []string{"io", "io-engine", "io-timeout", "fadvise"} {
+		r.want(!v.Typed(name), name, "absent with -cache-dir s3://…: requests to a store go over "+
+			"the network")
+	}
+	r.want(v.Checkpoint.Flush == "none", "checkpoint-flush", "none with -cache-dir s3://…, whose "+
+		"objects pass no page cache here")
+	largest := int64(0)
+	for a := range spec.Accelerators {
+		for _, f := range spec.Files(a) {
+			largest = max(largest, f.Bytes)
+		}
+	}
+	least := max(smallestPart, (largest+mostParts-1)/mostParts)
+	r.want(v.Stream.Chunk >= least, "stream-chunk", fmt.Sprintf("at least %s with -cache-dir "+
+		"s3://…: it is a part of an object, which has %d at most", units.Bytes.Text(least),
+		mostParts))
+}
+
 // checkpoint applies the rules between the parameters of checkpoints.
 func (r *resolver) checkpoint() {
 	v := r.v
@@ -137,8 +167,7 @@ func (r *resolver) checkpoint() {
 		r.refuse("checkpoint-accelerators", "as many as the model can have ("+err.Error()+")")
 		return
 	}
-	bucket, _ := v.Bucket()
-	r.want(bucket == "", "cache-dir", "a directory with Checkpoint")
+	r.checkpointObjects(spec)
 	// Their checkpoints are one only if they begin together, and lie in one directory.
 	r.want(v.Ranks <= 1 || r.together(), "ranks",
 		"given without -rank and without a launcher with Checkpoint: its clients begin together")

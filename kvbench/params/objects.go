@@ -123,8 +123,11 @@ func (r *resolver) ofObjects(name string) (text, why string) {
 		return "", ""
 	}
 	// Pieces are not what a request moves: they are the memory that it takes.
-	if name == "chunk-size" {
+	switch name {
+	case "chunk-size":
 		return "256KiB", " on object stores"
+	case "stream-writers": // of parts, which are acknowledged one by one
+		return "8", " on object stores"
 	}
 	// Engines write and read an object for each of their blocks, whole.
 	if v.Layout == "block" || v.Layout == "lmcache" {

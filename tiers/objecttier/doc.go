@@ -8,11 +8,15 @@
 //	remove.go  Remove
 //	owner.go   the marker that says whose the prefix is, and its heartbeat
 //	reclaim.go what a dead run has left
+//	folder.go  objects whose names mean something: who reads what another run has left
 //	proof.go   what a store is asked to show before it is measured
 //	open.go    Open, Clear: the begin and the end of a run in a bucket
 //
 // Below it: endpoint is which of several addresses is asked, credentials are the keys, and store is
 // the requests, with attempts and counts. s3double is a store for tests.
+//
+// This package is large because a prefix of a bucket has no directory, no lock and no rename below
+// it: what makes those of objects, owner, reclaim, proof and folder, stands beside what moves them.
 //
 // # Rules
 //

@@ -22,6 +22,7 @@ const (
 	Own     Format = "own"     // as the file tier: <2 hex>/<30 hex>-<16 hex of the generation>
 	LMCache Format = "lmcache" // <model>@<kv rank>@0@<64 hex>
 	VLLM    Format = "vllm"    // <model>_<12 hex>_r0/<3 hex>/<2 hex>_g0/<64 hex>.bin
+	Files   Format = "files"   // names that mean something, see Config.Folder
 )
 
 // Names is how the objects of a run are called, below its prefix. It is in the marker, so that the
@@ -74,8 +75,11 @@ func (n Names) Ours(name string) bool {
 	if proofName.MatchString(name) {
 		return true
 	}
-	if n.Format == Own {
+	switch n.Format {
+	case Own:
 		return ownName.MatchString(name)
+	case Files: // which its folder alone knows
+		return false
 	}
 	rest, found := strings.CutPrefix(name, n.head())
 	if !found {
@@ -97,10 +101,10 @@ func (n Names) Ours(name string) bool {
 // by which objects are deleted.
 func (n Names) validate() error {
 	switch {
-	case n.Format != Own && n.Format != LMCache && n.Format != VLLM:
-		return fmt.Errorf("names of format %q: there are %s, %s and %s", n.Format, Own, LMCache,
-			VLLM)
-	case n.Format == Own:
+	case n.Format != Own && n.Format != LMCache && n.Format != VLLM && n.Format != Files:
+		return fmt.Errorf("names of format %q: there are %s, %s, %s and %s", n.Format, Own,
+			LMCache, VLLM, Files)
+	case n.Format == Own || n.Format == Files:
 		return nil
 	case n.Model == "" || strings.ContainsFunc(n.Model, func(r rune) bool {
 		return r < ' ' || r == '@' || r == 0x7f

@@ -26,8 +26,16 @@ func Open(ctx context.Context, cfg Config) (*Tier, error) {
 	cfg.Process = cmp.Or(cfg.Process, thisProcess())
 	t := &Tier{cfg: cfg, client: client, clock: cfg.Store.Clock, entries: map[tiers.ID]*entry{},
 		base: strings.TrimPrefix(fmt.Sprintf("%s/rank_%d/", cfg.Prefix, cfg.Rank), "/")}
+	begin := t.begin
+	if cfg.Folder != nil {
+		t.files = cfg.Folder.Files
+		t.base = strings.TrimPrefix(cfg.Prefix+"/"+cfg.Folder.Name+"/", "/")
+	}
+	if cfg.Join {
+		begin = t.join
+	}
 	t.owner = owner{t: t, at: client}
-	if err := t.begin(ctx); err != nil {
+	if err := begin(ctx); err != nil {
 		client.Close()
 		return nil, err
 	}
@@ -64,11 +72,19 @@ const late = 500 * time.Millisecond
 // and the tier with it.
 func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	t.owner.stop()
-	if t.cfg.Keep {
+	t.mu.Lock()
+	keep := t.cfg.Keep
+	t.mu.Unlock()
+	switch {
+	case t.cfg.Join && keep:
+		return nil
+	case t.cfg.Join: // what it has not written is its owner's
+	case keep:
 		return t.owner.leave(ctx)
-	}
-	if err := t.owner.confirm(ctx); err != nil {
-		return err
+	default:
+		if err := t.owner.confirm(ctx); err != nil {
+			return err
+		}
 	}
 	// Entries that are still being written belong to transfers that have been given up; what of
 	// them has become an object the sweep below finds.
@@ -90,9 +106,15 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	}
 	// What this process does not know of: a request that was given up may have been carried out.
 	// A deletion that failed before is made up for by this.
-	if _, failed := t.sweep(ctx, []Names{t.cfg.Names}, t.owner.litter.Load()); failed != nil {
+	if t.cfg.Join {
+		return err
+	}
+	if _, failed := t.sweep(ctx, t.ours, t.owner.litter.Load() || t.lingers); failed != nil {
 		// The marker stays: the next start knows whose the rest is.
 		return errors.Join(err, failed, t.owner.leave(context.WithoutCancel(ctx)))
+	}
+	if t.lingers {
+		return t.owner.leave(ctx)
 	}
 	return t.owner.release(ctx, true)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kvbench/tiers/objecttier/store"
+	"kvbench/tiers/workdir"
 )
 
 // markerName is the object that says that a prefix is the suite's, and whose run works in it.
@@ -74,6 +75,10 @@ type marker struct {
 	// Before are the names of earlier runs whose objects may still lie there: the start that was to
 	// reclaim them has not come to its end.
 	Before []Names `json:"names_before,omitempty"`
+	// Contents is what a folder has to know of its objects, and ContentsBefore what those of
+	// earlier runs had, as long as theirs may still lie there.
+	Contents       json.RawMessage   `json:"contents,omitempty"`
+	ContentsBefore []json.RawMessage `json:"contents_before,omitempty"`
 }
 
 // all are the names that objects may have.
@@ -102,10 +107,12 @@ func (e *InUseError) Error() string {
 // dead is found out, and one that was taken for dead notices and deletes nothing any more.
 type owner struct {
 	t     *Tier
-	at    *store.Client // who is asked for the marker
-	old   marker        // of the run before, if there was one
-	fresh bool          // there was none
-	mu    sync.Mutex    // of what follows, once the tier is open
+	at    *store.Client   // who is asked for the marker
+	old   marker          // of the run before, if there was one
+	fresh bool            // there was none
+	stays bool            // what it left is what this one wants
+	left  []workdir.Names // of earlier runs in a folder
+	mu    sync.Mutex      // of what follows, once the tier is open
 	etag  string
 	mark  marker
 	// unguarded: the store ignores conditions
@@ -138,6 +145,9 @@ func (o *owner) take(ctx context.Context) error {
 			return err
 		}
 		o.fresh, only = true, store.Condition{Absent: true}
+		if err := o.recall(); err != nil {
+			return err
+		}
 	case err != nil:
 		return err
 	default:
@@ -207,7 +217,7 @@ func (o *owner) judge(info store.Info, text []byte) error {
 	}
 	o.old = old
 	o.mark.Before = old.all()
-	return nil
+	return o.recall()
 }
 
 // confirm says that the run still has its prefix, at this moment: before anything is deleted by its
@@ -305,7 +315,7 @@ func (o *owner) try(ctx context.Context) error {
 func (o *owner) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mark.Before = nil
+	o.mark.Before, o.mark.ContentsBefore = nil, nil
 }
 
 // ignores notes that the store knows no conditions: what follows is written without.

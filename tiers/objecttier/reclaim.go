@@ -3,7 +3,6 @@ package objecttier
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 
@@ -24,12 +23,12 @@ const rounds = 3
 // reclaim removes what a dead run has left, if there was one: by the names of its own marker. That
 // of this run tells of them until they are gone.
 func (t *Tier) reclaim(ctx context.Context) error {
-	if t.owner.fresh {
+	if t.owner.fresh || t.owner.stays {
 		return nil
 	}
 	// The lock is the marker: as long as it is this run's nobody else writes objects of these
 	// names.
-	found, err := t.sweep(ctx, t.owner.old.all(), true)
+	found, err := t.sweep(ctx, t.owner.theirs, true)
 	if err == nil {
 		t.owner.forget()
 	}
@@ -38,13 +37,13 @@ func (t *Tier) reclaim(ctx context.Context) error {
 	return err
 }
 
-// sweep removes all objects below the prefix that have exactly a name of these, and the uploads
+// sweep removes all objects below the prefix that have exactly a name of some, and the uploads
 // to such names: list, abort, list again, until a round finds nothing. Whatever else lies there
 // stays as it is, and is noted.
-func (t *Tier) sweep(ctx context.Context, names []Names, uploads bool) (found Reclaimed,
-	err error) {
+func (t *Tier) sweep(ctx context.Context, of func(name string) bool, uploads bool) (
+	found Reclaimed, err error) {
 	for range rounds {
-		n, err := t.round(ctx, names, uploads, &found)
+		n, err := t.round(ctx, of, uploads, &found)
 		if n == 0 || err != nil {
 			return found, err
 		}
@@ -64,11 +63,11 @@ func (t *Tier) listers() (all []*store.Client) {
 }
 
 // round is one of them.
-func (t *Tier) round(ctx context.Context, names []Names, uploads bool, found *Reclaimed) (n int,
-	err error) {
+func (t *Tier) round(ctx context.Context, of func(name string) bool, uploads bool,
+	found *Reclaimed) (n int, err error) {
 	ours := func(key string) bool {
 		name, below := strings.CutPrefix(key, t.base)
-		return below && slices.ContainsFunc(names, func(n Names) bool { return n.Ours(name) })
+		return below && of(name)
 	}
 	for _, c := range t.listers() {
 		i, err := t.roundAt(ctx, c, ours, uploads, found)

@@ -99,11 +99,11 @@ func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 
 // tell tells of a request that the store has acknowledged: its bytes, and for how long it had them,
 // attempts and pauses included. Parts end side by side, so that one is told at a time.
-func (p *put) tell(r store.Request, flush bool) {
+func (p *put) tell(off int64, r store.Request, flush bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Begun: r.Begun, Ended: r.Ended,
-		Asked: r.Begun, Done: r.Ended}
+	c := tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
+		Ended: r.Ended, Asked: r.Begun, Done: r.Ended}
 	p.acked += r.Bytes
 	p.done(c)
 }
@@ -114,7 +114,7 @@ func (p *put) whole(ctx context.Context, key string, off, n int64) error {
 	defer p.exit()
 	_, r, err := p.t.client.Put(ctx, key, n, p.stream(off, n), store.Condition{})
 	if err == nil {
-		p.tell(r, false)
+		p.tell(off, r, false)
 		return nil
 	}
 	// One of which bytes were missing cannot have become an object: its length was told first.
@@ -195,7 +195,7 @@ func (p *put) inParts() (err error) {
 		part, r, err := p.t.client.PutPart(ctx, p.key, id, i+1, min(size, p.o.Size-off),
 			p.stream(off, min(size, p.o.Size-off)))
 		if err == nil {
-			p.tell(r, false)
+			p.tell(off, r, false)
 			p.parts[i] = part
 		}
 		return err
@@ -208,7 +208,7 @@ func (p *put) inParts() (err error) {
 	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, p.parts)
 	if err == nil {
 		completed = true
-		p.tell(r, true)
+		p.tell(0, r, true)
 		return nil
 	}
 	// It may have made the object all the same: a store answers when it has put parts together,

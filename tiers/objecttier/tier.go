@@ -32,8 +32,13 @@ type Config struct {
 	Split int64
 	// AlwaysRange asks for a range also where it is all of an object.
 	AlwaysRange bool
-	Nonce       string // of the run, for the marker
-	Keep        bool   // Clear leaves everything for inspection; the next Open reclaims it
+	// Folder, if not nil, is a place of objects whose names mean something: the tier works in
+	// PREFIX/<its name>/, and Names.Format is Files. Join takes part in what another process of the
+	// run, with the same Nonce, has opened: it proves, reclaims and keeps nothing fresh.
+	Folder *workdir.Folder
+	Join   bool
+	Nonce  string // of the run, for the marker
+	Keep   bool   // Clear leaves everything for inspection; the next Open reclaims it
 	// Process is who works here, for the marker; nil: this process.
 	Process *Process
 }
@@ -51,6 +56,9 @@ const cleanup = 5 * time.Second
 // validate names all that cannot be worked with. Flags have checked most of it in their own words.
 func (c *Config) validate() error {
 	errs := []error{c.Names.validate()}
+	if (c.Folder != nil) != (c.Names.Format == Files) || c.Join && c.Folder == nil {
+		errs = append(errs, errors.New("a tier of objects: names of files are those of a folder"))
+	}
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
 			errs = append(errs, fmt.Errorf("a tier of objects: "+format, args...))
@@ -79,11 +87,13 @@ type Tier struct {
 	clock  clock.Clock
 	base   string // PREFIX/rank_N/
 	owner  owner
+	files  workdir.Names // of a folder, nil without
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
 	closed  bool
 
+	lingers   bool // see Linger
 	reclaimed Reclaimed
 	warnings  []string
 	proof     time.Duration
@@ -186,7 +196,13 @@ func (t *Tier) warn(text string) {
 }
 
 // key is an object's name in the bucket.
-func (t *Tier) key(o tiers.Object) string { return t.base + t.cfg.Names.Name(o) }
+func (t *Tier) key(o tiers.Object) string {
+	if t.files != nil {
+		dir, file := t.files.Of(o)
+		return t.base + dir + "/" + file
+	}
+	return t.base + t.cfg.Names.Name(o)
+}
 
 // pieces are the objects of an entry, in the order of its bytes: itself, unless it is split.
 func (t *Tier) pieces(o tiers.Object) (objs []tiers.Object) {

@@ -91,7 +91,10 @@ func flushes(c *result.Checkpoint) string {
 	if c.FlushP95NS != nil {
 		return ns(*c.FlushP95NS) + " p95"
 	}
-	return "at most " + ns(c.FlushMaxNS)
+	if c.FlushMaxNS == nil { // objects of one request have none
+		return "with its only request"
+	}
+	return "at most " + ns(*c.FlushMaxNS)
 }
 
 // cold tells where the bytes came from, as far as it is known: what lay in the page cache before,

@@ -1,0 +1,170 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"kvbench/tiers"
+)
+
+// send moves an object to a store, which asks for its parts: a chunk is one. A part waits for its
+// chunk, is sent from its buffer, again if it has to be, and the buffer comes back when the store
+// has acknowledged the part. After a failure the line is of no more use, as with write.
+func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.o, l.to = o, nil
+	l.next.Store(0)
+	chunks := l.p.chunks(o.Size)
+	s := &sending{line: l, ctx: ctx, got: make([]*slot, chunks), sent: make([]bool, chunks)}
+	s.come = sync.NewCond(&s.mu)
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.come.Broadcast()
+	})()
+	for _, b := range l.slots[:min(int64(len(l.slots)), chunks)] {
+		l.give(b)
+	}
+	// Put asks for parts in their order, each as soon as one before it is acknowledged, so that the
+	// chunk it wants is never behind as many others as there are buffers.
+	// Chunks come from several producers in any order: who wants one finds it by its number.
+	var all sync.WaitGroup
+	all.Go(func() {
+		for range chunks {
+			select {
+			case b := <-l.full:
+				s.mu.Lock()
+				s.got[b.off/l.p.chunk] = b
+				s.come.Broadcast()
+				s.mu.Unlock()
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	_, err := to.Put(ctx, o, s.body, s.done)
+	cancel(err)
+	all.Wait()
+	s.end()
+	return err
+}
+
+// sending is one object on its way.
+type sending struct {
+	line *line
+	ctx  context.Context
+
+	mu   sync.Mutex
+	come *sync.Cond // a chunk has
+	got  []*slot    // by number, from when it is made until the store has it
+	sent []bool     // asked for by the store at least once: its buffer is being read from
+}
+
+// body begins a part.
+func (s *sending) body(off, n int64) io.ReadSeeker {
+	return &part{s: s, chunk: off / s.line.p.chunk, size: n}
+}
+
+// errAcknowledged is what is read of a part that the store has already, by an attempt that nobody
+// waits for any more: its buffer has other bytes by now.
+var errAcknowledged = errors.New("the part has been acknowledged")
+
+// read copies from a chunk, and waits for it before. The lock keeps its buffer from being given
+// back meanwhile.
+func (s *sending) read(p []byte, chunk, at int64) (int, error) {
+	l := s.line
+	from := l.p.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waited := s.got[chunk] == nil && !s.sent[chunk]
+	for s.got[chunk] == nil && !s.sent[chunk] && s.ctx.Err() == nil {
+		s.come.Wait()
+	}
+	now := l.p.clock.Now()
+	if waited {
+		l.p.times.writerWait.Add(int64(now - from))
+	}
+	// An attempt that was given up may still be at it, when its part has been acknowledged to the
+	// next one, or the whole has failed.
+	b := s.got[chunk]
+	switch {
+	case s.ctx.Err() != nil:
+		return 0, context.Cause(s.ctx)
+	case b == nil:
+		return 0, errAcknowledged
+	case !s.sent[chunk]:
+		s.sent[chunk] = true
+		l.enter(now)
+	}
+	return copy(p, b.buf.B[at:]), nil
+}
+
+// done takes back the buffer of what the store has acknowledged.
+func (s *sending) done(c tiers.Chunk) {
+	l := s.line
+	switch {
+	case c.Flush: // the last request: nothing else of this object is under way
+		l.enter(c.Begun)
+		l.p.times.closing.Enter(c.Begun)
+		l.p.times.closing.Exit(c.Ended)
+		l.exit(c.Ended)
+	case !c.Piece: // what is taken back of an upload that failed is no part
+		s.mu.Lock()
+		i := c.Off / l.p.chunk
+		b := s.got[i]
+		s.got[i] = nil
+		s.mu.Unlock()
+		l.exit(l.p.clock.Now())
+		l.p.times.chunks.Add(1)
+		l.give(b)
+	}
+	l.done(c)
+}
+
+// end leaves to the store what it was asked to send and has not acknowledged: a connection that was
+// given up may still read from there.
+func (s *sending) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, b := range s.got {
+		if b != nil && s.sent[i] {
+			b.stuck = true
+			s.line.exit(s.line.p.clock.Now())
+		}
+	}
+}
+
+// part is a part of the body: it can be read again from anywhere as long as the store has not
+// acknowledged it.
+type part struct {
+	s               *sending
+	chunk, size, at int64
+}
+
+// Read implements io.Reader.
+func (r *part) Read(p []byte) (int, error) {
+	if r.at >= r.size {
+		return 0, io.EOF
+	}
+	n, err := r.s.read(p[:min(int64(len(p)), r.size-r.at)], r.chunk, r.at)
+	r.at += int64(n)
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (r *part) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the start of a part")
+	}
+	r.at = offset
+	return offset, nil
+}
