@@ -95,9 +95,20 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 			result.EndedByError)
 	// The one-percent rule of spec 12, once there are enough failures to speak of a share.
 	case failed >= 10 && failed*100 > all:
-		o.Fail(fmt.Errorf("more than 1 %% of the operations failed (%d of %d), the last one: %s "+
-			"of %s on the %s tier: %w", failed, all, what, ob.Key, l, err), result.EndedByError)
+		o.Fail(fmt.Errorf("more than 1 %% of the operations failed (%d of %d)%s, the last one: "+
+			"%s of %s on the %s tier: %w", failed, all, away(err), what, ob.Key, l, err),
+			result.EndedByError)
 	}
+}
+
+// away says for how long a store has not answered by the time of a failure, "" where it has.
+func away(err error) string {
+	e, ok := errors.AsType[*store.Error](err)
+	if !ok || e.Down == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" while no endpoint of the store answered, for %v by now (more -s3-retries "+
+		"try for longer)", e.Down.Round(time.Millisecond))
 }
 
 // Failed counts an operation on a tier, beside those of the cache, that did not succeed. Some

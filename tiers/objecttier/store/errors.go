@@ -64,10 +64,6 @@ func (e *Error) Error() string {
 			answer += ": " + e.Message
 		}
 	}
-	if e.Down > 0 {
-		answer += fmt.Sprintf("; no endpoint has answered for %v (more -s3-retries try for longer)",
-			e.Down.Round(time.Millisecond))
-	}
 	if e.Cure != "" {
 		answer += "; " + e.Cure
 	}

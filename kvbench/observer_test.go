@@ -1,0 +1,35 @@
+package kvbench
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"kvbench/tiers"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/store"
+)
+
+// Failures are counted by what a reader can look up: an errno, or why a store's request failed.
+func TestFailuresHaveNames(t *testing.T) {
+	refused := &store.Error{Op: store.Get, Cause: "refused", Down: 700 * time.Millisecond}
+	missing := &store.Error{Op: store.Get, Cause: "404", Status: 404}
+	for name, err := range map[string]error{
+		"EIO":     fmt.Errorf("read: %w", syscall.EIO),
+		"ENOENT":  &tiers.OpError{Op: "open", Err: tiers.ErrNotFound},
+		"refused": &tiers.OpError{Op: "read", Err: refused},
+		"lost":    &tiers.OpError{Op: "read", Err: &objecttier.LostError{Err: missing}},
+		"404":     missing,
+		"":        errors.New("something"),
+	} {
+		assert.Equal(t, name, errnoName(err), "%v", err)
+	}
+	assert.Contains(t, away(&tiers.OpError{Op: "read", Err: refused}),
+		"no endpoint of the store answered, for 700ms by now")
+	assert.Empty(t, away(missing), "it has answered")
+	assert.Empty(t, away(syscall.EIO))
+}
