@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
@@ -37,7 +38,8 @@ func (t *Tier) prove(ctx context.Context) error {
 	name := fmt.Sprintf("%s.kvbench-proof-%s-", t.base, hex.EncodeToString(sum[:8]))
 	data := proofData(t.cfg.Nonce, t.proofBytes())
 	all := t.cfg.Store.Endpoints.All()
-	return beside(ctx, len(all), len(all), func(ctx context.Context, _, i int) error {
+	errs := make([]error, len(all))
+	prove := func(i int) error {
 		p := &proof{t: t, ctx: ctx, key: fmt.Sprint(name, i), data: data, at: all[i],
 			client: t.client.At(i)}
 		err := p.run()
@@ -52,7 +54,20 @@ func (t *Tier) prove(ctx context.Context) error {
 			return fmt.Errorf("the endpoint %s does not answer: %w", p.at.URL, err)
 		}
 		return fmt.Errorf("the store at %s cannot be relied on: %w", p.at.URL, err)
-	})
+	}
+	// One that fails does not cut off the others: of a PUT that is given up half-way nobody knows
+	// whether it is carried out behind the deletion that follows.
+	var proofs sync.WaitGroup
+	for i := range all {
+		proofs.Go(func() { errs[i] = prove(i) })
+	}
+	proofs.Wait()
+	for _, err := range errs { // what is wrong is mostly wrong with all: once is enough
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // proofBytes is the most that a proof sends: two parts where there will be parts.
