@@ -216,6 +216,9 @@ const (
 // do carries a request out: attempts until one succeeds, at another endpoint where the last one
 // failed by its own. Try must not outlive its call.
 func (c *Client) do(ctx context.Context, r *request) error {
+	if ctx.Err() != nil { // it has never been under way: a window's end does not cut it off
+		return gaveUp(ctx, r)
+	}
 	r.Begun = c.cfg.Clock.Now()
 	e := c.cfg.Endpoints.First(uint8(r.Op), r.key)
 	begun := false // a GET, of which an attempt has brought something
@@ -245,11 +248,7 @@ func (c *Client) do(ctx context.Context, r *request) error {
 				r.FirstByte = a.first
 			}
 		case cancelled:
-			r.Cancelled = true
-			r.Err = fmt.Errorf("%s %s: %w", r.Op, r.key, context.Cause(ctx))
-			if !errors.Is(r.Err, ctx.Err()) {
-				r.Err = fmt.Errorf("%s %s: %w: %w", r.Op, r.key, ctx.Err(), context.Cause(ctx))
-			}
+			r.Cancelled, r.Err = true, gaveUp(ctx, r)
 		default:
 			r.Err = &Error{Op: r.Op, Endpoint: e.URL, Key: r.key, Attempts: r.Attempts,
 				Status: v.status, Code: v.code, Cause: v.cause, Message: v.message, Cure: v.cure,
@@ -262,6 +261,15 @@ func (c *Client) do(ctx context.Context, r *request) error {
 		c.cfg.Observer.Request(r.Request)
 		return r.Err
 	}
+}
+
+// gaveUp is the error of a request whose caller has gone, with the reason.
+func gaveUp(ctx context.Context, r *request) error {
+	err := fmt.Errorf("%s %s: %w", r.Op, r.key, context.Cause(ctx))
+	if !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%s %s: %w: %w", r.Op, r.key, ctx.Err(), context.Cause(ctx))
+	}
+	return err
 }
 
 // callers is an error of the caller's own: of a body that cannot be read, a sink that wants no

@@ -380,8 +380,11 @@ func TestTheCallersOwnEnds(t *testing.T) {
 		assert.ErrorIs(t, err, context.Canceled)
 		last := s.counts.attempts[len(s.counts.attempts)-1]
 		assert.True(t, last.Cancelled)
+		begun := len(s.counts.attempts)
 		_, err = s.get(ctx, "k", 5000)
-		assert.ErrorIs(t, err, stop, "nothing is sent")
+		assert.ErrorIs(t, err, stop)
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.Len(t, s.counts.attempts, begun, "it was never under way")
 
 		require.NoError(t, s.double.SetRules())
 		broken := errors.New("broken")
