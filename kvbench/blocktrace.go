@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
@@ -46,8 +47,26 @@ func (t *trial) readTrace() {
 	case tr == nil:
 		t.untraced("the window was not opened")
 	default:
+		tr.Course = t.course.Course(tr)
 		t.keepTrace(tr)
 	}
+}
+
+// lookAtTrace notes how the trace has grown, about once a second and twenty times in a shorter
+// window: a look takes about a millisecond of one processor. It ends with the window.
+func (t *trial) lookAtTrace(ctx context.Context) {
+	if t.tracer == nil || t.tracer.Unavailable() != nil {
+		return
+	}
+	interval := time.Second
+	if w := t.phase.Window; w > 0 {
+		interval = min(interval, max(w/20, 100*time.Millisecond))
+	}
+	t.Clock.Every(ctx, interval, func() {
+		if tr, err := t.tracer.Snapshot(); err == nil { // readTrace tells of an error
+			t.course.Look(tr)
+		}
+	})
 }
 
 func (t *trial) traceFailed(act string, err error) {

@@ -259,6 +259,7 @@ func (t *trial) load(ctx context.Context) {
 		}
 	})
 	t.watch(opctx)
+	t.lookAtTrace(opctx)
 	if t.phase.Warmup > 0 && t.undisturbed(ctx, warm.Wait(t.ending.over)) {
 		t.openWindow(opctx)
 	}

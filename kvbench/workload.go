@@ -25,6 +25,7 @@ import (
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
+	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
 )
@@ -134,6 +135,7 @@ type trial struct {
 	space         host.Asked           // the filesystem of those
 	prepared      chan struct{}        // closed when the workload's preparation has returned
 	tracer        *collector.Collector // nil unless asked for
+	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
 	spare  []tiers.Object          // written for the ladder alone

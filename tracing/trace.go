@@ -8,6 +8,8 @@ import "slices"
 type Trace struct {
 	Histograms
 	Capture Capture `json:"capture"`
+	// Course is how some of the histograms grew; null where nobody looked meanwhile.
+	Course *Course `json:"over_time,omitempty"`
 }
 
 // Histograms are the distributions by the names of the Python benchmark. Those without samples are

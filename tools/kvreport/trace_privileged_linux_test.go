@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers/privtest"
+	"kvbench/tools/load"
 	"kvbench/tools/trace"
 )
 
@@ -97,9 +98,27 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	l := newLoad(t)
 	fio := "fio " + strings.Join(l.fio("--rw=randread", "--bs=16k", "--size=128M",
 		"--ioengine=psync", "--runtime=2"), " ")
-	pid, notes, job, _ := traceShell(t, l.dir, "sh -c '"+fio+"; exit $?'; exit $?")
+	pid, notes, job, document := traceShell(t, l.dir, "sh -c '"+fio+"; exit $?'; exit $?")
 	assert.Contains(t, notes, fmt.Sprintf("process %d has ended, with all its children", pid))
 	assert.Contains(t, job, "\nrw=randread\nbssplit=16k/100\n")
+
+	// What was looked at every second is, together, what was counted.
+	rec, err := load.Parse("trace.json", document)
+	require.NoError(t, err)
+	course, sum := rec.Course(), int64(0)
+	require.NotNil(t, course)
+	for _, rows := range course.Histograms["d2c_read_us"].Counts {
+		for _, n := range rows {
+			sum += n
+		}
+	}
+	assert.GreaterOrEqual(t, len(course.At), 2)
+	for _, h := range rec.Tracing() {
+		if h.Key == "d2c_read_us" {
+			assert.Equal(t, h.Count, sum)
+		}
+	}
+	assert.Positive(t, sum)
 }
 
 // traceShell traces a shell with all its children until it has ended, on the device of a directory.

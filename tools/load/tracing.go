@@ -86,6 +86,19 @@ func (rec *Record) Tracing() (out []TraceHistogram) {
 	return out
 }
 
+// Course is how the traced histograms grew; nil where nobody noted it.
+func (rec *Record) Course() *tracing.Course {
+	var seen struct {
+		Course *tracing.Course `json:"over_time"`
+	}
+	section := rec.section("device_latency_tracing")
+	if section == nil || json.Unmarshal(section, &seen) != nil || seen.Course == nil ||
+		!seen.Course.Sound() {
+		return nil
+	}
+	return seen.Course
+}
+
 // bound is the lower bound of the bucket in which a percentile lies.
 func (h TraceHistogram) bound(p float64) float64 {
 	below := int64(0)

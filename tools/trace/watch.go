@@ -41,7 +41,11 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 		opt.Counting()
 	}
 	// The window closes when the watching ends and not when the report is written.
-	how := loop(ctx, opt, c, say)
+	var course tracing.Recorder
+	how := loop(ctx, opt, c, func(t *tracing.Trace) {
+		course.Look(t)
+		say(t)
+	})
 	if err := c.CloseWindow(); err != nil {
 		return nil, 0, err
 	}
@@ -50,7 +54,9 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 		note(how)
 	}
 	met, _ = c.Watched()
-	t, err = c.Snapshot()
+	if t, err = c.Snapshot(); t != nil {
+		t.Course = course.Course(t)
+	}
 	return t, met, err
 }
 

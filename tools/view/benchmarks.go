@@ -56,7 +56,7 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 			slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
 				bandwidthFigures(b, typical, t), loadFigures(typical, t),
 				latencyFigures(b, typical, t), fillFigures(b, typical, t),
-				traceFigures(b, t))...)}
+				courseFigures(typical, t), traceFigures(b, t))...)}
 	for _, p := range slices.Concat(parts(typical, t, Sections),
 		parts(typical, t, traced)) {
 		if details(p.Sheet) {

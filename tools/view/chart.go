@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"kvbench/tools/stats"
 )
 
@@ -12,6 +14,7 @@ import (
 type Chart struct {
 	Title string
 	X, Y  Axis
+	Heat  *Heat  // behind all of it
 	Bands []Band // behind the lines
 	Lines []Line
 	Bars  []Bars
@@ -60,6 +63,48 @@ type Band struct {
 	X, Lo, Hi   []float64
 }
 
+// Heat is how often values lay where, over time: rows of a logarithmic Y axis, columns of an X axis
+// that begins at 0.
+type Heat struct {
+	Colour int
+	At     []float64 // where columns end
+	From   []float64 // where rows begin, each a half octave high
+	Counts [][]int64 // by column and row
+}
+
+// HalfOctave is how much larger the end of a row is than its beginning.
+const HalfOctave = math.Sqrt2
+
+// Shades is how dark each cell is, from 0 to 1: by the logarithm of its count ÷ the length of its
+// column, against the most of any. One request of a million is still seen.
+func (h *Heat) Shades() [][]float64 {
+	most := 0.0
+	out := make([][]float64, len(h.Counts))
+	for i, rows := range h.Counts {
+		out[i] = make([]float64, len(rows))
+		for k := range rows {
+			out[i][k] = math.Log1p(h.rate(i, k))
+			most = max(most, out[i][k])
+		}
+	}
+	for _, rows := range out {
+		floats.Scale(1/max(most, math.SmallestNonzeroFloat32), rows)
+	}
+	return out
+}
+
+// rate is how many of them there were in a second.
+func (h *Heat) rate(column, row int) float64 {
+	from := 0.0
+	if column > 0 {
+		from = h.At[column-1]
+	}
+	if h.At[column] <= from {
+		return 0
+	}
+	return float64(h.Counts[column][row]) / (h.At[column] - from)
+}
+
 // add appends a point.
 func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
 
@@ -83,6 +128,14 @@ func runName(t *stats.Table, run int, what string) string {
 		return what
 	}
 	return t.Labels[run] + " " + what
+}
+
+// ofRun is what a title says of a figure of one run among several.
+func ofRun(t *stats.Table, run int) string {
+	if len(t.Runs) < 2 {
+		return ""
+	}
+	return ", " + t.Labels[run]
 }
 
 // lineOf is a series of a run. Its colour is that of the run where there are several, and the dash
@@ -111,6 +164,9 @@ func (c Chart) empty() bool {
 				return false
 			}
 		}
+	}
+	if c.Heat != nil { // which has something somewhere
+		return false
 	}
 	// A bar of no height is a value; one without a value is none.
 	return !slices.ContainsFunc(c.Bars,

@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -57,6 +58,58 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 			floats.Scale(100, shares[i])
 		}
 		out = append(out, c)
+	}
+	return out
+}
+
+// heatColour is grey, so that lines of all colours stand out.
+const heatColour = 7
+
+// courseFigures are what the kernel saw over time: percentiles of all runs in one figure, and for
+// each run how its requests were spread. A mean over the window hides the second in which a drive
+// was slow.
+func courseFigures(typical []trial, t *stats.Table) (out []Chart) {
+	for _, what := range []struct{ title, label, key string }{
+		{"Time of reads at the device", "D2C (µs, log scale)", "d2c_read_us"},
+		{"Time of writes at the device", "D2C (µs, log scale)", "d2c_write_us"},
+		{"Reads in flight at dispatch", "requests (log scale)", "qd_read"},
+		{"Writes in flight at dispatch", "requests (log scale)", "qd_write"},
+	} {
+		y := Axis{Label: what.label, Log: true}
+		all := Chart{Title: what.title + " over time, median trial", X: overTime, Y: y, Time: true}
+		var heats []Chart
+		for _, k := range typical {
+			c := k.Course()
+			if c == nil || len(c.Histograms[what.key].Counts) == 0 {
+				continue
+			}
+			g := c.Histograms[what.key]
+			heat := Chart{Title: what.title + ofRun(t, k.run) + ": how often, over time",
+				X: overTime, Y: y, Time: true,
+				Heat: &Heat{Colour: heatColour, At: c.At, From: g.From, Counts: g.Counts}}
+			// Each where there are samples for it. A half octave is all that is known of a value.
+			for i, p := range []float64{0.5, 0.95, 0.99} {
+				l := lineOf(t, k.run, i, []string{"p50, from", "p95, from", "p99, from"}[i])
+				l.Step = true
+				from := 0.0
+				for j, at := range c.At {
+					v, ok := g.Percentile(j, p)
+					if !ok {
+						v = math.NaN()
+					}
+					l.add(from, v)
+					if from = at; j == len(c.At)-1 {
+						l.add(at, v)
+					}
+				}
+				all.Lines, heat.Lines = append(all.Lines, l), append(heat.Lines, l)
+			}
+			heats = append(heats, heat)
+		}
+		if len(heats) > 1 { // of one run they stand in its own figure
+			out = append(out, all)
+		}
+		out = append(out, heats...)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -26,6 +27,7 @@ const (
 type drawing struct {
 	view.Chart
 	Height         int
+	Shades         []shade
 	Areas          []area
 	XTicks, YTicks []view.Tick
 	Columns        []column
@@ -85,6 +87,9 @@ func draw(c view.Chart) *drawing {
 	for i, b := range c.Bars {
 		d.bars(b, i, len(c.Bars), x, y)
 		d.legend(entry{Name: b.Name, Colour: b.Colour % colours, Run: b.Run})
+	}
+	if c.Heat != nil {
+		d.Shades = shades(c.Heat, x, y)
 	}
 	for _, b := range c.Bands {
 		d.Areas = append(d.Areas, newArea(b, x, y))
@@ -188,6 +193,41 @@ func newArea(b view.Band, x, y scale) area {
 		there, back = nil, nil
 	}
 	return area{Path: path.String(), Colour: b.Colour % colours, Run: b.Run}
+}
+
+// shade is all cells of a heat map that are equally dark.
+type shade struct {
+	Path    string
+	Colour  int
+	Opacity float64
+}
+
+// mostShades are told apart on screen and in print.
+const mostShades = 8
+
+// shades draws a heat map: a path for each shade is a tenth of the text that cells would be.
+func shades(h *view.Heat, x, y scale) (out []shade) {
+	paths := make([]strings.Builder, mostShades+1)
+	share := h.Shades()
+	left := 0.0
+	for i, end := range h.At {
+		for k, low := range h.From {
+			if h.Counts[i][k] > 0 {
+				x0, x1 := at(x.place(left)), at(x.place(end))
+				y0, y1 := at(y.place(low)), at(y.place(low*view.HalfOctave))
+				fmt.Fprintf(&paths[max(1, int(math.Ceil(share[i][k]*mostShades)))],
+					"M%s %sH%sV%sH%sZ", x0, y0, x1, y1, x0)
+			}
+		}
+		left = end
+	}
+	for n := range paths {
+		if paths[n].Len() > 0 {
+			out = append(out, shade{paths[n].String(), h.Colour % colours,
+				float64(n) / mostShades})
+		}
+	}
+	return out
 }
 
 // bars draws the i-th of n series over the categories, beside the others.

@@ -34,6 +34,10 @@ func TestGolden(t *testing.T) {
 			Ticks: []view.Tick{{At: 0, Label: "4\nread"}, {At: 1, Label: "8"}}},
 			Y: view.Axis{Label: "%"}, Bars: []view.Bars{{Name: "a", Y: []float64{10, 90}},
 				{Name: "b", Y: []float64{0, 100}}}},
+		"heat.svg": {X: view.Axis{Label: "s", Zero: true}, Y: view.Axis{Label: "µs", Log: true},
+			Heat: &view.Heat{Colour: 7, At: []float64{1, 2},
+				From:   []float64{64, 64 * view.HalfOctave},
+				Counts: [][]int64{{1000, 0}, {1, 30}}}},
 		"dots.svg": {X: view.Axis{Label: "tier"}, Y: view.Axis{Label: "ms", Log: true},
 			Lines: []view.Line{{Name: "p", Apart: true, X: x, Y: []float64{0.001, 10, 1000, 0}}}},
 	} {

@@ -17,6 +17,7 @@ type plot struct {
 	Bars  bool     `json:"bars,omitempty"`
 	// Series are lines, or bars over the categories 0, 1, 2, …
 	Series []series    `json:"series"`
+	Heat   *liveHeat   `json:"heat,omitempty"`
 	Bands  []liveBand  `json:"bands,omitempty"`
 	Marks  []view.Mark `json:"marks,omitempty"`
 }
@@ -52,12 +53,42 @@ type liveBand struct {
 	Hi     []number `json:"hi"`
 }
 
+// liveHeat is a heat map; shades are from 0 to 9, one digit a row.
+type liveHeat struct {
+	Colour int       `json:"colour"`
+	At     []number  `json:"at"`
+	From   []number  `json:"from"`
+	High   float64   `json:"high"` // end ÷ beginning of a row
+	Counts [][]int64 `json:"counts"`
+	Shades []string  `json:"shades"`
+}
+
+// newLiveHeat makes the script's view of a heat map.
+func newLiveHeat(h *view.Heat) *liveHeat {
+	out := &liveHeat{Colour: h.Colour % colours, At: numbers(h.At), From: numbers(h.From),
+		High: view.HalfOctave, Counts: h.Counts}
+	for i, rows := range h.Shades() {
+		digits := make([]byte, len(rows))
+		for k, s := range rows {
+			digits[k] = '0'
+			if h.Counts[i][k] > 0 {
+				digits[k] = '0' + byte(min(9, max(1, math.Ceil(9*s))))
+			}
+		}
+		out.Shades = append(out.Shades, string(digits))
+	}
+	return out
+}
+
 // live makes the script's view of a chart.
 func live(c view.Chart) plot {
 	x, y := scales(c)
 	p := plot{Title: c.Title, Time: c.Time, Bars: len(c.Bars) > 0, Marks: c.Marks,
 		X: liveAxis{c.X.Label, c.X.Log, x.ends(), c.X.Ticks},
 		Y: liveAxis{c.Y.Label, c.Y.Log, y.ends(), c.Y.Ticks}}
+	if c.Heat != nil {
+		p.Heat = newLiveHeat(c.Heat)
+	}
 	for _, b := range c.Bands {
 		p.Bands = append(p.Bands, liveBand{b.Run, b.Colour % colours, b.Step, numbers(b.X),
 			numbers(b.Lo), numbers(b.Hi)})

@@ -154,6 +154,30 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.Empty(t, b.troubles)
 }
 
+// A heat map tells how often values lay where somebody points.
+func TestAHeatMapInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes seconds: make test-all")
+	}
+	var page strings.Builder
+	require.NoError(t, WritePage(&page, view.Page{Title: "heat", Figures: []view.Chart{{
+		Title: "heat", Time: true, X: view.Axis{Label: "s", Zero: true},
+		Y: view.Axis{Label: "µs", Log: true},
+		Heat: &view.Heat{Colour: 7, At: []float64{1, 2}, From: []float64{64, 64 * view.HalfOctave},
+			Counts: [][]int64{{4321, 0}, {0, 30}}},
+		Lines: []view.Line{{Name: "p50", Step: true, X: []float64{0, 1, 2},
+			Y: []float64{64, 90, 90}}}}}}))
+	b := newBrowser(t)
+	b.open(page.String(), 1280, "dark")
+	var at box
+	b.eval(fmt.Sprintf(near, "heat"), &at)
+	b.mouse("mouseMoved", at.X+at.W/4, at.Y+at.H*3/4)
+	var told string
+	b.eval(`fig.querySelector(".cell").textContent`, &told)
+	assert.Equal(t, "4321 from 64 to 90.51", told)
+	assert.Empty(t, b.troubles)
+}
+
 // What stands in a result runs nowhere: neither as a part of the page, nor out of the numbers that
 // the script reads.
 func TestNothingIsSmuggledIn(t *testing.T) {

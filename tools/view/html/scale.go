@@ -52,6 +52,10 @@ func scales(c view.Chart) (x, y scale) {
 			}
 		}
 	}
+	if h := c.Heat; h != nil {
+		x.fit(0, h.At[len(h.At)-1])
+		y.fit(h.From[0], h.From[len(h.From)-1]*view.HalfOctave)
+	}
 	for _, b := range c.Bands {
 		for i := range b.X {
 			if c.X.Shows(b.X[i]) && c.Y.Shows(b.Lo[i]) && c.Y.Shows(b.Hi[i]) {

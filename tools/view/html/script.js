@@ -96,6 +96,35 @@ function bars(u, spec) {
 	});
 }
 
+// heat paints cells, and tells of the one that is pointed at.
+function heat(u, h) {
+	const ctx = u.ctx;
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+	ctx.clip();
+	ctx.fillStyle = ink(h);
+	h.at.forEach((end, i) => {
+		const x0 = u.valToPos(i ? h.at[i - 1] : 0, "x", true), x1 = u.valToPos(end, "x", true);
+		h.from.forEach((low, k) => {
+			if (h.shades[i][k] === "0") return;
+			const y0 = u.valToPos(low * h.high, "y", true), y1 = u.valToPos(low, "y", true);
+			ctx.globalAlpha = h.shades[i][k] / 9;
+			ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
+		});
+	});
+	ctx.restore();
+}
+
+const pointed = (u, h) => {
+	const {left, top} = u.cursor;
+	if (left < 0 || top == null || top < 0) return "";
+	const x = u.posToVal(left, "x"), y = u.posToVal(top, "y");
+	const i = h.at.findIndex(end => x < end), k = h.from.findLastIndex(low => y >= low);
+	if (i < 0 || k < 0 || y >= h.from[k] * h.high) return "";
+	return `${h.counts[i][k]} from ${short(h.from[k])} to ${short(h.from[k] * h.high)}`;
+};
+
 // numbered writes the numbers of the runs at their lines, each at another part of the axis.
 function numbered(u, spec) {
 	const ctx = u.ctx, n = spec.series.length;
@@ -162,6 +191,8 @@ function build(fig) {
 	const width = () => Math.max(200, fig.clientWidth - 20);
 	const height = () => Math.round(Math.min(340, Math.max(230, width() * 0.6)));
 	const [from, to] = spec.x.ends;
+	const cellText = document.createElement("p");
+	cellText.className = "cell";
 	const u = new uPlot({
 		width: width(), height: height(), padding: [8, 12, 0, 0],
 		scales: {
@@ -203,6 +234,10 @@ function build(fig) {
 			dash: (u, i) => ["solid", "dashed", "dotted"][spec.series[i - 1]?.dash || 0], stroke: (u, i) => ink(spec.series[i - 1] ??
 			spec.bands[Math.floor((i - 1 - spec.series.length) / 2)]), fill: () => "transparent"}},
 		hooks: {
+			drawClear: [u => spec.heat && heat(u, spec.heat)],
+			setCursor: [u => {
+				if (spec.heat) cellText.textContent = pointed(u, spec.heat);
+			}],
 			draw: [u => {
 				if (spec.bars) bars(u, spec);
 				marks(u, spec);
@@ -239,6 +274,7 @@ function build(fig) {
 	button("−", "zoom out", by(2));
 	button("all", "whole range", () => zoom(fig));
 	fig.append(tools, host);
+	if (spec.heat) host.append(cellText);
 	fig.classList.add("drawn");
 	const c = {
 		spec, u,

@@ -1,0 +1,72 @@
+package tracing
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// grown is a trace that has seen so many reads of 100 µs and of 10 ms until then.
+func grown(at time.Duration, fast, slow int64) *Trace {
+	t := &Trace{Capture: Capture{WindowNS: int64(at)}}
+	t.D2CRead = NewHistogram("us", 0, []Bucket{{Range: [2]float64{96, 104}, Count: fast},
+		{Range: [2]float64{10_000, 10_240}, Count: slow}})
+	return t
+}
+
+// A second in which reads were slow is one, whatever the sum says.
+func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
+	var r Recorder
+	r.Look(nil)
+	r.Look(grown(0, 0, 0)) // nothing was to be seen yet
+	r.Look(grown(time.Second, 100, 0))
+	r.Look(&Trace{Capture: Capture{WindowNS: int64(1500 * time.Millisecond)}}) // left out once
+	r.Look(grown(2*time.Second, 100, 200))
+	c := r.Course(grown(2500*time.Millisecond, 150, 200))
+	require.NotNil(t, c)
+	require.True(t, c.Sound())
+	assert.Equal(t, []float64{1, 1.5, 2, 2.5}, c.At)
+	g := c.Histograms["d2c_read_us"]
+	require.Len(t, g.From, 14)
+	assert.InDelta(t, 90.5, g.From[0], 0.1)
+	assert.InDelta(t, 8192, g.From[13], 0.1)
+	for i, want := range [][2]int64{{100, 0}, {0, 0}, {0, 200}, {50, 0}} {
+		assert.Equal(t, want, [2]int64{g.Counts[i][0], g.Counts[i][13]}, i)
+	}
+	assert.NotContains(t, c.Histograms, "d2c_write_us")
+	p, ok := g.Percentile(2, 0.5)
+	assert.True(t, ok)
+	assert.InDelta(t, 8192, p, 1)
+	_, ok = g.Percentile(3, 0.99)
+	assert.False(t, ok, "50 reads tell of no p99")
+	assert.Nil(t, new(Recorder).Course(grown(time.Second, 1, 1)), "one interval is the trace itself")
+}
+
+// A trace of a day has as many columns as one of minutes, and loses nothing.
+func TestALongCourseIsJoined(t *testing.T) {
+	var r Recorder
+	const looks = 5000
+	for i := int64(1); i <= looks; i++ {
+		r.Look(grown(time.Duration(i)*time.Second, i, 0))
+	}
+	c := r.Course(grown((looks+1)*time.Second, looks+1, 0))
+	require.True(t, c.Sound())
+	assert.Less(t, len(c.At), mostIntervals)
+	assert.Equal(t, float64(looks+1), c.At[len(c.At)-1])
+	sum := int64(0)
+	for _, rows := range c.Histograms["d2c_read_us"].Counts {
+		sum += rows[0]
+	}
+	assert.EqualValues(t, looks+1, sum)
+}
+
+func TestAnEditedCourseIsNotDrawn(t *testing.T) {
+	for _, c := range []Course{{At: []float64{2, 1}},
+		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1}}}},
+		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1},
+			Counts: [][]int64{{1, 2}}}}}} {
+		assert.False(t, c.Sound())
+	}
+}
