@@ -52,6 +52,8 @@ type session struct {
 	// stand, and the way to it is a descriptor that this process was started with.
 	orders      *agent.Orders
 	coordinator net.Conn
+	first       *params.Values   // of the plans, also where something is wrong with them
+	meeting     *clients.Meeting // of ranks that somebody else has started, nil for others
 	clients     *clients.Clients // that this rank is one of, nil where it is alone
 }
 
@@ -151,8 +153,12 @@ func (s *session) run(m *testing.M) int {
 	// Nothing is made before every parameter of every benchmark is known to be right.
 	plans, err := s.check()
 	// The coordinator has checked the same, on its own host: what is wrong only here it must hear.
-	if err != nil && s.orders != nil {
+	switch {
+	case err == nil:
+	case s.orders != nil:
 		clients.Decline(s.coordinator, clients.Hello(nil, s.orders), err)
+	case s.meeting != nil:
+		clients.DeclineAt(*s.meeting, s.first, err)
 	}
 	if bad := params.Violations(nil); errors.As(err, &bad) {
 		fmt.Fprint(os.Stderr, refusal(err))
@@ -189,7 +195,7 @@ func (s *session) run(m *testing.M) int {
 	// All leave before anybody prints a summary: what a rank still does would be in nobody's log.
 	s.clients.Leave()
 	// A rank that has failed but lives has said so; rank 0's exit code is that of the run.
-	if s.orders != nil && ctx.Err() == nil {
+	if !s.clients.Coordinates() && ctx.Err() == nil {
 		code = 0 // or a launcher would take the others along
 	}
 	s.epilogue()
@@ -199,17 +205,33 @@ func (s *session) run(m *testing.M) int {
 	return code
 }
 
-// gather starts the other ranks, or meets the coordinator, where there are several clients. Ranks
-// that a launcher has started, or a person one by one, do not know each other: each is a run of its
-// own, as a client that is alone.
+// gather starts the other ranks, or meets them, where there are several clients that know of each
+// other. All but the coordinator print into a file from here on: what they say nobody has asked
+// for.
 func (s *session) gather(plans []*params.Values) (err error) {
-	if len(plans) == 0 || s.orders == nil && !plans[0].Starts() {
+	if len(plans) == 0 || s.orders == nil && s.meeting == nil && !plans[0].Starts() {
 		return nil
 	}
-	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel,
-		Hello: clients.Hello(plans, s.orders), Orders: s.orders, Coordinator: s.coordinator,
-		Continue: plans[0].RankFailure == "continue", ResultsDir: plans[0].ResultsDir,
-		Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp, Live: s.tty != nil}})
+	v := plans[0]
+	hello := clients.Hello(plans, s.orders)
+	hello.Stamp = s.inputs.Stamp
+	if s.meeting != nil {
+		hello.Job = s.meeting.Job
+	}
+	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel, Hello: hello,
+		Orders: s.orders, Coordinator: s.coordinator, Meeting: s.meeting,
+		Timeout: v.RendezvousTimeout, Continue: v.RankFailure == "continue",
+		ResultsDir: v.ResultsDir, Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp}})
+	if err != nil || s.clients.Coordinates() {
+		return err
+	}
+	s.tty = nil // the coordinator's
+	s.clients.Adopt(plans)
+	log, err := s.clients.Log(v.ResultsDir)
+	if log != nil {
+		// A crash still says so on the descriptor of old, where the launcher shows it.
+		os.Stdout, os.Stderr = log, log
+	}
 	return err
 }
 
@@ -251,6 +273,9 @@ func (s *session) check() ([]*params.Values, error) {
 		bad := params.Violations(nil)
 		errors.As(err, &bad)
 		all, plans = all.Merge(bad), append(plans, base.Points...)
+		if s.first == nil && len(base.Points) > 0 {
+			all = all.Merge(s.meet(base.Points[0]))
+		}
 		s.leaves[in.Bench.Name] = leaves
 		// Each point of a sweep has its own needs: one of them may not fit this machine.
 		// What is wrong with others of its values hides none of that, unless it says where to look.
@@ -283,6 +308,24 @@ func (s *session) check() ([]*params.Values, error) {
 		return nil, all
 	}
 	return plans, nil
+}
+
+// meet finds out where ranks meet that somebody else has started.
+func (s *session) meet(v *params.Values) params.Violations {
+	s.first = v
+	if !v.Meets() {
+		return nil
+	}
+	shared := v.CacheDir // which may be on another host, but for the default
+	if v.OnObjects() {
+		shared = ""
+	}
+	m, err := clients.Where(v, shared)
+	if err != nil {
+		return params.Violations{err.Error()}
+	}
+	s.meeting = &m
+	return nil
 }
 
 // help answers -help-parameters with the values in force, for the first

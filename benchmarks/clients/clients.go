@@ -23,8 +23,10 @@ import (
 // them. Rank 0's coordinates: it alone has a leader. The nil Clients is a client that is alone.
 type Clients struct {
 	Config
-	member *coordinate.Member
-	leader *coordinate.Leader
+	member   *coordinate.Member
+	leader   *coordinate.Leader
+	listener net.Listener // of ranks that the coordinator has not started, nil without
+	stamp    string       // of the run, as its coordinator says
 
 	mu    sync.Mutex
 	shown []byte // what the coordinator's live line is to show of this rank
@@ -43,8 +45,12 @@ type Config struct {
 	Orders      *agent.Orders
 	Coordinator net.Conn
 
-	// Of the one that starts the others: how many there are, whether the loss of one ends the run,
-	// what the others are told, and where their logs go.
+	// Meeting is how ranks come together that nobody of them has started, nil for others.
+	Meeting *Meeting
+	Timeout time.Duration // within which all have to be there
+
+	// Of the one that coordinates: whether the loss of one ends the run, what those that it starts
+	// are told, and where logs and results go.
 	Continue   bool
 	Others     agent.Orders
 	ResultsDir string
@@ -69,22 +75,34 @@ type underway struct {
 // outcomePatience is how long an interrupted run waits for what its ranks have.
 const outcomePatience = 2 * time.Second
 
-// gatherTime is within which the ranks that this process starts have to come.
-const gatherTime = 60 * time.Second
-
-// Gather starts the other ranks, or meets the coordinator. Nothing else of the run was made before.
+// Gather starts the other ranks, or meets the coordinator, and returns when all are there. Nothing
+// else of the run was made before.
 func Gather(cfg Config) (*Clients, error) {
 	c := &Clients{Config: cfg}
 	m := coordinate.MemberConfig{Clock: coordinate.System{}, Live: c.lastShown,
 		Stop: func(why error) { c.Cancel(kvbench.Interrupted{Why: ended{why}}) }}
-	ctx, stop := context.WithTimeout(c.Context, gatherTime)
+	ctx, stop := context.WithTimeout(c.Context, c.Timeout)
 	defer stop()
+	// Rank 0 coordinates, so that no process is needed beside the ranks.
 	var err error
-	if c.Orders != nil {
+	switch {
+	case c.Orders != nil:
 		c.member, err = coordinate.Join(ctx, c.Coordinator, c.Hello, m)
-	} else {
-		err = c.start(ctx, m)
+	case c.Meeting != nil && c.Hello.Rank > 0:
+		err = c.dial(ctx, m)
+	default:
+		if err = c.coordinate(ctx, m); err != nil && c.listener != nil {
+			_ = c.listener.Close()
+		}
+		return c, err
 	}
+	if err != nil {
+		return c, err
+	}
+	// How long that may take the coordinator knows, which beats meanwhile: two clocks that began at
+	// different times would disagree about who is late.
+	who, err := c.member.Gathered(c.Context)
+	c.stamp = who.Stamp
 	return c, err
 }
 
@@ -97,16 +115,48 @@ func Decline(conn net.Conn, h wire.Hello, why error) {
 	_, _ = coordinate.Join(ctx, conn, h, coordinate.MemberConfig{Clock: coordinate.System{}})
 }
 
-// start starts the other ranks, and joins them as rank 0.
-func (c *Clients) start(ctx context.Context, m coordinate.MemberConfig) error {
+// coordinate starts the other ranks, or waits for them, and joins them as rank 0.
+func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) error {
 	c.leader = coordinate.NewLeader(coordinate.LeaderConfig{Hello: c.Hello, Clock: m.Clock,
 		Continue: c.Continue, Result: c.keep})
+	logs, err := "", error(nil)
+	if c.Meeting == nil {
+		logs = " (logs of the ranks: " + filepath.Join(c.ResultsDir, "rank_*.log") + ")"
+		err = c.start()
+	} else if c.listener, err = c.Meeting.Place.Listen(); err == nil {
+		go c.listen(c.listener)
+	}
+	if err != nil {
+		return err
+	}
+	// Rank 0 speaks with the coordinator as all others do, through a pipe of this process.
+	ours, theirs := net.Pipe()
+	go c.leader.Accept(ours, nil)
+	if c.member, err = coordinate.Join(ctx, theirs, c.Hello, m); err != nil {
+		return err
+	}
+	if err := c.leader.Gather(ctx); err != nil {
+		c.leader.Stop(err.Error())
+		c.member.Leave("")
+		c.close()
+		return fmt.Errorf("%w%s", err, logs)
+	}
+	if f, is := c.listener.(interface{ Forget() }); is {
+		f.Forget() // nobody looks for this rank any more
+	}
+	// A signal to this process is one to all: those of a terminal reach the others by themselves.
+	context.AfterFunc(c.Context, func() { c.leader.Stop(context.Cause(c.Context).Error()) })
+	return nil
+}
+
+// start starts the other ranks on this host.
+func (c *Clients) start() error {
 	if err := os.MkdirAll(c.ResultsDir, 0o777); err != nil {
 		return fmt.Errorf("making the results directory: %w", err)
 	}
 	for rank := 1; rank < c.Hello.Ranks; rank++ {
 		// What a rank prints nobody has asked for; where something goes wrong somebody will.
-		log, err := os.Create(filepath.Join(c.ResultsDir, fmt.Sprintf("rank_%d.log", rank)))
+		log, err := os.Create(logPath(c.ResultsDir, rank))
 		if err != nil {
 			return fmt.Errorf("making the log of rank %d: %w", rank, err)
 		}
@@ -120,20 +170,6 @@ func (c *Clients) start(ctx context.Context, m coordinate.MemberConfig) error {
 		}
 		go c.leader.Accept(conn, process)
 	}
-	// Rank 0 speaks with the coordinator as all others do, through a pipe of this process.
-	ours, theirs := net.Pipe()
-	go c.leader.Accept(ours, nil)
-	var err error
-	if c.member, err = coordinate.Join(ctx, theirs, c.Hello, m); err != nil {
-		return err
-	}
-	if err := c.leader.Gather(ctx); err != nil {
-		c.leader.Stop(err.Error())
-		return fmt.Errorf("%w (logs of the ranks: %s)", err,
-			filepath.Join(c.ResultsDir, "rank_*.log"))
-	}
-	// A signal to this process is one to all: those of a terminal reach the others by themselves.
-	context.AfterFunc(c.Context, func() { c.leader.Stop(context.Cause(c.Context).Error()) })
 	return nil
 }
 
@@ -148,19 +184,33 @@ func Ended(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &by)
 }
 
+// Coordinates tells whether this process does: its exit code and what it prints are those of all
+// ranks. So it is of a client that is alone.
+func (c *Clients) Coordinates() bool { return c == nil || c.leader != nil }
+
 // Leave says that this rank has come to its end; the coordinator waits for all of them. One that
-// was ended by itself says nothing: it is lost to the others.
+// was ended by itself, before its time, says so: it is lost to the others.
 func (c *Clients) Leave() {
 	if c == nil {
 		return
 	}
-	if c.Context.Err() == nil || c.leader != nil || Ended(c.Context) {
-		c.member.Leave()
+	why := ""
+	if c.Context.Err() != nil && c.leader == nil && !Ended(c.Context) {
+		why = context.Cause(c.Context).Error()
 	}
+	c.member.Leave(why)
+	c.close()
+}
+
+// close, of which a second call does nothing, ends what a coordinator has with other ranks, when they have left, or soon.
+func (c *Clients) close() {
 	if c.leader != nil {
 		ctx, stop := context.WithTimeout(context.Background(), outcomePatience)
 		defer stop()
 		c.leader.Close(ctx)
+	}
+	if c.listener != nil {
+		_ = c.listener.Close()
 	}
 }
 

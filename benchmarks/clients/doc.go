@@ -1,6 +1,7 @@
 // Package clients is a run of several clients, as the front door of each of them drives it: who
 // starts the others, what all agree about before a trial, and how their results become one.
 //
+//	meet.go     where ranks meet that a launcher has started, and what they do until then
 //	clients.go  Gather, Enter, Publish, Conclude, Leave: a run and its trials, step by step
 //	merged.go   one result of all ranks, written beside theirs, and the summary of the run
 //	hello.go    who a process is

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/group/coordinate"
+	"kvbench/kvbench/group/rendezvous"
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/merge/tree"
@@ -94,7 +95,14 @@ func (c *Clients) Summarize(w io.Writer) error {
 
 // describe says who the ranks are and how they began.
 func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
-	d := &result.Clients{Launcher: "kvbench", Transport: "socket", StartSkewNS: t.Skew,
+	launcher, transport := "kvbench", rendezvous.Socket
+	if c.Meeting != nil {
+		launcher, transport = c.Meeting.Launcher, c.Meeting.Place.Kind
+	}
+	if transport == rendezvous.File { // which says where, not how
+		transport = rendezvous.TCP
+	}
+	d := &result.Clients{Launcher: launcher, Transport: string(transport), StartSkewNS: t.Skew,
 		StartSkewUncertaintyNS: t.Uncertainty, Hosts: []result.Host{},
 		Lost: []result.LostClient{}, PerRank: []result.ClientRank{}}
 	// Ranks that are lost have been there, too: the hosts are those of the run, not of its end.

@@ -156,7 +156,7 @@ func plainEnv() []string {
 			strings.HasPrefix(name, "PMI_") || strings.HasPrefix(name, "PALS_") ||
 			strings.HasPrefix(name, "FLUX_") || strings.HasPrefix(name, "MV2_") ||
 			name == "JOB_COMPLETION_INDEX" || name == "MASTER_ADDR" ||
-			strings.HasPrefix(name, "SLURM_") || name == "MPI_LOCALNRANKS" || name == "TMPDIR" ||
+			strings.HasPrefix(name, "SLURM_") && name != "SLURM_CONF" || name == "MPI_LOCALNRANKS" || name == "TMPDIR" ||
 			name == "GOFLAGS" {
 			continue
 		}

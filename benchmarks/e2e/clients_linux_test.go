@@ -40,8 +40,8 @@ func (b *bench) ranks(n int, more ...string) []string {
 		more...)...)
 }
 
-// pids are those of the ranks that a run has started, by rank, once all of them write entries.
-func (b *bench) pids(p *process, n int) map[int]int {
+// allWrite waits until all ranks write entries.
+func (b *bench) allWrite(n int) {
 	b.t.Helper()
 	eventually(b.t, "entries of all ranks in "+b.cache, func() bool {
 		for rank := range n {
@@ -52,6 +52,12 @@ func (b *bench) pids(p *process, n int) map[int]int {
 		}
 		return true
 	})
+}
+
+// pids are those of the ranks that a run has started, by rank, once all of them write entries.
+func (b *bench) pids(p *process, n int) map[int]int {
+	b.t.Helper()
+	b.allWrite(n)
 	return b.children(p, n)
 }
 

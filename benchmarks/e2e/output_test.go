@@ -37,7 +37,7 @@ func everything(b *bench) []string {
 var alwaysThere = []string{"ns/op", "req/s", "tok/s", "write-B/s", "cpu-ns/B", "peak-RSS-bytes"}
 
 // parse reads benchmark output and fails on everything that benchfmt does not like.
-func parse(t *testing.T, text string) (results []*benchfmt.Result, units map[string]string) {
+func parse(t testing.TB, text string) (results []*benchfmt.Result, units map[string]string) {
 	t.Helper()
 	units = make(map[string]string)
 	r := benchfmt.NewReader(strings.NewReader(text), "output")

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -147,4 +148,57 @@ func TestWhoStartsRanks(t *testing.T) {
 	v := good(t, Inputs{Agent: started}, "-ranks=4", "-rank-failure=continue")
 	assert.False(t, v.Starts())
 	assert.Equal(t, [3]int{3, 4, 4}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
+}
+
+// TestWhereRanksMeet: those of a launcher do unless told otherwise, those that a person has started
+// one by one where a person says where.
+func TestWhereRanksMeet(t *testing.T) {
+	mpi := []string{"PMI_RANK", "0", "PMI_SIZE", "4"}
+	for _, c := range []struct {
+		env   []string
+		args  []string
+		meets bool
+		where string
+	}{
+		{nil, nil, false, "auto"},
+		{mpi, nil, true, "auto"},
+		{mpi, []string{"-rendezvous=none"}, false, "none"},
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "1"}, []string{"-rendezvous=a"}, false, "a:7717"},
+		{nil, []string{"-rank=0", "-ranks=4"}, false, "auto"},
+		{nil, []string{"-rank=0", "-ranks=4", "-rendezvous=a.b-c:1"}, true, "a.b-c:1"},
+		{mpi, []string{"-rendezvous=::1"}, true, "[::1]:7717"},
+		{mpi, []string{"-rendezvous=[::1]:80"}, true, "[::1]:80"},
+		{mpi, []string{"-rendezvous=dir:/x"}, true, "dir:/x"},
+		{nil, []string{"-ranks=4"}, false, "auto"},
+	} {
+		v := good(t, Inputs{Env: environment(c.env...)}, c.args...)
+		assert.Equal(t, c.meets, v.Meets(), "%v %v", c.env, c.args)
+		assert.Equal(t, c.where, v.Rendezvous)
+	}
+	assert.Equal(t, "dir:/base/x", good(t, Inputs{Base: "/base"}, "-rank=0", "-ranks=2",
+		"-rendezvous=dir:x").Rendezvous)
+	for _, text := range []string{"", "dir:", "a:0", "a:65536", "a:b", "-x:1", "a b:1", "a/b", ":1"} {
+		assert.Equal(t, []string{"-rendezvous: must be auto, none, HOST, HOST:PORT or dir:PATH, " +
+			"given " + cmp.Or(text, `""`) + " (flag)"},
+			wrong(t, Inputs{Env: environment(mpi...)}, "-rendezvous="+text), text)
+	}
+	assert.Len(t, wrong(t, Inputs{}, "-rendezvous=a", "-rendezvous-timeout=2s"), 2)
+	assert.Len(t, wrong(t, Inputs{}, "-ranks=2", "-rendezvous=a"), 1)
+	assert.Len(t, wrong(t, Inputs{Env: environment(mpi...)}, "-rendezvous-timeout=90m"), 1)
+}
+
+// TestAllHere: an unknown number of local ranks never means that all are here.
+func TestAllHere(t *testing.T) {
+	for _, c := range []struct {
+		env  []string
+		args []string
+		here bool
+	}{
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "4"}, nil, false},
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "4", "PMI_LOCAL_SIZE", "4"}, nil, true},
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "4", "PMI_LOCAL_SIZE", "2"}, nil, false},
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "4"}, []string{"-local-ranks=4"}, true},
+	} {
+		assert.Equal(t, c.here, good(t, Inputs{Env: environment(c.env...)}, c.args...).AllHere())
+	}
 }

@@ -79,6 +79,9 @@ func table(v *Values) []parameter {
 		"local-ranks":  auto(whole(&v.LocalRanks, 1, math.MaxInt32)),
 		"rank-failure": oneOf(&v.RankFailure, "stop", "continue"),
 
+		"rendezvous":         meeting(&v.Rendezvous, v.base),
+		"rendezvous-timeout": span(&v.RendezvousTimeout, time.Second, time.Hour),
+
 		"warmup":                 span(&v.Warmup, 0, day),
 		"settle":                 span(&v.Settle, 0, day),
 		"performance-profile":    oneOf(&v.PerformanceProfile, "latency", "throughput"),

@@ -84,7 +84,11 @@ type Values struct {
 	Rank, Ranks, LocalRanks int
 	Launcher                *launchers.Place // mpirun, srun or the like; nil without one
 	RankFailure             string           // stop or continue
-	starts                  bool             // see Starts
+	starts, meets           bool             // see Starts and Meets
+
+	// Where ranks meet that somebody else has started: auto, none, HOST:PORT or dir:PATH, absolute.
+	Rendezvous        string
+	RendezvousTimeout time.Duration
 
 	// Around the window: load that is not counted, and rest in which nothing happens.
 	Warmup, Settle     time.Duration

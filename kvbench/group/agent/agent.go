@@ -22,7 +22,6 @@ type Orders struct {
 	Job        string `json:"job"`
 	Base       string `json:"base"`  // the directory in which the command was typed
 	Stamp      string `json:"stamp"` // of the default results directory
-	Live       bool   `json:"live"`  // somebody looks at the live line
 }
 
 // socket is the descriptor of a child's end: the first behind the standard ones.

@@ -134,7 +134,7 @@ func (g *party) each(f func(m *Member)) {
 }
 
 func (g *party) leave() {
-	g.each((*Member).Leave)
+	g.each(func(m *Member) { m.Leave("") })
 	g.leader.Close(g.t.Context())
 	for _, c := range g.conns {
 		c.Close()
@@ -526,4 +526,40 @@ func TestSkew(t *testing.T) {
 	assert.False(t, TooFarApart(2e6, 0))
 	assert.True(t, TooFarApart(2e6+1, 0))
 	assert.False(t, TooFarApart(9e6, 5e6))
+}
+
+// TestARankThatIsEndedIsNamed: by a signal of its own, while the others go on.
+func TestARankThatIsEndedIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := meet(t, LeaderConfig{}, same(3), pipe)
+		g.members[1].Leave("terminated")
+		synctest.Wait()
+		assert.Equal(t, "rank 1 on h0 (pid 101) was ended: terminated, before the first trial",
+			g.leader.Stopped())
+		// All are stopped now: who leaves because of that is not lost as well.
+		g.members[2].Leave("terminated")
+		synctest.Wait()
+		g.leader.mu.Lock()
+		assert.Nil(t, g.leader.clients[2].lost)
+		g.leader.mu.Unlock()
+		g.leave()
+	})
+}
+
+// TestWhoIsNoCoordinator ends an attempt to join, and not the run.
+func TestWhoIsNoCoordinator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, say := range []string{"", "SSH-2.0-OpenSSH_9.2\r\n"} {
+			ours, theirs := net.Pipe()
+			go func() {
+				_, _ = wire.Read(theirs, wire.MaxHello)
+				_, _ = theirs.Write([]byte(say))
+				theirs.Close()
+			}()
+			_, err := Join(t.Context(), ours, hello(1, 2), MemberConfig{Clock: ahead(0),
+				Stop: func(error) { t.Error("this rank was never welcomed") }})
+			assert.Error(t, err)
+		}
+		synctest.Wait()
+	})
 }

@@ -167,7 +167,8 @@ func (l *Leader) admit(c *client) string {
 	return why
 }
 
-// Gather waits until all ranks are there. The error says who is missing, or was refused.
+// Gather waits until all ranks are there, and tells them. The error says who is missing, or was
+// refused; Stop tells that.
 func (l *Leader) Gather(ctx context.Context) error {
 	// Whoever cannot come ends the wait: the others need not wait for the rest of it.
 	began := time.Now()
@@ -191,8 +192,15 @@ func (l *Leader) Gather(ctx context.Context) error {
 		return fmt.Errorf("%d of %d ranks came within %v; missing %s",
 			len(l.clients)-len(missing), len(l.clients), time.Since(began).Round(time.Second/10),
 			numbers(missing))
+	case err != nil:
+		return err
 	}
-	return err
+	for _, c := range l.clients {
+		if c.there() {
+			c.link.send(&wire.Message{Kind: wire.Gathered})
+		}
+	}
+	return nil
 }
 
 func numbers(list []int) string {

@@ -1,6 +1,7 @@
 package coordinate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ func (r Refused) Error() string { return "the coordinator refused this rank: " +
 // MemberConfig is what a member needs besides its connection.
 type MemberConfig struct {
 	Clock Clock
-	// Stop is called once when the run ends before its time: the coordinator says so, or is gone.
+	// Stop is called once when the run of a rank that was welcomed ends before its time: the
+	// coordinator says so, or is gone.
 	Stop func(error)
 	// Live is what the coordinator's live line shows of this rank, nil or empty for nothing. It is
 	// called once a second.
@@ -36,6 +38,7 @@ type Member struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew when something below has changed
+	joined  *wire.Hello   // the coordinator's, nil before this rank was welcomed
 	trial   int
 	inbox   map[wire.Kind]*wire.Message // the last of each kind
 	stopped error                       // why the run ends
@@ -45,7 +48,7 @@ type Member struct {
 var _ group.Group = (*Member)(nil)
 
 // Join says hello and waits to be welcomed. The connection belongs to the member from here on, also
-// when it fails.
+// when it fails: with Refused, or because whoever is at the other end coordinates no such run.
 func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig) (*Member, error) {
 	m := &Member{MemberConfig: cfg, hello: hello, changed: make(chan struct{}),
 		inbox: map[wire.Kind]*wire.Message{}}
@@ -73,6 +76,14 @@ func (m *Member) inboxed(k wire.Kind) *wire.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.inbox[k]
+}
+
+// Gathered waits until all ranks are there, and returns who coordinates them.
+func (m *Member) Gathered(ctx context.Context) (wire.Hello, error) {
+	if _, err := m.await(ctx, wire.Gathered, 0); err != nil {
+		return wire.Hello{}, err
+	}
+	return *m.joined, nil
 }
 
 // Rank implements group.Group.
@@ -105,6 +116,9 @@ func (m *Member) read() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.inbox[got.Kind] = got
+		if got.Kind == wire.Welcome {
+			m.joined = cmp.Or(got.Hello, &wire.Hello{})
+		}
 		m.notify()
 	})
 	// However the connection ended, nobody can tell this rank anything any more.
@@ -130,9 +144,10 @@ func (m *Member) end(stopped, gone error) {
 	if gone != nil {
 		m.gone = gone
 	}
+	joined := m.joined != nil
 	m.notify()
 	m.mu.Unlock()
-	if first && m.Stop != nil {
+	if first && joined && m.Stop != nil {
 		m.Stop(stopped)
 	}
 }
@@ -233,14 +248,15 @@ func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 	return got.Text, nil
 }
 
-// Leave says that this rank has come to its end, and waits until that is on its way, not for long.
-func (m *Member) Leave() {
+// Leave says that this rank has come to its end, before its time if there is a reason why, and
+// waits until that is on its way, not for long.
+func (m *Member) Leave(why string) {
 	m.mu.Lock()
 	if m.stopped == nil { // the end of the connection is none of the run
 		m.stopped = errLeft
 	}
 	m.mu.Unlock()
-	m.link.send(&wire.Message{Kind: wire.Leave})
+	m.link.send(&wire.Message{Kind: wire.Leave, Text: why})
 	m.link.end()
 	select {
 	case <-m.link.gone:

@@ -61,6 +61,10 @@ func (l *Leader) heard(c *client, m *wire.Message) {
 	defer l.mu.Unlock()
 	defer l.notify()
 	if m.Kind == wire.Leave {
+		// Before its time, and not because all have been stopped: it is lost to the others.
+		if m.Text != "" && l.stopped == "" {
+			l.lose(c, Lost{Hello: c.hello, Why: "was ended: " + wire.Printable(m.Text)})
+		}
 		c.left = true
 		l.progress()
 		return

@@ -26,6 +26,8 @@ type Hello struct {
 	Cores  int    `json:"cores"` // that it may use
 	Memory int64  `json:"memory"`
 	Build  string `json:"build"`
+	// Stamp names the run: its coordinator's time and process.
+	Stamp string `json:"stamp,omitempty"`
 	// Parameters are those that decide what is measured, over all benchmarks that were selected:
 	// no directories, nothing that is only shown.
 	Parameters map[string]string `json:"parameters"`
@@ -60,7 +62,7 @@ func (h *Hello) Objection(o *Hello) string {
 	case o.Rank < 0 || o.Rank >= h.Ranks:
 		return fmt.Sprintf("there is no rank %d of %d", o.Rank, h.Ranks)
 	case o.Refused != "":
-		return lines(o.Refused)
+		return Printable(o.Refused)
 	}
 	return h.differences(o)
 }
@@ -108,8 +110,8 @@ func printable(text string, most int) string {
 	return text
 }
 
-// lines is a text of several lines that a rank has sent.
-func lines(text string) string {
+// Printable is a text of several lines that a rank has sent, as it is printed.
+func Printable(text string) string {
 	var list []string
 	for line := range strings.Lines(text) {
 		list = append(list, printable(strings.TrimRight(line, "\n"), 500))

@@ -26,18 +26,19 @@ const (
 	Result   Kind = "result" // Trial, Doc: what it measured, before it removes its files
 	Done     Kind = "done"   // Trial, Text: it has cleaned up; the text is the error it ended with
 	Pong     Kind = "pong"   // Seq, At, Wall: the answer to a ping, by its clocks
-	Leave    Kind = "leave"  // it has come to its end
+	Leave    Kind = "leave"  // it has come to its end; Text: before its time, and why
 )
 
 // What the coordinator says.
 const (
-	Welcome Kind = "welcome" // Hello: who coordinates
-	Refusal Kind = "refusal" // Text: why the rank is not taken
-	Agreed  Kind = "agreed"  // Trial, Terms: what holds for this rank in the trial
-	Begin   Kind = "begin"   // Trial, At: when the phase begins, by the rank's clock
-	Ping    Kind = "ping"    // Seq
-	Outcome Kind = "outcome" // Trial, Text: what became of the trial; no text is well
-	Stop    Kind = "stop"    // Text: the run ends, why
+	Welcome  Kind = "welcome"  // Hello: who coordinates
+	Refusal  Kind = "refusal"  // Text: why the rank is not taken
+	Gathered Kind = "gathered" // all ranks are there
+	Agreed   Kind = "agreed"   // Trial, Terms: what holds for this rank in the trial
+	Begin    Kind = "begin"    // Trial, At: when the phase begins, by the rank's clock
+	Ping     Kind = "ping"     // Seq
+	Outcome  Kind = "outcome"  // Trial, Text: what became of the trial; no text is well
+	Stop     Kind = "stop"     // Text: the run ends, why
 )
 
 // Beat is said by both once a second: who says nothing for long is lost. A rank's has what the live
