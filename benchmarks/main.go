@@ -54,6 +54,7 @@ type session struct {
 	coordinator net.Conn
 	first       *params.Values   // of the plans, also where something is wrong with them
 	meeting     *clients.Meeting // of ranks that somebody else has started, nil for others
+	printed     [2]*os.File      // standard output and error, where others take their place
 	clients     *clients.Clients // that this rank is one of, nil where it is alone
 }
 
@@ -229,7 +230,10 @@ func (s *session) gather(plans []*params.Values) (err error) {
 	s.clients.Adopt(plans)
 	log, err := s.clients.Log(v.ResultsDir)
 	if log != nil {
-		// A crash still says so on the descriptor of old, where the launcher shows it.
+		// A crash still says so on the descriptor of old, where the launcher shows it. The runtime
+		// must not close that, as it does with a file that nobody knows any more: an entry's would
+		// get its number, and the crash would be written into it.
+		s.printed = [2]*os.File{os.Stdout, os.Stderr}
 		os.Stdout, os.Stderr = log, log
 	}
 	return err
@@ -310,7 +314,7 @@ func (s *session) check() ([]*params.Values, error) {
 	return plans, nil
 }
 
-// meet finds out where ranks meet that somebody else has started.
+// meet finds out, without asking anybody, where ranks meet that somebody else has started.
 func (s *session) meet(v *params.Values) params.Violations {
 	s.first = v
 	if !v.Meets() {

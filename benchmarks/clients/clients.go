@@ -202,7 +202,8 @@ func (c *Clients) Leave() {
 	c.close()
 }
 
-// close, of which a second call does nothing, ends what a coordinator has with other ranks, when they have left, or soon.
+// close ends what a coordinator has with other ranks, when they have left, or soon. A second call
+// does nothing.
 func (c *Clients) close() {
 	if c.leader != nil {
 		ctx, stop := context.WithTimeout(context.Background(), outcomePatience)

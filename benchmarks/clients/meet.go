@@ -77,7 +77,8 @@ func (c *Clients) listen(l net.Listener) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many are open: no descriptor is left, or the other side is gone: another one may come
+		case err != nil:
+			// Too many descriptors are open, or the other side is gone: another one may come.
 			time.Sleep(retryLeast)
 			continue
 		case here.Load() >= mostStrangers+int64(c.Hello.Ranks):

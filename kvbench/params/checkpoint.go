@@ -170,7 +170,8 @@ func (r *resolver) checkpoint() {
 	r.checkpointObjects(spec)
 	// Their checkpoints are one only if they begin together, and lie in one directory.
 	r.want(v.Ranks <= 1 || r.together(), "ranks",
-		"given without -rank and without a launcher with Checkpoint: its clients begin together")
+		"of clients that know each other with Checkpoint, which begin together: not with "+
+			"-rendezvous none, nor with -rank and no -rendezvous")
 	r.want(spec.Accelerators%v.Ranks == 0, "ranks", fmt.Sprintf("a divisor of %d, the number of "+
 		"accelerators, which are shared out evenly", spec.Accelerators))
 	writes, reads, within := v.CheckpointRuns()
