@@ -48,8 +48,7 @@ type Live struct {
 
 var _ workloads.Source = (*Live)(nil)
 
-// NewLive begins the first sessions, at random moments within their length as those of a Merge,
-// divided by the speedup.
+// NewLive begins the first sessions, at random moments as those of a Merge, divided by the speedup.
 func NewLive(cfg Config) (*Live, error) {
 	if cfg.Next == nil || cfg.Live < 1 {
 		return nil, errors.New("live sessions: want where they come from, and at least one")

@@ -14,10 +14,9 @@ import (
 // any time. It is deterministic: which requests come between two of a session follows from the
 // recorded times, from the number of live sessions and from the seed.
 //
-// The first sessions begin at a random moment within their own length, as those that one finds live
-// somewhere have begun at any moment of the past: N such moments are Poisson arrivals. Where one
-// has ended the next one begins after an exponential pause, of the mean gap between the requests of
-// the one that ended.
+// The first sessions begin at a random moment within the mean gap between their own requests: all
+// are live soon, and N such moments are Poisson arrivals. Where one has ended the next one begins
+// after an exponential pause, of the mean gap between the requests of the one that ended.
 type Merge struct {
 	next   Next
 	live   int // sessions at a time
@@ -72,7 +71,7 @@ func (m *Merge) Live() int { return len(m.plays) }
 
 // within is when one of the first sessions begins.
 func within(s *Session, stream profile.Stream) time.Duration {
-	return workloads.Nanoseconds(stream.Unit(profile.DrawSession, s.Number) * float64(s.Length()))
+	return workloads.Nanoseconds(stream.Unit(profile.DrawSession, s.Number) * float64(s.gap()))
 }
 
 // pause is the time between a session and the one that follows it.
