@@ -11,6 +11,8 @@ import (
 	"kvbench/tiers"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/sessions"
 	"kvbench/workloads/traces"
 	"kvbench/workloads/users"
 )
@@ -18,6 +20,9 @@ import (
 // source makes the requests of one trial: users, with their documents or without, or a trace.
 func source(v *params.Values) (workloads.Source, error) {
 	seed := v.StreamSeed()
+	if v.OfSessions() {
+		return madeUpSessions(v, seed)
+	}
 	if v.Bench.Load == params.LoadUsers {
 		population := users.New(users.Config{
 			Profile: v.Profile, Users: users.Population(v.Profile, seed, v.Users,
@@ -34,6 +39,16 @@ func source(v *params.Values) (workloads.Source, error) {
 		return population, nil
 	}
 	return traceSource(v, seed)
+}
+
+// madeUpSessions are those of a profile. They have no end, and nothing was read of them: whoever
+// shows what a source has read need not know them.
+func madeUpSessions(v *params.Values, seed uint64) (workloads.Source, error) {
+	made := users.NewSessions(users.SessionsConfig{Profile: v.Profile.Sessions, Seed: seed,
+		Window: v.ContextWindow(), BlockTokens: v.SessionBlock()})
+	live, err := sessions.NewLive(sessions.Config{Next: made.Next, Live: v.Users,
+		Speedup: v.TraceSpeedup, Stream: profile.NewStream(seed, -1), MaxRequests: v.MaxRequests})
+	return struct{ workloads.Source }{live}, err
 }
 
 // corpus returns the documents of a run with RAG, else nil.

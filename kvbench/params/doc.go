@@ -10,6 +10,7 @@
 //	bench     divisions, and what each benchmark sets
 //	values    the values in force, and what follows from them
 //	table     binds the rows to fields, kinds and limits; keys: those of the YAML file beside them
+//	profiles  what -profile sets
 //	heard     which benchmarks hear a parameter, and what is said about one that none does
 //	flags     flags, environment names, -help-parameters
 //	origin    where a value came from, and what is said about one that cannot be used

@@ -122,7 +122,7 @@ func (v *Values) ContextWindow() int {
 // CutTemplates names the kinds of users whose contexts are longer than the window, with their
 // longest.
 func (v *Values) CutTemplates() (list []string) {
-	if v.ContextWindow() == 0 || v.Bench.Load != LoadUsers || v.DecodeOnly {
+	if v.ContextWindow() == 0 || v.Bench.Load != LoadUsers || v.DecodeOnly || v.OfSessions() {
 		return nil
 	}
 	for _, t := range v.Profile.Templates {
@@ -145,6 +145,9 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	}
 	if n := v.CutTokens(); n > 0 { // an engine's object
 		tokens = n
+	}
+	if v.OfSessions() {
+		tokens = v.SessionBlock()
 	}
 	return tokens, v.Sizer().Bytes(tokens)
 }

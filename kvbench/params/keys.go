@@ -27,6 +27,7 @@ var keyHearers = map[string]string{
 	"conversation":      "users BurstGPT AzureTrace ShareGPT",
 	"decode":            "users BurstGPT AzureTrace ShareGPT if decode-reads=batched",
 	"sharegpt":          "ShareGPT",
+	"sessions":          "Synthetic if profile",
 }
 
 // big bounds what is only called positive, so that products of two stay inside 64 bits.
@@ -96,6 +97,26 @@ func keys(v *Values) []parameter {
 	count("max_context_tokens", &p.ShareGPT.MaxContext)
 	count("max_generation_tokens", &p.ShareGPT.MaxGenerate)
 	count("chars_per_token_estimate", &p.ShareGPT.CharsPerToken)
+
+	section = "sessions."
+	some, seconds := integer(0, new(int), 0, 10000), number(nil, 0, day.Seconds())
+	ss := &p.Sessions
+	key("system_prompt_tokens", several(&ss.SystemPrompts, tokens))
+	key("questions", bounds(&ss.Questions, integer(0, new(int), 1, 10000)))
+	key("question_tokens", bounds(&ss.QuestionTokens, tokens))
+	key("answer_tokens", bounds(&ss.AnswerTokens, tokens))
+	key("think_seconds", bounds(&ss.Think, seconds))
+	key("tool_calls", bounds(&ss.ToolCalls, some))
+	key("tool_tokens", bounds(&ss.ToolTokens, tokens))
+	key("tool_seconds", bounds(&ss.ToolSeconds, seconds))
+	share("agent_probability", &ss.Agents)
+	key("agent_prompt_tokens", several(&ss.AgentPrompts, tokens))
+	key("agent_tool_calls", bounds(&ss.AgentToolCalls, some))
+	share("fork_probability", &ss.Fork)
+	key("summary_tokens", bounds(&ss.SummaryTokens, tokens))
+	key("documents", integer(0, &ss.Documents, 0, big))
+	key("retrieved", integer(0, &ss.Retrieved, 0, 1000))
+	key("document_tokens", bounds(&ss.DocumentTokens, tokens))
 
 	section, of = "", []string{profileKey, idle}
 	for line := range strings.Lines(acceptedText) {

@@ -15,6 +15,7 @@ const (
 	FromDefault     OriginKind = iota // the same in every division
 	FromDivision                      // Where: the division
 	FromBenchmark                     // Where: the benchmark's name
+	FromProfile                       // Where: the profile
 	FromLayout                        // Where: the engine's layout
 	FromLauncher                      // Where: its environment variable (rank, ranks, local-ranks)
 	FromFile                          // Where: file:line
@@ -31,7 +32,8 @@ type Origin struct {
 
 // originTexts stand before where a value came from.
 var originTexts = [...]string{FromDefault: "default", FromDivision: "division ",
-	FromBenchmark: "benchmark ", FromLayout: "layout ", FromLauncher: "environment ", FromFile: "",
+	FromBenchmark: "benchmark ", FromProfile: "profile ", FromLayout: "layout ",
+	FromLauncher: "environment ", FromFile: "",
 	FromEnvironment: "environment ", FromFlag: "flag", FromSweep: "sweep"}
 
 func (o Origin) String() string { return originTexts[o.Kind] + o.Where }

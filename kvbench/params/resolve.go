@@ -76,11 +76,15 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.bench = in.Bench.settings(v.Division)
 	r.launched()
 	// An engine's layout decides what its engine does with it, where nobody says otherwise.
+	r.decide(v.row("profile"))
+	if v.OfSessions() {
+		r.users = settingsOfProfile(v.ProfileName, v.Division)
+	}
 	r.decide(v.row("layout"))
 	r.layout = v.layoutSettings()
 	for i := range v.rows {
 		switch p := &v.rows[i]; p.name {
-		case "config", "division", "layout":
+		case "config", "division", "layout", "profile":
 		case "sweep":
 			r.sweep(p)
 		default:
@@ -95,6 +99,7 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.profile()
 	r.model()
 	r.place()
+	r.sessions()
 	r.check()
 	r.closed()
 	return v, r.bad

@@ -52,6 +52,7 @@ type resolver struct {
 	file   *configFile
 	says   map[string]setting // rank, ranks and local-ranks, as far as a launcher tells them
 	bench  map[string]string  // the benchmark's settings in this division
+	users  map[string]string  // those of -profile
 	layout map[string]string  // those of an engine's layout
 	v      *Values
 	bad    Violations
@@ -104,6 +105,9 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	if s, ok := r.says[p.name]; ok {
 		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
 		list = append(list, s)
+	}
+	if text, ok := r.users[p.name]; ok {
+		add(FromProfile, r.v.ProfileName, text)
 	}
 	if text, ok := r.layout[p.name]; ok {
 		add(FromLayout, r.v.Layout, text)

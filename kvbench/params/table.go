@@ -35,6 +35,7 @@ func table(v *Values) []parameter {
 		"kv-dtype": oneOf(&v.KVDType, "auto", "float32", "bfloat16", "fp8", "fp8_ds_mla", "int8",
 			"int4", "nvfp4"),
 		"num-users":       whole(&v.Users, 1, maxUsers),
+		"profile":         oneOf(&v.ProfileName, Profiles...),
 		"arrival":         oneOf(&v.Arrival, "open-loop", "closed-loop"),
 		"turns":           oneOf(&v.Turns, "ordered", "overtaking"),
 		"generation-mode": oneOf(&v.GenerationMode, generationModes...),
@@ -172,6 +173,9 @@ func table(v *Values) []parameter {
 	list := slices.Clone(listed)
 	for i := range list {
 		list[i].value = values[list[i].name]
+		if list[i].name == "profile" {
+			list[i].help += ". " + profilesHelp()
+		}
 	}
 	return list
 }

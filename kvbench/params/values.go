@@ -38,6 +38,8 @@ type Values struct {
 	Model     model.Model // what it means
 	KVDType   string      // of cached numbers; auto is the model's own
 	Users     int
+	// ProfileName is what -profile says: see OfSessions.
+	ProfileName string
 
 	// How the users behave. Rank and seed together give each client streams of its own, so that
 	// clients of one run do not ask for the same at the same moment; see StreamSeed.

@@ -252,6 +252,19 @@ func (s *summary) workload() {
 		add("decode reads "+w.DecodeReads, w.DecodeReads)
 	}
 	s.line("load", "%s, seed %d", strings.Join(parts, ", "), s.Seed)
+	// What a profile sets decides more than its name: versions may mean different things by one.
+	var set []string
+	origin := ""
+	for _, p := range s.Parameters {
+		if strings.HasPrefix(p.Origin, "profile ") {
+			origin = p.Origin
+			name := strings.TrimPrefix(p.Name, "sessions.")
+			set = append(set, fmt.Sprintf("%s %v", name, p.Value))
+		}
+	}
+	if origin != "" {
+		s.put("users", origin+" sets "+strings.Join(set, ", "))
+	}
 }
 
 // differs lists what keeps a run of an option from the closed division. Other benchmarks have no

@@ -1,7 +1,8 @@
 // Package profile says how users behave: kinds of users, promises to them, prompts, documents, and
 // the draws that make a request of all that.
 //
-//	profile.go    Profile, Template: all that a configuration file can say; Default: MLPerf's
+//	profile.go    Profile, Template, Sessions: all that a configuration file can say;
+//	              Default: MLPerf's
 //	draws.go      Stream: stateless draws from (seed, user, purpose, n); Shape: what kind of
 //	              request a context becomes
 //

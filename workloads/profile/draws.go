@@ -44,6 +44,7 @@ const (
 	DrawObject  // of plain I/O: which one is read, and from where on
 	DrawSession // when one of the first sessions begins
 	DrawPause   // between a session and the next
+	DrawScript  // of a session: all that is in it, in turn
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd
@@ -85,6 +86,13 @@ func (u Stream) Between(d Draw, n int64, low, high int) int {
 // mersenne.uniform.
 func (u Stream) Uniform(d Draw, n int64, low, high float64) float64 {
 	return low + float64((high-low)*u.Unit(d, n))
+}
+
+// LogBetween returns the n-th draw as an integer in [low, high], of which each doubling is as
+// likely as another; a low of 0 counts as a half.
+func (u Stream) LogBetween(d Draw, n int64, low, high int) int {
+	from, to := math.Log(max(0.5, float64(low))), math.Log(float64(high)+1)
+	return min(high, int(math.Exp(from+float64((to-from)*u.Unit(d, n)))))
 }
 
 // Exponential returns the n-th draw of an exponential distribution with that mean.

@@ -6,6 +6,7 @@
 //	source.go      Take, Written, Done: whose turn it is, and what its request is; Account: what
 //	               has arrived, without a list of it
 //	heap.go        users by time
+//	sessions.go    Sessions: made-up sessions of assistants, whose prompts grow
 //	rag.go         Corpus: documents; WithRAG: turns that retrieve, queries besides
 //
 // Begin with New. A user's n-th request is a function of (seed, user, n), so that all it has still

@@ -1,0 +1,64 @@
+package params
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Every profile sets keys that exist to values that they take, and whoever says otherwise wins.
+func TestProfiles(t *testing.T) {
+	for _, name := range Profiles {
+		for _, division := range []string{"quick", "open"} {
+			v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile="+name,
+				"-division="+division)
+			set := settingsOfProfile(name, v.Division)
+			assert.Equal(t, name == MLPerfProfile, set == nil)
+			assert.Equal(t, name != MLPerfProfile, v.OfSessions())
+			for key, text := range set {
+				if assert.NotNil(t, v.row(key), key) {
+					assert.Equal(t, "profile "+name, v.Origin(key).String(), key)
+					assert.Contains(t, find("profile").usage(), key)
+				}
+				if strings.HasPrefix(key, "sessions.") {
+					assert.Contains(t, profilesHelp(), key+" "+text)
+				}
+			}
+			// The summary has them from the result's parameters.
+			told := 0
+			for _, p := range v.Parameters() {
+				if p.Origin == "profile "+name {
+					told++
+				}
+			}
+			assert.Len(t, set, told)
+		}
+	}
+	file := writeFile(t, "p.yaml", "sessions: {questions: [7, 9]}\n")
+	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile=agentic", "-config="+file,
+		"-division=quick", "-trace-speedup=3")
+	assert.Equal(t, [2]int{7, 9}, v.Profile.Sessions.Questions)
+	assert.InDelta(t, 3, v.TraceSpeedup, 0)
+	assert.Equal(t, 0.04, v.Profile.Sessions.Agents)
+	assert.Equal(t, 256, v.SessionBlock())
+	_, bytes := v.LargestEntry()
+	assert.Equal(t, v.Sizer().Bytes(256), bytes)
+	// Others run without: mlperf is what they have.
+	v = good(t, Inputs{Bench: bench(t, "MultiTurn")}, "-division=open")
+	assert.False(t, v.OfSessions())
+}
+
+func TestWhatSessionsCannotBeTold(t *testing.T) {
+	file := writeFile(t, "p.yaml", "sessions: {agent_probability: 0.5, retrieved: 3}\n")
+	bad := Violations(wrong(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile=chat", "-config="+file,
+		"-arrival=open-loop", "-turns=ordered", "-enable-rag", "-request-rate=5"))
+	for _, of := range []string{"arrival", "turns", "enable-rag", "request-rate"} {
+		assert.True(t, bad.About(of), of)
+	}
+	text := bad.Error()
+	assert.Contains(t, text, "sessions.agent_probability: must be 0 without")
+	assert.Contains(t, text, "sessions.retrieved: must be 0 without")
+	assert.Len(t, bad, 6)
+	assert.Len(t, wrong(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile=agent"), 1)
+}

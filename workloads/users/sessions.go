@@ -1,0 +1,234 @@
+package users
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/sessions"
+)
+
+// SessionsConfig describes made-up sessions of an assistant.
+type SessionsConfig struct {
+	Profile profile.Sessions // must be valid
+	Seed    uint64           // the run's seed plus the rank
+	// Window is the longest prompt in tokens, 0 = profile.Longest. A session whose next prompt and
+	// its answer would not fit goes on from its system prompt and a summary, as agents do.
+	Window      int
+	BlockTokens int // of the blocks in which prompts are kept
+}
+
+// Sessions makes sessions without end: the n-th one is a function of (seed, n). Prompts grow: each
+// holds all that was said before it, answers included, and blocks are of what they hold and of all
+// before that, as engines have them, so that sessions share their common prompts and documents that
+// stand at the same place behind them, and nothing else.
+type Sessions struct {
+	cfg    SessionsConfig
+	number int64
+}
+
+// NewSessions begins at the first session.
+func NewSessions(cfg SessionsConfig) *Sessions {
+	if cfg.Window <= 0 {
+		cfg.Window = profile.Longest
+	}
+	return &Sessions{cfg: cfg}
+}
+
+// Next is a sessions.Next.
+func (s *Sessions) Next() (*sessions.Session, error) {
+	w := script{cfg: &s.cfg, stream: profile.NewStream(s.cfg.Seed, int(s.number)),
+		number: s.number}
+	w.session()
+	// Agents run beside each other: requests come by their times.
+	slices.SortStableFunc(w.rows, func(a, b formats.Row) int { return int(a.Stamp - b.Stamp) })
+	var b sessions.Builder
+	b.Begin(s.number, 0)
+	for _, row := range w.rows {
+		b.Add(row)
+	}
+	s.number++
+	return b.End(), nil
+}
+
+// script writes one session.
+type script struct {
+	cfg    *SessionsConfig
+	stream profile.Stream
+	number int64
+	draws  int64
+	said   uint64 // pieces of text that are this session's own
+	agents int
+	rows   []formats.Row
+}
+
+func (w *script) draw() int64 { w.draws++; return w.draws }
+
+// between draws from a range in which each doubling is as likely as another.
+func (w *script) between(r [2]int) int {
+	return w.stream.LogBetween(profile.DrawScript, w.draw(), r[0], r[1])
+}
+
+func (w *script) seconds(r [2]float64) time.Duration {
+	low := max(r[0], 1e-3)
+	ratio := max(1, r[1]/low)
+	u := w.stream.Unit(profile.DrawScript, w.draw())
+	return workloads.Seconds(low * math.Pow(ratio, u))
+}
+
+func (w *script) chance(p float64) bool {
+	return w.stream.Unit(profile.DrawScript, w.draw()) < p
+}
+
+// Texts that sessions share are called by what they are, and a number.
+const (
+	systemText = iota + 1
+	agentText
+	documentText
+	ownText
+)
+
+// text is the identity of a piece of text.
+func text(kind int, n uint64) uint64 { return uint64(profile.NewStream(n, kind)) }
+
+// own is a text that nobody has said before.
+func (w *script) own() uint64 {
+	w.said++
+	return text(ownText, uint64(profile.NewStream(uint64(w.stream), int(w.said))))
+}
+
+// common draws one of the common prompts: its text and its tokens, of which at most half of the
+// window are there.
+func (w *script) common(kind int, tokens []int) (uint64, int) {
+	if len(tokens) == 0 {
+		return 0, 0
+	}
+	i := w.stream.Between(profile.DrawScript, w.draw(), 0, len(tokens)-1)
+	return text(kind, uint64(i)), min(tokens[i], w.cfg.Window/2)
+}
+
+// session asks all that a user asks.
+func (w *script) session() {
+	p := &w.cfg.Profile
+	begin := prompt{size: w.cfg.BlockTokens}
+	begin.add(w.common(systemText, p.SystemPrompts))
+	at, talk, before := time.Duration(0), begin.fork(), begin
+	for i := range max(1, w.between(p.Questions)) {
+		if i > 0 {
+			at += w.seconds(p.Think)
+			if w.chance(p.Fork) {
+				talk = before.fork()
+			}
+		}
+		before = talk.fork()
+		for range p.Retrieved {
+			w.retrieve(&talk, begin)
+		}
+		w.say(&talk, begin, w.between(p.QuestionTokens))
+		at = w.turn(&talk, begin, at, formats.Agent{}, w.between(p.ToolCalls), p.Agents)
+	}
+}
+
+// turn asks, and asks again with the result of each tool call. It returns when the last answer is
+// there, on storage and servers that take no time.
+func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.Agent, calls int,
+	agents float64) time.Duration {
+	p := &w.cfg.Profile
+	for ; ; calls-- {
+		w.ask(talk, begin, at, who)
+		if calls <= 0 {
+			return at
+		}
+		if w.chance(agents) {
+			at = w.agent(talk, begin, at, who)
+		}
+		at += w.seconds(p.ToolSeconds)
+		w.say(talk, begin, w.between(p.ToolTokens))
+	}
+}
+
+// agent starts an agent, whose answer becomes a part of the prompt.
+func (w *script) agent(talk *prompt, begin prompt, at time.Duration,
+	by formats.Agent) time.Duration {
+	p := &w.cfg.Profile
+	w.agents++
+	own := prompt{size: w.cfg.BlockTokens}
+	own.add(w.common(agentText, p.AgentPrompts))
+	first := own.fork()
+	w.say(&own, first, w.between(p.QuestionTokens))
+	at = w.turn(&own, first, at+time.Millisecond, formats.Agent{ID: w.agents, Starter: by.ID},
+		w.between(p.AgentToolCalls), 0)
+	w.say(talk, begin, w.between(p.AnswerTokens))
+	return at
+}
+
+// ask is one request, whose answer is a part of what is said from then on.
+func (w *script) ask(talk *prompt, begin prompt, at time.Duration, who formats.Agent) {
+	answer := max(1, w.between(w.cfg.Profile.AnswerTokens))
+	w.fit(talk, begin, answer)
+	who.Play = 1
+	w.rows = append(w.rows, formats.Row{Stamp: at, Context: talk.tokens, Generate: answer,
+		Blocks: talk.ids, BlockTokens: w.cfg.BlockTokens, Scope: "s", Agent: who})
+	talk.add(w.own(), answer)
+}
+
+// say adds a text of the session's own.
+func (w *script) say(talk *prompt, begin prompt, tokens int) {
+	tokens = min(tokens, w.cfg.Window/4)
+	w.fit(talk, begin, tokens)
+	talk.add(w.own(), max(1, tokens))
+}
+
+// retrieve adds a document.
+func (w *script) retrieve(talk *prompt, begin prompt) {
+	p := &w.cfg.Profile
+	n := w.stream.LogBetween(profile.DrawScript, w.draw(), 1, max(1, p.Documents))
+	tokens := profile.NewStream(w.cfg.Seed, n).LogBetween(profile.DrawDocumentTokens, int64(n),
+		p.DocumentTokens[0], p.DocumentTokens[1])
+	tokens = min(tokens, w.cfg.Window/4)
+	w.fit(talk, begin, tokens)
+	talk.add(text(documentText, uint64(n)), max(1, tokens))
+}
+
+// fit lets a prompt that would pass the window go on from its beginning and a summary.
+func (w *script) fit(talk *prompt, begin prompt, more int) {
+	if talk.tokens+more <= w.cfg.Window {
+		return
+	}
+	*talk = begin.fork()
+	room := w.cfg.Window - begin.tokens - more
+	if tokens := min(w.between(w.cfg.Profile.SummaryTokens), room); tokens > 0 {
+		talk.add(w.own(), tokens)
+	}
+}
+
+// prompt is a text that grows, in blocks.
+type prompt struct {
+	size   int // of a block, in tokens
+	tokens int
+	ids    []int64 // of the whole blocks
+	chain  uint64  // of all texts so far, by what they are and where they end and blocks do
+	part   int     // tokens behind the last whole block
+}
+
+// add appends so many tokens of a text.
+func (p *prompt) add(text uint64, tokens int) {
+	for at := 0; at < tokens; {
+		n := min(tokens-at, p.size-p.part)
+		at, p.part, p.tokens = at+n, p.part+n, p.tokens+n
+		p.chain = uint64(profile.NewStream(p.chain^text, at))
+		if p.part == p.size {
+			p.ids, p.part = append(p.ids, int64(p.chain>>1)), 0
+		}
+	}
+}
+
+// fork is a copy that grows on its own: requests have the blocks of the other.
+func (p *prompt) fork() prompt {
+	f := *p
+	f.ids = p.ids[:len(p.ids):len(p.ids)]
+	return f
+}

@@ -1,0 +1,134 @@
+package users
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads/profile"
+)
+
+// agents is a profile with all that a session may have.
+func agents() profile.Sessions {
+	return profile.Sessions{
+		SystemPrompts: []int{1000, 3000}, Questions: [2]int{1, 6}, QuestionTokens: [2]int{20, 300},
+		Think: [2]float64{10, 60}, AnswerTokens: [2]int{50, 500}, ToolCalls: [2]int{0, 9},
+		ToolTokens: [2]int{100, 2000}, ToolSeconds: [2]float64{1, 5}, Agents: 0.2,
+		AgentPrompts: []int{700}, AgentToolCalls: [2]int{1, 5}, Fork: 0.2,
+		SummaryTokens: [2]int{100, 400},
+		Documents:     50, Retrieved: 2, DocumentTokens: [2]int{100, 400},
+	}
+}
+
+// Prompts grow by what was said, stay within the window, and share no block that is not theirs: a
+// block means all that stands before it, so that what follows one differs only behind a fork.
+func TestSessionsGrow(t *testing.T) {
+	const window, block = 20000, 64
+	p := agents()
+	s := NewSessions(SessionsConfig{Profile: p, Seed: 3, Window: window, BlockTokens: block})
+	before := map[int64]int64{} // block by the one behind it
+	first := map[int64]bool{}   // blocks at the beginning of prompts
+	last := map[[2]int64]int{}  // context by session and agent
+	of := map[int64]int64{}     // the last session that had a block
+	grown, shorter, inner, joined, shared := 0, 0, 0, 0, 0
+	for n := range int64(300) {
+		session, err := s.Next()
+		require.NoError(t, err)
+		require.Equal(t, n, session.Number)
+		at := time.Duration(0)
+		for i := range session.Steps {
+			step := &session.Steps[i]
+			require.GreaterOrEqual(t, step.Stamp, at)
+			at = step.Stamp
+			require.LessOrEqual(t, step.Context+step.Generate, window)
+			require.LessOrEqual(t, step.Generate, 500)
+			ids := session.Blocks(nil, i)
+			require.Len(t, ids, step.Context/block, "whole blocks alone")
+			first[ids[0]] = true
+			for k, id := range ids {
+				if other, seen := of[id]; seen && other != n {
+					shared++
+				}
+				of[id] = n
+				if k > 0 {
+					b, known := before[id]
+					require.True(t, !known || b == ids[k-1], "the same block behind another")
+					before[id] = ids[k-1]
+				}
+			}
+			who := [2]int64{n, int64(step.Agent.ID)}
+			if was, asked := last[who]; asked && step.Context > was {
+				grown++
+			} else if asked {
+				shorter++
+			}
+			last[who] = step.Context
+			inner += min(1, step.Agent.ID)
+			if i > 0 {
+				require.NotEmpty(t, step.After, "nothing comes by itself")
+			}
+			if len(step.After) > 1 {
+				joined++
+			}
+		}
+	}
+	assert.Len(t, first, 3, "one for each common prompt")
+	assert.Greater(t, grown, 10*shorter, "forks and full windows are rare")
+	assert.Positive(t, shorter)
+	assert.Greater(t, inner, 200)
+	assert.Positive(t, joined, "sessions wait for their agents")
+	assert.Positive(t, shared, "common prompts are shared")
+}
+
+// The n-th session is a function of seed and n. Another seed says other things behind the same
+// common prompts.
+func TestSessionsAreDrawn(t *testing.T) {
+	cfg := SessionsConfig{Profile: agents(), Seed: 3, BlockTokens: 16}
+	a, b := NewSessions(cfg), NewSessions(cfg)
+	cfg.Seed = 4
+	other := NewSessions(cfg)
+	seen := map[int64]bool{}
+	for range 20 {
+		x, err := a.Next()
+		require.NoError(t, err)
+		y, err := b.Next()
+		require.NoError(t, err)
+		require.Equal(t, x, y)
+		for i := range x.Steps {
+			for _, id := range x.Blocks(nil, i) {
+				seen[id] = true
+			}
+		}
+	}
+	prompts := 3000/16 + 1000/16 + 700/16
+	common := map[int64]bool{}
+	for range 20 {
+		x, err := other.Next()
+		require.NoError(t, err)
+		for i := range x.Steps {
+			for _, id := range x.Blocks(nil, i) {
+				if seen[id] {
+					common[id] = true
+				}
+			}
+		}
+	}
+	assert.LessOrEqual(t, len(common), prompts+2*50*400/16, "documents behind them at most")
+	assert.GreaterOrEqual(t, len(common), prompts)
+}
+
+// In a window that hardly holds a common prompt, prompts are cut to it, and the session goes on.
+func TestSessionsInASmallWindow(t *testing.T) {
+	p := agents()
+	p.SystemPrompts = []int{17000}
+	s := NewSessions(SessionsConfig{Profile: p, Seed: 3, Window: 4096, BlockTokens: 16})
+	for range 50 {
+		session, err := s.Next()
+		require.NoError(t, err)
+		for i := range session.Steps {
+			assert.LessOrEqual(t, session.Steps[i].Context, 4096)
+		}
+	}
+}
