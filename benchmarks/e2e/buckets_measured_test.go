@@ -69,11 +69,13 @@ func suiteWindow(t *testing.T, url, op string, size int64, inFlight int,
 		footprint = float64(4*size*int64(inFlight)) / (1 << 30)
 		bench, share = "StorageCeiling/op=churn$", "0"
 	}
-	chunk := min(size, 256<<10)
-	b.ok(append(b.objects([]string{url}), "-division=open", "-test.bench="+bench,
+	args := append(b.objects([]string{url}), "-division=open", "-test.bench="+bench,
 		"-read-share="+share, "-test.benchtime="+window, "-storage-capacity-gb=16",
-		fmt.Sprintf("-ceiling-size-gb=%g", footprint), fmt.Sprintf("-workers=%d", inFlight),
-		fmt.Sprintf("-chunk-size=%dKiB", chunk>>10))...)
+		fmt.Sprintf("-ceiling-size-gb=%g", footprint), fmt.Sprintf("-workers=%d", inFlight))
+	if size < 256<<10 { // the default's pieces are no larger, but with many streams smaller
+		args = append(args, fmt.Sprintf("-chunk-size=%dKiB", size>>10))
+	}
+	b.ok(args...)
 	r := theResult(t, b.results)
 	read, write := r.StorageTraffic()
 	require.Equal(t, size, r.PlainIO.FileBytes)
@@ -232,6 +234,8 @@ func TestMeasuredFailover(t *testing.T) {
 	}
 	assert.LessOrEqual(t, slow, 2, "half seconds below 60 %% of the rate: %v", rate)
 	for name, op := range theResult(t, b.results).Objects.Operations {
-		assert.Zero(t, op.Failed, name)
+		if name != "connect" { // to the one that is dead
+			assert.Zero(t, op.Failed, name)
+		}
 	}
 }
