@@ -165,6 +165,11 @@ func (r *Recorder) Request(q store.Request) {
 	case good:
 	case q.Cancelled || !failed:
 		c.Cancelled++
+		// The window's end has cut it off, which it tells a moment later. What plain I/O behind the
+		// window gives up has begun there.
+		if start, end := r.window(); !inside && start <= q.Begun && q.Begun <= end {
+			s.inside[q.Op].Cancelled++
+		}
 	default:
 		c.Failed++
 	}

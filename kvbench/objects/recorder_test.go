@@ -453,3 +453,18 @@ func TestConnectionsThatFail(t *testing.T) {
 	assert.Equal(t, result.ObjectCounts{Requests: 2, Attempts: 2, Failed: 1}, all)
 	assert.EqualValues(t, 1, times, "of those that came about")
 }
+
+// What was under way when the window closed was cut off by that; what begins behind it was not.
+func TestTheWindowsEndCutsOffWhatBeganInIt(t *testing.T) {
+	rec := New(1, func() time.Duration { return 11 * time.Second },
+		func() (start, end time.Duration) { return time.Second, 10 * time.Second })
+	for _, begun := range []time.Duration{500, 9_000, 10_500} {
+		rec.Request(store.Request{Op: store.Get, Begun: begun * time.Millisecond,
+			Ended: 11 * time.Second, Cancelled: true, Err: context.Canceled})
+	}
+	var sum result.ObjectCounts
+	for i := range rec.shards {
+		sum.Add(rec.shards[i].inside[store.Get])
+	}
+	assert.Equal(t, result.ObjectCounts{Cancelled: 1}, sum)
+}

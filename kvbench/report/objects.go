@@ -94,8 +94,6 @@ func objects(r *result.Result) (t Table) {
 		if !some {
 			continue
 		}
-		// They end a moment behind the window.
-		op.Cancelled += o.Outside[kind].Cancelled
 		row(strings.ReplaceAll(kind, "_", " "), op.ObjectCounts, op.Latency)
 		// Behind the last kind of GET, of both.
 		_, ranges := o.Operations["get_range"]

@@ -31,11 +31,13 @@ type Objects struct {
 // what a store's access log shows, and Unsent ones beside, which found no connection. Bytes are of
 // objects, those of attempts that failed included.
 type ObjectCounts struct {
-	Requests  int64 `json:"requests"`
-	Attempts  int64 `json:"attempts"`
-	Failed    int64 `json:"failed"`    // requests, after their last attempt
-	Cancelled int64 `json:"cancelled"` // requests, by this program, which wanted no more
-	Unsent    int64 `json:"unsent"`    // attempts
+	Requests int64 `json:"requests"`
+	Attempts int64 `json:"attempts"`
+	Failed   int64 `json:"failed"` // requests, after their last attempt
+	// requests, by this program, which wanted no more; those that the window's end cut off are told
+	// of in the window, too, though they are not among its requests
+	Cancelled int64 `json:"cancelled"`
+	Unsent    int64 `json:"unsent"` // attempts
 	Bytes     int64 `json:"bytes"`
 }
 
