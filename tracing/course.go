@@ -142,19 +142,25 @@ func (r *Recorder) Course(end *Trace) *Course {
 	return c
 }
 
-// Sound says whether rows and intervals are as many as they say: a file may have been edited.
+// Sound says whether rows and intervals are as many as they say, and in order: a file may have been
+// edited.
 func (c *Course) Sound() bool {
 	for _, g := range c.Histograms {
-		if len(g.Counts) != len(c.At) || !slices.IsSorted(g.From) {
+		if len(g.Counts) != len(c.At) || !ascends(g.From) {
 			return false
 		}
 		for _, rows := range g.Counts {
-			if len(rows) != len(g.From) {
+			if len(rows) != len(g.From) || slices.Min(rows) < 0 {
 				return false
 			}
 		}
 	}
-	return slices.IsSorted(c.At)
+	return ascends(c.At)
+}
+
+// ascends says that there are values, and that they begin above 0 and grow.
+func ascends(values []float64) bool {
+	return len(values) > 0 && values[0] > 0 && slices.IsSorted(values)
 }
 
 // Percentile is the beginning of the half octave in which the share p of an interval's counts ends;

@@ -63,7 +63,12 @@ func TestALongCourseIsJoined(t *testing.T) {
 }
 
 func TestAnEditedCourseIsNotDrawn(t *testing.T) {
-	for _, c := range []Course{{At: []float64{2, 1}},
+	for _, c := range []Course{{}, {At: []float64{2, 1}},
+		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {Counts: [][]int64{{}}}}},
+		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{0},
+			Counts: [][]int64{{1}}}}},
+		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1},
+			Counts: [][]int64{{-1}}}}},
 		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1}}}},
 		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1},
 			Counts: [][]int64{{1, 2}}}}}} {

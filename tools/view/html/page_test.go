@@ -204,6 +204,9 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Add([]byte("BenchmarkTier/tier=cpu/op=read/size=1MiB 1 5 read-B/s\nBenchmarkT/x=1 1 1 " +
 		"read-B/s\nBenchmarkT/x=2 1 1 read-B/s\nBenchmarkT/x=3 1 1 read-B/s\n"))
+	f.Add([]byte(`{"schema_version": "2.0", "benchmark": "Trace", "name": "Trace", "status": ` +
+		`"complete", "device_latency_tracing": {"over_time": {"at_s": [1, 2], "histograms": ` +
+		`{"d2c_read_us": {"from": [64, 90.5], "counts": [[5, 0], [0, 2000]]}}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var records []*load.Record
 		units, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
