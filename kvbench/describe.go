@@ -3,6 +3,7 @@ package kvbench
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"kvbench/kvbench/environment"
@@ -122,7 +123,9 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
-		in.Times = t.asked.Fill(&in.Result, t.bucket)
+		times := t.asked.Fill(&in.Result, t.bucket)
+		maps.Copy(times, in.Times) // those that the workload has told of
+		in.Times = times
 		in.Objects.Store = t.store
 	}
 	t.stalls()

@@ -61,6 +61,10 @@ type sending struct {
 	come *sync.Cond // a chunk has
 	got  []*slot    // by number, from when it is made until the store has it
 	sent []bool     // asked for by the store at least once: its buffer is being read from
+
+	// Of done, which is called for one request at a time, and of who calls Put.
+	parts   int // that are acknowledged
+	closing bool
 }
 
 // body begins a part.
@@ -106,17 +110,19 @@ func (s *sending) read(p []byte, chunk, at int64) (int, error) {
 func (s *sending) done(c tiers.Chunk) {
 	l := s.line
 	switch {
-	case c.Flush: // the last request: nothing else of this object is under way
-		l.enter(c.Begun)
-		l.p.times.closing.Enter(c.Begun)
-		l.p.times.closing.Exit(c.Ended)
-		l.exit(c.Ended)
+	case c.Flush:
+		s.close(false)
 	case !c.Piece: // what is taken back of an upload that failed is no part
 		s.mu.Lock()
 		i := c.Off / l.p.chunk
 		b := s.got[i]
 		s.got[i] = nil
 		s.mu.Unlock()
+		// What follows the last part of several is the completion of the object. Its own times come
+		// when it has ended, too late for clocks that several lines share.
+		if s.parts++; s.parts == len(s.got) && s.parts > 1 {
+			s.close(true)
+		}
 		l.exit(l.p.clock.Now())
 		l.p.times.chunks.Add(1)
 		l.give(b)
@@ -124,9 +130,24 @@ func (s *sending) done(c tiers.Chunk) {
 	l.done(c)
 }
 
+// close begins or ends the time in which an object is completed.
+func (s *sending) close(begins bool) {
+	l, now := s.line, s.line.p.clock.Now()
+	switch {
+	case begins && !s.closing:
+		l.enter(now)
+		l.p.times.closing.Enter(now)
+	case !begins && s.closing:
+		l.p.times.closing.Exit(now)
+		l.exit(now)
+	}
+	s.closing = begins
+}
+
 // end leaves to the store what it was asked to send and has not acknowledged: a connection that was
 // given up may still read from there.
 func (s *sending) end() {
+	s.close(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, b := range s.got {
