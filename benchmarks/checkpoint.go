@@ -19,7 +19,8 @@ import (
 // checkpointParts are what is done: a direction each, which has a line and a result of its own.
 func checkpointParts(v *params.Values) (names []string) {
 	model := "model=" + v.Checkpoint.Model + "/"
-	if strings.Contains(v.Point, "checkpoint-model=") { // it is there
+	// It is there, or there is none.
+	if strings.Contains(v.Point, "checkpoint-model=") || v.Bench.Name != "Checkpoint" {
 		model = ""
 	}
 	writes, reads, _ := v.CheckpointRuns()

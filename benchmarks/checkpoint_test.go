@@ -16,8 +16,15 @@ import (
 // BenchmarkCheckpoint writes checkpoints of a model, a set of files per simulated accelerator, and
 // reads them back: MLPerf Storage's checkpoint workload. Writing and reading have a line and a
 // result each.
-func BenchmarkCheckpoint(b *testing.B) {
-	each(b, "Checkpoint", func(b *testing.B, v *params.Values, part string) {
+func BenchmarkCheckpoint(b *testing.B) { checkpoints(b, "Checkpoint") }
+
+// BenchmarkCheckpointStream writes one large file, and reads it back: a producer, buffers and a
+// writer whose memory does not grow with it, and who waited for whom.
+func BenchmarkCheckpointStream(b *testing.B) { checkpoints(b, "CheckpointStream") }
+
+// checkpoints is the body of both.
+func checkpoints(b *testing.B, name string) {
+	each(b, name, func(b *testing.B, v *params.Values, part string) {
 		number, suffix := current.trial(b.Name())
 		name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
 		checkpointTrial(b, v, name, number, part).tell(b)

@@ -89,7 +89,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 // storageConfig decides what is left open: the directory, the capacity from the
 // free space, a fresh nonce.
 func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
-	if v.Bench.Name == "Checkpoint" {
+	if v.Bench.Checkpoints() {
 		return checkpointStorage(v)
 	}
 	c = kvbench.StorageConfig{
@@ -215,7 +215,7 @@ func feasible(v *params.Values) params.Violations {
 	if v.Simulated() {
 		return simulationFeasible(v)
 	}
-	if v.Bench.Name == "Checkpoint" {
+	if v.Bench.Checkpoints() {
 		return checkpointFeasible(v)
 	}
 	bad := sessionsOnly(v)

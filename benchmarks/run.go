@@ -235,7 +235,14 @@ func saveCheckpoints(r *result.Result, resultPath string) error {
 	if r.Checkpoint == nil || r.Checkpoint.Count != nil {
 		return nil
 	}
-	data, err := json.MarshalIndent(r.CheckpointSummary(), "", "  ")
+	var summary any = r.CheckpointSummary()
+	if r.Checkpoint.Streamed() {
+		// The reference says nothing of reading.
+		if summary = r.Checkpoint.StreamSummary(); len(r.Checkpoint.Writes) == 0 {
+			return nil
+		}
+	}
+	data, err := json.MarshalIndent(summary, "", "  ")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(filepath.Dir(resultPath), "checkpoint_summary.json"),
 			append(data, '\n'), 0o666)

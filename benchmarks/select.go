@@ -124,7 +124,7 @@ func parts(v *params.Values) (names []string) {
 			names = append(names, part.String())
 		}
 		return names
-	case "Checkpoint":
+	case "Checkpoint", "CheckpointStream":
 		return checkpointParts(v)
 	case "Tier":
 		for _, part := range tierParts(v.Division) {

@@ -21,7 +21,7 @@ import (
 // objectCheckpoints are checkpoints of four accelerators on a store, with objects of two parts and
 // more, and some of one request.
 func (b *bench) objectCheckpoints(urls []string, more ...string) []string {
-	return append(append(b.objects(urls), "-test.bench=Checkpoint", "-checkpoint-accelerators=4",
+	return append(append(b.objects(urls), "-test.bench=Checkpoint$", "-checkpoint-accelerators=4",
 		"-checkpoint-scale=1/1024", "-stream-chunk=5MiB", "-verify=full"), more...)
 }
 
@@ -72,6 +72,10 @@ func TestCheckpointsOnObjects(t *testing.T) {
 						assert.Nil(t, run.Cold, "nobody here knows where a store has it from")
 					}
 				}
+			}
+			if ranks == "1" {
+				b.ok(append(b.objects(urls), "-test.bench=CheckpointStream", "-stream-size-gb=0.05",
+					"-stream-chunk=5MiB", "-stream-range=20MiB", "-verify=full")...)
 			}
 			if name == "double" {
 				assert.Empty(t, d.Keys(bucket, ""))

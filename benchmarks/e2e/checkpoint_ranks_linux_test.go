@@ -20,7 +20,7 @@ func TestCheckpointsOfSeveralRanks(t *testing.T) {
 	t.Parallel()
 	const n = 4
 	b := newClients(t)
-	o := b.ok(append(b.places(), "-test.bench=Checkpoint", "-checkpoint-scale=1/8192",
+	o := b.ok(append(b.places(), "-test.bench=Checkpoint$", "-checkpoint-scale=1/8192",
 		"-stream-chunk=64KiB", "-checkpoint-shift=2", "-verify=full", "-ranks=4")...)
 	assert.Regexp(t, `(?m)^    run.go:\d+: 4 ranks on 1 host, windows opened within .*, `+
 		`results of all$`, o.stdout)

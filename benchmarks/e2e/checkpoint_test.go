@@ -18,7 +18,7 @@ import (
 
 // checkpoints are the arguments of small ones: two accelerators, files of some pages.
 func (b *bench) checkpoints(more ...string) []string {
-	return append(append(b.places(), "-test.bench=Checkpoint", "-checkpoint-accelerators=2",
+	return append(append(b.places(), "-test.bench=Checkpoint$", "-checkpoint-accelerators=2",
 		"-checkpoint-scale=1/8192", "-stream-chunk=64KiB"), more...)
 }
 
@@ -110,6 +110,35 @@ func TestCheckpointsSurviveSIGKILL(t *testing.T) {
 	files, err := filepath.Glob(b.cache + "/ckpt_8b/*/*")
 	require.NoError(t, err)
 	assert.Len(t, files, 1)
+}
+
+// TestCheckpointStream: one file, written and read back, and the reference's summary of how it was
+// written; as an object, too, is for the tests of those.
+func TestCheckpointStream(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.ok(append(b.places(), "-test.bench=CheckpointStream", "-stream-size-gb=0.05",
+		"-stream-chunk=1MiB", "-stream-range=8MiB", "-verify=full")...)
+	const size = 53687091 // 0.05 GiB, and no multiple of a chunk
+	w := theResult(t, filepath.Join(b.results, "CheckpointStream_op=write"))
+	r := theResult(t, filepath.Join(b.results, "CheckpointStream_op=read"))
+	assert.EqualValues(t, size, w.Checkpoint.Writes[0].Bytes)
+	assert.EqualValues(t, size, r.Checkpoint.Reads[0].VerifiedBytes)
+	text, err := os.ReadFile(filepath.Join(b.results, "CheckpointStream_op=write", "trial_0",
+		"rank_0", "checkpoint_summary.json"))
+	require.NoError(t, err)
+	var s map[string]any
+	require.NoError(t, json.Unmarshal(text, &s))
+	assert.EqualValues(t, size, s["total_bytes"])
+	assert.EqualValues(t, 52, s["chunks"])
+	assert.False(t, exists(filepath.Join(b.results, "CheckpointStream_op=read", "trial_0", "rank_0",
+		"checkpoint_summary.json")))
+	assert.False(t, exists(b.cache+"/ckpt_stream"))
+	o := b.run(append(b.places(), "-test.bench=CheckpointStream", "-ranks=2",
+		"-checkpoint-model=8b")...)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "-ranks: must be 1 with CheckpointStream")
+	assert.Contains(t, o.stderr, "-checkpoint-model: must be absent: it is for Checkpoint")
 }
 
 // TestCheckpointParameters: all that is wrong is said at once, before anything is made.

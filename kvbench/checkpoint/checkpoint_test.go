@@ -229,6 +229,36 @@ func TestShift(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// One file, of a size that is no multiple of anything, is moved by the same pipeline; who wants one
+// of another size is told.
+func TestAStream(t *testing.T) {
+	r := newRuns(t)
+	var err error
+	r.spec, err = files.NewStream(50*testChunk + 777)
+	require.NoError(t, err)
+	written, err := r.run(t, tiers.Write, 2, true)
+	require.NoError(t, err)
+	found := r.tree(t)
+	delete(found, "ckpt_stream/.kvbench.json")
+	assert.Equal(t, map[string]int64{"ckpt_stream/global_epoch1_step1/stream.bin": r.spec.Stream,
+		"ckpt_stream/global_epoch1_step2/stream.bin": r.spec.Stream}, found)
+	assert.Empty(t, written.Checkpoint.Rules)
+	s := written.Checkpoint.StreamSummary()
+	assert.EqualValues(t, 2*51, s.Chunks)
+	assert.Equal(t, 2*r.spec.Stream, s.TotalBytes)
+	other := *r
+	other.spec, err = files.NewStream(5)
+	require.NoError(t, err)
+	_, err = other.run(t, tiers.Read, 1, true)
+	assert.ErrorContains(t, err, "there are checkpoints of a stream of 3277577 bytes, not of a "+
+		"stream of 5 bytes")
+	read, err := r.run(t, tiers.Read, 2, false)
+	require.NoError(t, err)
+	assert.Equal(t, r.spec.Stream, read.Checkpoint.Reads[1].VerifiedBytes)
+	assert.Nil(t, read.Checkpoint.StreamSummary())
+	assert.Empty(t, r.tree(t))
+}
+
 // A time lets no checkpoint begin after it, and reads are of as many as there are.
 func TestATimeEndsThePhase(t *testing.T) {
 	r := newRuns(t)

@@ -21,6 +21,7 @@ type contents struct {
 	Scale        int64  `json:"scale"`
 	Steps        int    `json:"steps"` // that the run may make
 	Nonce        string `json:"nonce"` // of the bytes, hexadecimal
+	Stream       int64  `json:"stream,omitempty"`
 
 	// Known when all were written: the number of the last, how many there are, and when the
 	// writing of the first began and that of the last ended, by the wall clock.
@@ -32,6 +33,9 @@ type contents struct {
 
 // spec is the checkpoint that the marker tells of.
 func (c contents) spec() (files.Spec, error) {
+	if c.Model == files.StreamKey {
+		return files.NewStream(c.Stream)
+	}
 	m, err := files.Find(c.Model)
 	if err != nil {
 		return files.Spec{}, err
@@ -41,6 +45,9 @@ func (c contents) spec() (files.Spec, error) {
 
 // String tells it from others, for people.
 func (c contents) String() string {
+	if c.Stream > 0 {
+		return fmt.Sprintf("a stream of %d bytes", c.Stream)
+	}
 	return fmt.Sprintf("%s on %d accelerators at a scale of 1/%d", c.Model, c.Accelerators, c.Scale)
 }
 
@@ -50,7 +57,7 @@ func (c contents) String() string {
 // refused a directory that does not hold what it wants. All ranks of a run work in one.
 func Folder(s files.Spec, steps int, nonce [16]byte, read bool, rank int) *workdir.Folder {
 	mine := contents{Model: s.Key, Accelerators: s.Accelerators, Scale: s.Scale, Steps: steps,
-		Nonce: hex.EncodeToString(nonce[:])}
+		Stream: s.Stream, Nonce: hex.EncodeToString(nonce[:])}
 	text, _ := json.Marshal(mine) // it is plain data
 	// Also what is reclaimed of a run that was killed before its marker said anything.
 	own := newNames(s, steps, rank)
@@ -66,7 +73,7 @@ func Folder(s files.Spec, steps int, nonce [16]byte, read bool, rank int) *workd
 				return nil, false, fmt.Errorf("there is no checkpoint to read: run it with "+
 					"-checkpoint-writes first, and -checkpoint-reads 0 (%w)", err)
 			case read && (found.Model != mine.Model || found.Scale != mine.Scale ||
-				found.Accelerators != mine.Accelerators):
+				found.Accelerators != mine.Accelerators || found.Stream != mine.Stream):
 				return nil, false, fmt.Errorf("there are checkpoints of %s, not of %s: give the "+
 					"same parameters", found, mine)
 			case read && found.Ended == nil:

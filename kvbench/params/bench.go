@@ -115,12 +115,23 @@ func Benchmarks() []Bench {
 		// Blocks are read once: there are no decode re-reads to batch.
 		{Name: "BlockTrace", Load: LoadTrace, Needs: "block-trace-path", only: fast},
 		{Name: "Checkpoint", all: m{"verify": "sample"}},
+		// One file, as large chunks as the reference's; quick has room for a laptop's memory.
+		{Name: "CheckpointStream", all: m{"verify": "sample", "checkpoint-writes": "1",
+			"checkpoint-reads": "1", "checkpoint-pause": "0s", "stream-chunk": "32MiB",
+			"stream-buffers": "64", "stream-range": "256MiB"},
+			only: divided{Quick: m{"stream-chunk": "8MiB", "stream-buffers": "16",
+				"stream-range": "64MiB"}}},
 		{Name: "Tier"},
 		{Name: "DataGen"},
 		{Name: "StorageCeiling"},
 		{Name: "BlockIO"},
 	}
 }
+
+// Checkpoints tells whether it writes and reads checkpoints, of a model or as one stream.
+func (b Bench) Checkpoints() bool { return b.Name == "Checkpoint" || b.Name == streamBench }
+
+const streamBench = "CheckpointStream"
 
 // Benchmark finds a benchmark by its name without the word Benchmark.
 func Benchmark(name string) (Bench, bool) {

@@ -37,6 +37,9 @@ func (v *Values) StreamDepth() int {
 
 // CheckpointSpec is the checkpoint that is meant.
 func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
+	if v.Bench.Name == streamBench {
+		return checkpoint.NewStream(v.Stream.Bytes)
+	}
 	m, err := checkpoint.Find(v.Checkpoint.Model)
 	if err != nil {
 		return checkpoint.Spec{}, err
@@ -158,7 +161,7 @@ func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
 // checkpoint applies the rules between the parameters of checkpoints.
 func (r *resolver) checkpoint() {
 	v := r.v
-	if v.Bench.Name != "Checkpoint" || v.Skip() != "" {
+	if !v.Bench.Checkpoints() || v.Skip() != "" {
 		return
 	}
 	c, s := &v.Checkpoint, &v.Stream
@@ -169,11 +172,13 @@ func (r *resolver) checkpoint() {
 	}
 	r.checkpointObjects(spec)
 	// Their checkpoints are one only if they begin together, and lie in one directory.
-	r.want(v.Ranks <= 1 || r.together(), "ranks",
+	stream := spec.Stream > 0
+	r.want(!stream || v.Ranks <= 1, "ranks", "1 with CheckpointStream, which is one file")
+	r.want(v.Ranks <= 1 || stream || r.together(), "ranks",
 		"of clients that know each other with Checkpoint, which begin together: not with "+
 			"-rendezvous none, nor with -rank and no -rendezvous")
-	r.want(spec.Accelerators%v.Ranks == 0, "ranks", fmt.Sprintf("a divisor of %d, the number of "+
-		"accelerators, which are shared out evenly", spec.Accelerators))
+	r.want(stream || spec.Accelerators%v.Ranks == 0, "ranks", fmt.Sprintf("a divisor of %d, the "+
+		"number of accelerators, which are shared out evenly", spec.Accelerators))
 	writes, reads, within := v.CheckpointRuns()
 	r.want(within == 0 || v.Ranks <= 1, "benchtime", "a number of checkpoints, such as 5x, with "+
 		"several ranks: each has its own idea of when the time is over")
@@ -183,7 +188,7 @@ func (r *resolver) checkpoint() {
 		fmt.Sprintf("at least %d, as many as -checkpoint-reads, or 0", reads))
 	r.want(writes == 0 || reads <= writes, "checkpoint-reads",
 		fmt.Sprintf("at most %d, as many as -checkpoint-writes", writes))
-	r.want(c.Shift < spec.Accelerators, "checkpoint-shift",
+	r.want(stream || c.Shift < spec.Accelerators, "checkpoint-shift",
 		fmt.Sprintf("less than %d, the number of accelerators", spec.Accelerators))
 	r.want(c.Flush == "none" || reads > 0, "checkpoint-flush",
 		"none with -checkpoint-reads 0: it comes before the first read")

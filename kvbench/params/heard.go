@@ -27,8 +27,9 @@ var groups = []struct {
 	{"requests", "all with requests",
 		func(b Bench) bool { return b.Load == LoadUsers || b.Load == LoadTrace }},
 	{"entries", "all with entries", func(b Bench) bool {
-		return b.Name != "DataGen" && b.Name != "Checkpoint"
+		return b.Name != "DataGen" && !b.Checkpoints()
 	}},
+	{"checkpoints", "checkpoints", Bench.Checkpoints},
 	{"storage", "all with storage", func(b Bench) bool { return b.Name != "DataGen" }},
 }
 

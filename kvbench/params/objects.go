@@ -149,7 +149,7 @@ const smallestRange = 64 * units.KiB
 func (r *resolver) objects() {
 	v := r.v
 	if !v.OnObjects() || v.Simulated() || v.row("cache-dir").refused ||
-		v.Bench.Name == "Checkpoint" { // which refuses them itself
+		v.Bench.Checkpoints() { // which refuses them itself
 		return
 	}
 	r.want(v.Division != Closed, "cache-dir", "a directory in the closed division: MLPerf's KV "+

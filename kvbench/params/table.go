@@ -151,6 +151,7 @@ func table(v *Values) []parameter {
 		"checkpoint-flush":            oneOf(&v.Checkpoint.Flush, "none", "fadvise", "drop"),
 		"checkpoint-shift":            whole(&v.Checkpoint.Shift, 0, 1<<20),
 		"checkpoint-accelerator-type": accelerator(&v.Checkpoint.AcceleratorType),
+		"stream-size-gb":              gib(&v.Stream.Bytes, maxStorageGiB),
 		"stream-chunk":                size(&v.Stream.Chunk, 64*units.KiB, units.GiB),
 		"stream-buffers":              whole(&v.Stream.Buffers, 2, 4096),
 		"stream-producers":            auto(whole(&v.Stream.Producers, 1, 4096)),

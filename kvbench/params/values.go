@@ -179,6 +179,7 @@ type Checkpoint struct {
 
 // Stream is how the chunks of a file move.
 type Stream struct {
+	Bytes     int64 // of CheckpointStream's file
 	Chunk     int64
 	Buffers   int   // of each accelerator
 	Producers int   // as given, see StreamProducers

@@ -13,7 +13,7 @@ import (
 // Checkpoint is what became of checkpoints that were written, or read: MLPerf Storage's workload.
 // A result holds one direction; that of the reads knows of the writes before it when they ended.
 type Checkpoint struct {
-	Model        string `json:"model"` // llama3-8b …
+	Model        string `json:"model"` // llama3-8b …; stream: one file of no model
 	Scale        int64  `json:"scale"` // files are 1/scale of their size
 	Accelerators int    `json:"accelerators"`
 	Mode         string `json:"mode"` // full, or subset: accelerators of the model are missing
@@ -259,6 +259,30 @@ func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 	}
 	add("flush-p95-ns", number(c.FlushP95NS))
 	add("device-read-ratio", c.DeviceRatio())
+}
+
+// Streamed tells whether it was one file of no model.
+func (c *Checkpoint) Streamed() bool { return c.Model == "stream" }
+
+// StreamSummary is how the bytes of a stream came to the storage, in the keys of the reference's
+// streaming checkpoint; nil where none was written.
+func (c *Checkpoint) StreamSummary() *python.StreamSummary {
+	p := c.Stages
+	if !c.Streamed() || p == nil || len(c.Writes) == 0 {
+		return nil
+	}
+	written := float64(c.Bytes) * float64(len(c.Writes))
+	alone := float64(p.GenerationNS) / 1e9 / float64(max(1, p.Producers))
+	s := &python.StreamSummary{GenTime: alone, IOTime: float64(p.IONS) / 1e9,
+		CloseTime: float64(p.CloseNS) / 1e9, TotalTime: float64(p.TotalNS) / 1e9,
+		TotalBytes: int64(written), Chunks: p.Chunks, ThroughputRatio: p.Ratio,
+		Bottleneck: p.Bottleneck, Notice: python.StreamNotice,
+		GenGB: units.Ratio(written/float64(units.GiB), alone),
+		IOGB:  units.Ratio(written/float64(units.GiB), float64(p.IONS)/1e9)}
+	if p.Overhead != nil {
+		s.OverheadPercent = new(100 * *p.Overhead)
+	}
+	return s
 }
 
 // CheckpointSummary is the trial's checkpoints in the keys of the reference's summary.

@@ -79,6 +79,23 @@ func TestPipelineRatios(t *testing.T) {
 	assert.Equal(t, BottleneckGeneration, p.Bottleneck)
 }
 
+// TestTheReferencesStream: the numbers by hand. 8 GiB twice, which two producers made in 4 s each
+// and which was written in 10 of 11 s.
+func TestTheReferencesStream(t *testing.T) {
+	c := &Checkpoint{Model: "stream", Bytes: 8 << 30, Writes: make([]CheckpointRun, 2),
+		Stages: &Pipeline{Producers: 2, GenerationNS: 8e9, GenerationWallNS: 5e9, IONS: 10e9,
+			CloseNS: 1e9, TotalNS: 11e9, Chunks: 512}}
+	c.Stages.Derive()
+	s := c.StreamSummary()
+	assert.Equal(t, []float64{4, 10, 1, 11, 4, 1.6, 2.5}, []float64{s.GenTime, s.IOTime,
+		s.CloseTime, s.TotalTime, *s.GenGB, *s.IOGB, *s.ThroughputRatio})
+	assert.InDelta(t, 100.0/11, *s.OverheadPercent, 1e-9)
+	assert.EqualValues(t, []any{int64(16 << 30), int64(512), BottleneckIO},
+		[]any{s.TotalBytes, s.Chunks, s.Bottleneck})
+	c.Model = "llama3-8b"
+	assert.Nil(t, c.StreamSummary())
+}
+
 // TestTheReferencesSummary: GiB and seconds, and keys of what was done alone.
 func TestTheReferencesSummary(t *testing.T) {
 	r := &Result{StartTime: "2026-11-22T10:00:00Z", WindowNS: 5e9,

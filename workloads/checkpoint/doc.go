@@ -2,7 +2,8 @@
 // Storage's checkpoint workload, to the byte.
 //
 //	model.go   Model: dimensions and partition of the four models; parameters
-//	files.go   Spec: a model on some accelerators at a scale; the files of each of them
+//	files.go   Spec: a model on some accelerators at a scale, or one stream; the files of each of
+//	           them
 //
 // Everything is plain data and arithmetic: no clock, no file of a storage, no goroutine. It is safe
 // for concurrent use.

@@ -13,6 +13,20 @@ type Spec struct {
 	Accelerators int
 	// Scale divides the size of every file; 1 = the exact bytes.
 	Scale int64
+	// Stream, if not 0, are the bytes of the only file: one stream, of no model.
+	Stream int64
+}
+
+// StreamKey is the key, and the name, of what is no model: one file.
+const StreamKey = "stream"
+
+// NewStream is a checkpoint of one file, which one accelerator moves.
+func NewStream(bytes int64) (Spec, error) {
+	if bytes < 1 {
+		return Spec{}, fmt.Errorf("a stream of %d bytes: need at least 1", bytes)
+	}
+	return Spec{Model: Model{Key: StreamKey, Name: StreamKey, Tensor: 1, Pipeline: 1, Data: 1},
+		Accelerators: 1, Scale: 1, Stream: bytes}, nil
 }
 
 // MaxScale is the largest Spec.Scale: files of the smallest model are two pages there.
@@ -57,6 +71,9 @@ func (s Spec) Subset() bool { return s.Accelerators < s.Model.Accelerators() }
 
 // Files lists what one accelerator writes, from 0, in the order in which it does, one at a time.
 func (s Spec) Files(accelerator int) (list []File) {
+	if s.Stream > 0 {
+		return []File{{"stream.bin", s.Stream}}
+	}
 	group := s.Group()
 	pp, dp, mp := accelerator/s.Tensor%s.Pipeline, accelerator/group, accelerator%group
 	add := func(bytes int64, format string, args ...any) {

@@ -87,6 +87,18 @@ func TestListsAreThoseOfTheRules(t *testing.T) {
 	}
 }
 
+func TestAStreamIsOneFile(t *testing.T) {
+	s, err := NewStream(5 << 30)
+	require.NoError(t, err)
+	assert.Equal(t, []File{{"stream.bin", 5 << 30}}, s.Files(0))
+	files, bytes := s.Totals()
+	assert.Equal(t, []int64{1, 5 << 30}, []int64{int64(files), bytes})
+	assert.Equal(t, []any{"ckpt_stream", 1, 1, false}, []any{s.Folder(), s.Data(),
+		s.Model.Accelerators(), s.Subset()})
+	_, err = NewStream(0)
+	assert.Error(t, err)
+}
+
 func TestASubsetHasTheFilesOfTheWhole(t *testing.T) {
 	for _, m := range Models() {
 		whole, part := spec(t, m.Key, 0, 1), spec(t, m.Key, 3, 1)

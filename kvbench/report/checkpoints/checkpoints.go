@@ -30,19 +30,17 @@ func Lines(c *result.Checkpoint) (lines [][2]string) {
 	if c.Scale != 1 {
 		scale = fmt.Sprintf(" (scale 1/%d: not for comparison)", c.Scale)
 	}
-	add("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s each "+
-		"time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
-		bytes(c.Bytes), scale)
-	if c.First != nil && c.Count != nil {
-		add("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
-			*c.First+*c.Count-1)
+	if c.Streamed() {
+		add("stream", "one file, %s each time", bytes(c.Bytes))
+	} else {
+		model(c, scale, add)
 	}
 	// A result has one of the two, but for one that was put together.
 	if runs := c.Writes; len(runs) > 0 {
-		add("write", "%s; flush of a file %s", spread(runs), flushes(c))
+		add("write", "%s; flush of a file %s", spread(c, runs), flushes(c))
 	}
 	if runs := c.Reads; len(runs) > 0 {
-		add("read", "%s; %s", spread(runs), cold(c))
+		add("read", "%s; %s", spread(c, runs), cold(c))
 		if c.GapNS != nil {
 			// What a training run would have waited for, had it died with its last checkpoint.
 			emptied := ""
@@ -57,11 +55,24 @@ func Lines(c *result.Checkpoint) (lines [][2]string) {
 	if p := c.Stages; p != nil && len(c.Writes) > 0 {
 		add("pipeline", "%s", pipeline(p))
 	}
-	add("rules", "%s", rules(c.Rules))
+	if len(c.Rules) > 0 {
+		add("rules", "%s", rules(c.Rules))
+	}
 	for _, n := range c.Notes {
 		add("", "%s", n)
 	}
 	return lines
+}
+
+// model says whose checkpoint it is, and of which part of it.
+func model(c *result.Checkpoint, scale string, add func(topic, format string, args ...any)) {
+	add("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s each "+
+		"time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
+		bytes(c.Bytes), scale)
+	if c.First != nil && c.Count != nil {
+		add("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
+			*c.First+*c.Count-1)
+	}
 }
 
 // Log is Lines for who has no margin: the topic is a word in front.
@@ -73,13 +84,18 @@ func Log(c *result.Checkpoint) (lines []string) {
 }
 
 // spread is how long checkpoints took, and how fast they were: means, and how far they lay apart.
-func spread(runs []result.CheckpointRun) string {
+func spread(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	// A mean hides the one checkpoint for which a training run stood still: that is told, too, and
 	// whose it was.
 	s := result.Sum(runs)
 	slowest := slices.MaxFunc(runs, func(a, b result.CheckpointRun) int {
 		return int(a.DurationNS - b.DurationNS)
 	})
+	if c.Streamed() {
+		return fmt.Sprintf("%s, %.3f ± %.3f s, %s, the slowest %s",
+			units.Plural(int64(s.Count), "time"), s.Duration/1e9, s.DurationStdev/1e9, rate(s.Rate),
+			rate(s.RateWorst))
+	}
 	return fmt.Sprintf("%d checkpoints, %.3f ± %.3f s, %s (total ÷ slowest accelerator), the "+
 		"slowest %s, by accelerator %d", s.Count, s.Duration/1e9, s.DurationStdev/1e9,
 		rate(s.Rate), rate(s.RateWorst), slowest.Slowest)

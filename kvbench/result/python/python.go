@@ -328,6 +328,27 @@ type CheckpointSummary struct {
 	Notice          string           `json:"notice"` // ours: what it is not
 }
 
+// StreamSummary is what the reference's streaming checkpoint says of one: seconds, and GiB per
+// second where it says gbps.
+type StreamSummary struct {
+	GenTime         float64  `json:"gen_time"` // of one producer, without waiting
+	IOTime          float64  `json:"io_time"`  // at least one write in flight, and the flush
+	CloseTime       float64  `json:"close_time"`
+	TotalTime       float64  `json:"total_time"`
+	TotalBytes      int64    `json:"total_bytes"`
+	Chunks          int64    `json:"chunks"`
+	GenGB           *float64 `json:"gen_throughput_gbps"`
+	IOGB            *float64 `json:"io_throughput_gbps"`
+	ThroughputRatio *float64 `json:"throughput_ratio"`
+	OverheadPercent *float64 `json:"pipeline_overhead_pct"`
+	Bottleneck      string   `json:"bottleneck"`
+	Notice          string   `json:"notice"` // ours: what it is not
+}
+
+// StreamNotice is what a StreamSummary says of itself.
+const StreamNotice = "made by kvbench in the form of the reference's streaming checkpoint; gbps " +
+	"are GiB/s"
+
 // CheckpointMetric are means over checkpoints of durations and of rates, not the rate of the mean,
 // and population standard deviations of both.
 type CheckpointMetric struct {
