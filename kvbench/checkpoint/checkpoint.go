@@ -10,6 +10,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,6 +91,7 @@ type Load struct {
 	flushes *result.Histogram // of files, or completions of objects, ns
 	flush   time.Duration     // of the page cache
 	worked  time.Duration     // of accelerators, summed
+	waited  time.Duration     // for the slowest of this client's, likewise
 	ended   time.Time         // the last one
 	times   times
 }
@@ -257,6 +259,7 @@ func (l *Load) each(ctx context.Context, since time.Duration,
 	defer l.mu.Unlock()
 	for _, d := range took {
 		l.worked += d
+		l.waited += slices.Max(took) - d
 	}
 	return took, context.Cause(ctx)
 }
@@ -344,14 +347,10 @@ func (l *Load) Report(in *record.Info) {
 		c.Mode = "subset"
 	}
 	c.Files, c.Bytes = s.Totals()
-	// Accelerators have files to move from the start of a checkpoint to the last of them. Between
-	// checkpoints, and until the slowest client has come, nobody is to move anything.
+	// Accelerators have files to move from the start of a checkpoint to the last of them, and wait
+	// for the slowest one then. Pauses between checkpoints are nobody's work and nobody's wait.
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, l.Count
-	if start, end := l.env.Rec.Window(); start < end {
-		all := int64(l.Count) * int64(end-start)
-		in.Harness.WorkerBusyNS = min(int64(l.worked), all)
-		in.Harness.WorkerIdleNS = all - in.Harness.WorkerBusyNS
-	}
+	in.Harness.WorkerBusyNS, in.Harness.WorkerIdleNS = int64(l.worked), int64(l.waited)
 	if l.Count < s.Accelerators {
 		c.First, c.Count = new(l.First), new(l.Count)
 	}
