@@ -152,8 +152,8 @@ func TestCheckpointParameters(t *testing.T) {
 	assert.Equal(t, 2, o.code)
 	for _, want := range []string{"-checkpoint-reads: must be at most 2", "-checkpoint-keep: must be " +
 		"at least 3", "-checkpoint-shift: must be less than 2", "-stream-writers: must be at most 8",
-		"-stream-range: must be a multiple of -stream-chunk", "-ranks: must be given " +
-			"without -rank", "-ranks: must be a divisor of 2", "-benchtime: must be a number of " +
+		"-stream-range: must be a multiple of -stream-chunk", "-ranks: must be of " +
+			"clients that know each other", "-ranks: must be a divisor of 2", "-benchtime: must be a number of " +
 			"checkpoints, such as 5x, with several ranks",
 		"-fadvise: must be absent", "-chunk-size: must be absent"} {
 		assert.Contains(t, o.stderr, want)
