@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 // slow, a rotating disk, and two cards that NVML knows.
 func fake(t *testing.T) machine {
 	t.Helper()
+	page = 4096
 	if !linux() {
 		t.Skip("the fabricated machine has the directory tree of Linux")
 	}
@@ -158,6 +160,19 @@ func TestServerDetails(t *testing.T) {
 		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"} {
 		assert.True(t, advised(h, what), what)
 	}
+}
+
+// TestChunksThatADriveDoesNotTake: what its queue would refuse is no advice.
+func TestChunksThatADriveDoesNotTake(t *testing.T) {
+	h := fake(t).hardware("/")
+	i := slices.IndexFunc(h.Devices, func(d Device) bool { return d.Name == "nvme0n1" })
+	h.Devices[i].Queue.MaxSectorsKB = new(int64(128))
+	h.Devices[i].Queue.MaxHWSectorsKB = new(int64(256))
+	var a advice
+	h.device(h.Devices[i], &a)
+	h.Advice = a
+	assert.True(t, advised(h, "-chunk-size 256KiB"))
+	assert.False(t, advised(h, "echo 1024 > /sys/block/nvme0n1/queue/max_sectors_kb"))
 }
 
 func advised(h Hardware, what string) bool {

@@ -2,6 +2,7 @@ package discover
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,8 +16,11 @@ const (
 	gib = 1 << 30
 	// chunk is the suite's I/O size.
 	chunk = 1 << 20
-	page  = 4096
 )
+
+// page is what an ordinary buffer is made of, 64 KiB in many kernels of arm64. Tests describe a
+// machine of 4 KiB.
+var page = int64(os.Getpagesize())
 
 // advice collects recommendations.
 type advice []Recommendation
@@ -91,18 +95,19 @@ func (h Hardware) device(dev Device, a *advice) {
 	// A chunk that the queue splits is several requests: the device sees smaller ones than were
 	// asked for, and latencies are those of the last.
 	q, limit := dev.Queue, ""
+	cure := fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name)
 	if hw := q.MaxHWSectorsKB; hw != nil && *hw<<10 < chunk {
 		// Writing a larger number to the queue would fail.
-		limit = fmt.Sprintf(" and takes no more than %d: use -chunk-size %dKiB instead", *hw, *hw)
+		cure = fmt.Sprintf("-chunk-size %dKiB", *hw)
+		limit = fmt.Sprintf(", and the drive takes no more than %d", *hw)
 	}
 	kib := units.OrZero(q.MaxSectorsKB)
-	a.add(q.MaxSectorsKB != nil && kib<<10 < chunk,
-		fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name),
+	a.add(q.MaxSectorsKB != nil && kib<<10 < chunk, cure,
 		"%s splits each 1 MiB chunk into requests of %d KiB%s", dev.Name, kib, limit)
 	a.add(dev.splits() && h.Memory.HugePages == "never",
 		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-		"%s takes %d segments per request: 1 MiB of ordinary pages is 256, so every chunk is "+
-			"split without huge pages", dev.Name, units.OrZero(q.MaxSegments))
+		"%s takes %d segments per request: 1 MiB of ordinary pages is %d, so every chunk is "+
+			"split without huge pages", dev.Name, units.OrZero(q.MaxSegments), chunk/page)
 	// A virtual disk says what its host pleases; advice about flash is for drives that are there.
 	real, rotating := dev.Rotational != nil && !h.CPU.Virtual, units.OrZero(dev.Rotational)
 	a.add(real && !rotating && dev.NVMe != nil, "-precondition", "%s is a flash drive: a fresh or "+
