@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 
 	"kvbench/kvbench/units"
 )
@@ -34,6 +35,8 @@ type Report struct {
 	// the last of a file is padded with zeros, as on the device
 	Blocks     int64 `json:"blocks_4k"`
 	ZeroBlocks int64 `json:"zero_blocks"`
+	// of the files, without data on the device: not read, and in no other number
+	HoleBytes int64 `json:"hole_bytes,omitempty"`
 
 	DuplicateBlocks float64 `json:"duplicate_blocks"` // that equal an earlier one
 	DuplicateShare  float64 `json:"duplicate_share"`
@@ -82,6 +85,7 @@ type scanner struct {
 	met   map[fileID]bool
 	files int64
 	bytes int64
+	holes int64 // bytes
 	bad   []string
 
 	mu     sync.Mutex
@@ -136,15 +140,46 @@ func (s *scanner) file(path string, info fs.FileInfo) {
 	}
 	defer f.Close()
 	s.files++
+	for at := int64(0); at < info.Size(); {
+		from, to := data(f, at, info.Size())
+		s.holes += from - at
+		if err := s.extent(f, from, to); err != nil {
+			s.problem(err)
+			return
+		}
+		at = to
+	}
+}
+
+// data finds the next extent of a file that holds data: holes, and what was preallocated and never
+// written, are nothing on the device, and read as zeros would seem to be duplicates. Filesystems
+// that do not tell hold data everywhere.
+func data(f *os.File, at, size int64) (from, to int64) {
+	from, err := f.Seek(at, unix.SEEK_DATA)
+	if errors.Is(err, syscall.ENXIO) {
+		return size, size
+	} else if err != nil {
+		return at, size
+	}
+	if to, err = f.Seek(from, unix.SEEK_HOLE); err != nil {
+		to = size
+	}
+	return from, min(to, size)
+}
+
+// extent reads a part of a file.
+func (s *scanner) extent(f *os.File, from, to int64) (err error) {
+	r := io.NewSectionReader(f, from, to-from)
 	for err == nil {
 		buf, n := <-s.free, 0
-		n, err = io.ReadFull(f, buf[:part])
+		n, err = io.ReadFull(r, buf[:part])
 		s.bytes += int64(n)
 		s.parts <- buf[:n] // nothing comes of an empty one
 	}
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		s.problem(err)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
 	}
+	return err
 }
 
 // work hashes and compresses parts until there are no more.
@@ -190,7 +225,7 @@ func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 
 // report sums up.
 func (s *scanner) report() Report {
-	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes,
+	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes, HoleBytes: s.holes,
 		ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,
 		SampledOneIn: 1 << s.count.shift, ZstdBytes: s.packed,
 		Problems: append([]string{}, s.bad...)}
@@ -218,6 +253,10 @@ deduplicated      %s
 zstd -1           %s, ratio %.2f
 `, r.Files, size(float64(r.Bytes)), r.Blocks, r.ZeroBlocks, duplicates,
 		size(float64(r.Bytes)*(1-r.DuplicateShare)), size(float64(r.ZstdBytes)), r.ZstdRatio)
+	if err == nil && r.HoleBytes > 0 {
+		_, err = fmt.Fprintf(w, "holes             %s, in none of these numbers\n",
+			size(float64(r.HoleBytes)))
+	}
 	return err
 }
 

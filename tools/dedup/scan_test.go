@@ -51,6 +51,32 @@ func TestKnownDuplicates(t *testing.T) {
 	golden.Check(t, "known.golden", text.String())
 }
 
+// TestHolesAreNoDuplicates: what was preallocated is nothing on the device.
+func TestHolesAreNoDuplicates(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "slots")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	for i, at := range []int64{0, 64 << 20} { // beyond any preallocation of the filesystem's own
+		_, err = f.WriteAt(random(uint64(i), 10*block), at)
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Truncate(128<<20))
+	require.NoError(t, f.Sync()) // extents are decided when they are written back
+	require.NoError(t, f.Close())
+	r, err := Scan([]string{dir}, DefaultKept)
+	require.NoError(t, err)
+	assert.Equal(t, int64(128<<20), r.Bytes+r.HoleBytes)
+	if r.HoleBytes == 0 {
+		t.Skip("this filesystem does not tell its holes")
+	}
+	assert.GreaterOrEqual(t, r.Blocks, int64(20))
+	assert.Zero(t, r.DuplicateBlocks-max(0, float64(r.ZeroBlocks-1)), "but zeros around the data")
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text))
+	assert.Contains(t, text.String(), "holes  ")
+}
+
 func TestTheSuitesOwnContentDoesNotShrink(t *testing.T) {
 	dir := t.TempDir()
 	content := content.New([16]byte{1}, 0)
