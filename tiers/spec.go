@@ -29,8 +29,11 @@ import (
 // in which that falls. The first slice begins with the first request after a rest
 // of at least one.
 //
-// Flushes, deletions, the filesystem, the CPU and the wear of the
-// drive cost nothing.
+// With Flush an entry is written when its bytes are and that has passed besides: what the flush
+// takes that makes it durable, on drives whose write cache is volatile. It waits for nobody else's
+// requests and holds none up; drives on which it does are slower than their model.
+//
+// Deletions, the filesystem, the CPU and the wear of the drive cost nothing.
 type DeviceModel struct {
 	Read         float64
 	Write        float64
@@ -41,6 +44,7 @@ type DeviceModel struct {
 	Parallelism  int
 	Duplex       bool
 	Slice        time.Duration // 0: the medium passes requests one by one
+	Flush        time.Duration // of an entry that was written, once its bytes are
 }
 
 // Validate says what cannot be in a model; a nil one is fine.
@@ -61,6 +65,7 @@ func (m *DeviceModel) Validate() error {
 	want(m.ReadLatency >= 0 && m.WriteLatency >= 0, "latencies %v and %v must not be negative",
 		m.ReadLatency, m.WriteLatency)
 	want(m.Slice >= 0, "slices of %v must not be negative", m.Slice)
+	want(m.Flush >= 0, "flushes of %v must not be negative", m.Flush)
 	want(m.Parallelism >= 1, "parallelism %d must be at least 1", m.Parallelism)
 	return errors.Join(errs...)
 }

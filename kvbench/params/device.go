@@ -38,6 +38,7 @@ func deviceKeys(m *tiers.DeviceModel) []parameter {
 		{name: "write-iops", value: iops(&m.WriteIOPS)},
 		{name: "duplex", value: boolean(&m.Duplex)},
 		{name: "slice", value: latency(&m.Slice)},
+		{name: "flush", value: latency(&m.Flush)},
 	}
 }
 
@@ -45,8 +46,8 @@ func deviceKeys(m *tiers.DeviceModel) []parameter {
 const written = "written"
 
 // ParseDevice reads key=value pairs separated by commas. Read and write must be given; the
-// latencies are 0, IOPS without a bound, parallelism 128, duplex false and no slices otherwise. The
-// error says what the text must be, to be put after "must be".
+// latencies are 0, IOPS without a bound, parallelism 128, duplex false, no slices and free flushes
+// otherwise. The error says what the text must be, to be put after "must be".
 func ParseDevice(text string) (tiers.DeviceModel, error) {
 	m := tiers.DeviceModel{Parallelism: DefaultParallelism}
 	keys := deviceKeys(&m)

@@ -333,6 +333,7 @@ type SimulatedDevice struct {
 	Parallelism  int           `json:"parallelism"`
 	Duplex       bool          `json:"duplex"`
 	Slice        time.Duration `json:"slice_ns"` // 0: the medium passes requests one by one
+	Flush        time.Duration `json:"flush_ns,omitempty"`
 }
 
 // String describes the model for people.
@@ -343,6 +344,9 @@ func (m SimulatedDevice) String() string {
 	}
 	if m.Slice > 0 {
 		medium += fmt.Sprintf(", in slices of %v", m.Slice)
+	}
+	if m.Flush > 0 {
+		medium += fmt.Sprintf(", entries flushed in %v", m.Flush)
 	}
 	iops := func(n float64) string {
 		if n == 0 {

@@ -126,6 +126,13 @@ func (x *deviceIO) complete() {
 	}
 }
 
-func (*deviceIO) Commit(context.Context) error { return nil }
-func (*deviceIO) Abort() error                 { return nil }
-func (*deviceIO) Close() error                 { return nil }
+// Commit flushes what was written.
+func (x *deviceIO) Commit(ctx context.Context) error {
+	if x.d.Free || x.d.model.Flush == 0 {
+		return nil
+	}
+	return x.d.clock.Sleep(ctx, x.d.model.Flush)
+}
+
+func (*deviceIO) Abort() error { return nil }
+func (*deviceIO) Close() error { return nil }

@@ -183,3 +183,43 @@ func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
 		assert.Equal(t, want, got, "depth %d", depth)
 	}
 }
+
+// An entry is written when its flush is over, too; a reader's requests pass meanwhile, and filling
+// before the load costs nothing.
+func TestAFlushIsPartOfTheWrite(t *testing.T) {
+	const chunk = 1 << 20
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1,
+		Flush: 5 * time.Millisecond}
+	pass := time.Second / 1024 // of a chunk
+	write := func(free bool, also func(*Device, *clock.Virtual)) time.Duration {
+		v := clock.NewVirtual()
+		d := NewDevice(m, "a model", v)
+		d.Free = free
+		var took time.Duration
+		v.Go(func() {
+			w, err := d.Create(t.Context(), tiers.Object{Key: "k", Size: chunk})
+			assert.NoError(t, err)
+			done := v.NewEvent()
+			w.Submit(&tiers.IO{N: chunk, Done: func(*tiers.IO) { done.Fire() }})
+			assert.NoError(t, done.Wait(t.Context()))
+			assert.NoError(t, w.Commit(t.Context()))
+			took = v.Now()
+		})
+		also(d, v)
+		v.Wait()
+		return took
+	}
+	nobody := func(*Device, *clock.Virtual) {}
+	assert.Equal(t, pass+m.Flush, write(false, nobody))
+	assert.Zero(t, write(true, nobody))
+	assert.Equal(t, pass+m.Flush, write(false, func(d *Device, v *clock.Virtual) {
+		v.Go(func() {
+			assert.NoError(t, v.Sleep(t.Context(), 2*pass)) // into the flush
+			x := transfer.Transfer{Chunk: chunk, Depth: 1, Clock: v}
+			_, _, err := x.Read(t.Context(), d, func(c tiers.Chunk) {
+				assert.Equal(t, pass, c.Ended-c.Begun)
+			}, tiers.Object{Key: "other", Size: chunk})
+			assert.NoError(t, err)
+		})
+	}))
+}
