@@ -258,7 +258,7 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	if y := cfg.Engine; y.Layout != "" {
 		return enginetier.New(ctx, enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
 			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
-			Capacity: cfg.StorageBytes})
+			Capacity: cfg.StorageBytes, Depth: cfg.Depth})
 	}
 	return filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
 		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes,

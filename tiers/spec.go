@@ -120,6 +120,8 @@ type EngineLayout struct {
 	// Stores and Loads are how many calls for bytes the engine has under way at most, of all
 	// requests together; 0 = one for each request.
 	Stores, Loads int
+	// Depth is how many objects of one request are under way beside each other.
+	Depth int
 	// LooksUp: it asks the filesystem for the objects of a request before it loads any, on one
 	// thread: until the first that is not there, or with All for each.
 	LooksUp, All bool
@@ -132,14 +134,14 @@ type EngineLayout struct {
 // HiCacheFile, Mooncake's SSD offload, Dynamo's KVBM. An object of Mooncake is whatever its user
 // hands it: the 512 tokens are the blocks of its published traces.
 var EngineLayouts = []EngineLayout{
-	{Name: "vllm-fs", Tokens: 16, Direct: true, Either: true, LooksUp: true},
-	{Name: "vllm-slots", Tokens: 16, Direct: true, Either: true, Stores: 1, Loads: 1},
-	{Name: "lmcache-fs", Tokens: 256, Either: true, LooksUp: true, All: true},
-	{Name: "lmcache-raw", Tokens: 256, Direct: true, Stores: 2, Loads: 4},
-	{Name: "hicache-file", Tokens: 64, Stores: 1, Loads: 1, LooksUp: true},
-	{Name: "mooncake-bucket", Tokens: 512, Stores: 1, Buckets: true},
-	{Name: "mooncake-offset", Tokens: 512, Stores: 1},
-	{Name: "kvbm-slots", Tokens: 16, Direct: true, Stores: 64, Loads: 64},
+	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true},
+	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1},
+	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true},
+	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4},
+	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true},
+	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true},
+	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1},
+	{Name: "kvbm-slots", Tokens: 16, Depth: 64, Direct: true, Stores: 64, Loads: 64},
 }
 
 // EngineLayoutOf is the one of that name.

@@ -3,6 +3,7 @@
 //
 //	tier.go     Config, Tier: an object's bytes between the calls of a layout, and how many calls
 //	            for bytes are under way, as the engine has threads
+//	beside.go   beside: objects of a request that are under way at the same time
 //	layout.go   layout, the seam, and file, what is open; which layout is whose
 //	perfile.go  a file for each object: vllm-fs, lmcache-fs, hicache-file
 //	slots.go    one file of places that are used again: vllm-slots, kvbm-slots, lmcache-raw,

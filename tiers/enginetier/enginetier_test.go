@@ -77,6 +77,16 @@ func TestContract(t *testing.T) {
 			})
 		})
 	}
+	t.Run("beside each other", func(t *testing.T) {
+		tiertest.Run(t, func(t testing.TB) tiers.Tier {
+			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
+				Layout: "kvbm-slots", Engine: tiertest.Psync(t), Direct: true, Model: "m",
+				Bytes: 1 << 20, Layers: 4, Capacity: 16 << 20, Depth: 4})
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, tier.Close()) })
+			return tier
+		})
+	})
 }
 
 // A work directory removes what a layout leaves, and knows each of its names.

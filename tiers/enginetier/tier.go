@@ -29,6 +29,9 @@ type Config struct {
 	Rank   int             // of the client; likewise
 	// Bytes are those of an object, > 0: the slots' size. Smaller ones take a slot, too.
 	Bytes int64
+	// Depth is how many objects of one Create or Open are under way beside each other, 0 = 1. They
+	// have to be of the same size.
+	Depth int
 	// Layers are the tensors of a token: some engines name each in a call.
 	Layers int
 	// Capacity is what files of slots are made for, in bytes.
@@ -100,6 +103,9 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	}
 	t.traits = tiers.Traits{Holds: true, Align: 1,
 		Chunk: int(tiers.AlignUp(cfg.Bytes, pageSize))}
+	if cfg.Depth > 1 {
+		t.traits.Extent = int64(cfg.Depth) * cfg.Bytes
+	}
 	if t.layout, err = newLayout(t); err != nil {
 		return nil, err
 	}
@@ -181,9 +187,12 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	return found, nil
 }
 
-// Create begins an object. Engines have no neighbours: it takes the first one.
+// Create begins objects: the first one, and as many of the others as may be under way beside it.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	o := objs[0]
+	return t.beside(objs, func(o tiers.Object) (*handle, error) { return t.create(ctx, o) })
+}
+
+func (t *Tier) create(ctx context.Context, o tiers.Object) (*handle, error) {
 	e := &stored{o: o}
 	t.mu.Lock()
 	var err error
@@ -209,9 +218,12 @@ func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, 
 	return t.handle(f, e, ioengine.Write), nil
 }
 
-// Open begins reading an object.
+// Open begins reading objects, as Create begins to write them.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	o := objs[0]
+	return t.beside(objs, func(o tiers.Object) (*handle, error) { return t.open(ctx, o) })
+}
+
+func (t *Tier) open(ctx context.Context, o tiers.Object) (*handle, error) {
 	t.mu.Lock()
 	e := t.there[o.ID()]
 	t.mu.Unlock()
@@ -293,9 +305,12 @@ func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op) error {
 type handle struct {
 	tiers.One
 	t    *Tier
+	at   int64 // where it begins among those beside it
 	f    *file
 	e    *stored
 	kind ioengine.Kind
+	// padded: another one stands beside it, behind its last page.
+	padded bool
 
 	over  atomic.Bool  // closed, committed or aborted
 	users atomic.Int64 // its holder and the requests under way
@@ -329,30 +344,34 @@ func (h *handle) Submit(io *tiers.IO) {
 		io.State = r
 	}
 	r.h, r.io = h, io
-	o, end := h.f.o, io.Off+int64(io.N)
+	o, off := h.f.o, io.Off-h.at
+	end := off + int64(io.N)
+	if h.padded { // what lies between it and the next one is nobody's
+		end = min(end, o.Size)
+	}
 	switch {
-	case io.Off < 0 || end > o.Size:
-		io.End(h.t.error(h.kind.String(), o, io.Off, fmt.Errorf("%d bytes at offset %d reach "+
-			"beyond the entry's %d", io.N, io.Off, o.Size)))
+	case off < 0 || off > end || end > o.Size:
+		io.End(h.t.error(h.kind.String(), o, off, fmt.Errorf("%d bytes at offset %d reach "+
+			"beyond the entry's %d", io.N, off, o.Size)))
 		return
 	case h.over.Load():
-		io.End(h.t.error(h.kind.String(), o, io.Off, tiers.ErrClosed))
+		io.End(h.t.error(h.kind.String(), o, off, tiers.ErrClosed))
 		return
 	case h.f.mem != nil:
 		if h.kind == ioengine.Read {
-			copy(io.Buf.B[:io.N], h.f.mem[io.Off:])
+			copy(io.Buf.B[:end-off], h.f.mem[off:])
 		} else {
-			copy(h.f.mem[io.Off:], io.Buf.B[:io.N])
+			copy(h.f.mem[off:], io.Buf.B[:end-off])
 		}
 		io.Begun, io.Ended = 0, 0
 		io.End(nil)
 		return
 	}
 	h.users.Add(1)
-	n := tiers.AlignUp(io.N, h.t.traits.Align)
-	r.op = ioengine.Op{Kind: h.kind, FD: h.f.fd, Off: h.f.at + io.Off, N: n, Done: r.op.Done,
+	n := tiers.AlignUp(int(end-off), h.t.traits.Align)
+	r.op = ioengine.Op{Kind: h.kind, FD: h.f.fd, Off: h.f.at + off, N: n, Done: r.op.Done,
 		Buf: tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}}
-	if whole := io.Off == 0 && end == o.Size; whole && h.f.whole != nil {
+	if whole := off == 0 && end == o.Size; whole && h.f.whole != nil {
 		h.f.whole(&r.op)
 	} else if whole {
 		r.op.AtPosition = true
@@ -384,7 +403,7 @@ func (r *request) done(op *ioengine.Op) {
 	io.Begun, io.Ended = op.Begun, op.Ended
 	err := op.Err
 	if err != nil {
-		err = h.t.error(h.kind.String(), h.f.o, io.Off+int64(op.Moved), err)
+		err = h.t.error(h.kind.String(), h.f.o, io.Off-h.at+int64(op.Moved), err)
 	}
 	_ = h.leave() // what fails here has nobody who waits for it
 	io.End(err)

@@ -1,0 +1,65 @@
+package enginetier_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/enginetier"
+	"kvbench/tiers/tiertest"
+)
+
+// Objects of a request are moved beside each other, as many as the engine has under way, and each
+// stays one of its own: a transfer finds the bytes of all, and what is missing or of another size
+// ends those that go together.
+func TestObjectsBesideEachOther(t *testing.T) {
+	const size, depth = 5000, 3 // no whole pages
+	for _, l := range tiers.EngineLayouts {
+		engine := tiertest.Psync(t)
+		tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
+			Layout: l.Name, Engine: engine, Direct: l.Direct, Model: "m", Bytes: size, Layers: 2,
+			Capacity: 1 << 20, Depth: depth})
+		require.NoError(t, err)
+		assert.EqualValues(t, depth*size, tier.Traits().Extent, l.Name)
+		move := tiertest.Transfer(t, tier.Traits().Chunk, depth)
+		var objs []tiers.Object
+		for i := range 7 {
+			objs = append(objs, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: size})
+		}
+		objs[6].Size = 100
+		write := func(objs ...tiers.Object) int {
+			n, _, err := move.Write(t.Context(), tier, nil, objs...)
+			require.NoError(t, err, l.Name)
+			return n
+		}
+		read := func(objs ...tiers.Object) int {
+			n, _, err := move.Read(t.Context(), tier, nil, objs...)
+			require.NoError(t, err, l.Name)
+			return n
+		}
+		assert.Equal(t, depth, write(objs...))
+		assert.Equal(t, depth, read(objs...), "%s: the fourth is not there", l.Name)
+		assert.Equal(t, 1, read(objs[2:]...), "nor beside the third")
+		assert.Equal(t, 3, write(objs[3:6]...))
+		assert.Equal(t, 1, write(objs[6]))
+		assert.Equal(t, 2, read(objs[4:]...), "%s: the last one is of another size", l.Name)
+		assert.Equal(t, 1, read(objs[6]))
+
+		// Given up, none of them is there; each can be written again.
+		more := []tiers.Object{{Key: "x", Gen: 1, Size: size}, {Key: "y", Gen: 1, Size: size}}
+		w, err := tier.Create(t.Context(), more...)
+		require.NoError(t, err)
+		assert.Equal(t, 2, w.Len())
+		require.NoError(t, w.Abort())
+		_, err = tier.Open(t.Context(), more[1])
+		require.ErrorIs(t, err, tiers.ErrNotFound)
+		assert.Equal(t, 2, write(more...))
+		held, _ := tier.Footprint()
+		assert.EqualValues(t, 8*size+100, held)
+		require.NoError(t, tier.Remove(t.Context(), append(objs, more...)...))
+		require.NoError(t, tier.Close())
+	}
+}
