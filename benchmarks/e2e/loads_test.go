@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,14 +60,14 @@ func TestEngineLayouts(t *testing.T) {
 		b := newBench(t)
 		args := append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
 			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout="+l.Name,
-			"-trace-speedup=0", "-verify=full")
+			"-trace-speedup=0", "-test.benchtime=1h", "-verify=full") // the input's end ends it
 		b.ok(args...)
 		res := theResult(t, b.results)
 		require.NotNil(t, res.BlockCache, l.Name)
 		per := int64(512 / l.Tokens)
 		assert.GreaterOrEqual(t, res.BlockCache.Hits, 80*per, l.Name)
 		assert.Equal(t, *res.BlockCache.IdealHitRatio, *res.BlockCache.HitRatio)
-		assert.Equal(t, res.BlockCache.Reads.Operations, res.BlockCache.Reads.Blocks)
+		assert.Equal(t, l.Depth > 1, res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks)
 		assert.Equal(t, map[bool]string{true: "direct", false: "buffered"}[l.Direct], res.IO.Mode)
 		assert.Equal(t, l.LooksUp, res.Requests.Time.Lookup > 0, l.Name)
 		assert.False(t, exists(b.cache), "nothing is left behind")
@@ -89,9 +90,9 @@ func TestEngineLayouts(t *testing.T) {
 	b := newBench(t)
 	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
 	both := b.refused("-test.bench=BlockTrace", trace, "-layout=vllm-slots", "-chunk-size=64KiB",
-		"-io-depth=4")
+		"-io-depth=65")
 	has(t, both, "-chunk-size: must be absent")
-	has(t, both, "-io-depth: must be 1")
+	has(t, both, "-io-depth: must be at most 64")
 	has(t, b.refused("-test.bench=BlockTrace", trace, "-layout=hicache-file", "-io=direct"),
 		"-io: must be absent with -layout hicache-file")
 	has(t, b.refused("-test.bench=BlockTrace", trace, "-layout=packed=4", "-object-tokens=16"),
@@ -100,11 +101,35 @@ func TestEngineLayouts(t *testing.T) {
 		"-object-tokens=100")...), "blocks of 512 tokens and an object has 100")
 	users := b.refused("-test.bench=Synthetic", "-layout=vllm-fs", "-turns=overtaking",
 		"-decode-reads=batched", "-enable-rag")
-	has(t, users, "-layout: must be entry with documents")
+	has(t, users, "-enable-rag: must be false")
 	has(t, users, "-turns: must be ordered")
 	has(t, users, "-decode-reads: must be once")
 	has(t, b.refused("-test.bench=MaxStorageStress", "-division=closed", "-layout=vllm-fs"),
 		"-layout: must be entry")
+}
+
+// An engine is imitated as a whole, and what of it somebody wants otherwise is told.
+func TestEngines(t *testing.T) {
+	t.Parallel()
+	for engine, policy := range map[string]string{"vllm": "write-through, promotion on-hit",
+		"mooncake": "write-through, promotion never, eviction bucket",
+		"dynamo":   "selective, promotion never"} {
+		b := newBench(t)
+		b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn",
+			"-test.benchtime=20x", "-engine="+engine, "-object-tokens=8", "-cpu-mem-gb=0.002",
+			"-verify=full")...)
+		res := theResult(t, b.results)
+		require.NotNil(t, res.Policy, engine)
+		assert.Positive(t, res.Policy.Copied.Bytes+res.Policy.Unwritten.Bytes, engine)
+		summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0",
+			"rank_0", "summary.txt"))
+		require.NoError(t, err)
+		lines := strings.Split(string(summary), "\n")
+		has(t, lines, "engine      "+engine+": tier-policy ", ", layout ")
+		has(t, lines, "not the engine's: object-tokens 8")
+		has(t, lines, "policy      "+policy)
+		assert.False(t, exists(b.cache), "nothing is left behind")
+	}
 }
 
 // Policies of the tiers go through the front door, and the result says what they moved and cost.

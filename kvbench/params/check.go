@@ -161,42 +161,6 @@ func (r *resolver) tierPolicy() {
 		"lru, fifo, lfu or s3-fifo but with -layout mooncake-bucket, which has buckets")
 }
 
-// mostObject is the largest object that one call may move: there is a buffer of that size for each
-// worker.
-const mostObject = 256 << 20
-
-// engineLayout checks what an engine's layout cannot be told.
-func (r *resolver) engineLayout() {
-	v := r.v
-	l, is := v.EngineLayout()
-	if !is {
-		r.want(v.ObjectTokens == automatic, "object-tokens",
-			"auto but with an engine's layout: the others keep blocks as they are")
-		return
-	}
-	r.want(!v.EnableRAG || v.Bench.Load != LoadUsers, "layout", "entry with documents "+
-		"(-enable-rag, RAG): engines find beginnings of prompts alone, and "+l.Name+
-		" keeps nothing else")
-	r.want(v.DecodeReads == "once", "decode-reads", "once with -layout "+l.Name+
-		": no engine loads again what it has loaded")
-	r.want(!v.Overtaking(), "turns", "ordered with -layout "+l.Name+
-		": a turn that does not wait for its predecessor computes all of it again")
-	r.want(!v.Typed("chunk-size"), "chunk-size",
-		"absent with -layout "+l.Name+", whose engine moves each object with one call")
-	r.want(v.IOEngine == "psync", "io-engine", "psync with -layout "+l.Name+
-		": its calls are the engine's, and io_uring makes others")
-	r.want(v.IODepth <= 1, "io-depth", "1 with -layout "+l.Name+
-		", whose engine moves the objects of a request one after the other; give more -workers")
-	r.want(l.Either || v.Direct() == l.Direct, "io", "absent with -layout "+l.Name+
-		", whose engine has no setting for it")
-	if v.row("model").refused {
-		return
-	}
-	n := v.Sizer().Bytes(v.ObjectTokens)
-	r.want(n <= mostObject, "object-tokens", fmt.Sprintf("so few that an object has at most %d "+
-		"MiB: %d tokens of this model are %d MiB", mostObject>>20, v.ObjectTokens, n>>20))
-}
-
 // traceFiles wants at least one file behind a trace path, and all of them readable. Whether it is a
 // trace is seen when it is read; a path that leads nowhere must not cost a window first.
 func (r *resolver) traceFiles(names ...string) {

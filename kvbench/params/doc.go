@@ -15,9 +15,11 @@
 //	flags     flags, environment names, -help-parameters
 //	origin    where a value came from, and what is said about one that cannot be used
 //	file      the YAML file (accepted.txt: keys that it may have in vain)
-//	resolver  the layers: -sweep > flag > environment > YAML file > benchmark ([Bench]) > division
+//	resolver  the layers: -sweep > flag > environment > YAML file > layout and engine >
+//	          benchmark ([Bench]) > division
 //	launch    rank and ranks; sweep: combinations; estimate: what fits this machine
 //	checkpoint  those of checkpoints and of the streams of their files
+//	engine    inference engines: what they and their layouts set, and cannot be told
 //	check     rules that tie parameters together; closed: what the closed division requires
 //	resolve   all of that in order
 //

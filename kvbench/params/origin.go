@@ -16,6 +16,7 @@ const (
 	FromDivision                      // Where: the division
 	FromBenchmark                     // Where: the benchmark's name
 	FromProfile                       // Where: the profile
+	FromEngine                        // Where: the engine
 	FromLayout                        // Where: the engine's layout
 	FromLauncher                      // Where: its environment variable (rank, ranks, local-ranks)
 	FromFile                          // Where: file:line
@@ -32,8 +33,8 @@ type Origin struct {
 
 // originTexts stand before where a value came from.
 var originTexts = [...]string{FromDefault: "default", FromDivision: "division ",
-	FromBenchmark: "benchmark ", FromProfile: "profile ", FromLayout: "layout ",
-	FromLauncher: "environment ", FromFile: "",
+	FromBenchmark: "benchmark ", FromProfile: "profile ", FromEngine: "engine ",
+	FromLayout: "layout ", FromLauncher: "environment ", FromFile: "",
 	FromEnvironment: "environment ", FromFlag: "flag", FromSweep: "sweep"}
 
 func (o Origin) String() string { return originTexts[o.Kind] + o.Where }

@@ -75,17 +75,16 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = in.Bench.settings(v.Division)
 	r.launched()
-	// An engine's layout decides what its engine does with it, where nobody says otherwise.
 	r.decide(v.row("profile"))
 	if v.OfSessions() {
 		r.users = settingsOfProfile(v.ProfileName, v.Division)
 	}
-	r.decide(v.row("layout"))
-	r.layout = v.layoutSettings()
+	r.imitate()
 	for i := range v.rows {
-		switch p := &v.rows[i]; p.name {
-		case "config", "division", "layout", "profile":
-		case "sweep":
+		switch p := &v.rows[i]; {
+		case p.name == "config", p.name == "division", p.name == "profile",
+			slices.Contains(decidedFirst, p.name):
+		case p.name == "sweep":
 			r.sweep(p)
 		default:
 			r.decide(p)

@@ -54,6 +54,7 @@ type resolver struct {
 	bench  map[string]string  // the benchmark's settings in this division
 	users  map[string]string  // those of -profile
 	layout map[string]string  // those of an engine's layout
+	engine map[string]string  // those of an engine
 	v      *Values
 	bad    Violations
 }
@@ -111,6 +112,9 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	}
 	if text, ok := r.layout[p.name]; ok {
 		add(FromLayout, r.v.Layout, text)
+	}
+	if text, ok := r.engine[p.name]; ok {
+		add(FromEngine, r.v.Engine, text)
 	}
 	if text, ok := r.bench[p.name]; ok {
 		add(FromBenchmark, r.in.Bench.Name, text)

@@ -100,6 +100,7 @@ func table(v *Values) []parameter {
 		"tokenizer":             oneOf(&v.Tokenizer, "cl100k", "chars"),
 		"block-trace-path":      path(&v.BlockTracePath, v.base),
 		"validation-trace":      path(&v.ValidationTrace, v.base),
+		"engine":                oneOf(&v.Engine, engineNames()...),
 		"layout":                layout(&v.Layout),
 		"object-tokens":         auto(whole(&v.ObjectTokens, 1, 1<<20)),
 		"trace-speedup":         number(&v.TraceSpeedup, 0, unbounded),

@@ -106,6 +106,7 @@ type Values struct {
 
 	MaxConversations    int64 // 0 = all
 	Tokenizer, Layout   string
+	Engine              string        // that is imitated, none without one
 	ObjectTokens        int           // of an engine's layout, see CutTokens
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
@@ -221,28 +222,6 @@ func (v *Values) Packed() int {
 	return n
 }
 
-// EngineLayout is the layout in force, if it is an engine's.
-func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
-	return tiers.EngineLayoutOf(v.Layout)
-}
-
-// layoutSettings is what an engine's layout sets where nobody else does.
-func (v *Values) layoutSettings() map[string]string {
-	l, is := v.EngineLayout()
-	if !is {
-		return nil
-	}
-	set := map[string]string{"io": "buffered", "io-engine": "psync",
-		"object-tokens": strconv.Itoa(l.Tokens), "turns": "ordered", "decode-reads": "once"}
-	if l.Direct {
-		set["io"] = "direct"
-	}
-	if l.Buckets {
-		set["evict"] = "bucket"
-	}
-	return set
-}
-
 // TierPolicies are the words of -tier-policy, in the order of the cache's placements.
 var TierPolicies = []string{"waterfall", "write-through", "write-back", "selective"}
 
@@ -252,14 +231,6 @@ func (v *Values) Admission() int {
 		return max(2, v.AdmitAfter)
 	}
 	return v.AdmitAfter
-}
-
-// CutTokens is how many tokens an object of an engine's layout has, 0 with another layout.
-func (v *Values) CutTokens() int {
-	if _, is := v.EngineLayout(); !is {
-		return 0
-	}
-	return v.ObjectTokens
 }
 
 // ConstantRate tells whether requests of -request-rate are evenly spaced.
@@ -299,6 +270,18 @@ func (v *Values) WorkerCount() int {
 // every buffer in flight is memory that the device writes to, and a test disk here read 3.0 GiB/s
 // into 16 buffers of 1 MiB in turn, 2.2 into 64 and 1.9 into 256.
 const autoInFlight = 8
+
+// Depth is the number of chunks in flight per operation.
+func (v *Values) Depth() int {
+	if v.IODepth > 0 {
+		return v.IODepth
+	}
+	if l, is := tiers.EngineLayoutOf(v.Layout); is {
+		return l.Depth
+	}
+	workers := v.WorkerCount()
+	return max(1, (autoInFlight+workers-1)/workers)
+}
 
 // mostCeiling is what plain I/O takes of a large storage tier when nobody says how much.
 const mostCeiling = 64 << 30
@@ -354,18 +337,6 @@ func (v *Values) Cost() (compute.Cost, compute.Rate) {
 	}
 	rate, _ := compute.On(v.Model.Key, v.GPU) // Resolve has found it
 	return rate.Cost, rate
-}
-
-// Depth is the number of chunks in flight per operation.
-func (v *Values) Depth() int {
-	if v.IODepth > 0 {
-		return v.IODepth
-	}
-	if _, is := v.EngineLayout(); is { // an object is one request
-		return 1
-	}
-	workers := v.WorkerCount()
-	return max(1, (autoInFlight+workers-1)/workers)
 }
 
 // TrialNonce is the nonce of one trial: as given, or drawn anew.

@@ -354,6 +354,17 @@ func (s *summary) blocks() {
 	s.tables(blocksOverTime(s.Result))
 }
 
+// engine is what was imitated, and what of it somebody wanted otherwise: that is no engine's number
+// any more, and has to be said beside it.
+func (s *summary) engine() {
+	if name, its, others := s.Imitated(); name != "" {
+		s.line("engine", "%s: %s", name, strings.Join(its, ", "))
+		if len(others) > 0 {
+			s.line("", "not the engine's: %s", strings.Join(others, ", "))
+		}
+	}
+}
+
 // policy is where entries lived, what that moved, and how that wears the storage tier. A run with
 // users and the usual policy is told neither: its pace is as fast as it goes, which no server has
 // for a day.

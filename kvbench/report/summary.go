@@ -221,6 +221,7 @@ func (s *summary) head() {
 		s.put("storage", dir)
 		s.put("", io)
 	}
+	s.engine()
 	s.differs()
 	if p := s.Precondition; p != nil {
 		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart",

@@ -2,6 +2,9 @@ package result
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 
 	"kvbench/kvbench/units"
 )
@@ -90,4 +93,32 @@ func timeAt(bytes int64, rate *int64) *int64 {
 func (e ErrorCount) Compare(o ErrorCount) int {
 	return cmp.Or(cmp.Compare(o.Count, e.Count), cmp.Compare(e.Tier, o.Tier),
 		cmp.Compare(e.Operation, o.Operation), cmp.Compare(e.Errno, o.Errno))
+}
+
+// ofEngines are the parameters that an engine and its layout set, but for those that nobody would
+// set otherwise.
+var ofEngines = []string{"layout", "object-tokens", "io", "io-depth", "s3-keys", "s3-lookup",
+	"tier-policy", "promote", "write-behind-gb", "admit-after", "evict"}
+
+// Imitated names the inference engine that the run imitated as a whole, "" for none, with the
+// parameters that it and its layout set, and those that somebody wanted otherwise, each "name
+// value". Where a value came from tells them apart.
+func (r *Result) Imitated() (engine string, its, others []string) {
+	for _, p := range r.Parameters {
+		if p.Name == "engine" && p.Value != "none" {
+			engine = fmt.Sprint(p.Value)
+		}
+		if !slices.Contains(ofEngines, p.Name) {
+			continue
+		}
+		from, _, _ := strings.Cut(p.Origin, " ")
+		switch text := fmt.Sprintf("%s %v", p.Name, p.Value); from {
+		case "engine", "layout":
+			its = append(its, text)
+		case "default", "division", "benchmark":
+		default:
+			others = append(others, text)
+		}
+	}
+	return engine, its, others
 }

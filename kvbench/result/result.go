@@ -92,7 +92,7 @@ type Result struct {
 	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
 	Lookups         Lookups                 `json:"lookups"`
 	Prompt          *Prompt                 `json:"prompt"`      // null: format 1, or no requests
-	BlockCache      *BlockCache             `json:"block_cache"` // of block traces
+	BlockCache      *BlockCache             `json:"block_cache"` // of blocks and engines' objects
 	Tiers           []Tier                  `json:"tiers"`
 	Policy          *Policy                 `json:"policy,omitempty"` // of runs with requests
 	FirstReads      ReadKind                `json:"first_reads"`

@@ -1,0 +1,180 @@
+package params
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+)
+
+// engine is an inference server as it comes: which of its ways to keep entries is taken for it, and
+// which entries it keeps where. Its name is the word of -engine.
+type engine struct {
+	name, layout string
+	// Policy and promotion as it has them between memory and storage. All of them write behind the
+	// requests, and hold an entry in memory until it is written: memory is the bound.
+	policy, promote string
+	// keys are those of its objects in a bucket; "": it has none there, or none that are known.
+	keys string
+}
+
+// engines are those of September 2026, with their defaults. vLLM: secondary tiers are written as
+// soon as memory is, and loads pass through it. LMCache: likewise, but what it loads does not stay
+// in memory. HiCache: write_through, and prefetches go to memory. Mooncake: offload_on_evict and
+// promotion_on_hit off. KVBM: a block goes to the disk when it is registered in memory, if its
+// filter has seen it twice; from there it is loaded to the GPU.
+var engines = []engine{
+	{"vllm", "vllm-fs", "write-through", "on-hit", "vllm"},
+	{"lmcache", "lmcache-fs", "write-through", "never", "lmcache"},
+	{"sglang", "hicache-file", "write-through", "on-hit", ""},
+	{"mooncake", "mooncake-bucket", "write-through", "never", ""},
+	{"dynamo", "kvbm-slots", "selective", "never", ""},
+}
+
+// engineNames are the words of -engine.
+func engineNames() []string {
+	names := []string{"none"}
+	for _, e := range engines {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// imitated is the engine in force, the zero one if there is none.
+func (v *Values) imitated() engine {
+	for _, e := range engines {
+		if e.name == v.Engine {
+			return e
+		}
+	}
+	return engine{}
+}
+
+// decidedFirst are the parameters on which others hang that an engine sets.
+var decidedFirst = []string{"engine", "cache-dir", "gpu-mem-gb", "num-gpus", "cpu-mem-gb", "layout",
+	"tier-policy"}
+
+// imitate decides them, and what the engine and its layout set beside them where nobody says
+// otherwise. What an engine sets would be refused beside a policy that a person has given: so
+// promotion and the queue follow the policy in force.
+func (r *resolver) imitate() {
+	v := r.v
+	var e engine
+	for _, name := range decidedFirst {
+		if name == "layout" {
+			e = r.v.imitated()
+			r.engine = r.v.engineSettings(e)
+		}
+		r.decide(v.row(name))
+	}
+	r.layout = v.layoutSettings()
+	if r.engine["tier-policy"] == "" || v.TierPolicy == "waterfall" {
+		return
+	}
+	r.engine["promote"] = e.promote
+	if v.TierPolicy != "write-back" && v.CPUBytes > 0 {
+		r.engine["write-behind-gb"] = units.FormatGiB(v.CPUBytes)
+	}
+}
+
+// engineSettings is what an engine sets that hangs on the tiers alone.
+func (v *Values) engineSettings(e engine) map[string]string {
+	set := make(map[string]string)
+	files, is := tiers.EngineLayoutOf(e.layout)
+	if !is {
+		return set
+	}
+	set["layout"] = e.layout
+	if v.OnObjects() {
+		maps.Copy(set, map[string]string{"layout": "block", "s3-keys": cmp.Or(e.keys, "own"),
+			"s3-lookup": "head", "object-tokens": strconv.Itoa(files.Tokens), "turns": "ordered",
+			"decode-reads": "once"})
+	}
+	if v.GPUTierBytes() > 0 || v.CPUBytes > 0 {
+		set["tier-policy"] = e.policy
+	}
+	return set
+}
+
+// EngineLayout is the layout in force, if it is an engine's.
+func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
+	return tiers.EngineLayoutOf(v.Layout)
+}
+
+// layoutSettings is what an engine's layout sets where nobody else does.
+func (v *Values) layoutSettings() map[string]string {
+	l, is := v.EngineLayout()
+	if !is {
+		return nil
+	}
+	set := map[string]string{"io": "buffered", "io-engine": "psync",
+		"object-tokens": strconv.Itoa(l.Tokens), "turns": "ordered", "decode-reads": "once"}
+	if l.Direct {
+		set["io"] = "direct"
+	}
+	if l.Buckets {
+		set["evict"] = "bucket"
+	}
+	return set
+}
+
+// CutTokens is how many tokens an object has of those into which an engine cuts prompts, 0 without
+// one.
+func (v *Values) CutTokens() int {
+	_, files := v.EngineLayout()
+	if !files && !(v.OnObjects() && v.imitated().keys != "") {
+		return 0
+	}
+	return v.ObjectTokens
+}
+
+// mostObject is the largest object that one call may move: there is a buffer of that size for each
+// worker.
+const mostObject = 256 << 20
+
+// maxBeside is how many objects of a request may be under way beside each other, which may be so
+// many open files.
+const maxBeside = 64
+
+// engineLayout checks what an engine, or its layout, cannot be told.
+func (r *resolver) engineLayout() {
+	v := r.v
+	l, is := v.EngineLayout()
+	with := "-layout " + l.Name
+	if !is {
+		with = "-engine " + v.Engine
+	}
+	r.want(v.Engine == "none" || !v.OnObjects() || v.imitated().keys != "", "engine",
+		"vllm or lmcache with -cache-dir s3://…: the keys of others are not known, or they have "+
+			"no object store")
+	if v.CutTokens() == 0 {
+		r.want(v.ObjectTokens == automatic, "object-tokens",
+			"auto but with an engine's layout: the others keep blocks as they are")
+		return
+	}
+	r.want(!v.EnableRAG || v.Bench.Load != LoadUsers, "enable-rag", "false with "+with+
+		": engines find beginnings of prompts alone, and keep nothing else")
+	r.want(v.DecodeReads == "once", "decode-reads", "once with "+with+
+		": no engine loads again what it has loaded")
+	r.want(!v.Overtaking(), "turns", "ordered with "+with+
+		": a turn that does not wait for its predecessor computes all of it again")
+	if !v.row("model").refused {
+		n := v.Sizer().Bytes(v.ObjectTokens)
+		r.want(n <= mostObject, "object-tokens", fmt.Sprintf("so few that an object has at most "+
+			"%d MiB: %d tokens of this model are %d MiB", mostObject>>20, v.ObjectTokens, n>>20))
+	}
+	if !is {
+		return
+	}
+	r.want(!v.Typed("chunk-size"), "chunk-size",
+		"absent with "+with+", whose engine moves each object with one call")
+	r.want(v.IOEngine == "psync", "io-engine", "psync with "+with+
+		": its calls are the engine's, and io_uring makes others")
+	r.want(v.IODepth <= maxBeside, "io-depth", fmt.Sprintf("at most %d with %s: so many objects "+
+		"of a request are under way beside each other", maxBeside, with))
+	r.want(l.Either || v.Direct() == l.Direct, "io", "absent with "+with+
+		", whose engine has no setting for it")
+}

@@ -1,0 +1,69 @@
+package params
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// An engine sets what it does; what somebody says wins, and what hangs on that follows it.
+func TestEngines(t *testing.T) {
+	names := []string{"layout", "object-tokens", "io", "tier-policy", "promote", "write-behind-gb",
+		"evict"}
+	texts := func(v *Values) (list []string) {
+		for _, n := range names {
+			list = append(list, v.Text(n))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"-engine=vllm"},
+			[]string{"vllm-fs", "16", "direct", "waterfall", "never", "0", "lru"}},
+		{[]string{"-engine=vllm", "-cpu-mem-gb=2"},
+			[]string{"vllm-fs", "16", "direct", "write-through", "on-hit", "2", "lru"}},
+		{[]string{"-engine=lmcache", "-cpu-mem-gb=2"},
+			[]string{"lmcache-fs", "256", "buffered", "write-through", "never", "2", "lru"}},
+		{[]string{"-engine=sglang", "-gpu-mem-gb=2"},
+			[]string{"hicache-file", "64", "buffered", "write-through", "on-hit", "0", "lru"}},
+		{[]string{"-engine=mooncake", "-cpu-mem-gb=2"},
+			[]string{"mooncake-bucket", "512", "buffered", "write-through", "never", "2", "bucket"}},
+		{[]string{"-engine=dynamo", "-cpu-mem-gb=2"},
+			[]string{"kvbm-slots", "16", "direct", "selective", "never", "2", "lru"}},
+		{[]string{"-engine=vllm", "-cpu-mem-gb=2", "-tier-policy=waterfall"},
+			[]string{"vllm-fs", "16", "direct", "waterfall", "never", "0", "lru"}},
+		{[]string{"-engine=vllm", "-cpu-mem-gb=2", "-tier-policy=write-back"},
+			[]string{"vllm-fs", "16", "direct", "write-back", "on-hit", "0", "lru"}},
+		{[]string{"-engine=lmcache", "-layout=lmcache-raw", "-object-tokens=64", "-evict=lfu"},
+			[]string{"lmcache-raw", "64", "direct", "waterfall", "never", "0", "lfu"}},
+		{[]string{"-engine=lmcache", "-layout=entry"},
+			[]string{"entry", "auto", "direct", "waterfall", "never", "0", "lru"}},
+	} {
+		v := good(t, Inputs{Bench: bench(t, "Synthetic")}, c.args...)
+		assert.Equal(t, c.want, texts(v), "%v", c.args)
+	}
+	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-engine=dynamo", "-cpu-mem-gb=2")
+	assert.Equal(t, "engine dynamo", v.Origin("layout").String())
+	assert.Equal(t, "layout kvbm-slots", v.Origin("io").String())
+	assert.Equal(t, "engine dynamo", v.Origin("tier-policy").String())
+	assert.Equal(t, 2, v.Admission())
+	assert.Equal(t, 64, v.Depth(), "what its transfers have under way")
+	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, "-engine=vllm", "-io-depth=8")
+	assert.Equal(t, 8, v.Depth())
+
+	bucket := []string{"-division=open", "-cache-dir=s3://bench/x", "-storage-capacity-gb=9"}
+	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=vllm")...)
+	assert.Equal(t, []string{"block", "vllm", "head", "16"}, []string{v.Text("layout"),
+		v.Text("s3-keys"), v.Text("s3-lookup"), v.Text("object-tokens")})
+	assert.Equal(t, 16, v.CutTokens())
+	bad := wrong(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=sglang")...)
+	assert.Contains(t, bad[0], "-engine: must be vllm or lmcache with -cache-dir s3://")
+	bad = wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed",
+		"-engine=vllm")
+	assert.Contains(t, bad[0], "-engine: must be none in the closed division")
+	assert.Len(t, bad, 1, "nobody gave a layout: %v", bad)
+	bad = wrong(t, Inputs{Bench: bench(t, "Synthetic")}, "-engine=vlm")
+	assert.Contains(t, bad[0], `did you mean "vllm"?`)
+}
