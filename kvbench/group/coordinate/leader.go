@@ -121,9 +121,19 @@ func (l *Leader) Accept(conn net.Conn, process Process) {
 	_ = conn.SetReadDeadline(time.Time{})
 	c := &client{hello: *first.Hello, process: process, pongs: make(chan *wire.Message, pings)}
 	c.link = newLink(conn, func() *wire.Message { return &wire.Message{Kind: wire.Beat} })
-	if why := l.admit(c); why != "" {
+	if why, fatal := l.admit(c); why != "" {
 		c.link.send(&wire.Message{Kind: wire.Refusal, Text: why})
 		c.link.end()
+		// What ends the run may end this process: it must hear why first, or it would look for
+		// another coordinator.
+		<-c.link.gone
+		if fatal {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.refused = append(l.refused,
+				fmt.Sprintf("%s was refused: %s", c.hello.Place(), why))
+			l.notify()
+		}
 		return
 	}
 	err = c.link.read(func(m *wire.Message) { l.heard(c, m) })
@@ -144,27 +154,25 @@ func (l *Leader) neverCame(process Process, err error) {
 	l.notify()
 }
 
-// admit takes a rank, or says why not.
-func (l *Leader) admit(c *client) string {
+// admit takes a rank, or says why not, and whether that ends the run: what cannot belong to it
+// does, because waiting would not make it better. Somebody who comes late, or twice, does not.
+func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.notify()
-	// What cannot belong to the run ends it at once: waiting would not make it better. Somebody who
-	// comes late, or twice, does not.
-	why := l.Hello.Objection(&c.hello)
-	switch {
-	case why != "":
-		l.refused = append(l.refused, fmt.Sprintf("%s was refused: %s", c.hello.Place(), why))
-	case l.clients[c.hello.Rank] != nil:
-		// It changes nothing for the one that is there.
-		return fmt.Sprintf("%s has been here", l.clients[c.hello.Rank].hello.Place())
-	case l.stopped != "":
-		why = l.stopped
-	default:
-		l.clients[c.hello.Rank] = c
-		c.link.send(&wire.Message{Kind: wire.Welcome, Hello: &l.Hello})
+	if why := l.Hello.Objection(&c.hello); why != "" {
+		return why, true
 	}
-	return why
+	if there := l.clients[c.hello.Rank]; there != nil {
+		// It changes nothing for the one that is there.
+		return there.hello.Place() + " has been here", false
+	}
+	if l.stopped != "" {
+		return l.stopped, false
+	}
+	l.clients[c.hello.Rank] = c
+	c.link.send(&wire.Message{Kind: wire.Welcome, Hello: &l.Hello})
+	return "", false
 }
 
 // Gather waits until all ranks are there, and tells them. The error says who is missing, or was
