@@ -87,12 +87,15 @@ func longest(headlines []*stats.Benchmark) map[string]float64 {
 		m := b.Headline()
 		for _, c := range m.Cells {
 			for _, v := range c.Values {
-				most[m.Unit] = max(most[m.Unit], v)
+				most[Scale(m.Unit)] = max(most[Scale(m.Unit)], v)
 			}
 		}
 	}
 	return most
 }
+
+// Scale is the unit of a metric without what was measured in it: read-B/s and write-B/s are on one.
+func Scale(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
 
 // Bounded is what limited the trials of a run, each verdict once: a rate that the harness limited
 // says nothing of a drive.

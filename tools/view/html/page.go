@@ -62,7 +62,7 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	},
 	"number": func(run int) int { return run + 1 },
 	"colour": func(run int) int { return run % colours },
-	"live":   live, "bounded": view.Bounded, "of": of, "plain": plain,
+	"live":   live, "bounded": view.Bounded, "of": of, "scale": view.Scale, "plain": plain,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
 	"value": func(u units.Unit, v any) cell { return plain(view.Value(u, v)) },
