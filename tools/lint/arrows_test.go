@@ -72,9 +72,11 @@ func fileArrows(t *testing.T) map[string]map[string]map[string][]string {
 		}
 	}
 	all := map[string]map[string]map[string][]string{}
+	set := token.NewFileSet()
+	// One importer reads the exports of each package once.
+	config := types.Config{Importer: importer.ForCompiler(set, "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 	for _, p := range ours {
-		set := token.NewFileSet()
-		open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
 		var trees []*ast.File
 		arrows := map[string]map[string][]string{}
 		for _, name := range p.GoFiles {
@@ -84,7 +86,6 @@ func fileArrows(t *testing.T) map[string]map[string]map[string][]string {
 			trees, arrows[name] = append(trees, tree), map[string][]string{}
 		}
 		info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-		config := types.Config{Importer: importer.ForCompiler(set, "gc", open)}
 		pkg, err := config.Check(p.ImportPath, set, trees, info)
 		require.NoError(t, err)
 		file := func(at token.Pos) string { return filepath.Base(set.Position(at).Filename) }
@@ -110,18 +111,25 @@ func fileArrows(t *testing.T) map[string]map[string]map[string][]string {
 func upward(files []string, arrows map[string]map[string][]string) (list []string) {
 	best := make([]int, 1<<len(files))
 	top := make([]int, len(best))
-	const arrow = 1 << 20 // weighs more than all names
+	const arrow = 1 << 20                // weighs more than all names
+	weights := make([][]int, len(files)) // to each file from each other
+	for i, to := range files {
+		weights[i] = make([]int, len(files))
+		for j, from := range files {
+			if names := len(arrows[from][to]); names > 0 && j != i {
+				weights[i][j] = arrow + names
+			}
+		}
+	}
 	for set := 1; set < len(best); set++ {
 		best[set] = math.MaxInt
-		for i, to := range files {
+		for i, weight := range weights {
 			if set>>i&1 == 0 {
 				continue
 			}
 			up := best[set&^(1<<i)]
-			for j, from := range files { // who stands below and uses it has an arrow up
-				if names := len(arrows[from][to]); names > 0 && j != i && set>>j&1 == 1 {
-					up += arrow + names
-				}
+			for j, w := range weight { // who stands below and uses it has an arrow up
+				up += w * (set >> j & 1)
 			}
 			if up < best[set] {
 				best[set], top[set] = up, i
