@@ -89,8 +89,8 @@ func TestWhatNobodyHearsIsRefused(t *testing.T) {
 			"and Synthetic runs without that, given 1 (flag)")
 	has(t, b.refused("-test.bench=AzureTrace", "-decode-only", "-cache-dir", b.cache),
 		"-decode-only: must be absent: it is for synthetic users, and -bench selects AzureTrace")
-	has(t, b.refused("-test.bench=BlockTrace", "-sweep=num-users=1,2"), "-sweep: must be",
-		"num-users is for")
+	has(t, b.refused("-test.bench=BlockTrace", "-sweep=rag-num-docs=1,2"), "-sweep: must be",
+		"rag-num-docs is for")
 	b.env = append(b.env, "KVBENCH_NUM_USER=3", "KVBENCH_CACHEDIR=/nowhere")
 	lines := b.refused("-test.bench=Synthetic", "-arrival=closed")
 	has(t, lines, `KVBENCH_NUM_USER (environment) is no parameter, did you mean "KVBENCH_NUM_USERS"?`)

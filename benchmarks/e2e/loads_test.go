@@ -195,7 +195,7 @@ func TestLMCacheLayoutOfSessions(t *testing.T) {
 		"-layout=lmcache")...), "blocks of 100 tokens", "packed=N")
 	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-model=llama3.1-8b",
 		"-block-trace-path="+odd, "-storage-capacity-gb=0.01")...),
-		"a block of 100 tokens takes 13107200 bytes, the storage tier has 10737418")
+		"a block of 100 tokens takes 12.5 MiB, the storage tier has 10.2 MiB")
 }
 
 // Conversations and documents go through the front door, and the tokenizer is named.
