@@ -17,6 +17,7 @@
 //	output     what benchstat reads before, and a person after, the run
 //	terminal   the line during it
 //	signals    what ends a run early; launch/: who started it, and where
+//	metrics/   what a run does while it does it, for Prometheus
 //	clients/   several clients: who starts them, and how their results become one
 //
 // One call of a benchmark function is one trial: Main sets -test.benchtime to 1x after reading it,

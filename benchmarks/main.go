@@ -16,6 +16,7 @@ import (
 
 	"kvbench/benchmarks/clients"
 	"kvbench/benchmarks/launch"
+	"kvbench/benchmarks/metrics"
 	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
@@ -56,6 +57,7 @@ type session struct {
 	meeting     *clients.Meeting // of ranks that somebody else has started, nil for others
 	printed     [2]*os.File      // standard output and error, where others take their place
 	clients     *clients.Clients // that this rank is one of, nil where it is alone
+	metrics     *metrics.Server  // nil: nobody asked for them
 }
 
 // outcome is what a trial came to. Without a result it did not begin.
@@ -177,6 +179,10 @@ func (s *session) run(m *testing.M) int {
 	s.ctx, s.cancel = ctx, cancel
 	s.openTerminal(plans)
 	s.boundProcs() // before the testing package takes what is in force for its default of -cpu
+	if err := s.serveMetrics(plans); err != nil {
+		return refuse(err)
+	}
+	defer s.metrics.Close()
 	// Nothing is printed before all ranks are there: without them there is no run to tell of.
 	if err := s.gather(plans); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
@@ -204,6 +210,25 @@ func (s *session) run(m *testing.M) int {
 		fmt.Fprint(os.Stderr, "\n", what, "\n")
 	}
 	return code
+}
+
+// serveMetrics opens the endpoint where one is asked for: that of ranks which this run starts is
+// rank 0's. Those that were started one by one may share a host, so that each has a port.
+func (s *session) serveMetrics(plans []*params.Values) (err error) {
+	if len(plans) == 0 || plans[0].MetricsListen == "" || s.orders != nil ||
+		s.meeting != nil && plans[0].Rank != 0 { // rank 0 tells of all that meet
+		return nil
+	}
+	address := plans[0].MetricsListen
+	host, port, _ := net.SplitHostPort(address) // which has been checked
+	if n, _ := strconv.Atoi(port); n > 0 && !plans[0].Starts() {
+		address = net.JoinHostPort(host, strconv.Itoa(n+plans[0].Rank))
+	}
+	if s.metrics, err = metrics.Listen(address, version.Current()); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "kvbench: metrics until the run ends:", s.metrics.URL())
+	return nil
 }
 
 // gather starts the other ranks, or meets them, where there are several clients that know of each

@@ -80,6 +80,8 @@ func (s *session) measure(b *testing.B, v *params.Values, name string, number in
 	show, wipe := s.live(name, v.Simulated())
 	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
 	defer wipe()
+	// Gauges of a trial that is over would be read as of now.
+	defer s.metrics.Rest()
 	// Before anything of this trial exists, so that the drive rests.
 	s.pauseBetweenOptions(v, show)
 	if s.ctx.Err() != nil { // by a signal before, or while the drive rested
@@ -125,9 +127,18 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 	if s.clients != nil {
 		err, show = s.clients.Enter(clients.Trial{Name: name, Number: number,
 			Save: func(whose string, r *result.Result) (string, error) {
+				s.metrics.Ended(name, r)
 				path := resultPath(v, name, number, whose)
 				return path, save(b, r, path)
-			}}, &cfg, err), s.clients.Show(show)
+			}}, &cfg, err), s.clients.Show(show, s.observer(name, number))
+	} else if observe := s.observer(name, number); observe != nil {
+		draw := show
+		show = func(now kvbench.Snapshot) {
+			observe(v.Rank, now)
+			if draw != nil {
+				draw(now)
+			}
+		}
 	}
 	if err != nil {
 		return nil, "", err
@@ -140,7 +151,7 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 			r.FioWorkload = job
 		}
 		// One that is alone keeps it; so does a rank whose coordinator is gone, in the same place.
-		keep := func() error { return save(b, r, path) }
+		keep := func() error { s.metrics.Ended(name, r); return save(b, r, path) }
 		if s.clients != nil {
 			return s.clients.Publish(r, keep)
 		}
@@ -158,6 +169,15 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 		err = errors.New(res.Error)
 	}
 	return res, path, err
+}
+
+// observer tells the metrics of a trial's ranks, nil where there are none: nobody then takes a
+// snapshot for them.
+func (s *session) observer(name string, number int) func(rank int, now kvbench.Snapshot) {
+	if s.metrics == nil {
+		return nil
+	}
+	return func(rank int, now kvbench.Snapshot) { s.metrics.Observe(name, number, rank, now) }
 }
 
 // announce puts a result on the benchmark line and into its log, whose last line

@@ -31,7 +31,8 @@ type Clients struct {
 	mu    sync.Mutex
 	shown []byte // what the coordinator's live line is to show of this rank
 	trial *underway
-	saved bool // there is a result at least
+	where string // the trial that this rank has come to
+	saved bool   // there is a result at least
 }
 
 // Config is what a run knows of its clients.
@@ -218,11 +219,12 @@ func (c *Clients) close() {
 // Enter comes to a trial together with the others, and takes over what all agree about. Without a
 // configuration, because of failure, it comes all the same: the others must not wait.
 func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
+	c.mu.Lock()
+	c.where = fmt.Sprintf("%d %s", t.Number, t.Name)
 	if c.leader != nil {
-		c.mu.Lock()
 		c.trial = &underway{Trial: t, paths: map[int]string{}}
-		c.mu.Unlock()
 	}
+	c.mu.Unlock()
 	st := &cfg.Storage
 	terms := wire.Terms{Name: fmt.Sprintf("trial %d of %s", t.Number, t.Name),
 		Nonce: hex.EncodeToString(st.Nonce[:]), Capacity: st.StorageBytes, Floor: st.FreeFloor}
@@ -321,26 +323,45 @@ func lasting(ctx context.Context, after time.Duration) (context.Context, func())
 	return longer, func() { stop(); end(nil) }
 }
 
+// shown is what a rank does, and in which trial: what one that is behind does is of another.
+type shown struct {
+	Trial string
+	kvbench.Snapshot
+}
+
 // Show lets the coordinator's live line show what this rank does, and that of rank 0 what all do.
-func (c *Clients) Show(show func(kvbench.Snapshot)) func(kvbench.Snapshot) {
+// There, observe gets what each does. Either may be nil.
+func (c *Clients) Show(show func(kvbench.Snapshot), observe func(rank int, now kvbench.Snapshot),
+) func(kvbench.Snapshot) {
 	if c.leader == nil {
 		return func(now kvbench.Snapshot) {
-			text, _ := json.Marshal(now)
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.shown = text
+			c.shown, _ = json.Marshal(shown{c.where, now})
 		}
 	}
-	if show == nil {
+	if show == nil && observe == nil {
 		return nil
 	}
+	c.mu.Lock()
+	where := c.where // this trial, which it has entered
+	c.mu.Unlock()
 	return func(now kvbench.Snapshot) {
+		if observe != nil {
+			observe(c.member.Rank(), now)
+		}
 		for rank, text := range c.leader.Live() {
-			var other kvbench.Snapshot
+			var other shown
+			if rank == c.member.Rank() || json.Unmarshal(text, &other) != nil ||
+				other.Trial != where {
+				continue
+			}
+			if observe != nil {
+				observe(rank, other.Snapshot)
+			}
 			// Of another stage they mean something else; that rank 0 is ahead or behind is seen by
 			// rates that fall.
-			if rank == c.member.Rank() || json.Unmarshal(text, &other) != nil ||
-				other.Stage != now.Stage {
+			if other.Stage != now.Stage {
 				continue
 			}
 			now.Live.Add(other.Live)
@@ -348,7 +369,9 @@ func (c *Clients) Show(show func(kvbench.Snapshot)) func(kvbench.Snapshot) {
 			now.Done, now.Of = now.Done+other.Done, now.Of+other.Of
 			now.Stuck, now.StuckFor = now.Stuck+other.Stuck, max(now.StuckFor, other.StuckFor)
 		}
-		show(now)
+		if show != nil {
+			show(now)
+		}
 	}
 }
 

@@ -2,9 +2,13 @@ package params
 
 import (
 	"fmt"
+	"math"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kvbench/kvbench/units"
@@ -119,6 +123,7 @@ func (r *resolver) check() {
 	r.simulation(blocks)
 	r.objects()
 	r.autoscaling()
+	r.metrics()
 	r.traceFiles("block-trace-path", "dataset-path", "validation-trace")
 	// Without a given capacity the free space decides, which is asked for later.
 	if v.StorageBytes > 0 && !v.row("model").refused && !v.row("num-users").refused &&
@@ -216,6 +221,25 @@ func (r *resolver) simulation(blocks bool) {
 	ends := v.TraceSpeedup > 0 || v.RequestRate > 0 || v.ReplayCycles > 0 || v.MaxRequests > 0
 	r.want(v.Bench.Load != LoadTrace || ends, "replay-cycles",
 		"at least 1 with -trace-speedup 0 in virtual time, where it would never end")
+}
+
+// metrics checks where a run's metrics may be served: by default only to who is on this machine,
+// because nobody is asked who he is.
+func (r *resolver) metrics() {
+	v := r.v
+	if v.MetricsListen == "" {
+		return
+	}
+	host, port, err := net.SplitHostPort(v.MetricsListen)
+	n, noNumber := strconv.ParseUint(port, 10, 16)
+	// Ranks add their number, see the table.
+	fits := noNumber == nil && n+uint64(max(v.Rank, 0)) <= math.MaxUint16
+	r.want(err == nil && fits, "metrics-listen", "HOST:PORT, such as 127.0.0.1:9464")
+	// Other names may mean any address, and an empty host means all of them.
+	address, _ := netip.ParseAddr(host)
+	r.want(v.MetricsRemote || host == "localhost" || address.IsLoopback(), "metrics-listen",
+		"an address of the loopback, such as 127.0.0.1:9464, without -metrics-remote: others "+
+			"could read what is measured")
 }
 
 // autoscaling checks what an autoscaler cannot work with. It acts by the number of users, so the

@@ -176,3 +176,26 @@ func TestNonceIsRandomOrGiven(t *testing.T) {
 func TestViolationsAreToldOnce(t *testing.T) {
 	assert.Equal(t, Violations{"a", "b"}, Violations{"a"}.Merge(Violations{"a", "b", "b"}))
 }
+
+// Metrics are served on this machine alone, unless somebody says that others may read them.
+func TestMetricsAddress(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:9464", "127.0.0.1:0", "[::1]:9464", "localhost:80",
+		"127.3.4.5:65535"} {
+		assert.Equal(t, address, good(t, Inputs{}, "-metrics-listen", address).MetricsListen)
+	}
+	for _, address := range []string{"0.0.0.0:9464", "[::]:9464", ":9464", "192.168.1.2:9464",
+		"db.example.org:9464", "localhost.example.org:1"} {
+		assert.Contains(t, wrong(t, Inputs{}, "-metrics-listen", address)[0],
+			"-metrics-listen: must be an address of the loopback, such as 127.0.0.1:9464, "+
+				"without -metrics-remote")
+		good(t, Inputs{}, "-metrics-listen", address, "-metrics-remote")
+	}
+	for _, address := range []string{"9464", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:65536",
+		"127.0.0.1:-1", "::1:9464"} {
+		assert.Contains(t, wrong(t, Inputs{}, "-metrics-listen", address)[0],
+			"-metrics-listen: must be HOST:PORT, such as 127.0.0.1:9464")
+	}
+	// Ranks that were started one by one add their number.
+	assert.NotEmpty(t, wrong(t, Inputs{}, "-metrics-listen", "127.0.0.1:65530", "-rank=6",
+		"-ranks=8"))
+}

@@ -169,6 +169,8 @@ func table(v *Values) []parameter {
 		"keep-files":             boolean(&v.KeepFiles),
 		"results-dir":            path(&v.ResultsDir, v.base),
 		"progress":               oneOf(&v.Progress, "auto", "none"),
+		"metrics-listen":         word(&v.MetricsListen),
+		"metrics-remote":         boolean(&v.MetricsRemote),
 		"help-parameters":        boolean(new(bool)),
 		"version":                boolean(new(bool)),
 	}

@@ -148,6 +148,9 @@ type Values struct {
 	// What is checked, kept and shown. The nonce has 32 hex digits, or none; see TrialNonce.
 	Verify, Nonce, ResultsDir, Progress string
 	KeepFiles                           bool
+	// Where the run's metrics are served, "" nowhere, and whether others than this machine may ask.
+	MetricsListen string
+	MetricsRemote bool
 
 	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the
 	// YAML file.

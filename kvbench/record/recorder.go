@@ -364,8 +364,16 @@ func (r *Recorder) Counters() Live {
 	v := Live{Failures: r.failures.total.Load()}
 	r.each(func(s *shard) {
 		for l, t := range s.n.Tiers {
-			v.Bytes[l][tiers.Read] += t.Read.Bytes
-			v.Bytes[l][tiers.Write] += t.Write.Bytes
+			for op, n := range [...]*result.TierTraffic{&t.Read, &t.Write} { // as tiers.Op
+				v.Bytes[l][op] += n.Bytes
+				v.IO[l][op].Requests += n.Requests
+				v.IO[l][op].InFlight += time.Duration(n.InFlightNS)
+			}
+			v.Evicted[l] += t.Evicted.Entries
+		}
+		for _, p := range s.n.Prompt {
+			v.PromptTokens += p.Tokens
+			v.FoundTokens += p.Found
 		}
 		v.Requests += s.n.Requests.Completed
 		v.Tokens += s.n.Requests.GeneratedTokens

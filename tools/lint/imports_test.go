@@ -105,9 +105,13 @@ var mayImport = map[string]string{
 		"workloads workloads/iotrace workloads/profile",
 
 	"benchmarks": "benchmarks/pattern benchmarks/bucket benchmarks/clients benchmarks/launch " +
-		"kvbench/... workloads/... tiers/... tracing/...",
+		"benchmarks/metrics kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/pattern": "kvbench/units",
 	"benchmarks/launch":  "kvbench/version",
+	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers",
+
+	"benchmarks/metrics/expfmttest": "",
+
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
 		"kvbench/params kvbench/version tracing/host",
 	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
