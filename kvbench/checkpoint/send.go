@@ -69,7 +69,7 @@ type sending struct {
 
 // body begins a part.
 func (s *sending) body(off, n int64) io.ReadSeeker {
-	return &part{s: s, chunk: off / s.line.p.chunk, size: n}
+	return io.NewSectionReader(part{s, off / s.line.p.chunk}, 0, n)
 }
 
 // errAcknowledged is what is read of a part that the store has already, by an attempt that nobody
@@ -158,34 +158,12 @@ func (s *sending) end() {
 	}
 }
 
-// part is a part of the body: it can be read again from anywhere as long as the store has not
-// acknowledged it.
+// part is a chunk as a part of the body, which can be read again from anywhere as long as the store
+// has not acknowledged it.
 type part struct {
-	s               *sending
-	chunk, size, at int64
+	s     *sending
+	chunk int64
 }
 
-// Read implements io.Reader.
-func (r *part) Read(p []byte) (int, error) {
-	if r.at >= r.size {
-		return 0, io.EOF
-	}
-	n, err := r.s.read(p[:min(int64(len(p)), r.size-r.at)], r.chunk, r.at)
-	r.at += int64(n)
-	return n, err
-}
-
-// Seek implements io.Seeker.
-func (r *part) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.at
-	case io.SeekEnd:
-		offset += r.size
-	}
-	if offset < 0 {
-		return 0, errors.New("seek before the start of a part")
-	}
-	r.at = offset
-	return offset, nil
-}
+// ReadAt implements io.ReaderAt.
+func (r part) ReadAt(p []byte, at int64) (int, error) { return r.s.read(p, r.chunk, at) }
