@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,12 +12,12 @@ import (
 )
 
 // Dir returns the directory in which the user typed the command, which is what relative paths
-// in flags, environment and configuration mean. The go command starts test binaries in the
-// directory of their package, so the working directory is not the answer:
+// in flags, environment and configuration mean. `go test` starts test binaries in the directory of
+// their package, where the working directory is not the answer:
 //
 //   - started by a go command: that command's working directory (Linux);
-//   - else inside a module: the module's root;
-//   - else (a compiled test binary carried elsewhere): the working directory.
+//   - else by go test through something else (-exec), or where nobody can tell: the module's root;
+//   - else (a compiled test binary that somebody runs by hand): the working directory.
 //
 // The directory is absolute. Call it before anything changes the working directory, and while the
 // parent still lives.
@@ -25,10 +26,10 @@ func Dir() string {
 	if err != nil {
 		return string(filepath.Separator)
 	}
-	return dirOf(proc("/proc"), os.Getppid(), cwd)
+	return dirOf(proc("/proc"), os.Getppid(), cwd, os.Args[1:])
 }
 
-func dirOf(p proc, parent int, cwd string) string {
+func dirOf(p proc, parent int, cwd string, args []string) string {
 	if p.isGoCommand(parent) {
 		// Unreadable when the go command belongs to another user, and its directory may have been
 		// removed meanwhile; then the next rule applies.
@@ -37,8 +38,14 @@ func dirOf(p proc, parent int, cwd string) string {
 			return typed
 		}
 	}
+	if !slices.Contains(args, byGoTest) {
+		return cwd
+	}
 	return cmp.Or(version.ModuleRoot(cwd), cwd)
 }
+
+// byGoTest is what go test, and nobody else, passes to each test binary (cmd/go/internal/test).
+const byGoTest = "-test.paniconexit0"
 
 // proc is the directory in which the kernel shows processes: /proc, or a test's.
 type proc string

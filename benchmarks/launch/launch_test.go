@@ -32,28 +32,34 @@ func TestLaunchDirRules(t *testing.T) {
 		}
 		return p
 	}
+	byGo, byHand := []string{byGoTest, "-test.bench=."}, []string{"-test.bench=."}
 	for _, c := range []struct {
 		name           string
 		comm, exe, cwd string
 		from           string // working directory of this process
+		args           []string
 		want           string
 	}{
-		{"the go command's directory", "go", "/usr/local/go/bin/go", typed, pkg, typed},
+		{"the go command's directory", "go", "/usr/local/go/bin/go", typed, pkg, byGo, typed},
 		{"a go command known by its executable only", "renamed", "/usr/local/go/bin/go", typed, pkg,
-			typed},
+			byGo, typed},
 		{"a toolchain replaced while it runs", "renamed", "/usr/local/go/bin/go (deleted)", typed,
-			pkg, typed},
-		{"a go command of another user hides its directory", "go", "", "", pkg, module},
-		{"a go command whose directory was removed", "go", "", typed + " (deleted)", pkg, module},
-		{"a shell, in a module", "bash", "/bin/bash", typed, pkg, module},
-		{"a shell, outside of any module", "bash", "/bin/bash", typed, loose, loose},
-		{"a program that merely starts with go", "gopls", "/usr/bin/gopls", typed, loose, loose},
+			pkg, byGo, typed},
+		{"a go command of another user hides its directory", "go", "", "", pkg, byGo, module},
+		{"a go command whose directory was removed", "go", "", typed + " (deleted)", pkg, byGo,
+			module},
+		{"go test -exec, in a module", "env", "/usr/bin/env", typed, pkg, byGo, module},
+		{"go test -exec, outside of any module", "env", "/usr/bin/env", typed, loose, byGo, loose},
+		{"a shell, in a module", "bash", "/bin/bash", typed, pkg, byHand, pkg},
+		{"a shell, outside of any module", "bash", "/bin/bash", typed, loose, byHand, loose},
+		{"a program that merely starts with go", "gopls", "/usr/bin/gopls", typed, loose, byHand,
+			loose},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.want, dirOf(process(t, c.comm, c.exe, c.cwd), parent, c.from))
+			assert.Equal(t, c.want, dirOf(process(t, c.comm, c.exe, c.cwd), parent, c.from, c.args))
 		})
 	}
 	t.Run("no /proc", func(t *testing.T) {
-		assert.Equal(t, module, dirOf(proc(t.TempDir()), parent, pkg))
+		assert.Equal(t, module, dirOf(proc(t.TempDir()), parent, pkg, byGo))
 	})
 }
