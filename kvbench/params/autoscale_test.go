@@ -15,14 +15,11 @@ func TestAutoscalingRefusesWhatItCannotWorkWith(t *testing.T) {
 		require.Len(t, messages, 1, args)
 		assert.Contains(t, messages[0], "-enable-autoscaling")
 	}
-	messages := wrong(t, Inputs{Bench: bench(t, "AutoscaleQoS")}, "-autoscaler-mode", "capacity")
-	require.Len(t, messages, 1)
-	assert.Contains(t, messages[0], "-autoscaler-mode")
 	v := good(t, Inputs{Bench: bench(t, "AutoscaleCapacity")}, "-io-trace-log", "x.csv",
 		"-simulate-device", "read=1GiB,write=1GiB")
 	assert.True(t, v.Autoscaling)
 	assert.Equal(t, "capacity", v.AutoscalerMode)
-	messages = wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division", "closed",
+	messages := wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division", "closed",
 		"-enable-autoscaling")
 	assert.Contains(t, messages[0], "closed division")
 }

@@ -107,6 +107,7 @@ func (r *resolver) check() {
 	r.want(!blocks || engines || v.Bench.Name == "" || v.Bench.Name == "BlockTrace", "layout",
 		"entry, block or an engine's but for BlockTrace: the others are made of blocks of one size")
 	r.engineLayout()
+	r.named()
 	r.tierPolicy()
 	starts := v.TraceStart > 0 && v.Skip() == ""
 	r.want(!starts || v.Bench.Name != "ShareGPT", "trace-start",
@@ -242,6 +243,16 @@ func (r *resolver) metrics() {
 			"could read what is measured")
 }
 
+// named refuses to take from a benchmark what it is named after: another one runs without it.
+func (r *resolver) named() {
+	for _, name := range []string{"prefill-only", "decode-only", "enable-rag",
+		"enable-autoscaling", "autoscaler-mode"} {
+		is, named := r.v.Bench.all[name]
+		r.want(!named || r.v.Text(name) == is, name,
+			is+" with "+r.v.Bench.Name+", which is named after it")
+	}
+}
+
 // autoscaling checks what an autoscaler cannot work with. It acts by the number of users, so the
 // load has to depend on them and to go on until it has found the limit.
 func (r *resolver) autoscaling() {
@@ -250,9 +261,6 @@ func (r *resolver) autoscaling() {
 		return
 	}
 	const name = "enable-autoscaling"
-	mode, named := v.Bench.all["autoscaler-mode"]
-	r.want(!named || mode == v.AutoscalerMode, "autoscaler-mode",
-		mode+" with "+v.Bench.Name+", which is named after it")
 	r.want(v.Bench.Name == "" || v.Bench.Load == LoadUsers, name,
 		"false with "+v.Bench.Name+", which has no users")
 	r.want(v.RequestRate == 0, name,

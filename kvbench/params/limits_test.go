@@ -79,6 +79,24 @@ func TestLimits(t *testing.T) {
 		"-count: must be a whole number of at least 1")
 }
 
+// A benchmark without what it is named after would be another one under its name.
+func TestBenchmarksAreWhatTheyAreNamedAfter(t *testing.T) {
+	for _, c := range [][2]string{
+		{"RAG", "-enable-rag=false"}, {"DecodeOnly", "-decode-only=false"},
+		{"PrefillOnly", "-prefill-only=false"}, {"AutoscaleQoS", "-autoscaler-mode=capacity"},
+		{"AutoscaleCapacity", "-enable-autoscaling=false"},
+	} {
+		name, _, _ := strings.Cut(c[1], "=")
+		messages := wrong(t, Inputs{Bench: bench(t, c[0])}, c[1])
+		require.Len(t, messages, 1, c)
+		assert.Contains(t, messages[0], name)
+		assert.Contains(t, messages[0], "with "+c[0]+", which is named after it")
+	}
+	for _, c := range [][2]string{{"RAG", "-enable-rag"}, {"Synthetic", "-enable-rag=false"}} {
+		good(t, Inputs{Bench: bench(t, c[0])}, c[1])
+	}
+}
+
 func TestRulesBetweenParameters(t *testing.T) {
 	assert.Equal(t, []string{"-decode-only: must be false with -prefill-only (flag): they " +
 		"exclude each other, given true (flag)"},
