@@ -100,9 +100,13 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		Use: buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
 			MaxWriters: v.MaxConcurrentAllocs},
 	}
-	if v.Bench.Name == "BlockIO" { // for whose largest blocks there must be memory
+	switch v.Bench.Name { // for whose largest requests there must be memory
+	case "BlockIO":
 		n := blocksInFlight(v)
 		c.Use = buffer.Use{Chunk: mostBlock, Depth: 1, Workers: n, Exactly: n}
+	case "Knee":
+		c.Use = buffer.Use{Chunk: plainio.KneeSize, Depth: 1, Workers: 1,
+			Exactly: plainio.KneeFlight / plainio.KneeSize}
 	}
 	if v.Autoscaling {
 		c.Workers = max(c.Workers, autoscaleBuffers)

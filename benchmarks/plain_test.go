@@ -133,6 +133,31 @@ func blockBenchmark(b *testing.B, v *params.Values, part blockPart) {
 	})
 }
 
+// BenchmarkKnee finds the fewest bytes in flight, request size times requests, that move as much as
+// any do, and measures them: each direction within a minute.
+func BenchmarkKnee(b *testing.B) {
+	each(b, "Knee", func(b *testing.B, v *params.Values, part string) {
+		op := tiers.Read
+		if part == "op=write" {
+			op = tiers.Write
+		}
+		plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
+			st := &cfg.Storage
+			if !v.Typed("benchtime") {
+				run.Window = min(run.Window, kneeWindow)
+			}
+			st.GPUBytes, st.CPUBytes, st.Chained = 0, 0, true
+			st.Use = buffer.Use{Chunk: plainio.KneeSize, Depth: 1, Workers: 1}
+			return &plainio.Knee{Blocks: plainio.Blocks{Op: op,
+				Footprint: v.FieldSize(st.StorageBytes)}}
+		})
+	})
+}
+
+// kneeWindow is the window behind a search for the knee where nobody says how long: both are to be
+// over within a minute.
+const kneeWindow = 10 * time.Second
+
 // plain runs one trial of a benchmark without requests. The routine may change the tiers
 // and the window that it is going to have.
 func plain(b *testing.B, v *params.Values,

@@ -124,6 +124,8 @@ func parts(v *params.Values) (names []string) {
 			names = append(names, part.String())
 		}
 		return names
+	case "Knee":
+		return []string{"op=read", "op=write"}
 	case "Checkpoint", "CheckpointStream":
 		return checkpointParts(v)
 	case "Tier":

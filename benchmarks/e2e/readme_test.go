@@ -44,6 +44,7 @@ var documented = []documentedUnit{
 	{"ttft-p50-ns", false}, {"ttft-p95-ns", false},
 	{"ttft-saved-ratio", false}, {"break-even-tokens", false},
 	{"sustained-users", false}, {"peak-B/s", false}, {"io/s", false}, {"cpu-ns/io", false},
+	{"knee-bytes", false},
 	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
 	{"slowest-rank-read-p95-ns", false}, {"slowest-rank-write-p95-ns", false}, // of several clients
 	{"start-skew-ns", false},

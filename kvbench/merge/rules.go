@@ -175,7 +175,7 @@ var table = []row{
 			"Overwrites TooLarge Evictions",
 		most: "LateNS"},
 	{of: result.PlainIO{}, sum: "FootprintBytes RequestsPerSecond", same: "FileBytes BlockBytes",
-		each: "Ladder", after: "CPUNSPerRequest"},
+		each: "Ladder Knee", after: "CPUNSPerRequest"},
 	{of: result.Removal{}, sum: "Files Bytes FilesPerSecond BytesPerSecond",
 		most: "UnlinkNS QuietNS"},
 

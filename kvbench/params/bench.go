@@ -125,6 +125,7 @@ func Benchmarks() []Bench {
 		{Name: "DataGen"},
 		{Name: "StorageCeiling"},
 		{Name: "BlockIO"},
+		{Name: "Knee"},
 	}
 }
 

@@ -369,7 +369,7 @@ func (v *Values) Skip() string {
 	if v.Bench.Name == "DataGen" && v.Ranks > 1 {
 		return "has no storage that several clients could share: run it without -ranks"
 	}
-	if v.Bench.Name == "BlockIO" && (v.OnObjects() || !v.Direct()) {
+	if (v.Bench.Name == "BlockIO" || v.Bench.Name == "Knee") && (v.OnObjects() || !v.Direct()) {
 		return "goes to places inside files, past the page cache: run it in a directory and " +
 			"without -io buffered"
 	}

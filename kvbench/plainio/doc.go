@@ -7,6 +7,7 @@
 //	ceiling.go      Ceiling: plain sequential I/O of files, in one mix of reads and writes
 //	field.go        files that stay open, with requests at any place in them
 //	blocks.go       Blocks: requests of one size there
+//	knee.go         Knee: the fewest bytes in flight there that are as fast as any
 //	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
@@ -16,6 +17,10 @@
 //
 // Climb is for others, too: an engine that wants to know after its window whether more in flight
 // would have moved more is given it as kvbench.Climber.
+//
+// This package is large because its loads share how they move bytes and how they count them (mover,
+// Bench): a ceiling, a ladder and a knee that measured by rules of their own could not be compared,
+// which is all that they are for.
 //
 // A routine's Step runs on all workers at once; what they share it guards itself.
 package plainio

@@ -20,6 +20,11 @@
 // the network. Its requests stand below the latencies of entries, because an entry is one of them
 // or several.
 //
+// This package is large because each section is a function of one result, and many of them are a
+// table of three documents at once: apart from each other a number would be named, rounded and left
+// out by rules of its own. What a sentence says of one kind of load is in packages below (see
+// checkpoints, plain), because nobody else needs it.
+//
 // The texts are made by Go and not by text/template, which calls methods by their names: the linker
 // then keeps every method of the program, and a benchmark's binary is a third larger, with 2 MiB
 // more of it in memory.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/report/checkpoints"
+	"kvbench/kvbench/report/plain"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
@@ -14,8 +15,8 @@ import (
 // Tables are what only some results have, in the order in which it is shown. The first says that a
 // result is a prediction, if it is one.
 func Tables(r *result.Result) (all []Table) {
-	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blockIO, blocks,
-		replay, objects, endpoints, checkpointRuns, validation} {
+	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blockIO, knee,
+		blocks, replay, objects, endpoints, checkpointRuns, validation} {
 		if t := of(r); t.Title != "" {
 			all = append(all, t)
 		}
@@ -262,6 +263,51 @@ func blockIO(r *result.Result) (t Table) {
 	}
 	row("read", read, lat.Read.Request)
 	row("write", write, lat.Write.Request)
+	return t
+}
+
+// knee is the pairs of size and number by which the knee was found. The text has those of the
+// knee's own size, as a curve against depth; page and workbook have all.
+func knee(r *result.Result) (t Table) {
+	if r.PlainIO == nil || r.PlainIO.Knee == nil {
+		return t
+	}
+	k := r.PlainIO.Knee
+	t = Table{Topic: "curve", Title: "The knee", Sheet: "Knee",
+		Note: "Requests of each size at random places, so many in flight. The knee has the " +
+			"fewest bytes in flight of those within 2 % of the fastest; what was near it was " +
+			"measured several times, and rates are medians.",
+		Columns: []Column{{" ", "size", "", units.Bytes},
+			{"in flight", "in flight", "In Flight", units.Count},
+			{"bytes in flight", "bytes in flight", "Bytes In Flight (GiB)", units.Bytes},
+			{"rate", "rate", "Rate (GiB/s)", units.BytesPerSec},
+			{"of the fastest", "of the fastest", "Of The Fastest", units.Share},
+			{"p99", "p99", "P99 (ms)", units.Milliseconds},
+			{"measured", "measured", "Measured", units.Count},
+			{" ", "knee", "Knee", units.Number},
+			{Sheet: "Request (KiB)"}}}
+	for _, line := range plain.Knee(r) {
+		t.Words = append(t.Words, strings.TrimSpace(line[0]+" "+line[1])+".")
+	}
+	for _, p := range k.Points {
+		// In words, because a workbook is filtered by it and a page is read aloud.
+		mark := ""
+		if p.RequestBytes == k.RequestBytes && p.InFlight == k.InFlight {
+			mark = "knee"
+		}
+		t.add(p.RequestBytes, int64(p.InFlight), p.RequestBytes*int64(p.InFlight), p.Rate,
+			units.Ratio(p.Rate, k.Best), ms(p.P99NS), int64(p.Rounds), mark,
+			float64(p.RequestBytes)/1024)
+	}
+	return t
+}
+
+// curve is the pairs of the knee's size alone.
+func curve(r *result.Result) (t Table) {
+	t = knee(r)
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool {
+		return row[0] != r.PlainIO.Knee.RequestBytes
+	})
 	return t
 }
 

@@ -383,7 +383,10 @@ func (s *summary) throughput() {
 		for _, line := range plain.Lines(s.Result) {
 			s.put(line[0], line[1])
 		}
-		s.tables(blockIO(s.Result))
+		s.tables(blockIO(s.Result), curve(s.Result))
+		for _, line := range plain.Knee(s.Result) {
+			s.put(line[0], line[1])
+		}
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
 			units.Plural(s.Requests.Completed, "request"),

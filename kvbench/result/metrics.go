@@ -82,6 +82,9 @@ func (r *Result) Metrics() []Metric {
 	if p := r.PlainIO; p != nil {
 		add("io/s", p.RequestsPerSecond)
 		add("cpu-ns/io", p.CPUNSPerRequest)
+		if p.Knee != nil {
+			add("knee-bytes", new(float64(p.Knee.Bytes())))
+		}
 	}
 	add("cpu-ns/B", r.Harness.CPUNSPerByte)
 	add("peak-RSS-bytes", number(r.Harness.PeakRSSBytes))

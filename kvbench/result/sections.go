@@ -454,7 +454,42 @@ type PlainIO struct {
 	BlockBytes        int64    `json:"block_bytes,omitempty"`
 	RequestsPerSecond *float64 `json:"requests_per_s,omitempty"`
 	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty"`
+	// Knee says how size and number of these requests were found; nil: they were given.
+	Knee *Knee `json:"knee,omitempty"`
 }
+
+// Knee is the fewest bytes in flight, request size times requests, that were as fast as the
+// fastest, within 2 %.
+type Knee struct {
+	RequestBytes int64       `json:"request_bytes"`
+	InFlight     int         `json:"in_flight"`
+	Rate         float64     `json:"bytes_per_s"` // median of its measurements
+	P99NS        *int64      `json:"p99_ns"`
+	Best         float64     `json:"best_bytes_per_s"` // the fastest one's
+	EndedBy      string      `json:"ended_by"`         // KneePlateau, KneeGrid, KneeTime
+	NS           int64       `json:"ns"`               // that the search took, filling included
+	Points       []KneePoint `json:"points"`           // by bytes in flight
+}
+
+// Why a search for the knee went no further: more in flight brought nothing, there was no more to
+// try, or no more time.
+const (
+	KneePlateau = "plateau"
+	KneeGrid    = "grid"
+	KneeTime    = "time"
+)
+
+// KneePoint is requests of a size, so many in flight.
+type KneePoint struct {
+	RequestBytes int64   `json:"request_bytes"`
+	InFlight     int     `json:"in_flight"`
+	Rate         float64 `json:"bytes_per_s"` // median of the rounds
+	P99NS        *int64  `json:"p99_ns"`      // likewise, null: of less than 1000 requests
+	Rounds       int     `json:"rounds"`
+}
+
+// Bytes is how many are in flight at the knee.
+func (k *Knee) Bytes() int64 { return k.RequestBytes * int64(k.InFlight) }
 
 // Removal is files removed until the device has discarded them: rates are over all of that time.
 type Removal struct {

@@ -51,7 +51,8 @@ var titles = map[string]string{
 	"slowest-write-B/s": "slowest checkpoint written", "slowest-read-B/s": "slowest one read",
 	"flush-p95-sec": "flush of a file p95", "ceiling-ratio": "share of the ceiling",
 	"removals/s": "removals", "io/s": "I/O requests", "cpu-sec/io": "CPU time per I/O request",
-	"freed-B/s": "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
+	"knee-bytes": "fewest bytes in flight",
+	"freed-B/s":  "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
 	"gen-copy-ratio": "generation ÷ copying", "zstd-ratio": "zstd ratio",
 	"duplicate-blocks": "duplicate blocks",
 }

@@ -53,8 +53,8 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	}
 	m := Member{Of: b, Facts: memberFacts(b), Parts: parts(typical, t, report.Tables),
 		Tiers: tierFills(typical, t), Figures: shown(b.Simulated,
-			slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
-				bandwidthFigures(b, typical, t), loadFigures(typical, t),
+			slices.Concat(kneeFigures(typical, t), autoscalingFigures(typical, t),
+				blockFigures(typical, t), bandwidthFigures(b, typical, t), loadFigures(typical, t),
 				latencyFigures(b, typical, t), fillFigures(b, typical, t),
 				courseFigures(typical, t), traceFigures(b, t))...)}
 	for _, p := range slices.Concat(parts(typical, t, Sections),

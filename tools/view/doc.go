@@ -7,6 +7,7 @@
 //	runs.go        what ran: facts of each run, its warnings
 //	tiers.go       the tiers beside each other; what they held and moved
 //	sweeps.go      a swept parameter as curves with their knee
+//	knee.go        the curves by which a knee was found
 //	benchmarks.go  a section for each benchmark: facts, what only some results have
 //	sections.go    the summary's tables, with names for page and workbook
 //	figures.go     series over time, percentile curves
@@ -32,6 +33,7 @@
 // which load a sweep bends; and for each benchmark what only it has, what its tiers held and moved,
 // and its figures:
 //
+//	rate, p99 by depth     where more requests in flight bring nothing but waiting
 //	rounds, hit ratios     what an autoscaler did, what a cache missed that it could have hit
 //	bandwidth over time    stalls, warm-up that was too short, a drive whose cache is full
 //	latency                percentile curves up to the last that ten values lie beyond

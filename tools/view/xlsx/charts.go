@@ -268,8 +268,8 @@ func overTime(t *stats.Table) (out []plot) {
 				func(r *load.Record) bool { return r.Result != nil })
 			if first >= 0 && len(out) < mostTimeCharts {
 				rec, title := b.Trials[run][first], label(t, run, b.Name)+": "
-				out = slices.Concat(out, ratioLines(title, rec), roundLines(title, rec),
-					courseLines(title, rec))
+				out = slices.Concat(out, kneeLines(title, rec), ratioLines(title, rec),
+					roundLines(title, rec), courseLines(title, rec))
 			}
 		}
 	}
@@ -364,4 +364,29 @@ func roundLines(title string, rec *load.Record) (out []plot) {
 		out = append(out, p)
 	}
 	return out
+}
+
+// kneeLines are the curves by which a knee was found.
+func kneeLines(title string, rec *load.Record) []plot {
+	depths, curves := view.KneeCurves(rec.Result)
+	if len(curves) == 0 {
+		return nil
+	}
+	rate := plot{title: title + "rate by the size of a request, first trial",
+		x: "Requests in flight", y: "GiB/s", kind: excelize.Scatter}
+	p99 := rate
+	p99.title, p99.y, p99.log = title+"p99 by the size of a request, first trial", "p99 (ms)", true
+	for _, d := range depths {
+		rate.categories = append(rate.categories, d)
+	}
+	p99.categories = rate.categories
+	for _, c := range curves {
+		r, l := series{name: c.Name}, series{name: c.Name}
+		for i := range depths {
+			r.values = append(r.values, c.Rate[i]*scales["GiB"])
+			l.values = append(l.values, c.P99[i]/1e6)
+		}
+		rate.series, p99.series = append(rate.series, r), append(p99.series, l)
+	}
+	return []plot{rate, p99}
 }

@@ -1,0 +1,87 @@
+package plainio
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
+)
+
+// kneeOn looks for the knee of a model in virtual time.
+func kneeOn(t *testing.T, m tiers.DeviceModel, op tiers.Op, seed uint64) *result.Result {
+	t.Helper()
+	require.NoError(t, m.Validate())
+	v := clock.NewVirtual()
+	cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 1<<40), 1).lasting(time.Second)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed = v, true, seed
+	res, err := runPlain(t.Context(), cfg, &Knee{Blocks: Blocks{Op: op, Footprint: 512 << 20}})
+	require.NoError(t, err)
+	require.Equal(t, result.StatusComplete, res.Status, res.Error)
+	require.NotNil(t, res.PlainIO.Knee)
+	return res
+}
+
+// gridOf is every pair of the grid, each measured for long.
+func gridOf(t *testing.T, m tiers.DeviceModel, op tiers.Op) (least int64, best float64) {
+	t.Helper()
+	v := clock.NewVirtual()
+	cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 1<<40), 1)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Limit = v, true, 1
+	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
+		r := &Knee{Blocks: Blocks{Op: op, Footprint: 512 << 20}}
+		require.NoError(t, r.lay(b, KneeSize))
+		require.NoError(t, r.fill(ctx, r.Footprint, nil))
+		r.pool = make([]tiers.Buffer, KneeFlight/KneeSize)
+		var all []*pair
+		for size := int64(pageSize); size <= KneeSize; size *= kneeStep {
+			for n := 1; n <= kneeMost && int64(n)*size <= 16<<20; n *= 2 {
+				p := &pair{size: size, n: n}
+				require.NoError(t, r.measure(ctx, p, time.Second))
+				all = append(all, p)
+				best = max(best, p.rate())
+			}
+		}
+		for _, p := range all {
+			if p.rate() >= kneeWithin*best && (least == 0 || p.inFlight() < least) {
+				least = p.inFlight()
+			}
+		}
+		return nil
+	}))
+	require.NoError(t, err)
+	return least, best
+}
+
+// The knee is that of the whole grid, however a run draws its places.
+func TestTheKneeIsThatOfTheGrid(t *testing.T) {
+	for name, c := range map[string]struct {
+		model tiers.DeviceModel
+		op    tiers.Op
+		rate  float64
+	}{
+		"200 MiB/s": {tiers.DeviceModel{Read: 200 << 20, Write: 200 << 20, ReadLatency: 100_000,
+			WriteLatency: 100_000, Parallelism: 128}, tiers.Read, 200 << 20},
+		"1 GiB/s with 1,000 requests per second": {tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30,
+			ReadIOPS: 1000, WriteIOPS: 1000, ReadLatency: 80_000, WriteLatency: 20_000,
+			Parallelism: 128}, tiers.Write, 1000 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			least, best := gridOf(t, c.model, c.op)
+			for seed := range uint64(map[bool]int{true: 2, false: 10}[testing.Short()]) {
+				k := kneeOn(t, c.model, c.op, seed).PlainIO.Knee
+				assert.InEpsilon(t, best, k.Best, 0.02)
+				assert.GreaterOrEqual(t, k.Rate, 0.96*best)
+				assert.Equal(t, least, k.Bytes(), "%d × %d", k.RequestBytes, k.InFlight)
+				assert.Equal(t, result.KneePlateau, k.EndedBy)
+				assert.Less(t, time.Duration(k.NS), 50*time.Second)
+			}
+		})
+	}
+}
