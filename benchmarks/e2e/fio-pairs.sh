@@ -1,18 +1,27 @@
 #!/bin/bash
-# Writes of the suite beside fio, in turns: new files of one size, flushed as each is complete, the
-# same number of writers, files and bytes on the same filesystem.
+# The suite beside fio, in turns, on the same filesystem.
 #
 #   benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
+#   ONLY=blocks benchmarks/e2e/fio-pairs.sh DIR
 #
-# Before each run, of either, it removes what the one before wrote, flushes, and waits until the
-# device has completed no discard for REST seconds: a filesystem mounted discard goes on for seconds
-# after a removal, and the suite waits by itself, which fio does not. fio's buffers are huge pages, as
-# the suite's are where there are some (/proc/sys/vm/nr_hugepages > 2 per writer; else IOMEM=mmap).
+# Writes: new files of one size, flushed as each is complete, the same number of writers, files and
+# bytes. Before each run, of either, it removes what the one before wrote, flushes, and waits until
+# the device has completed no discard for REST seconds: a filesystem mounted discard goes on for
+# seconds after a removal, and the suite waits by itself, which fio does not.
+#
+# ONLY=blocks: random reads of SIZES KiB at DEPTHS, PAIRS of SECS seconds each, on one processor
+# (CPU): requests per second, processor time of each, and the ratios of the medians. fio has
+# io_uring with fixed buffers and registered files, the suite its io_uring.
+#
+# fio's buffers are huge pages, as the suite's are where there are some (/proc/sys/vm/nr_hugepages >
+# 2 per writer; else IOMEM=mmap).
 set -eu
-dir=$1 workers=${2:-16} gib=${3:-4} pairs=${4:-5} rest=${REST:-5}
+dir=$1 workers=${2:-16} gib=${3:-4} pairs=${PAIRS:-${4:-5}} rest=${REST:-5}
 here=$(cd "$(dirname "$0")/../.." && pwd) tmp=$(mktemp -d)
 trap 'rm -rf "$tmp" "$dir/fio" "$dir/kv"' EXIT
-(cd "$here" && go test -c -o "$tmp/kvbench.test" ./benchmarks)
+if [ -n "${BINARY:-}" ]; then cp "$BINARY" "$tmp/kvbench.test"
+else (cd "$here" && go test -c -o "$tmp/kvbench.test" ./benchmarks); fi
+mkdir -p "$dir/fio"
 
 # What the kernel counts of the device's discards (Documentation/block/stat.rst, field 12).
 stat=/sys/class/block/$(basename "$(findmnt -no SOURCE -T "$dir")")/stat
@@ -24,21 +33,41 @@ quiet() {
 	while now=$(discards) && [ "$now" != "$before" ]; do before=$now; sleep "$rest"; done
 }
 
-suite() { # BENCHMARK: bytes per second
+# Both say why where they fail: a number of nothing is none.
+suite() { # UNIT... of one benchmark: the values; the flags are in $flags
+	(cd "$tmp" && $on ./kvbench.test -test.run '^$' -division open -cache-dir "$dir/kv" \
+		-results-dir "$tmp/results" -progress none $flags >out 2>err) ||
+		{ cat "$tmp/out" "$tmp/err" >&2; return 1; }
+	local unit
+	for unit; do grep -o "[0-9][0-9.e+]* $unit" "$tmp/out" | cut -d' ' -f1; done | paste -sd' '
+}
+
+fio_json() { # fio's result in $tmp/json; without huge pages it says hardly anything, and may end well
+	if ! $on fio --name=j --direct=1 --iomem="${IOMEM:-mmaphuge}" --group_reporting \
+		--output-format=json --output="$tmp/json" "$@" >"$tmp/err" 2>&1 ||
+		! grep -q '"total_ios" : [1-9]' "$tmp/json"; then
+		echo "fio moved nothing, with buffers in ${IOMEM:-mmaphuge} and $(cat \
+			/proc/sys/vm/nr_hugepages) huge pages reserved (IOMEM=mmap does without):" >&2
+		cat "$tmp/err" >&2; grep -m1 '"error"' "$tmp/json" >&2
+		return 1
+	fi
+}
+
+field() { awk -F'[:,]' -v s="\"$1\"" -v f="\"$2\"" \
+	'$1 ~ s {w = 1} w && $1 ~ f {print $2 + 0; exit}' "$tmp/json"; }
+
+suite_writes() { # BENCHMARK: bytes per second
 	quiet
-	(cd "$tmp" && ./kvbench.test -test.run '^$' -test.bench "$1" -test.benchtime 60s -division open \
-		-workers "$workers" -storage-capacity-gb $((2 * gib)) -ceiling-size-gb "$gib" \
-		-cache-dir "$dir/kv" -results-dir "$tmp/results" -progress none 2>/dev/null) |
-		grep -o '[0-9][0-9.e+]* write-B/s' | cut -d' ' -f1
+	flags="-test.bench $1 -test.benchtime 60s -workers $workers -storage-capacity-gb $((2 * gib)) \
+		-ceiling-size-gb $gib" suite write-B/s
 }
 
 fio_writes() { # MiB of a file: bytes per second
 	quiet
-	fio --name=w --directory="$dir/fio" --rw=write --direct=1 --bs=1m --ioengine=psync \
+	fio_json --directory="$dir/fio" --rw=write --bs=1m --ioengine=psync \
 		--numjobs="$workers" --filesize="$1m" --nrfiles=$((gib * 1024 / $1 / workers)) --openfiles=1 \
-		--file_service_type=sequential --create_on_open=1 --fsync_on_close=1 \
-		--iomem="${IOMEM:-mmaphuge}" --refill_buffers=1 --group_reporting --output-format=json \
-		2>/dev/null | awk -F'[:,]' '/"write" *:/ {w = 1} w && /"bw_bytes"/ {print $2 + 0; exit}'
+		--file_service_type=sequential --create_on_open=1 --fsync_on_close=1 --refill_buffers=1 &&
+		field write bw_bytes
 }
 
 median() { sort -g | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
@@ -46,7 +75,7 @@ median() { sort -g | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(
 compare() { # NAME BENCHMARK MiB
 	: >"$tmp/ours" >"$tmp/fio"
 	for ((i = 1; i <= pairs; i++)); do
-		suite "$2" >"$tmp/one" && fio_writes "$3" >"$tmp/other"
+		suite_writes "$2" >"$tmp/one" && fio_writes "$3" >"$tmp/other"
 		cat "$tmp/one" >>"$tmp/ours"; cat "$tmp/other" >>"$tmp/fio"
 		echo "$1 pair $i: suite $(cat "$tmp/one") B/s, fio $(cat "$tmp/other") B/s"
 	done
@@ -54,7 +83,42 @@ compare() { # NAME BENCHMARK MiB
 		awk '{printf "%s %s suite %.3f GB/s, fio %.3f GB/s, ratio %.3f\n", $1, $2, $3/1e9, $4/1e9, $3/$4}'
 }
 
+suite_blocks() { # KiB DEPTH: requests per second, ns of the processor for each
+	flags="-test.bench ^BenchmarkBlockIO\$/op=read/size=$1KiB\$ -test.benchtime ${secs}s -io-engine uring \
+		-io-depth $2 -storage-capacity-gb 1 -ceiling-size-gb 0.5" suite io/s cpu-ns/io
+}
+
+fio_blocks() { # likewise
+	fio_json --filename="$dir/fio/blocks" --size=512m --rw=randread --bs="$1k" --iodepth="$2" \
+		--ioengine=io_uring --fixedbufs=1 --registerfiles=1 --norandommap --randrepeat=0 \
+		--time_based --runtime="$secs" || return 1
+	echo "$(field read iops) $(field jobname usr_cpu) $(field jobname sys_cpu) $(field jobname job_runtime) $(field read total_ios)" |
+		awk '{print $1, ($2 + $3) / 100 * $4 * 1e6 / $5}'
+}
+
+blocks() {
+	local k d i
+	secs=${SECS:-1} on="taskset -c ${CPU:-0}"
+	echo "| KiB | depth | requests/s, suite | fio | ratio | CPU ns each, suite | fio | ratio |"
+	echo "|---|---|---|---|---|---|---|---|"
+	for k in ${SIZES:-4 16 64}; do for d in ${DEPTHS:-1 8 32 128}; do
+		: >"$tmp/ours" >"$tmp/fio"
+		for ((i = 0; i < pairs; i++)); do # who begins alternates, too
+			if ((i % 2)); then fio_blocks $k $d >>"$tmp/fio"; suite_blocks $k $d >>"$tmp/ours"
+			else suite_blocks $k $d >>"$tmp/ours"; fio_blocks $k $d >>"$tmp/fio"; fi
+		done
+		for side in ours fio; do for c in 1 2; do
+			cut -d' ' -f$c "$tmp/$side" | median
+			cut -d' ' -f$c "$tmp/$side" | sort -g | sed -n '1p;$p'
+		done; done | paste -sd' ' | awk -v k=$k -v d=$d '{
+			printf "| %d | %d | %.0f (%.0f–%.0f) | %.0f (%.0f–%.0f) | %.2f | %.0f (%.0f–%.0f) | %.0f (%.0f–%.0f) | %.2f |\n",
+			k, d, $1, $2, $3, $7, $8, $9, $1 / $7, $4, $5, $6, $10, $11, $12, $4 / $10 }'
+	done; done
+}
+
+on=
 case ${ONLY:-both} in
-ceiling | both) compare ceiling '^BenchmarkStorageCeiling/op=write$' $((gib * 1024 / 4 / workers > 64 ? 64 : gib * 1024 / 4 / workers)) ;;&
-tier | both) compare tier '^BenchmarkTier/tier=storage/op=write/size=16MiB$' 16 ;;
+ceiling | both) compare ceiling '^BenchmarkStorageCeiling$/op=write$' $((gib * 1024 / 4 / workers > 64 ? 64 : gib * 1024 / 4 / workers)) ;;&
+tier | both) compare tier '^BenchmarkTier$/tier=storage/op=write/size=16MiB$' 16 ;;
+blocks) blocks ;;
 esac
