@@ -125,6 +125,8 @@ func parts(v *params.Values) (names []string) {
 		}
 		return names
 	case "Knee":
+		// No mix of both: where a drive bends with it lies between them, and engines set the two
+		// apart.
 		return []string{"op=read", "op=write"}
 	case "Checkpoint", "CheckpointStream":
 		return checkpointParts(v)
@@ -180,6 +182,9 @@ func (p blockPart) String() string {
 // mostBlock is the size of the largest blocks: of an entry of a few dozen tokens.
 const mostBlock = 4 << 20
 
+// blockParts are the parts of BlockIO. Sizes are four times each other: between two of them a drive
+// does nothing that their line does not tell, and twice as many would take twice as long. Quick has
+// three of them, which are those of a page, of a layer and of a chunk.
 func blockParts(d params.Division) (list []blockPart) {
 	step := int64(4)
 	if d == params.Quick {
