@@ -22,5 +22,13 @@
 // Bench): a ceiling, a ladder and a knee that measured by rules of their own could not be compared,
 // which is all that they are for.
 //
+// The knee has no rungs of Climb's. What both need is shared: buffers, places, streams beside each
+// other (mover, beside), and by transfer.Pass the submission of requests. They differ in what they
+// count: a rung tells what a run would have moved, of whole files with their flushes and of the
+// mix of a run, from one moment to another; a pair of the knee compares requests inside files that
+// are open already, one direction at a time, in whole requests, where four of 16 MiB must not lose
+// to 4,096 of 4 KiB by what is under way at the end. One function for both would be these two
+// behind an if.
+//
 // A routine's Step runs on all workers at once; what they share it guards itself.
 package plainio

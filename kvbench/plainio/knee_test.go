@@ -28,7 +28,37 @@ func kneeOn(t *testing.T, m tiers.DeviceModel, op tiers.Op, seed uint64) *result
 	return res
 }
 
-// gridOf is every pair of the grid, each measured for long.
+// grid is every pair with so many bytes in flight at most, each measured for a second, so often.
+func (r *Knee) grid(ctx context.Context, flight int64, rounds int) (all []*pair, err error) {
+	for size := int64(pageSize); size <= min(KneeSize, r.size); size *= kneeStep {
+		for n := 1; n <= kneeMost && int64(n)*size <= flight; n *= 2 {
+			all = append(all, &pair{size: size, n: n})
+		}
+	}
+	for range rounds {
+		for _, p := range all {
+			if err := r.measure(ctx, p, time.Second); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// fastest is the fastest pair, and the least bytes in flight of those that are as fast.
+func fastest(all []*pair) (best float64, least int64) {
+	for _, p := range all {
+		best = max(best, p.rate())
+	}
+	for _, p := range all {
+		if p.rate() >= kneeWithin*best && (least == 0 || p.inFlight() < least) {
+			least = p.inFlight()
+		}
+	}
+	return best, least
+}
+
+// gridOf is the grid of a model in virtual time.
 func gridOf(t *testing.T, m tiers.DeviceModel, op tiers.Op) (least int64, best float64) {
 	t.Helper()
 	v := clock.NewVirtual()
@@ -39,20 +69,9 @@ func gridOf(t *testing.T, m tiers.DeviceModel, op tiers.Op) (least int64, best f
 		require.NoError(t, r.lay(b, KneeSize))
 		require.NoError(t, r.fill(ctx, r.Footprint, nil))
 		r.pool = make([]tiers.Buffer, KneeFlight/KneeSize)
-		var all []*pair
-		for size := int64(pageSize); size <= KneeSize; size *= kneeStep {
-			for n := 1; n <= kneeMost && int64(n)*size <= 16<<20; n *= 2 {
-				p := &pair{size: size, n: n}
-				require.NoError(t, r.measure(ctx, p, time.Second))
-				all = append(all, p)
-				best = max(best, p.rate())
-			}
-		}
-		for _, p := range all {
-			if p.rate() >= kneeWithin*best && (least == 0 || p.inFlight() < least) {
-				least = p.inFlight()
-			}
-		}
+		all, err := r.grid(ctx, 16<<20, 1)
+		require.NoError(t, err)
+		best, least = fastest(all)
 		return nil
 	}))
 	require.NoError(t, err)

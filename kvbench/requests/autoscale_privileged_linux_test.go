@@ -23,7 +23,8 @@ import (
 func limitedUsers(t *testing.T, population int, window time.Duration) runConfig {
 	t.Helper()
 	fs := privtest.LoopFS(t, 160, privtest.LoopOptions{DirectIO: true})
-	privtest.ThrottleLoop(t, fs, 40<<20, 40<<20).Add(t, os.Getpid())
+	rates := privtest.Rates{Read: 40 << 20, Write: 40 << 20}
+	privtest.ThrottleLoop(t, fs, rates).Add(t, os.Getpid())
 	p := profile.Default()
 	for i := range p.Templates {
 		p.Templates[i].Context, p.Templates[i].Think = [2]int{2048, 2048}, [2]float64{0.1, 0.1}

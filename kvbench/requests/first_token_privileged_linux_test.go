@@ -21,7 +21,8 @@ func TestBreakEvenOnALimitedDevice(t *testing.T) {
 			const after = 400 * time.Millisecond
 			// Four entries of 4.55 times the length at the break-even.
 			fs := privtest.LoopFS(t, int(mib*3), privtest.LoopOptions{DirectIO: true})
-			privtest.ThrottleLoop(t, fs, mib<<20, 4<<30).Add(t, os.Getpid())
+			rates := privtest.Rates{Read: mib << 20, Write: 4 << 30}
+			privtest.ThrottleLoop(t, fs, rates).Add(t, os.Getpid())
 			storage := kvbench.StorageConfig{CacheDir: fs.Dir + "/cache",
 				StorageBytes: mib * 5 / 2 << 20, Direct: true,
 				Use: buffer.Use{Chunk: 1 << 20, Depth: 4, Workers: 1}}

@@ -29,7 +29,7 @@ import (
 // read takes ten of them. testdata/device-model.sh does the same at full size.
 func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
-	throttle := privtest.ThrottleLoop(t, fs, 100<<20, 50<<20)
+	throttle := privtest.ThrottleLoop(t, fs, privtest.Rates{Read: 100 << 20, Write: 50 << 20})
 	throttle.Add(t, os.Getpid())
 	storage := kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 512 << 20,
 		Direct: true, Use: buffer.Use{Chunk: 1 << 20, Depth: 1, Workers: 4}}
@@ -126,7 +126,8 @@ func TestARunOnALimitedDeviceAndItsSimulationAreTheSame(t *testing.T) {
 	}
 	for _, pause := range []float64{0, 0.02} { // seconds
 		disk := privtest.LoopFS(t, 128, privtest.LoopOptions{DirectIO: true, NoJournal: true})
-		privtest.ThrottleLoop(t, disk, 100<<20, 100<<20).Add(t, os.Getpid())
+		rates := privtest.Rates{Read: 100 << 20, Write: 100 << 20}
+		privtest.ThrottleLoop(t, disk, rates).Add(t, os.Getpid())
 		cfg := ragConfig(10, 3, 300)
 		cfg.Workers, cfg.Window, cfg.EndedBy = 1, 0, result.EndedByMaxRequests
 		cfg.Storage.StorageBytes, cfg.Storage.CacheDir = 12<<20, disk.Dir+"/cache"

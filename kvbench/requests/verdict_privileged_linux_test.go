@@ -69,7 +69,7 @@ func tell(t *testing.T, r *result.Result) {
 func TestAThrottledDeviceIsTheLimit(t *testing.T) {
 	timed(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
-	throttle := privtest.ThrottleLoop(t, fs, 10<<20, 10<<20)
+	throttle := privtest.ThrottleLoop(t, fs, privtest.Rates{Read: 10 << 20, Write: 10 << 20})
 	throttle.Add(t, os.Getpid())
 	cfg := judged(fs.Dir, megabytes(15), 4, 2)
 	cfg.Storage.Chunk = 64 << 10

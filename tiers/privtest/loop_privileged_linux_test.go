@@ -143,7 +143,7 @@ func TestThrottleLoop(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.Write(make([]byte, size))
 	require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
-	th := ThrottleLoop(t, l, rate, 0)
+	th := ThrottleLoop(t, l, Rates{Read: rate})
 
 	start := time.Now()
 	out, err := exec.Command("sh", "-c",

@@ -73,3 +73,6 @@ type Loop struct {
 	BackingFile  string
 	Server       *Server // nil where the kernel itself serves the backing file
 }
+
+// Rates are limits of a device: bytes and requests per second, 0 is none.
+type Rates struct{ Read, Write, ReadIOPS, WriteIOPS int64 }

@@ -32,7 +32,7 @@ type Server struct{}
 type Throttle struct{}
 
 // ThrottleLoop skips the test here.
-func ThrottleLoop(t testing.TB, _ *Loop, _, _ int64) *Throttle {
+func ThrottleLoop(t testing.TB, _ *Loop, _ Rates) *Throttle {
 	t.Helper()
 	Need(t, errLinux)
 	return nil

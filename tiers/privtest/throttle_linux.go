@@ -20,15 +20,14 @@ type Throttle struct {
 	unified bool // cgroup v2
 }
 
-// ThrottleLoop limits what processes may read from and write to the loop device, in bytes per
-// second; 0 is no limit. It holds for direct I/O and for reads; buffered writes are written back by
-// the kernel, with cgroup v1 in the name of nobody. Processes join with Add, or with AddSelf as the
-// first words of a shell command. The cgroup is removed at the end of the test, and those in it go
-// back to where new processes are.
-func ThrottleLoop(t testing.TB, l *Loop, readBps, writeBps int64) *Throttle {
+// ThrottleLoop limits what processes may ask of the loop device. It holds for direct I/O and for
+// reads; buffered writes are written back by the kernel, with cgroup v1 in the name of nobody.
+// Processes join with Add, or with AddSelf as the first words of a shell command. The cgroup is
+// removed at the end of the test, and those in it go back to where new processes are.
+func ThrottleLoop(t testing.TB, l *Loop, r Rates) *Throttle {
 	t.Helper()
 	Root(t)
-	th, err := throttle(cgroups, l, readBps, writeBps)
+	th, err := throttle(cgroups, l, r)
 	if th != nil {
 		t.Cleanup(func() {
 			if err := th.remove(); err != nil {
@@ -42,7 +41,7 @@ func ThrottleLoop(t testing.TB, l *Loop, readBps, writeBps int64) *Throttle {
 
 // throttle makes a group with limits below the mount point of the control groups. With an error it
 // may have been made already.
-func throttle(root string, l *Loop, readBps, writeBps int64) (*Throttle, error) {
+func throttle(root string, l *Loop, r Rates) (*Throttle, error) {
 	parent, unified, err := throttling(root)
 	if err != nil {
 		return nil, err
@@ -52,20 +51,24 @@ func throttle(root string, l *Loop, readBps, writeBps int64) (*Throttle, error) 
 		return nil, err
 	}
 	rules := map[string]string{}
-	limit := func(file, key string, bps int64) {
-		if bps > 0 {
+	limit := func(file, key string, most int64) {
+		if most > 0 {
 			if rules[file] == "" {
 				rules[file] = fmt.Sprintf("%d:%d", l.Major, l.Minor)
 			}
-			rules[file] += fmt.Sprintf(" %s%d", key, bps)
+			rules[file] += fmt.Sprintf(" %s%d", key, most)
 		}
 	}
 	if unified {
-		limit("io.max", "rbps=", readBps)
-		limit("io.max", "wbps=", writeBps)
+		limit("io.max", "rbps=", r.Read)
+		limit("io.max", "wbps=", r.Write)
+		limit("io.max", "riops=", r.ReadIOPS)
+		limit("io.max", "wiops=", r.WriteIOPS)
 	} else {
-		limit(v1Read, "", readBps)
-		limit(v1Write, "", writeBps)
+		limit(v1Read, "", r.Read)
+		limit(v1Write, "", r.Write)
+		limit("blkio.throttle.read_iops_device", "", r.ReadIOPS)
+		limit("blkio.throttle.write_iops_device", "", r.WriteIOPS)
 	}
 	for file, rule := range rules {
 		err = errors.Join(err, os.WriteFile(filepath.Join(group, file), []byte(rule), 0o644))

@@ -48,7 +48,7 @@ func TestThrottlingInEitherVersion(t *testing.T) {
 		},
 	} {
 		root := fakeCgroups(t, c.files)
-		th, err := throttle(root, &Loop{Major: 7, Minor: 3}, 1000, 2000)
+		th, err := throttle(root, &Loop{Major: 7, Minor: 3}, Rates{Read: 1000, Write: 2000})
 		require.NoError(t, err, name)
 		assert.Equal(t, filepath.Join(root, c.parent), filepath.Dir(th.group), name)
 		assert.Equal(t, c.unified, th.unified, name)
@@ -72,11 +72,13 @@ func TestThrottlingInEitherVersion(t *testing.T) {
 	}
 
 	th, err := throttle(fakeCgroups(t, map[string]string{"cgroup.controllers": "io\n",
-		"cgroup.subtree_control": "io\n"}), &Loop{Major: 7}, 0, 5)
+		"cgroup.subtree_control": "io\n"}), &Loop{Major: 7},
+		Rates{Write: 5, ReadIOPS: 7})
 	require.NoError(t, err)
 	text, _ := os.ReadFile(filepath.Join(th.group, "io.max"))
-	assert.Equal(t, "7:0 wbps=5", string(text), "no limit is none")
+	assert.Equal(t, "7:0 wbps=5 riops=7", string(text), "no limit is none")
 
-	_, err = throttle(fakeCgroups(t, map[string]string{controllers: "cpu memory\n"}), &Loop{}, 1, 1)
+	_, err = throttle(fakeCgroups(t, map[string]string{controllers: "cpu memory\n"}), &Loop{},
+		Rates{Read: 1})
 	assert.ErrorContains(t, err, "needs blkio of cgroup v1 or io of v2")
 }
