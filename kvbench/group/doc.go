@@ -3,7 +3,7 @@
 //
 //	launchers   what mpirun, srun and others say of a process
 //	wire        what clients say to each other: messages and frames
-//	agent       ranks on this host as children of the one that coordinates
+//	agent       ranks as processes of the one that coordinates: here, and by ssh elsewhere
 //	rendezvous  where ranks meet that somebody else has started
 //	coordinate  who coordinates them and how: hellos, barriers, clocks, who is lost
 package group

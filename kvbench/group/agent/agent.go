@@ -3,10 +3,14 @@ package agent
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -37,6 +41,9 @@ func Take() (*Orders, net.Conn, error) {
 	if err := os.Unsetenv(Variable); err != nil {
 		return nil, nil, err
 	}
+	if text == standardIO || text == standardIO+"+remove" {
+		return takeRemote(text != standardIO)
+	}
 	o := &Orders{}
 	if err := json.Unmarshal([]byte(text), o); err != nil {
 		return nil, nil, fmt.Errorf("%s: must be what a coordinator says, given %q: %w", Variable,
@@ -52,11 +59,32 @@ func Take() (*Orders, net.Conn, error) {
 	return o, conn, nil
 }
 
-// Process is a child that was started.
+// Process is a child that was started: a rank, or the shell that reaches one.
 type Process struct {
-	rank  int
+	what  string // a rank, as people call it
 	cmd   *exec.Cmd
+	log   string        // where a shell says why it ended, "" of a rank itself
 	ended chan struct{} // closed when it has
+}
+
+// pair is a pair of sockets, of which no other child that is started meanwhile may inherit an end.
+func pair() (ours net.Conn, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(ends[0])
+		syscall.CloseOnExec(ends[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, fmt.Errorf("a pair of sockets: %w", err)
+	}
+	near, far := os.NewFile(uintptr(ends[0]), ""), os.NewFile(uintptr(ends[1]), "")
+	defer near.Close()
+	if ours, err = net.FileConn(near); err != nil {
+		return nil, nil, errors.Join(err, far.Close())
+	}
+	return ours, far, nil
 }
 
 // Start starts this binary with the orders and the arguments of this process. What it prints goes
@@ -70,25 +98,12 @@ func Start(o Orders, log *os.File) (*Process, net.Conn, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// No other child that is started meanwhile may inherit an end.
-	syscall.ForkLock.RLock()
-	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err == nil {
-		syscall.CloseOnExec(ends[0])
-		syscall.CloseOnExec(ends[1])
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, nil, fmt.Errorf("starting rank %d: a pair of sockets: %w", o.Rank, err)
-	}
-	ours, theirs := os.NewFile(uintptr(ends[0]), ""), os.NewFile(uintptr(ends[1]), "")
-	defer ours.Close()
-	defer theirs.Close()
-	conn, err := net.FileConn(ours)
+	conn, theirs, err := pair()
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting rank %d: %w", o.Rank, err)
 	}
-	p := &Process{rank: o.Rank, ended: make(chan struct{})}
+	defer theirs.Close()
+	p := &Process{what: fmt.Sprint("rank ", o.Rank), ended: make(chan struct{})}
 	p.cmd = exec.Command(binary, os.Args[1:]...)
 	p.cmd.Env = append(os.Environ(), Variable+"="+string(text))
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = log, log, []*os.File{theirs}
@@ -96,26 +111,54 @@ func Start(o Orders, log *os.File) (*Process, net.Conn, error) {
 		_ = conn.Close()
 		return nil, nil, fmt.Errorf("starting rank %d: %w", o.Rank, err)
 	}
-	go func() {
-		_ = p.cmd.Wait() // its state says more
-		close(p.ended)
-	}()
+	go p.wait()
 	return p, conn, nil
+}
+
+func (p *Process) wait() {
+	_ = p.cmd.Wait() // its state says more
+	close(p.ended)
 }
 
 // Name is how messages name it.
 func (p *Process) Name() string {
-	return fmt.Sprintf("rank %d (pid %d)", p.rank, p.cmd.Process.Pid)
+	if p.log != "" { // whose process here is but the way to it
+		return p.what
+	}
+	return fmt.Sprintf("%s (pid %d)", p.what, p.cmd.Process.Pid)
 }
 
 // Ended says how it ended, such as "signal: killed", if it does so within that time.
 func (p *Process) Ended(within time.Duration) (how string, ended bool) {
 	select {
 	case <-p.ended:
-		return cmp.Or(p.cmd.ProcessState.String(), "exit status 0"), true
+		how = cmp.Or(p.cmd.ProcessState.String(), "exit status 0")
+		if p.log != "" {
+			how = fmt.Sprintf("%s: %s%s", filepath.Base(p.cmd.Path), how, lastWords(p.log))
+		}
+		return how, true
 	case <-time.After(within):
 		return "", false
 	}
+}
+
+// lastWords are the last lines that a shell has left in its log: they say more than its exit code.
+func lastWords(path string) (said string) {
+	const lines, most = 3, 4 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		_, _ = f.Seek(max(0, info.Size()-most), io.SeekStart)
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, most))
+	list := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
+	for _, line := range list[max(0, len(list)-lines):] {
+		said += "; " + strings.TrimSpace(line)
+	}
+	return said
 }
 
 // Kill ends it, also when it is stopped.
