@@ -55,6 +55,8 @@ type session struct {
 	coordinator net.Conn
 	first       *params.Values   // of the plans, also where something is wrong with them
 	meeting     *clients.Meeting // of ranks that somebody else has started, nil for others
+	hosts       []clients.Host   // where this process starts ranks, nil if it starts none
+	shell       agent.Shell      // by which it reaches others
 	printed     [2]*os.File      // standard output and error, where others take their place
 	clients     *clients.Clients // that this rank is one of, nil where it is alone
 	metrics     *metrics.Server  // nil: nobody asked for them
@@ -247,7 +249,8 @@ func (s *session) gather(plans []*params.Values) (err error) {
 	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel, Hello: hello,
 		Orders: s.orders, Coordinator: s.coordinator, Meeting: s.meeting,
 		Timeout: v.RendezvousTimeout, Continue: v.RankFailure == "continue",
-		ResultsDir: v.ResultsDir, Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp}})
+		ResultsDir: v.ResultsDir, Hosts: s.hosts, Shell: s.shell,
+		Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp}})
 	if err != nil || s.clients.Coordinates() {
 		return err
 	}
@@ -310,7 +313,7 @@ func (s *session) check() ([]*params.Values, error) {
 		// What is wrong with others of its values hides none of that, unless it says where to look.
 		for _, v := range base.Points {
 			s.quick = s.quick || describesNoStorage(v)
-			if v.Skip() == "" &&
+			if v.Skip() == "" && s.loaded() && // others look at their own host
 				!bad.About("config", "cache-dir", "layout", "block-trace-path") {
 				all = all.Merge(feasible(v).Besides(bad))
 			}
@@ -339,9 +342,19 @@ func (s *session) check() ([]*params.Values, error) {
 	return plans, nil
 }
 
-// meet finds out, without asking anybody, where ranks meet that somebody else has started.
+// loaded tells whether this process measures: a coordinator may have no load of its own.
+func (s *session) loaded() bool { return len(s.hosts) == 0 || s.hosts[0].Here }
+
+// meet finds out, without asking anybody, where ranks are started, or where those meet that
+// somebody else has started.
 func (s *session) meet(v *params.Values) params.Violations {
 	s.first = v
+	if v.Starts() {
+		s.hosts = clients.Hosts(v)
+		shell, bad := clients.ShellOf(v, s.hosts)
+		s.shell = shell
+		return bad
+	}
 	if !v.Meets() {
 		return nil
 	}

@@ -87,7 +87,11 @@ func (s *session) measure(b *testing.B, v *params.Values, name string, number in
 	if s.ctx.Err() != nil { // by a signal before, or while the drive rested
 		return outcome{err: errInterrupted}
 	}
-	o.res, o.path, o.err = s.trialOf(b, v, name, number, show, body)
+	if s.loaded() {
+		o.res, o.path, o.err = s.trialOf(b, v, name, number, show, body)
+	} else {
+		s.clients.Watch(s.shared(b, v, name, number), show, s.observer(name, number))
+	}
 	// From here on the coordinator has the result of all ranks, and every rank the same fate.
 	if s.clients != nil {
 		o.res, o.path, o.err = s.clients.Conclude(o.res, o.path, o.err)
@@ -109,6 +113,16 @@ func (o outcome) tell(b *testing.B) {
 	}
 }
 
+// shared is a trial, as all clients have it.
+func (s *session) shared(b *testing.B, v *params.Values, name string, number int) clients.Trial {
+	return clients.Trial{Name: name, Number: number,
+		Save: func(whose string, r *result.Result) (string, error) {
+			s.metrics.Ended(name, r)
+			path := resultPath(v, name, number, whose)
+			return path, save(b, r, path)
+		}}
+}
+
 // trialOf runs one trial of this client: what it measured, and where that was written. Of several
 // clients the coordinator writes it.
 func (s *session) trialOf(b *testing.B, v *params.Values, name string, number int,
@@ -125,12 +139,8 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 	}
 	// With or without an error: the others wait for this rank, and hear of it.
 	if s.clients != nil {
-		err, show = s.clients.Enter(clients.Trial{Name: name, Number: number,
-			Save: func(whose string, r *result.Result) (string, error) {
-				s.metrics.Ended(name, r)
-				path := resultPath(v, name, number, whose)
-				return path, save(b, r, path)
-			}}, &cfg, err), s.clients.Show(show, s.observer(name, number))
+		err = s.clients.Enter(s.shared(b, v, name, number), &cfg, err)
+		show = s.clients.Show(show, s.observer(name, number))
 	} else if observe := s.observer(name, number); observe != nil {
 		draw := show
 		show = func(now kvbench.Snapshot) {

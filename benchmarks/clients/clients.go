@@ -20,7 +20,8 @@ import (
 )
 
 // Clients are the ranks of a run that were started together, as the process of one of them sees
-// them. Rank 0's coordinates: it alone has a leader. The nil Clients is a client that is alone.
+// them. Rank 0's coordinates, or a process without a load: it alone has a leader. The nil Clients
+// is a client that is alone.
 type Clients struct {
 	Config
 	member   *coordinate.Member
@@ -33,6 +34,8 @@ type Clients struct {
 	trial *underway
 	where string // the trial that this rank has come to
 	saved bool   // there is a result at least
+
+	started []*agent.Process // ranks here, and the shells that lead to others
 }
 
 // Config is what a run knows of its clients.
@@ -50,6 +53,10 @@ type Config struct {
 	Meeting *Meeting
 	Timeout time.Duration // within which all have to be there
 
+	// Of the one that starts others: where, and how it reaches other hosts.
+	Hosts []Host
+	Shell agent.Shell
+
 	// Of the one that coordinates: whether the loss of one ends the run, what those that it starts
 	// are told, and where logs and results go.
 	Continue   bool
@@ -65,12 +72,15 @@ type Trial struct {
 	Save func(whose string, r *result.Result) (path string, err error)
 }
 
+func (t Trial) String() string { return fmt.Sprintf("trial %d of %s", t.Number, t.Name) }
+
 // underway is a trial, as the coordinator keeps it until all ranks have done it.
 type underway struct {
 	Trial
 	results []*result.Result // that have come, in any order
 	paths   map[int]string   // where they were written, by rank
 	failed  []error          // to write one
+	stop    func()           // ends what shows it, nil for nothing
 }
 
 // outcomePatience is how long an interrupted run waits for what its ranks have.
@@ -130,15 +140,20 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 	if err != nil {
 		return err
 	}
-	// Rank 0 speaks with the coordinator as all others do, through a pipe of this process.
-	ours, theirs := net.Pipe()
-	go c.leader.Accept(ours, nil)
-	if c.member, err = coordinate.Join(ctx, theirs, c.Hello, m); err != nil {
-		return err
+	// Rank 0 speaks with the coordinator as all others do, through a pipe of this process. Where
+	// the first host is another one, rank 0 comes from there.
+	if c.Meeting != nil || c.Hosts[0].Here {
+		ours, theirs := net.Pipe()
+		go c.leader.Accept(ours, nil)
+		if c.member, err = coordinate.Join(ctx, theirs, c.Hello, m); err != nil {
+			return err
+		}
 	}
 	if err := c.leader.Gather(ctx); err != nil {
 		c.leader.Stop(err.Error())
-		c.member.Leave("")
+		if c.member != nil {
+			c.member.Leave("")
+		}
 		c.close()
 		return fmt.Errorf("%w%s", err, logs)
 	}
@@ -150,26 +165,27 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 	return nil
 }
 
-// start starts the other ranks on this host.
+// start starts the other ranks.
 func (c *Clients) start() error {
 	if err := os.MkdirAll(c.ResultsDir, 0o777); err != nil {
 		return fmt.Errorf("making the results directory: %w", err)
 	}
-	for rank := 1; rank < c.Hello.Ranks; rank++ {
-		// What a rank prints nobody has asked for; where something goes wrong somebody will.
-		log, err := os.Create(logPath(c.ResultsDir, rank))
-		if err != nil {
-			return fmt.Errorf("making the log of rank %d: %w", rank, err)
+	for i, h := range c.Hosts {
+		if !h.Here {
+			// Side by side: a host that is slow to answer does not hold up the others.
+			go c.reach(h)
+			continue
 		}
-		orders := c.Others
-		orders.Rank, orders.Ranks, orders.LocalRanks = rank, c.Hello.Ranks, c.Hello.Ranks
-		orders.Job = c.Hello.Job
-		process, conn, err := agent.Start(orders, log)
-		_ = log.Close()
-		if err != nil {
-			return err // the others end with their sockets
+		for rank := h.First; rank < h.First+h.Ranks; rank++ {
+			// This process is a rank only where the first host is this one: elsewhere in the list
+			// its host's ranks are children like any.
+			if i == 0 && rank == 0 {
+				continue
+			}
+			if err := c.startRank(rank, h, agent.Start); err != nil {
+				return err
+			}
 		}
-		go c.leader.Accept(conn, process)
 	}
 	return nil
 }
@@ -199,7 +215,9 @@ func (c *Clients) Leave() {
 	if c.Context.Err() != nil && c.leader == nil && !Ended(c.Context) {
 		why = context.Cause(c.Context).Error()
 	}
-	c.member.Leave(why)
+	if c.member != nil {
+		c.member.Leave(why)
+	}
 	c.close()
 }
 
@@ -214,19 +232,23 @@ func (c *Clients) close() {
 	if c.listener != nil {
 		_ = c.listener.Close()
 	}
+	// They end by themselves now. What does not is stopped, or waits for a host that is gone.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	late := time.Now().Add(outcomePatience)
+	for _, p := range c.started {
+		if _, ended := p.Ended(time.Until(late)); !ended {
+			p.Kill()
+		}
+	}
 }
 
 // Enter comes to a trial together with the others, and takes over what all agree about. Without a
 // configuration, because of failure, it comes all the same: the others must not wait.
 func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
-	c.mu.Lock()
-	c.where = fmt.Sprintf("%d %s", t.Number, t.Name)
-	if c.leader != nil {
-		c.trial = &underway{Trial: t, paths: map[int]string{}}
-	}
-	c.mu.Unlock()
+	c.comeTo(t, nil)
 	st := &cfg.Storage
-	terms := wire.Terms{Name: fmt.Sprintf("trial %d of %s", t.Number, t.Name),
+	terms := wire.Terms{Name: t.String(),
 		Nonce: hex.EncodeToString(st.Nonce[:]), Capacity: st.StorageBytes, Floor: st.FreeFloor}
 	agreed, err := c.member.Enter(c.Context, terms)
 	if failure != nil || err != nil {
@@ -242,6 +264,16 @@ func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
 	st.StorageBytes, st.FreeFloor = agreed.Capacity, agreed.Floor
 	cfg.Group = c.member
 	return nil
+}
+
+// comeTo is this process's beginning of a trial. Stop ends what shows it, nil for nothing.
+func (c *Clients) comeTo(t Trial, stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.where = t.String()
+	if c.leader != nil {
+		c.trial = &underway{Trial: t, paths: map[int]string{}, stop: stop}
+	}
 }
 
 // Publish hands a rank's result to the coordinator; where that is gone the rank keeps it itself.
@@ -289,7 +321,9 @@ func (c *Clients) Conclude(own *result.Result, ownPath string, failure error) (*
 	}
 	// After its result on the same way, and when its files are gone: the next trial of all ranks
 	// begins with what the filesystem then has free.
-	c.member.Done(text)
+	if c.member != nil {
+		c.member.Done(text)
+	}
 	patient, stop := lasting(c.Context, outcomePatience)
 	defer stop()
 	// What became of all counts; who failed says its own reason, because that is in its log.
@@ -350,29 +384,38 @@ func (c *Clients) Show(show func(kvbench.Snapshot), observe func(rank int, now k
 		if observe != nil {
 			observe(c.member.Rank(), now)
 		}
-		for rank, text := range c.leader.Live() {
-			var other shown
-			if rank == c.member.Rank() || json.Unmarshal(text, &other) != nil ||
-				other.Trial != where {
-				continue
-			}
+		c.others(c.member.Rank(), where, func(rank int, other kvbench.Snapshot) {
 			if observe != nil {
-				observe(rank, other.Snapshot)
+				observe(rank, other)
 			}
-			// Of another stage they mean something else; that rank 0 is ahead or behind is seen by
-			// rates that fall.
-			if other.Stage != now.Stage {
-				continue
-			}
-			now.Live.Add(other.Live)
-			now.Queued, now.InFlight = now.Queued+other.Queued, now.InFlight+other.InFlight
-			now.Done, now.Of = now.Done+other.Done, now.Of+other.Of
-			now.Stuck, now.StuckFor = now.Stuck+other.Stuck, max(now.StuckFor, other.StuckFor)
-		}
+			add(&now, other)
+		})
 		if show != nil {
 			show(now)
 		}
 	}
+}
+
+// others tells what the ranks but one show of a trial.
+func (c *Clients) others(but int, where string, f func(rank int, now kvbench.Snapshot)) {
+	for rank, text := range c.leader.Live() {
+		var other shown
+		if rank != but && json.Unmarshal(text, &other) == nil && other.Trial == where {
+			f(rank, other.Snapshot)
+		}
+	}
+}
+
+// add adds what another rank does. Of another stage it means something else; that one is ahead or
+// behind is seen by rates that fall.
+func add(now *kvbench.Snapshot, other kvbench.Snapshot) {
+	if other.Stage != now.Stage {
+		return
+	}
+	now.Live.Add(other.Live)
+	now.Queued, now.InFlight = now.Queued+other.Queued, now.InFlight+other.InFlight
+	now.Done, now.Of = now.Done+other.Done, now.Of+other.Of
+	now.Stuck, now.StuckFor = now.Stuck+other.Stuck, max(now.StuckFor, other.StuckFor)
 }
 
 func (c *Clients) lastShown() []byte {

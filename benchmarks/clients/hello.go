@@ -2,9 +2,11 @@ package clients
 
 import (
 	"cmp"
+	"crypto/rand"
 	"debug/elf"
 	"encoding/hex"
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -30,7 +32,11 @@ func Obey(o *agent.Orders, in *params.Inputs) {
 	say := func(n int) launchers.Value {
 		return launchers.Value{Text: strconv.Itoa(n), Variable: agent.Variable}
 	}
-	in.Base, in.Stamp = o.Base, o.Stamp
+	// On another host there may be no such directory.
+	if info, err := os.Stat(o.Base); err == nil && info.IsDir() {
+		in.Base = o.Base
+	}
+	in.Stamp = o.Stamp
 	in.Agent = &launchers.Place{Family: "kvbench", Rank: say(o.Rank), Size: say(o.Ranks),
 		Local: say(o.LocalRanks)}
 }
@@ -38,7 +44,7 @@ func Obey(o *agent.Orders, in *params.Inputs) {
 // Hello is who this process is, which has orders unless it coordinates. Plans are what it is going
 // to run, none where it cannot.
 func Hello(plans []*params.Values, orders *agent.Orders) wire.Hello {
-	h := wire.Hello{Protocol: wire.Protocol, Job: strconv.Itoa(os.Getpid()), PID: os.Getpid(),
+	h := wire.Hello{Protocol: wire.Protocol, Job: jobName(), PID: os.Getpid(),
 		Build: build(), Parameters: decisive(plans)}
 	if len(plans) > 0 {
 		h.Rank, h.Ranks = plans[0].Rank, plans[0].Ranks
@@ -53,6 +59,13 @@ func Hello(plans []*params.Values, orders *agent.Orders) wire.Hello {
 	limits := host.ReadLimits()
 	h.Cores, h.Memory = int(limits.Cores), limits.MemoryLimit
 	return h
+}
+
+// jobName is that of a run that starts its own ranks: no other has it, on whichever host.
+func jobName() string {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return fmt.Sprintf("%d-%x", os.Getpid(), random)
 }
 
 // decisive are the parameters that decide what is measured, over all that was selected: of each its
@@ -86,12 +99,9 @@ func decisive(plans []*params.Values) map[string]string {
 // build names this binary: what the linker has put into it, which is another one for any other
 // source, or the version where there is no such thing.
 func build() string {
-	path, err := os.Executable()
-	if err != nil {
-		return version.Current()
-	}
-	// On other systems there is no such section, and the version is the best that there is.
-	f, err := elf.Open(path)
+	// On other systems there is no such section, and the version is the best that there is. A copy
+	// that was made for this run has no path any more.
+	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
 		return version.Current()
 	}

@@ -26,6 +26,9 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	defer c.mu.Unlock()
 	all := c.trial
 	c.trial = nil
+	if all.stop != nil {
+		all.stop()
+	}
 	errs := slices.Clone(all.failed)
 	for _, l := range t.Lost {
 		errs = append(errs, errors.New(l.String()))
@@ -101,6 +104,9 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 	}
 	if transport == rendezvous.File { // which says where, not how
 		transport = rendezvous.TCP
+	}
+	if slices.ContainsFunc(c.Hosts, func(h Host) bool { return !h.Here }) {
+		transport = "ssh"
 	}
 	d := &result.Clients{Launcher: launcher, Transport: string(transport), StartSkewNS: t.Skew,
 		StartSkewUncertaintyNS: t.Uncertainty, Hosts: []result.Host{},

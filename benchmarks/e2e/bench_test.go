@@ -72,7 +72,8 @@ func reclaimBuilt() {
 	}
 }
 
-// binary returns the compiled test binary of the benchmarks.
+// binary returns the compiled test binary of the benchmarks: static, as make dist's, so that a run
+// can copy it to other hosts.
 func binary(t testing.TB) string {
 	t.Helper()
 	endToEnd(t)
@@ -86,7 +87,9 @@ func binary(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(built.dir, "kvbench.test")
-		out, err := exec.Command("go", "test", "-c", "-o", built.path, benchmarks).CombinedOutput()
+		build := exec.Command("go", "test", "-c", "-o", built.path, benchmarks)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := build.CombinedOutput()
 		if err != nil {
 			built.err = fmt.Errorf("building the test binary: %w\n%s", err, out)
 		}

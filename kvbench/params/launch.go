@@ -1,11 +1,13 @@
 package params
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,23 +62,25 @@ func (r *resolver) place() {
 			r.bad = append(r.bad, unsized(from))
 			v.row("ranks").refused = true // what follows from it would only confuse
 		}
-		v.Ranks = 1
+		v.Ranks = max(1, v.onHosts())
 	}
 	// Who gives -rank, too, starts the others in some other way.
-	v.starts = from == nil && v.Rank == automatic && v.Ranks > 1
+	v.starts = from == nil && v.Rank == automatic && (v.Ranks > 1 || v.Hosts != "")
+	r.places()
 	r.want(!v.starts || v.Ranks <= mostStarted, "ranks",
 		fmt.Sprintf("at most %d where this run starts them", mostStarted))
 	r.want(!v.starts || !v.Typed("local-ranks"), "local-ranks",
-		"absent with -ranks alone, which starts all of them on this host")
+		"absent with -ranks alone, which starts all of them")
 	r.want(v.Ranks > 1 || !v.Typed("rank-failure"), "rank-failure",
 		"absent with one client: -ranks starts several")
 	// Nobody says of ranks that a person has started one by one that they belong together.
 	v.meets = v.Ranks > 1 && !v.starts && r.in.Agent == nil && v.Rendezvous != "none" &&
 		(from != nil || v.Rendezvous != "auto")
 	r.want(!v.starts || !v.Typed("rendezvous"), "rendezvous",
-		"absent with -ranks alone, which starts all of them on this host")
+		"absent with -ranks alone, which starts all of them")
 	for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
-		r.want(v.Ranks > 1 || from != nil || !v.Typed(name) || v.row("ranks").refused, name,
+		r.want(v.Ranks > 1 || v.starts || from != nil || !v.Typed(name) ||
+			v.row("ranks").refused, name,
 			"absent with one client: give -rank and -ranks, or start under a launcher")
 	}
 	v.Rank = max(v.Rank, 0)
@@ -90,6 +94,107 @@ func (r *resolver) place() {
 	r.want(v.Rank < v.Ranks || v.row("ranks").refused, "rank",
 		fmt.Sprintf("below -ranks (%d)", v.Ranks))
 	r.want(v.LocalRanks <= v.Ranks, "local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
+}
+
+// places judges where ranks are started. What a rank that was started finds in its arguments is its
+// coordinator's.
+func (r *resolver) places() {
+	v := r.v
+	if r.in.Agent != nil {
+		return
+	}
+	for _, name := range []string{"hosts", "ssh", "remote-binary"} {
+		r.want(v.starts || !v.Typed(name) || v.row("ranks").refused, name,
+			"absent with -rank or under a launcher, which starts the ranks")
+		r.want(!v.starts || v.Hosts != "" || !v.Typed(name), name, "absent without -hosts")
+	}
+	if !v.starts || v.Hosts == "" {
+		return
+	}
+	n := v.onHosts()
+	r.want(!strings.Contains(v.Hosts, ":") || n >= v.Ranks, "hosts",
+		fmt.Sprintf("hosts for -ranks (%d), given are %d in all", v.Ranks, n))
+	r.want(strings.Contains(v.Hosts, ":") || n <= v.Ranks, "hosts",
+		fmt.Sprintf("at most -ranks (%d) hosts", v.Ranks))
+	r.want(len(v.Shell()) > 0, "ssh", "a command such as ssh")
+}
+
+// Shell is the command that reaches other hosts, by its words.
+func (v *Values) Shell() []string {
+	return strings.Fields(cmp.Or(v.SSH, "ssh -o BatchMode=yes -o ConnectTimeout=4"))
+}
+
+// HostRanks is how many ranks are started on a host.
+type HostRanks struct {
+	Host  string
+	Ranks int
+}
+
+// onHosts is how many ranks the hosts are for, 0 without any.
+func (v *Values) onHosts() (n int) {
+	for _, h := range parseHosts(v.Hosts) {
+		n += max(1, h.Ranks)
+	}
+	return n
+}
+
+// Started is where which number of ranks is started, in the order of the ranks: nil if all are
+// started on this host.
+func (v *Values) Started() []HostRanks {
+	list := parseHosts(v.Hosts)
+	left, even := v.Ranks, !strings.Contains(v.Hosts, ":")
+	for i := range list {
+		if n := len(list) - i; even { // the remainder goes to the first ones
+			list[i].Ranks = (left + n - 1) / n
+		}
+		list[i].Ranks = min(list[i].Ranks, left)
+		left -= list[i].Ranks
+	}
+	return slices.DeleteFunc(list, func(h HostRanks) bool { return h.Ranks == 0 })
+}
+
+// target is what a shell takes for a host. It never begins with a dash, which would be an option.
+var target = regexp.MustCompile(`^(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?` +
+	`([A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?)(?::([0-9]+))?$`)
+
+// parseHosts reads h[:n],…; n is 0 where it is not said.
+func parseHosts(text string) (list []HostRanks) {
+	for part := range strings.SplitSeq(text, ",") {
+		if name, n, _ := strings.Cut(part, ":"); name != "" {
+			ranks, _ := strconv.Atoi(n)
+			list = append(list, HostRanks{name, ranks})
+		}
+	}
+	return list
+}
+
+// hosts is a list of them, all with a number of ranks or all without.
+func hosts(to *string) kind[string] {
+	const rule = "h1,h2,… or h1:n1,h2:n2,… with names of hosts and numbers of ranks from 1 to 1024"
+	return text(to, func(text string) (string, error) {
+		if text == "" {
+			return "", nil
+		}
+		numbered := 0
+		list := strings.Split(text, ",")
+		for _, part := range list {
+			m := target.FindStringSubmatch(part)
+			if m == nil {
+				return "", errors.New(rule)
+			}
+			if m[2] != "" {
+				n, err := strconv.Atoi(m[2])
+				if err != nil || n < 1 || n > mostStarted {
+					return "", errors.New(rule)
+				}
+				numbered++
+			}
+		}
+		if numbered != 0 && numbered != len(list) {
+			return "", errors.New(rule)
+		}
+		return text, nil
+	})
 }
 
 // mostStarted is how many ranks a run starts at most.
@@ -144,4 +249,4 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?$
 
 // Alone says that this is the only client of its run and that no launcher started it, which would
 // wait for it, or kill it, when it does not end soon.
-func (v *Values) Alone() bool { return v.Ranks == 1 && v.Launcher == nil }
+func (v *Values) Alone() bool { return v.Ranks == 1 && v.Launcher == nil && !v.starts }

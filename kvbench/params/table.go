@@ -80,7 +80,11 @@ func table(v *Values) []parameter {
 		"local-ranks":  auto(whole(&v.LocalRanks, 1, math.MaxInt32)),
 		"rank-failure": oneOf(&v.RankFailure, "stop", "continue"),
 
-		"rendezvous":         meeting(&v.Rendezvous, v.base),
+		"rendezvous":    meeting(&v.Rendezvous, v.base),
+		"hosts":         hosts(&v.Hosts),
+		"ssh":           word(&v.SSH),
+		"remote-binary": word(&v.RemoteBinary),
+
 		"rendezvous-timeout": span(&v.RendezvousTimeout, time.Second, time.Hour),
 
 		"warmup":                 span(&v.Warmup, 0, day),

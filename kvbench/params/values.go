@@ -88,6 +88,11 @@ type Values struct {
 	RankFailure             string           // stop or continue
 	starts, meets           bool             // see Starts and Meets
 
+	// Where this run starts ranks: here without hosts, else there, by a shell and its options, with
+	// the program of that path; "" copies this one.
+	Hosts             string
+	SSH, RemoteBinary string
+
 	// Where ranks meet that somebody else has started: auto, none, HOST:PORT or dir:PATH, absolute.
 	Rendezvous        string
 	RendezvousTimeout time.Duration
