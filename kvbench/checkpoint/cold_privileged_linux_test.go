@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/privtest"
+	files "kvbench/workloads/checkpoint"
 )
 
 // TestColdReadsAreProven on a loop device of its own, whose counters count nobody else's bytes:
@@ -63,21 +63,68 @@ func TestColdReadsAreProven(t *testing.T) {
 	}
 }
 
-// TestAFullDiskLeavesNothing: the disk is full in a later file. The result says so, and nothing of
-// the checkpoints stays; what lies beside them does.
-func TestAFullDiskLeavesNothing(t *testing.T) {
-	fs := privtest.LoopFS(t, 64, privtest.LoopOptions{})
-	for _, direct := range []bool{true, false} {
-		r := &runs{dir: filepath.Join(fs.Dir, "cache"), spec: specOf(t, "8b", 8, 2048)}
-		r.with = func(cfg *kvbench.Config, load *Config) {
-			cfg.Storage.Direct, cfg.Storage.Exactly = direct, 32
-		}
-		require.NoError(t, os.MkdirAll(r.dir, 0o755))
-		foreign := filepath.Join(r.dir, "mine")
-		require.NoError(t, os.WriteFile(foreign, []byte("mine"), 0o644))
-		res, err := r.run(t, tiers.Write, 3, true)
-		assert.True(t, errors.Is(err, unix.ENOSPC), "%v", err)
-		assert.Equal(t, result.StatusFailed, res.Status)
-		assert.Equal(t, map[string]int64{"mine": 4}, r.tree(t))
+// TestADeviceThatFailsLeavesNothing: in the third file the filesystem is full, or the device fails
+// to keep what the page cache took from the writer, of which only the flush hears. The error names
+// the file, the result says it, and nothing of the checkpoint stays; what lies beside it does.
+func TestADeviceThatFailsLeavesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		direct, device bool // what has no more room than for two files and a half
+		errno          unix.Errno
+		says           string
+	}{
+		"full, direct":   {true, false, unix.ENOSPC, "preallocate"},
+		"full, buffered": {false, false, unix.ENOSPC, "write"},
+		"failing flush":  {false, true, unix.EIO, "flush"},
+		"failing write":  {true, true, unix.EIO, "write"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := privtest.LoopFS(t, 64, privtest.LoopOptions{CanHang: c.device})
+			full := fs.Dir
+			if c.device {
+				full = fs.Memory
+			}
+			// One accelerator, whose files follow each other.
+			r := &runs{dir: filepath.Join(fs.Dir, "cache"), spec: specOf(t, "405b", 1, 256)}
+			r.with = func(cfg *kvbench.Config, load *Config) {
+				cfg.Storage.Direct, cfg.Storage.Advice = c.direct, filetier.AdviseNothing
+			}
+			// Somebody's file among those of an earlier run, which take no room to speak of.
+			earlier := *r
+			earlier.spec = specOf(t, "405b", 1, 65536)
+			_, err := earlier.run(t, tiers.Write, 1, true)
+			require.NoError(t, err)
+			foreign := filepath.Join(r.dir, r.spec.Folder(), files.Step(1), "mine")
+			require.NoError(t, os.WriteFile(foreign, []byte("mine"), 0o644))
+			mine, err := os.Stat(foreign)
+			require.NoError(t, err)
+			list := r.spec.Files(0)
+			leave(t, full, list[0].Bytes+list[1].Bytes+list[2].Bytes/2)
+			res, err := r.run(t, tiers.Write, 1, true)
+			require.ErrorIs(t, err, c.errno)
+			assert.ErrorContains(t, err, list[2].Name)
+			assert.ErrorContains(t, err, c.says)
+			assert.Equal(t, result.StatusFailed, res.Status)
+			assert.Contains(t, res.Error, list[2].Name)
+			rel, _ := filepath.Rel(r.dir, foreign)
+			found := r.tree(t)
+			delete(found, filepath.Join(r.spec.Folder(), ".kvbench.json")) // beside what is not ours
+			assert.Equal(t, map[string]int64{rel: 4}, found)
+			after, err := os.Stat(foreign)
+			require.NoError(t, err)
+			assert.Equal(t, mine.ModTime(), after.ModTime())
+		})
 	}
+}
+
+// leave fills a filesystem but for some bytes.
+func leave(t *testing.T, dir string, bytes int64) {
+	t.Helper()
+	unix.Sync()
+	var st unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &st))
+	f, err := os.Create(filepath.Join(dir, "fill"))
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, unix.Fallocate(int(f.Fd()), 0, 0, int64(st.Bavail)*st.Bsize-bytes))
+	unix.Sync()
 }

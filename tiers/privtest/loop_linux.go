@@ -51,7 +51,8 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 		fmt.Sprintf("size=%dm", sizeMiB+tmpfsSlack)); err != nil {
 		return nil, fmt.Errorf("mount a tmpfs: %w", err)
 	}
-	l := &Loop{Dir: mounted(base), BackingFile: filepath.Join(memory(base), "disk")}
+	l := &Loop{Dir: mounted(base), BackingFile: filepath.Join(memory(base), "disk"),
+		Memory: memory(base)}
 	if err := os.WriteFile(l.BackingFile, nil, 0o600); err != nil {
 		return nil, err
 	}

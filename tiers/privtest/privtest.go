@@ -71,7 +71,10 @@ type Loop struct {
 	Path         string // its node: /dev/loop3
 	Major, Minor uint32
 	BackingFile  string
-	Server       *Server // nil where the kernel itself serves the backing file
+	// Memory is the tmpfs that holds its blocks, each from when it was first written. Where that is
+	// full writes fail: with EIO on a device that has a Server, else with ENOSPC.
+	Memory string
+	Server *Server // nil where the kernel itself serves the backing file
 }
 
 // Rates are limits of a device: bytes and requests per second, 0 is none.

@@ -203,6 +203,9 @@ func (f *slowFile) Write(_ context.Context, _ fs.FileHandle, p []byte, off int64
 	defer f.work.RUnlock()
 	time.Sleep(f.Times.Write)
 	n, err := f.file.WriteAt(p, off)
+	if errors.Is(err, unix.ENOSPC) { // a disk knows nothing of room: it has failed
+		err = unix.EIO
+	}
 	return uint32(n), fs.ToErrno(err)
 }
 
