@@ -33,7 +33,8 @@ type operation struct {
 	mu      sync.Mutex
 	running int         // streams that have not ended
 	over    clock.Event // the last one has, or nobody waits for it any more; nil: nobody waits yet
-	next    int64       // offset of the next chunk
+	parts   []stretch   // in which chunks are taken
+	all     [1]stretch  // where it is one
 	err     error       // the first failure
 	failed  *side       // whose it is; nil: of neither tier, or unknown
 	made    []made      // that nobody uses just now
@@ -223,9 +224,10 @@ func (op *operation) validate(o tiers.Object, align int) error {
 // there is one thread, too.
 func (op *operation) pump() error {
 	streams := make([]stream, len(op.bufs))
+	op.stretch(min(max(1, op.t.Stretches), len(streams)))
 	for i, b := range op.bufs {
 		l := &streams[i]
-		l.op, l.buf, l.io.Done = op, b, l.back
+		l.op, l.buf, l.io.Done, l.part = op, b, l.back, i%len(op.parts)
 	}
 	op.running, op.bufs = len(streams), nil
 	for i := range streams {

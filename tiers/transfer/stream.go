@@ -21,6 +21,23 @@ type stream struct {
 	at    *side         // the tier that it waits for, or that has its request
 	hands atomic.Int32  // 2: the request was submitted, and is back
 	asked time.Duration // when it was submitted
+	part  int           // the stretch that it takes chunks of
+}
+
+// stretch is a part of the extent that is gone through from front to back.
+type stretch struct{ next, end int64 }
+
+// stretch cuts the extent into n of them, each of whole chunks but for the last one.
+func (op *operation) stretch(n int) {
+	op.parts = op.all[:]
+	if n > 1 {
+		op.parts = make([]stretch, n)
+	}
+	chunks := (op.size-1)/op.chunk + 1 // one of a tier without bytes is as large as numbers go
+	for i := range op.parts {
+		from, to := chunks*int64(i)/int64(n), chunks*int64(i+1)/int64(n)
+		op.parts[i] = stretch{from * op.chunk, min(to*op.chunk, op.size)}
+	}
 }
 
 // step is where a stream goes on.
@@ -92,20 +109,27 @@ func (l *stream) advance() (waits bool, err error) {
 }
 
 // take gives the stream the next chunk, if there is one: in order, so that a device sees sequential
-// requests, whichever stream is first.
+// requests, whichever stream is first. Where its stretch has come to its end it helps with others.
 func (op *operation) take(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.next >= op.size || op.stopped() {
-		return false
+	for range op.parts {
+		p := &op.parts[l.part]
+		if n := min(op.chunk, p.end-p.next); n > 0 {
+			if op.stopped() {
+				return false
+			}
+			l.io.Off, l.io.N = p.next, int(n)
+			p.next += n
+			if l.buf.B != nil {
+				l.io.Buf = l.buf
+				l.io.Buf.B = l.buf.B[:n]
+			}
+			return true
+		}
+		l.part = (l.part + 1) % len(op.parts)
 	}
-	l.io.Off, l.io.N = op.next, int(min(op.chunk, op.size-op.next))
-	op.next += int64(l.io.N)
-	if l.buf.B != nil {
-		l.io.Buf = l.buf
-		l.io.Buf.B = l.buf.B[:l.io.N]
-	}
-	return true
+	return false
 }
 
 // letIn gives the stream a place in its tier, or lets it wait for one. After a failure nobody

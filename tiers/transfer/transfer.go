@@ -24,9 +24,12 @@ type Transfer struct {
 	Pool    *buffer.Pool
 	Content *content.Content // what is written, and what reads are compared with
 	// bytes per request to a tier that has no wish of its own: a multiple of 4096
-	Chunk  int
-	Depth  int // requests of one operation in flight at the same time, at least 1
-	Verify content.Verify
+	Chunk int
+	Depth int // requests of one operation in flight at the same time, at least 1
+	// Stretches of an object are gone through beside each other, each from front to back, by the
+	// Depth requests together; 0 = one. A tier that streams goes through its objects by itself.
+	Stretches int
+	Verify    content.Verify
 	// Sample is in how many bytes VerifySample looks at one block; 0 = in a chunk.
 	Sample int64
 	// FlushOnly makes Device of a write the flush alone and calls the rest of the time inside the

@@ -528,3 +528,51 @@ func BenchmarkASmallObject(b *testing.B) {
 	}
 	require.NoError(b, pool.Close())
 }
+
+// TestStretches: an object is read in parts beside each other, each from front to back, and all of
+// it once; streams that have come to the end of theirs help with the others'.
+func TestStretches(t *testing.T) {
+	for _, c := range []struct {
+		stretches, depth, chunks int
+		rounds                   [][]int64 // chunks that are under way together
+	}{
+		{0, 4, 8, [][]int64{{0, 1, 2, 3}, {4, 5, 6, 7}}},
+		{1, 1, 3, [][]int64{{0}, {1}, {2}}},
+		{2, 4, 8, [][]int64{{0, 1, 4, 5}, {2, 3, 6, 7}}},
+		{4, 4, 9, [][]int64{{0, 2, 4, 6}, {1, 3, 5, 7}, {8}}},
+		{8, 2, 4, [][]int64{{0, 2}, {1, 3}}}, // no more of them than requests
+		{3, 2, 6, [][]int64{{0, 3}, {1, 4}, {2, 5}}},
+		{3, 4, 6, [][]int64{{0, 1, 2, 4}, {3, 5}}},
+		{4, 4, 3, [][]int64{{0, 1, 2}}},
+	} {
+		x := tiertest.Transfer(t, chunk, c.depth)
+		x.Verify, x.Stretches = content.VerifyFull, c.stretches
+		inner := tiertest.Memory(t, 4<<20)
+		synctest.Test(t, func(t *testing.T) {
+			x.Clock = clock.NewWall()
+			o := tiers.Object{Key: "k", Size: int64(c.chunks)*chunk - 5}
+			_, _, err := x.Write(t.Context(), inner, nil, o)
+			require.NoError(t, err)
+			rounds := make([][]int64, len(c.rounds))
+			var mu sync.Mutex
+			from := time.Now()
+			tier := faults.Wrap(inner, func(_ context.Context, e faults.Event) error {
+				if e.Call == faults.Read {
+					mu.Lock()
+					i := int(time.Since(from) / time.Second)
+					rounds[i] = append(rounds[i], e.Offset/chunk)
+					mu.Unlock()
+					<-time.After(time.Second)
+				}
+				return nil
+			})
+			done, sums := counted()
+			_, _, err = x.Read(t.Context(), tier, done, o)
+			require.NoError(t, err)
+			for i, want := range c.rounds {
+				assert.ElementsMatch(t, want, rounds[i], "%+v", c)
+			}
+			assert.Equal(t, o.Size, sums[tiers.Read].Load())
+		})
+	}
+}
