@@ -49,9 +49,9 @@ func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
 		return c, err
 	}
 	if c.Bucket, err = bucket.Config(v); c.Bucket != nil {
-		// A part is a chunk, on its way from its buffer: pieces of reads are as large.
+		// A part is a chunk, on its way from its buffer. A request reads as much as its range says.
 		b := c.Bucket
-		b.MultipartAbove, b.PartSize, b.RangeSize = v.Stream.Chunk, v.Stream.Chunk, v.Stream.Chunk
+		b.MultipartAbove, b.PartSize, b.RangeSize = v.Stream.Chunk, v.Stream.Chunk, v.StreamRange()
 		b.Store.Connections = max(v.Stream.Writers, v.StreamDepth())*spec.Accelerators + 8
 	}
 	_, count := v.CheckpointShare(spec)
@@ -134,12 +134,15 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, stay boo
 	c := checkpoint.Config{Spec: spec, Op: op, Number: writes, Within: within,
 		Pause: v.Checkpoint.Pause, First: first, Count: count, Chunk: v.Stream.Chunk,
 		Buffers: v.Stream.Buffers, Producers: v.StreamProducers(), Writers: v.Stream.Writers,
-		Depth: v.StreamDepth(), Keep: v.Checkpoint.Keep, Stay: stay, Shift: v.Checkpoint.Shift,
+		Depth: v.StreamDepth(), Readers: v.Stream.Readers, Keep: v.Checkpoint.Keep, Stay: stay,
+		Shift: v.CheckpointShift(spec),
 		Flush: checkpoint.Flush(v.Checkpoint.Flush), Verify: cfg.Storage.Verify,
 		Nonce: cfg.Storage.Nonce}
 	if op == tiers.Read {
 		c.Number = reads
-		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay // another run's: whatever happens
+		cfg.Storage.Depth = c.Depth // of requests for an object, too
+		// Another run's stay, whatever happens.
+		cfg.Storage.KeepFiles = cfg.Storage.KeepFiles || stay
 	}
 	// What the trial itself cannot know of the run around it.
 	c.Rules = checkpoint.Facts{Writes: writes, Reads: reads,

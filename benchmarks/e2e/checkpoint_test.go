@@ -118,7 +118,7 @@ func TestCheckpointStream(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.ok(append(b.places(), "-test.bench=CheckpointStream", "-stream-size-gb=0.05",
-		"-stream-chunk=1MiB", "-stream-range=8MiB", "-verify=full")...)
+		"-stream-chunk=1MiB", "-stream-readers=3", "-stream-range=5MiB", "-verify=full")...)
 	const size = 53687091 // 0.05 GiB, and no multiple of a chunk
 	w := theResult(t, filepath.Join(b.results, "CheckpointStream_op=write"))
 	r := theResult(t, filepath.Join(b.results, "CheckpointStream_op=read"))
@@ -146,13 +146,14 @@ func TestCheckpointParameters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	o := b.run(b.checkpoints("-checkpoint-writes=2", "-checkpoint-reads=3", "-checkpoint-keep=1",
-		"-checkpoint-shift=2", "-stream-writers=9", "-stream-range=96KiB", "-fadvise=none",
+		"-checkpoint-shift=2", "-stream-writers=9", "-stream-range=96KiB", "-stream-readers=9",
+		"-fadvise=none",
 		"-checkpoint-accelerator-type=a100", "-checkpoint-model=1t", "-checkpoint-scale=1",
 		"-ranks=3", "-rank=0", "-test.benchtime=60s", "-chunk-size=64KiB")...)
 	assert.Equal(t, 2, o.code)
 	for _, want := range []string{"-checkpoint-reads: must be at most 2", "-checkpoint-keep: must be " +
 		"at least 3", "-checkpoint-shift: must be less than 2", "-stream-writers: must be at most 8",
-		"-stream-range: must be a multiple of -stream-chunk", "-ranks: must be of " +
+		"-stream-range: must be a multiple of -stream-chunk", "-stream-readers: must be at most 8", "-ranks: must be of " +
 			"clients that know each other", "-ranks: must be a divisor of 2", "-benchtime: must be a number of " +
 			"checkpoints, such as 5x, with several ranks",
 		"-fadvise: must be absent", "-chunk-size: must be absent"} {

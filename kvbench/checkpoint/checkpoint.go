@@ -40,7 +40,8 @@ type Config struct {
 	Buffers   int   // of each accelerator, at least 2
 	Producers int   // of all
 	Writers   int   // chunks of a file in flight
-	Depth     int   // likewise for reading, at most Buffers
+	Depth     int   // likewise for reading, at most Buffers: of all Readers
+	Readers   int   // stretches of a file that are read beside each other, 0 = one
 
 	// Keep is how many checkpoints, the newest, there are at most while more are written; 0 = all.
 	Keep int

@@ -90,7 +90,8 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	// One transfer for all: it is settings only, and each file that is read has its own buffers in
 	// flight.
 	t := &transfer.Transfer{Pool: l.env.Pool, Content: l.content, Chunk: int(l.Chunk),
-		Depth: l.Depth, Verify: l.Verify, Sample: sampleEvery, Clock: l.env.Clock}
+		Depth: l.Depth, Stretches: l.Readers, Verify: l.Verify, Sample: sampleEvery,
+		Clock: l.env.Clock}
 	since, wall, err := l.start(ctx, step)
 	if err != nil {
 		return run, err

@@ -118,9 +118,9 @@ func Benchmarks() []Bench {
 		// One file, as large chunks as the reference's; quick has room for a laptop's memory.
 		{Name: "CheckpointStream", all: m{"verify": "sample", "checkpoint-writes": "1",
 			"checkpoint-reads": "1", "checkpoint-pause": "0s", "stream-chunk": "32MiB",
-			"stream-buffers": "64", "stream-range": "256MiB"},
+			"stream-buffers": "64", "stream-readers": "8"},
 			only: divided{Quick: m{"stream-chunk": "8MiB", "stream-buffers": "16",
-				"stream-range": "64MiB"}}},
+				"stream-range": "16MiB"}}},
 		{Name: "Tier"},
 		{Name: "DataGen"},
 		{Name: "StorageCeiling"},

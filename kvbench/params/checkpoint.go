@@ -13,8 +13,23 @@ import (
 	"kvbench/workloads/checkpoint"
 )
 
-// autoRange is how many chunks of a file are in flight when it is read.
+// autoRange is how many chunks of a stretch are in flight when it is read.
 const autoRange = 4
+
+// otherHost is a shift by the accelerators of a host: each reads what another host has written.
+const otherHost = -1
+
+// shift is a number of accelerators, or those of a host.
+func shift(to *int) kind[int] { return named(whole(to, 0, 1<<20), "host", otherHost) }
+
+// CheckpointShift is by how many accelerators readers are shifted.
+func (v *Values) CheckpointShift(s checkpoint.Spec) int {
+	if v.Checkpoint.Shift == otherHost {
+		_, count := v.CheckpointShare(s)
+		return count * max(1, v.LocalRanks) % s.Accelerators
+	}
+	return v.Checkpoint.Shift
+}
 
 // CheckpointShare are the accelerators of this client: the number of its first one, and how many.
 func (v *Values) CheckpointShare(s checkpoint.Spec) (first, count int) {
@@ -30,9 +45,19 @@ func (v *Values) StreamProducers() int {
 	return v.Stream.Producers
 }
 
-// StreamDepth is how many chunks of a file are in flight when it is read.
+// StreamRange is how many bytes of a stretch are in flight when it is read, or what a request for a
+// part of an object asks for.
+func (v *Values) StreamRange() int64 {
+	return cmp.Or(v.Stream.Range, autoRange*v.Stream.Chunk)
+}
+
+// StreamDepth is how many chunks of a file are in flight when it is read, or requests for an
+// object, each of which comes in one buffer.
 func (v *Values) StreamDepth() int {
-	return int(max(1, cmp.Or(v.Stream.Range, autoRange*v.Stream.Chunk)/v.Stream.Chunk))
+	if v.OnObjects() {
+		return v.Stream.Readers
+	}
+	return v.Stream.Readers * int(max(1, v.StreamRange()/v.Stream.Chunk))
 }
 
 // CheckpointSpec is the checkpoint that is meant.
@@ -190,6 +215,11 @@ func (r *resolver) checkpoint() {
 		fmt.Sprintf("at most %d, as many as -checkpoint-writes", writes))
 	r.want(stream || c.Shift < spec.Accelerators, "checkpoint-shift",
 		fmt.Sprintf("less than %d, the number of accelerators", spec.Accelerators))
+	r.want(c.Shift != otherHost || v.LocalRanks < v.Ranks, "checkpoint-shift", "a number where "+
+		"all ranks are on one host, as far as is known (-local-ranks): there is no other whose "+
+		"files could be read")
+	r.want(c.Shift != otherHost || v.Ranks%v.LocalRanks == 0, "checkpoint-shift",
+		"a number where hosts have different numbers of ranks")
 	r.want(c.Flush == "none" || reads > 0, "checkpoint-flush",
 		"none with -checkpoint-reads 0: it comes before the first read")
 	r.want(writes > 0 || v.Nonce == "", "nonce",
@@ -199,9 +229,13 @@ func (r *resolver) checkpoint() {
 	r.want(s.Chunk%4096 == 0, "stream-chunk", "a multiple of 4KiB")
 	r.want(s.Writers <= s.Buffers, "stream-writers",
 		fmt.Sprintf("at most %d, the number of -stream-buffers", s.Buffers))
-	r.want(s.Range%s.Chunk == 0 && v.StreamDepth() <= s.Buffers, "stream-range",
-		fmt.Sprintf("a multiple of -stream-chunk, and at most %d of them (-stream-buffers)",
-			s.Buffers))
+	r.want(s.Range%s.Chunk == 0, "stream-range", "a multiple of -stream-chunk")
+	each := max(1, v.StreamRange()/s.Chunk)
+	if v.OnObjects() { // a request has one buffer, whatever it asks for
+		each = 1
+	}
+	r.want(v.StreamDepth() <= s.Buffers, "stream-readers", fmt.Sprintf("at most %d: each has %d "+
+		"of %d -stream-buffers", int64(s.Buffers)/each, each, s.Buffers))
 	_, bytes := spec.Totals()
 	memory := v.AcceleratorMemory() * int64(spec.Accelerators)
 	r.want(memory == 0 || memory >= bytes, "checkpoint-accelerator-type", fmt.Sprintf(

@@ -182,7 +182,7 @@ type Checkpoint struct {
 	Pause           time.Duration
 	Keep            int // 0 = all
 	Flush           string
-	Shift           int
+	Shift           int    // as given, see CheckpointShift
 	AcceleratorType string // "" = nobody said
 }
 
@@ -193,7 +193,8 @@ type Stream struct {
 	Buffers   int   // of each accelerator
 	Producers int   // as given, see StreamProducers
 	Writers   int   // chunks in flight
-	Range     int64 // 0 = auto, see StreamDepth
+	Readers   int   // stretches of a file that are read beside each other
+	Range     int64 // as given, see StreamRange
 }
 
 // row is a parameter or a key bound to these values.
