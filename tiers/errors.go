@@ -79,7 +79,8 @@ func Advice(err error) string {
 	}
 	switch errno {
 	case syscall.ENOSPC, syscall.EDQUOT:
-		return "; free space there or give the storage tier less (-storage-capacity-gb)"
+		return "; free space there or have less there (-storage-capacity-gb; of checkpoints " +
+			"-checkpoint-keep)"
 	case syscall.EROFS:
 		return "; the filesystem is mounted read-only, remount it or choose another -cache-dir"
 	case syscall.EACCES, syscall.EPERM:

@@ -24,7 +24,7 @@ func TestErrorsNamePlaceKeyOffsetAndCure(t *testing.T) {
 	assert.ErrorIs(t, err, unix.ENOSPC)
 	assert.EqualError(t, err,
 		"write /mnt/x/ab/cd (entry u1/c1/t1 at offset 4096): no space left on device; free space "+
-			"there or give the storage tier less (-storage-capacity-gb)")
+			"there or have less there (-storage-capacity-gb; of checkpoints -checkpoint-keep)")
 	for _, errno := range []unix.Errno{unix.EROFS, unix.EACCES, unix.EMFILE, unix.EIO} {
 		assert.Contains(t, (&tiers.OpError{Op: "create", Err: errno}).Error(), "; ")
 	}

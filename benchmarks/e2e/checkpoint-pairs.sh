@@ -7,8 +7,9 @@
 # fio makes no files of two sizes in one job, so that it finds its own there, with their blocks, and is
 # spared what the suite does in its time: creating them, and making bytes. Both read what the suite
 # wrote. In every other turn fio is first. Before each write of either everything is flushed and the
-# device has completed no discard for REST seconds, half a minute at most. fio's buffers are huge pages,
-# as the suite's are (/proc/sys/vm/nr_hugepages at least 160; else IOMEM=mmap, and fio is slower).
+# device has completed no discard for REST seconds, for which it waits PATIENCE seconds at most. fio's
+# buffers are huge pages, as the suite's are (/proc/sys/vm/nr_hugepages at least 160; else
+# IOMEM=mmap, and fio is slower).
 set -eu
 dir=$1 turns=${2:-5} number=${3:-2} rest=${REST:-3}
 here=$(cd "$(dirname "$0")/../.." && pwd) tmp=$(mktemp -d)
@@ -22,7 +23,7 @@ discards() { if [ -r "$stat" ]; then awk '{print $12}' "$stat"; fi; }
 
 quiet() {
 	sync
-	local before=-1 now end=$((SECONDS + 30)) # others may discard, too
+	local before=-1 now end=$((SECONDS + ${PATIENCE:-30})) # others may discard, too
 	while now=$(discards) && [ "$now" != "$before" ] && ((SECONDS < end)); do before=$now; sleep "$rest"; done
 }
 

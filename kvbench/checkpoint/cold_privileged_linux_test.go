@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,6 +104,7 @@ func TestADeviceThatFailsLeavesNothing(t *testing.T) {
 			require.ErrorIs(t, err, c.errno)
 			assert.ErrorContains(t, err, list[2].Name)
 			assert.ErrorContains(t, err, c.says)
+			assert.Equal(t, c.errno == unix.ENOSPC, strings.Contains(err.Error(), "-checkpoint-keep"))
 			assert.Equal(t, result.StatusFailed, res.Status)
 			assert.Contains(t, res.Error, list[2].Name)
 			rel, _ := filepath.Rel(r.dir, foreign)

@@ -169,7 +169,8 @@ func (c *Client) classify(a *attempt, err error) (v verdict) {
 	v.cause = strconv.Itoa(v.status)
 	switch {
 	case full(v.status, v.code): // also where the status would be tried again
-		v.cure = "free space in the store or give the storage tier less (-storage-capacity-gb)"
+		v.cure = "free space in the store or have less there (-storage-capacity-gb; of " +
+			"checkpoints -checkpoint-keep)"
 		return v
 	case transientCodes[v.code]:
 		v.again = true
