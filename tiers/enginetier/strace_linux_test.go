@@ -53,27 +53,11 @@ func TestTheKernelSeesTheCalls(t *testing.T) {
 		beWatched(t, dir)
 		return
 	}
-	if testing.Short() {
-		t.Skip("strace makes every call slow: not in short mode")
-	}
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed: the suite's own recorder has the calls in testdata/calls")
-	}
+	strace := straceFor(t)
 	for _, l := range tiers.EngineLayouts {
 		t.Run(l.Name, func(t *testing.T) {
 			dir := t.TempDir()
-			log := filepath.Join(t.TempDir(), "calls")
-			cmd := exec.Command(strace, "-f", "-o", log, "-y", "-v", "-e", "trace=openat,close,"+
-				"read,write,pread64,pwrite64,preadv,pwritev,renameat,unlinkat,mkdirat,faccessat,"+
-				"newfstatat", os.Args[0], "-test.run=^TestTheKernelSeesTheCalls$", "-test.count=1")
-			cmd.Env = append(os.Environ(), stracedDir+"="+dir+"="+l.Name)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				if strings.Contains(string(out), "ptrace") {
-					privtest.Need(t, fmt.Errorf("processes cannot be traced here: %s", out))
-				}
-				require.NoError(t, err, "%s", out)
-			}
+			log := watch(t, strace, dir, l.Name)
 			stores, loads := seen(t, log, dir, l.Name)
 			want := expected[l.Name]
 			differences := 0
@@ -106,6 +90,42 @@ func TestTheKernelSeesTheCalls(t *testing.T) {
 	}
 }
 
+// straceFor finds strace, or skips the test.
+func straceFor(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("strace makes every call slow: not in short mode")
+	}
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed: the suite's own recorder has the calls in testdata/calls")
+	}
+	return strace
+}
+
+// watch runs the test that calls it again, under strace, and names what that has written.
+func watch(t *testing.T, strace, dir, layout string) (log string) {
+	t.Helper()
+	test, _, _ := strings.Cut(t.Name(), "/")
+	log = filepath.Join(t.TempDir(), "calls")
+	cmd := exec.Command(strace, "-f", "-o", log, "-y", "-v", "-e", "trace=openat,close,"+
+		"read,write,pread64,pwrite64,preadv,pwritev,renameat,unlinkat,mkdirat,faccessat,"+
+		"newfstatat", os.Args[0], "-test.run=^"+test+"$", "-test.count=1")
+	cmd.Env = append(os.Environ(), stracedDir+"="+dir+"="+layout)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if strings.Contains(string(out), "ptrace") {
+			privtest.Need(t, fmt.Errorf("processes cannot be traced here: %s", out))
+		}
+		require.NoError(t, err, "%s", out)
+	}
+	return log
+}
+
+// object is the i-th one.
+func object(i int) tiers.Object {
+	return tiers.Object{Key: strconv.Itoa(i), Gen: 1, Size: 8192}
+}
+
 // beWatched is the process under strace. Between two objects it asks for a file that is named after
 // what comes next.
 func beWatched(t *testing.T, where string) {
@@ -118,9 +138,6 @@ func beWatched(t *testing.T, where string) {
 		Capacity: 16 << 20})
 	require.NoError(t, err)
 	mark := func(what string) { _, _ = os.Open(filepath.Join(at, "mark-"+what)) }
-	object := func(i int) tiers.Object {
-		return tiers.Object{Key: strconv.Itoa(i), Gen: 1, Size: 8192}
-	}
 	for i := range straced {
 		mark("store")
 		require.NoError(t, store(t, tier, object(i)))
@@ -159,20 +176,9 @@ func seen(t *testing.T, log, dir, layout string) (stores, loads []string) {
 		calls, now = nil, next
 	}
 	for lines.Scan() {
-		line := lines.Text()
-		if m := begun.FindStringSubmatch(line); m != nil {
-			pending[m[1]] = m[1] + " " + m[2] + "(" + m[3]
-			continue
-		}
-		if m := resumed.FindStringSubmatch(line); m != nil {
-			line = pending[m[1]] + m[3]
-		}
-		m := whole.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		name, args := m[2], m[3]
+		name, args, is := oneCall(lines.Text(), pending)
 		switch {
+		case !is:
 		case strings.Contains(args, "mark-store"):
 			flush(&stores)
 		case strings.Contains(args, "mark-load"):
@@ -186,6 +192,21 @@ func seen(t *testing.T, log, dir, layout string) (stores, loads []string) {
 	}
 	require.NoError(t, lines.Err())
 	return stores, loads
+}
+
+// oneCall reads a line. A call that others come between has two lines, and is told at its end.
+func oneCall(line string, pending map[string]string) (name, args string, is bool) {
+	if m := begun.FindStringSubmatch(line); m != nil {
+		pending[m[1]] = m[1] + " " + m[2] + "(" + m[3]
+		return "", "", false
+	}
+	if m := resumed.FindStringSubmatch(line); m != nil {
+		line = pending[m[1]] + m[3]
+	}
+	if m := whole.FindStringSubmatch(line); m != nil {
+		return m[2], m[3], true
+	}
+	return "", "", false
 }
 
 // described is a call with its flags and sizes, as the table of expectations has it.
