@@ -15,9 +15,9 @@ const (
 	FromDefault     OriginKind = iota // the same in every division
 	FromDivision                      // Where: the division
 	FromBenchmark                     // Where: the benchmark's name
-	FromProfile                       // Where: the profile
 	FromEngine                        // Where: the engine
 	FromLayout                        // Where: the engine's layout
+	FromProfile                       // Where: the profile
 	FromLauncher                      // Where: its environment variable (rank, ranks, local-ranks)
 	FromFile                          // Where: file:line
 	FromEnvironment                   // Where: the variable
