@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
+	"kvbench/kvbench/contrast"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -64,13 +65,13 @@ func (m machine) gauge(r *rand.Rand) (cells [2]stats.Cell) {
 	return cells
 }
 
-// contrast is that of cells whose new side loses a share.
-func contrast(cells [2]stats.Cell, loss float64) *stats.Contrast {
-	new := stats.Cell{Turns: cells[newSide].Turns}
+// contrasted is the contrast of cells whose new side loses a share.
+func contrasted(cells [2]stats.Cell, loss float64) *contrast.Contrast {
+	new := contrast.Side{Turns: cells[newSide].Turns}
 	for _, v := range cells[newSide].Values {
 		new.Values = append(new.Values, v*(1-loss))
 	}
-	return stats.NewContrast(cells[oldSide], new)
+	return contrast.New(cells[oldSide].Side, new)
 }
 
 // rates are what a simulation found, as shares of all gates.
@@ -86,16 +87,16 @@ type rates struct {
 func (m machine) simulate(r *rand.Rand, gates, benchmarks int) (x rates) {
 	const sighted = 300 // gates of which power is taken: it takes as long as fifty tests
 	for gate := range gates {
-		var all [2]stats.Together
+		var all [2]contrast.Together
 		first := 0.0
 		for i := range benchmarks {
 			cells := m.gauge(r)
 			for k, loss := range []float64{0, DefaultLimit} {
-				c := contrast(cells, loss)
+				c := contrasted(cells, loss)
 				all[k].Add(c.P(1, DefaultLimit), c.Least())
 			}
 			if i == 0 {
-				c := contrast(cells, 1-(1-DefaultLimit)*(1-DefaultLimit))
+				c := contrasted(cells, 1-(1-DefaultLimit)*(1-DefaultLimit))
 				first = c.P(1, DefaultLimit)
 				if gate < sighted {
 					s := c.Sight(1, DefaultLimit, alpha/float64(benchmarks))
@@ -225,11 +226,11 @@ func TestSimulatedGatesAreThoseOfJudge(t *testing.T) {
 	worse := 0
 	for range 40 {
 		var benchmarks [][2]stats.Cell
-		var all stats.Together
+		var all contrast.Together
 		for range 3 {
 			cells := machine{"", 0.03, 0.03, true}.gauge(r)
 			benchmarks = append(benchmarks, cells)
-			c := contrast(cells, 0.1)
+			c := contrasted(cells, 0.1)
 			all.Add(c.P(1, DefaultLimit), c.Least())
 		}
 		adjusted, _ := all.Correct(alpha)
@@ -289,7 +290,7 @@ func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 	for _, limit := range []float64{0.02, 0.03, 0.05, 0.10} {
 		alarms, found, power := 0.0, make([]float64, len(names)), make([]float64, len(names))
 		for gate := range gates {
-			var all stats.Together
+			var all contrast.Together
 			drawn := make([][2]stats.Cell, len(names))
 			for turn := range trials / 2 {
 				at, flip := r.IntN(len(measured[names[0]])), r.IntN(2)
@@ -304,9 +305,9 @@ func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 				}
 			}
 			for i, cells := range drawn {
-				at := contrast(cells, limit)
+				at := contrasted(cells, limit)
 				all.Add(at.P(1, limit), at.Least())
-				lost := contrast(cells, 1-(1-limit)*(1-limit))
+				lost := contrasted(cells, 1-(1-limit)*(1-limit))
 				if lost.P(1, limit) < alpha/float64(len(names)) {
 					found[i] += 1 / float64(gates)
 				}

@@ -76,7 +76,9 @@ var mayImport = map[string]string{
 		"tracing/fio",
 	"kvbench/report/checkpoints": "kvbench/units kvbench/result",
 	"kvbench/report/plain":       "kvbench/units kvbench/result",
+	"kvbench/ranking":            "kvbench/units kvbench/result kvbench/contrast kvbench/report",
 	"kvbench/verdict":            "kvbench/units kvbench/result",
+	"kvbench/contrast":           "kvbench/units",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
@@ -122,9 +124,9 @@ var mayImport = map[string]string{
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/...",
 	"tools/load":      "kvbench/units kvbench/result kvbench/merge/... kvbench/params tracing",
-	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge/...",
-	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge/...",
-	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
+	"tools/stats":     "tools/load kvbench/contrast kvbench/units kvbench/result kvbench/merge/...",
+	"tools/gate":      "tools/load tools/stats kvbench/contrast kvbench/units kvbench/merge/...",
+	"tools/view":      "tools/load tools/stats kvbench/contrast kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/merge/settings",

@@ -39,6 +39,7 @@ func Title(unit string) string { return cmp.Or(titles[unit], unit) }
 var titles = map[string]string{
 	"read-B/s": "read bandwidth", "write-B/s": "write bandwidth", "sec/op": "time per operation",
 	"req/s": "requests", "tok/s": "tokens (wall)", "storage-tok/s": "tokens (storage time)",
+	"found-tok/s":  "tokens found",
 	"read-p50-sec": "read p50", "read-p95-sec": "read p95", "read-p99-sec": "read p99",
 	"write-p95-sec": "write p95",
 	"read-sec/MiB":  "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",

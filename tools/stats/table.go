@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
+	"kvbench/kvbench/contrast"
 	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/units"
@@ -47,32 +48,29 @@ type Metric struct {
 	Cells  []Cell // by run
 }
 
-// Cell is what one run measured.
+// Cell is what one run measured, in the order of its trials.
 type Cell struct {
-	Values  []float64 // in the order of the trials
-	Turns   []string  // of each trial that took turns with those of another run
+	contrast.Side
 	Summary benchmath.Summary
 	CV      float64 // standard deviation ÷ mean, not a number below two samples
 	Change  *Change // against the first run; nil for that and where one has no sample
+}
+
+// Confidence of every interval.
+const Confidence = 0.95
+
+// sample sorts a copy.
+func sample(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
 // N is the number of trials.
 func (c Cell) N() int { return len(c.Values) }
 
 // add takes in the value of a trial, and the turn that it was of.
-func (c *Cell) add(v float64, turn string) {
-	c.Values = append(c.Values, v)
-	if turn != "" {
-		c.Turns = append(c.Turns, turn)
-	}
-}
-
-// TookTurns tells whether each trial has a turn.
-func (c Cell) TookTurns() bool { return len(c.Turns) > 0 && len(c.Turns) == len(c.Values) }
-
 // Change compares a run with the first one.
 type Change struct {
-	*Contrast
+	*contrast.Contrast
 	Ratio float64 // by which the run is larger, as a share of the first: Sight.Loss for any metric
 	P     float64 // that it differs in either direction, for this cell alone
 
@@ -85,12 +83,13 @@ type Change struct {
 
 // newChange compares two cells that have trials.
 func newChange(first, c Cell) *Change {
-	x := NewContrast(first, c)
+	x := contrast.New(first.Side, c.Side)
 	p := min(1, 2*min(x.P(1, 0), x.P(-1, 0)))
-	change := &Change{Contrast: x, Ratio: x.ratio(), P: p, Adjusted: p}
-	if min(first.N(), c.N()) < LeastSamples || 2*x.Least() >= Alpha {
+	change := &Change{Contrast: x, Ratio: x.Ratio(), P: p, Adjusted: p}
+	if min(first.N(), c.N()) < contrast.LeastSamples || 2*x.Least() >= Alpha {
 		change.Warnings = append(change.Warnings, fmt.Errorf(
-			"need >= %d samples to detect a difference at alpha level %g", LeastSamples, Alpha))
+			"need >= %d samples to detect a difference at alpha level %g",
+			contrast.LeastSamples, Alpha))
 	}
 	return change
 }
@@ -231,7 +230,7 @@ func (c *Collection) Add(run string, rec *load.Record) {
 		// An infinite or missing value has no place in a median, and must not vanish without a
 		// word.
 		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
-			m.Cells[0].add(v.Value, rec.Turn())
+			m.Cells[0].Add(v.Value, rec.Turn())
 			continue
 		}
 		note := fmt.Sprintf("%s %s: %s is %v and was left out", run, rec.Name, m.Label, v.Value)
@@ -394,7 +393,7 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 // correct applies Holm's correction to the headline metrics of one run against the first.
 func (t *Table) correct(run int) {
 	var family []*Change
-	var all Together
+	var all contrast.Together
 	for _, b := range t.Benchmarks {
 		m := b.Headline()
 		if m == nil || m.Cells[run].Change == nil {
@@ -403,7 +402,7 @@ func (t *Table) correct(run int) {
 		c := m.Cells[run].Change
 		c.Headline = true
 		// What cannot be significant would only hide what can.
-		if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
+		if min(m.Cells[0].N(), m.Cells[run].N()) >= contrast.LeastSamples {
 			family = append(family, c)
 			all.Add(c.P, 2*c.Least())
 		}

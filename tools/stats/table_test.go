@@ -3,12 +3,14 @@ package stats
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
 
 	"kvbench/tools/load"
 )
@@ -173,4 +175,21 @@ func TestFormat(t *testing.T) {
 	unit, scale = Line("tok/s")
 	assert.Equal(t, "tok/s", unit)
 	assert.Equal(t, 1.0, scale)
+}
+
+// Without turns and limit it is the test of Mann and Whitney, of which another library has the
+// distribution.
+func TestPWithoutTurnsIsThatOfMannAndWhitney(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var old, new Cell
+		for range 4 + r.IntN(8) {
+			old.Add(1+r.Float64(), "")
+		}
+		for range 4 + r.IntN(8) {
+			new.Add(0.5+r.Float64(), "")
+		}
+		want := benchmath.AssumeNothing.Compare(sample(old.Values), sample(new.Values)).P
+		assert.InDelta(t, want, newChange(old, new).P, 1e-9, "%v %v", old, new)
+	}
 }

@@ -2,27 +2,18 @@
 // of them takes samples for normally distributed, because rates of a drive that collects its
 // garbage are not.
 
-package stats
+package contrast
 
 import (
 	"math"
 	"slices"
 
-	"golang.org/x/perf/benchmath"
 	"gonum.org/v1/gonum/floats"
 )
-
-// Confidence of every interval.
-const Confidence = 0.95
 
 // LeastSamples is the fewest trials per side that are judged at all. Three against three can never
 // be below p = 0.05: the worst of the 20 ways to deal them out is 0.05 itself.
 const LeastSamples = 4
-
-// sample sorts a copy.
-func sample(values []float64) *benchmath.Sample {
-	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
-}
 
 // Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts
 // times what is left, and none counts less than a smaller one. It bounds the chance of a single

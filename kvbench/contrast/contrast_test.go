@@ -1,4 +1,4 @@
-package stats
+package contrast
 
 import (
 	"fmt"
@@ -8,30 +8,29 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"golang.org/x/perf/benchmath"
 )
 
 // apartCells are n trials a side of which the new ones are half as good, with turns or without.
-func apartCells(n int, turns bool) (old, new Cell) {
+func apartCells(n int, turns bool) (old, new Side) {
 	for i := range n {
 		turn := ""
 		if turns {
 			turn = fmt.Sprint(i / 2)
 		}
-		old.add(100+float64(i), turn)
-		new.add(50+float64(i)/2, turn)
+		old.Add(100+float64(i), turn)
+		new.Add(50+float64(i)/2, turn)
 	}
 	return old, new
 }
 
 // drawn are cells of small whole numbers, so that many are equal, in turns of random sizes.
-func drawn(r *rand.Rand, turns int) (old, new Cell) {
+func drawn(r *rand.Rand, turns int) (old, new Side) {
 	for turn := range turns {
 		for range 1 + r.IntN(3) {
-			old.add(float64(1+r.IntN(6)), fmt.Sprint(turn))
+			old.Add(float64(1+r.IntN(6)), fmt.Sprint(turn))
 		}
 		for range 1 + r.IntN(3) {
-			new.add(float64(1+r.IntN(6)), fmt.Sprint(turn))
+			new.Add(float64(1+r.IntN(6)), fmt.Sprint(turn))
 		}
 	}
 	return old, new
@@ -63,7 +62,7 @@ func TestPIsTheShareOfAllDeals(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		old, new := drawn(r, 1+r.IntN(3))
-		c := NewContrast(old, new)
+		c := New(old, new)
 		for _, better := range []int{1, -1} {
 			for _, loss := range []float64{-0.5, 0, 0.05, 0.5} {
 				list, target := c.ranks(better, c.depth(better, loss)), 0
@@ -79,37 +78,20 @@ func TestPIsTheShareOfAllDeals(t *testing.T) {
 	}
 }
 
-// Without turns and limit it is the test of Mann and Whitney, of which another library has the
-// distribution.
-func TestPWithoutTurnsIsThatOfMannAndWhitney(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 200 {
-		var old, new Cell
-		for range 4 + r.IntN(8) {
-			old.add(1+r.Float64(), "")
-		}
-		for range 4 + r.IntN(8) {
-			new.add(0.5+r.Float64(), "")
-		}
-		want := benchmath.AssumeNothing.Compare(sample(old.Values), sample(new.Values)).P
-		assert.InDelta(t, want, newChange(old, new).P, 1e-9, "%v %v", old, new)
-	}
-}
-
 func TestPOfManyTrialsIsThatOfTheNormalDistribution(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, turns := range []bool{false, true} {
 		for range 20 {
-			var old, new Cell
+			var old, new Side
 			for i := range mostExact / 2 {
 				turn := ""
 				if turns {
 					turn = fmt.Sprint(i / 2)
 				}
-				old.add(100+r.NormFloat64(), turn)
-				new.add(100-r.Float64()+r.NormFloat64(), turn)
+				old.Add(100+r.NormFloat64(), turn)
+				new.Add(100-r.Float64()+r.NormFloat64(), turn)
 			}
-			c := NewContrast(old, new)
+			c := New(old, new)
 			assert.InDelta(t, c.P(1, 0), approximate(c.ranks(1, 0)), 0.005)
 		}
 	}
@@ -118,28 +100,28 @@ func TestPOfManyTrialsIsThatOfTheNormalDistribution(t *testing.T) {
 // What changes from turn to turn is in no comparison.
 func TestTurnsTakeOutWhatDrifts(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	var still, drifting [2]Cell
+	var still, drifting [2]Side
 	for i := range 16 {
 		v := 100 * (1 + 0.03*r.NormFloat64())
 		turn := fmt.Sprint(i / 4)
-		still[i%2].add(v, turn)
-		drifting[i%2].add(v*math.Exp(float64(i/4)), turn)
+		still[i%2].Add(v, turn)
+		drifting[i%2].Add(v*math.Exp(float64(i/4)), turn)
 	}
-	a, b := NewContrast(still[0], still[1]), NewContrast(drifting[0], drifting[1])
+	a, b := New(still[0], still[1]), New(drifting[0], drifting[1])
 	assert.InDelta(t, a.P(1, 0.01), b.P(1, 0.01), 1e-12)
-	assert.InDelta(t, a.ratio(), b.ratio(), 1e-6)
+	assert.InDelta(t, a.Ratio(), b.Ratio(), 1e-6)
 	x, y := a.Sight(1, 0.05, 0.05), b.Sight(1, 0.05, 0.05)
 	assert.InDelta(t, x.Sees, y.Sees, 1e-6)
 	assert.InDelta(t, x.Power, y.Power, 1e-6)
 }
 
 func TestSightOfALoss(t *testing.T) {
-	old, new := Cell{}, Cell{}
+	old, new := Side{}, Side{}
 	for i := range 6 {
-		old.add(100+float64(i), "")
-		new.add(0.9*(100+float64(i)), "")
+		old.Add(100+float64(i), "")
+		new.Add(0.9*(100+float64(i)), "")
 	}
-	c := NewContrast(old, new)
+	c := New(old, new)
 	for _, better := range []int{1, -1} {
 		want := map[int]float64{1: 0.1, -1: -0.1}[better]
 		s := c.Sight(better, 0.05, 0.05)
@@ -152,22 +134,22 @@ func TestSightOfALoss(t *testing.T) {
 		at := c.Sight(better, s.Sees, 0.05).Power
 		assert.InDelta(t, 0.8, at, 1e-6, "what is seen at the limit is found in four of five")
 	}
-	assert.InDelta(t, -0.1, c.ratio(), 1e-6)
-	few := NewContrast(Cell{Values: []float64{1, 2, 3}}, Cell{Values: []float64{1, 2, 3}})
+	assert.InDelta(t, -0.1, c.Ratio(), 1e-6)
+	few := New(Side{Values: []float64{1, 2, 3}}, Side{Values: []float64{1, 2, 3}})
 	assert.True(t, math.IsInf(few.Sight(1, 0.05, 0.05).Sees, 1))
 }
 
 // Nothing, or less than nothing, has no logarithm.
 func TestLossFromNothing(t *testing.T) {
-	zeros, fives := Cell{Values: make([]float64, 6)}, Cell{Values: []float64{5, 5, 5, 5, 5, 5}}
-	c := NewContrast(zeros, fives)
+	zeros, fives := Side{Values: make([]float64, 6)}, Side{Values: []float64{5, 5, 5, 5, 5, 5}}
+	c := New(zeros, fives)
 	assert.InDelta(t, 1.0/924, c.P(-1, 0.05), 1e-12, "some of what should be little")
 	assert.True(t, math.IsInf(c.Sight(-1, 0.05, 0.05).Loss, 1))
 	assert.InDelta(t, 1, c.P(1, 0.05), 1e-12)
-	same := NewContrast(fives, fives)
+	same := New(fives, fives)
 	assert.Zero(t, math.Round(1e6*same.Sight(1, 0.05, 0.05).Sees))
-	below := NewContrast(Cell{Values: []float64{-2, -2.1, -2.2, -2.3}},
-		Cell{Values: []float64{-4, -4.1, -4.2, -4.3}})
+	below := New(Side{Values: []float64{-2, -2.1, -2.2, -2.3}},
+		Side{Values: []float64{-4, -4.1, -4.2, -4.3}})
 	assert.InDelta(t, 2/2.15, below.Sight(1, 0, 0.05).Loss, 1e-6)
-	assert.InDelta(t, 1, NewContrast(fives, fives).P(1, 1.5), 0, "nobody can lose more than all")
+	assert.InDelta(t, 1, New(fives, fives).P(1, 1.5), 0, "nobody can lose more than all")
 }

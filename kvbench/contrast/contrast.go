@@ -1,4 +1,4 @@
-package stats
+package contrast
 
 import (
 	"cmp"
@@ -26,9 +26,26 @@ type Contrast struct {
 // turn has the values of both sides of one turn; without turns there is one, which has all.
 type turn struct{ old, new []float64 }
 
-// NewContrast compares the cells of two runs. Turns count where each trial of both has one; a turn
-// of which only one side has trials tells nothing and is left out.
-func NewContrast(old, new Cell) *Contrast {
+// Side is what one side measured.
+type Side struct {
+	Values []float64
+	Turns  []string // of each value that took turns with those of the other side
+}
+
+// Add takes in a value; a turn without a name is none.
+func (s *Side) Add(v float64, turn string) {
+	s.Values = append(s.Values, v)
+	if turn != "" {
+		s.Turns = append(s.Turns, turn)
+	}
+}
+
+// TookTurns tells whether each value has a turn.
+func (s Side) TookTurns() bool { return len(s.Turns) > 0 && len(s.Turns) == len(s.Values) }
+
+// New compares two sides. Turns count where each value of both has one; a turn of which only one
+// side has values tells nothing and is left out.
+func New(old, new Side) *Contrast {
 	middle, _ := units.Median(old.Values)
 	c := &Contrast{logs: true, centre: math.Abs(middle)}
 	for _, v := range slices.Concat(old.Values, new.Values) {
@@ -36,7 +53,7 @@ func NewContrast(old, new Cell) *Contrast {
 	}
 	places := map[string]int{}
 	taken := old.TookTurns() && new.TookTurns()
-	for side, cell := range []Cell{old, new} {
+	for side, cell := range []Side{old, new} {
 		for i, v := range cell.Values {
 			name := ""
 			if taken {

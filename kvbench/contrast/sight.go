@@ -1,4 +1,4 @@
-package stats
+package contrast
 
 import (
 	"math"
@@ -59,8 +59,8 @@ func (c *Contrast) Sight(better int, limit, level float64) Sight {
 	return s
 }
 
-// ratio is by how much the new side is larger, as a share of the old one.
-func (c *Contrast) ratio() float64 {
+// Ratio is by how much the new side is larger, as a share of the old one.
+func (c *Contrast) Ratio() float64 {
 	if len(c.turns) == 0 {
 		return math.NaN()
 	}
