@@ -33,7 +33,7 @@ func verification(v *params.Values) content.Verify {
 // storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the
 // traces' first rows, because that depends on the size of their blocks, and refuses what cannot be.
 func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
-	if v.Bench.Name != "BlockTrace" {
+	if !v.Bench.Blocks() {
 		return l, nil
 	}
 	sizes, err := blockSizes(v)

@@ -40,6 +40,7 @@ type session struct {
 	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
 	ceiling map[string]plainio.Reached    // cache directory -> what plain I/O reached
 	waiting map[string]outcome            // name and trial -> what ran before its line's turn
+	turns   map[string]int                // suffix of -cpu -> trials of Engines that have run
 	lastOpt int                           // the MLPerf option that ran last
 	cpus    []int                         // of -cpu
 	tty     *os.File                      // the controlling terminal, nil without
@@ -107,6 +108,7 @@ func Main(m *testing.M) int {
 		set:    set,
 		leaves: map[string][]leaf{}, calls: map[string]int{},
 		ceiling: map[string]plainio.Reached{}, waiting: map[string]outcome{},
+		turns:  map[string]int{},
 		traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{
 			Base: launch.Dir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,

@@ -77,6 +77,10 @@ func (s *session) epilogue() {
 			return
 		}
 	}
+	// With what was measured before an interruption, too; a reader who is gone reads nothing more.
+	if err := s.rank(); err != nil {
+		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
+	}
 	list := func(title string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))

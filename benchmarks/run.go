@@ -24,18 +24,23 @@ import (
 // workload is the body of every benchmark that runs requests through the cache.
 func workload(b *testing.B, name string) {
 	each(b, name, func(b *testing.B, v *params.Values, _ string) {
-		measure(b, v, func(ctx context.Context, cfg kvbench.Config) (*result.Result, error) {
-			load, err := requestLoad(v, cfg.Storage)
-			if err != nil {
-				return nil, err
-			}
-			if v.Simulated() {
-				return simulate(ctx, v, cfg, load)
-			}
-			cfg.Info.Ceiling = current.ceiling[cacheDir(v)].Ceiling()
-			return kvbench.Run(ctx, cfg, load)
-		})
+		measure(b, v, requestsBody(v))
 	})
+}
+
+// requestsBody is a trial of a load of requests.
+func requestsBody(v *params.Values) trialBody {
+	return func(ctx context.Context, cfg kvbench.Config) (*result.Result, error) {
+		load, err := requestLoad(v, cfg.Storage)
+		if err != nil {
+			return nil, err
+		}
+		if v.Simulated() {
+			return simulate(ctx, v, cfg, load)
+		}
+		cfg.Info.Ceiling = current.ceiling[cacheDir(v)].Ceiling()
+		return kvbench.Run(ctx, cfg, load)
+	}
 }
 
 // each runs f for every leaf that is chosen, as a sub-benchmark where the benchmark has several.

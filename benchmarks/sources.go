@@ -80,7 +80,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		ObjectTokens:     v.CutTokens(), Live: v.Users,
 	}
 	// A nil pointer is no nil Source.
-	if v.Bench.Name == "BlockTrace" && v.ClosedLoop() {
+	if v.Bench.Blocks() && v.ClosedLoop() {
 		s, err := traces.NewSessions(format, cfg)
 		if err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 
 // sessionsOnly refuses of a trace without sessions what is said of live ones.
 func sessionsOnly(v *params.Values) params.Violations {
-	if v.Bench.Name != "BlockTrace" {
+	if !v.Bench.Blocks() {
 		return nil
 	}
 	var said []string
@@ -129,7 +129,7 @@ func traceFormat(v *params.Values) (formats.Format, error) {
 		return formats.Azure, nil
 	case "BurstGPT":
 		return formats.BurstGPT, nil
-	case "BlockTrace":
+	case "BlockTrace", result.BenchmarkEngines:
 		return formats.Blocks, nil
 	// Conversations are text: tokens are counted here, with the tokenizer that was asked for.
 	case "ShareGPT":

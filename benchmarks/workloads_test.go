@@ -50,3 +50,7 @@ func BenchmarkIOTraceReplay(b *testing.B) {
 // Content-addressed blocks.
 
 func BenchmarkBlockTrace(b *testing.B) { workload(b, "BlockTrace") }
+
+// BenchmarkEngines replays a block trace as inference engines keep it, one line for each, in turns,
+// and ranks them.
+func BenchmarkEngines(b *testing.B) { engines(b) }

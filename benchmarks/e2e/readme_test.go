@@ -33,6 +33,7 @@ type documentedUnit struct {
 var documented = []documentedUnit{
 	{"ns/op", true},
 	{"req/s", true}, {"tok/s", true}, {"storage-tok/s", true},
+	{"found-tok/s", false}, // of Engines alone
 	{"read-B/s", true}, {"write-B/s", true},
 	{"read-p50-ns", true}, {"read-p95-ns", false}, // percentiles need samples behind them
 	{"read-p99-ns", false}, {"write-p95-ns", false},

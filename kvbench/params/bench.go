@@ -74,6 +74,8 @@ func Benchmarks() []Bench {
 	type m = map[string]string
 	type divided = map[Division]map[string]string
 	fewer := divided{Open: m{"num-users": "32"}}
+	// What Engines ranks where nobody says otherwise: all there are (TestEveryEngineIsRanked).
+	const everyEngine = "engine=vllm,lmcache,sglang,mooncake,dynamo"
 	// Recorded requests are played as fast as it goes in quick: their own gaps take hours.
 	fast := divided{Quick: m{"trace-speedup": "0"}}
 	// They start small and grow on their own.
@@ -114,6 +116,11 @@ func Benchmarks() []Bench {
 		{Name: "IOTraceReplay", Load: LoadReplay, Needs: "io-trace-replay", only: fast},
 		// Blocks are read once: there are no decode re-reads to batch.
 		{Name: "BlockTrace", Load: LoadTrace, Needs: "block-trace-path", only: fast},
+		// One after the other on the same requests, the trace as a whole but in quick. In closed it
+		// does not run.
+		{Name: result.BenchmarkEngines, Load: LoadTrace, Needs: "block-trace-path",
+			all: m{"trace-speedup": "0"}, only: divided{Quick: m{"sweep": everyEngine},
+				Open: m{"sweep": everyEngine, "benchtime": "21600s"}}},
 		{Name: "Checkpoint", all: m{"verify": "sample"}},
 		// One file, as large chunks as the reference's; quick has room for a laptop's memory.
 		{Name: "CheckpointStream", all: m{"verify": "sample", "checkpoint-writes": "1",
@@ -128,6 +135,9 @@ func Benchmarks() []Bench {
 		{Name: "Knee"},
 	}
 }
+
+// Blocks tells whether its requests are those of a block trace.
+func (b Bench) Blocks() bool { return b.Needs == "block-trace-path" }
 
 // Checkpoints tells whether it writes and reads checkpoints, of a model or as one stream.
 func (b Bench) Checkpoints() bool { return b.Name == "Checkpoint" || b.Name == streamBench }

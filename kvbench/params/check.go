@@ -104,17 +104,19 @@ func (r *resolver) check() {
 	}
 	blocks := v.Layout != "entry" && v.Layout != "block" // the others are made of blocks
 	_, engines := v.EngineLayout()                       // which make them of any prompt
-	r.want(!blocks || engines || v.Bench.Name == "" || v.Bench.Name == "BlockTrace", "layout",
-		"entry, block or an engine's but for BlockTrace: the others are made of blocks of one size")
+	r.want(!blocks || engines || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
+		"entry, block or an engine's but for block traces: the others are made of blocks of one "+
+			"size")
 	r.engineLayout()
 	r.named()
+	r.ranked()
 	r.tierPolicy()
 	starts := v.TraceStart > 0 && v.Skip() == ""
 	r.want(!starts || v.Bench.Name != "ShareGPT", "trace-start",
 		"0s with ShareGPT, whose conversations have no times")
 	r.want(!starts || v.Bench.Name != "IOTraceReplay", "trace-start",
 		"0s with IOTraceReplay: rows after it would read what rows before it wrote")
-	live := v.Bench.Name == "BlockTrace" && v.ClosedLoop() && v.Skip() == ""
+	live := v.Bench.Blocks() && v.ClosedLoop() && v.Skip() == ""
 	r.want(!live || v.RequestRate == 0, "request-rate",
 		"0 with BlockTrace and -arrival closed-loop: what waits for answers has no rate")
 	r.want(!live || v.TraceStart == 0, "trace-start",

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 )
@@ -41,6 +43,16 @@ func engineNames() []string {
 		names = append(names, e.name)
 	}
 	return names
+}
+
+// ranked refuses an Engines that has nothing to rank.
+func (r *resolver) ranked() {
+	v := r.v
+	r.want(v.Bench.Name != result.BenchmarkEngines || v.Skip() != "" ||
+		slices.ContainsFunc(v.Sweep, func(a Axis) bool {
+			return a.Key == "engine" || a.Key == "layout"
+		}), "sweep", "of engine or layout, such as layout=vllm-fs,lmcache-fs, with Engines, "+
+		"which ranks them")
 }
 
 // imitated is the engine in force, the zero one if there is none.

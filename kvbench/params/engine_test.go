@@ -1,9 +1,13 @@
 package params
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
 )
 
 // An engine sets what it does; what somebody says wins, and what hangs on that follows it.
@@ -66,4 +70,13 @@ func TestEngines(t *testing.T) {
 	assert.Len(t, bad, 1, "nobody gave a layout: %v", bad)
 	bad = wrong(t, Inputs{Bench: bench(t, "Synthetic")}, "-engine=vlm")
 	assert.Contains(t, bad[0], `did you mean "vllm"?`)
+}
+
+// Engines says in its sweep what there is.
+func TestEveryEngineIsRanked(t *testing.T) {
+	b, is := Benchmark(result.BenchmarkEngines)
+	require.True(t, is)
+	want := "engine=" + strings.Join(engineNames()[1:], ",")
+	assert.Equal(t, want, b.settings(Open)["sweep"])
+	assert.Equal(t, want, b.settings(Quick)["sweep"])
 }

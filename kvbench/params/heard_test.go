@@ -122,7 +122,7 @@ func TestABenchmarkSweepsWhatItHears(t *testing.T) {
 	bad, notes := Unheard(list)
 	assert.Empty(t, bad)
 	assert.Equal(t, []string{"the sweep of num-users, by AzureTrace: it is for " +
-		"synthetic users, Tier, BlockTrace; StorageCeiling with -io-depth"}, notes)
+		"synthetic users, Tier, BlockTrace, Engines; StorageCeiling with -io-depth"}, notes)
 
 	// No value that can be: what is wrong was told, and there is something to go on with.
 	v, err := typed(t, "-sweep=num-users=1-4").Resolve(Inputs{Bench: bench(t, "Synthetic"),
@@ -154,7 +154,7 @@ func TestWhatNobodyHearsOfEnvironmentAndFileIsNoted(t *testing.T) {
 	assert.Empty(t, bad)
 	assert.Equal(t, []string{
 		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier, " +
-			"BlockTrace; StorageCeiling with -io-depth",
+			"BlockTrace, Engines; StorageCeiling with -io-depth",
 		"tokenizer = chars (" + file + ":2) is for ShareGPT"}, notes)
 
 	// Keys of the users' profile are told by their sections.

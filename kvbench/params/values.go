@@ -268,7 +268,7 @@ func (v *Values) WorkerCount() int {
 	case v.Workers > 0:
 		return v.Workers
 	case v.Bench.Load == LoadReplay,
-		v.Bench.Load == LoadTrace && !(v.Bench.Name == "BlockTrace" && v.ClosedLoop()):
+		v.Bench.Load == LoadTrace && !(v.Bench.Blocks() && v.ClosedLoop()):
 		return traceWorkers
 	}
 	return min(v.Users, maxUserWorkers)

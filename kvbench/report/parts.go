@@ -444,7 +444,7 @@ func (s *summary) policy() {
 	}
 	// A rating of a drive is in the same unit, over years: the window's pace is what is known here.
 	if d := p.DriveWritesPerDay; d != nil {
-		s.line("", "at this window's pace the storage tier is written %.3g times a day", *d)
+		s.line("", "at this window's pace the storage tier is written %s times a day", number(*d))
 	}
 }
 

@@ -71,6 +71,9 @@ func (r *Result) Metrics() []Metric {
 		add("e2e-p95-ns", number(v))
 	}
 	if r.CompletionUnit != UnitOperation {
+		if r.Benchmark == BenchmarkEngines {
+			add("found-tok/s", r.FoundTokensPerSecond())
+		}
 		r.hitRatios(add)
 		r.FirstToken.metrics(add)
 		add("served-ratio", r.Load["total"].ServedRatio)
@@ -96,6 +99,16 @@ func (r *Result) Metrics() []Metric {
 		add("freed-B/s", rm.BytesPerSecond)
 	}
 	return out
+}
+
+// FoundTokensPerSecond is how many tokens of prompts a second did not have to be computed, because
+// they were found: tokens of the blocks found ÷ the window. Nil where no blocks were asked for. A
+// storage that is fast and finds little has few of them, as has one that finds much and is slow.
+func (r *Result) FoundTokensPerSecond() *float64 {
+	if r.BlockCache == nil || r.BlockCache.Tokens == 0 {
+		return nil
+	}
+	return units.Ratio(float64(r.BlockCache.HitTokens), float64(r.WindowNS)/1e9)
 }
 
 // hitRatios adds what was found in the cache. Blocks are what a block trace is compared by.

@@ -138,6 +138,9 @@ type Result struct {
 	Histograms map[string]HistogramData `json:"histograms"`
 }
 
+// BenchmarkEngines is the benchmark whose lines are ranked, by found-tok/s.
+const BenchmarkEngines = "Engines"
+
 // BenchmarkTrace is the benchmark of a result that was made of a trace alone: it has a window and
 // what the kernel saw, and no numbers of a workload.
 const BenchmarkTrace = "Trace"

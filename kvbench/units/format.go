@@ -171,7 +171,8 @@ type UnitDirection struct{ Unit, Better string }
 func UnitDirections() []UnitDirection {
 	const more, less = "higher", "lower"
 	return []UnitDirection{
-		{"req/s", more}, {"tok/s", more}, {"storage-tok/s", more}, {"read-B/s", more},
+		{"req/s", more}, {"tok/s", more}, {"storage-tok/s", more}, {"found-tok/s", more},
+		{"read-B/s", more},
 		{"write-B/s", more}, {"read-p50-ns", less}, {"read-p95-ns", less}, {"read-p99-ns", less},
 		{"write-p95-ns", less}, {"read-io-p50-ns", less}, {"read-io-p99-ns", less},
 		{"write-io-p50-ns", less}, {"write-io-p99-ns", less}, {"ttfb-p95-ns", less},
