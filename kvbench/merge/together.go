@@ -40,6 +40,10 @@ func Together(ranks []*result.Result, c *result.Clients) (*result.Result, error)
 	}
 	if c.StartSkewNS != nil {
 		sharedWitness(out, ranks)
+		// No rank alone knows who else was on its device.
+		if text := out.DeviceWitness.ReadByOthers(); text != "" && out.Ranks > 1 {
+			out.Warnings = append(out.Warnings, text)
+		}
 	}
 	out.Harness.Verdict = verdict(out, ranks)
 	return out, nil

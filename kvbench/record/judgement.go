@@ -14,12 +14,8 @@ import (
 )
 
 // Where a result draws its lines. They are conventions and no measurements: a share of failures
-// that still lets a trial be compared, and a tolerance for a kernel that reads ahead or skips
-// holes. Those of the verdict are package verdict's.
-const (
-	failedShare       = 0.01 // of the operations is what a trial survives
-	readByOthersAbove = 1.05 // of these is more than the application and its metadata
-)
+// that still lets a trial be compared. Those of the verdict are package verdict's.
+const failedShare = 0.01 // of the operations is what a trial survives
 
 // busy adds what operations know of the workers' time to what the workload said.
 func (b *builder) busy() {
@@ -159,11 +155,9 @@ func (b *builder) warnings() {
 			"rest was served from a cache, so read figures are not the device's",
 			units.Percent(w.ReadRatio), units.Bytes.Text(w.ReadBytes),
 			units.Bytes.Text(w.AppReadBytes))
-	} else if w.ReadRatio != nil && *w.ReadRatio > readByOthersAbove {
-		b.warn("the device read %s where the application read %s (ratio %s): somebody else used "+
-			"it in the window, or the filesystem read more than it was asked for; either way it "+
-			"had less for this load", units.Bytes.Text(w.ReadBytes),
-			units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
+	} else if text := w.ReadByOthers(); text != "" && r.Ranks <= 1 {
+		// Of several ranks the others may be on it: what all of them read tells.
+		b.warn("%s", text)
 	}
 	if n := r.Network; n.Short() {
 		b.warn("only %s came from the network where the application read %s (ratio %s): the rest "+

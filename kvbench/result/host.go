@@ -1,5 +1,11 @@
 package result
 
+import (
+	"fmt"
+
+	"kvbench/kvbench/units"
+)
+
 // Environment describes the machine and the directory of a run: what a reader needs to judge
 // whether two results may be compared. Unknown strings are empty and left out of the JSON, unknown
 // numbers are null.
@@ -87,4 +93,19 @@ type Limits struct {
 	// MemoryAvailable is what may still be used now, page cache that can be dropped included.
 	MemoryAvailable       int64  `json:"memory_available_bytes"`
 	MemoryAvailableSource string `json:"memory_available_source"`
+}
+
+// readByOthersAbove is from which share on the device has read more than the application and its
+// metadata: a tolerance for a kernel that reads ahead or skips holes, no measurement.
+const readByOthersAbove = 1.05
+
+// ReadByOthers warns of a device that has read more than was asked of it, "" of any other.
+func (w Witness) ReadByOthers() string {
+	if w.ReadRatio == nil || *w.ReadRatio <= readByOthersAbove {
+		return ""
+	}
+	return fmt.Sprintf("the device read %s where the application read %s (ratio %s): somebody "+
+		"else used it in the window, or the filesystem read more than it was asked for; either "+
+		"way it had less for this load", units.Bytes.Text(w.ReadBytes),
+		units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
 }
