@@ -37,7 +37,7 @@ func machine(root host.Root) result.Environment {
 	return result.Environment{
 		OS:     cmp.Or(root.Field("PRETTY_NAME", "/etc/os-release"), runtime.GOOS),
 		Kernel: cmp.Or(root.Text("/proc/sys/kernel/osrelease"), kernel), Arch: runtime.GOARCH,
-		CPUModel: cmp.Or(cpuModel(root), cpu), Cores: runtime.NumCPU(),
+		CPUModel: cmp.Or(cpuModel(root), cpu), Cores: cmp.Or(root.OnlineCPUs(), runtime.NumCPU()),
 		CPUGovernor: root.Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		MemoryBytes: cmp.Or(root.KiB("MemTotal", "/proc/meminfo"), memory),
 		GoVersion:   runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -196,17 +197,22 @@ func uninterrupted(call func() error) error {
 	}
 }
 
+// DeviceID is what the kernel calls the filesystem of path, or of its nearest directory that
+// exists: the same for all processes of this boot, whatever they call the path; "" is unknown.
+func DeviceID(path string) string {
+	var on unix.Stat_t
+	at, err := existing(path)
+	if err != nil || unix.Stat(at, &on) != nil {
+		return ""
+	}
+	return strconv.FormatUint(uint64(on.Dev), 16)
+}
+
 // SameFilesystem says whether two paths, or their nearest directories that exist, are known to lie
 // on one filesystem.
 func SameFilesystem(a, b string) bool {
-	var on [2]unix.Stat_t
-	for i, path := range []string{a, b} {
-		at, err := existing(path)
-		if err != nil || unix.Stat(at, &on[i]) != nil {
-			return false
-		}
-	}
-	return on[0].Dev == on[1].Dev
+	on := DeviceID(a)
+	return on != "" && on == DeviceID(b)
 }
 
 // whyNoDevice says why no block device stands behind a mount without one.

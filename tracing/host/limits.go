@@ -71,6 +71,25 @@ func (m machine) limits() Limits {
 	return l
 }
 
+// OnlineCPUs is how many processors the machine has that are online, whatever this process may use
+// of them; 0 where nobody says so.
+func (r Root) OnlineCPUs() (n int) {
+	// Such as 0-3,8,10-11.
+	for part := range strings.SplitSeq(r.Text("/sys/devices/system/cpu/online"), ",") {
+		first, last, several := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if several && err == nil {
+			to, err = strconv.Atoi(last)
+		}
+		if err != nil || to < from {
+			return 0
+		}
+		n += to - from + 1
+	}
+	return n
+}
+
 // Procs is how many of want threads may run at a time without passing the quota that cgroups set
 // this process now, at least one, and the file that says so, empty without a quota. It rounds down,
 // where the Go runtime rounds up and to at least 2: threads past the quota do not get more done,

@@ -1,9 +1,12 @@
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -197,4 +200,15 @@ func TestReadLimitsHere(t *testing.T) {
 	assert.NotEmpty(t, l.CoresSource)
 	assert.NotEmpty(t, l.MemoryLimitSource)
 	assert.LessOrEqual(t, l.MemoryAvailable, l.MemoryLimit)
+}
+
+func TestOnlineCPUs(t *testing.T) {
+	for text, want := range map[string]int{"0-3": 4, "0": 1, "0-1,4,6-7\n": 5, "": 0, "3-1": 0,
+		"x": 0, "0-": 0} {
+		root := t.TempDir()
+		path := filepath.Join(root, "sys/devices/system/cpu/online")
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		assert.Equal(t, want, Root(root).OnlineCPUs(), text)
+	}
 }
