@@ -84,7 +84,7 @@ type party struct {
 func hello(rank, ranks int) wire.Hello {
 	return wire.Hello{Protocol: wire.Protocol, Job: "j", Rank: rank, Ranks: ranks,
 		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2), TimeNS: "t",
-		PID: 100 + rank, Build: "x"}
+		Device: "1", PID: 100 + rank, Build: "x"}
 }
 
 // meet lets as many ranks meet as there are clocks, each over its own connection.
@@ -98,12 +98,16 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 		g.docs[rank] = fmt.Sprint(trial, " ", string(doc))
 	}
 	g.leader = NewLeader(cfg)
+	d := &disks{marks: map[int]string{}} // one of each host
+	for rank := range clocks {
+		d.of = append(d.of, rank/2)
+	}
 	for rank, clock := range clocks {
 		ours, theirs := connect(rank)
 		go g.leader.Accept(ours, nil)
 		g.conns = append(g.conns, theirs)
 		m, err := Join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Clock: clock,
-			Stop: func(err error) {
+			Prober: desk{d, rank}, Stop: func(err error) {
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.stops[rank] = err
@@ -112,6 +116,7 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 		g.members = append(g.members, m)
 	}
 	require.NoError(t, g.leader.Gather(t.Context()))
+	require.NoError(t, g.leader.Begin(t.Context()))
 	return g
 }
 

@@ -69,6 +69,8 @@ type client struct {
 	at      wire.Kind // what it said last of its trial; "" before the first
 	pongs   chan *wire.Message
 	part    part
+	probed  *wire.Message // its answer to the last probe
+	sharing wire.Sharing
 }
 
 // NewLeader is one that knows nobody yet.
@@ -175,8 +177,8 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	return "", false
 }
 
-// Gather waits until all ranks are there, and tells them. The error says who is missing, or was
-// refused; Stop tells that.
+// Gather waits until all ranks are there. The error says who is missing, or was refused; Stop tells
+// that.
 func (l *Leader) Gather(ctx context.Context) error {
 	// Whoever cannot come ends the wait: the others need not wait for the rest of it.
 	began := time.Now()
@@ -203,11 +205,6 @@ func (l *Leader) Gather(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	for _, c := range l.clients {
-		if c.there() {
-			c.link.send(&wire.Message{Kind: wire.Gathered})
-		}
-	}
 	return nil
 }
 
@@ -223,6 +220,16 @@ func (l *Leader) Members() (list []wire.Hello) {
 		if c != nil {
 			list = append(list, c.hello)
 		}
+	}
+	return list
+}
+
+// Sharing is who shares the filesystems of the ranks, by rank.
+func (l *Leader) Sharing() (list []wire.Sharing) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.clients {
+		list = append(list, c.sharing)
 	}
 	return list
 }

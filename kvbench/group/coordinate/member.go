@@ -28,6 +28,8 @@ type MemberConfig struct {
 	// Live is what the coordinator's live line shows of this rank, nil or empty for nothing. It is
 	// called once a second.
 	Live func() []byte
+	// Prober is asked which ranks share a filesystem; nil where this rank works on none.
+	Prober Prober
 }
 
 // Member is a rank's side of the session.
@@ -39,6 +41,7 @@ type Member struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew when something below has changed
 	joined  *wire.Hello   // the coordinator's, nil before this rank was welcomed
+	sharing wire.Sharing
 	trial   int
 	inbox   map[wire.Kind]*wire.Message // the last of each kind
 	stopped error                       // why the run ends
@@ -86,6 +89,13 @@ func (m *Member) Gathered(ctx context.Context) (wire.Hello, error) {
 	return *m.joined, nil
 }
 
+// Sharing is who shares this rank's filesystem, once all have gathered.
+func (m *Member) Sharing() wire.Sharing {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sharing
+}
+
 // Rank implements group.Group.
 func (m *Member) Rank() int { return m.hello.Rank }
 
@@ -109,6 +119,9 @@ func (m *Member) read() {
 			return
 		case wire.Beat:
 			return
+		case wire.Probe:
+			go m.probe(got) // a filesystem may take its time, and this rank lives meanwhile
+			return
 		case wire.Stop:
 			m.end(errors.New(got.Text), nil)
 			return
@@ -116,6 +129,9 @@ func (m *Member) read() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.inbox[got.Kind] = got
+		if got.Kind == wire.Gathered && got.Sharing != nil {
+			m.sharing = *got.Sharing
+		}
 		if got.Kind == wire.Welcome {
 			m.joined = cmp.Or(got.Hello, &wire.Hello{})
 		}

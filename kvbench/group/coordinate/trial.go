@@ -40,6 +40,12 @@ func (l *Leader) heard(c *client, m *wire.Message) {
 		c.live = m.Doc
 		l.mu.Unlock()
 		return
+	case wire.Probed:
+		l.mu.Lock()
+		c.probed = m
+		l.notify()
+		l.mu.Unlock()
+		return
 	case wire.Pong:
 		select {
 		case c.pongs <- m:
@@ -157,8 +163,8 @@ func (l *Leader) agree() {
 				first.hello.Place(), l.step.name, c.hello.Place(), c.part.terms.Name)
 		}
 	}
-	// The room of a host is what the rank with the least has found; whose nonce is taken does not
-	// matter, as long as it is one.
+	// The room of a filesystem is what the rank with the least has found; whose nonce is taken does
+	// not matter, as long as it is one.
 	for _, c := range l.clients {
 		if !c.there() {
 			continue
@@ -166,7 +172,7 @@ func (l *Leader) agree() {
 		terms := *c.part.terms
 		terms.Nonce = first.part.terms.Nonce
 		for _, o := range l.clients {
-			if o.there() && o.hello.OneHost(&c.hello) {
+			if o.there() && o.sharing.Filesystem == c.sharing.Filesystem {
 				terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
 				terms.Floor = min(terms.Floor, o.part.terms.Floor)
 			}

@@ -22,6 +22,9 @@ type Hello struct {
 	// Empty is unknown.
 	Boot   string `json:"boot"`
 	TimeNS string `json:"time_namespace"`
+	// Device is what its kernel calls the filesystem of its cache directory, "" where it works on
+	// none.
+	Device string `json:"device,omitempty"`
 	PID    int    `json:"pid"`
 	Cores  int    `json:"cores"` // that it may use
 	Memory int64  `json:"memory"`

@@ -25,6 +25,7 @@ const (
 	Opened   Kind = "opened" // Trial, At: when its window really opened
 	Result   Kind = "result" // Trial, Doc: what it measured, before it removes its files
 	Done     Kind = "done"   // Trial, Text: it has cleaned up; the text is the error it ended with
+	Probed   Kind = "probed" // Marks, Text: the answer to a probe, or why there is none
 	Pong     Kind = "pong"   // Seq, At, Wall: the answer to a ping, by its clocks
 	Leave    Kind = "leave"  // it has come to its end; Text: before its time, and why
 )
@@ -33,7 +34,8 @@ const (
 const (
 	Welcome  Kind = "welcome"  // Hello: who coordinates
 	Refusal  Kind = "refusal"  // Text: why the rank is not taken
-	Gathered Kind = "gathered" // all ranks are there
+	Probe    Kind = "probe"    // Text: make, look for, or remove marks in its directory; Marks
+	Gathered Kind = "gathered" // all ranks are there; Sharing
 	Agreed   Kind = "agreed"   // Trial, Terms: what holds for this rank in the trial
 	Begin    Kind = "begin"    // Trial, At: when the phase begins, by the rank's clock
 	Ping     Kind = "ping"     // Seq
@@ -55,7 +57,25 @@ type Message struct {
 	Wall  int64  `json:"wall,omitempty"` // ns since 1970
 	Hello *Hello `json:"hello,omitempty"`
 	Terms *Terms `json:"terms,omitempty"`
-	Doc   []byte `json:"doc,omitempty"`
+	Marks []Mark `json:"marks,omitempty"`
+	// Sharing is the rank's.
+	Sharing *Sharing `json:"sharing,omitempty"`
+
+	Doc []byte `json:"doc,omitempty"`
+}
+
+// Mark is a file that a rank has made in its cache directory, so that others may see it.
+type Mark struct {
+	Rank    int    `json:"rank"`
+	Content string `json:"content,omitempty"`
+}
+
+// Sharing is with how many a rank shares the filesystem of its cache directory. The zero Sharing is
+// of a rank that works on none, such as on objects.
+type Sharing struct {
+	Filesystem  int `json:"filesystem"`  // which one, from 1, in the order of their lowest ranks
+	Filesystems int `json:"filesystems"` // how many there are
+	Ranks       int `json:"ranks"`       // on this one, this rank among them
 }
 
 // Terms are what the ranks of a trial agree about before it.
@@ -64,7 +84,8 @@ type Terms struct {
 	// Nonce is that of the content: the first rank's for all.
 	Nonce string `json:"nonce,omitempty"`
 	// Capacity of the storage tier, and what must stay free on its filesystem, in bytes: of the
-	// ranks of a host the smallest, because they look at the free space one after the other.
+	// ranks on one filesystem the smallest, because they look at its free space one after the
+	// other.
 	Capacity int64 `json:"capacity,omitempty"`
 	Floor    int64 `json:"floor,omitempty"`
 }
