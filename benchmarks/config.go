@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -137,7 +138,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		return c, err
 	}
 	c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(fs, c.CacheDir, v.StorageBytes,
-		v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
+		cmp.Or(v.FilesystemRanks, v.LocalRanks),
+		v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
 	if err != nil {
 		return c, err
 	}
@@ -298,6 +300,27 @@ func describesNoStorage(v *params.Values) bool {
 		v.Origin("cache-dir").Kind >= params.FromFile && !v.Simulated()
 }
 
+// bound warns of a rank that its launcher has bound to fewer processors than its share of the
+// machine: it measures them.
+func bound(v *params.Values) []string {
+	from := v.Launcher
+	if from == nil || v.Simulated() {
+		return nil
+	}
+	cure := map[string]string{
+		"Open MPI": "mpirun --bind-to none", "MVAPICH2": "MV2_ENABLE_AFFINITY=0",
+		"PALS": "mpiexec --cpu-bind none", "PMI": "mpiexec -bind-to none, or I_MPI_PIN=off",
+		"Slurm": "srun --cpu-bind=none, or -c with the cores of a task",
+	}[from.Family]
+	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()
+	if cure == "" || may*v.LocalRanks >= has {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has bound this rank to %s of %d, and %s share them: what is "+
+		"measured may be the processors; %s", from.Family, units.Plural(int64(may), "processor"),
+		has, units.Plural(int64(v.LocalRanks), "rank"), cure)}
+}
+
 // warnings are what a run should know of its surroundings before it starts.
 func warnings(v *params.Values) []string {
 	var list []string
@@ -329,6 +352,11 @@ func warnings(v *params.Values) []string {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+
 			"-results-dir elsewhere", v.ResultsDir, cacheDir(v)))
 	}
+	if v.Bench.Checkpoints() && v.Filesystems > 1 {
+		list = append(list, fmt.Sprintf("checkpoints are node-local: the ranks work on %d "+
+			"filesystems and do not see each other's files", v.Filesystems))
+	}
+	list = append(list, bound(v)...)
 	list = append(list, bucket.Warnings(v)...)
 	for _, n := range v.Notes() {
 		list = append(list, fmt.Sprintf("%s (line %s of %s) has no effect: %s", n.Key, n.Line,

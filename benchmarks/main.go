@@ -163,7 +163,7 @@ func (s *session) run(m *testing.M) int {
 	switch {
 	case err == nil:
 	case s.orders != nil:
-		clients.Decline(s.coordinator, clients.Hello(nil, s.orders), err)
+		clients.Decline(s.coordinator, clients.Hello(nil, s.orders, ""), err)
 	case s.meeting != nil:
 		clients.DeclineAt(*s.meeting, s.first, err)
 	}
@@ -243,7 +243,11 @@ func (s *session) gather(plans []*params.Values) (err error) {
 		return nil
 	}
 	v := plans[0]
-	hello := clients.Hello(plans, s.orders)
+	dir := "" // of files that others may see
+	if !v.Simulated() && !v.OnObjects() {
+		dir = cacheDir(v)
+	}
+	hello := clients.Hello(plans, s.orders, dir)
 	hello.Stamp = s.inputs.Stamp
 	if s.meeting != nil {
 		hello.Job = s.meeting.Job
@@ -251,10 +255,18 @@ func (s *session) gather(plans []*params.Values) (err error) {
 	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel, Hello: hello,
 		Orders: s.orders, Coordinator: s.coordinator, Meeting: s.meeting,
 		Timeout: v.RendezvousTimeout, Continue: v.RankFailure == "continue",
-		ResultsDir: v.ResultsDir, Hosts: s.hosts, Shell: s.shell,
+		ResultsDir: v.ResultsDir, Hosts: s.hosts, Shell: s.shell, Dir: dir,
 		Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp}})
-	if err != nil || s.clients.Coordinates() {
+	if err != nil {
 		return err
+	}
+	// All ranks come to the same answer, and each to its end.
+	if err := s.clients.Share(plans); err != nil {
+		s.clients.Leave()
+		return err
+	}
+	if s.clients.Coordinates() {
+		return nil
 	}
 	s.tty = nil // the coordinator's
 	s.clients.Adopt(plans)

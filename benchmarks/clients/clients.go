@@ -28,6 +28,7 @@ type Clients struct {
 	leader   *coordinate.Leader
 	listener net.Listener // of ranks that the coordinator has not started, nil without
 	stamp    string       // of the run, as its coordinator says
+	sharing  wire.Sharing // of this rank's filesystem
 
 	mu    sync.Mutex
 	shown []byte // what the coordinator's live line is to show of this rank
@@ -48,6 +49,9 @@ type Config struct {
 	// Orders and Coordinator are those of a rank that was started, nil for others.
 	Orders      *agent.Orders
 	Coordinator net.Conn
+
+	// Dir is the directory in which this rank is going to work, "" for none.
+	Dir string
 
 	// Meeting is how ranks come together that nobody of them has started, nil for others.
 	Meeting *Meeting
@@ -91,7 +95,12 @@ const outcomePatience = 2 * time.Second
 func Gather(cfg Config) (*Clients, error) {
 	c := &Clients{Config: cfg}
 	m := coordinate.MemberConfig{Clock: coordinate.System{}, Live: c.lastShown,
-		Stop: func(why error) { c.Cancel(kvbench.Interrupted{Why: ended{why}}) }}
+		Prober: marksIn(c.Dir, &c.Hello),
+		Stop:   func(why error) { c.Cancel(kvbench.Interrupted{Why: ended{why}}) }}
+	// However this ends: a mark must not stay.
+	if m.Prober != nil {
+		defer m.Prober.Remove()
+	}
 	ctx, stop := context.WithTimeout(c.Context, c.Timeout)
 	defer stop()
 	// Rank 0 coordinates, so that no process is needed beside the ranks.
@@ -113,7 +122,7 @@ func Gather(cfg Config) (*Clients, error) {
 	// How long that may take the coordinator knows, which beats meanwhile: two clocks that began at
 	// different times would disagree about who is late.
 	who, err := c.member.Gathered(c.Context)
-	c.stamp = who.Stamp
+	c.stamp, c.sharing = who.Stamp, c.member.Sharing()
 	return c, err
 }
 
@@ -149,7 +158,14 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 			return err
 		}
 	}
-	if err := c.leader.Gather(ctx); err != nil {
+	err = c.leader.Gather(ctx)
+	if err == nil {
+		// It has as long again: the last rank may have come in the last moment.
+		ctx, stop := context.WithTimeout(c.Context, c.Timeout)
+		defer stop()
+		err = c.leader.Begin(ctx)
+	}
+	if err != nil {
 		c.leader.Stop(err.Error())
 		if c.member != nil {
 			c.member.Leave("")
@@ -160,6 +176,8 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 	if f, is := c.listener.(interface{ Forget() }); is {
 		f.Forget() // nobody looks for this rank any more
 	}
+	// Of a coordinator without a load nothing follows from it.
+	c.sharing = c.leader.Sharing()[0]
 	// A signal to this process is one to all: those of a terminal reach the others by themselves.
 	context.AfterFunc(c.Context, func() { c.leader.Stop(context.Cause(c.Context).Error()) })
 	return nil

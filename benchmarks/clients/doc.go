@@ -3,6 +3,7 @@
 //
 //	meet.go     where ranks meet that a launcher has started, and what they do until then
 //	hosts.go    where ranks are started, on this host and by ssh on others
+//	probe.go    which ranks share a filesystem
 //	clients.go  Gather, Enter, Publish, Conclude, Leave: a run and its trials, step by step
 //	merged.go   one result of all ranks, written beside theirs, and the summary of the run
 //	hello.go    who a process is

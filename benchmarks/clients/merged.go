@@ -110,7 +110,8 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 	}
 	d := &result.Clients{Launcher: launcher, Transport: string(transport), StartSkewNS: t.Skew,
 		StartSkewUncertaintyNS: t.Uncertainty, Hosts: []result.Host{},
-		Lost: []result.LostClient{}, PerRank: []result.ClientRank{}}
+		Filesystems: []result.SharedFilesystem{}, Lost: []result.LostClient{},
+		PerRank: []result.ClientRank{}}
 	// Ranks that are lost have been there, too: the hosts are those of the run, not of its end.
 	for _, h := range c.leader.Members() {
 		i := slices.IndexFunc(d.Hosts, func(o result.Host) bool { return o.Name == h.Host })
@@ -119,6 +120,17 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 			d.Hosts = append(d.Hosts, result.Host{Name: h.Host})
 		}
 		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
+	}
+	// What they use of it together, as far as there are results.
+	for _, ranks := range c.filesystems() {
+		f := result.SharedFilesystem{Ranks: ranks}
+		for _, r := range all.results {
+			if slices.Contains(ranks, r.Rank) {
+				f.Type = r.Environment.Filesystem.Type
+				f.CapacityBytes += r.StorageCapacity()
+			}
+		}
+		d.Filesystems = append(d.Filesystems, f)
 	}
 	for _, l := range t.Lost {
 		d.Lost = append(d.Lost, result.LostClient{Rank: l.Hello.Rank, Host: l.Hello.Host,

@@ -33,7 +33,8 @@ func command(t testing.TB, name string, args ...string) {
 	require.NoError(t, err, "%s %v: %s", name, args, out)
 }
 
-func newFarHost(b *bench) farHost {
+// newFarHost starts one. There, something is done first: a shell reads it.
+func newFarHost(b *bench, there string) farHost {
 	t := b.t
 	t.Helper()
 	privtest.Root(t)
@@ -73,8 +74,8 @@ func newFarHost(b *bench) farHost {
 		"link set lo up"} {
 		command(t, "ip", append([]string{"-n", h.name}, strings.Fields(args)...)...)
 	}
-	server := exec.Command("ip", "netns", "exec", h.name, "unshare", "--uts", "sh", "-c",
-		`hostname "$1"; exec `+sshd+` -D -f "$2"`, "sh", h.name, config)
+	server := exec.Command("ip", "netns", "exec", h.name, "unshare", "--uts", "--mount", "sh",
+		"-ec", `hostname "$1"; `+there+` exec `+sshd+` -D -f "$2"`, "sh", h.name, config)
 	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
@@ -102,7 +103,7 @@ func (h farHost) by(key string) string {
 func TestHosts(t *testing.T) {
 	endToEnd(t)
 	b := newClients(t)
-	h := newFarHost(b)
+	h := newFarHost(b, "")
 	const secret = "Dz7secretQ4wJ9x"
 	b.env = append(b.env, "AWS_SECRET_ACCESS_KEY="+secret, "KVBENCH_SEED=7")
 	flags := func(more ...string) []string { // anew for each run: where results go changes
@@ -211,6 +212,54 @@ func TestHosts(t *testing.T) {
 	o = b.run(flags("-hosts="+h.address, "-remote-binary=/nowhere/kvbench.test")...)
 	assert.Regexp(t, `^kvbench: rank 0 on \S+ did not come: ssh: exit status 127; .*No such file`,
 		o.stderr)
+}
+
+// TestFilesystemsOfHosts: ranks of two hosts, which do not know of each other's kernel, find out
+// whether they share a filesystem, and share its free space to the byte.
+func TestFilesystemsOfHosts(t *testing.T) {
+	endToEnd(t)
+	b := newClients(t)
+	privtest.Root(t)
+	// The same path on both hosts: one filesystem in common, and one of each.
+	common, apart := filepath.Join(b.work, "memory"), filepath.Join(b.work, "apart")
+	boot := filepath.Join(b.work, "boot")
+	require.NoError(t, os.Mkdir(apart, 0o777))
+	require.NoError(t, os.WriteFile(boot, []byte("0b4d2d4e-another-machine\n"), 0o644))
+	for _, dir := range []string{common, apart} {
+		_ = syscall.Unmount(dir, syscall.MNT_DETACH)
+		require.NoError(t, syscall.Mount("kvbench", dir, "tmpfs", 0, "size=32g"))
+		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	}
+	h := newFarHost(b, "mount -t tmpfs -o size=24g kvbench "+apart+"; mount --bind "+boot+
+		" /proc/sys/kernel/random/boot_id;")
+	const gib = int64(1) << 30
+	for _, c := range []struct {
+		dir    string
+		groups []result.SharedFilesystem
+		each   []int64 // capacity of each rank: all but 10 GiB, shared out
+	}{
+		{apart, []result.SharedFilesystem{{Type: "tmpfs", Ranks: []int{0}, CapacityBytes: 22 * gib},
+			{Type: "tmpfs", Ranks: []int{1, 2}, CapacityBytes: 14 * gib}},
+			[]int64{22 * gib, 7 * gib, 7 * gib}},
+		{common, []result.SharedFilesystem{{Type: "tmpfs", Ranks: []int{0, 1, 2},
+			CapacityBytes: 22 * gib / 3 * 3}},
+			[]int64{22 * gib / 3, 22 * gib / 3, 22 * gib / 3}},
+	} {
+		b.cache = filepath.Join(c.dir, "cache")
+		b.ok(b.short("-ssh="+h.ssh, "-remote-binary="+binary(t), "-division=open",
+			"-hosts=localhost:1,"+h.address+":2", "-storage-capacity-gb=0", "-cpu-mem-gb=0")...)
+		ranks, all := b.resultsOf("option_1", 0)
+		require.Len(t, ranks, 3)
+		require.NotNil(t, all)
+		assert.Equal(t, c.groups, all.Clients.Filesystems)
+		for rank, want := range c.each {
+			assert.Equal(t, want, ranks[rank].StorageCapacity(), rank)
+		}
+		left, err := filepath.Glob(filepath.Join(c.dir, "cache", ".kvbench*"))
+		require.NoError(t, err)
+		assert.Empty(t, left)
+		b.results += "-next"
+	}
 }
 
 func hostname(t testing.TB) string {

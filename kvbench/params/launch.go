@@ -200,6 +200,24 @@ func hosts(to *string) kind[string] {
 // mostStarted is how many ranks a run starts at most.
 const mostStarted = 1024
 
+// CheckFilesystems says what ranks cannot run together that do not share a filesystem.
+func (v *Values) CheckFilesystems() error {
+	if !v.Bench.Checkpoints() || v.Filesystems < 2 {
+		return nil
+	}
+	// MLPerf's checkpoints are read by other hosts than have written them.
+	if v.Division == Closed {
+		return fmt.Errorf("-cache-dir: must be one directory for all ranks with %s in the closed "+
+			"division, given %s, which lies on %d filesystems that they do not share",
+			v.Bench.Name, v.CacheDir, v.Filesystems)
+	}
+	if v.Checkpoint.Shift > 0 {
+		return fmt.Errorf("-checkpoint-shift: must be 0 where ranks work on %d filesystems, whose "+
+			"files the others cannot read, given %d", v.Filesystems, v.Checkpoint.Shift)
+	}
+	return nil
+}
+
 // Starts tells whether this process starts the other ranks, of which it is rank 0.
 func (v *Values) Starts() bool { return v.starts }
 

@@ -93,6 +93,10 @@ type Values struct {
 	Hosts             string
 	SSH, RemoteBinary string
 
+	// Of ranks that have met: how many share the filesystem of this one's cache directory, itself
+	// among them, and how many filesystems there are in all; 0 is unknown.
+	FilesystemRanks, Filesystems int
+
 	// Where ranks meet that somebody else has started: auto, none, HOST:PORT or dir:PATH, absolute.
 	Rendezvous        string
 	RendezvousTimeout time.Duration

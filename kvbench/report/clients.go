@@ -73,6 +73,10 @@ func (s *summary) clients() {
 	for _, h := range c.Hosts {
 		s.line("", "%s: ranks %s", h.Name, numbers(h.Ranks))
 	}
+	for _, f := range c.Filesystems {
+		s.line("", "%s of ranks %s, %s together", cmp.Or(f.Type, "filesystem"), numbers(f.Ranks),
+			bytes(f.CapacityBytes))
+	}
 	// Rates are sums over windows of each rank's own, as MLPerf Storage adds them up: how long all
 	// of them measured says how much of that was at one time.
 	if c.CommonWindowNS != nil {

@@ -7,6 +7,9 @@ type Clients struct {
 	Transport string `json:"transport"` // by which way they spoke: socket, tcp, …
 	Hosts     []Host `json:"hosts"`
 
+	// Of the cache directories, by their lowest ranks; none on objects and in virtual time.
+	Filesystems []SharedFilesystem `json:"filesystems"`
+
 	// Between the first and the last opening of a window, by one clock, and how far that may be
 	// off. Null: not all of them opened one, or time is simulated.
 	StartSkewNS            *int64 `json:"start_skew_ns"`
@@ -24,6 +27,13 @@ type Clients struct {
 type Host struct {
 	Name  string `json:"name"`
 	Ranks []int  `json:"ranks"`
+}
+
+// SharedFilesystem is one, with all ranks that work on it.
+type SharedFilesystem struct {
+	Type          string `json:"type"`
+	Ranks         []int  `json:"ranks"`
+	CapacityBytes int64  `json:"capacity_bytes"` // of their storage tiers together
 }
 
 // LostClient is one that died, or was not heard of any more.

@@ -146,6 +146,17 @@ func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	return TierTraffic{}, TierTraffic{}
 }
 
+// StorageCapacity is how many bytes the tier on the line may hold, 0 where there is none or nobody
+// has said so.
+func (r *Result) StorageCapacity() int64 {
+	for _, t := range r.Tiers {
+		if t.Level == r.storageLevel() {
+			return units.OrZero(t.CapacityBytes)
+		}
+	}
+	return 0
+}
+
 // PartOfInput says whether the window ended before the recorded input was replayed once.
 func (r *Result) PartOfInput() bool {
 	return r.Input != nil && r.Input.Cycles == 0 && r.EndedBy != EndedByInput
