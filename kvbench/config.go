@@ -88,14 +88,11 @@ type Policy struct {
 	PinTokens int    // of each prompt, with Pin
 }
 
-// policyNames are those of cache.Placement.
-var policyNames = [...]string{"waterfall", "write-through", "write-back", "selective"}
-
 // PolicyOf is the policy of the words that results have for it: of the tiers, of promotion, of the
 // order of eviction. Buckets are those of the layout that has some.
 func PolicyOf(tier, promote, order string) Policy {
 	p := Policy{Order: order, Policy: cache.Policy{
-		Place: cache.Placement(slices.Index(policyNames[:], tier)), Evict: evict.Orders[order]}}
+		Place: cache.Placement(slices.Index(cache.Placements, tier)), Evict: evict.Orders[order]}}
 	if promote == "on-hit" {
 		p.Promote = cache.OnHit
 	}

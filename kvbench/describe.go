@@ -87,7 +87,7 @@ func (t *trial) policy() *result.Policy {
 	n := func(c cache.Count) result.EntryCount {
 		return result.EntryCount{Entries: c.Entries, Bytes: c.Bytes}
 	}
-	p := &result.Policy{Tier: policyNames[cfg.Place], Promote: "never",
+	p := &result.Policy{Tier: cache.Placements[cfg.Place], Promote: "never",
 		Evict: cmp.Or(cfg.Order, "lru"), AdmitAfter: cfg.After, TTLNS: int64(cfg.TTL),
 		PinTokens: cfg.PinTokens, BehindBytes: cfg.Behind,
 		Copied: n(m.Copied), Promoted: n(m.Promoted), Dropped: n(m.Dropped), Refused: n(m.Refused),

@@ -54,6 +54,9 @@ const (
 	Selective
 )
 
+// Placements are their names, in their order.
+var Placements = []string{"waterfall", "write-through", "write-back", "selective"}
+
 // Promotion says whether a read moves an entry up.
 type Promotion uint8
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type Options struct {
 	// Sessions that are live at a time, and of the moments at which they begin.
 	users int
 	seed  int64 // what the benchmarks' streams derive from, at rank 0
+	policyOptions
 }
 
 // NewOptions adds the flags to a flag set.
@@ -51,6 +53,7 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
 	fs.IntVar(&o.users, "num-users", 100, "") // as in the open division
 	fs.Int64Var(&o.seed, "seed", 42, "")
+	o.define(fs)
 	return o
 }
 
@@ -136,6 +139,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 	if o.seed < 0 {
 		refuse("seed", "0 or more, given %d", o.seed)
 	}
+	o.read(refuse)
 	if len(paths) == 0 {
 		problems = append(problems, errors.New("no trace: name a file, a directory or a glob "+
 			"pattern of block traces, for example: kvreport curve mooncake.jsonl"))
@@ -181,7 +185,16 @@ type Report struct {
 	Sessions int64 `json:"sessions,omitempty"`
 	Live     int   `json:"live_sessions,omitempty"`
 
-	Policy        string `json:"policy"`
+	// Policy is that of all points. LRU on one level is exact. Anything else is what caches did
+	// that served the trace, or a sample of it: that share of the beginnings of prompts, up to so
+	// many blocks as one, and by how much the sample was wrong for LRU, which was corrected for.
+	Policy      string   `json:"policy"`
+	CPUBytes    int64    `json:"cpu_bytes,omitempty"` // of a tier above the storage
+	Sampled     *float64 `json:"sample_share,omitempty"`
+	SampledRows int      `json:"sample_requests,omitempty"`
+	Joined      int      `json:"joined_blocks,omitempty"`
+	SampleOff   float64  `json:"sample_lru_error,omitempty"`
+
 	Model         string `json:"model"`
 	KVDType       string `json:"kv_dtype"`        // auto: the model's own
 	BytesPerToken int64  `json:"bytes_per_token"` // of all ranks
@@ -236,11 +249,13 @@ type Point struct {
 	Fits bool `json:"fits_largest_request"`
 
 	// Counts of blocks, named as in the block_cache of a result, so that they can be compared.
-	Hits           int64    `json:"hits"`
-	Kept           int64    `json:"kept"` // there, but behind a missing one
-	Written        int64    `json:"written"`
-	HitRatio       *float64 `json:"hit_ratio"`
-	OfIdeal        *float64 `json:"of_ideal"`
+	Hits     int64    `json:"hits"`
+	Kept     int64    `json:"kept"` // there, but behind a missing one
+	Written  int64    `json:"written"`
+	HitRatio *float64 `json:"hit_ratio"`
+	OfIdeal  *float64 `json:"of_ideal"`
+	// LRUHitRatio is that of LRU on one level, of a curve of something else on one level.
+	LRUHitRatio    *float64 `json:"lru_hit_ratio,omitempty"`
 	TokenHitRatio  *float64 `json:"token_hit_ratio"`
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`
 
@@ -264,8 +279,8 @@ type Point struct {
 var shares = []float64{0.5, 0.8, 0.9, 0.95, 0.99}
 
 // Run reads the traces once and reckons, in memory that grows with their distinct blocks, some 120
-// bytes each. Of malformed rows it reports the number and the first; too
-// many of them are an error.
+// bytes each, twice of that for other caches than LRU on one level. Of malformed rows it reports
+// the number and the first; too many of them are an error.
 func Run(o *Options, paths []string) (*Report, error) {
 	q, err := o.question(paths)
 	if err != nil {
@@ -281,11 +296,16 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if q.drive > 0 {
 		asked = append(asked, q.drive)
 	}
-	curve := reuse.New(reuse.Config{Sizer: q.sizer, Capacities: asked, Warmup: q.warmup})
+	cfg := reuse.Config{Sizer: q.sizer, Capacities: asked, Warmup: q.warmup}
+	curve := reuse.New(cfg)
+	sample := o.newSample(o.seed)
 	for err == nil {
 		row, at, end := rows.Next()
 		if err = end; err == nil {
 			err = curve.Add(row, at)
+		}
+		if err == nil && !o.leastRecentAlone {
+			sample.Add(row, at)
 		}
 	}
 	if !errors.Is(err, io.EOF) {
@@ -300,7 +320,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
 		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
-		Policy: "lru", Model: o.model, KVDType: o.dtype,
+		Policy: o.name(), CPUBytes: o.cpuBytes, Model: o.model, KVDType: o.dtype,
 		BytesPerToken: q.model.BytesPerToken(), FixedBytes: q.model.FixedBytes(),
 		TensorParallel: o.tp, TPRule: o.tpRule,
 		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,
@@ -308,12 +328,26 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if len(read.First) > 0 {
 		r.FirstMalformed = read.First[0].Error()
 	}
-	r.take(&s)
+	// The exact curve is there in any case: what is best, and when a tier is full that evicts
+	// nothing, does not depend on the policy, and samples are corrected by it.
+	exact := s.Points
+	if !o.leastRecentAlone {
+		e, err := o.estimate(cfg, &sample, &s)
+		if err != nil {
+			return nil, err
+		}
+		s.Points = e.Points
+		r.Sampled, r.SampledRows, r.SampleOff = new(e.Share), e.Requests, e.Off
+		if e.Joined > 1 {
+			r.Joined = e.Joined
+		}
+	}
+	r.take(&s, exact)
 	return r, nil
 }
 
-// take turns counts into ratios and rates.
-func (r *Report) take(s *reuse.Summary) {
+// take turns counts into ratios and rates. The exact points are those of LRU.
+func (r *Report) take(s *reuse.Summary, exact []reuse.Point) {
 	r.Requests, r.Blocks, r.Tokens, r.Bytes = s.Requests, s.Blocks, s.Tokens, s.Bytes
 	// A trace shorter than an interval has no peak but its mean.
 	r.DurationS, r.IntervalS = s.Duration.Seconds(), min(s.Interval, s.Duration).Seconds()
@@ -321,7 +355,7 @@ func (r *Report) take(s *reuse.Summary) {
 	r.LargestRequestBytes, r.Distinct, r.FootprintBytes = s.LargestRequest, s.Distinct, s.Footprint
 	r.Resized = s.Resized
 	// The largest capacity has everything, whether or not it was asked for.
-	best := s.Points[len(s.Points)-1]
+	best := exact[len(exact)-1]
 	r.IdealHitRatio = units.Ratio(best.Hits, s.Blocks)
 	r.IdealTokenHitRatio = units.Ratio(best.HitTokens, s.Tokens)
 	place := func(p *reuse.Point) Place {
@@ -355,6 +389,13 @@ func (r *Report) take(s *reuse.Summary) {
 			PeakRead:  units.Ratio(p.PeakRead, r.IntervalS),
 			PeakWrite: units.Ratio(p.PeakWrite, r.IntervalS),
 			FullS:     seconds(p.Full), ForecastS: seconds(p.Beyond),
+		}
+		if r.compared() {
+			// The points of a policy are some of the exact ones.
+			at := slices.IndexFunc(exact, func(e reuse.Point) bool {
+				return e.Capacity == p.Capacity
+			})
+			point.LRUHitRatio = units.Ratio(exact[at].Hits, s.Blocks)
 		}
 		if written != nil {
 			point.DriveWrites = units.Ratio(*written*24*3600, drive)

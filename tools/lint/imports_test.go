@@ -139,11 +139,14 @@ var mayImport = map[string]string{
 	"tools/history": "tools/load tools/stats tools/view kvbench/report kvbench/units " +
 		"kvbench/merge/settings",
 	"tools/convert": "kvbench/units workloads/...",
-	"tools/curve":   "kvbench/units kvbench/report tools/view workloads/...",
-	"tools/dedup":   "kvbench/units",
-	"tools/trace":   "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
-	"tools/golden":  "",
-	"tools/lint":    "",
+	"tools/curve": "kvbench/units kvbench/report tools/curve/policy tools/view tiers/cache " +
+		"tiers/evict workloads/...",
+	"tools/curve/policy": "tiers tiers/cache tiers/clock tiers/transfer workloads/formats " +
+		"workloads/reuse",
+	"tools/dedup":  "kvbench/units",
+	"tools/trace":  "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
+	"tools/golden": "",
+	"tools/lint":   "",
 }
 
 // onlyTests help tests, and are imported by nothing else.

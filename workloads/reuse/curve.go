@@ -19,8 +19,11 @@ type Config struct {
 	Sizer      model.Sizer   // bytes of tokens
 	Capacities []int64       // bytes, > 0: points that the curve has besides its own
 	Warmup     time.Duration // requests that arrive within it fill the cache and do not count
-	Interval   time.Duration // of which the busiest is told, 0 = a minute
+	Interval   time.Duration // of which the busiest is told, 0 = DefaultInterval
 }
+
+// DefaultInterval is that of whose busiest is told.
+const DefaultInterval = time.Minute
 
 // Curve counts what caches of many capacities find of one trace. It is made by New, fed by Add and
 // read by Summary, all by one goroutine. Its memory grows with the distinct blocks alone.
@@ -80,7 +83,7 @@ type size struct {
 // New makes an empty curve.
 func New(cfg Config) *Curve {
 	if cfg.Interval <= 0 {
-		cfg.Interval = time.Minute
+		cfg.Interval = DefaultInterval
 	}
 	c := &Curve{cfg: cfg, stack: newStack(), capped: slices.Clone(cfg.Capacities)}
 	for k := range 62 * perOctave {

@@ -18,6 +18,7 @@ type Summary struct {
 	Resized  int64
 	Duration time.Duration // from the first request that counts to the last
 	Interval time.Duration // whose busiest is told
+	Ideal    int64         // hits of a cache without bounds
 	Points   []Point       // by capacity, up to the footprint and what was asked for besides
 }
 
@@ -79,6 +80,7 @@ func (c *Curve) Summary() Summary {
 			s.Points = append(s.Points, p)
 		}
 	}
+	s.Ideal = hits.blocks // of the largest capacity
 	return s
 }
 
@@ -107,7 +109,7 @@ func (c *Curve) pace() float64 {
 // point above the line.
 func (s *Summary) Knee() *Point {
 	var knee *Point
-	most, best := 0.0, s.best()
+	most, best := 0.0, s.Ideal
 	for i := range s.Points {
 		p := &s.Points[i]
 		if p.Small || p.Capacity > s.Footprint || best == 0 {
@@ -124,7 +126,7 @@ func (s *Summary) Knee() *Point {
 // Reaching is the first point that has at least that share of the best number of hits, nil if none
 // has or there is none to be had.
 func (s *Summary) Reaching(share float64) *Point {
-	best := float64(s.best())
+	best := float64(s.Ideal)
 	i := slices.IndexFunc(s.Points, func(p Point) bool {
 		return best > 0 && !p.Small && float64(p.Hits) >= share*best
 	})
@@ -132,12 +134,4 @@ func (s *Summary) Reaching(share float64) *Point {
 		return nil
 	}
 	return &s.Points[i]
-}
-
-// best is the hits of a cache without bounds.
-func (s *Summary) best() int64 {
-	if len(s.Points) == 0 {
-		return 0
-	}
-	return s.Points[len(s.Points)-1].Hits
 }
