@@ -32,7 +32,8 @@ type Client struct {
 	cfg     Config
 	filter  *credentials.Filter
 	virtual bool
-	cores   []*minio.Core // one per endpoint
+	nodes   []*node // one per endpoint
+	signer  *headerSigner
 	wire    *wire
 
 	mu      sync.Mutex
@@ -52,36 +53,53 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, filter: cfg.Credentials.Filter(), servers: map[string]bool{}}
+	c := &Client{cfg: cfg, filter: cfg.Credentials.Filter(), servers: map[string]bool{},
+		signer: &headerSigner{keys: cfg.Credentials, region: cfg.Region}}
 	c.wire = newWire(&c.cfg)
 	for _, e := range cfg.Endpoints.All() {
-		core, err := c.core(e.URL)
+		n, err := c.node(e.URL)
 		if err != nil {
 			return nil, fmt.Errorf("endpoint %s: %w", e.URL, c.filter.Error(err))
 		}
-		c.cores = append(c.cores, core)
+		c.nodes = append(c.nodes, n)
 	}
 	return c, nil
 }
 
-// core is the library's client for one endpoint. With a region nobody asks for the bucket's, with
+// node is one endpoint: the library's client for it, and what requests for objects are made of.
+type node struct {
+	*minio.Core
+	scheme, host string // the bucket is in the host in virtual style
+	prefix       string // of paths: "/bucket/" in path style, else "/"
+	// gets and puts: these are made here, see direct.go; the library makes the others.
+	gets, puts bool
+}
+
+// node makes the one of an endpoint. With a region the library asks nobody for the bucket's, with
 // this client as its transport all of its requests are seen.
-func (c *Client) core(url string) (*minio.Core, error) {
+func (c *Client) node(url string) (*node, error) {
 	scheme, host, _ := strings.Cut(url, "://")
+	n := &node{scheme: scheme, host: host, prefix: "/" + c.cfg.Bucket + "/"}
+	// The library knows more about Amazon's hosts, and about the form of signed bodies.
+	n.gets = !isAmazon(host)
+	n.puts = n.gets && (c.cfg.Payload == Unsigned || c.cfg.Payload == Signed && scheme == "https")
 	lookup := minio.BucketLookupPath
 	if c.cfg.virtual(host) {
 		lookup, c.virtual = minio.BucketLookupDNS, true
+		n.host, n.prefix = c.cfg.Bucket+"."+host, "/"
 	}
 	k := c.cfg.Credentials
 	signature := keys.SignatureV4
 	if k.ID == "" {
 		signature = keys.SignatureAnonymous
 	}
-	return minio.NewCore(host, &minio.Options{
+	core, err := minio.NewCore(host, &minio.Options{
 		Creds:  keys.NewStatic(k.ID, k.Secret.Reveal(), k.Token.Reveal(), signature),
 		Secure: scheme == "https", Transport: c, Region: c.cfg.Region, BucketLookup: lookup,
 		TrailingHeaders: c.cfg.Payload == CRC32C || c.cfg.Payload == CRC64NVME, MaxRetries: 1,
 	})
+	n.Core = core
+	return n, err
 }
 
 // isAmazon says whether names of buckets are hosts there.
@@ -170,8 +188,8 @@ func (c *Client) note(h http.Header) {
 // At is the client for one endpoint alone: of what it does nobody is told, and no other endpoint is
 // asked. It shares the connections, and is closed with the client.
 func (c *Client) At(i int) *Client {
-	one := &Client{cfg: c.cfg, filter: c.filter, virtual: c.virtual, cores: c.cores[i : i+1],
-		wire: c.wire, servers: map[string]bool{}}
+	one := &Client{cfg: c.cfg, filter: c.filter, virtual: c.virtual, nodes: c.nodes[i : i+1],
+		signer: c.signer, wire: c.wire, servers: map[string]bool{}}
 	one.cfg.Observer = Nobody{}
 	all := c.cfg.Endpoints.All()
 	// One endpoint and a balance that is known: there is nothing to refuse.
@@ -203,7 +221,7 @@ type request struct {
 	Request
 	key string
 	// try is one attempt. It may change the request, and go on where the last one broke off.
-	try func(a *attempt, core *minio.Core) error
+	try func(a *attempt, n *node) error
 }
 
 // Pauses before attempts: a random share of a time that doubles, and no longer than longestPause,
@@ -304,7 +322,7 @@ func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) 
 	if ctx.Err() != nil {
 		return v, a, ctx.Err()
 	}
-	err = r.try(a, c.cores[e.Index])
+	err = r.try(a, c.nodes[e.Index])
 	switch _, own := errors.AsType[*callers](err); {
 	case err == nil:
 		outcome = endpoint.Answered

@@ -71,9 +71,9 @@ func TestErrors(t *testing.T) {
 		{"html", page(200), 1, "page", nil, "check host and port of -s3-endpoint"},
 		{"html 403", page(403), 1, "page", nil, "check host and port of -s3-endpoint"},
 	} {
-		for _, op := range []s3double.Op{s3double.Put, s3double.Get} {
-			if op == s3double.Get && c.name == "507" {
-				continue
+		for _, op := range []s3double.Op{s3double.Put, s3double.Get, s3double.Delete} {
+			if op == s3double.Get && c.name == "507" || op == s3double.Delete && c.name == "404" {
+				continue // one that is not there is deleted
 			}
 			t.Run(c.name+" "+string(op), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -85,10 +85,13 @@ func TestErrors(t *testing.T) {
 					rule.Op = op
 					require.NoError(t, s.double.SetRules(rule))
 					try := func() (err error) {
-						if op == s3double.Put {
+						switch op {
+						case s3double.Put:
 							_, _, err = s.Put(t.Context(), "k", 5000, body(all), store.Condition{})
-						} else {
+						case s3double.Get:
 							_, err = s.get(t.Context(), "k", 5000)
+						default:
+							err = s.Delete(t.Context(), "k")
 						}
 						return err
 					}

@@ -44,9 +44,9 @@ func (s *sent) Read(p []byte) (n int, err error) {
 func (c *Client) Put(ctx context.Context, key string, size int64, body Body, only Condition) (
 	etag string, _ Request, err error) {
 	r := &request{Request: Request{Op: Put, Bytes: size}, key: key}
-	r.try = func(a *attempt, core *minio.Core) error {
+	r.try = func(a *attempt, n *node) error {
 		b := &sent{ReadSeeker: body(), a: a}
-		got, err := c.putObject(a, core, key, b, size, only)
+		got, err := c.putObject(a, n, key, b, size, only)
 		etag = got
 		r.AllSent = r.AllSent || a.bytes.Load() >= size
 		return c.answered(a, b, err)
@@ -115,7 +115,7 @@ type get struct {
 }
 
 // try is one GET, from the first byte that is missing to the end of the range.
-func (g *get) try(a *attempt, core *minio.Core) error {
+func (g *get) try(a *attempt, node *node) error {
 	from, end := g.at+int64(g.filled), g.Off+g.N
 	ranged := g.Always || from > 0 || end < g.Of
 	header := make(http.Header, 6)
@@ -125,7 +125,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 	if g.etag != "" {
 		header.Set("If-Match", quoted(g.etag))
 	}
-	body, length, etag, err := a.c.getObject(a, core, g.key, header)
+	body, length, etag, err := a.c.getObject(a, node, g.key, header)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 		a.still() // the sink takes what time it needs
 		if err := g.sink(g.buf[:want], g.at); err != nil {
 			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, etag,
-				core.EndpointURL().Host, err)}
+				node.host, err)}
 		}
 		a.moved(0)
 		g.at, g.filled = g.at+int64(want), 0
@@ -207,9 +207,8 @@ type Info struct {
 // does not say why.
 func (c *Client) Head(ctx context.Context, key string) (info Info, err error) {
 	r := &request{Request: Request{Op: Head}, key: key}
-	r.try = func(a *attempt, core *minio.Core) error {
-		got, err := core.StatObject(a.ctx, c.cfg.Bucket, key, minio.StatObjectOptions{})
-		info = Info{Key: key, Size: got.Size, ETag: got.ETag, Modified: got.LastModified}
+	r.try = func(a *attempt, n *node) (err error) {
+		info, err = c.headObject(a, n, key)
 		return err
 	}
 	err = c.do(ctx, r)
@@ -219,10 +218,12 @@ func (c *Client) Head(ctx context.Context, key string) (info Info, err error) {
 // Delete removes an object. One that is not there is no error: the store does not say.
 func (c *Client) Delete(ctx context.Context, key string) error {
 	r := &request{Request: Request{Op: Delete}, key: key}
-	r.try = func(a *attempt, core *minio.Core) error {
-		err := core.RemoveObject(a.ctx, c.cfg.Bucket, key, minio.RemoveObjectOptions{})
-		// S3 answers 204 whatever was there; some stores are more exact.
-		if a.status == http.StatusNotFound && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+	r.try = func(a *attempt, n *node) error {
+		err := c.deleteObject(a, n, key)
+		// S3 answers 204 whatever was there; some stores are more exact. A proxy's page with 404
+		// knows nothing of objects.
+		if a.status == http.StatusNotFound && !a.html &&
+			minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 			return nil
 		}
 		return err
@@ -241,13 +242,13 @@ type Part struct {
 // stays in the store: Uploads finds it.
 func (c *Client) Create(ctx context.Context, key string) (id string, attempts int, err error) {
 	r := &request{Request: Request{Op: Create}, key: key}
-	r.try = func(a *attempt, core *minio.Core) (err error) {
+	r.try = func(a *attempt, n *node) (err error) {
 		var opts minio.PutObjectOptions
 		if k := c.checksum(); k.IsSet() {
 			// A part's checksum counts only where the upload was begun with the same kind.
 			opts.UserMetadata = map[string]string{"X-Amz-Checksum-Algorithm": k.String()}
 		}
-		id, err = core.NewMultipartUpload(a.ctx, c.cfg.Bucket, key, opts)
+		id, err = n.NewMultipartUpload(a.ctx, c.cfg.Bucket, key, opts)
 		if err == nil && id == "" {
 			err = &unexpected{"the answer to a new upload has no id"}
 		}
@@ -262,7 +263,7 @@ func (c *Client) PutPart(ctx context.Context, key, id string, number int, size i
 	Part, Request, error) {
 	p := Part{Number: number}
 	r := &request{Request: Request{Op: PutPart, Bytes: size}, key: key}
-	r.try = func(a *attempt, core *minio.Core) error {
+	r.try = func(a *attempt, n *node) error {
 		b := &sent{ReadSeeker: body(), a: a}
 		opts := minio.PutObjectPartOptions{DisableContentSha256: c.cfg.Payload != Signed}
 		var data io.Reader = b
@@ -270,7 +271,7 @@ func (c *Client) PutPart(ctx context.Context, key, id string, number int, size i
 			t := newTrailer(k, b, size)
 			opts.Trailer, data = t.header, t
 		}
-		part, err := core.PutObjectPart(a.ctx, c.cfg.Bucket, key, id, number, data, size, opts)
+		part, err := n.PutObjectPart(a.ctx, c.cfg.Bucket, key, id, number, data, size, opts)
 		p.ETag, p.checks = part.ETag, part
 		return c.answered(a, b, err)
 	}
@@ -289,9 +290,9 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 	}
 	r := &request{Request: Request{Op: Complete}, key: key}
 	tries := 0
-	r.try = func(a *attempt, core *minio.Core) error {
+	r.try = func(a *attempt, n *node) error {
 		tries++
-		info, err := core.CompleteMultipartUpload(a.ctx, c.cfg.Bucket, key, id, list,
+		info, err := n.CompleteMultipartUpload(a.ctx, c.cfg.Bucket, key, id, list,
 			minio.PutObjectOptions{})
 		if err == nil && info.ETag == "" {
 			err = &unexpected{"the answer to a completed upload has no ETag"}
@@ -314,8 +315,8 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 // lost is tried again.
 func (c *Client) Abort(ctx context.Context, key, id string) error {
 	r := &request{Request: Request{Op: Abort}, key: key}
-	r.try = func(a *attempt, core *minio.Core) error {
-		err := core.AbortMultipartUpload(a.ctx, c.cfg.Bucket, key, id)
+	r.try = func(a *attempt, n *node) error {
+		err := n.AbortMultipartUpload(a.ctx, c.cfg.Bucket, key, id)
 		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 			return nil
 		}
@@ -328,8 +329,8 @@ func (c *Client) Abort(ctx context.Context, key, id string) error {
 // know the question has none.
 func (c *Client) Versioning(ctx context.Context) (status string, err error) {
 	r := &request{Request: Request{Op: Bucket}, key: "?versioning"}
-	r.try = func(a *attempt, core *minio.Core) error {
-		v, err := core.GetBucketVersioning(a.ctx, c.cfg.Bucket)
+	r.try = func(a *attempt, n *node) error {
+		v, err := n.GetBucketVersioning(a.ctx, c.cfg.Bucket)
 		status = v.Status
 		return err
 	}

@@ -320,6 +320,42 @@ func TestAnswersThatAreNotTheObjectAreErrors(t *testing.T) {
 	})
 }
 
+// The answer to a HEAD has nothing but its header, and nothing but 204 means that a DELETE is done.
+func TestAnswersToHeadAndDelete(t *testing.T) {
+	for _, c := range []struct {
+		rule         s3double.Rule
+		head, delete string
+		tries        int
+	}{
+		{page(200), "web page", "web page", 1},
+		{page(404), "web page", "web page", 1},
+		{status(403, "AccessDenied"), "403: Forbidden; key ****", "403 AccessDenied", 1},
+		{status(404, "NoSuchBucket"), "404 NoSuchKey", "the bucket bucket must exist", 1},
+		{status(503, "SlowDown"), "503", "503 SlowDown", 4},
+		{breaks(s3double.Reset), "reset", "reset", 4},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := start(t, 1, s3double.Config{Network: &testnet.Network{}}, nil)
+			made := time.Now()
+			s.put(t, "k", data(1000))
+			*s.counts = counts{}
+			require.NoError(t, s.double.SetRules(c.rule))
+			_, err := s.Head(t.Context(), "k")
+			assert.ErrorContains(t, err, c.head)
+			assert.Len(t, s.counts.attempts, c.tries)
+			assert.ErrorContains(t, s.Delete(t.Context(), "k"), c.delete)
+			assert.Len(t, s.counts.attempts, 2*c.tries)
+			require.NoError(t, s.double.SetRules())
+			info, err := s.Head(t.Context(), "k")
+			require.NoError(t, err, "it is still there")
+			assert.EqualValues(t, 1000, info.Size)
+			assert.WithinDuration(t, made, info.Modified, time.Second)
+			require.NoError(t, s.Delete(t.Context(), "k"))
+			assert.Empty(t, s.double.Keys("bucket", ""))
+		})
+	}
+}
+
 // A host that dies fails requests over to the others, which none of them sees but by its time.
 func TestFailover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

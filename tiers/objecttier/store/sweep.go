@@ -18,12 +18,12 @@ const page = 1000
 func (c *Client) List(ctx context.Context, prefix string, yield func(Info) bool) error {
 	after, more := "", true
 	r := &request{Request: Request{Op: List}, key: prefix}
-	r.try = func(a *attempt, core *minio.Core) error {
+	r.try = func(a *attempt, n *node) error {
 		lctx, stop := context.WithCancel(a.ctx) // ends the library's paging with the loop
 		defer stop()
 		opts := minio.ListObjectsOptions{Prefix: prefix, Recursive: true, StartAfter: after,
 			MaxKeys: page}
-		for o := range core.ListObjectsIter(lctx, c.cfg.Bucket, opts) {
+		for o := range n.ListObjectsIter(lctx, c.cfg.Bucket, opts) {
 			if o.Err != nil {
 				return o.Err
 			}
@@ -52,8 +52,8 @@ func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err 
 	for {
 		var got minio.ListMultipartUploadsResult
 		r := &request{Request: Request{Op: List}, key: prefix}
-		r.try = func(a *attempt, core *minio.Core) (err error) {
-			got, err = core.ListMultipartUploads(a.ctx, c.cfg.Bucket, prefix, keyMarker, idMarker,
+		r.try = func(a *attempt, n *node) (err error) {
+			got, err = n.ListMultipartUploads(a.ctx, c.cfg.Bucket, prefix, keyMarker, idMarker,
 				"", page)
 			return err
 		}
@@ -80,7 +80,7 @@ const deleters = 4
 // by one. Its error is the first failure; it goes on behind one.
 func (c *Client) DeleteAll(ctx context.Context, keys []string, gone func(key string)) error {
 	// A request goes to one endpoint: keys that are pinned to others are in other requests.
-	homes := make([][]string, len(c.cores))
+	homes := make([][]string, len(c.nodes))
 	for _, k := range keys {
 		home := c.cfg.Endpoints.Home(k)
 		homes[home] = append(homes[home], k)
@@ -117,13 +117,13 @@ func (c *Client) deleteBatch(ctx context.Context, keys []string, gone func(strin
 		left[k] = true
 	}
 	r := &request{Request: Request{Op: DeleteBatch}, key: keys[0]}
-	r.try = func(a *attempt, core *minio.Core) (err error) {
+	r.try = func(a *attempt, n *node) (err error) {
 		objects := make(chan minio.ObjectInfo, len(left))
 		for k := range left {
 			objects <- minio.ObjectInfo{Key: k}
 		}
 		close(objects)
-		results := core.RemoveObjectsWithResult(a.ctx, c.cfg.Bucket, objects,
+		results := n.RemoveObjectsWithResult(a.ctx, c.cfg.Bucket, objects,
 			minio.RemoveObjectsOptions{})
 		for result := range results {
 			switch {
