@@ -90,14 +90,26 @@ func (c *conn) Close() error {
 // times; above that memory grows with the number of connections, too.
 const sendBuffer = 32 << 10
 
-var sendBuffers = sync.Pool{New: func() any { return new([sendBuffer]byte) }}
+// A body of up to wholeBuffer is made and sent at once: of 64 KiB each system call is a tenth of
+// what a PUT costs the client, and wakes the store.
+const wholeBuffer = 2 * sendBuffer
+
+var (
+	sendBuffers  = sync.Pool{New: func() any { b := make([]byte, sendBuffer); return &b }}
+	wholeBuffers = sync.Pool{New: func() any { b := make([]byte, wholeBuffer); return &b }}
+)
 
 // ReadFrom is how the transport hands over a body: it is made in the buffer that it is sent from.
 func (c *conn) ReadFrom(r io.Reader) (n int64, err error) {
-	buf := sendBuffers.Get().(*[sendBuffer]byte)
-	defer sendBuffers.Put(buf)
+	pool := &sendBuffers
+	if rest, ok := r.(*io.LimitedReader); ok && rest.N > sendBuffer && rest.N <= wholeBuffer {
+		pool = &wholeBuffers
+	}
+	kept := pool.Get().(*[]byte)
+	defer pool.Put(kept)
+	buf := *kept
 	for {
-		got, err := r.Read(buf[:])
+		got, err := r.Read(buf)
 		if got > 0 {
 			sent, err := c.Conn.Write(buf[:got])
 			n += int64(sent)
