@@ -55,7 +55,8 @@ func TestCheckpointsOnObjects(t *testing.T) {
 	for name, urls := range stores {
 		for _, ranks := range []string{"1", "2"} {
 			b := newObjectBench(t)
-			b.ok(b.objectCheckpoints(urls, "-ranks="+ranks, "-checkpoint-shift=2")...)
+			o := b.ok(b.objectCheckpoints(urls, "-ranks="+ranks, "-checkpoint-shift=2")...)
+			assert.Contains(t, o.stdout+o.stderr, "from the store, whose own caches nobody here sees")
 			for _, op := range []string{"write", "read"} {
 				dir := filepath.Join(b.results, "Checkpoint_model=8b_op="+op, "trial_0")
 				if ranks == "2" {

@@ -468,7 +468,7 @@ func checkpointRuns(r *result.Result) (t Table) {
 			{Page: "cold", Sheet: "Cold"}, {Sheet: "Model"}, {Sheet: "Scale"},
 			{Sheet: "Accelerators"}, {Sheet: "Gap (s)"}, {Sheet: "Bottleneck"}}}
 	// The page has no margin either, and its sentences end with a point.
-	for _, line := range checkpoints.Log(c) {
+	for _, line := range checkpoints.Log(c, r.Network) {
 		t.Words = append(t.Words, line+".")
 	}
 	// Empty cells, not zeros: writes have no gap, and reads no pipeline.

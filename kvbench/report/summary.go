@@ -106,7 +106,7 @@ func LogLines(r *result.Result) []string {
 	if r.Removal != nil {
 		add("%s", plain.Removed(r))
 	}
-	lines = append(lines, checkpoints.Log(r.Checkpoint)...)
+	lines = append(lines, checkpoints.Log(r.Checkpoint, r.Network)...)
 	for _, t := range r.Tiers {
 		if t.Level == "storage" && r.Removal == nil && r.Checkpoint == nil {
 			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
@@ -193,7 +193,7 @@ func (s *summary) head() {
 		warm = "warm-up " + ns(s.WarmupNS) + ", "
 	}
 	// Above the window, because the rates of one with pauses in it are others.
-	for _, line := range checkpoints.Lines(s.Checkpoint) {
+	for _, line := range checkpoints.Lines(s.Checkpoint, s.Network) {
 		s.put(line[0], line[1])
 	}
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),

@@ -18,7 +18,8 @@ var (
 
 // Lines says what was written or read, how fast, what held it up, and which rules of the closed
 // division were kept: lines of a topic, which may be empty, and a text. Of nil there are none.
-func Lines(c *result.Checkpoint) (lines [][2]string) {
+// Network is that of an object store, nil of files.
+func Lines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
 	if c == nil {
 		return nil
 	}
@@ -40,7 +41,7 @@ func Lines(c *result.Checkpoint) (lines [][2]string) {
 		add("write", "%s; flush of a file %s", spread(c, runs), flushes(c))
 	}
 	if runs := c.Reads; len(runs) > 0 {
-		add("read", "%s; %s", spread(c, runs), cold(c))
+		add("read", "%s; %s", spread(c, runs), origin(c, network))
 		if c.GapNS != nil {
 			// What a training run would have waited for, had it died with its last checkpoint.
 			emptied := ""
@@ -76,8 +77,8 @@ func model(c *result.Checkpoint, scale string, add func(topic, format string, ar
 }
 
 // Log is Lines for who has no margin: the topic is a word in front.
-func Log(c *result.Checkpoint) (lines []string) {
-	for _, line := range Lines(c) {
+func Log(c *result.Checkpoint, network *result.Network) (lines []string) {
+	for _, line := range Lines(c, network) {
 		lines = append(lines, strings.TrimSpace(line[0]+" "+line[1]))
 	}
 	return lines
@@ -113,8 +114,21 @@ func flushes(c *result.Checkpoint) string {
 	return "at most " + ns(*c.FlushMaxNS)
 }
 
-// cold tells where the bytes came from, as far as it is known: what lay in the page cache before,
-// and what the device's counters saw meanwhile. Either of them is told without the other.
+// origin tells where the bytes came from. A store has caches of its own, of which nobody here knows
+// anything: what can be shown is that the bytes came from it.
+func origin(c *result.Checkpoint, network *result.Network) string {
+	if network == nil {
+		return cold(c)
+	}
+	text := "from the store, whose own caches nobody here sees"
+	if network.ReadRatio != nil {
+		text += fmt.Sprintf(": %.3f bytes received per byte read", *network.ReadRatio)
+	}
+	return text
+}
+
+// cold tells where the bytes of files came from, as far as it is known: what lay in the page cache
+// before, and what the device's counters saw meanwhile. Either is told without the other.
 func cold(c *result.Checkpoint) string {
 	var cached int64
 	known, word := true, "cold"

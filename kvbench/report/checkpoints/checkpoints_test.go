@@ -33,13 +33,13 @@ func TestLines(t *testing.T) {
 			"was the limit (producers waited 80 %, writers 10 %)"},
 		{"rules", "flush fsync per file; differs from closed: scale (1/64, required: 1)"},
 		{"", "a note"},
-	}, Lines(c))
-	assert.Equal(t, "a note", Log(c)[4])
+	}, Lines(c, nil))
+	assert.Equal(t, "a note", Log(c, nil)[4])
 
 	c.Reads, c.Writes, c.Stages, c.Notes = c.Writes, nil, nil, nil
 	c.Flush, c.FlushNS, c.GapNS, c.RecoveryNS = "drop", new(int64(5e8)), new(int64(2e8)),
 		new(int64(17e8))
-	lines := Lines(c)
+	lines := Lines(c, nil)
 	assert.Equal(t, [2]string{"read", "2 checkpoints, 1.500 ± 0.500 s, 1.50 GiB/s (total ÷ " +
 		"slowest accelerator), the slowest 1 GiB/s, by accelerator 3; cold: 0 B in the page cache " +
 		"before, the device read 1.000 of the bytes"}, lines[1])
@@ -47,8 +47,11 @@ func TestLines(t *testing.T) {
 		"0.2 s after the last write, then the first read"}, lines[2])
 
 	c.Reads[1].Cold = nil
-	assert.Contains(t, Lines(c)[1][1], "not provably cold")
+	assert.Contains(t, Lines(c, nil)[1][1], "not provably cold")
 	c.Reads[0].Cold = new(false)
-	assert.Contains(t, Lines(c)[1][1], "WARM: ")
-	assert.Nil(t, Lines(nil))
+	assert.Contains(t, Lines(c, nil)[1][1], "WARM: ")
+	of := Lines(c, &result.Network{ReadRatio: new(1.0004)})[1][1]
+	assert.Contains(t, of, "; from the store, whose own caches nobody here sees: 1.000 bytes received")
+	assert.NotContains(t, of, "page cache")
+	assert.Nil(t, Lines(nil, nil))
 }
