@@ -17,6 +17,7 @@
 // small objects that is no fair floor: a signature costs a client as much as the rest of the
 // request, and the store as much again, on the same processors where both share a machine.
 //
-// Each of the loops is one goroutine with an object under way at a time, and has four of its own: a
-// GET reads them in turn, a PUT writes a new one and removes the oldest, as a full cache does.
+// Each of the loops is one goroutine with an object under way at a time, and has four of its own,
+// or as many as -objects says: a GET reads them in turn, a PUT writes a new one and removes the
+// oldest, as a full cache does.
 package main

@@ -22,7 +22,7 @@ import (
 type settings struct {
 	endpoint, bucket, op, client string
 	size                         int64
-	inFlight                     int
+	inFlight, objects            int
 	warm, window                 time.Duration
 }
 
@@ -55,6 +55,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&s.op, "op", "get", "put or get")
 	flags.Int64Var(&s.size, "size", 8<<20, "of an object, in bytes")
 	flags.IntVar(&s.inFlight, "in-flight", 16, "loops, each with an object under way")
+	// Of a PUT the newest ones, of a GET all.
+	flags.IntVar(&s.objects, "objects", 4, "that each loop has in the store")
 	// Connections are made before the window, and memory has grown to what is needed.
 	flags.DurationVar(&s.warm, "warm", time.Second, "before the window")
 	flags.DurationVar(&s.window, "time", 5*time.Second, "of the window")
@@ -63,7 +65,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	case err != nil:
 		return 2
-	case clients[s.client] == nil, s.op != "put" && s.op != "get", s.size < 1, s.inFlight < 1:
+	case clients[s.client] == nil, s.op != "put" && s.op != "get", s.size < 1, s.inFlight < 1,
+		s.objects < 1:
 		fmt.Fprintf(stderr, "objectloop: -client is one of %s, -op put or get, numbers are "+
 			"positive\n", names)
 		return 2
@@ -78,9 +81,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	return 0
 }
-
-// keysPerLoop is how many objects a loop has: of a PUT the newest ones, of a GET all.
-const keysPerLoop = 4
 
 // measure fills what is to be read, lets the loops run, and opens the window when they do.
 func measure(ctx context.Context, s settings) (o outcome, err error) {
@@ -98,7 +98,7 @@ func measure(ctx context.Context, s settings) (o outcome, err error) {
 	_, _ = random.Read(body)
 	if s.op == "get" {
 		err := each(s.inFlight, func(loop int) (err error) {
-			for n := 0; n < keysPerLoop && err == nil; n++ {
+			for n := 0; n < s.objects && err == nil; n++ {
 				err = c.put(ctx, loop, n, body)
 			}
 			return err
@@ -115,18 +115,18 @@ func measure(ctx context.Context, s settings) (o outcome, err error) {
 		ended <- each(s.inFlight, func(loop int) error {
 			buf := make([]byte, 256<<10) // as the suite reads: larger ones bring nothing
 			// All that a loop does is done once at least, however short the window is.
-			for n := 0; n <= keysPerLoop || !stop.Load(); n++ {
+			for n := 0; n <= s.objects || !stop.Load(); n++ {
 				moved, err := s.size, error(nil)
 				switch {
 				case s.op == "get":
-					moved, err = c.get(ctx, loop, n%keysPerLoop, buf)
-				case n < keysPerLoop:
+					moved, err = c.get(ctx, loop, n%s.objects, buf)
+				case n < s.objects:
 					err = c.put(ctx, loop, n, body)
 				default:
-					err = errors.Join(c.put(ctx, loop, n, body), c.remove(ctx, loop, n-keysPerLoop))
+					err = errors.Join(c.put(ctx, loop, n, body), c.remove(ctx, loop, n-s.objects))
 				}
 				if err == nil && moved != s.size {
-					err = fmt.Errorf("object %d of loop %d has %d bytes, not %d", n%keysPerLoop,
+					err = fmt.Errorf("object %d of loop %d has %d bytes, not %d", n%s.objects,
 						loop, moved, s.size)
 				}
 				if err != nil {
