@@ -147,6 +147,10 @@ func (b *builder) warn(format string, args ...any) {
 	b.r.Warnings = append(b.r.Warnings, fmt.Sprintf(format, args...))
 }
 
+// awayAbove is the share of the workers' busy time from which pauses between attempts at a store
+// are said: as many as operations may fail.
+const awayAbove = 0.01
+
 // warnings come after the engine's own, and before those of the kernel's trace.
 func (b *builder) warnings() {
 	r := b.r
@@ -164,6 +168,12 @@ func (b *builder) warnings() {
 			"came from elsewhere, so read figures are not the store's",
 			units.Bytes.Text(n.ReceivedBytes), units.Bytes.Text(r.DeviceWitness.AppReadBytes),
 			units.Number.Text(n.ReadRatio))
+	}
+	if o, busy := r.Objects, r.Harness.WorkerBusyNS; o != nil &&
+		float64(o.BackoffNS) > awayAbove*float64(busy) {
+		b.warn("requests waited %s in all for their next attempt (%s of the workers' busy time): "+
+			"the store was away or refused them for a while, which rates and latencies hold",
+			units.Nanoseconds.Text(o.BackoffNS), units.Percent(units.Ratio(o.BackoffNS, busy)))
 	}
 	b.partOfTrace()
 	b.shortWindow()

@@ -54,6 +54,21 @@ func TestADeviceThatSomebodyElseReadIsSaidSo(t *testing.T) {
 		Device: "vda", ReadBytes: new(int64(400 << 20)), WriteBytes: new(int64(0))}}), "the device")
 }
 
+func TestAStoreThatWasAwayIsSaidSo(t *testing.T) {
+	for backoff, want := range map[time.Duration]string{0: "", 100 * time.Millisecond: "",
+		3 * time.Second: "requests waited 3 s in all for their next attempt (25 % of the workers'"} {
+		rec := openRecorder(1, 12*time.Second)
+		in := infoOf(result.Result{Objects: &result.Objects{BackoffNS: int64(backoff)},
+			Harness: result.Harness{WorkerBusyNS: 12e9}})
+		got := strings.Join(Build(in, rec).Warnings, "\n")
+		if want == "" {
+			assert.NotContains(t, got, "next attempt")
+		} else {
+			assert.Contains(t, got, want)
+		}
+	}
+}
+
 func TestTheCeilingOfAMix(t *testing.T) {
 	half := []result.CeilingPoint{{Rate: 1e9}, {ReadShare: 0.5, Rate: 4e9 / 3},
 		{ReadShare: 1, Rate: 2e9}}
