@@ -2,11 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -211,30 +215,87 @@ func TestSecretsAreNowhere(t *testing.T) {
 				assert.NotZero(t, o.code, name)
 				assert.Contains(t, tail(o.stdout+o.stderr), c.says, name)
 			}
-			texts := map[string]string{"standard output": o.stdout, "standard error": o.stderr}
-			require.NoError(t, filepath.WalkDir(b.work, func(path string, e fs.DirEntry,
-				err error) error {
-				if err == nil && e.Type().IsRegular() {
-					text, err := os.ReadFile(path)
-					texts[path] = string(text)
-					return err
-				}
-				return err
-			}))
-			for where, text := range texts {
-				assert.NotContains(t, text, "IGNORED", where) // the environment
-				for what, s := range map[string]string{"secret": mine, "token": yours} {
-					for i := 0; i+8 <= len(s); i++ {
-						if strings.Contains(text, s[i:i+8]) {
-							t.Errorf("%s: %s has characters %d to %d of the %s", name, where, i,
-								i+8, what)
-							break
-						}
-					}
+			b.nowhere(o, name, mine, yours, nil)
+		}
+	}
+}
+
+// nowhere fails where 8 characters of a secret or token are in what a run has printed, in a file of
+// its own, or in other texts that it has shown.
+func (b *bench) nowhere(o outcome, name, secret, token string, texts map[string]string) {
+	b.t.Helper()
+	all := map[string]string{"standard output": o.stdout, "standard error": o.stderr}
+	maps.Copy(all, texts)
+	require.NoError(b.t, filepath.WalkDir(b.work, func(path string, e fs.DirEntry,
+		err error) error {
+		if err == nil && e.Type().IsRegular() {
+			text, err := os.ReadFile(path)
+			all[path] = string(text)
+			return err
+		}
+		return err
+	}))
+	for where, text := range all {
+		assert.NotContains(b.t, text, "IGNORED", where) // the environment
+		for what, s := range map[string]string{"secret": secret, "token": token} {
+			for i := 0; i+8 <= len(s); i++ {
+				if strings.Contains(text, s[i:i+8]) {
+					b.t.Errorf("%s: %s has characters %d to %d of the %s", name, where, i,
+						i+8, what)
+					break
 				}
 			}
 		}
 	}
+}
+
+// The same of ranks, which are processes that hand things to each other, of the metrics that they
+// show to whoever asks, and of checkpoints. (Ranks on other hosts: see TestHosts.)
+func TestSecretsOfRanksAreNowhere(t *testing.T) {
+	t.Parallel()
+	endToEnd(t)
+	secret, token := letters(40), letters(100)
+	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, AccessKey: keyID,
+		SecretKey: secret, Token: token,
+		Rules: []s3double.Rule{{Key: "/[0-9a-f]{2}/|.pt$", Nth: 3, Fault: s3double.Fault{
+			Kind: s3double.Status, Status: 500, Message: secret + token}}}}, 1)
+
+	b, flags := onObjects(t, d.URLs(), secret, token)
+	p := b.start(append(append(flags, b.places()...), "-test.bench=MaxStorageStress", "-test.v",
+		"-test.benchtime=10m", "-ranks=2", "-metrics-listen=127.0.0.1:0")...)
+	texts := map[string]string{}
+	address := regexp.MustCompile(`metrics until the run ends: (http://127\.0\.0\.1:\d+/metrics)`)
+	eventually(t, "metrics of both ranks", func() bool {
+		m := address.FindStringSubmatch(p.errout.String())
+		if m == nil {
+			return false
+		}
+		answer, err := http.Get(m[1])
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		texts["metrics"] = string(text)
+		return strings.Contains(string(text), `rank="1"`)
+	})
+	http.DefaultClient.CloseIdleConnections()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline") // none but on Linux
+	require.NoError(t, err)
+	for _, path := range lines {
+		if text, err := os.ReadFile(path); err == nil { // it may have ended
+			texts[path] = string(text)
+		}
+	}
+	require.NoError(t, p.Process.Signal(syscall.SIGINT))
+	o := p.end()
+	assert.Equal(t, 130, o.code, o.stderr)
+	b.nowhere(o, "ranks", secret, token, texts)
+
+	b, _ = onObjects(t, d.URLs(), secret, token)
+	o = b.ok(append(b.places(), "-s3-endpoint", d.URLs()[0], "-test.bench=Checkpoint$", "-ranks=2",
+		"-checkpoint-accelerators=4", "-checkpoint-scale=1/1024", "-stream-chunk=5MiB",
+		"-test.v")...)
+	b.nowhere(o, "checkpoints", secret, token, nil)
 }
 
 // letters are so many of a secret, at random.
