@@ -63,7 +63,8 @@ func (h hearing) on(v *Values) bool {
 		name, wanted, valued := strings.Cut(name, "=")
 		text := v.Text(name)
 		if begin, any := strings.CutSuffix(wanted, "*"); any {
-			return !strings.HasPrefix(text, begin)
+			// A text that was refused may have been meant so: what goes with it is not wrong, too.
+			return !strings.HasPrefix(text, begin) && !v.row(name).refused
 		}
 		if valued {
 			return text != wanted

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/units"
 )
@@ -65,6 +66,12 @@ func TestWhatABucketIsCalled(t *testing.T) {
 		assert.Len(t, texts, 1, text)
 		assert.Contains(t, texts[0], want, text)
 	}
+	// What goes with a bucket is not wrong because its name is.
+	v, err := typed(t, "-cache-dir=S3://kv/x", "-s3-lookup=head", "-storage-capacity-gb=8").
+		Resolve(Inputs{Bench: bench(t, "BlockTrace")})
+	require.ErrorContains(t, err, "with a bucket of 3 to 63")
+	bad, _ := Unheard([]*Values{v})
+	assert.Empty(t, bad)
 }
 
 // Other programs' variables count on an object store, behind the suite's own, and nowhere else.
