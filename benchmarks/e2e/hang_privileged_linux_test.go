@@ -17,14 +17,14 @@ import (
 // hangs is storage that a test can stop in the middle of anything.
 type hangs struct {
 	dir  string
-	stop func() (answer func())
+	stop func(pid int) (answer func())
 }
 
 // hangingDisk is an ext4 on a disk that can hang.
 func hangingDisk(t *testing.T) hangs {
 	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{CanHang: true, DirectIO: true,
 		Times: privtest.Times{Read: time.Millisecond, Write: time.Millisecond}})
-	return hangs{l.Dir, func() func() {
+	return hangs{l.Dir, func(int) func() {
 		l.Server.Hang(t)
 		return func() { l.Server.Answer(t) }
 	}}
@@ -33,16 +33,35 @@ func hangingDisk(t *testing.T) hangs {
 // hangingServer is the directory of a server that can hang: calls that are no requests hang, too.
 func hangingServer(t *testing.T) hangs {
 	dir, server := privtest.FuseDir(t)
-	return hangs{dir, func() func() {
+	return hangs{dir, func(int) func() {
 		server.Hang(t)
 		return func() { server.Answer(t) }
+	}}
+}
+
+// abortedServer is one that never answers again: an administrator aborts the connection.
+func abortedServer(t *testing.T) hangs {
+	dir, server := privtest.FuseDir(t)
+	return hangs{dir, func(int) func() {
+		server.Hang(t)
+		return func() { server.Abort(t) }
+	}}
+}
+
+// throttled is an ext4 on a device that gives a byte per second.
+func throttled(t *testing.T) hangs {
+	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{DirectIO: true})
+	th := privtest.ThrottleLoop(t, l, privtest.Rates{Read: 1, Write: 1})
+	return hangs{l.Dir, func(pid int) func() {
+		th.Add(t, pid)
+		return func() { th.Lift(t) }
 	}}
 }
 
 // freezing is an ext4 that can be frozen, as snapshots do, so that writes wait.
 func freezing(t *testing.T) hangs {
 	l := privtest.LoopFS(t, 2<<10, privtest.LoopOptions{})
-	return hangs{l.Dir, func() func() { return l.Freeze(t) }}
+	return hangs{l.Dir, func(int) func() { return l.Freeze(t) }}
 }
 
 // TestStorageThatHangsFreezesNothing: while it answers nothing at all, the live line goes on, a
@@ -68,6 +87,10 @@ func TestStorageThatHangsFreezesNothing(t *testing.T) {
 				"-storage-capacity-gb=1"},
 		{"a server", hangingServer, "running",
 			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
+		{"an aborted server", abortedServer, "running",
+			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
+		{"throttled", throttled, "running",
+			"-test.bench=StorageCeiling/op=churn -storage-capacity-gb=0.25"},
 		{"frozen", freezing, "running",
 			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
 	} {
@@ -86,7 +109,7 @@ func TestStorageThatHangsFreezesNothing(t *testing.T) {
 					func() bool { return strings.Contains(s.String(), what) })
 			}
 			shows(": " + c.stage + " 1s")
-			answer := h.stop()
+			answer := h.stop(p.Process.Pid)
 			for n := range 3 { // it goes on
 				eventually(t, "what is unanswered on the live line",
 					func() bool { return strings.Count(s.String(), "UNANSWERED for ") > n })
@@ -129,7 +152,7 @@ func TestIOTimeoutEndsATrial(t *testing.T) {
 			p := b.start(append(b.places(), "-test.benchtime=10m", "-storage-capacity-gb=1",
 				"-test.bench=MaxStorageStress|Synthetic", "-io-timeout=2s")...)
 			b.working()
-			answer := h.stop()
+			answer := h.stop(p.Process.Pid)
 			eventually(t, "the result",
 				func() bool { return len(resultFiles(t, b.results)) > 0 })
 			eventually(t, "the end of the other benchmark",

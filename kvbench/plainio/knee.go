@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,9 +22,9 @@ import (
 // at random places inside files; then its window does just that.
 //
 // First it surveys: pairs of a size (4 KiB, 16 KiB, … 16 MiB) and a number (1, 2, … 256), by the
-// bytes that they have in flight, until eight times as many have brought nothing. Then it measures
-// those again that come near the fastest, in turns, and compares medians: one short measurement of
-// each would make the luckiest the fastest.
+// bytes that they have in flight, until sixteen times as many have brought nothing. Then it
+// measures those again that come near the fastest, in turns, and compares medians: one short
+// measurement of each would make the luckiest the fastest.
 type Knee struct {
 	Blocks
 	// Limit bounds the search, filling included; 0 = 35 s: with a window of 10 s and what is around
@@ -46,7 +47,7 @@ const (
 	kneeStep   = 4         // from one size to the next
 
 	kneeGrowth = 1.02 // what is less than that is no growth
-	kneeFlat   = 3    // doublings of the bytes in flight that bring none end the survey
+	kneeFlat   = 4    // doublings of the bytes in flight that bring none end the survey
 	kneeWithin = 0.98 // of the fastest is as fast
 	kneeNear   = 0.92 // of it in the survey may be
 
@@ -56,8 +57,9 @@ const (
 // How long a pair is measured, at first and again; longer, up to eight times, until four requests
 // of each place in flight have ended.
 const (
-	kneeSurvey, kneeRecheck = 150 * time.Millisecond, 300 * time.Millisecond
+	kneeSurvey, kneeRecheck = 200 * time.Millisecond, 400 * time.Millisecond
 	kneeLonger              = 8
+	kneeBins                = 64 // of time
 	kneeLimit               = 35 * time.Second
 )
 
@@ -225,30 +227,39 @@ func kneeOf(all, near []*pair, why string) (k result.Knee) {
 
 // tally is what one place in flight has done: its own, so that places do not wait for each other.
 type tally struct {
-	first, last time.Duration // completions
-	bytes       int64         // behind the first
-	n           int64         // likewise
-	_           [4]int64      // a cache line
+	bytes [kneeBins * kneeLonger]int64 // by the time of completion, in parts of the least time
+	n     int64
 }
 
-// measure adds a measurement to a pair. Each place counts from its first completion to its last
-// one: whole requests in just the time that they took, so that few of them give no less than many,
-// but for what is under way at the end.
+// measure adds a measurement to a pair.
+//
+// The rate is a mean over time in which the middle weighs most and both ends nothing (Hann's
+// window, 1 - cos): devices with a limit give bytes by slices (cgroups: 100 ms), with a credit at
+// first. Bytes over time would say more or less by a slice, a third of 300 ms, and as much again
+// for the credit; and large requests would lose what is under way at the end. Here what comes back
+// in periods says what it is, once a measurement has two of them (its transform vanishes at whole
+// numbers from 2 on; Harris, On the use of windows for harmonic analysis, 1978).
 func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) error {
 	r.rungs++
 	var over atomic.Bool
 	var ended atomic.Int64
-	now, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeLonger*least
+	begun, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeLonger*least
+	bin := least / kneeBins
 	// Of a slow storage too few requests end in that time: it gets more.
+	took := least
 	var stop func()
 	stop = func() {
-		if ended.Load() >= 4*int64(p.n) || r.env.Clock.Now() >= most {
+		if over.Load() { // by an error
+			return
+		}
+		if ended.Load() >= 4*int64(p.n) || begun+took >= most {
 			over.Store(true)
 			return
 		}
-		r.env.Clock.At(r.env.Clock.Now()+least, stop)
+		took += least
+		r.env.Clock.At(begun+took, stop)
 	}
-	r.env.Clock.At(now+least, stop)
+	r.env.Clock.At(begun+took, stop)
 	tallies := make([]tally, p.n)
 	var hists [4]struct {
 		sync.Mutex
@@ -262,15 +273,11 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) error 
 		n := int64(0)
 		next := r.anywhere(profile.NewStream(r.bench.Seed, r.rungs<<16+i), &n, p.size, over.Load)
 		return transfer.Pass(ctx, r.env.Clock, io, next, func(c tiers.Chunk) bool {
-			if over.Load() {
+			at := int((c.Done - begun) / bin)
+			if over.Load() || at >= len(t.bytes) {
 				return false
 			}
-			if t.first == 0 {
-				t.first, t.last = c.Done, c.Done
-				return true
-			}
-			t.last = c.Done
-			t.bytes += c.Bytes
+			t.bytes[at] += c.Bytes
 			t.n++
 			ended.Add(1)
 			h.Lock()
@@ -283,13 +290,16 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) error 
 	if err != nil {
 		return err
 	}
-	rate := 0.0
+	bins, rate := int(took/least)*kneeBins, 0.0
 	for i := range tallies {
 		t := &tallies[i]
 		if t.n < 2 { // it says nothing of this one, and the sum not of all
 			return nil
 		}
-		rate += float64(t.bytes) / (t.last - t.first).Seconds()
+		for at, bytes := range t.bytes[:bins] {
+			rate += float64(bytes) *
+				(1 - math.Cos(2*math.Pi*(float64(at)+0.5)/float64(bins))) / took.Seconds()
+		}
 	}
 	p.rates = append(p.rates, rate)
 	if p.lat == nil {

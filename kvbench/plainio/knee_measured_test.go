@@ -7,6 +7,7 @@ package plainio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -27,7 +28,10 @@ type searched struct {
 	rounds int
 	flight int64 // of the grid
 	took   time.Duration
-	all    []*pair
+	all    []*pair // the grid
+	other  []*pair // to compare with instead
+	share  float64
+	text   string
 }
 
 func (r *searched) Prepare(ctx context.Context, b *Bench) error {
@@ -49,17 +53,18 @@ func (r *searched) Prepare(ctx context.Context, b *Bench) error {
 	if r.all, err = r.grid(ctx, r.flight, r.rounds); err != nil {
 		return err
 	}
-	return free()
+	return errors.Join(r.compare(ctx, r.other), free())
 }
 
 // onDirectory is one of them in files.
-func onDirectory(t *testing.T, dir string, op tiers.Op, rounds int, flight int64) *searched {
+func onDirectory(t *testing.T, dir string, op tiers.Op, rounds int, flight int64,
+	grid []*pair) *searched {
 	t.Helper()
 	cfg := plainRun{trialConfig{Storage: kvbench.StorageConfig{StorageBytes: 2 << 30,
 		CacheDir: dir, Direct: true, IOEngine: "auto", Chained: true,
 		Use: buffer.Use{Chunk: 1 << 20, Depth: 1, Workers: 1}}}, Config{Workers: 1}}
 	r := &searched{Knee: Knee{Blocks: Blocks{Op: op, Footprint: 512 << 20}}, rounds: rounds,
-		flight: flight}
+		flight: flight, other: grid}
 	cfg = cfg.lasting(time.Second)
 	res, err := runPlain(t.Context(), cfg, r)
 	require.NoError(t, err)
@@ -67,44 +72,61 @@ func onDirectory(t *testing.T, dir string, op tiers.Op, rounds int, flight int64
 	return r
 }
 
-// says is how fast the grid found what the knee has to be, of its fastest.
-func (r *searched) says(grid []*pair) (share float64, text string) {
+// compare says how fast the knee is, of the fastest of a grid: both are measured again in turns,
+// because the fastest of many is one that was lucky, too. The grid's is nil: its own.
+func (r *searched) compare(ctx context.Context, grid []*pair) error {
+	if grid == nil {
+		grid = r.all
+	}
 	best, least := fastest(grid)
+	var top, mine *pair
 	for _, p := range grid {
+		again := &pair{size: p.size, n: p.n}
+		if p.rate() == best {
+			top = again
+		}
 		if p.size == r.knee.RequestBytes && p.n == r.knee.InFlight {
-			share = p.rate() / best
+			mine = again
 		}
 	}
-	return share, fmt.Sprintf("%7d × %3d, %9d B in flight; the grid's %9d B; %6.1f MiB/s of %6.1f, "+
-		"in the grid %.3f of the fastest; %s, search %.1f s", r.knee.RequestBytes, r.knee.InFlight,
-		r.knee.Bytes(), least, r.knee.Rate/(1<<20), best/(1<<20), share, r.knee.EndedBy,
-		r.took.Seconds())
+	if mine == nil {
+		return fmt.Errorf("%d × %d is not in the grid", r.knee.RequestBytes, r.knee.InFlight)
+	}
+	for range 9 {
+		for _, p := range []*pair{top, mine} {
+			if err := r.measure(ctx, p, time.Second); err != nil {
+				return err
+			}
+		}
+	}
+	r.share = mine.rate() / top.rate()
+	r.text = fmt.Sprintf("%8d × %3d, %8d B in flight (%d in the grid): %.1f MiB/s, %.3f of the "+
+		"grid's fastest, %d × %d; %s, search %.1f s", mine.size, mine.n, mine.inFlight(), least,
+		mine.rate()/(1<<20), r.share, top.size, top.n, r.knee.EndedBy, r.took.Seconds())
+	return nil
 }
 
 // TestMeasuredKneeOfThrottledDevices: ten searches against one grid, of which nine have to be
 // within 2 % of the fastest.
 func TestMeasuredKneeOfThrottledDevices(t *testing.T) {
 	for name, rates := range map[string]privtest.Rates{
-		"200 MiB/s":                    {Read: 200 << 20, Write: 200 << 20},
-		"1 GiB/s and 1,000 requests/s": {Read: 1 << 30, ReadIOPS: 1000, Write: 1 << 30, WriteIOPS: 1000},
+		"200 MiB/s":                    {Read: 200 << 20},
+		"1 GiB/s and 1,000 requests/s": {Read: 1 << 30, ReadIOPS: 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := privtest.LoopFS(t, 2200, privtest.LoopOptions{DirectIO: true})
 			privtest.ThrottleLoop(t, fs, rates).Add(t, os.Getpid())
-			first := onDirectory(t, fs.Dir+"/kv", tiers.Read, 3, 64<<20)
-			for _, p := range first.all {
-				t.Logf("grid %8d × %3d: %.1f MiB/s %.1f", p.size, p.n, p.rate()/(1<<20), p.rates)
-			}
+			var grid []*pair
 			good := 0
 			for i := range 10 {
-				r := first
-				if i > 0 {
-					r = onDirectory(t, fs.Dir+"/kv", tiers.Read, 0, 0)
+				rounds := map[bool]int{true: 3}[i == 0]
+				r := onDirectory(t, fs.Dir+"/kv", tiers.Read, rounds, 64<<20, grid)
+				if i == 0 {
+					grid = r.all
 				}
-				share, text := r.says(first.all)
-				t.Log(text)
+				t.Log(r.text)
 				assert.Less(t, r.took, 50*time.Second)
-				if share >= kneeWithin {
+				if r.share >= kneeWithin {
 					good++
 				}
 			}
@@ -122,10 +144,9 @@ func TestMeasuredKneeOfADirectory(t *testing.T) {
 	}
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
 		for range 3 {
-			r := onDirectory(t, dir, op, 1, 64<<20)
-			share, text := r.says(r.all)
-			t.Log(op, text)
-			assert.GreaterOrEqual(t, share, 0.9)
+			r := onDirectory(t, dir, op, 1, 64<<20, nil)
+			t.Log(op, r.text)
+			assert.GreaterOrEqual(t, r.share, 0.9)
 			assert.Less(t, r.took, 50*time.Second)
 		}
 	}

@@ -205,7 +205,15 @@ type onRing struct {
 	whole whole
 	going bool // it has gone to the device, perhaps in part
 	waits bool // it would have had to wait there
+	turn  atomic.Uint32
 }
+
+// The turns of an Op, apart from the lock, which a chain of requests then does not take.
+const (
+	elsewhere = iota
+	inDone    // the thread is inside its Done, or has just been
+	again     // submitted since that began
+)
 
 // anew makes op ready to be carried out from its beginning.
 func (op *Op) anew() {
@@ -229,10 +237,11 @@ type looper struct {
 	calls    []func()
 	asked    list // at the device, oldest first
 	underway int  // submitted and not done
-	sleeps   bool // the thread waits for completions, or is about to
 	closed   bool
 	over     chan struct{} // closed when the thread has ended
 	bell     int           // an eventfd
+
+	sleeps atomic.Bool // the thread waits for completions, or is about to
 
 	// The thread's own.
 	q       queue
@@ -242,6 +251,7 @@ type looper struct {
 	ops     [ringEntries]*Op
 	free    []int
 	back    []*Op // of one reaping
+	ended   int   // of those, not submitted again
 	buffers [ring.MaxBuffers][]byte
 }
 
@@ -275,6 +285,8 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 func (l *looper) round() (more bool) {
 	l.ring()
 	l.mu.Lock()
+	l.underway -= l.ended
+	l.ended = 0
 	l.waiting = append(l.waiting, l.inbox...)
 	clear(l.inbox)
 	l.inbox = l.inbox[:0]
@@ -286,7 +298,7 @@ func (l *looper) round() (more bool) {
 	over := l.closed && l.underway == 0 && len(calls) == 0
 	if len(calls) == 0 && !over {
 		wait = 1
-		l.sleeps = true
+		l.sleeps.Store(true)
 	}
 	l.mu.Unlock()
 	for _, call := range calls {
@@ -385,9 +397,7 @@ func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.Slic
 
 // reap takes what has come back and tells those who wait for it.
 func (l *looper) reap() {
-	l.mu.Lock()
-	l.sleeps = false
-	l.mu.Unlock()
+	l.sleeps.Store(false)
 	l.back = l.back[:0]
 	l.q.Reap(l.take)
 	if len(l.back) == 0 {
@@ -398,25 +408,22 @@ func (l *looper) reap() {
 	for _, op := range l.back {
 		op.Ended, op.kernel.going = now, false
 		l.asked.remove(op)
-		op.own = true
 	}
 	l.mu.Unlock()
 	for _, op := range l.back {
 		l.e.answered(op)
+		op.kernel.turn.Store(inDone)
 		op.Done(op)
 	}
-	l.mu.Lock()
 	for i, op := range l.back {
-		if op.again {
+		if op.kernel.turn.Swap(elsewhere) == again {
 			op.anew()
 			l.waiting = append(l.waiting, op)
-			l.underway++
+		} else {
+			l.ended++
 		}
-		op.own, op.again = false, false
-		l.underway--
 		l.back[i] = nil
 	}
-	l.mu.Unlock()
 }
 
 // take looks at one completion: a request is over, or goes on with its rest.
@@ -451,12 +458,10 @@ func (l *looper) take(c ring.Completion) {
 
 // submit queues a request and wakes the thread, if it sleeps.
 func (l *looper) submit(op *Op) {
-	l.mu.Lock()
-	if op.own {
-		op.again = true
-		l.mu.Unlock()
+	if op.kernel.turn.CompareAndSwap(inDone, again) {
 		return
 	}
+	l.mu.Lock()
 	op.anew()
 	l.underway++
 	l.inbox = append(l.inbox, op)
@@ -465,10 +470,8 @@ func (l *looper) submit(op *Op) {
 
 // wake ends the thread's wait. Callers hold mu, which is let go of.
 func (l *looper) wake() {
-	wake := l.sleeps
-	l.sleeps = false
 	l.mu.Unlock()
-	if wake {
+	if l.sleeps.CompareAndSwap(true, false) {
 		one := [8]byte{1}
 		_, _ = unix.Write(l.bell, one[:]) // it is ours, and far from full
 	}

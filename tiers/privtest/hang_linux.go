@@ -3,6 +3,7 @@ package privtest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,7 +14,10 @@ import (
 )
 
 // Server is a process that serves a filesystem over FUSE: a device's file, or a directory.
-type Server struct{ pid int }
+type Server struct {
+	pid int
+	dir string // where it is mounted
+}
 
 // Hang makes it take requests and answer none, until Answer or the end of the test. When it
 // returns, what had been answered before may still be on its way to those who asked.
@@ -47,6 +51,35 @@ func (s *Server) Answer(t testing.TB) {
 	t.Helper()
 	if err := syscall.Kill(s.pid, syscall.SIGCONT); err != nil {
 		t.Fatalf("let the process that serves the filesystem go on: %v", err)
+	}
+}
+
+// Abort ends the connection to it: what has not been answered fails, and all that is asked later.
+// It is what an administrator can do about a server that does not come back.
+func (s *Server) Abort(t testing.TB) {
+	t.Helper()
+	// Nothing asks the directory itself, which would wait.
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection := ""
+	for line := range strings.Lines(string(text)) {
+		// proc(5): the third is major:minor of the device, the fifth the mount point.
+		if f := strings.Fields(line); f[4] == s.dir {
+			_, connection, _ = strings.Cut(f[2], ":")
+		}
+	}
+	control := t.TempDir()
+	Need(t, unix.Mount("fusectl", control, "fusectl", 0, ""))
+	t.Cleanup(func() {
+		if err := unix.Unmount(control, 0); err != nil {
+			t.Errorf("unmount fusectl: %v", err)
+		}
+	})
+	err = os.WriteFile(filepath.Join(control, connection, "abort"), []byte("1"), 0o200)
+	if err != nil {
+		t.Fatalf("abort the connection of %s: %v", s.dir, err)
 	}
 }
 
@@ -94,5 +127,5 @@ func FuseDir(t testing.TB) (dir string, server *Server) {
 	Need(t, unix.Mount("tmpfs", memory(base), "tmpfs", 0, "size=2g"))
 	pid, err := startSlow(slowDisk{Backing: memory(base), Dir: slow(base)})
 	Need(t, err)
-	return slow(base), &Server{pid}
+	return slow(base), &Server{pid, slow(base)}
 }

@@ -73,7 +73,7 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.BackingFile, l.Server = filepath.Join(slow(base), slowName), &Server{pid}
+		l.BackingFile, l.Server = filepath.Join(slow(base), slowName), &Server{pid, slow(base)}
 	}
 	if err := l.attach(opt); err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ const cgroups = "/sys/fs/cgroup"
 // Throttle is a cgroup whose processes are slowed down on one device.
 type Throttle struct {
 	group   string
-	unified bool // cgroup v2
+	unified bool              // cgroup v2
+	none    map[string]string // by file: what takes its limits away
 }
 
 // ThrottleLoop limits what processes may ask of the loop device. It holds for direct I/O and for
@@ -50,13 +51,18 @@ func throttle(root string, l *Loop, r Rates) (*Throttle, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := map[string]string{}
+	rules, none, no := map[string]string{}, map[string]string{}, "0"
+	if unified {
+		no = "max"
+	}
 	limit := func(file, key string, most int64) {
 		if most > 0 {
 			if rules[file] == "" {
 				rules[file] = fmt.Sprintf("%d:%d", l.Major, l.Minor)
+				none[file] = rules[file]
 			}
 			rules[file] += fmt.Sprintf(" %s%d", key, most)
+			none[file] += " " + key + no
 		}
 	}
 	if unified {
@@ -73,7 +79,7 @@ func throttle(root string, l *Loop, r Rates) (*Throttle, error) {
 	for file, rule := range rules {
 		err = errors.Join(err, os.WriteFile(filepath.Join(group, file), []byte(rule), 0o644))
 	}
-	return &Throttle{group, unified}, err
+	return &Throttle{group, unified, none}, err
 }
 
 // The limits of cgroup v1.
@@ -110,6 +116,16 @@ func (th *Throttle) Add(t testing.TB, pid int) {
 	t.Helper()
 	if err := os.WriteFile(th.procs(), []byte(strconv.Itoa(pid)), 0o644); err != nil {
 		t.Fatalf("throttle process %d: %v", pid, err)
+	}
+}
+
+// Lift ends the limits, for what waits because of them, too.
+func (th *Throttle) Lift(t testing.TB) {
+	t.Helper()
+	for file, none := range th.none {
+		if err := os.WriteFile(filepath.Join(th.group, file), []byte(none), 0o644); err != nil {
+			t.Fatalf("lift the limits of %s: %v", th.group, err)
+		}
 	}
 }
 

@@ -77,6 +77,10 @@ func TestThrottlingInEitherVersion(t *testing.T) {
 	require.NoError(t, err)
 	text, _ := os.ReadFile(filepath.Join(th.group, "io.max"))
 	assert.Equal(t, "7:0 wbps=5 riops=7", string(text), "no limit is none")
+	th.Lift(t)
+	text, err = os.ReadFile(filepath.Join(th.group, "io.max"))
+	require.NoError(t, err)
+	assert.Equal(t, "7:0 wbps=max riops=max", string(text))
 
 	_, err = throttle(fakeCgroups(t, map[string]string{controllers: "cpu memory\n"}), &Loop{},
 		Rates{Read: 1})

@@ -35,12 +35,22 @@ var Layouts = map[string]tiers.Layout{
 }
 
 // Every runs a test on each kind of tier: memory, every layout of files with direct and with
-// buffered I/O, and those without bytes.
+// buffered I/O, on each engine, and those without bytes.
 func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
 	without(t, run)
 	for name, l := range Layouts {
-		files(t, name+", direct", filetier.Config{Layout: l, Direct: true}, run)
-		files(t, name+", buffered", filetier.Config{Layout: l}, run)
+		for _, direct := range []bool{true, false} {
+			cfg := filetier.Config{Layout: l, Direct: direct}
+			name := name + map[bool]string{true: ", direct", false: ", buffered"}[direct]
+			files(t, name, cfg, run)
+			t.Run(name+", io_uring", func(t *testing.T) {
+				run(t, func(t testing.TB) tiers.Tier {
+					cfg := cfg
+					cfg.Engine = URing(t)
+					return Files(t, cfg)
+				})
+			})
+		}
 	}
 }
 
@@ -121,6 +131,19 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 func Psync(t testing.TB) ioengine.Engine {
 	t.Helper()
 	e := ioengine.NewPsync(clock.NewWall().Now)
+	t.Cleanup(func() { assert.NoError(t, e.Close(context.Background()), "nothing is under way") })
+	return e
+}
+
+// URing returns the engine of rings, on a clock of its own; where the system has none the test is
+// skipped.
+func URing(t testing.TB) ioengine.Engine {
+	t.Helper()
+	e, _, err := ioengine.NewURing(clock.NewWall().Now, 1)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("no io_uring here: ", err)
+	}
+	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Close(context.Background()), "nothing is under way") })
 	return e
 }

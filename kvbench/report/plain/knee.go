@@ -27,7 +27,7 @@ func Knee(r *result.Result) (lines [][2]string) {
 	add("knee", "%d of %s, %s in flight: %s, the fastest moved %s; p99 %s", k.InFlight,
 		bytes(k.RequestBytes), bytes(k.Bytes()), rate(k.Rate), rate(k.Best), ns(k.P99NS))
 	why := map[string]string{
-		result.KneePlateau: "eight times as many bytes in flight brought nothing",
+		result.KneePlateau: "sixteen times as many bytes in flight brought nothing",
 		result.KneeGrid:    "there was no more to try: more in flight may move more",
 		result.KneeTime:    "the time was up: more in flight may move more",
 	}[k.EndedBy]

@@ -28,8 +28,8 @@ func TestTheKneeInTheSettingsOfEngines(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"knee: 8 of 256 KiB, 2 MiB in flight: 3.95 GiB/s, the fastest moved 4 GiB/s; p99 700 µs",
-		": 7 pairs of size and number in 21 s, until eight times as many bytes in flight brought " +
-			"nothing",
+		": 7 pairs of size and number in 21 s, until sixteen times as many bytes in flight " +
+			"brought nothing",
 		"engines: as many objects at a time as come within 5 % of the fastest: vLLM's " +
 			"n_read_threads (16), LMCache's num_workers (4), or read_io_depth for each of them, " +
 			"the batch of NIXL (KVBM: 64)",
