@@ -37,6 +37,9 @@ func (i Interrupted) Unwrap() error { return i.Why }
 // errWindowOver is the cause with which operations in flight are cancelled.
 var errWindowOver = errors.New("the window is over")
 
+// mostShards bounds the memory of the recorder, 10 MB for each processor of a run with everything.
+const mostShards = 64
+
 // How long an interrupted run waits: for its workers before the result is written, and, when nobody
 // attends it, for them and the cleaning afterwards (interface.md: 0.5 s and 2 s).
 const (
@@ -80,7 +83,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 		t.cfg.Usage = host.ReadUsage
 	}
 	t.begun = t.Clock.Now()
-	shards := min(8, runtime.NumCPU())
+	shards := min(mostShards, runtime.GOMAXPROCS(0))
 	if sim != nil {
 		shards = 1
 	}

@@ -44,8 +44,8 @@ type Recorder struct {
 const never = workloads.Never
 
 // New makes a recorder with the given number of shards (at least one). Sample.Shard is taken modulo
-// it. A shard that sees all kinds of operations takes some 10 MB, so use about as many as
-// processors, and not many more than eight.
+// it: as many as processors, so that no two of them meet in one. A shard that sees all kinds of
+// operations takes some 10 MB.
 func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
 	r.start.Store(int64(never))

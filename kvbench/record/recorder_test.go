@@ -1,8 +1,11 @@
 package record
 
 import (
+	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -243,6 +246,31 @@ func BenchmarkRecorderChunk(b *testing.B) {
 		at := time.Duration(i)
 		r.Chunk(i%workers, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: 2 << 20,
 			Begun: at - 400, Ended: at, Asked: at - 500, Done: at})
+	}
+}
+
+// What it costs to count a request does not grow with those who count at a time: one of 64
+// goroutines with a shard for each processor pays what one alone does, with one shard for all a
+// wait for the others.
+func BenchmarkRecorderContention(b *testing.B) {
+	for _, shards := range []int{1, runtime.GOMAXPROCS(0)} {
+		for _, goroutines := range []int{1, 2, 4, 8, 16, 32, 64} {
+			b.Run(fmt.Sprintf("shards=%d/goroutines=%d", shards, goroutines), func(b *testing.B) {
+				r := openRecorder(shards, time.Hour)
+				var workers atomic.Int64
+				b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
+				if goroutines == 1 {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+				}
+				b.RunParallel(func(p *testing.PB) {
+					worker := int(workers.Add(1))
+					for at := time.Duration(500); p.Next(); at++ {
+						r.Block(worker, tiers.Chunk{Op: tiers.Read, Bytes: 4096, Begun: at - 400,
+							Ended: at, Asked: at - 500, Done: at})
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -3,7 +3,9 @@ package buffer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -111,6 +113,32 @@ func TestPoolKeepsAllBuffersUnderRandomUse(t *testing.T) {
 	}
 	all.Wait()
 	assert.Len(t, p.free, 7)
+}
+
+// Get and Put of a buffer, by so many at a time, each of whom finds one free.
+func BenchmarkPoolContention(b *testing.B) {
+	for _, goroutines := range []int{1, 2, 4, 8, 16, 32, 64} {
+		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
+			p, err := NewPool(64, PageSize)
+			require.NoError(b, err)
+			defer p.Close()
+			b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
+			if goroutines == 1 {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				var bufs []tiers.Buffer
+				for pb.Next() {
+					var err error
+					if bufs, err = p.Get(b.Context(), 1, bufs[:0]); err != nil {
+						b.Error(err)
+						return
+					}
+					p.Put(bufs...)
+				}
+			})
+		})
+	}
 }
 
 func TestPoolRefusesWhatCannotBe(t *testing.T) {
