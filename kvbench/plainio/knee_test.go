@@ -10,6 +10,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
 )
@@ -93,7 +94,8 @@ func TestTheKneeIsThatOfTheGrid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			least, best := gridOf(t, c.model, c.op)
-			for seed := range uint64(map[bool]int{true: 2, false: 10}[testing.Short()]) {
+			for seed := range uint64(map[bool]int{true: 2, false: 10}[testing.Short() ||
+				buffer.RaceEnabled]) {
 				k := kneeOn(t, c.model, c.op, seed).PlainIO.Knee
 				assert.InEpsilon(t, best, k.Best, 0.02)
 				assert.GreaterOrEqual(t, k.Rate, 0.96*best)
