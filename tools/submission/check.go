@@ -253,6 +253,11 @@ func (c *Check) result(f tree.File) {
 		"window: must end by its deadline, ended by %s", r.EndedBy)
 }
 
+// started says who started a rank, and where: free in the closed division, and found out by each
+// rank of a run in another way. Given once more, together, they would contradict each other.
+var started = []string{"rank", "ranks", "local-ranks", "rank-failure", "hosts", "ssh",
+	"remote-binary", "rendezvous", "rendezvous-timeout"}
+
 // given are the parameters less those that nobody gave and that the closed division has by itself:
 // some must not be given at all (-rank-failure with one client).
 func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
@@ -266,7 +271,7 @@ func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
 	}
 	return slices.DeleteFunc(slices.Clone(recorded), func(p result.Parameter) bool {
 		v, ok := values[p.Name]
-		return ok && p.Origin == params.Origin{}.String() && v == fmt.Sprint(p.Value)
+		return slices.Contains(started, p.Name) || ok && p.Origin == params.Origin{}.String() && v == fmt.Sprint(p.Value)
 	})
 }
 

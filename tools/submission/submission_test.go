@@ -316,6 +316,28 @@ func TestOneClient(t *testing.T) {
 	assert.True(t, built, errs)
 }
 
+// TestRanksThatTheRunStarted: rank 0 has started the others, which its parameters tell in another
+// way than theirs; neither is a deviation.
+func TestRanksThatTheRunStarted(t *testing.T) {
+	dir := results(t, func(r *result.Result) {
+		for i, p := range r.Parameters {
+			switch p.Name {
+			case "rank", "local-ranks":
+				if p.Origin = "default"; r.Rank > 0 {
+					p.Origin = "environment KVBENCH_AGENT"
+				}
+			case "hosts":
+				p.Value, p.Origin = "node0:1,node1:1", "flag"
+			}
+			r.Parameters[i] = p
+		}
+		set(r, "local-ranks", 2)
+	})
+	built, _, errs, err := submit(dir, filepath.Join(t.TempDir(), "submission"))
+	require.NoError(t, err)
+	assert.True(t, built, errs)
+}
+
 func TestMissingRank(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_3/trial_2/rank_1")))
