@@ -42,7 +42,8 @@ func Together(ranks []*result.Result, c *result.Clients) (*result.Result, error)
 		sharedWitness(out, ranks)
 		// No rank alone knows who else was on its device.
 		if text := out.DeviceWitness.ReadByOthers(); text != "" && out.Ranks > 1 {
-			out.Warnings = append(out.Warnings, text)
+			// Before those of a rank, of which there may be hundreds.
+			out.Warnings = slices.Insert(out.Warnings, 0, text)
 		}
 	}
 	out.Harness.Verdict = verdict(out, ranks)
