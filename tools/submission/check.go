@@ -271,7 +271,8 @@ func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
 	}
 	return slices.DeleteFunc(slices.Clone(recorded), func(p result.Parameter) bool {
 		v, ok := values[p.Name]
-		return slices.Contains(started, p.Name) || ok && p.Origin == params.Origin{}.String() && v == fmt.Sprint(p.Value)
+		return slices.Contains(started, p.Name) ||
+			ok && p.Origin == params.Origin{}.String() && v == fmt.Sprint(p.Value)
 	})
 }
 

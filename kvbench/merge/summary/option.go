@@ -68,10 +68,12 @@ func (o *Option) judge(complete []tree.File, s *Summary) {
 	}
 	for _, f := range complete {
 		// Entries in the storage tier at the end of the window are the witness: reads may be absent
-		// for other reasons. Plain I/O has no cache, and nothing but the storage to move. An option
-		// is valid as soon as one rank touched the storage: that one has measured it.
+		// for other reasons. Of few large entries all may be on their way at that moment, which
+		// what was moved tells. Plain I/O has no cache, and nothing but the storage to move. An
+		// option is valid as soon as one rank touched the storage: that one has measured it.
+		read, written := f.Result.StorageTraffic()
 		if r := f.Result; r.Summary.CacheStats.StorageEntries != 0 ||
-			r.CompletionUnit == result.UnitOperation {
+			r.CompletionUnit == result.UnitOperation || read.Bytes+written.Bytes > 0 {
 			o.Valid, o.Invalid = true, ""
 		} else {
 			o.CPUTierRanks = append(o.CPUTierRanks, f.Path)

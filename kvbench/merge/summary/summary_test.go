@@ -218,6 +218,12 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 	})
 	assert.True(t, aggregated(t, plain).Options["1"].Valid, "plain I/O has no cache at all")
 	assert.Contains(t, o.Invalid, "served wholly from memory")
+	moved := aggregated(t, run6(t, func(r *result.Result) {
+		fromMemory(0, 1)(r)
+		r.Tiers = []result.Tier{{Level: "storage", Write: result.TierTraffic{Bytes: 1 << 30}}}
+	})).Options["1"]
+	assert.True(t, moved.Valid, "a window can end between two entries")
+	assert.Empty(t, moved.CPUTierRanks)
 	code, out, _ := execute(dir, "")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "INVALID")
