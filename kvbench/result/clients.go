@@ -63,9 +63,15 @@ func (c *Clients) metrics(add func(unit string, v *float64)) {
 	if c == nil {
 		return
 	}
+	// A rank with too few samples for a percentile is often the slowest one: the largest of the
+	// others would be taken for that of all.
 	slowest := func(of func(ClientRank) *int64) (worst *float64) {
 		for _, r := range c.PerRank {
-			if v := number(of(r)); v != nil && (worst == nil || *v > *worst) {
+			v := number(of(r))
+			if v == nil {
+				return nil
+			}
+			if worst == nil || *v > *worst {
 				worst = v
 			}
 		}
