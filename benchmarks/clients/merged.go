@@ -60,7 +60,8 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	if t.Skew != nil && coordinate.TooFarApart(*t.Skew, *t.Uncertainty) {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("the ranks' windows opened within %v "+
 			"(± %v): rates of ranks that did not measure together do not add up",
-			time.Duration(*t.Skew), time.Duration(*t.Uncertainty)))
+			time.Duration(*t.Skew).Round(time.Microsecond),
+			time.Duration(*t.Uncertainty).Round(time.Microsecond)))
 	}
 	c.saved = true
 	path, err := all.Save("all_ranks", res)

@@ -74,7 +74,7 @@ func (s *summary) clients() {
 		s.line("", "%s: ranks %s", h.Name, numbers(h.Ranks))
 	}
 	for _, f := range c.Filesystems {
-		s.line("", "%s of ranks %s, %s together", cmp.Or(f.Type, "filesystem"), numbers(f.Ranks),
+		s.line("", "%s: ranks %s with %s of it", cmp.Or(f.Type, "filesystem"), numbers(f.Ranks),
 			bytes(f.CapacityBytes))
 	}
 	// Rates are sums over windows of each rank's own, as MLPerf Storage adds them up: how long all
