@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -64,6 +65,7 @@ type Process struct {
 	what  string // a rank, as people call it
 	cmd   *exec.Cmd
 	log   string        // where a shell says why it ended, "" of a rank itself
+	heard atomic.Bool   // the rank behind the shell, whose words the log has from then on
 	ended chan struct{} // closed when it has
 }
 
@@ -134,7 +136,13 @@ func (p *Process) Ended(within time.Duration) (how string, ended bool) {
 	case <-p.ended:
 		how = cmp.Or(p.cmd.ProcessState.String(), "exit status 0")
 		if p.log != "" {
-			how = fmt.Sprintf("%s: %s%s", filepath.Base(p.cmd.Path), how, lastWords(p.log))
+			// Of a rank that was lost later the log has what it has printed, which is no reason;
+			// whoever wants to know more reads all of it.
+			said := ", see " + filepath.Base(p.log)
+			if !p.heard.Load() {
+				said = lastWords(p.log)
+			}
+			how = fmt.Sprintf("%s: %s%s", filepath.Base(p.cmd.Path), how, said)
 		}
 		return how, true
 	case <-time.After(within):

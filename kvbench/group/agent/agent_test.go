@@ -110,7 +110,8 @@ func TestDial(t *testing.T) {
 		assert.Empty(t, left, "the copy is removed while it runs")
 		require.NoError(t, conn.Close())
 		<-p.ended
-		assert.True(t, p.cmd.ProcessState.Success())
+		how, _ := p.Ended(time.Minute)
+		assert.Equal(t, "env: exit status 0, see log", how, "its words are the rank's")
 		text, err := os.ReadFile(log.Name())
 		require.NoError(t, err)
 		assert.Equal(t, "printed\n", string(text))

@@ -122,7 +122,7 @@ func (s Shell) Dial(host string, o Orders, log *os.File) (*Process, net.Conn, er
 		return fail(errors.Join(err, ours.Close()))
 	}
 	go p.wait()
-	return p, &started{Conn: ours, image: image, first: append(first, '\n')}, nil
+	return p, &started{Conn: ours, image: image, first: append(first, '\n'), to: p}, nil
 }
 
 // started is the way to a program that is to be copied, and to be told what it is to do, before
@@ -132,6 +132,7 @@ type started struct {
 	image *os.File // nil if it is there
 	first []byte   // nil when it was said
 	err   error
+	to    *Process
 }
 
 // Read says the first things before it hears any: an end of the other side then says why by itself.
@@ -147,7 +148,12 @@ func (s *started) Read(p []byte) (int, error) {
 		}
 		s.first = nil
 	}
-	return s.Conn.Read(p)
+	// What comes over this way is the rank's: the shell has nothing more to say of a login.
+	n, err := s.Conn.Read(p)
+	if n > 0 {
+		s.to.heard.Store(true)
+	}
+	return n, err
 }
 
 // quoted is a word of a shell.
