@@ -18,12 +18,29 @@ import (
 // wait here for those that ended later. One that more than maxHeld others overtook comes late.
 type dynamoRows struct {
 	lineReader
-	held  []Row // by arrival
+	held  heldRows
 	ended error // what ended the file
 }
 
 // dynamoSchema is what a line must say that it is.
 const dynamoSchema = "dynamo.request.trace.v1"
+
+// heldRows are rows that wait for others, by their times.
+type heldRows []Row
+
+func (h *heldRows) add(row Row) {
+	at, _ := slices.BinarySearchFunc(*h, row, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // behind its equals
+	})
+	*h = slices.Insert(*h, at, row)
+}
+
+// take takes the earliest.
+func (h *heldRows) take() Row {
+	row := (*h)[0]
+	*h = (*h)[1:]
+	return row
+}
 
 // maxHeld is more requests than a cluster serves at a time, and some tens of MB.
 const maxHeld = 4096
@@ -59,16 +76,11 @@ func (d *dynamoRows) Next() (Row, error) {
 			return Row{}, err
 		}
 		if request {
-			at, _ := slices.BinarySearchFunc(d.held, row, func(a, b Row) int {
-				return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // behind its equals
-			})
-			d.held = slices.Insert(d.held, at, row)
+			d.held.add(row)
 		}
 	}
 	if len(d.held) > 0 && (d.ended == nil || errors.Is(d.ended, io.EOF)) {
-		row := d.held[0]
-		d.held = d.held[1:]
-		return row, nil
+		return d.held.take(), nil
 	}
 	return Row{}, d.ended
 }

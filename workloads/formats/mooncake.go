@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io"
+	"slices"
 	"strconv"
+	"time"
 )
 
 // mooncakeTokens is the size of Mooncake's blocks, whose files do not tell it.
@@ -15,12 +19,23 @@ const mooncakeTokens = 512
 // "hash_ids": [0, 1, ...]}. Others write the same with input_tokens, output_tokens and created_time
 // (AIPerf); block_size, which is ours, says of which size the blocks are where it is not 512.
 //
+// A row of a session (session_id) with a delay instead of a timestamp (AIPerf, Dynamo) comes so
+// many ms after the answer to the row before it of its session. When that was answered nobody wrote
+// down: it is counted from that row, as if answers took no time. Such rows wait here for those that
+// come before them.
+//
 // Lines as recorders write them are scanned without reflection, eight times as fast; whatever else
 // a line may hold is left to encoding/json, which has the last word on what is well-formed.
 type mooncakeRows struct {
 	lineReader
 	scope string
 	row   mooncakeRow
+
+	asked map[string]time.Duration // by session: when its last row came
+	held  heldRows                 // with delays
+	ready bool                     // timed has a row, behind those of them that come before it
+	timed Row                      // with a timestamp
+	ended error                    // what ended the file
 }
 
 // mooncakeRow is one line.
@@ -30,6 +45,8 @@ type mooncakeRow struct {
 	size    int64   // of its blocks, 0 = not told
 	ids     []int64 // memory that rows share
 	told    uint8   // which of the keys were there: a bit each
+	session string
+	delay   float64 // ms, where there is no time
 }
 
 // The keys, in the order of their bits.
@@ -39,12 +56,47 @@ const (
 	mooncakeOut
 	mooncakeIDs
 	mooncakeSize
-	mooncakeNeeds = mooncakeTime | mooncakeIn | mooncakeOut
+	mooncakeDelay
+	mooncakeNeeds = mooncakeIn | mooncakeOut
 )
 
 // Next implements Reader.
 func (m *mooncakeRows) Next() (Row, error) {
-	line, err := m.next()
+	for {
+		switch {
+		case len(m.held) > 0 && (m.ready && m.held[0].Stamp <= m.timed.Stamp ||
+			len(m.held) >= maxHeld || errors.Is(m.ended, io.EOF)):
+			return m.held.take(), nil
+		case m.ready:
+			m.ready = false
+			return m.timed, nil
+		case m.ended != nil:
+			return Row{}, m.ended
+		}
+		row, err := m.read()
+		timed := m.row.told&mooncakeTime != 0
+		switch {
+		case err == nil && timed && len(m.held) == 0: // nearly all rows of nearly all files
+			return row, nil
+		case err == nil && timed:
+			m.timed, m.ready = row, true
+		case err == nil:
+			row.Blocks = slices.Clone(row.Blocks)
+			m.held.add(row)
+		case IsMalformed(err):
+			return Row{}, err
+		default:
+			m.ended = err
+		}
+	}
+}
+
+// maxAsked bounds the sessions whose last row is known, to some hundred MB.
+const maxAsked = 1 << 20
+
+// read reads a line.
+func (m *mooncakeRows) read() (Row, error) {
+	line, err := m.lineReader.next()
 	if err != nil {
 		return Row{}, err
 	}
@@ -54,14 +106,29 @@ func (m *mooncakeRows) Next() (Row, error) {
 			return Row{}, Malformed{err}
 		}
 	}
-	if r.told&mooncakeNeeds != mooncakeNeeds {
+	if r.told&mooncakeNeeds != mooncakeNeeds || r.told&(mooncakeTime|mooncakeDelay) == 0 {
 		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
+	}
+	if r.told&mooncakeTime == 0 {
+		before, known := m.asked[r.session]
+		if r.session == "" || !known || !(r.delay >= 0) {
+			return Row{}, malformed("a row with a delay and no timestamp: want a session_id of a " +
+				"row before it, after which it comes, and a delay of at least 0")
+		}
+		r.at = float64(before)/1e6 + r.delay
 	}
 	size := cmp.Or(r.size, mooncakeTokens)
 	if err := checkTokens(int(size), 1); err != nil {
 		return Row{}, malformed("block_size: %w", err)
 	}
-	return blockRow(r.at/1e3, int(r.in), int(r.out), r.ids, int(size), m.scope)
+	row, err := blockRow(r.at/1e3, int(r.in), int(r.out), r.ids, int(size), m.scope)
+	if err == nil && r.session != "" {
+		if m.asked == nil || len(m.asked) == maxAsked {
+			m.asked = make(map[string]time.Duration)
+		}
+		m.asked[r.session] = row.Stamp
+	}
+	return row, err
 }
 
 // mooncakeLine is any line. Pointers tell what is missing.
@@ -75,6 +142,7 @@ type mooncakeLine struct {
 	IDs     []int64  `json:"hash_ids"`
 	Size    *int64   `json:"block_size"`
 
+	Session  json.RawMessage `json:"session_id"`
 	Delay    *float64        `json:"delay"`
 	DelayToo *float64        `json:"delay_ms"`
 	Messages json.RawMessage `json:"messages"`
@@ -88,15 +156,17 @@ func (r *mooncakeRow) decode(line []byte) error {
 		return err
 	}
 	at, in, out := cmp.Or(v.Time, v.Created), cmp.Or(v.In, v.InToo), cmp.Or(v.Out, v.OutToo)
-	switch {
-	case at == nil && cmp.Or(v.Delay, v.DelayToo) != nil:
-		return malformed("a row with a delay and no timestamp, which waits for the answer before " +
-			"it: only recorded times are replayed")
-	case v.IDs == nil && v.Messages != nil:
+	if v.IDs == nil && v.Messages != nil {
 		return malformed("messages without hash_ids: their blocks are not known")
 	}
 	ids := append(r.ids[:0], v.IDs...)
 	*r = mooncakeRow{ids: ids}
+	if id := string(v.Session); id != "null" && id != `""` { // a number or a text
+		r.session = id
+	}
+	if delay := cmp.Or(v.Delay, v.DelayToo); delay != nil {
+		r.delay, r.told = *delay, r.told|mooncakeDelay
+	}
 	if at != nil {
 		r.at, r.told = *at, r.told|mooncakeTime
 	}

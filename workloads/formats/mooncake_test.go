@@ -86,11 +86,34 @@ func TestMooncakeVariants(t *testing.T) {
 	assert.Equal(t, []int{512, 512, 64},
 		[]int{rows[0].BlockTokens, rows[1].BlockTokens, rows[2].BlockTokens})
 	require.Len(t, errs, 5)
-	assert.Contains(t, errs[0], "a row with a delay and no timestamp")
+	assert.Contains(t, errs[0], "a row with a delay and no timestamp: want a session_id")
 	assert.Contains(t, errs[1], "messages without hash_ids")
 	assert.Contains(t, errs[2], "a block id stands twice")
 	assert.Contains(t, errs[3], "block_size: too few tokens")
 	assert.Contains(t, errs[4], "more block ids than the input has blocks")
+}
+
+// Rows with delays come after the row before them of their session, between others.
+func TestMooncakeDelays(t *testing.T) {
+	rows, errs := rowsOf(t, "d.jsonl", `{"session_id":"a","timestamp":1000,"input_length":512,"output_length":1,"hash_ids":[1]}
+{"session_id":"a","delay":500,"input_length":1024,"output_length":1,"hash_ids":[1,2]}
+{"session_id":"a","delay_ms":2000,"input_length":1536,"output_length":1,"hash_ids":[1,2,3]}
+{"session_id":"b","timestamp":1500,"input_length":512,"output_length":1,"hash_ids":[4]}
+{"session_id":"b","timestamp":1600,"delay":9,"input_length":512,"output_length":1,"hash_ids":[5]}
+{"session_id":"c","delay":1,"input_length":512,"output_length":1,"hash_ids":[6]}
+{"delay":1,"input_length":512,"output_length":1,"hash_ids":[6]}
+{"session_id":"b","delay":-1,"input_length":512,"output_length":1,"hash_ids":[6]}
+{"session_id":"b","delay":1e4,"input_length":512,"output_length":1,"hash_ids":[7]}
+{"timestamp":3500,"input_length":512,"output_length":1,"hash_ids":[8]}
+`)
+	var ids []int64
+	var at []int64
+	for _, r := range rows {
+		ids, at = append(ids, r.Blocks[len(r.Blocks)-1]), append(at, r.Stamp.Milliseconds())
+	}
+	assert.Equal(t, []int64{1, 2, 4, 5, 3, 8, 7}, ids)
+	assert.Equal(t, []int64{1000, 1500, 1500, 1600, 3500, 3500, 11600}, at)
+	assert.Len(t, errs, 3)
 }
 
 func TestDistinct(t *testing.T) {

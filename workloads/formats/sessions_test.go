@@ -188,6 +188,9 @@ func FuzzBlockFormats(f *testing.F) {
 	f.Add([]byte(dynamoLines))
 	f.Add([]byte(`{"chat_id":1,"timestamp":0.25,"input_length":40,"output_length":9,"hash_ids":[1,2,3]}`))
 	f.Add([]byte(`{"timestamp":1,"input_length":40,"output_length":9,"hash_ids":[1]}` + "\n{"))
+	f.Add([]byte(`{"session_id":1,"timestamp":1,"input_length":40,"output_length":9,"hash_ids":[1]}
+{"session_id":1,"delay":5,"input_length":40,"output_length":9,"hash_ids":[1]}
+{"timestamp":2,"input_length":40,"output_length":9,"hash_ids":[1]}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(dir, "fuzz.json")

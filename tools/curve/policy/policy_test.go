@@ -77,15 +77,15 @@ func config(order string) Config {
 
 // A cache of least recent use does what the exact curve says, to the last byte and minute.
 func TestLRUIsTheExactCurve(t *testing.T) {
-	for _, warmup := range []time.Duration{0, 500 * time.Second} {
+	for _, warmup := range []time.Duration{0, 200 * time.Second} {
 		c := config("lru")
 		c.Curve.Warmup = warmup
-		rows := talks(2000)
+		rows := talks(800)
 		exact, of := exactly(t, c.Curve, rows)
 		e, err := c.Estimate(t.Context(), new(Sample).read(rows), &exact, of)
 		require.NoError(t, err)
 		assert.Equal(t, of, e.Points)
-		assert.Equal(t, Estimate{Points: of, Share: 1, Requests: 2000, Joined: 1}, e)
+		assert.Equal(t, Estimate{Points: of, Share: 1, Requests: 800, Joined: 1}, e)
 	}
 }
 
