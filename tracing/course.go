@@ -1,8 +1,12 @@
 package tracing
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -19,12 +23,64 @@ type Course struct {
 // than the square root of two times that.
 type Growth struct {
 	From   []float64 `json:"from"`   // of each row, in the histogram's unit, growing
-	Counts [][]int64 `json:"counts"` // of each interval, a count for each row
+	Counts []Counts  `json:"counts"` // of each interval
 }
 
-// mostIntervals are those of a course: more columns than a plot has room for. When there are more,
-// neighbours are joined, and from then on only every second look counts.
-const mostIntervals = 240
+// Counts has one for each row of a Growth, as far as the last that is not 0. As a text, and so in
+// JSON, it is the numbers with a space between them: an interval is a line of a file then, and not
+// twenty.
+type Counts []int64
+
+// MarshalText writes them.
+func (c Counts) MarshalText() (text []byte, err error) {
+	for i, n := range c {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return text, nil
+}
+
+// UnmarshalText reads them; what is not a number from 0 on is refused.
+func (c *Counts) UnmarshalText(text []byte) error {
+	*c = nil
+	for field := range strings.FieldsSeq(string(text)) {
+		n, err := strconv.ParseUint(field, 10, 62)
+		if err != nil {
+			return fmt.Errorf("counts of an interval: %w", err)
+		}
+		*c = append(*c, int64(n))
+	}
+	return nil
+}
+
+// NewGrowth makes one of the counts of rows that begin at 1, of each interval; false where nothing
+// was counted. Rows below the first and above the last that has any are left out.
+func NewGrowth(intervals int, rows func(interval int) map[int]int64) (g Growth, ok bool) {
+	first, last := math.MaxInt, -1
+	for i := range intervals {
+		for k := range rows(i) {
+			first, last = min(first, k), max(last, k)
+		}
+	}
+	for k := first; k <= last; k++ {
+		g.From = append(g.From, math.Exp2(float64(k)/2))
+	}
+	for i := range intervals {
+		list := Counts(nil)
+		for _, k := range slices.Sorted(maps.Keys(rows(i))) {
+			list = append(list, make([]int64, k-first+1-len(list))...)
+			list[k-first] = rows(i)[k]
+		}
+		g.Counts = append(g.Counts, list)
+	}
+	return g, last >= 0
+}
+
+// MostIntervals are those of a trace's course: more columns than a plot has room for. When there
+// are more, neighbours are joined, and from then on only every second look counts.
+const MostIntervals = 240
 
 // Recorder makes a course of looks at a growing trace. The zero value is ready to use, by several
 // goroutines.
@@ -43,8 +99,9 @@ func followed(h *Histograms) map[string]Histogram {
 		"qd_read": h.DepthRead, "qd_write": h.DepthWrite}
 }
 
-// row is the half octave of a bucket, by its lower bound; what is below 1 is in the first.
-func row(b Bucket) int { return int(math.Floor(2*math.Log2(max(1, b.Range[0])) + 1e-9)) }
+// Row is the half octave of a value; what is below 1 is in the first. The lower bound of a row is
+// in it, though it is computed.
+func Row(v float64) int { return int(math.Floor(2*math.Log2(max(1, v)) + 1e-9)) }
 
 // Look takes in a trace as it is now. Nil, and one that has not grown in time, is nothing.
 func (r *Recorder) Look(t *Trace) {
@@ -74,7 +131,7 @@ func (r *Recorder) add(t *Trace) {
 			continue
 		}
 		for _, b := range h.Buckets {
-			now[key][row(b)] += b.Count
+			now[key][Row(b.Range[0])] += b.Count
 		}
 		for k, n := range now[key] {
 			if n > r.before[key][k] {
@@ -84,7 +141,7 @@ func (r *Recorder) add(t *Trace) {
 	}
 	r.before = now
 	r.at, r.counts = append(r.at, at), append(r.counts, grown)
-	if len(r.at) >= mostIntervals {
+	if len(r.at) >= MostIntervals {
 		r.halve()
 	}
 }
@@ -117,29 +174,38 @@ func (r *Recorder) Course(end *Trace) *Course {
 	}
 	c := &Course{At: r.at, Histograms: map[string]Growth{}}
 	for key := range r.before {
-		first, last := math.MaxInt, -1
-		for _, grown := range r.counts {
-			for k := range grown[key] {
-				first, last = min(first, k), max(last, k)
-			}
+		if g, ok := NewGrowth(len(r.at),
+			func(i int) map[int]int64 { return r.counts[i][key] }); ok {
+			c.Histograms[key] = g
 		}
-		if last < 0 {
-			continue // of that nothing was counted
-		}
-		g := Growth{}
-		for k := first; k <= last; k++ {
-			g.From = append(g.From, math.Exp2(float64(k)/2))
-		}
-		for _, grown := range r.counts {
-			list := make([]int64, last-first+1)
-			for k, n := range grown[key] {
-				list[k-first] = n
-			}
-			g.Counts = append(g.Counts, list)
-		}
-		c.Histograms[key] = g
 	}
 	return c
+}
+
+// Joined is the course in at most so many intervals, of which each is as many of its own.
+func (c *Course) Joined(most int) *Course {
+	each := (len(c.At) + most - 1) / most
+	if each < 2 {
+		return c
+	}
+	out := &Course{Histograms: map[string]Growth{}}
+	for i := each; i < len(c.At)+each; i += each {
+		out.At = append(out.At, c.At[min(i, len(c.At))-1])
+	}
+	for key, g := range c.Histograms {
+		joined := Growth{From: g.From, Counts: make([]Counts, len(out.At))}
+		for i, list := range g.Counts {
+			to := &joined.Counts[i/each]
+			if more := len(list) - len(*to); more > 0 {
+				*to = append(*to, make(Counts, more)...)
+			}
+			for k, n := range list {
+				(*to)[k] += n
+			}
+		}
+		out.Histograms[key] = joined
+	}
+	return out
 }
 
 // Sound says whether rows and intervals are as many as they say, and in order: a file may have been
@@ -150,7 +216,7 @@ func (c *Course) Sound() bool {
 			return false
 		}
 		for _, rows := range g.Counts {
-			if len(rows) != len(g.From) || slices.Min(rows) < 0 {
+			if len(rows) > len(g.From) {
 				return false
 			}
 		}

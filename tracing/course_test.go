@@ -1,6 +1,8 @@
 package tracing
 
 import (
+	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -32,8 +34,14 @@ func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
 	require.Len(t, g.From, 14)
 	assert.InDelta(t, 90.5, g.From[0], 0.1)
 	assert.InDelta(t, 8192, g.From[13], 0.1)
-	for i, want := range [][2]int64{{100, 0}, {0, 0}, {0, 200}, {50, 0}} {
-		assert.Equal(t, want, [2]int64{g.Counts[i][0], g.Counts[i][13]}, i)
+	text, err := json.Marshal(g.Counts)
+	require.NoError(t, err)
+	assert.JSONEq(t, `["100","","0 0 0 0 0 0 0 0 0 0 0 0 0 200","50"]`, string(text))
+	var back []Counts
+	require.NoError(t, json.Unmarshal(text, &back))
+	assert.Equal(t, g.Counts, back)
+	for _, wrong := range []string{`["-1"]`, `["1.5"]`, `["x"]`, `[1]`, `["9223372036854775807"]`} {
+		assert.Error(t, json.Unmarshal([]byte(wrong), &back), wrong)
 	}
 	assert.NotContains(t, c.Histograms, "d2c_write_us")
 	p, ok := g.Percentile(2, 0.5)
@@ -53,7 +61,7 @@ func TestALongCourseIsJoined(t *testing.T) {
 	}
 	c := r.Course(grown((looks+1)*time.Second, looks+1, 0))
 	require.True(t, c.Sound())
-	assert.Less(t, len(c.At), mostIntervals)
+	assert.Less(t, len(c.At), MostIntervals)
 	assert.Equal(t, float64(looks+1), c.At[len(c.At)-1])
 	sum := int64(0)
 	for _, rows := range c.Histograms["d2c_read_us"].Counts {
@@ -62,16 +70,25 @@ func TestALongCourseIsJoined(t *testing.T) {
 	assert.EqualValues(t, looks+1, sum)
 }
 
+func TestACourseOfFewerIntervals(t *testing.T) {
+	c := &Course{At: []float64{1, 2, 3, 4, 4.5}, Histograms: map[string]Growth{"qd_read": {
+		From: []float64{1, math.Sqrt2}, Counts: []Counts{{1}, {2, 3}, nil, nil, {4}}}}}
+	joined := c.Joined(3)
+	assert.Equal(t, []float64{2, 4, 4.5}, joined.At)
+	assert.Equal(t, []Counts{{3, 3}, nil, {4}}, joined.Histograms["qd_read"].Counts)
+	assert.Equal(t, []Counts{{1}, {2, 3}, nil, nil, {4}}, c.Histograms["qd_read"].Counts)
+	assert.True(t, joined.Sound())
+	assert.Same(t, c, c.Joined(5))
+}
+
 func TestAnEditedCourseIsNotDrawn(t *testing.T) {
 	for _, c := range []Course{{}, {At: []float64{2, 1}},
-		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {Counts: [][]int64{{}}}}},
+		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {Counts: []Counts{{}}}}},
 		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{0},
-			Counts: [][]int64{{1}}}}},
-		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1},
-			Counts: [][]int64{{-1}}}}},
+			Counts: []Counts{{1}}}}},
 		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1}}}},
 		{At: []float64{1}, Histograms: map[string]Growth{"qd_read": {From: []float64{1},
-			Counts: [][]int64{{1, 2}}}}}} {
+			Counts: []Counts{{1, 2}}}}}} {
 		assert.False(t, c.Sound())
 	}
 }

@@ -3,6 +3,7 @@ package merge
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
+	"kvbench/tracing"
 )
 
 // TestEveryFieldHasARule: a field that is new in a result is folded when somebody has said how, and
@@ -313,6 +315,11 @@ func TestTimelinesStandOnOneAxis(t *testing.T) {
 			tl.Requests[k], tl.Queued[k] = int64(1+k), new(int64(10))
 			tl.ReadBytes["storage"] = append(tl.ReadBytes["storage"], 1<<30)
 		}
+		tl.TimesUS = map[string]tracing.Growth{"storage_read": {Counts: make([]tracing.Counts, n),
+			From: []float64{math.Exp2(float64(n)), math.Exp2(float64(n) + 0.5)}}}
+		for k := range n {
+			tl.TimesUS["storage_read"].Counts[k] = tracing.Counts{int64(k), 1}
+		}
 		r.Timeline = tl
 	}
 	out, err := Fold(ranks)
@@ -321,6 +328,10 @@ func TestTimelinesStandOnOneAxis(t *testing.T) {
 	assert.Equal(t, []int64{1 << 30, 1 << 30, 2 << 30, 2 << 30, 1 << 30},
 		out.Timeline.ReadBytes["storage"])
 	assert.Equal(t, []*int64{nil, nil, new(int64(20)), new(int64(20)), nil}, out.Timeline.Queued)
+	times := out.Timeline.TimesUS["storage_read"]
+	assert.InDeltaSlice(t, []float64{8, 8 * math.Sqrt2, 16, 16 * math.Sqrt2}, times.From, 1e-9)
+	assert.Equal(t, []tracing.Counts{{0, 0, 0, 1}, {0, 0, 1, 1}, {0, 1, 2, 1}, {1, 1, 3, 1},
+		{2, 1}}, times.Counts)
 	w := CommonWindow(ranks)
 	assert.Equal(t, &Window{StartSkewS: 2, DurationS: 2, ReadBandwidth: 2}, w)
 

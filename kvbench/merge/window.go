@@ -6,6 +6,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
+	"kvbench/tracing"
 )
 
 // Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's
@@ -178,6 +179,45 @@ func timeline(ranks []*result.Result) *result.Timeline {
 	} {
 		*m(out) = byLevel(ranks,
 			func(t *result.Timeline) map[string][]int64 { return *m(t) }, sums)
+	}
+	out.TimesUS = times(ranks, n, shifts)
+	return out
+}
+
+// times adds the ranks' times where their intervals lie, by name and row. Rows lie at the same
+// values in every rank, but each has only those from its own fastest to its own slowest: it is by
+// their values that they are told.
+func times(ranks []*result.Result, n int, shifts []int) map[string]tracing.Growth {
+	counts := map[string][]map[int]int64{}
+	for i, r := range ranks {
+		for name, g := range r.Timeline.TimesUS {
+			// A rank that never read has no such name, and adds nothing to those that did.
+			if counts[name] == nil {
+				counts[name] = make([]map[int]int64, n)
+			}
+			for k, list := range g.Counts {
+				at := shifts[i] + k
+				if at >= n || len(list) > len(g.From) {
+					continue // of a file that was edited
+				}
+				if counts[name][at] == nil {
+					counts[name][at] = map[int]int64{}
+				}
+				// The same value is in another place of another rank's list.
+				for row, c := range list {
+					if c > 0 {
+						counts[name][at][tracing.Row(g.From[row])] += c
+					}
+				}
+			}
+		}
+	}
+	// What is joined has the rows from the fastest of all to the slowest.
+	out := map[string]tracing.Growth{}
+	for name, rows := range counts {
+		if g, ok := tracing.NewGrowth(n, func(i int) map[int]int64 { return rows[i] }); ok {
+			out[name] = g
+		}
 	}
 	return out
 }

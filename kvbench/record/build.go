@@ -9,6 +9,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/kvbench/verdict"
 	"kvbench/tiers"
+	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -254,10 +255,10 @@ func (b *builder) timeline() {
 		LastNS:    int64(b.window - time.Duration(n-1)*tl.interval),
 		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
 		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
-		TierUsedBytes: make(map[string][]*int64),
-		Requests:      sums(bucketRequests),
-		Queued:        readings(func(g *Gauge) int64 { return g.Queued }),
-		InFlight:      readings(func(g *Gauge) int64 { return g.InFlight }),
+		TierUsedBytes: make(map[string][]*int64), TimesUS: make(map[string]tracing.Growth),
+		Requests: sums(bucketRequests),
+		Queued:   readings(func(g *Gauge) int64 { return g.Queued }),
+		InFlight: readings(func(g *Gauge) int64 { return g.InFlight }),
 	}
 	if b.n.Blocks.Requests > 0 {
 		out.Blocks, out.BlockHits = sums(bucketBlocks), sums(bucketHits)
@@ -267,6 +268,22 @@ func (b *builder) timeline() {
 			}
 			return new(v.n[bucketIdeal])
 		})
+	}
+	for what, place := range timedHists {
+		rows := series(buckets, func(v bucket) map[int]int64 {
+			counts := map[int]int64{}
+			if v.times[what] != nil {
+				for k, n := range v.times[what] {
+					if n > 0 {
+						counts[k] = int64(n)
+					}
+				}
+			}
+			return counts
+		})
+		if g, ok := tracing.NewGrowth(n, func(i int) map[int]int64 { return rows[i] }); ok {
+			out.TimesUS[histNames[place]] = g
+		}
 	}
 	for _, l := range b.levels {
 		name := l.String()

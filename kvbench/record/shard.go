@@ -37,6 +37,14 @@ func (s *shard) took(place hist, d time.Duration) {
 	}
 }
 
+// tookAt records a time that is followed over the window, too.
+func (s *shard) tookAt(what timed, at, d time.Duration) {
+	if !s.timeless {
+		s.hists.at(timedHists[what]).Record(int64(d))
+		s.timeline.took(what, at, d)
+	}
+}
+
 // bytes counts what a request moved that was done inside the window, and its latency.
 func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	n := s.n.traffic(l, c.Op)
@@ -46,7 +54,11 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
 	if !c.Flush && !c.Piece && c.Bytes > 0 {
 		n.Requests++
-		s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
+		if l == tiers.Storage {
+			s.tookAt(timedReadRequest+timed(c.Op), c.Done, c.Ended-c.Begun)
+		} else {
+			s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
+		}
 	}
 }
 
@@ -152,7 +164,11 @@ func (s *shard) operation(o OpSample, u *underway) {
 	if o.Op == tiers.Write || o.First || !s.timeless {
 		s.hists.at(of(histSize)).Record(o.Bytes)
 	}
-	s.took(of(histIO), o.IO())
+	if o.Level == tiers.Storage {
+		s.tookAt(timedRead+timed(o.Op), o.At, o.IO())
+	} else {
+		s.took(of(histIO), o.IO())
+	}
 	s.took(of(histDevice), o.Device)
 	s.took(of(histHost), o.Host)
 	s.took(of(histBySize+opHist(sizeClass(o.Bytes))), o.IO())
@@ -229,6 +245,9 @@ func (s *shard) request(q RequestSample) {
 	s.firstToken(&q)
 	s.timeline.at(q.At).n[bucketRequests]++
 	s.hists.at(histClass + hist(q.Class)).Record(t.EndToEnd)
+	if !s.timeless {
+		s.timeline.took(timedEndToEnd, q.At, time.Duration(t.EndToEnd))
+	}
 	for i, ns := range [...]int64{t.Queue, int64(q.Storage), t.Context, t.Prefill, t.Decode,
 		t.Waits(), t.Generation, t.Rest, t.EndToEnd} {
 		s.hists.at(histQueue + hist(i)).Record(ns)
@@ -260,6 +279,9 @@ func (s *shard) firstToken(q *RequestSample) {
 	s.n.FirstToken.Add(t)
 	s.n.FirstTokens++
 	s.hists.at(histTTFTClass + hist(q.Class)).Record(t.TTFT)
+	if !s.timeless {
+		s.timeline.took(timedTTFT, q.At, time.Duration(t.TTFT))
+	}
 	for i, ns := range [...]int64{t.TTFT, t.Load, t.GPUWait, t.Compute} {
 		s.hists.at(histTTFT + hist(i)).Record(ns)
 	}

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"math"
+	"math/bits"
 	"time"
 
 	"kvbench/tiers"
@@ -26,10 +28,63 @@ func TimelineInterval(window time.Duration) time.Duration {
 	return min(max(window/100, minInterval), defaultInterval)
 }
 
-// bucket is what happened in one interval: numbers, and the last reading of what cannot be summed.
+// bucket is what happened in one interval: numbers, the last reading of what cannot be summed, and
+// how long things took.
 type bucket struct {
 	n     [numBucketCounters]int64
-	gauge *Gauge // nil: none
+	gauge *Gauge              // nil: none
+	times [numTimed]*timeRows // nil: nothing of that kind
+}
+
+// timeRows counts times by half octaves of a microsecond: the last row has half a day and more.
+// A histogram of three digits would take a thousand times as much for each interval.
+type timeRows [72]uint32
+
+// rowOf is the row of a time.
+func rowOf(d time.Duration) int {
+	us := uint64(max(d/time.Microsecond, 1))
+	octave := bits.Len64(us) - 1
+	row := 2 * octave
+	if float64(us) >= halfOctaves[octave] {
+		row++
+	}
+	return min(row, len(timeRows{})-1)
+}
+
+// halfOctaves are the middles of the octaves, where the second of their two rows begins.
+var halfOctaves = func() (at [64]float64) {
+	for i := range at {
+		at[i] = math.Exp2(float64(i) + 0.5)
+	}
+	return at
+}()
+
+// timed is what is followed over time: the histograms of these names, of the storage tier and of
+// requests. What a request at the device took stands beside what its entry took: an entry may be
+// one of thousands.
+type timed uint8
+
+const (
+	timedRead timed = iota
+	timedWrite
+	timedReadRequest
+	timedWriteRequest
+	timedEndToEnd
+	timedTTFT
+	numTimed
+)
+
+var timedHists = [numTimed]hist{ofOp(tiers.Storage, tiers.Read, histIO),
+	ofOp(tiers.Storage, tiers.Write, histIO), ofOp(tiers.Storage, tiers.Read, histRequest),
+	ofOp(tiers.Storage, tiers.Write, histRequest), histEndToEnd, histTTFT}
+
+// took counts a time in the interval of its end.
+func (t *timeline) took(what timed, at, d time.Duration) {
+	b := t.at(at)
+	if b.times[what] == nil {
+		b.times[what] = new(timeRows)
+	}
+	b.times[what][rowOf(d)]++
 }
 
 const (
@@ -58,6 +113,17 @@ func (b *bucket) join(o bucket) {
 	}
 	if o.gauge != nil {
 		b.gauge = o.gauge
+	}
+	for what, rows := range o.times {
+		if rows == nil {
+			continue
+		}
+		if b.times[what] == nil {
+			b.times[what] = new(timeRows) // the other's stay its own
+		}
+		for k, n := range rows {
+			b.times[what][k] += n
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -53,6 +54,44 @@ func TestTimelineStaysBoundedAndLosesNothing(t *testing.T) {
 	assert.EqualValues(t, 8, tl.Requests[1])
 	assert.EqualValues(t, 15, *tl.Queued[1], "the last reading of the interval")
 	assert.NotContains(t, tl.ReadBytes, "gpu")
+}
+
+// A row is a half octave, as that of a trace is, whichever way it is reckoned.
+func TestTimesStandInTheRowsOfATrace(t *testing.T) {
+	for us := 1; us < 1<<37; us += 1 + us/97 {
+		d := time.Duration(us)*time.Microsecond + 999
+		require.Equal(t, min(tracing.Row(float64(us)), 71), rowOf(d), d)
+	}
+	assert.Zero(t, rowOf(0))
+	assert.Zero(t, rowOf(-time.Second))
+}
+
+// What shards have counted in the same interval is one, and rows are those between the fastest and
+// the slowest.
+func TestTimesOverTime(t *testing.T) {
+	r := openRecorder(2, time.Second)
+	at := []time.Duration{5 * time.Millisecond, 6 * time.Millisecond, 995 * time.Millisecond}
+	for i, took := range []time.Duration{100 * time.Microsecond, 100 * time.Microsecond,
+		3 * time.Millisecond} {
+		q := RequestSample{At: at[i], Shard: i}
+		q.Time.EndToEnd = int64(took)
+		r.Request(q)
+	}
+	times := Build(Info{}, r).Timeline.TimesUS
+	g := times["request_end_to_end"]
+	require.Len(t, g.Counts, 100)
+	require.Len(t, g.From, 11)
+	assert.InDelta(t, 90.51, g.From[0], 0.01)
+	assert.InDelta(t, 2896, g.From[10], 1)
+	assert.Equal(t, tracing.Counts{2}, g.Counts[0])
+	assert.Nil(t, g.Counts[50])
+	assert.Equal(t, tracing.Counts{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, g.Counts[99])
+	assert.Len(t, times, 1, "nothing was read or written")
+
+	c := Build(Info{}, r).Timeline.Course() // of a second build, which finds all as it was
+	require.NotNil(t, c)
+	assert.InDelta(t, 1, c.At[99], 1e-9)
+	assert.Equal(t, g, c.Histograms["request_end_to_end"])
 }
 
 func TestTimelineOfTheWindow(t *testing.T) {

@@ -2,7 +2,8 @@
 // benchmark lines, pages and workbooks are views of [Result].
 //
 //	result.go     Result from the top, statuses, divisions; reading and writing the file
-//	sections.go   what every trial has: load, lookups, tiers, latencies, timeline, witness
+//	sections.go   what every trial has: load, lookups, tiers, latencies, witness
+//	timeline.go   what happened in each interval of the window
 //	requests.go   how many requests, and where their time went
 //	harness.go    what measuring cost, where the workers' time went, and the verdict
 //	prompt.go     what of the prompts was found, and the time to the first token
@@ -19,6 +20,7 @@
 // This package is large because it is the one schema: what a result may say stands nowhere else.
 //
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
-// what the kernel's trace says is carried as JSON. Results are plain data without locks; a
+// what the kernel's trace says is carried as JSON; what grows over time has the shape of package
+// tracing, in a run as in a trace. Results are plain data without locks; a
 // Histogram may be used by one goroutine at a time.
 package result

@@ -123,53 +123,6 @@ type BlockMoves struct {
 	Blocks     int64 `json:"blocks"`
 }
 
-// BlockRatios are the block hit ratio of a replayed trace and the one that a cache without bounds
-// would have had, over time. What is not known, or had no blocks, is not a number.
-type BlockRatios struct {
-	At                   []float64 // s since the window opened: the beginning of each part
-	Hit, Ideal           []float64 // of the part
-	HitSoFar, IdealSoFar []float64 // from the window's opening to the end of the part
-}
-
-// BlockRatios is nil for a result that replayed no blocks. Neighbouring intervals are added up
-// until at most most parts remain, which differ by one interval at most.
-func (t *Timeline) BlockRatios(most int) *BlockRatios {
-	if t == nil || t.IntervalNS <= 0 || len(t.Blocks) == 0 || len(t.BlockHits) != len(t.Blocks) {
-		return nil
-	}
-	r := &BlockRatios{}
-	parts := min(len(t.Blocks), most)
-	begin := func(part int) int { return (part*len(t.Blocks) + parts - 1) / parts }
-	var allSoFar, hitsSoFar, idealSoFar float64
-	for part := range parts {
-		// What is not known in one interval makes the sum unknown.
-		var all, hits, ideal float64
-		for k := begin(part); k < begin(part+1); k++ {
-			all += float64(t.Blocks[k])
-			hits += float64(t.BlockHits[k])
-			if k < len(t.BlockIdeal) && t.BlockIdeal[k] != nil {
-				ideal += float64(*t.BlockIdeal[k])
-			} else {
-				ideal = math.NaN()
-			}
-		}
-		allSoFar, hitsSoFar, idealSoFar = allSoFar+all, hitsSoFar+hits, idealSoFar+ideal
-		r.At = append(r.At, float64(begin(part))*float64(t.IntervalNS)/1e9)
-		r.Hit, r.Ideal = append(r.Hit, share(hits, all)), append(r.Ideal, share(ideal, all))
-		r.HitSoFar = append(r.HitSoFar, share(hitsSoFar, allSoFar))
-		r.IdealSoFar = append(r.IdealSoFar, share(idealSoFar, allSoFar))
-	}
-	return r
-}
-
-// share is not a number where nothing happened.
-func share(part, whole float64) float64 {
-	if whole == 0 {
-		return math.NaN()
-	}
-	return part / whole
-}
-
 // Recording compares a run with a recorded one.
 type Recording struct {
 	Trace          string  `json:"trace"`

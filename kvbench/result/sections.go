@@ -332,26 +332,6 @@ type ContextLoad struct {
 	LoadingWins *bool  `json:"loading_wins"` // typically
 }
 
-// Timeline is what happened in each interval. Arrays of a tier that does not exist are absent;
-// readings are null before the first.
-type Timeline struct {
-	IntervalS  float64            `json:"interval_s"`
-	IntervalNS int64              `json:"interval_ns"`
-	LastNS     int64              `json:"last_interval_ns"` // the last may be shorter
-	ReadBytes  map[string][]int64 `json:"read_bytes"`
-	WriteBytes map[string][]int64 `json:"write_bytes"`
-	Requests   []int64            `json:"requests"`
-	Blocks     []int64            `json:"blocks,omitempty"` // asked for, of block traces
-	BlockHits  []int64            `json:"block_hits,omitempty"`
-	// of a cache without bounds; null where nobody knows
-	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"`
-	Queued        []*int64            `json:"queued"`
-	InFlight      []*int64            `json:"in_flight"`
-	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`
-	EvictedBytes  map[string][]int64  `json:"evicted_bytes"` // of entries deleted to make room
-	DemotedBytes  map[string][]int64  `json:"demoted_bytes"` // of entries moved to the tier below
-}
-
 // ErrorCount is a kind of failure.
 type ErrorCount struct {
 	Tier      string `json:"tier"`

@@ -70,7 +70,7 @@ var mayImport = map[string]string{
 
 	"kvbench/units":         "",
 	"kvbench/version":       "",
-	"kvbench/result":        "kvbench/units kvbench/result/python",
+	"kvbench/result":        "kvbench/units kvbench/result/python tracing",
 	"kvbench/result/python": "",
 	"kvbench/report": "kvbench/units kvbench/result/... kvbench/report/... tracing " +
 		"tracing/fio",
@@ -79,7 +79,7 @@ var mayImport = map[string]string{
 	"kvbench/ranking":            "kvbench/units kvbench/result kvbench/contrast kvbench/report",
 	"kvbench/verdict":            "kvbench/units kvbench/result",
 	"kvbench/contrast":           "kvbench/units",
-	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
+	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store workloads",
@@ -89,7 +89,7 @@ var mayImport = map[string]string{
 	"kvbench/group/agent":      "",
 	"kvbench/group/rendezvous": "",
 	"kvbench/group/coordinate": "kvbench/group kvbench/group/wire",
-	"kvbench/merge":            "kvbench/units kvbench/result/...",
+	"kvbench/merge":            "kvbench/units kvbench/result/... tracing",
 	"kvbench/merge/settings":   "kvbench/params kvbench/result",
 	"kvbench/merge/tree":       "kvbench/merge/settings kvbench/result",
 	"kvbench/merge/summary":    "kvbench/merge kvbench/merge/tree kvbench/units kvbench/result/...",
@@ -124,12 +124,12 @@ var mayImport = map[string]string{
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/...",
 	"tools/load":      "kvbench/units kvbench/result kvbench/merge/... kvbench/params tracing",
-	"tools/stats":     "tools/load kvbench/contrast kvbench/units kvbench/result kvbench/merge/...",
+	"tools/stats":     "tools/load kvbench/contrast kvbench/units kvbench/result kvbench/merge/... tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/contrast kvbench/units kvbench/merge/...",
 	"tools/view":      "tools/load tools/stats kvbench/contrast kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
-		"kvbench/merge/settings",
+		"kvbench/result kvbench/merge/settings",
 	"tools/submission": "tools/load tools/stats tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params kvbench/merge/...",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
@@ -157,8 +157,9 @@ var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "to
 // never are imports that a package must not reach by any way: who reads a result links neither an
 // engine nor a loader of programs into the kernel, who makes requests knows no storage.
 var never = map[string]string{
-	"kvbench/result": "tiers/... tracing/... github.com/cilium/ebpf/...",
-	"workloads/...":  "kvbench/... tiers/... tracing/...",
+	"kvbench/result": "tiers/... tracing/bpf tracing/host tracing/collector tracing/fio " +
+		"github.com/cilium/ebpf/...",
+	"workloads/...": "kvbench/... tiers/... tracing/...",
 }
 
 // floor is the height of a folder: tests may import what lies beside and below.

@@ -3,6 +3,7 @@
 //
 //	table.go         trials → Table: gathered, named, summarized, compared with the first run
 //	curves.go        what plots show: merged histograms as percentile curves and octaves
+//	course.go        what is known over time: histograms of intervals, their percentiles
 //	format.go        metrics and their values for people
 //
 // Medians have the binomial confidence interval of order statistics: of 95 % it needs six samples;

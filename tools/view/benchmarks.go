@@ -55,8 +55,11 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 		Tiers: tierFills(typical, t), Figures: shown(b.Simulated,
 			slices.Concat(kneeFigures(typical, t), autoscalingFigures(typical, t),
 				blockFigures(typical, t), bandwidthFigures(b, typical, t), loadFigures(typical, t),
-				latencyFigures(b, typical, t), fillFigures(b, typical, t),
-				courseFigures(typical, t), traceFigures(b, t))...)}
+				latencyFigures(b, typical, t),
+				// Of several runs, a heat map of each kind for each would be a hundred screens.
+				courseFigures(typical, t, len(typical) == 1, stats.FollowCounted),
+				fillFigures(b, typical, t), courseFigures(typical, t, true, stats.FollowTraced),
+				traceFigures(b, t))...)}
 	for _, p := range slices.Concat(parts(typical, t, Sections),
 		parts(typical, t, traced)) {
 		if details(p.Sheet) {

@@ -69,8 +69,9 @@ func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, labe
 					l.add(float64(j)*float64(tl.IntervalNS)/1e9, v)
 				}
 				c.Lines = append(c.Lines, l)
-				if band, ok := bandOf(l, b.Trials[k.run], tl.IntervalNS,
+				if band, ok := BandOf(b.Trials[k.run], tl.IntervalNS,
 					func(tl *result.Timeline) []float64 { return of(tl, level)[i] }); ok {
+					band.Run, band.Colour, band.Step = l.Run, l.Colour, l.Step
 					c.Bands = append(c.Bands, band)
 				}
 			}
@@ -84,11 +85,10 @@ func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, labe
 	return out
 }
 
-// bandOf is the band of a line: its run's trials with intervals of that length, if there are
-// several.
-func bandOf(l Line, trials []*load.Record, interval int64,
+// BandOf is what lies between the least and the most of the trials with intervals of that length,
+// if there are several.
+func BandOf(trials []*load.Record, interval int64,
 	of func(*result.Timeline) []float64) (band Band, ok bool) {
-	band = Band{Run: l.Run, Colour: l.Colour, Step: l.Step}
 	n := 0
 	for _, rec := range trials {
 		if rec.Result == nil || rec.Result.Timeline == nil ||

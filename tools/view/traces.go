@@ -3,7 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -65,51 +65,65 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 // heatColour is grey, so that lines of all colours stand out.
 const heatColour = 7
 
-// courseFigures are what the kernel saw over time: percentiles of all runs in one figure, and for
-// each run how its requests were spread. A mean over the window hides the second in which a drive
-// was slow.
-func courseFigures(typical []trial, t *stats.Table) (out []Chart) {
-	for _, what := range []struct{ title, label, key string }{
-		{"Time of reads at the device", "D2C (µs, log scale)", "d2c_read_us"},
-		{"Time of writes at the device", "D2C (µs, log scale)", "d2c_write_us"},
-		{"Reads in flight at dispatch", "requests (log scale)", "qd_read"},
-		{"Writes in flight at dispatch", "requests (log scale)", "qd_write"},
-	} {
-		y := Axis{Label: what.label, Log: true}
-		all := Chart{Title: what.title + " over time, median trial", X: overTime, Y: y, Time: true}
-		var heats []Chart
-		for _, k := range typical {
-			c := k.Course()
-			if c == nil || len(c.Histograms[what.key].Counts) == 0 {
+// courseFigures are histograms over time: percentiles of all runs in one figure, and where it is
+// wanted for each run how its values were spread. A mean over the window hides the second in which
+// a drive was slow.
+func courseFigures(typical []trial, t *stats.Table, heats bool,
+	of func(*load.Record, int) []stats.Followed) (out []Chart) {
+	var titles []string
+	known := make([][]stats.Followed, len(typical))
+	coarse := make([][]stats.Followed, len(typical))
+	for i, k := range typical {
+		known[i] = of(k.Record, stats.MostIntervals)
+		coarse[i] = of(k.Record, stats.PercentileIntervals(k.Record))
+		for _, f := range known[i] {
+			if !slices.Contains(titles, f.Title) {
+				titles = append(titles, f.Title)
+			}
+		}
+	}
+	for _, title := range titles {
+		all := Chart{Title: title + " over time, median trial", X: overTime, Time: true}
+		var each []Chart
+		for i, k := range typical {
+			at := slices.IndexFunc(known[i],
+				func(f stats.Followed) bool { return f.Title == title })
+			if at < 0 {
 				continue
 			}
-			g := c.Histograms[what.key]
-			heat := Chart{Title: what.title + ofRun(t, k.run) + ": how often, over time",
-				X: overTime, Y: y, Time: true,
-				Heat: &Heat{Colour: heatColour, At: c.At, From: g.From, Counts: g.Counts}}
-			// Each where there are samples for it. A half octave is all that is known of a value.
-			for i, p := range []float64{0.5, 0.95, 0.99} {
-				l := lineOf(t, k.run, i, []string{"p50, from", "p95, from", "p99, from"}[i])
-				l.Step = true
-				from := 0.0
-				for j, at := range c.At {
-					v, ok := g.Percentile(j, p)
-					if !ok {
-						v = math.NaN()
-					}
-					l.add(from, v)
-					if from = at; j == len(c.At)-1 {
-						l.add(at, v)
-					}
-				}
-				all.Lines, heat.Lines = append(all.Lines, l), append(heat.Lines, l)
-			}
-			heats = append(heats, heat)
+			f := known[i][at]
+			all.Y = Axis{Label: f.Label, Log: true}
+			lines := percentileLines(t, k.run, coarse[i][at])
+			all.Lines = append(all.Lines, lines...)
+			each = append(each, Chart{Title: title + ofRun(t, k.run) + ": how often, over time",
+				X: overTime, Y: all.Y, Time: true, Lines: lines,
+				Heat: &Heat{Colour: heatColour, At: f.At, From: f.From, Counts: f.Rows()}})
 		}
-		if len(heats) > 1 { // of one run they stand in its own figure
+		if len(each) > 1 || !heats { // of one run they stand in its own figure
 			out = append(out, all)
 		}
-		out = append(out, heats...)
+		if heats {
+			out = append(out, each...)
+		}
+	}
+	return out
+}
+
+// percentileLines are the percentiles of each interval, as far as there are any.
+func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
+	for i, p := range stats.CoursePercentiles {
+		l := lineOf(t, run, i, fmt.Sprintf("p%g, from", 100*p))
+		l.Step = true
+		from := 0.0
+		values := f.Percentiles(p)
+		for j, at := range f.At {
+			l.add(from, values[j])
+			from = at
+		}
+		l.add(from, values[len(values)-1])
+		if slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
+			out = append(out, l)
+		}
 	}
 	return out
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/xuri/excelize/v2"
-	"gonum.org/v1/gonum/floats"
 
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -19,11 +18,6 @@ const (
 	dataSheet  = "Chart Data"
 	maxSeries  = 12 // more lines than that nobody tells apart
 	maxBars    = 40
-
-	// mostTimeCharts bounds the results with charts over time: a chart is a page, and timePoints is
-	// what it has room for.
-	mostTimeCharts = 12
-	timePoints     = 120
 )
 
 // series is one named row of numbers; what is no number is a gap. It becomes a column of the data
@@ -256,137 +250,4 @@ func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []float64)
 			}
 		}
 	}
-}
-
-// overTime are the charts of results whose course matters: hit ratios of block traces and rounds
-// of autoscalers, of the first trial of each benchmark in each run. A workbook shows a real trial,
-// not a mean, as the page does.
-func overTime(t *stats.Table) (out []plot) {
-	for _, b := range t.Benchmarks {
-		for run := range t.Runs {
-			first := slices.IndexFunc(b.Trials[run],
-				func(r *load.Record) bool { return r.Result != nil })
-			if first >= 0 && len(out) < mostTimeCharts {
-				rec, title := b.Trials[run][first], label(t, run, b.Name)+": "
-				out = slices.Concat(out, kneeLines(title, rec), ratioLines(title, rec),
-					roundLines(title, rec), courseLines(title, rec))
-			}
-		}
-	}
-	return out
-}
-
-// timeChart is a chart over the time of the window. Its position is a number, not a category, so
-// that rounds of different length stand where they ended.
-func timeChart(title, y string, at []float64, lines ...series) plot {
-	p := plot{title: title + ", first trial", x: "Time in the window (s)", y: y,
-		kind: excelize.Scatter, series: lines, percent: strings.HasPrefix(y, "S")}
-	for _, s := range at {
-		p.categories = append(p.categories, s)
-	}
-	return p
-}
-
-// ratioLines are the block hit ratio and the ideal one, which is dashed: it is what could have
-// been.
-func ratioLines(title string, rec *load.Record) []plot {
-	x := rec.Result.Timeline.BlockRatios(timePoints)
-	if x == nil {
-		return nil
-	}
-	return []plot{timeChart(title+"block hit ratio over time", "Share of the blocks asked for",
-		x.At, series{"hit ratio in the interval", x.Hit, false},
-		series{"ideal in the interval", x.Ideal, true},
-		series{"hit ratio so far", x.HitSoFar, false}, series{"ideal so far", x.IdealSoFar, true})}
-}
-
-// courseLines are the bandwidth of the storage tier, and what waited, over time.
-func courseLines(title string, rec *load.Record) (out []plot) {
-	tl := rec.Result.Timeline
-	if tl == nil || tl.IntervalNS <= 0 {
-		return nil
-	}
-	add := func(what, y string, names []string, values ...[]float64) {
-		n := 0
-		var lines []series
-		for i, list := range values {
-			if slices.ContainsFunc(list, func(v float64) bool { return v > 0 }) {
-				n = max(n, len(list))
-				lines = append(lines, series{name: names[i], values: list})
-			}
-		}
-		var at []float64
-		for i := range n {
-			at = append(at, math.Round(float64(i)*float64(tl.IntervalNS)/1e7)/100)
-		}
-		if len(lines) > 0 {
-			out = append(out, timeChart(title+what, y, at, lines...))
-		}
-	}
-	gib := func(bytes []int64) []float64 {
-		list := view.Rates(tl, bytes)
-		floats.Scale(scales["GiB"], list)
-		return list
-	}
-	add("bandwidth of the storage tier over time", "GiB/s", []string{"read", "write"},
-		gib(tl.ReadBytes["storage"]), gib(tl.WriteBytes["storage"]))
-	if view.Requests(rec.Result) {
-		add("requests over time", "requests", []string{"queued", "in flight"},
-			view.Known(tl.Queued), view.Known(tl.InFlight))
-	}
-	return out
-}
-
-// roundLines are three charts of the rounds of an autoscaler. A round stands where it ended.
-func roundLines(title string, rec *load.Record) (out []plot) {
-	rounds := rec.Result.Rounds()
-	if len(rounds) == 0 {
-		return nil
-	}
-	var at []float64
-	for _, x := range rounds {
-		at = append(at, math.Round(x.AtS*100)/100)
-	}
-	for i, about := range []struct {
-		title, y string
-		scale    float64
-	}{{"users, workers and goroutines", "How many in the round", 1},
-		{"saturation at the end of each round", "Saturation", 1},
-		{"storage rate of each round", "GiB/s", scales["GiB"]}} {
-		p := timeChart(title+about.title, about.y, at)
-		for _, s := range view.Rounds[i] {
-			line := series{name: s.Name, dashed: s.Name == "workers"}
-			for _, x := range rounds {
-				line.values = append(line.values, s.Of(x)*about.scale)
-			}
-			p.series = append(p.series, line)
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-// kneeLines are the curves by which a knee was found.
-func kneeLines(title string, rec *load.Record) []plot {
-	depths, curves := view.KneeCurves(rec.Result)
-	if len(curves) == 0 {
-		return nil
-	}
-	rate := plot{title: title + "rate by the size of a request, first trial",
-		x: "Requests in flight", y: "GiB/s", kind: excelize.Scatter}
-	p99 := rate
-	p99.title, p99.y, p99.log = title+"p99 by the size of a request, first trial", "p99 (ms)", true
-	for _, d := range depths {
-		rate.categories = append(rate.categories, d)
-	}
-	p99.categories = rate.categories
-	for _, c := range curves {
-		r, l := series{name: c.Name}, series{name: c.Name}
-		for i := range depths {
-			r.values = append(r.values, c.Rate[i]*scales["GiB"])
-			l.values = append(l.values, c.P99[i]/1e6)
-		}
-		rate.series, p99.series = append(rate.series, r), append(p99.series, l)
-	}
-	return []plot{rate, p99}
 }

@@ -4,6 +4,7 @@
 //	columns.go   the columns of Summary; columns.txt lists them
 //	parts.go     sheets of what only some results have, from package report; simulated rows
 //	charts.go    what the charts show
+//	overtime.go  those of what happened over time, and heat maps
 //	draw.go      a chart and its data on their sheets
 //	sheet.go     cells, styles, tables
 //
@@ -16,6 +17,7 @@
 //	Load Served …        the tables of the summary, a row for each of their rows
 //	Simulation …         what only some results have
 //	Timeline             what happened in each interval
+//	Heat Maps            how often what took how long, over time: the first trials
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //
 // Summary has a row for each result. Its first 99 columns are those of the Python benchmark's

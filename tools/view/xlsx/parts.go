@@ -1,6 +1,7 @@
 package xlsx
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/xuri/excelize/v2"
@@ -8,6 +9,7 @@ import (
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
+	"kvbench/tools/stats"
 	"kvbench/tools/view"
 )
 
@@ -63,8 +65,21 @@ func timeline() *table {
 		t.heads = append(t.heads, tier.title+" Read (GiB/s)", tier.title+" Write (GiB/s)",
 			tier.title+" Used (GiB)")
 	}
+	for _, what := range timeColumns {
+		for _, p := range stats.CoursePercentiles {
+			t.heads = append(t.heads, fmt.Sprintf("%s P%g (ms, from)", what.title, 100*p))
+		}
+	}
 	return t
 }
+
+// timeColumns are the histograms of a timeline whose percentiles it has. A half octave is all that
+// is known of a value: it is at least that.
+var timeColumns = []struct{ title, key string }{
+	{"Storage Entry Read", "storage_read"}, {"Storage Entry Write", "storage_write"},
+	{"Storage Request Read", "storage_read_request"},
+	{"Storage Request Write", "storage_write_request"},
+	{"Request End To End", "request_end_to_end"}, {"Time To First Token", "request_ttft"}}
 
 // intervals are the rows of a result there. A last interval that is too short for a rate has none.
 func intervals(rec *load.Record) (rows [][]any) {
@@ -80,6 +95,7 @@ func intervals(rec *load.Record) (rows [][]any) {
 		return list[i] * scale // what is no number stays an empty cell
 	}
 	rate := view.Rates(tl, tl.Requests)
+	course := tl.Course()
 	for i := range tl.Requests {
 		row := []any{float64(i) * seconds, at(rate, i, 1), at(view.Known(tl.Queued), i, 1),
 			at(view.Known(tl.InFlight), i, 1)}
@@ -87,6 +103,17 @@ func intervals(rec *load.Record) (rows [][]any) {
 			row = append(row, at(view.Rates(tl, tl.ReadBytes[tier.key]), i, scales["GiB"]),
 				at(view.Rates(tl, tl.WriteBytes[tier.key]), i, scales["GiB"]),
 				at(view.Known(tl.TierUsedBytes[tier.key]), i, scales["GiB"]))
+		}
+		for _, what := range timeColumns {
+			for _, p := range stats.CoursePercentiles {
+				row = append(row, nil)
+				if course == nil || course.Histograms[what.key].Counts == nil {
+					continue
+				}
+				if us, ok := course.Histograms[what.key].Percentile(i, p); ok {
+					row[len(row)-1] = round(us / 1e3)
+				}
+			}
 		}
 		rows = append(rows, row)
 	}

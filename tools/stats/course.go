@@ -1,0 +1,105 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"kvbench/tools/load"
+	"kvbench/tracing"
+)
+
+// MostIntervals is more columns than a plot has room for.
+const MostIntervals = tracing.MostIntervals
+
+// Followed is a histogram of a result over time: of what, in which unit, and its intervals.
+type Followed struct {
+	Title, Label string
+	At           []float64 // where intervals end, in seconds
+	tracing.Growth
+}
+
+// source is where a histogram over time stands, and what its unit is of the one that is shown.
+type source struct {
+	title, label, key string
+	scale             float64
+}
+
+// follow takes histograms of a course, in at most so many intervals.
+func follow(c *tracing.Course, most int, list ...source) (out []Followed) {
+	if c == nil {
+		return nil
+	}
+	c = c.Joined(most)
+	for _, f := range list {
+		if g := c.Histograms[f.key]; len(g.Counts) > 0 {
+			g.From = slices.Clone(g.From)
+			floats.Scale(f.scale, g.From)
+			out = append(out, Followed{f.title, f.label, c.At, g})
+		}
+	}
+	return out
+}
+
+// FollowTraced are the histograms over time of a trace.
+func FollowTraced(rec *load.Record, most int) []Followed {
+	return follow(rec.Course(), most,
+		source{"Time of reads at the device", "D2C (µs, log scale)", "d2c_read_us", 1},
+		source{"Time of writes at the device", "D2C (µs, log scale)", "d2c_write_us", 1},
+		source{"Reads in flight at dispatch", "requests (log scale)", "qd_read", 1},
+		source{"Writes in flight at dispatch", "requests (log scale)", "qd_write", 1})
+}
+
+// FollowCounted are those that each result has. A request at the device says more than an entry
+// only where there is none: of an operation that it is all of.
+func FollowCounted(rec *load.Record, most int) []Followed {
+	c := rec.Result.Timeline.Course()
+	if c == nil {
+		return nil
+	}
+	const label = "latency (ms, log scale)"
+	var list []source
+	for _, op := range []string{"read", "write"} {
+		key, what := "storage_"+op, "an entry"
+		if _, ok := c.Histograms[key]; !ok {
+			key, what = key+"_request", "a request"
+		}
+		list = append(list,
+			source{"Latency of " + what + " on the storage tier, " + op, label, key, 1e-3})
+	}
+	return follow(c, most, append(list,
+		source{"Latency of requests, end to end", label, "request_end_to_end", 1e-3},
+		source{"Time to first token", "time (ms, log scale)", "request_ttft", 1e-3})...)
+}
+
+// Rows are the counts of each interval, for all rows.
+func (f *Followed) Rows() (out [][]int64) {
+	for _, counts := range f.Counts {
+		out = append(out, append(slices.Clone(counts), make([]int64, len(f.From)-len(counts))...))
+	}
+	return out
+}
+
+// Percentiles are those of each interval, gaps where there are too few values for it. A half octave
+// is all that is known of a value: it is at least this.
+func (f *Followed) Percentiles(p float64) []float64 {
+	out := make([]float64, len(f.At))
+	for j := range f.At {
+		v, ok := f.Percentile(j, p)
+		if !ok {
+			v = math.NaN()
+		}
+		out[j] = v
+	}
+	return out
+}
+
+// PercentileIntervals is how many intervals the window is cut into for percentiles: of a second,
+// and at least ten. Finer ones would have too few values for most of them.
+func PercentileIntervals(rec *load.Record) int {
+	return min(max(10, int(rec.Result.WindowNS/1e9)), MostIntervals)
+}
+
+// CoursePercentiles are those that are shown over time.
+var CoursePercentiles = []float64{0.5, 0.95, 0.99}
