@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +35,12 @@ var madeLoads = []struct {
 		"--random_distribution=zoned:75/25:25/75"},
 }
 
-const fileMiB = 192
+// The file that the loads use. A pass over it is all that write-back has, so that it decides of how
+// many requests the shares of that load are made: one of 160 is 0.6 points, one of 1,700 is 0.06.
+const (
+	fileMiB     = 192
+	longFileMiB = 2048
+)
 
 // traceCommand traces a shell command and returns the trace and the distilled job.
 func traceCommand(t testing.TB, dir, command string) (*tracing.Trace, string) {
@@ -107,14 +111,15 @@ func off(a, b map[float64]float64, cumulate bool) (most float64) {
 }
 
 // inTurn traces a made load, runs its job as it is and traces that in turn.
-func inTurn(t testing.TB, l *privtest.Loop, load, after, seconds string) (a, b side, job string) {
+func inTurn(t testing.TB, l *privtest.Loop, mib int, load, after, seconds string) (
+	a, b side, job string) {
 	t.Helper()
 	file := filepath.Join(l.Dir, "data")
-	timed := " --filename=" + file + fmt.Sprintf(" --size=%dM", fileMiB) +
-		" --time_based --runtime=" + seconds + " --output=/dev/null "
-	if after != "" {
+	timed := fmt.Sprintf(" --filename=%s --size=%dM --output=/dev/null ", file, mib)
+	if after == "" {
+		timed += "--time_based --runtime=" + seconds + " "
+	} else {
 		after = "; " + after + " -f " + file
-		timed = strings.Replace(timed, "--time_based", "", 1)
 	}
 	first, job := traceCommand(t, l.Dir, "fio --norandommap --group_reporting"+timed+load+after)
 	at := filepath.Join(t.TempDir(), "made.fio")
@@ -124,15 +129,15 @@ func inTurn(t testing.TB, l *privtest.Loop, load, after, seconds string) (a, b s
 }
 
 // laidOut is a disk of known times with a written file.
-func laidOut(t testing.TB) *privtest.Loop {
+func laidOut(t testing.TB, mib int) *privtest.Loop {
 	t.Helper()
 	privtest.Root(t)
 	_, err := exec.LookPath("fio")
 	privtest.Need(t, err)
-	l := privtest.LoopFS(t, fileMiB+40, privtest.LoopOptions{NoJournal: true,
+	l := privtest.LoopFS(t, mib+40+mib/16, privtest.LoopOptions{NoJournal: true,
 		Times: privtest.Times{Read: 2 * time.Millisecond, Write: 3 * time.Millisecond}})
 	out, err := exec.Command("fio", "--name=layout", "--filename="+filepath.Join(l.Dir, "data"),
-		"--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", fileMiB), "--direct=1").CombinedOutput()
+		"--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--direct=1").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return l
 }
@@ -146,10 +151,10 @@ func TestJobsOfMadeLoads(t *testing.T) {
 	if raceDetector {
 		t.Skip("other programs do the work, which the race detector does not see")
 	}
-	l := laidOut(t)
+	l := laidOut(t, fileMiB)
 	for _, made := range madeLoads {
 		t.Run(made.name, func(t *testing.T) {
-			a, b, job := inTurn(t, l, made.args, made.after, "1")
+			a, b, job := inTurn(t, l, fileMiB, made.args, made.after, "1")
 			for dir := range 2 {
 				n := [2]float64{float64(a.requests[dir]), float64(b.requests[dir])}
 				// Two samples of one distribution are apart by chance, too.
@@ -174,13 +179,15 @@ func TestJobsOfMadeLoads(t *testing.T) {
 //
 //	go test ./tools/kvreport -run '^$' -bench JobsOfMadeLoads -benchtime 1x
 func BenchmarkJobsOfMadeLoads(b *testing.B) {
-	l := laidOut(b)
+	l := laidOut(b, longFileMiB)
 	for _, made := range madeLoads {
 		b.Run(made.name, func(b *testing.B) {
 			for b.Loop() {
-				before, after, job := inTurn(b, l, made.args, made.after, "6")
+				before, after, job := inTurn(b, l, longFileMiB, made.args, made.after,
+					"15")
 				b.Logf("%s", job)
 				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(float64(before.requests[0]+before.requests[1]), "requests")
 				points := math.Abs(before.reads - after.reads)
 				b.ReportMetric(points, "mix-points")
 				for dir, name := range []string{"read", "write"} {
@@ -194,7 +201,7 @@ func BenchmarkJobsOfMadeLoads(b *testing.B) {
 					b.ReportMetric(after.depth[dir]/before.depth[dir], name+"-depth-ratio")
 				}
 				b.ReportMetric(after.bandwidth/before.bandwidth, "bandwidth-ratio")
-				if before.flushRate > 0 {
+				if before.asked > 3 { // the one at the end of a load is no rate
 					b.ReportMetric(after.flushRate/before.flushRate, "flush-ratio")
 				}
 			}
