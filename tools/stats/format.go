@@ -41,8 +41,10 @@ var titles = map[string]string{
 	"req/s": "requests", "tok/s": "tokens (wall)", "storage-tok/s": "tokens (storage time)",
 	"found-tok/s":  "tokens found",
 	"read-p50-sec": "read p50", "read-p95-sec": "read p95", "read-p99-sec": "read p99",
-	"write-p95-sec": "write p95",
-	"read-sec/MiB":  "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",
+	"write-p95-sec":   "write p95",
+	"read-io-p50-sec": "I/O request read p50", "read-io-p99-sec": "I/O request read p99",
+	"write-io-p50-sec": "I/O request write p50", "write-io-p99-sec": "I/O request write p99",
+	"read-sec/MiB": "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",
 	"ttfb-p95-sec":  "first byte p95",
 	"ttft-mean-sec": "mean time to first token", "ttft-p50-sec": "time to first token p50",
 	"ttft-p95-sec": "time to first token p95", "ttft-saved-ratio": "share of first token saved",
@@ -55,7 +57,10 @@ var titles = map[string]string{
 	"knee-bytes": "fewest bytes in flight",
 	"freed-B/s":  "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
 	"gen-copy-ratio": "generation ÷ copying", "zstd-ratio": "zstd ratio",
-	"duplicate-blocks": "duplicate blocks",
+	"duplicate-blocks": "duplicate blocks", "sustained-users": "users sustained",
+	"peak-B/s": "peak bandwidth", "start-skew-sec": "skew of the clients' starts",
+	"slowest-rank-read-p95-sec":  "slowest client's read p95",
+	"slowest-rank-write-p95-sec": "slowest client's write p95",
 }
 
 // Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to
