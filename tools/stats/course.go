@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tracing"
 )
@@ -103,3 +104,30 @@ func PercentileIntervals(rec *load.Record) int {
 
 // CoursePercentiles are those that are shown over time.
 var CoursePercentiles = []float64{0.5, 0.95, 0.99}
+
+// Rates are bytes per second in each interval. The last one ends with the window, and is left out
+// where it is too short to speak of a rate.
+func Rates(tl *result.Timeline, bytes []int64) (out []float64) {
+	for i, n := range bytes {
+		length := tl.IntervalNS
+		if i == len(bytes)-1 && tl.LastNS > 0 {
+			length = tl.LastNS
+		}
+		if i == 0 || length >= tl.IntervalNS/2 {
+			out = append(out, float64(n)/(float64(length)/1e9))
+		}
+	}
+	return out
+}
+
+// Known are readings, with gaps where there was none.
+func Known(readings []*int64) (out []float64) {
+	for _, v := range readings {
+		if v == nil {
+			out = append(out, math.NaN())
+		} else {
+			out = append(out, float64(*v))
+		}
+	}
+	return out
+}

@@ -128,15 +128,15 @@ func loadFigures(typical []trial, t *stats.Table) []Chart {
 		}
 		queued, inFlight := lineOf(t, k.run, 0, "queued"), lineOf(t, k.run, 1, "in flight")
 		at := func(i int) float64 { return float64(i) * float64(tl.IntervalNS) / 1e9 }
-		for i, v := range Known(tl.Queued) {
+		for i, v := range stats.Known(tl.Queued) {
 			queued.add(at(i), v)
 		}
-		for i, v := range Known(tl.InFlight) {
+		for i, v := range stats.Known(tl.InFlight) {
 			inFlight.add(at(i), v)
 		}
 		rate := lineOf(t, k.run, 0, "completed")
 		rate.Step = true
-		for i, v := range Rates(tl, tl.Requests) {
+		for i, v := range stats.Rates(tl, tl.Requests) {
 			rate.add(at(i), v)
 		}
 		waiting.addLine(queued)
@@ -150,23 +150,9 @@ func loadFigures(typical []trial, t *stats.Table) []Chart {
 func bandwidthFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
 	return tierFigures(b, typical, t, "Bandwidth", "bandwidth (%s/s)", true, ops,
 		func(tl *result.Timeline, level string) [][]float64 {
-			return [][]float64{Rates(tl, tl.ReadBytes[level]), Rates(tl, tl.WriteBytes[level])}
+			return [][]float64{stats.Rates(tl, tl.ReadBytes[level]),
+				stats.Rates(tl, tl.WriteBytes[level])}
 		})
-}
-
-// Rates are bytes per second in each interval. The last one ends with the window, and is left out
-// where it is too short to speak of a rate.
-func Rates(tl *result.Timeline, bytes []int64) (out []float64) {
-	for i, n := range bytes {
-		length := tl.IntervalNS
-		if i == len(bytes)-1 && tl.LastNS > 0 {
-			length = tl.LastNS
-		}
-		if i == 0 || length >= tl.IntervalNS/2 {
-			out = append(out, float64(n)/(float64(length)/1e9))
-		}
-	}
-	return out
 }
 
 // fillFigures show how full the tiers were, and what was evicted or demoted so far. A tier that is
@@ -175,17 +161,9 @@ func fillFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
 	return tierFigures(b, typical, t, "Fill", "bytes (%s)", false,
 		[]string{"used", "evicted so far", "demoted so far"},
 		func(tl *result.Timeline, level string) [][]float64 {
-			return [][]float64{Known(tl.TierUsedBytes[level]), running(tl.EvictedBytes[level]),
-				running(tl.DemotedBytes[level])}
+			return [][]float64{stats.Known(tl.TierUsedBytes[level]),
+				running(tl.EvictedBytes[level]), running(tl.DemotedBytes[level])}
 		})
-}
-
-// Known are readings, with gaps where there was none.
-func Known(readings []*int64) (out []float64) {
-	for _, v := range readings {
-		out = append(out, orNaN(v))
-	}
-	return out
 }
 
 // orNaN makes a gap of what is not known.

@@ -53,6 +53,7 @@ func courses(t *stats.Table) iter.Seq2[string, []*load.Record] {
 func overTime(t *stats.Table) (out []plot) {
 	n := 0
 	for title, trials := range courses(t) {
+		// What was run for comes first: a knee, a hit ratio, an autoscaler.
 		rec := trials[0]
 		out = slices.Concat(out, kneeLines(title, rec), ratioLines(title, rec),
 			roundLines(title, rec), rateLines(title, trials), percentileCourses(title, rec))
@@ -102,6 +103,7 @@ func rateLines(title string, trials []*load.Record) (out []plot) {
 		n := 0
 		var lines []series
 		line := func(name string, dashed bool, values []float64) {
+			// A line of zeros is a tier that was not used.
 			if slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
 				n = max(n, len(values))
 				values = slices.Clone(values)
@@ -126,18 +128,19 @@ func rateLines(title string, trials []*load.Record) (out []plot) {
 	}
 	add("bandwidth of the storage tier over time", "GiB/s", scales["GiB"],
 		[]string{"read", "write"},
-		func(tl *result.Timeline) []float64 { return view.Rates(tl, tl.ReadBytes["storage"]) },
-		func(tl *result.Timeline) []float64 { return view.Rates(tl, tl.WriteBytes["storage"]) })
+		func(tl *result.Timeline) []float64 { return stats.Rates(tl, tl.ReadBytes["storage"]) },
+		func(tl *result.Timeline) []float64 { return stats.Rates(tl, tl.WriteBytes["storage"]) })
 	if view.Requests(trials[0].Result) {
 		add("requests over time", "requests", 1, []string{"queued", "in flight"},
-			func(tl *result.Timeline) []float64 { return view.Known(tl.Queued) },
-			func(tl *result.Timeline) []float64 { return view.Known(tl.InFlight) })
+			func(tl *result.Timeline) []float64 { return stats.Known(tl.Queued) },
+			func(tl *result.Timeline) []float64 { return stats.Known(tl.InFlight) })
 	}
 	return out
 }
 
 // percentileCourses are percentiles over time, of what every result counts and of a trace.
 func percentileCourses(title string, rec *load.Record) (out []plot) {
+	// A point of a line is as wide as half a column of a heat map, at most.
 	n := min(stats.PercentileIntervals(rec), timePoints)
 	for _, f := range slices.Concat(stats.FollowCounted(rec, n), stats.FollowTraced(rec, n)) {
 		var lines []series
@@ -248,6 +251,7 @@ func (b *book) heat(title string, f stats.Followed, top int) int {
 	b.keep(b.f.SetCellStyle(heatSheet, cell(0, top+1), cell(len(f.At), top+1), b.head))
 	// Large values stand above small ones, as on an axis.
 	first, last := top+2, top+1+len(f.From)
+	// A cell without a count stays empty, so that a wide map is a small file.
 	for i, counts := range f.Rows() {
 		for k, n := range counts {
 			if n > 0 {

@@ -94,15 +94,15 @@ func intervals(rec *load.Record) (rows [][]any) {
 		}
 		return list[i] * scale // what is no number stays an empty cell
 	}
-	rate := view.Rates(tl, tl.Requests)
+	rate := stats.Rates(tl, tl.Requests)
 	course := tl.Course()
 	for i := range tl.Requests {
-		row := []any{float64(i) * seconds, at(rate, i, 1), at(view.Known(tl.Queued), i, 1),
-			at(view.Known(tl.InFlight), i, 1)}
+		row := []any{float64(i) * seconds, at(rate, i, 1), at(stats.Known(tl.Queued), i, 1),
+			at(stats.Known(tl.InFlight), i, 1)}
 		for _, tier := range tierNames {
-			row = append(row, at(view.Rates(tl, tl.ReadBytes[tier.key]), i, scales["GiB"]),
-				at(view.Rates(tl, tl.WriteBytes[tier.key]), i, scales["GiB"]),
-				at(view.Known(tl.TierUsedBytes[tier.key]), i, scales["GiB"]))
+			row = append(row, at(stats.Rates(tl, tl.ReadBytes[tier.key]), i, scales["GiB"]),
+				at(stats.Rates(tl, tl.WriteBytes[tier.key]), i, scales["GiB"]),
+				at(stats.Known(tl.TierUsedBytes[tier.key]), i, scales["GiB"]))
 		}
 		for _, what := range timeColumns {
 			for _, p := range stats.CoursePercentiles {
