@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/version"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
 
@@ -163,9 +164,23 @@ func (t *trial) readDevice() host.BlockStat {
 	return s
 }
 
-// measured is what process and device have counted since the window was opened.
+// readNFS reads what the kernel has counted of the mount of the cache directory; nil where that is
+// no NFS, or does not say.
+func (t *trial) readNFS() *tracing.NFS {
+	if t.sim != nil {
+		return nil
+	}
+	n, err := host.ReadNFS(t.device.Mount)
+	if err != nil && t.nfs == nil {
+		t.warn(err.Error())
+	}
+	return n
+}
+
+// measured is what process, device and server have counted since the window was opened.
 func (t *trial) measured() {
 	after := t.readDevice()
+	t.info.NFS = t.readNFS().Sub(t.nfs)
 	if t.info.DeviceWitness.Device != "" {
 		d := after.Sub(t.stat)
 		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Name, d), d.IOTicks

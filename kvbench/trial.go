@@ -324,6 +324,7 @@ func (t *trial) startMeters() (start time.Duration) {
 		t.asked.OpenWindow(t.bucket)
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
+	t.nfs = t.readNFS()
 	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
 	start = t.Clock.Now()
 	t.Group.Opened()

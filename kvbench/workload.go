@@ -146,6 +146,7 @@ type trial struct {
 	// What the process and the kernel had counted when the window opened.
 	usage host.Usage
 	stat  host.BlockStat
+	nfs   *tracing.NFS
 }
 
 // ending is why the trial ended. Anybody may end it, also while it is ending.

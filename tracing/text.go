@@ -57,6 +57,11 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 			p.FlushWaits, p.Discards, GiB(p.DiscardBytes), whose)
 	}
 	out.owners(p.Owners)
+	if p.NFS != nil {
+		for _, line := range p.NFS.Lines() {
+			out.line("  %s", line)
+		}
+	}
 	for _, h := range t.All() {
 		out.histogram(h)
 	}

@@ -52,7 +52,7 @@ var table = []row{
 			"Simulation Replay PlainIO Removal Objects Network Policy",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
-			"FioWorkload Clients ClockOffsetNS",
+			"FioWorkload Clients ClockOffsetNS NFS",
 		after: "MergedRanks Status Error StartTime Parameters Tiers EntrySizes Latency " +
 			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms Endpoints " +
 			"Stalls Checkpoint"},

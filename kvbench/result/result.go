@@ -11,6 +11,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"kvbench/kvbench/result/python"
+	"kvbench/tracing"
 )
 
 // SchemaVersion of the results written. Within a format, its first number, new keys may come, and
@@ -106,6 +107,7 @@ type Result struct {
 	Harness       Harness       `json:"harness"`
 	Stalls        *Stalls       `json:"stalls"` // null: none
 	DeviceWitness Witness       `json:"device_witness"`
+	NFS           *tracing.NFS  `json:"nfs,omitempty"` // of a cache directory on such a mount
 	Ceiling       *Ceiling      `json:"ceiling"`
 	CeilingRatio  *float64      `json:"ceiling_ratio"`
 	Precondition  *Precondition `json:"precondition"`

@@ -12,6 +12,7 @@ import (
 
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
+	"kvbench/tracing/host"
 )
 
 // How often the live line is renewed, and how soon the end of a process is seen.
@@ -40,6 +41,11 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	if opt.Counting != nil {
 		opt.Counting()
 	}
+	// What a server is asked is counted by the kernel, of everybody who uses the mount.
+	before, err := host.ReadNFS(opt.tracing.Device.Mount)
+	if err != nil {
+		note(err.Error())
+	}
 	// The window closes when the watching ends and not when the report is written.
 	var course tracing.Recorder
 	how := loop(ctx, opt, c, func(t *tracing.Trace) {
@@ -56,6 +62,10 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	met, _ = c.Watched()
 	if t, err = c.Snapshot(); t != nil {
 		t.Course = course.Course(t)
+		// The same mount, or it was mounted anew meanwhile, which counts from 0 and tells nothing.
+		if after, err := host.ReadNFS(opt.tracing.Device.Mount); err == nil {
+			t.Capture.NFS = after.Sub(before)
+		}
 	}
 	return t, met, err
 }
