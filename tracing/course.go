@@ -174,6 +174,9 @@ func (r *Recorder) Course(end *Trace) *Course {
 	}
 	c := &Course{At: r.at, Histograms: map[string]Growth{}}
 	for key := range r.before {
+		if end != nil && followed(&end.Histograms)[key].Count == 0 {
+			continue // left out in the end: what was seen of it before is no course of the whole
+		}
 		if g, ok := NewGrowth(len(r.at),
 			func(i int) map[int]int64 { return r.counts[i][key] }); ok {
 			c.Histograms[key] = g

@@ -49,6 +49,9 @@ func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
 	assert.InDelta(t, 8192, p, 1)
 	_, ok = g.Percentile(3, 0.99)
 	assert.False(t, ok, "50 reads tell of no p99")
+	end := grown(3*time.Second, 0, 0)
+	end.D2CRead = Histogram{}
+	assert.Empty(t, r.Course(end).Histograms, "what a trace leaves out has no course")
 	assert.Nil(t, new(Recorder).Course(grown(time.Second, 1, 1)), "one interval is the trace itself")
 }
 

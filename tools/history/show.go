@@ -18,6 +18,9 @@ func short(commit string) string {
 	return commit
 }
 
+// tick is a commit at an axis, where a dozen stand side by side: as short as git's own.
+func tick(commit string) string { return commit[:min(len(commit), 7)] }
+
 // words say what a change is: at which commit, by how much, and whether for the better.
 func (s *Series) words(c Change) string {
 	text := fmt.Sprintf("%s: %+.1f%% (p %.2g)", short(s.Points[c.At].Commit), 100*c.Ratio, c.P)
@@ -97,14 +100,18 @@ func (s *Series) chart(all []*Series) view.Chart {
 	medians := view.Line{Name: "median"}
 	trials := view.Line{Name: "trials", Colour: 1, Dots: true, Apart: true}
 	for i, p := range s.Points {
-		c.X.Ticks = append(c.X.Ticks, view.Tick{At: float64(i), Label: short(p.Commit)})
+		c.X.Ticks = append(c.X.Ticks, view.Tick{At: float64(i), Label: tick(p.Commit)})
 		medians.X, medians.Y = append(medians.X, float64(i)), append(medians.Y, p.Median*scale)
-		for _, v := range p.Trials {
-			trials.X, trials.Y = append(trials.X, float64(i)), append(trials.Y, v*scale)
+		// Side by side: of several at one place a script shows the last.
+		for k, v := range p.Trials {
+			beside := (float64(k) + 0.5) / float64(len(p.Trials))
+			trials.X = append(trials.X, float64(i)+0.5*(beside-0.5))
+			trials.Y = append(trials.Y, v*scale)
 		}
 	}
 	for _, change := range s.Changes {
-		c.Marks = append(c.Marks, view.Mark{X: float64(change.At), Text: s.words(change)})
+		c.Marks = append(c.Marks, view.Mark{X: float64(change.At), Text: fmt.Sprintf("%s %+.1f%%",
+			tick(s.Points[change.At].Commit), 100*change.Ratio)})
 	}
 	c.Lines = []view.Line{medians, trials}
 	return c
