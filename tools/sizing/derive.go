@@ -43,7 +43,7 @@ var directions = [2]string{"read", "write"}
 // derive applies the rules of the package comment.
 func derive(runs []measured) (d derived, err error) {
 	// Kinds first: trials of one measurement are one.
-	streams, mixed := sort(medians(runs))
+	streams, mixed := sort(middles(runs))
 	for i, s := range streams {
 		if len(s) == 0 {
 			err = errors.Join(err, fmt.Errorf("nothing but %ss: run StorageCeiling, or "+
@@ -75,9 +75,10 @@ func (s stream) String() string {
 		units.FormatSize(s.chunk), mib(s.rate))
 }
 
-// medians makes one measurement of several trials, in the order of the first ones: the one in the
-// middle by its bytes, with the median of each direction.
-func medians(runs []measured) (out []measured) {
+// middles makes one measurement of several trials, in the order of the first ones: that of the one
+// in the middle by its bytes. Its rates and times belong together, as Little's law wants them; a
+// median of each would be of trials that nobody ran.
+func middles(runs []measured) (out []measured) {
 	trials := map[kind][]measured{}
 	for _, r := range runs {
 		trials[r.trial()] = append(trials[r.trial()], r)
@@ -88,17 +89,10 @@ func medians(runs []measured) (out []measured) {
 			continue
 		}
 		delete(trials, r.trial())
-		var read, write []float64
-		for _, t := range of {
-			read, write = append(read, t.read), append(write, t.write)
-		}
 		slices.SortStableFunc(of, func(a, b measured) int {
 			return cmp.Compare(a.read+a.write, b.read+b.write)
 		})
-		r = of[len(of)/2]
-		r.read, _ = units.Median(read)
-		r.write, _ = units.Median(write)
-		out = append(out, r)
+		out = append(out, of[len(of)/2])
 	}
 	return out
 }

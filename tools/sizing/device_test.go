@@ -321,3 +321,10 @@ func TestRunsOfOneDriveOnly(t *testing.T) {
 		assert.ErrorContains(t, err, says)
 	}
 }
+
+// A rate belongs to the times of its own trial: those of each direction's median would be of two.
+func TestATrialKeepsItsRatesAndTimes(t *testing.T) {
+	at := kind{name: "StorageCeiling/op=mixed", outstanding: 8, chunk: 1 << 20, entry: 1 << 24}
+	runs := []measured{{at, 6, 1, []float64{1}}, {at, 1, 9, []float64{2}}, {at, 5, 6, []float64{3}}}
+	assert.Equal(t, []measured{runs[1]}, middles(runs))
+}
