@@ -217,3 +217,12 @@ func FuzzWrite(f *testing.F) {
 		require.NoError(t, Write(io.Discard, records, stats.Build(records, units)))
 	})
 }
+
+// A run that was not traced has its latencies over time, too.
+func TestLatenciesOverTime(t *testing.T) {
+	page := render(t, load.Options{}, "../../../kvbench/record/testdata/result.json")
+	for _, title := range []string{"Latency of an entry on the storage tier, read: how often",
+		"Latency of requests, end to end: how often"} {
+		assert.Contains(t, page, title)
+	}
+}

@@ -257,3 +257,32 @@ func FuzzWrite(f *testing.F) {
 		}
 	})
 }
+
+// What took how long, over time, of a result that was not traced.
+func TestTimesOverTime(t *testing.T) {
+	f := open(t, "../../../kvbench/record/testdata/result.json")
+	rows, err := f.GetRows(heatSheet, excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	titles, sum := 0, 0
+	for _, row := range rows {
+		if len(row) == 1 && strings.HasSuffix(row[0], ", first trial") {
+			titles++
+			assert.Contains(t, row[0], "StorageThroughput: ")
+		} else if len(row) > 1 && !strings.Contains(row[0], "from") {
+			for _, n := range row[1:] {
+				if n != "" {
+					sum++
+				}
+			}
+		}
+	}
+	assert.Positive(t, titles)
+	assert.Positive(t, sum)
+	formats, err := f.GetConditionalFormats(heatSheet)
+	require.NoError(t, err)
+	assert.Len(t, formats, titles, "each has colours of its own")
+
+	rows, err = f.GetRows("Timeline", excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	assert.Contains(t, rows[0], "Request End To End P95 (ms, from)")
+}
