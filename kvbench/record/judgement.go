@@ -169,7 +169,7 @@ func (b *builder) warnings() {
 			units.Bytes.Text(n.ReceivedBytes), units.Bytes.Text(r.DeviceWitness.AppReadBytes),
 			units.Number.Text(n.ReadRatio))
 	}
-	if o, busy := r.Objects, r.Harness.WorkerBusyNS; o != nil &&
+	if o, busy := r.Objects, r.Harness.WorkerBusyNS; o != nil && busy > 0 &&
 		float64(o.BackoffNS) > awayAbove*float64(busy) {
 		b.warn("requests waited %s in all for their next attempt (%s of the workers' busy time): "+
 			"the store was away or refused them for a while, which rates and latencies hold",
