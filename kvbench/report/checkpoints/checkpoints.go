@@ -169,8 +169,9 @@ func pipeline(p *result.Pipeline) string {
 	share := func(wait int64) string {
 		return percent(new(float64(wait) / float64(max(p.TotalNS, 1))))
 	}
-	// Both shares are told: where they are alike, neither was much of a limit.
-	limit := fmt.Sprintf("the storage was the limit (producers waited %s, writers %s)",
+	// Both shares are told: where they are alike, neither was much of a limit. It is not said to be
+	// the storage: with more writers it may do more.
+	limit := fmt.Sprintf("writing was the limit, not generation (producers waited %s, writers %s)",
 		share(p.ProducerWaitNS), share(p.WriterWaitNS))
 	if p.Bottleneck == result.BottleneckGeneration {
 		limit = fmt.Sprintf("GENERATION WAS THE LIMIT (writers waited %s, producers %s): more "+
