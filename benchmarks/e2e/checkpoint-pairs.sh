@@ -8,9 +8,9 @@
 # spared what the suite does in its time: creating them, and making bytes. Both read what the suite
 # wrote. In every other turn fio is first. Before each write of either everything is flushed and the
 # device has completed no discard for REST seconds, for which it waits PATIENCE seconds at most. fio's
-# buffers are huge pages, as the suite's are (/proc/sys/vm/nr_hugepages at least 160; else
-# IOMEM=mmap, and fio is slower).
-set -eu
+# buffers are huge pages, as the suite's are, where 160 of them are free (/proc/sys/vm/nr_hugepages);
+# else it says so, and fio is slower.
+set -euo pipefail
 dir=$1 turns=${2:-5} number=${3:-2} rest=${REST:-3}
 here=$(cd "$(dirname "$0")/../.." && pwd) tmp=$(mktemp -d)
 trap 'rm -rf "$tmp" "$dir/fio" "$dir/kv"' EXIT
@@ -27,6 +27,11 @@ quiet() {
 	while now=$(discards) && [ "$now" != "$before" ] && ((SECONDS < end)); do before=$now; sleep "$rest"; done
 }
 
+iomem=mmaphuge
+if [ "$(awk '/^HugePages_Free/ {print $2}' /proc/meminfo)" -lt 160 ]; then
+	iomem=mmap; echo "fio without huge pages, of which fewer than 160 are free: it is slower so" >&2
+fi
+
 mean() { awk '{s += $1} END {print s / NR}'; }
 
 suite() { # DIRECTION WRITES READS: bytes per second
@@ -39,7 +44,7 @@ suite() { # DIRECTION WRITES READS: bytes per second
 fio_step() { # DIRECTION DIR: bytes per second of one checkpoint
 	{
 		printf '[global]\ndirect=1\nbs=8m\nioengine=%s\niodepth=4\nrw=%s\niomem=%s\n' \
-			"${ENGINE:-libaio}" "$1" "${IOMEM:-mmaphuge}"
+			"${ENGINE:-libaio}" "$1" "$iomem"
 		printf 'file_service_type=sequential\nopenfiles=1\nallow_file_create=0\ninvalidate=0\n'
 		printf 'fsync_on_close=1\nend_fsync=1\ngroup_reporting\n'
 		for a in 0 1 2 3 4 5 6 7; do
@@ -48,7 +53,7 @@ fio_step() { # DIRECTION DIR: bytes per second of one checkpoint
 		done
 	} >"$tmp/job"
 	fio --output-format=json "$tmp/job" | awk -F'[:,]' -v op="\"$1\" *:" \
-		'$0 ~ op {w = 1} w && /"bw_bytes"/ {print $2 + 0; exit}'
+		'$0 ~ op {w = 1} w && /"bw_bytes"/ && !done {print $2 + 0; done = 1}'
 }
 
 steps() { # DIRECTION DIR: bytes per second, the mean over checkpoints as the suite's is
