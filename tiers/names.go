@@ -87,6 +87,8 @@ type Chunk struct {
 	// lies between them and those is this process: queueing, wake-ups.
 	Begun, Ended time.Duration
 	Asked, Done  time.Duration
+	// Part is that of the tier which had it, see PartOf.
+	Part int
 }
 
 // ChunkFunc is told of each chunk's completion. It is called on goroutines of the tier, must be

@@ -94,6 +94,15 @@ type Extent interface {
 	Start(i int) int64
 }
 
+// PartOf is the number of that part of a tier in which the objects of a Reader or Writer lie: 0 but
+// for tiers that are made of several, as several directories.
+func PartOf(x Submitter) int {
+	if p, ok := x.(interface{ Part() int }); ok {
+		return p.Part()
+	}
+	return 0
+}
+
 // Submitter takes requests.
 type Submitter interface {
 	// Submit begins a request and does not wait for it, unless it is a copy of memory. Any number

@@ -47,6 +47,7 @@ type side struct {
 	tier   tiers.Tier // nil: there is none
 	traits tiers.Traits
 	to     tiers.Submitter
+	part   int // of the tier
 	done   tiers.ChunkFunc
 
 	inside  int           // requests and calls in the tier
@@ -124,7 +125,7 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	op.flush = now - flushed
 	if committed = err == nil; committed {
 		c := tiers.Chunk{Op: s.op, Flush: true, Begun: flushed, Ended: now, Asked: flushed,
-			Done: now}
+			Done: now, Part: s.part}
 		// Where bytes are in the page cache until then, none has reached the device before.
 		if s.traits.CountsAtCommit {
 			c.Bytes = op.payload(0, op.size)
@@ -147,7 +148,7 @@ func (op *operation) leave() {
 // lay says which objects it is and where they lie.
 func (op *operation) lay(s *side, to tiers.Submitter, ext tiers.Extent, objs []tiers.Object) {
 	n := ext.Len()
-	s.to, op.objs, op.ext = to, objs[:n], ext
+	s.to, s.part, op.objs, op.ext = to, tiers.PartOf(to), objs[:n], ext
 	op.size = ext.Start(n-1) + objs[n-1].Size
 }
 

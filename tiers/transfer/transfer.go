@@ -158,11 +158,13 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 	var failure error
 	var left atomic.Bool // nobody listens any more
 	var asked time.Duration
+	part := 0
 	submit := func() (some bool) {
 		s := next(io)
 		if s == nil {
 			return false
 		}
+		part = tiers.PartOf(s)
 		io.Begun, io.Ended, asked = 0, 0, c.Now()
 		s.Submit(io)
 		return true
@@ -173,7 +175,7 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 		}
 		if failure = io.Err; failure == nil {
 			done := chunk(0, io, asked, c.Now())
-			done.Bytes = int64(io.N)
+			done.Bytes, done.Part = int64(io.N), part
 			if count(done) {
 				if ctx.Err() != nil {
 					failure = context.Cause(ctx)

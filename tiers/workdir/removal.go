@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -26,34 +27,77 @@ type Removal struct {
 	counted  bool          // of is known
 	of, done Amount
 	moved    time.Time // when it began or last came further; zero while nothing is removed
+	beside   []*Removal
+}
+
+// Beside returns a Removal for one more directory of the same run. Whoever looks at r sees all.
+func (r *Removal) Beside() *Removal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	more := &Removal{}
+	r.beside = append(r.beside, more)
+	return more
+}
+
+// others are those beside it.
+func (r *Removal) others() []*Removal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.beside)
 }
 
 // Progress returns the bytes that are removed, of those that were there; 0 of 0 before they are
 // counted.
 func (r *Removal) Progress() (done, of int64) {
+	for _, more := range r.others() {
+		d, o := more.Progress()
+		done, of = done+d, of+o
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.done.Bytes, r.of.Bytes
+	return done + r.done.Bytes, of + r.of.Bytes
 }
 
 // Waits returns for how long the removal that is under way has come no further, and its directory;
 // "" while none is.
 func (r *Removal) Waits() (dir string, since time.Duration) {
+	for _, more := range r.others() {
+		if d, s := more.Waits(); d != "" && s > since {
+			dir, since = d, s
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.moved.IsZero() {
-		return "", 0
+	if !r.moved.IsZero() && (dir == "" || time.Since(r.moved) > since) {
+		dir, since = r.path, time.Since(r.moved)
 	}
-	return r.path, time.Since(r.moved)
+	return dir, since
 }
 
 // countingTime is how long Left waits for figures: it is asked when a process is to end at once.
 const countingTime = 200 * time.Millisecond
 
-// Left returns what of a run lies on the disk, and the directory where it does: "" when nothing
-// does. Before the removal has counted the files they are counted here; known is false when that
-// takes too long, as on a disk that does not answer.
+// Left returns what of a run lies on the disk, and the directory where it does, several by comma:
+// "" when nothing does. Before the removal has counted the files they are counted here; known is
+// false when that takes too long, as on a disk that does not answer.
 func (r *Removal) Left() (dir string, left Amount, known bool) {
+	dir, left, known = r.here()
+	for _, more := range r.others() {
+		d, l, k := more.Left()
+		if d == "" {
+			continue
+		}
+		if dir != "" {
+			d = dir + ", " + d
+		}
+		dir, known = d, known && k
+		left = Amount{Files: left.Files + l.Files, Bytes: left.Bytes + l.Bytes}
+	}
+	return dir, left, known
+}
+
+// here is Left of its own directory.
+func (r *Removal) here() (dir string, left Amount, known bool) {
 	r.mu.Lock()
 	dir, known = r.path, r.counted
 	names := r.names

@@ -521,3 +521,27 @@ func TestAFolderThatIsRefused(t *testing.T) {
 	dir, _, _ := seen.Left()
 	assert.Empty(t, dir)
 }
+
+// TestWhoeverLooksSeesAllDirectories of a run that has several.
+func TestWhoeverLooksSeesAllDirectories(t *testing.T) {
+	var seen Removal
+	var dirs []string
+	for i, removal := range []*Removal{&seen, seen.Beside()} {
+		d, err := Open(t.Context(), Options{CacheDir: t.TempDir(), Keep: true, Removal: removal})
+		require.NoError(t, err)
+		entries(t, d, 5+i)
+		defer func() { assert.NoError(t, d.Close()) }()
+		dirs = append(dirs, d.Path())
+	}
+	dir, n, known := seen.Left()
+	assert.Equal(t, strings.Join(dirs, ", "), dir)
+	assert.Equal(t, Amount{11, 44}, n)
+	assert.True(t, known)
+	others := seen.Beside()
+	others.Counted(Amount{2, 100})
+	others.Removed(Amount{1, 30})
+	done, of := seen.Progress()
+	assert.Equal(t, []int64{30, 100}, []int64{done, of})
+	stuck, _ := seen.Waits()
+	assert.Empty(t, stuck, "of no directory")
+}

@@ -45,6 +45,7 @@ var mayImport = map[string]string{
 	"tiers/workdir":       "tiers tracing/host",
 	"tiers/filetier":      "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/enginetier":    "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
+	"tiers/spread":        "tiers",
 	"tiers/memtier":       "tiers tiers/buffer",
 	"tiers/sim":           "tiers tiers/clock",
 	"tiers/transfer":      "tiers tiers/clock tiers/buffer tiers/content",

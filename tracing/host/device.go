@@ -1,9 +1,12 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 )
 
 // Device is the block device behind a directory, or the reason why there is none. It is plain data:
@@ -50,6 +53,45 @@ func BackingDevice(path string) (Device, error) {
 	}
 	return d, nil
 }
+
+// Together is several devices as one, each once: its counters are theirs together, and Members are
+// their names. Where one of them has a Reason it has that.
+func Together(all ...Device) Device {
+	if !slices.ContainsFunc(all, func(o Device) bool {
+		return o.Name == "" || o.SysPath != all[0].SysPath
+	}) {
+		return all[0]
+	}
+	var d Device
+	var notes []string
+	for _, one := range all {
+		d.Reason = cmp.Or(d.Reason, one.Reason)
+		if one.Note != "" && !slices.Contains(notes, one.Note) {
+			notes = append(notes, one.Note)
+		}
+		names := one.Members
+		if one.Name != "" {
+			names = []string{one.Name}
+		}
+		for _, name := range names {
+			if !slices.Contains(d.Members, name) {
+				d.Members = append(d.Members, name)
+			}
+		}
+		for _, disk := range one.counted {
+			if !slices.ContainsFunc(d.counted,
+				func(o Disk) bool { return o.SysPath == disk.SysPath }) {
+				d.counted = append(d.counted, disk)
+			}
+		}
+	}
+	d.Note = strings.Join(notes, "; ")
+	return d
+}
+
+// Title names the device, or those that it is made of: sda, nvme0n1+nvme1n1; "" where there is
+// none.
+func (d Device) Title() string { return cmp.Or(d.Name, strings.Join(d.Members, "+")) }
 
 // ReadStat reads the device's counters now: one open, read and close of a small file in sysfs, some
 // ten microseconds. It fails with ErrNoWitness when Reason is set.

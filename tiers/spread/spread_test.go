@@ -1,0 +1,201 @@
+package spread_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/spread"
+	"kvbench/tiers/tiertest"
+)
+
+// over is a tier over n directories of a layout.
+func over(t testing.TB, n int, room int64, cfg filetier.Config) *spread.Tier {
+	var all spread.Config
+	for i := range n {
+		all.Parts = append(all.Parts, spread.Part{Files: tiertest.Files(t, cfg),
+			Directory: fmt.Sprint("root", i), Room: room})
+	}
+	return spread.New(all)
+}
+
+// TestContract: several directories keep the promises of one, where objects have files of their
+// own, lie side by side, and are several files.
+func TestContract(t *testing.T) {
+	for name, cfg := range map[string]filetier.Config{
+		"files, direct":    {Direct: true},
+		"grouped, direct":  {Layout: tiertest.Layouts["grouped"], Direct: true},
+		"slots, direct":    {Layout: tiertest.Layouts["slots"], Direct: true},
+		"chunks, buffered": {Layout: tiertest.Layouts["chunks"]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tiertest.Run(t, func(t testing.TB) tiers.Tier { return over(t, 2, 1<<30, cfg) })
+		})
+	}
+}
+
+// TestHomes pins the directory of some keys, which results of two runs depend on, and that a hash
+// makes parts of about the same size of keys that differ by a number.
+func TestHomes(t *testing.T) {
+	assert.Equal(t, []int{2, 2, 0, 0}, []int{spread.Home("", 3), spread.Home("a", 3),
+		spread.Home("user_0001_ctx", 3), spread.Home("user_0002_ctx", 3)})
+	for _, format := range []string{"%d", "user_%04d_ctx", "%016x"} {
+		for _, n := range []int{2, 3, 4, 8} {
+			counts := make([]int, n)
+			const keys = 100_000
+			for i := range keys {
+				counts[spread.Home(fmt.Sprintf(format, i), n)]++
+			}
+			for _, c := range counts {
+				assert.InEpsilon(t, keys/n, c, 0.03, "%s over %d: %v", format, n, counts)
+			}
+		}
+	}
+}
+
+// put writes an object without its bytes.
+func put(t testing.TB, tier tiers.Tier, o tiers.Object) {
+	t.Helper()
+	w, err := tier.Create(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, w.Commit(t.Context()))
+}
+
+// TestAFullDirectory: the next one takes what has no room, it is found again, and counts.
+func TestAFullDirectory(t *testing.T) {
+	tier := over(t, 2, 10_000, filetier.Config{})
+	var objs []tiers.Object
+	for i := 0; len(objs) < 4; i++ { // all of them belong into the first
+		if key := fmt.Sprint(i); spread.Home(key, 2) == 0 {
+			objs = append(objs, tiers.Object{Key: key, Gen: 1, Size: 4_000})
+		}
+	}
+	for _, o := range objs {
+		put(t, tier, o)
+	}
+	assert.Equal(t, []spread.Use{{Entries: 2, Bytes: 8_000},
+		{Entries: 2, Bytes: 8_000, Elsewhere: 2}}, tier.Uses())
+	for i, o := range objs {
+		r, err := tier.Open(t.Context(), o)
+		require.NoError(t, err)
+		assert.Equal(t, i/2, tiers.PartOf(r))
+		require.NoError(t, r.Close())
+	}
+	// When none has room it is the one with most of it left.
+	require.NoError(t, tier.Remove(t.Context(), objs[0]))
+	put(t, tier, tiers.Object{Key: objs[1].Key, Gen: 2, Size: 9_000})
+	assert.Equal(t, []spread.Use{{Entries: 2, Bytes: 13_000},
+		{Entries: 2, Bytes: 8_000, Elsewhere: 2}}, tier.Uses())
+	require.NoError(t, tier.Remove(t.Context(), objs[1:]...))
+	assert.Equal(t, int64(0), tier.Uses()[1].Bytes)
+}
+
+// TestNeighboursOfOneDirectory: a writer takes the leading objects that belong to one directory.
+func TestNeighboursOfOneDirectory(t *testing.T) {
+	tier := over(t, 2, 1<<30, filetier.Config{Layout: tiertest.Layouts["packed"]})
+	var objs []tiers.Object
+	want := 0
+	for i := range 8 {
+		objs = append(objs, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 4096, Place: i})
+		if want == i && spread.Home(objs[i].Key, 2) == spread.Home("0", 2) {
+			want++
+		}
+	}
+	w, err := tier.Create(t.Context(), objs...)
+	require.NoError(t, err)
+	assert.Equal(t, min(want, 3), w.Len())
+	assert.Equal(t, spread.Home("0", 2), tiers.PartOf(w))
+	require.NoError(t, w.Abort())
+	for _, u := range tier.Uses() {
+		assert.Equal(t, spread.Use{}, u, "an aborted writer leaves nothing")
+	}
+}
+
+// failing is a part whose commits or removals fail.
+type failing struct{ spread.Files }
+
+type failingWriter struct{ tiers.Writer }
+
+var errBroken = errors.New("broken")
+
+func (f failing) Create(ctx context.Context, o ...tiers.Object) (tiers.Writer, error) {
+	w, err := f.Files.Create(ctx, o...)
+	return failingWriter{w}, err
+}
+
+func (w failingWriter) Commit(context.Context) error { return errors.Join(errBroken, w.Abort()) }
+
+// TestAFailedCommitIsNotCounted: its object has gone.
+func TestAFailedCommitIsNotCounted(t *testing.T) {
+	tier := spread.New(spread.Config{Parts: []spread.Part{{Room: 1 << 20,
+		Files: failing{tiertest.Files(t, filetier.Config{})}}}})
+	w, err := tier.Create(t.Context(), tiers.Object{Key: "k", Gen: 1, Size: 5})
+	require.NoError(t, err)
+	assert.Equal(t, spread.Use{Entries: 1, Bytes: 5}, tier.Uses()[0])
+	assert.ErrorIs(t, w.Commit(t.Context()), errBroken)
+	assert.NoError(t, w.Abort())
+	assert.Equal(t, spread.Use{}, tier.Uses()[0])
+}
+
+// TestTheCountsAreThoseOfTheDirectories: whatever several goroutines write, give up, read and
+// remove, what is counted for each directory is what it has, and nothing is found that is not
+// there.
+func TestTheCountsAreThoseOfTheDirectories(t *testing.T) {
+	var all spread.Config
+	var parts []*filetier.Tier
+	for i := range 3 {
+		f := tiertest.Files(t, filetier.Config{Layout: tiertest.Layouts["grouped"]})
+		parts = append(parts, f)
+		all.Parts = append(all.Parts, spread.Part{Files: f, Directory: fmt.Sprint(i),
+			Room: 200_000})
+	}
+	tier := spread.New(all)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			draw := rand.New(rand.NewPCG(1, uint64(g)))
+			var there []tiers.Object
+			for i := range 300 {
+				o := tiers.Object{Key: fmt.Sprintf("%d/%d", g, i), Gen: 1,
+					Size: 1 + draw.Int64N(9_000)}
+				switch n := draw.IntN(10); {
+				case n < 6:
+					w, err := tier.Create(t.Context(), o)
+					if !assert.NoError(t, err) {
+						return
+					}
+					if n == 0 {
+						assert.NoError(t, w.Abort())
+						continue
+					}
+					assert.NoError(t, w.Commit(t.Context()))
+					there = append(there, o)
+				case len(there) > 0:
+					k := draw.IntN(len(there))
+					r, err := tier.Open(t.Context(), there[k])
+					if assert.NoError(t, err) {
+						assert.NoError(t, r.Close())
+					}
+					assert.NoError(t, tier.Remove(t.Context(), there[k]))
+					_, err = tier.Open(t.Context(), there[k])
+					assert.ErrorIs(t, err, tiers.ErrNotFound)
+					there = append(there[:k], there[k+1:]...)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, u := range tier.Uses() {
+		held, _ := parts[i].Footprint()
+		assert.Equal(t, held, u.Bytes, "directory %d", i)
+		assert.Positive(t, u.Entries)
+	}
+}
