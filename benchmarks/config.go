@@ -129,18 +129,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		}
 		return c, err
 	}
-	fs, err := host.FilesystemOf(c.CacheDir)
-	if errors.Is(err, os.ErrPermission) {
-		err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it owns",
-			err)
-	}
-	if err != nil {
-		return c, err
-	}
-	c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(fs, c.CacheDir, v.StorageBytes,
-		cmp.Or(v.FilesystemRanks, v.LocalRanks),
-		v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
-	if err != nil {
+	if err := chooseRoom(v, &c); err != nil {
 		return c, err
 	}
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
@@ -155,6 +144,50 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
 	c.Nonce = v.TrialNonce()
 	return c, nil
+}
+
+// chooseRoom decides how large the storage tier is, and what each of several directories may take
+// of it.
+func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
+	dirs := cacheDirs(v)
+	// The directories themselves may not exist yet: the nearest ones above them answer.
+	var on []host.Filesystem
+	for _, dir := range dirs {
+		fs, err := host.FilesystemOf(dir)
+		if errors.Is(err, os.ErrPermission) {
+			err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it "+
+				"owns", err)
+		}
+		if err != nil {
+			return err
+		}
+		on = append(on, fs)
+	}
+	// Who typed a size wants that one, or to be told why not.
+	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
+	ranks := cmp.Or(v.FilesystemRanks, v.LocalRanks)
+	if len(dirs) == 1 {
+		var err error
+		c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(on[0], c.CacheDir,
+			v.StorageBytes, ranks, byDefault)
+		return err
+	}
+	// Two directories of one filesystem have its room but once.
+	same := make([]int, len(dirs))
+	for i, dir := range dirs {
+		for _, other := range dirs {
+			if host.SameFilesystem(dir, other) {
+				same[i]++
+			}
+		}
+	}
+	// The sum is what the cache may fill, the shares what each directory may take of it.
+	bytes, shares, err := params.ChooseShares(dirs, on, same, v.StorageBytes, ranks, byDefault)
+	for i, s := range shares {
+		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Room, Floor: s.Floor})
+	}
+	c.StorageBytes = bytes
+	return err
 }
 
 // blocksInFlight is how many requests BlockIO has in flight: 32, enough for a drive, when nobody
@@ -347,10 +380,13 @@ func warnings(v *params.Values) []string {
 	}
 	// A simulation writes nothing there, and a few KiB of JSON do not disturb the quick division,
 	// which by default has both in the temporary directory.
-	if !v.Simulated() && !v.OnObjects() && v.Division != params.Quick &&
-		host.SameFilesystem(cacheDir(v), v.ResultsDir) {
-		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+
-			"-results-dir elsewhere", v.ResultsDir, cacheDir(v)))
+	if !v.Simulated() && !v.OnObjects() && v.Division != params.Quick {
+		for _, dir := range cacheDirs(v) {
+			if host.SameFilesystem(dir, v.ResultsDir) {
+				list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: "+
+					"give -results-dir elsewhere", v.ResultsDir, dir))
+			}
+		}
 	}
 	if v.Bench.Checkpoints() && v.Filesystems > 1 {
 		list = append(list, fmt.Sprintf("checkpoints are node-local: the ranks work on %d "+

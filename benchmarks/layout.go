@@ -22,7 +22,15 @@ const (
 )
 
 // cacheDir is where the storage lies: without being told, in a directory of this user's.
-func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir, workdir.DefaultCacheDir()) }
+func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir(), workdir.DefaultCacheDir()) }
+
+// cacheDirs are all of them where it lies in several.
+func cacheDirs(v *params.Values) []string {
+	if len(v.CacheDirs) > 1 {
+		return v.CacheDirs
+	}
+	return []string{cacheDir(v)}
+}
 
 // verification is the depth of it that was asked for.
 func verification(v *params.Values) content.Verify {

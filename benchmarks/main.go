@@ -372,7 +372,7 @@ func (s *session) meet(v *params.Values) params.Violations {
 	if !v.Meets() {
 		return nil
 	}
-	shared := v.CacheDir // which may be on another host, but for the default
+	shared := v.CacheDir() // which may be on another host, but for the default
 	if v.OnObjects() {
 		shared = ""
 	}

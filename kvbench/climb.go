@@ -75,7 +75,7 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 		return l, errors.New("nobody asked for it")
 	case failure != nil || ctx.Err() != nil:
 		return l, errors.New("the run did not end in order")
-	case level < 0 || t.info.IO.CacheDir == "":
+	case level < 0 || t.place() == "" && t.bucket == nil:
 		return l, errors.New("the run has no storage tier on a filesystem")
 	}
 	l.Level, l.Rungs, l.Seed = t.Levels[level], climbRungs, t.info.Seed
@@ -191,7 +191,9 @@ func (t *trial) awaitDiscards(ctx context.Context) {
 	}
 	synced := t.Clock.NewEvent()
 	t.Clock.Go(func() {
-		_ = host.SyncFilesystem(t.info.IO.CacheDir) // a filesystem that cannot puts nothing off
+		for _, dir := range t.places {
+			_ = host.SyncFilesystem(dir) // a filesystem that cannot puts nothing off
+		}
 		synced.Fire()
 	})
 	_ = synced.Wait(ctx)

@@ -31,9 +31,11 @@ type StorageConfig struct {
 	CPUBytes     int64   // 0 = no cpu tier
 	StorageBytes int64   // capacity of the storage tier, > 0
 
-	CacheDir  string // absolute; the run works in CacheDir/rank_<Rank>, or in Folder
-	Folder    *workdir.Folder
-	Bucket    *Bucket // not nil: in the place of a directory
+	CacheDir string // absolute; the run works in CacheDir/rank_<Rank>, or in Folder
+	Folder   *workdir.Folder
+	Bucket   *Bucket // not nil: in the place of a directory
+	// Roots are several directories, which are worked in as in CacheDir, in the place of it.
+	Roots     []Root
 	Rank      int
 	KeepFiles bool
 	// Removal, if not nil, shows how far the removal of files has come.
@@ -67,6 +69,15 @@ type StorageConfig struct {
 	Levels []cache.Level
 	// Simulated: no tier holds bytes, so that nothing needs buffers.
 	Simulated bool
+}
+
+// Root is one of several directories that share the entries of the storage tier by the hash of
+// their keys.
+type Root struct {
+	Dir string // absolute
+	// Room is how many bytes of entries it may take at most, and Floor how much of its filesystem
+	// must stay free; 0 = do not look.
+	Room, Floor int64
 }
 
 // Bucket is a bucket of an object store as the storage tier: how it is used, but for what a trial

@@ -42,7 +42,7 @@ func (t *trial) describe() {
 		var err error
 		if dir == "" {
 			t.device.Reason, in.Environment.DeviceReason = noDevice, noDevice
-		} else if t.device, err = host.BackingDevice(dir); err != nil {
+		} else if t.device, err = t.behind(); err != nil {
 			t.device.Reason = err.Error()
 		}
 	}
@@ -50,7 +50,7 @@ func (t *trial) describe() {
 		in.DeviceWitness.Reason = t.device.Reason
 		return
 	}
-	in.DeviceWitness = counted(t.device.Name, host.BlockStat{})
+	in.DeviceWitness = counted(t.device.Title(), host.BlockStat{})
 	if t.device.Note != "" {
 		t.warn(t.device.Note)
 	}
@@ -77,6 +77,7 @@ func (t *trial) tierInfo() {
 		}
 		t.info.Tiers = append(t.info.Tiers, info)
 	}
+	t.rootInfo()
 	if t.counted != nil && t.info.Division != result.DivisionClosed {
 		t.info.Policy = t.policy()
 	}
@@ -159,7 +160,7 @@ func (t *trial) readDevice() host.BlockStat {
 	s, err := t.device.ReadStat()
 	if err != nil {
 		t.info.DeviceWitness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s "+
-			"failed: %v", t.device.Name, err)}
+			"failed: %v", t.device.Title(), err)}
 	}
 	return s
 }
@@ -183,8 +184,9 @@ func (t *trial) measured() {
 	t.info.NFS = t.readNFS().Sub(t.nfs)
 	if t.info.DeviceWitness.Device != "" {
 		d := after.Sub(t.stat)
-		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Name, d), d.IOTicks
+		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Title(), d), d.IOTicks
 	}
+	t.closeRoots()
 	before, now := t.usage, t.cfg.Usage()
 	cpu := max(now.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
 	t.info.Harness = result.Harness{

@@ -7,6 +7,7 @@
 //	               Ladder: what more requests in flight would move
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache, I/O engine
+//	roots.go       several directories as one storage tier
 //	stall.go       storage that does not answer: the end of the trial, what its result says
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"kvbench/kvbench/objects"
@@ -24,6 +25,7 @@ import (
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/spread"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
@@ -109,29 +111,82 @@ func (t *trial) openTiers(ctx context.Context) error {
 		defer cancel()
 		return engine.Close(ctx)
 	})
-	dir, err := t.openDir(ctx)
-	if err != nil {
-		return err
-	}
-	t.closers = append(t.closers, dir.Remove)
 	t.Register(t.Pool)
-	files, err := openFiles(ctx, cfg, dir, engine)
+	var err error
+	if len(cfg.Roots) > 0 {
+		t.files, err = t.openRoots(ctx)
+	} else {
+		t.files, err = t.openRoot(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	t.files = files
-	add(tiers.Storage, files, cfg.StorageBytes)
-	t.info.IO.CacheDir = dir.Path()
+	t.space = make([]host.Asked, len(t.places))
+	add(tiers.Storage, t.files, cfg.StorageBytes)
+	t.info.IO.CacheDir = strings.Join(t.places, ",")
 	t.info.IO.Mode = "buffered" // what the filesystem granted, not what was asked for
-	if files.Direct() {
+	if t.files.Direct() {
 		t.info.IO.Mode = "direct"
 	}
-	t.warn(files.Warnings()...)
+	t.warn(t.files.Warnings()...)
+	return nil
+}
+
+// openRoot opens the one directory of the storage tier, and the tier in it.
+func (t *trial) openRoot(ctx context.Context) (fileTier, error) {
+	cfg := &t.cfg.Storage
+	dir, err := t.openDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.Dir = dir
+	t.opened(dir, "")
+	return openFiles(ctx, cfg, dir, t.engine)
+}
+
+// openRoots opens each of several directories as one alone is opened, and the tier over all.
+func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
+	cfg := t.cfg.Storage
+	all := spread.Config{Unit: 1}
+	if cfg.Layout.Kind == tiers.LayoutSlots { // each object takes one, however small it is
+		all.Unit = cfg.Layout.Bytes
+	}
+	removal := cfg.Removal
+	for i, r := range t.cfg.Storage.Roots {
+		if i > 0 { // whoever shows the removal has the first, and sees the others by it
+			cfg.Removal = removal.Beside()
+		}
+		dir, err := workdir.Open(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
+			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal})
+		if err != nil {
+			return nil, err
+		}
+		t.opened(dir, ", in "+r.Dir)
+		// Files that are made at the start have their part; one that outgrows it grows.
+		n := int64(len(t.cfg.Storage.Roots))
+		cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + all.Unit
+		files, err := openFiles(ctx, &cfg, dir, t.engine)
+		if err != nil {
+			return nil, err
+		}
+		t.onClose(files.Close) // also where the next one cannot be opened
+		all.Parts = append(all.Parts, spread.Part{Files: files, Directory: r.Dir, Room: r.Room})
+		t.info.IO.Roots = append(t.info.IO.Roots,
+			result.Root{Directory: r.Dir, RoomBytes: r.Room})
+	}
+	t.roots = make([]root, len(all.Parts))
+	t.Rec.Parts(len(all.Parts))
+	return spread.New(all), nil
+}
+
+// opened notes a directory of the run, where, and what an earlier run had left in it.
+func (t *trial) opened(dir *workdir.Dir, where string) {
+	t.closers = append(t.closers, dir.Remove)
+	t.places = append(t.places, dir.Path())
 	if r := dir.Reclaimed(); r.Files > 0 {
 		t.warn(fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or "+
-			"kept its files", r.Files, float64(r.Bytes)/(1<<30)))
+			"kept its files%s", r.Files, float64(r.Bytes)/(1<<30), where))
 	}
-	return nil
 }
 
 // openEngine makes the engine that reads and writes the files.
@@ -275,7 +330,6 @@ func (t *trial) openDir(ctx context.Context) (dir *workdir.Dir, err error) {
 	} else {
 		dir, err = workdir.Open(ctx, opt)
 	}
-	t.Dir = dir
 	return dir, err
 }
 

@@ -214,7 +214,7 @@ func (t *trial) prepare(caller context.Context) error {
 		}
 		if took := since - begun; took > longQuiet {
 			t.warn(fmt.Sprintf("began %s later, when %s had discarded what was removed before",
-				took.Round(time.Second/10), t.device.Name))
+				took.Round(time.Second/10), t.device.Title()))
 		}
 	}
 	asked = true
@@ -325,6 +325,7 @@ func (t *trial) startMeters() (start time.Duration) {
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.nfs = t.readNFS()
+	t.openedRoots()
 	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
 	start = t.Clock.Now()
 	t.Group.Opened()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/spread"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing"
@@ -80,7 +80,7 @@ type Env struct {
 	Transfer  *transfer.Transfer
 	Pool      *buffer.Pool // nil in a simulation
 	Content   *content.Content
-	Dir       *workdir.Dir // nil without a storage tier of files
+	Dir       *workdir.Dir // nil without a storage tier of files in one directory
 	Rec       *record.Recorder
 	Group     group.Group
 	// Simulated: no byte is moved, and what Prepare does takes no time.
@@ -132,7 +132,9 @@ type trial struct {
 	store         result.ObjectStore   // how it is used
 	engine        ioengine.Engine      // of the files, nil without them
 	hung          chan struct{}        // closed when it has not answered for longer than it may
-	space         host.Asked           // the filesystem of those
+	places        []string             // where they lie
+	space         []host.Asked         // the filesystems of those
+	roots         []root               // likewise, where there are several
 	prepared      chan struct{}        // closed when the workload's preparation has returned
 	tracer        *collector.Collector // nil unless asked for
 	course        tracing.Recorder     // of what it saw
@@ -147,6 +149,12 @@ type trial struct {
 	usage host.Usage
 	stat  host.BlockStat
 	nfs   *tracing.NFS
+}
+
+// root is what a trial knows of one of several directories.
+type root struct {
+	device host.Device
+	stat   host.BlockStat // when the window opened
 }
 
 // ending is why the trial ended. Anybody may end it, also while it is ending.
@@ -228,7 +236,7 @@ func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
 	defer stop()
 	if since, err = e.trial.quiet(waiting); err != nil && ctx.Err() == nil {
 		e.trial.warn(fmt.Sprintf("%s was still discarding what had been removed before, after %s",
-			e.trial.device.Name, longest))
+			e.trial.device.Title(), longest))
 		err = nil
 	}
 	return since, err
@@ -308,45 +316,50 @@ func (t *trial) show(s Snapshot) {
 	}
 }
 
-// place is the directory in which the storage tier's files lie, "" where it has none.
+// place is the directory in which the storage tier's files lie, the first of several, "" where it
+// has none.
 func (t *trial) place() string {
-	if dir := t.info.IO.CacheDir; !strings.Contains(dir, "://") {
-		return dir
+	if len(t.places) == 0 {
+		return ""
 	}
-	return ""
+	return t.places[0]
 }
 
 // patienceForSpace is how long the live line waits for a number that may as well be the last one.
 const patienceForSpace = 100 * time.Millisecond
 
-// freeSpace returns the free bytes behind the storage tier, -1 if they are unknown, and ends the
-// run when they fall below the floor that was left to others. A filesystem that does not answer
-// does not hold it up.
+// freeSpace returns the free bytes behind the storage tier, of several directories where it is
+// least, -1 if they are unknown, and ends the run when they fall below the floor that was left to
+// others. A filesystem that does not answer does not hold it up.
 func (t *trial) freeSpace() int64 {
-	dir := t.place()
-	if dir == "" {
-		return -1
+	least := int64(-1)
+	if len(t.space) != len(t.places) {
+		return least // they are still being opened
 	}
-	fs, known := t.space.Filesystem(dir, patienceForSpace, func(ask func() error) error {
-		return t.engine.Call("statfs", dir, ask)
-	})
-	if !known {
-		return -1
+	for i, dir := range t.places {
+		fs, known := t.space[i].Filesystem(dir, patienceForSpace, func(ask func() error) error {
+			return t.engine.Call("statfs", dir, ask)
+		})
+		if !known {
+			return -1
+		}
+		floor := t.cfg.Storage.FreeFloor
+		if len(t.roots) > 0 {
+			floor = t.cfg.Storage.Roots[i].Floor
+		}
+		if floor > 0 && fs.Free < floor {
+			t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d "+
+				"that must stay free: something else is filling it, or -storage-capacity-gb is "+
+				"too large", fs.Free, dir, floor), result.EndedByCapacity)
+		}
+		if least < 0 || fs.Free < least {
+			least = fs.Free
+		}
 	}
-	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
-		t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that "+
-			"must stay free: something else is filling it, or -storage-capacity-gb is too large",
-			fs.Free, dir, floor), result.EndedByCapacity)
-	}
-	return fs.Free
+	return least
 }
 
 func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
 
 // fileTier is a storage tier on a filesystem.
-type fileTier interface {
-	tiers.Tier
-	Direct() bool
-	Warnings() []string
-	LeaveFiles()
-}
+type fileTier = spread.Files

@@ -30,6 +30,8 @@ func derive(out *result.Result, ranks []*result.Result) {
 	out.Parameters = parameters(ranks)
 	out.Errors, out.ErrorSamples = failures(ranks)
 	tiers(out, ranks)
+	out.IO.Roots = alike(ranks, func(r *result.Result) []result.Root { return r.IO.Roots },
+		func(r result.Root) string { return r.Directory })
 	witness(out, ranks)
 	endpoints(out, ranks)
 	stalls(out, ranks)

@@ -57,6 +57,7 @@ func TestEveryFieldHasARule(t *testing.T) {
 	visit(reflect.TypeFor[result.Result]())
 	visit(reflect.TypeFor[result.Tier]())     // by its level, in derive.go
 	visit(reflect.TypeFor[result.Endpoint]()) // by its address, likewise
+	visit(reflect.TypeFor[result.Root]())     // by its directory, likewise
 	for _, r := range table {
 		assert.True(t, met[reflect.TypeOf(r.of)], "%T is nowhere in a result that is folded", r.of)
 		all := ""
@@ -231,6 +232,8 @@ func TestByHand(t *testing.T) {
 			OldestQueuedAgeS: new(float64(k))}}
 		r.Tiers = []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 1000 * k,
 			BytesPerSecond: new(100 * float64(k)), DeviceNS: 10 * k, EntryBytes: 1 << (20 + i)}}}
+		r.IO.Roots = []result.Root{{Directory: "/mnt/a", Entries: k, DeviceReadBytes: new(9 * k)},
+			{Directory: "/mnt/b", Read: result.RootTraffic{Requests: k, RequestNS: 6}}}
 		r.Autoscaler = &result.Autoscaler{}
 		r.CeilingRatio = new(0.5)
 		r.Warnings = []string{"both", fmt.Sprint("own ", i)}
@@ -248,6 +251,9 @@ func TestByHand(t *testing.T) {
 	assert.Equal(t, int64(200), *out.Harness.PeakRSSBytes, "of the largest process")
 	assert.Equal(t, "direct", out.IO.Mode)
 	assert.Empty(t, out.IO.CacheDir, "the ranks differ")
+	assert.Equal(t, []result.Root{{Directory: "/mnt/a", Entries: 3}, {Directory: "/mnt/b",
+		Read: result.RootTraffic{Requests: 3, RequestNS: 12, MeanRequestNS: new(4.0)}}},
+		out.IO.Roots, "of a device that ranks share each has counted all")
 	assert.Empty(t, out.Harness.Verdict.Kind)
 	assert.Equal(t, int64(30), out.Requests.Completed)
 	assert.InDelta(t, 9.0/23, *out.Lookups.HitRate, 1e-12, "not the mean of 3/10 and 6/13")

@@ -82,7 +82,14 @@ var table = []row{
 	{of: result.Workload{}, sum: "Users Workers",
 		same: "Arrival Turns GenerationMode DecodeReads PrefillRate"},
 	{of: result.IO{}, same: "CacheDir Mode Engine EngineAbout EngineReason WriteDevice " +
-		"ChunkBytes Depth MaxConcurrentAllocs Pool"},
+		"ChunkBytes Depth MaxConcurrentAllocs Pool", after: "Roots"},
+	// A device that ranks share has counted the bytes of all of them, for each.
+	{of: result.Root{}, sum: "RoomBytes Entries UsedBytes Elsewhere",
+		same: "Directory Filesystem Device DeviceReason", fold: "Read Write",
+		each: "DeviceReadBytes DeviceWriteBytes DeviceBusyShare"},
+	{of: result.RootTraffic{},
+		sum:   "Bytes BytesPerSecond Requests RequestNS InFlightNS MeanInFlight",
+		after: "MeanRequestNS"},
 	{of: result.Environment{},
 		same: "Hostname OS Kernel Arch CPUModel Cores CPUGovernor MemoryBytes GoVersion Version " +
 			"GOMAXPROCS HugePages HugePagePool Device DeviceReason UTCOffsetS",

@@ -97,11 +97,15 @@ func (r *resolver) check() {
 	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
 	r.want(v.ChunkSize%4096 == 0, "chunk-size", "a multiple of 4KiB")
 	// The temporary directory is the suite's own and needs no check.
-	if v.CacheDir != "" && !v.OnObjects() && r.in.CheckCacheDir != nil && !v.Simulated() {
-		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
+	for _, dir := range v.CacheDirs {
+		if v.OnObjects() || r.in.CheckCacheDir == nil || v.Simulated() {
+			break
+		}
+		if err := r.in.CheckCacheDir(dir); err != nil {
 			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
 		}
 	}
+	r.roots()
 	blocks := v.Layout != "entry" && v.Layout != "block" // the others are made of blocks
 	_, engines := v.EngineLayout()                       // which make them of any prompt
 	r.want(!blocks || engines || v.Bench.Name == "" || v.Bench.Blocks(), "layout",

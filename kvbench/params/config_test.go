@@ -77,7 +77,7 @@ func TestOurOwnSectionHoldsParametersByName(t *testing.T) {
 	v := good(t, Inputs{Base: base}, "-config=p.yaml")
 	assert.Equal(t, Open, v.Division)
 	assert.Equal(t, 12, v.Users)
-	assert.Equal(t, filepath.Join(base, "data/kv"), v.CacheDir)
+	assert.Equal(t, filepath.Join(base, "data/kv"), v.CacheDir())
 	assert.True(t, v.Precondition)
 	assert.Equal(t, 5*time.Second, v.Settle)
 	assert.Equal(t, 2*units.MiB, v.ChunkSize)
@@ -109,7 +109,7 @@ func TestAllProblemsOfAFileAtOnceWithTheirLines(t *testing.T) {
 		`25: model_configs.empty: hidden is 0, must be 1 to 1048576`,
 		`28: unknown key "num_users" in section parameters; nearest known key: "num-users"`,
 		`29: unknown key "duration" in section parameters; nearest known key: "the flag -benchtime"`,
-		`30: parameters.cache-dir must be one value (text, a number, true or false)`,
+		`30: parameters.results-dir must be one value (text, a number, true or false)`,
 		`32: unknown key "config" in section parameters; nearest known key: "the flag -config"`,
 		"-num-users: must be a whole number in 1…100000, given 0 (:31)",
 		"user_templates.chatbot.context_range: must be [low, high] with low at most high, " +

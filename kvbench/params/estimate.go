@@ -61,6 +61,56 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	return bytes, floor - floor/10, nil
 }
 
+// skewShare of the room of several directories stays empty where the free space decides: a hash
+// gives one of them more entries than another. Of n entries the part that one of two directories
+// has scatters around a half by a half ÷ √n (binomial): of 400 by 2.5 %, and the fuller one has
+// room for 55 %.
+const skewShare = 0.1
+
+// Share is what a directory may take of a storage tier at most, and what of its filesystem must
+// stay free, in bytes; a Floor of 0 is not watched.
+type Share struct{ Room, Floor int64 }
+
+// ChooseShares decides the size of a storage tier of several directories, as [ChooseCapacity] does
+// for one: each takes as much as the one that can take least, those on one filesystem share its
+// room. Same are how many of them lie on the filesystem of each, itself included.
+//
+// How much a directory may take is more than its part of the capacity, as far as there is room: the
+// parts that a hash makes are not equal.
+func ChooseShares(dirs []string, on []host.Filesystem, same []int, given int64, localRanks int,
+	byDefault bool) (bytes int64, shares []Share, err error) {
+	n := int64(len(dirs))
+	part := (given + n - 1) / n
+	least := int64(-1)
+	var errs []error
+	for i, dir := range dirs {
+		ranks := max(1, localRanks) * same[i]
+		take, floor, err := ChooseCapacity(on[i], dir, part, ranks, byDefault)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: each of %d directories takes an equal part", err,
+				n))
+			continue
+		}
+		room := take
+		if given > 0 {
+			room = max(take, on[i].Free/int64(ranks))
+		}
+		shares = append(shares, Share{Room: room, Floor: floor})
+		if least < 0 || take < least {
+			least = take
+		}
+	}
+	switch {
+	case len(errs) > 0:
+		return 0, nil, errors.Join(errs...)
+	case given > 0 && least >= part:
+		return given, shares, nil
+	case given > 0: // nobody typed it, and it does not fit
+		return n * least, shares, nil
+	}
+	return int64(float64(n*least) * (1 - skewShare)), shares, nil
+}
+
 // harnessMemory is what a run needs beside buffers and the cpu tier: histograms
 // (some 10 MB per shard), runtime, source. Measured: 45 to 120 MB.
 const harnessMemory = 192 << 20
@@ -171,7 +221,8 @@ func (v *Values) CheckFit(capacity int64) Violations {
 		text := strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)
 		if capacity != v.StorageBytes { // nobody said so: the free space did
 			return Violations{fmt.Sprintf("-%s: must be at least %s; the free space of %s leaves "+
-				"room for %s", name, required, cmp.Or(v.CacheDir, "the temporary directory"), text)}
+				"room for %s", name, required, cmp.Or(v.CacheDir(), "the temporary directory"),
+				text)}
 		}
 		return Violations{violation("-"+name, setting{text, v.Origin(name)}, "at least "+required)}
 	}

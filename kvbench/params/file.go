@@ -208,6 +208,8 @@ func (c *configFile) texts(e entry, k parameter) (list []setting) {
 		return []setting{{written(e.value), origin}}
 	case sequence && k.name == sectionParameters+".sweep":
 		return list
+	case sequence && k.has(many):
+		return []setting{{strings.Join(items, ","), origin}}
 	case sequence && !plain:
 		return []setting{{"[" + strings.Join(items, ", ") + "]", origin}}
 	}

@@ -34,9 +34,9 @@ func Register(fs *flag.FlagSet) *Set {
 		p := &rows[i]
 		// Any text is taken: what it means depends on the division, which another flag, the
 		// environment or the file may set. Of a repeated flag the last counts, as everywhere in Go,
-		// and of -sweep all.
+		// and of -sweep and of lists all.
 		take := func(text string) error {
-			if p.name != "sweep" {
+			if p.name != "sweep" && !p.has(many) {
 				s.given[p.name] = nil
 			}
 			s.given[p.name] = append(s.given[p.name], text)

@@ -209,7 +209,7 @@ func (v *Values) CheckFilesystems() error {
 	if v.Division == Closed {
 		return fmt.Errorf("-cache-dir: must be one directory for all ranks with %s in the closed "+
 			"division, given %s, which lies on %d filesystems that they do not share",
-			v.Bench.Name, v.CacheDir, v.Filesystems)
+			v.Bench.Name, v.CacheDir(), v.Filesystems)
 	}
 	if v.Checkpoint.Shift > 0 {
 		return fmt.Errorf("-checkpoint-shift: must be 0 where ranks work on %d filesystems, whose "+

@@ -10,7 +10,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// ObjectStore is how a bucket is used that CacheDir names; sizes are bytes.
+// ObjectStore is how a bucket is used that CacheDirs name; sizes are bytes.
 type ObjectStore struct {
 	// Where it is, and who asks. Endpoint is as it was given: the environment may say it, too.
 	Endpoint, Region, Addressing, CAFile string
@@ -23,11 +23,19 @@ type ObjectStore struct {
 	Timeout, ConnectTimeout             time.Duration
 }
 
-// bucketScheme begins a CacheDir that is a bucket.
+// CacheDir is the first directory of the storage tier, or its bucket; "" where nobody gave one.
+func (v *Values) CacheDir() string {
+	if len(v.CacheDirs) == 0 {
+		return ""
+	}
+	return v.CacheDirs[0]
+}
+
+// bucketScheme begins a cache directory that is a bucket.
 const bucketScheme = "s3://"
 
 // OnObjects tells whether the storage tier is an object store.
-func (v *Values) OnObjects() bool { return strings.HasPrefix(v.CacheDir, bucketScheme) }
+func (v *Values) OnObjects() bool { return strings.HasPrefix(v.CacheDir(), bucketScheme) }
 
 // Bucket is the bucket of the storage tier and the prefix in it, without slashes at its ends; both
 // are empty where the tier is a directory.
@@ -35,7 +43,7 @@ func (v *Values) Bucket() (bucket, prefix string) {
 	if !v.OnObjects() {
 		return "", ""
 	}
-	bucket, prefix, _ = strings.Cut(strings.TrimPrefix(v.CacheDir, bucketScheme), "/")
+	bucket, prefix, _ = strings.Cut(strings.TrimPrefix(v.CacheDir(), bucketScheme), "/")
 	return bucket, prefix
 }
 

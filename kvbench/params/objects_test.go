@@ -46,7 +46,7 @@ func TestWhatABucketIsCalled(t *testing.T) {
 		"s3://bucket": "s3://bucket", "s3://bucket/": "s3://bucket", "s3://a.b-c/x/": "s3://a.b-c/x",
 	} {
 		v := good(t, Inputs{}, "-cache-dir="+text, "-storage-capacity-gb=8")
-		assert.Equal(t, want, v.CacheDir, text)
+		assert.Equal(t, want, v.CacheDir(), text)
 		assert.Equal(t, want, v.Text("cache-dir"), text)
 	}
 	for text, want := range map[string]string{

@@ -35,6 +35,7 @@ const (
 	unswept = "unswept" // cannot be swept
 	goFlag  = "goFlag"  // the testing package's: neither our flag nor in environment and file
 	action  = "action"  // does something instead of a run
+	many    = "many"    // what a layer gives it more than once counts all, as a list by comma
 
 	profileKey = "profileKey" // a key of the YAML file beside its parameters
 	idle       = "idle"       // and one without effect, for the reason that is its help

@@ -27,7 +27,7 @@ func TestQuickNeedsNothing(t *testing.T) {
 	assert.False(t, v.ClosedLoop())
 	assert.False(t, v.Overtaking())
 	assert.False(t, v.CPythonPopulation())
-	assert.Empty(t, v.CacheDir)
+	assert.Empty(t, v.CacheDirs)
 	assert.Equal(t, "/base/kvbench-results/<time>-<pid>", v.ResultsDir)
 	assert.Equal(t, []int{0, 1, 1}, []int{v.Rank, v.Ranks, v.LocalRanks})
 	assert.Empty(t, v.Skip())
@@ -77,7 +77,7 @@ func TestRelativePathsMeanTheDirectoryOfTheCommand(t *testing.T) {
 	v := good(t, Inputs{Base: base, Env: environment("KVBENCH_CACHE_DIR", "kv/../kv2")}, "-config",
 		"c.yaml", "-azure-trace-path", "*.csv")
 	assert.Equal(t, filepath.Join(base, "c.yaml"), v.ConfigFile)
-	assert.Equal(t, filepath.Join(base, "kv2"), v.CacheDir)
+	assert.Equal(t, filepath.Join(base, "kv2"), v.CacheDir())
 	assert.Equal(t, filepath.Join(base, "out"), v.ResultsDir)
 	assert.Equal(t, filepath.Join(base, "*.csv"), v.AzureTracePath)
 }

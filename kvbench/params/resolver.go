@@ -84,7 +84,11 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	if text, ok := r.point[p.name]; ok {
 		add(FromSweep, "", text)
 	}
-	add(FromFlag, "", r.given[p.name]...)
+	if typed := r.given[p.name]; p.has(many) && len(typed) > 0 {
+		add(FromFlag, "", strings.Join(typed, ","))
+	} else {
+		add(FromFlag, "", typed...)
+	}
 	switch text := r.in.env(EnvName(p.name)); {
 	case text == "" || p.has(goFlag, action, profileKey):
 	case p.name == "sweep":

@@ -58,7 +58,7 @@ func table(v *Values) []parameter {
 		"pin-tokens":          whole(&v.PinTokens, 0, 1<<20),
 		"gpu-bandwidth-gbps":  number(&v.GPUBandwidth, 0.001, 1e6),
 
-		"cache-dir":             storage(&v.CacheDir, v.base),
+		"cache-dir":             directories(&v.CacheDirs, v.base),
 		"io":                    oneOf(&v.IO, "direct", "buffered"),
 		"chunk-size":            size(&v.ChunkSize, 4*units.KiB, 256*units.MiB),
 		"io-engine":             oneOf(&v.IOEngine, "auto", "psync", "uring"),

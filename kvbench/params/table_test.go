@@ -32,7 +32,7 @@ func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 		seen[p.name] = true
 		assert.NotEmpty(t, p.help, p.name)
 		assert.NotNil(t, p.value, p.name)
-		assert.Subset(t, []string{free, place, unswept, goFlag, action}, p.is, p.name)
+		assert.Subset(t, []string{free, place, unswept, goFlag, action, many}, p.is, p.name)
 		for d, text := range p.def {
 			x := newValues("/base").row(p.name).value
 			require.NoError(t, x.Set(text), "%s, %s", p.name, d)

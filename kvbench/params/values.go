@@ -55,13 +55,15 @@ type Values struct {
 	GPUBandwidth                     float64
 
 	// How the storage tier does its I/O, and what of the bytes of the ceiling's mixed load is read.
-	// Without a cache directory it works in the fixed temporary one of the user; see Bucket.
-	CacheDir, IO string
-	IOEngine     string
-	ChunkSize    int64
-	IODepth      int // as given; see Depth
-	IOTimeout    time.Duration
-	ReadShare    float64
+	// Without a cache directory it works in the fixed temporary one of the user; several share its
+	// entries; see Bucket.
+	CacheDirs []string
+	IO        string
+	IOEngine  string
+	ChunkSize int64
+	IODepth   int // as given; see Depth
+	IOTimeout time.Duration
+	ReadShare float64
 	// Which entry lives in which tier, and which has to leave; see Policy of package cache.
 	TierPolicy, Promote, Evict string
 	AdmitAfter, PinTokens      int

@@ -149,7 +149,8 @@ func (m *mover) write(ctx context.Context, buf tiers.Buffer, o tiers.Object, cou
 	}); err != nil {
 		return errors.Join(err, f.Abort())
 	}
-	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: m.env.Clock.Now()}
+	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: m.env.Clock.Now(),
+		Part: tiers.PartOf(f)}
 	if err := f.Commit(ctx); err != nil {
 		return err
 	}

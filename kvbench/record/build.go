@@ -44,6 +44,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.python()
 	b.busy()
 	b.witness()
+	b.roots()
 	b.r.Derive()
 	b.served()
 	b.ceiling()

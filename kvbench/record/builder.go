@@ -60,6 +60,7 @@ type builder struct {
 	hists     result.Histograms // of all that has one
 	oldest    int64             // as a shard's
 	intervals timeline
+	parts     [][tiers.NumOps]result.RootTraffic
 }
 
 // newBuilder adds the shards up. Each is locked on its own: a Recorder at rest gives the sum of one
@@ -79,6 +80,14 @@ func (b *builder) add(s *shard) {
 	add(reflect.ValueOf(&b.n).Elem(), reflect.ValueOf(&s.n).Elem())
 	for _, u := range s.underway { // a copy: what never ended is still under way
 		b.n.settle(&u, cutBytes)
+	}
+	for i, p := range s.parts {
+		if i == len(b.parts) {
+			b.parts = append(b.parts, [tiers.NumOps]result.RootTraffic{})
+		}
+		for op := range p {
+			add(reflect.ValueOf(&b.parts[i][op]).Elem(), reflect.ValueOf(p[op]))
+		}
 	}
 	b.oldest = max(b.oldest, s.oldest)
 	b.intervals.merge(&s.timeline)

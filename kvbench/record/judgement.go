@@ -57,6 +57,22 @@ func (b *builder) witness() {
 	}
 }
 
+// roots completes what each of several directories has, whose requests are counted in their order.
+func (b *builder) roots() {
+	b.r.IO.Roots = slices.Clone(b.r.IO.Roots)
+	for i := range b.r.IO.Roots {
+		if i >= len(b.parts) {
+			break
+		}
+		root := &b.r.IO.Roots[i]
+		root.Read, root.Write = b.parts[i][tiers.Read], b.parts[i][tiers.Write]
+		for _, t := range []*result.RootTraffic{&root.Read, &root.Write} {
+			t.BytesPerSecond = b.perSecond(t.Bytes)
+			t.MeanInFlight = units.Ratio(t.InFlightNS, b.window)
+		}
+	}
+}
+
 // served tells whether the device saw the reads: those that it did not see came from a page cache
 // or a controller's, and such figures are not the device's.
 func (b *builder) served() {

@@ -54,6 +54,12 @@ func New(shards int) *Recorder {
 	return r
 }
 
+// Parts lets the storage tier's requests be counted for each of its n parts besides, see
+// [tiers.PartOf]. It is called before the first sample.
+func (r *Recorder) Parts(n int) {
+	r.each(func(s *shard) { s.parts = make([][tiers.NumOps]result.RootTraffic, n) })
+}
+
 // Open opens the window [start, deadline]. A deadline of workloads.Never leaves the end open until
 // SetEnd. It is called once, before which every sample is dropped, failures excepted.
 func (r *Recorder) Open(start, deadline time.Duration) {
@@ -129,7 +135,11 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
 	if start, end := r.Window(); c.Begun <= end && c.Done >= start {
 		s := r.shard(shard)
-		s.n.traffic(l, c.Op).InFlightNS += inWindow(c, start, end)
+		within := inWindow(c, start, end)
+		s.n.traffic(l, c.Op).InFlightNS += within
+		if p := s.part(l, c); p != nil {
+			p.InFlightNS += within
+		}
 		if r.inside(c.Done) {
 			s.bytes(l, c)
 			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
@@ -164,6 +174,9 @@ func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	s := r.shard(shard)
 	within := inWindow(c, start, end)
 	s.n.traffic(tiers.Storage, c.Op).InFlightNS += within
+	if p := s.part(tiers.Storage, c); p != nil {
+		p.InFlightNS += within
+	}
 	s.n.Busy.StorageNS += within
 	if counted {
 		s.bytes(tiers.Storage, c)

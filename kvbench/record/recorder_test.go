@@ -306,3 +306,38 @@ func TestEveryDistributionHasItsHistogram(t *testing.T) {
 	}
 	look("Latency", reflect.ValueOf(b.r.Latency))
 }
+
+// TestPartsAddUp: what is counted for each of several directories is what the storage tier has in
+// all, to the byte, with both edges of the window; what another tier does is none of it.
+func TestPartsAddUp(t *testing.T) {
+	r := New(2)
+	r.Parts(2)
+	r.Open(10*time.Second, 20*time.Second)
+	give := func(shard, part int, l tiers.Kind, begun, ended time.Duration, flush bool) {
+		r.Chunk(shard, l, tiers.Decode, tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: 100,
+			Begun: begun, Ended: ended, Asked: begun, Done: ended, Part: part})
+	}
+	give(0, 0, tiers.Storage, 8*time.Second, 12*time.Second, false)
+	give(1, 1, tiers.Storage, 12*time.Second, 18*time.Second, false)
+	give(1, 1, tiers.Storage, 18*time.Second, 19*time.Second, true)
+	give(0, 1, tiers.Storage, 19*time.Second, 21*time.Second, false) // counts in flight
+	give(0, 0, tiers.CPU, 12*time.Second, 13*time.Second, false)
+	assert.True(t, r.Block(0, tiers.Chunk{Op: tiers.Read, Bytes: 7, Begun: 11 * time.Second,
+		Ended: 12 * time.Second, Asked: 11 * time.Second, Done: 12 * time.Second}))
+	r.Close()
+	given := result.Result{IO: result.IO{Roots: make([]result.Root, 2)}}
+	res := Build(infoOf(given), r)
+	a, b := res.IO.Roots[0], res.IO.Roots[1]
+	all := res.Tiers[1]
+	assert.EqualValues(t, []int64{100, 200, 7, 0},
+		[]int64{a.Write.Bytes, b.Write.Bytes, a.Read.Bytes, b.Read.Bytes})
+	assert.Equal(t, all.Write.Bytes, a.Write.Bytes+b.Write.Bytes)
+	assert.Equal(t, all.Write.Requests, a.Write.Requests+b.Write.Requests)
+	assert.Equal(t, all.Write.InFlightNS, a.Write.InFlightNS+b.Write.InFlightNS)
+	assert.Equal(t, all.Read.InFlightNS, a.Read.InFlightNS)
+	assert.InDelta(t, 4e9, *a.Write.MeanRequestNS, 0)
+	assert.InDelta(t, 6e9, *b.Write.MeanRequestNS, 0, "a flush is no request")
+	assert.InDelta(t, 0.8, *b.Write.MeanInFlight, 1e-9)
+	assert.InDelta(t, 20, *b.Write.BytesPerSecond, 1e-9)
+	assert.Zero(t, given.IO.Roots[0].Write.Bytes, "the engine's own list stays as it was")
+}

@@ -20,6 +20,15 @@ type shard struct {
 	oldest   int64 // ns that the longest cancelled operation had spent
 	timeline timeline
 	underway []underway // of each worker
+	parts    [][tiers.NumOps]result.RootTraffic
+}
+
+// part is what is counted for the part of the storage tier that had a request, nil where it is one.
+func (s *shard) part(l tiers.Kind, c tiers.Chunk) *result.RootTraffic {
+	if l != tiers.Storage || c.Part >= len(s.parts) {
+		return nil
+	}
+	return &s.parts[c.Part][c.Op]
 }
 
 // of returns what a worker has under way, which is the n-th of this shard.
@@ -52,7 +61,15 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
 	// What lies between the request as it was asked for and as the device had it.
 	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
+	p := s.part(l, c)
+	if p != nil {
+		p.Bytes += c.Bytes
+	}
 	if !c.Flush && !c.Piece && c.Bytes > 0 {
+		if p != nil {
+			p.Requests++
+			p.RequestNS += int64(c.Ended - c.Begun)
+		}
 		n.Requests++
 		if l == tiers.Storage {
 			s.tookAt(timedReadRequest+timed(c.Op), c.Done, c.Ended-c.Begun)

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
@@ -71,4 +73,99 @@ func moved(r *result.Result) Table {
 		t.drop(4)
 	}
 	return t
+}
+
+// roots is what each of several directories had and moved, and what the kernel counted of its
+// device. The last row is the sum; times and shares have none.
+func roots(r *result.Result) Table {
+	t := Table{Topic: "roots", Columns: head("", units.Count, "entries", "not by hash", units.Bytes,
+		"used", units.BytesPerSec, "read", units.Nanoseconds, "per request", units.BytesPerSec,
+		"written", units.Nanoseconds, "per request ", units.Number, "in flight", units.Bytes,
+		"device read", "wrote", units.Share, "busy")}
+	var all result.Root
+	// The window is the same for all of them, so that rates and means in flight add up.
+	sum := func(to **float64, of *float64) {
+		if of != nil {
+			*to = new(units.OrZero(*to) + *of)
+		}
+	}
+	// Reads and writes wait for the same device, which has both in flight.
+	row := func(name string, o result.Root) {
+		flying := o.Read.MeanInFlight
+		sum(&flying, o.Write.MeanInFlight)
+		t.add(name, o.Entries, o.Elsewhere, o.UsedBytes, o.Read.BytesPerSecond,
+			o.Read.MeanRequestNS, o.Write.BytesPerSecond, o.Write.MeanRequestNS, flying,
+			o.DeviceReadBytes, o.DeviceWriteBytes, o.DeviceBusyShare)
+	}
+	for _, o := range r.IO.Roots {
+		// The device beside the directory: two names of one device explain two equal rows.
+		name := o.Directory
+		if o.Device != "" {
+			name += " (" + o.Device + ")"
+		}
+		row(name, o)
+		all.Entries += o.Entries
+		all.Elsewhere += o.Elsewhere
+		all.UsedBytes += o.UsedBytes
+		for _, d := range []struct{ to, of *result.RootTraffic }{{&all.Read, &o.Read},
+			{&all.Write, &o.Write}} {
+			sum(&d.to.BytesPerSecond, d.of.BytesPerSecond)
+			sum(&d.to.MeanInFlight, d.of.MeanInFlight)
+		}
+	}
+	if len(r.IO.Roots) > 0 {
+		row("all", all)
+	}
+	return t
+}
+
+// rootRequests is from how many requests of each root on their times are compared, and lagging how
+// much larger the slowest root's share of what is in flight has to be than that of the requests: a
+// root that is as fast as the others has as much of both.
+const (
+	rootRequests = 30
+	lagging      = 1.5
+)
+
+// laggard says of which root the requests take longer than those of the others, "" where they take
+// about as long or too few ended. It says no more than that: whether others would have moved more
+// with more in flight is the ladder's to tell.
+func laggard(r *result.Result) string {
+	// Reads and writes take times of their own, so that roots with another mix of both would look
+	// slower than they are.
+	for i, of := range []func(*result.Root) *result.RootTraffic{
+		func(o *result.Root) *result.RootTraffic { return &o.Read },
+		func(o *result.Root) *result.RootTraffic { return &o.Write },
+	} {
+		var all result.RootTraffic
+		var slowest *result.Root
+		enough := len(r.IO.Roots) > 1
+		for k := range r.IO.Roots {
+			t := of(&r.IO.Roots[k])
+			enough = enough && t.Requests >= rootRequests
+			all.Requests += t.Requests
+			all.RequestNS += t.RequestNS
+			if slowest == nil || units.OrZero(t.MeanRequestNS) >
+				units.OrZero(of(slowest).MeanRequestNS) {
+				slowest = &r.IO.Roots[k]
+			}
+		}
+		// How many are under way at a root follows from how long each takes there (Little's law),
+		// and not from what the root could take. The mean of a few says nothing of a directory.
+		if !enough {
+			continue
+		}
+		t := of(slowest)
+		requests := float64(t.Requests) / float64(all.Requests)
+		flight := float64(t.RequestNS) / float64(max(1, all.RequestNS))
+		if flight < lagging*requests {
+			continue
+		}
+		others := units.Ratio(all.RequestNS-t.RequestNS, all.Requests-t.Requests)
+		return fmt.Sprintf("%s lags: its%ss take %s on average, those of the others %s: with %s "+
+			"of them it has %s of what is in flight", slowest.Directory, directions[i],
+			units.Nanoseconds.Text(t.MeanRequestNS), units.Nanoseconds.Text(others),
+			units.Percent(&requests), units.Percent(&flight))
+	}
+	return ""
 }

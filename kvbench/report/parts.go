@@ -42,7 +42,8 @@ func Sections(r *result.Result) (all []Table) {
 		{"Latency by size", "Latency By Size", bySize(r)},
 		{"Where the time of requests went", "Request Time", of[1]},
 		{"What the tiers held at the end", "Tiers", tiers(r)},
-		{"What the tiers moved", "Bytes Moved", moved(r)}} {
+		{"What the tiers moved", "Bytes Moved", moved(r)},
+		{"What each directory had and moved", "Directories", roots(r)}} {
 		if s.t.Title, s.t.Sheet = s.title, s.sheet; len(s.t.Rows) > 0 {
 			all = append(all, s.t)
 		}

@@ -51,7 +51,8 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	s.firstToken()
 	s.gap()
 	// What the cache did, and for whom.
-	s.tables(tiers(r), moved(r))
+	s.tables(tiers(r), moved(r), roots(r))
+	s.put("", laggard(r))
 	s.cache()
 	s.blocks()
 	s.policy()
@@ -218,7 +219,7 @@ func (s *summary) head() {
 	case dir == "":
 		s.put("storage", io)
 	default:
-		s.put("storage", dir)
+		s.put("storage", strings.ReplaceAll(dir, ",", ", "))
 		s.put("", io)
 	}
 	s.engine()

@@ -46,6 +46,11 @@ func (r *Result) Derive() {
 		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
 		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
 	}
+	for i := range r.IO.Roots {
+		for _, d := range []*RootTraffic{&r.IO.Roots[i].Read, &r.IO.Roots[i].Write} {
+			d.MeanRequestNS = units.Ratio(d.RequestNS, d.Requests)
+		}
+	}
 	bytes := int64(0)
 	for i := range r.Tiers {
 		t := &r.Tiers[i]

@@ -10,7 +10,7 @@
 //	objects.go    what was asked of an object store, and what carried it
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	checkpoint.go checkpoints: each of them, what they say together, the pipeline, the rules
-//	host.go       where it ran
+//	host.go       where it ran and how: the machine, the I/O, each of several directories
 //	python.go     what the Python benchmark's keys, package python, say of them
 //	histogram.go  distributions, and the form in which those of several trials can be merged
 //	derive.go     its ratios and costs, from its counts

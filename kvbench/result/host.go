@@ -109,3 +109,62 @@ func (w Witness) ReadByOthers() string {
 		"way it had less for this load", units.Bytes.Text(w.ReadBytes),
 		units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
 }
+
+// IO is how bytes moved. Results that differ in mode, write_device or the workload's decode_reads
+// are not comparable.
+type IO struct {
+	CacheDir            string `json:"cache_dir"` // of several all, by comma
+	Mode                string `json:"mode"`
+	Engine              string `json:"engine"`        // psync, uring; "" without files
+	EngineAbout         string `json:"engine_about"`  // how it works here
+	EngineReason        string `json:"engine_reason"` // why it is, or what it lacks
+	WriteDevice         string `json:"write_device"`
+	ChunkBytes          int    `json:"chunk_bytes"`
+	Depth               int    `json:"depth"`
+	MaxConcurrentAllocs int    `json:"max_concurrent_allocs"`
+	Pool                Pool   `json:"pool"`
+	// Roots are the directories where there are several, in the order in which they were given.
+	Roots []Root `json:"roots,omitempty"`
+}
+
+// Pool is the buffer pool.
+type Pool struct {
+	Buffers     int    `json:"buffers"`
+	BufferBytes int    `json:"buffer_bytes"`
+	HugePages   string `json:"huge_pages"`
+	Covers      bool   `json:"covers_workers"`
+}
+
+// Root is one of several directories that share the entries of the storage tier by the hash of
+// their keys: what it has at the window's end, and what it moved in the window. The sums over all
+// roots are the storage tier's.
+type Root struct {
+	Directory  string `json:"directory"` // as it was given, without the rank's part
+	Filesystem string `json:"filesystem"`
+	Device     string `json:"device"`
+	RoomBytes  int64  `json:"room_bytes"` // that it may take at most
+	Entries    int64  `json:"entries"`
+	UsedBytes  int64  `json:"used_bytes"`
+	// Elsewhere are the entries that it took since the run began because the root of their hash had
+	// no room.
+	Elsewhere int64       `json:"elsewhere"`
+	Read      RootTraffic `json:"read"`
+	Write     RootTraffic `json:"write"`
+	// What the kernel counted of the device in the window; null for the reason. Of roots on one
+	// device none is told apart.
+	DeviceReason     string   `json:"device_reason"`
+	DeviceReadBytes  *int64   `json:"device_read_bytes"`
+	DeviceWriteBytes *int64   `json:"device_write_bytes"`
+	DeviceBusyShare  *float64 `json:"device_busy_share"`
+}
+
+// RootTraffic is one direction of a root in the window. A request's time is that at the device.
+type RootTraffic struct {
+	Bytes          int64    `json:"bytes"`
+	BytesPerSecond *float64 `json:"bytes_per_s"`
+	Requests       int64    `json:"requests"`
+	RequestNS      int64    `json:"request_ns"` // of all of them together
+	MeanRequestNS  *float64 `json:"mean_request_ns"`
+	InFlightNS     int64    `json:"in_flight_ns"`
+	MeanInFlight   *float64 `json:"mean_in_flight"`
+}

@@ -26,21 +26,6 @@ type Workload struct {
 	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty"`
 }
 
-// IO is how bytes moved. Results that differ in mode, write_device or the workload's decode_reads
-// are not comparable.
-type IO struct {
-	CacheDir            string `json:"cache_dir"`
-	Mode                string `json:"mode"`
-	Engine              string `json:"engine"`        // psync, uring; "" without files
-	EngineAbout         string `json:"engine_about"`  // how it works here
-	EngineReason        string `json:"engine_reason"` // why it is, or what it lacks
-	WriteDevice         string `json:"write_device"`
-	ChunkBytes          int    `json:"chunk_bytes"`
-	Depth               int    `json:"depth"`
-	MaxConcurrentAllocs int    `json:"max_concurrent_allocs"`
-	Pool                Pool   `json:"pool"`
-}
-
 // Stalls are the requests and calls of the whole trial, preparation included, that the storage tier
 // took After and longer to answer, or had not answered when the result was made. Parallel ones
 // count one by one.
@@ -60,14 +45,6 @@ type Stall struct {
 	BegunNS   int64  `json:"begun_ns"` // since the trial began
 	LengthNS  int64  `json:"length_ns"`
 	Answered  bool   `json:"answered"` // false: the length is that until the result was made
-}
-
-// Pool is the buffer pool.
-type Pool struct {
-	Buffers     int    `json:"buffers"`
-	BufferBytes int    `json:"buffer_bytes"`
-	HugePages   string `json:"huge_pages"`
-	Covers      bool   `json:"covers_workers"`
 }
 
 // Distribution is a histogram in numbers. A percentile with too few samples behind it is null: p

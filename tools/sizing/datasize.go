@@ -81,7 +81,7 @@ func (q *Question) Answer(rest []string) (a Answer, err error) {
 		return a, err
 	}
 	a.Need = Estimate(v, *q.rate*(1<<30))
-	a.Machine, err = q.machine.available(v.CacheDir, a.Need)
+	a.Machine, err = q.machine.available(v.CacheDir(), a.Need)
 	return a, err
 }
 

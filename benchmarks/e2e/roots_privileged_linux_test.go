@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers/privtest"
+)
+
+// TestSeveralDirectories runs on two devices, of which one is slow: what is said of each directory
+// is what its device has counted, their sum is the storage tier's, and kill -9 leaves nothing that
+// the next start does not take back, in both. What is the user's stays.
+func TestSeveralDirectories(t *testing.T) {
+	binary(t)
+	b := newBench(t)
+	fast := privtest.LoopFS(t, 128, privtest.LoopOptions{PreferDirectIO: true})
+	slow := privtest.LoopFS(t, 128, privtest.LoopOptions{PreferDirectIO: true})
+	dirs := []string{filepath.Join(fast.Dir, "user/cache"), filepath.Join(slow.Dir, "user/cache")}
+	before := map[string]map[string]string{}
+	for _, dir := range dirs {
+		root := userFiles(t, dir)
+		before[root] = tree(t, root)
+	}
+	throttle := privtest.ThrottleLoop(t, slow, privtest.Rates{Read: 20 << 20, Write: 20 << 20})
+	b.command = []string{"sh", "-c", throttle.AddSelf() + ` && exec "$0" "$@"`, binary(t), "-test.run=^$"}
+	load := append(b.micro(), "-storage-capacity-gb=0.06", "-cache-dir", dirs[0],
+		"-cache-dir", dirs[1], "-results-dir", b.results, "-num-users=8", "-division=open")
+
+	// Killed while both of them have files.
+	p := b.start(append(load, "-test.bench=PrefillOnly", "-test.benchtime=10m")...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.errout.String())
+		}
+	})
+	eventually(t, "entries in both", func() bool {
+		for _, dir := range dirs {
+			if files, _ := filepath.Glob(filepath.Join(dir, "rank_0/*/*")); len(files) < 3 {
+				return false
+			}
+		}
+		return true
+	})
+	require.NoError(t, p.Process.Kill())
+	p.end()
+
+	o := b.ok(append(load, "-test.bench=MultiTurn", "-test.benchtime=4s", "-warmup=0s",
+		"-arrival=closed-loop")...)
+	for root, want := range before {
+		assert.Equal(t, want, tree(t, root), "what was left is taken back, and nothing else")
+	}
+	r := theResult(t, b.results)
+	warned := strings.Join(r.Warnings, "\n")
+	for _, dir := range dirs {
+		assert.Regexp(t, `reclaimed \d+ files .*, in `+dir, warned)
+	}
+	require.Len(t, r.IO.Roots, 2, o.stderr)
+	read, write := r.StorageTraffic()
+	var sum [4]int64
+	var used int64
+	for i, root := range r.IO.Roots {
+		assert.Equal(t, dirs[i], root.Directory)
+		assert.Equal(t, "ext4", root.Filesystem)
+		require.NotNil(t, root.DeviceReadBytes, root.DeviceReason)
+		assert.Positive(t, root.Read.Requests)
+		assert.Positive(t, root.Entries)
+		// Entries are padded to whole pages; the filesystem's own writes, and what was under way at
+		// an edge, come on top.
+		for _, d := range []struct {
+			app    result.RootTraffic
+			device int64
+		}{{root.Read, *root.DeviceReadBytes}, {root.Write, *root.DeviceWriteBytes}} {
+			const edge = 4 << 20
+			assert.GreaterOrEqual(t, d.device, d.app.Bytes-edge, root.Device)
+			assert.LessOrEqual(t, d.device, d.app.Bytes+4096*d.app.Requests+edge, root.Device)
+		}
+		for k, n := range []int64{root.Read.Bytes, root.Write.Bytes, *root.DeviceReadBytes,
+			*root.DeviceWriteBytes} {
+			sum[k] += n
+		}
+		used += root.UsedBytes
+		t.Logf("%s: %+v", root.Device, root)
+	}
+	assert.Equal(t, []int64{read.Bytes, write.Bytes}, sum[:2], "the sums are the tier's")
+	assert.InDelta(t, r.Tiers[len(r.Tiers)-1].UsedBytes, used, 4<<20)
+	w := r.DeviceWitness
+	require.NotNil(t, w.ReadBytes, w.Reason)
+	assert.Equal(t, r.IO.Roots[0].Device+"+"+r.IO.Roots[1].Device, w.Device)
+	assert.InDelta(t, sum[2], *w.ReadBytes, 4<<20, "so are those of the devices")
+	assert.InDelta(t, sum[3], *w.WriteBytes, 4<<20)
+	assert.Contains(t, o.stdout+o.stderr, "\nroots ")
+}

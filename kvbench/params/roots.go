@@ -1,0 +1,83 @@
+package params
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// directories are one or several that share a storage tier, by comma, or one bucket.
+func directories(to *[]string, base string) kind[[]string] {
+	one := storage(nil, base)
+	return kind[[]string]{to, func(text string) (list []string, err error) {
+		if text == "" {
+			return nil, nil
+		}
+		for part := range strings.SplitSeq(text, ",") {
+			dir, err := one.parse(strings.TrimSpace(part))
+			switch {
+			case err != nil:
+				return nil, err
+			case dir == "":
+				return nil, errors.New("directories by comma, none of which is empty")
+			}
+			list = append(list, dir)
+		}
+		bucket := func(dir string) bool { return strings.HasPrefix(dir, bucketScheme) }
+		if len(list) > 1 && slices.ContainsFunc(list, bucket) {
+			return nil, errors.New("one s3://BUCKET/PREFIX alone, or directories: a store " +
+				"spreads objects by itself, and -s3-endpoint takes several addresses of it")
+		}
+		return list, nil
+	}, func(list []string) string { return strings.Join(list, ",") }}
+}
+
+// rootLayouts are the layouts of which several directories can have a part each. vLLM's filesystem
+// tier and LMCache's connector choose one by the hash of a block; other engines have one directory,
+// or what they put side by side in a file would be torn apart.
+var rootLayouts = []string{"entry", "block", "slots", "lmcache", "vllm-fs", "lmcache-fs"}
+
+// roots checks several directories of one storage tier.
+func (r *resolver) roots() {
+	v := r.v
+	if len(v.CacheDirs) < 2 || v.Simulated() || v.row("cache-dir").refused {
+		return
+	}
+	for i, dir := range v.CacheDirs {
+		for _, other := range v.CacheDirs[:i] {
+			a, b := real(other), real(dir)
+			r.want(a != b, "cache-dir", "different directories ("+dir+" is there twice)")
+			inside, outside := dir, other
+			if strings.HasPrefix(a, b+"/") {
+				inside, outside = other, dir
+			}
+			r.want(a == b || !strings.HasPrefix(a+"/", b+"/") && !strings.HasPrefix(b+"/", a+"/"),
+				"cache-dir", "directories beside each other ("+inside+" is inside of "+outside+")")
+		}
+	}
+	r.want(v.Division != Closed, "cache-dir", "one directory in the closed division: MLPerf's "+
+		"benchmark has one")
+	r.want(!v.Bench.Checkpoints(), "cache-dir", "one directory with "+v.Bench.Name+
+		": a checkpoint lies in one place")
+	r.want(slices.Contains(rootLayouts, v.Layout) || v.Packed() > 0, "layout",
+		strings.Join(rootLayouts, ", ")+" or packed=N with several directories in -cache-dir: "+
+			"the engine has one")
+	r.want(!v.LatencyTracing || v.TraceLevel != "file", "latency-trace-level", "block with "+
+		"several directories in -cache-dir: calls on files are told by the device of one "+
+		"filesystem")
+}
+
+// real is a path without symbolic links, as far as it exists.
+func real(dir string) string {
+	rest := ""
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if to, err := filepath.EvalSymlinks(at); err == nil || at == filepath.Dir(at) {
+			if err != nil {
+				to = at
+			}
+			return filepath.Join(to, rest)
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}

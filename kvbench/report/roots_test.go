@@ -1,0 +1,45 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench/result"
+)
+
+// twoRoots are directories of which the second takes so much longer for each read.
+func twoRoots(times float64, requests int64) *result.Result {
+	r := plainResult()
+	for i, dir := range []string{"/mnt/a/kv", "/mnt/b/kv"} {
+		took := int64(2e6)
+		if i == 1 {
+			took = int64(2e6 * times)
+		}
+		r.IO.Roots = append(r.IO.Roots, result.Root{Directory: dir, Filesystem: "xfs",
+			Device: "nvme" + string(rune('0'+i)) + "n1", RoomBytes: 1 << 40, Entries: 10,
+			UsedBytes: 1 << 30, Elsewhere: int64(i), DeviceReadBytes: new(int64(1 << 28)),
+			DeviceWriteBytes: new(int64(0)), DeviceBusyShare: new(0.5),
+			Read: result.RootTraffic{Bytes: 1 << 28, BytesPerSecond: new(float64(1 << 28)),
+				Requests: requests, RequestNS: requests * took, MeanInFlight: new(times)}})
+	}
+	r.Derive()
+	return r
+}
+
+func plainResult() *result.Result { return &result.Result{WindowNS: 1e9, Benchmark: "MultiTurn"} }
+
+// TestRootsAreListed with their sum, and one that lags is told, as far as its numbers say so.
+func TestRootsAreListed(t *testing.T) {
+	text := summaryOf(t, twoRoots(4, 100))
+	assert.Contains(t, text, "\nroots ")
+	assert.Contains(t, text, "/mnt/a/kv (nvme0n1)")
+	assert.Regexp(t, `\n +all +20 +1 +2 GiB +512 MiB/s`, text)
+	assert.Contains(t, text, "\n            /mnt/b/kv lags: its reads take 8 ms on average, those "+
+		"of the others 2 ms: with 50 % of them it has 80 % of what is in flight\n")
+	assert.NotContains(t, summaryOf(t, twoRoots(2, 100)), "lags", "67 % are less than 1.5 × 50 %")
+	assert.NotContains(t, summaryOf(t, twoRoots(4, 29)), "lags", "too few")
+	assert.NotContains(t, summaryOf(t, plainResult()), "roots")
+	sections := Sections(twoRoots(1, 100))
+	assert.Equal(t, "What each directory had and moved", sections[len(sections)-1].Title)
+}
