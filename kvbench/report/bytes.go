@@ -120,10 +120,11 @@ func roots(r *result.Result) Table {
 }
 
 // rootRequests is from how many requests of each root on their times are compared, and lagging how
-// much larger the slowest root's share of what is in flight has to be than that of the requests: a
-// root that is as fast as the others has as much of both.
+// much larger the slowest root's share of what is in flight has to be than that of the requests and
+// that of their bytes: a root that is as fast as the others has as much of all. Both are
+// conventions; requests of one entry follow each other and tell little more than one.
 const (
-	rootRequests = 30
+	rootRequests = 300
 	lagging      = 1.5
 )
 
@@ -139,12 +140,15 @@ func laggard(r *result.Result) string {
 	} {
 		var all result.RootTraffic
 		var slowest *result.Root
-		enough := len(r.IO.Roots) > 1
+		enough, devices := len(r.IO.Roots) > 1, map[string]bool{}
 		for k := range r.IO.Roots {
-			t := of(&r.IO.Roots[k])
-			enough = enough && t.Requests >= rootRequests
+			t, device := of(&r.IO.Roots[k]), r.IO.Roots[k].Device
+			// Of two on one device, or whose devices nobody knows, none can be the slower one.
+			enough = enough && t.Requests >= rootRequests && device != "" && !devices[device]
+			devices[device] = true
 			all.Requests += t.Requests
 			all.RequestNS += t.RequestNS
+			all.Bytes += t.Bytes
 			if slowest == nil || units.OrZero(t.MeanRequestNS) >
 				units.OrZero(of(slowest).MeanRequestNS) {
 				slowest = &r.IO.Roots[k]
@@ -158,7 +162,8 @@ func laggard(r *result.Result) string {
 		t := of(slowest)
 		requests := float64(t.Requests) / float64(all.Requests)
 		flight := float64(t.RequestNS) / float64(max(1, all.RequestNS))
-		if flight < lagging*requests {
+		moved := float64(t.Bytes) / float64(max(1, all.Bytes))
+		if flight < lagging*max(requests, moved) {
 			continue
 		}
 		others := units.Ratio(all.RequestNS-t.RequestNS, all.Requests-t.Requests)

@@ -31,14 +31,20 @@ func plainResult() *result.Result { return &result.Result{WindowNS: 1e9, Benchma
 
 // TestRootsAreListed with their sum, and one that lags is told, as far as its numbers say so.
 func TestRootsAreListed(t *testing.T) {
-	text := summaryOf(t, twoRoots(4, 100))
+	text := summaryOf(t, twoRoots(4, 1000))
 	assert.Contains(t, text, "\nroots ")
 	assert.Contains(t, text, "/mnt/a/kv (nvme0n1)")
 	assert.Regexp(t, `\n +all +20 +1 +2 GiB +512 MiB/s`, text)
 	assert.Contains(t, text, "\n            /mnt/b/kv lags: its reads take 8 ms on average, those "+
 		"of the others 2 ms: with 50 % of them it has 80 % of what is in flight\n")
-	assert.NotContains(t, summaryOf(t, twoRoots(2, 100)), "lags", "67 % are less than 1.5 × 50 %")
-	assert.NotContains(t, summaryOf(t, twoRoots(4, 29)), "lags", "too few")
+	assert.NotContains(t, summaryOf(t, twoRoots(2, 1000)), "lags", "67 % are less than 1.5 × 50 %")
+	assert.NotContains(t, summaryOf(t, twoRoots(4, 299)), "lags", "too few")
+	r := twoRoots(4, 1000)
+	r.IO.Roots[1].Read.Bytes *= 4
+	assert.NotContains(t, summaryOf(t, r), "lags", "its requests are four times as large")
+	r = twoRoots(4, 1000)
+	r.IO.Roots[1].Device = r.IO.Roots[0].Device
+	assert.NotContains(t, summaryOf(t, r), "lags", "it is the same device")
 	assert.NotContains(t, summaryOf(t, plainResult()), "roots")
 	sections := Sections(twoRoots(1, 100))
 	assert.Equal(t, "What each directory had and moved", sections[len(sections)-1].Title)
