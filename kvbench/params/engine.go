@@ -159,11 +159,11 @@ func (r *resolver) engineLayout() {
 	if !is {
 		with = "-engine " + v.Engine
 	}
-	r.want(v.Engine == "none" || !v.OnObjects() || v.imitated().keys != "", "engine",
-		"vllm or lmcache with -cache-dir s3://…: the keys of others are not known, or they have "+
-			"no object store")
+	nowhere := v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
+	r.want(!nowhere, "engine", "vllm or lmcache with -cache-dir s3://…: the keys of others are "+
+		"not known, or they have no object store")
 	if v.CutTokens() == 0 {
-		r.want(v.ObjectTokens == automatic, "object-tokens",
+		r.want(nowhere || v.ObjectTokens == automatic, "object-tokens",
 			"auto but with an engine's layout: the others keep blocks as they are")
 		return
 	}

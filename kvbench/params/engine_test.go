@@ -64,6 +64,7 @@ func TestEngines(t *testing.T) {
 	assert.Equal(t, 16, v.CutTokens())
 	bad := wrong(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=sglang")...)
 	assert.Contains(t, bad[0], "-engine: must be vllm or lmcache with -cache-dir s3://")
+	assert.Len(t, bad, 1, "its object size is of no interest: %v", bad)
 	bad = wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed",
 		"-engine=vllm")
 	assert.Contains(t, bad[0], "-engine: must be none in the closed division")
