@@ -54,7 +54,8 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	m := Member{Of: b, Facts: memberFacts(b), Parts: parts(typical, t, report.Tables),
 		Tiers: tierFills(typical, t), Figures: shown(b.Simulated,
 			slices.Concat(kneeFigures(typical, t), autoscalingFigures(typical, t),
-				blockFigures(typical, t), bandwidthFigures(b, typical, t), loadFigures(typical, t),
+				firstTokenFigures(typical, t), blockFigures(typical, t),
+				bandwidthFigures(b, typical, t), loadFigures(typical, t),
 				latencyFigures(b, typical, t),
 				// Of several runs, a heat map of each kind for each would be a hundred screens.
 				courseFigures(typical, t, len(typical) == 1, stats.FollowCounted),

@@ -11,6 +11,7 @@
 //	benchmarks.go  a section for each benchmark: facts, what only some results have
 //	sections.go    the summary's tables, with names for page and workbook
 //	figures.go     series over time, percentile curves
+//	first_token.go loading a prompt beside computing it, by its length
 //	traces.go      what the kernel saw: octaves, and percentiles as tables
 //	trials.go      which trial stands for a run; names of benchmarks and tiers
 //	cells.go       what the cells of tables read: values, medians, changes
