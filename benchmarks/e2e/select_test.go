@@ -45,7 +45,7 @@ func TestASweepIsOfThoseWhoHearIt(t *testing.T) {
 	assert.Equal(t, []string{"StorageCeiling/op=read", "Synthetic/num-users=2"},
 		sorted(names(t, o.stdout)))
 	assert.Contains(t, o.stderr, "set, and not heard\n  the sweep of num-users, by StorageCeiling: "+
-		"it is for synthetic users, Tier, BlockTrace; StorageCeiling with -io-depth\n")
+		"it is for synthetic users, Tier, BlockTrace, Engines; StorageCeiling with -io-depth\n")
 }
 
 // answered wants the three lines, or fewer, that answer a slip: exit code 2, nothing run or made.
@@ -106,7 +106,7 @@ func TestSkipIsHonoured(t *testing.T) {
 	has(t, b.refused(many...), "-storage-capacity-gb: must be at least")
 	o = b.ok(append(many, "-workers=1", "-test.skip=DecodeOnly")...)
 	assert.Equal(t, []string{"StorageCeiling/op=read"}, names(t, o.stdout))
-	o = b.ok(append(args, "-test.bench=.*/op=read", "-test.skip=BlockIO|CheckpointStream")...)
+	o = b.ok(append(args, "-test.bench=.*/op=read", "-test.skip=BlockIO|CheckpointStream|Knee")...)
 	assert.Equal(t, []string{"StorageCeiling/op=read"}, names(t, o.stdout))
 }
 
