@@ -10,8 +10,7 @@
 //	knee.go        the curves by which a knee was found
 //	benchmarks.go  a section for each benchmark: facts, what only some results have
 //	sections.go    the summary's tables, with names for page and workbook
-//	figures.go     series over time, percentile curves
-//	first_token.go loading a prompt beside computing it, by its length
+//	figures.go     series over time, percentile curves, loading a prompt beside computing it
 //	traces.go      what the kernel saw: octaves, and percentiles as tables
 //	trials.go      which trial stands for a run; names of benchmarks and tiers
 //	cells.go       what the cells of tables read: values, medians, changes
@@ -64,4 +63,7 @@
 //
 // What is not known is a dash, never 0. A table without a number has no row, and a chart without
 // one is not drawn. Nothing here keeps state; a Report is made and shown by one goroutine.
+//
+// This package is large because all that a report says is decided in it once, each figure as
+// data, so that page and workbook cannot differ; what draws them has packages of its own.
 package view
