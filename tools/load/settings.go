@@ -260,6 +260,7 @@ func effective(m map[string]string, r *result.Result) {
 	}
 	if fs := r.Environment.Filesystem.Type; fs != "" {
 		m[settings.Filesystem] = fs
+		m[settings.Directories] = fmt.Sprint(max(1, len(r.IO.Roots)))
 	}
 	if r.Ranks > 0 {
 		m[settings.Ranks] = fmt.Sprint(r.Ranks)

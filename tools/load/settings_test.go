@@ -109,7 +109,8 @@ func TestWhatARunFinds(t *testing.T) {
 		"filesystem is ext4 and xfs": func(r *result.Result) {
 			r.Environment.Filesystem.Type = "xfs"
 		},
-		"ranks is 1 and 2": func(r *result.Result) { r.Ranks = 2 },
+		"cache-dirs is 1 and 2": func(r *result.Result) { r.IO.Roots = make([]result.Root, 2) },
+		"ranks is 1 and 2":      func(r *result.Result) { r.Ranks = 2 },
 		"storage-capacity-gb is 100 and 90": func(r *result.Result) {
 			*r.Tiers[0].CapacityBytes = 90 << 30
 		},

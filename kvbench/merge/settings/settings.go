@@ -33,11 +33,12 @@ const (
 	Capacity = "storage-capacity-gb"
 )
 
-// Settings that no parameter tells: the filesystem below the cache directory, and how many clients
-// the trial had.
+// Settings that no parameter tells: the filesystem below the cache directory, over how many of
+// these the entries were spread, which may lie anywhere, and how many clients the trial had.
 const (
-	Filesystem = "filesystem"
-	Ranks      = "ranks"
+	Filesystem  = "filesystem"
+	Directories = "cache-dirs"
+	Ranks       = "ranks"
 )
 
 // Values of Simulated. A simulated result is a prediction and never compared with a measured one.
