@@ -139,7 +139,7 @@ func TestCheckpointsEndInEveryStage(t *testing.T) {
 		}},
 	} {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
-			t.Run(stage.name+", "+sig.String(), func(t *testing.T) {
+			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
 				b := newClients(t)
 				b.attr = &syscall.SysProcAttr{Setpgid: true}
 				small := func(more ...string) []string {

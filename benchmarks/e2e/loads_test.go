@@ -41,7 +41,7 @@ func TestBlockTraceLayouts(t *testing.T) {
 		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...)
 	for _, layout := range []string{"slots", "packed=4", "lmcache"} {
 		has(t, b.refused("-test.bench=Synthetic", "-layout="+layout),
-			"-layout: must be entry, block or an engine's but for BlockTrace")
+			"-layout: must be entry, block or an engine's but for block traces")
 	}
 	for _, layout := range []string{"packed", "packed=", "packed=1", "packed=1025", "packed=x",
 		"chunks"} {

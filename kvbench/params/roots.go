@@ -7,22 +7,31 @@ import (
 	"strings"
 )
 
-// directories are one or several that share a storage tier, by comma, or one bucket.
+// directories are one or several that share a storage tier, by comma, or one bucket. A comma of a
+// name has a backslash before it: as few names have one, it is not to be taken for a list.
 func directories(to *[]string, base string) kind[[]string] {
 	one := storage(nil, base)
 	return kind[[]string]{to, func(text string) (list []string, err error) {
 		if text == "" {
 			return nil, nil
 		}
-		for part := range strings.SplitSeq(text, ",") {
-			dir, err := one.parse(strings.TrimSpace(part))
+		absolute := 0
+		for part := range strings.SplitSeq(strings.ReplaceAll(text, `\,`, commaOfName), ",") {
+			part = strings.ReplaceAll(strings.TrimSpace(part), commaOfName, ",")
+			dir, err := one.parse(part)
 			switch {
 			case err != nil:
 				return nil, err
 			case dir == "":
 				return nil, errors.New("directories by comma, none of which is empty")
+			case filepath.IsAbs(part) || strings.Contains(part, "://"):
+				absolute++
 			}
 			list = append(list, dir)
+		}
+		if absolute > 0 && absolute < len(list) { // /data/kv,old is rather one name than two
+			return nil, errors.New(`directories that all begin with / or none of them (a comma ` +
+				`in a name is \,)`)
 		}
 		bucket := func(dir string) bool { return strings.HasPrefix(dir, bucketScheme) }
 		if len(list) > 1 && slices.ContainsFunc(list, bucket) {
@@ -30,8 +39,17 @@ func directories(to *[]string, base string) kind[[]string] {
 				"spreads objects by itself, and -s3-endpoint takes several addresses of it")
 		}
 		return list, nil
-	}, func(list []string) string { return strings.Join(list, ",") }}
+	}, func(list []string) string {
+		list = slices.Clone(list)
+		for i, dir := range list {
+			list[i] = strings.ReplaceAll(dir, ",", `\,`)
+		}
+		return strings.Join(list, ",")
+	}}
 }
+
+// commaOfName stands for a comma that separates nothing. No path has a zero byte.
+const commaOfName = "\x00"
 
 // rootLayouts are the layouts of which several directories can have a part each. vLLM's filesystem
 // tier and LMCache's connector choose one by the hash of a block; other engines have one directory,

@@ -14,23 +14,28 @@ import (
 
 // TestSeveralDirectories can be said in each layer, and mean the same.
 func TestSeveralDirectories(t *testing.T) {
-	want := []string{"/a", "/base/b"}
+	want := []string{"/a", "/b"}
 	for name, v := range map[string]*Values{
-		"flags":       good(t, Inputs{}, "-cache-dir=/a", "-cache-dir=b"),
-		"one flag":    good(t, Inputs{}, "-cache-dir=/a, b"),
-		"environment": good(t, Inputs{Env: environment("KVBENCH_CACHE_DIR", "/a,b")}),
+		"flags":       good(t, Inputs{}, "-cache-dir=/a", "-cache-dir=/b"),
+		"one flag":    good(t, Inputs{}, "-cache-dir=/a, /b"),
+		"environment": good(t, Inputs{Env: environment("KVBENCH_CACHE_DIR", "/a,/b")}),
 		"file": good(t, Inputs{}, "-config="+writeFile(t, "c.yaml",
-			"parameters:\n  cache-dir: /a,b\n")),
+			"parameters:\n  cache-dir: /a,/b\n")),
 		"a list in a file": good(t, Inputs{}, "-config="+writeFile(t, "c.yaml",
-			"parameters:\n  cache-dir: [/a, b]\n")),
+			"parameters:\n  cache-dir: [/a, /b]\n")),
 	} {
 		assert.Equal(t, want, v.CacheDirs, name)
 		assert.Equal(t, "/a", v.CacheDir(), name)
-		assert.Equal(t, "/a,/base/b", v.Text("cache-dir"), name)
+		assert.Equal(t, "/a,/b", v.Text("cache-dir"), name)
 	}
 	v := good(t, Inputs{Env: environment("KVBENCH_CACHE_DIR", "/c,/d")}, "-cache-dir=/a")
 	assert.Equal(t, []string{"/a"}, v.CacheDirs, "the strongest layer has all of them")
 	assert.Empty(t, good(t, Inputs{}).CacheDirs)
+	v = good(t, Inputs{Base: "/base"}, "-cache-dir=a", "-cache-dir=b")
+	assert.Equal(t, []string{"/base/a", "/base/b"}, v.CacheDirs)
+	v = good(t, Inputs{}, `-cache-dir=/a\,b`)
+	assert.Equal(t, []string{"/a,b"}, v.CacheDirs)
+	assert.Equal(t, `/a\,b`, v.Text("cache-dir"), "as it can be given again")
 }
 
 func TestDirectoriesThatCannotShare(t *testing.T) {
@@ -44,6 +49,7 @@ func TestDirectoriesThatCannotShare(t *testing.T) {
 		{"", "(/a/b is inside of /a)", []string{"-cache-dir=/a,/a/b"}},
 		{"", "(/a/b is inside of /a)", []string{"-cache-dir=/a/b,/a"}},
 		{"", "is there twice", []string{"-cache-dir=" + dir + "/x", "-cache-dir=" + dir + "/link/x"}},
+		{"", `(a comma in a name is \,)`, []string{"-cache-dir=/data/kv,old"}},
 		{"", "none of which is empty", []string{"-cache-dir=/a,,/b"}},
 		{"", "one s3://BUCKET/PREFIX alone", []string{"-cache-dir=/a,s3://bucket/x"}},
 		{"", "one s3://BUCKET/PREFIX alone", []string{"-cache-dir=s3://bucket/x,s3://bucket/y"}},
