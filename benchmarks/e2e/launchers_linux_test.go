@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -76,12 +77,17 @@ func (b *bench) together(ranks []*process, n int, launcher, transport string) {
 	assert.Empty(b.t, hidden)
 }
 
-// freePort is a port of this host that nobody listens at.
+// freePort is a port of this host that nobody listens at. It is none of those that systems give to
+// whoever connects (from 32768 on with Linux, 49152 by IANA): one of the many connections beside
+// this test would have it by the time that somebody wants to listen.
 func freePort(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	for {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
 }
 
 // TestRanksOfLaunchersMeet: three processes with the variables of each family, where all are on one
@@ -208,12 +214,20 @@ func TestRanksThatDoNotMeet(t *testing.T) {
 		assert.Equal(t, exitParameters, one.end().code)
 		nothing(b)
 	})
-	t.Run("twice, and strangers", func(t *testing.T) {
+	t.Run("twice and strangers", func(t *testing.T) {
 		b := launched(t)
 		var all []*process
 		for _, rank := range []int{0, 1, 2} {
 			all = append(all, hand(b, rank))
 		}
+		t.Cleanup(func() { // without rank 0 nobody ever listens
+			for _, p := range all {
+				if t.Failed() && p.ProcessState == nil {
+					_ = p.Process.Kill()
+					t.Log(p.end().stderr)
+				}
+			}
+		})
 		address := "localhost:" + port
 		for i := range 100 { // who says nothing, rubbish, or too much
 			eventually(t, "somebody at "+address, func() bool {
