@@ -158,7 +158,7 @@ func (r *Knee) survey(ctx context.Context, limit time.Duration) (all []*pair, wh
 			if p.n > kneeMost {
 				continue
 			}
-			if r.env.Clock.Now() > begun+(limit-begun)*2/3 {
+			if len(all) > 0 && r.env.Clock.Now() > begun+(limit-begun)*2/3 {
 				return all, result.KneeTime, nil
 			}
 			if err := r.measure(ctx, p, kneeSurvey); err != nil {
