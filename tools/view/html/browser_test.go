@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,18 +58,28 @@ func newBrowser(t testing.TB) *browser {
 	require.NoError(t, err)
 	answers, said, err := os.Pipe()
 	require.NoError(t, err)
+	profile, err := os.MkdirTemp("", "browser")
+	require.NoError(t, err)
 	c := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
 		"--no-first-run", "--disable-dev-shm-usage", "--disable-background-networking",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
+		"--remote-debugging-pipe", "--user-data-dir="+profile)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.ExtraFiles = []*os.File{theirs, said} // descriptors 3 and 4, which it reads and writes
 	require.NoError(t, c.Start())
 	theirs.Close()
 	said.Close()
 	t.Cleanup(func() {
 		ours.Close()
-		_ = c.Process.Kill()
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 		_ = c.Wait() // killed, and that is what it says
 		answers.Close()
+		// Its children are killed with it, but nobody can wait for them: one may still make a file.
+		for err := os.RemoveAll(profile); err != nil; err = os.RemoveAll(profile) {
+			if !errors.Is(err, syscall.ENOTEMPTY) {
+				t.Error(err)
+				return
+			}
+		}
 	})
 	b := &browser{t: t, to: ours, from: bufio.NewReaderSize(answers, 1<<20)}
 	var target struct {
