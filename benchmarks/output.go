@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
@@ -107,21 +108,35 @@ func (s *session) epilogue() {
 // left is what lies in the cache directory when the process ends, "" if nothing does. The words
 // have no colon behind the first one, for readers of the merged streams.
 func (s *session) left() string {
-	dir, n, known := s.removal.Left()
-	files, also, most := "files", ", as does rm -r "+dir, ""
-	if strings.Contains(dir, "://") {
+	dirs, n, known := s.removal.Left()
+	files, also, most := "files", ", as does rm -r", ""
+	for _, dir := range dirs {
+		also += " " + word(dir)
+	}
+	if dir := strings.Join(dirs, ""); strings.Contains(dir, "://") {
 		// One that is being written counts, and what a deletion under way has not told of yet.
 		files, also, most = "objects", "", "at most "
 	}
 	what := fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
 	switch {
-	case dir == "", known && n.Files == 0:
+	case len(dirs) == 0, known && n.Files == 0:
 		return ""
 	case !known:
 		what = files
 	}
-	return fmt.Sprintf("left behind %s in %s, which the next run there removes%s", what, dir, also)
+	return fmt.Sprintf("left behind %s in %s, which the next run there removes%s", what,
+		strings.Join(dirs, ", "), also)
 }
+
+// word is a path as a shell takes it for one word: the command is to remove nothing else.
+func word(path string) string {
+	if path != "" && strings.Trim(path, wordLetters) == "" {
+		return path
+	}
+	return agent.Quoted(path)
+}
+
+const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@"
 
 // lastWords says what is left when a second signal ends the process in the middle of something:
 // the line of the benchmark under way is broken anyhow. A reader that does not read, or a terminal

@@ -77,26 +77,23 @@ func (r *Removal) Waits() (dir string, since time.Duration) {
 // countingTime is how long Left waits for figures: it is asked when a process is to end at once.
 const countingTime = 200 * time.Millisecond
 
-// Left returns what of a run lies on the disk, and the directory where it does, several by comma:
-// "" when nothing does. Before the removal has counted the files they are counted here; known is
+// Left returns what of a run lies on the disk, and the directories where it does: none when nothing
+// does. Before the removal has counted the files they are counted here; known is
 // false when that takes too long, as on a disk that does not answer.
-func (r *Removal) Left() (dir string, left Amount, known bool) {
-	dir, left, known = r.here()
+func (r *Removal) Left() (dirs []string, left Amount, known bool) {
+	dir, left, known := r.here()
+	if dir != "" {
+		dirs = append(dirs, dir)
+	}
 	for _, more := range r.others() {
 		d, l, k := more.Left()
-		if d == "" {
-			continue
-		}
-		if dir != "" {
-			d = dir + ", " + d
-		}
-		dir, known = d, known && k
+		dirs, known = append(dirs, d...), known && k
 		left = Amount{Files: left.Files + l.Files, Bytes: left.Bytes + l.Bytes}
 	}
-	return dir, left, known
+	return dirs, left, known
 }
 
-// here is Left of its own directory.
+// here is Left of its own directory, "" while it has none.
 func (r *Removal) here() (dir string, left Amount, known bool) {
 	r.mu.Lock()
 	dir, known = r.path, r.counted

@@ -93,7 +93,7 @@ func (s Shell) Dial(host string, o Orders, log *os.File) (*Process, net.Conn, er
 		return fail(err)
 	}
 	// The other side's shell reads one text.
-	command := "env " + Variable + "=" + standardIO + " " + quoted(s.Binary)
+	command := "env " + Variable + "=" + standardIO + " " + Quoted(s.Binary)
 	var image *os.File
 	if s.Binary == "" {
 		if image, err = os.Open(program); err != nil {
@@ -103,7 +103,7 @@ func (s Shell) Dial(host string, o Orders, log *os.File) (*Process, net.Conn, er
 		if err != nil {
 			return fail(errors.Join(err, image.Close()))
 		}
-		command = "exec sh -c " + quoted(fmt.Sprintf(copying, info.Size(),
+		command = "exec sh -c " + Quoted(fmt.Sprintf(copying, info.Size(),
 			machines[runtime.GOARCH]))
 	}
 	ours, theirs, err := pair()
@@ -156,8 +156,8 @@ func (s *started) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// quoted is a word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// Quoted is a text as one word of a shell.
+func Quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // takeRemote is Take on another host.
 func takeRemote(removed bool) (*Orders, net.Conn, error) {
