@@ -118,6 +118,32 @@ func TestDial(t *testing.T) {
 	}
 }
 
+// greedy is a head -c that reads more than it is asked for, as BusyBox's does.
+const greedy = `#!/usr/bin/perl
+binmode STDIN; binmode STDOUT;
+for (my $n = $ARGV[1]; $n > 0; $n -= length $b) {
+	read(STDIN, $b, $n < 65536 ? $n : 65536) or exit 1;
+	print $b;
+}
+`
+
+// TestDialOfAHostThatReadsAhead: what the program is to do is not lost to a command before it.
+func TestDialOfAHostThatReadsAhead(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/perl"); err != nil {
+		t.Skipf("not run: %v", err)
+	}
+	head := filepath.Join(t.TempDir(), "head")
+	require.NoError(t, os.WriteFile(head, []byte(greedy), 0o755))
+	s, log, _ := shell(t, "")
+	s.Command[2] = "PATH=" + filepath.Dir(head) + ":" + os.Getenv("PATH")
+	o := Orders{Rank: 1, Ranks: 2, LocalRanks: 1, Job: "j", Base: "/b", Stamp: "s"}
+	p, conn, err := s.Dial("far", o, log)
+	require.NoError(t, err)
+	assert.Equal(t, o, answer(t, conn).Orders)
+	require.NoError(t, conn.Close())
+	<-p.ended
+}
+
 // TestDialOfNoUse: what keeps a program from running on a host is said in the words of that host.
 func TestDialOfNoUse(t *testing.T) {
 	uname := filepath.Join(t.TempDir(), "uname")

@@ -72,15 +72,20 @@ func Copyable() error {
 // machines are what uname -m calls the architectures.
 var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
-// copying is a script for the shell of another host: it takes the first bytes of its standard input
-// for the program, and leaves the rest to it. The program removes itself when it has begun, so that
-// nothing is left of it however the run ends; what could not begin is removed here.
+// copying is a script for the shell of another host: it takes its standard input for the program,
+// says that it has it, and leaves what follows then to it: some commands (BusyBox's head) read more
+// than they are asked for, and what they have read is lost. The program removes itself when it has
+// begun, so that nothing is left of it however the run ends; what could not begin is removed here.
 const copying = `case "$(uname -s) $(uname -m)" in "Linux %[2]s") ;; *) ` +
 	`echo "this host is $(uname -s) $(uname -m), the program is for Linux %[2]s: ` +
 	`make dist builds others, -remote-binary names one that is here" >&2; exit 1;; esac; ` +
 	`umask 077; f=$(mktemp "${TMPDIR:-/tmp}/kvbench.XXXXXXXX") || exit 1; ` +
-	`if head -c %[1]d >"$f" && chmod 700 "$f"; then ` + Variable + `=` + standardIO +
+	`if head -c %[1]d >"$f" && chmod 700 "$f" && printf ` + copied + `; then ` + Variable + `=` +
+	standardIO +
 	`+remove "$f"; r=$?; else r=1; fi; rm -f "$f"; exit $r`
+
+// copied is what a host says that has the program.
+const copied = "+"
 
 // Dial starts this program on another host with the orders. What it and the shell say goes to log,
 // which stays the caller's. The connection is ready when the program is: say nothing before it has.
@@ -142,11 +147,21 @@ func (s *started) Read(p []byte) (int, error) {
 		if s.image != nil {
 			_, s.err = io.Copy(s.Conn, s.image)
 			_ = s.image.Close()
+			said := make([]byte, len(copied))
+			if _, err := io.ReadFull(s.Conn, said); err != nil {
+				s.err = err // whoever accepts it asks the shell why
+			} else if string(said) != copied {
+				s.err = fmt.Errorf("the shell there prints something before it runs a command (%q)",
+					said)
+			}
 		}
 		if s.err == nil {
 			_, s.err = s.Conn.Write(s.first)
 		}
 		s.first = nil
+	}
+	if s.err != nil {
+		return 0, s.err
 	}
 	// What comes over this way is the rank's: the shell has nothing more to say of a login.
 	n, err := s.Conn.Read(p)
