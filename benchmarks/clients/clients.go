@@ -30,11 +30,15 @@ type Clients struct {
 	stamp    string       // of the run, as its coordinator says
 	sharing  wire.Sharing // of this rank's filesystem
 
-	mu    sync.Mutex
-	shown []byte // what the coordinator's live line is to show of this rank
-	trial *underway
-	where string // the trial that this rank has come to
-	saved bool   // there is a result at least
+	// The lock is for moments: rank 0's beat asks for it, which the coordinator waits for but some
+	// seconds. Results are parsed and written outside of it, and one at a time, because one takes
+	// some MiB while it is: there may be a thousand at once.
+	mu     sync.Mutex
+	shown  []byte // what the coordinator's live line is to show of this rank
+	trial  *underway
+	where  string // the trial that this rank has come to
+	saved  bool   // there is a result at least
+	saving sync.Mutex
 
 	started []*agent.Process // ranks here, and the shells that lead to others
 }
@@ -78,13 +82,14 @@ type Trial struct {
 
 func (t Trial) String() string { return fmt.Sprintf("trial %d of %s", t.Number, t.Name) }
 
-// underway is a trial, as the coordinator keeps it until all ranks have done it.
+// underway is a trial, as the coordinator keeps it until all ranks have done it. Clients.saving is
+// held by whoever reads or changes it.
 type underway struct {
 	Trial
 	results []*result.Result // that have come, in any order
 	paths   map[int]string   // where they were written, by rank
 	failed  []error          // to write one
-	stop    func()           // ends what shows it, nil for nothing
+	stop    func()           // ends what shows it, and waits for that; nil for nothing
 }
 
 // outcomePatience is how long an interrupted run waits for what its ranks have.
@@ -149,10 +154,14 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 	if err != nil {
 		return err
 	}
-	// Rank 0 speaks with the coordinator as all others do, through a pipe of this process. Where
-	// the first host is another one, rank 0 comes from there.
+	// Rank 0 speaks with the coordinator as all others do, through sockets of this process: what it
+	// says has room there while the coordinator is at something else. Where the first host is
+	// another one, rank 0 comes from there.
 	if c.Meeting != nil || c.Hosts[0].Here {
-		ours, theirs := net.Pipe()
+		ours, theirs, err := agent.Pair()
+		if err != nil {
+			return fmt.Errorf("connecting rank 0: %w", err)
+		}
 		go c.leader.Accept(ours, nil)
 		if c.member, err = coordinate.Join(ctx, theirs, c.Hello, m); err != nil {
 			return err
@@ -309,9 +318,11 @@ func (c *Clients) Publish(r *result.Result, keep func() error) error {
 
 // keep writes a rank's result, as soon as it has come.
 func (c *Clients) keep(rank, _ int, doc []byte) {
+	c.saving.Lock()
+	defer c.saving.Unlock()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	t := c.trial
+	c.mu.Unlock()
 	if t == nil {
 		return
 	}

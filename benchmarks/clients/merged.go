@@ -22,10 +22,12 @@ import (
 // merged makes one result of the ranks' and writes it beside them. The error says what keeps it
 // from being one of all ranks.
 func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
+	c.saving.Lock()
+	defer c.saving.Unlock()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	all := c.trial
 	c.trial = nil
+	c.mu.Unlock()
 	if all.stop != nil {
 		all.stop()
 	}

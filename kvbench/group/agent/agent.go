@@ -89,6 +89,19 @@ func pair() (ours net.Conn, theirs *os.File, err error) {
 	return ours, far, nil
 }
 
+// Pair is a connection whose both ends are in this process. It is buffered as one between two is.
+func Pair() (a, b net.Conn, err error) {
+	a, far, err := pair()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer far.Close()
+	if b, err = net.FileConn(far); err != nil {
+		return nil, nil, errors.Join(err, a.Close())
+	}
+	return a, b, nil
+}
+
 // Start starts this binary with the orders and the arguments of this process. What it prints goes
 // to log, which stays the caller's.
 func Start(o Orders, log *os.File) (*Process, net.Conn, error) {
