@@ -293,7 +293,7 @@ func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
 	return nil
 }
 
-// comeTo is this process's beginning of a trial. Stop ends what shows it, nil for nothing.
+// comeTo is this process's beginning of a trial. Stop ends what shows it; nil for nothing.
 func (c *Clients) comeTo(t Trial, stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

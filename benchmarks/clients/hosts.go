@@ -85,6 +85,10 @@ func (c *Clients) reach(h Host) {
 	tokens := make(chan struct{}, loginsAtOnce)
 	for rank := h.First; rank < h.First+h.Ranks; rank++ {
 		tokens <- struct{}{}
+		// What was given back may be that of a shell that was ended with the run.
+		if c.leader.Stopped() != "" {
+			return
+		}
 		err := c.startRank(rank, h, func(o agent.Orders, log *os.File) (*agent.Process, net.Conn,
 			error) {
 			p, conn, err := c.Shell.Dial(h.Name, o, log)
@@ -143,12 +147,16 @@ func (c *Clients) startRank(rank int, h Host, start func(agent.Orders, *os.File)
 // come. Either may be nil.
 func (c *Clients) Watch(t Trial, show func(kvbench.Snapshot),
 	observe func(rank int, now kvbench.Snapshot)) {
-	ctx, stop := context.WithCancel(context.Background())
-	c.comeTo(t, stop)
 	if show == nil && observe == nil {
+		c.comeTo(t, nil)
 		return
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	// Whoever ends it has the terminal, and the metrics, for itself.
+	c.comeTo(t, func() { cancel(); <-over })
 	go func() {
+		defer close(over)
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
