@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"kvbench/kvbench/group/coordinate"
@@ -24,7 +25,11 @@ type marks struct {
 	dir  string
 	job  string // of all ranks, as a part of a file's name
 	rank int
+
+	// A run that ends while a mark is being made waits for it, or it would stay.
+	mu   sync.Mutex
 	made []string // directories, the innermost first
+	mark bool     // the mark was made, and not removed
 }
 
 var _ coordinate.Prober = (*marks)(nil)
@@ -49,11 +54,16 @@ func (m *marks) path(rank int) string {
 // markBytes are random, so that nobody sees a mark whom it does not reach.
 const markBytes = 16
 
+// markText is what stands in a mark, or in one whose writer was killed before it had written.
+var markText = regexp.MustCompile(`^(?:[0-9a-f]{32})?$`)
+
 // staleAfter is when a mark is of a run that was killed: it lives for seconds.
 const staleAfter = 24 * time.Hour
 
 // Make implements coordinate.Prober.
 func (m *marks) Make() (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for dir := m.dir; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			break
@@ -68,12 +78,19 @@ func (m *marks) Make() (string, error) {
 	random := make([]byte, markBytes)
 	_, _ = rand.Read(random) // never fails
 	content := hex.EncodeToString(random)
-	// Nobody else's file is written into, or through: the directory may be one in which others
-	// have put a link of that name.
+	// A job that is started again has the name that it had when it was killed. What a mark cannot
+	// be is nobody's to remove, to write into, or through, as a link of that name would have it.
+	if old, err := os.Lstat(m.path(m.rank)); err == nil && old.Mode().IsRegular() {
+		if text, err := readMark(m.path(m.rank)); err == nil && markText.Match(text) &&
+			old.Size() == int64(len(text)) {
+			_ = os.Remove(m.path(m.rank))
+		}
+	}
 	f, err := os.OpenFile(m.path(m.rank), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return "", err
 	}
+	m.mark = true
 	_, err = f.WriteString(content)
 	// Other hosts see what is on the server, not what waits here to be sent there.
 	return content, errors.Join(err, f.Sync(), f.Close())
@@ -117,9 +134,15 @@ func readMark(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 2*markBytes))
 }
 
-// Remove implements coordinate.Prober. Directories stay that others use by now.
+// Remove implements coordinate.Prober. Directories stay that others use by now, and a file that
+// was there before the mark: whose it is nobody knows.
 func (m *marks) Remove() {
-	_ = os.Remove(m.path(m.rank))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mark {
+		_ = os.Remove(m.path(m.rank))
+	}
+	m.mark = false
 	for _, dir := range m.made {
 		_ = os.Remove(dir)
 	}

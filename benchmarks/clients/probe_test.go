@@ -25,8 +25,6 @@ func TestMarks(t *testing.T) {
 	require.NoError(t, err)
 	_, err = other.Make()
 	require.NoError(t, err)
-	_, err = other.Make()
-	require.Error(t, err, "a file that is there is nobody's to write into")
 	seen, err := b.Look([]int{0, 3, 12})
 	require.NoError(t, err)
 	require.Len(t, seen, 2)
@@ -41,6 +39,39 @@ func TestMarks(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left)
 	assert.Nil(t, marksIn("", &wire.Hello{}))
+}
+
+// TestAMarkThatIsThere: that of a run of the same job that was killed makes way, and a file of that
+// name which is none is left alone, also when its mark would be removed.
+func TestAMarkThatIsThere(t *testing.T) {
+	m := marksIn(t.TempDir(), &wire.Hello{Job: "j"}).(*marks)
+	for text, mark := range map[string]bool{"0123456789abcdef0123456789abcdef": true, "": true,
+		"notes": false, "0123456789ABCDEF0123456789ABCDEF": false,
+		"0123456789abcdef0123456789abcdef and more": false} {
+		require.NoError(t, os.WriteFile(m.path(0), []byte(text), 0o644))
+		content, err := m.Make()
+		if mark {
+			require.NoError(t, err, text)
+			seen, err := m.Look([]int{0})
+			require.NoError(t, err)
+			assert.Equal(t, []wire.Mark{{Content: content}}, seen)
+		} else {
+			require.ErrorIs(t, err, os.ErrExist, text)
+		}
+		m.Remove()
+		if mark {
+			assert.NoFileExists(t, m.path(0))
+		} else {
+			there, err := os.ReadFile(m.path(0))
+			require.NoError(t, err)
+			assert.Equal(t, text, string(there))
+			require.NoError(t, os.Remove(m.path(0)))
+		}
+	}
+	require.NoError(t, os.Symlink("elsewhere", m.path(0)))
+	_, err := m.Make()
+	require.ErrorIs(t, err, os.ErrExist)
+	assert.NoFileExists(t, filepath.Join(m.dir, "elsewhere"))
 }
 
 // TestMarksOfKilledRuns: only those go that are certainly ours and old.
