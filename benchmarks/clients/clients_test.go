@@ -8,8 +8,21 @@ import (
 
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/group/wire"
+	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
+
+// TestShare: the free space is divided by those who share it, and by all where nobody has looked.
+func TestShare(t *testing.T) {
+	c := &Clients{sharing: wire.Sharing{Filesystem: 1, Filesystems: 2, Ranks: 2}}
+	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a"}},
+		{Ranks: 4, CacheDirs: []string{"/a"}}, {Ranks: 4, CacheDirs: []string{"/b"}}}
+	require.NoError(t, c.Share(plans))
+	for i, want := range [][2]int{{2, 2}, {2, 2}, {4, 0}} {
+		assert.Equal(t, want, [2]int{plans[i].FilesystemRanks, plans[i].Filesystems})
+	}
+	require.NoError(t, (*Clients)(nil).Share(plans))
+}
 
 // TestBeatsDoNotWaitForResults: rank 0 is lost when it says nothing for seconds, and a thousand
 // results take longer than that to be written.

@@ -157,6 +157,10 @@ func (c *Clients) Share(plans []*params.Values) error {
 	}
 	for _, v := range plans {
 		v.FilesystemRanks, v.Filesystems = c.sharing.Ranks, c.sharing.Filesystems
+		// At another point of a sweep nobody has looked: that all share it takes the least of it.
+		if v.CacheDir() != plans[0].CacheDir() {
+			v.FilesystemRanks, v.Filesystems = v.Ranks, 0
+		}
 		if err := v.CheckFilesystems(); err != nil {
 			return err
 		}
