@@ -260,10 +260,15 @@ func TestARankThatFailsToPrepare(t *testing.T) {
 		done := make(chan Trial, 1)
 		go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("rank 1: no space") }()
 		g.each(func(m *Member) {
-			_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+			mine := wire.Terms{Name: "X", Capacity: 9, Floor: 2}
+			if m.Rank() == 1 {
+				mine = wire.Terms{Name: "X"} // it has found no room, which is its own
+			}
+			terms, err := m.Enter(t.Context(), mine)
 			require.NoError(t, err)
 			text := "no space"
 			if m.Rank() != 1 {
+				assert.Equal(t, mine, terms)
 				_, err = m.Barrier(t.Context(), "window")
 				assert.EqualError(t, err, "rank 1 on h0 (pid 101) was not ready: no space")
 				text = err.Error()

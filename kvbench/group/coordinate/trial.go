@@ -172,7 +172,10 @@ func (l *Leader) agree() {
 		terms := *c.part.terms
 		terms.Nonce = first.part.terms.Nonce
 		for _, o := range l.clients {
-			if o.there() && o.sharing.Filesystem == c.sharing.Filesystem {
+			// One that has found none, because it has failed, says nothing of the room of others:
+			// they come as far as the barrier, and hear of it there.
+			if o.there() && o.sharing.Filesystem == c.sharing.Filesystem &&
+				o.part.terms.Capacity > 0 {
 				terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
 				terms.Floor = min(terms.Floor, o.part.terms.Floor)
 			}
