@@ -38,6 +38,11 @@ func TestShiftByHost(t *testing.T) {
 		"hosts have different numbers of ranks")
 	assert.Contains(t, wrong(t, in, "-checkpoint-shift=hosts")[0], "-checkpoint-shift: must be "+
 		"host or a whole number")
+	// Rank 0 of those that this run starts knows its host as the others know theirs.
+	v := good(t, benchOf(t, "Checkpoint"), "-hosts=a:2,b:2", "-checkpoint-shift=host")
+	spec, err := v.CheckpointSpec()
+	require.NoError(t, err)
+	assert.Equal(t, 4, v.CheckpointShift(spec))
 }
 
 // TestReaders: each has the buffers of a range of a file, and one for a request for an object.

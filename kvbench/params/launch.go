@@ -87,6 +87,10 @@ func (r *resolver) place() {
 	// Unknown: all here is the careful guess, it divides the free space by the most.
 	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Origin("local-ranks").byUser() {
 		v.LocalRanks = v.Ranks
+		// Where this run starts them on hosts it is rank 0, which is on the first.
+		if list := v.Started(); v.starts && len(list) > 0 {
+			v.LocalRanks = list[0].Ranks
+		}
 		if from := v.Origin("ranks"); from.Kind == FromLauncher {
 			v.row("local-ranks").given.origin = from
 		}

@@ -218,6 +218,7 @@ func TestHosts(t *testing.T) {
 	} {
 		v := good(t, Inputs{}, c.args...)
 		assert.Equal(t, c.want, v.Started())
+		assert.Equal(t, c.want[0].Ranks, v.LocalRanks, "of rank 0")
 		assert.Equal(t, []any{c.ranks, true, false}, []any{v.Ranks, v.Starts(), v.Alone()})
 	}
 	assert.Nil(t, good(t, Inputs{}, "-ranks=2").Started())
