@@ -45,6 +45,23 @@ func TestShiftByHost(t *testing.T) {
 	assert.Equal(t, 4, v.CheckpointShift(spec))
 }
 
+// TestShiftNeedsOneFilesystem: what another host has written has to be seen.
+func TestShiftNeedsOneFilesystem(t *testing.T) {
+	in := benchOf(t, "Checkpoint")
+	for arg, refused := range map[string]bool{"0": false, "2": true, "host": true} {
+		v := good(t, in, "-hosts=a:2,b:2", "-checkpoint-shift="+arg)
+		v.FilesystemRanks, v.Filesystems = 4, 1
+		require.NoError(t, v.CheckFilesystems())
+		v.FilesystemRanks, v.Filesystems = 2, 2
+		if err := v.CheckFilesystems(); refused {
+			assert.EqualError(t, err, "-checkpoint-shift: must be 0 where ranks work on 2 "+
+				"filesystems, whose files the others cannot read, given "+arg)
+		} else {
+			assert.NoError(t, err)
+		}
+	}
+}
+
 // TestReaders: each has the buffers of a range of a file, and one for a request for an object.
 func TestReaders(t *testing.T) {
 	in := benchOf(t, "Checkpoint")

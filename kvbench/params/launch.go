@@ -215,9 +215,9 @@ func (v *Values) CheckFilesystems() error {
 			"division, given %s, which lies on %d filesystems that they do not share",
 			v.Bench.Name, v.CacheDir(), v.Filesystems)
 	}
-	if v.Checkpoint.Shift > 0 {
+	if v.Checkpoint.Shift != 0 { // or that by the accelerators of a host
 		return fmt.Errorf("-checkpoint-shift: must be 0 where ranks work on %d filesystems, whose "+
-			"files the others cannot read, given %d", v.Filesystems, v.Checkpoint.Shift)
+			"files the others cannot read, given %s", v.Filesystems, v.Text("checkpoint-shift"))
 	}
 	return nil
 }
