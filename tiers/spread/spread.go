@@ -264,6 +264,10 @@ func (t *Tier) forget(list ...*stored) {
 		}
 		delete(t.at, s.o.ID())
 		u := &t.uses[s.part]
+		// What never came to be was not taken by another directory than its own.
+		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) {
+			u.Elsewhere--
+		}
 		u.Entries--
 		u.Bytes -= s.o.Size
 		u.taken -= t.room(s.o)
