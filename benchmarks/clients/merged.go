@@ -13,6 +13,7 @@ import (
 
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/group/rendezvous"
+	"kvbench/kvbench/group/wire"
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/merge/tree"
@@ -116,11 +117,12 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 		Filesystems: []result.SharedFilesystem{}, Lost: []result.LostClient{},
 		PerRank: []result.ClientRank{}}
 	// Ranks that are lost have been there, too: the hosts are those of the run, not of its end.
+	var hosts []wire.Hello // the first rank of each
 	for _, h := range c.leader.Members() {
-		i := slices.IndexFunc(d.Hosts, func(o result.Host) bool { return o.Name == h.Host })
-		if i < 0 {
-			i = len(d.Hosts)
-			d.Hosts = append(d.Hosts, result.Host{Name: h.Host})
+		i := slices.IndexFunc(hosts, func(o wire.Hello) bool { return o.OneHost(&h) })
+		if i < 0 { // clones of one machine have one name, and are several
+			i = len(hosts)
+			hosts, d.Hosts = append(hosts, h), append(d.Hosts, result.Host{Name: h.Host})
 		}
 		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
 	}

@@ -40,6 +40,7 @@ func machine(root host.Root) result.Environment {
 		CPUModel: cmp.Or(cpuModel(root), cpu), Cores: cmp.Or(root.OnlineCPUs(), runtime.NumCPU()),
 		CPUGovernor: root.Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		MemoryBytes: cmp.Or(root.KiB("MemTotal", "/proc/meminfo"), memory),
+		BootID:      root.Text("/proc/sys/kernel/random/boot_id"),
 		GoVersion:   runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 		HugePages:    host.Chosen(root.Text("/sys/kernel/mm/transparent_hugepage/enabled")),
 		HugePagePool: root.Integer("/proc/sys/vm/nr_hugepages"),

@@ -33,7 +33,10 @@ func TestEnvironmentOfAFabricatedMachine(t *testing.T) {
 			"AMD EPYC 9654\nflags\t\t: aes\n",
 		"/proc/sys/kernel/osrelease": "6.8.0-31-generic\n",
 		"/proc/sys/vm/nr_hugepages":  "64\n",
-		"/etc/os-release":            "NAME=x\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\n",
+
+		"/proc/sys/kernel/random/boot_id": "b34e\n",
+
+		"/etc/os-release": "NAME=x\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\n",
 
 		"/sys/kernel/mm/transparent_hugepage/enabled":           "always [madvise] never\n",
 		"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
@@ -41,6 +44,7 @@ func TestEnvironmentOfAFabricatedMachine(t *testing.T) {
 	e := machine(m)
 	assert.Equal(t, "Ubuntu 24.04 LTS", e.OS)
 	assert.Equal(t, "6.8.0-31-generic", e.Kernel)
+	assert.Equal(t, "b34e", e.BootID)
 	assert.Equal(t, "AMD EPYC 9654", e.CPUModel)
 	assert.Equal(t, "madvise", e.HugePages)
 	assert.EqualValues(t, 64, *e.HugePagePool)

@@ -74,7 +74,7 @@ func together(ranks []*result.Result, of func(*result.Checkpoint) []result.Check
 			}
 			// All began at one moment, so that a device's counters, which count for whoever
 			// asks, are those of the client that took the longest.
-			at := [2]string{r.Environment.Hostname, r.DeviceWitness.Device}
+			at := [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
 			if have, seen := device[at]; !seen {
 				device[at] = run.DeviceBytes
 			} else if have != nil && run.DeviceBytes != nil {

@@ -191,7 +191,7 @@ func witness(out *result.Result, ranks []*result.Result) {
 	shared, served := false, map[bool]bool{}
 	seen := map[[2]string]bool{}
 	for _, r := range ranks {
-		at := [2]string{r.Environment.Hostname, r.DeviceWitness.Device}
+		at := [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
 		shared = shared || at[1] != "" && seen[at]
 		seen[at] = true
 		if s := r.DeviceWitness.ServedFromCache; s != nil {

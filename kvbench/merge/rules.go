@@ -91,8 +91,8 @@ var table = []row{
 		sum:   "Bytes BytesPerSecond Requests RequestNS InFlightNS MeanInFlight",
 		after: "MeanRequestNS"},
 	{of: result.Environment{},
-		same: "Hostname OS Kernel Arch CPUModel Cores CPUGovernor MemoryBytes GoVersion Version " +
-			"GOMAXPROCS HugePages HugePagePool Device DeviceReason UTCOffsetS",
+		same: "Hostname BootID OS Kernel Arch CPUModel Cores CPUGovernor MemoryBytes GoVersion " +
+			"Version GOMAXPROCS HugePages HugePagePool Device DeviceReason UTCOffsetS",
 		fold: "Filesystem"},
 	{of: result.Filesystem{},
 		same: "Type MountPoint Source Options SuperOptions InMemory ReadSizeBytes WriteSizeBytes"},

@@ -51,12 +51,12 @@ func Together(ranks []*result.Result, c *result.Clients) (*result.Result, error)
 }
 
 // sharedWitness takes of each device the counters of its lowest rank: the windows of all are one.
-// Devices are those of a host.
+// Devices are those of a kernel.
 func sharedWitness(out *result.Result, ranks []*result.Result) {
 	var devices []*result.Result
 	seen := map[[2]string]bool{}
 	for _, r := range ranks {
-		at := [2]string{r.Environment.Hostname, r.DeviceWitness.Device}
+		at := [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
 		if at[1] == "" {
 			return // one of them is unknown: so is the sum
 		}
@@ -101,17 +101,20 @@ func verdict(out *result.Result, ranks []*result.Result) result.Verdict {
 	// Cores are those that the clients of a host may use: the largest quota of any, as if they had
 	// it together. Clients with a quota each, side by side, would be taken for busier than they
 	// are, and are told so in the words of the verdict.
+	//
+	// A host is a name of a kernel: containers side by side need not share their processors.
 	type host struct {
 		cpu, cores float64
 		ranks      int
 	}
-	hosts, kinds := map[string]*host{}, map[string]int{}
+	hosts, kinds := map[[2]string]*host{}, map[string]int{}
 	for _, r := range ranks {
 		kinds[r.Harness.Verdict.Kind]++
-		h := hosts[r.Environment.Hostname]
+		at := [2]string{r.Environment.Hostname, r.Environment.BootID}
+		h := hosts[at]
 		if h == nil {
 			h = &host{}
-			hosts[r.Environment.Hostname] = h
+			hosts[at] = h
 		}
 		if r.WindowNS > 0 {
 			h.cpu += float64(r.Harness.CPUNS) / float64(r.WindowNS)
@@ -141,12 +144,15 @@ func verdict(out *result.Result, ranks []*result.Result) result.Verdict {
 		v.Kind = result.Undecided
 	}
 	// One busy host is enough: its ranks are in the sums, and slower than the storage let them be.
-	for _, name := range slices.Sorted(maps.Keys(hosts)) {
-		h := hosts[name]
+	places := slices.SortedFunc(maps.Keys(hosts), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	})
+	for _, at := range places {
+		h := hosts[at]
 		if out.Simulation == nil && h.ranks > 1 && h.cores > 0 && h.cpu >= busyHost*h.cores {
 			v.Kind = result.HarnessLimited
 			v.Reason = fmt.Sprintf("the %d ranks on %s together used %.3g of its %.3g cores "+
-				"(limit %g %%): more cores would move more bytes; %s", h.ranks, name, h.cpu,
+				"(limit %g %%): more cores would move more bytes; %s", h.ranks, at[0], h.cpu,
 				h.cores, 100*busyHost, v.Reason)
 			break
 		}

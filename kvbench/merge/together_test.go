@@ -46,6 +46,33 @@ func TestADeviceCountsOnce(t *testing.T) {
 	assert.Nil(t, out.DeviceWitness.ReadRatio, "of one nobody knows the device")
 }
 
+// TestADeviceIsAKernels: containers of one machine have several names and one device, and two
+// machines with one name have two.
+func TestADeviceIsAKernels(t *testing.T) {
+	ranks := []*result.Result{client(0, "pod-0"), client(1, "pod-1"), client(2, "pod-0"),
+		client(3, "pod-1")}
+	for i, boot := range []string{"x", "x", "y", "y"} {
+		ranks[i].Environment.BootID = boot
+	}
+	out, err := Together(ranks, &result.Clients{StartSkewNS: new(int64(5))})
+	require.NoError(t, err)
+	w := out.DeviceWitness
+	assert.Equal(t, []int64{800, 80}, []int64{*w.ReadBytes, *w.WriteBytes})
+	// Of ranks that nobody started together: they share it all the same.
+	out, err = Fold(ranks)
+	require.NoError(t, err)
+	assert.Nil(t, out.DeviceWitness.ReadBytes)
+	assert.Contains(t, out.DeviceWitness.Reason, "ranks share the device")
+	// Two that have one name and one device's name each.
+	ranks = []*result.Result{client(0, "a"), client(1, "a")}
+	for i, r := range ranks {
+		r.Ranks, r.Environment.BootID = 2, []string{"x", "y"}[i]
+	}
+	out, err = Fold(ranks)
+	require.NoError(t, err)
+	assert.EqualValues(t, 800, *out.DeviceWitness.ReadBytes)
+}
+
 func TestTheVerdictOfSeveral(t *testing.T) {
 	for _, c := range []struct {
 		change     func(ranks []*result.Result)

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 
 	"kvbench/kvbench/units"
@@ -11,6 +12,9 @@ import (
 // numbers are null.
 type Environment struct {
 	Hostname string `json:"hostname"`
+	// what the kernel calls the time that it runs (Linux), one in all containers of a machine;
+	// absent in results older than this key
+	BootID   string `json:"boot_id,omitempty"`
 	OS       string `json:"os"` // distribution where known, else GOOS
 	Kernel   string `json:"kernel"`
 	Arch     string `json:"arch"`
@@ -33,6 +37,10 @@ type Environment struct {
 	Device       *Device `json:"device"`
 	DeviceReason string  `json:"device_reason,omitempty"` // why, or why its counters say nothing
 }
+
+// KernelID names the running kernel, whose devices and counters are one for all that it runs:
+// containers of one machine have several host names, and clones of one machine have one.
+func (e *Environment) KernelID() string { return cmp.Or(e.BootID, e.Hostname) }
 
 // Filesystem is the mount that holds the cache directory.
 type Filesystem struct {
