@@ -73,6 +73,25 @@ func TestADeviceIsAKernels(t *testing.T) {
 	assert.EqualValues(t, 800, *out.DeviceWitness.ReadBytes)
 }
 
+// TestTheProcessorsOfSeveral: their share is known where they are on one host.
+func TestTheProcessorsOfSeveral(t *testing.T) {
+	share := func(hosts ...string) *float64 {
+		var ranks []*result.Result
+		for i, name := range hosts {
+			r := client(i, name)
+			r.Ranks, r.Harness.CPUNS = len(hosts), 5e9
+			ranks = append(ranks, r)
+		}
+		out, err := Together(ranks, &result.Clients{})
+		require.NoError(t, err)
+		return out.Harness.Verdict.CPUShare
+	}
+	require.NotNil(t, share("a", "a"))
+	assert.InDelta(t, 0.5, *share("a", "a"), 1e-9, "twice a quarter of 2 cores")
+	assert.Nil(t, share("a", "b"))
+	assert.Nil(t, share("a", "a", "a", "a", "a"), "more than there are: each has a quota")
+}
+
 func TestTheVerdictOfSeveral(t *testing.T) {
 	for _, c := range []struct {
 		change     func(ranks []*result.Result)

@@ -521,8 +521,9 @@ func (s *summary) harness() {
 	}
 	cpu := units.Seconds.Text(h.CPUSeconds) + " CPU"
 	if s.Simulation == nil { // what a simulation takes says nothing about the run it predicts
-		cpu += fmt.Sprintf(" (%s of %s cores)", percent(h.Verdict.CPUShare),
-			number(s.Limits.Cores))
+		if share := h.Verdict.CPUShare; share != nil { // of several hosts there is no one number
+			cpu += fmt.Sprintf(" (%s of %s cores)", percent(share), number(s.Limits.Cores))
+		}
 		if h.CPUNSPerByte != nil {
 			cpu += fmt.Sprintf(", %s ns of it per byte", number(h.CPUNSPerByte))
 		}
