@@ -193,7 +193,9 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 		if _, err := e.Group.Barrier(ctx, "the end of all ranks"); err != nil {
 			return err
 		}
+		l.mu.Lock()
 		l.ended = time.Now()
+		l.mu.Unlock()
 	}
 	// Only now may somebody read them: a marker without an end is that of a run that was killed.
 	if l.Op == tiers.Write && !l.folder.Joined() {
