@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,7 +32,8 @@ func (s stopped) Error() string { return s.sig.String() }
 // decides. A second signal ends the process at once, after last; the next start cleans up.
 func watchSignals(attended func() bool, last func()) (_ context.Context,
 	cancel context.CancelCauseFunc, stop func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	signalled, came := withSignal(context.Background())
+	ctx, cancel := context.WithCancelCause(signalled)
 	// A dead reader of our output must not kill the run before its result is
 	// safe: writes then fail with EPIPE instead.
 	signal.Ignore(syscall.SIGPIPE)
@@ -43,6 +45,7 @@ func watchSignals(attended func() bool, last func()) (_ context.Context,
 	}
 	go func() {
 		os.Exit(128 + int(twoSignals(got, func(sig syscall.Signal) {
+			came.Store(int64(sig))
 			cancel(kvbench.Interrupted{Why: stopped{sig},
 				Attended: sig != syscall.SIGHUP && attended()})
 		}, last)))
@@ -70,14 +73,23 @@ func twoSignals(got <-chan os.Signal, first func(syscall.Signal), last func()) s
 	}
 }
 
+// withSignal is a context that knows the number of the signal that ended the run, 0 before.
+func withSignal(ctx context.Context) (context.Context, *atomic.Int64) {
+	came := new(atomic.Int64)
+	return context.WithValue(ctx, signalKey{}, came), came
+}
+
+type signalKey struct{}
+
 // interruptedCode is the exit code of a run that a signal ended, else code.
 func interruptedCode(ctx context.Context, code int) int {
 	if ctx.Err() == nil {
 		return code
 	}
-	var s stopped
-	if errors.As(context.Cause(ctx), &s) {
-		return 128 + int(s.sig)
+	// Not the cause alone: Ctrl-C goes to all ranks, and that one of them has died of it may be
+	// known before the own signal was heard.
+	if came, is := ctx.Value(signalKey{}).(*atomic.Int64); is && came.Load() > 0 {
+		return 128 + int(came.Load())
 	}
 	// Another rank was lost, or the coordinator: no signal came to this process.
 	if clients.Ended(ctx) {

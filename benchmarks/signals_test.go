@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench"
 )
 
 // watched tells how often watchParent says that its parent, process 500, is gone.
@@ -55,6 +57,17 @@ func TestWatchParentEndsWithItsContext(t *testing.T) {
 		<-time.After(time.Minute)
 		assert.Zero(t, gone.Load())
 	})
+}
+
+// TestExitCodes: a signal decides, also where something else has ended the run before it was heard.
+func TestExitCodes(t *testing.T) {
+	ctx, came := withSignal(t.Context())
+	ctx, cancel := context.WithCancelCause(ctx)
+	assert.Equal(t, 7, interruptedCode(ctx, 7))
+	cancel(kvbench.Interrupted{Why: errParentGone})
+	assert.Equal(t, 143, interruptedCode(ctx, 1))
+	came.Store(int64(syscall.SIGINT))
+	assert.Equal(t, 130, interruptedCode(ctx, 1))
 }
 
 func TestASecondSignalIsAnotherOne(t *testing.T) {
