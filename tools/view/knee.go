@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -35,12 +36,8 @@ func KneeCurves(r *result.Result) (depths []float64, curves []Curve) {
 		}
 	}
 	slices.Sort(depths)
-	for size := int64(1); len(curves) < len(sizes); size *= 2 { // they are powers of two
-		points, some := sizes[size]
-		if !some {
-			continue
-		}
-		c := Curve{Name: units.Bytes.Text(size)}
+	for _, size := range slices.Sorted(maps.Keys(sizes)) {
+		points, c := sizes[size], Curve{Name: units.Bytes.Text(size)}
 		for _, depth := range depths {
 			rate, p99 := math.NaN(), math.NaN()
 			if p, some := points[depth]; some {

@@ -24,6 +24,9 @@ func TestCurvesOfAKnee(t *testing.T) {
 		assert.Equal(t, "16 KiB", curves[1].Name)
 		assert.True(t, math.IsNaN(curves[1].P99[0]))
 	}
+	_, curves = KneeCurves(&result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{
+		Points: []result.KneePoint{{RequestBytes: 3000}, {RequestBytes: -1}, {}}}}})
+	assert.Len(t, curves, 3, "of a file that somebody has edited")
 	depths, curves = KneeCurves(&result.Result{})
 	assert.Empty(t, depths)
 	assert.Empty(t, curves)
