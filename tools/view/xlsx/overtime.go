@@ -29,8 +29,9 @@ const (
 )
 
 // courses are the first trials of each benchmark in each run that have results, with all trials
-// beside them: a workbook shows a real trial, not a mean, as the page does.
-func courses(t *stats.Table) iter.Seq2[string, []*load.Record] {
+// beside them: a workbook shows a real trial, not a mean, as the page does. There are mostCourses
+// of them at most, and left is set where there would be more.
+func courses(t *stats.Table, left *bool) iter.Seq2[string, []*load.Record] {
 	return func(yield func(string, []*load.Record) bool) {
 		n := 0
 		for _, b := range t.Benchmarks {
@@ -40,7 +41,11 @@ func courses(t *stats.Table) iter.Seq2[string, []*load.Record] {
 				if len(trials) == 0 {
 					continue
 				}
-				if n++; n > mostCourses || !yield(label(t, run, b.Name)+": ", trials) {
+				if n == mostCourses {
+					*left = true
+					return
+				}
+				if n++; !yield(label(t, run, b.Name)+": ", trials) {
 					return
 				}
 			}
@@ -51,17 +56,16 @@ func courses(t *stats.Table) iter.Seq2[string, []*load.Record] {
 // overTime are the charts of results whose course matters: hit ratios of block traces, rounds of
 // autoscalers, rates, what waited, and percentiles.
 func overTime(t *stats.Table) (out []plot) {
-	n := 0
-	for title, trials := range courses(t) {
+	left := false
+	for title, trials := range courses(t, &left) {
 		// What was run for comes first: a knee, a hit ratio, an autoscaler.
 		rec := trials[0]
 		out = slices.Concat(out, kneeLines(title, rec), ratioLines(title, rec),
 			roundLines(title, rec), rateLines(title, trials), percentileCourses(title, rec))
-		n++
 	}
-	if n == mostCourses {
+	if left && len(out) > 0 {
 		out[len(out)-1].left = fmt.Sprintf(
-			"The charts over time are those of the first %d results.", n)
+			"The charts over time are those of the first %d results.", mostCourses)
 	}
 	return out
 }
@@ -223,8 +227,8 @@ func kneeLines(title string, rec *load.Record) []plot {
 // heats draws what happened over time how often, of the same results as the charts over time: the
 // least value below, as in a chart. Numbers are kept, so that nobody has to judge a colour.
 func (b *book) heats(t *stats.Table) {
-	top := 0
-	for title, trials := range courses(t) {
+	top, left := 0, false
+	for title, trials := range courses(t, &left) {
 		for _, f := range slices.Concat(stats.FollowCounted(trials[0], heatColumns),
 			stats.FollowTraced(trials[0], heatColumns)) {
 			if top == 0 {
@@ -238,13 +242,16 @@ func (b *book) heats(t *stats.Table) {
 			top = b.heat(title+f.Title+", first trial", f, top)
 		}
 	}
+	if left && top > 0 {
+		b.set(heatSheet, 0, top, fmt.Sprintf("These are the first %d results.", mostCourses))
+	}
 }
 
 // heat writes one from a row on, and returns the row for the next.
 func (b *book) heat(title string, f stats.Followed, top int) int {
 	b.set(heatSheet, 0, top, title)
 	b.keep(b.f.SetCellStyle(heatSheet, cell(0, top), cell(0, top), b.title))
-	b.set(heatSheet, 0, top+1, strings.Replace(f.Label, ", log scale", ", from", 1)+", by s")
+	b.set(heatSheet, 0, top+1, strings.Replace(f.Label, "log scale", "from", 1)+", by s")
 	for i, at := range starts(f.At) {
 		b.set(heatSheet, 1+i, top+1, math.Round(at*10)/10)
 	}

@@ -286,3 +286,24 @@ func TestTimesOverTime(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, rows[0], "Request End To End P95 (ms, from)")
 }
+
+// Many results without anything over time have no charts of it, and nothing says that some are left
+// out; of more than there is room for that is said.
+func TestChartsOverTimeThatAreLeftOut(t *testing.T) {
+	of := func(results int, tl *result.Timeline) []plot {
+		var records []*load.Record
+		for i := range results {
+			records = append(records, &load.Record{Source: "a", Name: fmt.Sprint("Bench", i),
+				Result: &result.Result{Timeline: tl, WindowNS: 2e9}})
+		}
+		return overTime(stats.Build(records, nil))
+	}
+	assert.Empty(t, of(mostCourses+1, nil))
+	tl := &result.Timeline{IntervalNS: 1e9, Requests: []int64{1, 1},
+		ReadBytes: map[string][]int64{"storage": {1, 2}}}
+	all := of(mostCourses, tl)
+	assert.Empty(t, all[len(all)-1].left)
+	more := of(mostCourses+1, tl)
+	require.Len(t, more, len(all))
+	assert.Contains(t, more[len(more)-1].left, "the first 8 results")
+}
