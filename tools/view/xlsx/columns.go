@@ -3,6 +3,7 @@ package xlsx
 import (
 	"cmp"
 	_ "embed"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -109,6 +110,13 @@ func onStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
+// plainNumber is what our parameters and the Python benchmark's write: 1234e10 is part of a nonce,
+// and what begins with 0 or has a sign before it is a name.
+var plainNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?(e[-+]\d+)?$`)
+
+// mostDigits are those that a spreadsheet keeps of a whole number: a longer seed is a text.
+const mostDigits = 15
+
 // typed turns a parameter's text into the value that it means. Empty and – are nothing. Parameters
 // are recorded as texts, as flags have them; a spreadsheet wants numbers.
 func typed(v any) any {
@@ -119,8 +127,10 @@ func typed(v any) any {
 	if s == "" || s == "–" {
 		return nil
 	}
-	if f, err := strconv.ParseFloat(s, 64); err == nil {
-		return f
+	if m := plainNumber.FindStringSubmatch(s); m != nil && len(m[1]) <= mostDigits {
+		if f, err := strconv.ParseFloat(s, 64); err == nil {
+			return f
+		}
 	}
 	if b, err := strconv.ParseBool(s); err == nil && len(s) > 1 {
 		return b
@@ -136,7 +146,14 @@ var special = map[string]value{
 	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,
 	"=storage-requests": storageRequests,
 	"=run":              func(r *load.Record) any { return r.Source },
-	"=benchmark":        func(r *load.Record) any { return stats.NameOf(r) },
+	// A number of the raw file has lost its last digits, where it has many.
+	"=seed": func(r *load.Record) any {
+		if r.Result == nil {
+			return r.Lookup("seed")
+		}
+		return typed(strconv.FormatUint(r.Result.Seed, 10))
+	},
+	"=benchmark": func(r *load.Record) any { return stats.NameOf(r) },
 	// the number; the file has their texts
 	"=warnings": func(r *load.Record) any {
 		if list, ok := r.Lookup("warnings").([]any); ok {

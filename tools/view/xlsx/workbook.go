@@ -1,6 +1,7 @@
 package xlsx
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -221,6 +222,8 @@ func change(c *stats.Change) []any {
 	return []any{share(c.Ratio), c.Adjusted, verdict}
 }
 
+const notJudged = "N/A (throughput mode)"
+
 // qos has a row for each class of a result in which requests completed.
 func qos(rec *load.Record) (rows [][]any) {
 	if rec.Result != nil && !view.Requests(rec.Result) {
@@ -234,17 +237,36 @@ func qos(rec *load.Record) (rows [][]any) {
 			"latency_ms.p99 ? " + ours + "p99", "sla.met", "sla.compliance", "sla.target_p95_ms"} {
 			row = append(row, key("summary.qos_metrics."+level+"."+from)(rec))
 		}
-		if row[1] != nil {
-			rows = append(rows, row)
+		if row[1] == nil {
+			continue
 		}
+		// In the words of the Python benchmark: that profile has no targets.
+		if rec.Parameter("performance-profile") == "throughput" {
+			row[4], row[5] = notJudged, notJudged
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }
 
+// traceNames are the Python benchmark's, so that what looks a row up by its name finds it; what it
+// does not have is called as elsewhere.
+var traceNames = map[string]string{
+	"d2c_read_us": "D2C Read (us)", "d2c_write_us": "D2C Write (us)",
+	"q2d_read_us": "Q2D Read (us)", "q2d_write_us": "Q2D Write (us)",
+	"vfs_read_us": "VFS Read (us)", "vfs_write_us": "VFS Write (us)", "fsync_us": "fsync (us)",
+	"write_to_fsync_us": "Write-to-fsync (us)", "fadvise_to_read_us": "fadvise-to-read (us)",
+	"bssplit_read_kb": "Block Size Read (KiB)", "bssplit_write_kb": "Block Size Write (KiB)",
+	"qd_read": "Queue Depth Read", "qd_write": "Queue Depth Write",
+	"lba_read_gb": "LBA Heatmap Read (GiB)", "lba_write_gb": "LBA Heatmap Write (GiB)",
+}
+
+func traceName(h load.TraceHistogram) string { return cmp.Or(traceNames[h.Key], h.Title) }
+
 // traceSums are the percentiles of the kernel's histograms, and how far they reach.
 func traceSums(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
-		rows = append(rows, []any{h.Title, h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
+		rows = append(rows, []any{traceName(h), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
 			h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Unit})
 	}
 	return rows
@@ -254,7 +276,8 @@ func traceSums(rec *load.Record) (rows [][]any) {
 func traceBuckets(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		for _, k := range h.Buckets {
-			rows = append(rows, []any{h.Title, k.Range[0], k.Range[1], float64(k.Count), h.Unit})
+			rows = append(rows,
+				[]any{traceName(h), k.Range[0], k.Range[1], float64(k.Count), h.Unit})
 		}
 	}
 	return rows

@@ -307,3 +307,33 @@ func TestChartsOverTimeThatAreLeftOut(t *testing.T) {
 	require.Len(t, more, len(all))
 	assert.Contains(t, more[len(more)-1].left, "the first 8 results")
 }
+
+// What only looks like a number, or has more digits than a spreadsheet keeps, stays a text.
+func TestTyped(t *testing.T) {
+	for text, want := range map[string]any{"8": 8.0, "-0.5": -0.5, "1e-05": 1e-05, "1e+06": 1e6,
+		"9007199254740993": "9007199254740993", "123456789012345": 123456789012345.0,
+		"1234e10": "1234e10", "0123": "0123", "0": 0.0, "0.25": 0.25, "0.30000000000000004": 0.30000000000000004,
+		"1e+999": "1e+999", "inf": "inf", "nan": "nan",
+		"0x10": "0x10", "1_000": "1_000", "true": true, "t": "t", "": nil, "–": nil} {
+		assert.Equal(t, want, typed(text), text)
+	}
+	assert.Equal(t, 3.0, typed(3.0))
+}
+
+// In the throughput profile no class has a target, as the Python benchmark's sheet says, and a seed
+// of many digits keeps all of them.
+func TestWhatASpreadsheetWouldGetWrong(t *testing.T) {
+	records, _ := read(t, load.Options{}, "../../../kvbench/record/testdata/result.json")
+	rows := qos(records[0])
+	require.NotEmpty(t, rows)
+	assert.IsType(t, 0.0, rows[0][5])
+	r := records[0].Result
+	r.Parameters = append([]result.Parameter{{Name: "performance-profile", Value: "throughput"}},
+		r.Parameters...)
+	for _, row := range qos(records[0]) {
+		assert.Equal(t, []any{"N/A (throughput mode)", "N/A (throughput mode)"}, row[4:6])
+	}
+	r.Seed = 1<<53 + 1
+	heads, cells := Summary(records)
+	assert.Equal(t, "9007199254740993", cells[0][slices.Index(heads, "Seed")])
+}
