@@ -67,7 +67,6 @@ func sample(values []float64) *benchmath.Sample {
 // N is the number of trials.
 func (c Cell) N() int { return len(c.Values) }
 
-// add takes in the value of a trial, and the turn that it was of.
 // Change compares a run with the first one.
 type Change struct {
 	*contrast.Contrast
