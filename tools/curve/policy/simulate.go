@@ -139,8 +139,8 @@ func (c *Config) simulate(ctx context.Context, s *Sample, pieces []piece, capaci
 	for i := range s.requests {
 		r := &s.requests[i]
 		at.now = r.at
-		wants, left := wants[:0], r.context
-		count := 0
+		left, count := r.context, 0
+		wants = wants[:0]
 		for blocks := 0; blocks < r.blocks; count++ {
 			tokens := min(left, int(pieces[count].blocks)*r.size)
 			wants = append(wants, cache.Want{Key: s.names[pieces[count].first],
