@@ -9,9 +9,10 @@
 //	recommend.go   parameters and settings of the system, each with its reason
 //	text.go        all of it for machines and, by text.tmpl, for people
 //
-// It changes nothing, loads nothing and measures nothing: a machine is described in the state in
-// which the next run finds it. What is unknown is null in the JSON and "unknown" in the text, never
-// 0: an empty slot and a link that nobody could read are different things.
+// It changes nothing and measures nothing: a machine is described in the state in which the next
+// run finds it. A trace is begun and ended, because nothing else tells whether one can be. What is
+// unknown is null in the JSON and "unknown" in the text, never 0: an empty slot and a link that
+// nobody could read are different things.
 //
 // Everything that is a file is read below a root, so that tests describe machines made of files:
 // a server with two sockets, an NVMe drive in a slot that is too slow, cards that NVML knows.

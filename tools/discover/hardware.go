@@ -112,8 +112,8 @@ type Directory struct {
 	DeviceReason string            `json:"device_reason,omitempty"`
 }
 
-// Tracing is what block-layer tracing would find. Possible is a guess from what can be seen; a
-// security module may still say no.
+// Tracing is what block-layer tracing would find. Possible was tried; the features are what can be
+// seen of the reasons.
 type Tracing struct {
 	Possible bool      `json:"possible"`
 	Verdict  string    `json:"verdict"`

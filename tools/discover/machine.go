@@ -2,6 +2,7 @@ package discover
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
+	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
 )
 
@@ -25,12 +27,29 @@ type machine struct {
 	limits      func() host.Limits
 	filesystem  func(dir string) (host.Filesystem, error)
 	nvml        func() ([]GPU, string)
+	untraced    func() (why string) // "": a trace began
 }
 
 // thisMachine asks the system; tests ask files and functions of their own.
 func thisMachine() machine {
 	return machine{environment: environment.Read, limits: host.ReadLimits,
-		filesystem: host.FilesystemOf, nvml: nvmlGPUs}
+		filesystem: host.FilesystemOf, nvml: nvmlGPUs, untraced: tryTracing}
+}
+
+// tryTracing begins a trace and ends it, in some 50 ms: what the kernel would answer depends on
+// more than can be seen (a security module, a seccomp filter, what the verifier thinks of it).
+func tryTracing() (why string) {
+	c, err := collector.Start(context.Background(), collector.Options{})
+	if err != nil {
+		return err.Error()
+	}
+	if u := c.Unavailable(); u != nil {
+		why = u.Reason
+	}
+	if err := c.Close(); why == "" && err != nil {
+		why = err.Error()
+	}
+	return why
 }
 
 // Describe looks at this machine and at a directory of it, which must exist.
@@ -117,16 +136,15 @@ func (m machine) directory(dir string, e result.Environment) *Directory {
 	return d
 }
 
-// tracing looks for what block-layer tracing needs. It loads nothing: a kernel may still say no for
-// reasons of its own (lockdown, a security module), and the run goes on untraced then.
+// tracing asks the kernel whether it lets us trace, and looks for what that needs.
 func (m machine) tracing(kernel string) Tracing {
 	if !linux() {
 		return Tracing{Verdict: "no: block-layer tracing needs Linux", Features: []Feature{}}
 	}
 	var major, minor int
 	_, _ = fmt.Sscanf(kernel, "%d.%d", &major, &minor) // 0 where it is no release
-	// Typed tracepoints came with 5.5; privileges of their own with 5.8.
-	recent := major > 5 || major == 5 && minor >= 5
+	// The oldest that it was seen to work on; privileges of their own came with 5.8.
+	recent := major > 5 || major == 5 && minor >= 10
 	p := m.Privileges()
 	btf := "no /sys/kernel/btf/vmlinux: a kernel built with CONFIG_DEBUG_INFO_BTF has it"
 	if p.TypeInformation > 0 {
@@ -141,24 +159,14 @@ func (m machine) tracing(kernel string) Tracing {
 	kprobes := m.Exists("/sys/kernel/tracing/kprobe_events") ||
 		m.Exists("/sys/kernel/debug/tracing/kprobe_events")
 	lockdown := cmp.Or(p.Lockdown, "none")
-	t := Tracing{Features: []Feature{
-		{"kernel", recent, kernel + "; 5.5 for typed tracepoints"},
+	t := Tracing{Possible: true, Verdict: "yes: a trace was begun, and ended", Features: []Feature{
+		{"kernel", recent, kernel + "; 5.10 for typed tracepoints"},
 		{"BTF", p.TypeInformation > 0, btf}, {"privilege", privileged, privilege},
 		{"kprobes", kprobes, "file-level latencies by probes; without them by system calls"},
 		{"lockdown", lockdown != "confidentiality", lockdown + "; confidentiality forbids tracing"},
 	}}
-	// The first reason that no setting of a run can mend is the one that is told.
-	switch {
-	case !recent:
-		t.Verdict = "no: the kernel is older than 5.5"
-	case lockdown == "confidentiality":
-		t.Verdict = "no: the kernel is locked down"
-	case !privileged:
-		t.Verdict = "no: this process has not the privilege"
-	case p.TypeInformation == 0:
-		t.Verdict = "no: the kernel has no type information (BTF)"
-	default:
-		t.Possible, t.Verdict = true, "yes, by typed tracepoints (BTF)"
+	if why := m.untraced(); why != "" {
+		t.Possible, t.Verdict = false, "no: "+why
 	}
 	return t
 }

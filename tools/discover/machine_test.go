@@ -14,6 +14,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tools/golden"
+	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
 )
 
@@ -108,6 +109,7 @@ func fake(t *testing.T) machine {
 					Options: []string{"rw", "noatime"}},
 				Device: &result.Device{Name: "nvme0n1"}}
 		},
+		untraced: func() string { return "" },
 		limits: func() host.Limits {
 			return host.Limits{Cores: 6, CoresSource: "/sys/fs/cgroup/cpu.max",
 				MemoryAvailable: 100 << 30, MemoryAvailableSource: "/proc/meminfo MemAvailable"}
@@ -227,22 +229,29 @@ func TestGPUsWithoutNVML(t *testing.T) {
 }
 
 func TestTracingVerdicts(t *testing.T) {
-	for _, c := range []struct {
-		what, remove, put, text, want string
-		kernel                        string
-	}{
-		{"all there", "", "", "", "yes, by typed tracepoints (BTF)", "6.8.0"},
-		{"no privilege", "", "proc/self/status", "CapEff:\t0000000000000000\n",
-			"no: this process has not the privilege", "6.8.0"},
-		{"root", "", "proc/self/status", "CapEff:\t000001ffffffffff\n",
-			"yes, by typed tracepoints (BTF)", "6.8.0"},
-		{"half a privilege", "", "proc/self/status", "CapEff:\t0000008000000000\n",
-			"no: this process has not the privilege", "6.8.0"},
-		{"no BTF", "sys/kernel/btf", "", "", "no: the kernel has no type information (BTF)",
-			"6.8.0"},
-		{"old kernel", "", "", "", "no: the kernel is older than 5.5", "4.9.0-12"},
+	m := fake(t)
+	yes := m.tracing("6.8.0")
+	assert.True(t, yes.Possible)
+	m.untraced = func() string { return "a seccomp filter" }
+	no := m.tracing("6.8.0")
+	assert.False(t, no.Possible, "whatever can be seen")
+	assert.Equal(t, "no: a seccomp filter", no.Verdict)
+	assert.Equal(t, yes.Features, no.Features)
+}
+
+// TestWhatTracingNeeds: the features that are not there, by their names.
+func TestWhatTracingNeeds(t *testing.T) {
+	for _, c := range []struct{ what, remove, put, text, kernel, want string }{
+		{"all there", "", "", "", "6.8.0", ""},
+		{"no privilege", "", "proc/self/status", "CapEff:\t0000000000000000\n", "6.8.0",
+			"privilege"},
+		{"root", "", "proc/self/status", "CapEff:\t000001ffffffffff\n", "6.8.0", ""},
+		{"half a privilege", "", "proc/self/status", "CapEff:\t0000008000000000\n", "6.8.0",
+			"privilege"},
+		{"no BTF", "sys/kernel/btf", "", "", "6.8.0", "BTF"},
+		{"old kernel", "", "", "", "5.4.0-12", "kernel"},
 		{"locked down", "", "sys/kernel/security/lockdown", "none integrity [confidentiality]\n",
-			"no: the kernel is locked down", "6.8.0"},
+			"6.8.0", "lockdown"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			m := fake(t)
@@ -252,11 +261,23 @@ func TestTracingVerdicts(t *testing.T) {
 			if c.put != "" {
 				require.NoError(t, os.WriteFile(m.Path(c.put), []byte(c.text), 0o644))
 			}
-			got := m.tracing(c.kernel)
-			assert.Equal(t, c.want, got.Verdict)
-			assert.Equal(t, !strings.HasPrefix(c.want, "no"), got.Possible)
+			var missing []string
+			for _, f := range m.tracing(c.kernel).Features {
+				if !f.There && f.Name != "kprobes" { // which nothing but calls on files needs
+					missing = append(missing, f.Name)
+				}
+			}
+			assert.Equal(t, c.want, strings.Join(missing, " "))
 		})
 	}
+}
+
+// TestTracingIsTried: what is said of this machine is what a trace says of it.
+func TestTracingIsTried(t *testing.T) {
+	c, err := collector.Start(t.Context(), collector.Options{})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, c.Close()) }()
+	assert.Equal(t, c.Unavailable() == nil, tryTracing() == "")
 }
 
 func TestGenerations(t *testing.T) {

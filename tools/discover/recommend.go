@@ -41,7 +41,7 @@ func recommend(h Hardware) []Recommendation {
 	h.tiers(a)
 	h.system(a)
 	a.add(h.Tracing.Possible, "-enable-latency-tracing",
-		"the kernel can tell device latencies, sizes and depths: %s", h.Tracing.Verdict)
+		"the kernel tells device latencies, sizes and depths")
 	return *a
 }
 
