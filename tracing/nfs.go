@@ -85,7 +85,7 @@ func (n *NFS) Lines() (lines []string) {
 		text := fmt.Sprintf("%d × %s, mean round trip %s, with waiting %s", o.Count, o.Name,
 			mean(o.RoundTripNS), mean(o.ExecuteNS))
 		if o.Retransmitted+o.Timeouts > 0 {
-			text += fmt.Sprintf("; %d sent again, %d timeouts", o.Retransmitted, o.Timeouts)
+			text += fmt.Sprintf("; %d sent again, %d timed out", o.Retransmitted, o.Timeouts)
 		}
 		if o.Errors > 0 {
 			text += fmt.Sprintf("; %d errors", o.Errors)

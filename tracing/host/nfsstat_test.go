@@ -61,7 +61,7 @@ func TestCountersOfNFS(t *testing.T) {
 		"nas:/export one (NFS 4.1), of all that use the mount: 0.50 GiB from the server, " +
 			"2.00 GiB to it",
 		"2048 × WRITE, mean round trip 5ms, with waiting 7.03ms; 3 errors",
-		"512 × READ, mean round trip 2ms, with waiting 2ms; 2 sent again, 1 timeouts",
+		"512 × READ, mean round trip 2ms, with waiting 2ms; 2 sent again, 1 timed out",
 		"besides 5 OPEN, 1 NULL"}, n.Sub(before).Lines())
 
 	v3, err := m.readNFS(Mount{Type: "nfs", Point: "/mnt/v3"})
