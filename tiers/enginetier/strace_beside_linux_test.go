@@ -14,9 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/enginetier"
 	"kvbench/tiers/tiertest"
-	"kvbench/tiers/workdir"
 )
 
 // side is how many objects of a request are under way beside each other in
@@ -66,14 +64,7 @@ func TestTheKernelSeesTheCallsBesideEachOther(t *testing.T) {
 
 // beWatchedBeside is the process under strace.
 func beWatchedBeside(t *testing.T, where string) {
-	at, layout, _ := strings.Cut(where, "=")
-	dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test", Keep: true})
-	require.NoError(t, err)
-	facts, _ := tiers.EngineLayoutOf(layout)
-	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: layout,
-		Engine: tiertest.Psync(t), Direct: facts.Direct, Model: "m", Bytes: 8192, Layers: 2,
-		Capacity: 16 << 20, Depth: side})
-	require.NoError(t, err)
+	at, tier := watchedTier(t, where, side)
 	move := tiertest.Transfer(t, tier.Traits().Chunk, side)
 	for _, what := range []string{"store", "load"} {
 		for first := 0; first < straced; first += side {

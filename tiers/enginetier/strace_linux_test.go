@@ -1,7 +1,6 @@
 package enginetier_test
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -126,17 +125,23 @@ func object(i int) tiers.Object {
 	return tiers.Object{Key: strconv.Itoa(i), Gen: 1, Size: 8192}
 }
 
-// beWatched is the process under strace. Between two objects it asks for a file that is named after
-// what comes next.
-func beWatched(t *testing.T, where string) {
+// watchedTier is that of a process under strace, told where and in which layout, and the directory.
+func watchedTier(t *testing.T, where string, depth int) (at string, tier tiers.Tier) {
 	at, layout, _ := strings.Cut(where, "=")
 	dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test", Keep: true})
 	require.NoError(t, err)
 	facts, _ := tiers.EngineLayoutOf(layout)
-	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: layout,
+	tier, err = enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: layout,
 		Engine: tiertest.Psync(t), Direct: facts.Direct, Model: "m", Bytes: 8192, Layers: 2,
-		Capacity: 16 << 20})
+		Capacity: 16 << 20, Depth: depth})
 	require.NoError(t, err)
+	return at, tier
+}
+
+// beWatched is the process under strace. Between two objects it asks for a file that is named after
+// what comes next.
+func beWatched(t *testing.T, where string) {
+	at, tier := watchedTier(t, where, 0)
 	mark := func(what string) { _, _ = os.Open(filepath.Join(at, "mark-"+what)) }
 	for i := range straced {
 		mark("store")
@@ -158,39 +163,21 @@ var (
 	moved3  = regexp.MustCompile(`, (\d+)(?:, \d+)?$`)
 )
 
-// seen reads what strace has written and tells the calls of each object.
+// seen are the calls of each object, stored and loaded one by one.
 func seen(t *testing.T, log, dir, layout string) (stores, loads []string) {
 	t.Helper()
-	f, err := os.Open(log)
-	require.NoError(t, err)
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 16<<20)
-	pending := map[string]string{}
-	var now *[]string
-	var calls []string
-	flush := func(next *[]string) {
-		if now != nil && (len(calls) > 0 || layout != "mooncake-bucket" || now == &loads) {
-			*now = append(*now, strings.Join(calls, ", "))
+	for _, g := range groupsOf(t, log, dir) {
+		var calls []string
+		for _, c := range g.calls {
+			calls = append(calls, c.text)
 		}
-		calls, now = nil, next
-	}
-	for lines.Scan() {
-		name, args, is := oneCall(lines.Text(), pending)
-		switch {
-		case !is:
-		case strings.Contains(args, "mark-store"):
-			flush(&stores)
-		case strings.Contains(args, "mark-load"):
-			flush(&loads)
-		case strings.Contains(args, "mark-end"):
-			flush(nil)
-		case now != nil && (strings.Contains(args, dir+"/rank_0/engine") ||
-			strings.Contains(args, "dynamo-kvbm")):
-			calls = append(calls, described(name, args))
+		all := strings.Join(calls, ", ")
+		if !g.store {
+			loads = append(loads, all)
+		} else if all != "" || layout != "mooncake-bucket" { // which gathers them
+			stores = append(stores, all)
 		}
 	}
-	require.NoError(t, lines.Err())
 	return stores, loads
 }
 
