@@ -3,13 +3,18 @@
 package collector
 
 import (
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"kvbench/tiers/privtest"
 	"kvbench/tracing/bpf"
@@ -207,4 +212,60 @@ func TestNoRoomForRequests(t *testing.T) {
 	reads, other, _ = l.counts()
 	assert.EqualValues(t, 2, reads.Requests, "there is room again")
 	assert.EqualValues(t, more, other.Full)
+}
+
+// TestNobodyFindsTheDeviceIdleSinceTooEarly reads, while requests come and go, what a program on
+// another processor reads when it dispatches one: whoever finds the gauge empty must find the time
+// of the last completion with it. Stored behind the gauge that would be the time of the one before,
+// and all the while in which the device was busy would be a gap.
+func TestNobodyFindsTheDeviceIdleSinceTooEarly(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one processor does one thing after the other")
+	}
+	l := newLedger(t)
+	gauge, idle := l.word(bpf.TraceVarGaugeEven), l.word(bpf.TraceVarIdle)
+	var completing atomic.Uint64 // since when, 0 = it does not; the gauge is 1 until it has
+	stop, seen, early := make(chan struct{}), 0, 0
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for range 1000 {
+				since := completing.Load()
+				if since == 0 || atomic.LoadUint64(gauge) != 0 {
+					continue
+				}
+				if seen++; atomic.LoadUint64(idle) < since {
+					early++
+				}
+			}
+		}
+	})
+	for range 100_000 {
+		l.events(0x1000, "start", "issue")
+		completing.Store(monotonic())
+		l.events(0x1000, "complete")
+		completing.Store(0)
+	}
+	close(stop)
+	reader.Wait()
+	t.Logf("looked %d times between a completion and what follows", seen)
+	assert.Zero(t, early)
+}
+
+// word is a variable of the programs in the memory that is shared with them.
+func (l ledger) word(name string) *uint64 {
+	l.t.Helper()
+	spec, err := bpf.LoadTrace()
+	require.NoError(l.t, err)
+	v := spec.Variables[name]
+	m := l.coll.Maps[v.SectionName]
+	memory, err := unix.Mmap(m.FD(), 0, int(m.ValueSize()), unix.PROT_READ, unix.MAP_SHARED)
+	require.NoError(l.t, err)
+	l.t.Cleanup(func() { assert.NoError(l.t, unix.Munmap(memory)) })
+	return (*uint64)(unsafe.Pointer(&memory[v.Offset]))
 }
