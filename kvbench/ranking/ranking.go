@@ -3,6 +3,7 @@ package ranking
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,10 +19,11 @@ const alpha = 0.05
 type Ranking struct {
 	Where  string // the rest of the sweep, "" without one
 	Rows   []*Row
-	Trials int // of each row, the fewest
-	Needed int // with which every pair could be shown to differ
-	Same   int // rounds whose order is that of the rows
-	Rounds int // in which every row has a trial
+	Trials [2]int // that rows have, the fewest and the most
+	Needed int    // with which every pair could be shown to differ
+	TooFew bool   // no pair could have been shown to differ, with so few trials
+	Same   int    // rounds whose order is that of the rows
+	Rounds int    // in which every row has a trial
 	notes  []string
 }
 
@@ -135,7 +137,8 @@ func (k *Ranking) places() {
 			}
 		}
 	}
-	adjusted, _ := all.Correct(alpha)
+	adjusted, few := all.Correct(alpha)
+	k.TooFew = !slices.Contains(few, false)
 	for i, p := range adjusted {
 		if p < alpha { // one more is above the worse row, and below the better
 			pairs[i].better.Last--
@@ -150,9 +153,10 @@ func (k *Ranking) places() {
 // in the same order in each of three rounds are no accident, but which neighbours may change places
 // it does not tell.
 func (k *Ranking) rounds() {
-	k.Trials = len(k.Rows[0].results)
+	k.Trials = [2]int{math.MaxInt, 0}
 	for _, row := range k.Rows {
-		k.Trials = min(k.Trials, len(row.results))
+		n := len(row.results)
+		k.Trials = [2]int{min(k.Trials[0], n), max(k.Trials[1], n)}
 	}
 	// Of the trials that the first row has, which no other can be without in a round that counts.
 	// A round counts where every row has a trial of it: an interrupted run has one that has not.

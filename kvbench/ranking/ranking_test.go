@@ -72,6 +72,31 @@ func TestFewTrialsShowNoDifference(t *testing.T) {
 		placesOf(all), "what could show it does")
 }
 
+// A row that nearly always failed takes nothing from what the others have shown.
+func TestARowOfFewTrialsHidesNoDifference(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	all := run(r, 8, 0.01, map[string]float64{"a": 900, "b": 600, "c": 100, "d": 50})
+	for _, res := range all {
+		if res.Name == "Engines/engine=d" && res.Trial > 0 {
+			res.Status = result.StatusFailed
+		}
+	}
+	k := Rank(all)[0]
+	assert.Equal(t, map[string]string{"engine=a": "1–2", "engine=b": "2–3", "engine=c": "3–4",
+		"engine=d": "1–4"}, placesOf(k))
+	text := k.String()
+	assert.NotContains(t, text, "No difference is shown")
+	assert.Contains(t, text, "the median of 1–8 trials")
+	assert.Regexp(t, `engine=b, 0\.6\d of engine=a: `, text)
+	assert.Regexp(t, `engine=d, 0\.[56]\d of engine=c, no difference shown: `, text)
+}
+
+// Rows that found nothing have no ratio.
+func TestNothingIsAsLittleAsNothing(t *testing.T) {
+	k := Rank([]*result.Result{trial("Engines/layout=a", 0, 0), trial("Engines/layout=b", 0, 0)})[0]
+	assert.Contains(t, k.String(), "layout=b, as little as layout=a, nothing: ")
+}
+
 // Of runs whose rows are all the same, one in twenty at most may show any difference.
 func TestEqualRowsAreRarelyTold(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))

@@ -32,12 +32,12 @@ func (k *Ranking) String() string {
 	}
 	b.WriteString(k.table().String())
 	say("found tok/s: tokens of prompts that were found ÷ seconds, the median of %s; order: the "+
-		"same in %d of %d rounds", trials(k.Trials), k.Same, k.Rounds)
+		"same in %d of %d rounds", k.trials(), k.Same, k.Rounds)
 	// Said first: it takes back what the order of rows says. Not an excuse but the rule: with
 	// so few trials even the largest difference has a p value of more than one in twenty.
-	if k.Trials < k.Needed {
+	if k.TooFew {
 		say("No difference is shown: %s of each cannot show any between %d rows, however large it "+
-			"is; -count %d could", trials(k.Trials), len(k.Rows), k.Needed)
+			"is; -count %d could", k.trials(), len(k.Rows), k.Needed)
 	} else {
 		say("places: those that are left open by the differences shown (every pair compared, p < "+
 			"%g for all together)", alpha)
@@ -54,15 +54,14 @@ func (k *Ranking) String() string {
 		shown := ""
 		// Places that overlap do not tell: of four rows two may be shown to differ and nothing
 		// else, which leaves the better one three places and the other one, too.
-		if k.Trials >= k.Needed && !slices.Contains(row.above, better) {
+		if !k.TooFew && !slices.Contains(row.above, better) {
 			shown = ", no difference shown"
 		}
 		why := strings.Join(differences(row.facts, better.facts), ", ")
 		if why == "" {
 			why = "nothing that was counted differs by much"
 		}
-		say("%s, %s of %s%s: %s", row.Name, ratio(row.Median, better.Median), better.Name, shown,
-			why)
+		say("%s, %s%s: %s", row.Name, ratio(row, better), shown, why)
 	}
 	for _, n := range k.notes {
 		say("%s", n)
@@ -122,12 +121,18 @@ func places(row *Row) string {
 	return fmt.Sprintf("%d–%d", row.First, row.Last)
 }
 
-func trials(n int) string { return units.Plural(n, "trial") }
+// trials is how many each row has, or from how few to how many.
+func (k *Ranking) trials() string {
+	if k.Trials[0] < k.Trials[1] {
+		return fmt.Sprintf("%d–%d trials", k.Trials[0], k.Trials[1])
+	}
+	return units.Plural(k.Trials[0], "trial")
+}
 
 // ratio is how a row compares with a better one.
-func ratio(row, better float64) string {
-	if better <= 0 {
-		return "as little as"
+func ratio(row, better *Row) string {
+	if better.Median <= 0 {
+		return "as little as " + better.Name + ", nothing"
 	}
-	return fmt.Sprintf("%.2f", row/better)
+	return fmt.Sprintf("%.2f of %s", row.Median/better.Median, better.Name)
 }
