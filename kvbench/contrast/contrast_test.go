@@ -146,6 +146,8 @@ func TestLossFromNothing(t *testing.T) {
 	assert.InDelta(t, 1.0/924, c.P(-1, 0.05), 1e-12, "some of what should be little")
 	assert.True(t, math.IsInf(c.Sight(-1, 0.05, 0.05).Loss, 1))
 	assert.InDelta(t, 1, c.P(1, 0.05), 1e-12)
+	nothing := New(zeros, zeros).Sight(1, 0.05, 0.05)
+	assert.Equal(t, Sight{}, nothing, "no number of it is none")
 	same := New(fives, fives)
 	assert.Zero(t, math.Round(1e6*same.Sight(1, 0.05, 0.05).Sees))
 	below := New(Side{Values: []float64{-2, -2.1, -2.2, -2.3}},

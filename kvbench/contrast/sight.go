@@ -55,7 +55,9 @@ func (c *Contrast) Sight(better int, limit, level float64) Sight {
 		return s
 	}
 	s.Sees = c.loss(better, margin+scatter*distuv.UnitNormal.Quantile(found))
-	s.Power = distuv.UnitNormal.CDF((c.depth(better, limit) - margin) / scatter)
+	if scatter > 0 { // else all is zero, and so is the limit, a share of that: nothing exceeds it
+		s.Power = distuv.UnitNormal.CDF((c.depth(better, limit) - margin) / scatter)
+	}
 	return s
 }
 
