@@ -245,11 +245,15 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) error 
 	var ended atomic.Int64
 	begun, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeLonger*least
 	bin := least / kneeBins
-	// Of a slow storage too few requests end in that time: it gets more.
+	// Of a slow storage too few requests end in that time: it gets more. A timer that is late may
+	// look when all places have come to the end of their bins, which ends the measurement, too.
+	var mu sync.Mutex // guards took, and that over ends it
 	took := least
 	var stop func()
 	stop = func() {
-		if over.Load() { // by an error
+		mu.Lock()
+		defer mu.Unlock()
+		if over.Load() {
 			return
 		}
 		if ended.Load() >= 4*int64(p.n) || begun+took >= most {
@@ -286,7 +290,9 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) error 
 			return true
 		})
 	})
+	mu.Lock()
 	over.Store(true)
+	mu.Unlock()
 	if err != nil {
 		return err
 	}
