@@ -264,7 +264,9 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 	l.over = make(chan struct{})
 	defer close(l.over)
 	if l.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
-		l.q, l.mode, err = open()
+		if l.q, l.mode, err = open(); err != nil {
+			_ = unix.Close(l.bell) // each trial asks again where io_uring is refused
+		}
 	}
 	if err != nil {
 		begun <- err

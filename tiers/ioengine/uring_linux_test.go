@@ -110,6 +110,22 @@ func TestWhoRefusesAnIOURingIsTold(t *testing.T) {
 	}
 }
 
+// Where io_uring is refused every trial asks again: none of them may leave a descriptor.
+func TestARefusedRingLeavesNothingOpen(t *testing.T) {
+	count := func() int {
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(open)
+	}
+	before := count()
+	for range 10 {
+		_, err := newURing(func() time.Duration { return 0 }, 2,
+			func() (queue, string, error) { return nil, "", unix.EPERM })
+		require.ErrorIs(t, err, unix.EPERM)
+	}
+	assert.LessOrEqual(t, count(), before)
+}
+
 // A descriptor that never has anything to read is a device that does not answer: that costs its
 // requests, more of them than a ring has places. Others are served where there are places, and
 // Close gives up.
