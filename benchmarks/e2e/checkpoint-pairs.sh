@@ -11,9 +11,11 @@
 # buffers are huge pages, as the suite's are, where 160 of them are free (/proc/sys/vm/nr_hugepages);
 # else it says so, and fio is slower.
 set -euo pipefail
-dir=$1 turns=${2:-5} number=${3:-2} rest=${REST:-3}
+turns=${2:-5} number=${3:-2} rest=${REST:-3}
 here=$(cd "$(dirname "$0")/../.." && pwd) tmp=$(mktemp -d)
-trap 'rm -rf "$tmp" "$dir/fio" "$dir/kv"' EXIT
+mkdir -p "$1"
+dir=$(mktemp -d "$(cd "$1" && pwd)/pairs.XXXXXX") # its own: DIR/kv may be somebody's
+trap 'rm -rf "$tmp" "$dir"' EXIT
 bin=${KVBENCH:-$tmp/kvbench.test} # made before, perhaps
 [ -x "$bin" ] || (cd "$here" && go test -c -o "$bin" ./benchmarks)
 
@@ -77,7 +79,7 @@ reads() { if [ "$1" = suite ]; then suite read 0 "$number"; else steps read "$di
 
 median() { sort -g | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
 
-mkdir -p "$dir"; suite write "$number" 0 >"$tmp/first" # for fio's sizes, and not counted
+suite write "$number" 0 >"$tmp/first" # for fio's sizes, and not counted
 for ((i = 1; i <= turns; i++)); do
 	order="suite fio"; if ((i % 2 == 0)); then order="fio suite"; fi
 	for op in writes reads; do

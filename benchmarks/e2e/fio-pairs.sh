@@ -16,9 +16,11 @@
 # fio's buffers are huge pages, as the suite's are where there are some (/proc/sys/vm/nr_hugepages >
 # 2 per writer; else IOMEM=mmap).
 set -eu
-dir=$1 workers=${2:-16} gib=${3:-4} pairs=${PAIRS:-${4:-5}} rest=${REST:-5}
+workers=${2:-16} gib=${3:-4} pairs=${PAIRS:-${4:-5}} rest=${REST:-5}
 here=$(cd "$(dirname "$0")/../.." && pwd) tmp=$(mktemp -d)
-trap 'rm -rf "$tmp" "$dir/fio" "$dir/kv"' EXIT
+mkdir -p "$1"
+dir=$(mktemp -d "$(cd "$1" && pwd)/pairs.XXXXXX") # its own: DIR/kv may be somebody's
+trap 'rm -rf "$tmp" "$dir"' EXIT
 if [ -n "${BINARY:-}" ]; then cp "$BINARY" "$tmp/kvbench.test"
 else (cd "$here" && go test -c -o "$tmp/kvbench.test" ./benchmarks); fi
 mkdir -p "$dir/fio"
@@ -75,7 +77,7 @@ median() { sort -g | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(
 compare() { # NAME BENCHMARK MiB
 	: >"$tmp/ours" >"$tmp/fio"
 	for ((i = 1; i <= pairs; i++)); do
-		suite_writes "$2" >"$tmp/one" && fio_writes "$3" >"$tmp/other"
+		suite_writes "$2" >"$tmp/one"; fio_writes "$3" >"$tmp/other" # either ends it by failing
 		cat "$tmp/one" >>"$tmp/ours"; cat "$tmp/other" >>"$tmp/fio"
 		echo "$1 pair $i: suite $(cat "$tmp/one") B/s, fio $(cat "$tmp/other") B/s"
 	done
