@@ -278,10 +278,9 @@ func (b *bench) at(n int) map[int]int {
 		open, _ := os.Readlink(path)
 		for rank := range n {
 			if strings.HasPrefix(open, filepath.Join(b.cache, fmt.Sprintf("rank_%d", rank))+"/") {
-				_, err := fmt.Sscanf(path, "/proc/%d/", new(int))
-				require.NoError(b.t, err)
 				pid := 0
-				_, _ = fmt.Sscanf(path, "/proc/%d/", &pid)
+				_, err := fmt.Sscanf(path, "/proc/%d/", &pid)
+				require.NoError(b.t, err)
 				found[rank] = pid
 			}
 		}
