@@ -258,10 +258,12 @@ func BenchmarkRecorderContention(b *testing.B) {
 			b.Run(fmt.Sprintf("shards=%d/goroutines=%d", shards, goroutines), func(b *testing.B) {
 				r := openRecorder(shards, time.Hour)
 				var workers atomic.Int64
-				b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
-				if goroutines == 1 {
-					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+				procs := min(goroutines, runtime.GOMAXPROCS(0)) // each has as many of them
+				for goroutines%procs != 0 {
+					procs--
 				}
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+				b.SetParallelism(goroutines / procs)
 				b.RunParallel(func(p *testing.PB) {
 					worker := int(workers.Add(1))
 					for at := time.Duration(500); p.Next(); at++ {

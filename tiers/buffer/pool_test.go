@@ -122,10 +122,12 @@ func BenchmarkPoolContention(b *testing.B) {
 			p, err := NewPool(64, PageSize)
 			require.NoError(b, err)
 			defer p.Close()
-			b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
-			if goroutines == 1 {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			procs := min(goroutines, runtime.GOMAXPROCS(0)) // each has as many of them
+			for goroutines%procs != 0 {
+				procs--
 			}
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			b.SetParallelism(goroutines / procs)
 			b.RunParallel(func(pb *testing.PB) {
 				var bufs []tiers.Buffer
 				for pb.Next() {
