@@ -107,6 +107,9 @@ type Layout struct {
 	Bytes int64
 	// Places is how many entries a file holds (LayoutPacked, LayoutGrouped), at least 2.
 	Places int
+	// Recycle: the file of an entry that is gone stays, and the next one overwrites it
+	// (LayoutFiles).
+	Recycle bool
 }
 
 // EngineLayout is what an inference engine does with files as it comes: which objects it makes, how

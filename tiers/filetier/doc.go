@@ -5,6 +5,7 @@
 //	layout.go    policy: how each layout of tiers.Layout fills its files
 //	place.go     object → (file, offset): who gets which place, and when it is free again
 //	files.go     the files themselves: made, opened, closed, unlinked, holes punched
+//	recycle.go   files that are overwritten in place of being unlinked and made
 //	extent.go    Writer and Reader: requests of objects side by side, as requests to an engine
 //	probe.go     what has to be tried out: direct I/O, holes
 //	platform_*.go  what systems name differently

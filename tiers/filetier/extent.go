@@ -284,6 +284,9 @@ func (t *Tier) abandon(run []*entry) error {
 	defer t.mu.Unlock()
 	for _, e := range run {
 		delete(t.entries, e.o.ID())
+		if e.in.shell != nil {
+			e.in.shell.spoiled = true
+		}
 	}
 	if err := t.leave(run...); !errors.Is(err, tiers.ErrNotFound) {
 		return err

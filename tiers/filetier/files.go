@@ -31,6 +31,8 @@ const (
 // object is the name of a part of f, as the work directory knows names.
 func (f *file) object(p policy, part int) tiers.Object {
 	switch {
+	case f.shell != nil:
+		return f.shell.object()
 	case p.slot > 0:
 		return tiers.Object{Key: slotsKey}
 	case p.places > 1:
@@ -40,6 +42,10 @@ func (f *file) object(p policy, part int) tiers.Object {
 	}
 	return *f.first
 }
+
+// object is the name of a file, as the work directory knows names: by number, so that files lie in
+// all of its directories.
+func (s *shell) object() tiers.Object { return tiers.Object{Key: fmt.Sprint("shell ", s.number)} }
 
 // parts is how many files on disk f is.
 func (f *file) parts(p policy) int {
@@ -53,11 +59,27 @@ func (t *Tier) makeFile(f *file) error {
 	m.once.Do(func() {
 		var failed int
 		var err error
-		m.fds, failed, err = t.openParts(f, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+		flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL
+		if t.policy.recycle {
+			if m.err = t.takeShell(f); m.err != nil {
+				return
+			}
+			if f.shell.made {
+				flags = unix.O_WRONLY
+			}
+		}
+		m.fds, failed, err = t.openParts(f, flags)
 		if err == nil {
+			if f.shell != nil {
+				f.shell.made = true
+			}
 			return
 		}
 		m.err = t.error("create", *f.first, f, failed, -1, err)
+		if f.shell != nil {
+			m.err = errors.Join(m.err, t.discard(f))
+			return
+		}
 		if t.direct && errors.Is(err, unix.EINVAL) {
 			_ = t.unlinkPart(f, failed) // some make the file and then refuse direct I/O
 		}
@@ -181,6 +203,9 @@ func (t *Tier) advise(fd int) error {
 // alternating runs: 799 MB/s so, 471 MB/s ahead), since it then splits one large unwritten extent
 // with every write.
 func (t *Tier) preallocate(f *file, run []*entry) error {
+	if f.shell != nil {
+		return t.grow(f)
+	}
 	if !t.direct || !t.policy.preallocate {
 		return nil
 	}
@@ -241,6 +266,34 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 	if err != nil {
 		return t.error("remove", *f.first, f, part, -1, notFound(err))
 	}
+	return nil
+}
+
+// free keeps the file of an object that is gone for the next one, or removes it, where files are
+// not used again or nobody knows what it has.
+func (t *Tier) free(f *file) error {
+	err := t.seal(f)
+	switch {
+	case f.shell == nil:
+		return errors.Join(err, t.unlink(f))
+	case err != nil || f.shell.spoiled:
+		return errors.Join(err, t.discard(f))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spare(f.shell)
+	return nil
+}
+
+// discard removes a file that nobody has. One that cannot be removed stays counted, because its
+// blocks are still taken; that it is gone already is what was wanted.
+func (t *Tier) discard(f *file) error {
+	if err := t.unlink(f); err != nil && !errors.Is(err, tiers.ErrNotFound) {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.files -= f.shell.size
 	return nil
 }
 

@@ -25,7 +25,8 @@ type Config struct {
 	// Extent is how many bytes the objects of one request span at most, in layouts that put them
 	// side by side.
 	Extent int64
-	// Capacity is what slots are preallocated for, in bytes.
+	// Capacity is what slots are preallocated for, in bytes, and what files that are overwritten
+	// have together at most, unless the objects that are there take more.
 	Capacity int64
 	// Advice is what the kernel is told of files behind the page cache.
 	Advice Advice
@@ -51,6 +52,7 @@ type Tier struct {
 	direct   bool
 	advice   Advice
 	unit     int64 // places are whole ones
+	capacity int64
 	traits   tiers.Traits
 	warnings []string
 	leaves   atomic.Bool // files are left to the directory
@@ -64,6 +66,12 @@ type Tier struct {
 	held    int64 // bytes of objects
 	used    int64 // bytes of their places
 	ended   bool
+
+	// Of files that are overwritten. Who holds trimming may take mu, not the other way round.
+	trimming sync.Mutex // one makes room at a time
+	spares   []*shell   // that nobody has, the smallest first
+	files    int64      // bytes of all of them
+	shells   uint64     // how many were ever made
 }
 
 var _ tiers.Tier = (*Tier)(nil)
@@ -77,7 +85,7 @@ func New(cfg Config) (*Tier, error) {
 		return nil, err
 	}
 	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, advice: cfg.Advice,
-		entries: make(map[tiers.ID]*entry)}
+		capacity: cfg.Capacity, entries: make(map[tiers.ID]*entry)}
 	if err := t.probeDirect(cfg.Direct); err != nil {
 		return nil, err
 	}
@@ -137,10 +145,14 @@ func (t *Tier) Direct() bool { return t.direct }
 // had.
 func (t *Tier) Warnings() []string { return slices.Concat(t.dir.Warnings(), t.warnings) }
 
-// Footprint returns the bytes of the objects, and what their places take beyond.
+// Footprint returns the bytes of the objects, and what their places take beyond: of files that are
+// overwritten those without an object, too.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.policy.recycle {
+		return t.held, t.files - t.held
+	}
 	return t.held, t.used - t.held
 }
 

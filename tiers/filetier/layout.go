@@ -20,6 +20,7 @@ type policy struct {
 	grouped bool
 	slot    int64 // > 0: one file, made before, of places of this size that are used again
 	part    int64 // > 0: an object in several files of this size, the last one shorter
+	recycle bool  // the file of an object that is gone is another one's, see shell
 	// flush: Commit makes files durable. Without it direct I/O is what makes a write reach the
 	// device.
 	flush bool
@@ -33,7 +34,8 @@ type policy struct {
 
 // policyOf translates a layout.
 //
-//   - Files: a file each, flushed.
+//   - Files: a file each, flushed. With Recycle the file of an object that is gone is overwritten
+//     by the next one.
 //   - Named: likewise, of exactly the object's size, for those who look for files by their names.
 //   - Slots: one preallocated file of slots of one size, as engines do that offload fixed-size
 //     blocks: nothing is created, flushed or unlinked per object. An object takes the lowest free
@@ -50,7 +52,7 @@ type policy struct {
 func policyOf(l tiers.Layout) (p policy, err error) {
 	switch l.Kind {
 	case tiers.LayoutFiles:
-		p = policy{what: "files", places: 1, flush: true, preallocate: true}
+		p = policy{what: "files", places: 1, flush: true, preallocate: true, recycle: l.Recycle}
 	case tiers.LayoutNamed:
 		p = policy{what: "named files", places: 1, flush: true, preallocate: true, exact: true}
 	case tiers.LayoutSlots:
@@ -63,6 +65,10 @@ func policyOf(l tiers.Layout) (p policy, err error) {
 		p = policy{what: "chunk files", places: 1, part: l.Bytes}
 	default:
 		return p, fmt.Errorf("make a storage tier: there is no layout %d", l.Kind)
+	}
+	if l.Recycle && l.Kind != tiers.LayoutFiles {
+		return p, fmt.Errorf("make %s: only files of one entry can be overwritten as a whole",
+			p.what)
 	}
 	switch l.Kind {
 	case tiers.LayoutSlots, tiers.LayoutChunks:
@@ -80,6 +86,8 @@ func policyOf(l tiers.Layout) (p policy, err error) {
 // describe is the layout's part of the tier's description, which results show.
 func (p policy) describe() string {
 	switch {
+	case p.recycle:
+		return ", files overwritten in place"
 	case p.slot > 0:
 		return fmt.Sprintf(", one file of slots of %d KiB", p.slot>>10)
 	case p.part > 0:

@@ -19,6 +19,26 @@ type file struct {
 	writers int32         // extents being written
 	live    int32         // objects whose place is not free again
 	gone    bool          // somebody unlinks it, or it could not be made
+	shell   *shell        // what it is on the disk, where files are overwritten; else nil
+}
+
+// shell is a file on the disk that holds one object after the other, where files are overwritten
+// in place: while sizes stay the same nothing is made, unlinked, cut or discarded, and no write
+// changes metadata that a flush would then have to write.
+//
+// A file is exactly as long as its object in whole pages: one that was longer is cut before it is
+// written to, one that was shorter grows. So no byte of an object that is gone lies behind another
+// one, and what all files have together is what Tier.files says, or less while a call is under
+// way: bytes are counted before the filesystem gives them, and until it has them back.
+//
+// Its name is its own, as no object has one: readers find it through their object alone, which
+// keeps it until the last of them has closed.
+type shell struct {
+	number  uint64
+	size    int64 // bytes that are counted for it
+	has     int64 // of these, those that it has on the disk
+	made    bool  // it is there
+	spoiled bool  // its writer gave up: nobody knows what it has
 }
 
 // entry is an object's place. It is free again when the last user has gone: the tier itself is one
@@ -153,7 +173,7 @@ func (t *Tier) vacate(e *entry) (err error) {
 		e.in.live--
 		if last || t.drop(e.in, 0) {
 			t.mu.Unlock()
-			err = errors.Join(err, t.seal(e.in), t.unlink(e.in))
+			err = errors.Join(err, t.free(e.in))
 			t.mu.Lock()
 		}
 	}

@@ -27,6 +27,7 @@ import (
 // theirs divides the files of the last.
 var Layouts = map[string]tiers.Layout{
 	"files":   {},
+	"recycle": {Recycle: true},
 	"slots":   {Kind: tiers.LayoutSlots, Bytes: 1 << 20},
 	"packed":  {Kind: tiers.LayoutPacked, Places: 3},
 	"grouped": {Kind: tiers.LayoutGrouped, Places: 4},
