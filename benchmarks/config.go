@@ -135,6 +135,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
+	c.Layout.Recycle = v.Recycle && v.Hears("recycle")
 	if l, is := v.EngineLayout(); is {
 		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers}

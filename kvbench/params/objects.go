@@ -172,6 +172,8 @@ func (r *resolver) objects() {
 		"-s3-timeout")
 	r.want(v.Layout == "entry" || v.Layout == "block" || v.Layout == "lmcache", "layout",
 		"entry, block or lmcache with -cache-dir s3://…: a store writes no part of an object")
+	r.want(!v.Recycle, "recycle", "false with -cache-dir s3://…: a store writes no part of an "+
+		"object, and a new one takes the place of an old one of the same key alone")
 	n := v.S3.RangeSize
 	r.want(n == 0 || n >= smallestRange && n%4096 == 0, "s3-range-size",
 		"0 or a multiple of 4KiB from "+units.FormatSize(smallestRange)+" on")

@@ -106,6 +106,7 @@ func table(v *Values) []parameter {
 		"validation-trace":      path(&v.ValidationTrace, v.base),
 		"engine":                oneOf(&v.Engine, engineNames()...),
 		"layout":                layout(&v.Layout),
+		"recycle":               boolean(&v.Recycle),
 		"object-tokens":         auto(whole(&v.ObjectTokens, 1, 1<<20)),
 		"trace-speedup":         number(&v.TraceSpeedup, 0, unbounded),
 		"trace-start":           span(&v.TraceStart, 0, 1000*day),

@@ -117,6 +117,7 @@ type Values struct {
 
 	MaxConversations    int64 // 0 = all
 	Tokenizer, Layout   string
+	Recycle             bool          // files of entries that are gone are overwritten
 	Engine              string        // that is imitated, none without one
 	ObjectTokens        int           // of an engine's layout, see CutTokens
 	TraceSpeedup        float64       // 0 = as fast as possible
