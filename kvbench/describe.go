@@ -166,9 +166,9 @@ func (t *trial) readDevice() host.BlockStat {
 }
 
 // readNFS reads what the kernel has counted of the mount of the cache directory; nil where that is
-// no NFS, or does not say.
+// no NFS, or does not say. Of several directories each has its own.
 func (t *trial) readNFS() *tracing.NFS {
-	if t.sim != nil {
+	if t.sim != nil || len(t.roots) > 0 {
 		return nil
 	}
 	n, err := host.ReadNFS(t.device.Mount)

@@ -1,8 +1,10 @@
 package kvbench
 
 import (
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/spread"
+	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
 
@@ -24,6 +26,7 @@ func (t *trial) behind() (all host.Device, err error) {
 	for i := range t.roots {
 		d, to := devices[i], &t.info.IO.Roots[i]
 		to.Filesystem, to.Device, to.DeviceReason = d.Filesystem, d.Title(), d.Reason
+		to.Mount, to.BlockDevice = environment.Filesystem(d), environment.Device(d)
 		if d.Reason == "" && on[d.Title()] > 1 {
 			to.DeviceReason = "another directory of the run lies on this device"
 		}
@@ -36,6 +39,10 @@ func (t *trial) behind() (all host.Device, err error) {
 func (t *trial) openedRoots() {
 	for i := range t.roots {
 		t.roots[i].stat = t.readRoot(i)
+		var err error
+		if t.roots[i].nfs, err = t.rootNFS(i); err != nil {
+			t.warn(err.Error())
+		}
 	}
 }
 
@@ -50,7 +57,21 @@ func (t *trial) closeRoots() {
 			to.DeviceReadBytes, to.DeviceWriteBytes = new(d.ReadBytes), new(d.WriteBytes)
 			to.DeviceBusyShare = units.Ratio(d.IOTicks, window)
 		}
+		after, _ := t.rootNFS(i) // why it could not be read has been told
+		t.info.IO.Roots[i].NFS = after.Sub(t.roots[i].nfs)
 	}
+}
+
+// rootNFS reads what the kernel has counted of the mount of a directory, nil where that is no NFS
+// or has been read for an earlier one.
+func (t *trial) rootNFS(i int) (*tracing.NFS, error) {
+	mount := t.roots[i].device.Mount
+	for _, earlier := range t.roots[:i] {
+		if earlier.device.Mount.Point == mount.Point {
+			return nil, nil
+		}
+	}
+	return host.ReadNFS(mount)
 }
 
 // readRoot reads the counters of a directory's device, where they tell of it.

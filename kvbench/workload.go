@@ -154,7 +154,9 @@ type trial struct {
 // root is what a trial knows of one of several directories.
 type root struct {
 	device host.Device
-	stat   host.BlockStat // when the window opened
+	// When the window opened.
+	stat host.BlockStat
+	nfs  *tracing.NFS
 }
 
 // ending is why the trial ended. Anybody may end it, also while it is ending.

@@ -66,6 +66,10 @@ func TestSeveralDirectories(t *testing.T) {
 	for i, root := range r.IO.Roots {
 		assert.Equal(t, dirs[i], root.Directory)
 		assert.Equal(t, "ext4", root.Filesystem)
+		assert.Equal(t, []string{"ext4", filepath.Dir(filepath.Dir(dirs[i]))},
+			[]string{root.Mount.Type, root.Mount.MountPoint})
+		require.NotNil(t, root.BlockDevice)
+		assert.Equal(t, root.Device, root.BlockDevice.Name)
 		require.NotNil(t, root.DeviceReadBytes, root.DeviceReason)
 		assert.Positive(t, root.Read.Requests)
 		assert.Positive(t, root.Entries)

@@ -58,19 +58,28 @@ func cpuModel(root host.Root) string {
 	return name
 }
 
-// directory describes the mount and the device behind it.
+// directory notes the mount and the device behind it.
 func directory(e *result.Environment, d host.Device) {
-	e.Filesystem = result.Filesystem{
-		Type: d.Filesystem, MountPoint: d.Mount.Point, Source: d.Mount.Source,
-		Options: d.Mount.Options, SuperOptions: d.Mount.SuperOptions,
-		InMemory: host.InMemory(d.Filesystem),
+	e.Filesystem, e.Device, e.DeviceReason = Filesystem(d), Device(d), d.Reason
+}
+
+// Filesystem describes the mount that holds a directory, by the device behind that.
+func Filesystem(d host.Device) result.Filesystem {
+	m := d.Mount
+	fs := result.Filesystem{
+		Type: d.Filesystem, MountPoint: m.Point, Source: m.Source, Options: m.Options,
+		SuperOptions: m.SuperOptions, InMemory: host.InMemory(d.Filesystem),
 	}
-	if read, write, ok := d.Mount.TransferSizes(); ok {
-		e.Filesystem.ReadSizeBytes, e.Filesystem.WriteSizeBytes = &read, &write
+	if read, write, ok := m.TransferSizes(); ok {
+		fs.ReadSizeBytes, fs.WriteSizeBytes = &read, &write
 	}
-	e.DeviceReason = d.Reason
+	return fs
+}
+
+// Device describes the block device behind a directory; nil where there is none.
+func Device(d host.Device) *result.Device {
 	if d.Name == "" {
-		return
+		return nil
 	}
 	dev := BlockDevice(d.SysPath)
 	dev.Partition, dev.BackingFile, dev.Note = d.Partition, d.BackingFile, d.Note
@@ -79,7 +88,7 @@ func directory(e *result.Environment, d host.Device) {
 		member.Partition = m.Partition
 		dev.Members = append(dev.Members, member)
 	}
-	e.Device = &dev
+	return &dev
 }
 
 // BlockDevice describes the whole device whose directory in sysfs is dir (/sys/block/nvme0n1, links

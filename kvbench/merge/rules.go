@@ -85,8 +85,8 @@ var table = []row{
 		"ChunkBytes Depth MaxConcurrentAllocs Pool", after: "Roots"},
 	// A device that ranks share has counted the bytes of all of them, for each.
 	{of: result.Root{}, sum: "RoomBytes Entries UsedBytes Elsewhere",
-		same: "Directory Filesystem Device DeviceReason", fold: "Read Write",
-		each: "DeviceReadBytes DeviceWriteBytes DeviceBusyShare"},
+		same: "Directory Filesystem Device DeviceReason BlockDevice", fold: "Read Write Mount",
+		each: "DeviceReadBytes DeviceWriteBytes DeviceBusyShare NFS"},
 	{of: result.RootTraffic{},
 		sum:   "Bytes BytesPerSecond Requests RequestNS InFlightNS MeanInFlight",
 		after: "MeanRequestNS"},

@@ -550,8 +550,8 @@ func (s *summary) harness() {
 // cache, read-ahead, or somebody else on the device.
 func (s *summary) witness() {
 	w := s.DeviceWitness
-	if s.NFS != nil {
-		for i, line := range s.NFS.Lines() {
+	for _, n := range s.NFSMounts() {
+		for i, line := range n.Lines() {
 			s.line([]string{"nfs", ""}[min(i, 1)], "%s", line)
 		}
 	}

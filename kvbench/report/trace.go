@@ -21,10 +21,13 @@ func fioInput(r *result.Result) fio.Input {
 	if r.Benchmark == result.BenchmarkTrace {
 		in.Title = r.Name
 	}
-	// A network mount has no block layer: its transfers are the requests.
-	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
-	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk),
-		transferSize(fs.WriteSizeBytes, chunk)
+	// A network mount has no block layer: its transfers are the requests. Of several directories
+	// one on such a mount is enough for a trace not to have seen all.
+	for _, fs := range r.Filesystems() {
+		chunk := int64(r.IO.ChunkBytes)
+		in.ReadSize = max(in.ReadSize, transferSize(fs.ReadSizeBytes, chunk))
+		in.WriteSize = max(in.WriteSize, transferSize(fs.WriteSizeBytes, chunk))
+	}
 	if r.CompletionUnit == result.UnitOperation {
 		in.Model = ""
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kvbench/kvbench/units"
+	"kvbench/tracing"
 )
 
 // Environment describes the machine and the directory of a run: what a reader needs to judge
@@ -32,6 +33,7 @@ type Environment struct {
 	// the reserved pool, which fio's iomem=mmaphuge needs
 	HugePagePool *int64 `json:"nr_hugepages"`
 
+	// What the directory lies on. Of several it is the first: io.roots has each of them.
 	Filesystem Filesystem `json:"filesystem"`
 	// null when no block device is behind the directory
 	Device       *Device `json:"device"`
@@ -164,6 +166,11 @@ type Root struct {
 	DeviceReadBytes  *int64   `json:"device_read_bytes"`
 	DeviceWriteBytes *int64   `json:"device_write_bytes"`
 	DeviceBusyShare  *float64 `json:"device_busy_share"`
+	// What it lies on, as environment has it of one directory, and what the kernel counted of an
+	// NFS mount. Of roots on one mount the first has that, for all of them.
+	Mount       Filesystem   `json:"mount"`
+	BlockDevice *Device      `json:"block_device"`
+	NFS         *tracing.NFS `json:"nfs,omitempty"`
 }
 
 // RootTraffic is one direction of a root in the window. A request's time is that at the device.

@@ -264,3 +264,28 @@ func (r *Result) fromFormat1(data []byte) error {
 	r.Recording = old.Recording
 	return nil
 }
+
+// Filesystems are what the storage tier lies on: of each directory where there are several.
+func (r *Result) Filesystems() []Filesystem {
+	if len(r.IO.Roots) == 0 {
+		return []Filesystem{r.Environment.Filesystem}
+	}
+	var list []Filesystem
+	for _, o := range r.IO.Roots {
+		list = append(list, o.Mount)
+	}
+	return list
+}
+
+// NFSMounts are those that the storage tier lies on and the kernel has counted of.
+func (r *Result) NFSMounts() (list []*tracing.NFS) {
+	if r.NFS != nil {
+		list = append(list, r.NFS)
+	}
+	for _, o := range r.IO.Roots {
+		if o.NFS != nil {
+			list = append(list, o.NFS)
+		}
+	}
+	return list
+}

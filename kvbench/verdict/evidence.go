@@ -95,8 +95,11 @@ func interrupted(r *result.Result) bool { return r.EndedBy == result.EndedBySign
 func ratio(a, b float64) float64 { return units.OrZero(units.Ratio(a, b)) }
 
 // inMemory says that the tier's files lie in memory: what takes the time of a request there is the
-// processor's copying, which is this process's, and no storage.
-func (e *evidence) inMemory() bool { return e.Environment.Filesystem.InMemory }
+// processor's copying, which is this process's, and no storage. Of several directories all do.
+func (e *evidence) inMemory() bool {
+	return !slices.ContainsFunc(e.Filesystems(),
+		func(fs result.Filesystem) bool { return !fs.InMemory })
+}
 
 // of is a share of the busy time.
 func (e *evidence) of(ns int64) float64 { return ratio(float64(ns), e.busy) }

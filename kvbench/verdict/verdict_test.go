@@ -104,6 +104,20 @@ var (
 	deleting      = busy(func(b *result.BusyTime) *int64 { return &b.RemovalNS }, 20e9)
 )
 
+// Of several directories all have to lie in memory, or a device has its part.
+func TestSeveralDirectoriesInMemory(t *testing.T) {
+	in := func(roots ...bool) bool {
+		r := &result.Result{}
+		memory(r)
+		for _, is := range roots {
+			r.IO.Roots = append(r.IO.Roots, result.Root{Mount: result.Filesystem{InMemory: is}})
+		}
+		return (&evidence{Result: r}).inMemory()
+	}
+	assert.Equal(t, []bool{true, true, false, false}, []bool{in(), in(true, true), in(true, false),
+		in(false, true)})
+}
+
 // Each word, what shows it, and for each the run from which the opposite could be argued.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {

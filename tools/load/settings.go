@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -258,8 +259,14 @@ func effective(m map[string]string, r *result.Result) {
 			m[settings.Capacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
 		}
 	}
-	if fs := r.Environment.Filesystem.Type; fs != "" {
-		m[settings.Filesystem] = fs
+	if one := r.Environment.Filesystem.Type; one != "" {
+		var types []string
+		for _, fs := range r.Filesystems() {
+			if name := cmp.Or(fs.Type, one); !slices.Contains(types, name) {
+				types = append(types, name)
+			}
+		}
+		m[settings.Filesystem] = strings.Join(types, ", ")
 		m[settings.Directories] = fmt.Sprint(max(1, len(r.IO.Roots)))
 	}
 	if r.Ranks > 0 {

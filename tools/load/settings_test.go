@@ -110,7 +110,11 @@ func TestWhatARunFinds(t *testing.T) {
 			r.Environment.Filesystem.Type = "xfs"
 		},
 		"cache-dirs is 1 and 2": func(r *result.Result) { r.IO.Roots = make([]result.Root, 2) },
-		"ranks is 1 and 2":      func(r *result.Result) { r.Ranks = 2 },
+		"cache-dirs is 1 and 2, filesystem is ext4 and ext4, nfs4": func(r *result.Result) {
+			r.IO.Roots = []result.Root{{Mount: result.Filesystem{Type: "ext4"}},
+				{Mount: result.Filesystem{Type: "nfs4"}}}
+		},
+		"ranks is 1 and 2": func(r *result.Result) { r.Ranks = 2 },
 		"storage-capacity-gb is 100 and 90": func(r *result.Result) {
 			*r.Tiers[0].CapacityBytes = 90 << 30
 		},

@@ -310,11 +310,13 @@ func TestRunsOfOneDriveOnly(t *testing.T) {
 	one("StorageCeiling/op=e", func(r *result.Result) {
 		r.Environment.Filesystem.InMemory, r.Environment.Filesystem.Type = true, "tmpfs"
 	})
+	one("StorageCeiling/op=f", func(r *result.Result) { r.IO.Roots = make([]result.Root, 2) })
 	_, _, err := Device([]string{dir}, nil, "text", func(err error) { t.Error(err) })
 	for _, says := range []string{
 		"StorageCeiling/op=a was written and read through the page cache (-io buffered)",
 		"StorageCeiling/op=b was served from a cache: nvme0n1 read 3% of its bytes",
 		"StorageCeiling/op=e was on tmpfs, whose files lie in memory",
+		"StorageCeiling/op=f was spread over 2 directories",
 		"different machines: h (StorageCeiling/op=a), other (StorageCeiling/op=c)",
 		"different drives: nvme0n1 (StorageCeiling/op=a), sda (StorageCeiling/op=d)",
 	} {

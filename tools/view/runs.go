@@ -180,12 +180,19 @@ func describe(f *facts, rec *load.Record) {
 	}
 	f.add("system", join(e.OS, e.Kernel))
 	// A directory without a device of its own has a reason, which says more than a blank.
-	if d := e.Device; d != nil {
-		f.add("device", join(d.Name, d.Model, Bytes(d.SizeBytes)))
-	} else {
-		f.add("device", e.DeviceReason)
+	about := func(d *result.Device, reason string, fs result.Filesystem) {
+		if d != nil {
+			reason = join(d.Name, d.Model, Bytes(d.SizeBytes))
+		}
+		f.add("device", reason)
+		f.add("filesystem", join(fs.Type, fs.MountPoint))
 	}
-	f.add("filesystem", join(e.Filesystem.Type, e.Filesystem.MountPoint))
+	for _, o := range r.IO.Roots {
+		about(o.BlockDevice, o.DeviceReason, o.Mount)
+	}
+	if len(r.IO.Roots) == 0 {
+		about(e.Device, e.DeviceReason, e.Filesystem)
+	}
 	f.add("cache directory", r.IO.CacheDir)
 	if r.IO.Mode != "" {
 		f.add("I/O", r.IO.Mode+", chunks of "+Bytes(r.IO.ChunkBytes))

@@ -146,7 +146,13 @@ func (c *Collector) chooseTargets() {
 		for _, t := range ts {
 			c.about.Members = append(c.about.Members, t.Name)
 		}
-		warn("%s is traced at its members %s", c.device.Name, strings.Join(c.about.Members, ", "))
+		members := strings.Join(c.about.Members, ", ")
+		switch {
+		case c.device.Name != "":
+			warn("%s is traced at its members %s", c.device.Name, members)
+		case c.device.Reason != "": // of several directories one has no device
+			warn("not all directories are traced, only those on %s: %s", members, c.device.Reason)
+		}
 	}
 	if c.device.Partition != "" {
 		warn("the filesystem is on the partition %s: requests of all of %s are traced",

@@ -3,12 +3,14 @@ package collector
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tracing"
+	"kvbench/tracing/host"
 )
 
 // fakePrograms count what they are told to.
@@ -147,4 +149,24 @@ func TestUnavailableSaysWhatIsNeeded(t *testing.T) {
 	assert.Equal(t, tracing.StatusNone, tr.Capture.Status)
 	assert.Equal(t, []string{u.Need}, tr.Capture.Needs)
 	require.NoError(t, c.Close())
+}
+
+// Several directories have several devices, all of which are traced; where one has none, that is
+// said, because its requests are in no number.
+func TestDirectoriesWithoutADeviceAreSaidSo(t *testing.T) {
+	queues, err := filepath.Glob("/sys/block/*/mq")
+	require.NoError(t, err)
+	if len(queues) == 0 {
+		t.Skip("no block device of this machine has a queue")
+	}
+	disk := filepath.Base(filepath.Dir(queues[0]))
+	for reason, want := range map[string][]string{"": nil,
+		"nfs4 is a network filesystem": {"not all directories are traced, only those on " + disk +
+			": nfs4 is a network filesystem"}} {
+		c := &Collector{device: host.Device{Members: []string{disk}, Reason: reason}}
+		c.chooseTargets()
+		require.Len(t, c.targets, 1)
+		assert.Equal(t, []string{disk}, c.about.Members)
+		assert.Equal(t, want, c.about.Warnings)
+	}
 }
