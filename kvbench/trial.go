@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,10 @@ const (
 	drainOnSignal = 200 * time.Millisecond
 	cleanOnSignal = 1200 * time.Millisecond
 )
+
+// garbageAfter is how much garbage there may be when the window is over, in percent of what is in
+// use.
+const garbageAfter = 10
 
 // Run executes one trial: make the tiers, fill and precondition them, run the
 // load through one exact window, drain, build the result, publish it, and
@@ -146,6 +151,9 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	if unprepared != nil { // it tells more than the failed operation that the observer has seen
 		failure = unprepared
 	}
+	// The window is over, and nobody waits for the collector any more: what adding up, encoding and
+	// sending the histograms leaves behind would be memory of each of many ranks, at one moment.
+	defer debug.SetGCPercent(debug.SetGCPercent(garbageAfter))
 	res := t.conclude(by, failure)
 	errs := []error{failure}
 	if failure == nil && res.Status == result.StatusFailed { // nothing completed, too much failed
