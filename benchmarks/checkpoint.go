@@ -105,7 +105,17 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
 			"root may empty the page cache of the machine")
 	}
+	bad = append(bad, resultsApart(v, c.CacheDir)...)
 	return append(bad, checkpointMemory(v, c)...)
+}
+
+// resultsApart refuses, in the closed division, results that are written to what is measured.
+func resultsApart(v *params.Values, dir string) params.Violations {
+	if v.Division != params.Closed || !host.SameFilesystem(dir, v.ResultsDir) {
+		return nil
+	}
+	return params.Violations{fmt.Sprintf("-results-dir: must be on another filesystem than the "+
+		"cache directory in the closed division: %s and %s share one", v.ResultsDir, dir)}
 }
 
 // checkpointMemory checks the room for the buffers: not as for entries, because other parameters

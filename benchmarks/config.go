@@ -276,11 +276,7 @@ func feasible(v *params.Values) params.Violations {
 		host.ReadLimits()); err != nil {
 		bad = append(bad, err.Error())
 	}
-	if v.Division == params.Closed && host.SameFilesystem(c.CacheDir, v.ResultsDir) {
-		bad = append(bad, fmt.Sprintf("-results-dir: must be on another filesystem than the cache "+
-			"directory in the closed division: %s and %s share one", v.ResultsDir, c.CacheDir))
-	}
-	return bad
+	return append(bad, resultsApart(v, c.CacheDir)...)
 }
 
 // resultRoom is what must be free for a result: histograms and timeline of a long trial take a MiB.

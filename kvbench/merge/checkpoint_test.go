@@ -59,6 +59,27 @@ func TestACheckpointOfSeveralClients(t *testing.T) {
 	assert.InDelta(t, 130, result.Sum(c.Reads).Rate, 1e-9) // (800/8 + 800/5) / 2
 }
 
+// TestClosedCheckpointsOfSeveralClients: where the closed division's rules were not kept, and no
+// client alone could know it, the trial has failed.
+func TestClosedCheckpointsOfSeveralClients(t *testing.T) {
+	for division, want := range map[string]string{
+		result.DivisionOpen:   result.StatusComplete,
+		result.DivisionClosed: result.StatusFailed,
+	} {
+		all := parts()
+		for _, r := range all {
+			r.Division = division
+		}
+		out, err := Fold(all)
+		require.NoError(t, err)
+		assert.Equal(t, want, out.Status)
+		if want == result.StatusFailed {
+			assert.Equal(t, "the closed division: cold reads: must be , found 1 of 2 came from "+
+				"memory", out.Error)
+		}
+	}
+}
+
 // A rule that one client did not keep was not kept; what only some have done is of none.
 func TestPartsOfCheckpoints(t *testing.T) {
 	all := parts()

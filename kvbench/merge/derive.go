@@ -39,6 +39,7 @@ func derive(out *result.Result, ranks []*result.Result) {
 	hists := histograms(out, ranks)
 	out.Distribute(hists)
 	out.Checkpoint = checkpoint(ranks, hists)
+	closed(out, ranks)
 	contextLoad(out, ranks)
 	summary(out, ranks, hists)
 	out.Timeline = timeline(ranks)
@@ -78,6 +79,17 @@ func status(out *result.Result, ranks []*result.Result) {
 		add(result.StatusIncomplete,
 			fmt.Sprintf("%s of %d %s missing", numbered(lost), out.Ranks, verb))
 	}
+}
+
+// closed fails a trial whose checkpoints are none of the closed division's, which may be seen only
+// where all clients' parts are together: no rank alone knows whose bytes a device has read.
+func closed(out *result.Result, ranks []*result.Result) {
+	broken := out.Checkpoint.Broken()
+	if broken == "" || len(ranks) == 1 || out.Division != result.DivisionClosed ||
+		out.Status != result.StatusComplete {
+		return
+	}
+	out.Status, out.Error = result.StatusFailed, "the closed division: "+broken
 }
 
 // warnings are for people, who have to find the client that one is about: they are those of all

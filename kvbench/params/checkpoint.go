@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
 // as long as it takes. A number as -benchtime is that of both, but for what is not to be.
 func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 	writes, reads = v.Checkpoint.Writes, v.Checkpoint.Reads
-	if !v.Typed("benchtime") {
+	if !v.Typed("benchtime") || v.Division == Closed { // whose time is that of the options
 		return writes, reads, 0
 	}
 	if n := int(v.Window.Completions); n > 0 {
@@ -196,6 +197,7 @@ func (r *resolver) checkpoint() {
 		return
 	}
 	r.checkpointObjects(spec)
+	r.closedCheckpoint(spec)
 	// Their checkpoints are one only if they begin together, and lie in one directory.
 	stream := spec.Stream > 0
 	r.want(!stream || v.Ranks <= 1, "ranks", "1 with CheckpointStream, which is one file")
@@ -241,4 +243,39 @@ func (r *resolver) checkpoint() {
 	r.want(memory == 0 || memory >= bytes, "checkpoint-accelerator-type", fmt.Sprintf(
 		"one of which %d hold the checkpoint, %s: these hold %s", spec.Accelerators,
 		units.Bytes.Text(bytes), units.Bytes.Text(memory)))
+}
+
+// Of checkpoints in the closed division (MLPerf Storage rules, "Checkpointing"). Results tell what
+// of it was kept: see Facts of kvbench/checkpoint.
+const (
+	closedRuns    = 10 // writes, and reads
+	closedPerHost = 4  // more accelerators than these
+)
+
+// closedCheckpoint refuses checkpoints that are none of the closed division's, where several values
+// are.
+func (r *resolver) closedCheckpoint(spec checkpoint.Spec) {
+	v := r.v
+	if v.Division != Closed {
+		return
+	}
+	const in = " in the closed division"
+	whole := spec.Model.Accelerators()
+	r.want(spec.Accelerators == whole, "checkpoint-accelerators", fmt.Sprintf("0 or %d, which is "+
+		"as many as %s has,%s", whole, spec.Name, in))
+	for _, p := range []struct {
+		name string
+		n    int
+	}{{"checkpoint-writes", v.Checkpoint.Writes}, {"checkpoint-reads", v.Checkpoint.Reads}} {
+		r.want(p.n == closedRuns || p.n == 0, p.name, fmt.Sprintf("%d, or 0 in one of two runs,%s",
+			closedRuns, in))
+	}
+	r.want(slices.Contains(closedTypes, v.Checkpoint.AcceleratorType), closedNeeds,
+		strings.Join(closedTypes, " or ")+in)
+	r.want(v.Verify != "none", "verify", "sample or full"+in)
+	_, count := v.CheckpointShare(spec)
+	count *= max(1, v.LocalRanks)
+	r.want(count > closedPerHost || spec.Accelerators != whole, "ranks", fmt.Sprintf("on so few "+
+		"hosts that each has more than %d accelerators%s, where this one has %d", closedPerHost, in,
+		count))
 }

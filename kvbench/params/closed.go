@@ -15,6 +15,10 @@ func (r *resolver) closed() {
 	if r.v.Division != Closed {
 		return
 	}
+	// -bench Checkpoint selects the stream, too, which skips.
+	if r.v.Bench.Checkpoints() && !r.v.inClosed() {
+		return
+	}
 	option := "" // each requires something else
 	if n := r.in.Bench.Option; n > 0 {
 		option = fmt.Sprintf(" (option %d)", n)
@@ -44,7 +48,8 @@ func (v *Values) required(p *parameter) (text string, wanted bool) {
 	if !set {
 		text = p.def[Closed]
 	}
-	open := p.has(free, action) || option && !set && v.Bench.Option == 0
+	open := p.has(free, action) || slices.Contains(v.Bench.left, p.name) ||
+		option && !set && v.Bench.Option == 0
 	return text, !open && text != p.value.String()
 }
 
@@ -56,11 +61,11 @@ func (v *Values) Differences() []result.Difference {
 		return nil
 	}
 	var list []result.Difference
-	// Nothing is compared before this is said: the closed division has three benchmarks.
-	if v.Bench.Option == 0 && v.Bench.Name != "" {
+	// Nothing is compared before this is said: the closed division has four benchmarks.
+	if !v.inClosed() && v.Bench.Name != "" {
 		var names []string
 		for _, b := range Benchmarks() {
-			if b.Option > 0 {
+			if b.Option > 0 || len(b.left) > 0 {
 				names = append(names, b.Name)
 			}
 		}
@@ -78,7 +83,7 @@ func (v *Values) Differences() []result.Difference {
 		}
 	}
 	// It is a place, and no place of the closed division.
-	if v.OnObjects() {
+	if v.OnObjects() && !v.Bench.Checkpoints() {
 		list = append(list, result.Difference{Name: "storage", Closed: "a directory",
 			Value: "an object store"})
 	}

@@ -1,10 +1,12 @@
 package params
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -111,5 +113,70 @@ func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
 	}, v.Differences())
 	d := good(t, Inputs{Bench: bench(t, "DataGen")}, "-division=open").Differences()
 	assert.Equal(t, result.Difference{Name: "benchmark",
-		Closed: "MaxStorageStress, StorageThroughput, LargeModel", Value: "DataGen"}, d[0])
+		Closed: "MaxStorageStress, StorageThroughput, LargeModel, Checkpoint", Value: "DataGen"}, d[0])
+	// What is left open with checkpoints is no difference.
+	v = good(t, Inputs{Bench: bench(t, "Checkpoint")}, "-division=open", "-io=buffered",
+		"-checkpoint-scale=1/64")
+	assert.Equal(t, []result.Difference{{Name: "benchtime", Closed: "300s", Value: "30s"},
+		{Name: "checkpoint-scale", Closed: "1", Value: "1/64"}}, slices.DeleteFunc(v.Differences(),
+		func(d result.Difference) bool { return !v.Hears(d.Name) }))
+}
+
+// TestClosedCheckpoint: a model as a whole, once, by the rules of its workload.
+func TestClosedCheckpoint(t *testing.T) {
+	in := Inputs{Bench: bench(t, "Checkpoint")}
+	closed := func(more ...string) []string {
+		return append([]string{"-division=closed", "-checkpoint-accelerator-type=b200"}, more...)
+	}
+	v := good(t, in, closed()...)
+	spec, err := v.CheckpointSpec()
+	require.NoError(t, err)
+	writes, reads, within := v.CheckpointRuns()
+	assert.Equal(t, []any{"", 8, int64(1), 10, 10, time.Duration(0), 5 * time.Second, "none", 0, 1,
+		time.Duration(0), true, "auto", "sample", int64(42)}, []any{v.Skip(), spec.Accelerators,
+		spec.Scale, writes, reads, within, v.Checkpoint.Pause, v.Checkpoint.Flush,
+		v.Checkpoint.Keep, v.Count, v.Settle, v.Direct(), v.IOEngine, v.Verify, v.Seed})
+	assert.Nil(t, v.Differences())
+	v = good(t, in, closed("-checkpoint-model=70b", "-checkpoint-accelerator-type=mi355",
+		"-checkpoint-accelerators=64", "-io=buffered", "-fadvise=none", "-io-engine=psync",
+		"-checkpoint-flush=fadvise", "-checkpoint-shift=8", "-verify=full", "-checkpoint-writes=0",
+		"-checkpoint-scale=1", "-seed=42", "-ranks=4")...)
+	assert.Empty(t, v.Skip())
+	// A time is none of its own: what is required of options may be spelled out.
+	in.BenchTime = "300s"
+	writes, reads, within = good(t, in, closed()...).CheckpointRuns()
+	assert.Equal(t, []any{10, 10, time.Duration(0)}, []any{writes, reads, within})
+	good(t, in, closed("-cache-dir=s3://bench/k", "-s3-endpoint=http://127.0.0.1:1",
+		"-s3-anonymous")...)
+
+	in.BenchTime, in.Count = "5x", "3"
+	const no = " in the closed division, given "
+	assert.Equal(t, []string{
+		"-checkpoint-accelerators: must be 0 or 8, which is as many as llama3-8b has," + no +
+			"4 (flag)",
+		"-checkpoint-writes: must be 10, or 0 in one of two runs," + no + "5 (flag)",
+		"-checkpoint-reads: must be 10, or 0 in one of two runs," + no + "2 (flag)",
+		"-checkpoint-accelerator-type: must be b200 or mi355" + no + "h100 (flag)",
+		"-verify: must be sample or full" + no + "none (flag)",
+		"-benchtime: must be 300s" + no + "5x (flag)",
+		"-count: must be 1" + no + "3 (flag)",
+		"-settle: must be 0s" + no + "90s (flag)",
+		"-checkpoint-scale: must be 1" + no + "1/64 (flag)",
+		"-checkpoint-pause: must be 5s" + no + "0s (flag)",
+		"-checkpoint-keep: must be 0" + no + "5 (flag)",
+		"-stream-buffers: must be 8" + no + "16 (flag)",
+	}, wrong(t, in, closed("-checkpoint-accelerator-type=h100", "-checkpoint-accelerators=4",
+		"-checkpoint-scale=1/64", "-checkpoint-writes=5", "-checkpoint-reads=2",
+		"-checkpoint-pause=0s", "-checkpoint-keep=5", "-stream-buffers=16", "-verify=none",
+		"-settle=90s")...))
+	in.BenchTime, in.Count = "", ""
+	assert.Equal(t, []string{"-ranks: must be on so few hosts that each has more than 4 " +
+		"accelerators in the closed division, where this one has 4, given 2 (flag)"},
+		wrong(t, in, closed("-hosts=a,b", "-ranks=2")...))
+	// Without that which it asks for it skips, and says so; the stream has no rules.
+	v = good(t, in, "-division=closed", "-seed=42", "-settle=90s")
+	assert.Equal(t, "needs -checkpoint-accelerator-type in the closed division (b200 or mi355)",
+		v.Skip())
+	assert.Contains(t, good(t, Inputs{Bench: bench(t, "CheckpointStream")}, closed("-io=direct")...).
+		Skip(), "not in the closed division")
 }

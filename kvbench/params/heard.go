@@ -145,7 +145,11 @@ func Unheard(plans []*Values) (bad Violations, notes []string) {
 		v := plans[0]
 		p := v.row(name)
 		given := p.given
-		if _, differs := v.required(p); !given.origin.byUser() || v.Division == Closed && !differs {
+		_, differs := v.required(p)
+		_, decides := decided[name] // what options require, each something else
+		required := v.Division == Closed && !differs &&
+			!(decides && v.Bench.Option == 0 && v.inClosed())
+		if !given.origin.byUser() || required {
 			continue
 		}
 		if given.origin.Kind < FromFlag {

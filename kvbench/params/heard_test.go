@@ -72,6 +72,10 @@ func TestWhatNobodyHearsIsRefused(t *testing.T) {
 			"-simulate-device and -io-trace-log; DataGen, and Synthetic runs with that"},
 		// The closed division: a script may spell out what is required anyway.
 		{"LargeModel", "-division=closed -rag-num-docs=100", "", ""},
+		{"Checkpoint", "-division=closed -checkpoint-accelerator-type=b200 -seed=42", "", ""},
+		{"Checkpoint", "-division=closed -checkpoint-accelerator-type=b200 -num-users=200",
+			"-num-users", "synthetic users"},
+		{"MaxStorageStress Checkpoint", "-division=closed -num-users=200", "", ""},
 	} {
 		bad, notes := Unheard(plans(t, Inputs{}, c.benches, strings.Fields(c.args)...))
 		assert.Empty(t, notes, c)

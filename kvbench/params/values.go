@@ -370,9 +370,13 @@ func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil
 // when it can.
 func (v *Values) Skip() string {
 	// Skipped, not refused: -bench . in any division runs what can run.
-	if v.Division == Closed && v.Bench.Name != "" && v.Bench.Option == 0 {
-		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division " +
-			"open"
+	if v.Division == Closed && v.Bench.Name != "" && !v.inClosed() {
+		if len(v.Bench.left) > 0 {
+			return "needs -" + closedNeeds + " in the closed division (" +
+				strings.Join(closedTypes, " or ") + ")"
+		}
+		return "not in the closed division, which has MLPerf options 1 to 3 and Checkpoint only: " +
+			"use -division open"
 	}
 	if v.Simulated() && v.Bench.Name != "" &&
 		(v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
@@ -390,6 +394,13 @@ func (v *Values) Skip() string {
 		return "needs -" + needs
 	}
 	return ""
+}
+
+// inClosed tells whether the closed division has the benchmark; in that division itself only where
+// it was told what it asks for.
+func (v *Values) inClosed() bool {
+	return v.Bench.Option > 0 || len(v.Bench.left) > 0 &&
+		(v.Division != Closed || v.Checkpoint.AcceleratorType != "")
 }
 
 // Text is the canonical text of the value in force, "" for an unknown name.

@@ -294,6 +294,9 @@ func (b *builder) status() {
 		fail("%s failed and the closed division allows none, most often %s",
 			units.Plural(failed, "operation"), r.Errors[0])
 	}
+	if broken := r.Checkpoint.Broken(); broken != "" && r.Division == result.DivisionClosed {
+		fail("the closed division: %s", broken)
+	}
 	if r.Completions() == 0 {
 		fail("no %s completed in the window of %s: %s", r.CompletionUnit,
 			b.window.Round(time.Millisecond), b.slowestStage())

@@ -38,6 +38,32 @@ func TestAWindowThatIsTooShortIsSaidSo(t *testing.T) {
 	}
 }
 
+// TestCheckpointsOfTheClosedDivision: what is known only when they were read fails the trial there,
+// and is told elsewhere.
+func TestCheckpointsOfTheClosedDivision(t *testing.T) {
+	for _, c := range []struct {
+		division string
+		rules    []result.CheckpointRule
+		status   string
+	}{
+		{result.DivisionOpen, []result.CheckpointRule{{Name: "gap", OK: new(false)}},
+			result.StatusComplete},
+		{result.DivisionClosed, []result.CheckpointRule{{Name: "gap", OK: new(true)},
+			{Name: result.RuleCold}}, result.StatusComplete},
+		{result.DivisionClosed, []result.CheckpointRule{{Name: "gap", Required: "at most 30 s",
+			Found: "31.0 s", OK: new(false)}}, result.StatusFailed},
+	} {
+		rec := openRecorder(1, 12*time.Second)
+		rec.Request(RequestSample{})
+		r := Build(infoOf(result.Result{Division: c.division,
+			Checkpoint: &result.Checkpoint{Rules: c.rules}}), rec)
+		assert.Equal(t, c.status, r.Status, r.Error)
+		if c.status == result.StatusFailed {
+			assert.Equal(t, "the closed division: gap: must be at most 30 s, found 31.0 s", r.Error)
+		}
+	}
+}
+
 func TestADeviceThatSomebodyElseReadIsSaidSo(t *testing.T) {
 	for share, want := range map[int64]string{90: "served from a cache", 96: "", 104: "",
 		145: "the device read 145 MiB where the application read 100 MiB (ratio 1.45): somebody else"} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"kvbench/kvbench/result/python"
@@ -225,6 +226,22 @@ type CheckpointRule struct {
 	Required string `json:"required"`
 	Found    string `json:"found"`
 	OK       *bool  `json:"ok"`
+}
+
+// Broken says which rules of the closed division were not kept, "" if all were, as far as anybody
+// can know, or c is nil.
+func (c *Checkpoint) Broken() string {
+	if c == nil {
+		return ""
+	}
+	var list []string
+	for _, r := range c.Rules {
+		if r.OK != nil && !*r.OK {
+			list = append(list, fmt.Sprintf("%s: must be %s, found %s", r.Name, r.Required,
+				r.Found))
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // DeviceRatio is the device's bytes ÷ those of the reads, null where one of them is not known, and
