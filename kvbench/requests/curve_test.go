@@ -2,8 +2,6 @@ package requests
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -25,14 +23,8 @@ func curveOf(t *testing.T, path string, capacities ...int64) reuse.Summary {
 	require.NoError(t, err)
 	defer rows.Close()
 	c := reuse.New(reuse.Config{Sizer: smallTokens, Capacities: capacities})
-	for {
-		row, at, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return c.Summary()
-		}
-		require.NoError(t, err)
-		require.NoError(t, c.Add(row, at))
-	}
+	require.NoError(t, rows.Each(c.Add))
+	return c.Summary()
 }
 
 // branchingTrace writes conversations that branch and share prompts. A block that is not full is

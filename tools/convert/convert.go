@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
@@ -86,24 +87,20 @@ func (o *Options) Run(cfg traces.Config, w io.Writer) (told []string, err error)
 	defer rows.Close() // only read from
 	out := formats.NewMooncakeWriter(w, o.tokens)
 	written, short, sizes := int64(0), int64(0), map[int]bool{}
-	for {
-		row, at, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		ok := false
-		if err == nil {
-			ok, err = out.Write(row, at)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
+	err = rows.Each(func(row *formats.Row, at time.Duration) error {
+		ok, err := out.Write(row, at)
+		switch {
+		case err != nil:
+		case !ok:
 			short++
-			continue
+		default:
+			written++
+			sizes[max(o.tokens, row.BlockTokens)] = true
 		}
-		written++
-		sizes[max(o.tokens, row.BlockTokens)] = true
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := out.Flush(); err != nil {
 		return nil, err

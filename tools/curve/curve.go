@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -299,16 +298,14 @@ func Run(o *Options, paths []string) (*Report, error) {
 	cfg := reuse.Config{Sizer: q.sizer, Capacities: asked, Warmup: q.warmup}
 	curve := reuse.New(cfg)
 	sample := o.newSample(o.seed)
-	for err == nil {
-		row, at, end := rows.Next()
-		if err = end; err == nil {
-			err = curve.Add(row, at)
-		}
+	err = rows.Each(func(row *formats.Row, at time.Duration) error {
+		err := curve.Add(row, at)
 		if err == nil && !o.leastRecentAlone {
 			sample.Add(row, at)
 		}
-	}
-	if !errors.Is(err, io.EOF) {
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	// What was left out is told: a curve of half a trace is another curve.

@@ -1,7 +1,6 @@
 package reuse
 
 import (
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -181,14 +180,7 @@ func TestCurveOfTheWholeMooncakeTrace(t *testing.T) {
 		Speedup: 1})
 	require.NoError(t, err)
 	defer rows.Close()
-	for {
-		row, at, err := rows.Next()
-		if err == io.EOF {
-			break
-		}
-		require.NoError(t, err)
-		require.NoError(t, c.Add(row, at))
-	}
+	require.NoError(t, rows.Each(c.Add))
 	s := c.Summary()
 	assert.EqualValues(t, 121877, s.Blocks)
 	assert.EqualValues(t, 43924, s.Distinct)

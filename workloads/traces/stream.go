@@ -312,6 +312,23 @@ func (r *Rows) Next() (*formats.Row, time.Duration, error) {
 	return nil, 0, io.EOF
 }
 
+// Each gives the rows that are left to do, until it fails. It returns that error, or what ended the
+// input early.
+func (r *Rows) Each(do func(row *formats.Row, at time.Duration) error) error {
+	for {
+		row, at, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = do(row, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Report returns what was read so far.
 func (r *Rows) Report() workloads.TraceReport { return r.stream.report() }
 

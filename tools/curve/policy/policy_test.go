@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -156,15 +154,12 @@ func TestJoinedBlocksOfTheWholeMooncakeTrace(t *testing.T) {
 	require.NoError(t, err)
 	defer in.Close()
 	var rows []formats.Row
-	for {
-		row, _, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		row.Blocks = slices.Clone(row.Blocks)
-		rows = append(rows, *row)
-	}
+	require.NoError(t, in.Each(func(row *formats.Row, _ time.Duration) error {
+		kept := *row
+		kept.Blocks = slices.Clone(row.Blocks)
+		rows = append(rows, kept)
+		return nil
+	}))
 	for _, order := range []string{"fifo", "lfu", "s3-fifo"} {
 		c := config(order)
 		exact, of := exactly(t, c.Curve, rows)
