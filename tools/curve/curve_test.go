@@ -75,6 +75,34 @@ func TestASampleIsTold(t *testing.T) {
 	assert.NotContains(t, textOf(t, "-evict", "fifo", smallTrace), "Estimated")
 }
 
+// So is a curve of joined blocks, also where all requests were served; and a sample of nearly
+// nothing is not all there is.
+func TestJoinedBlocksAreTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prompts.jsonl")
+	var b strings.Builder
+	for i := range 400 { // twenty prompts of forty blocks, always whole
+		first := i * 7 % 20 * 40
+		ids := make([]string, 40)
+		for k := range ids {
+			ids[k] = fmt.Sprint(first + k)
+		}
+		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": %d, "output_length": 1, "hash_ids": [%s]}`+
+			"\n", i*1000, 40*512, strings.Join(ids, ", "))
+	}
+	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
+	text := textOf(t, "-evict", "fifo", "-sample", "0.008", path)
+	assert.Contains(t, text, "a cache that served all requests, blocks that always come together "+
+		"as one, up to ")
+	assert.Contains(t, text, "Estimated: blocks that are joined leave together")
+	assert.NotContains(t, textOf(t, "-evict", "fifo", path), "Estimated")
+	r, err := run("-evict", "fifo", "-sample", "1e-9", path)
+	if err == nil {
+		assert.Less(t, *r.Sampled, 1.0)
+	} else {
+		assert.ErrorContains(t, err, "raise -sample")
+	}
+}
+
 // The capacities asked for, in tokens, are those that the model's bytes mean: the ratios of a
 // capacity in tokens do not depend on the model.
 func TestRatiosAreOfTokens(t *testing.T) {

@@ -139,8 +139,11 @@ const unjoined = 8
 
 // newSample is an empty sample of that size.
 func (o *policyOptions) newSample(seed int64) policy.Sample {
-	most := o.sample * 1e6
-	return policy.Sample{Seed: uint64(seed), Most: int(unjoined * most), MostJoined: int(most)}
+	if o.sample == 0 {
+		return policy.Sample{Seed: uint64(seed)}
+	}
+	most := max(1, int(o.sample*1e6)) // 0 would be no bound
+	return policy.Sample{Seed: uint64(seed), Most: unjoined * most, MostJoined: most}
 }
 
 // estimate replaces the points of the exact curve by those of the policy.

@@ -179,6 +179,10 @@ func (r *Report) policyNotes(live string) (list []string) {
 	// What is exact is never called an estimate, nor the other way round.
 	if *r.Sampled == 1 {
 		list = append(list, fmt.Sprintf(first, "all requests, "+joined))
+		if r.Joined > 0 {
+			list = append(list, "Estimated: blocks that are joined leave together, which has "+
+				"changed hit ratios by up to half a point. -sample 0 joins none.")
+		}
 	} else {
 		list = append(list, fmt.Sprintf(first, fmt.Sprintf("%s (%s of the beginnings of prompts), "+
 			"%s, and was as much smaller", units.Plural(int64(r.SampledRows), "request"),
