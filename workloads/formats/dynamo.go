@@ -15,7 +15,7 @@ import (
 // The hashes are of a block and all before it, and mean the same in every file.
 //
 // Lines are written when requests end, and asked in the order in which they were received: rows
-// wait here for those that ended later. One that more than maxHeld others overtook comes late.
+// wait here for those that ended later. One that more others overtook than may wait comes late.
 type dynamoRows struct {
 	lineReader
 	held  heldRows
@@ -26,24 +26,36 @@ type dynamoRows struct {
 const dynamoSchema = "dynamo.request.trace.v1"
 
 // heldRows are rows that wait for others, by their times.
-type heldRows []Row
+type heldRows struct {
+	rows   []Row
+	blocks int // of all of them
+}
+
+// Of the rows that wait there are no more than a cluster serves at a time, and no more than 64 MiB.
+const (
+	maxHeld       = 4096
+	maxHeldBlocks = 8 << 20
+)
+
+// full says that the earliest has waited long enough.
+func (h *heldRows) full() bool { return len(h.rows) >= maxHeld || h.blocks >= maxHeldBlocks }
 
 func (h *heldRows) add(row Row) {
-	at, _ := slices.BinarySearchFunc(*h, row, func(a, b Row) int {
+	at, _ := slices.BinarySearchFunc(h.rows, row, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // behind its equals
 	})
-	*h = slices.Insert(*h, at, row)
+	h.rows = slices.Insert(h.rows, at, row)
+	h.blocks += len(row.Blocks)
 }
 
 // take takes the earliest.
 func (h *heldRows) take() Row {
-	row := (*h)[0]
-	*h = (*h)[1:]
+	row := h.rows[0]
+	h.rows[0] = Row{} // or its blocks stay as long as the list does
+	h.rows = h.rows[1:]
+	h.blocks -= len(row.Blocks)
 	return row
 }
-
-// maxHeld is more requests than a cluster serves at a time, and some tens of MB.
-const maxHeld = 4096
 
 // dynamoEvent is one line. Pointers tell what is missing.
 type dynamoEvent struct {
@@ -63,7 +75,7 @@ type dynamoEvent struct {
 
 // Next implements Reader.
 func (d *dynamoRows) Next() (Row, error) {
-	for d.ended == nil && len(d.held) < maxHeld {
+	for d.ended == nil && !d.held.full() {
 		line, err := d.next()
 		if IsMalformed(err) {
 			return Row{}, err
@@ -79,7 +91,7 @@ func (d *dynamoRows) Next() (Row, error) {
 			d.held.add(row)
 		}
 	}
-	if len(d.held) > 0 && (d.ended == nil || errors.Is(d.ended, io.EOF)) {
+	if len(d.held.rows) > 0 && (d.ended == nil || errors.Is(d.ended, io.EOF)) {
 		return d.held.take(), nil
 	}
 	return Row{}, d.ended

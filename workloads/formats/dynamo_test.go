@@ -57,3 +57,16 @@ func TestDynamoHoldsSoManyRequests(t *testing.T) {
 	assert.Equal(t, 1, late)
 	assert.Equal(t, (rows-1)*time.Millisecond, got[len(got)-1].Stamp)
 }
+
+// Requests of long prompts wait in no more memory than short ones.
+func TestHeldRowsAreBoundedByTheirBlocks(t *testing.T) {
+	var h heldRows
+	ids := make([]int64, 1<<20)
+	for i := range 8 {
+		require.False(t, h.full(), i)
+		h.add(Row{Blocks: ids, Stamp: time.Duration(9 - i)})
+	}
+	assert.True(t, h.full())
+	assert.EqualValues(t, 2, h.take().Stamp, "the earliest")
+	assert.False(t, h.full())
+}

@@ -64,8 +64,8 @@ const (
 func (m *mooncakeRows) Next() (Row, error) {
 	for {
 		switch {
-		case len(m.held) > 0 && (m.ready && m.held[0].Stamp <= m.timed.Stamp ||
-			len(m.held) >= maxHeld || errors.Is(m.ended, io.EOF)):
+		case len(m.held.rows) > 0 && (m.ready && m.held.rows[0].Stamp <= m.timed.Stamp ||
+			m.held.full() || errors.Is(m.ended, io.EOF)):
 			return m.held.take(), nil
 		case m.ready:
 			m.ready = false
@@ -76,7 +76,7 @@ func (m *mooncakeRows) Next() (Row, error) {
 		row, err := m.read()
 		timed := m.row.told&mooncakeTime != 0
 		switch {
-		case err == nil && timed && len(m.held) == 0: // nearly all rows of nearly all files
+		case err == nil && timed && len(m.held.rows) == 0: // nearly all rows of nearly all files
 			return row, nil
 		case err == nil && timed:
 			m.timed, m.ready = row, true
