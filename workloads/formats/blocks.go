@@ -14,14 +14,16 @@ import (
 	"time"
 )
 
-// Blocks is block traces: JSON lines of Mooncake, of Bailian or of Dynamo, or sessions of agents as
-// JSON documents, told apart by what is in each file. Blocks are how engines that page their cache
+// Blocks is block traces: JSON lines of Mooncake, of Bailian or of Dynamo, sessions of agents as
+// JSON documents, events of GPUs' caches, or recordings of LMCache, told apart by what is in each
+// file. Blocks are how engines that page their cache
 // keep it: a fixed number of tokens each, addressed by their content and all that comes before it,
 // so that requests with equal beginnings share blocks. A row without generated tokens is a request
 // like others. The ids of one file, of a session of one file, are a scope of their own.
 var Blocks = Format{
 	Name: "block", Silent: true, Open: openBlocks,
-	Extensions: []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst"},
+	Extensions: []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst",
+		".lct", ".lct.gz", ".lct.zst"},
 }
 
 const (
@@ -47,14 +49,21 @@ func openBlocks(path string) (Reader, error) {
 		return &sessionRows{document: doc, base: base}, err
 	}
 	text, err := openText(path, maxBlockLine)
+	if err != nil {
+		return nil, err
+	}
 	lines := lineReader{text, 0}
 	switch kind {
+	case lctKind:
+		return openLCT(text)
+	case kvEventKind:
+		return &kvEventRows{lineReader: lines, scope: scopeName(base)}, nil
 	case bailianKind:
-		return &bailianRows{lineReader: lines, scope: scopeName(base)}, err
+		return &bailianRows{lineReader: lines, scope: scopeName(base)}, nil
 	case dynamoKind:
-		return &dynamoRows{lineReader: lines}, err
+		return &dynamoRows{lineReader: lines}, nil
 	}
-	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, err
+	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, nil
 }
 
 // The kinds of block traces.
@@ -63,6 +72,8 @@ const (
 	sessionKind
 	bailianKind
 	dynamoKind
+	kvEventKind
+	lctKind
 )
 
 // blockKind tells the formats apart by the keys of the first object: by one that only one format
@@ -73,7 +84,19 @@ func blockKind(path string) (kind int, err error) {
 		return 0, err
 	}
 	defer doc.Close() // only read from
-	err = doc.open('{', "it does not start with an object")
+	if head, _ := doc.textFile.Peek(lctLook); isLCT(head) {
+		return lctKind, nil
+	}
+	first, err := doc.token()
+	if first == json.Delim('[') { // a time, and a list of events
+		_, timed := nextToken(doc).(float64)
+		if timed && nextToken(doc) == json.Delim('[') {
+			return kvEventKind, nil
+		}
+	}
+	if err == nil && first != json.Delim('{') {
+		err = errors.New("it does not start with an object")
+	}
 	known := false
 	for err == nil && doc.dec.More() {
 		var key json.Token
@@ -84,6 +107,8 @@ func blockKind(path string) (kind int, err error) {
 			return bailianKind, nil
 		case "schema", "event_type", "event":
 			return dynamoKind, nil
+		case "events", "data_parallel_rank":
+			return kvEventKind, nil
 		case "hash_ids", "input_length", "output_length", "timestamp":
 			known = true
 		}
@@ -97,8 +122,15 @@ func blockKind(path string) (kind int, err error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
 	}
-	return 0, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian) or of"+
-		" request_end (Dynamo), or JSON documents with requests (sessions)", path, err)
+	return 0, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake, Bailian), of"+
+		" request_end (Dynamo) or of batches of events (vLLM's cache), JSON documents with"+
+		" requests (sessions), or a recording of LMCache's (.lct)", path, err)
+}
+
+// nextToken is the next token of a document, nil if there is none.
+func nextToken(doc *document) json.Token {
+	t, _ := doc.token() // what is not there is of no format
+	return t
 }
 
 // blockRow makes a row of blocks. It refuses what no paged cache can have made; fewer ids than

@@ -7,6 +7,8 @@
 //	blocks.go     Blocks: block traces, told apart by what is in each file; their rows
 //	mooncake.go   the JSON lines of Mooncake, a million and more a second, and of Bailian
 //	dynamo.go     Dynamo's request traces
+//	kvevents.go   events of GPUs' caches, as vLLM, SGLang and Dynamo publish them
+//	lct.go        recordings of LMCache's storage manager, in msgpack.go's msgpack
 //	sessions.go   sessions of agents, and of the agents that they start
 //	export.go     MooncakeWriter: any of them as Mooncake's lines
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts

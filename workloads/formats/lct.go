@@ -1,0 +1,269 @@
+package formats
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// lctRows reads what LMCache records of its storage manager (lmcache/v1/mp_observability/trace,
+// format version 1): frames of msgpack behind their lengths of four bytes, a header and then the
+// calls that were made.
+//
+// A call of submit_prefetch_task asks for the chunks of a prompt, from the first on: a request.
+// reserve_write stores chunks; those that a request has asked for before are its own, which a
+// replay stores itself, and others, as those of answers, are a request of their own. The other
+// calls tell when these were done.
+//
+// A chunk is a key for each rank and group of layers: those of one chunk are one block here, whose
+// bytes are the model's. Hashes mean the same in every file. Chunks that were asked for are
+// remembered, so that memory grows with them, some 20 bytes each.
+type lctRows struct {
+	*textFile
+	record int // the one read last, from 1
+	tokens int // of a chunk, as the layout said last
+	known  map[int64]bool
+	within map[int64]bool // the row
+	ids    []int64
+	over   bool
+}
+
+const (
+	lctMagic = "LMCT"
+	// lctLook is how much of a file is looked at to know it.
+	lctLook = 128
+	// lctTokens is LMCache's --chunk-size as it comes.
+	lctTokens = 256
+	// maxFrame bounds a record. One of a hundred thousand keys has some 10 MB.
+	maxFrame = 64 << 20
+	// lctScope is where hashes of chunks mean something.
+	lctScope = "lmcache"
+)
+
+// isLCT tells a recording by its beginning: the length of a header, in which the magic stands.
+func isLCT(head []byte) bool {
+	return len(head) > 4 && head[0] == 0 && bytes.Contains(head, []byte(lctMagic))
+}
+
+// openLCT reads the header. Other versions may mean something else by the same names.
+func openLCT(text *textFile) (Reader, error) {
+	l := &lctRows{textFile: text, tokens: lctTokens, known: make(map[int64]bool),
+		within: make(map[int64]bool)}
+	if err := l.header(); err != nil {
+		return nil, errors.Join(fmt.Errorf("trace %s: %w", text.path, err), text.Close())
+	}
+	return l, nil
+}
+
+// header reads up to the first record. LMCache once wrote it again in the place of a shorter one,
+// over whose end the first records were then written: so its length says nothing where the first
+// record begins in the midst of it, which is where the header ended without its configuration.
+func (l *lctRows) header() error {
+	head, _ := l.Peek(l.Size())
+	if len(head) < 4 {
+		return errors.New("it has no header")
+	}
+	n := frame(head)
+	whole := head[4:min(int64(len(head)), 4+n)]
+	fields, at := headerFields(whole)
+	if v, _ := fields["format_version"].(int64); v != 1 {
+		return fmt.Errorf("format_version is %v, want 1", fields["format_version"])
+	}
+	if v := fields["trace_schema_version"]; v != nil && v != int64(1) && v != int64(2) {
+		return fmt.Errorf("trace_schema_version is %v, want 1 or 2", v)
+	}
+	if level := fields["level"]; level != "storage" {
+		return fmt.Errorf("level is %v, want storage", level)
+	}
+	// An empty text, the name of the digest and another empty text.
+	short := int64(at) + 1 + 1 + int64(len("sm_config_digest")) + 1
+	if short < n && short+4 < int64(len(whole)) && isRecord(whole[short+4:]) {
+		n = short
+	}
+	if _, err := io.CopyN(io.Discard, l, 4+n); err != nil {
+		return fmt.Errorf("its header is cut: %w", err)
+	}
+	return nil
+}
+
+// headerFields reads the fields of a header up to its configuration, and where that begins.
+func headerFields(b []byte) (fields map[string]any, config int) {
+	fields = make(map[string]any)
+	p := packed(b)
+	first, err := p.take(1)
+	if err != nil || first[0]&0xf0 != 0x80 { // up to 15 fields
+		return fields, len(b)
+	}
+	for range first[0] & 0x0f {
+		name, err := p.value(0)
+		if err != nil {
+			break
+		}
+		if name == "sm_config_json" {
+			return fields, len(b) - len(p)
+		}
+		v, err := p.value(0)
+		if err != nil {
+			break
+		}
+		if key, is := name.(string); is {
+			fields[key] = v
+		}
+	}
+	return fields, len(b)
+}
+
+// isRecord says whether a record begins there: of all that is recorded its type comes first.
+func isRecord(b []byte) bool {
+	return len(b) > 1 && b[0]&0xf0 == 0x80 && bytes.HasPrefix(b[1:], []byte("\xa4type\xa6record"))
+}
+
+// Line is the number of the record.
+func (l *lctRows) Line() int { return l.record }
+
+// Next implements Reader.
+func (l *lctRows) Next() (Row, error) {
+	for {
+		b, err := l.next()
+		if err != nil {
+			return Row{}, err
+		}
+		v, err := unpack(b)
+		if err != nil {
+			return Row{}, Malformed{err}
+		}
+		row, request, err := l.row(v)
+		if request || err != nil {
+			return row, err
+		}
+	}
+}
+
+// next reads the next frame. A recorder that was killed leaves a part of the last one, which is
+// one row that is lost.
+func (l *lctRows) next() ([]byte, error) {
+	if l.over {
+		return nil, io.EOF
+	}
+	l.record++
+	head := make([]byte, 4)
+	_, err := io.ReadFull(l, head)
+	if errors.Is(err, io.EOF) {
+		l.over = true
+		return nil, io.EOF
+	}
+	var b []byte
+	n := frame(head)
+	if err == nil && n > maxFrame {
+		l.over = true
+		return nil, malformed("the rest of the file is lost: a record of %d bytes", n)
+	}
+	if err == nil { // it takes memory as it is there
+		b, err = io.ReadAll(io.LimitReader(l, n))
+		if err == nil && int64(len(b)) < n {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		l.over = true
+		return nil, malformed("the last record is cut")
+	case err != nil:
+		return nil, fmt.Errorf("read trace %s in record %d: %w", l.path, l.record, err)
+	}
+	return b, nil
+}
+
+// row makes a row of a record; it says false of a call that is no request.
+func (l *lctRows) row(v any) (row Row, request bool, err error) {
+	record, _ := v.(map[string]any)
+	at, timed := record["t_mono"].(float64)
+	name, named := record["qualname"].(string)
+	args, has := record["args"].(map[string]any)
+	if record["type"] != "record" || !timed || !named || !has {
+		return row, false, malformed("want a record with t_mono, qualname and args")
+	}
+	store := strings.HasSuffix(name, ".StorageManager.reserve_write")
+	if !store && !strings.HasSuffix(name, ".StorageManager.submit_prefetch_task") {
+		return row, false, nil
+	}
+	if spec := tagged(args["spec"], "PrefetchRequestSpec"); spec != nil {
+		args = spec
+	}
+	l.layout(args)
+	keys, has := args["keys"].([]any)
+	if !has {
+		return row, false, malformed("%s without keys", name)
+	}
+	// A prompt's keys come in the order of its chunks, which is what makes a prefix of them.
+	l.ids = l.ids[:0]
+	clear(l.within)
+	for _, k := range keys {
+		id, err := chunkOf(k)
+		if err != nil {
+			return row, false, err
+		}
+		// Further ranks and groups of a chunk, and what its request will have stored.
+		if l.within[id] || store && l.known[id] {
+			continue
+		}
+		l.within[id], l.known[id] = true, true
+		l.ids = append(l.ids, id)
+	}
+	if len(l.ids) == 0 {
+		return row, false, nil
+	}
+	row, err = blockRow(at, len(l.ids)*l.tokens, 0, l.ids, l.tokens, lctScope)
+	return row, err == nil, err
+}
+
+// layout notes how many tokens a chunk has, where a call says it: the last dimension but one of its
+// tensors.
+func (l *lctRows) layout(args map[string]any) {
+	of := args["layout_desc"]
+	if groups, is := args["group_layout_descs"].(map[string]any); is {
+		of = groups["0"]
+	}
+	shapes, _ := tagged(of, "MemoryLayoutDesc")["shapes"].([]any)
+	if len(shapes) == 0 {
+		return
+	}
+	if shape, _ := shapes[0].([]any); len(shape) > 1 {
+		if n, _ := shape[len(shape)-2].(int64); checkTokens(int(n), 1) == nil {
+			l.tokens = int(n)
+		}
+	}
+}
+
+// tagged is the value of a tag, nil if v has another one or none.
+func tagged(v any, tag string) map[string]any {
+	outer, _ := v.(map[string]any)
+	if outer["__t__"] != tag {
+		return nil
+	}
+	inner, _ := outer["v"].(map[string]any)
+	return inner
+}
+
+// chunkOf is the chunk of a key, whichever rank's and group's it is: FNV-1a of its hash, of what
+// keeps tenants apart and of the model.
+func chunkOf(key any) (int64, error) {
+	k := tagged(key, "ObjectKey")
+	hash, is := k["chunk_hash"].([]byte)
+	if !is || len(hash) == 0 {
+		return 0, malformed("a key without chunk_hash")
+	}
+	salt, _ := k["cache_salt"].(string)
+	model, _ := k["model_name"].(string)
+	h := uint64(14695981039346656037)
+	for _, part := range []string{string(hash), cmp.Or(salt, "-"), model} {
+		for i := range len(part) {
+			h = (h ^ uint64(part[i])) * 1099511628211
+		}
+		h = (h ^ 0xff) * 1099511628211
+	}
+	return int64(h), nil
+}

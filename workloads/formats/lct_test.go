@@ -1,0 +1,227 @@
+package formats
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// fields are a message's, in their order: names and values.
+type fields []any
+
+// pack writes msgpack as msgspec does: the shortest form of everything.
+func pack(v any) []byte {
+	sized := func(n int, short int, fix, first byte, least byte) []byte {
+		switch {
+		case n < short:
+			return []byte{fix | byte(n)}
+		case n < 1<<8 && least == 1:
+			return []byte{first, byte(n)}
+		case n < 1<<16:
+			return binary.BigEndian.AppendUint16([]byte{first + 2 - least}, uint16(n))
+		}
+		return binary.BigEndian.AppendUint32([]byte{first + 3 - least}, uint32(n))
+	}
+	switch v := v.(type) {
+	case nil:
+		return []byte{0xc0}
+	case bool:
+		return []byte{map[bool]byte{false: 0xc2, true: 0xc3}[v]}
+	case int:
+		switch {
+		case v >= 0 && v < 1<<7:
+			return []byte{byte(v)}
+		case v < 0 && v >= -32:
+			return []byte{byte(int8(v))}
+		case v >= 0 && v < 1<<16:
+			return binary.BigEndian.AppendUint16([]byte{0xcd}, uint16(v))
+		}
+		return binary.BigEndian.AppendUint64([]byte{0xd3}, uint64(v))
+	case float64:
+		return binary.BigEndian.AppendUint64([]byte{0xcb}, math.Float64bits(v))
+	case string:
+		return append(sized(len(v), 32, 0xa0, 0xd9, 1), v...)
+	case []byte:
+		return append(sized(len(v), 0, 0, 0xc4, 1), v...)
+	case []any:
+		b := sized(len(v), 16, 0x90, 0xdc, 2)
+		for _, x := range v {
+			b = append(b, pack(x)...)
+		}
+		return b
+	case fields:
+		b := sized(len(v)/2, 16, 0x80, 0xde, 2)
+		for _, x := range v {
+			b = append(b, pack(x)...)
+		}
+		return b
+	}
+	panic(fmt.Sprintf("no msgpack of %T", v))
+}
+
+// framed is messages behind their lengths.
+func framed(messages ...fields) (b []byte) {
+	for _, m := range messages {
+		text := pack(m)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(text))), text...)
+	}
+	return b
+}
+
+// lctHeader is what LMCache writes first.
+func lctHeader(config string, more ...any) fields {
+	digest := ""
+	if config != "" {
+		digest = fmt.Sprintf("%064x", len(config))
+	}
+	return append(append(fields{"type", "header", "magic", []byte("LMCT"), "format_version", 1,
+		"level", "storage"}, more...), "t_mono_start", 5.0, "t_wall_start", 1.7e9,
+		"sm_config_json", config, "sm_config_digest", digest)
+}
+
+// chunk is a key of a chunk, of a rank.
+func chunk(name string, rank int) fields {
+	return fields{"__t__", "ObjectKey", "v", fields{"chunk_hash", []byte(name), "model_name", "m",
+		"kv_rank", rank, "object_group_id", 0}}
+}
+
+// call is a record.
+func call(at float64, method string, args ...any) fields {
+	return fields{"type", "record", "t_mono", at, "t_wall", 1.7e9 + at, "qualname",
+		"lmcache.v1.distributed.storage_manager.StorageManager." + method, "args", fields(args)}
+}
+
+func layoutOf(shape ...any) fields {
+	return fields{"__t__", "MemoryLayoutDesc", "v", fields{"shapes", []any{shape},
+		"dtypes", []any{"torch.bfloat16"}}}
+}
+
+var lctCalls = []fields{
+	// Two chunks of two ranks; what it stores of them is its own.
+	call(0.5, "submit_prefetch_task", "spec", fields{"__t__", "PrefetchRequestSpec", "v",
+		fields{"keys", []any{chunk("a", 0), chunk("a", 1), chunk("b", 0), chunk("b", 1)},
+			"num_kv_readers", 1, "group_layout_descs", fields{"0", layoutOf(2, 32, 64, 1024)}}}),
+	call(0.6, "reserve_write", "keys", []any{chunk("b", 0)}, "layout_desc",
+		layoutOf(2, 32, 64, 1024), "mode", "new"),
+	call(0.7, "finish_write", "keys", []any{chunk("b", 0)}),
+	// An answer's: nobody has asked for it.
+	call(2, "reserve_write", "keys", []any{chunk("c", 0)}, "mode", "new"),
+	call(2, "reserve_write", "keys", []any{chunk("c", 1)}, "mode", "new"),
+	// As older ones are called.
+	call(3, "submit_prefetch_task", "keys", []any{chunk("a", 0), chunk("b", 0), chunk("c", 0)},
+		"layout_desc", layoutOf(2, 32, 64, 1024), "extra_count", 0),
+	call(4, "read_prefetched_results.__enter__", "keys", []any{chunk("a", 0)}),
+	call(5, "finish_read_prefetched", "keys", []any{chunk("a", 0)}),
+}
+
+func TestLCT(t *testing.T) {
+	want := []string{"500ms 128 lmcache", "2s 64 lmcache", "3s 192 lmcache"}
+	whole := framed(append([]fields{lctHeader("")}, lctCalls...)...)
+	long := fmt.Sprintf("%01000d", 7)
+	versioned := framed(append([]fields{lctHeader(long, "trace_schema_version", 2)}, lctCalls...)...)
+	// A header that was written again, longer, before there were records.
+	again := framed(lctHeader(long, "lmcache_version", "0.5.0"))
+	short := len(framed(lctHeader("", "lmcache_version", "0.5.0")))
+	again = append(again[:short:short], framed(lctCalls...)...)
+	for name, data := range map[string][]byte{"whole": whole, "versioned": versioned,
+		"again": again} {
+		rows, errs := rowsOf(t, "r.lct", string(data))
+		assert.Empty(t, errs, name)
+		require.Equal(t, want, told(rows), name)
+		assert.Equal(t, 64, rows[0].BlockTokens)
+		assert.Equal(t, rows[0].Blocks, rows[2].Blocks[:2], "hashes mean the same everywhere")
+		assert.Equal(t, rows[1].Blocks[0], rows[2].Blocks[2])
+	}
+	// A recorder that was killed, and records that cannot be.
+	rows, errs := rowsOf(t, "r.lct", string(whole[:len(whole)-5]))
+	assert.Len(t, rows, 3)
+	require.Len(t, errs, 1)
+	assert.Contains(t, errs[0], "the last record is cut")
+	rows, errs = rowsOf(t, "r.lct", string(append(whole, framed(
+		fields{"type", "record"},
+		call(6, "submit_prefetch_task", "external_request_id", "x"),
+		call(6, "submit_prefetch_task", "keys", []any{"K"}),
+		call(7, "submit_prefetch_task", "keys", []any{chunk("d", 0)}))...)))
+	assert.Len(t, rows, 4)
+	require.Len(t, errs, 3)
+	assert.Contains(t, errs[0], "want a record with t_mono, qualname and args")
+	assert.Contains(t, errs[1], "submit_prefetch_task without keys")
+	assert.Contains(t, errs[2], "a key without chunk_hash")
+	for want, header := range map[string]fields{
+		"format_version is 2, want 1":            {"type", "header", "magic", []byte("LMCT"), "format_version", 2},
+		"trace_schema_version is 3, want 1 or 2": lctHeader("", "trace_schema_version", 3),
+		"level is mq, want storage": {"type", "header", "magic", []byte("LMCT"),
+			"format_version", 1, "level", "mq"},
+	} {
+		_, err := Blocks.Open(file(t, "r.lct", string(framed(header))))
+		assert.ErrorContains(t, err, want)
+	}
+	_, err := Blocks.Open(file(t, "r.lct", string(whole[:40])))
+	assert.Error(t, err)
+}
+
+// Another salt, or another model, is another chunk; another rank is not.
+func TestChunks(t *testing.T) {
+	of := func(f fields) int64 {
+		v, err := unpack(pack(f))
+		require.NoError(t, err)
+		id, err := chunkOf(v)
+		require.NoError(t, err)
+		return id
+	}
+	key := func(more ...any) fields {
+		return fields{"__t__", "ObjectKey", "v", append(fields{"chunk_hash", []byte("a")}, more...)}
+	}
+	assert.Equal(t, of(chunk("a", 0)), of(chunk("a", 16777217)))
+	assert.NotEqual(t, of(key()), of(key("cache_salt", "x")))
+	assert.NotEqual(t, of(key("cache_salt", "x")), of(key("model_name", "x")))
+}
+
+// What is packed is unpacked, at every boundary of lengths.
+func TestUnpack(t *testing.T) {
+	for _, n := range []int{0, 1, 15, 16, 31, 32, 127, 128, 255, 256, 65535, 65536} {
+		text := string(bytes.Repeat([]byte("x"), n))
+		for _, v := range []any{n, -n, float64(n) / 3, text, []byte(text)} {
+			got, err := unpack(pack(v))
+			require.NoError(t, err, "%T %d", v, n)
+			if i, is := v.(int); is {
+				v = int64(i)
+			}
+			require.Equal(t, v, got)
+		}
+		got, err := unpack(pack(make([]any, n)))
+		require.NoError(t, err)
+		require.Len(t, got, n)
+	}
+	for text, want := range map[string]any{"\xcc\xff": int64(255), "\xce\xff\xff\xff\xff": int64(1<<32 - 1),
+		"\xd0\x80": int64(-128), "\xd1\xff\xfe": int64(-2), "\xd2\xff\xff\xff\xfd": int64(-3),
+		"\xcf\xff\xff\xff\xff\xff\xff\xff\xff": int64(-1), "\xca\x3f\x80\x00\x00": 1.0,
+		"\xd4\x01\x02": nil, "\xc7\x03\x01abc": nil, "\xc3": true} {
+		got, err := unpack([]byte(text))
+		require.NoError(t, err, "%x", text)
+		assert.Equal(t, want, got, "%x", text)
+	}
+	for _, text := range []string{"", "\xc1", "\xa2x", "\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff",
+		"\xc4\x05abc", "\x00\x00", string(bytes.Repeat([]byte("\x91"), 100))} {
+		_, err := unpack([]byte(text))
+		assert.Error(t, err, "%x", text)
+	}
+}
+
+// FuzzLCT: any bytes are rows or errors.
+func FuzzLCT(f *testing.F) {
+	f.Add(framed(append([]fields{lctHeader("")}, lctCalls...)...))
+	f.Add(framed(lctHeader("{}", "trace_schema_version", 2), lctCalls[0]))
+	f.Add([]byte("\x00\x00\x00\x05\x81\xa1x\xc4\x04LMCT"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := openLCT(textOf(data))
+		if err == nil {
+			readAll(t, r, len(data))
+		}
+	})
+}
