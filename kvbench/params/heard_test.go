@@ -57,7 +57,8 @@ func TestWhatNobodyHearsIsRefused(t *testing.T) {
 		{"Synthetic", "-request-spacing=constant", "-request-spacing", "-request-rate"},
 		{"AzureTrace", "-enable-rag", "-enable-rag", "-bench selects AzureTrace"},
 		{"AzureTrace BurstGPT", "-arrival=closed-loop", "-arrival", "AzureTrace, BurstGPT"},
-		{"ShareGPT", "-num-users=3", "-num-users", "synthetic users"},
+		{"ShareGPT", "-num-users=3", "", ""},
+		{"AzureTrace", "-num-users=3", "-num-users", "synthetic users"},
 		{"BlockTrace", "-prefill-only", "-prefill-only", "synthetic users"},
 		{"AzureTrace", "-prefill-only", "", ""},
 		{"AzureTrace", "-decode-only", "-decode-only", "synthetic users"},
@@ -126,7 +127,7 @@ func TestABenchmarkSweepsWhatItHears(t *testing.T) {
 	bad, notes := Unheard(list)
 	assert.Empty(t, bad)
 	assert.Equal(t, []string{"the sweep of num-users, by AzureTrace: it is for " +
-		"synthetic users, Tier, BlockTrace, Engines; StorageCeiling with -io-depth"}, notes)
+		"synthetic users, Tier, BlockTrace, Engines, ShareGPT; StorageCeiling with -io-depth"}, notes)
 
 	// No value that can be: what is wrong was told, and there is something to go on with.
 	v, err := typed(t, "-sweep=num-users=1-4").Resolve(Inputs{Bench: bench(t, "Synthetic"),
@@ -158,7 +159,7 @@ func TestWhatNobodyHearsOfEnvironmentAndFileIsNoted(t *testing.T) {
 	assert.Empty(t, bad)
 	assert.Equal(t, []string{
 		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier, " +
-			"BlockTrace, Engines; StorageCeiling with -io-depth",
+			"BlockTrace, Engines, ShareGPT; StorageCeiling with -io-depth",
 		"tokenizer = chars (" + file + ":2) is for ShareGPT"}, notes)
 
 	// Keys of the users' profile are told by their sections.

@@ -8,6 +8,7 @@
 //	live.go       Sessions: the Source of those that wait for their answers
 //	stream.go     rowStream: files and cycles, row after row, with constant memory; Rows, for
 //	              those who serve no requests
+//	beside.go     traceRow; beside: recorded conversations, which have no times, beside each other
 //	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files
 //
 // Begin with New. A Trace has no clock and no goroutine and is not safe for concurrent use: the

@@ -13,6 +13,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
 )
 
 const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -195,6 +196,9 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 			Paths: []string{file.Name()}, Cycles: 1, AllowMalformed: true, Speedup: 1,
 		}
 		s := rowStream{format: format, cfg: &cfg, times: schedule{cfg: &cfg}}
+		if format.Untimed {
+			s.beside = &beside{live: 3, stream: profile.NewStream(1, -1)}
+		}
 		usable, last := int64(0), s.times.arrival
 		least := 1
 		if format.Silent {

@@ -23,10 +23,10 @@ type session struct {
 	turns []*workloads.Request
 }
 
-// newSessions knows no conversation.
-func newSessions() *simplelru.LRU[string, *session] {
-	live, _ := simplelru.NewLRU[string, *session](maxSessions, nil) // fails for no size only
-	return live
+// newSessions knows no conversation. It has room for those that are live at a time.
+func newSessions(live int) *simplelru.LRU[string, *session] {
+	list, _ := simplelru.NewLRU[string, *session](max(maxSessions, live), nil) // fails for no size
+	return list
 }
 
 // join makes a request the next turn of a session that has room for another, within its cycle: keys

@@ -120,7 +120,7 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
-	s := Trace{sessions: newSessions(), cfg: Config{Profile: profile.Profile{MaxTurns: 5}}}
+	s := Trace{sessions: newSessions(0), cfg: Config{Profile: profile.Profile{MaxTurns: 5}}}
 	conversationOf := func(id string, seq int) int {
 		r := workloads.Request{Conversation: seq}
 		s.join(&r, id, 0)

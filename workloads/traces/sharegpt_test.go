@@ -87,6 +87,68 @@ func TestConversationsOverlap(t *testing.T) {
 	assert.Equal(t, "sg/1.0/t2", second.Own.Key)
 }
 
+// So many conversations are live, each in its order, and every turn is asked once; the order is the
+// seed's, and a cycle ends before the next one begins.
+func TestConversationsRunBesideEachOther(t *testing.T) {
+	const n, live = 60, 8
+	var texts []string
+	want := map[string]int{}
+	for i := range n {
+		var said []string
+		for turn := range 1 + i%5 {
+			said = append(said, "human", "q", "gpt", "a")
+			want[fmt.Sprintf("%d/%d", i+1, turn+1)] = 2 // cycles
+		}
+		texts = append(texts, talk(fmt.Sprint(i), said...))
+	}
+	cfg := traceConfig(write(t, "a.json", talks(texts[:20]...)), write(t, "b.json",
+		talks(texts[20:]...)))
+	cfg.Cycles = 2
+	inFiles := turns(all(t, openTrace(t, perCharacter(t), cfg)))
+	cfg.Live = live
+	s := openTrace(t, perCharacter(t), cfg)
+	rs := all(t, s)
+	require.NoError(t, s.Err())
+	assert.Equal(t, workloads.TraceReport{Rows: int64(len(want)), Cycles: 2,
+		Tokenizer: "characters/1"}, s.Report())
+	begun, last := map[string]int{}, 0
+	most := 0
+	for i, r := range rs {
+		assert.EqualValues(t, i, r.Seq)
+		var talk, cycle, turn int
+		_, err := fmt.Sscanf(r.Own.Key, "sg/%d.%d/t%d", &talk, &cycle, &turn)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, cycle, last, "not before the last cycle has ended")
+		last = cycle
+		key := fmt.Sprintf("%d.%d", talk, cycle)
+		require.Equal(t, begun[key]+1, turn, "in its order")
+		require.Len(t, r.History, turn-1)
+		if begun[key] = turn; turn == 1+(talk-1)%5 {
+			delete(begun, key)
+		}
+		most = max(most, len(begun))
+		want[fmt.Sprintf("%d/%d", talk, turn)]--
+	}
+	for key, left := range want {
+		assert.Zero(t, left, key)
+	}
+	assert.LessOrEqual(t, most, live)
+	assert.Greater(t, most, live/2)
+	assert.NotEqual(t, inFiles, turns(rs))
+	assert.ElementsMatch(t, inFiles, turns(rs))
+	assert.Equal(t, turns(rs), turns(all(t, openTrace(t, perCharacter(t), cfg))))
+	other := cfg
+	other.Seed++
+	assert.NotEqual(t, turns(rs), turns(all(t, openTrace(t, perCharacter(t), other))))
+
+	// Rows that were read and not asked do not count.
+	cfg.MaxRequests = 10
+	s = openTrace(t, perCharacter(t), cfg)
+	assert.Equal(t, turns(rs[:10]), turns(all(t, s)))
+	assert.EqualValues(t, 10, s.Report().Rows)
+	assert.Zero(t, s.Report().Cycles)
+}
+
 func talk(id string, fromValue ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"id":%q,"conversations":[`, id)

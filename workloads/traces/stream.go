@@ -13,17 +13,6 @@ import (
 	"kvbench/workloads/sessions"
 )
 
-// traceRow is a usable row with its place and time in the replay.
-type traceRow struct {
-	formats.Row
-	seq     int64 // usable rows before it, over all cycles
-	row     int64 // its number within the cycle, over all files, from 1
-	cycle   int
-	arrival time.Duration
-
-	conversation int64 // of a recorded conversation: its number within the cycle, from 1
-}
-
 // file is one that is read: its rows as they are, and the count of them.
 type file struct {
 	formats.Reader
@@ -110,6 +99,7 @@ type rowStream struct {
 	err      error
 	done     bool
 
+	beside   *beside         // of conversations; nil where rows come as they are in the files
 	sessions *sessionReader  // instead of files; nil where rows are of none
 	merge    *sessions.Merge // of what it reads
 	skipped  int64
@@ -122,6 +112,8 @@ func newStream(format formats.Format, cfg *Config, sessional bool) *rowStream {
 	if sessional {
 		s.sessions = &sessionReader{format: format, cfg: cfg}
 		s.merge = sessions.NewMerge(s.sessions.next, max(1, cfg.Live), stream)
+	} else if format.Untimed && cfg.Live > 1 {
+		s.beside = &beside{live: cfg.Live, stream: stream}
 	}
 	return s
 }
@@ -143,18 +135,54 @@ func (s *rowStream) drop() { s.headRead = false }
 // stop ends the input.
 func (s *rowStream) stop() {
 	s.done, s.headRead = true, false
-	s.closeFile()
+	if s.closeFile(); s.beside != nil {
+		s.closed = s.report() // without what is never asked
+		s.beside.over, s.beside.open, s.beside.ahead = true, nil, nil
+	}
 	if s.sessions != nil {
 		s.sessions.close()
 	}
 }
 
 // next reads the next usable row; false at the end.
-func (s *rowStream) next() (traceRow, bool) {
-	s.done = s.done || s.cfg.MaxRequests > 0 && s.seq >= s.cfg.MaxRequests
-	if s.sessions != nil {
-		return s.nextOfSessions()
+func (s *rowStream) next() (row traceRow, ok bool) {
+	if limit := s.cfg.MaxRequests; limit > 0 && s.seq >= limit {
+		s.stop()
+		return row, false
 	}
+	switch {
+	case s.sessions != nil:
+		return s.nextOfSessions()
+	case s.beside != nil:
+		row, ok = s.nextOfTalks()
+	default:
+		row, ok = s.nextOfFiles()
+	}
+	if !ok {
+		s.stop()
+		return row, false
+	}
+	row.seq, row.arrival = s.seq, s.times.arrive(s.seq)
+	s.seq++
+	return row, true
+}
+
+// nextOfTalks takes the next row of the conversations that are live; false at the end.
+func (s *rowStream) nextOfTalks() (traceRow, bool) {
+	for s.beside.wants() {
+		row, ok := s.nextOfFiles()
+		if s.err != nil {
+			return row, false
+		}
+		if s.beside.over = !ok; ok {
+			s.beside.add(row)
+		}
+	}
+	return s.beside.take(s.seq)
+}
+
+// nextOfFiles reads the next usable row, without its place in the replay; false at the end.
+func (s *rowStream) nextOfFiles() (traceRow, bool) {
 	for !s.done && s.err == nil {
 		if s.file == nil {
 			s.file, s.err = openFile(s.format, s.cfg.Paths[s.index], s.cfg.AllowMalformed)
@@ -174,7 +202,7 @@ func (s *rowStream) next() (traceRow, bool) {
 			return s.place(row), true
 		}
 	}
-	s.stop()
+	s.done = true
 	return traceRow{}, false
 }
 
@@ -214,16 +242,14 @@ func (s *rowStream) overBeforeStart() error {
 		s.times.pos.Round(time.Millisecond), s.cfg.Start)
 }
 
-// place gives a row to be replayed its number and its arrival.
+// place gives a row to be replayed its number among those of the files.
 func (s *rowStream) place(r formats.Row) traceRow {
 	s.replayed++
 	if r.Opens {
 		s.talks++
 	}
-	t := traceRow{Row: r, seq: s.seq, row: s.before + s.file.Report.Rows, cycle: s.cycle,
-		conversation: s.talks, arrival: s.times.arrive(s.seq)}
-	s.seq++
-	return t
+	return traceRow{Row: r, row: s.before + s.file.Report.Rows, cycle: s.cycle,
+		conversation: s.talks}
 }
 
 // finishFile checks the file that has ended and goes on to the next one, or, at the last one or
@@ -250,7 +276,8 @@ func (s *rowStream) finishFile(enough bool) error {
 	return nil
 }
 
-// report says what was read so far: each row once, in the first cycle.
+// report says what was read so far, but for what conversations have still to ask: each row once, in
+// the first cycle.
 func (s *rowStream) report() workloads.TraceReport {
 	if s.sessions != nil {
 		r := s.sessions.report()
@@ -261,6 +288,11 @@ func (s *rowStream) report() workloads.TraceReport {
 	if s.file != nil && s.cycle == 0 {
 		r.Add(s.file.Report)
 	}
+	if s.beside != nil {
+		if rows, cycle := s.beside.waiting(); cycle >= 0 {
+			r.Rows, r.Cycles = r.Rows-rows, cycle
+		}
+	}
 	return r
 }
 
@@ -268,7 +300,9 @@ func (s *rowStream) report() workloads.TraceReport {
 // changes nothing.
 func (s *rowStream) closeFile() {
 	if s.file != nil {
-		s.closed = s.report()
+		if s.cycle == 0 {
+			s.closed.Add(s.file.Report)
+		}
 		_ = s.file.Close()
 		s.file = nil
 	}

@@ -34,8 +34,9 @@ type Config struct {
 	MaxRequests  int64   // ends the load after N requests, 0 = never
 	Seed         uint64  // the run's seed plus the rank
 
-	// Live is how many sessions of agents run side by side, at least 1; 0 means 1, one after the
-	// other. An input that has other requests too is played file after file.
+	// Live is how many sessions of agents, or conversations without times, run side by side, at
+	// least 1; 0 means 1, one after the other. A block trace that has other requests than sessions,
+	// too, is played file after file.
 	Live int
 
 	// MaxConversations ends the input after that many in each cycle, 0 = all.
@@ -107,7 +108,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
 		stream:   profile.NewStream(cfg.Seed, -1),
-		sessions: newSessions(),
+		sessions: newSessions(cfg.Live),
 		blocks:   sessions.Blocks{ObjectTokens: cfg.ObjectTokens},
 	}
 	t.main = newStream(format, &t.cfg, sessional)

@@ -1,0 +1,87 @@
+package traces
+
+import (
+	"slices"
+	"time"
+
+	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
+)
+
+// traceRow is a usable row with its place and time in the replay.
+type traceRow struct {
+	formats.Row
+	seq     int64 // usable rows before it, over all cycles
+	row     int64 // its number within the cycle, over all files, from 1
+	cycle   int
+	arrival time.Duration
+
+	conversation int64 // of a recorded conversation: its number within the cycle, from 1
+}
+
+// beside lets recorded conversations, which have no times, run beside each other: so many are live,
+// and who of them asks next is drawn, each as likely as another. Where one has ended the next of
+// the file begins. The order is a function of the seed alone. At the end of a cycle all of them end
+// before the next one begins.
+//
+// One after the other each would find its own last turn as the entry used last, so that any cache
+// above one conversation would hit all there is.
+type beside struct {
+	live   int
+	stream profile.Stream
+	// open are the conversations, each with the rows that it has still to ask. The one behind the
+	// live ones shows that these are whole.
+	open  [][]traceRow
+	ahead *traceRow // the first of the next cycle
+	over  bool      // there are no more rows
+}
+
+// wants says that a row has to be read before one is taken.
+func (b *beside) wants() bool {
+	if b.ahead != nil && len(b.open) == 0 {
+		b.open, b.ahead = append(b.open, []traceRow{*b.ahead}), nil
+	}
+	return !b.over && b.ahead == nil && len(b.open) <= b.live
+}
+
+// add adds the next row of the files.
+func (b *beside) add(row traceRow) {
+	last := len(b.open) - 1
+	switch {
+	case last >= 0 && b.open[last][0].cycle != row.cycle:
+		b.ahead = &row
+	case last >= 0 && b.open[last][0].conversation == row.conversation:
+		b.open[last] = append(b.open[last], row)
+	default:
+		b.open = append(b.open, []traceRow{row})
+	}
+}
+
+// take takes the n-th row of the replay, if there is one.
+func (b *beside) take(n int64) (row traceRow, ok bool) {
+	live := min(len(b.open), b.live)
+	if live == 0 {
+		return row, false
+	}
+	i := int(b.stream.Unit(profile.DrawSession, n) * float64(live))
+	talk := b.open[i]
+	if b.open[i] = talk[1:]; len(talk) == 1 {
+		b.open = slices.Delete(b.open, i, i+1)
+	}
+	return talk[0], true
+}
+
+// waiting is how many rows of the first cycle were read and not taken, and the cycle of those that
+// are asked, -1 if there are none.
+func (b *beside) waiting() (rows int64, cycle int) {
+	if len(b.open) == 0 {
+		return 0, -1
+	}
+	if cycle = b.open[0][0].cycle; cycle > 0 {
+		return 0, cycle
+	}
+	for _, talk := range b.open {
+		rows += int64(len(talk))
+	}
+	return rows, cycle
+}
