@@ -130,21 +130,41 @@ type EngineLayout struct {
 	LooksUp, All bool
 	// Buckets: objects leave with all those that lie in their file, the oldest file first.
 	Buckets bool
+	// Ranks is what becomes of an object where all tensor-parallel ranks store.
+	Ranks TensorRanks
 }
+
+// TensorRanks is how the ranks of a tensor-parallel group share files.
+type TensorRanks uint8
+
+// The ways to share them.
+const (
+	RanksUnsaid TensorRanks = iota // nobody wrote down how
+	// an object of each; of latents, which all have alike, the first rank's
+	RanksApart
+	RanksEach     // an object of each, of latents, too
+	RanksTogether // one object with the bytes of each behind each other, likewise
+)
 
 // EngineLayouts are those that there are. The facts are of the engines' main lines in September
 // 2026: vLLM's tiering offload and disk backend, LMCache's multiprocess adapters, SGLang's
 // HiCacheFile, Mooncake's SSD offload, Dynamo's KVBM. An object of Mooncake is whatever its user
-// hands it: the 512 tokens are the blocks of its published traces.
+// hands it: the 512 tokens are the blocks of its published traces. Whose ranks' files these are is
+// its user's to say, too, and the ranks of LMCache's raw_block share a server.
 var EngineLayouts = []EngineLayout{
-	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true},
-	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1},
-	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true},
+	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
+		Ranks: RanksTogether},
+	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1,
+		Ranks: RanksEach},
+	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
+		Ranks: RanksApart},
 	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4},
-	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true},
+	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
+		Ranks: RanksApart},
 	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true},
 	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1},
-	{Name: "kvbm-slots", Tokens: 16, Depth: 64, Direct: true, Stores: 64, Loads: 64},
+	{Name: "kvbm-slots", Tokens: 16, Depth: 64, Direct: true, Stores: 64, Loads: 64,
+		Ranks: RanksApart},
 }
 
 // EngineLayoutOf is the one of that name.

@@ -222,7 +222,9 @@ func (l *lmcacheFS) start(context.Context) error {
 
 // path has world size, rank, local world size and local rank, a byte each.
 func (l *lmcacheFS) path(o tiers.Object) string {
-	return fmt.Sprintf("%s@0x01%02[2]x01%02[2]x@0@%[3]s.data", l.model, l.t.cfg.Rank&0xff, hash(o))
+	rank, world := l.t.cfg.who()
+	return fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s.data", l.model, world&0xff,
+		rank&0xff, hash(o))
 }
 
 func (l *lmcacheFS) create(_ context.Context, o tiers.Object) (*file, error) {
@@ -261,7 +263,8 @@ type hicacheFile struct{ perFile }
 func (l *hicacheFile) start(context.Context) error { return nil }
 
 func (l *hicacheFile) path(o tiers.Object) string {
-	return fmt.Sprintf("%s_%s_%d_1.bin", hash(o), l.model, l.t.cfg.Rank)
+	rank, world := l.t.cfg.who()
+	return fmt.Sprintf("%s_%s_%d_%d.bin", hash(o), l.model, rank, world)
 }
 
 // create has process, thread and a unique number in the temporary name.

@@ -156,7 +156,8 @@ type vllmSlots struct{ *slots }
 // start unlinks what a dead engine left. The file is sparse: where the disk is too small that shows
 // in the middle of a run, as in the engine.
 func (l *vllmSlots) start(context.Context) error {
-	path := fmt.Sprintf("slots.rank_%d", l.t.cfg.Rank)
+	rank, _ := l.t.cfg.who()
+	path := fmt.Sprintf("slots.rank_%d", rank)
 	if err := l.calls.unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}

@@ -27,6 +27,8 @@ type Config struct {
 	Direct bool            // past the page cache, where the layout can
 	Model  string          // part of names; any text
 	Rank   int             // of the client; likewise
+	// Tensor is whose files they are among World tensor-parallel ranks; 0 = there are none.
+	Tensor, World int
 	// Bytes are those of an object, > 0: the slots' size. Smaller ones take a slot, too.
 	Bytes int64
 	// Depth is how many objects of one Create or Open are under way beside each other, 0 = 1. They
@@ -39,6 +41,14 @@ type Config struct {
 	// Note is told of each system call that is not the I/O engine's, before it is made; nil: nobody
 	// is.
 	Note func(string)
+}
+
+// who is the rank in names, and of how many: without tensor-parallel ranks the client, alone.
+func (c *Config) who() (rank, world int) {
+	if c.World > 0 {
+		return c.Tensor, c.World
+	}
+	return c.Rank, 1
 }
 
 // Tier keeps objects as an engine does.
