@@ -138,7 +138,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Layout.Recycle = v.Recycle && v.Hears("recycle")
 	if l, is := v.EngineLayout(); is {
 		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
-			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers}
+			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
+			Ranks: v.RankObjects()}
 		// A call moves an object as a whole, as the engine's does.
 		c.Use.Chunk = int(tiers.AlignUp(c.Engine.Bytes, buffer.PageSize))
 	}
@@ -237,6 +238,9 @@ func runInfo(v *params.Values, trial int) record.Info {
 		if cost.PerSquare == 0 {
 			in.Workload.PrefillRate = 1 / cost.PerToken
 		}
+	}
+	if n := v.StoringRanks(); n > 1 {
+		in.Model.StoringRanks, in.Model.RankObjects = n, v.RankObjects()
 	}
 	if v.Bench.Option != 0 {
 		in.Option = new(v.Bench.Option)

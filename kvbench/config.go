@@ -121,6 +121,9 @@ type EngineFiles struct {
 	Model  string // part of names
 	Bytes  int64  // of an object
 	Layers int    // of the model
+	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
+	// and 1 = there is one.
+	Ranks int
 }
 
 // Config is what a trial is given beside its workload. Run changes nothing in it.

@@ -24,6 +24,7 @@ import (
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/ranks"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/spread"
 	"kvbench/tiers/transfer"
@@ -311,13 +312,40 @@ func (t *trial) emptyBucket(ctx context.Context) error {
 func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	engine ioengine.Engine) (fileTier, error) {
 	if y := cfg.Engine; y.Layout != "" {
-		return enginetier.New(ctx, enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
+		c := enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
 			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
-			Capacity: cfg.StorageBytes, Depth: cfg.Depth})
+			Capacity: cfg.StorageBytes, Depth: cfg.Depth}
+		if y.Ranks > 1 {
+			return openRanks(ctx, c, y.Ranks)
+		}
+		return enginetier.New(ctx, c)
 	}
 	return filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
 		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes,
 		Advice: cfg.Advice})
+}
+
+// openRanks makes the storage tier of n tensor-parallel ranks, which share its bytes and each have
+// their files in it.
+func openRanks(ctx context.Context, c enginetier.Config, n int) (fileTier, error) {
+	all := ranks.Config{Bytes: c.Bytes, Depth: c.Depth}
+	each := int64(n)
+	c.Bytes, c.Capacity = (c.Bytes+each-1)/each, (c.Capacity+each-1)/each
+	if l, _ := tiers.EngineLayoutOf(c.Layout); l.Direct { // it writes whole pages
+		c.Bytes = tiers.AlignUp(c.Bytes, buffer.PageSize)
+	}
+	for i := range n {
+		c.Tensor, c.World = i, n
+		files, err := enginetier.New(ctx, c)
+		if err != nil {
+			for _, r := range all.Ranks {
+				err = errors.Join(err, r.Close())
+			}
+			return nil, fmt.Errorf("tensor-parallel rank %d: %w", i, err)
+		}
+		all.Ranks = append(all.Ranks, files)
+	}
+	return ranks.New(all), nil
 }
 
 // openDir opens the work directory, which removes what an earlier run left in it.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,37 @@ func TestEngineLayouts(t *testing.T) {
 	has(t, users, "-decode-reads: must be once")
 	has(t, b.refused("-test.bench=MaxStorageStress", "-division=closed", "-layout=vllm-fs"),
 		"-layout: must be entry")
+}
+
+// The I/O of all tensor-parallel ranks: the bytes of each, beside each other or in one file.
+func TestTensorParallelRanks(t *testing.T) {
+	t.Parallel()
+	group := []string{"-num-gpus=4", "-tensor-parallel=4", "-tp-io=all"}
+	for _, layout := range []string{"lmcache-fs", "kvbm-slots", "vllm-fs"} {
+		b := newBench(t)
+		b.ok(slices.Concat(b.micro(), b.places(), group, []string{"-test.bench=MultiTurn",
+			"-max-requests=20", "-layout=" + layout, "-object-tokens=8", "-verify=full"})...)
+		res := theResult(t, b.results)
+		require.NotNil(t, res.BlockCache, layout)
+		const token = 4096 // of micro
+		assert.EqualValues(t, 4, res.Model.StoringRanks, layout)
+		assert.EqualValues(t, token/4, res.Model.RankBytesPerToken, layout)
+		storage := res.Tiers[len(res.Tiers)-1]
+		assert.Equal(t, res.BlockCache.Writes.Blocks*8*token, storage.Write.Bytes, layout)
+		assert.Equal(t, res.BlockCache.Reads.Blocks*8*token, storage.Read.Bytes, layout)
+		assert.Positive(t, storage.Read.Bytes, layout)
+		summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0", "rank_0",
+			"summary.txt"))
+		require.NoError(t, err)
+		assert.Contains(t, string(summary), "1 KiB per token on each of 4 ranks, which all store, "+
+			"tensor parallel 4")
+		assert.False(t, exists(b.cache), "nothing is left behind")
+	}
+	b := newBench(t)
+	has(t, b.refused(append(group, "-test.bench=MultiTurn", "-layout=mooncake-bucket")...),
+		"-tp-io: must be one but with -layout vllm-fs, vllm-slots")
+	has(t, b.refused("-test.bench=MultiTurn", "-layout=vllm-fs", "-tp-io=all"),
+		"-tp-io: must be absent: it is for all with requests with -tensor-parallel")
 }
 
 // An engine is imitated as a whole, and what of it somebody wants otherwise is told.

@@ -115,6 +115,7 @@ func (r *resolver) check() {
 		"false with -layout "+v.Layout+": files of one entry alone go as a whole, and engines "+
 			"have ways of their own")
 	r.engineLayout()
+	r.tensorRanks()
 	r.named()
 	r.ranked()
 	r.tierPolicy()

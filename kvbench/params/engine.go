@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -111,11 +112,6 @@ func (v *Values) engineSettings(e engine) map[string]string {
 	return set
 }
 
-// EngineLayout is the layout in force, if it is an engine's.
-func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
-	return tiers.EngineLayoutOf(v.Layout)
-}
-
 // layoutSettings is what an engine's layout sets where nobody else does.
 func (v *Values) layoutSettings() map[string]string {
 	l, is := v.EngineLayout()
@@ -150,6 +146,30 @@ const mostObject = 256 << 20
 // maxBeside is how many objects of a request may be under way beside each other, which may be so
 // many open files.
 const maxBeside = 64
+
+// mostRanks is how many tensor-parallel ranks a run may have at a time, each with files and calls
+// of its own for every object.
+const mostRanks = 64
+
+// tensorRanks checks who can have the files of all tensor-parallel ranks.
+func (r *resolver) tensorRanks() {
+	v := r.v
+	if v.TPIO != "all" {
+		return
+	}
+	var known []string
+	for _, l := range tiers.EngineLayouts {
+		if l.Ranks != tiers.RanksUnsaid {
+			known = append(known, l.Name)
+		}
+	}
+	l, _ := v.EngineLayout()
+	r.want(l.Ranks != tiers.RanksUnsaid, "tp-io", "one but with -layout "+
+		strings.Join(known, ", ")+": of the others nobody says how ranks share files")
+	r.want(v.TPRule == "engine", "tp-io", "one with -tp-rule mlperf, which is no engine's")
+	r.want(v.TensorParallel <= mostRanks, "tensor-parallel", fmt.Sprintf("at most %d with -tp-io "+
+		"all, where each rank has files of its own", mostRanks))
+}
 
 // engineLayout checks what an engine, or its layout, cannot be told.
 func (r *resolver) engineLayout() {

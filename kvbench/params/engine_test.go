@@ -81,3 +81,42 @@ func TestEveryEngineIsRanked(t *testing.T) {
 	assert.Equal(t, want, b.settings(Open)["sweep"])
 	assert.Equal(t, want, b.settings(Quick)["sweep"])
 }
+
+// What tensor-parallel ranks keep together of an object, and in how many: the sizes that engines
+// have (70B with 8 heads at 8 ranks; latents, of which each has all).
+func TestTensorRanks(t *testing.T) {
+	for _, c := range []struct {
+		model, layout string
+		tokens        string
+		objects       int
+		bytes         int64
+	}{
+		{"llama3.1-70b-instruct", "vllm-fs", "16", 1, 5_242_880},
+		{"llama3.1-70b-instruct", "lmcache-fs", "256", 8, 8 * 10_485_760},
+		{"llama3.1-70b-instruct", "hicache-file", "64", 8, 8 * 2_621_440},
+		{"llama3.1-70b-instruct", "vllm-slots", "16", 8, 8 * 655_360},
+		{"llama3.1-70b-instruct", "kvbm-slots", "16", 8, 8 * 655_360},
+		{"deepseek-v3", "vllm-fs", "16", 1, 8_994_816},
+		{"deepseek-v3", "lmcache-fs", "256", 1, 17_989_632},
+		{"deepseek-v3", "hicache-file", "64", 1, 4_497_408},
+		{"deepseek-v3", "vllm-slots", "64", 8, 8 * 4_497_408},
+	} {
+		args := []string{"-division=open", "-model=" + c.model, "-layout=" + c.layout,
+			"-num-gpus=8", "-tensor-parallel=8", "-object-tokens=" + c.tokens}
+		in := Inputs{Bench: bench(t, "Synthetic")}
+		v := good(t, in, append(args, "-tp-io=all")...)
+		assert.Equal(t, c.objects, v.RankObjects(), "%s %s", c.model, c.layout)
+		assert.Equal(t, c.bytes, v.Sizer().Bytes(v.ObjectTokens), "%s %s", c.model, c.layout)
+		one := good(t, in, args...)
+		assert.Equal(t, 1, one.RankObjects())
+		assert.Equal(t, v.Sizer().One(), one.Sizer())
+	}
+	in := Inputs{Bench: bench(t, "Synthetic")}
+	bad := wrong(t, in, "-tp-io=all", "-num-gpus=128", "-tensor-parallel=128", "-tp-rule=mlperf",
+		"-layout=lmcache-raw")
+	require.Len(t, bad, 3)
+	text := strings.Join(bad, "\n")
+	assert.Contains(t, text, "-tp-io: must be one but with -layout vllm-fs, vllm-slots, lmcache-fs")
+	assert.Contains(t, text, "-tp-io: must be one with -tp-rule mlperf")
+	assert.Contains(t, text, "-tensor-parallel: must be at most 64 with -tp-io all")
+}

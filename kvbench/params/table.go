@@ -46,6 +46,7 @@ func table(v *Values) []parameter {
 		"num-gpus":            whole(&v.GPUs, 1, 65536),
 		"tensor-parallel":     whole(&v.TensorParallel, 1, 65536),
 		"tp-rule":             oneOf(&v.TPRule, "engine", "mlperf"),
+		"tp-io":               oneOf(&v.TPIO, "one", "all"),
 		"cpu-mem-gb":          gib(&v.CPUBytes, maxCPUGiB),
 		"storage-capacity-gb": gib(&v.StorageBytes, maxStorageGiB),
 		"gpu-backend":         backend(&v.GPUBackend),

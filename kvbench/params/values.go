@@ -51,7 +51,7 @@ type Values struct {
 	// one card, see GPUTierBytes, and its bandwidth GiB/s per direction.
 	GPUBytes, CPUBytes, StorageBytes int64
 	GPUs, TensorParallel             int
-	TPRule, GPUBackend               string
+	TPRule, TPIO, GPUBackend         string
 	GPUBandwidth                     float64
 
 	// How the storage tier does its I/O, and what of the bytes of the ceiling's mixed load is read.
@@ -256,9 +256,35 @@ func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 // benchmark's is.
 func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
 
-// Sizer gives the bytes of an entry on this rank.
+// EngineLayout is the layout in force, if it is an engine's.
+func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
+	return tiers.EngineLayoutOf(v.Layout)
+}
+
+// Sizer gives the bytes of an entry on this rank, or on all that store, see StoringRanks.
 func (v *Values) Sizer() model.Sizer {
-	return model.NewSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
+	s := model.NewSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
+	s.Ranks = int64(v.StoringRanks())
+	return s
+}
+
+// StoringRanks is how many tensor-parallel ranks store bytes of their own in this run: one, unless
+// the I/O of all is asked for.
+func (v *Values) StoringRanks() int {
+	l, _ := v.EngineLayout()
+	if v.TPIO != "all" || l.Ranks == tiers.RanksUnsaid ||
+		l.Ranks == tiers.RanksApart && v.Model.Latents() {
+		return 1
+	}
+	return v.TensorParallel
+}
+
+// RankObjects is how many objects, one of each rank, are one of the engine's layout.
+func (v *Values) RankObjects() int {
+	if l, _ := v.EngineLayout(); l.Ranks == tiers.RanksTogether {
+		return 1
+	}
+	return v.StoringRanks()
 }
 
 // maxUserWorkers bounds the automatic number of workers; traceWorkers is that of request traces,

@@ -105,7 +105,9 @@ func objectBytes(results []*result.Result) *float64 {
 		return nil
 	}
 	if n := parameter(results[0], "object-tokens"); n > 0 {
-		return new(n * float64(results[0].Model.RankBytesPerToken))
+		m := results[0].Model
+		return new(n * float64(m.RankBytesPerToken) * float64(max(1, m.StoringRanks)) /
+			float64(max(1, m.RankObjects)))
 	}
 	return nil
 }

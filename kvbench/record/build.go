@@ -70,7 +70,7 @@ func (b *builder) describe() {
 	if r.Division == result.DivisionClosed {
 		r.Notice = result.ClosedNotice
 	}
-	r.Model.RankBytesPerToken = b.info.Sizer.Bytes(1)
+	r.Model.RankBytesPerToken = b.info.Sizer.One().Bytes(1)
 	r.Parameters = append([]result.Parameter{}, r.Parameters...)
 	r.DiffersFromClosed = append([]result.Difference{}, r.DiffersFromClosed...)
 	r.Warnings = append([]string{}, r.Warnings...)

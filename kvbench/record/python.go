@@ -91,7 +91,8 @@ func (b *builder) cacheStats() python.CacheStats {
 		})
 		if sizer := b.info.Sizer; t.Level == tiers.Storage.String() {
 			s.StorageTokensProcessed = ratio(
-				(t.Read.Bytes+t.Write.Bytes)*max(1, sizer.Divisor), sizer.BytesPerToken)
+				(t.Read.Bytes+t.Write.Bytes)*max(1, sizer.Divisor),
+				sizer.BytesPerToken*max(1, sizer.Ranks))
 		}
 	}
 	// The keys that the Python benchmark does not have, such as the offloads to the fastest tier,

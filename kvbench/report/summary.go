@@ -180,8 +180,8 @@ func (s *summary) head() {
 	s.clients()
 	s.autoscaler()
 	if m := s.Model; m.RankBytesPerToken > 0 && s.CompletionUnit != result.UnitOperation {
-		s.line("model", "%s, %s per token on this rank, tensor parallel %d", cmp.Or(m.Name, m.Key),
-			bytes(m.RankBytesPerToken), max(m.TensorParallel, 1))
+		s.line("model", "%s, %s per token on %s, tensor parallel %d", cmp.Or(m.Name, m.Key),
+			bytes(m.RankBytesPerToken), m.Whose(), max(m.TensorParallel, 1))
 	}
 	s.workload()
 	// The window is what rates are of; all is what a person waited for.

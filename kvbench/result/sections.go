@@ -11,8 +11,20 @@ type Model struct {
 	Key               string `json:"key"`
 	Name              string `json:"name"`
 	BytesPerToken     int64  `json:"bytes_per_token"`      // all ranks together
-	RankBytesPerToken int64  `json:"rank_bytes_per_token"` // of the one simulated here
+	RankBytesPerToken int64  `json:"rank_bytes_per_token"` // of one rank
 	TensorParallel    int    `json:"tensor_parallel"`
+	// StoringRanks is whose bytes are stored, where it is more than one rank's: entries and tiers
+	// are of all of them then. RankObjects is into how many objects an engine's is cut for them.
+	StoringRanks int `json:"storing_ranks,omitempty"`
+	RankObjects  int `json:"rank_objects,omitempty"`
+}
+
+// Whose says on which ranks a token takes RankBytesPerToken.
+func (m *Model) Whose() string {
+	if m.StoringRanks > 1 {
+		return fmt.Sprintf("each of %d ranks, which all store", m.StoringRanks)
+	}
+	return "this rank"
 }
 
 // Workload is who made the load and how.

@@ -162,7 +162,7 @@ func (m Model) Validate() error {
 	t, known := dtypes[m.dtype()]
 	must(known, "dtype %q is unknown, must be one of %s", m.DType,
 		strings.Join(slices.Sorted(maps.Keys(dtypes)), ", "))
-	latent := m.Attention == MLA || m.Attention == CSA
+	latent := m.Latents()
 	must(!t.heads || !latent, "dtype %s is of keys and values by head, which this model has not",
 		m.DType)
 	must(!t.latents || latent, "dtype %s is of latents, which this model has not", m.DType)
@@ -210,11 +210,14 @@ const (
 	TPMLPerf TPRule = "mlperf"
 )
 
+// Latents says whether tokens are kept as latents, which are no head's: all ranks have them alike.
+func (m Model) Latents() bool { return m.Attention == MLA || m.Attention == CSA }
+
 // NewSizer returns the Sizer of a valid model at tensor parallelism tp (below 1 counts as 1).
 func NewSizer(m Model, tp int, rule TPRule) Sizer {
 	divisor := max(1, tp)
 	if rule != TPMLPerf {
-		if m.Attention == MLA || m.Attention == CSA {
+		if m.Latents() {
 			divisor = 1
 		} else {
 			divisor = min(divisor, max(1, m.KVHeads))
@@ -233,14 +236,23 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 	return Sizer{BytesPerToken: m.BytesPerToken(), Divisor: int64(divisor)}
 }
 
-// Sizer turns token counts into bytes of one rank. The zero Sizer makes everything 0 bytes.
+// Sizer turns token counts into bytes of one rank, or of several. The zero Sizer makes everything 0
+// bytes.
 type Sizer struct {
 	BytesPerToken int64 // of all ranks, or of one where they cannot be divided evenly
 	Divisor       int64 // 0 and 1 mean: not divided
+	// Ranks is of how many ranks together, each with the same bytes; 0 and 1 mean: of one.
+	Ranks int64
 }
 
-// Bytes returns the size of an entry of that many tokens, rounded up to a whole byte.
+// One is the Sizer of one rank.
+func (s Sizer) One() Sizer {
+	s.Ranks = 1
+	return s
+}
+
+// Bytes returns the size of an entry of that many tokens, rounded up to a whole byte of each rank.
 func (s Sizer) Bytes(tokens int) int64 {
 	divisor := max(1, s.Divisor)
-	return (int64(tokens)*s.BytesPerToken + divisor - 1) / divisor
+	return (int64(tokens)*s.BytesPerToken + divisor - 1) / divisor * max(1, s.Ranks)
 }

@@ -106,6 +106,10 @@ func TestSizer(t *testing.T) {
 			test.rule,
 		)
 	}
+	// Ten bytes over three ranks are four for each.
+	of := Sizer{BytesPerToken: 10, Divisor: 3, Ranks: 3}
+	assert.EqualValues(t, 12, of.Bytes(1))
+	assert.EqualValues(t, 4, of.One().Bytes(1))
 	assert.Zero(t, Sizer{}.Bytes(5))
 }
 
