@@ -39,8 +39,8 @@ mean() { awk '{s += $1} END {print s / NR}'; }
 suite() { # DIRECTION WRITES READS: bytes per second
 	(cd "$tmp" && rm -rf results && "$bin" -test.run '^$' -test.bench Checkpoint/model=8b \
 		-division open -checkpoint-scale 1/64 -checkpoint-pause 0s -checkpoint-writes "$2" \
-		-checkpoint-reads "$3" -cache-dir "$dir/kv" -results-dir "$tmp/results" -progress none 2>/dev/null) |
-		grep -o "[0-9][0-9.e+]* $1-B/s" | awk '{print $1}'
+		-checkpoint-reads "$3" -cache-dir "$dir/kv" -results-dir "$tmp/results" -progress none 2>"$tmp/err") |
+		grep -o "[0-9][0-9.e+]* $1-B/s" | awk '{print $1}' || { cat "$tmp/err" >&2; return 1; }
 }
 
 fio_step() { # DIRECTION DIR: bytes per second of one checkpoint
