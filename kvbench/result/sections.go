@@ -148,18 +148,19 @@ type Tier struct {
 	UsedBytes     int64  `json:"used_bytes"`
 	// At the end: the part of used that is on its way out, and room of writes in flight, for which
 	// it goes. used − leaving + claimed ≤ capacity.
-	LeavingBytes int64       `json:"leaving_bytes"`
-	ClaimedBytes int64       `json:"claimed_bytes"`
-	PeakBytes    int64       `json:"peak_bytes"`
-	WasteBytes   int64       `json:"waste_bytes"`
-	Read         TierTraffic `json:"read"`
-	Write        TierTraffic `json:"write"`
-	FirstReads   ReadCount   `json:"first_reads"` // with re_reads all of read.entry_bytes
-	ReReads      ReadCount   `json:"re_reads"`
-	DemotedOut   EntryCount  `json:"demoted_out"`
-	DemotedIn    EntryCount  `json:"demoted_in"`
-	Evicted      EntryCount  `json:"evicted"`
-	Deleted      EntryCount  `json:"deleted"`
+	LeavingBytes int64 `json:"leaving_bytes"`
+	ClaimedBytes int64 `json:"claimed_bytes"`
+	PeakBytes    int64 `json:"peak_bytes"`
+	// What places take beyond their entries; files that wait to be overwritten, too.
+	WasteBytes int64       `json:"waste_bytes"`
+	Read       TierTraffic `json:"read"`
+	Write      TierTraffic `json:"write"`
+	FirstReads ReadCount   `json:"first_reads"` // with re_reads all of read.entry_bytes
+	ReReads    ReadCount   `json:"re_reads"`
+	DemotedOut EntryCount  `json:"demoted_out"`
+	DemotedIn  EntryCount  `json:"demoted_in"`
+	Evicted    EntryCount  `json:"evicted"`
+	Deleted    EntryCount  `json:"deleted"`
 }
 
 // Policy is which entries lived where, and what that moved in the window beside the requests' own
