@@ -75,6 +75,9 @@ func TestContract(t *testing.T) {
 	for _, l := range apart() {
 		t.Run(l.Name, func(t *testing.T) {
 			for _, n := range []int{3, 4} {
+				if n == 4 && testing.Short() {
+					break // what divides is what every other test has
+				}
 				tiertest.Run(t, func(t testing.TB) tiers.Tier {
 					return open(t, l, n, tiertest.Dir(t), tiertest.Psync(t))
 				})
