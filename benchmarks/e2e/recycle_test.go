@@ -13,14 +13,14 @@ func TestFilesThatAreOverwritten(t *testing.T) {
 	t.Parallel()
 	b, root, before := userBench(t)
 	args := append(append(b.micro(), b.places()...), "-division=open", "-recycle",
-		"-storage-capacity-gb=0.03", "-num-users=8", "-arrival=closed-loop", "-verify=full")
+		"-storage-capacity-gb=0.006", "-num-users=8", "-arrival=closed-loop", "-verify=full")
 
 	p := b.start(append(args, "-test.bench=PrefillOnly", "-test.benchtime=10m")...)
 	b.working()
 	assert.NoError(t, p.Process.Kill())
 	p.end()
 
-	o := b.ok(append(args, "-test.bench=MultiTurn", "-test.benchtime=3000x")...)
+	o := b.ok(append(args, "-test.bench=MultiTurn", "-test.benchtime=600x")...)
 	assert.Equal(t, before, tree(t, root))
 	r := theResult(t, b.results)
 	storage := r.Tiers[len(r.Tiers)-1]
