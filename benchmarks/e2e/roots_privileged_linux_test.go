@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers/privtest"
+	"kvbench/tracing"
 )
 
 // TestSeveralDirectories runs on two devices, of which one is slow: what is said of each directory
@@ -50,7 +52,7 @@ func TestSeveralDirectories(t *testing.T) {
 	p.end()
 
 	o := b.ok(append(load, "-test.bench=MultiTurn", "-test.benchtime=4s", "-warmup=0s",
-		"-arrival=closed-loop")...)
+		"-arrival=closed-loop", "-enable-latency-tracing")...)
 	for root, want := range before {
 		assert.Equal(t, want, tree(t, root), "what was left is taken back, and nothing else")
 	}
@@ -98,4 +100,16 @@ func TestSeveralDirectories(t *testing.T) {
 	assert.InDelta(t, sum[2], *w.ReadBytes, 4<<20, "so are those of the devices")
 	assert.InDelta(t, sum[3], *w.WriteBytes, 4<<20)
 	assert.Contains(t, o.stdout+o.stderr, "\nroots ")
+
+	// The kernel's trace is that of both devices, and needs no word about either.
+	var trace tracing.Trace
+	require.NoError(t, json.Unmarshal(r.DeviceLatencyTracing, &trace))
+	if c := trace.Capture; c.Status == tracing.StatusTraced { // a kernel may refuse it
+		assert.ElementsMatch(t, []string{r.IO.Roots[0].Device, r.IO.Roots[1].Device}, c.Members)
+		assert.NotContains(t, strings.Join(c.Warnings, "\n"), "not all directories")
+		assert.InDelta(t, sum[2], c.Read.Bytes, 4<<20)
+		assert.InDelta(t, sum[3], c.Write.Bytes, 4<<20)
+	} else {
+		t.Log("no trace here: ", c.Reason)
+	}
 }
