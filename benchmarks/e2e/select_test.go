@@ -45,7 +45,8 @@ func TestASweepIsOfThoseWhoHearIt(t *testing.T) {
 	assert.Equal(t, []string{"StorageCeiling/op=read", "Synthetic/num-users=2"},
 		sorted(names(t, o.stdout)))
 	assert.Contains(t, o.stderr, "set, and not heard\n  the sweep of num-users, by StorageCeiling: "+
-		"it is for synthetic users, Tier, BlockTrace, Engines; StorageCeiling with -io-depth\n")
+		"it is for synthetic users, Tier, BlockTrace, Engines, ShareGPT; StorageCeiling with "+
+		"-io-depth\n")
 }
 
 // answered wants the three lines, or fewer, that answer a slip: exit code 2, nothing run or made.
