@@ -176,7 +176,8 @@ func TestTierPolicies(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.ok(append(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", trace,
-			"-trace-speedup=0", "-verify=full", "-tier-policy="+policy, "-cpu-mem-gb=0.002"),
+			"-trace-speedup=0", "-verify=full", "-tier-policy="+policy, "-cpu-mem-gb=0.002",
+			"-test.benchtime=1h"), // the input's end ends it, and cuts nothing off
 			extra...)...)
 		res := theResult(t, b.results)
 		p := res.Policy
