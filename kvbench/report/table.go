@@ -25,8 +25,9 @@ type Table struct {
 // Column is what one cell of each row is, by its name in each document; one without a name is not
 // in it, and a blank is a column without a title. A column of one document only is one that the
 // others say in words, or that a reader of numbers needs beside them. A unit stands with every
-// value and not in the heading: 900 ms and 1.20 s are easier to compare than 0.900 and 1.200 s. In
-// the workbook values are bare, and names have the units.
+// value and not in the heading: 900 ms and 1.20 s are easier to compare than 0.900 and 1.200 s;
+// rates of bytes, which are set beside each other, have one unit in a table. In the workbook values
+// are bare, and names have the units.
 type Column struct {
 	Text, Page, Sheet string
 	Unit              units.Unit
@@ -99,7 +100,22 @@ func (t Table) String() string {
 	if len(t.Rows) == 0 {
 		return ""
 	}
-	heads, rows := Draw(t, func(c Column) string { return c.Text }, units.Unit.Text)
+	// A rate is compared with those below and beside it: all of a table have one unit.
+	var rates []any
+	_, _ = Draw(t, func(c Column) string { return c.Text }, func(u units.Unit, v any) bool {
+		if u == units.BytesPerSec {
+			rates = append(rates, v)
+		}
+		return true
+	})
+	rate := units.BytesPerSec.Beside(rates...)
+	heads, rows := Draw(t, func(c Column) string { return c.Text },
+		func(u units.Unit, v any) string {
+			if u == units.BytesPerSec {
+				return rate(v)
+			}
+			return u.Text(v)
+		})
 	lines := append([][]string{heads}, rows...)
 	widths := make([]int, len(heads))
 	for _, cells := range lines {

@@ -77,6 +77,33 @@ func (u Unit) Text(v any) string {
 	return digits(f)
 }
 
+// Beside returns how values of a unit are written below each other, those being all of them: rates
+// of bytes have the unit of the largest, so that 980 MiB/s is not taken for more than 1.02 GiB/s.
+// Others keep the unit that fits each: times and sizes of one table may differ by a million.
+func (u Unit) Beside(values ...any) func(v any) string {
+	largest := 0.0
+	for _, v := range values {
+		if f, _, ok := Float(v); ok {
+			largest = max(largest, math.Abs(f))
+		}
+	}
+	if u != BytesPerSec || largest < 1024 {
+		return u.Text
+	}
+	_, name := fit(largest, 1024, binaryUnits...)
+	scale := math.Pow(1024, float64(slices.Index(binaryUnits, name)))
+	return func(v any) string {
+		f, text, ok := Float(v)
+		if !ok {
+			return text
+		}
+		if f /= scale; f == 0 || math.Abs(f) >= 1 {
+			return digits(f) + " " + name + "/s"
+		}
+		return strconv.FormatFloat(f, 'g', 3, 64) + " " + name + "/s" // three digits of these, too
+	}
+}
+
 // Plural returns "1 thing" or "2 things".
 func Plural(n any, thing string) string {
 	if many := Count.Text(n); many != "1" {
@@ -131,10 +158,10 @@ func digits(v float64) string {
 	return text(v, 'f', 0, 64)
 }
 
+var binaryUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+
 // binary formats bytes, with powers of 1024 throughout the suite.
-func binary(v float64) string {
-	return fitted(v, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB")
-}
+func binary(v float64) string { return fitted(v, 1024, binaryUnits...) }
 
 // duration formats nanoseconds with the unit that fits; from 100 s on as Go does, in whole seconds.
 func duration(ns float64) string {
@@ -144,13 +171,18 @@ func duration(ns float64) string {
 	return fitted(ns, 1000, "ns", "µs", "ms", "s")
 }
 
-// fitted formats v in the largest of units that it fills, each of which is so many of the one
-// before.
+// fitted formats v in the unit that fits.
 func fitted(v, many float64, units ...string) string {
+	v, unit := fit(v, many, units...)
+	return digits(v) + " " + unit
+}
+
+// fit is v in the largest of units that it fills, each of which is so many of the one before.
+func fit(v, many float64, units ...string) (of float64, unit string) {
 	for math.Abs(v) >= many && len(units) > 1 {
 		v, units = v/many, units[1:]
 	}
-	return digits(v) + " " + units[0]
+	return v, units[0]
 }
 
 // count groups thousands: 1,234,567. Counts are exact, so that none of their digits is left out.

@@ -34,6 +34,22 @@ func TestFormats(t *testing.T) {
 	assert.Equal(t, "unknown", Percent(nil))
 }
 
+// What stands below each other is told in one unit, that of the largest.
+func TestBeside(t *testing.T) {
+	const mib, gib = 1 << 20, float64(1 << 30)
+	values := []any{980.0 * mib, 1.02 * gib, new(int64(3 * mib)), "none", (*float64)(nil), 0.0}
+	var got []string
+	for _, v := range values {
+		got = append(got, BytesPerSec.Beside(values...)(v))
+	}
+	assert.Equal(t, []string{"0.957 GiB/s", "1.02 GiB/s", "0.00293 GiB/s", "none", Unknown,
+		"0 GiB/s"}, got)
+	assert.Equal(t, "980 MiB/s", BytesPerSec.Beside(values[0])(values[0]))
+	assert.Equal(t, "12 B/s", BytesPerSec.Beside(12.0)(12.0))
+	assert.Equal(t, Unknown, BytesPerSec.Beside()((*int64)(nil)))
+	assert.Equal(t, "900 ms", Milliseconds.Beside(900.0, 1200.0)(900.0), "these keep their own")
+}
+
 func TestRatio(t *testing.T) {
 	assert.InDelta(t, 0.5, *Ratio(1, 2.0), 0)
 	assert.Nil(t, Ratio(1, 0))

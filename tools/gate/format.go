@@ -13,10 +13,28 @@ import (
 	"kvbench/tools/stats"
 )
 
+// scale is that of all values of a metric, and of all rates of bytes: what stands beside and below
+// each other is in one unit, or a reader takes 1.02 GiB/s for less than 980 MiB/s. As in benchstat
+// the smallest keeps three digits.
+func (r *Report) scale(unit string) benchunit.Scaler {
+	const rate = "B/s"
+	var values []float64
+	for _, row := range r.Rows {
+		alike := row.Unit == unit ||
+			strings.HasSuffix(row.Unit, rate) && strings.HasSuffix(unit, rate)
+		for _, c := range row.Cells {
+			if alike && c.N() > 0 {
+				values = append(values, c.Summary.Center)
+			}
+		}
+	}
+	// By powers of 1000 or 1024, whichever the unit has.
+	return benchunit.CommonScale(values, benchunit.ClassOf(unit))
+}
+
 // value writes a number of a tidied unit as a person reads it: 1.235ms, 4.657GiB/s.
-func value(v float64, unit string) string {
-	// benchunit scales by powers of 1000 or 1024, whichever the unit has.
-	text := benchunit.Scale(v, benchunit.ClassOf(unit))
+func value(v float64, unit string, scale benchunit.Scaler) string {
+	text := scale.Format(v)
 	for _, u := range [][2]string{{"B/s", "B/s"}, {"sec/op", "s"}, {"-sec", "s"}, {"B/op", "B"},
 		{"-bytes", "B"}} {
 		if strings.HasSuffix(unit, u[0]) {
@@ -27,12 +45,12 @@ func value(v float64, unit string) string {
 }
 
 // centre is a median with its confidence interval.
-func centre(c stats.Cell, unit string) string {
+func centre(c stats.Cell, unit string, scale benchunit.Scaler) string {
 	s := c.Summary
 	if c.N() == 0 {
 		return "–"
 	}
-	text := value(s.Center, unit)
+	text := value(s.Center, unit, scale)
 	// With fewer than six samples there is no interval of 95 %.
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
 		return text + " ± ∞"
@@ -225,9 +243,10 @@ func (r *Report) cells(row Row) []string {
 	if !row.judged() {
 		sees, power = "–", "–"
 	}
-	return []string{row.Bench, row.Label, centre(old, row.Unit), centre(new, row.Unit),
-		row.change(), row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), sees, power,
-		r.answer(row)}
+	scale := r.scale(row.Unit)
+	return []string{row.Bench, row.Label, centre(old, row.Unit, scale),
+		centre(new, row.Unit, scale), row.change(), row.p(),
+		fmt.Sprintf("%d+%d", old.N(), new.N()), sees, power, r.answer(row)}
 }
 
 // Formats are the forms of a report by the names that -format has for them.

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
 )
@@ -55,11 +56,33 @@ func (s *Series) cells(all []*Series) []string {
 	if len(changes) == 0 {
 		changes = []string{"none found"}
 	}
-	first, last := s.Points[0], s.Points[len(s.Points)-1]
+	first, last := s.ends()
 	return []string{s.Machine, s.Name(all), unit, fmt.Sprint(len(s.Points)),
-		stats.Format(first.Median, s.Unit), stats.Format(last.Median, s.Unit),
-		strings.Join(changes, ", ")}
+		s.format(all, first), s.format(all, last), strings.Join(changes, ", ")}
 }
+
+// ends are the first and the last median.
+func (s *Series) ends() (first, last float64) {
+	return s.Points[0].Median, s.Points[len(s.Points)-1].Median
+}
+
+// format is a median as the table has it: all its rates of bytes are in one unit.
+func (s *Series) format(all []*Series, v float64) string {
+	if !strings.HasSuffix(s.Unit, rate) {
+		return stats.Format(v, s.Unit)
+	}
+	var rates []any
+	for _, o := range all {
+		if strings.HasSuffix(o.Unit, rate) {
+			first, last := o.ends()
+			rates = append(rates, first, last)
+		}
+	}
+	return units.BytesPerSec.Beside(rates...)(v)
+}
+
+// rate ends the units of bytes per second: read-B/s.
+const rate = "B/s"
 
 // Page has a figure for each series: a dot for each trial, a line through the medians, and a mark
 // where it changed.

@@ -148,7 +148,7 @@ func TestAMixtureOfSettingsIsTwoRows(t *testing.T) {
 	run(Done, "xlsx", dir, "-o", at("book.xlsx"))
 	assert.Equal(t, rows, medians(t, at("book.xlsx")))
 	text := run(Done, "gate", "-old", dir, "-new", dir, "-allow-few")
-	assert.Regexp(t, `Synthetic \[chunk-size=16KiB\] +read-B/s +10.00GiB/s .* 3\+3 `, text)
+	assert.Regexp(t, `Synthetic \[chunk-size=16KiB\] +read-B/s +10.000GiB/s .* 3\+3 `, text)
 	assert.Regexp(t, `Synthetic \[chunk-size=64KiB\] +read-B/s +5.000GiB/s .* 3\+3 `, text)
 	text = run(Done, "aggregate", dir, "-o", at("sum.json"))
 	assert.Regexp(t, `Synthetic \[chunk-size=16KiB\] +2 +3 +10 `, text)
