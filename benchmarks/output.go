@@ -72,11 +72,21 @@ func common(plans []*params.Values) []result.Parameter {
 // runs, a stray line would break its result line, because the go command merges
 // the two streams.
 func (s *session) epilogue() {
-	for _, r := range s.results {
+	// The warnings, verdicts and rates of every trial stand here; what they share stands once.
+	full := wholes(s.results)
+	for i, r := range s.results {
 		fmt.Fprintln(os.Stderr)
-		if err := report.WriteSummary(os.Stderr, r); err != nil {
+		write := report.WriteShort
+		if full[i] {
+			write = report.WriteSummary
+		}
+		if err := write(os.Stderr, r); err != nil {
 			return
 		}
+	}
+	if slices.Contains(full, false) {
+		fmt.Fprint(os.Stderr, "\nThe first complete trial of each benchmark is told in full; all "+
+			"of the others is in the summary.txt beside their results.\n")
 	}
 	// With what was measured before an interruption, too; a reader who is gone reads nothing more.
 	if err := s.rank(); err != nil {
@@ -103,6 +113,23 @@ func (s *session) epilogue() {
 		})
 	}
 	list("set, and not heard", s.unheard)
+}
+
+// wholes says of each result whether its whole summary is told: of the trials of one benchmark, the
+// first that is complete, else the first. Twenty of eighty lines each nobody reads.
+func wholes(results []*result.Result) []bool {
+	full, of := make([]bool, len(results)), map[string]int{}
+	for i, r := range results {
+		at, known := of[r.Name]
+		if !known || r.Status == result.StatusComplete &&
+			results[at].Status != result.StatusComplete {
+			if known {
+				full[at] = false
+			}
+			full[i], of[r.Name] = true, i
+		}
+	}
+	return full
 }
 
 // left is what lies in the cache directory when the process ends, "" if nothing does. The words

@@ -1,7 +1,8 @@
 // Package report shows a result to people: the summary at the end of a trial, the lines of a
 // benchmark's log, the fio job of its kernel trace.
 //
-//	summary.go  the summary from the top; the few lines for a benchmark's log
+//	summary.go  the summary from the top
+//	short.go    what one trial of several has of its own; the few lines for a benchmark's log
 //	bytes.go    its tables of what lies in the tiers and what they moved
 //	latency.go  its tables of latencies; what the storage answered late, or not at all
 //	first_token.go  the time to the first token, and from which length on loading is worth it

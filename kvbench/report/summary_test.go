@@ -131,6 +131,20 @@ func TestSummaryOfAServersMount(t *testing.T) {
 		"            3072 × READ, mean round trip 1ms, with waiting 2ms\n")
 }
 
+// One trial of several has its own numbers and doubts, and nothing of what all have.
+func TestShortSummary(t *testing.T) {
+	r := fixture(t, "result.json")
+	var b strings.Builder
+	require.NoError(t, WriteShort(&b, r))
+	golden.Check(t, "short.txt", b.String())
+	for _, w := range r.Warnings {
+		assert.Contains(t, strings.Join(strings.Fields(b.String()), " "), w)
+	}
+	b.Reset()
+	require.NoError(t, WriteShort(&b, &result.Result{Error: "no request arrived"}))
+	assert.Contains(t, b.String(), "no request arrived")
+}
+
 func TestSummaryOfNothing(t *testing.T) {
 	assert.Contains(t, summaryOf(t, &result.Result{Error: "no request arrived"}), "error")
 }
