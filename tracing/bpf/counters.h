@@ -175,16 +175,15 @@ struct mark marks[2 * PLACES] __attribute__((aligned(LINE))) = {};
 
 INLINE struct mark *mark_of(u64 place, u32 dir)
 {
-	u32 i = (place * 0x9e3779b97f4a7c15ULL) >> 52;
-	asm volatile("" : "+r"(i));
-	return &marks[(dir & 1) * PLACES + (i & (PLACES - 1))];
+	u32 i = (dir & 1) * PLACES + ((place * 0x9e3779b97f4a7c15ULL) >> 52);
+	return &marks[bounded(i, 2 * PLACES)]; // as a whole: Linux 6.1 does not follow a sum of bounded parts
 }
 
 // follows_another says whether a request begins where one of its direction ended, and marks where it ends itself.
 INLINE int follows_another(u64 queue, u64 sector, u32 bytes, u32 dir)
 {
 	u64 begin = sector ^ (queue << 16), end = (sector + (bytes >> SIZE_SHIFT)) ^ (queue << 16);
-	u64 number = ++gauge_even[dir & 1].issued; // beside the gauge, which this processor writes next
+	u64 number = ++gauge_even[bounded(dir, 2)].issued; // beside the gauge, which this processor writes next
 	struct mark *m = mark_of(begin, dir);
 	int yes = m->end == begin && number - m->number <= STREAMS;
 	m = mark_of(end, dir);
@@ -197,7 +196,8 @@ INLINE u32 window(void) { return *(volatile u32 *)&control.window & (WINDOWS - 1
 INLINE u32 epoch_now(void) { return *(volatile u32 *)&epoch.now; }
 INLINE s64 *gauge_of(u32 at, u32 dir)
 {
-	return at & 1 ? &gauge_odd[dir & 1].in_flight : &gauge_even[dir & 1].in_flight;
+	u32 i = bounded(dir, 2);
+	return at & 1 ? &gauge_odd[i].in_flight : &gauge_even[i].in_flight;
 }
 INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)gauge_of(epoch_now(), dir); }
 

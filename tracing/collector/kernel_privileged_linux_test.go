@@ -5,6 +5,7 @@ package collector
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -29,9 +30,13 @@ import (
 func TestBucketsInTheKernel(t *testing.T) {
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
-	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgBucket])
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
+		return name != bpf.TraceProgBucket
+	})
+	coll, err := ebpf.NewCollection(spec)
 	privtest.Need(t, err)
-	defer p.Close()
+	defer coll.Close()
+	p := coll.Programs[bpf.TraceProgBucket]
 	for e := range 40 {
 		for _, v := range []uint64{1<<e - 1, 1 << e, 1<<e + 1, 1<<e + 1<<e/3} {
 			got, err := p.Run(&ebpf.RunOptions{Context: [1]uint64{v}})
