@@ -6,7 +6,8 @@
 //	process.h    which processes are watched; owner.h: whose a request is
 //	counters.h   what is kept of a request, and the counters of a window
 //	block.h      what the events of a request mean
-//	file.h       what is kept of a call on a file; functions.h, syscalls.h, uring.h: how it is met
+//	file.h       what is kept of a call on a file; functions.h, syscalls.h, aio.h, uring.h: how it
+//	             is met
 //	trace.bpf.c  the programs at the tracepoints
 //
 // The objects are committed, so that building needs no compiler for them. After a change of the C

@@ -5,7 +5,7 @@
 #include "process.h"
 
 enum { CALL_READ = 0, CALL_WRITE, CALL_FSYNC, WRITE_TO_FSYNC, FADVISE_TO_READ, CALL_KINDS };
-enum { CALL_FADVISE = CALL_KINDS }; // followed, but not counted itself
+enum { CALL_FADVISE = CALL_KINDS, CALL_SUBMIT, CALL_REAP }; // followed, but not counted themselves
 
 #define ADVICE_DONTNEED 4
 
@@ -13,9 +13,9 @@ const volatile u32 file_device = 0; // the filesystem's s_dev: major << 20 | min
 
 struct call {
 	u64 start;
-	u64 file;
+	u64 file; // of libaio's own calls: the program's array
 	u32 kind;
-	u32 pad;
+	u32 n; // requests of CALL_SUBMIT
 };
 
 struct {
@@ -90,6 +90,30 @@ INLINE void gap_since(u64 then, u64 now, u32 kind)
 	wanted_; \
 })
 
+// argument is the nth of a system call, 0 to 3, in the registers at its entry.
+INLINE u64 argument(struct pt_regs *regs, int n)
+{
+	if (field_exists(((struct pt_regs___x86 *)regs)->di)) {
+		struct pt_regs___x86 *x = (struct pt_regs___x86 *)regs;
+		return n == 0 ? PROBE(x, di) : n == 1 ? PROBE(x, si) : n == 2 ? PROBE(x, dx) : PROBE(x, r10);
+	}
+	struct pt_regs___arm64 *a = (struct pt_regs___arm64 *)regs;
+	return n == 0 ? PROBE(a, regs[0]) : n == 1 ? PROBE(a, regs[1]) : n == 2 ? PROBE(a, regs[2]) : PROBE(a, regs[3]);
+}
+
+// file_of is the open file behind a descriptor of the current process.
+SHARED u64 file_of(u32 fd)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct files_struct *files = PROBE(task, files);
+	struct fdtable *table = PROBE(files, fdt);
+	if (!files || !table || fd >= PROBE(table, max_fds))
+		return 0;
+	struct file **slots = PROBE(table, fd), *file = 0;
+	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
+	return (u64)file;
+}
+
 INLINE void call_lost(u32 kind)
 {
 	struct calls *c = calls_of(kind);
@@ -128,8 +152,8 @@ SHARED void follow(u64 key, u64 file, u32 kind)
 
 INLINE void call_begins(u64 file, u32 kind) { follow(bpf_get_current_pid_tgid(), file, kind); }
 
-// call_ends counts a call with its result: a number of bytes, or below zero an error.
-SHARED void call_ends(struct call *c, u64 key, s64 result)
+// call_ends counts a call with its result: a number of bytes, or below zero an error. Its place is the caller's to free.
+SHARED void call_ends(struct call *c, s64 result)
 {
 	u64 now = bpf_ktime_get_ns();
 	u32 kind = c->kind;
@@ -158,5 +182,4 @@ SHARED void call_ends(struct call *c, u64 key, s64 result)
 			n->size_bytes[i] += result;
 		}
 	}
-	bpf_map_delete_elem(&calling, &key);
 }

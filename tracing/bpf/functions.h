@@ -16,7 +16,7 @@ SHARED void function_ends(u32 kind, s64 result)
 	u64 thread = bpf_get_current_pid_tgid();
 	struct call *c = bpf_map_lookup_elem(&calling, &thread);
 	if (c && c->kind == kind)
-		call_ends(c, thread, result);
+		thread_ends(c, thread, result);
 }
 
 // Registers as the kernel shows them to kprobes on any version, by their place: two arguments and the result.

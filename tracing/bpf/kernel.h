@@ -31,6 +31,7 @@ static long (*bpf_current_task_under_cgroup)(void *map, u32 index) = (void *)37;
 // Since Linux 5.8, as are iterators, the only programs that use it.
 static long (*bpf_seq_write)(void *seq, const void *data, u32 size) = (void *)127;
 // Since Linux 5.5; the loader writes bpf_probe_read for older ones.
+static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 
 // Is the member there in the running kernel? The branch that is not taken is removed before the verifier sees it.

@@ -13,12 +13,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type TraceAioKey struct {
+	_       structs.HostLayout
+	Request uint64
+	Tgid    uint64
+}
+
 type TraceCall struct {
 	_     structs.HostLayout
 	Start uint64
 	File  uint64
 	Kind  uint32
-	Pad   uint32
+	N     uint32
 }
 
 type TraceCalls struct {
@@ -151,6 +157,7 @@ const (
 	TraceMapOtherCounts              = "other_counts"
 	TraceMapOwners                   = "owners"
 	TraceMapRecents                  = "recents"
+	TraceMapSubmitted                = "submitted"
 	TraceMapWatched                  = "watched"
 	TraceMapWatchedCgroup            = "watched_cgroup"
 	TraceProgBucket                  = "bucket"
@@ -326,6 +333,7 @@ type TraceMapSpecs struct {
 	OtherCounts   *ebpf.MapSpec `ebpf:"other_counts"`
 	Owners        *ebpf.MapSpec `ebpf:"owners"`
 	Recents       *ebpf.MapSpec `ebpf:"recents"`
+	Submitted     *ebpf.MapSpec `ebpf:"submitted"`
 	Watched       *ebpf.MapSpec `ebpf:"watched"`
 	WatchedCgroup *ebpf.MapSpec `ebpf:"watched_cgroup"`
 }
@@ -387,6 +395,7 @@ type TraceMaps struct {
 	OtherCounts   *ebpf.Map `ebpf:"other_counts"`
 	Owners        *ebpf.Map `ebpf:"owners"`
 	Recents       *ebpf.Map `ebpf:"recents"`
+	Submitted     *ebpf.Map `ebpf:"submitted"`
 	Watched       *ebpf.Map `ebpf:"watched"`
 	WatchedCgroup *ebpf.Map `ebpf:"watched_cgroup"`
 }
@@ -401,6 +410,7 @@ func (m *TraceMaps) Close() error {
 		m.OtherCounts,
 		m.Owners,
 		m.Recents,
+		m.Submitted,
 		m.Watched,
 		m.WatchedCgroup,
 	)

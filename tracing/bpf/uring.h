@@ -51,5 +51,6 @@ SHARED void uring_completed(struct io_kiocb *req)
 	}
 	c->file = (u64)file;
 	after_last(c->file, c->kind, c->start);
-	call_ends(c, key, PROBE(req, cqe.res));
+	call_ends(c, PROBE(req, cqe.res));
+	bpf_map_delete_elem(&calling, &key);
 }

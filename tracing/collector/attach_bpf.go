@@ -113,7 +113,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		return nil, err
 	}
 	if opt.Level == tracing.LevelFile {
-		k.attachFiles(opt.fileAttach, kernel.uring, spec, about)
+		k.attachFiles(opt.fileAttach, kernel.uring, watch.mode != watchOne, spec, about)
 	}
 	// Only now: who starts from here on is seen by the programs.
 	if err := k.watch(opt, watch, processes); err != nil {

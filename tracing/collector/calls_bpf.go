@@ -16,7 +16,8 @@ import (
 )
 
 // callMaps are needed for calls on files only.
-var callMaps = []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents}
+var callMaps = []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents,
+	bpf.TraceMapSubmitted}
 
 // fileWays are the ways of attaching to calls on files, the best first, with the beginnings of the
 // names of their programs. Kprobes come last: with 300 threads blocked in reads of a pipe they lost
@@ -30,10 +31,14 @@ var fileWays = []struct{ way, programs string }{
 var uringPrograms = []string{bpf.TraceProgKvUringComplete, bpf.TraceProgKvUringSubmit}
 
 // attachFiles tries the ways of attaching to calls on files in turn, or the one that is forced, and
-// io_uring's events with each. None of them is no reason to do without requests.
-func (k *kernelPrograms) attachFiles(forced string, uring bool, spec *ebpf.CollectionSpec,
+// io_uring's events with each; libaio's calls where others than this process are watched, which
+// makes none. None of them is no reason to do without requests.
+func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *ebpf.CollectionSpec,
 	about *tracing.Capture) {
 	about.FileAttach = byNothing
+	// All but the constants, which differ.
+	shared := maps.Clone(k.coll.Maps)
+	delete(shared, spec.Variables[bpf.TraceVarCallKind].SectionName)
 	var besides []string
 	if uring {
 		besides = uringPrograms
@@ -45,8 +50,16 @@ func (k *kernelPrograms) attachFiles(forced string, uring bool, spec *ebpf.Colle
 		if forced != "" && forced != w.way {
 			continue
 		}
-		names := slices.Concat(besides, namesOf(spec, w.programs))
-		coll, links, err := attachAll(spec.Copy(), names, k.coll.Maps)
+		names, of := slices.Concat(besides, namesOf(spec, w.programs)), spec.Copy()
+		if w.way != byTracepoint && others {
+			// What libaio does is met in its system calls whatever the way: some kernels have
+			// functions of several types for them (6.1), which nobody can attach to.
+			names = append(names, bpf.TraceProgKvSysExit, bpf.TraceProgKvSysEnter)
+			if err := of.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
+				about.NotBetter = append(about.NotBetter, "libaio: "+err.Error())
+			}
+		}
+		coll, links, err := attachAll(of, names, shared)
 		if err == nil {
 			k.files, k.links = coll, append(k.links, links...)
 			about.FileAttach = w.way
@@ -73,5 +86,13 @@ var callTable = [512]uint8{
 	unix.SYS_WRITE: callWrite + 1, unix.SYS_PWRITE64: callWrite + 1, unix.SYS_WRITEV: callWrite + 1,
 	unix.SYS_PWRITEV: callWrite + 1, unix.SYS_PWRITEV2: callWrite + 1,
 	unix.SYS_FSYNC: callFsync + 1, unix.SYS_FDATASYNC: callFsync + 1,
-	unix.SYS_FADVISE64: callKinds + 1,
+	unix.SYS_FADVISE64: callKinds + 1, unix.SYS_IO_SUBMIT: aioSubmit + 1,
+	unix.SYS_IO_GETEVENTS: aioReap + 1, unix.SYS_IO_PGETEVENTS: aioReap + 1,
 }
+
+// aioTable has those of libaio alone.
+var aioTable = [512]uint8{unix.SYS_IO_SUBMIT: aioSubmit + 1, unix.SYS_IO_GETEVENTS: aioReap + 1,
+	unix.SYS_IO_PGETEVENTS: aioReap + 1}
+
+// The kinds of libaio's own calls, which are followed and not counted.
+const aioSubmit, aioReap = callKinds + 1, callKinds + 2

@@ -22,13 +22,14 @@ import (
 // fioResult is the part of fio's JSON that is compared.
 type fioResult struct {
 	Jobs []struct {
-		Read, Write fioSide
+		Read, Write, Sync fioSide
 	} `json:"jobs"`
 }
 
 type fioSide struct {
 	IOBytes  int64 `json:"io_bytes"`
 	TotalIOs int64 `json:"total_ios"`
+	Syncs    int64 `json:"-"` // of writes
 }
 
 func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
@@ -43,6 +44,7 @@ func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
 		read.IOBytes, read.TotalIOs = read.IOBytes+j.Read.IOBytes, read.TotalIOs+j.Read.TotalIOs
 		write.IOBytes, write.TotalIOs = write.IOBytes+j.Write.IOBytes,
 			write.TotalIOs+j.Write.TotalIOs
+		write.Syncs += j.Sync.TotalIOs
 	}
 	return read, write
 }
