@@ -202,7 +202,11 @@ func (s *session) run(m *testing.M) int {
 	if s.failed {
 		code = max(code, exitFailed)
 	}
-	code = interruptedCode(ctx, code)
+	passed := code == 0
+	// A trial that was under way has said why: when all were over nobody has.
+	if code = interruptedCode(ctx, code); passed && code != 0 {
+		fmt.Fprintf(os.Stderr, "\nthe run was ended, because it was %v\n", context.Cause(ctx))
+	}
 	// All leave before anybody prints a summary: what a rank still does would be in nobody's log.
 	s.clients.Leave()
 	// A rank that has failed but lives has said so; rank 0's exit code is that of the run.

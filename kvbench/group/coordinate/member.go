@@ -265,7 +265,7 @@ func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 }
 
 // Leave says that this rank has come to its end, before its time if there is a reason why, and
-// waits until that is on its way, not for long.
+// waits until that is on its way, not for long: without that word it is lost to the others.
 func (m *Member) Leave(why string) {
 	m.mu.Lock()
 	if m.stopped == nil { // the end of the connection is none of the run
@@ -276,6 +276,6 @@ func (m *Member) Leave(why string) {
 	m.link.end()
 	select {
 	case <-m.link.gone:
-	case <-time.After(beat):
+	case <-time.After(Silence): // after which nobody waits for it any more
 	}
 }
