@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSignalsToRanksInEveryStage: Ctrl-C, SIGTERM and SIGKILL of a run of ranks of this host while
+// they come together, rest, write before the window, warm up, measure, and are between two trials.
+// No process goes on, exit codes tell of signals, what is left goes with the next start, and what
+// is not the run's own stays.
+func TestSignalsToRanksInEveryStage(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	in := func(files string, least int) func(*bench, int) bool {
+		return func(b *bench, _ int) bool {
+			for rank := range n {
+				there, _ := filepath.Glob(filepath.Join(b.cache, fmt.Sprint("rank_", rank), files))
+				if len(there) < least {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	for _, stage := range []struct {
+		name string
+		args []string
+		in   func(b *bench, pid int) bool
+	}{
+		{"coming together", nil, func(_ *bench, pid int) bool { return len(childrenOf(pid)) > 0 }},
+		{"resting", []string{"-settle=10m"}, in(".kvbench.json", 1)},
+		{"preconditioning", []string{"-precondition", "-precondition-size-gb=1000"}, in("*/*", 3)},
+		{"warming up", []string{"-warmup=10m"}, in("*/*", 3)},
+		{"measuring", nil, in("*/*", 3)},
+		{"between trials", []string{"-test.benchtime=1x", "-test.count=100"},
+			func(b *bench, _ int) bool {
+				return exists(b.results + "/option_1/trial_1/all_ranks")
+			}},
+	} {
+		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
+				b := newClients(t)
+				b.attr = &syscall.SysProcAttr{Setpgid: true}
+				require.NoError(t, os.MkdirAll(b.cache, 0o755))
+				mine := filepath.Join(b.cache, "mine")
+				require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o644))
+				p := b.start(b.ranks(n, stage.args...)...)
+				pid := p.Process.Pid
+				eventually(t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
+				to, code := pid, 128+int(sig)
+				switch sig {
+				case syscall.SIGINT: // a terminal tells all of them
+					to = -pid
+				case syscall.SIGKILL:
+					code = -1
+				}
+				require.NoError(t, syscall.Kill(to, sig))
+				o := p.end()
+				assert.Equal(t, code, o.code, "%s\n%s", o.stdout, o.stderr)
+				eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
+				if left, _ := filepath.Glob(b.cache + "/*/*"); len(left) > 0 {
+					b.nothingLeft(n)
+				}
+				left, err := filepath.Glob(b.cache + "/.*")
+				require.NoError(t, err)
+				assert.Empty(t, left)
+				text, err := os.ReadFile(mine)
+				require.NoError(t, err)
+				assert.Equal(t, "mine", string(text))
+			})
+		}
+	}
+}
+
+// inGroup are the processes of a group that go on.
+func inGroup(id int) (list []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // one that has ended has none
+		// pid (name, which may hold anything) state parent group …
+		_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
+		fields := strings.Fields(rest)
+		if len(fields) > 2 && fields[0] != "Z" && fields[2] == strconv.Itoa(id) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			list = append(list, pid)
+		}
+	}
+	return list
+}
