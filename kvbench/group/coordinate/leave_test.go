@@ -3,6 +3,7 @@ package coordinate
 import (
 	"context"
 	"net"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/group/wire"
 )
 
 // held is the connection of a process that gets no processor for a while.
@@ -44,4 +47,34 @@ func TestALastWordThatIsLate(t *testing.T) {
 		assert.Empty(t, g.leader.Stopped())
 		g.leave()
 	})
+}
+
+// TestAWordBeforeTheEnd: what somebody has said before the connection ended is heard, also where
+// that end is noticed by somebody who writes.
+func TestAWordBeforeTheEnd(t *testing.T) {
+	ours, theirs := sockets(t)
+	l := newLink(ours, func() *wire.Message { return &wire.Message{Kind: wire.Beat} })
+	require.NoError(t, wire.Write(theirs, &wire.Message{Kind: wire.Leave}))
+	require.NoError(t, theirs.Close())
+	l.send(&wire.Message{Kind: wire.Ping}) // which nobody takes any more
+	<-l.gone
+	var heard []wire.Kind
+	err := l.read(func(m *wire.Message) { heard = append(heard, m.Kind) })
+	assert.Error(t, err)
+	assert.Equal(t, []wire.Kind{wire.Leave}, heard)
+	_, err = ours.Write(nil)
+	assert.ErrorIs(t, err, net.ErrClosed, "the reader has closed it")
+}
+
+// sockets are a connection with buffers.
+func sockets(t *testing.T) (a, b net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	defer listener.Close()
+	a, err = net.Dial("unix", listener.Addr().String())
+	require.NoError(t, err)
+	b, err = listener.Accept()
+	require.NoError(t, err)
+	return a, b
 }

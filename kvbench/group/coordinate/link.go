@@ -31,6 +31,8 @@ type link struct {
 	mu    sync.Mutex
 	queue []*wire.Message
 	ended bool          // say what is in the queue, then nothing more
+	deaf  bool          // nobody reads any more
+	left  bool          // the other side does not read any more: who reads closes
 	wake  chan struct{} // something has changed
 	gone  chan struct{} // closed when nothing is written any more
 }
@@ -68,7 +70,12 @@ func (l *link) stir() {
 
 func (l *link) write(beats func() *wire.Message) {
 	defer close(l.gone)
-	defer l.conn.Close()
+	keep := false
+	defer func() {
+		if !keep {
+			_ = l.conn.Close()
+		}
+	}()
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
@@ -79,8 +86,11 @@ func (l *link) write(beats func() *wire.Message) {
 		l.queue = nil
 		l.mu.Unlock()
 		for _, m := range queue {
-			if wire.Write(slow{l.conn}, m) != nil {
-				return // the reader finds out, too
+			if err := wire.Write(slow{l.conn}, m); err != nil {
+				// What the other side has said before it went is still there to be read. One that
+				// is there and takes nothing is given up.
+				keep = !errors.Is(err, os.ErrDeadlineExceeded) && l.leave()
+				return
 			}
 		}
 		if len(queue) > 0 {
@@ -97,11 +107,24 @@ func (l *link) write(beats func() *wire.Message) {
 	}
 }
 
+// leave leaves it to the reader to close the connection, if there still is one.
+func (l *link) leave() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = true
+	return !l.deaf
+}
+
 // read hands on what comes, until the connection ends: io.EOF, or errSilent.
 func (l *link) read(handle func(*wire.Message)) error {
 	for {
 		m, err := wire.Read(slow{l.conn}, wire.MaxFrame)
 		if err != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.deaf = true; l.left {
+				_ = l.conn.Close()
+			}
 			return err
 		}
 		handle(m)
