@@ -59,21 +59,45 @@ func Bytes(n any) string { return Value(units.Bytes, n).Text }
 // dash stands for what nobody measured; not a 0, which would enter a mean.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
-// Median is what a run measured of a metric, with its interval and the number of trials. An
-// interval needs six trials; with fewer the cell says so instead of showing one that is not there.
-func Median(c stats.Cell, unit string) Cell {
+// Median is what a run measured of a metric, with its interval and the number of trials, in one
+// unit with those of the runs beside it. An interval needs six trials; with fewer the cell says so
+// instead of showing one that is not there.
+func Median(c stats.Cell, unit string, beside []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash
 	}
+	text := alike(unit, beside)
 	sub := fmt.Sprintf("n=%d", c.N())
 	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
 		sub += ", too few for an interval"
 	} else {
-		sub = fmt.Sprintf("%s – %s, %s", stats.Format(c.Summary.Lo, unit),
-			stats.Format(c.Summary.Hi, unit), sub)
+		sub = fmt.Sprintf("%s – %s, %s", text(c.Summary.Lo),
+			text(c.Summary.Hi), sub)
 	}
-	return Cell{Text: stats.Format(c.Summary.Center, unit), Sub: sub, Class: "num",
+	return Cell{Text: text(c.Summary.Center), Sub: sub, Class: "num",
 		Key: new(c.Summary.Center)}
+}
+
+// alike writes values of a metric: rates of bytes in one unit, where those of the runs would have
+// several, because 995 MiB/s looks like more than 1.01 GiB/s.
+func alike(unit string, cells []stats.Cell) func(v float64) string {
+	format := func(v float64) string { return stats.Format(v, unit) }
+	var rates []any
+	several := false
+	for _, c := range cells {
+		if c.N() == 0 || !strings.HasSuffix(unit, "B/s") {
+			continue
+		}
+		rates = append(rates, c.Summary.Center)
+		_, first, _ := strings.Cut(format(rates[0].(float64)), " ")
+		_, its, _ := strings.Cut(format(c.Summary.Center), " ")
+		several = several || its != first
+	}
+	if !several {
+		return format
+	}
+	beside := units.BytesPerSec.Beside(rates...)
+	return func(v float64) string { return beside(v) }
 }
 
 // Change says how a run differs from the first one and whether that is more than chance. A

@@ -2,10 +2,14 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench/contrast"
+	"kvbench/tools/stats"
 )
 
 // Of many values six say that there are many; of the parameters that were given each may matter.
@@ -17,4 +21,18 @@ func TestEveryGivenParameterIsShown(t *testing.T) {
 	}
 	assert.Equal(t, 8, strings.Count(f[0].Value(), ", "))
 	assert.Contains(t, f[1].Value(), "5, and 3 more")
+}
+
+// Medians of runs beside each other are in one unit: 995 MiB/s looks like more than 1.01 GiB/s.
+func TestMediansOfRunsHaveOneUnit(t *testing.T) {
+	var cells []stats.Cell
+	for _, v := range []float64{995 << 20, 1034 << 20} {
+		c := stats.Cell{Side: contrast.Side{Values: []float64{v}}}
+		c.Summary.Center, c.Summary.Lo, c.Summary.Hi = v, math.Inf(-1), math.Inf(1)
+		cells = append(cells, c)
+	}
+	assert.Equal(t, "0.972 GiB/s", Median(cells[0], "read-B/s", cells).Text)
+	assert.Equal(t, "1.01 GiB/s", Median(cells[1], "read-B/s", cells).Text)
+	assert.Equal(t, "995 MiB/s", Median(cells[0], "read-B/s", cells[:1]).Text)
+	assert.Equal(t, Median(cells[0], "x", nil).Text, Median(cells[0], "x", cells).Text)
 }

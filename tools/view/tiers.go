@@ -48,7 +48,7 @@ func tiersAlone(t *stats.Table) (rows []TierAlone) {
 // as far as there are enough of them; none where a run has no number.
 func (r TierAlone) Cells(run int) (cells []Cell) {
 	for _, op := range ops {
-		rate, median, tail := Median(r.of[op].Cell(op+"-B/s", run), op+"-B/s"), dash, dash
+		rate, median, tail := Median(r.of[op].Cell(op+"-B/s", run), op+"-B/s", nil), dash, dash
 		if b := r.of[op]; b != nil {
 			h := stats.Merge(b.Trials[run], r.Tier+"_"+op)
 			median, tail = percentile(h, 0.5), percentile(h, 0.99)
