@@ -175,12 +175,12 @@ func TestRanksThatDoNotMeet(t *testing.T) {
 		b := launched(t)
 		var all []*process
 		for _, rank := range []int{0, 2} {
-			all = append(all, hand(b, rank, "-rendezvous-timeout=3s"))
+			all = append(all, hand(b, rank, "-rendezvous-timeout=10s"))
 		}
 		for _, p := range all {
 			o := p.end()
 			assert.Equal(t, exitFailed, o.code)
-			assert.Regexp(t, `^kvbench: 2 of 4 ranks came within 3(\.\d)?s; missing 1, 3\n$`,
+			assert.Regexp(t, `^kvbench: 2 of 4 ranks came within 10(\.\d)?s; missing 1, 3\n$`,
 				o.stderr)
 			assert.Empty(t, o.stdout)
 		}
