@@ -27,6 +27,7 @@ func fioInput(r *result.Result) fio.Input {
 		chunk := int64(r.IO.ChunkBytes)
 		in.ReadSize = max(in.ReadSize, transferSize(fs.ReadSizeBytes, chunk))
 		in.WriteSize = max(in.WriteSize, transferSize(fs.WriteSizeBytes, chunk))
+		in.InMemory = in.InMemory || fs.InMemory
 	}
 	if r.CompletionUnit == result.UnitOperation {
 		in.Model = ""

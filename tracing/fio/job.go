@@ -2,6 +2,7 @@ package fio
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -25,6 +26,9 @@ type Input struct {
 	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of
 	// this host, and what a block trace shows beside them was not the application's storage.
 	ReadSize, WriteSize int64
+	// InMemory says that the application's files lie in memory, some at least: no request of a
+	// block device was one of theirs.
+	InMemory bool
 	// SizesOf says what has these sizes where it is not such a mount.
 	SizesOf string
 	// Concurrency is how many operations were in flight on average, for a run without block
@@ -75,17 +79,21 @@ func Job(t *tracing.Trace, in Input) (string, error) {
 	return b.String(), nil
 }
 
-// distil takes the best source that there is. A mount's sizes come first: what a block trace shows
-// of such a run is the program's own pages, not its storage.
+// distil takes the best source that there is. A mount's sizes come first, and a block trace is none
+// of files in memory: what it shows of such runs is the program's own pages, not its storage.
 func distil(t *tracing.Trace, in Input) (*job, error) {
 	j := &job{}
+	requests := t.Capture.Requests() > 0 && t.SizeRead.Count+t.SizeWrite.Count > 0
 	switch {
 	case in.ReadSize > 0 || in.WriteSize > 0:
 		j.fromSizes(in)
-	case t.Capture.Requests() > 0 && t.SizeRead.Count+t.SizeWrite.Count > 0:
+	case requests && !in.InMemory:
 		j.fromRequests(t)
 	case t.VFSReadSize.Count+t.VFSWriteSize.Count > 0:
 		j.fromCalls(t, in)
+	case requests:
+		return nil, errors.New("no fio job: files lie in memory, which no block device has seen, " +
+			"and calls on them were not traced (-latency-trace-level file)")
 	default:
 		return nil, fmt.Errorf("no fio job: %s",
 			cmp.Or(t.Capture.Reason, "the trace holds no request"))

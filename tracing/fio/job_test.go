@@ -95,6 +95,16 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 	assert.Contains(t, job, "rwmixread=75\n")
 	assert.Contains(t, job, "iodepth=256\n")
 	assert.Contains(t, job, "distilled from calls on files")
+
+	// The program's own pages are no load on files that lie in memory.
+	beside.Histograms.VFSReadSize = calls.VFSReadSize
+	job, err = Job(beside, Input{InMemory: true})
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=64k/100\n")
+	assert.Contains(t, job, "distilled from calls on files")
+	beside.Histograms.VFSReadSize = tracing.Histogram{}
+	_, err = Job(beside, Input{InMemory: true})
+	assert.ErrorContains(t, err, "files lie in memory")
 }
 
 // sizes is a distribution of requests that have exactly these sizes in bytes.
