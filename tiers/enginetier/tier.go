@@ -379,8 +379,10 @@ func (h *handle) Submit(io *tiers.IO) {
 	}
 	h.users.Add(1)
 	n := tiers.AlignUp(int(end-off), h.t.traits.Align)
-	r.op = ioengine.Op{Kind: h.kind, FD: h.f.fd, Off: h.f.at + off, N: n, Done: r.op.Done,
-		Buf: tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}}
+	// What else is in it is the engine's, which may not have let go of an earlier use yet.
+	r.op.Kind, r.op.FD, r.op.Off, r.op.N = h.kind, h.f.fd, h.f.at+off, n
+	r.op.Buf = tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}
+	r.op.Vec, r.op.AtPosition = nil, false
 	if whole := off == 0 && end == o.Size; whole && h.f.whole != nil {
 		h.f.whole(&r.op)
 	} else if whole {

@@ -49,7 +49,8 @@ func (k Kind) String() string {
 	return [...]string{"read", "write", "sync", "datasync"}[k]
 }
 
-// Op is one request. It may be submitted again when it is done, and within Done, which costs least.
+// Op is one request. It may be submitted again when it is done, and within Done, which costs least;
+// its fields are set one by one then, since an engine may still be at its own ones.
 type Op struct {
 	Kind Kind
 	FD   int
