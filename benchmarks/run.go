@@ -90,6 +90,9 @@ func (s *session) measure(b *testing.B, v *params.Values, name string, number in
 	// Before anything of this trial exists, so that the drive rests.
 	s.pauseBetweenOptions(v, show)
 	if s.ctx.Err() != nil { // by a signal before, or while the drive rested
+		if clients.Ended(s.ctx) { // or because of a rank that was lost since the last trial
+			return outcome{err: context.Cause(s.ctx)}
+		}
 		return outcome{err: errInterrupted}
 	}
 	if s.loaded() {

@@ -13,13 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSignalsToRanksInEveryStage: Ctrl-C, SIGTERM and SIGKILL of a run of ranks of this host while
-// they come together, rest, write before the window, warm up, measure, and are between two trials.
-// No process goes on, exit codes tell of signals, what is left goes with the next start, and what
-// is not the run's own stays.
-func TestSignalsToRanksInEveryStage(t *testing.T) {
-	t.Parallel()
-	const n = 3
+// stageOfRanks is one that a run of several ranks goes through, and what keeps it there.
+type stageOfRanks struct {
+	name string
+	args []string
+	in   func(b *bench, pid int) bool // the run whose process that is
+}
+
+// stagesOfRanks are those of n ranks: they come together, rest, write before the window, warm up,
+// measure, and are between two trials.
+func stagesOfRanks(n int) []stageOfRanks {
 	in := func(files string, least int) func(*bench, int) bool {
 		return func(b *bench, _ int) bool {
 			for rank := range n {
@@ -31,12 +34,10 @@ func TestSignalsToRanksInEveryStage(t *testing.T) {
 			return true
 		}
 	}
-	for _, stage := range []struct {
-		name string
-		args []string
-		in   func(b *bench, pid int) bool
-	}{
-		{"coming together", nil, func(_ *bench, pid int) bool { return len(childrenOf(pid)) > 0 }},
+	return []stageOfRanks{
+		{"coming together", []string{"-rendezvous-timeout=10s"}, func(_ *bench, pid int) bool {
+			return len(childrenOf(pid)) == n-1 // the first of all is the Go runtime's, and no rank
+		}},
 		{"resting", []string{"-settle=10m"}, in(".kvbench.json", 1)},
 		{"preconditioning", []string{"-precondition", "-precondition-size-gb=1000"}, in("*/*", 3)},
 		{"warming up", []string{"-warmup=10m"}, in("*/*", 3)},
@@ -45,14 +46,36 @@ func TestSignalsToRanksInEveryStage(t *testing.T) {
 			func(b *bench, _ int) bool {
 				return exists(b.results + "/option_1/trial_1/all_ranks")
 			}},
-	} {
+	}
+}
+
+// foreign puts a file of somebody else's into the cache directory, and checks it in the end.
+func (b *bench) foreign() (check func()) {
+	require.NoError(b.t, os.MkdirAll(b.cache, 0o755))
+	mine := filepath.Join(b.cache, "mine")
+	require.NoError(b.t, os.WriteFile(mine, []byte("mine"), 0o644))
+	return func() {
+		left, err := filepath.Glob(b.cache + "/.*")
+		require.NoError(b.t, err)
+		assert.Empty(b.t, left)
+		text, err := os.ReadFile(mine)
+		require.NoError(b.t, err)
+		assert.Equal(b.t, "mine", string(text))
+	}
+}
+
+// TestSignalsToRanksInEveryStage: Ctrl-C, SIGTERM and SIGKILL of a run of ranks of this host. No
+// process goes on, exit codes tell of signals, what is left goes with the next start, and what is
+// not the run's own stays.
+func TestSignalsToRanksInEveryStage(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	for _, stage := range stagesOfRanks(n) {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
 				b := newClients(t)
 				b.attr = &syscall.SysProcAttr{Setpgid: true}
-				require.NoError(t, os.MkdirAll(b.cache, 0o755))
-				mine := filepath.Join(b.cache, "mine")
-				require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o644))
+				check := b.foreign()
 				p := b.start(b.ranks(n, stage.args...)...)
 				pid := p.Process.Pid
 				eventually(t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
@@ -70,12 +93,40 @@ func TestSignalsToRanksInEveryStage(t *testing.T) {
 				if left, _ := filepath.Glob(b.cache + "/*/*"); len(left) > 0 {
 					b.nothingLeft(n)
 				}
-				left, err := filepath.Glob(b.cache + "/.*")
-				require.NoError(t, err)
-				assert.Empty(t, left)
-				text, err := os.ReadFile(mine)
-				require.NoError(t, err)
-				assert.Equal(t, "mine", string(text))
+				check()
+			})
+		}
+	}
+}
+
+// TestALostRankInEveryStage: one that dies, or does not go on, is named with the reason, the others
+// end, and what is left goes with the next start.
+func TestALostRankInEveryStage(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	for _, stage := range stagesOfRanks(n) {
+		for sig, why := range map[syscall.Signal]string{
+			syscall.SIGKILL: "died: signal: killed", syscall.SIGSTOP: "has not answered for 4s"} {
+			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
+				b := newClients(t)
+				b.attr = &syscall.SysProcAttr{Setpgid: true}
+				check := b.foreign()
+				p := b.start(b.ranks(n, stage.args...)...)
+				pid := p.Process.Pid
+				eventually(t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
+				children := childrenOf(pid)
+				require.NotEmpty(t, children)
+				lost := children[len(children)-1]
+				require.NoError(t, syscall.Kill(lost, sig))
+				o := p.end()
+				assert.Equal(t, exitFailed, o.code)
+				// One that has not come yet has no name, and is waited for.
+				assert.Regexp(t, fmt.Sprintf(`rank \d on \S+ \(pid %d\) %s|`+
+					`rank \d \(pid %[1]d\) did not come: signal: killed|`+
+					`\d of 3 ranks came within 10(\.\d)?s; missing`, lost, why), o.stdout+o.stderr)
+				eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
+				b.nothingLeft(n)
+				check()
 			})
 		}
 	}
