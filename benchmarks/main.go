@@ -190,6 +190,11 @@ func (s *session) run(m *testing.M) int {
 	// Nothing is printed before all ranks are there: without them there is no run to tell of.
 	if err := s.gather(plans); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
+		// Ctrl-C goes to all ranks: that one of them has died of it may be known first.
+		select {
+		case <-ctx.Done():
+		case <-time.After(signalTime):
+		}
 		return interruptedCode(ctx, exitFailed)
 	}
 	if err := s.header(plans); err != nil {
