@@ -191,9 +191,11 @@ func (s *session) run(m *testing.M) int {
 	if err := s.gather(plans); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
 		// Ctrl-C goes to all ranks: that one of them has died of it may be known first.
-		select {
-		case <-ctx.Done():
-		case <-time.After(signalTime):
+		if s.orders == nil && plans[0].Starts() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(signalTime):
+			}
 		}
 		return interruptedCode(ctx, exitFailed)
 	}

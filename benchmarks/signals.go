@@ -81,7 +81,7 @@ func withSignal(ctx context.Context) (context.Context, *atomic.Int64) {
 
 type signalKey struct{}
 
-// signalTime is how long a run that has no ranks to tell of waits for a signal of its own.
+// signalTime is how long a run whose ranks have not all come waits for a signal of its own.
 const signalTime = 500 * time.Millisecond
 
 // interruptedCode is the exit code of a run that a signal ended, else code.
