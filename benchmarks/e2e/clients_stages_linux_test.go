@@ -49,6 +49,16 @@ func stagesOfRanks(n int) []stageOfRanks {
 	}
 }
 
+// reach starts a run of n ranks, in a group of processes of their own, and waits for a stage of it.
+func (b *bench) reach(n int, stage stageOfRanks) *process {
+	b.t.Helper()
+	b.attr = &syscall.SysProcAttr{Setpgid: true}
+	p := b.start(b.ranks(n, stage.args...)...)
+	pid := p.Process.Pid
+	eventually(b.t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
+	return p
+}
+
 // foreign puts a file of somebody else's into the cache directory, and checks it in the end.
 func (b *bench) foreign() (check func()) {
 	require.NoError(b.t, os.MkdirAll(b.cache, 0o755))
@@ -74,11 +84,9 @@ func TestSignalsToRanksInEveryStage(t *testing.T) {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
 				b := newClients(t)
-				b.attr = &syscall.SysProcAttr{Setpgid: true}
 				check := b.foreign()
-				p := b.start(b.ranks(n, stage.args...)...)
+				p := b.reach(n, stage)
 				pid := p.Process.Pid
-				eventually(t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
 				to, code := pid, 128+int(sig)
 				switch sig {
 				case syscall.SIGINT: // a terminal tells all of them
@@ -109,11 +117,9 @@ func TestALostRankInEveryStage(t *testing.T) {
 			syscall.SIGKILL: "died: signal: killed", syscall.SIGSTOP: "has not answered for 4s"} {
 			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
 				b := newClients(t)
-				b.attr = &syscall.SysProcAttr{Setpgid: true}
 				check := b.foreign()
-				p := b.start(b.ranks(n, stage.args...)...)
+				p := b.reach(n, stage)
 				pid := p.Process.Pid
-				eventually(t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
 				children := childrenOf(pid)
 				require.NotEmpty(t, children)
 				lost := children[len(children)-1]
