@@ -212,7 +212,7 @@ func (s *session) run(m *testing.M) int {
 	passed := code == 0
 	// A trial that was under way has said why: when all were over nobody has.
 	if code = interruptedCode(ctx, code); passed && code != 0 {
-		fmt.Fprintf(os.Stderr, "\nthe run was ended, because it was %v\n", context.Cause(ctx))
+		fmt.Fprintf(os.Stderr, "\nthe run was ended: %v\n", context.Cause(ctx))
 	}
 	// All leave before anybody prints a summary: what a rank still does would be in nobody's log.
 	s.clients.Leave()
