@@ -86,6 +86,21 @@ func TestSeriesAreOfOneMachineAndOneSetting(t *testing.T) {
 		"lab7 StorageCeiling [io=direct] read-p95-sec 1"}, names)
 }
 
+// Names of commits may be anything, and stay told apart on an axis.
+func TestNamesOfCommits(t *testing.T) {
+	hash := strings.Repeat("0123456789abcdef", 4)[:40]
+	for name, want := range map[string][2]string{
+		hash:                     {"0123456789ab", "0123456"},
+		strings.Repeat("ß", 20):  {strings.Repeat("ß", 20), "…" + strings.Repeat("ß", 8)},
+		"v1.12.3":                {"v1.12.3", "v1.12.3"},
+		"Ausgabe-März-17":        {"Ausgabe-März-17", "…-März-17"},
+		strings.Repeat("xy", 20): {strings.Repeat("xy", 20), "…xyxyxyxy"},
+		"":                       {"", ""},
+	} {
+		assert.Equal(t, want, [2]string{short(name, 12), tick(name)}, name)
+	}
+}
+
 func TestAFileGrowsAtItsEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	list := commits(rand.New(rand.NewPCG(1, 2)), 2, 0, 0, 0.01)

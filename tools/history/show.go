@@ -11,20 +11,29 @@ import (
 	"kvbench/tools/view"
 )
 
-// short is a commit as people write it; names that are none stay whole.
-func short(commit string) string {
-	if len(commit) == 40 {
-		return commit[:12]
+// short is a commit as people write it: so many letters of git's hash. Names that are none stay
+// whole.
+func short(commit string, letters int) string {
+	if hash := len(commit) == 40 || len(commit) == 64; hash &&
+		strings.Trim(commit, "0123456789abcdef") == "" {
+		return commit[:letters]
 	}
 	return commit
 }
 
-// tick is a commit at an axis, where a dozen stand side by side: as short as git's own.
-func tick(commit string) string { return commit[:min(len(commit), 7)] }
+// tick is a commit at an axis, where a dozen stand side by side: as short as git's own. Of other
+// names the end tells them apart.
+func tick(commit string) string {
+	name := []rune(short(commit, 7))
+	if most := 9; len(name) > most {
+		return "…" + string(name[len(name)-most+1:])
+	}
+	return string(name)
+}
 
 // words say what a change is: at which commit, by how much, and whether for the better.
 func (s *Series) words(c Change) string {
-	text := fmt.Sprintf("%s: %+.1f%% (p %.2g)", short(s.Points[c.At].Commit), 100*c.Ratio, c.P)
+	text := fmt.Sprintf("%s: %+.1f%% (p %.2g)", short(s.Points[c.At].Commit, 12), 100*c.Ratio, c.P)
 	switch sign := c.Ratio * float64(s.Better); {
 	case sign > 0:
 		return text + " better"
