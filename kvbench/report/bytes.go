@@ -76,7 +76,8 @@ func moved(r *result.Result) Table {
 }
 
 // roots is what each of several directories had and moved, and what the kernel counted of its
-// device. The last row is the sum; times and shares have none.
+// device. The last row is the sum; times and shares have none. That of the devices is the witness,
+// which has each of them once: of directories on one device none is told apart.
 func roots(r *result.Result) Table {
 	t := Table{Topic: "roots", Columns: head("", units.Count, "entries", "not by hash", units.Bytes,
 		"used", units.BytesPerSec, "read", units.Nanoseconds, "per request", units.BytesPerSec,
@@ -114,6 +115,8 @@ func roots(r *result.Result) Table {
 		}
 	}
 	if len(r.IO.Roots) > 0 {
+		w := r.DeviceWitness
+		all.DeviceReadBytes, all.DeviceWriteBytes = w.ReadBytes, w.WriteBytes
 		row("all", all)
 	}
 	return t

@@ -211,7 +211,7 @@ func TestTiersAddUpToTheirCapacity(t *testing.T) {
 	}
 	l := result.Tier{Level: "storage", Entries: 2, CapacityBytes: new(int64(8000 * mib)),
 		UsedBytes: 7000 * mib, LeavingBytes: 5900 * mib, ClaimedBytes: 6700 * mib}
-	assert.Equal(t, "storage 2 1.07 GiB 6.54 GiB 200 MiB 7.81 GiB 5.76 GiB", row(l))
+	assert.Equal(t, "storage 2 1.07 GiB 6.54 GiB 0.195 GiB 7.81 GiB 5.76 GiB", row(l))
 	l.CapacityBytes = nil
 	assert.Equal(t, "storage 2 1.07 GiB 6.54 GiB unlimited – 5.76 GiB", row(l))
 }

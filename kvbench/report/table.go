@@ -26,8 +26,8 @@ type Table struct {
 // in it, and a blank is a column without a title. A column of one document only is one that the
 // others say in words, or that a reader of numbers needs beside them. A unit stands with every
 // value and not in the heading: 900 ms and 1.20 s are easier to compare than 0.900 and 1.200 s;
-// rates of bytes, which are set beside each other, have one unit in a table. In the workbook values
-// are bare, and names have the units.
+// sizes and rates of bytes, which are added up and set beside each other, have one unit in a table
+// ([units.Unit.Beside]). In the workbook values are bare, and names have the units.
 type Column struct {
 	Text, Page, Sheet string
 	Unit              units.Unit
@@ -100,22 +100,19 @@ func (t Table) String() string {
 	if len(t.Rows) == 0 {
 		return ""
 	}
-	// A rate is compared with those below and beside it: all of a table have one unit.
-	var rates []any
+	// Bytes are compared with those below and beside them: all of a table have one unit, and so
+	// have its rates.
+	beside := map[units.Unit][]any{}
 	_, _ = Draw(t, func(c Column) string { return c.Text }, func(u units.Unit, v any) bool {
-		if u == units.BytesPerSec {
-			rates = append(rates, v)
-		}
+		beside[u] = append(beside[u], v)
 		return true
 	})
-	rate := units.BytesPerSec.Beside(rates...)
+	format := map[units.Unit]func(any) string{}
+	for u, values := range beside {
+		format[u] = u.Beside(values...)
+	}
 	heads, rows := Draw(t, func(c Column) string { return c.Text },
-		func(u units.Unit, v any) string {
-			if u == units.BytesPerSec {
-				return rate(v)
-			}
-			return u.Text(v)
-		})
+		func(u units.Unit, v any) string { return format[u](v) })
 	lines := append([][]string{heads}, rows...)
 	widths := make([]int, len(heads))
 	for _, cells := range lines {

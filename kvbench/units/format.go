@@ -77,30 +77,34 @@ func (u Unit) Text(v any) string {
 	return digits(f)
 }
 
-// Beside returns how values of a unit are written below each other, those being all of them: rates
-// of bytes have the unit of the largest, so that 980 MiB/s is not taken for more than 1.02 GiB/s.
-// Others keep the unit that fits each: times and sizes of one table may differ by a million.
+// Beside returns how values of a unit are written below each other, those being all of them: sizes
+// and rates of bytes have the unit of the largest, so that 980 MiB/s is not taken for more than
+// 1.02 GiB/s. Sizes keep the unit that fits each where one would be a thousandth of that or less,
+// and so do times: those of one table may differ by a million.
 func (u Unit) Beside(values ...any) func(v any) string {
-	largest := 0.0
+	least, largest := math.Inf(1), 0.0
 	for _, v := range values {
-		if f, _, ok := Float(v); ok {
-			largest = max(largest, math.Abs(f))
+		if f, _, ok := Float(v); ok && f != 0 {
+			least, largest = min(least, math.Abs(f)), max(largest, math.Abs(f))
 		}
-	}
-	if u != BytesPerSec || largest < 1024 {
-		return u.Text
 	}
 	_, name := fit(largest, 1024, binaryUnits...)
 	scale := math.Pow(1024, float64(slices.Index(binaryUnits, name)))
+	switch {
+	case u != BytesPerSec && u != Bytes, largest < 1024, u == Bytes && least*1000 <= scale:
+		return u.Text
+	case u == BytesPerSec:
+		name += "/s"
+	}
 	return func(v any) string {
 		f, text, ok := Float(v)
 		if !ok {
 			return text
 		}
 		if f /= scale; f == 0 || math.Abs(f) >= 1 {
-			return digits(f) + " " + name + "/s"
+			return digits(f) + " " + name
 		}
-		return strconv.FormatFloat(f, 'g', 3, 64) + " " + name + "/s" // three digits of these, too
+		return strconv.FormatFloat(f, 'g', 3, 64) + " " + name // three digits of these, too
 	}
 }
 

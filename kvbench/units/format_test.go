@@ -48,6 +48,12 @@ func TestBeside(t *testing.T) {
 	assert.Equal(t, "12 B/s", BytesPerSec.Beside(12.0)(12.0))
 	assert.Equal(t, Unknown, BytesPerSec.Beside()((*int64)(nil)))
 	assert.Equal(t, "900 ms", Milliseconds.Beside(900.0, 1200.0)(900.0), "these keep their own")
+
+	sizes := []any{4 * gib, 64.0 * mib, int64(0)}
+	assert.Equal(t, "0.0625 GiB", Bytes.Beside(sizes...)(sizes[1]))
+	assert.Equal(t, "0 GiB", Bytes.Beside(sizes...)(sizes[2]))
+	assert.Equal(t, "1 MiB", Bytes.Beside(append(sizes, 1.0*mib)...)(1.0*mib), "nothing of a GiB")
+	assert.Equal(t, "0 B", Bytes.Beside(0)(0))
 }
 
 func TestRatio(t *testing.T) {
