@@ -192,8 +192,8 @@ func round(rate float64) float64 {
 	return math.Round(rate/mib) * mib
 }
 
-// mib writes rates as -simulate-device takes them.
-func mib(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(units.MiB)) }
+// mib writes bytes; all of a report are in one unit.
+func mib(bytes float64) string { return units.Number.Text(bytes/float64(units.MiB)) + " MiB" }
 
 // micros rounds to what such measurements can tell.
 func micros(s float64) time.Duration { return seconds(s).Round(time.Microsecond) }
