@@ -247,20 +247,17 @@ func (r Report) WriteText(w io.Writer) error {
 		duplicates = fmt.Sprintf("about %.0f (%.2f ± %.2f %%, estimated from one distinct block "+
 			"in %d)", r.DuplicateBlocks, 100*r.DuplicateShare, 100*r.PlusMinusShare, r.SampledOneIn)
 	}
+	left := float64(r.Bytes) * (1 - r.DuplicateShare)
+	size := units.Bytes.Beside(r.Bytes, left, r.ZstdBytes, r.HoleBytes)
 	_, err := fmt.Fprintf(w, `files             %d, %s in %d blocks of 4 KiB, %d of them all zero
 duplicate blocks  %s
 deduplicated      %s
 zstd -1           %s, ratio %.2f
-`, r.Files, size(float64(r.Bytes)), r.Blocks, r.ZeroBlocks, duplicates,
-		size(float64(r.Bytes)*(1-r.DuplicateShare)), size(float64(r.ZstdBytes)), r.ZstdRatio)
+`, r.Files, size(r.Bytes), r.Blocks, r.ZeroBlocks, duplicates, size(left), size(r.ZstdBytes),
+		r.ZstdRatio)
 	if err == nil && r.HoleBytes > 0 {
 		_, err = fmt.Fprintf(w, "holes             %s, in none of these numbers\n",
-			size(float64(r.HoleBytes)))
+			size(r.HoleBytes))
 	}
 	return err
-}
-
-// size is for people.
-func size(n float64) string {
-	return units.Scaled(n, "%.2f TiB", "%.2f GiB", "%.2f MiB", "%.2f KiB", "%.0f B")
 }
