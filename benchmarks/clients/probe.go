@@ -54,8 +54,28 @@ func (m *marks) path(rank int) string {
 // markBytes are random, so that nobody sees a mark whom it does not reach.
 const markBytes = 16
 
-// markText is what stands in a mark, or in one whose writer was killed before it had written.
-var markText = regexp.MustCompile(`^(?:[0-9a-f]{32})?$`)
+// markText is what stands in a mark of a name: random bytes, and what proves that they are a
+// mark's. A file of somebody else has it neither by chance nor by mistake.
+func markText(name string, random []byte) string {
+	nonce := hex.EncodeToString(random)
+	sum := sha256.Sum256([]byte(name + " " + nonce))
+	return nonce + hex.EncodeToString(sum[:markBytes])
+}
+
+// isMark tells whether a file is one that this program has made, whose content proves it.
+func isMark(path string) bool {
+	// What a mark cannot be is not even opened: a link leads elsewhere, a pipe waits.
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != 4*markBytes {
+		return false
+	}
+	text, err := readMark(path)
+	if err != nil || len(text) != 4*markBytes {
+		return false
+	}
+	random, err := hex.DecodeString(string(text[:2*markBytes]))
+	return err == nil && string(text) == markText(filepath.Base(path), random)
+}
 
 // staleAfter is when a mark is of a run that was killed: it lives for seconds.
 const staleAfter = 24 * time.Hour
@@ -74,26 +94,36 @@ func (m *marks) Make() (string, error) {
 		return "", err
 	}
 	m.reclaim()
+	// A job that is started again has the name that it had when it was killed.
+	path := m.path(m.rank)
+	if isMark(path) {
+		_ = os.Remove(path)
+	}
 	// Names repeat when a directory is copied, or a snapshot of it is mounted; this does not.
 	random := make([]byte, markBytes)
 	_, _ = rand.Read(random) // never fails
-	content := hex.EncodeToString(random)
-	// A job that is started again has the name that it had when it was killed. What a mark cannot
-	// be is nobody's to remove, to write into, or through, as a link of that name would have it.
-	if old, err := os.Lstat(m.path(m.rank)); err == nil && old.Mode().IsRegular() {
-		if text, err := readMark(m.path(m.rank)); err == nil && markText.Match(text) &&
-			old.Size() == int64(len(text)) {
-			_ = os.Remove(m.path(m.rank))
-		}
+	content := markText(filepath.Base(path), random)
+	err := appear(path, content)
+	if errors.Is(err, os.ErrExist) {
+		return "", fmt.Errorf("%s is there, and nothing proves that this program has made it: "+
+			"remove it if it is nobody's: %w", path, err)
 	}
-	f, err := os.OpenFile(m.path(m.rank), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	m.mark = err == nil
+	return content, err
+}
+
+// write makes a file, and what is to stand in it. Who is killed in between leaves an empty one.
+func write(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return "", err
+		return err
 	}
-	m.mark = true
-	_, err = f.WriteString(content)
+	_, err = f.WriteString(text)
 	// Other hosts see what is on the server, not what waits here to be sent there.
-	return content, errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(path)
+	}
+	return err
 }
 
 // reclaim removes what killed runs have left, and nothing else.
@@ -101,9 +131,10 @@ func (m *marks) reclaim() {
 	entries, _ := os.ReadDir(m.dir)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && markForm.MatchString(e.Name()) && info.Mode().IsRegular() &&
-			info.Size() <= 2*markBytes && time.Since(info.ModTime()) > staleAfter {
-			_ = os.Remove(filepath.Join(m.dir, e.Name()))
+		path := filepath.Join(m.dir, e.Name())
+		if err == nil && markForm.MatchString(e.Name()) && isMark(path) &&
+			time.Since(info.ModTime()) > staleAfter {
+			_ = os.Remove(path)
 		}
 	}
 }
@@ -131,7 +162,7 @@ func readMark(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 2*markBytes))
+	return io.ReadAll(io.LimitReader(f, 4*markBytes+1))
 }
 
 // Remove implements coordinate.Prober. Directories stay that others use by now, and a file that

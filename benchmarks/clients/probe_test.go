@@ -3,6 +3,7 @@ package clients
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,22 +42,28 @@ func TestMarks(t *testing.T) {
 	assert.Nil(t, marksIn("", &wire.Hello{}))
 }
 
+// marked is what stands in a mark of that name.
+func marked(name string) string { return markText(name, []byte("0123456789abcdef")) }
+
 // TestAMarkThatIsThere: that of a run of the same job that was killed makes way, and a file of that
-// name which is none is left alone, also when its mark would be removed.
+// name which nothing proves to be one is left alone, also when its mark would be removed.
 func TestAMarkThatIsThere(t *testing.T) {
 	m := marksIn(t.TempDir(), &wire.Hello{Job: "j"}).(*marks)
-	for text, mark := range map[string]bool{"0123456789abcdef0123456789abcdef": true, "": true,
-		"notes": false, "0123456789ABCDEF0123456789ABCDEF": false,
-		"0123456789abcdef0123456789abcdef and more": false} {
+	name := filepath.Base(m.path(0))
+	for text, mark := range map[string]bool{marked(name): true,
+		"": false, "notes": false, marked("another name"): false, marked(name) + "more": false,
+		strings.Repeat("0123456789abcdef", 4): false, strings.ToUpper(marked(name)): false} {
 		require.NoError(t, os.WriteFile(m.path(0), []byte(text), 0o644))
 		content, err := m.Make()
 		if mark {
 			require.NoError(t, err, text)
+			assert.NotEqual(t, text, content)
 			seen, err := m.Look([]int{0})
 			require.NoError(t, err)
 			assert.Equal(t, []wire.Mark{{Content: content}}, seen)
 		} else {
 			require.ErrorIs(t, err, os.ErrExist, text)
+			require.ErrorContains(t, err, m.path(0)+" is there, and nothing proves")
 		}
 		m.Remove()
 		if mark {
@@ -74,23 +81,40 @@ func TestAMarkThatIsThere(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(m.dir, "elsewhere"))
 }
 
+// TestWriteOfAMark: a filesystem that knows no files without names has the same marks.
+func TestWriteOfAMark(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ".kvbench-probe-0123456789abcdef-1")
+	for _, make := range []func(path, text string) error{appear, write} {
+		require.NoError(t, make(path, marked(filepath.Base(path))))
+		assert.True(t, isMark(path))
+		require.ErrorIs(t, make(path, "another"), os.ErrExist)
+		assert.True(t, isMark(path), "it is as it was")
+		require.NoError(t, os.Remove(path))
+	}
+	err := appear(filepath.Join(t.TempDir(), "none", "mark"), "x")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
 // TestMarksOfKilledRuns: only those go that are certainly ours and old.
 func TestMarksOfKilledRuns(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-25 * time.Hour)
-	stay := map[string]string{".kvbench-probe-0123456789abcdef-1": "new",
-		".kvbench-probe-0123456789abcdef-2":  "longer than a mark has ever been: somebody's notes",
-		".kvbench-probe-0123456789abcdef-3x": "", ".kvbench-probe-0123456789ABCDEF-1": "",
-		"notes.txt": "", "rank_0": ""}
+	const form = ".kvbench-probe-0123456789abcdef-"
+	stay := map[string]string{form + "1": marked(form + "1"), // a new one
+		form + "2": "longer than a mark has ever been: somebody's notes, of a hundred characters",
+		form + "3": "", form + "4": "short notes", form + "5": marked(form + "6"),
+		form + "3x":                         marked(form + "3x"),
+		".kvbench-probe-0123456789ABCDEF-1": marked(".kvbench-probe-0123456789ABCDEF-1"),
+		"notes.txt":                         "", "rank_0": marked("rank_0")}
 	for name, text := range stay {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		if text != "new" {
+		if name != form+"1" {
 			require.NoError(t, os.Chtimes(path, old, old))
 		}
 	}
-	gone := filepath.Join(dir, ".kvbench-probe-0123456789abcdef-0")
-	require.NoError(t, os.WriteFile(gone, []byte("0123456789abcdef0123456789abcdef"), 0o644))
+	gone := filepath.Join(dir, form+"0")
+	require.NoError(t, os.WriteFile(gone, []byte(marked(form+"0")), 0o644))
 	require.NoError(t, os.Chtimes(gone, old, old))
 	m := marksIn(dir, &wire.Hello{Job: "j", Rank: 5})
 	_, err := m.Make()
