@@ -167,24 +167,27 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	}
 	// Who typed a size wants that one, or to be told why not.
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
-	ranks := cmp.Or(v.FilesystemRanks, v.LocalRanks)
+	// Ranks that have not met know of those of this host. Two directories of one filesystem have
+	// its room but once.
+	sharing := make([]int, len(dirs))
+	for i, dir := range dirs {
+		for j, other := range dirs {
+			if i == j || host.SameFilesystem(dir, other) {
+				sharing[i] += max(1, v.LocalRanks)
+			}
+		}
+		if i < len(v.FilesystemShares) && v.FilesystemShares[i] > 0 {
+			sharing[i] = v.FilesystemShares[i]
+		}
+	}
 	if len(dirs) == 1 {
 		var err error
 		c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(on[0], c.CacheDir,
-			v.StorageBytes, ranks, byDefault)
+			v.StorageBytes, sharing[0], byDefault)
 		return err
 	}
-	// Two directories of one filesystem have its room but once.
-	same := make([]int, len(dirs))
-	for i, dir := range dirs {
-		for _, other := range dirs {
-			if host.SameFilesystem(dir, other) {
-				same[i]++
-			}
-		}
-	}
 	// The sum is what the cache may fill, the shares what each directory may take of it.
-	bytes, shares, err := params.ChooseShares(dirs, on, same, v.StorageBytes, ranks, byDefault)
+	bytes, shares, err := params.ChooseShares(dirs, on, sharing, v.StorageBytes, byDefault)
 	for i, s := range shares {
 		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Room, Floor: s.Floor})
 	}

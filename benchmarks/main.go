@@ -163,7 +163,7 @@ func (s *session) run(m *testing.M) int {
 	switch {
 	case err == nil:
 	case s.orders != nil:
-		clients.Decline(s.coordinator, clients.Hello(nil, s.orders, ""), err)
+		clients.Decline(s.coordinator, clients.Hello(nil, s.orders, nil), err)
 	case s.meeting != nil:
 		clients.DeclineAt(*s.meeting, s.first, err)
 	}
@@ -254,11 +254,11 @@ func (s *session) gather(plans []*params.Values) (err error) {
 		return nil
 	}
 	v := plans[0]
-	dir := "" // of files that others may see
+	var dirs []string // of files that others may see
 	if !v.Simulated() && !v.OnObjects() {
-		dir = cacheDir(v)
+		dirs = cacheDirs(v)
 	}
-	hello := clients.Hello(plans, s.orders, dir)
+	hello := clients.Hello(plans, s.orders, dirs)
 	hello.Stamp = s.inputs.Stamp
 	if s.meeting != nil {
 		hello.Job = s.meeting.Job
@@ -266,7 +266,7 @@ func (s *session) gather(plans []*params.Values) (err error) {
 	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel, Hello: hello,
 		Orders: s.orders, Coordinator: s.coordinator, Meeting: s.meeting,
 		Timeout: v.RendezvousTimeout, Continue: v.RankFailure == "continue",
-		ResultsDir: v.ResultsDir, Hosts: s.hosts, Shell: s.shell, Dir: dir,
+		ResultsDir: v.ResultsDir, Hosts: s.hosts, Shell: s.shell, Dirs: dirs,
 		Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp}})
 	if err != nil {
 		return err

@@ -26,9 +26,9 @@ type Clients struct {
 	Config
 	member   *coordinate.Member
 	leader   *coordinate.Leader
-	listener net.Listener // of ranks that the coordinator has not started, nil without
-	stamp    string       // of the run, as its coordinator says
-	sharing  wire.Sharing // of this rank's filesystem
+	listener net.Listener   // of ranks that the coordinator has not started, nil without
+	stamp    string         // of the run, as its coordinator says
+	sharing  []wire.Sharing // of the filesystems of this rank's directories
 
 	// The lock is for moments: rank 0's beat asks for it, which the coordinator waits for but some
 	// seconds. Results are parsed and written outside of it, and one at a time, because one takes
@@ -54,8 +54,8 @@ type Config struct {
 	Orders      *agent.Orders
 	Coordinator net.Conn
 
-	// Dir is the directory in which this rank is going to work, "" for none.
-	Dir string
+	// Dirs are the directories in which this rank is going to work.
+	Dirs []string
 
 	// Meeting is how ranks come together that nobody of them has started, nil for others.
 	Meeting *Meeting
@@ -100,7 +100,7 @@ const outcomePatience = 2 * time.Second
 func Gather(cfg Config) (*Clients, error) {
 	c := &Clients{Config: cfg}
 	m := coordinate.MemberConfig{Clock: coordinate.System{}, Live: c.lastShown,
-		Prober: marksIn(c.Dir, &c.Hello),
+		Prober: marksIn(c.Dirs, &c.Hello),
 		Stop:   func(why error) { c.Cancel(kvbench.Interrupted{Why: ended{why}}) }}
 	// However this ends: a mark must not stay.
 	if m.Prober != nil {
@@ -276,7 +276,13 @@ func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
 	c.comeTo(t, nil)
 	st := &cfg.Storage
 	terms := wire.Terms{Name: t.String(),
-		Nonce: hex.EncodeToString(st.Nonce[:]), Capacity: st.StorageBytes, Floor: st.FreeFloor}
+		Nonce: hex.EncodeToString(st.Nonce[:]), Capacity: st.StorageBytes}
+	if len(st.Roots) == 0 {
+		terms.Rooms = []wire.Room{{Bytes: st.StorageBytes, Floor: st.FreeFloor}}
+	}
+	for _, r := range st.Roots {
+		terms.Rooms = append(terms.Rooms, wire.Room{Bytes: r.Room, Floor: r.Floor})
+	}
 	agreed, err := c.member.Enter(c.Context, terms)
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)
@@ -288,7 +294,17 @@ func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
 		return fmt.Errorf("the ranks agreed about a nonce that is none: %q", agreed.Nonce)
 	}
 	copy(st.Nonce[:], nonce)
-	st.StorageBytes, st.FreeFloor = agreed.Capacity, agreed.Floor
+	if len(agreed.Rooms) != len(terms.Rooms) {
+		return fmt.Errorf("the ranks agreed about the room of %d directories, and this one has %d",
+			len(agreed.Rooms), len(terms.Rooms))
+	}
+	st.StorageBytes = agreed.Capacity
+	if len(st.Roots) == 0 {
+		st.FreeFloor = agreed.Rooms[0].Floor
+	}
+	for i := range st.Roots {
+		st.Roots[i].Room, st.Roots[i].Floor = agreed.Rooms[i].Bytes, agreed.Rooms[i].Floor
+	}
 	cfg.Group = c.member
 	return nil
 }

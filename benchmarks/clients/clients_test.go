@@ -14,12 +14,17 @@ import (
 
 // TestShare: the free space is divided by those who share it, and by all where nobody has looked.
 func TestShare(t *testing.T) {
-	c := &Clients{sharing: wire.Sharing{Filesystem: 1, Filesystems: 2, Ranks: 2}}
-	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a"}},
-		{Ranks: 4, CacheDirs: []string{"/a"}}, {Ranks: 4, CacheDirs: []string{"/b"}}}
+	c := &Clients{sharing: []wire.Sharing{{Filesystem: 1, Filesystems: 3, Directories: 2},
+		{Filesystem: 3, Filesystems: 3, Directories: 5}}}
+	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a", "/b"}},
+		{Ranks: 4, CacheDirs: []string{"/a", "/b"}}, {Ranks: 4, CacheDirs: []string{"/a", "/c"}}}
 	require.NoError(t, c.Share(plans))
-	for i, want := range [][2]int{{2, 2}, {2, 2}, {4, 0}} {
-		assert.Equal(t, want, [2]int{plans[i].FilesystemRanks, plans[i].Filesystems})
+	for i, want := range []struct {
+		shares      []int
+		filesystems int
+	}{{[]int{2, 5}, 3}, {[]int{2, 5}, 3}, {[]int{8, 8}, 0}} {
+		assert.Equal(t, want.shares, plans[i].FilesystemShares)
+		assert.Equal(t, want.filesystems, plans[i].Filesystems)
 	}
 	require.NoError(t, (*Clients)(nil).Share(plans))
 }

@@ -42,8 +42,8 @@ func Obey(o *agent.Orders, in *params.Inputs) {
 }
 
 // Hello is who this process is, which has orders unless it coordinates. Plans are what it is going
-// to run, none where it cannot; dir is the directory in which it is going to work, "" for none.
-func Hello(plans []*params.Values, orders *agent.Orders, dir string) wire.Hello {
+// to run, none where it cannot; dirs are the directories in which it is going to work.
+func Hello(plans []*params.Values, orders *agent.Orders, dirs []string) wire.Hello {
 	h := wire.Hello{Protocol: wire.Protocol, Job: jobName(), PID: os.Getpid(),
 		Build: build(), Parameters: decisive(plans)}
 	if len(plans) > 0 {
@@ -56,8 +56,8 @@ func Hello(plans []*params.Values, orders *agent.Orders, dir string) wire.Hello 
 	// shares anything with this rank.
 	h.Host, _ = os.Hostname()
 	h.Boot, h.TimeNS = coordinate.WhoseClock()
-	if dir != "" {
-		h.Device = host.DeviceID(dir)
+	for _, dir := range dirs {
+		h.Devices = append(h.Devices, host.DeviceID(dir))
 	}
 	limits := host.ReadLimits()
 	h.Cores, h.Memory = int(limits.Cores), limits.MemoryLimit

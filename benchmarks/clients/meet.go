@@ -141,7 +141,7 @@ func DeclineAt(m Meeting, v *params.Values, why error) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), declineTime)
 	defer stop()
-	h := Hello([]*params.Values{v}, nil, "")
+	h := Hello([]*params.Values{v}, nil, nil)
 	// Its parameters are not looked at: what is wrong with them is what it says.
 	h.Job, h.Refused = m.Job, why.Error()
 	c := &Clients{Config: Config{Context: ctx, Hello: h, Meeting: &m}}

@@ -127,12 +127,19 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
 	}
 	// What they use of it together, as far as there are results.
-	for _, ranks := range c.filesystems() {
-		f := result.SharedFilesystem{Ranks: ranks}
+	for _, on := range c.filesystems() {
+		f := result.SharedFilesystem{Ranks: on.ranks}
 		for _, r := range all.results {
-			if slices.Contains(ranks, r.Rank) {
+			for _, dir := range on.dirs[r.Rank] {
 				f.Type = r.Environment.Filesystem.Type
-				f.CapacityBytes += r.StorageCapacity()
+				n := max(1, len(r.IO.Roots)) // each has an equal part of the capacity
+				if dir < len(r.IO.Roots) {
+					root := r.IO.Roots[dir]
+					if f.Type = root.Mount.Type; !slices.Contains(f.Directories, root.Directory) {
+						f.Directories = append(f.Directories, root.Directory)
+					}
+				}
+				f.CapacityBytes += r.StorageCapacity() / int64(n)
 			}
 		}
 		d.Filesystems = append(d.Filesystems, f)

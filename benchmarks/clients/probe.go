@@ -20,16 +20,16 @@ import (
 	"kvbench/kvbench/params"
 )
 
-// marks is the prober of a rank: a small file in the directory in which it is going to work.
+// marks is the prober of a rank: a small file in each directory in which it is going to work.
 type marks struct {
-	dir  string
+	dirs []string
 	job  string // of all ranks, as a part of a file's name
 	rank int
 
 	// A run that ends while a mark is being made waits for it, or it would stay.
 	mu   sync.Mutex
-	made []string // directories, the innermost first
-	mark bool     // the mark was made, and not removed
+	made []string // directories, those inside of others first
+	in   []int    // the directories that have a mark which was not removed
 }
 
 var _ coordinate.Prober = (*marks)(nil)
@@ -37,18 +37,18 @@ var _ coordinate.Prober = (*marks)(nil)
 // markForm is the name of a mark: the job's, so that runs do not see each other's, and the rank.
 var markForm = regexp.MustCompile(`^\.kvbench-probe-[0-9a-f]{16}-[0-9]+$`)
 
-// marksIn are those of a rank in a directory, nil without one: objects have no filesystem.
-func marksIn(dir string, h *wire.Hello) coordinate.Prober {
-	if dir == "" {
+// marksIn are those of a rank in its directories, nil without any: objects have no filesystem.
+func marksIn(dirs []string, h *wire.Hello) coordinate.Prober {
+	if len(dirs) == 0 {
 		return nil
 	}
 	// A launcher's name of a job may hold anything.
 	sum := sha256.Sum256([]byte(h.Job))
-	return &marks{dir: dir, job: hex.EncodeToString(sum[:8]), rank: h.Rank}
+	return &marks{dirs: dirs, job: hex.EncodeToString(sum[:8]), rank: h.Rank}
 }
 
-func (m *marks) path(rank int) string {
-	return filepath.Join(m.dir, ".kvbench-probe-"+m.job+"-"+strconv.Itoa(rank))
+func (m *marks) path(dir, rank int) string {
+	return filepath.Join(m.dirs[dir], ".kvbench-probe-"+m.job+"-"+strconv.Itoa(rank))
 }
 
 // markBytes are random, so that nobody sees a mark whom it does not reach.
@@ -80,35 +80,50 @@ func isMark(path string) bool {
 // staleAfter is when a mark is of a run that was killed: it lives for seconds.
 const staleAfter = 24 * time.Hour
 
-// Make implements coordinate.Prober.
-func (m *marks) Make() (string, error) {
+// Make implements coordinate.Prober. Where one of several cannot be made the others are removed by
+// whoever gives up, with Remove.
+func (m *marks) Make(dirs []int) (list []wire.Mark, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for dir := m.dir; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+	for _, dir := range dirs {
+		content, err := m.make(dir)
+		if err != nil {
+			return nil, err
+		}
+		m.in = append(m.in, dir)
+		list = append(list, wire.Mark{Rank: m.rank, Dir: dir, Content: content})
+	}
+	return list, nil
+}
+
+// make makes the mark of a directory, with mu.
+func (m *marks) make(dir int) (content string, err error) {
+	var missing []string
+	for at := m.dirs[dir]; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
 			break
 		}
-		m.made = append(m.made, dir)
+		missing = append(missing, at)
 	}
-	if err := os.MkdirAll(m.dir, 0o755); err != nil {
+	m.made = append(missing, m.made...)
+	if err := os.MkdirAll(m.dirs[dir], 0o755); err != nil {
 		return "", err
 	}
-	m.reclaim()
-	// A job that is started again has the name that it had when it was killed.
-	path := m.path(m.rank)
+	reclaim(m.dirs[dir])
+	// A job that is started again has the name that it had when it was killed, such as one that
+	// Slurm queues again.
+	path := m.path(dir, m.rank)
 	if isMark(path) {
 		_ = os.Remove(path)
 	}
 	// Names repeat when a directory is copied, or a snapshot of it is mounted; this does not.
 	random := make([]byte, markBytes)
 	_, _ = rand.Read(random) // never fails
-	content := markText(filepath.Base(path), random)
-	err := appear(path, content)
-	if errors.Is(err, os.ErrExist) {
+	content = markText(filepath.Base(path), random)
+	if err = appear(path, content); errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("%s is there, and nothing proves that this program has made it: "+
-			"remove it if it is nobody's: %w", path, err)
+			"remove it if it is nobody's: %w", path, os.ErrExist)
 	}
-	m.mark = err == nil
 	return content, err
 }
 
@@ -126,12 +141,12 @@ func write(path, text string) error {
 	return err
 }
 
-// reclaim removes what killed runs have left, and nothing else.
-func (m *marks) reclaim() {
-	entries, _ := os.ReadDir(m.dir)
+// reclaim removes what killed runs have left in a directory, and nothing else.
+func reclaim(dir string) {
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		info, err := e.Info()
-		path := filepath.Join(m.dir, e.Name())
+		path := filepath.Join(dir, e.Name())
 		if err == nil && markForm.MatchString(e.Name()) && isMark(path) &&
 			time.Since(info.ModTime()) > staleAfter {
 			_ = os.Remove(path)
@@ -142,15 +157,19 @@ func (m *marks) reclaim() {
 // Look implements coordinate.Prober. Each mark is asked for by its name: what a directory lists a
 // network filesystem may know from before the mark was made.
 func (m *marks) Look(ranks []int) (seen []wire.Mark, err error) {
-	for _, rank := range ranks {
-		text, err := readMark(m.path(rank))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // what another host has made lies elsewhere
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, dir := range m.in {
+		for _, rank := range ranks {
+			text, err := readMark(m.path(dir, rank))
+			if errors.Is(err, os.ErrNotExist) {
+				continue // what another host has made lies elsewhere
+			}
+			if err != nil {
+				return nil, fmt.Errorf("looking for the mark of rank %d: %w", rank, err)
+			}
+			seen = append(seen, wire.Mark{Rank: rank, Dir: dir, Content: string(text)})
 		}
-		if err != nil {
-			return nil, fmt.Errorf("looking for the mark of rank %d: %w", rank, err)
-		}
-		seen = append(seen, wire.Mark{Rank: rank, Content: string(text)})
 	}
 	return seen, nil
 }
@@ -170,27 +189,34 @@ func readMark(path string) ([]byte, error) {
 func (m *marks) Remove() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mark {
-		_ = os.Remove(m.path(m.rank))
+	for _, dir := range m.in {
+		_ = os.Remove(m.path(dir, m.rank))
 	}
-	m.mark = false
+	// One that is not empty stays by itself.
 	for _, dir := range m.made {
 		_ = os.Remove(dir)
 	}
-	m.made = nil
+	m.in, m.made = nil, nil
 }
 
-// Share tells the plans with how many ranks they share their filesystem: the free space is theirs
-// together. The error says what cannot be run by ranks that do not share one.
+// Share tells the plans with how many directories of all ranks each of theirs shares its
+// filesystem: the free space is theirs together. The error says what cannot be run by ranks that do
+// not share one.
 func (c *Clients) Share(plans []*params.Values) error {
-	if c == nil || c.sharing.Filesystems == 0 {
+	if c == nil || len(c.sharing) == 0 {
 		return nil
 	}
 	for _, v := range plans {
-		v.FilesystemRanks, v.Filesystems = c.sharing.Ranks, c.sharing.Filesystems
+		v.Filesystems, v.FilesystemShares = c.sharing[0].Filesystems, nil
+		for _, s := range c.sharing {
+			v.FilesystemShares = append(v.FilesystemShares, s.Directories)
+		}
 		// At another point of a sweep nobody has looked: that all share it takes the least of it.
-		if v.CacheDir() != plans[0].CacheDir() {
-			v.FilesystemRanks, v.Filesystems = v.Ranks, 0
+		if !slices.Equal(v.CacheDirs, plans[0].CacheDirs) {
+			v.Filesystems, v.FilesystemShares = 0, nil
+			for range max(1, len(v.CacheDirs)) {
+				v.FilesystemShares = append(v.FilesystemShares, v.Ranks*max(1, len(v.CacheDirs)))
+			}
 		}
 		if err := v.CheckFilesystems(); err != nil {
 			return err
@@ -199,12 +225,29 @@ func (c *Clients) Share(plans []*params.Values) error {
 	return nil
 }
 
-// filesystems are the ranks that share each, by their lowest ranks; none on objects.
-func (c *Clients) filesystems() (list [][]int) {
-	for rank, s := range c.leader.Sharing() {
-		if s.Filesystem > 0 {
-			list = slices.Grow(list, s.Filesystems)[:s.Filesystems]
-			list[s.Filesystem-1] = append(list[s.Filesystem-1], rank)
+// shared is a filesystem, with the directories of the ranks on it.
+type shared struct {
+	ranks []int
+	dirs  map[int][]int // by rank
+}
+
+// filesystems are those of all ranks, by their lowest ranks; none on objects. The leader has
+// counted them in that order, from 1.
+func (c *Clients) filesystems() (list []shared) {
+	for rank, dirs := range c.leader.Sharing() {
+		for dir, s := range dirs {
+			if s.Filesystem == 0 {
+				continue
+			}
+			// A lower one may be that of a later rank, which comes yet.
+			for len(list) < s.Filesystem {
+				list = append(list, shared{dirs: map[int][]int{}})
+			}
+			f := &list[s.Filesystem-1]
+			if len(f.dirs[rank]) == 0 {
+				f.ranks = append(f.ranks, rank)
+			}
+			f.dirs[rank] = append(f.dirs[rank], dir)
 		}
 	}
 	return list

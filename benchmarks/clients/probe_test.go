@@ -13,23 +13,30 @@ import (
 	"kvbench/kvbench/group/wire"
 )
 
-// TestMarks: ranks see each other's marks, of other jobs none, and nothing of them stays.
+// TestMarks: ranks see each other's marks in each directory, of other jobs none, and nothing of
+// them stays.
 func TestMarks(t *testing.T) {
 	top := t.TempDir()
-	dir := filepath.Join(top, "new", "cache")
-	a := marksIn(dir, &wire.Hello{Job: "x/../y", Rank: 0})
-	b := marksIn(dir, &wire.Hello{Job: "x/../y", Rank: 12})
-	other := marksIn(dir, &wire.Hello{Job: "z", Rank: 0})
-	content, err := a.Make()
+	common, apart := filepath.Join(top, "new", "cache"), filepath.Join(top, "apart")
+	a := marksIn([]string{common, apart}, &wire.Hello{Job: "x/../y", Rank: 0})
+	b := marksIn([]string{filepath.Join(top, "its own"), common},
+		&wire.Hello{Job: "x/../y", Rank: 12})
+	other := marksIn([]string{common}, &wire.Hello{Job: "z", Rank: 0})
+	made, err := a.Make([]int{0, 1})
 	require.NoError(t, err)
-	_, err = b.Make()
+	require.Len(t, made, 2)
+	assert.NotEqual(t, made[0].Content, made[1].Content)
+	_, err = b.Make([]int{0, 1})
 	require.NoError(t, err)
-	_, err = other.Make()
+	_, err = other.Make([]int{0})
 	require.NoError(t, err)
-	seen, err := b.Look([]int{0, 3, 12})
+	seen, err := b.Look([]int{0, 3})
 	require.NoError(t, err)
-	require.Len(t, seen, 2)
-	assert.Equal(t, wire.Mark{Rank: 0, Content: content}, seen[0])
+	assert.Equal(t, []wire.Mark{{Rank: 0, Dir: 1, Content: made[0].Content}}, seen,
+		"in its second directory the one of the other's first")
+	seen, err = a.Look([]int{0, 12})
+	require.NoError(t, err)
+	assert.Len(t, seen, 3)
 	seen, err = other.Look([]int{12})
 	require.NoError(t, err)
 	assert.Empty(t, seen)
@@ -39,7 +46,7 @@ func TestMarks(t *testing.T) {
 	left, err := os.ReadDir(top)
 	require.NoError(t, err)
 	assert.Empty(t, left)
-	assert.Nil(t, marksIn("", &wire.Hello{}))
+	assert.Nil(t, marksIn(nil, &wire.Hello{}))
 }
 
 // marked is what stands in a mark of that name.
@@ -48,37 +55,37 @@ func marked(name string) string { return markText(name, []byte("0123456789abcdef
 // TestAMarkThatIsThere: that of a run of the same job that was killed makes way, and a file of that
 // name which nothing proves to be one is left alone, also when its mark would be removed.
 func TestAMarkThatIsThere(t *testing.T) {
-	m := marksIn(t.TempDir(), &wire.Hello{Job: "j"}).(*marks)
-	name := filepath.Base(m.path(0))
+	m := marksIn([]string{t.TempDir()}, &wire.Hello{Job: "j"}).(*marks)
+	name := filepath.Base(m.path(0, 0))
 	for text, mark := range map[string]bool{marked(name): true,
 		"": false, "notes": false, marked("another name"): false, marked(name) + "more": false,
 		strings.Repeat("0123456789abcdef", 4): false, strings.ToUpper(marked(name)): false} {
-		require.NoError(t, os.WriteFile(m.path(0), []byte(text), 0o644))
-		content, err := m.Make()
+		require.NoError(t, os.WriteFile(m.path(0, 0), []byte(text), 0o644))
+		content, err := m.Make([]int{0})
 		if mark {
 			require.NoError(t, err, text)
-			assert.NotEqual(t, text, content)
+			assert.NotEqual(t, text, content[0].Content)
 			seen, err := m.Look([]int{0})
 			require.NoError(t, err)
-			assert.Equal(t, []wire.Mark{{Content: content}}, seen)
+			assert.Equal(t, content, seen)
 		} else {
 			require.ErrorIs(t, err, os.ErrExist, text)
-			require.ErrorContains(t, err, m.path(0)+" is there, and nothing proves")
+			require.ErrorContains(t, err, m.path(0, 0)+" is there, and nothing proves")
 		}
 		m.Remove()
 		if mark {
-			assert.NoFileExists(t, m.path(0))
+			assert.NoFileExists(t, m.path(0, 0))
 		} else {
-			there, err := os.ReadFile(m.path(0))
+			there, err := os.ReadFile(m.path(0, 0))
 			require.NoError(t, err)
 			assert.Equal(t, text, string(there))
-			require.NoError(t, os.Remove(m.path(0)))
+			require.NoError(t, os.Remove(m.path(0, 0)))
 		}
 	}
-	require.NoError(t, os.Symlink("elsewhere", m.path(0)))
-	_, err := m.Make()
+	require.NoError(t, os.Symlink("elsewhere", m.path(0, 0)))
+	_, err := m.Make([]int{0})
 	require.ErrorIs(t, err, os.ErrExist)
-	assert.NoFileExists(t, filepath.Join(m.dir, "elsewhere"))
+	assert.NoFileExists(t, filepath.Join(m.dirs[0], "elsewhere"))
 }
 
 // TestWriteOfAMark: a filesystem that knows no files without names has the same marks.
@@ -116,8 +123,8 @@ func TestMarksOfKilledRuns(t *testing.T) {
 	gone := filepath.Join(dir, form+"0")
 	require.NoError(t, os.WriteFile(gone, []byte(marked(form+"0")), 0o644))
 	require.NoError(t, os.Chtimes(gone, old, old))
-	m := marksIn(dir, &wire.Hello{Job: "j", Rank: 5})
-	_, err := m.Make()
+	m := marksIn([]string{dir}, &wire.Hello{Job: "j", Rank: 5})
+	_, err := m.Make([]int{0})
 	require.NoError(t, err)
 	m.Remove()
 	assert.NoFileExists(t, gone)

@@ -233,19 +233,35 @@ func TestFilesystemsOfHosts(t *testing.T) {
 	h := newFarHost(b, "mount -t tmpfs -o size=24g kvbench "+apart+"; mount --bind "+boot+
 		" /proc/sys/kernel/random/boot_id;")
 	const gib = int64(1) << 30
+	in := func(dirs ...string) string {
+		for i, dir := range dirs {
+			dirs[i] = filepath.Join(dir, "cache")
+		}
+		return strings.Join(dirs, ",")
+	}
+	const room = 14 * gib * 9 / 10 // of two directories with 7 GiB each, and slack for a hash
 	for _, c := range []struct {
-		dir    string
+		dirs   string
 		groups []result.SharedFilesystem
 		each   []int64 // capacity of each rank: all but 10 GiB, shared out
 	}{
-		{apart, []result.SharedFilesystem{{Type: "tmpfs", Ranks: []int{0}, CapacityBytes: 22 * gib},
+		{in(apart), []result.SharedFilesystem{{Type: "tmpfs", Ranks: []int{0}, CapacityBytes: 22 * gib},
 			{Type: "tmpfs", Ranks: []int{1, 2}, CapacityBytes: 14 * gib}},
 			[]int64{22 * gib, 7 * gib, 7 * gib}},
-		{common, []result.SharedFilesystem{{Type: "tmpfs", Ranks: []int{0, 1, 2},
+		{in(common), []result.SharedFilesystem{{Type: "tmpfs", Ranks: []int{0, 1, 2},
 			CapacityBytes: 22 * gib / 3 * 3}},
 			[]int64{22 * gib / 3, 22 * gib / 3, 22 * gib / 3}},
+		// Each directory by itself: the second one, too, is looked at.
+		{in(apart, common), []result.SharedFilesystem{
+			{Type: "tmpfs", Ranks: []int{0}, Directories: []string{in(apart)},
+				CapacityBytes: room / 2},
+			{Type: "tmpfs", Ranks: []int{0, 1, 2}, Directories: []string{in(common)},
+				CapacityBytes: room / 2 * 3},
+			{Type: "tmpfs", Ranks: []int{1, 2}, Directories: []string{in(apart)},
+				CapacityBytes: room / 2 * 2}},
+			[]int64{room, room, room}},
 	} {
-		b.cache = filepath.Join(c.dir, "cache")
+		b.cache = c.dirs
 		b.ok(b.short("-ssh="+h.ssh, "-remote-binary="+binary(t), "-division=open",
 			"-hosts=localhost:1,"+h.address+":2", "-storage-capacity-gb=0", "-cpu-mem-gb=0")...)
 		ranks, all := b.resultsOf("option_1", 0)
@@ -255,9 +271,11 @@ func TestFilesystemsOfHosts(t *testing.T) {
 		for rank, want := range c.each {
 			assert.Equal(t, want, ranks[rank].StorageCapacity(), rank)
 		}
-		left, err := filepath.Glob(filepath.Join(c.dir, "cache", ".kvbench*"))
-		require.NoError(t, err)
-		assert.Empty(t, left)
+		for _, dir := range []string{apart, common} {
+			left, err := filepath.Glob(filepath.Join(dir, "cache", ".kvbench*"))
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		}
 		b.results += "-next"
 	}
 }

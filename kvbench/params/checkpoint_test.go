@@ -50,9 +50,9 @@ func TestShiftNeedsOneFilesystem(t *testing.T) {
 	in := benchOf(t, "Checkpoint")
 	for arg, refused := range map[string]bool{"0": false, "2": true, "host": true} {
 		v := good(t, in, "-hosts=a:2,b:2", "-checkpoint-shift="+arg)
-		v.FilesystemRanks, v.Filesystems = 4, 1
+		v.Filesystems = 1
 		require.NoError(t, v.CheckFilesystems())
-		v.FilesystemRanks, v.Filesystems = 2, 2
+		v.Filesystems = 2
 		if err := v.CheckFilesystems(); refused {
 			assert.EqualError(t, err, "-checkpoint-shift: must be 0 where ranks work on 2 "+
 				"filesystems, whose files the others cannot read, given "+arg)

@@ -72,20 +72,19 @@ const skewShare = 0.1
 type Share struct{ Room, Floor int64 }
 
 // ChooseShares decides the size of a storage tier of several directories, as [ChooseCapacity] does
-// for one: each takes as much as the one that can take least, those on one filesystem share its
-// room. Same are how many of them lie on the filesystem of each, itself included.
+// for one: each takes as much as the one that can take least. Sharing are how many directories, of
+// all clients, share the room of the filesystem of each, itself included.
 //
 // How much a directory may take is more than its part of the capacity, as far as there is room: the
 // parts that a hash makes are not equal.
-func ChooseShares(dirs []string, on []host.Filesystem, same []int, given int64, localRanks int,
+func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int64,
 	byDefault bool) (bytes int64, shares []Share, err error) {
 	n := int64(len(dirs))
 	part := (given + n - 1) / n
 	least := int64(-1)
 	var errs []error
 	for i, dir := range dirs {
-		ranks := max(1, localRanks) * same[i]
-		take, floor, err := ChooseCapacity(on[i], dir, part, ranks, byDefault)
+		take, floor, err := ChooseCapacity(on[i], dir, part, sharing[i], byDefault)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%w: each of %d directories takes an equal part", err,
 				n))
@@ -93,7 +92,7 @@ func ChooseShares(dirs []string, on []host.Filesystem, same []int, given int64, 
 		}
 		room := take
 		if given > 0 {
-			room = max(take, on[i].Free/int64(ranks))
+			room = max(take, on[i].Free/int64(max(1, sharing[i])))
 		}
 		shares = append(shares, Share{Room: room, Floor: floor})
 		if least < 0 || take < least {

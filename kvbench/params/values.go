@@ -95,9 +95,10 @@ type Values struct {
 	Hosts             string
 	SSH, RemoteBinary string
 
-	// Of ranks that have met: how many share the filesystem of this one's cache directory, itself
-	// among them, and how many filesystems there are in all; 0 is unknown.
-	FilesystemRanks, Filesystems int
+	// Of ranks that have met: how many directories of all ranks share the filesystem of each of
+	// this one's, that one among them, and how many filesystems there are; none and 0 are unknown.
+	FilesystemShares []int
+	Filesystems      int
 
 	// Where ranks meet that somebody else has started: auto, none, HOST:PORT or dir:PATH, absolute.
 	Rendezvous        string

@@ -74,8 +74,11 @@ func (s *summary) clients() {
 		s.line("", "%s: ranks %s", h.Name, numbers(h.Ranks))
 	}
 	for _, f := range c.Filesystems {
-		s.line("", "%s: ranks %s with %s of it", cmp.Or(f.Type, "filesystem"), numbers(f.Ranks),
-			bytes(f.CapacityBytes))
+		what := cmp.Or(f.Type, "filesystem")
+		if len(f.Directories) > 0 { // one of several
+			what += " of " + strings.Join(f.Directories, ", ")
+		}
+		s.line("", "%s: ranks %s with %s of it", what, numbers(f.Ranks), bytes(f.CapacityBytes))
 	}
 	// Rates are sums over windows of each rank's own, as MLPerf Storage adds them up: how long all
 	// of them measured says how much of that was at one time.

@@ -31,9 +31,11 @@ type Host struct {
 
 // SharedFilesystem is one, with all ranks that work on it.
 type SharedFilesystem struct {
-	Type          string `json:"type"`
-	Ranks         []int  `json:"ranks"`
-	CapacityBytes int64  `json:"capacity_bytes"` // of their storage tiers together
+	Type  string `json:"type"`
+	Ranks []int  `json:"ranks"`
+	// Directories are those that lie on it, where a storage tier has several.
+	Directories   []string `json:"directories,omitempty"`
+	CapacityBytes int64    `json:"capacity_bytes"` // of their storage tiers there together
 }
 
 // LostClient is one that died, or was not heard of any more.

@@ -84,7 +84,7 @@ type party struct {
 func hello(rank, ranks int) wire.Hello {
 	return wire.Hello{Protocol: wire.Protocol, Job: "j", Rank: rank, Ranks: ranks,
 		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2), TimeNS: "t",
-		Device: "1", PID: 100 + rank, Build: "x"}
+		Devices: []string{"1"}, PID: 100 + rank, Build: "x"}
 }
 
 // meet lets as many ranks meet as there are clocks, each over its own connection.
@@ -98,9 +98,9 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 		g.docs[rank] = fmt.Sprint(trial, " ", string(doc))
 	}
 	g.leader = NewLeader(cfg)
-	d := &disks{marks: map[int]string{}} // one of each host
+	d := &disks{marks: map[place]string{}} // one of each host
 	for rank := range clocks {
-		d.of = append(d.of, rank/2)
+		d.of = append(d.of, []string{fmt.Sprint(rank / 2)})
 	}
 	for rank, clock := range clocks {
 		ours, theirs := connect(rank)
@@ -155,12 +155,14 @@ func TestATrial(t *testing.T) {
 			done := make(chan Trial, 1)
 			go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("") }()
 			g.each(func(m *Member) {
+				least := int64(100 - m.Rank())
 				terms, err := m.Enter(t.Context(), wire.Terms{Name: "X", Nonce: fmt.Sprint(m.Rank()),
-					Capacity: int64(100 - m.Rank()), Floor: 7})
+					Capacity: least, Rooms: []wire.Room{{Bytes: least, Floor: 7}}})
 				require.NoError(t, err)
 				// Ranks 0 and 1 are on one host, 2 and 3 on the other.
-				assert.Equal(t, wire.Terms{Name: "X", Nonce: "0",
-					Capacity: []int64{99, 99, 97, 97}[m.Rank()], Floor: 7}, terms)
+				least = []int64{99, 99, 97, 97}[m.Rank()]
+				assert.Equal(t, wire.Terms{Name: "X", Nonce: "0", Capacity: least,
+					Rooms: []wire.Room{{Bytes: least, Floor: 7}}}, terms)
 				time.Sleep(time.Duration(m.Rank()) * time.Minute) // of virtual time: it prepares
 				begun[m.Rank()], err = m.Barrier(t.Context(), "window")
 				require.NoError(t, err)
@@ -260,7 +262,7 @@ func TestARankThatFailsToPrepare(t *testing.T) {
 		done := make(chan Trial, 1)
 		go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("rank 1: no space") }()
 		g.each(func(m *Member) {
-			mine := wire.Terms{Name: "X", Capacity: 9, Floor: 2}
+			mine := wire.Terms{Name: "X", Capacity: 9, Rooms: []wire.Room{{Bytes: 9, Floor: 2}}}
 			if m.Rank() == 1 {
 				mine = wire.Terms{Name: "X"} // it has found no room, which is its own
 			}

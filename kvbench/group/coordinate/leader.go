@@ -69,8 +69,8 @@ type client struct {
 	at      wire.Kind // what it said last of its trial; "" before the first
 	pongs   chan *wire.Message
 	part    part
-	probed  *wire.Message // its answer to the last probe
-	sharing wire.Sharing
+	probed  *wire.Message  // its answer to the last probe
+	sharing []wire.Sharing // of each of its directories
 }
 
 // NewLeader is one that knows nobody yet.
@@ -224,8 +224,8 @@ func (l *Leader) Members() (list []wire.Hello) {
 	return list
 }
 
-// Sharing is who shares the filesystems of the ranks, by rank.
-func (l *Leader) Sharing() (list []wire.Sharing) {
+// Sharing is who shares the filesystems of the ranks' directories, by rank.
+func (l *Leader) Sharing() (list [][]wire.Sharing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.clients {

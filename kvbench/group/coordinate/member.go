@@ -41,7 +41,7 @@ type Member struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew when something below has changed
 	joined  *wire.Hello   // the coordinator's, nil before this rank was welcomed
-	sharing wire.Sharing
+	sharing []wire.Sharing
 	trial   int
 	inbox   map[wire.Kind]*wire.Message // the last of each kind
 	stopped error                       // why the run ends
@@ -89,8 +89,8 @@ func (m *Member) Gathered(ctx context.Context) (wire.Hello, error) {
 	return *m.joined, nil
 }
 
-// Sharing is who shares this rank's filesystem, once all have gathered.
-func (m *Member) Sharing() wire.Sharing {
+// Sharing is who shares the filesystem of each of this rank's directories, once all have gathered.
+func (m *Member) Sharing() []wire.Sharing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.sharing
@@ -129,8 +129,8 @@ func (m *Member) read() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.inbox[got.Kind] = got
-		if got.Kind == wire.Gathered && got.Sharing != nil {
-			m.sharing = *got.Sharing
+		if got.Kind == wire.Gathered {
+			m.sharing = got.Sharing
 		}
 		if got.Kind == wire.Welcome {
 			m.joined = cmp.Or(got.Hello, &wire.Hello{})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"kvbench/kvbench/group/wire"
@@ -13,26 +14,34 @@ import (
 // Prober finds out whether ranks see each other's files. What it makes is small, has a name of its
 // own and does not stay. Its methods are called one after the other, on any goroutine.
 type Prober interface {
-	// Make makes a mark where this rank is going to work, and returns what stands in it, which
-	// nobody can guess.
-	Make() (content string, err error)
-	// Look returns what stands in the marks of those of the ranks whose marks it sees.
+	// Make makes a mark in each of those directories in which this rank is going to work, counted
+	// from 0, and returns what stands in it, which nobody can guess.
+	Make(dirs []int) ([]wire.Mark, error)
+	// Look returns what stands in the marks of those of the ranks whose marks it sees where it has
+	// made its own.
 	Look(ranks []int) ([]wire.Mark, error)
-	// Remove removes the mark, if it is there.
+	// Remove removes the marks, if they are there.
 	Remove()
 }
 
-// Begin finds out which ranks share a filesystem, and tells all that the run begins: it follows
-// Gather. Ranks on filesystems of one kernel are told apart by what that kernel says; of the others
-// one of each filesystem makes a mark, all these look for the marks of the others, and each removes
-// its own. A rank that sees the mark of another one shares its filesystem.
+// place is a directory of a rank.
+type place struct{ rank, dir int }
+
+// Begin finds out which ranks share filesystems, and tells all that the run begins: it follows
+// Gather. Directories on filesystems of one kernel are told apart by what that kernel says; of the
+// others one of each filesystem gets a mark, all who have made one look for the marks of the
+// others, and each removes its own. Where the mark of another rank is seen is its filesystem, too.
 func (l *Leader) Begin(ctx context.Context) error {
 	l.mu.Lock()
 	all := slices.Clone(l.clients)
 	l.mu.Unlock()
-	// Who is on which filesystem: a list of ranks of each, those of whom nobody knows among none.
+	// What is on which filesystem: a list of places of each, those of whom nobody knows among none.
 	// Of ranks on one host, or on one device, nothing has to be asked.
-	groups, makers := sites(all)
+	groups := sites(all)
+	makers := map[int][]int{} // directories, by rank
+	for _, g := range groups {
+		makers[g[0].rank] = append(makers[g[0].rank], g[0].dir)
+	}
 	if len(makers) > 1 {
 		seen, err := l.probe(ctx, all, makers)
 		if err != nil {
@@ -42,44 +51,49 @@ func (l *Leader) Begin(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, ranks := range groups {
-		for _, rank := range ranks {
-			all[rank].sharing = wire.Sharing{Filesystem: i + 1, Filesystems: len(groups),
-				Ranks: len(ranks)}
+	for _, c := range all {
+		c.sharing = make([]wire.Sharing, len(c.hello.Devices))
+	}
+	for i, places := range groups {
+		for _, p := range places {
+			all[p.rank].sharing[p.dir] = wire.Sharing{Filesystem: i + 1, Filesystems: len(groups),
+				Directories: len(places)}
 		}
 	}
 	for _, c := range all {
 		if c.there() {
-			c.link.send(&wire.Message{Kind: wire.Gathered, Sharing: &c.sharing})
+			c.link.send(&wire.Message{Kind: wire.Gathered, Sharing: c.sharing})
 		}
 	}
 	return nil
 }
 
-// sites are the ranks of each filesystem as far as their kernels tell, and the lowest rank of each.
-// A kernel has one number for a filesystem, in all of its containers; another one has others.
-func sites(all []*client) (groups [][]int, makers []int) {
+// sites are the places of each filesystem as far as their kernels tell, the lowest first. A kernel
+// has one number for a filesystem, in all of its containers; another one has others.
+func sites(all []*client) (groups [][]place) {
 	type site struct{ boot, device string }
 	at := map[site]int{}
 	for rank, c := range all {
-		s := site{c.hello.Boot, c.hello.Device}
-		if s.device == "" { // it works on no filesystem
-			continue
+		for dir, device := range c.hello.Devices {
+			s := site{c.hello.Boot, device}
+			if s.device == "" { // it is on no filesystem that anybody knows
+				continue
+			}
+			i, known := at[s]
+			if !known || s.boot == "" {
+				i, at[s] = len(groups), len(groups)
+				groups = append(groups, nil)
+			}
+			groups[i] = append(groups[i], place{rank, dir})
 		}
-		i, known := at[s]
-		if !known || s.boot == "" {
-			i, at[s] = len(groups), len(groups)
-			groups, makers = append(groups, nil), append(makers, rank)
-		}
-		groups[i] = append(groups[i], rank)
 	}
-	return groups, makers
+	return groups
 }
 
-// join makes one of groups of which a rank of one has seen the mark of a rank of the other.
-func join(groups [][]int, seen [][2]int) [][]int {
-	of := func(rank int) int {
-		return slices.IndexFunc(groups, func(g []int) bool { return slices.Contains(g, rank) })
+// join makes one of groups of which a place of one has seen the mark of a place of the other.
+func join(groups [][]place, seen [][2]place) [][]place {
+	of := func(p place) int {
+		return slices.IndexFunc(groups, func(g []place) bool { return slices.Contains(g, p) })
 	}
 	for _, pair := range seen {
 		a, b := of(pair[0]), of(pair[1])
@@ -88,64 +102,81 @@ func join(groups [][]int, seen [][2]int) [][]int {
 			continue
 		}
 		groups[a] = append(groups[a], groups[b]...)
-		slices.Sort(groups[a])
+		slices.SortFunc(groups[a], place.compare)
 		groups = slices.Delete(groups, b, b+1)
 	}
-	slices.SortFunc(groups, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	slices.SortFunc(groups, func(a, b []place) int { return a[0].compare(b[0]) })
 	return groups
 }
 
-// probe lets ranks make marks and look for those of the others: who has seen whose.
-func (l *Leader) probe(ctx context.Context, all []*client, makers []int) (seen [][2]int,
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.rank, o.rank), cmp.Compare(p.dir, o.dir))
+}
+
+// probe lets ranks make marks in directories of theirs and look for those of the others: where
+// whose was seen.
+func (l *Leader) probe(ctx context.Context, all []*client, makers map[int][]int) (seen [][2]place,
 	err error) {
-	made := map[int]string{}
+	ranks := slices.Sorted(maps.Keys(makers))
 	defer func() {
 		// Also where something went wrong: nothing is to stay.
-		if _, stays := l.ask(ctx, all, makers, "remove", nil); err == nil {
+		_, stays := l.ask(ctx, all, ranks, "remove", func(int) []wire.Mark { return nil })
+		if err == nil {
 			err = stays
 		}
 	}()
-	answers, err := l.ask(ctx, all, makers, "make", nil)
+	answers, err := l.ask(ctx, all, ranks, "make", func(rank int) (marks []wire.Mark) {
+		for _, dir := range makers[rank] {
+			marks = append(marks, wire.Mark{Rank: rank, Dir: dir})
+		}
+		return marks
+	})
+	if err != nil {
+		return nil, err
+	}
+	made := map[wire.Mark]place{} // by rank and content
+	for rank, marks := range answers {
+		for _, m := range marks {
+			if slices.Contains(makers[rank], m.Dir) && m.Content != "" {
+				made[wire.Mark{Rank: rank, Content: m.Content}] = place{rank, m.Dir}
+			}
+		}
+	}
+	// All marks are there by now: who does not see one will never do.
+	var of []wire.Mark
+	for _, rank := range ranks {
+		of = append(of, wire.Mark{Rank: rank})
+	}
+	answers, err = l.ask(ctx, all, ranks, "look", func(int) []wire.Mark { return of })
 	if err != nil {
 		return nil, err
 	}
 	for rank, marks := range answers {
 		for _, m := range marks {
-			made[rank] = m.Content
-		}
-	}
-	// All marks are there by now: who does not see one will never do.
-	if answers, err = l.ask(ctx, all, makers, "look", makers); err != nil {
-		return nil, err
-	}
-	for rank, marks := range answers {
-		for _, m := range marks {
-			if m.Rank != rank && m.Content != "" && m.Content == made[m.Rank] {
-				seen = append(seen, [2]int{rank, m.Rank})
+			p, is := made[wire.Mark{Rank: m.Rank, Content: m.Content}]
+			if is && m.Rank != rank && slices.Contains(makers[rank], m.Dir) {
+				seen = append(seen, [2]place{{rank, m.Dir}, p})
 			}
 		}
 	}
 	// Answers came in any order, and the same run is to say the same. There are at most as many as
 	// pairs of filesystems.
-	slices.SortFunc(seen, func(a, b [2]int) int {
-		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	slices.SortFunc(seen, func(a, b [2]place) int {
+		return cmp.Or(a[0].compare(b[0]), a[1].compare(b[1]))
 	})
 	return seen, nil
 }
 
-// ask lets ranks do a step of the probe side by side, and waits for all of them.
-func (l *Leader) ask(ctx context.Context, all []*client, ranks []int, step string, of []int) (
-	map[int][]wire.Mark, error) {
-	var marks []wire.Mark
-	for _, rank := range of {
-		marks = append(marks, wire.Mark{Rank: rank})
-	}
+// ask lets ranks do a step of the probe side by side, with the marks that it is about, and waits
+// for all of them.
+func (l *Leader) ask(ctx context.Context, all []*client, ranks []int, step string,
+	about func(rank int) []wire.Mark) (map[int][]wire.Mark, error) {
 	// The answers to the step before are of no use any more.
 	l.mu.Lock()
 	for _, rank := range ranks {
 		all[rank].probed = nil
 		if all[rank].there() {
-			all[rank].link.send(&wire.Message{Kind: wire.Probe, Text: step, Marks: marks})
+			all[rank].link.send(&wire.Message{Kind: wire.Probe, Text: step, Marks: about(rank)})
 		}
 	}
 	l.mu.Unlock()
@@ -188,9 +219,13 @@ func (m *Member) probe(asked *wire.Message) {
 	case m.Prober == nil:
 		err = errors.New("it has no cache directory")
 	case asked.Text == "make":
-		var content string
-		content, err = m.Prober.Make()
-		answer.Marks = []wire.Mark{{Rank: m.hello.Rank, Content: content}}
+		var dirs []int
+		for _, mark := range asked.Marks {
+			if mark.Dir >= 0 && mark.Dir < len(m.hello.Devices) {
+				dirs = append(dirs, mark.Dir)
+			}
+		}
+		answer.Marks, err = m.Prober.Make(dirs)
 	case asked.Text == "look":
 		var ranks []int
 		for _, mark := range asked.Marks {

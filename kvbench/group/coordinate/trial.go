@@ -3,6 +3,7 @@ package coordinate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"kvbench/kvbench/group/wire"
@@ -170,14 +171,12 @@ func (l *Leader) agree() {
 			continue
 		}
 		terms := *c.part.terms
-		terms.Nonce = first.part.terms.Nonce
+		terms.Nonce, terms.Rooms = first.part.terms.Nonce, slices.Clone(terms.Rooms)
 		for _, o := range l.clients {
 			// One that has found none, because it has failed, says nothing of the room of others:
 			// they come as far as the barrier, and hear of it there.
-			if o.there() && o.sharing.Filesystem == c.sharing.Filesystem &&
-				o.part.terms.Capacity > 0 {
-				terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
-				terms.Floor = min(terms.Floor, o.part.terms.Floor)
+			if o.there() && o.part.terms.Capacity > 0 {
+				smallest(&terms, c, o)
 			}
 		}
 		m := &wire.Message{Kind: wire.Agreed, Trial: l.step.trial, Terms: &terms}
@@ -186,6 +185,28 @@ func (l *Leader) agree() {
 		}
 		c.at = wire.Agreed
 		c.link.send(m)
+	}
+}
+
+// smallest takes from a rank's terms what another one on its filesystems has not found.
+func smallest(terms *wire.Terms, c, o *client) {
+	// On objects there is no filesystem, but one bucket.
+	shared := len(c.sharing)+len(o.sharing) == 0
+	for i, s := range c.sharing {
+		for j, other := range o.sharing {
+			if s.Filesystem != other.Filesystem {
+				continue
+			}
+			shared = true
+			if i < len(terms.Rooms) && j < len(o.part.terms.Rooms) {
+				room, found := &terms.Rooms[i], o.part.terms.Rooms[j]
+				room.Bytes = min(room.Bytes, found.Bytes)
+				room.Floor = min(room.Floor, found.Floor)
+			}
+		}
+	}
+	if shared {
+		terms.Capacity = min(terms.Capacity, o.part.terms.Capacity)
 	}
 }
 

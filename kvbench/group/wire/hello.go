@@ -22,13 +22,13 @@ type Hello struct {
 	// Empty is unknown.
 	Boot   string `json:"boot"`
 	TimeNS string `json:"time_namespace"`
-	// Device is what its kernel calls the filesystem of its cache directory, "" where it works on
-	// none.
-	Device string `json:"device,omitempty"`
-	PID    int    `json:"pid"`
-	Cores  int    `json:"cores"` // that it may use
-	Memory int64  `json:"memory"`
-	Build  string `json:"build"`
+	// Devices are what its kernel calls the filesystem of each of its cache directories, "" where
+	// nobody knows; none where it works on none.
+	Devices []string `json:"devices,omitempty"`
+	PID     int      `json:"pid"`
+	Cores   int      `json:"cores"` // that it may use
+	Memory  int64    `json:"memory"`
+	Build   string   `json:"build"`
 	// Stamp names the run: its coordinator's time and process.
 	Stamp string `json:"stamp,omitempty"`
 	// Parameters are those that decide what is measured, over all benchmarks that were selected:

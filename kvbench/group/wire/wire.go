@@ -58,24 +58,26 @@ type Message struct {
 	Hello *Hello `json:"hello,omitempty"`
 	Terms *Terms `json:"terms,omitempty"`
 	Marks []Mark `json:"marks,omitempty"`
-	// Sharing is the rank's.
-	Sharing *Sharing `json:"sharing,omitempty"`
+	// Sharing is of each of the rank's directories.
+	Sharing []Sharing `json:"sharing,omitempty"`
 
 	Doc []byte `json:"doc,omitempty"`
 }
 
-// Mark is a file that a rank has made in its cache directory, so that others may see it.
+// Mark is a file that a rank has made in a cache directory, so that others may see it. Of one that
+// is made Dir is where, of one that is seen in which of the directories of who sees it.
 type Mark struct {
 	Rank    int    `json:"rank"`
+	Dir     int    `json:"dir"`
 	Content string `json:"content,omitempty"`
 }
 
-// Sharing is with how many a rank shares the filesystem of its cache directory. The zero Sharing is
-// of a rank that works on none, such as on objects.
+// Sharing is with how many a directory of a rank shares its filesystem. The zero Sharing is of one
+// of which nobody knows where it lies.
 type Sharing struct {
 	Filesystem  int `json:"filesystem"`  // which one, from 1, in the order of their lowest ranks
 	Filesystems int `json:"filesystems"` // how many there are
-	Ranks       int `json:"ranks"`       // on this one, this rank among them
+	Directories int `json:"directories"` // of all ranks on this one, this one among them
 }
 
 // Terms are what the ranks of a trial agree about before it.
@@ -83,11 +85,17 @@ type Terms struct {
 	Name string `json:"name"` // of the trial, which has to be the same for all
 	// Nonce is that of the content: the first rank's for all.
 	Nonce string `json:"nonce,omitempty"`
-	// Capacity of the storage tier, and what must stay free on its filesystem, in bytes: of the
+	// Capacity of the storage tier in bytes, and of each of its directories what it may take. Of
 	// ranks on one filesystem the smallest, because they look at its free space one after the
 	// other.
-	Capacity int64 `json:"capacity,omitempty"`
-	Floor    int64 `json:"floor,omitempty"`
+	Capacity int64  `json:"capacity,omitempty"`
+	Rooms    []Room `json:"rooms,omitempty"`
+}
+
+// Room is what a directory may take, and what must stay free on its filesystem, in bytes.
+type Room struct {
+	Bytes int64 `json:"bytes"`
+	Floor int64 `json:"floor"`
 }
 
 // Write writes a frame in one call.
