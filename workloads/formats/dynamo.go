@@ -25,6 +25,14 @@ type dynamoRows struct {
 // dynamoSchema is what a line must say that it is.
 const dynamoSchema = "dynamo.request.trace.v1"
 
+// agenticSchema is what Dynamo's simulator makes of such traces, and of others. Older files of it
+// have no header, and rows with wait_for.
+const (
+	agenticSchema  = "dynamo.agentic_mooncake"
+	agenticInstead = "when these rows come is a graph of who waits for whom; give the request " +
+		"trace that they were made of (" + dynamoSchema + ")"
+)
+
 // heldRows are rows that wait for others, by their times.
 type heldRows struct {
 	rows   []Row
@@ -41,9 +49,12 @@ const (
 func (h *heldRows) full() bool { return len(h.rows) >= maxHeld || h.blocks >= maxHeldBlocks }
 
 func (h *heldRows) add(row Row) {
-	at, _ := slices.BinarySearchFunc(h.rows, row, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // behind its equals
-	})
+	at := len(h.rows) // most are later than all others
+	if at > 0 && row.Stamp < h.rows[at-1].Stamp {
+		at, _ = slices.BinarySearchFunc(h.rows, row, func(a, b Row) int {
+			return cmp.Or(cmp.Compare(a.Stamp, b.Stamp), -1) // behind its equals
+		})
+	}
 	h.rows = slices.Insert(h.rows, at, row)
 	h.blocks += len(row.Blocks)
 }
@@ -105,6 +116,9 @@ func dynamoRow(line []byte) (row Row, request bool, err error) {
 	}
 	if e.Event != nil {
 		e = *e.Event
+	}
+	if e.Schema == agenticSchema {
+		return row, false, malformed("%s: %s", agenticSchema, agenticInstead)
 	}
 	if e.Schema != dynamoSchema {
 		return row, false, malformed("schema %.40q, want %s", e.Schema, dynamoSchema)

@@ -70,3 +70,14 @@ func TestHeldRowsAreBoundedByTheirBlocks(t *testing.T) {
 	assert.EqualValues(t, 2, h.take().Stamp, "the earliest")
 	assert.False(t, h.full())
 }
+
+// What Dynamo's simulator makes of traces is refused by name, with what to give instead.
+func TestAgenticMooncakeIsRefused(t *testing.T) {
+	rows, errs := rowsOf(t, "a.jsonl", `{"schema":"dynamo.agentic_mooncake","version":2,"block_size":64,"hash_id_scope":"local","source":{}}
+{"request_id":"a","play_id":"p","session_id":"s","model":"m","input_length":64,"output_length":2,"hash_ids":[1],"not_before_ms":0}
+`)
+	assert.Empty(t, rows)
+	require.Len(t, errs, 2)
+	assert.Contains(t, errs[0], "dynamo.agentic_mooncake: when these rows come is a graph of who "+
+		"waits for whom; give the request trace that they were made of (dynamo.request.trace.v1)")
+}

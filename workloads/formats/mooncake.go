@@ -31,11 +31,11 @@ type mooncakeRows struct {
 	scope string
 	row   mooncakeRow
 
-	asked map[string]time.Duration // by session: when its last row came
-	held  heldRows                 // with delays
-	ready bool                     // timed has a row, behind those of them that come before it
-	timed Row                      // with a timestamp
-	ended error                    // what ended the file
+	asked map[string]*time.Duration // by session: when its last row came
+	held  heldRows                  // with delays
+	ready bool                      // timed has a row, behind those of them that come before it
+	timed Row                       // with a timestamp
+	ended error                     // what ended the file
 }
 
 // mooncakeRow is one line.
@@ -45,7 +45,7 @@ type mooncakeRow struct {
 	size    int64   // of its blocks, 0 = not told
 	ids     []int64 // memory that rows share
 	told    uint8   // which of the keys were there: a bit each
-	session string
+	session []byte  // as it is written, with its quotes; of the line or of none
 	delay   float64 // ms, where there is no time
 }
 
@@ -57,6 +57,7 @@ const (
 	mooncakeIDs
 	mooncakeSize
 	mooncakeDelay
+	mooncakeSession
 	mooncakeNeeds = mooncakeIn | mooncakeOut
 )
 
@@ -106,27 +107,37 @@ func (m *mooncakeRows) read() (Row, error) {
 			return Row{}, Malformed{err}
 		}
 	}
+	if r.told&(mooncakeSession|mooncakeTime|mooncakeDelay) == mooncakeSession {
+		// AIPerf begins such a session as soon as it has a place for it.
+		return Row{}, malformed("a row of a session with neither timestamp nor delay: nobody " +
+			"wrote down when it came")
+	}
 	if r.told&mooncakeNeeds != mooncakeNeeds || r.told&(mooncakeTime|mooncakeDelay) == 0 {
 		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
 	}
 	if r.told&mooncakeTime == 0 {
-		before, known := m.asked[r.session]
-		if r.session == "" || !known || !(r.delay >= 0) {
+		before := m.asked[string(r.session)]
+		if before == nil || !(r.delay >= 0) {
 			return Row{}, malformed("a row with a delay and no timestamp: want a session_id of a " +
 				"row before it, after which it comes, and a delay of at least 0")
 		}
-		r.at = float64(before)/1e6 + r.delay
+		r.at = float64(*before)/1e6 + r.delay
 	}
 	size := cmp.Or(r.size, mooncakeTokens)
 	if err := checkTokens(int(size), 1); err != nil {
 		return Row{}, malformed("block_size: %w", err)
 	}
 	row, err := blockRow(r.at/1e3, int(r.in), int(r.out), r.ids, int(size), m.scope)
-	if err == nil && r.session != "" {
-		if m.asked == nil || len(m.asked) == maxAsked {
-			m.asked = make(map[string]time.Duration)
+	if err == nil && len(r.session) > 0 {
+		// Most rows are of a session that is known: no copy of its name is made for a look-up.
+		if at := m.asked[string(r.session)]; at != nil {
+			*at = row.Stamp
+			return row, nil
 		}
-		m.asked[r.session] = row.Stamp
+		if m.asked == nil || len(m.asked) == maxAsked {
+			m.asked = make(map[string]*time.Duration)
+		}
+		m.asked[string(r.session)] = new(row.Stamp)
 	}
 	return row, err
 }
@@ -146,6 +157,8 @@ type mooncakeLine struct {
 	Delay    *float64        `json:"delay"`
 	DelayToo *float64        `json:"delay_ms"`
 	Messages json.RawMessage `json:"messages"`
+	Text     json.RawMessage `json:"text_input"`
+	WaitFor  json.RawMessage `json:"wait_for"`
 }
 
 // decode reads any line that is a JSON object. Where a name of each pair is missing the other
@@ -156,13 +169,16 @@ func (r *mooncakeRow) decode(line []byte) error {
 		return err
 	}
 	at, in, out := cmp.Or(v.Time, v.Created), cmp.Or(v.In, v.InToo), cmp.Or(v.Out, v.OutToo)
-	if v.IDs == nil && v.Messages != nil {
-		return malformed("messages without hash_ids: their blocks are not known")
+	switch {
+	case v.IDs == nil && (v.Messages != nil || v.Text != nil):
+		return malformed("messages or text_input without hash_ids: their blocks are not known")
+	case v.WaitFor != nil:
+		return malformed("%s: %s", agenticSchema, agenticInstead)
 	}
 	ids := append(r.ids[:0], v.IDs...)
 	*r = mooncakeRow{ids: ids}
-	if id := string(v.Session); id != "null" && id != `""` { // a number or a text
-		r.session = id
+	if id := string(v.Session); id != "" && id != "null" && id != `""` { // a number or a text
+		r.session, r.told = v.Session, r.told|mooncakeSession
 	}
 	if delay := cmp.Or(v.Delay, v.DelayToo); delay != nil {
 		r.delay, r.told = *delay, r.told|mooncakeDelay
@@ -237,9 +253,9 @@ func (b *bailianRows) Next() (Row, error) {
 	return blockRow(*r.Time, *r.In, *r.Out, b.ids, bailianTokens, b.scope)
 }
 
-// scan reads a line of the keys above in any order, each once, with whole numbers and a time that
+// scan reads a line of the keys above in any order, each once, with whole numbers and times that
 // may have a fraction. It says false, whatever it has read, where a line is not that: encoding/json
-// may read it all the same.
+// may read it all the same, and knows which name counts of those that mean the same.
 func (r *mooncakeRow) scan(line []byte) bool {
 	*r = mooncakeRow{ids: r.ids[:0]}
 	s := scanner{text: line}
@@ -250,13 +266,13 @@ func (r *mooncakeRow) scan(line []byte) bool {
 		var key uint8
 		ok := false
 		switch string(s.key()) {
-		case "timestamp":
+		case "timestamp", "created_time":
 			key = mooncakeTime
 			r.at, ok = s.number()
-		case "input_length":
+		case "input_length", "input_tokens":
 			key = mooncakeIn
 			r.in, ok = s.whole()
-		case "output_length":
+		case "output_length", "output_tokens":
 			key = mooncakeOut
 			r.out, ok = s.whole()
 		case "hash_ids":
@@ -265,6 +281,12 @@ func (r *mooncakeRow) scan(line []byte) bool {
 		case "block_size":
 			key = mooncakeSize
 			r.size, ok = s.whole()
+		case "session_id":
+			key = mooncakeSession
+			r.session, ok = s.name()
+		case "delay", "delay_ms":
+			key = mooncakeDelay
+			r.delay, ok = s.number()
 		}
 		if !ok || r.told&key != 0 {
 			return false
@@ -323,6 +345,28 @@ func (s *scanner) key() []byte {
 		return nil
 	}
 	return name
+}
+
+// name reads a text of at least one character with its quotes. One with an escape is nobody's: two
+// spellings of a name would be two sessions to those who compare the bytes, which is what makes
+// this fast.
+func (s *scanner) name() ([]byte, bool) {
+	if !s.is('"') {
+		return nil, false
+	}
+	from := s.at - 1
+	n := bytes.IndexByte(s.text[s.at:], '"')
+	if n <= 0 {
+		return nil, false
+	}
+	s.at += n + 1
+	name := s.text[from:s.at]
+	for _, c := range name {
+		if c < ' ' || c >= 0x7f || c == '\\' {
+			return nil, false
+		}
+	}
+	return name, true
 }
 
 // whole reads an integer of 1 to 18 digits without a sign.

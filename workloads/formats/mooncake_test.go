@@ -22,6 +22,9 @@ func FuzzMooncakeScan(f *testing.F) {
 		`{"timestamp": 01, "input_length": -1}`, `{"hash_ids": [1,], "timestamp": 1.}`, `{}`,
 		`{"timestamp": 1e3, "input_length": 1.0}`, `{"timestamp": 1, "timestamp": 2}`, `{"a": 1} x`,
 		`{"timestamp": 1, "hash_ids": [123456789012345678, 1234567890123456789]}`, `{"input_length":`,
+		`{"session_id":"a b","delay":2.5,"input_tokens":7,"output_tokens":1,"hash_ids":[1]}`,
+		`{"session_id":"","created_time":1,"timestamp":2,"delay_ms":0}`, `{"session_id": 7}`,
+		`{"session_id":"\u0061","input_tokens":1,"input_length":2}`, `{"session_id":"a\b"}`,
 	} {
 		f.Add([]byte(line))
 	}
@@ -44,6 +47,13 @@ func TestMooncakeLinesAreScanned(t *testing.T) {
 	for line := range bytes.Lines(text) {
 		var r mooncakeRow
 		require.True(t, r.scan(bytes.TrimSpace(line)), "%s", line)
+	}
+	for _, line := range []string{ // of sessions, and as AIPerf writes them
+		`{"session_id":"s-1","delay":2000,"input_length":1,"output_length":1,"hash_ids":[7]}`,
+		`{"session_id": "s", "created_time": 1.5, "input_tokens": 1, "output_tokens": 1}`,
+	} {
+		var r mooncakeRow
+		require.True(t, r.scan([]byte(line)), line)
 	}
 }
 
@@ -76,6 +86,9 @@ func TestMooncakeVariants(t *testing.T) {
 {"timestamp":3000,"input_length":130,"output_length":1,"hash_ids":[1,2,3],"block_size":64}
 {"session_id":"s1","delay":2000,"input_length":1100,"output_length":10,"hash_ids":[7,8,9]}
 {"timestamp":300,"messages":[{"role":"user","content":"no ids"}],"output_length":5}
+{"timestamp":300,"text_input":"no ids","output_length":5}
+{"session_id":"s2","input_length":600,"output_length":5,"hash_ids":[7]}
+{"request_id":"r","session_id":"s3","timestamp":1,"wait_for":[],"input_length":6,"hash_ids":[8]}
 {"timestamp":1,"input_length":600,"output_length":5,"hash_ids":[1,1]}
 {"timestamp":1,"input_length":60,"output_length":5,"hash_ids":[1],"block_size":-1}
 {"timestamp":1,"input_length":60,"output_length":5,"hash_ids":[2,1]}
@@ -85,12 +98,15 @@ func TestMooncakeVariants(t *testing.T) {
 	assert.Equal(t, []int64{7, 8}, rows[1].Blocks)
 	assert.Equal(t, []int{512, 512, 64},
 		[]int{rows[0].BlockTokens, rows[1].BlockTokens, rows[2].BlockTokens})
-	require.Len(t, errs, 5)
+	require.Len(t, errs, 8)
 	assert.Contains(t, errs[0], "a row with a delay and no timestamp: want a session_id")
-	assert.Contains(t, errs[1], "messages without hash_ids")
-	assert.Contains(t, errs[2], "a block id stands twice")
-	assert.Contains(t, errs[3], "block_size: too few tokens")
-	assert.Contains(t, errs[4], "more block ids than the input has blocks")
+	assert.Contains(t, errs[1], "messages or text_input without hash_ids")
+	assert.Equal(t, errs[1], errs[2])
+	assert.Contains(t, errs[3], "a row of a session with neither timestamp nor delay")
+	assert.Contains(t, errs[4], "dynamo.agentic_mooncake: when these rows come is a graph")
+	assert.Contains(t, errs[5], "a block id stands twice")
+	assert.Contains(t, errs[6], "block_size: too few tokens")
+	assert.Contains(t, errs[7], "more block ids than the input has blocks")
 }
 
 // Rows with delays come after the row before them of their session, between others.
@@ -127,6 +143,13 @@ func TestDistinct(t *testing.T) {
 // BenchmarkMooncake reads rows like those of the published traces, of 30 blocks each: rows/s is
 // what must be above a million.
 func BenchmarkMooncake(b *testing.B) {
+	b.Run("rows=timed", func(b *testing.B) { readMooncake(b, 0) })
+	b.Run("rows=sessions", func(b *testing.B) { readMooncake(b, 500) })
+}
+
+// readMooncake reads rows of so many sessions, of which all but the first rows have a delay; 0 =
+// rows that have a timestamp each.
+func readMooncake(b *testing.B, sessions int) {
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
 	const rows = 20_000
@@ -135,8 +158,16 @@ func BenchmarkMooncake(b *testing.B) {
 		for k := range ids {
 			ids[k] = i*13%40_000 + k
 		}
-		require.NoError(b, out.Encode(map[string]any{"timestamp": i * 250, "output_length": 100,
-			"input_length": 512 * len(ids), "hash_ids": ids}))
+		row := map[string]any{"output_length": 100, "input_length": 512 * len(ids), "hash_ids": ids}
+		if sessions > 0 {
+			row["session_id"] = fmt.Sprintf("session-%d", i%sessions)
+		}
+		if i < sessions || sessions == 0 {
+			row["timestamp"] = i * 250
+		} else {
+			row["delay"] = 125_000
+		}
+		require.NoError(b, out.Encode(row))
 	}
 	path := filepath.Join(b.TempDir(), "m.jsonl")
 	require.NoError(b, os.WriteFile(path, text.Bytes(), 0o644))
