@@ -20,11 +20,12 @@ import (
 // Options are what is asked. Names of parameters that benchmarks have are theirs, and mean the
 // same.
 type Options struct {
-	// Whose tokens they are, and on how many ranks: bytes are those of one.
+	// Whose tokens they are, on how many ranks, and whether bytes are those of one or of all.
 	model  string
 	dtype  string // of cached numbers
 	tp     int
 	tpRule string
+	tpIO   string
 	// Sizes as texts: rows of the table, and what is bought.
 	capacities, drive string
 	// Which part of the trace counts, and how much faster than recorded it comes.
@@ -44,6 +45,7 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	fs.StringVar(&o.dtype, "kv-dtype", ownType, "")
 	fs.IntVar(&o.tp, "tensor-parallel", 1, "")
 	fs.StringVar(&o.tpRule, "tp-rule", string(model.TPEngine), "")
+	fs.StringVar(&o.tpIO, "tp-io", "one", "")
 	fs.StringVar(&o.capacities, "capacities", "", "")
 	fs.StringVar(&o.drive, "drive", "", "")
 	fs.StringVar(&o.warmup, "warmup", "0s", "")
@@ -103,8 +105,25 @@ func (o *Options) question(paths []string) (q question, err error) {
 	if o.tp < 1 || o.tp > 65536 {
 		refuse("tensor-parallel", "1 to 65536, given %d", o.tp)
 	}
-	// A rank's bytes, as the benchmarks': each rank has a tier of its own.
+	// As the benchmarks': one rank's, as if each had a tier of its own, or those of all in one.
 	q.sizer = model.NewSizer(q.model, o.tp, rule)
+	switch o.tpIO {
+	case "one":
+	case "all":
+		// What the ranks have between them: more than the model has where heads are copied. Of
+		// latents some engines keep a copy for each rank and others one: which one it is says the
+		// layout, and the curve knows of none.
+		q.sizer.Ranks = int64(o.tp)
+		if rule == model.TPMLPerf {
+			refuse("tp-io", "one with -tp-rule mlperf, which is no engine's")
+		}
+		if q.model.Latents() {
+			refuse("tp-io", "one with %s, whose latents all ranks have alike: most engines keep "+
+				"them once, which this is, and vLLM as often as there are ranks", o.model)
+		}
+	default:
+		refuse("tp-io", "one or all, given %q", o.tpIO)
+	}
 	// A bare number is GiB, as that of -storage-capacity-gb is.
 	for text := range strings.SplitSeq(o.capacities, ",") {
 		if o.capacities == "" {
@@ -172,8 +191,8 @@ func driveSize(text string) (int64, error) {
 	return n, err
 }
 
-// Report is the answer, and its JSON as it stands. Bytes are of one rank, rates bytes per second;
-// what is not known is null.
+// Report is the answer, and its JSON as it stands. Bytes are of one rank or of all (tp_io), rates
+// bytes per second; what is not known is null.
 type Report struct {
 	Files          []string `json:"files"`
 	Rows           int64    `json:"rows"`
@@ -201,6 +220,7 @@ type Report struct {
 	FixedBytes     int64   `json:"fixed_bytes_per_sequence"`
 	TensorParallel int     `json:"tensor_parallel"`
 	TPRule         string  `json:"tp_rule"`
+	TPIO           string  `json:"tp_io"`
 	WarmupS        float64 `json:"warmup_s"`
 	Speedup        float64 `json:"trace_speedup"`
 
@@ -227,8 +247,9 @@ type Report struct {
 	DriveBytes         int64    `json:"drive_bytes,omitempty"`
 	Points             []Point  `json:"points"`
 
-	rankBytes float64 // per token, of one rank
-	drive     *Point  // the row of the drive
+	// Which bytes of a token count says -tp-io: those of one rank, or of all together.
+	kept  float64
+	drive *Point // the row of the drive
 }
 
 // Place is a capacity and what it reaches of the best hit ratio.
@@ -319,9 +340,10 @@ func Run(o *Options, paths []string) (*Report, error) {
 		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
 		Policy: o.name(), CPUBytes: o.cpuBytes, Model: o.model, KVDType: o.dtype,
 		BytesPerToken: q.model.BytesPerToken(), FixedBytes: q.model.FixedBytes(),
-		TensorParallel: o.tp, TPRule: o.tpRule,
+		TensorParallel: o.tp, TPRule: o.tpRule, TPIO: o.tpIO,
 		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,
-		rankBytes: float64(q.sizer.BytesPerToken) / float64(max(1, q.sizer.Divisor))}
+		kept: float64(q.sizer.BytesPerToken*max(1, q.sizer.Ranks)) /
+			float64(max(1, q.sizer.Divisor))}
 	if len(read.First) > 0 {
 		r.FirstMalformed = read.First[0].Error()
 	}
@@ -375,7 +397,7 @@ func (r *Report) take(s *reuse.Summary, exact []reuse.Point) {
 		written := units.Ratio(p.WriteBytes, r.DurationS)
 		point := Point{
 			CapacityBytes: p.Capacity,
-			Tokens:        float64(p.Capacity) / r.rankBytes,
+			Tokens:        float64(p.Capacity) / r.kept,
 			Asked:         p.Asked, Fits: !p.Small,
 			Hits: p.Hits, Kept: p.Unreachable, Written: p.Written,
 			HitRatio: units.Ratio(p.Hits, s.Blocks), OfIdeal: units.Ratio(p.Hits, best.Hits),

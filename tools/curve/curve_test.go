@@ -66,6 +66,26 @@ func TestPoliciesEqualReplays(t *testing.T) {
 	}
 }
 
+// All ranks have their tiers in one: what eight keep is eight times what one keeps, and of a model
+// with fewer heads than ranks more than a token has.
+func TestAllRanks(t *testing.T) {
+	one, err := run("-model", "llama3.1-70b-instruct", "-tensor-parallel", "8", smallTrace)
+	require.NoError(t, err)
+	all, err := run("-model", "llama3.1-70b-instruct", "-tensor-parallel", "8", "-tp-io", "all",
+		smallTrace)
+	require.NoError(t, err)
+	assert.Equal(t, 8*one.FootprintBytes, all.FootprintBytes)
+	assert.Equal(t, 8*one.Bytes, all.Bytes)
+	assert.Equal(t, one.IdealHitRatio, all.IdealHitRatio)
+	assert.Contains(t, textOf(t, "-tensor-parallel", "16", "-tp-io", "all", smallTrace),
+		"131,072 B per token, of which 16 ranks keep 262,144: all bytes are those of all ranks")
+	for _, args := range [][]string{{"-tp-io", "some"}, {"-tp-io", "all", "-tp-rule", "mlperf"},
+		{"-tp-io", "all", "-model", "deepseek-v3"}} {
+		_, err := run(append(args, "-tensor-parallel", "8", smallTrace)...)
+		assert.ErrorContains(t, err, "-tp-io: must be one", args)
+	}
+}
+
 // What a sample is, is told.
 func TestASampleIsTold(t *testing.T) {
 	text := textOf(t, "-evict", "fifo", "-capacities", "3", "-sample", "0.0001", smallTrace)

@@ -68,9 +68,13 @@ func (r *Report) facts() (list [][2]string) {
 	}
 	// Bytes of one rank are easily taken for those of all.
 	ranks := ""
-	if r.rankBytes < float64(r.BytesPerToken) {
+	switch { // 16 ranks of a model with 8 heads keep twice what the model has
+	case r.TPIO == "all" && r.TensorParallel > 1:
+		ranks = fmt.Sprintf(", of which %d ranks keep %s: all bytes are those of all ranks",
+			r.TensorParallel, units.Count.Text(int64(r.kept)))
+	case r.kept < float64(r.BytesPerToken):
 		ranks = fmt.Sprintf(", of which one rank of %d keeps %s: all bytes are one rank's",
-			r.TensorParallel, units.Count.Text(int64(r.rankBytes)))
+			r.TensorParallel, units.Count.Text(int64(r.kept)))
 	}
 	name := r.Model
 	if r.KVDType != ownType {
