@@ -139,7 +139,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if l, is := v.EngineLayout(); is {
 		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
-			Ranks: v.RankObjects()}
+			Latents: v.Model.Latents(), Ranks: v.RankObjects()}
 		// A call moves an object as a whole, as the engine's does.
 		c.Use.Chunk = int(tiers.AlignUp(c.Engine.Bytes, buffer.PageSize))
 	}

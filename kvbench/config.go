@@ -121,6 +121,8 @@ type EngineFiles struct {
 	Model  string // part of names
 	Bytes  int64  // of an object
 	Layers int    // of the model
+	// Latents: it keeps tokens as latents, which all ranks have alike.
+	Latents bool
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
 	// and 1 = there is one.
 	Ranks int

@@ -314,7 +314,7 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	if y := cfg.Engine; y.Layout != "" {
 		c := enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
 			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
-			Capacity: cfg.StorageBytes, Depth: cfg.Depth}
+			Latents: y.Latents, Capacity: cfg.StorageBytes, Depth: cfg.Depth}
 		if y.Ranks > 1 {
 			return openRanks(ctx, c, y.Ranks)
 		}

@@ -136,6 +136,27 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 	}
 }
 
+// SGLang leaves the rank out of the names of what all ranks have alike.
+func TestLatentsHaveNoRankInHiCachesNames(t *testing.T) {
+	for latents, want := range map[bool]string{true: "_org-m.bin", false: "_org-m_3_8.bin"} {
+		dir := tiertest.Dir(t)
+		tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
+			Layout: "hicache-file", Engine: tiertest.Psync(t), Model: "org/m", Bytes: 4096,
+			Tensor: 3, World: 8, Latents: latents})
+		require.NoError(t, err)
+		o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
+		require.NoError(t, store(t, tier, o))
+		require.NoError(t, load(t, tier, o))
+		names, err := os.ReadDir(dir.Path() + "/engine")
+		require.NoError(t, err)
+		require.Len(t, names, 1)
+		const hash = 64
+		assert.Equal(t, want, names[0].Name()[hash:])
+		assert.True(t, workdir.KnowsTree(names[0].Name()))
+		require.NoError(t, tier.Close())
+	}
+}
+
 // A bucket is written when it is full, whole, and goes with its last object.
 func TestBucketsAreWrittenWhole(t *testing.T) {
 	dir := tiertest.Dir(t)

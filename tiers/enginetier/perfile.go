@@ -257,12 +257,16 @@ func (l *lmcacheFS) lookUp(objs []tiers.Object) error {
 }
 
 // hicacheFile is SGLang's HiCacheFile: a file for each page of a rank in one flat directory,
-// through the page cache. It asks for a batch of pages by reading the whole directory.
+// through the page cache. What all ranks have alike has no rank in its name. It asks for a batch of
+// pages by reading the whole directory.
 type hicacheFile struct{ perFile }
 
 func (l *hicacheFile) start(context.Context) error { return nil }
 
 func (l *hicacheFile) path(o tiers.Object) string {
+	if l.t.cfg.Latents {
+		return fmt.Sprintf("%s_%s.bin", hash(o), l.model)
+	}
 	rank, world := l.t.cfg.who()
 	return fmt.Sprintf("%s_%s_%d_%d.bin", hash(o), l.model, rank, world)
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Depth int
 	// Layers are the tensors of a token: some engines name each in a call.
 	Layers int
+	// Latents: tokens are kept as latents, which all tensor-parallel ranks have alike.
+	Latents bool
 	// Capacity is what files of slots are made for, in bytes.
 	Capacity int64
 	// Note is told of each system call that is not the I/O engine's, before it is made; nil: nobody
