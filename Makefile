@@ -135,7 +135,9 @@ FORMAT ?= text
 GATE_OUT ?= kvbench-gate
 GATE_ARGS ?=
 gate_count = $(or $(COUNT),8)
-gate_run = $(SETTINGS) "$$out/$(1).test" -test.run '^$$' -test.bench '$(BENCH)' -test.count 1 -test.benchtime $(TIME) \
+# A pattern that was typed may end in $, which is no variable's beginning then.
+gate_bench = $(if $(filter file,$(origin BENCH)),$(BENCH),$(value BENCH))
+gate_run = $(SETTINGS) "$$out/$(1).test" -test.run '^$$' -test.bench '$(gate_bench)' -test.count 1 -test.benchtime $(TIME) \
 	-results-dir "$$out/$(1)" $(if $(CACHE_DIR),-cache-dir '$(CACHE_DIR)') $(ARGS)
 
 # Old and new take turns, so that what drifts on the machine meets both. A trial that fails does not lose the others, and the

@@ -26,10 +26,13 @@ const (
 	alpha  = 0.05
 )
 
+// defaultSeed is that of the README's figures.
+const defaultSeed = 20260908
+
 // seed is printed with every simulation; GATE_SEED repeats one.
 func seed(t *testing.T) *rand.Rand {
 	t.Helper()
-	n := uint64(20260908)
+	n := uint64(defaultSeed)
 	if text := os.Getenv("GATE_SEED"); text != "" {
 		var err error
 		n, err = strconv.ParseUint(text, 10, 64)
@@ -183,6 +186,8 @@ func TestFigures(t *testing.T) {
 			}
 		}
 	}
+	fmt.Fprintf(&out, "\n4,000 gates for a row of one benchmark, 400 for one of 19, all of one stream of "+
+		"random numbers: `GATE_SEED=%d`.\n", defaultSeed)
 	t.Logf("\n%s", out.String())
 	data, err := os.ReadFile(readme)
 	require.NoError(t, err)
@@ -191,6 +196,9 @@ func TestFigures(t *testing.T) {
 	before, rest, found := strings.Cut(string(data), begin)
 	have, after, closed := strings.Cut(rest, end)
 	require.True(t, found && closed, "%s has no %q", readme, begin)
+	if set := os.Getenv("GATE_SEED"); set != "" && set != fmt.Sprint(defaultSeed) {
+		return // other figures, within the same bounds
+	}
 	if os.Getenv("UPDATE_README") == "1" {
 		require.NoError(t, os.WriteFile(readme, []byte(before+begin+out.String()+end+after), 0o644))
 		return
