@@ -115,6 +115,18 @@ func PolicyOf(tier, promote, order string) Policy {
 	return p
 }
 
+// dirs are the directories that the run works in.
+func (c *StorageConfig) dirs() []string {
+	if len(c.Roots) == 0 {
+		return []string{c.CacheDir}
+	}
+	var dirs []string
+	for _, r := range c.Roots {
+		dirs = append(dirs, r.Dir)
+	}
+	return dirs
+}
+
 // EngineFiles is how an inference engine keeps the storage tier's files.
 type EngineFiles struct {
 	Layout string // of tiers.EngineLayouts; empty: none

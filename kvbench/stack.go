@@ -38,12 +38,15 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
 	if !cfg.Simulated {
 		want, got := cfg.Buffers()
-		if t.Pool, err = buffer.NewPool(got, cfg.Chunk); err != nil {
+		if t.engine != nil { // which reads and writes files
+			t.nodes = host.StorageNodes(cfg.dirs()...)
+		}
+		if t.Pool, err = t.NewPool(got, cfg.Chunk); err != nil {
 			return fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
 		}
 		t.onClose(t.Pool.Close)
 		t.info.IO.Pool = result.Pool{Buffers: got, BufferBytes: cfg.Chunk,
-			HugePages: t.Pool.HugePages(), Covers: got >= want}
+			HugePages: t.Pool.HugePages(), NUMA: t.Pool.Placed(), Covers: got >= want}
 	}
 	t.Content = content.New(cfg.Nonce, cfg.Rank)
 	t.Transfer = &transfer.Transfer{
@@ -112,7 +115,6 @@ func (t *trial) openTiers(ctx context.Context) error {
 		defer cancel()
 		return engine.Close(ctx)
 	})
-	t.Register(t.Pool)
 	var err error
 	if len(cfg.Roots) > 0 {
 		t.files, err = t.openRoots(ctx)
@@ -201,14 +203,18 @@ func (t *trial) openEngine() error {
 	return err
 }
 
-// Register makes buffers known to the engine of the run's files, where that saves work per request.
-// Where the system allows it not, requests are slower by what pinning their pages takes.
-func (e *Env) Register(p *buffer.Pool) {
-	if t := e.trial; t.engine != nil {
+// NewPool makes I/O buffers for the run's files: on the NUMA nodes of their devices, known to the
+// engine, where that saves work per request. Where the system allows that not, requests are slower
+// by what pinning their pages takes.
+func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
+	t := e.trial
+	p, err := buffer.NewPool(buffers, size, t.nodes...)
+	if err == nil && t.engine != nil {
 		if err := p.Register(t.engine); err != nil {
 			t.info.IO.EngineReason = fmt.Sprintf("%v: see ulimit -l", err)
 		}
 	}
+	return p, err
 }
 
 // openBucket takes the run's prefix of a bucket over, which removes what an earlier run left there,

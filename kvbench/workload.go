@@ -135,6 +135,7 @@ type trial struct {
 	places        []string             // where they lie
 	space         []host.Asked         // the filesystems of those
 	roots         []root               // likewise, where there are several
+	nodes         []int                // the NUMA nodes of their devices, empty if nobody knows
 	prepared      chan struct{}        // closed when the workload's preparation has returned
 	tracer        *collector.Collector // nil unless asked for
 	course        tracing.Recorder     // of what it saw

@@ -10,7 +10,6 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/transfer"
 )
@@ -74,11 +73,10 @@ func (m *mover) buffers(ctx context.Context, n int) (bufs []tiers.Buffer, free f
 	if !m.holds() {
 		return make([]tiers.Buffer, n), func() error { return nil }, nil
 	}
-	pool, err := buffer.NewPool(n, int(m.chunk))
+	pool, err := m.env.NewPool(n, int(m.chunk))
 	if err != nil {
 		return nil, nil, err
 	}
-	m.env.Register(pool)
 	if bufs, err = pool.Get(ctx, n, nil); err != nil {
 		return nil, nil, errors.Join(err, pool.Close())
 	}

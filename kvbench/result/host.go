@@ -142,7 +142,10 @@ type Pool struct {
 	Buffers     int    `json:"buffers"`
 	BufferBytes int    `json:"buffer_bytes"`
 	HugePages   string `json:"huge_pages"`
-	Covers      bool   `json:"covers_workers"`
+	// NUMA says on which nodes the buffers lie: those of the directories' devices; empty where the
+	// machine has one, or nobody knows which.
+	NUMA   string `json:"numa,omitempty"`
+	Covers bool   `json:"covers_workers"`
 }
 
 // Root is one of several directories that share the entries of the storage tier by the hash of

@@ -2,7 +2,13 @@ package buffer
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"unsafe"
+
+	"kvbench/tiers"
 )
 
 const (
@@ -23,17 +29,50 @@ type Arena struct {
 	mem    []byte // aligned, as long as asked for
 	mapped []byte // what was mapped, to unmap; nil on the heap
 	reason string // why there are no huge pages; empty when they were granted
+	placed string // what became of the wish for NUMA nodes; empty when there was none
 }
 
 // NewArena reserves bytes of address space. It is an error only when the system refuses the address
 // space.
-func NewArena(bytes int64) (*Arena, error) {
+//
+// Of the NUMA nodes given its memory comes from the one, or from several in turn, whoever touches it
+// first; as long as they have any, else from others. Without any it comes from the node of whoever
+// touches it first. See [Arena.Placed].
+func NewArena(bytes int64, nodes ...int) (*Arena, error) {
+	return newArenaOn(bytes, nodes, bind)
+}
+
+// newArenaOn is told how memory is bound to nodes, for tests.
+func newArenaOn(bytes int64, nodes []int, bind binder) (*Arena, error) {
 	if bytes <= 0 || bytes != int64(int(bytes)) {
 		return nil, fmt.Errorf("reserve an arena of %d bytes: the size must be positive and fit "+
 			"the address space", bytes)
 	}
-	return newArena(int(bytes))
+	a, err := newArena(int(bytes))
+	if err == nil && len(nodes) > 0 {
+		a.place(nodes, bind)
+	}
+	return a, err
 }
+
+// binder makes memory that nobody has touched come from NUMA nodes.
+type binder func(mem []byte, nodes []int) error
+
+func (a *Arena) place(nodes []int, bind binder) {
+	numbers := strings.Trim(fmt.Sprint(nodes), "[]")
+	if a.mapped == nil {
+		a.placed = "anywhere: the race detector needs the heap"
+	} else if err := bind(a.mapped, nodes); err != nil {
+		a.placed = fmt.Sprintf("anywhere: mbind to node %s: %v (in a container it may need "+
+			"CAP_SYS_NICE)", numbers, err)
+	} else {
+		a.placed = "node " + numbers
+	}
+}
+
+// Placed says in words on which NUMA nodes the memory lies, or why not on those that were asked
+// for; empty when none were.
+func (a *Arena) Placed() string { return a.placed }
 
 // Bytes is the arena's memory. It must not be used after Close.
 func (a *Arena) Bytes() []byte { return a.mem }
@@ -58,11 +97,19 @@ func (a *Arena) Close() error {
 	return unmap(m)
 }
 
-// Touch makes the system provide memory now instead of inside the measured window.
+// Touch makes the system provide memory now instead of inside the measured window, on all
+// processors: a page has to be cleared, which is all the time that it takes.
 func Touch(mem []byte) {
-	for i := 0; i < len(mem); i += PageSize {
-		mem[i] = 0
+	part := tiers.AlignUp(len(mem)/runtime.GOMAXPROCS(0)+1, HugePage)
+	var wg sync.WaitGroup
+	for mem := range slices.Chunk(mem, part) {
+		wg.Go(func() {
+			for i := 0; i < len(mem); i += PageSize {
+				mem[i] = 0
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // Aligned returns n bytes of b that start on a multiple of align.

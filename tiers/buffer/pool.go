@@ -59,7 +59,7 @@ func (u Use) Bytes() int64 {
 type Pool struct {
 	size, buffers int
 	arena         *Arena
-	huge          string
+	huge, placed  string
 
 	// promised serves strictly in order: a large request is not overtaken for ever. Whoever has
 	// acquired so many finds them free.
@@ -73,20 +73,20 @@ type Pool struct {
 }
 
 // NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page is
-// missing later.
-func NewPool(buffers, size int) (*Pool, error) {
+// missing later. They lie on the NUMA nodes given, as [NewArena] says.
+func NewPool(buffers, size int, nodes ...int) (*Pool, error) {
 	if buffers < 1 || size < PageSize || size%PageSize != 0 {
 		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: there must be at least "+
 			"one, and the size a multiple of %d", buffers, size, PageSize)
 	}
-	arena, err := NewArena(int64(buffers) * int64(size))
+	arena, err := NewArena(int64(buffers)*int64(size), nodes...)
 	if err != nil {
 		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: %w", buffers, size, err)
 	}
 	Touch(arena.Bytes())
 	p := &Pool{size: size, buffers: buffers, arena: arena, huge: arena.HugePages(),
-		unregister: func() {},
-		promised:   semaphore.NewWeighted(int64(buffers)), free: make([]tiers.Buffer, 0, buffers)}
+		placed: arena.Placed(), unregister: func() {},
+		promised: semaphore.NewWeighted(int64(buffers)), free: make([]tiers.Buffer, 0, buffers)}
 	mem := arena.Bytes()
 	for i := buffers - 1; i >= 0; i-- {
 		p.free = append(p.free, tiers.Buffer{B: mem[i*size : (i+1)*size : (i+1)*size]})
@@ -122,6 +122,9 @@ func (p *Pool) Buffers() int { return p.buffers }
 
 // HugePages says what kind of memory the pool got, measured when it was made.
 func (p *Pool) HugePages() string { return p.huge }
+
+// Placed says on which NUMA nodes the pool lies, as [Arena.Placed] does.
+func (p *Pool) Placed() string { return p.placed }
 
 // Get waits for n buffers and appends them to dst. It returns the context's error, with dst
 // unchanged, when that ends first. Asking for more than there are is an error at once.

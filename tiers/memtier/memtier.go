@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -50,18 +49,12 @@ func New(capacity int64) (*Tier, error) {
 	return t, nil
 }
 
-// Prefault takes the memory of the whole capacity from the system now, on all
-// processors. Without it the first use of every page costs the kernel's
-// clearing of it inside the measured window. Call it before the first entry.
+// Prefault takes the memory of the whole capacity from the system now. Without it the first use of
+// every page costs the kernel's clearing of it inside the measured window. Call it before the first
+// entry.
 func (t *Tier) Prefault() {
 	mem := t.arenas[0].Bytes()
-	mem = mem[:min(int64(len(mem)), t.capacity)]
-	part := tiers.AlignUp(len(mem)/runtime.GOMAXPROCS(0)+1, buffer.HugePage)
-	var wg sync.WaitGroup
-	for mem := range slices.Chunk(mem, part) {
-		wg.Go(func() { buffer.Touch(mem) })
-	}
-	wg.Wait()
+	buffer.Touch(mem[:min(int64(len(mem)), t.capacity)])
 }
 
 // Traits: any alignment, bytes count as they are copied.
