@@ -99,7 +99,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		IOEngine: v.IOEngine, IOTimeout: v.IOTimeout,
 		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
 		Use: buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
-			MaxWriters: v.MaxConcurrentAllocs},
+			MaxWriters: v.MaxConcurrentAllocs,
+			Most:       params.MostBuffers(v.LocalRanks, host.ReadLimits())},
 	}
 	switch v.Bench.Name { // for whose largest requests there must be memory
 	case "BlockIO":

@@ -217,6 +217,10 @@ func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 	return p, err
 }
 
+// BufferBound is how many bytes the buffers of something that the run does may take, as those of
+// its requests.
+func (e *Env) BufferBound() int64 { return e.trial.cfg.Storage.Bound() }
+
 // openBucket takes the run's prefix of a bucket over, which removes what an earlier run left there,
 // and notes how to end that.
 func (t *trial) openBucket(ctx context.Context) error {

@@ -114,6 +114,17 @@ func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int6
 // (some 10 MB per shard), runtime, source. Measured: 45 to 120 MB.
 const harnessMemory = 192 << 20
 
+// bufferPart of a client's memory may be buffers: what is more is left to the cpu tier, to the page
+// cache and to others.
+const bufferPart = 8
+
+// MostBuffers is how many bytes the buffers of one of so many clients of this host may take: an
+// eighth of its part of the memory that is available, 0 when nobody knows how much that is.
+func MostBuffers(localRanks int, l host.Limits) int64 {
+	have, _ := l.Available()
+	return have / int64(max(1, localRanks)) / bufferPart
+}
+
 // Memory is what a run needs at most, whatever its length and the size of its entries.
 type Memory struct {
 	Pool    int64 `json:"pool_bytes"` // buffers that chunks pass through

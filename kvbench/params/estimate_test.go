@@ -74,6 +74,16 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
+func TestMostBuffers(t *testing.T) {
+	const gib = int64(1) << 30
+	for _, c := range []struct{ available, ranks, want int64 }{
+		{0, 1, 0}, {24, 1, 3}, {24, 0, 3}, {1024, 1, 128}, {1024, 64, 2},
+	} {
+		l := host.Limits{MemoryAvailable: c.available * gib}
+		assert.Equal(t, c.want*gib, MostBuffers(int(c.ranks), l), "%+v", c)
+	}
+}
+
 func TestMemory(t *testing.T) {
 	const mib, gib = int64(1) << 20, int64(1) << 30
 	run := buffer.Use{Chunk: int(mib), Depth: 1, Workers: 32} // 64 MiB of buffers

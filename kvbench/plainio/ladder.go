@@ -84,14 +84,11 @@ func (c *climb) fileSize(size int64) int64 {
 	return size
 }
 
-// mostBuffers bounds the memory for a rung's requests, in bytes, as that of a run's pool is.
-const mostBuffers = 1 << 30
-
-// most is how many are in flight on the last rung.
+// most is how many are in flight on the last rung, whose buffers are bounded as a run's are.
 func (c *climb) most() int {
 	n := c.InFlight
 	for range c.Rungs - 1 {
-		if c.holds() && int64(2*n)*c.chunk > mostBuffers {
+		if c.holds() && int64(2*n)*c.chunk > c.env.BufferBound() {
 			break
 		}
 		n *= 2

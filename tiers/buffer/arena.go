@@ -35,9 +35,9 @@ type Arena struct {
 // NewArena reserves bytes of address space. It is an error only when the system refuses the address
 // space.
 //
-// Of the NUMA nodes given its memory comes from the one, or from several in turn, whoever touches it
-// first; as long as they have any, else from others. Without any it comes from the node of whoever
-// touches it first. See [Arena.Placed].
+// Of the NUMA nodes given its memory comes from the one, or from several in turn, as long as they
+// have any, whoever touches it; without any from the node of whoever touches it first. See
+// [Arena.Placed].
 func NewArena(bytes int64, nodes ...int) (*Arena, error) {
 	return newArenaOn(bytes, nodes, bind)
 }

@@ -12,18 +12,19 @@ import (
 
 // Use is what decides how many buffers a run needs.
 type Use struct {
-	Workers    int // operations at a time
-	MaxWriters int // of these that write, 0 = all
-	Depth      int // chunks in flight per operation
-	Chunk      int // bytes of a buffer
-	Exactly    int // buffers, whatever the others say; 0 = as they say
+	Workers    int   // operations at a time
+	MaxWriters int   // of these that write, 0 = all
+	Depth      int   // chunks in flight per operation
+	Chunk      int   // bytes of a buffer
+	Exactly    int   // buffers, whatever the others say; 0 = as they say
+	Most       int64 // bytes that the machine can spare for them, 0 = nobody knows; see Bound
 	// Streamed: the storage takes what is written as a stream, which is made where it is sent from.
 	Streamed bool
 }
 
-// maxPool bounds the buffers of one run: past it, more operations in flight do
-// not make any device faster, and memory would grow with the workers.
-const maxPool = 1 << 30
+// leastMost is what the buffers of a run may take on any machine, in bytes: 1 GiB in flight keeps a
+// device of 100 GB/s busy for 10 ms.
+const leastMost = 1 << 30
 
 // Buffers is how many buffers the workers can use at once (every operation holds
 // Depth of them, a write one more for the chunk that is being generated), and how
@@ -40,9 +41,13 @@ func (u Use) Buffers() (want, got int) {
 	if u.Streamed { // only those who read hold any
 		want = u.Workers * u.Depth
 	}
-	got = min(want, max(maxPool/u.Chunk, 2*(u.Depth+1)))
+	most := int(u.Bound()) / u.Chunk
+	got = min(want, max(most, 2*(u.Depth+1)))
 	return want, got
 }
+
+// Bound is how many bytes the buffers may take together where they are not given exactly.
+func (u Use) Bound() int64 { return max(u.Most, leastMost) }
 
 // Bytes is what the buffers take.
 func (u Use) Bytes() int64 {

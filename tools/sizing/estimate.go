@@ -59,10 +59,10 @@ type Disk struct {
 const resultBytes = 1 << 20
 
 // Estimate derives the needs from parameters. writeRate bounds what the storage takes, in bytes per
-// second; 0 = unbounded.
-func Estimate(v *params.Values, writeRate float64) Need {
+// second; 0 = unbounded. For buffers there are mostBuffers bytes, of which params knows how many.
+func Estimate(v *params.Values, writeRate float64, mostBuffers int64) Need {
 	buffers := buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs,
-		Depth: v.Depth(), Chunk: int(v.ChunkSize)}
+		Depth: v.Depth(), Chunk: int(v.ChunkSize), Most: mostBuffers}
 	n := Need{
 		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division),
 		Model:         v.ModelName,

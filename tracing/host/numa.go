@@ -7,10 +7,9 @@ import (
 )
 
 // StorageNodes lists the NUMA nodes that the devices behind directories are attached to, in order
-// and without repetition: where the memory that they read and write should lie. A directory that
-// does not exist yet is asked for by the nearest one above it. The answer is empty where the machine
-// has one node, and where nobody says to which a device belongs: loop devices, virtual disks,
-// network filesystems.
+// and without repetition: where the memory that they read and write should lie. For a directory
+// that does not exist yet the nearest one above it answers. None are known where the machine has
+// but one, and of devices that belong to none: loop devices, virtual disks, network filesystems.
 func StorageNodes(dirs ...string) []int {
 	if noKernelStatistics != "" {
 		return nil
@@ -53,8 +52,8 @@ func (m machine) nodes() (names []string) {
 	return names
 }
 
-// node is the NUMA node of the device, -1 when nobody tells. A namespace hangs below its controller,
-// and that below its slot, which knows.
+// node is the NUMA node of the device, -1 when nobody tells. A namespace hangs below its
+// controller, and that below its slot, which knows.
 func (d Disk) node() int {
 	for dir := d.SysPath; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if n := Root(dir).Integer("numa_node"); n != nil && *n >= 0 {
