@@ -13,6 +13,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 )
 
@@ -254,25 +255,19 @@ func BenchmarkRecorderChunk(b *testing.B) {
 // wait for the others.
 func BenchmarkRecorderContention(b *testing.B) {
 	for _, shards := range []int{1, runtime.GOMAXPROCS(0)} {
-		for _, goroutines := range []int{1, 2, 4, 8, 16, 32, 64} {
-			b.Run(fmt.Sprintf("shards=%d/goroutines=%d", shards, goroutines), func(b *testing.B) {
+		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
+			tiertest.Crowd(b, func(*testing.B) func(*testing.PB) {
 				r := openRecorder(shards, time.Hour)
 				var workers atomic.Int64
-				procs := min(goroutines, runtime.GOMAXPROCS(0)) // each has as many of them
-				for goroutines%procs != 0 {
-					procs--
-				}
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-				b.SetParallelism(goroutines / procs)
-				b.RunParallel(func(p *testing.PB) {
+				return func(p *testing.PB) {
 					worker := int(workers.Add(1))
 					for at := time.Duration(500); p.Next(); at++ {
 						r.Block(worker, tiers.Chunk{Op: tiers.Read, Bytes: 4096, Begun: at - 400,
 							Ended: at, Asked: at - 500, Done: at})
 					}
-				})
+				}
 			})
-		}
+		})
 	}
 }
 

@@ -1,7 +1,9 @@
 package requests
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
@@ -269,5 +272,36 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 		}
 		assert.EqualValues(t, 2000, started)
 		assert.EqualValues(t, 2000, rec.Counters().Requests)
+	})
+}
+
+// A request is taken, planned, decided, and done, by so many workers at a time, with storage that
+// takes no time: what the dispatcher costs. Its lock is one, for decisions fall in the order of
+// dispatch (see dispatcher).
+func BenchmarkDispatcherContention(b *testing.B) {
+	tiertest.Crowd(b, func(b *testing.B) func(*testing.PB) {
+		wall := clock.NewWall()
+		kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
+			Clock: wall})
+		require.NoError(b, err)
+		rec := record.New(runtime.GOMAXPROCS(0))
+		// all who ask find a request that waits
+		src := population(1000, func(u *users.Config) { u.Rate = 1e9 })
+		d := newDispatcher(b.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}},
+			&kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
+		d.staff(64, nil)
+		d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
+		var workers atomic.Int64
+		return func(pb *testing.PB) {
+			var j job
+			for id := int(workers.Add(1)) - 1; pb.Next(); {
+				if !d.next(id, &j) {
+					b.Error("the load ended")
+					return
+				}
+				j.lease.Close(b.Context(), cache.Tag{})
+				d.done(&j, false)
+			}
+		}
 	})
 }

@@ -3,9 +3,7 @@ package buffer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -113,34 +111,6 @@ func TestPoolKeepsAllBuffersUnderRandomUse(t *testing.T) {
 	}
 	all.Wait()
 	assert.Len(t, p.free, 7)
-}
-
-// Get and Put of a buffer, by so many at a time, each of whom finds one free.
-func BenchmarkPoolContention(b *testing.B) {
-	for _, goroutines := range []int{1, 2, 4, 8, 16, 32, 64} {
-		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
-			p, err := NewPool(64, PageSize)
-			require.NoError(b, err)
-			defer p.Close()
-			procs := min(goroutines, runtime.GOMAXPROCS(0)) // each has as many of them
-			for goroutines%procs != 0 {
-				procs--
-			}
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			b.SetParallelism(goroutines / procs)
-			b.RunParallel(func(pb *testing.PB) {
-				var bufs []tiers.Buffer
-				for pb.Next() {
-					var err error
-					if bufs, err = p.Get(b.Context(), 1, bufs[:0]); err != nil {
-						b.Error(err)
-						return
-					}
-					p.Put(bufs...)
-				}
-			})
-		})
-	}
 }
 
 func TestPoolRefusesWhatCannotBe(t *testing.T) {

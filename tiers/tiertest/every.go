@@ -177,3 +177,24 @@ func Transfer(t testing.TB, chunk, depth int) *transfer.Transfer {
 		Clock: clock.NewWall(),
 	}
 }
+
+// Crowd runs a benchmark with 1, 2, 4 … 64 goroutines at a time: what an operation costs of which
+// every worker does some. Where there are processors enough each goroutine has its own, else each
+// processor as many of them. The setup is called once for each number, and returns what one
+// goroutine does: a loop over pb.Next.
+func Crowd(b *testing.B, setup func(b *testing.B) func(pb *testing.PB)) {
+	for goroutines := 1; goroutines <= 64; goroutines *= 2 {
+		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
+			procs := min(goroutines, runtime.GOMAXPROCS(0))
+			for goroutines%procs != 0 {
+				procs--
+			}
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			b.SetParallelism(goroutines / procs)
+			run := setup(b)
+			b.ResetTimer()
+			b.RunParallel(run)
+			b.StopTimer()
+		})
+	}
+}
