@@ -46,6 +46,15 @@ type queue interface {
 // room for all of them, so that it never overflows.
 const ringEntries = 256
 
+// turnOver is how long a ring's thread goes on before it lets the scheduler have a look.
+//
+// The runtime's monitor takes the processor from whoever has not been scheduled for 10 ms, were it
+// by thousands of system calls of which none was long, and then looks every 20 us for more of that:
+// a timer and two switches each time, beside requests that take 20 us themselves. Measured on one
+// core, 4 KiB in flight one at a time on a loop device over memory, five seconds: 35,000 looks, and
+// 900 with a turn of its own accord in time; processor time of each request 18.9 and 11 us.
+const turnOver = 8 * time.Millisecond
+
 // wakeUp is the user word of the request that ends the wait of a ring's thread.
 const wakeUp = ^uint64(0)
 
@@ -250,8 +259,10 @@ type looper struct {
 	waiting []*Op // not given to the kernel yet
 	ops     [ringEntries]*Op
 	free    []int
-	back    []*Op // of one reaping
-	ended   int   // of those, not submitted again
+	back    []*Op         // of one reaping
+	ended   int           // of those, not submitted again
+	now     time.Duration // of the last reaping that brought some
+	turned  time.Duration // when the scheduler last had a look
 	buffers [ring.MaxBuffers][]byte
 }
 
@@ -285,6 +296,10 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 // round gives the kernel what there is, and takes what has come back; it waits for that where there
 // is nothing else to do.
 func (l *looper) round() (more bool) {
+	if l.now-l.turned >= turnOver {
+		runtime.Gosched()
+		l.turned = l.now
+	}
 	l.ring()
 	l.mu.Lock()
 	l.underway -= l.ended
@@ -405,10 +420,10 @@ func (l *looper) reap() {
 	if len(l.back) == 0 {
 		return
 	}
-	now := l.e.now()
+	l.now = l.e.now()
 	l.mu.Lock()
 	for _, op := range l.back {
-		op.Ended, op.kernel.going = now, false
+		op.Ended, op.kernel.going = l.now, false
 		l.asked.remove(op)
 	}
 	l.mu.Unlock()
