@@ -149,13 +149,15 @@ func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results 
 	return false, results, nil
 }
 
-// lastLine is the last that a command said, which most often is why.
-func lastLine(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return ": " + last
+// lastLine is the last that a command said, which most often is why. A line in brackets tells where
+// to read on.
+func lastLine(log string) (last string) {
+	for line := range strings.Lines(log) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "(") {
+			last = ": " + line
+		}
 	}
-	return ""
+	return last
 }
 
 // append adds to a file of a side.
