@@ -69,6 +69,9 @@ func FollowCounted(rec *load.Record, most int) []Followed {
 		list = append(list,
 			source{"Latency of " + what + " on the storage tier, " + op, label, key, 1e-3})
 	}
+	if rec.Result.CompletionUnit == result.UnitOperation { // there the entry is the request
+		return follow(c, most, list...)
+	}
 	return follow(c, most, append(list,
 		source{"Latency of requests, end to end", label, "request_end_to_end", 1e-3},
 		source{"Time to first token", "time (ms, log scale)", "request_ttft", 1e-3})...)
