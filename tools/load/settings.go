@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
@@ -247,15 +248,16 @@ func ofFile(r *result.Result, python bool) map[string]string {
 }
 
 // effective fills in what a run has found where nobody gave it. How many workers a ladder or an
-// autoscaler came to is a result of the trial, and no setting.
+// autoscaler came to is a result of the trial, and no setting; what all ranks have together nobody
+// knows of a trial that lacks one.
 func effective(m map[string]string, r *result.Result) {
-	if w := r.Workload.Workers; m[settings.Workers] == "" && w > 0 && r.Autoscaler == nil &&
-		r.CompletionUnit == result.UnitRequest {
+	lacks := r.MergedRanks != nil && len(merge.Missing(r)) > 0
+	whole := r.CompletionUnit == result.UnitRequest && !lacks
+	if w := r.Workload.Workers; m[settings.Workers] == "" && w > 0 && r.Autoscaler == nil && whole {
 		m[settings.Workers] = fmt.Sprint(w)
 	}
 	for _, t := range r.Tiers {
-		if m[settings.Capacity] == "" && t.Level == "storage" && t.CapacityBytes != nil &&
-			r.CompletionUnit == result.UnitRequest {
+		if m[settings.Capacity] == "" && t.Level == "storage" && t.CapacityBytes != nil && whole {
 			m[settings.Capacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
 		}
 	}
