@@ -171,6 +171,35 @@ func describe(f *facts, rec *load.Record) {
 		false: "real, measured"}[r.Simulation != nil])
 	day, _, _ := strings.Cut(r.StartTime, "T")
 	f.add("day", day)
+	if r.Clients != nil {
+		for _, h := range r.Clients.Hosts {
+			f.add("host", h.Name)
+		}
+	}
+	// Of several clients the machines may differ: the trial's own result has what they share.
+	for _, client := range rec.Clients() {
+		describeMachine(f, client.Result)
+	}
+	if r.IO.Mode != "" {
+		f.add("I/O", r.IO.Mode+", chunks of "+Bytes(r.IO.ChunkBytes))
+	}
+	f.add("seed", fmt.Sprint(r.Seed))
+	f.add("model", r.Model.Name)
+	for _, q := range r.Parameters {
+		// What was chosen for this run, rather than by default, division or benchmark.
+		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
+			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
+			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
+		}
+	}
+	if e.Version != "" {
+		f.add("version", commit.ReplaceAllString(e.Version, "$1")+", "+e.GoVersion)
+	}
+}
+
+// describeMachine adds where a client ran and what its entries lay on.
+func describeMachine(f *facts, r *result.Result) {
+	e := r.Environment
 	f.add("host", e.Hostname)
 	if e.Cores > 0 { // a run without a cache directory describes no machine
 		f.add("CPU", join(e.CPUModel, fmt.Sprintf("%d cores", e.Cores)))
@@ -194,21 +223,6 @@ func describe(f *facts, rec *load.Record) {
 		about(e.Device, e.DeviceReason, e.Filesystem)
 	}
 	f.add("cache directory", r.IO.CacheDir)
-	if r.IO.Mode != "" {
-		f.add("I/O", r.IO.Mode+", chunks of "+Bytes(r.IO.ChunkBytes))
-	}
-	f.add("seed", fmt.Sprint(r.Seed))
-	f.add("model", r.Model.Name)
-	for _, q := range r.Parameters {
-		// What was chosen for this run, rather than by default, division or benchmark.
-		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
-			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
-			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
-		}
-	}
-	if e.Version != "" {
-		f.add("version", commit.ReplaceAllString(e.Version, "$1")+", "+e.GoVersion)
-	}
 }
 
 // digits are the numbers in a warning, with their units: "3 of 12 reads" and "5 of 12 reads" are

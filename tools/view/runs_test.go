@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench/contrast"
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 
@@ -21,6 +23,31 @@ func TestEveryGivenParameterIsShown(t *testing.T) {
 	}
 	assert.Equal(t, 8, strings.Count(f[0].Value(), ", "))
 	assert.Contains(t, f[1].Value(), "5, and 3 more")
+}
+
+// Each client of a trial may be on a machine of its own; all are told, and none for the others.
+func TestTheMachinesOfClients(t *testing.T) {
+	client := func(host string) *load.Record {
+		return &load.Record{Result: &result.Result{Environment: result.Environment{Hostname: host,
+			Cores: 8, CPUModel: "EPYC"}, IO: result.IO{CacheDir: "/mnt/kv"}}}
+	}
+	told := func(rec *load.Record) map[string]string {
+		var f facts
+		describe(&f, rec)
+		values := map[string]string{}
+		for i := range f {
+			values[f[i].Key] = f[i].Value()
+		}
+		return values
+	}
+	together := client("")
+	together.Ranks = []*load.Record{client("node0"), client("node1")}
+	of := told(together)
+	assert.Equal(t, []string{"node0, node1", "EPYC, 8 cores", "/mnt/kv"},
+		[]string{of["host"], of["CPU"], of["cache directory"]})
+	merged := client("")
+	merged.Result.Clients = &result.Clients{Hosts: []result.Host{{Name: "a"}, {Name: "b"}}}
+	assert.Equal(t, "a, b", told(merged)["host"])
 }
 
 // Medians of runs beside each other are in one unit: 995 MiB/s looks like more than 1.01 GiB/s.
