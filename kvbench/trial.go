@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,30 @@ const (
 // use.
 const garbageAfter = 10
 
+// concluding are the trials that are frugal just now, and what was in force before the first.
+var concluding struct {
+	sync.Mutex
+	trials, percent int
+}
+
+// frugal lets the collector leave little garbage until the function that it returns is called: it
+// is the process's, so that of several trials the last one gives back what the first one found.
+func frugal() (over func()) {
+	c := &concluding
+	c.Lock()
+	defer c.Unlock()
+	if c.trials++; c.trials == 1 {
+		c.percent = debug.SetGCPercent(garbageAfter)
+	}
+	return func() {
+		c.Lock()
+		defer c.Unlock()
+		if c.trials--; c.trials == 0 {
+			debug.SetGCPercent(c.percent)
+		}
+	}
+}
+
 // Run executes one trial: make the tiers, fill and precondition them, run the
 // load through one exact window, drain, build the result, publish it, and
 // remove what was written. It blocks until all of that is done.
@@ -59,7 +84,8 @@ const garbageAfter = 10
 // A run that began returns its Result even when it failed or was interrupted
 // (see Result.Status); the error then says why. Only a run that could not begin
 // has no Result. Run may be called again and again, but not twice at a time:
-// it resets the process's peak memory and may change GOMAXPROCS meanwhile.
+// it resets the process's peak memory, and may change GOMAXPROCS and, once the
+// window is over, how much garbage there may be.
 func Run(ctx context.Context, cfg Config, w Workload) (*result.Result, error) {
 	return run(ctx, &cfg, w, nil)
 }
@@ -153,7 +179,7 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	}
 	// The window is over, and nobody waits for the collector any more: what adding up, encoding and
 	// sending the histograms leaves behind would be memory of each of many ranks, at one moment.
-	defer debug.SetGCPercent(debug.SetGCPercent(garbageAfter))
+	defer frugal()()
 	res := t.conclude(by, failure)
 	errs := []error{failure}
 	if failure == nil && res.Status == result.StatusFailed { // nothing completed, too much failed
