@@ -287,7 +287,7 @@ func TestRanksThatCannotStart(t *testing.T) {
 	assert.Equal(t, exitParameters, o.code)
 	assert.Contains(t, o.stderr,
 		"-ranks: must be at most 1024 where this run starts them, given 1025")
-	assert.Contains(t, o.stderr, "-local-ranks: must be absent with -ranks alone")
+	assert.Contains(t, o.stderr, "-local-ranks: must be absent where this run starts the ranks")
 	o = b.run(append(args, "-rank-failure=continue")...)
 	assert.Equal(t, exitParameters, o.code)
 	assert.Contains(t, o.stderr, "-rank-failure: must be absent with one client")

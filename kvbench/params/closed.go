@@ -33,6 +33,11 @@ func (r *resolver) closed() {
 		if required == "" { // a file, or a sweep
 			shown = "absent"
 		}
+		// What its benchmarks take as their length is no length of a checkpoint.
+		if p.name == "benchtime" && r.v.Bench.Checkpoints() {
+			shown = fmt.Sprintf("absent, because %s checkpoints are written and read, however "+
+				"long that takes,", r.v.row("checkpoint-writes").def[Closed])
+		}
 		r.refuse(p.name, shown+" in the closed division"+option)
 	}
 }

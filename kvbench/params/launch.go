@@ -70,7 +70,8 @@ func (r *resolver) place() {
 	r.want(!v.starts || v.Ranks <= mostStarted, "ranks",
 		fmt.Sprintf("at most %d where this run starts them", mostStarted))
 	r.want(!v.starts || !v.Typed("local-ranks"), "local-ranks",
-		"absent with -ranks alone, which starts all of them")
+		"absent where this run starts the ranks: -ranks, or -hosts h:n, says how many are on a "+
+			"host")
 	r.want(v.Ranks > 1 || !v.Typed("rank-failure"), "rank-failure",
 		"absent with one client: -ranks starts several")
 	// Nobody says of ranks that a person has started one by one that they belong together.

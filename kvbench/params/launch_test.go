@@ -61,8 +61,8 @@ func TestBadRanks(t *testing.T) {
 	assert.Equal(t, []string{"-local-ranks: must be at most -ranks (2), given 3 (flag)"},
 		wrong(t, Inputs{}, "-rank=0", "-ranks=2", "-local-ranks=3"))
 	assert.Equal(t, []string{"-rank-failure: must be one of stop, continue, given x (flag)",
-		"-local-ranks: must be absent with -ranks alone, which starts all of them, " +
-			"given 2 (flag)"}, wrong(t, Inputs{}, "-ranks=2", "-local-ranks=2", "-rank-failure=x"))
+		"-local-ranks: must be absent where this run starts the ranks: -ranks, or -hosts h:n, " +
+			"says how many are on a host, given 2 (flag)"}, wrong(t, Inputs{}, "-ranks=2", "-local-ranks=2", "-rank-failure=x"))
 	assert.Equal(t, []string{"-ranks: must be at most 1024 where this run starts them, given 2000 " +
 		"(flag)"}, wrong(t, Inputs{}, "-ranks=2000"))
 	assert.Equal(t, []string{"-rank-failure: must be absent with one client: -ranks starts several, " +
