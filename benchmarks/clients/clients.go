@@ -92,7 +92,8 @@ type underway struct {
 	stop    func()           // ends what shows it, and waits for that; nil for nothing
 }
 
-// outcomePatience is how long an interrupted run waits for what its ranks have.
+// outcomePatience is how long an interrupted run waits for its ranks to clean up, and for those
+// that have not come to the trial; results are waited for as long as their ranks are heard of.
 const outcomePatience = 2 * time.Second
 
 // Gather starts the other ranks, or meets the coordinator, and returns when all are there. Nothing

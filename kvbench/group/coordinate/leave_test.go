@@ -49,6 +49,38 @@ func TestALastWordThatIsLate(t *testing.T) {
 	})
 }
 
+// TestResultsThatComeLate: an interrupted run waits for what a rank has measured as long as it is
+// heard of it, and not for one that never came to the trial.
+func TestResultsThatComeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := meet(t, LeaderConfig{}, same(3), pipe)
+		ctx, interrupt := context.WithCancel(t.Context())
+		began := time.Now()
+		g.each(func(m *Member) {
+			if m.Rank() == 2 {
+				return // it waits for something else, and beats
+			}
+			m.link.send(&wire.Message{Kind: wire.Enter, Trial: 1, Terms: &wire.Terms{Name: "X"}})
+			m.trial = 1
+		})
+		done := make(chan Trial, 1)
+		go func() { done <- g.leader.Collect(ctx) }()
+		interrupt()
+		for rank, m := range g.members[:2] {
+			time.Sleep(time.Minute) // of virtual time
+			require.NoError(t, m.Publish([]byte("{}")))
+			if rank == 0 {
+				m.Done("")
+			}
+		}
+		got := <-done
+		assert.Equal(t, 2*time.Minute, time.Since(began))
+		assert.Equal(t, []bool{true, false, false}, got.Done)
+		assert.Len(t, g.docs, 2)
+		g.leave()
+	})
+}
+
 // TestAWordBeforeTheEnd: what somebody has said before the connection ended is heard, also where
 // that end is noticed by somebody who writes.
 func TestAWordBeforeTheEnd(t *testing.T) {

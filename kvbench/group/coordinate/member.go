@@ -265,7 +265,8 @@ func (m *Member) Outcome(ctx context.Context) (text string, err error) {
 }
 
 // Leave says that this rank has come to its end, before its time if there is a reason why, and
-// waits until that is on its way, not for long: without that word it is lost to the others.
+// waits until that is on its way, and all that was said before, such as a result: without that word
+// it is lost to the others. That ends soon where nobody takes what is said any more.
 func (m *Member) Leave(why string) {
 	m.mu.Lock()
 	if m.stopped == nil { // the end of the connection is none of the run
@@ -274,8 +275,5 @@ func (m *Member) Leave(why string) {
 	m.mu.Unlock()
 	m.link.send(&wire.Message{Kind: wire.Leave, Text: why})
 	m.link.end()
-	select {
-	case <-m.link.gone:
-	case <-time.After(Silence): // after which nobody waits for it any more
-	}
+	<-m.link.gone
 }

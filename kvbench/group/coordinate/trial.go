@@ -28,6 +28,7 @@ type part struct {
 	waits  bool   // at the barrier of phase
 	phase  string // that it is prepared for, or in
 	opened int64  // by its clock, 0 = not yet
+	saved  bool   // its result has come, and was handed on
 	done   bool
 	text   string // the error that it ended with
 	offset Offset
@@ -61,6 +62,12 @@ func (l *Leader) heard(c *client, m *wire.Message) {
 		l.mu.Unlock()
 		if of && l.Result != nil {
 			l.Result(c.hello.Rank, m.Trial, m.Doc)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if of && m.Trial == l.step.trial {
+			c.part.saved = true
+			l.notify()
 		}
 		return
 	}
@@ -291,16 +298,25 @@ type Trial struct {
 }
 
 // Collect waits until every rank that is there has done the trial, as long as ctx lasts, and says
-// what has become of it.
+// what has become of it. Results it waits for longer: of a rank that has entered the trial, and of
+// which is heard, one comes, however slow its host or the way to it is.
 func (l *Leader) Collect(ctx context.Context) Trial {
-	_ = l.await(ctx, func() bool {
-		for _, c := range l.clients {
-			if c.there() && !c.part.done {
-				return false
+	all := func(is func(p *part) bool) func() bool {
+		return func() bool {
+			for _, c := range l.clients {
+				if c.there() && !c.part.done && !is(&c.part) {
+					return false
+				}
 			}
+			return true
 		}
-		return true
-	})
+	}
+	// Who has not come to the trial may hang somewhere, and has nothing to lose.
+	done := func(*part) bool { return false }
+	if l.await(ctx, all(done)) != nil {
+		_ = l.await(context.WithoutCancel(ctx),
+			all(func(p *part) bool { return p.saved || p.terms == nil }))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := Trial{Number: l.step.trial, Name: l.step.name, Text: make([]string, len(l.clients)),
