@@ -274,7 +274,14 @@ func (s *session) spare(v *params.Values) (restore func()) {
 
 // watch notes at the end of a benchmark that it failed. The testing package would forget it of all
 // calls of -count and -cpu but the first: it prints their FAIL, then PASS, and returns 0.
-func (s *session) watch(b *testing.B) { s.failed = s.failed || b.Failed() }
+func (s *session) watch(b *testing.B) {
+	s.failed = s.failed || b.Failed()
+	if s.ctx.Err() != nil {
+		// It asks before each call how many there are: those that are left would each fail for the
+		// same reason, and wait for the collector before.
+		_ = flag.Set("test.count", "0")
+	}
+}
 
 // chosen tells whether a part of a benchmark at a point of its sweep has a line.
 func (s *session) chosen(v *params.Values, part string) bool {

@@ -175,13 +175,14 @@ func TestSignalsInEveryStage(t *testing.T) {
 // TestSignalsEndAllTrials: what was selected behind the interrupted trial is not started.
 func TestSignalsEndAllTrials(t *testing.T) {
 	b := newBench(t)
-	p := b.start(append(b.long(), "-test.count=3",
+	p := b.start(append(b.long(), "-test.count=1000",
 		"-test.bench=MaxStorageStress|MultiTurn|Synthetic")...)
 	b.working()
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	o := p.end()
 	assert.Equal(t, 130, o.code)
 	assert.Len(t, resultFiles(t, b.results), 1)
+	assert.Equal(t, 3, strings.Count(o.stdout, "--- FAIL"), "one of each benchmark")
 }
 
 // TestASignalEndsTheGenerator, which has no result file.
