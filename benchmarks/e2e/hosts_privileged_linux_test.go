@@ -214,6 +214,54 @@ func TestHosts(t *testing.T) {
 		o.stderr)
 }
 
+// TestSSHDiesInEveryStage: the rank behind it is named, with what became of ssh, and ends; what it
+// leaves goes with the next start, and what is not the run's own stays.
+func TestSSHDiesInEveryStage(t *testing.T) {
+	endToEnd(t)
+	const n = 2
+	b := newClients(t)
+	h := newFarHost(b, "")
+	check := b.foreign()
+	results := b.results
+	for i, stage := range stagesOfRanks(n) {
+		b.results = fmt.Sprint(results, i)
+		stage.args = append([]string{"-hosts=localhost:1," + h.address + ":1", "-ssh=" + h.ssh,
+			"-remote-binary=" + binary(t)}, stage.args...)
+		p := b.reach(n, stage)
+		pid := p.Process.Pid
+		children := childrenOf(pid)
+		require.NotEmpty(t, children, stage.name)
+		require.NoError(t, syscall.Kill(children[len(children)-1], syscall.SIGKILL))
+		o := p.end()
+		assert.Equal(t, exitFailed, o.code, "%s\n%s", stage.name, o.stderr)
+		assert.Regexp(t, `rank 1 on `+h.name+` \(pid \d+\) died: ssh: signal: killed|`+
+			`rank 1 on \S+ did not come: ssh: signal: killed`, o.stdout+o.stderr, stage.name)
+		eventually(t, "the end of all ranks, "+stage.name, func() bool {
+			return len(inGroup(pid))+len(h.running(t)) == 0
+		})
+		b.nothingLeft(n)
+		check()
+	}
+}
+
+// running are the processes of this program on a host.
+func (h farHost) running(t *testing.T) (list []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/exe")
+	require.NoError(t, err)
+	here, err := os.Readlink("/proc/self/ns/net")
+	require.NoError(t, err)
+	for _, file := range files {
+		// Of one that has ended nothing can be read.
+		program, err := os.Readlink(file)
+		there, why := os.Readlink(filepath.Join(filepath.Dir(file), "ns/net"))
+		if err == nil && why == nil && there != here && program == binary(t) {
+			list = append(list, file)
+		}
+	}
+	return list
+}
+
 // TestFilesystemsOfHosts: ranks of two hosts, which do not know of each other's kernel, find out
 // whether they share a filesystem, and share its free space to the byte.
 func TestFilesystemsOfHosts(t *testing.T) {
