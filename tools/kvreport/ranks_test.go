@@ -178,7 +178,8 @@ func TestARankThatIsMissing(t *testing.T) {
 	text := textOf(t, path)
 	assert.Contains(t, text, lacks)
 	assert.Contains(t, text, "Synthetic is incomplete, ended by rank 1 of 2 is missing")
-	assert.Contains(t, text, "Synthetic read bandwidth 4.5 GiB/s n=2")
+	assert.Contains(t, text, "Synthetic read bandwidth 4.5 GiB/s n=2, too few for an "+
+		"interval 1 of 3 trials failed")
 	code, text, _ = call("", "gate", "-old", dir, "-new", dir, "-allow-few")
 	assert.Equal(t, No, code)
 	assert.Contains(t, text, "FAILED: incomplete: rank 1 of 2 is missing")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/contrast"
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
@@ -98,8 +99,9 @@ func longest(headlines []*stats.Benchmark) map[string]float64 {
 // Scale is the unit of a metric without what was measured in it: read-B/s and write-B/s are on one.
 func Scale(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
 
-// Bounded is what limited the trials of a run, each verdict once: a rate that the harness limited
-// says nothing of a drive.
+// Bounded is what limited the trials of a run, each verdict once, and how many have no numbers: a
+// rate that the harness limited says nothing of a drive, and the median of those that came through
+// not all of it.
 func Bounded(b *stats.Benchmark, run int) string {
 	var kinds []string
 	for _, rec := range b.Trials[run] {
@@ -108,5 +110,12 @@ func Bounded(b *stats.Benchmark, run int) string {
 			kinds = append(kinds, r.Harness.Verdict.Kind)
 		}
 	}
-	return strings.Join(kinds, " or ")
+	said := strings.Join(kinds, " or ")
+	if n := len(b.Failed[run]); n > 0 {
+		if said != "" {
+			said += "; "
+		}
+		said += fmt.Sprintf("%d of %s failed", n, units.Plural(b.Count[run], "trial"))
+	}
+	return said
 }
