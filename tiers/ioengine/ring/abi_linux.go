@@ -13,6 +13,7 @@ const (
 
 // Flags of a Request, and of single operations.
 const (
+	FlagLink  = 1 << 2 // the next request begins when this one has ended well
 	FlagAsync = 1 << 4 // in a thread of the kernel's from the beginning
 
 	FsyncData = 1 << 0 // OpFlags of Fsync: fdatasync

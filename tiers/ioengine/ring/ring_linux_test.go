@@ -2,6 +2,7 @@ package ring
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,7 +15,7 @@ import (
 )
 
 // open makes a ring, or skips where the system allows none.
-func open(t *testing.T, entries, ahead int) *Ring {
+func open(t testing.TB, entries, ahead int) *Ring {
 	t.Helper()
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
@@ -147,4 +148,54 @@ func TestCancelledRequestsComeBack(t *testing.T) {
 func TestTheModeIsTold(t *testing.T) {
 	r := open(t, 8, 2)
 	assert.NotContains(t, r.Mode(), "flags", "one of those that are tried")
+}
+
+// A direct write and its flush: one after the other, the flush as a system call, as the engine does
+// it, or linked, in one call of the ring's.
+func BenchmarkWriteAndFlush(b *testing.B) {
+	const size = 64 << 20
+	for _, n := range []int{4 << 10, 64 << 10, 1 << 20} {
+		for _, linked := range []bool{false, true} {
+			b.Run(fmt.Sprintf("size=%dKiB/linked=%t", n>>10, linked), func(b *testing.B) {
+				r := open(b, 8, 2)
+				path := filepath.Join(b.TempDir(), "f")
+				require.NoError(b, os.WriteFile(path, make([]byte, size), 0o600))
+				f, err := os.OpenFile(path, os.O_WRONLY|unix.O_DIRECT, 0)
+				require.NoError(b, err)
+				defer f.Close()
+				require.NoError(b, f.Sync())
+				mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE,
+					unix.MAP_ANON|unix.MAP_PRIVATE)
+				require.NoError(b, err)
+				defer unix.Munmap(mem)
+				check := func(c Completion) {
+					if c.Result < 0 || c.User == Write && c.Result != int32(n) {
+						b.Fatalf("operation %d of %d bytes: %d", c.User, n, c.Result)
+					}
+				}
+				at := uint64(0)
+				for b.Loop() {
+					q, wait := r.Next(), 1
+					q.Op, q.User, q.FD, q.Off, q.Len = Write, Write, int32(f.Fd()), at, uint32(n)
+					q.Addr = uint64(uintptr(unsafe.Pointer(&mem[0])))
+					if linked {
+						q.Flags, wait = FlagLink, 2
+						q = r.Next()
+						q.Op, q.User, q.FD, q.OpFlags = Fsync, Fsync, int32(f.Fd()), FsyncData
+					}
+					for got := 0; got < wait; got += r.Reap(check) {
+						if err := r.Enter(wait - got); err != nil {
+							b.Fatal(err)
+						}
+					}
+					if !linked {
+						if err := unix.Fdatasync(int(f.Fd())); err != nil {
+							b.Fatal(err)
+						}
+					}
+					at = (at + uint64(n)) % size
+				}
+			})
+		}
+	}
 }
