@@ -11,7 +11,9 @@
 #
 # ONLY=blocks: random reads of SIZES KiB at DEPTHS, PAIRS of SECS seconds each, on one processor
 # (CPU): requests per second, processor time of each, and the ratios of the medians. fio has
-# io_uring with fixed buffers and registered files, the suite its io_uring.
+# io_uring with fixed buffers and registered files, the suite its io_uring. A loop device has a
+# worker in the kernel, which moves between cores: rates with one in flight differ fourfold by where
+# it runs. /sys/devices/virtual/workqueue/cpumask (1: the first core alone) keeps it in place.
 #
 # fio's buffers are huge pages, as the suite's are where there are some (/proc/sys/vm/nr_hugepages >
 # 2 per writer; else IOMEM=mmap).
