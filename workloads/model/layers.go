@@ -87,6 +87,13 @@ func (m Model) groups() []Group {
 	return m.Groups
 }
 
+// Alike says that every layer keeps as much of a token as any other: there is one kind of them,
+// none has states, and none an indexer.
+func (m Model) Alike() bool {
+	groups := m.groups()
+	return len(groups) == 1 && groups[0].Layers == m.Layers && m.index.layers == 0
+}
+
 // perToken is what one token leaves in a group, in the caches of all ranks together.
 func (m Model) perToken(g Group) float64 {
 	return float64(g.Layers) * m.entry(g) / float64(max(1, g.Every))

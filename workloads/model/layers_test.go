@@ -2,6 +2,8 @@ package model
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -241,4 +243,30 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
 	assert.Equal(t, []Group{{Layers: 1}, {Layers: 1, Window: 8}}, m.Groups)
+}
+
+// A model of one kind of layers has a part of the same size in each.
+func TestLayersThatAreAlike(t *testing.T) {
+	for key, want := range map[string]bool{"llama3.1-8b": true, "deepseek-v3": true,
+		"gpt-oss-120b": true} {
+		m, err := Find(key, nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, m.Alike(), key)
+	}
+	for text, want := range map[string]bool{
+		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2}`: true,
+		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2, "sliding_window": 8,
+			"layer_types": ["sliding_attention", "full_attention", "full_attention",
+			"full_attention"]}`: false,
+		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2,
+			"full_attention_interval": 2, "linear_num_key_heads": 1, "linear_key_head_dim": 8,
+			"linear_num_value_heads": 1, "linear_value_head_dim": 8,
+			"linear_conv_kernel_dim": 4}`: false,
+	} {
+		path := filepath.Join(t.TempDir(), "config.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		m, err := Find(path, nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, m.Alike(), text)
+	}
 }
