@@ -65,6 +65,9 @@ type Timing struct {
 	Generation time.Duration
 	// Admission is the wait for buffers, before any of the other clocks starts.
 	Admission time.Duration
+	// Layers is when each layer of all objects had come, on the clock, of a read from a tier with
+	// Traits.Layers; nil: they came as a whole.
+	Layers []time.Duration
 }
 
 // IO is the latency of the operation as the benchmark reports it: Device + Host.

@@ -130,6 +130,9 @@ type EngineLayout struct {
 	LooksUp, All bool
 	// Buckets: objects leave with all those that lie in their file, the oldest file first.
 	Buckets bool
+	// Layerwise: the engine has a setting by which each layer of an object is one of its own, and
+	// computes a layer while the next one is loaded.
+	Layerwise bool
 	// Ranks is what becomes of an object where all tensor-parallel ranks store.
 	Ranks TensorRanks
 }
@@ -157,7 +160,7 @@ var EngineLayouts = []EngineLayout{
 	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1,
 		Ranks: RanksEach},
 	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
-		Ranks: RanksApart},
+		Layerwise: true, Ranks: RanksApart},
 	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
 		Ranks: RanksApart},

@@ -20,16 +20,28 @@ type Object struct {
 	// Place is the object's place among those of its request. Layouts that group by it put the
 	// objects of one stretch of a request into one file, whatever of the request was cached before.
 	Place int
+	// Layer is which one of a model's layers this is, counted from 1, of an object that is kept
+	// layer by layer, see Traits.Layers; 0 = all of them.
+	Layer int
 }
 
 // ID names the bytes of an object.
 type ID struct {
-	Key string
-	Gen uint64
+	Key   string
+	Gen   uint64
+	Layer int
 }
 
 // ID is what two descriptions of the same bytes have in common.
-func (o Object) ID() ID { return ID{o.Key, o.Gen} }
+func (o Object) ID() ID { return ID{o.Key, o.Gen, o.Layer} }
+
+// OfLayer is one of n layers of an object as an object of its own. Where the bytes cannot be
+// divided evenly some have one more than others.
+func (o Object) OfLayer(layer, n int) Object {
+	l, all := int64(layer), int64(n)
+	o.Size, o.Layer = o.Size*l/all-o.Size*(l-1)/all, layer
+	return o
+}
 
 // Traits are what a tier wants of whoever moves bytes into and out of it. They do not change during
 // its life.
@@ -47,6 +59,10 @@ type Traits struct {
 	// Extent is how many bytes the objects of one Create or Open span at most, unless it is a
 	// single one; 0 = the tier puts no objects side by side.
 	Extent int64
+	// Layers: of objects that are moved each of so many layers is one of its own (Object.OfLayer),
+	// first the first layer of all that move together, then the second. Remove and look-ups take
+	// whole ones. 0 and 1 = they move as a whole.
+	Layers int
 	// Stream: the tier is a Streamer, and takes and gives whole objects in small pieces. Requests
 	// at offsets are its second best: it may keep all of an object in memory for them.
 	Stream bool

@@ -123,7 +123,7 @@ func (l *Lease) gather(i int) (in *level, left []*replica) {
 	for k := i; k < len(l.claims); k++ {
 		cl := &l.claims[k]
 		if k > i && (!l.Prefix || cl.done || cl.owner || !cl.e.readable() || cl.e.cur.in != in ||
-			bytes+cl.e.size > in.extent) {
+			cl.e.size > in.extent-bytes) {
 			break
 		}
 		if cl.e.state != evicted {
@@ -252,7 +252,7 @@ func (l *Lease) together(i int) []claim {
 	l.objects = l.objects[:0]
 	for ; n < len(l.claims); n++ {
 		cl := &l.claims[n]
-		if n > i && (in == nil || !cl.owner || cl.claimed != in || bytes+cl.e.size > in.extent) {
+		if n > i && (in == nil || !cl.owner || cl.claimed != in || cl.e.size > in.extent-bytes) {
 			break
 		}
 		bytes += cl.e.size

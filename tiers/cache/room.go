@@ -3,6 +3,7 @@ package cache
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"kvbench/tiers/clock"
@@ -25,7 +26,7 @@ type level struct {
 	index  int // in Cache.levels
 	last   bool
 	limit  int64 // Keep of the capacity
-	extent int64 // bytes of neighbours that the tier moves together, 0 = none
+	extent int64 // bytes of neighbours that move together, 0 = none
 	order  evict.Order
 	groups evict.Grouper // the order, where victims leave together
 
@@ -46,7 +47,11 @@ func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
 		l.limit = int64(float64(cfg.Capacity) * cmp.Or(cfg.Keep, KeepRatio))
 	}
 	if l.Tier != nil {
-		l.extent = l.Tier.Traits().Extent
+		traits := l.Tier.Traits()
+		l.extent = traits.Extent
+		if traits.Layers > 1 { // a layer of all blocks of a request comes before the next one
+			l.extent = math.MaxInt64
+		}
 	}
 	return l
 }

@@ -85,6 +85,9 @@ func start(o tiers.Object) counter {
 	buf := make([]byte, 0, 128) // stays on the stack for keys of ordinary length
 	buf = binary.BigEndian.AppendUint64(buf, o.Gen)
 	buf = append(buf, o.Key...)
+	if o.Layer > 0 { // no text ends like this
+		buf = binary.BigEndian.AppendUint32(append(buf, 0xff), uint32(o.Layer))
+	}
 	sum := sha256.Sum256(buf)
 	return counter{hi: binary.BigEndian.Uint64(sum[:8]), lo: binary.BigEndian.Uint64(sum[8:16])}
 }

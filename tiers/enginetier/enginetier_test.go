@@ -77,6 +77,16 @@ func TestContract(t *testing.T) {
 			})
 		})
 	}
+	t.Run("layer by layer", func(t *testing.T) {
+		tiertest.Run(t, func(t testing.TB) tiers.Tier {
+			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
+				Layout: "lmcache-fs", Engine: tiertest.Psync(t), Model: "m", Bytes: 1 << 20,
+				Layers: 4, Layerwise: true})
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, tier.Close()) })
+			return tier
+		})
+	})
 	t.Run("beside each other", func(t *testing.T) {
 		tiertest.Run(t, func(t testing.TB) tiers.Tier {
 			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),

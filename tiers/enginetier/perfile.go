@@ -223,8 +223,12 @@ func (l *lmcacheFS) start(context.Context) error {
 // path has world size, rank, local world size and local rank, a byte each.
 func (l *lmcacheFS) path(o tiers.Object) string {
 	rank, world := l.t.cfg.who()
-	return fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s.data", l.model, world&0xff,
+	name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", l.model, world&0xff,
 		rank&0xff, hash(o))
+	if o.Layer > 0 { // LayerCacheEngineKey counts from 0
+		name += fmt.Sprintf("@%d", o.Layer-1)
+	}
+	return name + ".data"
 }
 
 func (l *lmcacheFS) create(_ context.Context, o tiers.Object) (*file, error) {

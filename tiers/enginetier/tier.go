@@ -36,6 +36,9 @@ type Config struct {
 	Depth int
 	// Layers are the tensors of a token: some engines name each in a call.
 	Layers int
+	// Layerwise: objects are made and opened layer by layer, each of Bytes, where the layout can
+	// (tiers.EngineLayout). One without a layer is a file as without it.
+	Layerwise bool
 	// Latents: tokens are kept as latents, which all tensor-parallel ranks have alike.
 	Latents bool
 	// Capacity is what files of slots are made for, in bytes.
@@ -115,6 +118,9 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	}
 	t.traits = tiers.Traits{Holds: true, Align: 1,
 		Chunk: int(tiers.AlignUp(cfg.Bytes, pageSize))}
+	if cfg.Layerwise {
+		t.traits.Layers = cfg.Layers
+	}
 	if cfg.Depth > 1 {
 		t.traits.Extent = int64(cfg.Depth) * cfg.Bytes
 	}
@@ -133,6 +139,9 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	}
 	t.traits.Description = fmt.Sprintf("%s I/O on %s, %s: objects of %d tokens", mode, info.Type,
 		cfg.Layout, facts.Tokens)
+	if cfg.Layerwise {
+		t.traits.Description += ", a file for each layer"
+	}
 	return t, nil
 }
 
@@ -190,13 +199,34 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 		return 0, tiers.Canceled(ctx, objs[0])
 	}
 	defer func() { <-t.asking }()
-	if err := t.layout.lookUp(objs); err != nil {
+	// An engine asks for every layer: an object is there when all are.
+	var asked []tiers.Object
+	for _, o := range objs {
+		asked = append(asked, t.parts(o)...)
+	}
+	if err := t.layout.lookUp(asked); err != nil {
 		return 0, t.error("look up", objs[0], -1, err)
 	}
-	for found < len(objs) && t.has(objs[found]) {
+	missing := func(o tiers.Object) bool { return !t.has(o) }
+	for found < len(objs) && !slices.ContainsFunc(t.parts(objs[found]), missing) {
 		found++
 	}
 	return found, nil
+}
+
+// parts are what an object is kept as: its layers, or itself.
+func (t *Tier) parts(o tiers.Object) []tiers.Object {
+	n := t.traits.Layers
+	if n < 2 || o.Layer > 0 || t.has(o) {
+		return []tiers.Object{o}
+	}
+	list := make([]tiers.Object, 0, n)
+	for layer := 1; layer <= n; layer++ {
+		if part := o.OfLayer(layer, n); part.Size > 0 {
+			list = append(list, part)
+		}
+	}
+	return list
 }
 
 // Create begins objects: the first one, and as many of the others as may be under way beside it.
@@ -260,8 +290,12 @@ func (t *Tier) has(o tiers.Object) bool {
 
 // Remove deletes objects.
 func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
-	var errs []error
+	var all []tiers.Object
 	for _, o := range objs {
+		all = append(all, t.parts(o)...)
+	}
+	var errs []error
+	for _, o := range all {
 		t.mu.Lock()
 		e := t.there[o.ID()]
 		there := e != nil && e.visible

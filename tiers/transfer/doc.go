@@ -1,7 +1,8 @@
 // Package transfer moves objects between their content and a tier, or between two tiers, in chunks,
 // and measures.
 //
-//	transfer.go   Transfer: Read, Write and Move of objects side by side, with their times; Pass
+//	transfer.go   Transfer: Read, Write and Move of objects side by side or layer by layer, with
+//	              their times; Pass
 //	operation.go  one of them under way: what it opens, how it ends
 //	stream.go     the loop: one buffer on its way from source to sink, again and again
 //	extent.go     which bytes of which object a chunk is

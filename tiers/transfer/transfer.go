@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 //
 // Objects given together are neighbours of one request. Those that the tier has side by side, the
 // first ones and at least one, are moved as one operation: n is how many it dealt with, also when
-// it failed. The end of a context takes effect at the next chunk. A ChunkFunc may be nil.
+// it failed. Where a tier keeps layers (tiers.Traits) those of all are moved, in their order. The
+// end of a context takes effect at the next chunk. A ChunkFunc may be nil.
 //
 // A tier that streams (tiers.Streamer) is asked for one object at a time, with pieces of Chunk
 // bytes; Depth is how many of them a read may have under way.
@@ -49,6 +51,16 @@ func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 		tm, err = t.get(ctx, s, done, objs[0])
 		return 1, tm, err
 	}
+	if layers := tier.Traits().Layers; layers > 1 {
+		tm, err = t.readLayers(ctx, tier, layers, done, objs)
+		return len(objs), tm, err
+	}
+	return t.read(ctx, tier, done, objs)
+}
+
+// read is Read of whole objects, or of one layer of them.
+func (t *Transfer) read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
+	objs []tiers.Object) (n int, tm tiers.Timing, err error) {
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: sideOf(tiers.Read, tier, done)}
 	err = op.run(objs)
 	tm, tm.Host = op.timing(&op.in)
@@ -68,6 +80,16 @@ func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 		tm, err = t.put(ctx, s, done, objs[0], nil)
 		return 1, tm, err
 	}
+	if layers := tier.Traits().Layers; layers > 1 {
+		tm, err = t.writeLayers(ctx, tier, layers, done, objs)
+		return len(objs), tm, err
+	}
+	return t.write(ctx, tier, done, objs)
+}
+
+// write is Write of whole objects, or of one layer of them.
+func (t *Transfer) write(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
+	objs []tiers.Object) (n int, tm tiers.Timing, err error) {
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], out: sideOf(tiers.Write, tier, done)}
 	err = op.run(objs)
 	tm, tm.Generation = op.timing(&op.out)
@@ -75,6 +97,70 @@ func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 		tm.Device, tm.Host = op.flush, tm.Device-op.flush
 	}
 	return len(op.objs), tm, err
+}
+
+// readLayers reads objects layer by layer: of each layer those of all objects, one operation after
+// the other, as an engine asks for them that computes a layer while the next one comes. What it is
+// told of is the sum of the operations, and when each layer had come.
+func (t *Transfer) readLayers(ctx context.Context, tier tiers.Tier, layers int,
+	done tiers.ChunkFunc, objs []tiers.Object) (sum tiers.Timing, err error) {
+	for layer := 1; layer <= layers; layer++ {
+		for rest := ofLayer(objs, layer, layers); len(rest) > 0; {
+			n, tm, err := t.read(ctx, tier, done, rest)
+			add(&sum, tm)
+			if err != nil {
+				return sum, err
+			}
+			rest = rest[n:]
+		}
+		sum.Layers = append(sum.Layers, t.Clock.Now())
+	}
+	return sum, nil
+}
+
+// writeLayers writes objects in the same order. If it fails what was written of them is removed.
+func (t *Transfer) writeLayers(ctx context.Context, tier tiers.Tier, layers int,
+	done tiers.ChunkFunc, objs []tiers.Object) (sum tiers.Timing, err error) {
+	var made []tiers.Object
+	for layer := 1; layer <= layers; layer++ {
+		for rest := ofLayer(objs, layer, layers); len(rest) > 0; {
+			n, tm, err := t.write(ctx, tier, done, rest)
+			add(&sum, tm)
+			if err != nil {
+				return sum, errors.Join(err, remove(ctx, tier, made))
+			}
+			made = append(made, rest[:n]...)
+			rest = rest[n:]
+		}
+	}
+	return sum, nil
+}
+
+// remove takes back what was written, if there is any.
+func remove(ctx context.Context, tier tiers.Tier, made []tiers.Object) error {
+	if len(made) == 0 {
+		return nil
+	}
+	return tier.Remove(context.WithoutCancel(ctx), made...)
+}
+
+// ofLayer is one layer of each object that has bytes in it: of few bytes not every layer has some.
+func ofLayer(objs []tiers.Object, layer, layers int) (list []tiers.Object) {
+	for _, o := range objs {
+		if o = o.OfLayer(layer, layers); o.Size > 0 {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// add adds the times of another operation. They follow each other, so that sums are times in which
+// something was inside the tier, as those of one operation are.
+func add(sum *tiers.Timing, tm tiers.Timing) {
+	sum.Device += tm.Device
+	sum.Host += tm.Host
+	sum.Generation += tm.Generation
+	sum.Admission += tm.Admission
 }
 
 // Move copies an object from one tier to a lower one: what a demotion does. The source stays, the

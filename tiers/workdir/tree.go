@@ -19,7 +19,7 @@ var treeFile = regexp.MustCompile(`^(?:` +
 	`[^/]+_[0-9a-f]{12}_r0/(?:[0-9a-f]{3}/[0-9a-f]{2}_g0/[0-9a-f]{64}\.bin(?:_[0-9]+\.tmp)?|` +
 	`config\.json)|` +
 	`\.o_direct_probe_[0-9]+\.tmp|` +
-	`[^/]+@0x[0-9a-f]{8}@0@[0-9a-f]{64}\.data(?:\.tmp)?|` +
+	`[^/]+@0x[0-9a-f]{8}@0@[0-9a-f]{64}(?:@[0-9]+)?\.data(?:\.tmp)?|` +
 	`[0-9a-f]{64}_[^/]+\.bin(?:\.tmp\.[0-9]+\.[0-9]+\.[0-9a-f]{32})?|` +
 	`[0-9]+\.(?:bucket|meta)|` +
 	`kv_cache\.data|raw_block|slots\.rank_[0-9]+|dynamo-kvbm-disk-cache-[0-9a-f]{6}` +
