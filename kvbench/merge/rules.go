@@ -146,7 +146,8 @@ var table = []row{
 	{of: result.FirstToken{}, sum: "Requests", same: "Prefill", fold: "Sums",
 		each:  "GPUBusyShare Loading BreakEven",
 		after: "TTFT ByClass Load GPUWait Compute SavedRatio ComputeSavedRatio"},
-	{of: result.FirstTokenTime{}, sum: "TTFT Queue Load LoadWaits GPUWait Compute ComputeAll"},
+	{of: result.FirstTokenTime{}, sum: "TTFT Queue Load LoadWaits GPUWait Compute Overlap " +
+		"ComputeAll"},
 
 	// Ranks are processes: what measuring cost is that of all of them, and the memory is that of
 	// the largest, which has to fit beside the others. A ladder was climbed by one alone, and what

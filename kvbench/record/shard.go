@@ -292,14 +292,14 @@ func (s *shard) firstToken(q *RequestSample) {
 	if t.ComputeAll == 0 {
 		return // misses are free, or there was no prompt
 	}
-	t.TTFT = t.Queue + t.Load + t.GPUWait + t.Compute
+	t.TTFT = t.Queue + t.Load + t.GPUWait + t.Compute - t.Overlap
 	s.n.FirstToken.Add(t)
 	s.n.FirstTokens++
 	s.hists.at(histTTFTClass + hist(q.Class)).Record(t.TTFT)
 	if !s.timeless {
 		s.timeline.took(timedTTFT, q.At, time.Duration(t.TTFT))
 	}
-	for i, ns := range [...]int64{t.TTFT, t.Load, t.GPUWait, t.Compute} {
+	for i, ns := range [...]int64{t.TTFT, t.Load, t.GPUWait, t.Compute - t.Overlap} {
 		s.hists.at(histTTFT + hist(i)).Record(ns)
 	}
 	if q.Loaded > 0 {

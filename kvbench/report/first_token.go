@@ -27,7 +27,11 @@ func firstTokens(r *result.Result) (t Table) {
 	add("  queue", f.Sums.Queue, result.Distribution{})
 	add("  loading", f.Sums.Load, f.Load)
 	add("  waiting for the GPU", f.Sums.GPUWait, f.GPUWait)
-	add("  computing", f.Sums.Compute, f.Compute)
+	name := "  computing"
+	if f.Sums.Overlap > 0 { // the parts add up to all of it
+		name = "  computing after that"
+	}
+	add(name, f.Sums.Compute-f.Sums.Overlap, f.Compute)
 	return t
 }
 
@@ -54,9 +58,14 @@ func (s *summary) firstToken() {
 // and are no judgement: the storage's time has its queue, that of an idle GPU has none.
 func saved(f *result.FirstToken) string {
 	s, n := &f.Sums, f.Requests
-	return fmt.Sprintf("computing every prompt whole takes an idle GPU %s a request; what was "+
+	text := fmt.Sprintf("computing every prompt whole takes an idle GPU %s a request; what was "+
 		"found saved %s of it (%s) and took %s to load", ns(s.ComputeAll/n),
 		ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), ns((s.Load-s.LoadWaits)/n))
+	if s.Overlap > 0 {
+		text += fmt.Sprintf(", layer by layer, while the GPU computed %s of the rest",
+			ns(s.Overlap/n))
+	}
+	return text
 }
 
 // worth is from which length on loading is faster than computing, at its median and at its p95.

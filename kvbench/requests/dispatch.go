@@ -12,6 +12,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 )
 
 // job is one worker's current request with what was decided about it. Its
@@ -66,7 +67,7 @@ type dispatcher struct {
 	reference cache.Lease // in the Env's Reference
 
 	pool pool
-	gpu  gpu
+	gpu  compute.Server
 	windowed
 	digest workloads.Digest
 }
@@ -380,7 +381,7 @@ func (d *dispatcher) open(start func() time.Duration) account {
 func (d *dispatcher) accountAt(at time.Duration) account {
 	d.pool.pass(min(at, d.windowEnd()))
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		spent: d.pool.spent, computed: d.gpu.busy(min(at, d.windowEnd())), windowed: d.windowed,
+		spent: d.pool.spent, computed: d.gpu.Busy(min(at, d.windowEnd())), windowed: d.windowed,
 		digest: d.digest}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]

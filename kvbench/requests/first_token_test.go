@@ -67,6 +67,60 @@ func TestWhatAMissCosts(t *testing.T) {
 	}
 }
 
+// inLayers is a tier that keeps objects layer by layer.
+type inLayers struct {
+	tiers.Tier
+	layers int
+}
+
+func (t inLayers) Traits() tiers.Traits {
+	traits := t.Tier.Traits()
+	traits.Layers = t.layers
+	return traits
+}
+
+// Turn 2 loads the 2 tokens of turn 1, a token a second, and computes 2: 4 s one after the other.
+// In two layers the first one has come after 1 s, and a second of computing fits beside the second:
+// by hand 1 + 1, max(2, 2) + 1. Computing that is slower hides all of loading but the first layer,
+// one that is faster can hide no more than a layer of itself.
+func TestLayersAreComputedWhileOthersAreLoaded(t *testing.T) {
+	for _, c := range []struct {
+		perToken               float64
+		layers                 int
+		first, second, overlap float64 // TTFT of both turns from their beginning, s
+	}{
+		{1, 0, 2, 2 + 2, 0},
+		{1, 2, 2, 3, 1},
+		{3, 2, 6, 1 + 6, 1},
+		{0.5, 2, 1, 2.5, 0.5},
+		{1, 8, 2, 2.25, 1.75},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			wall := clock.NewWall()
+			levels := slow(wall, 1000*unit)
+			levels[0].Tier = inLayers{levels[0].Tier, c.layers}
+			src := newScript(conversation(1, 2, 2, workloads.PrefillOnly)...)
+			src.ordered = true
+			cfg := testConfig(levels, src, 1).finite()
+			cfg.Clock, cfg.Cost = wall, compute.Cost{PerToken: c.perToken}
+			r := mustRun(t, cfg)
+			f := r.FirstToken
+			require.NotNil(t, f)
+			ns := func(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
+			// The second one has waited for the first to be written, in its queue.
+			assert.Equal(t, ns(c.first+c.second), f.Sums.TTFT-f.Sums.Queue, "%+v", c)
+			assert.Equal(t, ns(c.overlap), f.Sums.Overlap, "%+v", c)
+			assert.Equal(t, ns(2), f.Sums.Load, "%+v", c)
+			assert.Equal(t, ns(4*c.perToken), f.Sums.Compute, "of both, whenever")
+			assert.Equal(t, ns(4*c.perToken-c.overlap), r.Requests.Time.Compute)
+			assert.Zero(t, r.Requests.Time.Rest, "the parts are all of it")
+			all := 6 * c.perToken
+			assert.InDelta(t, 1-(2+4*c.perToken-c.overlap)/all, *f.SavedRatio, 1e-12)
+			assert.Equal(t, ns(c.first+2+c.second+2), r.WindowNS, "both are written in 2 s")
+		})
+	}
+}
+
 // Without a cost there is no time to the first token, and nothing is carried out in another order.
 func TestFreeMissesHaveNoFirstToken(t *testing.T) {
 	r := mustRun(t, testConfig(plenty(), newScript(conversation(1, 3, 2,

@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"sync"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -113,39 +112,4 @@ func (p *prompt) cost(c compute.Cost) (missing, all time.Duration, found int64) 
 		at = end
 	}
 	return missing, c.Span(0, at), found
-}
-
-// gpu is the time of the one server that all requests share: it computes one prompt after another,
-// in the order in which they were loaded.
-//
-// It has to be one. A published rate is that of a whole server that has always enough to do, with
-// all its GPUs; would each request have the rate for itself, two hundred workers were two hundred
-// servers, a miss cost a busy server nothing, and a small cache would look nearly as good as a
-// large one. Engines that mix chunks of several prompts in a batch end the earlier ones later and
-// none earlier, so that the order is the best case. Token generation takes no time of it.
-//
-// It is safe for concurrent use.
-type gpu struct {
-	mu    sync.Mutex
-	free  time.Duration // on the clock: when everything asked for so far is computed
-	asked time.Duration // all of that
-}
-
-// reserve asks for computing of that length and says how long it will not begin.
-func (g *gpu) reserve(now, length time.Duration) (wait time.Duration) {
-	if length == 0 {
-		return 0
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	begin := max(now, g.free)
-	g.free, g.asked = begin+length, g.asked+length
-	return begin - now
-}
-
-// busy is for how long it computed until now.
-func (g *gpu) busy(now time.Duration) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return max(0, g.asked-max(0, g.free-now))
 }

@@ -24,6 +24,8 @@ type worker struct {
 	load  *Load
 	job   job
 	asked []tiers.Object // of the request, memory for the next one
+	// When the layers of what it loads have come, where the storage has them one by one.
+	came []time.Duration
 }
 
 // loop serves requests until the run ends. Whatever happens, it lets go of its entries, lest
@@ -119,22 +121,42 @@ func (w *worker) firstToken(ctx context.Context) error {
 		}
 	}
 	j.steps = rest
+	w.came = w.came[:0]
 	if err := w.carryOut(ctx, loads); err != nil {
 		return err
 	}
 	now := clock.Now()
 	missing, all, found := j.prompt.cost(w.load.cfg.Cost)
-	wait := w.load.dispatch.gpu.reserve(now, missing)
+	wait, done := w.load.dispatch.gpu.Reserve(now, missing, w.came)
 	t := &j.sample.Time
-	t.GPUWait, t.Compute = int64(wait), int64(missing)
-	j.sample.Loaded, j.sample.Loading = found, now-begun-time.Duration(t.Pending)
+	t.GPUWait, t.Compute = int64(wait), int64(missing-done)
+	loading := now - begun - time.Duration(t.Pending)
+	// What was computed meanwhile does not come on top: that is what loading costs.
+	j.sample.Loaded, j.sample.Loading = found, max(0, loading-done)
 	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
-		LoadWaits: int64(now - j.taken - j.sample.Loading), GPUWait: t.GPUWait,
-		Compute: t.Compute, ComputeAll: int64(all)}
-	if wait+missing == 0 {
+		LoadWaits: int64(now - j.taken - loading), GPUWait: t.GPUWait,
+		Compute: int64(missing), Overlap: int64(done), ComputeAll: int64(all)}
+	if wait+missing-done == 0 {
 		return nil
 	}
-	return w.load.dispatch.think(ctx, wait+missing)
+	return w.load.dispatch.think(ctx, wait+missing-done)
+}
+
+// arrived notes when the layers of what was just read had come: of all reads of a request the last
+// one counts. Without layers all came now.
+func (w *worker) arrived(layers []time.Duration) {
+	if n := len(layers); len(w.came) < n {
+		// What was read before has come whole, or is not there.
+		w.came = append(w.came, make([]time.Duration, n-len(w.came))...)
+	}
+	now := w.load.env.Clock.Now()
+	for i := range w.came {
+		at := now
+		if i < len(layers) {
+			at = layers[i]
+		}
+		w.came[i] = max(w.came[i], at)
+	}
 }
 
 // loads says whether an operation of the plan loads a part of the prompt.
@@ -318,6 +340,7 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok 
 	ok, err = w.record(ctx, op, tiers.Read, tiers.Decode, n, res, err)
 	if ok {
 		w.job.prompt.found(at, n)
+		w.arrived(res.Timing.Layers)
 	}
 	if ok && w.job.lease.Outcome(at) == cache.Pending {
 		w.lookup(op, record.Pending)

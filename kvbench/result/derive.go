@@ -43,7 +43,8 @@ func (r *Result) Derive() {
 	}
 	if f := r.FirstToken; f != nil { // of loading without its waits, and computing
 		s := &f.Sums
-		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
+		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute+s.Overlap-(s.Load-s.LoadWaits),
+			s.ComputeAll)
 		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
 	}
 	for i := range r.IO.Roots {

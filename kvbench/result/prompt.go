@@ -82,12 +82,14 @@ type PrefillCost struct {
 // FirstTokenTime is summed over requests, in nanoseconds: of what TTFT is made, and what it would
 // have been to compute every prompt whole.
 type FirstTokenTime struct {
-	TTFT       int64 `json:"ttft_ns"`
-	Queue      int64 `json:"queue_ns"`
-	Load       int64 `json:"load_ns"`
-	LoadWaits  int64 `json:"load_waits_ns"` // of load: for room, and for who writes what is wanted
-	GPUWait    int64 `json:"gpu_wait_ns"`
-	Compute    int64 `json:"compute_ns"`
+	TTFT      int64 `json:"ttft_ns"`
+	Queue     int64 `json:"queue_ns"`
+	Load      int64 `json:"load_ns"`
+	LoadWaits int64 `json:"load_waits_ns"` // of load: for room, and for who writes what is wanted
+	GPUWait   int64 `json:"gpu_wait_ns"`
+	Compute   int64 `json:"compute_ns"`
+	// Overlap is the part of compute that was done while layers were loaded: TTFT is without it.
+	Overlap    int64 `json:"overlap_ns,omitempty"`
 	ComputeAll int64 `json:"compute_all_ns"`
 }
 
@@ -99,6 +101,7 @@ func (t *FirstTokenTime) Add(x FirstTokenTime) {
 	t.LoadWaits += x.LoadWaits
 	t.GPUWait += x.GPUWait
 	t.Compute += x.Compute
+	t.Overlap += x.Overlap
 	t.ComputeAll += x.ComputeAll
 }
 

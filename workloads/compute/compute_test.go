@@ -128,3 +128,55 @@ func TestBreakEvenIsThatOfEveryLength(t *testing.T) {
 		assert.Equal(t, want, got, c)
 	}
 }
+
+// The recurrence by hand: layers that come early wait for the one before them, late ones let the
+// computing wait, and what is loaded at once is computed as one.
+func TestLayersAreComputedAsTheyCome(t *testing.T) {
+	at := func(s ...int) (list []time.Duration) {
+		for _, x := range s {
+			list = append(list, time.Duration(x))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		name         string
+		from, length int
+		came         []time.Duration
+		want         int
+	}{
+		{"all at once", 0, 40, at(100, 100, 100, 100), 140},
+		{"computing is faster than loading: the last layer after the last one came",
+			0, 40, at(100, 200, 300, 400), 410},
+		{"loading is faster: the first one, and then all of computing",
+			0, 400, at(10, 20, 30, 40), 410},
+		{"a late one in the middle: 10+10, 20+10, 90+10, 100+10", 0, 40, at(10, 11, 90, 91), 110},
+		{"the GPU is busy until 50", 50, 40, at(10, 20, 30, 40), 90},
+		{"the GPU is busy until all have come", 500, 40, at(10, 20, 30, 40), 540},
+		{"busy in the middle: 25+10, 35+10, 45+10, 55+10", 25, 40, at(10, 20, 30, 40), 65},
+		{"what cannot be divided", 0, 11, at(0, 0, 0), 11},
+		{"what cannot be divided is the last layer's: 100 + 5", 0, 11, at(0, 0, 100), 105},
+		{"one layer", 3, 11, at(7), 18},
+	} {
+		assert.EqualValues(t, c.want, pipelined(time.Duration(c.from), time.Duration(c.length),
+			c.came), c.name)
+	}
+}
+
+// One prompt after the other, in the order in which they were loaded; layers that came before are
+// computed in what nobody has been promised.
+func TestServer(t *testing.T) {
+	var s Server
+	reserve := func(now, length time.Duration, came ...time.Duration) [2]time.Duration {
+		wait, done := s.Reserve(now, length, came)
+		return [2]time.Duration{wait, done}
+	}
+	assert.Zero(t, reserve(100, 0, 50, 100), "nothing to compute")
+	assert.Equal(t, [2]time.Duration{0, 0}, reserve(100, 40), "until 140")
+	assert.Equal(t, [2]time.Duration{30, 0}, reserve(110, 20), "until 160")
+	assert.Equal(t, [2]time.Duration{10, 0}, reserve(150, 10, 120, 150), "until 170: no gap is left")
+	assert.Equal(t, [2]time.Duration{0, 20}, reserve(300, 40, 200, 300), "200…220, 300…320")
+	assert.Equal(t, [2]time.Duration{10, 0}, reserve(310, 5, 210, 310),
+		"what was idle between 220 and 300 is over, and 320 is promised")
+	assert.EqualValues(t, 40+20+10+40, s.Busy(320))
+	assert.EqualValues(t, 115, s.Busy(1000))
+}

@@ -2,9 +2,10 @@
 // from which length on loading is faster than that.
 //
 //	cost.go        Cost: seconds per token and per token squared; how flags write it
+//	server.go      Server: who computes what when, where all share one, also layer by layer
 //	published.go   Published: what others measured, by model and GPU, with sources
 //	breakeven.go   Loading, BreakEven: the length at which loading beats computing
 //
-// Begin with Cost. Everything is plain data and safe for concurrent use. It stands below package
-// workloads and imports nothing of the module.
+// Begin with Cost. Everything but a Server is plain data, and all is safe for concurrent use. It
+// stands below package workloads and imports nothing of the module.
 package compute
