@@ -138,11 +138,15 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	}
 	c.Layout.Recycle = v.Recycle && v.Hears("recycle")
 	if l, is := v.EngineLayout(); is {
+		if v.Layerwise {
+			c.Layers = v.Model.Layers
+		}
 		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
 			Latents: v.Model.Latents(), Ranks: v.RankObjects()}
-		// A call moves an object as a whole, as the engine's does.
-		c.Use.Chunk = int(tiers.AlignUp(c.Engine.Bytes, buffer.PageSize))
+		// A call moves an object as a whole, or a layer of it, as the engine's does.
+		n := max(1, int64(c.Layers))
+		c.Use.Chunk = int(tiers.AlignUp((c.Engine.Bytes+n-1)/n, buffer.PageSize))
 	}
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
 	c.Nonce = v.TrialNonce()

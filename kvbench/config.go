@@ -57,6 +57,8 @@ type StorageConfig struct {
 	Layout tiers.Layout    // of the storage tier's files; zero: a file per entry
 	Advice filetier.Advice // of files behind the page cache
 	Engine EngineFiles     // instead of Layout, if it has one
+	// Layers: objects of the storage tier move layer by layer, see tiers.Traits; 0 = as a whole.
+	Layers int
 	Nonce  [16]byte
 
 	Policy Policy // which entry lives where

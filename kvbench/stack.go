@@ -325,6 +325,11 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 		c := enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
 			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
 			Latents: y.Latents, Capacity: cfg.StorageBytes, Depth: cfg.Depth}
+		if cfg.Layers > 1 {
+			c.Layerwise, c.Layers = true, cfg.Layers
+			n := int64(cfg.Layers)
+			c.Bytes = (c.Bytes + n - 1) / n
+		}
 		if y.Ranks > 1 {
 			return openRanks(ctx, c, y.Ranks)
 		}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,49 @@ func TestTensorParallelRanks(t *testing.T) {
 		"-tp-io: must be one but with -layout vllm-fs, vllm-slots")
 	has(t, b.refused("-test.bench=MultiTurn", "-layout=vllm-fs", "-tp-io=all"),
 		"-tp-io: must be absent: it is for all with requests with -tensor-parallel")
+}
+
+// Layer by layer: as many files as two layers and objects make, and the same hits, bytes and
+// computing as without, a part of which was done while layers were loaded.
+func TestLayerByLayer(t *testing.T) {
+	t.Parallel()
+	args := []string{"-test.bench=MultiTurn", "-max-requests=20", "-workers=1", "-layerwise",
+		"-layout=lmcache-fs", "-object-tokens=8", "-prefill-rate=100000"}
+	b := newBench(t)
+	b.ok(slices.Concat(b.micro(), b.places(), args, []string{"-verify=full", "-keep-files"})...)
+	real := theResult(t, b.results)
+	var layers, objects = 0, map[string]bool{}
+	name := regexp.MustCompile(`@([0-9a-f]{64})@([0-9]+)\.data$`)
+	require.NoError(t, filepath.WalkDir(b.cache, func(path string, _ os.DirEntry, err error) error {
+		if m := name.FindStringSubmatch(path); m != nil {
+			objects[m[1]] = true
+			layers++
+		}
+		return err
+	}))
+	require.Positive(t, real.BlockCache.Reads.Blocks)
+	assert.Len(t, objects, int(real.Tiers[0].Entries))
+	assert.Equal(t, 2*len(objects), layers)
+	assert.Positive(t, real.FirstToken.Sums.Overlap)
+
+	whole := newBench(t)
+	whole.ok(slices.Concat(whole.micro(), whole.places(), slices.DeleteFunc(slices.Clone(args),
+		func(a string) bool { return a == "-layerwise" }))...)
+	plain := theResult(t, whole.results)
+	assert.Zero(t, plain.FirstToken.Sums.Overlap)
+
+	assert.Equal(t, plain.BlockCache.Reads.Blocks, real.BlockCache.Reads.Blocks)
+	assert.Equal(t, plain.BlockCache.Writes.Blocks, real.BlockCache.Writes.Blocks)
+	assert.Equal(t, plain.Tiers[0].Read.Bytes, real.Tiers[0].Read.Bytes)
+	assert.Equal(t, plain.Tiers[0].Write.Bytes, real.Tiers[0].Write.Bytes)
+	assert.Equal(t, plain.FirstToken.Sums.Compute, real.FirstToken.Sums.Compute)
+	summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0", "rank_0",
+		"summary.txt"))
+	require.NoError(t, err)
+	assert.Contains(t, real.Tiers[0].Description, ", a file for each layer")
+	assert.Contains(t, string(summary), " to load, layer by layer, while the GPU computed ")
+	has(t, newBench(t).refused("-test.bench=MultiTurn", "-layout=vllm-fs", "-layerwise"),
+		"-layerwise: must be false but with -layout lmcache-fs")
 }
 
 // An engine is imitated as a whole, and what of it somebody wants otherwise is told.

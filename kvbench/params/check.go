@@ -116,6 +116,7 @@ func (r *resolver) check() {
 			"have ways of their own")
 	r.engineLayout()
 	r.tensorRanks()
+	r.layerwise()
 	r.named()
 	r.ranked()
 	r.tierPolicy()

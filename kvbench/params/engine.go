@@ -171,6 +171,34 @@ func (r *resolver) tensorRanks() {
 		"all, where each rank has files of its own", mostRanks))
 }
 
+// layerwise checks who can keep objects layer by layer.
+func (r *resolver) layerwise() {
+	v := r.v
+	if !v.Layerwise {
+		return
+	}
+	var known []string
+	for _, l := range tiers.EngineLayouts {
+		if l.Layerwise {
+			known = append(known, l.Name)
+		}
+	}
+	l, _ := v.EngineLayout()
+	r.want(l.Layerwise, "layerwise", "false but with -layout "+strings.Join(known, ", ")+
+		": the other engines' files have all layers, and no others load any by themselves")
+	r.want(v.GPUTierBytes() == 0 && v.CPUBytes == 0, "layerwise", "false with -gpu-mem-gb or "+
+		"-cpu-mem-gb: what passes through a tier above moves as a whole here")
+	r.want(v.StoringRanks() == 1, "layerwise", "false with -tp-io all: of the layers of several "+
+		"ranks nobody knows here when all have come")
+	r.want(len(v.CacheDirs) < 2, "layerwise", "false with several -cache-dir, which share out "+
+		"whole objects")
+	if !v.row("model").refused {
+		r.want(v.Model.Alike(), "layerwise", "false with "+v.Model.Key+", whose layers keep "+
+			"different things: each would count as the same part of the bytes")
+		r.want(v.Model.Layers > 1, "layerwise", "false with a model of one layer")
+	}
+}
+
 // engineLayout checks what an engine, or its layout, cannot be told.
 func (r *resolver) engineLayout() {
 	v := r.v

@@ -1,6 +1,8 @@
 package params
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -119,4 +121,27 @@ func TestTensorRanks(t *testing.T) {
 	assert.Contains(t, text, "-tp-io: must be one but with -layout vllm-fs, vllm-slots, lmcache-fs")
 	assert.Contains(t, text, "-tp-io: must be one with -tp-rule mlperf")
 	assert.Contains(t, text, "-tensor-parallel: must be at most 64 with -tp-io all")
+}
+
+// Layer by layer is an engine's setting, and everything that cannot be with it is told at once.
+func TestLayerwise(t *testing.T) {
+	in := Inputs{Bench: bench(t, "Synthetic")}
+	assert.True(t, good(t, in, "-division=open", "-layerwise", "-engine=lmcache").Layerwise)
+	bad := wrong(t, in, "-division=open", "-layerwise", "-layout=vllm-fs", "-cpu-mem-gb=1",
+		"-num-gpus=8", "-tensor-parallel=8", "-tp-io=all", "-cache-dir=/a,/b",
+		"-storage-capacity-gb=1")
+	text := strings.Join(bad, "\n")
+	for _, want := range []string{"-layerwise: must be false but with -layout lmcache-fs: ",
+		"-layerwise: must be false with -gpu-mem-gb or -cpu-mem-gb",
+		"-layerwise: must be false with -tp-io all"} {
+		assert.Contains(t, text, want)
+	}
+	windows := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(windows, []byte(`{"num_hidden_layers": 2, "hidden_size": 64,
+		"num_attention_heads": 2, "num_key_value_heads": 2, "sliding_window": 16,
+		"layer_types": ["sliding_attention", "full_attention"]}`), 0o600))
+	assert.Contains(t, strings.Join(wrong(t, in, "-division=open", "-layerwise",
+		"-layout=lmcache-fs", "-model="+windows), "\n"), "whose layers keep different things")
+	closed := wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed", "-layerwise")
+	assert.Contains(t, strings.Join(closed, "\n"), "-layerwise: must be false in the closed division")
 }

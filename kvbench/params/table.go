@@ -109,6 +109,7 @@ func table(v *Values) []parameter {
 		"layout":                layout(&v.Layout),
 		"recycle":               boolean(&v.Recycle),
 		"object-tokens":         auto(whole(&v.ObjectTokens, 1, 1<<20)),
+		"layerwise":             boolean(&v.Layerwise),
 		"trace-speedup":         number(&v.TraceSpeedup, 0, unbounded),
 		"trace-start":           span(&v.TraceStart, 0, 1000*day),
 		"replay-cycles":         whole(&v.ReplayCycles, 0, endless),
