@@ -23,8 +23,8 @@ import (
 //
 // First it surveys: pairs of a size (4 KiB, 16 KiB, … 16 MiB) and a number (1, 2, … 256), by the
 // bytes that they have in flight, until sixteen times as many have brought nothing. Then it
-// measures those again that come near the fastest, in turns, and compares medians: one short
-// measurement of each would make the luckiest the fastest.
+// measures those again that come near the fastest, in turns, and compares what three of four
+// measurements came to: one short measurement of each would make the luckiest the fastest.
 type Knee struct {
 	Blocks
 	// Limit bounds the search, filling included; 0 = 35 s: with a window of 10 s and what is around
@@ -115,6 +115,14 @@ func (p *pair) inFlight() int64 { return p.size * int64(p.n) }
 
 func (p *pair) rate() float64 { m, _ := units.Median(p.rates); return m }
 
+// sure is what three of four measurements came to. A pair that reaches the limit of a device only
+// while nothing disturbs it is as fast as any by the median of a few measurements, and slower in
+// the next ones; pairs that have room to spare come to the limit in all of them.
+func (p *pair) sure() float64 {
+	s := slices.Sorted(slices.Values(p.rates))
+	return s[len(s)/4]
+}
+
 // search fills in the knee.
 func (r *Knee) search(ctx context.Context, limit time.Duration) error {
 	all, why, err := r.survey(ctx, limit)
@@ -203,8 +211,9 @@ func nearest(all []*pair) (near []*pair) {
 // kneeOf is the answer. All come by their bytes in flight; of equally many the faster is taken.
 func kneeOf(all, near []*pair, why string) (k result.Knee) {
 	k.EndedBy = why
+	sure := 0.0
 	for _, p := range near {
-		k.Best = max(k.Best, p.rate())
+		k.Best, sure = max(k.Best, p.rate()), max(sure, p.sure())
 	}
 	var knee *pair
 	for _, p := range all {
@@ -214,7 +223,7 @@ func kneeOf(all, near []*pair, why string) (k result.Knee) {
 			point.P99NS = &p99
 		}
 		k.Points = append(k.Points, point)
-		if !slices.Contains(near, p) || p.rate() < kneeWithin*k.Best {
+		if !slices.Contains(near, p) || p.sure() < kneeWithin*sure {
 			continue
 		}
 		if knee == nil || p.inFlight() == knee.inFlight() && p.rate() > knee.rate() {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
@@ -105,4 +106,26 @@ func TestTheKneeIsThatOfTheGrid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pair that comes to the limit only now and then is not the knee, were it by the median.
+func TestTheKneeHasRoomToSpare(t *testing.T) {
+	measured := func(size int64, n int, rates ...float64) *pair {
+		return &pair{size: size, n: n, rates: rates, lat: result.NewHistogram(units.Nanoseconds)}
+	}
+	all := []*pair{
+		measured(4096, 1, 52),
+		measured(4096, 4, 200, 199, 201, 180, 200, 171),
+		measured(4096, 16, 199, 200, 150, 200, 201, 200),
+		measured(4<<20, 4, 200, 200, 199, 202, 200, 200),
+	}
+	k := kneeOf(all, nearest(all), result.KneePlateau)
+	assert.EqualValues(t, 4096, k.RequestBytes)
+	assert.Equal(t, 16, k.InFlight)
+	assert.EqualValues(t, 200, k.Rate)
+	assert.Len(t, k.Points, 4)
+	// Where all vary as much, the least in flight of them is the knee.
+	all = []*pair{measured(4096, 4, 200, 150, 199, 180, 190, 160),
+		measured(4<<20, 4, 150, 201, 160, 190, 180, 200)}
+	assert.Equal(t, int64(4096), kneeOf(all, nearest(all), result.KneePlateau).RequestBytes)
 }
