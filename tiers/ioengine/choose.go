@@ -55,11 +55,11 @@ func Open(name string, use Use, now func() time.Duration) (Engine, Choice, error
 //
 // Measured on two cores in pairs that alternate, medians of five. Chains of requests of 1 MiB
 // (StorageCeiling, eight in flight) took of psync's processor time per byte on a disk 0.56 for
-// reads and 0.93 for writes, on an ext4 on a loop device over memory 0.75 and 0.84, at rates that
-// did not differ by more than either varied (0.94 to 1.03); reads of 4 KiB, sixteen in flight,
-// 0.53 at 1.8 times the rate. Requests that come one by one, or of which each is followed by other
-// work on the thread that all of a ring share, are the other way: Tier 1.10, MaxStorageStress 1.23
-// and a p99 of its reads 1.75 times as long (medians of three).
+// reads and 0.93 for writes, on an ext4 on a loop device over memory 0.37 and 0.84, at rates that
+// did not differ by more than either varied; reads of 4 KiB, sixteen in flight, 0.53 at 1.8 times
+// the rate. Requests that come one by one, or of which each is followed by other work on the thread
+// that all of a ring share, are the other way: Tier 1.10, MaxStorageStress 1.23 and a p99 of its
+// reads 1.75 times as long (medians of three).
 func (u Use) better() (reason string) {
 	switch {
 	case !u.Direct: // what has to wait, a thread of the kernel's does, and is woken for
