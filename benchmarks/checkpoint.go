@@ -123,7 +123,7 @@ func resultsApart(v *params.Values, dir string) params.Violations {
 func checkpointMemory(v *params.Values, c kvbench.StorageConfig) (bad params.Violations) {
 	// The ranks of this host need it beside each other.
 	local := max(1, v.LocalRanks)
-	need := params.EstimateMemory(c.Use.Bytes(), 0).Total() * int64(local)
+	need := params.EstimateMemory(c.Use.Bytes(), 0, kvbench.Shards()).Total() * int64(local)
 	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
 		bad = append(bad, fmt.Sprintf("-stream-buffers: the buffers of %d accelerators need %s, "+
 			"and %s are available according to %s; give fewer of them, or a smaller -stream-chunk",

@@ -282,7 +282,7 @@ func feasible(v *params.Values) params.Violations {
 	if l, is := v.EngineLayout(); is && l.Buckets {
 		buffers += 3 * tiers.BucketBytes // one is filled, one is written, one is read
 	}
-	memory := params.EstimateMemory(buffers, c.CPUBytes)
+	memory := params.EstimateMemory(buffers, c.CPUBytes, kvbench.Shards())
 	// The run would be killed by the kernel half-way, with its files left behind.
 	if err := params.CheckMemory(memory, use.Workers, v.LocalRanks,
 		host.ReadLimits()); err != nil {

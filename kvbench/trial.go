@@ -42,6 +42,11 @@ var errWindowOver = errors.New("the window is over")
 // mostShards bounds the memory of the recorder, 10 MB for each processor of a run with everything.
 const mostShards = 64
 
+// Shards is how many parts the recorder of a trial has, which bound its memory: one for each
+// processor that this process may use. Those that Go is given for goroutines in a system call are
+// none on which two of them count at a time.
+func Shards() int { return min(mostShards, runtime.GOMAXPROCS(0), runtime.NumCPU()) }
+
 // How long an interrupted run waits: for its workers before the result is written, and, when nobody
 // attends it, for them and the cleaning afterwards (interface.md: 0.5 s and 2 s).
 const (
@@ -114,7 +119,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 		t.cfg.Usage = host.ReadUsage
 	}
 	t.begun = t.Clock.Now()
-	shards := min(mostShards, runtime.GOMAXPROCS(0))
+	shards := Shards()
 	if sim != nil {
 		shards = 1
 	}

@@ -110,9 +110,13 @@ func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int6
 	return int64(float64(n*least) * (1 - skewShare)), shares, nil
 }
 
-// harnessMemory is what a run needs beside buffers and the cpu tier: histograms
-// (some 10 MB per shard), runtime, source. Measured: 45 to 120 MB.
-const harnessMemory = 192 << 20
+// What a run needs beside buffers and the cpu tier: runtime, source and the encoding of its result,
+// and each shard of its recorder, whose hundred histograms take some 10 MB when all of them are
+// used. Measured with two shards: 45 to 120 MB.
+const (
+	harnessMemory = 172 << 20
+	shardMemory   = 10 << 20
+)
 
 // bufferPart of a client's memory may be buffers: what is more is left to the cpu tier, to the page
 // cache and to others.
@@ -129,15 +133,17 @@ func MostBuffers(localRanks int, l host.Limits) int64 {
 type Memory struct {
 	Pool    int64 `json:"pool_bytes"` // buffers that chunks pass through
 	CPUTier int64 `json:"cpu_tier_bytes"`
-	Harness int64 `json:"harness_bytes"` // histograms, runtime, source
+	Harness int64 `json:"harness_bytes"` // histograms of all shards, runtime, source
 }
 
 // Total is the sum.
 func (m Memory) Total() int64 { return m.Pool + m.CPUTier + m.Harness }
 
-// EstimateMemory tells what a run would need with buffers and a cpu tier of that many bytes.
-func EstimateMemory(pool, cpuTier int64) Memory {
-	return Memory{Pool: pool, CPUTier: cpuTier, Harness: harnessMemory}
+// EstimateMemory tells what a run would need with buffers and a cpu tier of that many bytes, and a
+// recorder of so many shards.
+func EstimateMemory(pool, cpuTier int64, shards int) Memory {
+	return Memory{Pool: pool, CPUTier: cpuTier,
+		Harness: harnessMemory + shardMemory*int64(max(1, shards))}
 }
 
 // CheckMemory refuses what cannot work, with the numbers and the setting that would fit, in what is

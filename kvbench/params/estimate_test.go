@@ -87,35 +87,40 @@ func TestMostBuffers(t *testing.T) {
 func TestMemory(t *testing.T) {
 	const mib, gib = int64(1) << 20, int64(1) << 30
 	run := buffer.Use{Chunk: int(mib), Depth: 1, Workers: 32} // 64 MiB of buffers
-	need := 4*gib + 64*mib + harnessMemory
+	const harness = harnessMemory + 2*shardMemory
+	need := 4*gib + 64*mib + harness
 	for _, l := range []host.Limits{
 		{},
 		{MemoryAvailable: need, MemoryAvailableSource: "/proc/meminfo"},
 		{MemoryAvailable: 100 * gib, MemoryLimit: need, MemoryLimitSource: "cgroup"},
 		{MemoryLimit: need},
 	} {
-		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1, l), "%+v", l)
+		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib, 2), run.Workers, 1, l),
+			"%+v", l)
 	}
 	for _, l := range []host.Limits{
 		{MemoryAvailable: 2 * gib, MemoryAvailableSource: "the source"},
 		{MemoryAvailable: 100 * gib, MemoryAvailableSource: "another", MemoryLimit: 2 * gib,
 			MemoryLimitSource: "the source"},
 	} {
-		err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1, l)
+		err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib, 2), run.Workers, 1, l)
 		for _, what := range []string{"-cpu-mem-gb: must be at most 1.75", "given 4.00",
 			"needs 4.25 GiB", "2.00 are available", "the source"} {
 			assert.ErrorContains(t, err, what)
 		}
-		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 2*gib-64*mib-harnessMemory),
+		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 2*gib-64*mib-harness, 2),
 			run.Workers, 1, l), "the setting that it names does fit")
 	}
-	assert.Error(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1,
+	assert.Error(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib, 2), run.Workers, 1,
 		host.Limits{MemoryAvailable: need - 1}))
 
-	err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers, 1,
+	err := CheckMemory(EstimateMemory(run.Bytes(), 4*gib, 2), run.Workers, 1,
 		host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "fewer -workers (now 32)", "no cpu tier would fit")
-	err = CheckMemory(EstimateMemory(run.Bytes(), 0), run.Workers, 1,
+	err = CheckMemory(EstimateMemory(run.Bytes(), 0, 2), run.Workers, 1,
 		host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "0.06 buffers")
+	err = CheckMemory(EstimateMemory(run.Bytes(), 0, 64), run.Workers, 1,
+		host.Limits{MemoryAvailable: 256 * mib, MemoryAvailableSource: "the source"})
+	assert.ErrorContains(t, err, "0.79 harness", "of a machine with 64 processors")
 }

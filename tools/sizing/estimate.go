@@ -67,7 +67,8 @@ func Estimate(v *params.Values, writeRate float64, mostBuffers int64) Need {
 		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division),
 		Model:         v.ModelName,
 		BytesPerToken: v.Sizer().Bytes(1), WindowS: v.Window.Length.Seconds(), Ranks: v.LocalRanks,
-		Memory:  params.EstimateMemory(buffers.Bytes(), v.CPUBytes),
+		// Of a machine that is not this one, whose processors nobody has said: of two.
+		Memory:  params.EstimateMemory(buffers.Bytes(), v.CPUBytes, 2),
 		Results: int64(v.Count) * int64(v.Ranks) * resultBytes,
 	}
 	n.MemoryBytes = n.Memory.Total()
