@@ -229,9 +229,19 @@ func TestSSHDiesInEveryStage(t *testing.T) {
 			"-remote-binary=" + binary(t)}, stage.args...)
 		p := b.reach(n, stage)
 		pid := p.Process.Pid
-		children := childrenOf(pid)
-		require.NotEmpty(t, children, stage.name)
-		require.NoError(t, syscall.Kill(children[len(children)-1], syscall.SIGKILL))
+		// Go's own child of a moment is none.
+		shell := 0
+		eventually(t, "ssh, "+stage.name, func() bool {
+			for _, child := range childrenOf(pid) {
+				name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", child))
+				if string(name) == "ssh\n" {
+					shell = child
+				}
+			}
+			return shell != 0 || over(pid)
+		})
+		require.NotZero(t, shell, stage.name)
+		require.NoError(t, syscall.Kill(shell, syscall.SIGKILL))
 		o := p.end()
 		assert.Equal(t, exitFailed, o.code, "%s\n%s", stage.name, o.stderr)
 		assert.Regexp(t, `rank 1 on `+h.name+` \(pid \d+\) died: ssh: signal: killed|`+
