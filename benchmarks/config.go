@@ -413,15 +413,23 @@ func warnings(v *params.Values) []string {
 // resultPath is where a trial's JSON goes: that of a rank, or of all of them. The points of a sweep
 // over an option have directories of their own too.
 //
-// Ranks that are started together have one such directory, in which the coordinator writes.
+// Ranks that are started together have one such directory, in which the coordinator writes. Of two
+// runs that end within a second, as simulated ones do, the second has a number behind its time: a
+// result that somebody keeps is never written over.
 func resultPath(v *params.Values, name string, trial int, whose string) string {
 	// The submission's tree calls options by their numbers.
 	if o := v.Bench.Option; o > 0 {
 		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
 	}
-	return filepath.Join(v.ResultsDir, strings.ReplaceAll(name, "/", "_"),
-		fmt.Sprintf("trial_%d", trial), whose,
-		time.Now().Format("kvcache_results_20060102_150405.json"))
+	base := filepath.Join(v.ResultsDir, strings.ReplaceAll(name, "/", "_"),
+		fmt.Sprintf("trial_%d", trial), whose, time.Now().Format("kvcache_results_20060102_150405"))
+	path := base + ".json"
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+		path = fmt.Sprintf("%s_%d.json", base, n)
+	}
 }
 
 var errInterrupted = errors.New("interrupted")
