@@ -16,8 +16,12 @@ import (
 type written struct {
 	net.Listener
 	path string
+	text string   // what stands in the file, "" before it does
 	made []string // directories, the innermost first
 }
+
+// heading is the first line of a file of addresses. Whoever reads skips it, as it is none.
+const heading = "# kvbench: where rank 0 waits for the others\n"
 
 // Close removes the file, too, and the directories that were made for it.
 func (w *written) Close() error {
@@ -25,9 +29,11 @@ func (w *written) Close() error {
 	return w.Listener.Close()
 }
 
-// Forget removes the file: all are there.
+// Forget removes the file: all are there. One that says something else is somebody else's.
 func (w *written) Forget() {
-	_ = os.Remove(w.path)
+	if text, err := readSome(w.path); err == nil && w.text != "" && string(text) == w.text {
+		_ = os.Remove(w.path)
+	}
 	for _, dir := range w.made {
 		_ = os.Remove(dir) // stays where somebody has used it
 	}
@@ -41,6 +47,16 @@ func (p Place) listenAndWrite() (_ net.Listener, err error) {
 	fail := func(err error) error {
 		return fmt.Errorf("saying in %s where the other ranks find this one: %w (give "+
 			"-rendezvous HOST:PORT)", p.Address, err)
+	}
+	// What a run that was killed has left is of no use to anybody; anything else may be.
+	old, err := os.ReadFile(p.Address)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return nil, fail(err)
+	case !strings.HasPrefix(string(old), heading):
+		return nil, fail(errors.New("there is a file of that name already, which no run of this " +
+			"program has made"))
 	}
 	var missing []string
 	for dir := filepath.Dir(p.Address); ; dir = filepath.Dir(dir) {
@@ -66,7 +82,8 @@ func (p Place) listenAndWrite() (_ net.Listener, err error) {
 	if err != nil {
 		return nil, fail(errors.Join(err, w.Listener.Close()))
 	}
-	_, err = f.WriteString(strings.Join(addresses(w.Addr()), "\n") + "\n")
+	w.text = heading + strings.Join(addresses(w.Addr()), "\n") + "\n"
+	_, err = f.WriteString(w.text)
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), p.Address)

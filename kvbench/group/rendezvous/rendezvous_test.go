@@ -59,19 +59,36 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// A job's second start finds what the first has left, and no other's file is touched.
+// A job's second start finds what the first has left.
 func TestAnOldFile(t *testing.T) {
 	p := In(t.TempDir(), "j")
-	require.NoError(t, os.WriteFile(p.Address, []byte("127.0.0.1:1\n"), 0o644))
+	require.NoError(t, os.WriteFile(p.Address, []byte(heading+"127.0.0.1:1\n"), 0o644))
 	_, err := p.Dial(t.Context(), 0)
 	assert.Error(t, err)
 	l := meet(t, p)
 	l.(interface{ Forget() }).Forget()
 	assert.NoFileExists(t, p.Address)
 	assert.NoError(t, l.Close())
-	other := filepath.Join(filepath.Dir(p.Address), "notes")
-	require.NoError(t, os.WriteFile(other, nil, 0o644))
-	assert.FileExists(t, other)
+}
+
+// A file that is not the rank's own is neither written over nor removed.
+func TestAFileOfSomebodyElse(t *testing.T) {
+	p := In(t.TempDir(), "j")
+	require.NoError(t, os.WriteFile(p.Address, []byte("127.0.0.1:1\n"), 0o644))
+	_, err := p.Listen()
+	assert.ErrorContains(t, err, p.Address+" where the other ranks find this one: there is a file")
+	text, err := os.ReadFile(p.Address)
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.1:1\n", string(text))
+
+	require.NoError(t, os.Remove(p.Address))
+	l := meet(t, p)
+	require.NoError(t, os.WriteFile(p.Address, []byte("notes"), 0o644))
+	require.NoError(t, l.Close())
+	assert.FileExists(t, p.Address)
+	left, err := os.ReadDir(filepath.Dir(p.Address))
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
 }
 
 func TestNames(t *testing.T) {
