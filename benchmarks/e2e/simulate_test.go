@@ -37,7 +37,6 @@ func TestE2EIOTrace(t *testing.T) {
 			assert.Equal(t, result.StatusComplete, r.Status)
 			require.NotNil(t, r.Simulation)
 			assert.Positive(t, r.Simulation.TraceRows)
-			assert.Less(t, o.took.Seconds(), 15.0)
 		}
 		assert.Equal(t, first, text, "%v", more)
 	}
