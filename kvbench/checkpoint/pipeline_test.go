@@ -12,11 +12,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/faults"
+	"kvbench/tiers/tiertest"
 )
 
 // slowFile takes a while for each write and looks at the bytes when that has passed, as a device
@@ -127,6 +131,34 @@ func TestBottleneckIsNamed(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The blocks that a file is given before its first write are the storage's work, as its flush is.
+func TestMakingAFileIsTheStoragesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		slow := map[faults.Call]time.Duration{faults.Create: 3 * time.Second,
+			faults.Commit: time.Second}
+		tier := faults.Wrap(tiertest.NewNull(), func(ctx context.Context, e faults.Event) error {
+			return wall.Sleep(ctx, slow[e.Call])
+		})
+		l := &Load{env: &kvbench.Env{Clock: wall, Rec: record.New(1)}, tier: tier,
+			flushes: result.NewHistogram("ns"), times: times{producers: 1, writers: 1}}
+		l.env.Rec.Open(0, time.Hour)
+		pipe, lines := newPipeline(wall, [][]tiers.Buffer{{{B: make([]byte, testChunk)}}},
+			testChunk, 1, &l.times)
+		pipe.fill = func([]byte, tiers.Object, int64) {}
+		var all sync.WaitGroup
+		all.Go(func() { pipe.produce(t.Context()) })
+		require.NoError(t, l.file(t.Context(), 0, lines[0], tiers.Object{Key: "f", Size: 100}))
+		l.times.total = wall.Now()
+		close(pipe.free)
+		all.Wait()
+		got := l.times.report()
+		assert.Equal(t, int64(4*time.Second), got.IONS)
+		assert.Equal(t, int64(time.Second), got.CloseNS)
+		assert.Zero(t, *got.Overhead)
+	})
 }
 
 // TestBuffersComeBackWithTheAnswer: with two buffers, slow writers or slow producers, every chunk

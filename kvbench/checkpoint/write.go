@@ -66,12 +66,15 @@ func (l *Load) file(ctx context.Context, a int, n *line, o tiers.Object) error {
 	if s, ok := l.tier.(tiers.Streamer); ok && l.tier.Traits().Stream {
 		return l.object(ctx, a, n, o, s)
 	}
-	// With direct I/O this gives the file its blocks, so that a full disk shows here.
+	n.busy, n.late = &clock.Busy{}, l.tier.Traits().CountsAtCommit
+	// With direct I/O this gives the file its blocks, so that a full disk shows here. It is work of
+	// the storage: of files in memory it is most of it, because all pages are cleared.
+	n.enter(begun)
 	w, err := l.tier.Create(ctx, o)
+	n.exit(l.env.Clock.Now())
 	if err != nil {
 		return err
 	}
-	n.busy, n.late = &clock.Busy{}, l.tier.Traits().CountsAtCommit
 	n.done = func(c tiers.Chunk) { l.chunk(a, c) }
 	if err := n.write(ctx, o, w); err != nil {
 		return errors.Join(err, w.Abort())

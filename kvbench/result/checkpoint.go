@@ -189,7 +189,7 @@ type Pipeline struct {
 
 	GenerationNS     int64 `json:"generation_ns"` // in producers, summed
 	GenerationWallNS int64 `json:"generation_wall_ns"`
-	IONS             int64 `json:"io_ns"`            // writes in flight, and flushes
+	IONS             int64 `json:"io_ns"`            // writes in flight, flushes, and making files
 	CloseNS          int64 `json:"close_ns"`         // flushes
 	ProducerWaitNS   int64 `json:"producer_wait_ns"` // for a free buffer
 	WriterWaitNS     int64 `json:"writer_wait_ns"`   // for a full one
