@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,10 +33,11 @@ import (
 // setting is a tier of a double whose requests are counted.
 type setting struct {
 	*objecttier.Tier
-	t          testing.TB
-	rec        *Recorder
-	double     *s3double.Double
-	start, end time.Duration // of the window
+	t      testing.TB
+	rec    *Recorder
+	double *s3double.Double
+	// Of the window. A connection that nobody waits for any more asks for it whenever it is made.
+	start, end atomic.Int64
 	clock      func() time.Duration
 	res        result.Result
 	hists      result.Histograms
@@ -59,9 +61,11 @@ func open(t testing.TB, d *s3double.Double, change func(*objecttier.Config)) *se
 	clk := tiertest.Wall()
 	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 	require.NoError(t, err)
-	s := &setting{t: t, double: d, clock: clk.Now, start: workloads.Never, end: workloads.Never}
+	s := &setting{t: t, double: d, clock: clk.Now}
+	s.start.Store(int64(workloads.Never))
+	s.end.Store(int64(workloads.Never))
 	s.rec = New(len(set.All()), clk.Now, func() (time.Duration, time.Duration) {
-		return s.start, s.end
+		return time.Duration(s.start.Load()), time.Duration(s.end.Load())
 	})
 	c := objecttier.Config{
 		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
@@ -85,13 +89,13 @@ func open(t testing.TB, d *s3double.Double, change func(*objecttier.Config)) *se
 // openWindow and closeWindow do what a trial does.
 func (s *setting) openWindow() {
 	s.OpenWindow()
-	s.start = s.clock()
+	s.start.Store(int64(s.clock()))
 }
 
 func (s *setting) OpenWindow() { s.rec.OpenWindow(s.Tier) }
 
 func (s *setting) closeWindow() {
-	s.end = s.clock()
+	s.end.Store(int64(s.clock()))
 	s.rec.CloseWindow(s.Tier)
 	s.hists = s.rec.Fill(&s.res, s.Tier)
 	s.res.Distribute(s.hists)
