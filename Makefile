@@ -6,7 +6,7 @@ ARGS ?=
 # For each fuzz target. A number of inputs, not a time: up to Go 1.26 the end of a time can be reported as a failure
 # (go.dev/issue/75804).
 FUZZTIME ?= 50000x
-# For those of which each input makes a whole document or is tokenized.
+# For those of which each input makes a whole document, a file or a set of parameters, or is tokenized.
 FUZZTIME_DOCUMENTS ?= 2000x
 
 DIST_ARCHS := amd64 arm64
@@ -81,7 +81,7 @@ fuzz: ## every fuzz target for a few seconds (FUZZTIME)
 	if [ -z "$$targets" ]; then echo "make fuzz: no fuzz target found, which cannot be right"; exit 1; fi; \
 	for target in $$targets; do \
 		time=$(FUZZTIME); \
-		case $$target in */view/html:*|*/view/xlsx:*|*:FuzzShareGPT*|*:FuzzExport|*:FuzzBlockFormats|*:FuzzValidation|*:FuzzTokenizer) time=$(FUZZTIME_DOCUMENTS);; esac; \
+		case $$target in */view/html:*|*/view/xlsx:*|*:FuzzShareGPT*|*:FuzzExport|*:FuzzBlockFormats|*:FuzzValidation|*:FuzzTokenizer|*:FuzzConfig|*:FuzzIOTrace|*:FuzzParseBpftrace) time=$(FUZZTIME_DOCUMENTS);; esac; \
 		echo "$$target $$time"; \
 		$(GO) test "$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime $$time -fuzzminimizetime 1s; \
 	done
