@@ -5,7 +5,7 @@ GO ?= go
 ARGS ?=
 # For each fuzz target. A number of inputs, not a time: up to Go 1.26 the end of a time can be reported as a failure
 # (go.dev/issue/75804).
-FUZZTIME ?= 50000x
+FUZZTIME ?= 20000x
 # For those of which each input makes a whole document, a file or a set of parameters, or is tokenized.
 FUZZTIME_DOCUMENTS ?= 2000x
 
