@@ -52,7 +52,10 @@ const ringEntries = 256
 // by thousands of system calls of which none was long, and then looks every 20 us for more of that:
 // a timer and two switches each time, beside requests that take 20 us themselves. Measured on one
 // core, 4 KiB in flight one at a time on a loop device over memory, five seconds: 35,000 looks, and
-// 900 with a turn of its own accord in time; processor time of each request 18.9 and 11 us.
+// 900 with a turn of its own accord in time; processor time of each request 18.9 and 11 us. Where a
+// round is long the turn has to come before it: 16 requests of 1 MiB in flight at a disk on two
+// cores, rounds of 3.4 ms, took 0.037 ns a byte with a turn when these were over, and 0.024 so
+// (medians of four).
 const turnOver = 8 * time.Millisecond
 
 // wakeUp is the user word of the request that ends the wait of a ring's thread.
@@ -262,6 +265,7 @@ type looper struct {
 	back    []*Op         // of one reaping
 	ended   int           // of those, not submitted again
 	now     time.Duration // of the last reaping that brought some
+	lap     time.Duration // from the one before to that
 	turned  time.Duration // when the scheduler last had a look
 	buffers [ring.MaxBuffers][]byte
 }
@@ -296,7 +300,7 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 // round gives the kernel what there is, and takes what has come back; it waits for that where there
 // is nothing else to do.
 func (l *looper) round() (more bool) {
-	if l.now-l.turned >= turnOver {
+	if l.now+l.lap-l.turned >= turnOver {
 		runtime.Gosched()
 		l.turned = l.now
 	}
@@ -420,7 +424,9 @@ func (l *looper) reap() {
 	if len(l.back) == 0 {
 		return
 	}
+	before := l.now
 	l.now = l.e.now()
+	l.lap = l.now - before
 	l.mu.Lock()
 	for _, op := range l.back {
 		op.Ended, op.kernel.going = l.now, false
