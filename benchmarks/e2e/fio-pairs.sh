@@ -3,6 +3,7 @@
 #
 #   benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #   ONLY=blocks benchmarks/e2e/fio-pairs.sh DIR
+#   ONLY=reads benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #
 # Writes: new files of one size, flushed as each is complete, the same number of writers, files and
 # bytes. Before each run, of either, it removes what the one before wrote, flushes, and waits until
@@ -14,6 +15,10 @@
 # io_uring with fixed buffers and registered files, the suite its io_uring. A loop device has a
 # worker in the kernel, which moves between cores: rates with one in flight differ fourfold by where
 # it runs. /sys/devices/virtual/workqueue/cpumask (1: the first core alone) keeps it in place.
+#
+# ONLY=reads: whole files of 64 MiB in requests of 1 MiB, one of each worker in flight, SECS seconds
+# each: the suite's engine of choice beside fio's psync and io_uring (one job a worker in both, fixed
+# buffers); bytes per second, processor time in ns per byte. The order goes round with the turns.
 #
 # fio's buffers are huge pages, as the suite's are where there are some (/proc/sys/vm/nr_hugepages >
 # 2 per writer; else IOMEM=mmap).
@@ -31,11 +36,14 @@ mkdir -p "$dir/fio"
 stat=/sys/class/block/$(basename "$(findmnt -no SOURCE -T "$dir")")/stat
 discards() { if [ -r "$stat" ]; then awk '{print $12}' "$stat"; fi; }
 
-quiet() {
-	rm -rf "$dir/fio" "$dir/kv"; mkdir -p "$dir/fio"; sync
+# drained waits until the device has nothing left to discard.
+drained() {
+	sync
 	local before=-1 now
 	while now=$(discards) && [ "$now" != "$before" ]; do before=$now; sleep "$rest"; done
 }
+
+quiet() { rm -rf "$dir/fio" "$dir/kv"; mkdir -p "$dir/fio"; drained; }
 
 # Both say why where they fail: a number of nothing is none.
 suite() { # UNIT... of one benchmark: the values; the flags are in $flags
@@ -120,9 +128,52 @@ blocks() {
 	done; done
 }
 
+suite_reads() { # bytes per second, processor time in ns per byte
+	rm -rf "$dir/kv"; drained
+	flags="-test.bench ^BenchmarkStorageCeiling\$/op=read\$ -test.benchtime ${secs}s -workers $workers \
+		-storage-capacity-gb $((2 * gib)) -ceiling-size-gb $gib" suite read-B/s cpu-ns/B
+}
+
+fio_reads() { # ENGINE OPTION...: likewise
+	rm -rf "$dir/kv"; drained
+	fio_json --directory="$dir/fio" --rw=read --bs=1m --ioengine="$@" --numjobs="$workers" \
+		--filesize=64m --nrfiles=$((gib * 16 / workers)) --file_service_type=sequential \
+		--time_based --runtime="$secs" || return 1
+	echo "$(field read bw_bytes) $(field jobname usr_cpu) $(field jobname sys_cpu) $(field jobname job_runtime) $(field read io_bytes)" |
+		awk '{print $1, ($2 + $3) / 100 * $4 * 1e6 / $5}'
+}
+
+reads() {
+	local i k side all=(suite psync uring)
+	secs=${SECS:-5}
+	fio_reads psync >"$tmp/none" # makes its files
+	for side in "${all[@]}"; do : >"$tmp/$side"; done
+	for ((i = 0; i < pairs; i++)); do
+		for ((k = 0; k < 3; k++)); do
+			side=${all[(i + k) % 3]}
+			case $side in
+			suite) suite_reads ;;
+			psync) fio_reads psync ;;
+			uring) fio_reads io_uring --fixedbufs=1 --registerfiles=1 ;;
+			esac >"$tmp/one"
+			cat "$tmp/one" >>"$tmp/$side"
+			echo "reads turn $((i + 1)), $side: $(cat "$tmp/one")"
+		done
+	done
+	for side in "${all[@]}"; do
+		echo "$side $(cut -d' ' -f1 "$tmp/$side" | median) $(cut -d' ' -f2 "$tmp/$side" | median)"
+	done | awk '{rate[$1] = $2; cpu[$1] = $3} END {
+		best = rate["psync"] > rate["uring"] ? rate["psync"] : rate["uring"]
+		printf "reads medians: suite %.3f GB/s, fio psync %.3f, fio io_uring %.3f, of the best %.3f; ", \
+			rate["suite"] / 1e9, rate["psync"] / 1e9, rate["uring"] / 1e9, rate["suite"] / best
+		printf "CPU %.4f, %.4f, %.4f ns/B, of psync %.3f\n", cpu["suite"], cpu["psync"], cpu["uring"], \
+			cpu["suite"] / cpu["psync"]}'
+}
+
 on=
 case ${ONLY:-both} in
 ceiling | both) compare ceiling '^BenchmarkStorageCeiling$/op=write$' $((gib * 1024 / 4 / workers > 64 ? 64 : gib * 1024 / 4 / workers)) ;;&
 tier | both) compare tier '^BenchmarkTier$/tier=storage/op=write/size=16MiB$' 16 ;;
 blocks) blocks ;;
+reads) reads ;;
 esac
