@@ -149,27 +149,17 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 		l.Objects = append(l.Objects, o)
 		free -= o.Size
 	}
-	l.Objects = layered(l.Objects, l.Level.Tier.Traits().Layers)
+	// As plain I/O finds them: layer by layer, where the run has kept them so.
+	var kept []tiers.Object
+	for _, o := range l.Objects {
+		kept = append(kept, o.InLayers(l.Level.Tier.Traits().Layers)...)
+	}
+	l.Objects = kept
 	l.Room = min(want, free)
 	if deleted || cut > 0 { // what was being written at the window's end was removed, too
 		t.awaitDiscards(ctx)
 	}
 	return nil
-}
-
-// layered are objects as plain I/O finds them: layer by layer, where the run has kept them so.
-func layered(objects []tiers.Object, layers int) (list []tiers.Object) {
-	if layers < 2 {
-		return objects
-	}
-	for _, o := range objects {
-		for layer := 1; layer <= layers; layer++ {
-			if part := o.OfLayer(layer, layers); part.Size > 0 {
-				list = append(list, part)
-			}
-		}
-	}
-	return list
 }
 
 // requestBytes is how many bytes end together: those of a chunk, or, where the tier streams, of an

@@ -43,6 +43,21 @@ func (o Object) OfLayer(layer, n int) Object {
 	return o
 }
 
+// InLayers is the object taken apart into n layers, those of them that have bytes; of fewer than
+// two it is the object itself.
+func (o Object) InLayers(n int) []Object {
+	if n < 2 {
+		return []Object{o}
+	}
+	list := make([]Object, 0, n)
+	for layer := 1; layer <= n; layer++ {
+		if part := o.OfLayer(layer, n); part.Size > 0 {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
 // Traits are what a tier wants of whoever moves bytes into and out of it. They do not change during
 // its life.
 type Traits struct {

@@ -216,17 +216,10 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 
 // parts are what an object is kept as: its layers, or itself.
 func (t *Tier) parts(o tiers.Object) []tiers.Object {
-	n := t.traits.Layers
-	if n < 2 || o.Layer > 0 || t.has(o) {
+	if o.Layer > 0 || t.has(o) {
 		return []tiers.Object{o}
 	}
-	list := make([]tiers.Object, 0, n)
-	for layer := 1; layer <= n; layer++ {
-		if part := o.OfLayer(layer, n); part.Size > 0 {
-			list = append(list, part)
-		}
-	}
-	return list
+	return o.InLayers(t.traits.Layers)
 }
 
 // Create begins objects: the first one, and as many of the others as may be under way beside it.
