@@ -31,7 +31,7 @@ func (w *written) Close() error {
 
 // Forget removes the file: all are there. One that says something else is somebody else's.
 func (w *written) Forget() {
-	if text, err := readSome(w.path); err == nil && w.text != "" && string(text) == w.text {
+	if text, err := os.ReadFile(w.path); err == nil && w.text != "" && string(text) == w.text {
 		_ = os.Remove(w.path)
 	}
 	for _, dir := range w.made {
@@ -49,7 +49,7 @@ func (p Place) listenAndWrite() (_ net.Listener, err error) {
 			"-rendezvous HOST:PORT)", p.Address, err)
 	}
 	// What a run that was killed has left is of no use to anybody; anything else may be.
-	old, err := os.ReadFile(p.Address)
+	old, err := readSome(p.Address)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
