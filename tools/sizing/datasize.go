@@ -80,7 +80,7 @@ func (q *Question) Answer(rest []string) (a Answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.Need = Estimate(v, *q.rate*(1<<30), params.MostBuffers(v.LocalRanks, q.machine.limits()))
+	a.Need = Estimate(v, *q.rate*(1<<30), q.machine.limits())
 	a.Machine, err = q.machine.available(v.CacheDir(), a.Need)
 	return a, err
 }

@@ -18,7 +18,7 @@ import (
 // lab is a machine of 32 GiB with 500 GiB free.
 var lab = machine{
 	limits: func() host.Limits {
-		return host.Limits{MemoryAvailable: 32 << 30,
+		return host.Limits{GOMAXPROCS: 2, MemoryAvailable: 32 << 30,
 			MemoryAvailableSource: "/proc/meminfo MemAvailable"}
 	},
 	filesystem: func(string) (host.Filesystem, error) {

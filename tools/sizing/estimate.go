@@ -6,6 +6,7 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/tiers/buffer"
+	"kvbench/tracing/host"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
@@ -59,16 +60,16 @@ type Disk struct {
 const resultBytes = 1 << 20
 
 // Estimate derives the needs from parameters. writeRate bounds what the storage takes, in bytes per
-// second; 0 = unbounded. For buffers there are mostBuffers bytes, of which params knows how many.
-func Estimate(v *params.Values, writeRate float64, mostBuffers int64) Need {
+// second; 0 = unbounded. Of the machine count its processors and what memory is available.
+func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	buffers := buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs,
-		Depth: v.Depth(), Chunk: int(v.ChunkSize), Most: mostBuffers}
+		Depth: v.Depth(), Chunk: int(v.ChunkSize),
+		Most: params.MostBuffers(v.LocalRanks, machine)}
 	n := Need{
 		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division),
 		Model:         v.ModelName,
 		BytesPerToken: v.Sizer().Bytes(1), WindowS: v.Window.Length.Seconds(), Ranks: v.LocalRanks,
-		// Of a machine that is not this one, whose processors nobody has said: of two.
-		Memory:  params.EstimateMemory(buffers.Bytes(), v.CPUBytes, 2),
+		Memory:  params.EstimateMemory(buffers.Bytes(), v.CPUBytes, machine.GOMAXPROCS),
 		Results: int64(v.Count) * int64(v.Ranks) * resultBytes,
 	}
 	n.MemoryBytes = n.Memory.Total()
