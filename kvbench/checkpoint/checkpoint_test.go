@@ -1,8 +1,13 @@
 package checkpoint
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +20,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/content"
+	"kvbench/tiers/faults"
 	files "kvbench/workloads/checkpoint"
 )
 
@@ -25,6 +31,21 @@ type runs struct {
 	spec files.Spec
 	with func(*kvbench.Config, *Config)
 	ends bool // see pipeline
+	hook faults.Hook
+}
+
+// hooked is a load whose tier has a hook.
+type hooked struct {
+	*Load
+	hook faults.Hook
+}
+
+func (h hooked) Prepare(ctx context.Context, e *kvbench.Env, phase int) error {
+	e.Levels = slices.Clone(e.Levels)
+	for i := range e.Levels {
+		e.Levels[i].Tier = faults.Wrap(e.Levels[i].Tier, h.hook)
+	}
+	return h.Load.Prepare(ctx, e, phase)
 }
 
 func newRuns(t *testing.T) *runs {
@@ -52,7 +73,54 @@ func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Re
 	cfg.Storage.Folder = Folder(r.spec, number, c.Nonce, op == tiers.Read, 0)
 	load := New(c)
 	load.ends = r.ends
+	if r.hook != nil {
+		return kvbench.Run(t.Context(), cfg, hooked{load, r.hook})
+	}
 	return kvbench.Run(t.Context(), cfg, load)
+}
+
+// TestAllFilesAreMadeBeforeTheFirstByte: what a filesystem has to read to give a file its blocks
+// would wait behind the bytes of the files before it.
+func TestAllFilesAreMadeBeforeTheFirstByte(t *testing.T) {
+	r := newRuns(t)
+	count := 0
+	for a := range r.spec.Accelerators {
+		count += len(r.spec.Files(a))
+	}
+	var mu sync.Mutex
+	made, early := 0, 0
+	r.hook = func(_ context.Context, e faults.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e.Call {
+		case faults.Create:
+			made++
+		case faults.Write:
+			if made%count != 0 {
+				early++
+			}
+		}
+		return nil
+	}
+	_, err := r.run(t, tiers.Write, 2, true)
+	require.NoError(t, err)
+	assert.Equal(t, 2*count, made)
+	assert.Zero(t, early, "writes before the last file of a checkpoint was made")
+}
+
+// TestAFileThatCannotBeMade: the others are not written, and none stays.
+func TestAFileThatCannotBeMade(t *testing.T) {
+	r := newRuns(t)
+	full := faults.On(faults.Create, 3, syscall.ENOSPC)
+	var wrote atomic.Bool
+	r.hook = func(ctx context.Context, e faults.Event) error {
+		wrote.Store(wrote.Load() || e.Call == faults.Write)
+		return full(ctx, e)
+	}
+	_, err := r.run(t, tiers.Write, 1, false)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	assert.False(t, wrote.Load(), "something was written beside a file that is not there")
+	assert.Empty(t, r.tree(t))
 }
 
 // tree lists what lies in the directory: name and size.

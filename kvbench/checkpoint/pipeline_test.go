@@ -21,6 +21,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
+	files "kvbench/workloads/checkpoint"
 )
 
 // slowFile takes a while for each write and looks at the bytes when that has passed, as a device
@@ -150,7 +151,9 @@ func TestMakingAFileIsTheStoragesTime(t *testing.T) {
 		pipe.fill = func([]byte, tiers.Object, int64) {}
 		var all sync.WaitGroup
 		all.Go(func() { pipe.produce(t.Context()) })
-		require.NoError(t, l.file(t.Context(), 0, lines[0], tiers.Object{Key: "f", Size: 100}))
+		made, err := l.make(t.Context(), lines[0], 1, []files.File{{Name: "f", Bytes: 100}})
+		require.NoError(t, err)
+		require.NoError(t, l.file(t.Context(), 0, lines[0], made[0]))
 		l.times.total = wall.Now()
 		close(pipe.free)
 		all.Wait()
