@@ -58,6 +58,15 @@ const ringEntries = 256
 // (medians of four).
 const turnOver = 8 * time.Millisecond
 
+// batchPart of the requests under way go to the kernel with one call, at least two, which is as
+// many as it gives to the device at once rather than when it has seen all of them.
+//
+// Fewer calls are less processor time, but what waits for the rest of its batch is missing at the
+// device. Measured on one core, reads of 4 KiB, 32 in flight at a virtual disk: 58 to 63 thousand
+// requests/s at 4.1 to 4.4 us of the processor where all that had come back went in one call, 71 to
+// 79 thousand at 4.6 to 6.0 us in twos; with 128 in flight there was no difference.
+const batchPart = 16
+
 // wakeUp is the user word of the request that ends the wait of a ring's thread.
 const wakeUp = ^uint64(0)
 
@@ -313,11 +322,11 @@ func (l *looper) round() (more bool) {
 	l.inbox = l.inbox[:0]
 	calls := l.calls
 	l.calls = nil
-	l.begin()
+	all := l.begin()
 	wait := 0
 	// From here on nobody rings the bell of a thread that ends.
 	over := l.closed && l.underway == 0 && len(calls) == 0
-	if len(calls) == 0 && !over {
+	if len(calls) == 0 && !over && all {
 		wait = 1
 		l.sleeps.Store(true)
 	}
@@ -347,13 +356,19 @@ func (l *looper) ring() {
 	}
 }
 
-// begin puts requests into the queue as long as there is room. Callers hold mu.
-func (l *looper) begin() {
+// begin puts requests into the queue as long as there is room, but no more of them than a call
+// should take. It returns whether those are all that can be there now. Callers hold mu.
+func (l *looper) begin() (all bool) {
 	if len(l.waiting) == 0 {
-		return
+		return true
 	}
 	now, begun := l.e.now(), 0
-	for begun < len(l.waiting) && len(l.free) > 0 {
+	most := max(2, l.underway/batchPart)
+	for all = true; begun < len(l.waiting) && len(l.free) > 0; {
+		if begun == most {
+			all = false
+			break
+		}
 		q := l.q.Next()
 		if q == nil {
 			break
@@ -374,6 +389,7 @@ func (l *looper) begin() {
 	n := copy(l.waiting, l.waiting[begun:])
 	clear(l.waiting[n:])
 	l.waiting = l.waiting[:n]
+	return all
 }
 
 // fill describes what is left of op.
