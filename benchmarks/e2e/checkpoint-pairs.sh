@@ -4,12 +4,12 @@
 #
 #   benchmarks/e2e/checkpoint-pairs.sh DIR [TURNS [CHECKPOINTS]]
 #
-# Bytes per second and processor time, of both from when all eight begin to the end of the slowest one's last flush: fio's
-# jobs wait for each other. Without that each has its own beginning, some 80 ms apart, and fio tells
-# only the longest time of one: more than there was. fio's requests are whole chunks, so that it writes
-# files rounded up to them, as many requests and 3 % more bytes, and reads those of the suite without
-# their last part. The suite makes its files, their blocks and its bytes in its time; fio's files are
-# there, with their blocks. Its writes are of two kinds:
+# Bytes per second and processor time, of both from when all eight begin to the end of the slowest
+# one's last flush: fio's jobs wait for each other. Without that each has its own beginning, some 80
+# ms apart, and fio tells only the longest time of one: more than there was. fio's requests are whole
+# chunks, so that it writes files rounded up to them, as many requests and 3 % more bytes, and reads
+# those of the suite without their last part. The suite makes its files, their blocks and its bytes
+# in its time; fio's files are there, with their blocks. Its writes are of two kinds:
 #
 #   ready   the bytes are made before, too: this is the harder for the suite
 #   refill  each buffer is filled again before it is written, as the suite's are

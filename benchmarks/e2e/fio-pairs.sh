@@ -3,7 +3,7 @@
 #
 #   benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #   ONLY=blocks benchmarks/e2e/fio-pairs.sh DIR
-#   ONLY=reads benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
+#   ONLY=reads|cores benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #
 # Writes: new files of one size, flushed as each is complete, the same number of writers, files and
 # bytes. Before each run, of either, it removes what the one before wrote, flushes, and waits until
@@ -19,6 +19,8 @@
 # ONLY=reads: whole files of 64 MiB in requests of 1 MiB, one of each worker in flight, SECS seconds
 # each: the suite's engine of choice beside fio's psync and io_uring (one job a worker in both, fixed
 # buffers); bytes per second, processor time in ns per byte. The order goes round with the turns.
+#
+# ONLY=cores: such reads, and the writes above in files of 64 MiB, on one processor and on two.
 #
 # fio's buffers are huge pages, as the suite's are where there are some (/proc/sys/vm/nr_hugepages >
 # 2 per writer; else IOMEM=mmap).
@@ -143,6 +145,33 @@ fio_reads() { # ENGINE OPTION...: likewise
 		awk '{print $1, ($2 + $3) / 100 * $4 * 1e6 / $5}'
 }
 
+# cores tells what one processor moves of what two do, of the suite and of fio.
+cores() {
+	local i k side way
+	secs=${SECS:-5}
+	for way in read write; do
+		for side in suite1 suite2 fio1 fio2; do : >"$tmp/$side"; done
+		if [ $way = read ]; then fio_reads psync >"$tmp/none"; fi # makes its files
+		for ((i = 0; i < pairs; i++)); do
+			for ((k = 0; k < 4; k++)); do
+				side=$(printf '%s\n' suite1 suite2 fio2 fio1 | sed -n $(((i + k) % 4 + 1))p)
+				case $side in *1) on="taskset -c 0" ;; *) on="taskset -c 0,1" ;; esac
+				case $way-$side in
+				read-suite*) suite_reads ;;
+				read-fio*) fio_reads psync ;;
+				write-suite*) suite_writes '^BenchmarkStorageCeiling$/op=write$' ;;
+				write-fio*) fio_writes 64 ;;
+				esac >"$tmp/one"
+				cut -d' ' -f1 "$tmp/one" >>"$tmp/$side"
+			done
+		done
+		for side in suite1 suite2 fio1 fio2; do
+			echo "$way $side $(median <"$tmp/$side") ($(sort -g "$tmp/$side" | sed -n '1p;$p' | paste -sd-))"
+		done | awk '{print; v[$2] = $3} END {printf "%s one processor of two: suite %.3f, fio %.3f\n",
+			$1, v["suite1"] / v["suite2"], v["fio1"] / v["fio2"]}'
+	done
+}
+
 reads() {
 	local i k side all=(suite psync uring)
 	secs=${SECS:-5}
@@ -176,4 +205,5 @@ ceiling | both) compare ceiling '^BenchmarkStorageCeiling$/op=write$' $((gib * 1
 tier | both) compare tier '^BenchmarkTier$/tier=storage/op=write/size=16MiB$' 16 ;;
 blocks) blocks ;;
 reads) reads ;;
+cores) cores ;;
 esac
