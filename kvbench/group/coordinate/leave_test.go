@@ -63,6 +63,7 @@ func TestResultsThatComeLate(t *testing.T) {
 			m.link.send(&wire.Message{Kind: wire.Enter, Trial: 1, Terms: &wire.Terms{Name: "X"}})
 			m.trial = 1
 		})
+		synctest.Wait() // until the leader has heard who came
 		done := make(chan Trial, 1)
 		go func() { done <- g.leader.Collect(ctx) }()
 		interrupt()
