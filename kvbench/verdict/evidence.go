@@ -21,6 +21,9 @@ const (
 	// Of the workers' busy time: of what takes less, even its end would not make the run half as
 	// fast again (1 ÷ 0.7 = 1.43).
 	waitLimit = 0.30
+	// Of busy time: Go's runtime looks at one wait in eight for a lock or a processor and tells it
+	// eightfold, so that a single one of 100 ms would be above waitLimit of less.
+	samplesShow = 3 * time.Second
 	// Rungs of a ladder are short: two of the same load differ by up to 10 % on a quiet disk. So
 	// that much more is no more, and only twice that much is more; between the two nothing is
 	// shown.
@@ -103,6 +106,14 @@ func (e *evidence) inMemory() bool {
 
 // of is a share of the busy time.
 func (e *evidence) of(ns int64) float64 { return ratio(float64(ns), e.busy) }
+
+// sampled is the share of a time that Go's runtime tells from some of the waits.
+func (e *evidence) sampled(ns int64) float64 {
+	if e.busy < float64(samplesShow) {
+		return 0
+	}
+	return e.of(ns)
+}
 
 // rungs are those of a ladder that shows something, without deletions that disturbed it.
 func (e *evidence) rungs() []result.Rung {

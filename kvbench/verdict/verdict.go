@@ -73,11 +73,11 @@ func (e *evidence) judge() (kind, reason string) {
 		return result.HarnessLimited, e.copied()
 	// These two are of the whole process. What of them kept workers from the storage is in the
 	// parts above already; here they may hide in the time of requests.
-	case e.of(e.Harness.LockWaitNS) > waitLimit:
+	case e.sampled(e.Harness.LockWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for this process's locks came to %s of "+
 			"the workers' busy time (limit %s)", share(e.of(e.Harness.LockWaitNS)),
 			share(waitLimit))
-	case e.of(e.Harness.SchedWaitNS) > waitLimit:
+	case e.sampled(e.Harness.SchedWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for a processor came to %s of the "+
 			"workers' busy time (limit %s)", share(e.of(e.Harness.SchedWaitNS)), share(waitLimit))
 	case no && e.of(e.Harness.Busy.OtherTiersNS) <= waitLimit && !e.fromCache() && e.atWork():

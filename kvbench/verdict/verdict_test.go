@@ -167,6 +167,11 @@ func TestVerdict(t *testing.T) {
 		{"locks elsewhere", []change{quiet,
 			func(r *result.Result) { r.Harness.LockWaitNS = 20e9 }}, result.HarnessLimited, "",
 			"this process's locks came to 51.3 %"},
+		{"locks elsewhere, in a short run", []change{quiet, func(r *result.Result) {
+			r.Harness.WorkerIdleNS, r.Harness.WorkerBusyNS = 0, 2e9
+			r.Harness.Busy = result.BusyTime{StorageNS: 19e8}
+			r.Harness.LockWaitNS, r.Harness.SchedWaitNS = 8e8, 8e8
+		}}, result.StorageLimited, "", "more would not have moved more"},
 		{"no processor for who could run", []change{quiet,
 			func(r *result.Result) { r.Harness.SchedWaitNS = 20e9 }}, result.HarnessLimited, "",
 			"waits for a processor"},
