@@ -191,11 +191,20 @@ func slowDisk(t *testing.T, request, discard time.Duration) *privtest.Loop {
 		Times: privtest.Times{Read: request, Write: request, Discard: discard}})
 }
 
-// onSlowDisk is a run on a slow disk with entries of 1 MiB in 16 requests each.
+// onSlowDisk is a run on a slow disk with entries of up to 1 MiB in requests of 64 KiB. After a
+// window of two seconds rungs would take 100 ms, of which a machine with other things to do can
+// take so much that they show nothing.
 func onSlowDisk(disk *privtest.Loop, requests []*workloads.Request, workers int) runConfig {
 	cfg := judged(disk.Dir, requests, workers, 1)
 	cfg.Storage.Chunk = 64 << 10
+	cfg.Climb = longer
 	return cfg
+}
+
+// longer climbs with rungs of a second, and as much room as they may fill.
+func longer(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
+	l.Time, l.Bytes, l.Room, l.FileSize = time.Second, 60<<20, 200<<20, 512<<10
+	return plainio.Climb(ctx, e, l)
 }
 
 const mebibyte = 1 << 20 / unit // tokens
