@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"kvbench/benchmarks/bucket"
 	"kvbench/kvbench"
@@ -106,7 +107,36 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 			"root may empty the page cache of the machine")
 	}
 	bad = append(bad, resultsApart(v, c.CacheDir)...)
+	var open syscall.Rlimit // Go's runtime has raised it to as much as this process may have
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err == nil && writes > 0 {
+		bad = append(bad, checkpointFiles(v, open.Cur)...)
+	}
 	return append(bad, checkpointMemory(v, c)...)
+}
+
+// otherFiles are open beside those of a checkpoint: of the runtime, the results, and links to other
+// ranks.
+const otherFiles = 64
+
+// checkpointFiles checks the limit of open files: all of a checkpoint's are made before the first
+// one is written.
+func checkpointFiles(v *params.Values, most uint64) params.Violations {
+	spec, err := v.CheckpointSpec()
+	if err != nil {
+		return nil // said elsewhere
+	}
+	first, count := v.CheckpointShare(spec)
+	need := uint64(otherFiles)
+	for a := first; a < first+count; a++ {
+		need += uint64(len(spec.Files(a)))
+	}
+	if need <= most {
+		return nil
+	}
+	return params.Violations{fmt.Sprintf("-checkpoint-accelerators: %d have up to %s open "+
+		"while they write, and this process may have %d (ulimit -n); raise that limit, share the "+
+		"accelerators out to more -ranks, or give fewer of them", count,
+		units.Plural(int64(need), "file"), most)}
 }
 
 // resultsApart refuses, in the closed division, results that are written to what is measured.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
@@ -79,4 +81,16 @@ func checkpointBody(v *params.Values, op tiers.Op, stay bool) trialBody {
 		}
 		return kvbench.Run(ctx, cfg, load)
 	}
+}
+
+// TestFilesOfACheckpointAreOpenAtOnce: 405b has 512 accelerators of three files each, and 8 more.
+func TestFilesOfACheckpointAreOpenAtOnce(t *testing.T) {
+	v := &params.Values{Ranks: 1}
+	v.Checkpoint.Model, v.Checkpoint.Accelerators, v.Checkpoint.Scale = "405b", 0, 1
+	assert.Equal(t, params.Violations{"-checkpoint-accelerators: 512 have up to 1,608 files open " +
+		"while they write, and this process may have 1024 (ulimit -n); raise that limit, share the " +
+		"accelerators out to more -ranks, or give fewer of them"}, checkpointFiles(v, 1024))
+	assert.Empty(t, checkpointFiles(v, 1608))
+	v.Ranks, v.Rank = 2, 1
+	assert.Empty(t, checkpointFiles(v, 1024), "whose part is smaller")
 }
