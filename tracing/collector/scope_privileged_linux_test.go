@@ -110,7 +110,9 @@ func TestCacheServed(t *testing.T) {
 	cached := read()
 	assert.EqualValues(t, 33, cached.VFSRead.Count)
 	assert.EqualValues(t, 1, cached.FadviseToRead.Count)
-	assert.EqualValues(t, 1<<20, cached.Capture.Read.Bytes, "what was dropped is read again")
+	// What was dropped is read again, and maybe some block of the filesystem's own.
+	assert.GreaterOrEqual(t, cached.Capture.Read.Bytes, int64(1<<20))
+	assert.Less(t, cached.Capture.Read.Bytes, int64(1<<20+64<<10))
 	assert.Contains(t, cached.Diagnosis(tracing.Application{ReadBytes: 33 << 20}),
 		"cache-served: the device read 3% of the application's bytes")
 }
