@@ -24,7 +24,9 @@ test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, sta
 
 # A skip for lack of privilege is a failure here; KVTEST_REQUIRE_PRIVILEGED=0 allows it. Everything runs without the race
 # detector too: it makes some tests too slow, which skip under it. The end-to-end tests run a binary without it anyway, and
-# what reads the source of this tree has no races to find.
+# packages that start no goroutine have no races to find.
+NO_RACES := benchmarks/e2e tools/lint tools/submission tools/view/html tools/view/xlsx \
+	workloads/formats workloads/reuse workloads/traces workloads/users
 # Building a package that needs both cgo and the race detector tells whether the C compiler works, headers included.
 KVTEST_REQUIRE_PRIVILEGED ?= 1
 test-all: export KVTEST_REQUIRE_PRIVILEGED := $(KVTEST_REQUIRE_PRIVILEGED)
@@ -33,7 +35,7 @@ KVTEST_REQUIRE_S3 ?= 1
 test-all: export KVTEST_REQUIRE_S3 := $(KVTEST_REQUIRE_S3)
 test-all: ## everything, as root: with and without -race, end to end, privileged, fuzzing (20 minutes)
 	@if why=$$($(GO) build -race runtime/cgo 2>&1); then \
-		echo "$(GO) test -race"; $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v -e /benchmarks/e2e$$ -e /tools/lint$$); \
+		echo "$(GO) test -race"; $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v $(NO_RACES:%=-e /%$$)); \
 	else \
 		echo "make test-all: NOT with the race detector, which needs a working C compiler (cgo):"; \
 		echo "$$why" | head -n 3 | sed 's/^/  /'; \

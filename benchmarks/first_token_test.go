@@ -11,6 +11,7 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
+	"kvbench/tiers/tiertest"
 )
 
 // simulated runs a benchmark as its command would.
@@ -68,6 +69,7 @@ func noSlower(t *testing.T, all []*result.Result) {
 // The same requests, which a number of them in an open loop are, whatever the cache: once a miss
 // costs something, a larger one is no slower. That is how capacities compare.
 func TestALargerCacheIsNoSlower(t *testing.T) {
+	tiertest.OneThread(t)
 	for _, c := range []struct{ bench, args, sizes string }{
 		{"MultiTurn", "-model tiny-1b -num-users 8 -prefill-rate 10000 -max-requests 600",
 			"4 8 16 64 256"},
@@ -88,6 +90,7 @@ func TestALargerCacheIsNoSlower(t *testing.T) {
 // that the median of different requests may rise. The mean does not: users who wait less for each
 // answer ask more often, as Little's law has it, and the other way round.
 func TestALargerCacheIsNoSlowerInAClosedLoop(t *testing.T) {
+	tiertest.OneThread(t)
 	const closed = " -arrival closed-loop"
 	for _, c := range []struct{ bench, args, sizes string }{
 		{"MultiTurn", "-model tiny-1b -num-users 8 -prefill-rate 10000", "4 8 16 64 256"},

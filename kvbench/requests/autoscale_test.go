@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -146,7 +147,7 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 // A drive whose saturation is known: users whose single writes it can serve just
 // so often are found within one step, in virtual time.
 func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	const bandwidth = 100 << 30
 	p := profile.Default()
 	perUser := func(n int) float64 { // bytes/s of the first n users

@@ -14,6 +14,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 )
@@ -202,6 +203,7 @@ func (c breakEvenCase) check(t *testing.T, storage kvbench.StorageConfig,
 }
 
 func TestBreakEvenOnASimulatedDevice(t *testing.T) {
+	tiertest.OneThread(t)
 	device := tiers.DeviceModel{Read: 3 << 30, Write: 3 << 30, ReadLatency: 80 * time.Microsecond,
 		WriteLatency: 20 * time.Microsecond, Parallelism: 128}
 	storage := kvbench.StorageConfig{StorageBytes: 64 << 30,

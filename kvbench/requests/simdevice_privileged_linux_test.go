@@ -17,6 +17,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -121,7 +122,7 @@ func (s *served) end(t *testing.T, r *result.Result) {
 // comes back a drawn time after its last request has ended, so that who is first is for the device
 // to say; what each request is stays.
 func TestARunOnALimitedDeviceAndItsSimulationAreTheSame(t *testing.T) {
-	if raceEnabled {
+	if tiertest.Race {
 		t.Skip("one worker: the race detector has nothing to find here")
 	}
 	for _, pause := range []float64{0, 0.02} { // seconds

@@ -11,6 +11,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
@@ -19,7 +20,7 @@ import (
 // The I/O traces of seeded simulations are the same to the byte whatever becomes of the
 // engine: one that changes makes every trace and prediction before it another one's.
 func TestSimulationsKeepTheirTraces(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	drive := func() *tiers.DeviceModel {
 		return &tiers.DeviceModel{Read: 60 << 30, Write: 30 << 30, ReadIOPS: 50000,
 			ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond,

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
@@ -275,7 +276,7 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 
 // The 200 users of option 1, each as it was drawn.
 func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	const window = 300 * time.Second
 	p := profile.Default()
 	ch := newChain(p, 4000)
@@ -290,7 +291,7 @@ func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 
 // Users without number: what the specification's distributions give on average.
 func TestMixOfManyUsersIsThatOfTheDistributions(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	if testing.Short() {
 		t.Skip("30,000 users take five seconds of CPU: make test-all")
 	}

@@ -10,6 +10,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -38,7 +39,7 @@ func prefillOnly(t *testing.T, population int, rate float64, window time.Duratio
 // queue with processor sharing, whose mean response time is E[S] ÷ (1 - ρ)
 // whatever the distribution of sizes.
 func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	const bandwidth, rho = 7 << 30, 0.7
 	mean := 0.0
 	const population = 1000
@@ -63,7 +64,7 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 
 // Twice as much as the device can do: half of it is served and the queue grows by the other half.
 func TestSimulatedOverloadIsReported(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	const bandwidth = 7 << 30
 	const population = 1000
 	mean := 0.0

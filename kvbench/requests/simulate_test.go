@@ -20,6 +20,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
@@ -33,15 +34,6 @@ func optionOne(t testing.TB, window time.Duration) runConfig {
 	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
 	return usersConfig(model, 200, window)
-}
-
-// oneThread skips, under the race detector, a test of a single thread.
-func oneThread(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("one thread: the race detector has nothing to find, and it would take ten times " +
-			"as long")
-	}
 }
 
 // usersConfig is a load of synthetic users as the MLPerf options have them.
@@ -85,6 +77,7 @@ func simulateTrace(t testing.TB, cfg runConfig, sim kvbench.SimConfig) (string, 
 }
 
 func TestSimulationIsTheSameToTheByte(t *testing.T) {
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 5*time.Second)
 	cfg.TokenTime = 2 * time.Millisecond
 	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
@@ -181,7 +174,7 @@ func TestSimulationLeavesNoWorkBehind(t *testing.T) {
 }
 
 func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 0)
 	cfg.Limit = 500
 	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
@@ -231,7 +224,7 @@ func TestSimulatedGenerationTakesWorkers(t *testing.T) {
 // What a simulation holds depends on the users and the cache, not on how long
 // it lasts.
 func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
-	oneThread(t)
+	tiertest.OneThread(t)
 	heap := func(window time.Duration) uint64 {
 		cfg := optionOne(t, window)
 		cfg.Storage.StorageBytes = 1 << 40

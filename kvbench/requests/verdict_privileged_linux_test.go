@@ -22,6 +22,7 @@ import (
 	"kvbench/kvbench/verdict"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 	"kvbench/workloads/users"
@@ -50,7 +51,7 @@ func megabytes(n int) []*workloads.Request { return singles(n, 2<<20/unit) }
 // and is rightly called so.
 func timed(t *testing.T) {
 	t.Helper()
-	if raceEnabled {
+	if tiertest.Race {
 		t.Skip("measures where time goes, and runs without the race detector")
 	}
 	privtest.Ahead(t)

@@ -50,6 +50,7 @@ func simulate(t *testing.T, cfg runConfig, m *tiers.DeviceModel) *result.Result 
 }
 
 func TestVerdictsOfSimulatedDevices(t *testing.T) {
+	tiertest.OneThread(t)
 	// 4 KiB take 39 µs of the medium behind 1 ms: it is full from 27 requests on.
 	says(t, simulate(t, many(20000, 64, 1), device()), result.StorageLimited, "",
 		"more would not have moved more")

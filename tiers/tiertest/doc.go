@@ -2,7 +2,7 @@
 //
 //	tiertest.go  Run: the contract, test by test
 //	every.go     Every: each tier of this module; Dir, Transfer: what they need; Crowd: benchmarks
-//	             of many goroutines
+//	             of many goroutines; OneThread: tests of one
 //	null.go      Null: a tier that takes no time and keeps nothing
 //	stream.go    Stream: one whose objects come and go as streams, over another
 //	engine.go    Engine: one whose requests a test holds back and lists

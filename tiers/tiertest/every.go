@@ -198,3 +198,12 @@ func Crowd(b *testing.B, setup func(b *testing.B) func(pb *testing.PB)) {
 		})
 	}
 }
+
+// OneThread skips, under the race detector, a test of a single thread.
+func OneThread(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("one thread: the race detector has nothing to find, and it would take ten times " +
+			"as long")
+	}
+}

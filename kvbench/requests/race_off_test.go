@@ -1,5 +1,0 @@
-//go:build !race
-
-package requests
-
-const raceEnabled = false
