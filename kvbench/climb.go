@@ -48,6 +48,11 @@ func (t *trial) climb(ctx context.Context) {
 		into.Reason = err.Error()
 		return
 	}
+	// Nothing moves through the run's buffers any more, and the ladder has its own, as many again:
+	// with a client for each accelerator that is gigabytes, and huge pages that they would lack.
+	if t.Pool != nil {
+		_ = t.Pool.Close() // which is told where it is closed anyway
+	}
 	before, from, usage := t.readDevice(), t.Clock.Now(), t.cfg.Usage()
 	ask.Climbed = func() {
 		cpu, took := t.cfg.Usage().CPU-usage.CPU, t.Clock.Now()-from
