@@ -153,6 +153,10 @@ func TestWhatTheRowsDoNotShareIsTold(t *testing.T) {
 	text := Rank(all)[0].String()
 	assert.Contains(t, text, "1 of 2 rows were stopped before the trace ended")
 	assert.Contains(t, text, "set the pace (-trace-speedup 2.50)")
+
+	// All are at the same request after a number of them.
+	all[0].EndedBy = result.EndedByMaxRequests
+	assert.NotContains(t, Rank(all)[0].String(), "before the trace ended")
 }
 
 // Facts are summed before they are divided, and told where they differ by much.

@@ -185,6 +185,12 @@ func apart(a, b float64, unit units.Unit) bool {
 	return max(a, b) >= apartFactor*min(a, b) && max(a, b) >= 1
 }
 
+// elsewhere is of a trial that was stopped where others may not have been. After a number of
+// requests they all were at the same.
+func elsewhere(r *result.Result) bool {
+	return r.PartOfInput() && r.EndedBy != result.EndedByMaxRequests
+}
+
 // note says what a reader has to know of all rows together.
 func (k *Ranking) note() {
 	partly, paced := 0, ""
@@ -194,7 +200,7 @@ func (k *Ranking) note() {
 			k.notes = append(k.notes, fmt.Sprintf("%s: %d of %d trials gave no numbers", row.Name,
 				row.Failed, row.Failed+len(row.results)))
 		}
-		if slices.ContainsFunc(row.results, (*result.Result).PartOfInput) {
+		if slices.ContainsFunc(row.results, elsewhere) {
 			partly++
 		}
 		for _, r := range row.results {
