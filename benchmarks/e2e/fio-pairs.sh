@@ -3,7 +3,7 @@
 #
 #   benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #   ONLY=blocks benchmarks/e2e/fio-pairs.sh DIR
-#   ONLY=reads|cores benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
+#   ONLY=ceiling|tier|reads|cores benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #
 # Writes: new files of one size, flushed as each is complete, the same number of writers, files and
 # bytes. Before each run, of either, it removes what the one before wrote, flushes, and waits until
@@ -17,8 +17,12 @@
 # it runs. /sys/devices/virtual/workqueue/cpumask (1: the first core alone) keeps it in place.
 #
 # ONLY=reads: whole files of 64 MiB in requests of 1 MiB, one of each worker in flight, SECS seconds
-# each: the suite's engine of choice beside fio's psync and io_uring (one job a worker in both, fixed
-# buffers); bytes per second, processor time in ns per byte. The order goes round with the turns.
+# each.
+#
+# Of reads and writes: the suite's engine of choice beside fio's psync and io_uring (one job a worker
+# in both, fixed buffers); bytes per second, processor time in ns per byte. The order goes round with
+# the turns. fio makes what it writes meanwhile, as op=write of Tier does; with REFILL=0 it has the
+# bytes ready, as StorageCeiling has, which stamps each block of them.
 #
 # ONLY=cores: such reads, and the writes above in files of 64 MiB, on one processor and on two.
 #
@@ -70,32 +74,27 @@ fio_json() { # fio's result in $tmp/json; without huge pages it says hardly anyt
 field() { awk -F'[:,]' -v s="\"$1\"" -v f="\"$2\"" \
 	'$1 ~ s {w = 1} w && $1 ~ f {print $2 + 0; exit}' "$tmp/json"; }
 
-suite_writes() { # BENCHMARK: bytes per second
-	quiet
-	flags="-test.bench $1 -test.benchtime 60s -workers $workers -storage-capacity-gb $((2 * gib)) \
-		-ceiling-size-gb $gib" suite write-B/s
+per_byte() { # read|write: bytes per second, processor time in ns per byte
+	echo "$(field "$1" bw_bytes) $(field jobname usr_cpu) $(field jobname sys_cpu) $(field jobname job_runtime) $(field "$1" io_bytes)" |
+		awk '{print $1, ($2 + $3) / 100 * $4 * 1e6 / $5}'
 }
 
-fio_writes() { # MiB of a file: bytes per second
+suite_writes() { # BENCHMARK: bytes per second, processor time in ns per byte
 	quiet
-	fio_json --directory="$dir/fio" --rw=write --bs=1m --ioengine=psync \
+	flags="-test.bench $1 -test.benchtime 60s -workers $workers -storage-capacity-gb $((2 * gib)) \
+		-ceiling-size-gb $gib" suite write-B/s cpu-ns/B
+}
+
+fio_writes() { # MiB of a file, ENGINE OPTION...: likewise
+	quiet
+	fio_json --directory="$dir/fio" --rw=write --bs=1m --ioengine="${@:2}" \
 		--numjobs="$workers" --filesize="$1m" --nrfiles=$((gib * 1024 / $1 / workers)) --openfiles=1 \
-		--file_service_type=sequential --create_on_open=1 --fsync_on_close=1 --refill_buffers=1 &&
-		field write bw_bytes
+		--file_service_type=sequential --create_on_open=1 --fsync_on_close=1 --refill_buffers="${REFILL:-1}" ||
+		return 1
+	per_byte write
 }
 
 median() { sort -g | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
-
-compare() { # NAME BENCHMARK MiB
-	: >"$tmp/ours" >"$tmp/fio"
-	for ((i = 1; i <= pairs; i++)); do
-		suite_writes "$2" >"$tmp/one"; fio_writes "$3" >"$tmp/other" # either ends it by failing
-		cat "$tmp/one" >>"$tmp/ours"; cat "$tmp/other" >>"$tmp/fio"
-		echo "$1 pair $i: suite $(cat "$tmp/one") B/s, fio $(cat "$tmp/other") B/s"
-	done
-	echo "$1 medians: $(median <"$tmp/ours") $(median <"$tmp/fio")" |
-		awk '{printf "%s %s suite %.3f GB/s, fio %.3f GB/s, ratio %.3f\n", $1, $2, $3/1e9, $4/1e9, $3/$4}'
-}
 
 suite_blocks() { # KiB DEPTH: requests per second, ns of the processor for each
 	flags="-test.bench ^BenchmarkBlockIO\$/op=read/size=$1KiB\$ -test.benchtime ${secs}s -io-engine uring \
@@ -141,8 +140,7 @@ fio_reads() { # ENGINE OPTION...: likewise
 	fio_json --directory="$dir/fio" --rw=read --bs=1m --ioengine="$@" --numjobs="$workers" \
 		--filesize=64m --nrfiles=$((gib * 16 / workers)) --file_service_type=sequential \
 		--time_based --runtime="$secs" || return 1
-	echo "$(field read bw_bytes) $(field jobname usr_cpu) $(field jobname sys_cpu) $(field jobname job_runtime) $(field read io_bytes)" |
-		awk '{print $1, ($2 + $3) / 100 * $4 * 1e6 / $5}'
+	per_byte read
 }
 
 # cores tells what one processor moves of what two do, of the suite and of fio.
@@ -160,7 +158,7 @@ cores() {
 				read-suite*) suite_reads ;;
 				read-fio*) fio_reads psync ;;
 				write-suite*) suite_writes '^BenchmarkStorageCeiling$/op=write$' ;;
-				write-fio*) fio_writes 64 ;;
+				write-fio*) fio_writes 64 psync ;;
 				esac >"$tmp/one"
 				cut -d' ' -f1 "$tmp/one" >>"$tmp/$side"
 			done
@@ -172,28 +170,33 @@ cores() {
 	done
 }
 
-reads() {
+one() { # NAME SIDE [BENCHMARK MiB]
+	case $1-$2 in
+	reads-suite) suite_reads ;;
+	reads-psync) fio_reads psync ;;
+	reads-uring) fio_reads io_uring --fixedbufs=1 --registerfiles=1 ;;
+	*-suite) suite_writes "$3" ;;
+	*-psync) fio_writes "$4" psync ;;
+	*-uring) fio_writes "$4" io_uring --fixedbufs=1 ;; # of many files, of which one is open
+	esac
+}
+
+turns() { # NAME [BENCHMARK MiB]
 	local i k side all=(suite psync uring)
-	secs=${SECS:-5}
-	fio_reads psync >"$tmp/none" # makes its files
 	for side in "${all[@]}"; do : >"$tmp/$side"; done
 	for ((i = 0; i < pairs; i++)); do
 		for ((k = 0; k < 3; k++)); do
 			side=${all[(i + k) % 3]}
-			case $side in
-			suite) suite_reads ;;
-			psync) fio_reads psync ;;
-			uring) fio_reads io_uring --fixedbufs=1 --registerfiles=1 ;;
-			esac >"$tmp/one"
+			one "$1" "$side" "${@:2}" >"$tmp/one" # ends it by failing
 			cat "$tmp/one" >>"$tmp/$side"
-			echo "reads turn $((i + 1)), $side: $(cat "$tmp/one")"
+			echo "$1 turn $((i + 1)), $side: $(cat "$tmp/one")"
 		done
 	done
 	for side in "${all[@]}"; do
 		echo "$side $(cut -d' ' -f1 "$tmp/$side" | median) $(cut -d' ' -f2 "$tmp/$side" | median)"
-	done | awk '{rate[$1] = $2; cpu[$1] = $3} END {
+	done | awk -v name="$1" '{rate[$1] = $2; cpu[$1] = $3} END {
 		best = rate["psync"] > rate["uring"] ? rate["psync"] : rate["uring"]
-		printf "reads medians: suite %.3f GB/s, fio psync %.3f, fio io_uring %.3f, of the best %.3f; ", \
+		printf "%s medians: suite %.3f GB/s, fio psync %.3f, fio io_uring %.3f, of the best %.3f; ", name, \
 			rate["suite"] / 1e9, rate["psync"] / 1e9, rate["uring"] / 1e9, rate["suite"] / best
 		printf "CPU %.4f, %.4f, %.4f ns/B, of psync %.3f\n", cpu["suite"], cpu["psync"], cpu["uring"], \
 			cpu["suite"] / cpu["psync"]}'
@@ -201,9 +204,13 @@ reads() {
 
 on=
 case ${ONLY:-both} in
-ceiling | both) compare ceiling '^BenchmarkStorageCeiling$/op=write$' $((gib * 1024 / 4 / workers > 64 ? 64 : gib * 1024 / 4 / workers)) ;;&
-tier | both) compare tier '^BenchmarkTier$/tier=storage/op=write/size=16MiB$' 16 ;;
+ceiling | both) turns ceiling '^BenchmarkStorageCeiling$/op=write$' $((gib * 1024 / 4 / workers > 64 ? 64 : gib * 1024 / 4 / workers)) ;;&
+tier | both) turns tier '^BenchmarkTier$/tier=storage/op=write/size=16MiB$' 16 ;;
 blocks) blocks ;;
-reads) reads ;;
+reads)
+	secs=${SECS:-5}
+	fio_reads psync >"$tmp/none" # makes its files
+	turns reads
+	;;
 cores) cores ;;
 esac
