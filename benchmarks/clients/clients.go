@@ -198,22 +198,26 @@ func (c *Clients) start() error {
 	if err := os.MkdirAll(c.ResultsDir, 0o777); err != nil {
 		return fmt.Errorf("making the results directory: %w", err)
 	}
+	// Side by side, and none is awaited here: a host that is slow to answer, or a program whose
+	// filesystem is, holds up neither the others nor the end of the wait for all.
 	for i, h := range c.Hosts {
 		if !h.Here {
-			// Side by side: a host that is slow to answer does not hold up the others.
 			go c.reach(h)
 			continue
 		}
-		for rank := h.First; rank < h.First+h.Ranks; rank++ {
+		first := h.First
+		if i == 0 {
 			// This process is a rank only where the first host is this one: elsewhere in the list
 			// its host's ranks are children like any.
-			if i == 0 && rank == 0 {
-				continue
-			}
-			if err := c.startRank(rank, h, agent.Start); err != nil {
-				return err
-			}
+			first++
 		}
+		go func() {
+			for rank := first; rank < h.First+h.Ranks; rank++ {
+				if !c.starts(rank, h, agent.Start) {
+					return
+				}
+			}
+		}()
 	}
 	return nil
 }

@@ -85,17 +85,11 @@ func (c *Clients) reach(h Host) {
 	tokens := make(chan struct{}, loginsAtOnce)
 	for rank := h.First; rank < h.First+h.Ranks; rank++ {
 		tokens <- struct{}{}
-		// What was given back may be that of a shell that was ended with the run.
-		if c.leader.Stopped() != "" {
-			return
-		}
-		err := c.startRank(rank, h, func(o agent.Orders, log *os.File) (*agent.Process, net.Conn,
+		if !c.starts(rank, h, func(o agent.Orders, log *os.File) (*agent.Process, net.Conn,
 			error) {
 			p, conn, err := c.Shell.Dial(h.Name, o, log)
 			return p, &heard{conn, func() { <-tokens }}, err
-		})
-		if err != nil {
-			c.leader.Stop(err.Error())
+		}) {
 			return
 		}
 	}
@@ -115,6 +109,19 @@ func (h *heard) Read(p []byte) (int, error) {
 		h.then = nil
 	}
 	return n, err
+}
+
+// starts starts one, unless the run is to end, which it is where that fails.
+func (c *Clients) starts(rank int, h Host, start func(agent.Orders, *os.File) (*agent.Process,
+	net.Conn, error)) bool {
+	if c.leader.Stopped() != "" {
+		return false
+	}
+	err := c.startRank(rank, h, start)
+	if err != nil {
+		c.leader.Stop(err.Error())
+	}
+	return err == nil
 }
 
 // startRank starts one, and serves it. The error is of this side; what goes wrong on the other one
