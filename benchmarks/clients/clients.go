@@ -164,11 +164,14 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 			return fmt.Errorf("connecting rank 0: %w", err)
 		}
 		go c.leader.Accept(ours, nil)
-		if c.member, err = coordinate.Join(ctx, theirs, c.Hello, m); err != nil {
-			return err
+		c.member, err = coordinate.Join(ctx, theirs, c.Hello, m)
+		if why := c.leader.Stopped(); err != nil && why != "" {
+			err = errors.New(why) // which is why it was refused
 		}
 	}
-	err = c.leader.Gather(ctx)
+	if err == nil {
+		err = c.leader.Gather(ctx)
+	}
 	if err == nil {
 		// It has as long again: the last rank may have come in the last moment.
 		ctx, stop := context.WithTimeout(c.Context, c.Timeout)
