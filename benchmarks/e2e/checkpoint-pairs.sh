@@ -7,12 +7,17 @@
 # Bytes per second and processor time, of both from when all eight begin to the end of the slowest
 # one's last flush: fio's jobs wait for each other. Without that each has its own beginning, some 80
 # ms apart, and fio tells only the longest time of one: more than there was. fio's requests are whole
-# chunks, so that it writes files rounded up to them, as many requests and 3 % more bytes, and reads
-# those of the suite without their last part. The suite makes its files, their blocks and its bytes
-# in its time; fio's files are there, with their blocks. Its writes are of two kinds:
+# chunks, so that it writes files rounded up to them, as many requests and 3 % more bytes. The suite
+# makes its files, their blocks and its bytes in its time; fio's files are there, with their blocks.
+# Its writes are of two kinds, and its reads:
 #
 #   ready   the bytes are made before, too: this is the harder for the suite
 #   refill  each buffer is filled again before it is written, as the suite's are
+#   padded  it reads its own files: as many requests as the suite's, and 3 % more bytes
+#   cut     it reads the suite's files without their last part: a fourteenth of the requests less, of
+#           a device that may complete a whole queue at once and have one queue more for these
+#
+# ONLY=reads leaves out writes, but for the first.
 #
 # The order goes round with the turns. Before each write everything is flushed and the device has
 # completed no discard for REST seconds, for which it waits PATIENCE seconds at most. fio's buffers are
@@ -99,6 +104,11 @@ writes() { # suite|ready|refill
 		rm -rf "$dir/kv"; quiet; suite write "$number" 0
 		return
 	fi
+	makes_files
+	quiet; steps write "$dir/fio" "refill_buffers=$([ "$1" = ready ]; echo $?)"
+}
+
+makes_files() { # fio's, of the sizes of the suite's, rounded up
 	rm -rf "$dir/fio"
 	local f to
 	for f in "$dir"/kv/ckpt_8b/*/*.pt; do
@@ -106,20 +116,30 @@ writes() { # suite|ready|refill
 		mkdir -p "$(dirname "$to")"
 		fallocate -l $((($(stat -c %s "$f") + chunk - 1) / chunk * chunk)) "$to"
 	done
-	quiet; steps write "$dir/fio" "refill_buffers=$([ "$1" = ready ]; echo $?)"
 }
 
-reads() { if [ "$1" = suite ]; then suite read 0 "$number"; else steps read "$dir/kv/ckpt_8b"; fi; }
+reads() { # suite|padded|cut
+	case $1 in
+	suite) suite read 0 "$number" ;;
+	padded) steps read "$dir/fio" ;;
+	cut) steps read "$dir/kv/ckpt_8b" ;;
+	esac
+}
 
 median() { # FILE COLUMN
 	awk -v c="$2" '{print $c}' "$1" | sort -g |
 		awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
 
-declare -A kinds=([writes]="suite ready refill" [reads]="suite fio")
+declare -A kinds=([writes]="suite ready refill" [reads]="suite padded cut")
 suite write "$number" 0 >"$tmp/first" # for fio's sizes, and not counted
+ops="writes reads"
+if [ "${ONLY:-}" = reads ]; then # of files that fio has written once: blocks without bytes are not read
+	ops=reads
+	writes ready >"$tmp/first"
+fi
 for ((i = 0; i < turns; i++)); do
-	for op in writes reads; do
+	for op in $ops; do
 		read -ra who <<<"${kinds[$op]}"
 		for ((k = 0; k < ${#who[@]}; k++)); do
 			one=${who[(k + i) % ${#who[@]}]}
@@ -131,7 +151,7 @@ for ((i = 0; i < turns; i++)); do
 		done)"
 	done
 done
-for op in writes reads; do
+for op in $ops; do
 	rate=$(median "$tmp/$op.suite" 1)
 	for one in ${kinds[$op]}; do
 		echo "$op $one $(median "$tmp/$op.$one" 1) $(median "$tmp/$op.$one" 2) $rate" | awk '{
