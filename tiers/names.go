@@ -90,6 +90,9 @@ type Chunk struct {
 	// lies between them and those is this process: queueing, wake-ups.
 	Begun, Ended time.Duration
 	Asked, Done  time.Duration
+	// Held is how long before it was Asked the tier held it back for the engine that it imitates,
+	// which has but so many threads: no work of this process, and not at the device.
+	Held time.Duration
 	// Part is that of the tier which had it, see PartOf.
 	Part int
 }

@@ -215,6 +215,9 @@ type IO struct {
 	// Begun and Ended are when the device had the request, by the clock of the run: its latency,
 	// without queueing in this process. Both are zero where the tier does not know.
 	Begun, Ended time.Duration
+	// Passed is when the tier let it pass to the device, which it had held back until then because
+	// the engine that it imitates has no more threads; zero where it did not.
+	Passed time.Duration
 
 	// State is the tier's own, kept from one use of the IO to the next, so that a request need not
 	// allocate.

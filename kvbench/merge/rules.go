@@ -157,8 +157,8 @@ var table = []row{
 			"WorkerIdleNS WorkerBusyNS BufferWaitNS HostNS LockWaitNS SchedWaitNS GCAssistNS",
 		most: "PeakRSSBytes", fold: "Busy Verdict", each: "Ladder", after: "CPUNSPerByte"},
 	{of: result.BusyTime{},
-		sum: "StorageNS OtherTiersNS HandoverNS ClearingNS RemovalNS RoomNS WriteLimitNS " +
-			"WriterNS BuffersNS GenerationNS HostNS DispatchNS ThinkingNS"},
+		sum: "StorageNS OtherTiersNS HandoverNS EngineNS ClearingNS RemovalNS RoomNS " +
+			"WriteLimitNS WriterNS BuffersNS GenerationNS HostNS DispatchNS ThinkingNS"},
 	{of: result.Verdict{}, sum: "InFlight", same: "Kind Bound",
 		each: "IdleShare CPUShare HostWaitShare HarnessShare Reason"},
 	// Ranks that share a device have each counted the bytes of all of them: see derive.go.

@@ -45,6 +45,8 @@ type counters struct {
 	Busy      result.BusyTime // of operations
 	// Time that requests to a tier spent in this process: until the device had them, and after.
 	HandoverNS [tiers.NumKinds]int64
+	// Time that requests to a tier waited for threads of the engine that it imitates.
+	HeldNS [tiers.NumKinds]int64
 
 	// What operations of requests were for: by phase as the Python benchmark tells prefill writes
 	// from decode reads, and by what asked for them.

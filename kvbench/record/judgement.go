@@ -23,13 +23,13 @@ func (b *builder) busy() {
 	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
 	n.RoomNS += h.Busy.RoomNS
 	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // who waits for the discards, too, has it all
-	// Requests spend their time at the device or in this process; what is inside the tier is that
-	// of requests, of which several may be under way.
-	handover := b.n.HandoverNS[tiers.Storage]
+	// Requests spend their time at the device, in this process, or waiting for an engine's threads;
+	// what is inside the tier is that of requests, of which several may be under way.
+	handover, held := b.n.HandoverNS[tiers.Storage], b.n.HeldNS[tiers.Storage]
 	t := &b.n.Tiers[tiers.Storage]
-	if share := units.Ratio(handover, handover+t.Read.InFlightNS+t.Write.InFlightNS); share != nil {
-		n.HandoverNS = int64(*share * float64(n.StorageNS))
-	}
+	all := handover + held + t.Read.InFlightNS + t.Write.InFlightNS
+	n.HandoverNS = int64(units.OrZero(units.Ratio(handover, all)) * float64(n.StorageNS))
+	n.EngineNS = int64(units.OrZero(units.Ratio(held, all)) * float64(n.StorageNS))
 	h.Busy, h.BufferWaitNS, h.HostNS = n, n.BuffersNS, n.HostNS
 }
 

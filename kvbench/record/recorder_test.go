@@ -240,6 +240,23 @@ func TestRequestsInFlight(t *testing.T) {
 	assert.Nil(t, latency.P50, "of two")
 }
 
+// What a request waited for the threads of an engine that is imitated is apart from what this
+// process had it for.
+func TestWaitingForAnEngine(t *testing.T) {
+	const s = time.Second
+	r := New(1)
+	r.Open(0, 20*s)
+	r.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: 1 << 20, Held: 5 * s,
+		Asked: 6 * s, Begun: 6*s + s/2, Ended: 10*s + s/2, Done: 11 * s})
+	r.Request(RequestSample{At: 11 * s}, OpSample{At: 11 * s, Level: tiers.Storage, Op: tiers.Read,
+		Phase: tiers.Decode, Bytes: 1 << 20, Timing: tiers.Timing{Device: 10 * s}})
+	r.Close()
+	busy := Build(infoOf(result.Result{}), r).Harness.Busy
+	assert.EqualValues(t, 10*s, busy.StorageNS)
+	assert.EqualValues(t, 5*s, busy.EngineNS)
+	assert.EqualValues(t, s, busy.HandoverNS)
+}
+
 func BenchmarkRecorderChunk(b *testing.B) {
 	const workers = 16
 	r := openRecorder(2, time.Hour)

@@ -61,6 +61,7 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
 	// What lies between the request as it was asked for and as the device had it.
 	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
+	s.n.HeldNS[l] += int64(c.Held)
 	p := s.part(l, c)
 	if p != nil {
 		p.Bytes += c.Bytes

@@ -47,6 +47,9 @@ type BusyTime struct {
 	// HandoverNS is the part of StorageNS in which the requests under way were not at the device:
 	// they waited in this process for a thread, or were done and nobody had noticed.
 	HandoverNS int64 `json:"handover_ns"`
+	// EngineNS is the part of StorageNS in which they waited for one of the threads of the engine
+	// whose layout it is: what that engine has, and not what this process makes of it.
+	EngineNS   int64 `json:"engine_ns"`
 	ClearingNS int64 `json:"clearing_ns"` // deleting and demoting others to make room
 	// RemovalNS is what deletions in the storage tier took: a part of ClearingNS, and those that
 	// the last reader of an entry had to do.

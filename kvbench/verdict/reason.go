@@ -160,6 +160,9 @@ func (e *evidence) few() string {
 	case Room:
 		bound = fmt.Sprintf("room: for entries that others were reading or writing workers waited "+
 			"%s of their busy time (-storage-capacity-gb)", share(e.of(b.RoomNS+b.WriterNS)))
+	case Engine:
+		bound = fmt.Sprintf("the engine's threads: requests waited for one of them for %s of the "+
+			"workers' busy time (-layout)", share(e.of(b.EngineNS)))
 	case Depth:
 		bound = fmt.Sprintf("depth: each of %s had %d at most (-io-depth)",
 			units.Plural(e.Workload.Workers, "worker"), e.IO.Depth)

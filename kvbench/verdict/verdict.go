@@ -13,6 +13,7 @@ const (
 	Depth      = "depth"
 	WriteLimit = "write limit"
 	Room       = "room" // entries that have to leave are being read or written
+	Engine     = "engine threads"
 )
 
 // Judge says what limited a run, of which the result has everything but the verdict.
@@ -96,6 +97,8 @@ func (e *evidence) bound() string {
 		return WriteLimit
 	case room > waitLimit:
 		return Room
+	case e.of(b.EngineNS) > waitLimit:
+		return Engine
 	case e.Workload.Workers > 1 && e.deep():
 		return Depth
 	}

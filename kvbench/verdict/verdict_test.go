@@ -93,6 +93,7 @@ var (
 		r.DeviceWitness.DiscardNS = new(int64(21e9))
 		r.DeviceWitness.DiscardBytes = new(int64(5 * gib / 2))
 	}
+	engineThreads = func(r *result.Result) { r.Harness.Busy.EngineNS = 25e9 }
 	stillDeleting = func(r *result.Result) { r.Harness.Ladder.DiscardShare = new(0.5) }
 	generating    = busy(func(b *result.BusyTime) *int64 { return &b.GenerationNS }, 20e9)
 	dispatched    = busy(func(b *result.BusyTime) *int64 { return &b.DispatchNS }, 20e9)
@@ -194,6 +195,10 @@ func TestVerdict(t *testing.T) {
 			WriteLimit, "waited 64.1 %"},
 		{"the write limit of a device without more", []change{writeLimit}, result.StorageLimited,
 			"", ""},
+		{"an engine's threads", []change{engineThreads, ladder(.1, 1, 1.9)},
+			result.ConcurrencyLimited, Engine, "requests waited for one of them for 64.1 %"},
+		{"an engine's threads on a device without more", []change{engineThreads},
+			result.StorageLimited, "", ""},
 		{"room", []change{noRoom, ladder(.1, 1, 1.9)}, result.ConcurrencyLimited, Room, ""},
 		{"a little more", []change{ladder(.1, 1, 1.15)}, result.Undecided, "", "noise"},
 

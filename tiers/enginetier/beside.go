@@ -67,12 +67,12 @@ func (b *beside) Submit(io *tiers.IO) {
 	var mu sync.Mutex
 	var errs []error
 	left := to - from + 1
-	io.Begun, io.Ended = 0, 0
+	io.Begun, io.Ended, io.Passed = 0, 0, 0
 	done := func(part *tiers.IO) {
 		mu.Lock()
 		errs = append(errs, part.Err)
 		if io.Begun == 0 || part.Begun < io.Begun {
-			io.Begun = part.Begun
+			io.Begun, io.Passed = part.Begun, part.Passed
 		}
 		io.Ended = max(io.Ended, part.Ended)
 		left--

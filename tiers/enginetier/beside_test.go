@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/enginetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 )
 
@@ -62,4 +64,59 @@ func TestObjectsBesideEachOther(t *testing.T) {
 		require.NoError(t, tier.Remove(t.Context(), append(objs, more...)...))
 		require.NoError(t, tier.Close())
 	}
+}
+
+// gate is an engine that begins reads when it is told to.
+type gate struct {
+	ioengine.Engine
+	came chan *ioengine.Op
+}
+
+func (g *gate) Submit(ops ...*ioengine.Op) {
+	for _, op := range ops {
+		if op.Kind != ioengine.Read {
+			g.Engine.Submit(op)
+			continue
+		}
+		g.came <- op
+	}
+}
+
+// A request that waits for the engine's only thread says until when it did: that is neither time at
+// the device nor work of this process.
+func TestTheEnginesThreads(t *testing.T) {
+	const size = 4096
+	g := &gate{tiertest.Psync(t), make(chan *ioengine.Op, 2)}
+	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
+		Layout: "vllm-slots", Engine: g, Model: "m", Bytes: size, Layers: 2, Capacity: 1 << 20,
+		Depth: 2})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tier.Close()) }()
+	objs := []tiers.Object{{Key: "a", Gen: 1, Size: size}, {Key: "b", Gen: 1, Size: size}}
+	for _, o := range objs {
+		require.NoError(t, store(t, tier, o))
+	}
+	r, err := tier.Open(t.Context(), objs...)
+	require.NoError(t, err)
+	require.Equal(t, 2, r.Len())
+	done := make(chan error, 1)
+	request := func(off int64) *tiers.IO {
+		return &tiers.IO{Buf: tiers.Buffer{B: buffer.Aligned(make([]byte, 2*size), size, size)},
+			Off: off, N: size, Done: func(io *tiers.IO) { done <- io.Err }}
+	}
+	first, second := request(0), request(r.Start(1))
+	r.Submit(first)
+	r.Submit(second)
+	for range 2 {
+		g.Engine.Submit(<-g.came)
+		require.NoError(t, <-done)
+	}
+	assert.Zero(t, first.Passed)
+	assert.Equal(t, first.Ended, second.Passed)
+	assert.GreaterOrEqual(t, second.Begun, second.Passed)
+	r.Submit(second)
+	g.Engine.Submit(<-g.came)
+	require.NoError(t, <-done)
+	assert.Zero(t, second.Passed, "nothing was under way")
+	require.NoError(t, r.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -333,7 +334,9 @@ func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 
 // request waits for an operation as ioengine.Await does, one of those under way at a time.
 func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op) error {
-	return ioengine.Await(ctx, l.submit, op, l.left)
+	var passed time.Duration // of what is no request for bytes nobody asks
+	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(op, &passed) }, op,
+		func() { l.left(op.Ended) })
 }
 
 // handle is an object as a writer or a reader.
@@ -402,7 +405,7 @@ func (h *handle) Submit(io *tiers.IO) {
 		} else {
 			copy(h.f.mem[off:], io.Buf.B[:end-off])
 		}
-		io.Begun, io.Ended = 0, 0
+		io.Begun, io.Ended, io.Passed = 0, 0, 0
 		io.End(nil)
 		return
 	}
@@ -417,7 +420,7 @@ func (h *handle) Submit(io *tiers.IO) {
 	} else if whole {
 		r.op.AtPosition = true
 	}
-	r.limit().submit(&r.op)
+	r.limit().submit(&r.op, &r.passed)
 }
 
 // request is what an IO becomes. It lives as long as the IO, so that a stream of them allocates
@@ -426,6 +429,8 @@ type request struct {
 	h  *handle
 	io *tiers.IO
 	op ioengine.Op
+
+	passed time.Duration // when its limit let it pass, 0 = at once
 }
 
 // limit is that of its direction.
@@ -440,8 +445,8 @@ func (r *request) limit() *limit {
 // good.
 func (r *request) done(op *ioengine.Op) {
 	h, io := r.h, r.io
-	r.limit().left()
-	io.Begun, io.Ended = op.Begun, op.Ended
+	r.limit().left(op.Ended)
+	io.Begun, io.Ended, io.Passed = op.Begun, op.Ended, r.passed
 	err := op.Err
 	if err != nil {
 		err = h.t.error(h.kind.String(), h.f.o, io.Off-h.at+int64(op.Moved), err)
@@ -483,16 +488,23 @@ type limit struct {
 
 	mu    sync.Mutex
 	busy  int
-	queue []*ioengine.Op
+	queue []held
+}
+
+// held is a request that waits, and where it is noted when it need not any more.
+type held struct {
+	op     *ioengine.Op
+	passed *time.Duration
 }
 
 // submit begins a request, now or when another is done. What waits here does not count as being at
 // the device: an IO's Begun is when its call is made.
-func (l *limit) submit(op *ioengine.Op) {
+func (l *limit) submit(op *ioengine.Op, passed *time.Duration) {
+	*passed = 0
 	if l.most > 0 {
 		l.mu.Lock()
 		if l.busy == l.most {
-			l.queue = append(l.queue, op)
+			l.queue = append(l.queue, held{op, passed})
 			l.mu.Unlock()
 			return
 		}
@@ -502,20 +514,21 @@ func (l *limit) submit(op *ioengine.Op) {
 	l.engine.Submit(op)
 }
 
-// left begins the next request in the place of one that is done.
-func (l *limit) left() {
+// left begins the next request in the place of one that is done, which it was just now.
+func (l *limit) left(now time.Duration) {
 	if l.most == 0 {
 		return
 	}
 	l.mu.Lock()
-	var next *ioengine.Op
+	var next held
 	if len(l.queue) > 0 {
 		next, l.queue = l.queue[0], l.queue[1:]
 	} else {
 		l.busy--
 	}
 	l.mu.Unlock()
-	if next != nil {
-		l.engine.Submit(next)
+	if next.op != nil {
+		*next.passed = now
+		l.engine.Submit(next.op)
 	}
 }

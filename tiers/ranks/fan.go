@@ -137,12 +137,12 @@ func (f *fan[M]) cut(s *split, io *tiers.IO) (to []int, err error) {
 			p.Buf.B = io.Buf.B[at-io.Off : until-io.Off]
 		}
 		p.Off = f.ranks[rank].Start(k) + off - int64(rank)*f.part
-		p.N, p.Begun, p.Ended, p.Err = int(until-at), 0, 0, nil
+		p.N, p.Begun, p.Ended, p.Passed, p.Err = int(until-at), 0, 0, 0, nil
 		to = append(to, rank)
 		at = until
 	}
 	s.io, s.err, s.left = io, nil, len(to)
-	io.Begun, io.Ended = 0, 0
+	io.Begun, io.Ended, io.Passed = 0, 0, 0
 	return to, nil
 }
 
@@ -154,7 +154,7 @@ func (s *split) done(p *tiers.IO) {
 		s.err = p.Err
 	}
 	if io.Begun == 0 || p.Begun < io.Begun {
-		io.Begun = p.Begun
+		io.Begun, io.Passed = p.Begun, p.Passed
 	}
 	io.Ended = max(io.Ended, p.Ended)
 	s.left--

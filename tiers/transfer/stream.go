@@ -94,7 +94,7 @@ func (l *stream) advance() (waits bool, err error) {
 			// make the stack grow with every chunk.
 			l.step = finish
 			l.hands.Store(0)
-			l.io.Begun, l.io.Ended, l.asked = 0, 0, op.t.Clock.Now()
+			l.io.Begun, l.io.Ended, l.io.Passed, l.asked = 0, 0, 0, op.t.Clock.Now()
 			l.at.to.Submit(&l.io)
 			if l.hands.Add(1) < 2 {
 				return true, nil
@@ -190,8 +190,9 @@ func (op *operation) report(l *stream) {
 
 // chunk is what is told of a request that is back.
 func chunk(op tiers.Op, io *tiers.IO, asked, done time.Duration) tiers.Chunk {
+	passed := max(io.Passed, asked)
 	return tiers.Chunk{Op: op, Begun: cmp.Or(io.Begun, asked), Ended: cmp.Or(io.Ended, done),
-		Asked: asked, Done: done}
+		Asked: passed, Done: done, Held: passed - asked}
 }
 
 // end is the end of a stream, perhaps by a failure, and with the last one of the operation. Its

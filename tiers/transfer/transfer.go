@@ -251,7 +251,7 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 			return false
 		}
 		part = tiers.PartOf(s)
-		io.Begun, io.Ended, asked = 0, 0, c.Now()
+		io.Begun, io.Ended, io.Passed, asked = 0, 0, 0, c.Now()
 		s.Submit(io)
 		return true
 	}
