@@ -79,18 +79,12 @@ func (r *searched) compare(ctx context.Context, grid []*pair) error {
 		grid = r.all
 	}
 	best, least := fastest(grid)
-	var top, mine *pair
+	// The search may have found one that has more in flight than the grid.
+	mine, top := &pair{size: r.knee.RequestBytes, n: r.knee.InFlight}, (*pair)(nil)
 	for _, p := range grid {
-		again := &pair{size: p.size, n: p.n}
 		if p.rate() == best {
-			top = again
+			top = &pair{size: p.size, n: p.n}
 		}
-		if p.size == r.knee.RequestBytes && p.n == r.knee.InFlight {
-			mine = again
-		}
-	}
-	if mine == nil {
-		return fmt.Errorf("%d × %d is not in the grid", r.knee.RequestBytes, r.knee.InFlight)
 	}
 	for range 9 {
 		for _, p := range []*pair{top, mine} {
