@@ -280,7 +280,9 @@ func feasible(v *params.Values) params.Violations {
 	use := c.Use
 	buffers := use.Bytes()
 	if l, is := v.EngineLayout(); is && l.Buckets {
-		buffers += 3 * tiers.BucketBytes // one is filled, one is written, one is read
+		// One is filled, one is written, one is full, one is read; and what each worker has begun
+		// keeps another one from being written.
+		buffers += 4*tiers.BucketBytes + int64(use.Workers)*int64(use.Chunk)*int64(use.Depth)
 	}
 	memory := params.EstimateMemory(buffers, c.CPUBytes, kvbench.Shards())
 	// The run would be killed by the kernel half-way, with its files left behind.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,8 @@ import (
 // buckets is Mooncake's bucket backend: objects wait in memory until a bucket is full, which is
 // then written with one call, all keys and all values, and its index after it. A file is gone with
 // its last object. Whoever fills a bucket writes it, one at a time, and waits for it; in the engine
-// one thread does that behind the requests.
+// one thread does that behind the requests. While one is written and the next one is full, a third
+// is not begun: it would wait in memory, too, and so would one of each worker.
 type buckets struct {
 	t     *Tier
 	calls *calls
@@ -25,16 +27,21 @@ type buckets struct {
 	writing chan struct{} // whoever writes a bucket
 
 	mu      sync.Mutex
-	filling *bucket // takes the next objects; nil: a new one does
-	spare   [][]byte
-	last    int64 // number of the newest bucket
+	full    int           // buckets that are written, or are about to be
+	fewer   chan struct{} // closed, and made anew, when there is one less of them
+	filling *bucket       // takes the next objects; nil: a new one does
+	spare   [][]byte      // a few that are used again: making one means clearing it
+	last    int64         // number of the newest bucket
 	at      map[tiers.ID]*place
 }
+
+// fullBuckets are how many are written, or wait for that, before no new one is begun.
+const fullBuckets = 2
 
 // bucket is objects that lie in a file together. Guarded by buckets.mu.
 type bucket struct {
 	name    string
-	mem     []byte // nil once nobody reads it any more
+	mem     []byte // of no garbage collector; nil once nobody has a use for it
 	end     int64  // of what mem holds
 	places  []*place
 	pending int // objects that are neither committed nor given up
@@ -42,7 +49,7 @@ type bucket struct {
 	written bool // the file is there
 	live    int  // objects that are not removed
 	readers int
-	copying int // readers of mem
+	copying int // who has a use for mem: readers, and the kernel that writes it
 	gone    bool
 }
 
@@ -59,7 +66,7 @@ type place struct {
 
 func newBuckets(t *Tier) *buckets {
 	return &buckets{t: t, calls: &t.calls, writing: make(chan struct{}, 1),
-		at: make(map[tiers.ID]*place)}
+		fewer: make(chan struct{}), at: make(map[tiers.ID]*place)}
 }
 
 // start makes nothing: a bucket's file is made when the bucket is full.
@@ -77,30 +84,52 @@ func (k *bucket) fits(n int64) bool {
 	return k.end+n <= int64(len(k.mem)) && len(k.places) < tiers.BucketKeys
 }
 
-// begin makes a bucket. Callers hold mu.
-func (b *buckets) begin() *bucket {
+// begin makes a bucket. Callers hold mu. Its memory is the kernel's again when it is written: a
+// collector would leave as much lying about as there is in use.
+func (b *buckets) begin() (*bucket, error) {
 	// The engine's number: microseconds and a count within one.
 	b.last = max(b.last+1, time.Now().UnixMicro()<<12)
 	k := &bucket{name: fmt.Sprint(b.last)}
 	if n := len(b.spare); n > 0 {
 		k.mem, b.spare = b.spare[n-1], b.spare[:n-1]
-	} else {
-		k.mem = make([]byte, min(tiers.BucketBytes, tiers.BucketKeys*b.t.cfg.Bytes))
+		return k, nil
 	}
-	return k
+	size := min(tiers.BucketBytes, tiers.BucketKeys*b.t.cfg.Bytes)
+	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("memory for a bucket of %d bytes: %w", size, err)
+	}
+	k.mem = mem
+	return k, nil
 }
 
 // create gives an object a stretch of the bucket's memory. The bucket is complete when no further
 // object of the usual size would fit.
-func (b *buckets) create(_ context.Context, o tiers.Object) (*file, error) {
+func (b *buckets) create(ctx context.Context, o tiers.Object) (*file, error) {
 	if o.Size > b.t.cfg.Bytes {
 		return nil, fmt.Errorf("%d bytes are more than an object's %d", o.Size, b.t.cfg.Bytes)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for b.filling == nil && b.full >= fullBuckets {
+		fewer := b.fewer
+		b.mu.Unlock()
+		select {
+		case <-fewer:
+		case <-ctx.Done():
+		}
+		b.mu.Lock()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
 	k := b.filling
 	if k == nil {
-		k = b.begin()
+		var err error
+		if k, err = b.begin(); err != nil {
+			return nil, err
+		}
 		b.filling = k
 	}
 	p := &place{o: o, in: k, mem: k.mem[k.end : k.end+o.Size], key: hash(o)}
@@ -125,10 +154,13 @@ func (b *buckets) commit(ctx context.Context, f *file) error {
 }
 
 // settle says that one more object of a bucket is decided, and whether the bucket is to be written
-// now. Callers hold mu.
-func (b *buckets) settle(k *bucket) bool {
+// now: finish does. Callers hold mu.
+func (b *buckets) settle(k *bucket) (write bool) {
 	k.pending--
-	return k.pending == 0 && k.closed && k.live > 0
+	if write = k.pending == 0 && k.closed && k.live > 0; write {
+		b.full++
+	}
+	return write
 }
 
 // abandon leaves a stretch of memory unused: it is not written with the bucket.
@@ -140,8 +172,10 @@ func (b *buckets) abandon(f *file) error {
 	f.in.live--
 	write := !p.committed && b.settle(f.in) // else it was the bucket that could not be written
 	over := b.over(f.in)
+	rest := b.recycle(f.in)
 	b.mu.Unlock()
-	return errors.Join(b.finish(context.Background(), f.in, write), b.unlink(f.in, over))
+	return errors.Join(b.finish(context.Background(), f.in, write), unmap(rest),
+		b.unlink(f.in, over))
 }
 
 // finish writes a bucket, if it is to be written.
@@ -149,6 +183,13 @@ func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 	if !write {
 		return nil
 	}
+	defer func() {
+		b.mu.Lock()
+		b.full--
+		close(b.fewer)
+		b.fewer = make(chan struct{})
+		b.mu.Unlock()
+	}()
 	select {
 	case b.writing <- struct{}{}:
 	case <-ctx.Done():
@@ -158,10 +199,10 @@ func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 	err := b.write(ctx, k)
 	b.mu.Lock()
 	k.written = err == nil
-	b.recycle(k)
+	rest := b.recycle(k)
 	over := b.over(k)
 	b.mu.Unlock()
-	return errors.Join(err, b.unlink(k, over))
+	return errors.Join(err, unmap(rest), b.unlink(k, over))
 }
 
 // write puts the objects of a bucket into its file, one behind the other, and says where in its
@@ -181,14 +222,23 @@ func (b *buckets) write(ctx context.Context, k *bucket) error {
 		n += len(p.key) + len(p.mem)
 		fmt.Fprintf(&index, "%s %d %d\n", p.key, p.off, p.o.Size)
 	}
+	k.copying++
 	b.mu.Unlock()
+	written := func() {
+		b.mu.Lock()
+		k.copying--
+		rest := b.recycle(k) // where nobody waited for the kernel
+		b.mu.Unlock()
+		_ = unmap(rest)
+	}
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
 	fd, err := b.calls.open(k.name+".bucket", flags, 0o644)
 	if err != nil {
+		written()
 		return err
 	}
 	err = errors.Join(b.t.request(ctx, &b.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: fd,
-		N: n, Vec: vec}), b.calls.close(fd))
+		N: n, Vec: vec}, written), b.calls.close(fd))
 	if err != nil {
 		return err
 	}
@@ -240,9 +290,9 @@ func (b *buckets) done(f *file) (err error) {
 		k.copying--
 	}
 	over := b.over(k)
-	b.recycle(k)
+	rest := b.recycle(k)
 	b.mu.Unlock()
-	return errors.Join(err, b.unlink(k, over))
+	return errors.Join(err, unmap(rest), b.unlink(k, over))
 }
 
 // remove takes an object out. In the engine it never goes alone, and here the cache gives up whole
@@ -259,9 +309,9 @@ func (b *buckets) remove(o tiers.Object) error {
 	p.dead = true
 	p.in.live--
 	over := b.over(p.in)
-	b.recycle(p.in)
+	rest := b.recycle(p.in)
 	b.mu.Unlock()
-	return b.unlink(p.in, over)
+	return errors.Join(unmap(rest), b.unlink(p.in, over))
 }
 
 // over says, once, that nobody needs the files of a bucket any more. Callers hold mu.
@@ -274,18 +324,28 @@ func (b *buckets) over(k *bucket) bool {
 }
 
 // recycle lets the memory of a bucket be used again, once it is on the disk or nothing of it is
-// needed. Callers hold mu.
-func (b *buckets) recycle(k *bucket) {
+// needed. What is not needed at all it returns: for unmap, without the lock. Callers hold mu.
+func (b *buckets) recycle(k *bucket) (rest []byte) {
 	settled := k.written || k.closed && k.pending == 0 && k.live == 0
-	if settled && k.copying == 0 && k.mem != nil {
-		if len(b.spare) < 2 {
-			b.spare = append(b.spare, k.mem)
-		}
-		k.mem = nil
-		for _, p := range k.places {
-			p.mem = nil
-		}
+	if !settled || k.copying > 0 || k.mem == nil {
+		return nil
 	}
+	if rest = k.mem; len(b.spare) < 2 {
+		b.spare, rest = append(b.spare, k.mem), nil
+	}
+	k.mem = nil
+	for _, p := range k.places {
+		p.mem = nil
+	}
+	return rest
+}
+
+// unmap gives memory back.
+func unmap(mem []byte) error {
+	if mem == nil {
+		return nil
+	}
+	return os.NewSyscallError("munmap", unix.Munmap(mem))
 }
 
 // unlink removes the files of a bucket, its index first.
@@ -299,5 +359,24 @@ func (b *buckets) unlink(k *bucket, over bool) error {
 // lookUp: the engine knows by heart what is where.
 func (b *buckets) lookUp([]tiers.Object) error { return nil }
 
-// close leaves what is in no complete bucket in memory.
-func (b *buckets) close() error { return nil }
+// close gives up what is in no complete bucket, whose memory goes, as that of all that nobody has a
+// use for.
+func (b *buckets) close() (err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, mem := range b.spare {
+		err = errors.Join(err, unmap(mem))
+	}
+	b.spare = nil
+	for _, p := range b.at { // of complete ones those that could not be written
+		if k := p.in; k.pending == 0 && k.copying == 0 {
+			err = errors.Join(err, unmap(k.mem))
+			k.mem = nil
+		}
+	}
+	if k := b.filling; k != nil && k.pending == 0 && k.copying == 0 {
+		err = errors.Join(err, unmap(k.mem)) // of which nothing may be left
+		k.mem, b.filling = nil, nil
+	}
+	return err
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // layout is the calls of an engine around the bytes of an object. What is called from several
-// goroutines at once guards itself. No call waits for another's.
+// goroutines at once guards itself. No call waits for another's but for one that is at the device.
 type layout interface {
 	// start does what the engine does when it starts.
 	start(ctx context.Context) error

@@ -143,7 +143,7 @@ func (l *vllmFS) probe(ctx context.Context) error {
 	if err == nil {
 		page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
 		err = errors.Join(l.t.request(ctx, &l.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: fd,
-			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}), l.calls.close(fd))
+			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}, nil), l.calls.close(fd))
 	}
 	return errors.Join(err, l.calls.unlink(name))
 }

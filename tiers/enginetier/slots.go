@@ -275,7 +275,7 @@ func (l *lmcacheRaw) create(ctx context.Context, o tiers.Object) (*file, error) 
 	binary.LittleEndian.PutUint64(page[8:], uint64(o.Size))
 	copy(page[16:], hash(o))
 	err = l.t.request(ctx, &l.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: f.fd,
-		Off: f.at - l.head, Buf: tiers.Buffer{B: page}, N: pageSize})
+		Off: f.at - l.head, Buf: tiers.Buffer{B: page}, N: pageSize}, nil)
 	if err != nil {
 		return nil, errors.Join(err, l.drop(o))
 	}
@@ -336,7 +336,7 @@ func (l *mooncakeOffset) open(ctx context.Context, o tiers.Object) (*file, error
 		if len(part) != recordHeader {
 			op.Off += recordHeader
 		}
-		if err := l.t.request(ctx, &l.t.loads, op); err != nil {
+		if err := l.t.request(ctx, &l.t.loads, op, nil); err != nil {
 			return nil, errors.Join(err, l.done(f))
 		}
 	}

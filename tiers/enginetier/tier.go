@@ -332,11 +332,17 @@ func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: t.path, Key: o.Key, Offset: off, Err: err}
 }
 
-// request waits for an operation as ioengine.Await does, one of those under way at a time.
-func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op) error {
+// request waits for an operation as ioengine.Await does, one of those under way at a time. Back, if
+// it is not nil, is called when the kernel has no use for its memory any more, perhaps long after.
+func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op, back func()) error {
 	var passed time.Duration // of what is no request for bytes nobody asks
 	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(op, &passed) }, op,
-		func() { l.left(op.Ended) })
+		func() {
+			l.left(op.Ended)
+			if back != nil {
+				back()
+			}
+		})
 }
 
 // handle is an object as a writer or a reader.
@@ -399,17 +405,19 @@ func (h *handle) Submit(io *tiers.IO) {
 	case h.over.Load():
 		io.End(h.t.error(h.kind.String(), o, off, tiers.ErrClosed))
 		return
-	case h.f.mem != nil:
+	}
+	h.users.Add(1)
+	if h.f.mem != nil {
 		if h.kind == ioengine.Read {
 			copy(io.Buf.B[:end-off], h.f.mem[off:])
 		} else {
 			copy(h.f.mem[off:], io.Buf.B[:end-off])
 		}
 		io.Begun, io.Ended, io.Passed = 0, 0, 0
+		_ = h.leave() // as in done
 		io.End(nil)
 		return
 	}
-	h.users.Add(1)
 	n := tiers.AlignUp(int(end-off), h.t.traits.Align)
 	// What else is in it is the engine's, which may not have let go of an earlier use yet.
 	r.op.Kind, r.op.FD, r.op.Off, r.op.N = h.kind, h.f.fd, h.f.at+off, n
