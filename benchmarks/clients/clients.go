@@ -159,9 +159,9 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 	// says has room there while the coordinator is at something else. Where the first host is
 	// another one, rank 0 comes from there.
 	if c.Meeting != nil || c.Hosts[0].Here {
-		ours, theirs, err := agent.Pair()
-		if err != nil {
-			return fmt.Errorf("connecting rank 0: %w", err)
+		ours, theirs, failed := agent.Pair()
+		if failed != nil {
+			return fmt.Errorf("connecting rank 0: %w", failed)
 		}
 		go c.leader.Accept(ours, nil)
 		c.member, err = coordinate.Join(ctx, theirs, c.Hello, m)
