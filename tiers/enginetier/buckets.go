@@ -35,7 +35,9 @@ type buckets struct {
 	at      map[tiers.ID]*place
 }
 
-// fullBuckets are how many are written, or wait for that, before no new one is begun.
+// fullBuckets are how many are written, or wait for that, before no new one is begun. With two the
+// storage has the next one as soon as it is done with one; more would only lie in memory, 256 MiB
+// each: with 16 workers it was 8.6 GB instead of 6.2, at the same rate (llama3.1-8b on tmpfs).
 const fullBuckets = 2
 
 // bucket is objects that lie in a file together. Guarded by buckets.mu.
@@ -95,6 +97,7 @@ func (b *buckets) begin() (*bucket, error) {
 		return k, nil
 	}
 	size := min(tiers.BucketBytes, tiers.BucketKeys*b.t.cfg.Bytes)
+	// Pages that nobody has touched take no room: small objects that end a run fill no bucket.
 	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -112,6 +115,8 @@ func (b *buckets) create(ctx context.Context, o tiers.Object) (*file, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// What is waited for is at the device, and needs nothing that whoever waits here may hold: so
+	// somebody who makes several objects before the first is committed can wait, too.
 	for b.filling == nil && b.full >= fullBuckets {
 		fewer := b.fewer
 		b.mu.Unlock()
@@ -224,6 +229,8 @@ func (b *buckets) write(ctx context.Context, k *bucket) error {
 	}
 	k.copying++
 	b.mu.Unlock()
+	// The kernel reads the memory until its call is back, which may be long after this has given up
+	// waiting: a device that hangs must not get what the next bucket puts there.
 	written := func() {
 		b.mu.Lock()
 		k.copying--

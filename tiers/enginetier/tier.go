@@ -406,7 +406,7 @@ func (h *handle) Submit(io *tiers.IO) {
 		io.End(h.t.error(h.kind.String(), o, off, tiers.ErrClosed))
 		return
 	}
-	h.users.Add(1)
+	h.users.Add(1) // of memory, too: a bucket's may be given back with its last user
 	if h.f.mem != nil {
 		if h.kind == ioengine.Read {
 			copy(io.Buf.B[:end-off], h.f.mem[off:])
@@ -499,7 +499,8 @@ type limit struct {
 	queue []held
 }
 
-// held is a request that waits, and where it is noted when it need not any more.
+// held is a request that waits, and where it is noted when it need not any more: the engine of a
+// real server would have let it wait as well, so a verdict must not blame this process for it.
 type held struct {
 	op     *ioengine.Op
 	passed *time.Duration
