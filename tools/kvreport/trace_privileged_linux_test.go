@@ -156,7 +156,8 @@ func traceShell(t testing.TB, dir, command string) (pid int, notes, job string, 
 func TestInterrupted(t *testing.T) {
 	l := newLoad(t)
 	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync",
-		"--runtime=600")...)
+		"--runtime=600",
+		"--thread")...)
 	c := newCall("trace", []string{"-pid", strconv.Itoa(fio.Process.Pid), "-dir", l.dir}, nil, nil,
 		nil)
 	opt := trace.NewOptions(c.FlagSet)
