@@ -5,7 +5,6 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/transfer"
 	"kvbench/workloads/profile"
 )
 
@@ -20,8 +19,7 @@ type Blocks struct {
 
 	*field
 	bench *Bench
-	bufs  []tiers.Buffer
-	free  func() error // them
+	loan  *loan // the workers' buffers
 	draws []profile.Stream
 	drawn []int64
 	huge  string // what kind of memory the buffers are
@@ -61,11 +59,11 @@ func (r *Blocks) equip(ctx context.Context) (err error) {
 		return err
 	}
 	m.chunk = r.Size
-	if r.bufs, r.free, err = m.buffers(ctx, r.bench.Workers); err != nil {
+	if r.loan, err = m.buffers(ctx, r.bench.Workers); err != nil {
 		return err
 	}
 	r.huge, r.drawn = m.huge, make([]int64, r.bench.Workers)
-	for w := range r.bufs {
+	for w := range r.bench.Workers {
 		r.draws = append(r.draws, profile.NewStream(r.bench.Seed, w))
 	}
 	return nil
@@ -73,12 +71,11 @@ func (r *Blocks) equip(ctx context.Context) (err error) {
 
 // Step is all requests of a worker.
 func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
-	io := &tiers.IO{Buf: r.bufs[worker]}
 	// Its own, lest workers share a cache line.
 	n := r.drawn[worker]
 	defer func() { r.drawn[worker] = n }()
 	next := r.anywhere(r.draws[worker], &n, r.Size, b.over.Load)
-	return transfer.Pass(ctx, b.Clock, io, next, func(c tiers.Chunk) bool {
+	return r.loan.bufs[worker].pass(ctx, b.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
 		c.Op = r.Op
 		b.Block(worker, c)
 		return true
@@ -87,10 +84,8 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 
 // Finish lets go of files and buffers.
 func (r *Blocks) Finish(*Bench) {
-	if r.free != nil {
-		_ = r.free() // memory that is ours alone
-		r.free = nil
-	}
+	_ = r.loan.free() // memory that is ours alone
+	r.loan = nil
 	if r.field != nil {
 		_ = r.close() // of files that the run removes
 	}
@@ -105,7 +100,7 @@ func (r *Blocks) Report(res *result.Result) {
 	}
 	res.PlainIO.FileBytes = r.size
 	if r.holds() {
-		res.IO.Pool = result.Pool{Buffers: len(r.bufs), BufferBytes: int(r.Size),
+		res.IO.Pool = result.Pool{Buffers: r.loan.len(), BufferBytes: int(r.Size),
 			HugePages: r.huge, Covers: true}
 	}
 }

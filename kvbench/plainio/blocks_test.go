@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +19,9 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/tiertest"
 )
 
 // asking notes where requests go.
@@ -200,5 +205,57 @@ func TestBlocksInRealFiles(t *testing.T) {
 			assert.Positive(t, *res.PlainIO.CPUNSPerRequest)
 			assert.Equal(t, 6, res.IO.Pool.Buffers)
 		}
+	}
+}
+
+// atOnce is a tier whose bytes count when a request is answered, on whatever filesystem.
+type atOnce struct{ tiers.Tier }
+
+func (a atOnce) Traits() tiers.Traits {
+	t := a.Tier.Traits()
+	t.CountsAtCommit = false
+	return t
+}
+
+// What a device has not answered when the trial ends it still has the memory for: who frees that
+// lets the device write into whatever is there next.
+func TestBuffersOutliveTheTrialThatADeviceDoesNotAnswer(t *testing.T) {
+	for name, routine := range map[string]Routine{
+		"blocks":  &Blocks{Op: tiers.Read, Size: page, Footprint: 64 * page},
+		"ceiling": &Ceiling{ReadShare: 1, Footprint: 64 * page, InFlight: 4},
+		"ladder":  &Ceiling{ReadShare: 1, Footprint: 64 * page, Rung: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				wall := clock.NewWall()
+				engine := tiertest.NewEngine(ioengine.NewPsync(wall.Now))
+				tier := tiertest.Files(t, filetier.Config{Engine: engine})
+				var reads atomic.Int64
+				var mu sync.Mutex
+				held := make(map[*ioengine.Op]bool)
+				engine.Hold(func(op *ioengine.Op) bool {
+					hold := op.Kind == ioengine.Read && reads.Add(1) > 20
+					mu.Lock()
+					defer mu.Unlock()
+					held[op] = hold
+					return hold
+				})
+				cfg := overLevels(onTier(atOnce{tier}, 1<<20), 4).lasting(time.Minute)
+				cfg.Clock = wall
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(10*time.Second, cancel)
+				_, err := runPlain(ctx, cfg, routine)
+				require.ErrorIs(t, err, context.Canceled)
+				require.Positive(t, engine.Held())
+				engine.Release()
+				synctest.Wait()
+				for op, held := range held {
+					if held {
+						assert.NoError(t, op.Err, "the device wrote into memory that was freed")
+					}
+				}
+				require.NoError(t, engine.Close(t.Context()))
+			})
+		})
 	}
 }

@@ -37,9 +37,8 @@ type Ceiling struct {
 	*mover
 	mix    mix
 	bench  *Bench
-	bufs   []tiers.Buffer // of the streams
-	free   func() error   // them
-	files  int            // to read, at least
+	loan   *loan // of the streams
+	files  int   // to read, at least
 	ladder []result.Rung
 }
 
@@ -165,19 +164,17 @@ func bestRung(all []result.Rung, request int64) int {
 // equip gives each stream a buffer.
 func (r *Ceiling) equip(ctx context.Context, streams int) error {
 	r.Finish(r.bench)
-	bufs, free, err := r.buffers(ctx, streams)
+	loan, err := r.buffers(ctx, streams)
 	if err == nil {
-		r.bufs, r.free = bufs, free
+		r.loan = loan
 	}
 	return err
 }
 
 // Finish frees the buffers.
 func (r *Ceiling) Finish(*Bench) {
-	if r.free != nil {
-		_ = r.free() // memory that is ours alone
-		r.free = nil
-	}
+	_ = r.loan.free() // memory that is ours alone
+	r.loan = nil
 }
 
 // Step reads or writes one whole file, whichever keeps the mix.
@@ -201,9 +198,9 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 	}
 	var err error
 	if op == tiers.Read {
-		err = r.read(ctx, r.bufs[worker], o, from, count)
+		err = r.read(ctx, r.loan.bufs[worker], o, from, count)
 	} else {
-		err = r.write(ctx, r.bufs[worker], o, count)
+		err = r.write(ctx, r.loan.bufs[worker], o, count)
 	}
 	return tiers.Timing{Device: r.env.Clock.Now() - start}, err
 }
@@ -212,7 +209,7 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 func (r *Ceiling) Report(res *result.Result) {
 	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Ladder: r.ladder}
 	if r.mover != nil && r.holds() {
-		res.IO.Pool = result.Pool{Buffers: len(r.bufs), BufferBytes: int(r.mover.chunk),
+		res.IO.Pool = result.Pool{Buffers: r.loan.len(), BufferBytes: int(r.mover.chunk),
 			HugePages: r.huge, Covers: true}
 	}
 }

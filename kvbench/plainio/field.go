@@ -60,23 +60,23 @@ func newField(e *kvbench.Env, l cache.Level, op tiers.Op, request, footprint int
 // one when enough says so; nil: it never does. They are closed by close, also after an error.
 func (f *field) fill(ctx context.Context, footprint int64, enough func() bool) error {
 	n := max(1, int(footprint/f.size))
-	bufs, free, err := f.buffers(ctx, min(fieldFillers, n))
+	l, err := f.buffers(ctx, min(fieldFillers, n))
 	if err != nil {
 		return err
 	}
 	made := make([]plot, n)
-	err = beside(ctx, f.env, len(bufs), func(ctx context.Context, w int) (err error) {
-		for i := w; i < n && err == nil && (i == 0 || enough == nil || !enough()); i += len(bufs) {
-			made[i], err = f.plot(ctx, bufs[w])
+	err = beside(ctx, f.env, len(l.bufs), func(ctx context.Context, w int) (err error) {
+		for i := w; i < n && err == nil && (i == 0 || enough == nil || !enough()); i += len(l.bufs) {
+			made[i], err = f.plot(ctx, l.bufs[w])
 		}
 		return err
 	})
 	f.files = slices.DeleteFunc(made, func(p plot) bool { return p.close == nil })
-	return errors.Join(err, free())
+	return errors.Join(err, l.free())
 }
 
 // plot writes a file and opens it.
-func (f *field) plot(ctx context.Context, buf tiers.Buffer) (p plot, err error) {
+func (f *field) plot(ctx context.Context, buf lent) (p plot, err error) {
 	o := f.object(f.size)
 	more := func(tiers.Chunk) bool { return true }
 	if f.op == tiers.Write {

@@ -14,7 +14,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
-	"kvbench/tiers/transfer"
 	"kvbench/workloads/profile"
 )
 
@@ -31,7 +30,7 @@ type Knee struct {
 	// them a minute.
 	Limit time.Duration
 
-	pool  []tiers.Buffer // of KneeSize each
+	pool  *loan // of KneeSize each
 	rungs int
 	knee  result.Knee
 }
@@ -80,12 +79,11 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 		return err
 	}
 	m.chunk = KneeSize
-	var free func() error
-	if r.pool, free, err = m.buffers(ctx, KneeFlight/KneeSize); err != nil {
+	if r.pool, err = m.buffers(ctx, KneeFlight/KneeSize); err != nil {
 		return err
 	}
 	err = r.search(ctx, limit)
-	if err = errors.Join(err, free()); err != nil {
+	if err = errors.Join(err, r.pool.free()); err != nil {
 		return fmt.Errorf("looking for the knee: %w", err)
 	}
 	r.knee.NS = int64(b.Clock.Now() - begun)
@@ -282,10 +280,10 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) error 
 		hists[i].Histogram = result.NewHistogram(units.Nanoseconds)
 	}
 	err := beside(ctx, r.env, p.n, func(ctx context.Context, i int) error {
-		io, t, h := &tiers.IO{Buf: r.cut(p.size, i)}, &tallies[i], &hists[i%len(hists)]
+		t, h := &tallies[i], &hists[i%len(hists)]
 		n := int64(0)
 		next := r.anywhere(profile.NewStream(r.bench.Seed, r.rungs<<16+i), &n, p.size, over.Load)
-		return transfer.Pass(ctx, r.env.Clock, io, next, func(c tiers.Chunk) bool {
+		return r.cut(p.size, i).pass(ctx, r.env.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
 			at := int((c.Done - begun) / bin)
 			if over.Load() || at >= len(t.bytes) {
 				return false
@@ -327,9 +325,9 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) error 
 }
 
 // cut is the i-th buffer of a size.
-func (r *Knee) cut(size int64, i int) tiers.Buffer {
+func (r *Knee) cut(size int64, i int) lent {
 	at := int64(i) * size
-	b := r.pool[at/KneeSize]
+	b := r.pool.bufs[at/KneeSize]
 	if b.B != nil {
 		b.B = b.B[at%KneeSize : at%KneeSize+size : at%KneeSize+size]
 	}

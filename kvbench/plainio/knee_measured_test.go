@@ -45,15 +45,13 @@ func (r *searched) Prepare(ctx context.Context, b *Bench) error {
 		return err
 	}
 	m.chunk = KneeSize
-	bufs, free, err := m.buffers(ctx, KneeFlight/KneeSize)
-	if err != nil {
+	if r.pool, err = m.buffers(ctx, KneeFlight/KneeSize); err != nil {
 		return err
 	}
-	r.pool = bufs
 	if r.all, err = r.grid(ctx, r.flight, r.rounds); err != nil {
 		return err
 	}
-	return errors.Join(r.compare(ctx, r.other), free())
+	return errors.Join(r.compare(ctx, r.other), r.pool.free())
 }
 
 // onDirectory is one of them in files.

@@ -70,7 +70,9 @@ func gridOf(t *testing.T, m tiers.DeviceModel, op tiers.Op) (least int64, best f
 		r := &Knee{Blocks: Blocks{Op: op, Footprint: 512 << 20}}
 		require.NoError(t, r.lay(b, KneeSize))
 		require.NoError(t, r.fill(ctx, r.Footprint, nil))
-		r.pool = make([]tiers.Buffer, KneeFlight/KneeSize)
+		pool, err := r.buffers(ctx, KneeFlight/KneeSize)
+		require.NoError(t, err)
+		r.pool = pool
 		all, err := r.grid(ctx, 16<<20, 1)
 		require.NoError(t, err)
 		best, least = fastest(all)

@@ -102,12 +102,12 @@ func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
 		if c.ReadShare < 1 && c.used+int64(n)*c.size > c.Room {
 			break
 		}
-		bufs, free, err := c.buffers(ctx, n)
+		l, err := c.buffers(ctx, n)
 		if err != nil {
 			return nil, err
 		}
-		r, err := c.rung(ctx, bufs)
-		if err = errors.Join(err, free()); err != nil || r.took <= 0 {
+		r, err := c.rung(ctx, l.bufs)
+		if err = errors.Join(err, l.free()); err != nil || r.took <= 0 {
 			return rungs, err
 		}
 		rungs = append(rungs, result.Rung{InFlight: n, NS: int64(r.took),
@@ -144,7 +144,7 @@ type rung struct {
 	bytes [tiers.NumOps]int64
 }
 
-func (c *climb) rung(ctx context.Context, bufs []tiers.Buffer) (*rung, error) {
+func (c *climb) rung(ctx context.Context, bufs []lent) (*rung, error) {
 	c.rungs++
 	now := c.env.Clock.Now()
 	ctx, cut := context.WithCancelCause(ctx)
@@ -192,7 +192,7 @@ func (r *rung) count(op tiers.Op) counter {
 
 // stream is stream i of n: object after object, through one buffer. The first one of each is
 // shorter by another part, so that the flushes of many do not come at one moment.
-func (r *rung) stream(ctx context.Context, buf tiers.Buffer, i, n int) error {
+func (r *rung) stream(ctx context.Context, buf lent, i, n int) error {
 	draws := profile.NewStream(r.Seed, r.rungs<<16+i)
 	size := r.fileSize(r.size * int64(i+1) / int64(n))
 	for k := int64(0); !r.over.Load(); k++ {

@@ -10,7 +10,9 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/transfer"
 )
 
@@ -68,23 +70,72 @@ func (m *mover) request(size int64) int64 {
 // buffers makes some of one chunk each, full of what no device can compress. They are the mover's
 // own: a run's pool has as many as its workers need, and nobody knows yet how many these will be.
 // A tier without bytes needs none.
-func (m *mover) buffers(ctx context.Context, n int) (bufs []tiers.Buffer, free func() error,
-	err error) {
+func (m *mover) buffers(ctx context.Context, n int) (*loan, error) {
+	l := &loan{bufs: make([]lent, n)}
+	l.users.Store(1)
+	for i := range l.bufs {
+		l.bufs[i].of = l
+	}
 	if !m.holds() {
-		return make([]tiers.Buffer, n), func() error { return nil }, nil
+		return l, nil
 	}
 	pool, err := m.env.NewPool(n, int(m.chunk))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if bufs, err = pool.Get(ctx, n, nil); err != nil {
-		return nil, nil, errors.Join(err, pool.Close())
+	bufs, err := pool.Get(ctx, n, nil)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
 	}
-	for _, b := range bufs {
+	for i, b := range bufs {
 		m.env.Content.Fill(b.B, tiers.Object{Key: m.name, Size: m.chunk}, 0)
+		l.bufs[i].Buffer = b
 	}
-	m.huge = pool.HugePages()
-	return bufs, func() error { pool.Put(bufs...); return pool.Close() }, nil
+	l.pool, m.huge = pool, pool.HugePages()
+	return l, nil
+}
+
+// loan is the buffers of streams, all of them in use until the last request is back: a device that
+// does not answer may write into one long after whoever waited for it has gone.
+type loan struct {
+	pool  *buffer.Pool // nil: of a tier without bytes
+	bufs  []lent
+	users atomic.Int64 // its holder, and the passes whose buffer may be the device's
+}
+
+// lent is one of them.
+type lent struct {
+	tiers.Buffer
+	of *loan
+}
+
+// len is how many there are. A nil loan is none.
+func (l *loan) len() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.bufs)
+}
+
+// free gives them back; the memory is freed now, or when the device lets go of it.
+func (l *loan) free() error {
+	if l == nil || l.users.Add(-1) > 0 || l.pool == nil {
+		return nil
+	}
+	for _, b := range l.bufs {
+		l.pool.Put(b.Buffer)
+	}
+	return l.pool.Close()
+}
+
+// pass is a transfer.Pass through one of them.
+func (b lent) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
+	count counter) error {
+	io.Buf = b.Buffer
+	b.of.users.Add(1)
+	return transfer.Pass(ctx, c, io, next, count, func() {
+		_ = b.of.free() // memory that is ours alone
+	})
 }
 
 // holds says whether the tier has bytes, rather than takes the time of them.
@@ -100,15 +151,15 @@ func (m *mover) object(size int64) tiers.Object {
 func (m *mover) wholeChunks(size int64) int64 { return max(m.chunk, size/m.chunk*m.chunk) }
 
 // io is the first request of an object.
-func (m *mover) io(buf tiers.Buffer, off int64, o tiers.Object) *tiers.IO {
-	return &tiers.IO{Buf: buf, Off: off, N: int(min(m.chunk, o.Size-off))}
+func (m *mover) io(off int64, o tiers.Object) *tiers.IO {
+	return &tiers.IO{Off: off, N: int(min(m.chunk, o.Size-off))}
 }
 
 // counter is told of each request and flush, and says whether there are to be more requests.
 type counter func(tiers.Chunk) (more bool)
 
 // read reads an object from an offset on, which is a multiple of the chunk, and drops what it read.
-func (m *mover) read(ctx context.Context, buf tiers.Buffer, o tiers.Object, from int64,
+func (m *mover) read(ctx context.Context, buf lent, o tiers.Object, from int64,
 	count counter) error {
 	if m.store != nil {
 		return m.get(ctx, buf, o, count)
@@ -117,9 +168,8 @@ func (m *mover) read(ctx context.Context, buf tiers.Buffer, o tiers.Object, from
 	if err != nil {
 		return err
 	}
-	io := m.io(buf, from, o)
-	err = transfer.Pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, func([]byte) {}),
-		count)
+	io := m.io(from, o)
+	err = buf.pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, func([]byte) {}), count)
 	return errors.Join(err, f.Close())
 }
 
@@ -127,7 +177,7 @@ func (m *mover) read(ctx context.Context, buf tiers.Buffer, o tiers.Object, from
 // are told with the flush. An object that count cut short stays, and is flushed: to remove it would
 // make the filesystem discard its blocks while the next measurement runs. The end of ctx leaves
 // nothing of it.
-func (m *mover) write(ctx context.Context, buf tiers.Buffer, o tiers.Object, count counter) error {
+func (m *mover) write(ctx context.Context, buf lent, o tiers.Object, count counter) error {
 	if m.store != nil {
 		return m.put(ctx, buf, o, count)
 	}
@@ -161,11 +211,10 @@ func (m *mover) write(ctx context.Context, buf tiers.Buffer, o tiers.Object, cou
 }
 
 // pour writes all of an object, from its start to its end.
-func (m *mover) pour(ctx context.Context, f tiers.Writer, buf tiers.Buffer, o tiers.Object,
+func (m *mover) pour(ctx context.Context, f tiers.Writer, buf lent, o tiers.Object,
 	count counter) error {
-	io := m.io(buf, 0, o)
-	return transfer.Pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, m.stampBlocks),
-		count)
+	io := m.io(0, o)
+	return buf.pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, m.stampBlocks), count)
 }
 
 // stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and

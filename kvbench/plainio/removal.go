@@ -71,7 +71,7 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 	}
 	last := r.object(r.mover.chunk)
 	none := func(tiers.Chunk) bool { return true }
-	if err := r.write(ctx, r.bufs[worker], last, none); err != nil {
+	if err := r.write(ctx, r.loan.bufs[worker], last, none); err != nil {
 		return err
 	}
 	since, err := b.Quiet(ctx)

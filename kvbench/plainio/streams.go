@@ -13,9 +13,9 @@ import (
 var errEnough = errors.New("enough has been read")
 
 // get is read of a tier that streams, from the object's start.
-func (m *mover) get(ctx context.Context, buf tiers.Buffer, o tiers.Object, count counter) error {
+func (m *mover) get(ctx context.Context, buf lent, o tiers.Object, count counter) error {
 	more := true // one buffer is one request at a time, so that nobody else is told meanwhile
-	_, err := m.store.Get(ctx, o, []tiers.Buffer{buf}, func([]byte, int64) error {
+	_, err := m.store.Get(ctx, o, []tiers.Buffer{buf.Buffer}, func([]byte, int64) error {
 		if !more {
 			return errEnough
 		}
@@ -29,7 +29,7 @@ func (m *mover) get(ctx context.Context, buf tiers.Buffer, o tiers.Object, count
 
 // put is write of a tier that streams: all bytes are those of the buffer, stamped on their way out.
 // An object cannot be cut short: who wants no more of it ends ctx.
-func (m *mover) put(ctx context.Context, buf tiers.Buffer, o tiers.Object, count counter) error {
+func (m *mover) put(ctx context.Context, buf lent, o tiers.Object, count counter) error {
 	first := m.stamp.Add(uint64(o.Size/stampedBlock)+1) - uint64(o.Size/stampedBlock)
 	body := func(off, n int64) io.ReadSeeker {
 		return &stamped{SectionReader: io.NewSectionReader(repeated(buf.B), off, n), off: off,

@@ -230,19 +230,25 @@ func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte))
 // Pass is plain I/O: one request after the other in the one buffer of io, without content or
 // verification. count is called after each, with a Chunk that knows all but its Op: when it says
 // that there is to be no more, Pass ends in order. The end of ctx takes effect at the next request;
-// for one that is under way Pass waits for at most tiers.Grace, and its buffer belongs to the tier
-// until Done.
+// for one that is under way Pass waits for at most tiers.Grace. Its buffer belongs to the tier until
+// back is called: once, when the last request has come back, which may be long after Pass returned.
 //
 // Like the streams of an operation it goes on where a request comes back: who is woken for each
 // request leaves the device idle meanwhile, and what this measures is the device.
 func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
-	count func(tiers.Chunk) (more bool)) error {
+	count func(tiers.Chunk) (more bool), back func()) error {
 	if ctx.Err() != nil {
+		back()
 		return context.Cause(ctx)
 	}
+	const (
+		away = iota // the tier has the request
+		here        // it has come back
+		left        // the tier has it, and nobody waits any more
+	)
+	var where atomic.Int32
 	over := c.NewEvent()
 	var failure error
-	var left atomic.Bool // nobody listens any more
 	var asked time.Duration
 	part := 0
 	submit := func() (some bool) {
@@ -252,11 +258,13 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 		}
 		part = tiers.PartOf(s)
 		io.Begun, io.Ended, io.Passed, asked = 0, 0, 0, c.Now()
+		where.Store(away)
 		s.Submit(io)
 		return true
 	}
 	io.Done = func(io *tiers.IO) {
-		if left.Load() {
+		if !where.CompareAndSwap(away, here) {
+			back()
 			return
 		}
 		if failure = io.Err; failure == nil {
@@ -272,19 +280,25 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 		}
 		over.Fire()
 	}
-	if !submit() {
-		return nil
-	}
-	if over.Wait(ctx) == nil {
+	if !submit() || over.Wait(ctx) == nil {
+		back()
 		return failure
 	}
-	c.At(c.Now()+tiers.Grace, func() {
-		left.Store(!over.Fired())
-		over.Fire()
-	})
+	var leave func()
+	leave = func() {
+		switch {
+		case over.Fired():
+		case where.CompareAndSwap(away, left):
+			over.Fire()
+		default: // it has just come back, and may be followed by one that saw no end of ctx
+			c.At(c.Now()+tiers.Grace, leave)
+		}
+	}
+	c.At(c.Now()+tiers.Grace, leave)
 	_ = over.Wait(context.WithoutCancel(ctx))
-	if left.Load() {
+	if where.Load() == left {
 		return context.Cause(ctx)
 	}
+	back()
 	return failure
 }
