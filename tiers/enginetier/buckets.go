@@ -239,20 +239,21 @@ func (b *buckets) write(ctx context.Context, k *bucket) error {
 		_ = unmap(rest)
 	}
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC
-	fd, err := b.calls.open(k.name+".bucket", flags, 0o644)
+	path := k.name + ".bucket"
+	fd, err := b.calls.open(path, flags, 0o644)
 	if err != nil {
 		written()
 		return err
 	}
-	err = errors.Join(b.t.request(ctx, &b.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: fd,
-		N: n, Vec: vec}, written), b.calls.close(fd))
-	if err != nil {
+	if err := b.t.last(ctx, &b.t.stores, path, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+		N: n, Vec: vec}, written); err != nil {
 		return err
 	}
-	if fd, err = b.calls.open(k.name+".meta", flags, 0o644); err != nil {
+	path = k.name + ".meta"
+	if fd, err = b.calls.open(path, flags, 0o644); err != nil {
 		return err
 	}
-	return errors.Join(b.calls.write(fd, []byte(index.String())), b.calls.close(fd))
+	return errors.Join(b.calls.write(fd, path, []byte(index.String())), b.calls.close(fd, path))
 }
 
 // open reads from memory what is not written yet, and else from the bucket's file, which is opened
@@ -266,7 +267,7 @@ func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
 	}
 	k := p.in
 	k.readers++
-	f := &file{o: o, fd: -1, in: k, at: p.off}
+	f := &file{o: o, fd: -1, path: k.name + ".bucket", in: k, at: p.off}
 	written := k.written
 	if !written {
 		k.copying++
@@ -277,7 +278,7 @@ func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
 		return f, nil
 	}
 	var err error
-	if f.fd, err = b.calls.open(k.name+".bucket", unix.O_RDONLY, 0); err != nil {
+	if f.fd, err = b.calls.open(f.path, unix.O_RDONLY, 0); err != nil {
 		return nil, errors.Join(err, b.done(f))
 	}
 	f.whole = func(op *ioengine.Op) { op.Vec = [][]byte{op.Buf.B[:op.N]} }
@@ -288,7 +289,7 @@ func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
 // its files.
 func (b *buckets) done(f *file) (err error) {
 	if f.fd >= 0 {
-		err = b.calls.close(f.fd)
+		err = b.calls.close(f.fd, f.path)
 	}
 	b.mu.Lock()
 	k := f.in

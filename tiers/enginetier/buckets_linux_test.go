@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/enginetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
@@ -69,7 +70,8 @@ func (n never) Submit(ops ...*ioengine.Op) {
 func TestFullBucketsAreWaitedFor(t *testing.T) {
 	dir := tiertest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
-		n := never{came: make(chan *ioengine.Op, 1)}
+		n := never{Engine: ioengine.NewPsync(clock.NewWall().Now),
+			came: make(chan *ioengine.Op, 1)}
 		tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
 			Layout: "mooncake-bucket", Engine: n, Model: "m", Bytes: tiers.BucketBytes})
 		require.NoError(t, err)
@@ -102,4 +104,61 @@ func TestFullBucketsAreWaitedFor(t *testing.T) {
 		wait.Wait()
 		require.NoError(t, tier.Close())
 	})
+}
+
+// A bucket whose write is given up stays open until the kernel has let go of it: what a short write
+// has left would go on in whichever file has the number by then. So does what the tier has open.
+func TestWhatIsGivenUpStaysOpen(t *testing.T) {
+	for _, c := range []struct{ layout, file string }{
+		{"mooncake-bucket", ".bucket"}, {"vllm-fs", ".tmp"}, {"lmcache-raw", "raw_block"},
+	} {
+		t.Run(c.layout, func(t *testing.T) {
+			dir := tiertest.Dir(t)
+			synctest.Test(t, func(t *testing.T) {
+				psync := ioengine.NewPsync(clock.NewWall().Now)
+				engine := tiertest.NewEngine(psync)
+				tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
+					Layout: c.layout, Engine: engine, Model: "m", Bytes: tiers.BucketBytes,
+					Capacity: tiers.BucketBytes})
+				require.NoError(t, err)
+				engine.Hold(func(op *ioengine.Op) bool { return true })
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					w, err := tier.Create(ctx, tiers.Object{Key: "a", Gen: 1, Size: 4096})
+					if err == nil && c.layout == "vllm-fs" {
+						w.Submit(&tiers.IO{Buf: tiers.Buffer{B: make([]byte, 4096)}, N: 4096,
+							Done: func(*tiers.IO) {}})
+						err = w.Abort()
+					} else if err == nil {
+						err = w.Commit(ctx)
+					}
+					ended <- err
+				}()
+				synctest.Wait()
+				require.Equal(t, 1, engine.Held())
+				cancel()
+				if err := <-ended; c.layout != "vllm-fs" {
+					require.ErrorIs(t, err, context.Canceled)
+				}
+				require.NoError(t, tier.Close())
+				assert.Contains(t, descriptors(t), c.file)
+				engine.Release()
+				synctest.Wait()
+				assert.NotContains(t, descriptors(t), c.file)
+				require.NoError(t, psync.Close(t.Context()))
+			})
+		})
+	}
+}
+
+// descriptors are the files that the process has open.
+func descriptors(t *testing.T) (all string) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, e := range entries {
+		path, _ := os.Readlink("/proc/self/fd/" + e.Name()) // of which one reads the directory
+		all += path + "\n"
+	}
+	return all
 }

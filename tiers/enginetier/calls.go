@@ -6,14 +6,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/workdir"
 )
 
 // calls are the system calls that a layout makes itself, all of them relative to the directory of
-// its files. Those that move bytes are the engine's.
+// its files. Those that move bytes are the engine's; it is told of these, too, because the device
+// may not answer them either.
 type calls struct {
-	root int          // descriptor of the directory
-	note func(string) // is told of each call before it is made; nil: nobody is
+	root   int    // descriptor of the directory
+	path   string // its
+	engine ioengine.Engine
+	note   func(string) // is told of each call before it is made; nil: nobody is
 }
 
 // told tells of a call, before it is made: what it finds does not matter to who compares calls.
@@ -23,24 +27,41 @@ func (c *calls) told(format string, args ...any) {
 	}
 }
 
+// call makes one, again where a signal has interrupted it.
+func (c *calls) call(what, path string, do func() error) error {
+	return c.engine.Call(what, c.path+"/"+path, func() error { return workdir.Retry(do) })
+}
+
 // open opens a file. Links are not followed: whatever lies there, nothing is written outside of the
 // directory.
 func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 	c.told("openat %s %s %#o", path, flagNames(flags), mode)
-	return workdir.OpenAt(c.root, path, flags, mode)
+	what := "open"
+	if flags&unix.O_CREAT != 0 {
+		what = "create"
+	}
+	err = c.call(what, path, func() (err error) {
+		fd, err = workdir.OpenAt(c.root, path, flags, mode)
+		return err
+	})
+	return fd, err
 }
 
 // access says whether a path is there: os.access.
 func (c *calls) access(path string) (there bool, err error) {
 	c.told("faccessat %s", path)
-	return found(unix.Faccessat(c.root, path, unix.F_OK, 0))
+	return found(c.call("look-up", path, func() error {
+		return unix.Faccessat(c.root, path, unix.F_OK, 0)
+	}))
 }
 
 // stat likewise, as os.stat and os.path.exists.
 func (c *calls) stat(path string) (there bool, err error) {
 	c.told("newfstatat %s", path)
-	var s unix.Stat_t
-	return found(unix.Fstatat(c.root, path, &s, 0))
+	return found(c.call("look-up", path, func() error {
+		var s unix.Stat_t
+		return unix.Fstatat(c.root, path, &s, 0)
+	}))
 }
 
 // found makes an answer of an error: a directory that is missing on the way is one, too.
@@ -54,7 +75,9 @@ func found(err error) (bool, error) {
 // mkdir makes a directory, and says whether it was not there already.
 func (c *calls) mkdir(path string) (made bool, err error) {
 	c.told("mkdirat %s", path)
-	err = unix.Mkdirat(c.root, path, workdir.TreeMode)
+	err = c.call("mkdir", path, func() error {
+		return unix.Mkdirat(c.root, path, workdir.TreeMode)
+	})
 	if errors.Is(err, unix.EEXIST) {
 		return false, nil
 	}
@@ -64,30 +87,38 @@ func (c *calls) mkdir(path string) (made bool, err error) {
 // rename gives a file its name, in the place of one that may have it.
 func (c *calls) rename(from, to string) error {
 	c.told("renameat %s %s", from, to)
-	return workdir.Retry(func() error { return unix.Renameat(c.root, from, c.root, to) })
+	return c.call("rename", from, func() error { return unix.Renameat(c.root, from, c.root, to) })
 }
 
 // unlink removes a name; whoever has the file open keeps it.
 func (c *calls) unlink(path string) error {
 	c.told("unlinkat %s", path)
-	return workdir.Retry(func() error { return unix.Unlinkat(c.root, path, 0) })
+	return c.call("remove", path, func() error { return unix.Unlinkat(c.root, path, 0) })
 }
 
 // close closes a file. Interrupted, it is closed all the same.
-func (c *calls) close(fd int) error {
+func (c *calls) close(fd int, path string) error {
 	c.told("close")
-	if err := unix.Close(fd); !errors.Is(err, unix.EINTR) {
-		return err
-	}
-	return nil
+	return c.call("close", path, func() error {
+		if err := unix.Close(fd); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		return nil
+	})
+}
+
+// size gives a file its size.
+func (c *calls) size(fd int, path string, n int64) error {
+	c.told("ftruncate %d", n)
+	return c.call("truncate", path, func() error { return unix.Ftruncate(fd, n) })
 }
 
 // write puts a short text into a file at its position, that of a configuration or an index: those
 // are so few that they need no engine.
-func (c *calls) write(fd int, p []byte) error {
+func (c *calls) write(fd int, path string, p []byte) error {
 	c.told("write %d", len(p))
 	n := 0
-	err := workdir.Retry(func() (err error) { n, err = unix.Write(fd, p); return err })
+	err := c.call("write", path, func() (err error) { n, err = unix.Write(fd, p); return err })
 	if err == nil && n < len(p) {
 		err = unix.ENOSPC
 	}
@@ -96,16 +127,20 @@ func (c *calls) write(fd int, p []byte) error {
 
 // scan reads the whole directory: os.scandir, with the 32 KiB that the C library asks for.
 func (c *calls) scan() error {
-	fd, err := c.open(".", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
+	const path = "."
+	fd, err := c.open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
 	buf := make([]byte, 32<<10)
 	for n := 1; n > 0 && err == nil; {
 		c.told("getdents64")
-		err = workdir.Retry(func() (err error) { n, err = unix.ReadDirent(fd, buf); return err })
+		err = c.call("list", path, func() (err error) {
+			n, err = unix.ReadDirent(fd, buf)
+			return err
+		})
 	}
-	return errors.Join(err, c.close(fd))
+	return errors.Join(err, c.close(fd, path))
 }
 
 // flagNames are the names of the flags of an open call.

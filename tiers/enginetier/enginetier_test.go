@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/enginetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
@@ -97,6 +99,49 @@ func TestContract(t *testing.T) {
 			return tier
 		})
 	})
+}
+
+// told is an engine that notes which calls it is told of.
+type told struct {
+	ioengine.Engine
+	calls []string
+}
+
+func (e *told) Call(what, where string, f func() error) error {
+	e.calls = append(e.calls, what+" "+where)
+	return e.Engine.Call(what, where, f)
+}
+
+// The I/O engine is told of every call that a device may not answer: what it is not told of would
+// be in no result, and no -io-timeout would end it.
+func TestTheEngineIsToldOfEveryCall(t *testing.T) {
+	for _, l := range tiers.EngineLayouts {
+		t.Run(l.Name, func(t *testing.T) {
+			dir := tiertest.Dir(t)
+			engine, made := &told{Engine: tiertest.Psync(t)}, 0
+			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: l.Name,
+				Engine: engine, Model: "m", Bytes: tiers.BucketBytes, Layers: 4,
+				Capacity: tiers.BucketBytes, Note: func(call string) {
+					if !strings.HasPrefix(call, "fcntl") { // which no device is asked for
+						made++
+					}
+				}})
+			require.NoError(t, err)
+			o := tiers.Object{Key: "a", Gen: 1, Size: 4096}
+			require.NoError(t, store(t, tier, o))
+			if l.LooksUp {
+				_, err = tier.Lookup(t.Context(), o)
+				require.NoError(t, err)
+			}
+			require.NoError(t, load(t, tier, o))
+			require.NoError(t, tier.Remove(t.Context(), o))
+			require.NoError(t, tier.Close())
+			assert.Len(t, engine.calls, made)
+			for _, call := range engine.calls {
+				assert.Contains(t, call, " "+dir.Path()+"/")
+			}
+		})
+	}
 }
 
 // A work directory removes what a layout leaves, and knows each of its names.

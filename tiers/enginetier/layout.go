@@ -37,7 +37,7 @@ type file struct {
 	o    tiers.Object
 	fd   int
 	at   int64  // where its bytes begin in the file
-	temp string // what it is called until it is whole
+	path string // what it was opened as; of a new one, until it is whole
 	mem  []byte // nil, or memory that the engine holds its bytes in
 	// whole shapes the request for all bytes at once; nil: at the position of the file. Others are
 	// made with pread and pwrite: an engine has only whole ones.

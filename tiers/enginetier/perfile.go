@@ -32,7 +32,7 @@ func (p *perFile) read(o tiers.Object, path string, flags int) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{o: o, fd: fd}, nil
+	return &file{o: o, fd: fd, path: path}, nil
 }
 
 // past is the flag of an open call that goes past the page cache, if it does.
@@ -44,7 +44,7 @@ func (p *perFile) past() int {
 }
 
 // done closes what was read: nothing of it is kept open from one load to the next.
-func (p *perFile) done(f *file) error { return p.calls.close(f.fd) }
+func (p *perFile) done(f *file) error { return p.calls.close(f.fd, f.path) }
 
 // create opens the file that is going to take the place of another.
 func (p *perFile) create(o tiers.Object, temp string, flags int, mode uint32) (*file, error) {
@@ -52,15 +52,15 @@ func (p *perFile) create(o tiers.Object, temp string, flags int, mode uint32) (*
 	if err != nil {
 		return nil, err
 	}
-	return &file{o: o, fd: fd, temp: temp}, nil
+	return &file{o: o, fd: fd, path: temp}, nil
 }
 
 // put closes a file and gives it its name. What fails is abandoned, without a descriptor.
 func (p *perFile) put(f *file, path string) error {
-	err := p.calls.close(f.fd)
+	err := p.calls.close(f.fd, f.path)
 	f.fd = -1
 	if err == nil {
-		err = p.calls.rename(f.temp, path)
+		err = p.calls.rename(f.path, path)
 	}
 	return err
 }
@@ -68,12 +68,12 @@ func (p *perFile) put(f *file, path string) error {
 // abandon removes what was to become a file: vLLM and LMCache do so after a short write.
 func (p *perFile) abandon(f *file) (err error) {
 	if f.fd >= 0 {
-		err = p.calls.close(f.fd)
+		err = p.calls.close(f.fd, f.path)
 	}
 	if p.t.leaves.Load() {
 		return err
 	}
-	return errors.Join(err, p.calls.unlink(f.temp))
+	return errors.Join(err, p.calls.unlink(f.path))
 }
 
 // unlink deletes a file, unless the run ends and the directory does that.
@@ -116,12 +116,13 @@ func (l *vllmFS) start(ctx context.Context) error {
 	if _, err := l.calls.mkdir(l.dir); err != nil {
 		return err
 	}
-	fd, err := l.calls.open(l.dir+"/config.json", unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o666)
+	path := l.dir + "/config.json"
+	fd, err := l.calls.open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf(`{"model_name": %q, "tp_size": 1, "gpu_blocks_per_file": 1}`, l.model)
-	if err := errors.Join(l.calls.write(fd, []byte(text)), l.calls.close(fd)); err != nil {
+	if err := errors.Join(l.calls.write(fd, path, []byte(text)), l.calls.close(fd, path)); err != nil {
 		return err
 	}
 	l.t.traits.Align = pageSize // what is stored is padded, whichever way
@@ -142,8 +143,8 @@ func (l *vllmFS) probe(ctx context.Context) error {
 	fd, err := l.calls.open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC|openDirect, 0o644)
 	if err == nil {
 		page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
-		err = errors.Join(l.t.request(ctx, &l.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: fd,
-			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}, nil), l.calls.close(fd))
+		err = l.t.last(ctx, &l.t.stores, name, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}, func() {})
 	}
 	return errors.Join(err, l.calls.unlink(name))
 }

@@ -24,6 +24,7 @@ type slots struct {
 	direct bool
 	head   int64 // bytes of a slot before the object's
 	fd     int
+	path   string // what it was opened as
 
 	mu   sync.Mutex
 	free []int64
@@ -49,9 +50,9 @@ func (s *slots) size() int64 {
 // made keeps the file, or gives it up: no half-made one is left where a disk is too small for it.
 func (s *slots) made(fd int, path string, err error) error {
 	if err != nil {
-		return errors.Join(err, s.calls.close(fd), s.calls.unlink(path))
+		return errors.Join(err, s.calls.close(fd, path), s.calls.unlink(path))
 	}
-	s.fd, s.at = fd, make(map[tiers.ID]*spot)
+	s.fd, s.path, s.at = fd, path, make(map[tiers.ID]*spot)
 	s.t.traits.Align = pageSize // slots are whole pages, and so is what is written to them
 	return nil
 }
@@ -128,7 +129,7 @@ func (s *slots) drop(o tiers.Object) error {
 func (s *slots) lookUp([]tiers.Object) error { return nil }
 
 // close ends the file's use; those with a name are the directory's to remove.
-func (s *slots) close() error { return s.calls.close(s.fd) }
+func (s *slots) close() error { return s.calls.close(s.fd, s.path) }
 
 // past is the flag of an open call that goes past the page cache, if it does.
 func (s *slots) past() int {
@@ -165,8 +166,7 @@ func (l *vllmSlots) start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.calls.told("ftruncate %d", l.size())
-	return l.made(fd, path, unix.Ftruncate(fd, l.size()))
+	return l.made(fd, path, l.calls.size(fd, path, l.size()))
 }
 
 func (l *vllmSlots) create(_ context.Context, o tiers.Object) (*file, error) {
@@ -217,7 +217,7 @@ func (l *kvbmSlots) start(context.Context) error {
 		err = setDirect(fd)
 	}
 	if err == nil {
-		err = l.allocate(fd)
+		err = l.allocate(fd, path)
 	}
 	if err = l.made(fd, path, err); err != nil {
 		return err
@@ -226,12 +226,11 @@ func (l *kvbmSlots) start(context.Context) error {
 }
 
 // allocate gives the file its blocks, or where there is no call for it its size.
-func (s *slots) allocate(fd int) error {
+func (s *slots) allocate(fd int, path string) error {
 	s.calls.told("fallocate %d", s.size())
-	err := allocate(fd, s.size())
+	err := s.calls.call("allocate", path, func() error { return allocate(fd, s.size()) })
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		s.calls.told("ftruncate %d", s.size())
-		err = unix.Ftruncate(fd, s.size())
+		return s.calls.size(fd, path, s.size())
 	}
 	return err
 }
@@ -259,7 +258,7 @@ func (l *lmcacheRaw) start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.made(fd, path, l.allocate(fd))
+	return l.made(fd, path, l.allocate(fd, path))
 }
 
 // create writes the header, with a call of its own, as the engine does.
@@ -302,7 +301,7 @@ func (l *mooncakeOffset) start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.made(fd, path, l.allocate(fd))
+	return l.made(fd, path, l.allocate(fd, path))
 }
 
 // create has the record's head ready: what goes before the value, and the padding between them.

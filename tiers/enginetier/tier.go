@@ -71,6 +71,7 @@ type Tier struct {
 	loads    limit
 	asking   chan struct{} // whoever looks up: engines have one thread for it
 	leaves   atomic.Bool   // files are left to the directory
+	users    atomic.Int64  // its holder, objects and requests under way
 
 	mu    sync.Mutex
 	there map[tiers.ID]*stored
@@ -112,7 +113,8 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	if t.calls.root, t.path, err = cfg.Dir.Tree(); err != nil {
 		return nil, err
 	}
-	t.calls.note = cfg.Note
+	t.users.Store(1)
+	t.calls.path, t.calls.engine, t.calls.note = t.path, cfg.Engine, cfg.Note
 	if info.Memory {
 		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.path,
 			info.Type)
@@ -175,13 +177,22 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 // LeaveFiles leaves the removal of files to the work directory from now on.
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
 
-// Close ends the engine. All files are the directory's to remove.
+// Close ends the engine, now or when the kernel has let go of its files. They are the directory's to
+// remove.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	ended := t.ended
 	t.ended = true
 	t.mu.Unlock()
 	if ended {
+		return nil
+	}
+	return t.leave()
+}
+
+// leave ends a use of the layout; the last one ends it.
+func (t *Tier) leave() error {
+	if t.users.Add(-1) > 0 {
 		return nil
 	}
 	return t.layout.close()
@@ -336,13 +347,32 @@ func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 // it is not nil, is called when the kernel has no use for its memory any more, perhaps long after.
 func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op, back func()) error {
 	var passed time.Duration // of what is no request for bytes nobody asks
+	t.users.Add(1)
 	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(op, &passed) }, op,
 		func() {
 			l.left(op.Ended)
 			if back != nil {
 				back()
 			}
+			_ = t.leave()
 		})
+}
+
+// last makes the last request of a file and closes it: when the kernel has let go of the file, also
+// where nobody waits for that any more, because the number may be another file's by then.
+func (t *Tier) last(ctx context.Context, l *limit, path string, op *ioengine.Op, back func()) error {
+	var users atomic.Int64
+	users.Store(2)
+	err := t.request(ctx, l, op, func() {
+		back()
+		if users.Add(-1) == 0 {
+			go func() { _ = t.calls.close(op.FD, path) }() // which an engine's goroutine must not
+		}
+	})
+	if users.Add(-1) == 0 {
+		err = errors.Join(err, t.calls.close(op.FD, path))
+	}
+	return err
 }
 
 // handle is an object as a writer or a reader.
@@ -368,6 +398,7 @@ type handle struct {
 func (t *Tier) handle(f *file, e *stored, kind ioengine.Kind) *handle {
 	h := &handle{t: t, f: f, e: e, kind: kind}
 	h.users.Store(1)
+	t.users.Add(1)
 	return h
 }
 
@@ -376,6 +407,7 @@ func (h *handle) leave() error {
 	if h.users.Add(-1) > 0 {
 		return nil
 	}
+	defer func() { _ = h.t.leave() }() // who closed the tier has gone on, if this ends it
 	if h.kind == ioengine.Read {
 		return h.t.layout.done(h.f)
 	}
@@ -472,9 +504,9 @@ func (h *handle) Commit(ctx context.Context) error {
 		return errors.Join(h.t.error("commit", h.f.o, -1, err), h.leave())
 	}
 	h.t.mu.Lock()
-	defer h.t.mu.Unlock()
 	h.e.visible = true // the writer's use becomes the tier's
-	return nil
+	h.t.mu.Unlock()
+	return h.t.leave()
 }
 
 // Abort gives the object up.
