@@ -98,6 +98,8 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	switch {
 	case err == unix.EINTR:
 		return false, nil
+	case op.N == 0:
+		return true, err
 	case op.Kind == Write && w.moved > 0 && err == unix.EINVAL && !w.back:
 		// A direct write says EINVAL when it is to go on from an odd place, where a full disk or a
 		// quota has made it stop. From the beginning of that block it tells so.

@@ -177,7 +177,7 @@ func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)
 		call = write
 	}
 	var w whole
-	for over := op.N == 0; !over; {
+	for over := false; !over; {
 		more, err := call(op.FD, op.Buf.B[w.moved:op.N], op.Off+int64(w.moved))
 		if over, err = w.step(op, more, err); err != nil {
 			return w.moved, err

@@ -260,7 +260,9 @@ type looper struct {
 	underway int  // submitted and not done
 	closed   bool
 	over     chan struct{} // closed when the thread has ended
-	bell     int           // an eventfd
+
+	tower sync.Mutex // held while the bell is rung or taken down
+	bell  int        // an eventfd; -1: it is closed
 
 	sleeps atomic.Bool // the thread waits for completions, or is about to
 
@@ -303,7 +305,10 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 	for l.round() {
 	}
 	_ = l.q.Close()
+	l.tower.Lock()
+	defer l.tower.Unlock()
 	_ = unix.Close(l.bell)
+	l.bell = -1 // whoever is about to ring it must not write into what has its number next
 }
 
 // round gives the kernel what there is, and takes what has come back; it waits for that where there
@@ -324,7 +329,6 @@ func (l *looper) round() (more bool) {
 	l.calls = nil
 	all := l.begin()
 	wait := 0
-	// From here on nobody rings the bell of a thread that ends.
 	over := l.closed && l.underway == 0 && len(calls) == 0
 	if len(calls) == 0 && !over && all {
 		wait = 1
@@ -511,8 +515,12 @@ func (l *looper) submit(op *Op) {
 func (l *looper) wake() {
 	l.mu.Unlock()
 	if l.sleeps.CompareAndSwap(true, false) {
-		one := [8]byte{1}
-		_, _ = unix.Write(l.bell, one[:]) // it is ours, and far from full
+		l.tower.Lock()
+		defer l.tower.Unlock()
+		if l.bell >= 0 {
+			one := [8]byte{1}
+			_, _ = unix.Write(l.bell, one[:]) // it is ours, and far from full
+		}
 	}
 }
 
