@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -14,7 +15,9 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
+	files "kvbench/workloads/checkpoint"
 )
 
 // checkpointParts are what is done: a direction each, which has a line and a result of its own.
@@ -68,13 +71,36 @@ func checkpointBytes(v *params.Values) int64 {
 		return 0
 	}
 	_, bytes := spec.Totals()
+	return bytes * int64(checkpointsKept(v))
+}
+
+// checkpointsKept is how many there are at a time. Who only reads needs no room, but is told how
+// large the tier is.
+func checkpointsKept(v *params.Values) int {
 	writes, reads, _ := v.CheckpointRuns()
-	// Who only reads needs no room, but is told how large the tier is.
 	kept := max(writes, reads)
 	if n := v.Checkpoint.Keep; n > 0 {
 		kept = min(kept, n)
 	}
-	return bytes * int64(kept)
+	return kept
+}
+
+// checkpointRoom is what the filesystem of a directory has to hold of a checkpoint: what the ranks
+// write that share it. Ranks differ, so those are counted that write most.
+func checkpointRoom(v *params.Values, spec files.Spec, dir string) int64 {
+	count := spec.Accelerators / max(1, v.Ranks)
+	each := make([]int64, max(1, v.Ranks))
+	for a := range count * len(each) {
+		for _, f := range spec.Files(a) {
+			each[a/count] += f.Bytes
+		}
+	}
+	slices.Sort(each)
+	sum := int64(0)
+	for _, bytes := range each[max(0, len(each)-sharers(v, []string{dir})[0]):] {
+		sum += bytes
+	}
+	return sum
 }
 
 // checkpointFeasible checks what depends on this machine: the room for the checkpoints and for the
@@ -85,14 +111,22 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 	if err != nil {
 		return params.Violations{err.Error()}
 	}
+	spec, err := v.CheckpointSpec()
+	if err != nil {
+		return params.Violations{err.Error()}
+	}
 	if c.Bucket != nil { // which shows no free space
 		return append(bad, checkpointMemory(v, c)...)
 	}
 	// One percent for what the filesystem itself needs of so much: a disk that is full in the last
 	// file costs the whole run.
 	writes, _, _ := v.CheckpointRuns()
+	need := checkpointRoom(v, spec, c.CacheDir) * int64(checkpointsKept(v))
+	need += need / 100
 	fs, err := host.FilesystemOf(c.CacheDir)
-	switch need := c.StorageBytes + c.StorageBytes/100; {
+	fs.Free += workdir.Left(workdir.Options{CacheDir: c.CacheDir, Rank: v.Rank,
+		Folder: checkpoint.Folder(spec, writes, c.Nonce, writes == 0, v.Rank)})
+	switch {
 	case err != nil:
 		say("-cache-dir: %v", err)
 	// Who only reads has written it before.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -93,4 +94,27 @@ func TestFilesOfACheckpointAreOpenAtOnce(t *testing.T) {
 	assert.Empty(t, checkpointFiles(v, 1608))
 	v.Ranks, v.Rank = 2, 1
 	assert.Empty(t, checkpointFiles(v, 1024), "whose part is smaller")
+}
+
+// TestAFilesystemHasRoomForItsRanks: each host of its own needs what its ranks write, a shared one
+// all of it. Of two copies of the parameters the first ranks write one, with their optimizers'
+// states; the others those alone.
+func TestAFilesystemHasRoomForItsRanks(t *testing.T) {
+	v := &params.Values{Ranks: 4, LocalRanks: 1}
+	v.Checkpoint.Model, v.Checkpoint.Accelerators, v.Checkpoint.Scale = "405b", 512, 1
+	spec, err := v.CheckpointSpec()
+	require.NoError(t, err)
+	_, all := spec.Totals()
+	dir, most := t.TempDir(), int64(0)
+	for a := range 512 / 4 {
+		for _, f := range spec.Files(a) {
+			most += f.Bytes
+		}
+	}
+	require.Greater(t, most, all/4)
+	assert.Equal(t, most, checkpointRoom(v, spec, dir))
+	v.FilesystemShares = []int{4}
+	assert.Equal(t, all, checkpointRoom(v, spec, dir))
+	v.FilesystemShares, v.Ranks = nil, 1
+	assert.Equal(t, all, checkpointRoom(v, spec, dir))
 }

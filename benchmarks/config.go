@@ -20,6 +20,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/workdir"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
@@ -160,7 +161,7 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	// The directories themselves may not exist yet: the nearest ones above them answer.
 	var on []host.Filesystem
 	for _, dir := range dirs {
-		fs, err := host.FilesystemOf(dir)
+		fs, err := room(v, dir)
 		if errors.Is(err, os.ErrPermission) {
 			err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it "+
 				"owns", err)
@@ -172,19 +173,7 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	}
 	// Who typed a size wants that one, or to be told why not.
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
-	// Ranks that have not met know of those of this host. Two directories of one filesystem have
-	// its room but once.
-	sharing := make([]int, len(dirs))
-	for i, dir := range dirs {
-		for j, other := range dirs {
-			if i == j || host.SameFilesystem(dir, other) {
-				sharing[i] += max(1, v.LocalRanks)
-			}
-		}
-		if i < len(v.FilesystemShares) && v.FilesystemShares[i] > 0 {
-			sharing[i] = v.FilesystemShares[i]
-		}
-	}
+	sharing := sharers(v, dirs)
 	if len(dirs) == 1 {
 		var err error
 		c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(on[0], c.CacheDir,
@@ -198,6 +187,36 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	}
 	c.StorageBytes = bytes
 	return err
+}
+
+// room is a filesystem as the run is going to find it: what its clients' directories hold of a run
+// that was killed goes when they are opened.
+func room(v *params.Values, dir string) (host.Filesystem, error) {
+	fs, err := host.FilesystemOf(dir)
+	if err != nil {
+		return fs, err
+	}
+	for rank := range max(1, v.Ranks) {
+		fs.Free += workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+	}
+	return fs, nil
+}
+
+// sharers are how many directories, of all clients, are on the filesystem of each. Ranks that have
+// not met know of those of this host. Two directories of one filesystem have its room but once.
+func sharers(v *params.Values, dirs []string) []int {
+	sharing := make([]int, len(dirs))
+	for i, dir := range dirs {
+		for j, other := range dirs {
+			if i == j || host.SameFilesystem(dir, other) {
+				sharing[i] += max(1, v.LocalRanks)
+			}
+		}
+		if i < len(v.FilesystemShares) && v.FilesystemShares[i] > 0 {
+			sharing[i] = v.FilesystemShares[i]
+		}
+	}
+	return sharing
 }
 
 // blocksInFlight is how many requests BlockIO has in flight: 32, enough for a drive, when nobody

@@ -260,3 +260,27 @@ func TestTwoFilesystemsGiveOneTable(t *testing.T) {
 	}
 	assert.NotContains(t, table, disk.Dir)
 }
+
+// What a run has left that was killed, or kept its files, is room for the next one: that removes it
+// before it writes anything. It needs no bigger disk for that.
+func TestWhatAnEarlierRunLeftIsRoom(t *testing.T) {
+	for name, args := range map[string][]string{
+		"checkpoints": {"-test.bench=Checkpoint$", "-checkpoint-accelerators=2",
+			"-checkpoint-scale=1/4096", "-checkpoint-writes=5", "-checkpoint-reads=1",
+			"-stream-chunk=64KiB"},
+		"entries": {"-test.bench=StorageCeiling/op=write", "-storage-capacity-gb=0.045",
+			"-ceiling-size-gb=0.04"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _, _ := loopBench(t)
+			args := append(b.places(), args...)
+			b.ok(append(args, "-keep-files")...)
+			var fs syscall.Statfs_t
+			require.NoError(t, syscall.Statfs(b.cache, &fs))
+			free := int64(fs.Bavail) * fs.Bsize
+			require.Less(t, free, int64(24<<20), "too little for another one")
+			o := b.ok(args...)
+			assert.Contains(t, o.stderr+o.stdout, "reclaimed")
+		})
+	}
+}

@@ -152,20 +152,25 @@ func shorten(dir int, name string, size int64) bool {
 
 // count adds up the files of the suite in a work directory.
 func count(dir int, path string, names Names, stopped func() error) (n Amount, err error) {
-	add := func(_ int, _ string, size int64) error {
+	err = each(dir, path, names, func(_ int, _ string, size int64) error {
 		n.Files++
 		n.Bytes += size
 		return stopped()
-	}
-	err = fans(dir, path, names, func(in string, fd int) error {
+	})
+	return n, err
+}
+
+// each calls do with every file of the suite in a work directory, until that fails.
+func each(dir int, path string, names Names, do func(dir int, name string, size int64) error) error {
+	err := fans(dir, path, names, func(in string, fd int) error {
 		return ours(fd, in, names, func(name string, size int64) error {
-			return add(fd, name, size)
+			return do(fd, name, size)
 		})
 	})
 	if err == nil {
-		err = engineTree(dir, path, false, add)
+		err = engineTree(dir, path, false, do)
 	}
-	return n, err
+	return err
 }
 
 // fans calls do with each of the run's directories in a work directory, until that fails.

@@ -37,21 +37,25 @@ func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	reclaimed := 0
+	reclaimed, all := 0, int64(0)
 	kills := 20
 	if testing.Short() {
 		kills = 6 // starting a process costs half a second under the race detector
 	}
 	for range kills {
 		killAfter(t, cache, 1+rng.IntN(60))
+		left := workdir.Left(workdir.Options{CacheDir: cache})
 		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: cache})
 		require.NoError(t, err)
+		assert.Zero(t, workdir.Left(workdir.Options{CacheDir: cache}))
+		all += left
 		reclaimed += d.Reclaimed().Files
 		require.NoError(t, d.Close())
 		require.Equal(t, before, workdir.Tree(t, cache))
 	}
 	assert.Equal(t, beyond, workdir.Tree(t, outside))
 	assert.Positive(t, reclaimed, "some kills came while files were there")
+	assert.Positive(t, all, "which was known before")
 }
 
 // killAfter starts the victim and kills it when it has told that many steps.

@@ -58,6 +58,12 @@ func (e *LockedError) Error() string {
 // marker is the path of the marker, for people.
 func (d *Dir) marker() string { return d.path + "/" + markerName }
 
+// works says whether the process that wrote the marker is still there, as far as this host knows.
+func (m marker) works() bool {
+	host, _ := os.Hostname()
+	return m.PID != 0 && m.Host == host && unix.Kill(m.PID, 0) != unix.ESRCH
+}
+
 // openMarker opens the marker, or makes it in an empty directory, and locks it. Fresh says
 // that it was made here and is still in place.
 func (d *Dir) openMarker() (fresh bool, err error) {
@@ -123,9 +129,7 @@ func (d *Dir) lockMarker() error {
 		return locked
 	case lockless(err):
 		// No locks here: the process number must do, on this machine at least.
-		host, _ := os.Hostname()
-		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host &&
-			unix.Kill(m.PID, 0) != unix.ESRCH {
+		if m.PID != os.Getpid() && m.works() {
 			return locked
 		}
 		d.warnings = append(d.warnings, fmt.Sprintf("the filesystem of %s knows no file locks "+

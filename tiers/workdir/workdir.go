@@ -100,11 +100,7 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 	if opt.Rank < 0 {
 		return nil, fmt.Errorf("open the directory of rank %d: ranks count from 0", opt.Rank)
 	}
-	name := fmt.Sprintf("rank_%d", opt.Rank)
-	if opt.Folder != nil {
-		name = opt.Folder.Name
-	}
-	path, made := filepath.Join(parent, name), ""
+	path, made := filepath.Join(parent, opt.folder()), ""
 	if filepath.Clean(opt.CacheDir) == DefaultCacheDir() {
 		if err := checkOwner(opt.CacheDir); err != nil {
 			return nil, err
@@ -130,6 +126,65 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 		}
 		return nil, err
 	}
+}
+
+// Left is how many bytes of its filesystem a directory holds that Open would reclaim now: what a run
+// has left that was killed, or kept its files. It is 0 where there is nothing of the suite's, where
+// another run works, and where it cannot be known: then Open says why.
+func Left(opt Options) (bytes int64) {
+	parent, err := resolve(opt.CacheDir)
+	if err != nil {
+		return 0
+	}
+	d := &Dir{path: filepath.Join(parent, opt.folder()), lock: -1, names: opt.names()}
+	if d.fd, err = OpenAt(unix.AT_FDCWD, d.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
+		return 0
+	}
+	defer unix.Close(d.fd)
+	// Without the marker's lock, which the run that is about to open the directory may be taking.
+	d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(d.lock)
+	old, known, err := readMarker(d.lock)
+	if err != nil || !known || old.PID != os.Getpid() && old.works() {
+		return 0
+	}
+	names, stay := d.names, false
+	if opt.Folder != nil && opt.Folder.Recall != nil {
+		if names, stay, err = opt.Folder.Recall(old.Contents); err != nil || stay {
+			return 0
+		}
+	}
+	// A file may have holes, and one that is allocated ahead more than its size.
+	err = each(d.fd, d.path, names, func(dir int, name string, _ int64) error {
+		var s unix.Stat_t
+		if unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) == nil && s.Nlink == 1 {
+			bytes += s.Blocks * 512
+		}
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return bytes
+}
+
+// folder is the name of the directory below CacheDir.
+func (o *Options) folder() string {
+	if o.Folder != nil {
+		return o.Folder.Name
+	}
+	return fmt.Sprintf("rank_%d", o.Rank)
+}
+
+// names are those of the run's files.
+func (o *Options) names() Names {
+	if o.Folder != nil {
+		return o.Folder.Files
+	}
+	return entryNames{}
 }
 
 // checkOwner refuses a default directory that somebody else made first: /tmp is everybody's.
@@ -187,10 +242,7 @@ func removeUp(dir, top string) {
 func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, err error) {
 	d := &Dir{path: path, keep: opt.Keep, shared: opt.Shared, lock: -1,
 		fans: make(map[string]int), removal: cmp.Or(opt.Removal, &Removal{})}
-	d.names = entryNames{}
-	if opt.Folder != nil {
-		d.names = opt.Folder.Files
-	}
+	d.names = opt.names()
 	d.removal.moves(path, d.names)
 	defer d.removal.rests()
 	var madeRank, sticky, fresh bool

@@ -138,11 +138,29 @@ func TestAUsersFilesSurviveEverything(t *testing.T) {
 	d = openDir(t, cache)
 	entries(t, d, 50)
 	die(d)
+	// Of 4 bytes each, in a block or, where a filesystem keeps so few beside the name, in none.
+	left := Left(Options{CacheDir: cache})
+	assert.Equal(t, blocksBelow(t, filepath.Join(cache, "rank_0")), left)
+	assert.Zero(t, Left(Options{CacheDir: cache, Rank: 1}))
+	assert.Zero(t, Left(Options{CacheDir: filepath.Join(cache, "missing")}))
 	d = openDir(t, cache)
 	assert.Equal(t, Reclaimed{Amount{Files: 50, Bytes: 200}, os.Getpid()}, d.Reclaimed())
 	require.NoError(t, d.Close())
 	assert.Equal(t, before, tree(t, cache), "a killed run and the next one")
 	assert.Equal(t, beyond, tree(t, outside))
+}
+
+// blocksBelow is what the entries' files in a directory take.
+func blocksBelow(t *testing.T, dir string) (bytes int64) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && fileName.MatchString(e.Name()) {
+			var s unix.Stat_t
+			err = unix.Stat(path, &s)
+			bytes += s.Blocks * 512
+		}
+		return err
+	}))
+	return bytes
 }
 
 func TestAUsersFilesInsideTheRankDirectorySurviveToo(t *testing.T) {
