@@ -65,8 +65,8 @@ func (f *field) fill(ctx context.Context, footprint int64, enough func() bool) e
 		return err
 	}
 	made := make([]plot, n)
-	err = beside(ctx, f.env, len(l.bufs), func(ctx context.Context, w int) (err error) {
-		for i := w; i < n && err == nil && (i == 0 || enough == nil || !enough()); i += len(l.bufs) {
+	err = beside(ctx, f.env, l.len(), func(ctx context.Context, w int) (err error) {
+		for i := w; i < n && err == nil && (i == 0 || enough == nil || !enough()); i += l.len() {
 			made[i], err = f.plot(ctx, l.bufs[w])
 		}
 		return err

@@ -18,6 +18,9 @@
 // the engine's flags; and keys are hashes of the suite's keys, of as many digits as the engine's
 // hashes of tokens.
 //
+// This package is large because the calls of eight layouts are told one by one, with what their
+// engines do and do not do, and stand where they can be compared.
+//
 // # Ownership
 //
 // An object's descriptor is used by its reader or writer and by their requests under way, and

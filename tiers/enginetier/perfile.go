@@ -122,7 +122,8 @@ func (l *vllmFS) start(ctx context.Context) error {
 		return err
 	}
 	text := fmt.Sprintf(`{"model_name": %q, "tp_size": 1, "gpu_blocks_per_file": 1}`, l.model)
-	if err := errors.Join(l.calls.write(fd, path, []byte(text)), l.calls.close(fd, path)); err != nil {
+	err = l.calls.write(fd, path, []byte(text))
+	if err = errors.Join(err, l.calls.close(fd, path)); err != nil {
 		return err
 	}
 	l.t.traits.Align = pageSize // what is stored is padded, whichever way

@@ -177,8 +177,8 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 // LeaveFiles leaves the removal of files to the work directory from now on.
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
 
-// Close ends the engine, now or when the kernel has let go of its files. They are the directory's to
-// remove.
+// Close ends the engine, now or when the kernel has let go of its files. They are the directory's
+// to remove.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	ended := t.ended
@@ -360,7 +360,8 @@ func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op, back func
 
 // last makes the last request of a file and closes it: when the kernel has let go of the file, also
 // where nobody waits for that any more, because the number may be another file's by then.
-func (t *Tier) last(ctx context.Context, l *limit, path string, op *ioengine.Op, back func()) error {
+func (t *Tier) last(ctx context.Context, l *limit, path string, op *ioengine.Op, back func(),
+) error {
 	var users atomic.Int64
 	users.Store(2)
 	err := t.request(ctx, l, op, func() {

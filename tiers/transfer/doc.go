@@ -2,7 +2,8 @@
 // and measures.
 //
 //	transfer.go   Transfer: Read, Write and Move of objects side by side or layer by layer, with
-//	              their times; Pass
+//	              their times
+//	pass.go       Pass: plain requests, one after the other, in one buffer
 //	operation.go  one of them under way: what it opens, how it ends
 //	stream.go     the loop: one buffer on its way from source to sink, again and again
 //	extent.go     which bytes of which object a chunk is

@@ -161,7 +161,8 @@ func count(dir int, path string, names Names, stopped func() error) (n Amount, e
 }
 
 // each calls do with every file of the suite in a work directory, until that fails.
-func each(dir int, path string, names Names, do func(dir int, name string, size int64) error) error {
+func each(dir int, path string, names Names, do func(dir int, name string, size int64) error,
+) error {
 	err := fans(dir, path, names, func(in string, fd int) error {
 		return ours(fd, in, names, func(name string, size int64) error {
 			return do(fd, name, size)

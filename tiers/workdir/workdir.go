@@ -128,9 +128,9 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 	}
 }
 
-// Left is how many bytes of its filesystem a directory holds that Open would reclaim now: what a run
-// has left that was killed, or kept its files. It is 0 where there is nothing of the suite's, where
-// another run works, and where it cannot be known: then Open says why.
+// Left is how many bytes of its filesystem a directory holds that Open would reclaim now: what a
+// run has left that was killed, or kept its files. It is 0 where there is nothing of the suite's,
+// where another run works, and where it cannot be known: then Open says why.
 func Left(opt Options) (bytes int64) {
 	parent, err := resolve(opt.CacheDir)
 	if err != nil {
