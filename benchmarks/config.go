@@ -20,7 +20,6 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
-	"kvbench/tiers/workdir"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
@@ -152,71 +151,6 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
 	c.Nonce = v.TrialNonce()
 	return c, nil
-}
-
-// chooseRoom decides how large the storage tier is, and what each of several directories may take
-// of it.
-func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
-	dirs := cacheDirs(v)
-	// The directories themselves may not exist yet: the nearest ones above them answer.
-	var on []host.Filesystem
-	for _, dir := range dirs {
-		fs, err := room(v, dir)
-		if errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it "+
-				"owns", err)
-		}
-		if err != nil {
-			return err
-		}
-		on = append(on, fs)
-	}
-	// Who typed a size wants that one, or to be told why not.
-	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
-	sharing := sharers(v, dirs)
-	if len(dirs) == 1 {
-		var err error
-		c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(on[0], c.CacheDir,
-			v.StorageBytes, sharing[0], byDefault)
-		return err
-	}
-	// The sum is what the cache may fill, the shares what each directory may take of it.
-	bytes, shares, err := params.ChooseShares(dirs, on, sharing, v.StorageBytes, byDefault)
-	for i, s := range shares {
-		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Room, Floor: s.Floor})
-	}
-	c.StorageBytes = bytes
-	return err
-}
-
-// room is a filesystem as the run is going to find it: what its clients' directories hold of a run
-// that was killed goes when they are opened.
-func room(v *params.Values, dir string) (host.Filesystem, error) {
-	fs, err := host.FilesystemOf(dir)
-	if err != nil {
-		return fs, err
-	}
-	for rank := range max(1, v.Ranks) {
-		fs.Free += workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
-	}
-	return fs, nil
-}
-
-// sharers are how many directories, of all clients, are on the filesystem of each. Ranks that have
-// not met know of those of this host. Two directories of one filesystem have its room but once.
-func sharers(v *params.Values, dirs []string) []int {
-	sharing := make([]int, len(dirs))
-	for i, dir := range dirs {
-		for j, other := range dirs {
-			if i == j || host.SameFilesystem(dir, other) {
-				sharing[i] += max(1, v.LocalRanks)
-			}
-		}
-		if i < len(v.FilesystemShares) && v.FilesystemShares[i] > 0 {
-			sharing[i] = v.FilesystemShares[i]
-		}
-	}
-	return sharing
 }
 
 // blocksInFlight is how many requests BlockIO has in flight: 32, enough for a drive, when nobody

@@ -14,7 +14,7 @@
 //	run        one trial: engine, files, the benchmark line
 //	engines    the turns of Engines, and their ranking
 //	config     values in force → configuration of the engine, with layout, sources, simulate,
-//	           and checkpoint for those
+//	           and checkpoint for those; room: how large a cache can be where it lies
 //	output     what benchstat reads before, and a person after, the run
 //	terminal   the line during it
 //	signals    what ends a run early; launch/: who started it, and where

@@ -272,7 +272,7 @@ func (s *session) gather(plans []*params.Values) (err error) {
 		return err
 	}
 	// All ranks come to the same answer, and each to its end.
-	if err := s.clients.Share(plans); err != nil {
+	if err := s.clients.Share(plans, s.feasible); err != nil {
 		s.clients.Leave()
 		return err
 	}
@@ -338,9 +338,8 @@ func (s *session) check() ([]*params.Values, error) {
 		// What is wrong with others of its values hides none of that, unless it says where to look.
 		for _, v := range base.Points {
 			s.quick = s.quick || describesNoStorage(v)
-			if v.Skip() == "" && s.loaded() && // others look at their own host
-				!bad.About("config", "cache-dir", "layout", "block-trace-path") {
-				all = all.Merge(feasible(v).Besides(bad))
+			if !bad.About("config", "cache-dir", "layout", "block-trace-path") {
+				all = all.Merge(s.feasible(v).Besides(bad))
 			}
 		}
 	}
@@ -365,6 +364,14 @@ func (s *session) check() ([]*params.Values, error) {
 		return nil, all
 	}
 	return plans, nil
+}
+
+// feasible checks what a plan needs of this machine; others look at their own host.
+func (s *session) feasible(v *params.Values) params.Violations {
+	if v.Skip() != "" || !s.loaded() {
+		return nil
+	}
+	return feasible(v)
 }
 
 // loaded tells whether this process measures: a coordinator may have no load of its own.

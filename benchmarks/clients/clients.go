@@ -29,6 +29,7 @@ type Clients struct {
 	listener net.Listener   // of ranks that the coordinator has not started, nil without
 	stamp    string         // of the run, as its coordinator says
 	sharing  []wire.Sharing // of the filesystems of this rank's directories
+	local    int            // ranks on this host
 
 	// The lock is for moments: rank 0's beat asks for it, which the coordinator waits for but some
 	// seconds. Results are parsed and written outside of it, and one at a time, because one takes
@@ -128,7 +129,7 @@ func Gather(cfg Config) (*Clients, error) {
 	// How long that may take the coordinator knows, which beats meanwhile: two clocks that began at
 	// different times would disagree about who is late.
 	who, err := c.member.Gathered(c.Context)
-	c.stamp, c.sharing = who.Stamp, c.member.Sharing()
+	c.stamp, c.sharing, c.local = who.Stamp, c.member.Sharing(), c.member.Local()
 	return c, err
 }
 
@@ -190,7 +191,7 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 		f.Forget() // nobody looks for this rank any more
 	}
 	// Of a coordinator without a load nothing follows from it.
-	c.sharing = c.leader.Sharing()[0]
+	c.sharing, c.local = c.leader.Sharing()[0], c.leader.Local()
 	// A signal to this process is one to all: those of a terminal reach the others by themselves.
 	context.AfterFunc(c.Context, func() { c.leader.Stop(context.Cause(c.Context).Error()) })
 	return nil

@@ -18,7 +18,7 @@ func TestShare(t *testing.T) {
 		{Filesystem: 3, Filesystems: 3, Directories: 5}}}
 	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a", "/b"}},
 		{Ranks: 4, CacheDirs: []string{"/a", "/b"}}, {Ranks: 4, CacheDirs: []string{"/a", "/c"}}}
-	require.NoError(t, c.Share(plans))
+	require.NoError(t, c.Share(plans, nil))
 	for i, want := range []struct {
 		shares      []int
 		filesystems int
@@ -26,7 +26,14 @@ func TestShare(t *testing.T) {
 		assert.Equal(t, want.shares, plans[i].FilesystemShares)
 		assert.Equal(t, want.filesystems, plans[i].Filesystems)
 	}
-	require.NoError(t, (*Clients)(nil).Share(plans))
+	c.local = 2
+	asked := 0
+	require.NoError(t, c.Share(plans, func(*params.Values) params.Violations {
+		asked++
+		return nil
+	}))
+	assert.Zero(t, asked, "nothing was a guess")
+	require.NoError(t, (*Clients)(nil).Share(plans, nil))
 }
 
 // TestBeatsDoNotWaitForResults: rank 0 is lost when it says nothing for seconds, and a thousand

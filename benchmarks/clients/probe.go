@@ -199,30 +199,47 @@ func (m *marks) Remove() {
 	m.in, m.made = nil, nil
 }
 
-// Share tells the plans with how many directories of all ranks each of theirs shares its
-// filesystem: the free space is theirs together. The error says what cannot be run by ranks that do
-// not share one.
-func (c *Clients) Share(plans []*params.Values) error {
-	if c == nil || len(c.sharing) == 0 {
+// Share tells the plans how many ranks are on this host, where nobody had said so, and with how
+// many directories of all ranks each of theirs shares its filesystem: the free space is theirs
+// together. The error says what cannot be run by ranks that do not share one, or are so many here.
+// Feasible is asked about the plans of which more is known than when they were checked.
+func (c *Clients) Share(plans []*params.Values, feasible func(*params.Values) params.Violations,
+) error {
+	if c == nil {
 		return nil
 	}
+	var all params.Violations
 	for _, v := range plans {
-		v.Filesystems, v.FilesystemShares = c.sharing[0].Filesystems, nil
-		for _, s := range c.sharing {
-			v.FilesystemShares = append(v.FilesystemShares, s.Directories)
-		}
-		// At another point of a sweep nobody has looked: that all share it takes the least of it.
-		if !slices.Equal(v.CacheDirs, plans[0].CacheDirs) {
-			v.Filesystems, v.FilesystemShares = 0, nil
-			for range max(1, len(v.CacheDirs)) {
-				v.FilesystemShares = append(v.FilesystemShares, v.Ranks*max(1, len(v.CacheDirs)))
-			}
-		}
-		if err := v.CheckFilesystems(); err != nil {
+		if err := c.share(v, plans[0]); err != nil {
 			return err
 		}
+		if news, bad := v.Meet(c.local); news {
+			all = all.Merge(bad).Merge(feasible(v))
+		}
+	}
+	if len(all) > 0 {
+		return all
 	}
 	return nil
+}
+
+// share is Share of the filesystems for one of the plans.
+func (c *Clients) share(v, first *params.Values) error {
+	if len(c.sharing) == 0 {
+		return nil
+	}
+	v.Filesystems, v.FilesystemShares = c.sharing[0].Filesystems, nil
+	for _, s := range c.sharing {
+		v.FilesystemShares = append(v.FilesystemShares, s.Directories)
+	}
+	// At another point of a sweep nobody has looked: that all share it takes the least of it.
+	if !slices.Equal(v.CacheDirs, first.CacheDirs) {
+		v.Filesystems, v.FilesystemShares = 0, nil
+		for range max(1, len(v.CacheDirs)) {
+			v.FilesystemShares = append(v.FilesystemShares, v.Ranks*max(1, len(v.CacheDirs)))
+		}
+	}
+	return v.CheckFilesystems()
 }
 
 // shared is a filesystem, with the directories of the ranks on it.

@@ -217,11 +217,9 @@ func (r *resolver) checkpoint() {
 		fmt.Sprintf("at most %d, as many as -checkpoint-writes", writes))
 	r.want(stream || c.Shift < spec.Accelerators, "checkpoint-shift",
 		fmt.Sprintf("less than %d, the number of accelerators", spec.Accelerators))
-	r.want(c.Shift != otherHost || v.LocalRanks < v.Ranks, "checkpoint-shift", "a number where "+
-		"all ranks are on one host, as far as is known (-local-ranks): there is no other whose "+
-		"files could be read")
-	r.want(c.Shift != otherHost || v.Ranks%v.LocalRanks == 0, "checkpoint-shift",
-		"a number where hosts have different numbers of ranks")
+	if !v.guessed {
+		r.hosts()
+	}
 	r.want(c.Flush == "none" || reads > 0, "checkpoint-flush",
 		"none with -checkpoint-reads 0: it comes before the first read")
 	r.want(writes > 0 || v.Nonce == "", "nonce",
@@ -273,9 +271,37 @@ func (r *resolver) closedCheckpoint(spec checkpoint.Spec) {
 	r.want(slices.Contains(closedTypes, v.Checkpoint.AcceleratorType), closedNeeds,
 		strings.Join(closedTypes, " or ")+in)
 	r.want(v.Verify != "none", "verify", "sample or full"+in)
+}
+
+// Meet says how many ranks are on this host, once they have met. Where nobody had said so, what it
+// rules out is in the violations, and the machine has to be looked at again: news.
+func (v *Values) Meet(local int) (news bool, bad Violations) {
+	if !v.guessed || local < 1 {
+		return false, nil
+	}
+	v.LocalRanks, v.guessed = local, false
+	r := &resolver{v: v}
+	r.hosts()
+	return true, r.bad
+}
+
+// hosts applies the rules about how the ranks of checkpoints are spread over hosts.
+func (r *resolver) hosts() {
+	v := r.v
+	spec, err := v.CheckpointSpec()
+	if !v.Bench.Checkpoints() || err != nil {
+		return
+	}
+	shifts := v.Checkpoint.Shift == otherHost
+	r.want(!shifts || v.LocalRanks < v.Ranks, "checkpoint-shift", "a number where all ranks are "+
+		"on one host, as far as is known (-local-ranks): there is no other whose files could be "+
+		"read")
+	r.want(!shifts || v.Ranks%v.LocalRanks == 0, "checkpoint-shift",
+		"a number where hosts have different numbers of ranks")
 	_, count := v.CheckpointShare(spec)
 	count *= max(1, v.LocalRanks)
-	r.want(count > closedPerHost || spec.Accelerators != whole, "ranks", fmt.Sprintf("on so few "+
-		"hosts that each has more than %d accelerators%s, where this one has %d", closedPerHost, in,
-		count))
+	r.want(v.Division != Closed || count > closedPerHost ||
+		spec.Accelerators != spec.Model.Accelerators(), "ranks", fmt.Sprintf("on so few hosts "+
+		"that each has more than %d accelerators in the closed division, where this one has %d",
+		closedPerHost, count))
 }

@@ -174,6 +174,13 @@ func TestClosedCheckpoint(t *testing.T) {
 	assert.Equal(t, []string{"-ranks: must be on so few hosts that each has more than 4 " +
 		"accelerators in the closed division, where this one has 4, given 2 (flag)"},
 		wrong(t, in, closed("-hosts=a,b", "-ranks=2")...))
+	// Ranks of which nobody says where they are find that out when they meet.
+	pmi := in
+	pmi.Env = environment("PMI_RANK", "0", "PMI_SIZE", "2")
+	for local, want := range map[int]int{1: 1, 2: 0} {
+		_, bad := good(t, pmi, closed()...).Meet(local)
+		assert.Len(t, bad, want)
+	}
 	// Without that which it asks for it skips, and says so; the stream has no rules.
 	v = good(t, in, "-division=closed", "-seed=42", "-settle=90s")
 	assert.Equal(t, "needs -checkpoint-accelerator-type in the closed division (b200 or mi355)",

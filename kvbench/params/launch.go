@@ -85,9 +85,13 @@ func (r *resolver) place() {
 			"absent with one client: give -rank and -ranks, or start under a launcher")
 	}
 	v.Rank = max(v.Rank, 0)
-	// Unknown: all here is the careful guess, it divides the free space by the most.
+	// Unknown: all here is the careful guess, it divides the free space by the most. Ranks that
+	// meet will know, and are checked then.
 	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Origin("local-ranks").byUser() {
 		v.LocalRanks = v.Ranks
+		if v.guessed = v.meets; v.guessed {
+			v.LocalRanks = 1
+		}
 		// Where this run starts them on hosts it is rank 0, which is on the first.
 		if list := v.Started(); v.starts && len(list) > 0 {
 			v.LocalRanks = list[0].Ranks

@@ -26,7 +26,7 @@ func TestRankFromLaunchers(t *testing.T) {
 			[3]int{1, 2, 1}, "RANK"},
 		"Indexed Job": {[]string{"JOB_COMPLETION_INDEX", "3", "KVBENCH_RANKS", "4"},
 			[3]int{3, 4, 1}, "JOB_COMPLETION_INDEX"},
-		"PMI without locals": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2"}, [3]int{1, 2, 2},
+		"PMI without locals": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2"}, [3]int{1, 2, 1},
 			"PMI_RANK"},
 		"Slurm": {[]string{"SLURM_PROCID", "4", "SLURM_STEP_NUM_TASKS", "5",
 			"SLURM_STEP_TASKS_PER_NODE", "2(x2),1", "SLURM_NODEID", "2"}, [3]int{4, 5, 1}, "SLURM_PROCID"},
@@ -52,7 +52,35 @@ func TestRankGivenByHand(t *testing.T) {
 	// The launcher's number of clients holds even where it does not say how many are here.
 	v = good(t, Inputs{Env: environment("SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "7",
 		"SLURM_STEP_TASKS_PER_NODE", "2", "SLURM_NODEID", "1")}, "-rank=0")
-	assert.Equal(t, [3]int{0, 7, 7}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
+	assert.Equal(t, [2]int{0, 7}, [2]int{v.Rank, v.Ranks})
+}
+
+// Ranks that meet learn how many of them are on their host, unless somebody has said so. Those that
+// do not meet take it that all are.
+func TestRanksThatMeetKnowTheirHost(t *testing.T) {
+	env := []string{"PMI_RANK", "1", "PMI_SIZE", "4"}
+	v := good(t, benchOf(t, "Checkpoint", env...), "-checkpoint-shift=host")
+	assert.Equal(t, 1, v.LocalRanks, "at least")
+	news, bad := v.Meet(2)
+	assert.True(t, news)
+	assert.Empty(t, bad)
+	assert.Equal(t, 2, v.LocalRanks)
+	news, _ = v.Meet(4)
+	assert.False(t, news)
+	assert.Equal(t, 2, v.LocalRanks)
+
+	v = good(t, benchOf(t, "Checkpoint", env...), "-checkpoint-shift=host")
+	_, bad = v.Meet(4)
+	assert.Contains(t, bad.Error(), "-checkpoint-shift: must be a number where all ranks are on "+
+		"one host")
+	v = good(t, Inputs{Env: environment(env...)}, "-local-ranks=3")
+	news, _ = v.Meet(4)
+	assert.False(t, news)
+	assert.Equal(t, 3, v.LocalRanks)
+	v = good(t, Inputs{Env: environment(env...)}, "-rendezvous=none")
+	news, _ = v.Meet(0)
+	assert.False(t, news)
+	assert.Equal(t, 4, v.LocalRanks)
 }
 
 func TestBadRanks(t *testing.T) {

@@ -88,7 +88,7 @@ type Values struct {
 	Rank, Ranks, LocalRanks int
 	Launcher                *launchers.Place // mpirun, srun or the like; nil without one
 	RankFailure             string           // stop or continue
-	starts, meets           bool             // see Starts and Meets
+	starts, meets, guessed  bool             // see Starts, Meets and Meet
 
 	// Where this run starts ranks: here without hosts, else there, by a shell and its options, with
 	// the program of that path; "" copies this one.

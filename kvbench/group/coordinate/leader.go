@@ -71,6 +71,7 @@ type client struct {
 	part    part
 	probed  *wire.Message  // its answer to the last probe
 	sharing []wire.Sharing // of each of its directories
+	local   int            // ranks on its host, this one among them
 }
 
 // NewLeader is one that knows nobody yet.
@@ -232,6 +233,13 @@ func (l *Leader) Sharing() (list [][]wire.Sharing) {
 		list = append(list, c.sharing)
 	}
 	return list
+}
+
+// Local is how many ranks are on this rank's host, itself among them, once all have gathered.
+func (l *Leader) Local() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clients[0].local
 }
 
 // Live is what each rank has last shown of itself, nil where it has shown nothing or is lost.

@@ -42,6 +42,7 @@ type Member struct {
 	changed chan struct{} // closed and made anew when something below has changed
 	joined  *wire.Hello   // the coordinator's, nil before this rank was welcomed
 	sharing []wire.Sharing
+	local   int
 	trial   int
 	inbox   map[wire.Kind]*wire.Message // the last of each kind
 	stopped error                       // why the run ends
@@ -96,6 +97,13 @@ func (m *Member) Sharing() []wire.Sharing {
 	return m.sharing
 }
 
+// Local is how many ranks are on this rank's host, itself among them, once all have gathered.
+func (m *Member) Local() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.local
+}
+
 // Rank implements group.Group.
 func (m *Member) Rank() int { return m.hello.Rank }
 
@@ -130,7 +138,7 @@ func (m *Member) read() {
 		defer m.mu.Unlock()
 		m.inbox[got.Kind] = got
 		if got.Kind == wire.Gathered {
-			m.sharing = got.Sharing
+			m.sharing, m.local = got.Sharing, got.Local
 		}
 		if got.Kind == wire.Welcome {
 			m.joined = cmp.Or(got.Hello, &wire.Hello{})

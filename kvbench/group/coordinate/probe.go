@@ -61,8 +61,13 @@ func (l *Leader) Begin(ctx context.Context) error {
 		}
 	}
 	for _, c := range all {
+		for _, other := range all {
+			if c.hello.OneHost(&other.hello) {
+				c.local++
+			}
+		}
 		if c.there() {
-			c.link.send(&wire.Message{Kind: wire.Gathered, Sharing: c.sharing})
+			c.link.send(&wire.Message{Kind: wire.Gathered, Sharing: c.sharing, Local: c.local})
 		}
 	}
 	return nil

@@ -86,6 +86,13 @@ func begun(t *testing.T, d *disks, hellos []wire.Hello) ([][]wire.Sharing, error
 			require.NoError(t, why)
 			require.Equal(t, hellos[0].Ranks, who.Ranks)
 			list = append(list, m.Sharing())
+			local := 0
+			for _, h := range hellos {
+				if h.OneHost(&hellos[m.Rank()]) {
+					local++
+				}
+			}
+			assert.Equal(t, local, m.Local())
 		}
 		m.Leave("")
 	}

@@ -35,7 +35,7 @@ const (
 	Welcome  Kind = "welcome"  // Hello: who coordinates
 	Refusal  Kind = "refusal"  // Text: why the rank is not taken
 	Probe    Kind = "probe"    // Text: make, look for, or remove marks in its directory; Marks
-	Gathered Kind = "gathered" // all ranks are there; Sharing
+	Gathered Kind = "gathered" // all ranks are there; Sharing, Local
 	Agreed   Kind = "agreed"   // Trial, Terms: what holds for this rank in the trial
 	Begin    Kind = "begin"    // Trial, At: when the phase begins, by the rank's clock
 	Ping     Kind = "ping"     // Seq
@@ -58,8 +58,9 @@ type Message struct {
 	Hello *Hello `json:"hello,omitempty"`
 	Terms *Terms `json:"terms,omitempty"`
 	Marks []Mark `json:"marks,omitempty"`
-	// Sharing is of each of the rank's directories.
+	// Sharing is of each of the rank's directories, Local how many ranks are on its host.
 	Sharing []Sharing `json:"sharing,omitempty"`
+	Local   int       `json:"local,omitempty"`
 
 	Doc []byte `json:"doc,omitempty"`
 }
