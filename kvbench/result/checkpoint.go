@@ -158,6 +158,22 @@ type CheckpointRuns struct {
 	Rate, RateStdev, RateWorst float64 // bytes/s
 }
 
+// Reading are the reads whose numbers go together. Those that came from memory are never averaged
+// with others: they come apart, unless all did.
+func (c *Checkpoint) Reading() (runs, warm []CheckpointRun) {
+	for _, r := range c.Reads {
+		if r.Cold != nil && !*r.Cold {
+			warm = append(warm, r)
+		} else {
+			runs = append(runs, r)
+		}
+	}
+	if len(runs) == 0 {
+		return warm, nil
+	}
+	return runs, warm
+}
+
 // Sum is what some checkpoints say together, the zero value of none.
 func Sum(runs []CheckpointRun) (s CheckpointRuns) {
 	if s.Count = len(runs); s.Count == 0 {
@@ -244,14 +260,15 @@ func (c *Checkpoint) Broken() string {
 	return strings.Join(list, "; ")
 }
 
-// DeviceRatio is the device's bytes ÷ those of the reads, null where one of them is not known, and
-// for a part of a checkpoint: the device has read for all clients.
+// DeviceRatio is the device's bytes ÷ those of the reads whose numbers go together, null where one
+// of them is not known, and for a part of a checkpoint: the device has read for all clients.
 func (c *Checkpoint) DeviceRatio() *float64 {
 	if c.Count != nil {
 		return nil
 	}
 	var device, bytes int64
-	for _, r := range c.Reads {
+	runs, _ := c.Reading()
+	for _, r := range runs {
 		if r.DeviceBytes == nil {
 			return nil
 		}
@@ -262,10 +279,11 @@ func (c *Checkpoint) DeviceRatio() *float64 {
 
 // metrics puts a checkpoint's numbers on the line: of one direction.
 func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
+	reads, _ := c.Reading()
 	for _, d := range []struct {
 		name string
 		runs []CheckpointRun
-	}{{"write", c.Writes}, {"read", c.Reads}} {
+	}{{"write", c.Writes}, {"read", reads}} {
 		if len(d.runs) == 0 {
 			continue
 		}
@@ -323,7 +341,8 @@ func (r *Result) CheckpointSummary() python.CheckpointSummary {
 		s.Metric.Saved = &python.Saved{IOMean: gib(w.Rate), IOStdev: gib(w.RateStdev),
 			DurationMean: w.Duration / 1e9, DurationStdev: w.DurationStdev / 1e9}
 	}
-	if l := Sum(c.Reads); l.Count > 0 {
+	reads, _ := c.Reading()
+	if l := Sum(reads); l.Count > 0 {
 		s.Metric.Loaded = &python.Loaded{IOMean: gib(l.Rate), IOStdev: gib(l.RateStdev),
 			DurationMean: l.Duration / 1e9, DurationStdev: l.DurationStdev / 1e9}
 	}

@@ -67,6 +67,30 @@ func TestAReadIsColdAsFarAsItIsKnown(t *testing.T) {
 	assert.Nil(t, half.DeviceRatio(), "warm and cold are not averaged, and neither is the unknown")
 }
 
+// The mean of a read from memory and one from the device says nothing of either.
+func TestWarmReadsAreNotAveragedWithOthers(t *testing.T) {
+	run := func(seconds int64, cold *bool) CheckpointRun {
+		return CheckpointRun{DurationNS: seconds * 1e9, Bytes: 8 << 30, Cold: cold,
+			DeviceBytes: new(int64(8 << 30))}
+	}
+	warm, cold := new(false), new(true)
+	for _, c := range []struct {
+		reads []CheckpointRun
+		rate  float64 // GiB/s
+		apart int
+	}{
+		{[]CheckpointRun{run(1, warm), run(4, cold), run(4, nil)}, 2, 1},
+		{[]CheckpointRun{run(1, warm), run(1, warm)}, 8, 0},
+		{[]CheckpointRun{run(4, cold)}, 2, 0},
+	} {
+		r := &Result{Checkpoint: &Checkpoint{Reads: c.reads}, CompletionUnit: UnitOperation}
+		_, apart := r.Checkpoint.Reading()
+		assert.Len(t, apart, c.apart)
+		assert.InDelta(t, c.rate*(1<<30), r.Metrics()[1].Value, 1)
+		assert.InDelta(t, c.rate, r.CheckpointSummary().Metric.Loaded.IOMean, 1e-9)
+	}
+}
+
 func TestPipelineRatios(t *testing.T) {
 	p := Pipeline{Producers: 2, GenerationNS: 8e9, GenerationWallNS: 5e9, IONS: 9e9, TotalNS: 10e9,
 		ProducerWaitNS: 3, WriterWaitNS: 2}

@@ -40,8 +40,11 @@ func Lines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
 	if runs := c.Writes; len(runs) > 0 {
 		add("write", "%s; flush of a file %s", spread(c, runs), flushes(c))
 	}
-	if runs := c.Reads; len(runs) > 0 {
-		add("read", "%s; %s", spread(c, runs), origin(c, network))
+	if runs, warm := c.Reading(); len(runs) > 0 {
+		add("read", "%s; %s", spread(c, runs), origin(c, runs, network))
+		if len(warm) > 0 {
+			add("", "WARM, and no part of these numbers: %s", spread(c, warm))
+		}
 		if c.GapNS != nil {
 			// What a training run would have waited for, had it died with its last checkpoint.
 			emptied := ""
@@ -97,8 +100,9 @@ func spread(c *result.Checkpoint, runs []result.CheckpointRun) string {
 			units.Plural(int64(s.Count), "time"), s.Duration/1e9, s.DurationStdev/1e9, rate(s.Rate),
 			rate(s.RateWorst))
 	}
-	return fmt.Sprintf("%d checkpoints, %.3f ± %.3f s, %s (total ÷ slowest accelerator), the "+
-		"slowest %s, by accelerator %d", s.Count, s.Duration/1e9, s.DurationStdev/1e9,
+	return fmt.Sprintf("%s, %.3f ± %.3f s, %s (total ÷ slowest accelerator), the slowest %s, by "+
+		"accelerator %d", units.Plural(int64(s.Count), "checkpoint"), s.Duration/1e9,
+		s.DurationStdev/1e9,
 		rate(s.Rate), rate(s.RateWorst), slowest.Slowest)
 }
 
@@ -116,9 +120,9 @@ func flushes(c *result.Checkpoint) string {
 
 // origin tells where the bytes came from. A store has caches of its own, of which nobody here knows
 // anything: what can be shown is that the bytes came from it.
-func origin(c *result.Checkpoint, network *result.Network) string {
+func origin(c *result.Checkpoint, runs []result.CheckpointRun, network *result.Network) string {
 	if network == nil {
-		return cold(c)
+		return cold(c, runs)
 	}
 	text := "from the store, whose own caches nobody here sees"
 	if network.ReadRatio != nil {
@@ -129,16 +133,10 @@ func origin(c *result.Checkpoint, network *result.Network) string {
 
 // cold tells where the bytes of files came from, as far as it is known: what lay in the page cache
 // before, and what the device's counters saw meanwhile. Either is told without the other.
-func cold(c *result.Checkpoint) string {
-	var cached int64
-	known, word := true, "cold"
-	// One read that was warm makes all of them doubtful, one that nobody knows of unproven.
-	for _, r := range c.Reads {
-		if r.CachedBytes == nil {
-			known = false
-		} else {
-			cached += *r.CachedBytes
-		}
+func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
+	word := "cold"
+	// They are all warm, or none is. One that nobody knows of makes all of them unproven.
+	for _, r := range runs {
 		switch {
 		case r.Cold == nil && word == "cold":
 			word = "not provably cold"
@@ -147,8 +145,8 @@ func cold(c *result.Checkpoint) string {
 		}
 	}
 	text := word + ": "
-	if known {
-		text += bytes(cached) + " in the page cache before"
+	if n := cached(runs); n != nil {
+		text += bytes(*n) + " in the page cache before"
 	} else {
 		text += "nobody knows what was in the page cache"
 	}
@@ -160,6 +158,18 @@ func cold(c *result.Checkpoint) string {
 		return text + ", the device has read for all clients"
 	}
 	return text + ", the device's counters are not known"
+}
+
+// cached is how much of what was read lay in the page cache before, nil where that is not known.
+func cached(runs []result.CheckpointRun) *int64 {
+	sum := new(int64)
+	for _, r := range runs {
+		if r.CachedBytes == nil {
+			return nil
+		}
+		*sum += *r.CachedBytes
+	}
+	return sum
 }
 
 // pipeline tells who waited for whom: whether the number is one of the storage, or of the client

@@ -49,7 +49,15 @@ func TestLines(t *testing.T) {
 	c.Reads[1].Cold = nil
 	assert.Contains(t, Lines(c, nil)[1][1], "not provably cold")
 	c.Reads[0].Cold = new(false)
-	assert.Contains(t, Lines(c, nil)[1][1], "WARM: ")
+	lines = Lines(c, nil)
+	assert.Contains(t, lines[1][1], "1 checkpoint, 2.000 ± 0.000 s, 1 GiB/s")
+	assert.Equal(t, "WARM, and no part of these numbers: 1 checkpoint, 1.000 ± 0.000 s, 2 GiB/s "+
+		"(total ÷ slowest accelerator), the slowest 2 GiB/s, by accelerator 3", lines[2][1])
+	c.Reads[1].Cold = new(false)
+	lines = Lines(c, nil)
+	assert.Contains(t, lines[1][1], "WARM: ")
+	assert.Contains(t, lines[1][1], "2 checkpoints")
+	assert.Contains(t, lines[2][1], "recovery")
 	of := Lines(c, &result.Network{ReadRatio: new(1.0004)})[1][1]
 	assert.Contains(t, of, "; from the store, whose own caches nobody here sees: 1.000 bytes received")
 	assert.NotContains(t, of, "page cache")
