@@ -176,6 +176,11 @@ func TestWhatWasWrittenIsReadBack(t *testing.T) {
 	}
 	assert.Equal(t, chunks, w.Stages.Chunks)
 	assert.GreaterOrEqual(t, w.Stages.TotalNS, w.Stages.IONS)
+	for _, run := range w.Writes {
+		assert.Positive(t, *run.FlushNS)
+		assert.LessOrEqual(t, *run.FlushNS, *w.FlushMaxNS)
+		assert.LessOrEqual(t, *run.FlushNS, run.DurationNS)
+	}
 
 	// Any number of times, until somebody removes it.
 	for _, stay := range []bool{true, false} {
@@ -337,4 +342,22 @@ func TestATimeEndsThePhase(t *testing.T) {
 	res, err = r.run(t, tiers.Read, 5, false)
 	require.NoError(t, err)
 	assert.Len(t, res.Checkpoint.Reads, 1)
+}
+
+// TestTheGapEndsWithTheProcessThatReads: in two invocations what the second one takes to begin is
+// no part of the recovery. With one it ends where reading begins.
+func TestTheGapEndsWithTheProcessThatReads(t *testing.T) {
+	ended := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		process time.Duration // after the last write
+		gap     time.Duration
+	}{{-time.Hour, 9 * time.Second}, {4 * time.Second, 4 * time.Second}} {
+		l := New(Config{})
+		l.mark.Ended, l.flush, l.process = &ended, time.Second, ended.Add(c.process)
+		found := &result.Checkpoint{Reads: []result.CheckpointRun{{DurationNS: 2e9,
+			Start: ended.Add(10 * time.Second).Format(time.RFC3339Nano)}}}
+		l.recovery(found)
+		assert.Equal(t, int64(c.gap), *found.GapNS)
+		assert.Equal(t, int64(c.gap+3*time.Second), *found.RecoveryNS)
+	}
 }

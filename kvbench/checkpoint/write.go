@@ -72,6 +72,9 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 		return run, err
 	}
 	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
+	l.mu.Lock()
+	run.FlushNS, l.longest = l.longest, nil
+	l.mu.Unlock()
 	l.times.total += time.Duration(run.DurationNS)
 	if after := l.stat(); before != nil && after != nil {
 		run.DeviceBytes = new(after.Sub(*before).WriteBytes)
@@ -145,9 +148,7 @@ func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 		flush.Bytes = o.Size
 	}
 	l.chunk(a, flush)
-	l.mu.Lock()
-	l.flushes.Record(int64(now - flush.Begun))
-	l.mu.Unlock()
+	l.flushed(now - flush.Begun)
 	device := n.busy.Total()
 	l.moved(a, o, tiers.Timing{Device: device, Generation: now - begun - device})
 	return nil
@@ -161,9 +162,7 @@ func (l *Load) object(ctx context.Context, a int, n *line, o tiers.Object, to ti
 	// there before. One of a single part has none.
 	n.done = func(c tiers.Chunk) {
 		if l.chunk(a, c); c.Flush {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.flushes.Record(int64(c.Ended - c.Begun))
+			l.flushed(c.Ended - c.Begun)
 		}
 	}
 	if err := n.send(ctx, o, to); err != nil {

@@ -87,6 +87,9 @@ func together(ranks []*result.Result, of func(*result.Checkpoint) []result.Check
 			}
 			sum.Bytes, sum.VerifiedBytes = sum.Bytes+run.Bytes, sum.VerifiedBytes+run.VerifiedBytes
 			sum.CachedBytes = plus(sum.CachedBytes, run.CachedBytes)
+			if run.FlushNS != nil && (sum.FlushNS == nil || *run.FlushNS > *sum.FlushNS) {
+				sum.FlushNS = run.FlushNS
+			}
 			sum.MinNS = min(sum.MinNS, run.MinNS)
 			sum.Start = min(sum.Start, run.Start)
 			if run.DurationNS > sum.DurationNS {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/units"
+	"kvbench/tracing/host"
 	"kvbench/workloads/checkpoint"
 )
 
@@ -41,7 +42,8 @@ func (v *Values) CheckpointShare(s checkpoint.Spec) (first, count int) {
 // StreamProducers is how many threads make content in this process.
 func (v *Values) StreamProducers() int {
 	if v.Stream.Producers == automatic {
-		return max(1, runtime.NumCPU()/max(1, v.LocalRanks))
+		cores, _ := host.Procs(runtime.NumCPU())
+		return max(1, cores/max(1, v.LocalRanks))
 	}
 	return v.Stream.Producers
 }

@@ -61,6 +61,9 @@ type CheckpointRun struct {
 	MinNS      int64 `json:"min_ns"`
 	Slowest    int   `json:"slowest"`
 	Bytes      int64 `json:"bytes"`
+	// FlushNS is the longest fsync of one of the files that were written, or completion of an
+	// object; null of reads, and of objects that have none.
+	FlushNS *int64 `json:"flush_ns"`
 	// CachedBytes of its files lay in the page cache before it was read. DeviceBytes is what the
 	// device read or wrote meanwhile, whoever asked. Null: nobody can know.
 	CachedBytes   *int64 `json:"cached_before_bytes"`
