@@ -26,8 +26,9 @@ import (
 // measurements came to: one short measurement of each would make the luckiest the fastest.
 type Knee struct {
 	Blocks
-	// Limit bounds the search, filling included; 0 = 35 s: with a window of 10 s and what is around
-	// them a minute.
+	// Limit bounds the search, filling included, but for the measurement that is under way; 0 = 35
+	// s: with a window of 10 s and what is around them a minute. A storage so slow that its first
+	// files take longer is waited for.
 	Limit time.Duration
 
 	pool  *loan // of KneeSize each
@@ -137,7 +138,7 @@ func (r *Knee) search(ctx context.Context, limit time.Duration) error {
 		// Who is near changes when the lucky ones are known better.
 		more = false
 		for _, p := range near {
-			if len(p.rates) > kneeRounds {
+			if len(p.rates) > kneeRounds || r.env.Clock.Now() >= limit {
 				continue
 			}
 			more = true

@@ -131,3 +131,21 @@ func TestTheKneeHasRoomToSpare(t *testing.T) {
 		measured(4<<20, 4, 150, 201, 160, 190, 180, 200)}
 	assert.Equal(t, int64(4096), kneeOf(all, nearest(all), result.KneePlateau).RequestBytes)
 }
+
+// A search ends in its time also where each measurement takes long: a storage of 4 MiB/s has few
+// requests to show in 200 ms.
+func TestTheSearchForAKneeEndsInItsTime(t *testing.T) {
+	v := clock.NewVirtual()
+	m := tiers.DeviceModel{Read: 4 << 20, Write: 400 << 20, ReadLatency: 5_000_000,
+		WriteLatency: 20_000, Parallelism: 128}
+	cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 1<<40), 1).lasting(10 * time.Second)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
+	const limit = 20 * time.Second
+	r := &Knee{Blocks: Blocks{Op: tiers.Read, Footprint: 512 << 20}, Limit: limit}
+	res, err := runPlain(t.Context(), cfg, r)
+	require.NoError(t, err)
+	k := res.PlainIO.Knee
+	longest := kneeRecheck + 500*time.Millisecond // of the measurement under way, with its requests
+	assert.Greater(t, time.Duration(k.NS), limit/2)
+	assert.Less(t, time.Duration(k.NS), limit+longest)
+}
