@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,6 +21,13 @@ const (
 	exitFailed     = 1
 	exitParameters = 2
 )
+
+// The kernel gives a signal of the process to its first thread, whatever that one is at
+// (complete_signal in kernel/signal.c). Were it in a request that a device does not answer, nobody
+// would hear the signal until another thread gets one of the runtime's: seconds later, or never. So
+// that thread is the main goroutine's, which makes no requests; only an init can keep it from
+// others.
+func init() { runtime.LockOSThread() }
 
 // stopped is the cause of a context that a signal ended.
 type stopped struct{ sig syscall.Signal }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,12 +125,22 @@ func TestStorageThatHangsFreezesNothing(t *testing.T) {
 				eventually(t, "what is unanswered on the live line",
 					func() bool { return strings.Count(s.String(), "UNANSWERED for ") > n })
 			}
+			// A signal goes to the first thread, which would not hear it in a request.
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/stat", p.Process.Pid))
+			require.NoError(t, err)
+			assert.Contains(t, string(text), ") S ")
+			var times stopping
+			begun := time.Now()
 			require.NoError(t, p.Process.Signal(os.Interrupt))
 			eventually(t, "the result",
 				func() bool { return len(resultFiles(t, b.results)) > 0 })
+			times.durable = time.Since(begun)
 			shows("waiting for what is in flight")
+			answered := time.Now()
 			answer()
 			assert.Equal(t, 130, p.end().code)
+			times.end = time.Since(answered)
+			assert.True(t, times.inTime(t))
 			checkStalls(t, b, interrupted(t, b))
 		})
 	}
