@@ -184,8 +184,9 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 		if c.member != nil {
 			c.member.Leave("")
 		}
+		said := c.said()
 		c.close()
-		return fmt.Errorf("%w%s", err, logs)
+		return fmt.Errorf("%w%s%s", err, said, logs)
 	}
 	if f, is := c.listener.(interface{ Forget() }); is {
 		f.Forget() // nobody looks for this rank any more
@@ -195,6 +196,23 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 	// A signal to this process is one to all: those of a terminal reach the others by themselves.
 	context.AfterFunc(c.Context, func() { c.leader.Stop(context.Cause(c.Context).Error()) })
 	return nil
+}
+
+// said is what the shells have said last that have not brought their ranks, which may be why: one
+// that waits for a password, or for a host that is down, says so and goes on waiting, so that the
+// error of its end does not come before that of the time.
+func (c *Clients) said() (all string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.started {
+		if _, ended := p.Ended(0); ended {
+			continue // the error has it
+		}
+		if said := p.Said(); said != "" {
+			all += "\n  " + said
+		}
+	}
+	return all
 }
 
 // start starts the other ranks.

@@ -332,3 +332,18 @@ func TestRankOfTheOldKind(t *testing.T) {
 	r := theResult(t, b.results)
 	assert.Equal(t, []any{0, 4, 0}, []any{r.Rank, r.Ranks, len(r.MergedRanks)})
 }
+
+// TestWhatAShellSaysThatHangs: a shell that never brings its rank may have said why.
+func TestWhatAShellSaysThatHangs(t *testing.T) {
+	t.Parallel()
+	b := newClients(t)
+	shell := filepath.Join(b.work, "shell")
+	require.NoError(t, os.WriteFile(shell,
+		[]byte("#!/bin/sh\necho the gate is closed >&2\nexec sleep 1000\n"), 0o755))
+	o := b.run(b.short("-hosts=localhost:1,far:1", "-ssh="+shell, "-remote-binary=/far/kvbench",
+		"-rendezvous-timeout=3s")...)
+	assert.Equal(t, exitFailed, o.code)
+	assert.Regexp(t, `^kvbench: \d of 2 ranks came within \S+; missing .*1\n`+
+		`  rank 1 on far; the gate is closed \(logs of the ranks: .*rank_\*\.log\)\n`, o.stderr)
+	assert.NoDirExists(t, b.cache)
+}

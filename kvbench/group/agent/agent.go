@@ -163,6 +163,18 @@ func (p *Process) Ended(within time.Duration) (how string, ended bool) {
 	}
 }
 
+// Said is what the shell that reaches a rank has said last, "" where it is silent, or the rank
+// behind it was heard: then the log is the rank's.
+func (p *Process) Said() string {
+	if p.log == "" || p.heard.Load() {
+		return ""
+	}
+	if said := lastWords(p.log); said != "" {
+		return p.what + said
+	}
+	return ""
+}
+
 // lastWords are the last lines that a shell has left in its log: they say more than its exit code.
 func lastWords(path string) (said string) {
 	const lines, most = 3, 4 << 10
