@@ -169,7 +169,7 @@ func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 					case e.Call != faults.Read || kind != int(tiers.Storage): // no demotion's
 					case e.N == 500: // the request goes on without it
 						return fmt.Errorf("on purpose: %w", syscall.EINVAL)
-					case e.N%97 == 0: // is tried again
+					case e.N%397 == 0: // is tried again, and seldom meets another one
 						return fmt.Errorf("on purpose: %w", syscall.EAGAIN)
 					}
 					return nil
