@@ -46,8 +46,8 @@ var table = []row{
 		most:  "Count Ranks WindowNS ElapsedNS DrainNS WarmupNS SettleNS",
 		least: "Seed Rank",
 		same: "SchemaVersion Notice EndedBy Benchmark Name Option Division Trial " +
-			"Nonce Digest CompletionUnit NominalWindowNS Model Limits TraceFiles",
-		fold: "Summary Workload IO Environment Requests Load Lookups Prompt BlockCache " +
+			"Nonce Digest CompletionUnit NominalWindowNS Model TraceFiles",
+		fold: "Summary Workload IO Environment Limits Requests Load Lookups Prompt BlockCache " +
 			"FirstReads ReReads FirstToken Harness DeviceWitness Precondition Input " +
 			"Simulation Replay PlainIO Removal Objects Network Policy",
 		list: "DiffersFromClosed",
@@ -94,6 +94,11 @@ var table = []row{
 		same: "Hostname BootID OS Kernel Arch CPUModel Cores CPUGovernor MemoryBytes GoVersion " +
 			"Version GOMAXPROCS HugePages HugePagePool Device DeviceReason UTCOffsetS",
 		fold: "Filesystem"},
+	// What was free is the same for no two of them: the least is what the tightest could count on.
+	{of: result.Limits{},
+		same: "Cores CoresSource GOMAXPROCS MemoryLimit MemoryLimitSource " +
+			"MemoryAvailableSource",
+		least: "MemoryAvailable"},
 	{of: result.Filesystem{},
 		same: "Type MountPoint Source Options SuperOptions InMemory ReadSizeBytes WriteSizeBytes"},
 

@@ -161,7 +161,7 @@ func verdict(out *result.Result, ranks []*result.Result) result.Verdict {
 		v.Bound = ""
 	}
 	// Of several hosts, or of several quotas side by side, there is no one number of cores.
-	if h := hosts[places[0]]; len(places) == 1 && h.cores > 0 && h.cpu <= h.cores {
+	if h := hosts[places[0]]; len(places) == 1 && out.Limits.Cores > 0 && h.cpu <= h.cores {
 		v.CPUShare = new(h.cpu / h.cores)
 	}
 	return v

@@ -80,10 +80,12 @@ func TestTheProcessorsOfSeveral(t *testing.T) {
 		for i, name := range hosts {
 			r := client(i, name)
 			r.Ranks, r.Harness.CPUNS = len(hosts), 5e9
+			r.Limits.MemoryAvailable = int64(i + 1) // never alike
 			ranks = append(ranks, r)
 		}
 		out, err := Together(ranks, &result.Clients{})
 		require.NoError(t, err)
+		assert.Equal(t, result.Limits{Cores: 2, MemoryAvailable: 1}, out.Limits)
 		return out.Harness.Verdict.CPUShare
 	}
 	require.NotNil(t, share("a", "a"))
