@@ -133,16 +133,18 @@ func (f Facts) Warnings() (list []string) {
 	// beside what the memory can keep.
 	ok, found := result.ColdReads(f.Runs)
 	_, bytes := f.Spec.Totals()
-	written := bytes * int64(f.Writes)
+	// Of what all hosts wrote, this one's memory can only keep its own accelerators' part.
+	here := float64(min(f.PerHost, f.Spec.Accelerators)) / float64(max(1, f.Spec.Accelerators))
+	written := int64(float64(bytes) * here * float64(f.Writes))
 	switch {
 	case ok != nil && !*ok:
 		warn("reads of checkpoints: %s; give -io direct, -fadvise dontneed or -checkpoint-flush",
 			found)
 	case ok == nil && f.Buffered && f.Flush == FlushNone && f.HostMemory > 0 &&
 		written < ruleMemory*f.HostMemory:
-		warn("reads may have come from the page cache: %s were written through it, which is less "+
-			"than %d times the memory of %s; give -checkpoint-flush", units.Bytes.Text(written),
-			ruleMemory, units.Bytes.Text(f.HostMemory))
+		warn("reads may have come from the page cache: %s were written through it here, which is "+
+			"less than %d times the memory of %s; give -checkpoint-flush",
+			units.Bytes.Text(written), ruleMemory, units.Bytes.Text(f.HostMemory))
 	}
 	return list
 }

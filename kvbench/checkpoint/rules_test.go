@@ -94,12 +94,15 @@ func TestNotesAndWarnings(t *testing.T) {
 	assert.Empty(t, f.Warnings(), "a write has none")
 
 	f = Facts{Op: tiers.Read, Spec: specOf(t, "8b", 0, 1), Writes: 1, HostMemory: 64 << 30,
-		Buffered: true, Flush: FlushNone, Gap: new(int64(-2 * time.Second))}
+		PerHost: 8, Buffered: true, Flush: FlushNone, Gap: new(int64(-2 * time.Second))}
 	assert.Equal(t, []string{
 		"reading began 2.0 s before the last write ended, by the wall clocks: they differ",
-		"reads may have come from the page cache: 105 GiB were written through it, which is less " +
-			"than 3 times the memory of 64 GiB; give -checkpoint-flush"}, f.Warnings())
+		"reads may have come from the page cache: 105 GiB were written through it here, which is " +
+			"less than 3 times the memory of 64 GiB; give -checkpoint-flush"}, f.Warnings())
 	f.Gap, f.Writes = new(int64(31*time.Second)), 10
+	f.PerHost = 1 // ten checkpoints, of which this host wrote an eighth
+	assert.Contains(t, fmt.Sprint(f.Warnings()), "131 GiB were written through it here")
+	f.PerHost = 2
 	assert.Equal(t, []string{"reading began 31.0 s after the last write ended, at most 30 s may " +
 		"pass"}, f.Warnings())
 	f.Gap, f.Runs = nil, []result.CheckpointRun{{Cold: new(false)}, {Cold: new(true)}}
