@@ -112,7 +112,7 @@ func TestSignalsToRanksInEveryStage(t *testing.T) {
 func TestALostRankInEveryStage(t *testing.T) {
 	t.Parallel()
 	const n = 3
-	for _, stage := range stagesOfRanks(n) {
+	for i, stage := range stagesOfRanks(n) {
 		for sig, why := range map[syscall.Signal]string{
 			syscall.SIGKILL: "died: signal: killed", syscall.SIGSTOP: "has not answered for 4s"} {
 			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
@@ -122,7 +122,8 @@ func TestALostRankInEveryStage(t *testing.T) {
 				pid := p.Process.Pid
 				children := childrenOf(pid)
 				require.NotEmpty(t, children)
-				lost := children[len(children)-1]
+				// Each of them in turn, with either signal; the first rank is the coordinator.
+				lost := children[(i+int(sig))%len(children)]
 				require.NoError(t, syscall.Kill(lost, sig))
 				o := p.end()
 				assert.Equal(t, exitFailed, o.code)
@@ -135,6 +136,31 @@ func TestALostRankInEveryStage(t *testing.T) {
 				check()
 			})
 		}
+	}
+}
+
+// TestAStoppedCoordinatorInEveryStage: the ranks do not wait for one that has stopped. They end by
+// themselves; it finds them gone when it goes on, fails, and leaves nothing that stays.
+func TestAStoppedCoordinatorInEveryStage(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	for _, stage := range stagesOfRanks(n) {
+		t.Run(stage.name, func(t *testing.T) {
+			b := newClients(t)
+			check := b.foreign()
+			p := b.reach(n, stage)
+			pid := p.Process.Pid
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+			eventually(t, "the end of the other ranks", func() bool {
+				return len(inGroup(pid)) == 1
+			})
+			require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+			o := p.end()
+			assert.Equal(t, exitFailed, o.code, "%s\n%s", o.stdout, o.stderr)
+			eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
+			b.nothingLeft(n)
+			check()
+		})
 	}
 }
 
