@@ -365,9 +365,12 @@ func (t *trial) startMeters() (start time.Duration) {
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.nfs = t.readNFS()
 	t.openedRoots()
-	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
+	// Three clocks are told of one moment: nothing comes between them that takes long, or a thread
+	// that loses its processor there makes them differ.
+	opened := time.Now()
 	start = t.Clock.Now()
 	t.Group.Opened()
+	t.info.StartTime = opened.UTC().Format(time.RFC3339Nano)
 	deadline := workloads.Never
 	if t.phase.Window > 0 {
 		deadline = start + t.phase.Window
