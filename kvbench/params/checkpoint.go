@@ -202,7 +202,8 @@ func (r *resolver) checkpoint() {
 	r.closedCheckpoint(spec)
 	// Their checkpoints are one only if they begin together, and lie in one directory.
 	stream := spec.Stream > 0
-	r.want(!stream || v.Ranks <= 1, "ranks", "1 with CheckpointStream, which is one file")
+	r.want(!stream || v.Ranks <= 1, "ranks", "1 with CheckpointStream, which is one file "+
+		"(-bench Checkpoint$ is without it)")
 	r.want(v.Ranks <= 1 || stream || r.together(), "ranks",
 		"of clients that know each other with Checkpoint, which begin together: not with "+
 			"-rendezvous none, nor with -rank and no -rendezvous")
