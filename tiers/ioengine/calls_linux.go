@@ -4,3 +4,8 @@ import "golang.org/x/sys/unix"
 
 // syncData makes a file's bytes durable, and of its metadata what is needed to find them.
 func syncData(fd int) error { return unix.Fdatasync(fd) }
+
+// writeOut lets the kernel begin to write a stretch of a file to the device.
+func writeOut(fd int, off, n int64) error {
+	return unix.SyncFileRange(fd, off, n, unix.SYNC_FILE_RANGE_WRITE)
+}

@@ -63,7 +63,10 @@ type Op struct {
 	// AtPosition: read and write at the descriptor's own position, which Off has to name. Nobody
 	// else may use the descriptor meanwhile.
 	AtPosition bool
-	Done       func(*Op) // once, on a goroutine of the engine; it must not block
+	// WriteOut: what was written to the page cache is to go to the device from now on. Nobody waits
+	// for that, nor is told of what fails: a Sync is.
+	WriteOut bool
+	Done     func(*Op) // once, on a goroutine of the engine; it must not block
 
 	// Err is nil when all N bytes were moved, else Moved of them were.
 	Err   error
@@ -84,6 +87,7 @@ type Op struct {
 type whole struct {
 	moved int
 	back  bool // gone back to the beginning of a block, see step
+	out   bool // all is moved; the kernel is told to write it out
 }
 
 // blockSize is a multiple of what direct I/O has to begin at.
@@ -98,6 +102,8 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	switch {
 	case err == unix.EINTR:
 		return false, nil
+	case w.out: // there are filesystems that cannot
+		return true, nil
 	case op.N == 0:
 		return true, err
 	case op.Kind == Write && w.moved > 0 && err == unix.EINVAL && !w.back:
@@ -112,7 +118,9 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 		return true, err
 	}
 	w.moved += more
-	return w.moved >= op.N, nil
+	over = w.moved >= op.N
+	w.out = over && op.Kind == Write && op.WriteOut
+	return over && !w.out, nil
 }
 
 // Await submits an operation and waits for it, or, when ctx has ended, for no longer than a device

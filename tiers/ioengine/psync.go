@@ -178,7 +178,13 @@ func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)
 	}
 	var w whole
 	for over := false; !over; {
-		more, err := call(op.FD, op.Buf.B[w.moved:op.N], op.Off+int64(w.moved))
+		var more int
+		var err error
+		if w.out {
+			err = writeOut(op.FD, op.Off, int64(op.N))
+		} else {
+			more, err = call(op.FD, op.Buf.B[w.moved:op.N], op.Off+int64(w.moved))
+		}
 		if over, err = w.step(op, more, err); err != nil {
 			return w.moved, err
 		}

@@ -399,6 +399,11 @@ func (l *looper) begin() (all bool) {
 // fill describes what is left of op.
 func (l *looper) fill(q *ring.Request, op *Op) {
 	q.FD = int32(op.FD)
+	if op.kernel.whole.out {
+		q.Op, q.OpFlags = ring.SyncFileRange, unix.SYNC_FILE_RANGE_WRITE
+		q.Off, q.Len = uint64(op.Off), uint32(op.N)
+		return
+	}
 	switch op.Kind {
 	case Sync, DataSync:
 		if q.Op = ring.Fsync; op.Kind == DataSync {

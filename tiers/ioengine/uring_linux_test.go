@@ -250,8 +250,14 @@ func (m *made) carryOut(q ring.Request) int32 {
 		m.counts[what]++
 		return -int32(errno)
 	}
-	if q.Op == ring.Fsync {
+	switch q.Op {
+	case ring.Fsync:
 		return 0
+	case ring.SyncFileRange: // of what is whole only: all that was asked for is there
+		if q.Off+uint64(q.Len) > uint64(m.full) {
+			return say("out too early", unix.EINVAL)
+		}
+		return -int32([]unix.Errno{0, unix.EINTR, unix.EAGAIN, unix.EIO}[m.rand.IntN(4)])
 	}
 	p := m.memory(q)
 	switch m.rand.IntN(12) {
@@ -317,6 +323,7 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 			return e
 		})
 		assert.Positive(t, counts["EAGAIN"])
+		assert.Zero(t, counts["out too early"])
 	})
 	t.Run("calls", func(t *testing.T) {
 		answers(t, func(m *made, _ *rand.Rand) Engine {
@@ -365,6 +372,7 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 			op := &Op{N: size, Buf: tiers.Buffer{B: make([]byte, size)}}
 			if op.Off = int64(rnd.IntN(32 << 10)); i%2 == 1 {
 				op.Kind, op.Off = Write, int64(32<<10+i*512)
+				op.WriteOut = m.places > 0 && i%4 == 1 // of rings: calls ask the real kernel
 				for j := range op.Buf.B {
 					op.Buf.B[j] = byte(i)
 				}

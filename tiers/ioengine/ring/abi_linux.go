@@ -2,13 +2,14 @@ package ring
 
 // Operations of a Request.
 const (
-	Nop         = 0
-	Fsync       = 3
-	ReadFixed   = 4
-	WriteFixed  = 5
-	AsyncCancel = 14
-	Read        = 22
-	Write       = 23
+	Nop           = 0
+	Fsync         = 3
+	ReadFixed     = 4
+	WriteFixed    = 5
+	SyncFileRange = 8
+	AsyncCancel   = 14
+	Read          = 22
+	Write         = 23
 )
 
 // Flags of a Request, and of single operations.

@@ -1,0 +1,72 @@
+package ioengine
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+)
+
+// written writes a MiB through the page cache and returns how many pages of it are dirty then.
+func written(t *testing.T, e Engine, out bool) (dirty uint64) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	op := &Op{Kind: Write, FD: int(f.Fd()), N: 1 << 20, WriteOut: out}
+	op.Buf.B = make([]byte, op.N)
+	require.NoError(t, submitAndWait(e, op).Err)
+	assert.Equal(t, op.N, op.Moved)
+	var all unix.CachestatRange
+	var stat unix.Cachestat_t
+	if err := unix.Cachestat(uint(f.Fd()), &all, &stat, 0); err != nil {
+		t.Skip("this kernel does not tell which pages are dirty: ", err)
+	}
+	require.NotZero(t, stat.Cache, "it was written through the page cache")
+	return stat.Dirty
+}
+
+// What is written out goes to the device without a flush, with either engine. What is not stays in
+// the page cache: the kernel leaves it alone for half a minute. A page that somebody else holds at
+// that moment is left out, so that it is tried again.
+func TestWhatIsWrittenOutDoesNotStay(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) Engine{
+		Psync: func(*testing.T) Engine { return NewPsync(noTime) },
+		URing: func(t *testing.T) Engine { return realRings(t, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := open(t)
+			var stays, goes uint64
+			for range 3 {
+				if stays = written(t, e, false); stays == 0 {
+					t.Skip("the filesystem of the temporary directory writes at once, or never")
+				}
+				if goes = written(t, e, true); goes == 0 {
+					break
+				}
+			}
+			assert.Zero(t, goes, "pages of %d that nobody began to write out", stays)
+			require.NoError(t, e.Close(t.Context()))
+		})
+	}
+}
+
+// What cannot be written out was written all the same: a pipe has no place for it.
+func TestWhatCannotBeWrittenOutIsWritten(t *testing.T) {
+	e := NewPsync(noTime)
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	op := submitAndWait(e, &Op{Kind: Write, FD: int(write.Fd()), N: 4, AtPosition: true,
+		WriteOut: true, Buf: tiers.Buffer{B: []byte("text")}})
+	require.NoError(t, op.Err)
+	assert.Equal(t, 4, op.Moved)
+	require.NoError(t, write.Close())
+	require.NoError(t, read.Close())
+	require.NoError(t, e.Close(t.Context()))
+}
+
+func noTime() time.Duration { return 0 }
