@@ -76,11 +76,12 @@ func (e *evidence) judge() (kind, reason string) {
 	// parts above already; here they may hide in the time of requests.
 	case e.sampled(e.Harness.LockWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for this process's locks came to %s of "+
-			"the workers' busy time (limit %s)", share(e.of(e.Harness.LockWaitNS)),
-			share(waitLimit))
+			"the time of workers and requests (limit %s)",
+			share(e.sampled(e.Harness.LockWaitNS)), share(waitLimit))
 	case e.sampled(e.Harness.SchedWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for a processor came to %s of the "+
-			"workers' busy time (limit %s)", share(e.of(e.Harness.SchedWaitNS)), share(waitLimit))
+			"time of workers and requests (limit %s)", share(e.sampled(e.Harness.SchedWaitNS)),
+			share(waitLimit))
 	case no && e.of(e.Harness.Busy.OtherTiersNS) <= waitLimit && !e.fromCache() && e.atWork():
 		return result.StorageLimited, e.gaveAll()
 	}

@@ -70,6 +70,16 @@ func busy(of func(*result.BusyTime) *int64, ns int64) change {
 	}
 }
 
+// atDevice is a run with waits for a processor whose requests the kernel counted at the device for
+// that long, and others' bytes.
+func atDevice(ns, others int64) change {
+	return func(r *result.Result) {
+		r.Harness.SchedWaitNS, r.IO.Mode = 20e9, "direct"
+		w := &r.DeviceWitness
+		w.QueueNS, w.AppReadBytes, w.ReadBytes = &ns, 10*gib, new(10*gib+others)
+	}
+}
+
 func simulated(busy float64, places int) change {
 	return func(r *result.Result) {
 		r.Simulation = &result.Simulation{Device: &result.SimulatedDevice{Parallelism: places},
@@ -176,6 +186,24 @@ func TestVerdict(t *testing.T) {
 		{"no processor for who could run", []change{quiet,
 			func(r *result.Result) { r.Harness.SchedWaitNS = 20e9 }}, result.HarnessLimited, "",
 			"waits for a processor"},
+		// Go tells waits that would be half of the time, and the device had the requests for 32 s
+		// of the 39 that they took.
+		{"waits that the device refutes", []change{quiet, atDevice(32e9, 0)},
+			result.StorageLimited, "", "more would not have moved more"},
+		{"a device that had them for half of it", []change{quiet, atDevice(20e9, 0)},
+			result.HarnessLimited, "",
+			"waits for a processor came to 51.3 % of the time of workers"},
+		{"a device with deletions", []change{quiet, atDevice(32e9, 0), func(r *result.Result) {
+			r.DeviceWitness.DiscardNS = new(int64(12e9))
+		}}, result.HarnessLimited, "", "waits for a processor"},
+		{"a device with somebody else", []change{quiet, atDevice(32e9, 3*gib)},
+			result.HarnessLimited, "", "waits for a processor"},
+		{"the page cache", []change{quiet, atDevice(32e9, 0),
+			func(r *result.Result) { r.IO.Mode = "buffered" }},
+			result.HarnessLimited, "", "waits for a processor"},
+		{"waits of many in flight", []change{quiet, func(r *result.Result) {
+			r.Harness.SchedWaitNS, r.Tiers[0].Read.MeanInFlight = 20e9, new(8.)
+		}}, result.StorageLimited, "", "more would not have moved more"},
 		{"the collector", []change{func(r *result.Result) { r.Harness.GCPauseNS = 4e9 },
 			ladder(.1, 2, 2)}, result.HarnessLimited, "", "garbage collector"},
 
