@@ -145,8 +145,9 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
 			Latents: v.Model.Latents(), Ranks: v.RankObjects()}
 		// A call moves an object as a whole, or a layer of it, as the engine's does.
+		// Of a model that there is not an object has no bytes: what else is wrong is told as well.
 		n := max(1, int64(c.Layers))
-		c.Use.Chunk = int(tiers.AlignUp((c.Engine.Bytes+n-1)/n, buffer.PageSize))
+		c.Use.Chunk = int(tiers.AlignUp(max(1, (c.Engine.Bytes+n-1)/n), buffer.PageSize))
 	}
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
 	c.Nonce = v.TrialNonce()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -53,8 +55,14 @@ func room(v *params.Values, dir string) (host.Filesystem, error) {
 	if err != nil {
 		return fs, err
 	}
-	for rank := range max(1, v.Ranks) {
-		fs.Free += workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+	// Those that are there are looked at: as many ranks may be asked for as somebody likes to type.
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		rank, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "rank_"))
+		ours := err == nil && e.Name() == fmt.Sprint("rank_", rank)
+		if ours && rank >= 0 && rank < max(1, v.Ranks) {
+			fs.Free += workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+		}
 	}
 	return fs, nil
 }

@@ -82,6 +82,12 @@ func TestWhatCannotWorkIsRefusedWithNumbers(t *testing.T) {
 	has(t, b.refused("-test.bench=AzureTrace", "-azure-trace-path",
 		filepath.Join(b.work, "absent.csv")),
 		"-azure-trace-path: must be", "absent.csv")
+	// More ranks than anybody has are no more work to refuse, and a model that there is not is told
+	// of, whatever follows from it.
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-ranks=2147483647")...),
+		"-ranks: must be at most 1024", "given 2147483647")
+	has(t, b.refused(append(b.places(), "-test.bench=MultiTurn", "-engine=lmcache",
+		"-model=qwen3-8b")...), "-model: must be one of", "given qwen3-8b")
 	// One size of a sweep that cannot work stops all of it.
 	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-sweep", "num-users=1,2,0")...),
 		"num-users", "0")
