@@ -143,7 +143,8 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		}
 		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
-			Latents: v.Model.Latents(), Ranks: v.RankObjects()}
+			Latents: v.Model.Latents(), Ranks: v.RankObjects(), Loads: v.ReadThreads,
+			Stores: v.WriteThreads}
 		// A call moves an object as a whole, or a layer of it, as the engine's does.
 		// Of a model that there is not an object has no bytes: what else is wrong is told as well.
 		n := max(1, int64(c.Layers))
@@ -356,6 +357,11 @@ func warnings(v *params.Values) []string {
 	if v.Bench.Checkpoints() && v.Filesystems > 1 {
 		list = append(list, fmt.Sprintf("checkpoints are node-local: the ranks work on %d "+
 			"filesystems and do not see each other's files", v.Filesystems))
+	}
+	if p := v.PolicyWithoutMemory(); p != "" {
+		list = append(list, fmt.Sprintf("-engine %s keeps entries in memory first (%s), and there "+
+			"is none: each is stored at once and loaded whenever it is asked for; give "+
+			"-cpu-mem-gb", v.Engine, p))
 	}
 	list = append(list, bound(v)...)
 	list = append(list, bucket.Warnings(v)...)

@@ -140,6 +140,8 @@ type EngineFiles struct {
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
 	// and 1 = there is one.
 	Ranks int
+	// Loads and Stores are how many calls for bytes are under way at most; 0 = one per request.
+	Loads, Stores int
 }
 
 // Config is what a trial is given beside its workload. Run changes nothing in it.

@@ -324,7 +324,8 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	if y := cfg.Engine; y.Layout != "" {
 		c := enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
 			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
-			Latents: y.Latents, Capacity: cfg.StorageBytes, Depth: cfg.Depth}
+			Latents: y.Latents, Capacity: cfg.StorageBytes, Depth: cfg.Depth,
+			Threads: &enginetier.Threads{Loads: y.Loads, Stores: y.Stores}}
 		if cfg.Layers > 1 {
 			c.Layerwise, c.Layers = true, cfg.Layers
 			n := int64(cfg.Layers)

@@ -123,6 +123,8 @@ type EngineLayout struct {
 	// Stores and Loads are how many calls for bytes the engine has under way at most, of all
 	// requests together; 0 = one for each request.
 	Stores, Loads int
+	// Lent: threads of either direction take the other's calls when they have none of their own.
+	Lent bool
 	// Depth is how many objects of one request are under way beside each other.
 	Depth int
 	// LooksUp: it asks the filesystem for the objects of a request before it loads any, on one
@@ -156,11 +158,11 @@ const (
 // its user's to say, too, and the ranks of LMCache's raw_block share a server.
 var EngineLayouts = []EngineLayout{
 	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
-		Ranks: RanksTogether},
+		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether},
 	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1,
 		Ranks: RanksEach},
 	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
-		Layerwise: true, Ranks: RanksApart},
+		Loads: 8, Layerwise: true, Ranks: RanksApart},
 	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
 		Ranks: RanksApart},

@@ -112,6 +112,16 @@ func (v *Values) engineSettings(e engine) map[string]string {
 	return set
 }
 
+// PolicyWithoutMemory is the policy of the engine in force where it has no meaning, because there
+// is no tier above the storage; "" where it is in force, or somebody wanted another.
+func (v *Values) PolicyWithoutMemory() string {
+	policy := v.imitated().policy
+	if policy == "" || v.GPUTierBytes() > 0 || v.CPUBytes > 0 || v.Typed("tier-policy") {
+		return ""
+	}
+	return policy
+}
+
 // layoutSettings is what an engine's layout sets where nobody else does.
 func (v *Values) layoutSettings() map[string]string {
 	l, is := v.EngineLayout()
@@ -119,7 +129,8 @@ func (v *Values) layoutSettings() map[string]string {
 		return nil
 	}
 	set := map[string]string{"io": "buffered", "io-engine": "psync",
-		"object-tokens": strconv.Itoa(l.Tokens), "turns": "ordered", "decode-reads": "once"}
+		"object-tokens": strconv.Itoa(l.Tokens), "turns": "ordered", "decode-reads": "once",
+		"read-threads": strconv.Itoa(l.Loads), "write-threads": strconv.Itoa(l.Stores)}
 	if l.Direct {
 		set["io"] = "direct"
 	}
@@ -210,6 +221,11 @@ func (r *resolver) engineLayout() {
 	nowhere := v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
 	r.want(!nowhere, "engine", "vllm or lmcache with -cache-dir s3://…: the keys of others are "+
 		"not known, or they have no object store")
+	for name, n := range map[string]int{"read-threads": v.ReadThreads,
+		"write-threads": v.WriteThreads} {
+		r.want(is || n == automatic, name, "auto but with an engine's layout in files: -workers "+
+			"and -io-depth are what the others have under way")
+	}
 	if v.CutTokens() == 0 {
 		r.want(nowhere || v.ObjectTokens == automatic, "object-tokens",
 			"auto but with an engine's layout: the others keep blocks as they are")

@@ -56,15 +56,24 @@ func TestEngines(t *testing.T) {
 	assert.Equal(t, "engine dynamo", v.Origin("tier-policy").String())
 	assert.Equal(t, 2, v.Admission())
 	assert.Equal(t, 64, v.Depth(), "what its transfers have under way")
-	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, "-engine=vllm", "-io-depth=8")
+	assert.Equal(t, []int{64, 64}, []int{v.ReadThreads, v.WriteThreads})
+	assert.Empty(t, v.PolicyWithoutMemory())
+	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, "-engine=vllm", "-io-depth=8",
+		"-read-threads=0")
 	assert.Equal(t, 8, v.Depth())
+	assert.Equal(t, []int{0, 16}, []int{v.ReadThreads, v.WriteThreads})
+	assert.Equal(t, "write-through", v.PolicyWithoutMemory())
+	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, "-engine=vllm", "-tier-policy=waterfall")
+	assert.Empty(t, v.PolicyWithoutMemory(), "somebody wanted it so")
+	bad := wrong(t, Inputs{Bench: bench(t, "Synthetic")}, "-write-threads=4")
+	assert.Contains(t, bad[0], "-write-threads: must be auto but with an engine's layout in files")
 
 	bucket := []string{"-division=open", "-cache-dir=s3://bench/x", "-storage-capacity-gb=9"}
 	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=vllm")...)
 	assert.Equal(t, []string{"block", "vllm", "head", "16"}, []string{v.Text("layout"),
 		v.Text("s3-keys"), v.Text("s3-lookup"), v.Text("object-tokens")})
 	assert.Equal(t, 16, v.CutTokens())
-	bad := wrong(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=sglang")...)
+	bad = wrong(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=sglang")...)
 	assert.Contains(t, bad[0], "-engine: must be vllm or lmcache with -cache-dir s3://")
 	assert.Len(t, bad, 1, "its object size is of no interest: %v", bad)
 	bad = wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed",

@@ -109,6 +109,8 @@ func table(v *Values) []parameter {
 		"layout":                layout(&v.Layout),
 		"recycle":               boolean(&v.Recycle),
 		"object-tokens":         auto(whole(&v.ObjectTokens, 1, 1<<20)),
+		"read-threads":          auto(whole(&v.ReadThreads, 0, 1024)),
+		"write-threads":         auto(whole(&v.WriteThreads, 0, 1024)),
 		"layerwise":             boolean(&v.Layerwise),
 		"trace-speedup":         number(&v.TraceSpeedup, 0, unbounded),
 		"trace-start":           span(&v.TraceStart, 0, 1000*day),

@@ -122,6 +122,8 @@ type Values struct {
 	Recycle             bool          // files of entries that are gone are overwritten
 	Engine              string        // that is imitated, none without one
 	ObjectTokens        int           // of an engine's layout, see CutTokens
+	ReadThreads         int           // of an engine's layout, 0 = one for each request
+	WriteThreads        int           // likewise
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
 	ReplayCycles        int           // 0 = until the window ends

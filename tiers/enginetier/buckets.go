@@ -245,7 +245,7 @@ func (b *buckets) write(ctx context.Context, k *bucket) error {
 		written()
 		return err
 	}
-	if err := b.t.last(ctx, &b.t.stores, path, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+	if err := b.t.last(ctx, &b.t.limits.stores, path, &ioengine.Op{Kind: ioengine.Write, FD: fd,
 		N: n, Vec: vec}, written); err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (l *vllmFS) probe(ctx context.Context) error {
 	fd, err := l.calls.open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC|openDirect, 0o644)
 	if err == nil {
 		page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
-		err = l.t.last(ctx, &l.t.stores, name, &ioengine.Op{Kind: ioengine.Write, FD: fd,
+		err = l.t.last(ctx, &l.t.limits.stores, name, &ioengine.Op{Kind: ioengine.Write, FD: fd,
 			Buf: tiers.Buffer{B: page}, N: pageSize, AtPosition: true}, func() {})
 	}
 	return errors.Join(err, l.calls.unlink(name))

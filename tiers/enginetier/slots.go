@@ -273,7 +273,7 @@ func (l *lmcacheRaw) create(ctx context.Context, o tiers.Object) (*file, error) 
 	copy(page, "LMCBLK01")
 	binary.LittleEndian.PutUint64(page[8:], uint64(o.Size))
 	copy(page[16:], hash(o))
-	err = l.t.request(ctx, &l.t.stores, &ioengine.Op{Kind: ioengine.Write, FD: f.fd,
+	err = l.t.request(ctx, &l.t.limits.stores, &ioengine.Op{Kind: ioengine.Write, FD: f.fd,
 		Off: f.at - l.head, Buf: tiers.Buffer{B: page}, N: pageSize}, nil)
 	if err != nil {
 		return nil, errors.Join(err, l.drop(o))
@@ -335,7 +335,7 @@ func (l *mooncakeOffset) open(ctx context.Context, o tiers.Object) (*file, error
 		if len(part) != recordHeader {
 			op.Off += recordHeader
 		}
-		if err := l.t.request(ctx, &l.t.loads, op, nil); err != nil {
+		if err := l.t.request(ctx, &l.t.limits.loads, op, nil); err != nil {
 			return nil, errors.Join(err, l.done(f))
 		}
 	}

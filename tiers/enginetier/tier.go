@@ -35,6 +35,8 @@ type Config struct {
 	// Depth is how many objects of one Create or Open are under way beside each other, 0 = 1. They
 	// have to be of the same size.
 	Depth int
+	// Threads are how many calls for bytes are under way at most; nil: as many as the engine has.
+	Threads *Threads
 	// Layers are the tensors of a token: some engines name each in a call.
 	Layers int
 	// Layerwise: objects are made and opened layer by layer, each of Bytes, where the layout can
@@ -48,6 +50,9 @@ type Config struct {
 	// is.
 	Note func(string)
 }
+
+// Threads are those of an engine that load and store; 0 = one for each request.
+type Threads struct{ Loads, Stores int }
 
 // who is the rank in names, and of how many: without tensor-parallel ranks the client, alone.
 func (c *Config) who() (rank, world int) {
@@ -67,8 +72,7 @@ type Tier struct {
 	traits   tiers.Traits
 	warnings []string
 	path     string
-	stores   limit
-	loads    limit
+	limits   *limits
 	asking   chan struct{} // whoever looks up: engines have one thread for it
 	leaves   atomic.Bool   // files are left to the directory
 	users    atomic.Int64  // its holder, objects and requests under way
@@ -107,9 +111,12 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		return nil, err
 	}
 	t := &Tier{cfg: cfg, facts: facts, direct: cfg.Direct, asking: make(chan struct{}, 1),
-		there:  make(map[tiers.ID]*stored),
-		stores: limit{engine: cfg.Engine, most: facts.Stores},
-		loads:  limit{engine: cfg.Engine, most: facts.Loads}}
+		there: make(map[tiers.ID]*stored)}
+	loads, stores := facts.Loads, facts.Stores
+	if cfg.Threads != nil {
+		loads, stores = cfg.Threads.Loads, cfg.Threads.Stores
+	}
+	t.limits = newLimits(cfg.Engine, loads, stores, facts.Lent)
 	if t.calls.root, t.path, err = cfg.Dir.Tree(); err != nil {
 		return nil, err
 	}
@@ -477,9 +484,9 @@ type request struct {
 // limit is that of its direction.
 func (r *request) limit() *limit {
 	if r.h.kind == ioengine.Read {
-		return &r.h.t.loads
+		return &r.h.t.limits.loads
 	}
-	return &r.h.t.stores
+	return &r.h.t.limits.stores
 }
 
 // done ends the request. The object is let go of first, so that whoever is told can close it for
@@ -519,58 +526,4 @@ func (h *handle) Close() error {
 		return nil
 	}
 	return h.leave()
-}
-
-// limit passes on as many requests at a time as an engine has threads for them, in the order in
-// which they come.
-type limit struct {
-	engine ioengine.Engine
-	most   int // 0 = no limit
-
-	mu    sync.Mutex
-	busy  int
-	queue []held
-}
-
-// held is a request that waits, and where it is noted when it need not any more: the engine of a
-// real server would have let it wait as well, so a verdict must not blame this process for it.
-type held struct {
-	op     *ioengine.Op
-	passed *time.Duration
-}
-
-// submit begins a request, now or when another is done. What waits here does not count as being at
-// the device: an IO's Begun is when its call is made.
-func (l *limit) submit(op *ioengine.Op, passed *time.Duration) {
-	*passed = 0
-	if l.most > 0 {
-		l.mu.Lock()
-		if l.busy == l.most {
-			l.queue = append(l.queue, held{op, passed})
-			l.mu.Unlock()
-			return
-		}
-		l.busy++
-		l.mu.Unlock()
-	}
-	l.engine.Submit(op)
-}
-
-// left begins the next request in the place of one that is done, which it was just now.
-func (l *limit) left(now time.Duration) {
-	if l.most == 0 {
-		return
-	}
-	l.mu.Lock()
-	var next held
-	if len(l.queue) > 0 {
-		next, l.queue = l.queue[0], l.queue[1:]
-	} else {
-		l.busy--
-	}
-	l.mu.Unlock()
-	if next.op != nil {
-		*next.passed = now
-		l.engine.Submit(next.op)
-	}
 }

@@ -1,0 +1,83 @@
+package enginetier
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/ioengine"
+)
+
+// desk is an engine that notes what it has under way, and ends it when it is told to.
+type desk struct {
+	ioengine.Engine
+	has []string
+}
+
+func (d *desk) Submit(ops ...*ioengine.Op) {
+	for _, op := range ops {
+		d.has = append(d.has, fmt.Sprintf("%v%d", op.Kind, op.FD))
+	}
+}
+
+func (d *desk) Close(context.Context) error { return nil }
+
+// Each line: how many threads load and store and whether they are lent, what comes (r and w) and
+// what ends (the number of a request that is under way), and what is under way then.
+func TestThreadsOfAnEngine(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		loads, stores int
+		lent          bool
+		does, want    string
+	}{
+		{"one for each request", 0, 0, false, "r r r w w", "read1 read2 read3 write4 write5"},
+		{"one each", 1, 1, false, "r r w w", "read1 write3"},
+		{"the next of its own", 1, 1, false, "r r w w 3 1", "write4 read2"},
+		{"nobody helps", 1, 1, false, "r r w 3", "read1"},
+		{"one direction without limit", 2, 0, false, "r r r w w", "read1 read2 write4 write5"},
+		{"nothing to lend", 2, 0, true, "r r r w w w", "read1 read2 write4 write5 write6"},
+		{"all load", 2, 2, true, "r r r r r w", "read1 read2 read3 read4"},
+		{"a borrowed thread goes home", 2, 2, true, "r r r r r w w 1 2",
+			"read3 read4 write6 write7"},
+		{"its own come first", 2, 2, true, "r r w w r w 1", "read2 write3 write4 read5"},
+		{"the other's, where there are none", 2, 2, true, "r r w w w 1",
+			"read2 write3 write4 write5"},
+		{"idle ones are taken", 1, 2, true, "w w w r 1 2 r", "write3 read4 read5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &desk{}
+			l := newLimits(d, c.loads, c.stores, c.lent)
+			var passed [16]time.Duration
+			n := 0
+			for what := range strings.FieldsSeq(c.does) {
+				n++
+				switch what {
+				case "r":
+					l.loads.submit(&ioengine.Op{Kind: ioengine.Read, FD: n}, &passed[n])
+				case "w":
+					l.stores.submit(&ioengine.Op{Kind: ioengine.Write, FD: n}, &passed[n])
+				default:
+					n--
+					i := slices.IndexFunc(d.has, func(op string) bool {
+						return strings.TrimLeft(op, "adeirtw") == what
+					})
+					require.GreaterOrEqual(t, i, 0, "%s is not under way: %s", what, d.has)
+					of := &l.stores
+					if strings.HasPrefix(d.has[i], "read") {
+						of = &l.loads
+					}
+					d.has = slices.Delete(d.has, i, i+1)
+					of.left(7)
+				}
+			}
+			assert.Equal(t, c.want, strings.Join(d.has, " "))
+		})
+	}
+}
