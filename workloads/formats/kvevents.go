@@ -23,11 +23,17 @@ import (
 type kvEventRows struct {
 	lineReader
 	scope   string
-	pending []Row
+	pending []kvRow
 	// group is the group of layers whose events count, the first that is stored: those of hybrid
 	// models tell of each.
 	group   int64
 	grouped bool
+}
+
+// kvRow is what came of an event.
+type kvRow struct {
+	row Row
+	err error
 }
 
 // kvBatch is one line.
@@ -96,12 +102,12 @@ func (k *kvEventRows) Next() (Row, error) {
 			return Row{}, err
 		}
 	}
-	row := k.pending[0]
+	next := k.pending[0]
 	k.pending = k.pending[1:]
-	return row, nil
+	return next.row, next.err
 }
 
-// batch reads a line. One event of it that cannot be used costs all of them.
+// batch reads a line. An event of it that cannot be used costs itself alone.
 func (k *kvEventRows) batch(line []byte) error {
 	var b kvBatch
 	if err := json.Unmarshal(line, &b); err != nil {
@@ -114,16 +120,11 @@ func (k *kvEventRows) batch(line []byte) error {
 	for _, text := range b.Events {
 		var e kvEvent
 		if err := json.Unmarshal(text, &e); err != nil {
-			return Malformed{err}
+			rows = append(rows, kvRow{err: Malformed{err}})
+		} else if k.counts(&e) {
+			row, err := k.row(*b.Time, &e)
+			rows = append(rows, kvRow{row, err})
 		}
-		if !k.counts(&e) {
-			continue
-		}
-		row, err := k.row(*b.Time, &e)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
 	}
 	k.pending = rows
 	return nil

@@ -40,6 +40,16 @@ func TestKVEvents(t *testing.T) {
 	assert.Contains(t, errs[1], "block_size: too few tokens")
 	assert.Contains(t, errs[2], "want a batch of events with its time")
 
+	// An event that is none costs itself alone.
+	rows, errs = rowsOf(t, "b.jsonl", `{"ts":1,"events":[`+
+		`{"type":"BlockStored","block_hashes":[105],"block_size":4},`+
+		`{"type":"BlockStored","block_hashes":["x"],"block_size":4},7,`+
+		`{"type":"BlockStored","block_hashes":[107],"block_size":4}]}`+"\n")
+	require.Len(t, rows, 2)
+	assert.Equal(t, []int64{105}, rows[0].Blocks)
+	assert.Equal(t, []int64{107}, rows[1].Blocks)
+	assert.Len(t, errs, 2)
+
 	// Either form may come first, and a list of something else is no recording.
 	_, lines, _ := bytes.Cut([]byte(kvEventLines), []byte("\n"))
 	for range 2 {
