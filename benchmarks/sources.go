@@ -114,12 +114,10 @@ func sessionsOnly(v *params.Values) params.Violations {
 	if err != nil {
 		return nil // which others tell
 	}
-	other, err := formats.WithoutSessions(files)
-	if err != nil || other == "" {
-		return nil
+	if err := formats.OnlySessions(strings.Join(said, " and "), files); err != nil {
+		return params.Violations{err.Error()}
 	}
-	return params.Violations{fmt.Sprintf("%s: must be absent but for sessions of agents, whose "+
-		"requests wait for each other: %s has none", strings.Join(said, " and "), other)}
+	return nil
 }
 
 // traceFormat is the format of the benchmark's recordings.

@@ -24,11 +24,13 @@ type Options struct {
 	// sessions have a clock each, and which of them met is not recorded.
 	users int
 	seed  int64
+	// What was typed, which a value does not tell.
+	flags *flag.FlagSet
 }
 
 // NewOptions adds the flags to a flag set.
 func NewOptions(fs *flag.FlagSet) *Options {
-	o := &Options{}
+	o := &Options{flags: fs}
 	fs.IntVar(&o.tokens, "block-tokens", 0, "")
 	fs.StringVar(&o.start, "trace-start", "0s", "")
 	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
@@ -74,6 +76,12 @@ func (o *Options) Check(paths []string) (cfg traces.Config, err error) {
 		}
 		cfg.Paths = append(cfg.Paths, files...)
 	}
+	// Of a flag's value nobody knows whether a person gave it.
+	o.flags.Visit(func(f *flag.Flag) {
+		if f.Name == "num-users" {
+			problems = append(problems, formats.OnlySessions("-num-users", cfg.Paths))
+		}
+	})
 	return cfg, errors.Join(problems...)
 }
 

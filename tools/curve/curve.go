@@ -34,13 +34,14 @@ type Options struct {
 	malformed     bool // any share of malformed rows
 	// Sessions that are live at a time, and of the moments at which they begin.
 	users int
-	seed  int64 // what the benchmarks' streams derive from, at rank 0
+	seed  int64         // what the benchmarks' streams derive from, at rank 0
+	flags *flag.FlagSet // what was typed
 	policyOptions
 }
 
 // NewOptions adds the flags to a flag set.
 func NewOptions(fs *flag.FlagSet) *Options {
-	o := &Options{}
+	o := &Options{flags: fs}
 	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
 	fs.StringVar(&o.dtype, "kv-dtype", ownType, "")
 	fs.IntVar(&o.tp, "tensor-parallel", 1, "")
@@ -170,6 +171,12 @@ func (o *Options) question(paths []string) (q question, err error) {
 		}
 		q.trace.Paths = append(q.trace.Paths, files...)
 	}
+	// Of a flag's value nobody knows whether a person gave it, and only who did is refused.
+	o.flags.Visit(func(f *flag.Flag) {
+		if f.Name == "num-users" {
+			problems = append(problems, formats.OnlySessions("-num-users", q.trace.Paths))
+		}
+	})
 	return q, errors.Join(problems...)
 }
 

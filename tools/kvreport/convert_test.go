@@ -47,6 +47,11 @@ func TestConvertTellsWhatIsLost(t *testing.T) {
 	assert.Contains(t, errs, "2 malformed")
 	assert.Contains(t, errs, "m.jsonl:62: ")
 	assert.Less(t, strings.Count(out, "\n"), 60)
+	for _, tool := range []string{"convert", "curve"} {
+		code, _, errs = call("", tool, blockTrace, "-num-users", "2")
+		assert.Equal(t, Usage, code)
+		assert.Contains(t, errs, "-num-users: must be absent but for sessions of agents")
+	}
 	code, _, errs = call("", "convert", "-block-tokens", "-1", "-trace-start", "1")
 	assert.Equal(t, Usage, code)
 	assert.Equal(t, 3, strings.Count(errs, "kvreport convert: "), errs)

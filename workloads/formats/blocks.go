@@ -36,9 +36,7 @@ const (
 
 // openBlocks opens a file of any of the formats.
 func openBlocks(path string) (Reader, error) {
-	name := filepath.Base(path)
-	base, _, _ := strings.Cut(name, ".")
-	base = cmp.Or(base, name)
+	name, base := filepath.Base(path), baseOf(path)
 	kind, err := blockKind(path)
 	// Lines are lost one by one, so that a file of them may begin with one that is none.
 	if err != nil && !strings.Contains(strings.ToLower(name), ".jsonl") {
@@ -64,6 +62,37 @@ func openBlocks(path string) (Reader, error) {
 		return &dynamoRows{lineReader: lines}, nil
 	}
 	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, nil
+}
+
+// baseOf is a file's name without what follows the first dot.
+func baseOf(path string) string {
+	name := filepath.Base(path)
+	base, _, _ := strings.Cut(name, ".")
+	return cmp.Or(base, name)
+}
+
+// Apart returns what has to follow the scope of each file's rows, where that is the file's own, so
+// that files of the same name in several directories, or such as t.1.jsonl and t.2.jsonl, are
+// apart: "" for the first of a name. Owns tells which scopes are a file's own.
+func Apart(paths []string) (suffixes []string) {
+	seen := make(map[string]int)
+	for _, path := range paths {
+		base := baseOf(path)
+		seen[base]++
+		suffix := ""
+		if n := seen[base]; n > 1 {
+			suffix = fmt.Sprintf("~%d", n)
+		}
+		suffixes = append(suffixes, suffix)
+	}
+	return suffixes
+}
+
+// Owns tells whether a scope is that of a file, or of a session of it: ids of a whole data set, and
+// hashes that mean the same everywhere, are no file's.
+func Owns(path, scope string) bool {
+	rest, its := strings.CutPrefix(scope, scopeName(baseOf(path)))
+	return its && (rest == "" || strings.HasPrefix(rest, scopeName(".")))
 }
 
 // The kinds of block traces.
@@ -134,7 +163,8 @@ func nextToken(doc *document) json.Token {
 }
 
 // blockRow makes a row of blocks. It refuses what no paged cache can have made; fewer ids than
-// blocks are fine: engines that keep whole blocks only leave the rest of the last one out.
+// blocks are fine: engines that keep whole blocks only leave the rest of the last one out, and of a
+// prompt that fills none all of it.
 func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row, error) {
 	tokens := cmp.Or(checkTokens(in, 1), checkTokens(out, 0))
 	switch n := len(ids); {
@@ -142,7 +172,7 @@ func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row
 		return Row{}, Malformed{errSeconds}
 	case tokens != nil:
 		return Row{}, Malformed{tokens}
-	case n == 0:
+	case n == 0 && in >= size:
 		return Row{}, malformed("no block ids")
 	case n > maxBlocks:
 		return Row{}, malformed("more than %d block ids", maxBlocks)
@@ -201,6 +231,17 @@ func WithoutSessions(paths []string) (path string, err error) {
 		}
 	})
 	return path, err
+}
+
+// OnlySessions refuses a parameter that says something of sessions of agents alone, where files of
+// other requests are among the traces. What is wrong with a file is told when it is read.
+func OnlySessions(parameter string, paths []string) error {
+	other, err := WithoutSessions(paths)
+	if err != nil || other == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: must be absent but for sessions of agents, whose requests wait for "+
+		"each other: %s has none", parameter, other)
 }
 
 // firstRows shows the first usable row of each file that has one.

@@ -28,6 +28,7 @@ type sessionRows struct {
 	model  string // of its first request: another one has other blocks for the same ids
 	agents int    // that it has started
 	common bool   // ids are of the data set
+	each   bool   // ids are of an agent's own requests
 
 	next    *agentRow  // of the session itself, not returned yet
 	waiting []agentRow // of its agents, by time
@@ -112,6 +113,9 @@ func (s *sessionRows) row(a agentRow) (Row, error) {
 		s.model = r.Model
 	}
 	scope := s.scope
+	if s.each && a.who.ID > 0 {
+		scope += fmt.Sprintf(".agent%d", a.who.ID)
+	}
 	if r.Model != "" && r.Model != s.model {
 		scope += "." + scopeName(r.Model)
 	}
@@ -173,7 +177,7 @@ func (s *sessionRows) wait(a agentRow) {
 func (s *sessionRows) toRequests() error {
 	if !s.within {
 		s.scope, s.size, s.within, s.model = scopeName(s.base), 0, true, ""
-		s.plays, s.agents, s.common = s.plays+1, 0, false
+		s.plays, s.agents, s.common, s.each = s.plays+1, 0, false, false
 		return s.open('{', "want an object with block_size and requests")
 	}
 	for s.dec.More() {
@@ -186,12 +190,19 @@ func (s *sessionRows) toRequests() error {
 				s.scope = scopeName(s.base + "." + id)
 			}
 		case key == "hash_id_scope":
-			// Global ids mean the same in all files of a data set.
+			// Global ids mean the same in all files of a data set, those of contexts begin anew
+			// with each agent (kv-cache-tester).
 			var of string
-			if err = s.value(&of); of == "global" {
+			err = s.value(&of)
+			switch of {
+			case "global":
 				s.common, s.scope = true, of
-			} else if err == nil && of != "" && of != "local" {
-				err = fmt.Errorf("hash_id_scope %q is unknown, want local or global", of)
+			case "per_context":
+				s.each = true
+			case "", "local":
+			default:
+				err = fmt.Errorf("hash_id_scope %q is unknown, want local, global or per_context",
+					of)
 			}
 		case key == "block_size":
 			err = s.value(&s.size)

@@ -213,3 +213,28 @@ func FuzzBlockFormats(f *testing.F) {
 		}
 	})
 }
+
+// Ids that count within a context begin anew with each agent, and a prompt that fills no block is a
+// request like others.
+func TestIDsOfContextsAndShortPrompts(t *testing.T) {
+	text := strings.Replace(agentSession(`{"t":0,"model":"big","in":130,"out":2,"hash_ids":[1,2]},
+{"t":1,"model":"big","in":63,"out":2,"hash_ids":[]}`), `"local"`, `"per_context"`, 1)
+	rows, errs := rowsOf(t, "c.json", text)
+	assert.Empty(t, errs)
+	assert.Equal(t, []string{"0s 200 c.ex", "5s 130 c.ex.agent1", "6s 63 c.ex.agent1",
+		"9.5s 330 c.ex"}, told(rows))
+	assert.Empty(t, rows[2].Blocks)
+	_, errs = rowsOf(t, "d.json", agentSession(`{"t":0,"in":64,"out":2,"hash_ids":[]}`))
+	require.Len(t, errs, 1)
+	assert.Contains(t, errs[0], "no block ids")
+}
+
+// Files whose rows would have the same scope are told apart by their order.
+func TestFilesOfOneName(t *testing.T) {
+	assert.Equal(t, []string{"", "~2", "", "~3"},
+		Apart([]string{"a/t.jsonl", "b/t.jsonl", "b/u.jsonl", "t.1.jsonl.gz"}))
+	for scope, its := range map[string]bool{"t": true, "t.s1": true, "t.s1.model": true,
+		"global": false, "tt": false, "": false} {
+		assert.Equal(t, its, Owns("a/t.jsonl", scope), scope)
+	}
+}

@@ -237,3 +237,30 @@ func TestBlocksAreCutIntoObjects(t *testing.T) {
 		assert.Positive(t, counts.hits)
 	}
 }
+
+// Ids of files that are called alike are not the same blocks, in rows and in sessions, and those of
+// a whole data set are.
+func TestFilesOfTheSameName(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		blocks int
+	}{
+		"t.jsonl": {`{"timestamp":0,"input_length":600,"output_length":1,"hash_ids":[1,2]}`, 4},
+		"s.json": {`{"id":"s","block_size":64,"requests":[
+			{"t":0,"in":64,"out":1,"hash_ids":[1]}]}`, 2},
+		"g.json": {`{"block_size":64,"hash_id_scope":"global","requests":[
+			{"t":0,"in":64,"out":1,"hash_ids":[1]}]}`, 1},
+	} {
+		var paths []string
+		for range 2 {
+			paths = append(paths, write(t, name, c.text))
+		}
+		keys := map[string]bool{}
+		for _, r := range all(t, openTrace(t, formats.Blocks, traceConfig(paths...))) {
+			for _, b := range r.Blocks {
+				keys[b.Key] = true
+			}
+		}
+		assert.Len(t, keys, c.blocks, name)
+	}
+}

@@ -71,7 +71,7 @@ func (s *sessionReader) read() (session *sessions.Session, err error) {
 		s.held = nil
 	}
 	if s.file == nil {
-		s.file, err = openFile(s.format, s.cfg.Paths[s.index], s.cfg.AllowMalformed)
+		s.file, err = openOne(s.format, s.cfg, s.index)
 		return nil, err
 	}
 	row, err := s.file.next(math.MaxInt64)

@@ -17,7 +17,8 @@ import (
 type file struct {
 	formats.Reader
 	formats.Tally
-	silent bool // a row without an answer is one like others
+	silent bool   // a row without an answer is one like others
+	apart  string // from files of the same name, see formats.Apart
 }
 
 // openFile opens a file of a format.
@@ -27,7 +28,16 @@ func openFile(format formats.Format, path string, allow bool) (*file, error) {
 		return nil, err
 	}
 	tally := formats.Tally{What: "trace", File: path, Format: format.Name, Allow: allow}
-	return &file{reader, tally, format.Silent}, nil
+	return &file{Reader: reader, Tally: tally, silent: format.Silent}, nil
+}
+
+// openOne opens one of the files of an input.
+func openOne(format formats.Format, cfg *Config, index int) (*file, error) {
+	f, err := openFile(format, cfg.Paths[index], cfg.AllowMalformed)
+	if err == nil {
+		f.apart = formats.Apart(cfg.Paths[:index+1])[index]
+	}
+	return f, err
 }
 
 // next returns the next usable row; io.EOF at the end, or once so many rows were read.
@@ -40,6 +50,9 @@ func (f *file) next(most int64) (formats.Row, error) {
 		switch {
 		case err != nil: // malformed
 		case row.Generate > 0 || f.silent:
+			if f.apart != "" && formats.Owns(f.File, row.Scope) {
+				row.Scope += f.apart
+			}
 			return row, nil
 		default:
 			f.Report.Failed++
@@ -185,7 +198,7 @@ func (s *rowStream) nextOfTalks() (traceRow, bool) {
 func (s *rowStream) nextOfFiles() (traceRow, bool) {
 	for !s.done && s.err == nil {
 		if s.file == nil {
-			s.file, s.err = openFile(s.format, s.cfg.Paths[s.index], s.cfg.AllowMalformed)
+			s.file, s.err = openOne(s.format, s.cfg, s.index)
 			continue
 		}
 		row, err := s.file.next(math.MaxInt64)
