@@ -96,8 +96,8 @@ func straceFor(t *testing.T) string {
 		t.Skip("strace makes every call slow: not in short mode")
 	}
 	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed: the suite's own recorder has the calls in testdata/calls")
+	if err != nil { // without it the suite's own recorder has the calls in testdata/calls
+		privtest.Need(t, fmt.Errorf("strace is not installed: %w", err))
 	}
 	return strace
 }
