@@ -363,6 +363,10 @@ func warnings(v *params.Values) []string {
 			"is none: each is stored at once and loaded whenever it is asked for; give "+
 			"-cpu-mem-gb", v.Engine, p))
 	}
+	if l, is := v.EngineLayout(); is && l.Full != "" {
+		list = append(list, fmt.Sprintf("where the tier is full objects are evicted here (-evict "+
+			"%s); the engine of %s %s", v.Evict, l.Name, l.Full))
+	}
 	list = append(list, bound(v)...)
 	list = append(list, bucket.Warnings(v)...)
 	for _, n := range v.Notes() {

@@ -130,6 +130,9 @@ type EngineLayout struct {
 	// LooksUp: it asks the filesystem for the objects of a request before it loads any, on one
 	// thread: until the first that is not there, or with All for each.
 	LooksUp, All bool
+	// Full is what the engine itself does as it comes when there is no more room, where that is not
+	// to evict: a tier here makes room all the same, or a run would end with it.
+	Full string
 	// Buckets: objects leave with all those that lie in their file, the oldest file first.
 	Buckets bool
 	// Layerwise: the engine has a setting by which each layer of an object is one of its own, and
@@ -158,16 +161,20 @@ const (
 // its user's to say, too, and the ranks of LMCache's raw_block share a server.
 var EngineLayouts = []EngineLayout{
 	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
-		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether},
+		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether,
+		Full: "removes nothing, ever"},
 	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1,
 		Ranks: RanksEach},
 	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
-		Loads: 8, Layerwise: true, Ranks: RanksApart},
-	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4},
+		Loads: 8, Layerwise: true, Ranks: RanksApart,
+		Full: "removes nothing unless it is told to"},
+	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4,
+		Full: "stores nothing more unless it is told to evict"},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
-		Ranks: RanksApart},
+		Ranks: RanksApart, Full: "removes nothing unless it is told to"},
 	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true},
-	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1},
+	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1,
+		Full: "stores nothing more unless it is told to evict"},
 	{Name: "kvbm-slots", Tokens: 16, Depth: 64, Direct: true, Stores: 64, Loads: 64,
 		Ranks: RanksApart},
 }

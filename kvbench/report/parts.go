@@ -414,7 +414,10 @@ func (s *summary) engine() {
 
 // policy is where entries lived, what that moved, and how that wears the storage tier. A run with
 // users and the usual policy is told neither: its pace is as fast as it goes, which no server has
-// for a day.
+// for a day. What did not happen, and what is not in force, has no words.
+//
+// How often a tier is written is told beside how many bytes that are: drives differ in size, and
+// the tier may be a part of one.
 func (s *summary) policy() {
 	p := s.Policy
 	if p == nil || p.Default() && s.BlockCache == nil {
@@ -434,8 +437,18 @@ func (s *summary) policy() {
 				n.what))
 		}
 	}
-	// The words are those of the flags.
-	s.line("policy", "%s, promotion %s, eviction %s", p.Tier, p.Promote, p.Evict)
+	words := fmt.Sprintf("%s, promotion %s, eviction %s", p.Tier, p.Promote, p.Evict)
+	// In the flags' words, and only those that are in force: most policies have none of them.
+	if p.TTLNS > 0 {
+		words += ", evict-ttl " + ns(p.TTLNS)
+	}
+	if p.AdmitAfter > 0 {
+		words += fmt.Sprintf(", admit-after %d", p.AdmitAfter)
+	}
+	if p.PinTokens > 0 {
+		words += fmt.Sprintf(", pin-tokens %d", p.PinTokens)
+	}
+	s.line("policy", "%s", words)
 	if len(moved) > 0 {
 		s.line("", "%s", strings.Join(moved, "; "))
 	}
@@ -445,7 +458,17 @@ func (s *summary) policy() {
 	}
 	// A rating of a drive is in the same unit, over years: the window's pace is what is known here.
 	if d := p.DriveWritesPerDay; d != nil {
-		s.line("", "at this window's pace the storage tier is written %s times a day", number(*d))
+		// Of a tier that is smaller than its drive the drive is written less often: the bytes
+		// can be held against any drive's rating.
+		written := ""
+		for _, tier := range s.Tiers {
+			if tier.Level == "storage" && s.WindowNS > 0 {
+				n := float64(tier.Write.Bytes) / float64(s.WindowNS) * 86400e9
+				written = units.Bytes.Text(int64(n)) + " a day, "
+			}
+		}
+		s.line("", "at this window's pace %sthe storage tier is written %s times a day",
+			written, number(*d))
 	}
 }
 
