@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +35,8 @@ type Format struct {
 }
 
 // Files returns the files that a file name, a directory or a glob pattern means, sorted. Of a
-// directory it takes those with one of the format's extensions, neither hidden ones nor
-// subdirectories.
+// directory it takes those with one of the format's extensions, in subdirectories as well, but
+// nothing hidden.
 func (f Format) Files(s string) ([]string, error) {
 	if s == "" {
 		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
@@ -69,16 +70,24 @@ func (f Format) Files(s string) ([]string, error) {
 	return paths, nil
 }
 
-// filesIn returns what a directory has with one of the extensions.
+// filesIn returns what a directory and those below it have with one of the extensions: data sets
+// have a directory for each day, or for each worker.
 func (f Format) filesIn(dir string) (paths []string, err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
+	dir += string(filepath.Separator) // a link to a directory is followed, as everywhere
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		name := strings.ToLower(e.Name())
 		matches := func(ext string) bool { return strings.HasSuffix(name, ext) }
-		if name[0] != '.' && slices.ContainsFunc(f.Extensions, matches) {
-			paths = append(paths, filepath.Join(dir, e.Name()))
+		switch {
+		case err != nil:
+			return err
+		case path == dir:
+		case name[0] == '.' && e.IsDir():
+			return fs.SkipDir
+		case name[0] != '.' && !e.IsDir() && slices.ContainsFunc(f.Extensions, matches):
+			paths = append(paths, path)
 		}
-	}
+		return nil
+	})
 	return paths, err
 }
 

@@ -21,8 +21,16 @@ func TestFilesOfADirectoryAPatternAndAName(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "c.csv"), 0o700))
 	a, b := filepath.Join(dir, "a.CSV.gz"), filepath.Join(dir, "b.csv")
+	d := filepath.Join(dir, "c.csv", "day", "d.csv")
+	require.NoError(t, os.Mkdir(filepath.Dir(d), 0o700))
+	require.NoError(t, os.WriteFile(d, nil, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".old"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".old", "e.csv"), nil, 0o600))
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(filepath.Dir(d), link))
 	pattern := filepath.Join(dir, "[a-c].[cC]*")
-	for path, want := range map[string][]string{dir: {a, b}, pattern: {a, b}, b: {b}} {
+	for path, want := range map[string][]string{dir: {a, b, d}, pattern: {a, b}, b: {b},
+		link: {filepath.Join(link, "d.csv")}} {
 		got, err := Azure.Files(path)
 		require.NoError(t, err)
 		assert.Equal(t, want, got, path)
