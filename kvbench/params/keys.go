@@ -110,6 +110,7 @@ func keys(v *Values) []parameter {
 	key("tool_tokens", bounds(&ss.ToolTokens, tokens))
 	key("tool_seconds", bounds(&ss.ToolSeconds, seconds))
 	share("agent_probability", &ss.Agents)
+	key("agents_together", bounds(&ss.Together, integer(0, new(int), 1, 100)))
 	key("agent_prompt_tokens", several(&ss.AgentPrompts, tokens))
 	key("agent_tool_calls", bounds(&ss.AgentToolCalls, some))
 	share("fork_probability", &ss.Fork)

@@ -19,8 +19,9 @@ var Profiles = []string{MLPerfProfile, "chat", "agentic", "rag"}
 // What is measured in the two recorded sessions at hand and told by kv-cache-tester of 739 of a
 // coding agent (80 requests each) is in agentic: common prompts of 14 to 17 thousand tokens with
 // tools, answers of 100 to 2,900, results of tools of 300 to 2,300, tools that take 4 to 26 s and
-// users 48 to 264 s, and every fourth request one of a sub-agent. The smaller prompts, and what
-// chat and rag set, are assumptions: whoever knows better has the keys.
+// users 48 to 264 s, and every fourth request one of a sub-agent. How many of them start together,
+// the smaller prompts, and what chat and rag set, are assumptions: whoever knows better has the
+// keys.
 var profileSettings = map[string]map[string]string{
 	"chat": {
 		"sessions.system_prompt_tokens": "[300, 800, 2000]",
@@ -39,7 +40,8 @@ var profileSettings = map[string]map[string]string{
 		"sessions.tool_calls":           "[3, 40]",
 		"sessions.tool_tokens":          "[300, 2300]",
 		"sessions.tool_seconds":         "[1, 26]",
-		"sessions.agent_probability":    "0.04",
+		"sessions.agent_probability":    "0.02",
+		"sessions.agents_together":      "[1, 4]",
 		"sessions.agent_prompt_tokens":  "[2400, 6000]",
 		"sessions.agent_tool_calls":     "[3, 20]",
 		"sessions.fork_probability":     "0.02",

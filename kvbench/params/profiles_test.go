@@ -40,7 +40,7 @@ func TestProfiles(t *testing.T) {
 		"-division=quick", "-trace-speedup=3")
 	assert.Equal(t, [2]int{7, 9}, v.Profile.Sessions.Questions)
 	assert.InDelta(t, 3, v.TraceSpeedup, 0)
-	assert.Equal(t, 0.04, v.Profile.Sessions.Agents)
+	assert.Equal(t, 0.02, v.Profile.Sessions.Agents)
 	assert.Equal(t, 256, v.SessionBlock())
 	_, bytes := v.LargestEntry()
 	assert.Equal(t, v.Sizer().Bytes(256), bytes)

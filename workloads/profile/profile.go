@@ -74,10 +74,11 @@ type Sessions struct {
 	// A question has ToolCalls, whose results are asked about again at once.
 	ToolCalls, ToolTokens [2]int
 	ToolSeconds           [2]float64
-	// Agents is the probability that a tool call starts an agent of its own, with a common prompt
-	// and tool calls of its own; the
-	// session waits for its answer.
+	// Agents is the probability that a tool call starts agents, so many Together, each with a
+	// common prompt and tool calls of its own, beside each other; the session waits for the answers
+	// of all.
 	Agents         float64
+	Together       [2]int // less than 1 is 1
 	AgentPrompts   []int
 	AgentToolCalls [2]int
 	Fork           float64 // probability that a question replaces the one before it

@@ -143,11 +143,21 @@ func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.
 			return at
 		}
 		if w.chance(agents) {
-			at = w.agent(talk, begin, at, who)
+			at = w.together(talk, begin, at, who)
 		}
 		at += w.seconds(p.ToolSeconds)
 		w.say(talk, begin, w.between(p.ToolTokens))
 	}
+}
+
+// together starts agents beside each other. It returns when the last of them has answered.
+func (w *script) together(talk *prompt, begin prompt, at time.Duration,
+	by formats.Agent) time.Duration {
+	last := at
+	for range max(1, w.between(w.cfg.Profile.Together)) {
+		last = max(last, w.agent(talk, begin, at, by))
+	}
+	return last
 }
 
 // agent starts an agent, whose answer becomes a part of the prompt.

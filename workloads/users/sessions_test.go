@@ -16,7 +16,7 @@ func agents() profile.Sessions {
 		SystemPrompts: []int{1000, 3000}, Questions: [2]int{1, 6}, QuestionTokens: [2]int{20, 300},
 		Think: [2]float64{10, 60}, AnswerTokens: [2]int{50, 500}, ToolCalls: [2]int{0, 9},
 		ToolTokens: [2]int{100, 2000}, ToolSeconds: [2]float64{1, 5}, Agents: 0.2,
-		AgentPrompts: []int{700}, AgentToolCalls: [2]int{1, 5}, Fork: 0.2,
+		Together: [2]int{1, 3}, AgentPrompts: []int{700}, AgentToolCalls: [2]int{1, 5}, Fork: 0.2,
 		SummaryTokens: [2]int{100, 400},
 		Documents:     50, Retrieved: 2, DocumentTokens: [2]int{100, 400},
 	}
@@ -80,6 +80,37 @@ func TestSessionsGrow(t *testing.T) {
 	assert.Greater(t, inner, 200)
 	assert.Positive(t, joined, "sessions wait for their agents")
 	assert.Positive(t, shared, "common prompts are shared")
+}
+
+// Agents that are started together ask beside each other, and whoever started them asks again when
+// all have answered.
+func TestAgentsBesideEachOther(t *testing.T) {
+	s := NewSessions(SessionsConfig{Profile: agents(), Seed: 3, BlockTokens: 64})
+	beside, waited := 0, 0
+	for range 100 {
+		session, err := s.Next()
+		require.NoError(t, err)
+		type span struct{ first, last time.Duration }
+		of := map[int]span{}
+		for i := range session.Steps {
+			step := &session.Steps[i]
+			if id := step.Agent.ID; id > 0 {
+				if _, seen := of[id]; !seen {
+					of[id] = span{first: step.Stamp}
+				}
+				of[id] = span{of[id].first, step.Stamp}
+			} else if len(step.After) > 2 { // its own last request, and two agents
+				waited++
+			}
+		}
+		for id, a := range of {
+			if b, is := of[id+1]; is && b.first <= a.last {
+				beside++
+			}
+		}
+	}
+	assert.Positive(t, beside)
+	assert.Positive(t, waited)
 }
 
 // The n-th session is a function of seed and n. Another seed says other things behind the same
