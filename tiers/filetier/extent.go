@@ -165,7 +165,7 @@ func (r *request) split() {
 		}
 		op := r.ops[r.n]
 		op.Kind, op.FD, op.Off, op.N = x.kind, x.fds[off/part], off%part, whole
-		op.WriteOut = x.t.policy.exact && !x.t.direct && x.t.advice == AdviseDrop
+		op.Leaves = x.t.policy.exact && !x.t.direct && x.t.advice == AdviseDrop
 		op.Buf = tiers.Buffer{B: io.Buf.B[p : p+whole], Slot: io.Buf.Slot, Node: io.Buf.Node}
 		r.n++
 	}

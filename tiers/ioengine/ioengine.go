@@ -63,10 +63,11 @@ type Op struct {
 	// AtPosition: read and write at the descriptor's own position, which Off has to name. Nobody
 	// else may use the descriptor meanwhile.
 	AtPosition bool
-	// WriteOut: what was written to the page cache is to go to the device from now on. Nobody waits
-	// for that, nor is told of what fails: a Sync is.
-	WriteOut bool
-	Done     func(*Op) // once, on a goroutine of the engine; it must not block
+	// Leaves: what goes through the page cache is not to stay there. What was written is to go to
+	// the device from now on: nobody waits for that, nor is told of what fails, as a Sync is. What
+	// was read is dropped.
+	Leaves bool
+	Done   func(*Op) // once, on a goroutine of the engine; it must not block
 
 	// Err is nil when all N bytes were moved, else Moved of them were.
 	Err   error
@@ -87,7 +88,7 @@ type Op struct {
 type whole struct {
 	moved int
 	back  bool // gone back to the beginning of a block, see step
-	out   bool // all is moved; the kernel is told to write it out
+	out   bool // all is moved; the kernel is told that it is to leave the page cache
 }
 
 // blockSize is a multiple of what direct I/O has to begin at.
@@ -119,7 +120,7 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	}
 	w.moved += more
 	over = w.moved >= op.N
-	w.out = over && op.Kind == Write && op.WriteOut
+	w.out = over && op.Leaves
 	return over && !w.out, nil
 }
 

@@ -181,7 +181,7 @@ func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)
 		var more int
 		var err error
 		if w.out {
-			err = writeOut(op.FD, op.Off, int64(op.N))
+			err = leave(op.Kind, op.FD, op.Off, int64(op.N))
 		} else {
 			more, err = call(op.FD, op.Buf.B[w.moved:op.N], op.Off+int64(w.moved))
 		}

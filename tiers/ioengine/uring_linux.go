@@ -400,7 +400,9 @@ func (l *looper) begin() (all bool) {
 func (l *looper) fill(q *ring.Request, op *Op) {
 	q.FD = int32(op.FD)
 	if op.kernel.whole.out {
-		q.Op, q.OpFlags = ring.SyncFileRange, unix.SYNC_FILE_RANGE_WRITE
+		if q.Op, q.OpFlags = ring.SyncFileRange, unix.SYNC_FILE_RANGE_WRITE; op.Kind == Read {
+			q.Op, q.OpFlags = ring.Fadvise, unix.FADV_DONTNEED
+		}
 		q.Off, q.Len = uint64(op.Off), uint32(op.N)
 		return
 	}

@@ -253,6 +253,8 @@ func (m *made) carryOut(q ring.Request) int32 {
 	switch q.Op {
 	case ring.Fsync:
 		return 0
+	case ring.Fadvise:
+		return -int32([]unix.Errno{0, unix.EINTR, unix.EAGAIN, unix.EIO}[m.rand.IntN(4)])
 	case ring.SyncFileRange: // of what is whole only: all that was asked for is there
 		if q.Off+uint64(q.Len) > uint64(m.full) {
 			return say("out too early", unix.EINVAL)
@@ -372,11 +374,11 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 			op := &Op{N: size, Buf: tiers.Buffer{B: make([]byte, size)}}
 			if op.Off = int64(rnd.IntN(32 << 10)); i%2 == 1 {
 				op.Kind, op.Off = Write, int64(32<<10+i*512)
-				op.WriteOut = m.places > 0 && i%4 == 1 // of rings: calls ask the real kernel
 				for j := range op.Buf.B {
 					op.Buf.B[j] = byte(i)
 				}
 			}
+			op.Leaves = m.places > 0 && i%4 < 2 // of rings: calls ask the real kernel
 			rounds := 1 + rnd.IntN(3)
 			var times atomic.Int32
 			op.Done = func(op *Op) {

@@ -10,6 +10,7 @@ const (
 	AsyncCancel   = 14
 	Read          = 22
 	Write         = 23
+	Fadvise       = 24
 )
 
 // Flags of a Request, and of single operations.

@@ -17,7 +17,7 @@ func written(t *testing.T, e Engine, out bool) (dirty uint64) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
-	op := &Op{Kind: Write, FD: int(f.Fd()), N: 1 << 20, WriteOut: out}
+	op := &Op{Kind: Write, FD: int(f.Fd()), N: 1 << 20, Leaves: out}
 	op.Buf.B = make([]byte, op.N)
 	require.NoError(t, submitAndWait(e, op).Err)
 	assert.Equal(t, op.N, op.Moved)
@@ -55,13 +55,49 @@ func TestWhatIsWrittenOutDoesNotStay(t *testing.T) {
 	}
 }
 
+// What was read and is to leave is in the page cache no more, with either engine.
+func TestWhatIsReadLeaves(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) Engine{
+		Psync: func(*testing.T) Engine { return NewPsync(noTime) },
+		URing: func(t *testing.T) Engine { return realRings(t, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := open(t)
+			f, err := os.CreateTemp(t.TempDir(), "")
+			require.NoError(t, err)
+			defer f.Close()
+			fd, b := int(f.Fd()), make([]byte, 1<<20)
+			require.NoError(t, submitAndWait(e, &Op{Kind: Write, FD: fd, N: len(b),
+				Buf: tiers.Buffer{B: b}}).Err)
+			require.NoError(t, submitAndWait(e, &Op{Kind: Sync, FD: fd}).Err)
+			var all unix.CachestatRange
+			var before, after unix.Cachestat_t
+			if err := unix.Cachestat(uint(fd), &all, &before, 0); err != nil {
+				t.Skip("this kernel does not tell which pages are in its cache: ", err)
+			}
+			var fs unix.Statfs_t
+			require.NoError(t, unix.Fstatfs(fd, &fs))
+			if before.Cache == 0 || fs.Type == unix.TMPFS_MAGIC {
+				t.Skip("the filesystem of the temporary directory has no page cache, or only that")
+			}
+			// All of it: of pages that the kernel keeps together it drops none of a part.
+			op := submitAndWait(e, &Op{FD: fd, N: len(b), Leaves: true, Buf: tiers.Buffer{B: b}})
+			require.NoError(t, op.Err)
+			assert.Equal(t, op.N, op.Moved)
+			require.NoError(t, unix.Cachestat(uint(fd), &all, &after, 0))
+			assert.Zero(t, after.Cache, "of %d pages", before.Cache)
+			require.NoError(t, e.Close(t.Context()))
+		})
+	}
+}
+
 // What cannot be written out was written all the same: a pipe has no place for it.
 func TestWhatCannotBeWrittenOutIsWritten(t *testing.T) {
 	e := NewPsync(noTime)
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	op := submitAndWait(e, &Op{Kind: Write, FD: int(write.Fd()), N: 4, AtPosition: true,
-		WriteOut: true, Buf: tiers.Buffer{B: []byte("text")}})
+		Leaves: true, Buf: tiers.Buffer{B: []byte("text")}})
 	require.NoError(t, op.Err)
 	assert.Equal(t, 4, op.Moved)
 	require.NoError(t, write.Close())
