@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -354,15 +355,24 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 	x := tiertest.Transfer(t, 4096, 1)
 	x.Verify = content.VerifySample
 	done := func(tiers.Chunk) {}
-	// The difference between an entry of 10 chunks and one of 200 is what chunks cost.
+	// The engine hires a worker for each request that finds the others busy, and keeps it: on a
+	// busy machine up to 200, of three allocations each, once. Nine turns of 95 more are not in
+	// that.
+	least := func(transfer func()) float64 {
+		fewest := math.Inf(1)
+		for range 9 {
+			fewest = min(fewest, testing.AllocsPerRun(1, transfer))
+		}
+		return fewest
+	}
 	allocs := func(chunks int64) (write, read float64) {
 		o := tiers.Object{Key: "u1/c1/t1", Size: chunks * 4096}
-		write = testing.AllocsPerRun(5, func() {
+		write = least(func() {
 			o.Gen++
 			_, _, err := x.Write(t.Context(), tier, done, o)
 			require.NoError(t, err)
 		})
-		read = testing.AllocsPerRun(5, func() {
+		read = least(func() {
 			_, _, err := x.Read(t.Context(), tier, done, o)
 			require.NoError(t, err)
 		})
@@ -371,9 +381,10 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 		}
 		return write, read
 	}
+	// The difference between an entry of 10 chunks and one of 200 is what chunks cost: with one
+	// allocation for each it would be 190.
 	writeFew, readFew := allocs(10)
 	writeMany, readMany := allocs(200)
-	// One for each chunk would be 190 more. Threads that a busy machine makes necessary are some.
 	assert.InDelta(t, writeFew, writeMany, 95)
 	assert.InDelta(t, readFew, readMany, 95)
 }
