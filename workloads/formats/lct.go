@@ -16,15 +16,17 @@ import (
 // A call of submit_prefetch_task asks for the chunks of a prompt, from the first on: a request.
 // reserve_write stores chunks; those that a request has asked for before are its own, which a
 // replay stores itself, and others, as those of answers, are a request of their own. The other
-// calls tell when these were done.
+// calls tell when these were done. Times (t_mono) are seconds since the recording began, of which
+// the header has the date.
 //
 // A chunk is a key for each rank and group of layers: those of one chunk are one block here, whose
 // bytes are the model's. Hashes mean the same in every file. Chunks that were asked for are
 // remembered, so that memory grows with them, some 20 bytes each.
 type lctRows struct {
 	*textFile
-	record int // the one read last, from 1
-	tokens int // of a chunk, as the layout said last
+	begun  float64 // s since 1970, 0 where the header does not say
+	record int     // the one read last, from 1
+	tokens int     // of a chunk, as the layout said last
 	known  map[int64]bool
 	within map[int64]bool // the row
 	ids    []int64
@@ -78,6 +80,7 @@ func (l *lctRows) header() error {
 	if level := fields["level"]; level != "storage" {
 		return fmt.Errorf("level is %v, want storage", level)
 	}
+	l.begun, _ = fields["t_wall_start"].(float64)
 	// An empty text, the name of the digest and another empty text.
 	short := int64(at) + 1 + 1 + int64(len("sm_config_digest")) + 1
 	if short < n && short+4 < int64(len(whole)) && isRecord(whole[short+4:]) {
@@ -216,7 +219,7 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 	if len(l.ids) == 0 {
 		return row, false, nil
 	}
-	row, err = blockRow(at, len(l.ids)*l.tokens, 0, l.ids, l.tokens, lctScope)
+	row, err = blockRow(l.begun+at, len(l.ids)*l.tokens, 0, l.ids, l.tokens, lctScope)
 	return row, err == nil, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -132,6 +133,9 @@ func TestLCT(t *testing.T) {
 		"again": again} {
 		rows, errs := rowsOf(t, "r.lct", string(data))
 		assert.Empty(t, errs, name)
+		for i := range rows { // the header has the date
+			rows[i].Stamp -= 1.7e9 * time.Second
+		}
 		require.Equal(t, want, told(rows), name)
 		assert.Equal(t, 64, rows[0].BlockTokens)
 		assert.Equal(t, rows[0].Blocks, rows[2].Blocks[:2], "hashes mean the same everywhere")

@@ -6,8 +6,10 @@
 //	sessions.go   conversations: which turn waits for which entry
 //	reader.go     sessionReader: sessions of agents out of files, each as a whole
 //	live.go       Sessions: the Source of those that wait for their answers
+//	merge.go      timeline, merge: files that were recorded on one clock, by their rows' times
 //	stream.go     rowStream: files and cycles, row after row, with constant memory; Rows, for
 //	              those who serve no requests
+//	file.go       file: its usable rows; check: how each file of an input begins
 //	beside.go     traceRow; beside: recorded conversations, which have no times, beside each other
 //	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files
 //

@@ -29,8 +29,8 @@ var (
 // Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed: what comes when
 // it is waited for has no Start and no Rate.
 func NewSessions(format formats.Format, cfg Config) (*Sessions, error) {
-	sessional, err := check(format, &cfg)
-	if err == nil && !sessional {
+	files, err := check(format, &cfg)
+	if err == nil && !sessional(files) {
 		err = fmt.Errorf("the %s trace has other requests than sessions of agents: nobody knows "+
 			"what they wait for", format.Name)
 	}

@@ -195,7 +195,8 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 		cfg := Config{
 			Paths: []string{file.Name()}, Cycles: 1, AllowMalformed: true, Speedup: 1,
 		}
-		s := rowStream{format: format, cfg: &cfg, times: schedule{cfg: &cfg}}
+		s := rowStream{cfg: &cfg, files: newTimeline(format, &cfg, make([]opening, 1)),
+			times: schedule{cfg: &cfg}}
 		if format.Untimed {
 			s.beside = &beside{live: 3, stream: profile.NewStream(1, -1)}
 		}

@@ -7,9 +7,9 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle. Stamps
-// of different files have nothing to do with each other: the rows of a file keep their distances,
-// and the next file follows at one mean distance.
+// schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle, where
+// files that are merged are one: the rows of a file keep their distances, and the next file follows
+// at one mean distance.
 type schedule struct {
 	cfg    *Config
 	stream profile.Stream // of Poisson arrivals

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"kvbench/workloads"
@@ -13,96 +12,16 @@ import (
 	"kvbench/workloads/sessions"
 )
 
-// file is one that is read: its rows as they are, and the count of them.
-type file struct {
-	formats.Reader
-	formats.Tally
-	silent bool   // a row without an answer is one like others
-	apart  string // from files of the same name, see formats.Apart
-}
-
-// openFile opens a file of a format.
-func openFile(format formats.Format, path string, allow bool) (*file, error) {
-	reader, err := format.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	tally := formats.Tally{What: "trace", File: path, Format: format.Name, Allow: allow}
-	return &file{Reader: reader, Tally: tally, silent: format.Silent}, nil
-}
-
-// openOne opens one of the files of an input.
-func openOne(format formats.Format, cfg *Config, index int) (*file, error) {
-	f, err := openFile(format, cfg.Paths[index], cfg.AllowMalformed)
-	if err == nil {
-		f.apart = formats.Apart(cfg.Paths[:index+1])[index]
-	}
-	return f, err
-}
-
-// next returns the next usable row; io.EOF at the end, or once so many rows were read.
-func (f *file) next(most int64) (formats.Row, error) {
-	for f.Report.Rows < most {
-		row, err := f.Next()
-		if end := f.Row(err, f.Line); end != nil {
-			return row, end
-		}
-		switch {
-		case err != nil: // malformed
-		case row.Generate > 0 || f.silent:
-			if f.apart != "" && formats.Owns(f.File, row.Scope) {
-				row.Scope += f.apart
-			}
-			return row, nil
-		default:
-			f.Report.Failed++
-		}
-	}
-	return formats.Row{}, io.EOF
-}
-
-// end checks what can be told at the end of a file only.
-func (f *file) end() error {
-	usable := f.Report.Rows - f.Report.Malformed - f.Report.Failed
-	if err := f.End(); err != nil || usable > 0 || f.Allow {
-		return err
-	}
-	return fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others"+
-		" failed requests)", f.File, f.Report.Rows, f.Report.Malformed)
-}
-
-// checkStart reads the first rows of a file, and tells whether they are of sessions of agents. Of a
-// long one they need not be usable.
-func checkStart(format formats.Format, path string, allow bool) (sessional bool, err error) {
-	f, err := openFile(format, path, allow)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	for err == nil {
-		var row formats.Row
-		row, err = f.next(formats.CheckedRows)
-		sessional = sessional || row.Agent.Play > 0
-	}
-	switch {
-	case !errors.Is(err, io.EOF):
-		return sessional, err
-	case f.Report.Rows == formats.CheckedRows:
-		return sessional, f.End()
-	}
-	return sessional, f.end()
-}
-
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
 type rowStream struct {
-	format formats.Format
-	cfg    *Config
-	times  schedule
+	cfg   *Config
+	times schedule
 
 	head     traceRow // what peek returns, if headRead
 	headRead bool
-	file     *file // being read, nil for none
-	index    int   // of it among the paths
+	files    timeline
+	file     *merge // being read, nil for none
+	index    int    // of the first of its files in the timeline
 	cycle    int
 	before   int64                 // rows of this cycle in the files before
 	closed   workloads.TraceReport // of the files of the first cycle
@@ -119,10 +38,11 @@ type rowStream struct {
 }
 
 // newStream is a reader of an input, at its start.
-func newStream(format formats.Format, cfg *Config, sessional bool) *rowStream {
+func newStream(format formats.Format, cfg *Config, files []opening) *rowStream {
 	stream := profile.NewStream(cfg.Seed, -1)
-	s := &rowStream{format: format, cfg: cfg, times: schedule{cfg: cfg, stream: stream}}
-	if sessional {
+	s := &rowStream{cfg: cfg, files: newTimeline(format, cfg, files),
+		times: schedule{cfg: cfg, stream: stream}}
+	if sessional(files) {
 		s.sessions = &sessionReader{format: format, cfg: cfg}
 		s.merge = sessions.NewMerge(s.sessions.next, max(1, cfg.Live), stream)
 	} else if format.Untimed && cfg.Live > 1 {
@@ -198,10 +118,10 @@ func (s *rowStream) nextOfTalks() (traceRow, bool) {
 func (s *rowStream) nextOfFiles() (traceRow, bool) {
 	for !s.done && s.err == nil {
 		if s.file == nil {
-			s.file, s.err = openOne(s.format, s.cfg, s.index)
+			s.file, s.err = s.files.open(s.index)
 			continue
 		}
-		row, err := s.file.next(math.MaxInt64)
+		row, err := s.file.next()
 		most := s.cfg.MaxConversations
 		enough := err == nil && row.Opens && most > 0 && s.talks >= most
 		switch {
@@ -210,7 +130,7 @@ func (s *rowStream) nextOfFiles() (traceRow, bool) {
 		case err != nil:
 			s.err = err
 		case s.times.pass(row.Stamp):
-			s.file.Report.Skipped++
+			s.file.skipped++
 		default:
 			return s.place(row), true
 		}
@@ -261,20 +181,18 @@ func (s *rowStream) place(r formats.Row) traceRow {
 	if r.Opens {
 		s.talks++
 	}
-	return traceRow{Row: r, row: s.before + s.file.Report.Rows, cycle: s.cycle,
+	return traceRow{Row: r, row: s.before + s.file.row(), cycle: s.cycle,
 		conversation: s.talks}
 }
 
-// finishFile checks the file that has ended and goes on to the next one, or, at the last one or
-// when enough was read, to the next cycle.
+// finishFile goes on to the files behind those that have ended, or, at the last ones or when enough
+// was read, to the next cycle.
 func (s *rowStream) finishFile(enough bool) error {
-	if err := s.file.end(); err != nil {
-		return err
-	}
 	s.times.endFile()
-	s.before += s.file.Report.Rows
+	s.before += s.file.row()
+	s.index += s.file.opened
 	s.closeFile()
-	if s.index++; s.index < len(s.cfg.Paths) && !enough {
+	if s.index < len(s.cfg.Paths) && !enough {
 		return nil
 	}
 	if s.replayed == 0 && s.cfg.Start > 0 {
@@ -299,7 +217,7 @@ func (s *rowStream) report() workloads.TraceReport {
 	}
 	r := s.closed
 	if s.file != nil && s.cycle == 0 {
-		r.Add(s.file.Report)
+		r.Add(s.file.report())
 	}
 	if s.beside != nil {
 		if rows, cycle := s.beside.waiting(); cycle >= 0 {
@@ -309,14 +227,13 @@ func (s *rowStream) report() workloads.TraceReport {
 	return r
 }
 
-// closeFile closes the current file, if one is open. Reading is over, so that an error of closing
-// changes nothing.
+// closeFile closes what is being read.
 func (s *rowStream) closeFile() {
 	if s.file != nil {
 		if s.cycle == 0 {
-			s.closed.Add(s.file.Report)
+			s.closed.Add(s.file.report())
 		}
-		_ = s.file.Close()
+		s.file.close()
 		s.file = nil
 	}
 }
@@ -335,12 +252,12 @@ type Rows struct {
 // the configuration it hears what has to do with files and times: Paths, Speedup, Cycles (at least
 // 1), Live, Start, Rate, MaxRequests and AllowMalformed.
 func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
-	sessional, err := check(format, &cfg)
+	files, err := check(format, &cfg)
 	if err != nil {
 		return nil, err
 	}
 	r := &Rows{cfg: cfg}
-	r.stream = newStream(format, &r.cfg, sessional)
+	r.stream = newStream(format, &r.cfg, files)
 	return r, nil
 }
 

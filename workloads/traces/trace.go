@@ -1,8 +1,6 @@
 package traces
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -99,7 +97,7 @@ var (
 // Profile.MaxTurns; the 10,000 sessions used last are kept. Requests of blocks have Blocks instead
 // of an entry of their own.
 func New(format formats.Format, cfg Config) (*Trace, error) {
-	sessional, err := check(format, &cfg)
+	files, err := check(format, &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +109,8 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		sessions: newSessions(cfg.Live),
 		blocks:   sessions.Blocks{ObjectTokens: cfg.ObjectTokens},
 	}
-	t.main = newStream(format, &t.cfg, sessional)
-	t.shadow = newStream(format, &t.cfg, sessional)
+	t.main = newStream(format, &t.cfg, files)
+	t.shadow = newStream(format, &t.cfg, files)
 	t.queue.order(cfg.Profile, t.main.times.timed())
 	// Reading up to the start may be millions of rows: here, where nobody waits for a request yet.
 	if cfg.Start > 0 {
@@ -124,28 +122,6 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		}
 	}
 	return t, nil
-}
-
-// check reads the start of every file. It changes what a format cannot have, and tells whether all
-// there is are sessions of agents.
-func check(format formats.Format, cfg *Config) (sessional bool, problems error) {
-	if len(cfg.Paths) == 0 {
-		return false, fmt.Errorf("%s trace: no files given", format.Name)
-	}
-	if format.Untimed {
-		if cfg.Start != 0 {
-			return false, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
-				" at one", format.Name)
-		}
-		cfg.Speedup = 0
-	}
-	sessional = true
-	for _, path := range cfg.Paths {
-		of, err := checkStart(format, path, cfg.AllowMalformed)
-		sessional = sessional && of
-		problems = errors.Join(problems, err)
-	}
-	return sessional, problems
 }
 
 // Take implements Source. It may read a block of the input.
@@ -245,28 +221,6 @@ func (t *Trace) Report() workloads.TraceReport {
 // input is bounded by conversations. It may be called while the load goes on.
 func (t *Trace) Rows(most int64) (rows int64, all bool) {
 	return countRows(t.format, &t.cfg, most)
-}
-
-// countRows reads files to their ends.
-func countRows(format formats.Format, cfg *Config, most int64) (rows int64, all bool) {
-	for _, path := range cfg.Paths {
-		if cfg.MaxConversations > 0 {
-			return 0, false
-		}
-		f, err := openFile(format, path, cfg.AllowMalformed)
-		if err != nil {
-			return 0, false
-		}
-		for err == nil {
-			_, err = f.next(most - rows)
-		}
-		rows += f.Report.Rows
-		_ = f.Close()
-		if !errors.Is(err, io.EOF) || rows >= most {
-			return 0, false
-		}
-	}
-	return rows, true
 }
 
 // Close closes the files. Afterwards Take says Exhausted.
