@@ -55,7 +55,7 @@ func openBlocks(path string) (Reader, error) {
 	case lctKind:
 		return openLCT(text)
 	case kvEventKind:
-		return &kvEventRows{lineReader: lines, scope: scopeName(base)}, nil
+		return &kvEventRows{lineReader: lines}, nil
 	case bailianKind:
 		return &bailianRows{lineReader: lines, scope: scopeName(base)}, nil
 	case dynamoKind:
@@ -73,7 +73,7 @@ func baseOf(path string) string {
 
 // Apart returns what has to follow the scope of each file's rows, where that is the file's own, so
 // that files of the same name in several directories, or such as t.1.jsonl and t.2.jsonl, are
-// apart: "" for the first of a name. Owns tells which scopes are a file's own.
+// apart: "" for the first of a name.
 func Apart(paths []string) (suffixes []string) {
 	seen := make(map[string]int)
 	for _, path := range paths {
@@ -86,13 +86,6 @@ func Apart(paths []string) (suffixes []string) {
 		suffixes = append(suffixes, suffix)
 	}
 	return suffixes
-}
-
-// Owns tells whether a scope is that of a file, or of a session of it: ids of a whole data set, and
-// hashes that mean the same everywhere, are no file's.
-func Owns(path, scope string) bool {
-	rest, its := strings.CutPrefix(scope, scopeName(baseOf(path)))
-	return its && (rest == "" || strings.HasPrefix(rest, scopeName(".")))
 }
 
 // The kinds of block traces.

@@ -140,5 +140,6 @@ func dynamoRow(line []byte) (row Row, request bool, err error) {
 		ids[i] = int64(h) // its bits: a hash is no number
 	}
 	row, err = blockRow(*r.Received/1e3, *r.Replay.Input, *r.Output, ids, r.Replay.Size, "dynamo")
+	row.Common = true
 	return row, err == nil, err
 }

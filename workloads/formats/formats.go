@@ -101,6 +101,9 @@ type Row struct {
 	Blocks      []int64 // distinct; valid until the next row is read
 	BlockTokens int
 	Scope       string // in which the ids mean something
+	// Common: they mean the same in all files and sessions. Otherwise a session that is played
+	// again has blocks of its own.
+	Common bool
 
 	// Of a recorded conversation:
 	Turn  int  // from 1, 0: none
@@ -119,9 +122,6 @@ type Agent struct {
 	// Detached: nobody waits for what the agent finds out.
 	Detached bool
 	Took     time.Duration // from the request to its answer, 0 where nobody wrote it down
-	// Common: ids mean the same in all sessions. Otherwise a session that is played again has
-	// blocks of its own.
-	Common bool
 }
 
 // Reader reads the rows of one file, with memory that does not depend on its size.

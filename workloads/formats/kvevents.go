@@ -18,11 +18,11 @@ import (
 // hit is a block that is stored again. What the GPU found itself is nobody's request. Stores of
 // other media are copies, and what is removed makes room in the engine's cache, not in another one.
 //
-// Hashes are of a block and all before it. Engines begin them with a number of their own, so that
-// they mean the same in one file.
+// Hashes are of a block and all before it. Those of workers that begin them with the same number,
+// as workers must that share a storage (vLLM's PYTHONHASHSEED), mean the same in every file; others
+// are never the same.
 type kvEventRows struct {
 	lineReader
-	scope   string
 	pending []kvRow
 	// group is the group of layers whose events count, the first that is stored: those of hybrid
 	// models tell of each.
@@ -75,7 +75,11 @@ func (e *kvEvent) UnmarshalJSON(text []byte) error {
 		&unused, &unused, &e.Group)
 }
 
-const kvStored = "BlockStored"
+const (
+	kvStored = "BlockStored"
+	// kvEventScope is where hashes mean something.
+	kvEventScope = "kv"
+)
 
 // decodeList decodes the first values of a list, as many as it has.
 func decodeList(text []byte, to ...any) error {
@@ -159,7 +163,9 @@ func (k *kvEventRows) row(at float64, e *kvEvent) (Row, error) {
 		}
 		ids[i] = id
 	}
-	return blockRow(at, len(ids)*e.Size, 0, ids, e.Size, k.scope)
+	row, err := blockRow(at, len(ids)*e.Size, 0, ids, e.Size, kvEventScope)
+	row.Common = true
+	return row, err
 }
 
 // kvHash reads the hash of a block: a number, whose bits count, or bytes as hexadecimal digits, of

@@ -28,7 +28,7 @@ func TestKVEvents(t *testing.T) {
 [1]
 ["BlockStored"]
 `)
-	assert.Equal(t, []string{"16m40.5s 8 k", "16m40.9s 4 k", "16m44s 12 k", "16m44s 4 k"},
+	assert.Equal(t, []string{"16m40.5s 8 kv", "16m40.9s 4 kv", "16m44s 12 kv", "16m44s 4 kv"},
 		told(rows))
 	assert.Equal(t, []int64{101, 102}, rows[0].Blocks)
 	last := uint64(0x8899aabbccddeeff)
@@ -98,6 +98,6 @@ func FuzzKVEvents(f *testing.F) {
 	f.Add([]byte(`[1e300,[["BlockStored",[1,1],null,[],4,null,null,null,null,7]]]`))
 	f.Add([]byte(`{"ts":null,"events":[null,[],{}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		readAll(t, &kvEventRows{lineReader: lineReader{textOf(text), 0}, scope: "k"}, len(text))
+		readAll(t, &kvEventRows{lineReader: lineReader{textOf(text), 0}}, len(text))
 	})
 }

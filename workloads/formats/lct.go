@@ -220,6 +220,7 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 		return row, false, nil
 	}
 	row, err = blockRow(l.begun+at, len(l.ids)*l.tokens, 0, l.ids, l.tokens, lctScope)
+	row.Common = true
 	return row, err == nil, err
 }
 

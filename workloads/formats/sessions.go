@@ -121,7 +121,7 @@ func (s *sessionRows) row(a agentRow) (Row, error) {
 	}
 	row, err := blockRow(a.at, *r.Input, *r.Output, r.Blocks, s.size, scope)
 	row.Agent = a.who
-	row.Agent.Play, row.Agent.Common = s.plays, s.common
+	row.Agent.Play, row.Common = s.plays, s.common
 	if r.Took != nil && *r.Took > 0 { // NaN is not
 		row.Agent.Took = workloads.Seconds(*r.Took)
 	}

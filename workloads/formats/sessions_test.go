@@ -233,8 +233,4 @@ func TestIDsOfContextsAndShortPrompts(t *testing.T) {
 func TestFilesOfOneName(t *testing.T) {
 	assert.Equal(t, []string{"", "~2", "", "~3"},
 		Apart([]string{"a/t.jsonl", "b/t.jsonl", "b/u.jsonl", "t.1.jsonl.gz"}))
-	for scope, its := range map[string]bool{"t": true, "t.s1": true, "t.s1.model": true,
-		"global": false, "tt": false, "": false} {
-		assert.Equal(t, its, Owns("a/t.jsonl", scope), scope)
-	}
 }

@@ -47,7 +47,7 @@ func (f *file) next(most int64) (formats.Row, error) {
 		switch {
 		case err != nil: // malformed
 		case row.Generate > 0 || f.silent:
-			if f.apart != "" && formats.Owns(f.File, row.Scope) {
+			if !row.Common {
 				row.Scope += f.apart
 			}
 			return row, nil

@@ -97,7 +97,7 @@ func (s *sessionReader) add(row formats.Row) {
 	if s.build.Empty() {
 		s.build.Begin(s.begun, s.cycle)
 	}
-	if s.cycle > 0 && !row.Agent.Common {
+	if s.cycle > 0 && !row.Common {
 		row.Scope += "~" + strconv.Itoa(s.cycle+1)
 	}
 	s.build.Add(row)
