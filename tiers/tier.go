@@ -192,6 +192,12 @@ type Streamer interface {
 	Streams(o Object) int
 }
 
+// Bounded is a Streamer that has no more requests under way than an engine that it imitates.
+type Bounded interface {
+	// Unbounded is the same tier without that bound, for what is nobody's request.
+	Unbounded() Streamer
+}
+
 // Grace is for how long those who stop wait for requests under way. A device that answers at all
 // does so within it; one that does not keeps the request and its buffer, and everybody else goes
 // on.

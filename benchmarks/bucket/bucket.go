@@ -47,6 +47,7 @@ func Config(v *params.Values) (*kvbench.Bucket, error) {
 			Names: objecttier.Names{Format: objecttier.Format(s.Keys), Model: v.EngineName(),
 				Ranks: v.TensorParallel},
 			MultipartAbove: s.MultipartAbove, PartSize: s.PartSize, RangeSize: s.RangeSize,
+			Requests:    s.Requests,
 			AlwaysRange: s.Keys == string(objecttier.VLLM), // as it does
 		},
 		URLs: at.URLs, From: at.From, Balance: endpoint.Balance(s.Balance),

@@ -22,6 +22,8 @@ type engine struct {
 	policy, promote string
 	// keys are those of its objects in a bucket; "": it has none there, or none that are known.
 	keys string
+	// requests are its threads for the store: vLLM's io_threads, LMCache's s3_num_io_threads.
+	requests int
 }
 
 // engines are those of September 2026, with their defaults. vLLM: secondary tiers are written as
@@ -30,11 +32,11 @@ type engine struct {
 // promotion_on_hit off. KVBM: a block goes to the disk when it is registered in memory, if its
 // filter has seen it twice; from there it is loaded to the GPU.
 var engines = []engine{
-	{"vllm", "vllm-fs", "write-through", "on-hit", "vllm"},
-	{"lmcache", "lmcache-fs", "write-through", "never", "lmcache"},
-	{"sglang", "hicache-file", "write-through", "on-hit", ""},
-	{"mooncake", "mooncake-bucket", "write-through", "never", ""},
-	{"dynamo", "kvbm-slots", "selective", "never", ""},
+	{"vllm", "vllm-fs", "write-through", "on-hit", "vllm", 4},
+	{"lmcache", "lmcache-fs", "write-through", "never", "lmcache", 64},
+	{"sglang", "hicache-file", "write-through", "on-hit", "", 0},
+	{"mooncake", "mooncake-bucket", "write-through", "never", "", 0},
+	{"dynamo", "kvbm-slots", "selective", "never", "", 0},
 }
 
 // engineNames are the words of -engine.
@@ -103,7 +105,8 @@ func (v *Values) engineSettings(e engine) map[string]string {
 	set["layout"] = e.layout
 	if v.OnObjects() {
 		maps.Copy(set, map[string]string{"layout": "block", "s3-keys": cmp.Or(e.keys, "own"),
-			"s3-lookup": "head", "object-tokens": strconv.Itoa(files.Tokens), "turns": "ordered",
+			"s3-lookup": "head", "s3-requests": strconv.Itoa(e.requests),
+			"object-tokens": strconv.Itoa(files.Tokens), "turns": "ordered",
 			"decode-reads": "once"})
 	}
 	if v.GPUTierBytes() > 0 || v.CPUBytes > 0 {

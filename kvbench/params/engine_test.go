@@ -70,9 +70,13 @@ func TestEngines(t *testing.T) {
 
 	bucket := []string{"-division=open", "-cache-dir=s3://bench/x", "-storage-capacity-gb=9"}
 	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=vllm")...)
-	assert.Equal(t, []string{"block", "vllm", "head", "16"}, []string{v.Text("layout"),
-		v.Text("s3-keys"), v.Text("s3-lookup"), v.Text("object-tokens")})
+	assert.Equal(t, []string{"block", "vllm", "head", "16", "4"}, []string{v.Text("layout"),
+		v.Text("s3-keys"), v.Text("s3-lookup"), v.Text("object-tokens"), v.Text("s3-requests")})
 	assert.Equal(t, 16, v.CutTokens())
+	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=lmcache")...)
+	assert.Equal(t, 64, v.S3.Requests)
+	v = good(t, Inputs{Bench: bench(t, "Synthetic")}, bucket...)
+	assert.Zero(t, v.S3.Requests)
 	bad = wrong(t, Inputs{Bench: bench(t, "Synthetic")}, append(bucket, "-engine=sglang")...)
 	assert.Contains(t, bad[0], "-engine: must be vllm or lmcache with -cache-dir s3://")
 	assert.Len(t, bad, 1, "its object size is of no interest: %v", bad)

@@ -19,6 +19,7 @@ type ObjectStore struct {
 	Balance, Payload                    string
 	MultipartAbove, PartSize, RangeSize int64
 	Lookup, Keys                        string
+	Requests                            int // under way for entries, 0 = as many as there are
 	Retries                             int
 	Timeout, ConnectTimeout             time.Duration
 }

@@ -125,6 +125,7 @@ func table(v *Values) []parameter {
 		"s3-skip-verify":     boolean(&v.S3.SkipVerify),
 		"s3-balance":         balance(&v.S3.Balance),
 		"s3-payload":         oneOf(&v.S3.Payload, "unsigned", "signed", "crc32c", "crc64nvme"),
+		"s3-requests":        whole(&v.S3.Requests, 0, 4096),
 		"s3-multipart-above": size(&v.S3.MultipartAbove, 5*units.MiB, 5*units.GiB),
 		"s3-part-size":       size(&v.S3.PartSize, 5*units.MiB, 5*units.GiB),
 		"s3-range-size":      size(&v.S3.RangeSize, 0, 5*units.GiB),

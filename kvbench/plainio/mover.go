@@ -45,6 +45,9 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	}
 	if s, ok := l.Tier.(tiers.Streamer); ok && traits.Stream {
 		m.store = s
+		if b, ok := s.(tiers.Bounded); ok { // what the store can do, not what an engine asks of it
+			m.store = b.Unbounded()
+		}
 	}
 	return m, nil
 }

@@ -53,6 +53,9 @@ func (s *summary) objectStore() {
 	if s.Objects.Parts() || o.RangeBytes > 0 || o.ObjectBytes > 0 {
 		depth = fmt.Sprintf(", depth %d", s.IO.Depth)
 	}
+	if o.Requests > 0 {
+		depth += fmt.Sprintf(", at most %s at a time", units.Plural(o.Requests, "request"))
+	}
 	s.line("", "keys %s%s, %s, %s%s, payload %s, pieces of %s%s, HTTP/1.1", o.Names, each, put, get,
 		lookup, o.Payload, bytes(s.IO.ChunkBytes), depth)
 }

@@ -104,8 +104,8 @@ func (e ErrorCount) Compare(o ErrorCount) int {
 // ofEngines are the parameters that an engine and its layout set, but for those that nobody would
 // set otherwise.
 var ofEngines = []string{"layout", "object-tokens", "io", "io-depth", "read-threads",
-	"write-threads", "s3-keys", "s3-lookup", "tier-policy", "promote", "write-behind-gb",
-	"admit-after", "evict"}
+	"write-threads", "s3-keys", "s3-lookup", "s3-requests", "tier-policy", "promote",
+	"write-behind-gb", "admit-after", "evict"}
 
 // Imitated names the inference engine that the run imitated as a whole, "" for none, with the
 // parameters that it and its layout set, and those that somebody wanted otherwise, each "name

@@ -84,6 +84,8 @@ type ObjectStore struct {
 	// Larger entries are kept in objects of so many bytes, as an engine has them whose chunks are
 	// smaller; 0: each is one.
 	ObjectBytes int64 `json:"object_bytes"`
+	// Requests of entries under way at most, as an engine has threads; 0: no bound.
+	Requests int `json:"requests"`
 }
 
 // ReclaimedObjects is what a dead run had left.

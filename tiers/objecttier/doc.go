@@ -4,6 +4,7 @@
 //	names.go   Names: what objects are called, and which ones are the suite's
 //	tier.go    Config, Tier: what lies in it, and who reads it
 //	stream.go  Put and Get: whole objects, parts and ranges
+//	turns.go   turns, beside: how many requests go at a time, of all entries and of one
 //	handle.go  writers and readers at offsets, the second best
 //	remove.go  Remove
 //	owner.go   the marker that says whose the prefix is, and its heartbeat

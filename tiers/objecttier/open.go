@@ -25,7 +25,8 @@ func Open(ctx context.Context, cfg Config) (*Tier, error) {
 	}
 	cfg.Process = cmp.Or(cfg.Process, thisProcess())
 	t := &Tier{cfg: cfg, client: client, clock: cfg.Store.Clock, entries: map[tiers.ID]*entry{},
-		base: strings.TrimPrefix(fmt.Sprintf("%s/rank_%d/", cfg.Prefix, cfg.Rank), "/")}
+		turns: newTurns(cfg.Requests),
+		base:  strings.TrimPrefix(fmt.Sprintf("%s/rank_%d/", cfg.Prefix, cfg.Rank), "/")}
 	begin := t.begin
 	if cfg.Folder != nil {
 		t.files = cfg.Folder.Files

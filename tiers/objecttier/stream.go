@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -49,6 +50,7 @@ type put struct {
 	ctx  context.Context
 	o    tiers.Object
 	key  string
+	turn turns
 	body func(off, n int64) io.ReadSeeker
 	busy clock.Busy
 
@@ -62,13 +64,18 @@ type put struct {
 // found by Clear, or by the next start.
 func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
 	done tiers.ChunkFunc) (tm tiers.Timing, err error) {
+	return t.put(ctx, o, body, done, t.turns)
+}
+
+func (t *Tier) put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
+	done tiers.ChunkFunc, turn turns) (tm tiers.Timing, err error) {
 	if err := t.owner.check(); err != nil {
 		return tm, t.fail("write", o, -1, err)
 	}
 	if err := t.claim(o); err != nil {
 		return tm, err
 	}
-	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), body: body, done: done}
+	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: turn, body: body, done: done}
 	there := false
 	// Its name is taken from the first moment on, and free again whatever happens.
 	defer func() { t.settle(o, there) }()
@@ -98,12 +105,13 @@ func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
 func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 
 // tell tells of a request that the store has acknowledged: its bytes, and for how long it had them,
-// attempts and pauses included. Parts end side by side, so that one is told at a time.
-func (p *put) tell(off int64, r store.Request, flush bool) {
+// attempts and pauses included, after it was held back. Parts end side by side, so that one is told
+// at a time.
+func (p *put) tell(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
-		Ended: r.Ended, Asked: r.Begun, Done: r.Ended}
+		Ended: r.Ended, Asked: r.Begun, Done: r.Ended, Held: held}
 	p.acked += r.Bytes
 	p.done(c)
 }
@@ -112,9 +120,14 @@ func (p *put) tell(off int64, r store.Request, flush bool) {
 func (p *put) whole(ctx context.Context, key string, off, n int64) error {
 	p.enter()
 	defer p.exit()
+	held, err := p.turn.take(ctx, p.t.clock)
+	if err != nil {
+		return err
+	}
+	defer p.turn.leave()
 	_, r, err := p.t.client.Put(ctx, key, n, p.stream(off, n), store.Condition{})
 	if err == nil {
-		p.tell(off, r, false)
+		p.tell(off, r, held, false)
 		return nil
 	}
 	// One of which bytes were missing cannot have become an object: its length was told first.
@@ -192,10 +205,15 @@ func (p *put) inParts() (err error) {
 		off := int64(i) * size
 		p.enter()
 		defer p.exit()
+		held, err := p.turn.take(ctx, p.t.clock)
+		if err != nil {
+			return err
+		}
+		defer p.turn.leave()
 		part, r, err := p.t.client.PutPart(ctx, p.key, id, i+1, min(size, p.o.Size-off),
 			p.stream(off, min(size, p.o.Size-off)))
 		if err == nil {
-			p.tell(off, r, false)
+			p.tell(off, r, held, false)
 			p.parts[i] = part
 		}
 		return err
@@ -208,7 +226,7 @@ func (p *put) inParts() (err error) {
 	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, p.parts)
 	if err == nil {
 		completed = true
-		p.tell(0, r, true)
+		p.tell(0, r, 0, true)
 		return nil
 	}
 	// It may have made the object all the same: a store answers when it has put parts together,
@@ -231,59 +249,6 @@ func (p *put) takeBack() {
 	now := p.t.clock.Now()
 	p.done(tiers.Chunk{Op: tiers.Write, Piece: true, Bytes: -p.acked, Begun: now, Ended: now,
 		Asked: now, Done: now})
-}
-
-// beside does n things in their order, so many at once, and returns the first failure, after which
-// nothing new begins and what is under way is cancelled. All have ended when it returns. A panic of
-// one is the caller's.
-func beside(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
-) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var mu sync.Mutex
-	next := 0
-	var failure error
-	var panicked any
-	take := func() (i int) {
-		mu.Lock()
-		defer mu.Unlock()
-		if next == n || failure != nil {
-			return -1
-		}
-		next++
-		return next - 1
-	}
-	var all sync.WaitGroup
-	work := func(worker int) {
-		defer func() {
-			if v := recover(); v != nil {
-				mu.Lock()
-				panicked, failure = v, errors.New("panic")
-				mu.Unlock()
-				cancel(failure)
-			}
-		}()
-		for i := take(); i >= 0; i = take() {
-			if err := do(ctx, worker, i); err != nil {
-				mu.Lock()
-				if failure == nil {
-					failure = err
-				}
-				mu.Unlock()
-				cancel(err)
-				return
-			}
-		}
-	}
-	for w := 1; w < min(n, atOnce); w++ {
-		all.Go(func() { work(w) })
-	}
-	work(0)
-	all.Wait()
-	if panicked != nil {
-		panic(panicked)
-	}
-	return failure
 }
 
 // span is what one request reads of an entry: a range of an object that begins at an offset of it.
@@ -319,6 +284,12 @@ func (t *Tier) Streams(o tiers.Object) int {
 // an object of 32 MiB takes seconds, and a window's end would cut off all of it.
 func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
+	return t.get(ctx, o, bufs, sink, done, t.turns)
+}
+
+func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
+	sink func(p []byte, off int64) error, done tiers.ChunkFunc,
+	turn turns) (tm tiers.Timing, err error) {
 	if err := t.hold(o); err != nil {
 		return tm, err
 	}
@@ -334,23 +305,28 @@ func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	err = beside(ctx, len(spans), len(bufs), func(ctx context.Context, worker, i int) error {
 		s := &spans[i]
 		end := s.Off + s.N
-		begun := t.clock.Now()
 		// Pauses between attempts are the store's time, too: a request waits for them.
-		busy.Enter(begun)
+		busy.Enter(t.clock.Now())
 		defer func() { busy.Exit(t.clock.Now()) }()
+		held, err := turn.take(ctx, t.clock)
+		if err != nil {
+			return err
+		}
+		defer turn.leave()
+		begun := t.clock.Now()
 		piece := func(p []byte, off int64) error {
 			now := t.clock.Now()
 			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
-				Asked: begun, Done: now}
+				Asked: begun, Done: now, Held: held}
 			if off+int64(len(p)) < end { // the request's time is told with its last piece
-				c.Piece, c.Begun, c.Asked = true, now, now
+				c.Piece, c.Begun, c.Asked, c.Held = true, now, now, 0
 			}
 			tell(c)
 			busy.Exit(now)
 			defer func() { busy.Enter(t.clock.Now()) }()
 			return sink(p, s.base+off)
 		}
-		_, err := t.client.Get(ctx, s.key, s.Range, bufs[worker].B, piece)
+		_, err = t.client.Get(ctx, s.key, s.Range, bufs[worker].B, piece)
 		return err
 	})
 	if err != nil {
@@ -369,7 +345,11 @@ func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for _, o := range objs {
 		for _, piece := range t.pieces(o) {
+			if _, err := t.turns.take(ctx, t.clock); err != nil {
+				return found, t.fail("look up", o, -1, err)
+			}
 			info, err := t.client.Head(ctx, t.key(piece))
+			t.turns.leave()
 			switch {
 			case errors.Is(err, store.ErrNoKey):
 				return found, nil
@@ -383,4 +363,24 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 		found++
 	}
 	return found, nil
+}
+
+var _ tiers.Bounded = (*Tier)(nil)
+
+// Unbounded implements tiers.Bounded.
+func (t *Tier) Unbounded() tiers.Streamer { return unbounded{t} }
+
+// unbounded is a tier whose requests wait for no turn.
+type unbounded struct{ *Tier }
+
+// Put implements tiers.Streamer.
+func (u unbounded) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
+	done tiers.ChunkFunc) (tiers.Timing, error) {
+	return u.put(ctx, o, body, done, nil)
+}
+
+// Get implements tiers.Streamer.
+func (u unbounded) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
+	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tiers.Timing, error) {
+	return u.get(ctx, o, bufs, sink, done, nil)
 }

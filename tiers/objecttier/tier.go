@@ -30,6 +30,9 @@ type Config struct {
 	// Split, if not 0, makes an entry of so many bytes each objects, whole ones all of them: as an
 	// engine has it whose chunks are smaller than the blocks of a trace.
 	Split int64
+	// Requests is how many PUT, GET and HEAD of entries are under way at most, as an engine has
+	// threads for its store; 0 = as many as are asked for. Unbounded has no such bound.
+	Requests int
 	// AlwaysRange asks for a range also where it is all of an object.
 	AlwaysRange bool
 	// Folder, if not nil, is a place of objects whose names mean something: the tier works in
@@ -65,6 +68,7 @@ func (c *Config) validate() error {
 		}
 	}
 	want(c.Rank >= 0, "rank %d: ranks count from 0", c.Rank)
+	want(c.Requests >= 0, "%d requests at a time: must not be negative", c.Requests)
 	want(c.Depth > 0, "depth %d must be positive", c.Depth)
 	want(c.MultipartAbove > 0 && c.PartSize > 0, "objects above %d bytes go in parts of %d: both "+
 		"must be positive", c.MultipartAbove, c.PartSize)
@@ -88,6 +92,7 @@ type Tier struct {
 	base   string // PREFIX/rank_N/
 	owner  owner
 	files  workdir.Names // of a folder, nil without
+	turns  turns
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
