@@ -8,6 +8,7 @@
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache, I/O engine
 //	roots.go       several directories as one storage tier
+//	reference.go   Reference: what the usual policy would have found of the same requests
 //	stall.go       storage that does not answer: the end of the trial, what its result says
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace

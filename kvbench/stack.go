@@ -64,21 +64,7 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, t.Cache.Close)
-	return t.openReference()
-}
-
-// openReference makes the waterfall that another policy is compared with.
-func (t *trial) openReference() (err error) {
-	if p := &t.cfg.Storage.Policy; p.Place == cache.Exclusive && p.Promote == cache.Never &&
-		p.After == 0 && p.TTL == 0 && !p.Pin && cmp.Or(p.Order, "lru") == "lru" {
-		return nil
-	}
-	var levels []cache.Level
-	for _, l := range t.Levels {
-		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity, Keep: l.Keep})
-	}
-	t.Reference, err = cache.New(cache.Config{Levels: levels, Clock: t.Clock,
-		Transfer: &transfer.Transfer{Clock: t.Clock}, Observer: nobody{}})
+	t.Reference, err = newReference(&cfg.Policy, t.Levels, t.Clock)
 	return err
 }
 

@@ -74,9 +74,8 @@ type Env struct {
 	Clock  clock.Clock
 	Levels []cache.Level
 	Cache  *cache.Cache
-	// Reference is a waterfall of least recent use, of the same sizes and without bytes or time,
-	// where the Cache has another policy: for what that costs in hits. Else nil.
-	Reference *cache.Cache
+	// Reference says what the Cache's policy costs in hits; nil where it is the usual one.
+	Reference *Reference
 	Transfer  *transfer.Transfer
 	Pool      *buffer.Pool // nil in a simulation
 	Content   *content.Content

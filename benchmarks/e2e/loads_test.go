@@ -234,7 +234,9 @@ func TestTierPolicies(t *testing.T) {
 		if policy == "write-through" {
 			assert.Equal(t, p.Copied.Bytes, storage.Write.Bytes, "all of it was copied")
 		}
-		require.NotNil(t, res.BlockCache.WaterfallHits, policy)
+		require.NotNil(t, p.Compared, policy)
+		assert.Equal(t, []int64{res.BlockCache.Blocks, res.BlockCache.Hits},
+			[]int64{p.Compared.Lookups, p.Compared.Hits}, "the same decisions, counted twice")
 	}
 	b := newBench(t)
 	alone := b.refused("-test.bench=BlockTrace", trace, "-tier-policy=write-through",

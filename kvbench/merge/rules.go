@@ -121,7 +121,7 @@ var table = []row{
 	{of: result.PromptTokens{}, sum: "Tokens Found NotYetWritten", after: "HitRatio"},
 	// Of how many requests the first block was found is nowhere but in its ratio.
 	{of: result.BlockCache{},
-		sum: "Requests Blocks Hits Pending Unreachable Written IdealHits WaterfallHits Tokens " +
+		sum: "Requests Blocks Hits Pending Unreachable Written IdealHits Tokens " +
 			"HitTokens " +
 			"BytesSaved",
 		fold: "Reads Writes", each: "PrefixHitRatio",
@@ -142,8 +142,9 @@ var table = []row{
 	// Each client has a tier of its own, whose wear is no other's.
 	{of: result.Policy{},
 		same: "Tier Promote Evict AdmitAfter TTLNS PinTokens BehindBytes",
-		fold: "Copied Promoted Dropped Refused Unwritten Expired", most: "MostBehind",
+		fold: "Copied Promoted Dropped Refused Unwritten Expired Compared", most: "MostBehind",
 		each: "DriveWritesPerDay"},
+	{of: result.Comparison{}, sum: "Lookups Hits WaterfallHits"},
 	{of: result.ReadCount{}, sum: "Operations Bytes"},
 	{of: result.ReadKind{}, after: "Latency"},
 	// The lengths that were loaded, and where loading them begins to pay, are each rank's: how many

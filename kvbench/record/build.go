@@ -38,6 +38,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.lookups()
 	b.prompt()
 	b.blocks()
+	b.compared()
 	b.latency()
 	b.firstToken()
 	b.load()
@@ -148,10 +149,16 @@ func (b *builder) blocks() {
 	if b.n.NotKnown == 0 {
 		c.IdealHits = &b.n.BlocksIdeal
 	}
-	if b.n.BlocksCompared > 0 {
-		c.WaterfallHits = &b.n.BlocksWaterfall
-	}
 	b.r.BlockCache = &c
+}
+
+// compared completes the policy with what it costs.
+func (b *builder) compared() {
+	if c := b.n.Compared; c.Lookups > 0 && b.r.Policy != nil {
+		p := *b.r.Policy
+		p.Compared = &c
+		b.r.Policy = &p
+	}
 }
 
 // tiers joins what is known of each level with what it moved.

@@ -59,8 +59,7 @@ type counters struct {
 	// Of the decisions about blocks: requests with a cached prefix, hits of a cache without bounds,
 	// and blocks for which nobody knows these.
 	BlocksFound, BlocksIdeal, NotKnown int64
-	// Likewise blocks that were looked for in a waterfall, too, and what that would have found.
-	BlocksCompared, BlocksWaterfall int64
+	Compared                           result.Comparison
 }
 
 // traffic is one direction of a level. Bytes count as chunks complete, operations as a whole: a

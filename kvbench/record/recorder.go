@@ -273,6 +273,14 @@ func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
 	}
 }
 
+// Compare records what another policy would have found of what one request asked for.
+func (r *Recorder) Compare(at time.Duration, shard int, c result.Comparison) {
+	if s := r.enter(at, shard); s != nil {
+		s.n.Compared.Add(c)
+		s.mu.Unlock()
+	}
+}
+
 // Blocks records a decision about blocks.
 func (r *Recorder) Blocks(b BlockSample) {
 	if s := r.enter(b.At, b.Shard); s != nil {

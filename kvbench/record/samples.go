@@ -79,10 +79,6 @@ type BlockSample struct {
 	Shard int
 	result.BlockCache
 	Ideal int // the prefix in a cache without bounds, negative: not known
-	// Waterfall is the prefix in a waterfall of least recent use, where the run is Compared with
-	// one.
-	Waterfall int64
-	Compared  bool
 }
 
 // What one decision about one key found. Pending counts as a hit; NotYetWritten is counted apart

@@ -324,10 +324,6 @@ func (s *shard) blocks(b BlockSample) {
 	n.Pending += b.Pending
 	n.Unreachable += b.Unreachable
 	n.Written += b.Blocks - b.Hits - b.Unreachable
-	if b.Compared {
-		s.n.BlocksCompared += b.Blocks
-		s.n.BlocksWaterfall += b.Waterfall
-	}
 	n.Tokens += b.Tokens
 	n.HitTokens += b.HitTokens
 	n.BytesSaved += b.BytesSaved

@@ -391,13 +391,6 @@ func (s *summary) blocks() {
 			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
 			units.Plural(c.Writes.Operations, "operation"))
 	}
-	// The same requests in the same order: the difference is the policy's alone.
-	if n := c.WaterfallHits; n != nil {
-		s.line("", "-tier-policy waterfall with -evict lru would have hit %s, ratio %s: %s %s",
-			count(*n), ratio(units.OrZero(units.Ratio(*n, c.Blocks))),
-			count(max(*n-c.Hits, c.Hits-*n)),
-			map[bool]string{true: "more", false: "fewer"}[*n >= c.Hits])
-	}
 	s.tables(blocksOverTime(s.Result))
 }
 
@@ -451,6 +444,16 @@ func (s *summary) policy() {
 	s.line("policy", "%s", words)
 	if len(moved) > 0 {
 		s.line("", "%s", strings.Join(moved, "; "))
+	}
+	// The same requests in the same order: the difference is the policy's alone.
+	if c := p.Compared; c != nil {
+		s.line("", "of %s %s were there, ratio %s; -tier-policy waterfall with -evict lru would "+
+			"have had %s, ratio %s: %s %s", units.Plural(c.Lookups, "lookup"), count(c.Hits),
+			units.HitRatio.Text(units.OrZero(units.Ratio(c.Hits, c.Lookups))),
+			count(c.WaterfallHits),
+			units.HitRatio.Text(units.OrZero(units.Ratio(c.WaterfallHits, c.Lookups))),
+			count(max(c.WaterfallHits-c.Hits, c.Hits-c.WaterfallHits)),
+			map[bool]string{true: "more", false: "fewer"}[c.WaterfallHits >= c.Hits])
 	}
 	if p.MostBehind > 0 {
 		s.line("", "at most %s of %s waited to be written behind the requests",

@@ -64,8 +64,6 @@ type dispatcher struct {
 
 	deciding bool // a worker waits for the decision on its blocks: nobody else may take a request
 
-	reference cache.Lease // in the Env's Reference
-
 	pool pool
 	gpu  compute.Server
 	windowed
@@ -197,6 +195,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	if j.lease.Prefix {
 		d.countBlocks(worker, j)
 	}
+	d.compare(worker, j)
 	d.watchTime(now)
 	d.digest.Add(r, j.plan, func(i int) uint8 { return uint8(j.lease.Outcome(j.intent[i])) })
 	if d.cfg.OnDispatch != nil {
@@ -272,31 +271,34 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 			s.BytesSaved += j.intents[i].Size
 		}
 	}
-	if d.Reference != nil {
-		s.Waterfall, s.Compared = d.waterfall(j), true
-	}
 	d.Rec.Blocks(s)
 	if d.cfg.OnBlocks != nil {
 		d.cfg.OnBlocks(j.req, s)
 	}
 }
 
-// waterfall is how many of a request's blocks the reference finds, which then has all of them.
-// Nothing else is decided there and nothing takes time, so that it never waits.
-func (d *dispatcher) waterfall(j *job) (hits int64) {
-	l := &d.reference
-	l.Prefix = true
-	d.Reference.Decide(l, j.intents)
-	defer l.Close(d.over, cache.Tag{})
-	for i := range j.intents {
-		switch {
-		case l.Outcome(i) == cache.Hit:
-			hits++
-		case l.Owned(i):
-			_, _, _ = l.Write(d.over, i, cache.Tag{}) // too large: it is not there
+// compare asks the reference for what a request asks for: its blocks, or the earlier entries of its
+// prompt.
+func (d *dispatcher) compare(worker int, j *job) {
+	if d.Reference == nil {
+		return
+	}
+	var c result.Comparison
+	for i, piece := range j.prompt.of {
+		if piece < 0 {
+			continue
+		}
+		c.Lookups++
+		if o := j.lease.Outcome(i); o == cache.Hit || o == cache.Pending {
+			c.Hits++
 		}
 	}
-	return hits
+	d.Reference.Decide(d.over, j.intents, j.lease.Prefix, func(i int) {
+		if j.prompt.of[i] >= 0 {
+			c.WaterfallHits++
+		}
+	})
+	d.Rec.Compare(d.Clock.Now(), worker, c)
 }
 
 // pins says whether an entry is of the first n tokens of the prompt: a common prompt, or blocks.

@@ -119,7 +119,9 @@ func (l *Load) ingest(ctx context.Context) error {
 	for doc := range n {
 		if old := doc - (n - first); old >= 0 {
 			for _, e := range c.Chunks(nil, old) {
-				if err := l.env.Cache.Forget(ctx, cache.Tag{}, e.Key); err != nil {
+				err := errors.Join(l.env.Cache.Forget(ctx, cache.Tag{}, e.Key),
+					l.env.Reference.Forget(ctx, e.Key))
+				if err != nil {
 					return fmt.Errorf("ingesting documents: %w", err)
 				}
 			}
@@ -216,6 +218,7 @@ func (f *filler) write(ctx context.Context, writers, entries int,
 				e := entry(int(n))
 				want := cache.Want{Key: e.Key, Size: sizer.Bytes(e.Tokens), Write: true}
 				env.Cache.Decide(&lease, []cache.Want{want})
+				env.Reference.Decide(ctx, []cache.Want{want}, false, func(int) {})
 				_, _, err := lease.Write(ctx, 0, tag)
 				lease.Close(ctx, tag)
 				if err != nil {

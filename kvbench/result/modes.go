@@ -100,9 +100,6 @@ type BlockCache struct {
 	HitRatio      *float64 `json:"hit_ratio"`
 	IdealHits     *int64   `json:"ideal_hits"`
 	IdealHitRatio *float64 `json:"ideal_hit_ratio"`
-	// WaterfallHits is what -tier-policy waterfall -evict lru would have hit on the same requests,
-	// in tiers of the same sizes. Absent where that was the policy.
-	WaterfallHits *int64 `json:"waterfall_lru_hits,omitempty"`
 	// PrefixHitRatio is the share of requests of which at least the first block was found,
 	// TokenHitRatio that of the tokens.
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`

@@ -187,6 +187,26 @@ type Policy struct {
 	// capacity. Null without a capacity or a window. A load without pauses writes more than any
 	// server.
 	DriveWritesPerDay *float64 `json:"drive_writes_per_day"`
+
+	// Compared is null where it is the usual policy, with which others are compared, or where
+	// nothing was looked for.
+	Compared *Comparison `json:"compared"`
+}
+
+// Comparison is what a policy costs in hits: what requests asked for inside the window, blocks or
+// earlier entries, what of it was there when they came, and what -tier-policy waterfall -evict lru
+// would have had of the same, in tiers of the same sizes.
+type Comparison struct {
+	Lookups       int64 `json:"lookups"`
+	Hits          int64 `json:"hits"` // what was still being written among them
+	WaterfallHits int64 `json:"waterfall_lru_hits"`
+}
+
+// Add adds counts.
+func (c *Comparison) Add(x Comparison) {
+	c.Lookups += x.Lookups
+	c.Hits += x.Hits
+	c.WaterfallHits += x.WaterfallHits
 }
 
 // Default says that it is what a run has whom nobody tells otherwise.

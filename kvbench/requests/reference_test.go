@@ -1,0 +1,91 @@
+package requests
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/tiertest"
+	"kvbench/workloads"
+)
+
+// talks are turns of twelve users in an order that some of them dominate, and each with a common
+// prompt: what is asked for again is sometimes there, sometimes gone.
+func talks() (all []*workloads.Request) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	turns := make([][]*workloads.Request, 12)
+	for user := range turns {
+		turns[user] = conversation(user, 40, rng.IntN(90)+10, workloads.PrefillDecode)
+	}
+	for len(all) < 200 {
+		user := min(rng.IntN(12), rng.IntN(12))
+		if len(turns[user]) > 0 {
+			r := turns[user][0]
+			r.History = r.History[max(0, len(r.History)-3):]
+			r.SystemPrompt, r.SystemPromptTokens = user%3, 20
+			all, turns[user] = append(all, r), turns[user][1:]
+		}
+	}
+	return all
+}
+
+// What the waterfall is said to have found is what a run of the same requests with the waterfall
+// does find, whatever policy the run has; and what the run found is what its lookups say.
+func TestWhatAPolicyCosts(t *testing.T) {
+	run := func(p kvbench.Policy, corpus bool) (lookups, hits int64,
+		compared *comparison) {
+		src := newScript(talks()...)
+		src.ordered = true
+		cfg := testConfig([]cache.Level{
+			{Kind: tiers.CPU, Tier: tiertest.NewNull(), Capacity: 600 * unit},
+			{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1500 * unit},
+		}, src, 1).finite()
+		if corpus { // written before the window, some of it removed again
+			rag := ragConfig(12, 5, 150)
+			rag.Storage.Levels = []cache.Level{
+				{Kind: tiers.CPU, Tier: tiertest.NewNull(), Capacity: 4 << 20},
+				{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 256 << 20},
+			}
+			rag.Window, rag.Workers = 0, 1
+			cfg = rag.finite()
+		}
+		cfg.Storage.Policy = p
+		r := mustRun(t, cfg)
+		require.NotNil(t, r.Policy)
+		for _, n := range r.Lookups.ByKind {
+			lookups, hits = lookups+n.Hits+n.Misses, hits+n.Hits
+		}
+		if c := r.Policy.Compared; c != nil {
+			compared = &comparison{c.Lookups, c.Hits, c.WaterfallHits}
+		}
+		return lookups, hits, compared
+	}
+	for _, corpus := range []bool{false, true} {
+		all, usual, none := run(kvbench.PolicyOf("waterfall", "never", "lru"), corpus)
+		assert.Nil(t, none, "there is nothing to compare")
+		assert.Positive(t, usual)
+		selective := kvbench.PolicyOf("selective", "on-hit", "lru")
+		selective.After = 2
+		differs := corpus // with room for most the policies cost nothing
+		for _, p := range []kvbench.Policy{
+			kvbench.PolicyOf("write-through", "never", "lru"),
+			kvbench.PolicyOf("write-back", "on-hit", "lru"),
+			selective,
+			kvbench.PolicyOf("waterfall", "never", "fifo"),
+		} {
+			lookups, hits, c := run(p, corpus)
+			require.NotNil(t, c)
+			assert.Equal(t, &comparison{lookups, hits, usual}, c)
+			assert.Equal(t, all, lookups)
+			differs = differs || hits < usual
+		}
+		assert.True(t, differs, "a policy costs something here")
+	}
+}
+
+type comparison struct{ lookups, hits, waterfall int64 }
