@@ -3,7 +3,6 @@ package kvbench
 import (
 	"cmp"
 	"context"
-	"sync"
 
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
@@ -13,16 +12,13 @@ import (
 // Reference is a cache of the usual policy, a waterfall of least recent use with tiers of the same
 // sizes, that is asked for the same entries in the same order as the run's own and moves no bytes:
 // what it finds and the run's does not is what the run's policy costs, whatever the storage does.
-// Nothing takes time in it, so that nobody waits for it: what a request is going to write is there
-// at once.
+//
+// Nothing takes time in it, and nothing that is in use keeps another entry out, so that nobody
+// waits for it: blocks, which have their room from the decision on, are written with that, and
+// other entries when the run's cache writes them.
 //
 // It is safe for concurrent use. The nil Reference is of a run that has the usual policy itself.
-type Reference struct {
-	cache *cache.Cache
-
-	mu    sync.Mutex
-	lease cache.Lease
-}
+type Reference struct{ cache *cache.Cache }
 
 // newReference is the one that a policy is compared with over some levels, nil for the usual one.
 func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, error) {
@@ -39,25 +35,41 @@ func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, err
 	return &Reference{cache: c}, err
 }
 
-// Decide asks for entries, writes those that are to be written and not there, and tells which were
-// found. With prefix they are blocks, of which those behind a missing one do not count.
-func (r *Reference) Decide(ctx context.Context, wants []cache.Want, prefix bool,
-	found func(i int)) {
+// Decide decides as the run does and tells which entries were found, what another request is to
+// write among them. What is missing and to be written stays the lease's, until Write or Close.
+func (r *Reference) Decide(l *cache.Lease, wants []cache.Want, prefix bool, found func(i int)) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lease.Prefix = prefix
-	r.cache.Decide(&r.lease, wants)
-	defer r.lease.Close(ctx, cache.Tag{})
+	l.Prefix = prefix
+	r.cache.Decide(l, wants)
 	for i := range wants {
-		switch {
-		case r.lease.Outcome(i) == cache.Hit:
+		switch o := l.Outcome(i); {
+		case l.Owned(i) && prefix:
+			r.Write(l, i)
+		case l.Owned(i):
+		case o == cache.Hit || o == cache.Pending:
 			found(i)
-		case r.lease.Owned(i):
-			_, _, _ = r.lease.Write(ctx, i, cache.Tag{}) // too large: it is not there
+			l.Drop(context.Background(), i, cache.Tag{})
 		}
+	}
+	if prefix {
+		r.Close(l)
+	}
+}
+
+// Write has entry i of a decision from now on, if it is to be written: one that is too large for
+// every tier is not there.
+func (r *Reference) Write(l *cache.Lease, i int) {
+	if r != nil && l.Owned(i) {
+		_, _, _ = l.Write(context.Background(), i, cache.Tag{})
+	}
+}
+
+// Close ends a decision: what was not written will not be.
+func (r *Reference) Close(l *cache.Lease) {
+	if r != nil {
+		l.Close(context.Background(), cache.Tag{})
 	}
 }
 

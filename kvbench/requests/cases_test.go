@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/tiertest"
@@ -131,10 +132,12 @@ func TestOvertakingIsNeitherHitNorMissAndWaitingIsAHit(t *testing.T) {
 			cfg := testConfig(slow(wall, 1<<40),
 				newScript(conversation(1, 2, 2, workloads.PrefillOnly)...), 2).finite()
 			cfg.Clock, cfg.Overtaking = wall, overtaking
+			cfg.Storage.Policy = kvbench.PolicyOf("waterfall", "never", "fifo")
 			r := mustRun(t, cfg)
 			history := r.Lookups.ByKind["multi_turn"]
 			assert.Zero(t, history.Misses)
 			if overtaking {
+				assert.Nil(t, r.Policy.Compared, "nothing to compare policies by")
 				assert.EqualValues(t, 1, r.Lookups.NotYetWritten)
 				assert.Zero(t, history.Hits)
 				assert.Equal(t, result.PromptTokens{Tokens: 2, NotYetWritten: 2,
@@ -143,6 +146,8 @@ func TestOvertakingIsNeitherHitNorMissAndWaitingIsAHit(t *testing.T) {
 					"two writes of two seconds share the link")
 				return
 			}
+			assert.Equal(t, &result.Comparison{Lookups: 1, Hits: 1, WaterfallHits: 1},
+				r.Policy.Compared)
 			assert.EqualValues(t, 1, history.Hits)
 			assert.EqualValues(t, 1, history.Pending)
 			assert.EqualValues(t, 1, r.Latency.PendingWait.Count)

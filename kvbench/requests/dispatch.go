@@ -24,6 +24,7 @@ type job struct {
 	intents []cache.Want // distinct keys in order of first use
 	prompt  prompt
 	lease   cache.Lease
+	usual   cache.Lease          // in the Env's Reference
 	pinned  int                  // tokens of the prompt that are not to leave the last tier
 	written bool                 // the source was told that the own entry is settled
 	absent  bool                 // the own entry could not be had: nothing to decode
@@ -278,23 +279,27 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 }
 
 // compare asks the reference for what a request asks for: its blocks, or the earlier entries of its
-// prompt.
+// prompt. A turn that overtakes the one before it looks for nothing there, whatever the policy.
 func (d *dispatcher) compare(worker int, j *job) {
 	if d.Reference == nil {
 		return
 	}
 	var c result.Comparison
-	for i, piece := range j.prompt.of {
-		if piece < 0 {
-			continue
-		}
-		c.Lookups++
-		if o := j.lease.Outcome(i); o == cache.Hit || o == cache.Pending {
-			c.Hits++
+	asked := func(i int) bool {
+		piece := j.prompt.of[i]
+		return piece >= 0 && !(d.cfg.Overtaking && j.lease.Outcome(i) == cache.Pending &&
+			j.prompt.pieces[piece].purpose == workloads.ForHistory)
+	}
+	for i := range j.intents {
+		if asked(i) {
+			c.Lookups++
+			if o := j.lease.Outcome(i); o == cache.Hit || o == cache.Pending {
+				c.Hits++
+			}
 		}
 	}
-	d.Reference.Decide(d.over, j.intents, j.lease.Prefix, func(i int) {
-		if j.prompt.of[i] >= 0 {
+	d.Reference.Decide(&j.usual, j.intents, j.lease.Prefix, func(i int) {
+		if asked(i) {
 			c.WaterfallHits++
 		}
 	})

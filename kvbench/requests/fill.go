@@ -213,14 +213,16 @@ func (f *filler) write(ctx context.Context, writers, entries int,
 	for w := range writers {
 		env.Go("a writer", func() {
 			tag := cache.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
-			var lease cache.Lease
+			var lease, usual cache.Lease
 			for n := next.Add(1) - 1; n < int64(entries) && ctx.Err() == nil; n = next.Add(1) - 1 {
 				e := entry(int(n))
 				want := cache.Want{Key: e.Key, Size: sizer.Bytes(e.Tokens), Write: true}
 				env.Cache.Decide(&lease, []cache.Want{want})
-				env.Reference.Decide(ctx, []cache.Want{want}, false, func(int) {})
+				env.Reference.Decide(&usual, []cache.Want{want}, false, func(int) {})
+				env.Reference.Write(&usual, 0)
 				_, _, err := lease.Write(ctx, 0, tag)
 				lease.Close(ctx, tag)
+				env.Reference.Close(&usual)
 				if err != nil {
 					cancel(err)
 					break

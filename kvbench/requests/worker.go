@@ -206,10 +206,12 @@ func (w *worker) operate(ctx context.Context, i int) error {
 	case workloads.ReadIfPresent:
 		return w.readIfPresent(ctx, op, at)
 	case workloads.WriteIfAbsent:
+		w.load.env.Reference.Write(&j.usual, at)
 		err := w.writeIfAbsent(ctx, op, at)
 		w.load.dispatch.wrote(j)
 		return err
 	case workloads.ReadOrWrite:
+		w.load.env.Reference.Write(&j.usual, at)
 		return w.readOrWrite(ctx, op, at)
 	case workloads.Reread:
 		for n := 0; n < op.Times && !w.job.absent; n++ {
@@ -311,6 +313,7 @@ func (w *worker) letGo(ctx context.Context, at, n int) {
 	}
 	if n == 0 {
 		lease.Close(ctx, w.tag(tiers.Decode))
+		w.load.env.Reference.Close(&w.job.usual)
 	}
 	w.job.sample.Time.Release += int64(clock.Now() - from)
 }
