@@ -234,6 +234,12 @@ func (m *Member) Barrier(ctx context.Context, name string) (time.Time, error) {
 	got, err := m.await(ctx, wire.Begin, m.trial)
 	if err == nil && got.Text != "" {
 		err = errors.New(got.Text)
+		// A run that was ended, which was told before, is why the other one is not ready.
+		m.mu.Lock()
+		if m.stopped != nil {
+			err = m.stopped
+		}
+		m.mu.Unlock()
 	}
 	if err == nil {
 		err = m.Clock.Until(ctx, got.At)
