@@ -129,7 +129,7 @@ func TestALostRankInEveryStage(t *testing.T) {
 				assert.Equal(t, exitFailed, o.code)
 				// One that has not come yet has no name, and is waited for.
 				assert.Regexp(t, fmt.Sprintf(`rank \d on \S+ \(pid %d\) %s|`+
-					`rank \d \(pid %[1]d\) did not come: signal: killed|`+
+					`rank \d \(pid %[1]d\) did not come: (signal: killed|it is stopped)|`+
 					`\d of 3 ranks came within 10(\.\d)?s; missing`, lost, why), o.stdout+o.stderr)
 				eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
 				b.nothingLeft(n)

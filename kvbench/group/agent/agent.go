@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -161,6 +162,17 @@ func (p *Process) Ended(within time.Duration) (how string, ended bool) {
 	case <-time.After(within):
 		return "", false
 	}
+}
+
+// Stopped says that it does not go on by itself, where the system tells that.
+func (p *Process) Stopped() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return false
+	}
+	// Of pid, name and state the name may have anything in it, and stands in brackets: proc(5).
+	_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	return len(state) > 0 && (state[0] == 'T' || state[0] == 't')
 }
 
 // Said is what the shell that reaches a rank has said last, "" where it is silent, or the rank

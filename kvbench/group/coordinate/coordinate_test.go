@@ -495,7 +495,29 @@ type process struct{ killed bool }
 
 func (*process) Name() string                       { return "rank 2 (pid 7)" }
 func (*process) Ended(time.Duration) (string, bool) { return "exit status 2", true }
+func (*process) Stopped() bool                      { return false }
 func (p *process) Kill()                            { p.killed = true }
+
+// stopped is one that was started and does not go on.
+type stopped struct{ process }
+
+func (*stopped) Ended(time.Duration) (string, bool) { return "", false }
+func (*stopped) Stopped() bool                      { return true }
+
+// Nobody waits for longer than for a rank that has fallen silent.
+func TestAProcessThatIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		begun, p := time.Now(), &stopped{}
+		go l.Accept(ours, p)
+		assert.EqualError(t, l.Gather(t.Context()),
+			"rank 2 (pid 7) did not come: it is stopped: who has sent it SIGSTOP?")
+		assert.Equal(t, Silence, time.Since(begun))
+		assert.True(t, p.killed)
+	})
+}
 
 func TestAProcessThatEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,6 +32,8 @@ type Process interface {
 	Name() string
 	// Ended says how it ended, such as "signal: killed", if it does so within that time.
 	Ended(within time.Duration) (how string, ended bool)
+	// Stopped says that it does not go on by itself, as after SIGSTOP.
+	Stopped() bool
 	// Kill ends it, however it stands.
 	Kill()
 }
@@ -111,7 +113,12 @@ const strangerTime = 10 * time.Second
 func (l *Leader) Accept(conn net.Conn, process Process) {
 	// Until somebody has said who it is, it gets little time, and no memory but for what it sends.
 	_ = conn.SetReadDeadline(time.Now().Add(strangerTime))
+	heard := func() {}
+	if process != nil {
+		heard = giveUpStopped(conn, process)
+	}
 	first, err := wire.Read(conn, wire.MaxHello)
+	heard()
 	if process != nil && err != nil {
 		_ = conn.Close()
 		l.neverCame(process, err)
@@ -144,10 +151,38 @@ func (l *Leader) Accept(conn net.Conn, process Process) {
 	l.ended(c, err)
 }
 
+// giveUpStopped ends the wait for the hello of a process that does not go on, after as long as for
+// a rank that does not answer; one that is only slow has all of its time: sixty-four ranks that
+// start beside each other on two cores need seconds until each has said hello, and a limit of time
+// alone could not tell these from a stopped one. Heard ends that.
+func giveUpStopped(conn net.Conn, process Process) (heard func()) {
+	over := make(chan struct{})
+	go func() {
+		for wait := Silence; ; wait = beat {
+			select {
+			case <-over:
+				return
+			case <-time.After(wait):
+			}
+			if process.Stopped() {
+				_ = conn.SetReadDeadline(time.Now())
+				return
+			}
+		}
+	}()
+	return func() { close(over) }
+}
+
 // neverCame takes note that a process that this side has started will not come any more.
 func (l *Leader) neverCame(process Process, err error) {
+	stopped := process.Stopped()
 	how, ended := process.Ended(patience)
-	if !ended {
+	switch {
+	case ended:
+	case stopped:
+		process.Kill()
+		how = "it is stopped: who has sent it SIGSTOP?"
+	default:
 		process.Kill()
 		how = fmt.Sprintf("said nothing that is a hello: %v", err)
 	}
