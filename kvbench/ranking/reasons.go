@@ -14,7 +14,7 @@ import (
 // facts are what the trials of a row tell of how it went about its work, all of them together. What
 // nobody counted is nil.
 type facts struct {
-	found    *float64 // tokens found ÷ tokens asked for
+	found    *float64 // tokens found ÷ tokens of the prompts
 	object   *float64 // bytes
 	read     *float64 // bytes from the storage tier, a trial
 	size     *float64 // bytes of one read request to the storage
@@ -38,8 +38,10 @@ func factsOf(results []*result.Result) (f facts) {
 	// Sums over all trials; only then is anything divided.
 	for _, r := range results {
 		window += float64(r.WindowNS)
-		if b := r.BlockCache; b != nil {
-			found, tokens = found+float64(b.HitTokens), tokens+float64(b.Tokens)
+		// Of the prompts, which are the same for all: layouts of large objects leave out more of
+		// what fills none, and would find larger shares of less.
+		if p := r.Prompt; p != nil {
+			found, tokens = found+float64(p.Found), tokens+float64(p.Tokens)
 		}
 		t := r.Requests.Time
 		lookup, busy = lookup+float64(t.Lookup), busy+float64(t.EndToEnd-t.Queue)
@@ -142,7 +144,7 @@ func (x fact) text(v float64) string {
 // all are the facts in the order in which a sentence has them: what was found, then what the
 // storage was asked for, then what the device saw of it.
 var all = []fact{
-	{"%s of the tokens found", units.Share, func(f facts) *float64 { return f.found }},
+	{"%s of the prompts' tokens found", units.Share, func(f facts) *float64 { return f.found }},
 	{"objects of %s", units.Bytes, func(f facts) *float64 { return f.object }},
 	{"%s read", units.Bytes, func(f facts) *float64 { return f.read }},
 	{"requests of %s", units.Bytes, func(f facts) *float64 { return f.size }},
