@@ -149,7 +149,9 @@ var table = []row{
 	{of: result.ReadKind{}, after: "Latency"},
 	// The lengths that were loaded, and where loading them begins to pay, are each rank's: how many
 	// tokens a class had stands nowhere.
-	{of: result.FirstToken{}, sum: "Requests", same: "Prefill", fold: "Sums",
+	{of: result.FoundParts{}, sum: "Requests Tokens Bytes LoadNS SavedNS Worth WorthTokens LostNS",
+		after: "WorthRatio WorthTokenRatio LoadBytesPerS NeededBytesPerS"},
+	{of: result.FirstToken{}, sum: "Requests", same: "Prefill", fold: "Sums Found",
 		each:  "GPUBusyShare Loading BreakEven",
 		after: "TTFT ByClass Load GPUWait Compute SavedRatio ComputeSavedRatio"},
 	{of: result.FirstTokenTime{}, sum: "TTFT Queue Load LoadWaits GPUWait Compute Overlap " +

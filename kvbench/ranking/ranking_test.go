@@ -19,7 +19,8 @@ func trial(name string, n int, found int64) *result.Result {
 	return &result.Result{Benchmark: result.BenchmarkEngines, Name: name, Trial: n, WindowNS: 1e9,
 		Status: result.StatusComplete, EndedBy: result.EndedByInput,
 		BlockCache: &result.BlockCache{Tokens: 1 << 39, HitTokens: found},
-		Prompt: &result.Prompt{PromptTokens: result.PromptTokens{Tokens: 1 << 40, Found: found}}}
+		Prompt: &result.Prompt{PromptTokens: result.PromptTokens{Tokens: 1 << 40,
+			Found: found}}}
 }
 
 // run are the trials of lines that have each its mean, in rounds that are slower by a tenth each,

@@ -38,6 +38,7 @@ type counters struct {
 	FirstToken           result.FirstTokenTime
 	FirstTokens          int64
 	Loads, LoadingTokens [numLoadClasses]int64
+	Found                result.FoundParts
 
 	// Requests of each class, of which Load tells what became.
 	Completed [workloads.NumClasses]int64

@@ -63,11 +63,12 @@ type RequestSample struct {
 	// What its prompt was made of and what of it was read, by purpose. ForPrefill is what is new.
 	Prompt [workloads.NumPurposes]result.PromptTokens
 
-	// FirstToken is how it came to its first token, Loaded of how many tokens it found, and Loading
-	// in how long. Zero where misses are free.
-	FirstToken result.FirstTokenTime
-	Loaded     int64
-	Loading    time.Duration
+	// FirstToken is how it came to its first token, Loaded of how many tokens it found, of how many
+	// bytes these are, and Loading in how long. Zero where misses are free.
+	FirstToken  result.FirstTokenTime
+	Loaded      int64
+	LoadedBytes int64
+	Loading     time.Duration
 
 	// Failed: one of its operations failed. It is counted apart and adds no latency and no tokens.
 	Failed bool

@@ -304,6 +304,7 @@ func (s *shard) firstToken(q *RequestSample) {
 		s.hists.at(histTTFT + hist(i)).Record(ns)
 	}
 	if q.Loaded > 0 {
+		s.n.Found.Add(q.Loaded, q.LoadedBytes, int64(q.Loading), t.ComputeAll-t.Compute)
 		class := loadClass(q.Loaded)
 		s.n.Loads[class]++
 		s.n.LoadingTokens[class] += q.Loaded

@@ -52,6 +52,29 @@ func (s *summary) firstToken() {
 	s.tables(firstTokens(s.Result))
 	s.line("", "%s; the GPU was busy %s", saved(f), percent(f.GPUBusyShare))
 	s.line("", "%s; computing n tokens takes %s", worth(f), costText(f.Prefill))
+	if p := &f.Found; p.Requests > 0 {
+		s.line("", "%s", foundParts(f))
+	}
+}
+
+// foundParts says of how many requests loading was worth it, and what rate would make it so. The
+// rate is that of each request by itself, which is what a storage has to give to each of as many as
+// load beside each other.
+func foundParts(f *result.FirstToken) string {
+	p := &f.Found
+	text := fmt.Sprintf("of %s that found anything loading was worth it for %s, with %s of the "+
+		"tokens", units.Plural(p.Requests, "request"), percent(p.WorthRatio),
+		percent(p.WorthTokenRatio))
+	if p.NeededBytesPerS == nil || p.LoadBytesPerS == nil {
+		return text
+	}
+	text += fmt.Sprintf("; each loaded at %s, and from %s on it takes less time than computing",
+		units.BytesPerSec.Text(*p.LoadBytesPerS), units.BytesPerSec.Text(*p.NeededBytesPerS))
+	if p.LostNS > 0 {
+		text += fmt.Sprintf("; computing where that is faster would save %s a request",
+			ns(p.LostNS/f.Requests))
+	}
+	return text
 }
 
 // saved is what the cache saved of a request's first token. Saved and loaded stand side by side

@@ -32,17 +32,27 @@ func TestWhatAMissCosts(t *testing.T) {
 		cost     compute.Cost
 		// in seconds, summed
 		ttft, load, compute, wait, all, window float64
+		found                                  result.FoundParts
 	}{
 		// First tokens at 0.2; 2.2 + 2 + 0.2; 6.4 + 4 + 0.2. All arrive at 0.
 		{"load 0, 2, 4, compute 0.2 each, write 2 each", turns(3), 1000, 1,
-			compute.Cost{PerToken: 0.1}, 0.2 + 4.4 + 10.6, 6, 0.6, 0, 0.2 + 0.4 + 0.6, 12.6},
+			compute.Cost{PerToken: 0.1}, 0.2 + 4.4 + 10.6, 6, 0.6, 0, 0.2 + 0.4 + 0.6, 12.6,
+			result.FoundParts{Requests: 2, Tokens: 6, Bytes: 6 * unit, LoadNS: 6e9, SavedNS: 0.6e9,
+				LostNS: 1.8e9 + 3.6e9}},
+		{"load 2 rather than compute 6", turns(2), 1000, 1,
+			compute.Cost{PerToken: 3}, 6 + 16, 2, 12, 0, 18, 18,
+			result.FoundParts{Requests: 1, Tokens: 2, Bytes: 2 * unit, LoadNS: 2e9, SavedNS: 6e9,
+				Worth: 1, WorthTokens: 2}},
 		// Turn 4 finds the first gone, which is computed at 0…2, and itself at 6…8:
 		// 0.1·(2² + 8² - 6²). First tokens at 0.4; 2.4 + 2 + 1.2; 7.6 + 4 + 2; 15.6 + 4 + 3.2.
 		{"what was evicted is computed in its place", turns(4), 5, 1,
 			compute.Cost{PerSquare: 0.1}, 0.4 + 5.6 + 13.6 + 22.8, 10, 0.4 + 1.2 + 2 + 3.2, 0,
-			0.4 + 1.6 + 3.6 + 6.4, 24.8},
+			0.4 + 1.6 + 3.6 + 6.4, 24.8,
+			// 2 tokens for 0.4 s, 4 for 1.6, and the last 4 of 6, with what is new, for 6.4 - 3.2.
+			result.FoundParts{Requests: 3, Tokens: 10, Bytes: 10 * unit, LoadNS: 10e9,
+				SavedNS: 5.2e9, LostNS: 1.6e9 + 2.4e9 + 0.8e9}},
 		{"one server for all: the second waits for the first", singles(2, 3), 1000, 2,
-			compute.Cost{PerToken: 1}, 3 + 6, 0, 6, 3, 6, 9},
+			compute.Cost{PerToken: 1}, 3 + 6, 0, 6, 3, 6, 9, result.FoundParts{}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()
@@ -64,6 +74,15 @@ func TestWhatAMissCosts(t *testing.T) {
 			assert.InEpsilon(t, c.compute/c.window, *f.GPUBusyShare, 1e-9)
 			assert.InDelta(t, 1-(c.load+c.compute)/c.all, *f.SavedRatio, 1e-12)
 			assert.InDelta(t, 1-c.compute/c.all, *f.ComputeSavedRatio, 1e-12)
+			if c.found.Requests > 0 {
+				c.found.WorthRatio = new(float64(c.found.Worth) / float64(c.found.Requests))
+				c.found.WorthTokenRatio = new(float64(c.found.WorthTokens) /
+					float64(c.found.Tokens))
+				c.found.LoadBytesPerS = new(float64(unit)) // a token a second
+				c.found.NeededBytesPerS = new(float64(c.found.Bytes) /
+					(float64(c.found.SavedNS) / 1e9))
+			}
+			assert.Equal(t, c.found, f.Found, c.name)
 		})
 	}
 }

@@ -25,6 +25,7 @@ type prompt struct {
 type piece struct {
 	purpose workloads.Purpose
 	tokens  int
+	bytes   int64
 	found   bool
 	early   bool // its turn is not written yet
 }
@@ -48,7 +49,7 @@ func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (t
 		case op.Purpose != workloads.ForReread &&
 			(op.Purpose != workloads.ForDecodeRead || r.Kind == workloads.DecodeOnly):
 			p.of[at] = len(p.pieces)
-			p.pieces = append(p.pieces, piece{purpose: op.Purpose, tokens: op.Tokens})
+			p.pieces = append(p.pieces, piece{op.Purpose, op.Tokens, op.Bytes, false, false})
 			if op.Purpose == workloads.ForBlock {
 				rest -= op.Tokens
 			}
@@ -100,16 +101,16 @@ func (p *prompt) tokens() (all [workloads.NumPurposes]result.PromptTokens) {
 // computed with it in its place, so that it is right as soon as the piece is there again. Engines
 // whose look-up ends at the first missing piece compute more; blocks are found up to there only.
 // Retrieved chunks count as if they had been computed where they stand now.
-func (p *prompt) cost(c compute.Cost) (missing, all time.Duration, found int64) {
+func (p *prompt) cost(c compute.Cost) (missing, all time.Duration, found, bytes int64) {
 	var at int64
 	for _, part := range p.pieces {
 		end := at + int64(part.tokens)
 		if part.found {
-			found += int64(part.tokens)
+			found, bytes = found+int64(part.tokens), bytes+part.bytes
 		} else {
 			missing += c.Span(at, end)
 		}
 		at = end
 	}
-	return missing, c.Span(0, at), found
+	return missing, c.Span(0, at), found, bytes
 }

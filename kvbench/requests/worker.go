@@ -126,13 +126,13 @@ func (w *worker) firstToken(ctx context.Context) error {
 		return err
 	}
 	now := clock.Now()
-	missing, all, found := j.prompt.cost(w.load.cfg.Cost)
+	missing, all, found, bytes := j.prompt.cost(w.load.cfg.Cost)
 	wait, done := w.load.dispatch.gpu.Reserve(now, missing, w.came)
 	t := &j.sample.Time
 	t.GPUWait, t.Compute = int64(wait), int64(missing-done)
 	loading := now - begun - time.Duration(t.Pending)
 	// What was computed meanwhile does not come on top: that is what loading costs.
-	j.sample.Loaded, j.sample.Loading = found, max(0, loading-done)
+	j.sample.Loaded, j.sample.LoadedBytes, j.sample.Loading = found, bytes, max(0, loading-done)
 	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
 		LoadWaits: int64(now - j.taken - loading), GPUWait: t.GPUWait,
 		Compute: int64(missing), Overlap: int64(done), ComputeAll: int64(all)}
@@ -202,16 +202,15 @@ func (w *worker) tag(ph tiers.Phase) cache.Tag {
 func (w *worker) operate(ctx context.Context, i int) error {
 	j := &w.job
 	op, at := &j.plan[i], j.intent[i]
+	w.load.env.Reference.Write(&j.usual, at) // if it is to be written there
 	switch op.Kind {
 	case workloads.ReadIfPresent:
 		return w.readIfPresent(ctx, op, at)
 	case workloads.WriteIfAbsent:
-		w.load.env.Reference.Write(&j.usual, at)
 		err := w.writeIfAbsent(ctx, op, at)
 		w.load.dispatch.wrote(j)
 		return err
 	case workloads.ReadOrWrite:
-		w.load.env.Reference.Write(&j.usual, at)
 		return w.readOrWrite(ctx, op, at)
 	case workloads.Reread:
 		for n := 0; n < op.Times && !w.job.absent; n++ {

@@ -46,6 +46,7 @@ func (r *Result) Derive() {
 		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute+s.Overlap-(s.Load-s.LoadWaits),
 			s.ComputeAll)
 		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
+		f.Found.derive()
 	}
 	for i := range r.IO.Roots {
 		for _, d := range []*RootTraffic{&r.IO.Roots[i].Read, &r.IO.Roots[i].Write} {

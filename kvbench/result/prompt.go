@@ -1,5 +1,7 @@
 package result
 
+import "kvbench/kvbench/units"
+
 // Prompt is what the prompts of the requests that completed in the window were made of, in tokens,
 // and what of it was found: read from a tier, so that it need not be computed. A prompt is the
 // common prefix, every entry of history and every retrieved chunk that the request asks for, and
@@ -69,6 +71,7 @@ type FirstToken struct {
 	// any: measured under this load, waits for those who write what is wanted left out.
 	Loading   []LoadingTime `json:"loading"`
 	BreakEven BreakEvens    `json:"break_even"`
+	Found     FoundParts    `json:"found"`
 }
 
 // PrefillCost is a·n + b·n² seconds for a prompt of n tokens, of the whole server.
@@ -103,6 +106,53 @@ func (t *FirstTokenTime) Add(x FirstTokenTime) {
 	t.Compute += x.Compute
 	t.Overlap += x.Overlap
 	t.ComputeAll += x.ComputeAll
+}
+
+// FoundParts are what requests found of their prompts, in whatever tier, and whether loading it was
+// worth it: sums over the requests that found anything.
+type FoundParts struct {
+	Requests int64 `json:"requests"`
+	Tokens   int64 `json:"tokens"`
+	Bytes    int64 `json:"bytes"`
+	LoadNS   int64 `json:"load_ns"`    // under this load, waits for writers left out
+	SavedNS  int64 `json:"compute_ns"` // of an idle GPU, for the same tokens behind the same others
+	// Of these the requests that had it sooner than it would have been computed, and what it was.
+	Worth       int64 `json:"worth_requests"`
+	WorthTokens int64 `json:"worth_tokens"`
+	// By how much loading took longer than computing, of the others: what a cache that knew would
+	// have saved.
+	LostNS int64 `json:"lost_ns"`
+
+	WorthRatio      *float64 `json:"worth_ratio"`       // of requests
+	WorthTokenRatio *float64 `json:"worth_token_ratio"` // of tokens
+	// LoadBytesPerS is bytes ÷ load time: the rate at which each request had them, with all others
+	// that were loading beside it. NeededBytesPerS is bytes ÷ compute time: the rate at which
+	// loading what was found takes as long as computing it, and above which it is worth it.
+	LoadBytesPerS   *float64 `json:"load_bytes_per_s"`
+	NeededBytesPerS *float64 `json:"needed_bytes_per_s"`
+}
+
+// Add adds what another request found; the ratios have to follow.
+func (f *FoundParts) Add(tokens, bytes, load, saved int64) {
+	f.Requests++
+	f.Tokens += tokens
+	f.Bytes += bytes
+	f.LoadNS += load
+	f.SavedNS += saved
+	if load < saved {
+		f.Worth++
+		f.WorthTokens += tokens
+	} else {
+		f.LostNS += load - saved
+	}
+}
+
+// derive reckons what follows from the sums.
+func (f *FoundParts) derive() {
+	f.WorthRatio = units.Ratio(f.Worth, f.Requests)
+	f.WorthTokenRatio = units.Ratio(f.WorthTokens, f.Tokens)
+	f.LoadBytesPerS = units.Ratio(float64(f.Bytes), float64(f.LoadNS)/1e9)
+	f.NeededBytesPerS = units.Ratio(float64(f.Bytes), float64(f.SavedNS)/1e9)
 }
 
 // LoadingTime is one length of Loading: the mean of those in a range whose ends differ by a factor
