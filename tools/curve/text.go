@@ -107,18 +107,28 @@ func (r *Report) facts() (list [][2]string) {
 	}
 	// The line of who buys a drive, and of who has one that never evicts.
 	if d := r.drive; d != nil {
-		full := "never full"
+		// When it is full is unknown of other caches than LRU on one level, and where the second
+		// half of a trace brings nothing new.
+		full := ""
 		switch {
 		case d.FullS != nil:
-			full = "full after " + span(*d.FullS)
+			full = "if nothing is evicted full after " + span(*d.FullS) + "; "
 		case d.ForecastS != nil:
-			full = "full after " + span(*d.ForecastS)
+			full = "if nothing is evicted full after ~" + span(*d.ForecastS) +
+				" at the pace of the second half of the trace; "
 		}
-		if d.FullS == nil {
-			full += " at the pace of the second half of the trace"
+		// Two paces stand side by side: each says whose it is. What a trace of minutes says of a
+		// day is no measurement, and its cold start is written once and not every day.
+		about, cold := "", ", its cold start included (-warmup leaves that out)"
+		if r.DurationS < (24 * time.Hour).Seconds() {
+			about = "~"
 		}
-		say("drive", "%s: if nothing is evicted %s; written %s times a day", decimal(r.DriveBytes),
-			full, units.Number.Text(d.DriveWrites))
+		if r.WarmupS > 0 {
+			cold = ""
+		}
+		say("drive", "%s: %swritten %s%s times a day at the mean rate of the trace's %s%s",
+			decimal(r.DriveBytes), full, about, units.Number.Text(d.DriveWrites),
+			span(r.DurationS), cold)
 	}
 	return list
 }
@@ -137,8 +147,9 @@ func (r *Report) notes() (list []string) {
 			"besides, as states or as its last tokens.", units.Bytes.Text(r.FixedBytes)))
 	}
 	if len(r.Files) > 1 && r.Sessions == 0 {
-		list = append(list, "The files follow each other, as in a replay: what of them ran at the "+
-			"same time competes for room, and needs more of it than this shows.")
+		list = append(list, "Files whose times are dates are merged by them, as in a replay. "+
+			"Others follow each other: what of them ran at the same time competes for room, and "+
+			"needs more of it than this shows.")
 	}
 	// Notes on marks stand where the marks do.
 	rows := r.rows()
