@@ -197,6 +197,13 @@ type layerFields struct {
 	// Kimi's linear layers and Jamba's, whose states are not known here.
 	KimiLinear json.RawMessage `json:"linear_attn_config"`
 	JambaEvery int             `json:"attn_layer_period"`
+
+	// Ways to tell kinds of layers that are not known here: MiMo-V2 (whose windowed layers have
+	// heads of their own), MiniMax-01 (linear ones), RecurrentGemma and Falcon-H1.
+	MiMo      json.RawMessage `json:"hybrid_layer_pattern"`
+	MiniMax   json.RawMessage `json:"attn_type_list"`
+	Recurrent json.RawMessage `json:"block_types"`
+	Falcon    json.RawMessage `json:"mamba_d_ssm"`
 }
 
 // The kinds of layers, as layer_types has them.
@@ -217,6 +224,15 @@ func (f *layerFields) kinds(layers int) (kinds []string, err error) {
 		return nil, unknownLayer("linear_attn_config", "linear")
 	case f.JambaEvery > 1:
 		return nil, unknownLayer("attn_layer_period", "mamba")
+	}
+	for field, value := range map[string]json.RawMessage{"hybrid_layer_pattern": f.MiMo,
+		"attn_type_list": f.MiniMax, "block_types": f.Recurrent, "mamba_d_ssm": f.Falcon} {
+		if len(value) > 0 && string(value) != "null" {
+			return nil, fmt.Errorf("%s: what layers keep that it tells apart is not known here",
+				field)
+		}
+	}
+	switch {
 	case f.Pattern != "":
 		known := map[rune]string{'M': mambaLayer, '*': fullLayer, '-': noLayer, 'E': noLayer}
 		for _, c := range f.Pattern {

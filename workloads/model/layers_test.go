@@ -220,6 +220,10 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 		`{` + gqa + `, "mamba_ssm_dtype": "int4", "full_attention_interval": 2, "linear_num_key_heads": 1}`: `a state of type "int4" is not known`,
 		`{` + gqa + `, "torch_dtype": "fp8_ds_mla"}`:                                                        "fp8_ds_mla is of latents",
 		`{` + gqa + `, "linear_attn_config": {"kda_layers": [1]}}`:                                          `linear_attn_config has "linear"`,
+		`{` + gqa + `, "hybrid_layer_pattern": [0, 1]}`:                                                     `hybrid_layer_pattern: what layers keep`,
+		`{` + gqa + `, "attn_type_list": [0, 1]}`:                                                           `attn_type_list: what layers keep`,
+		`{` + gqa + `, "block_types": ["recurrent"]}`:                                                       `block_types: what layers keep`,
+		`{` + gqa + `, "mamba_d_ssm": 1024}`:                                                                `mamba_d_ssm: what layers keep`,
 		`{` + gqa + `, "attn_layer_period": 8}`:                                                             `attn_layer_period has "mamba"`,
 		`{"num_hidden_layers": 2, "kv_lora_rank": 512, "torch_dtype": "nvfp4"}`:                             "nvfp4 is of keys and values by head",
 	} {
