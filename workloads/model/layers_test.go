@@ -23,10 +23,36 @@ func types(counted ...any) string {
 	return string(text)
 }
 
+// Where the fields of a configuration were found.
+const (
+	inNIXL  = "ai-dynamo/nixl, benchmark/kvbench/examples/model_*.yaml"
+	inApron = "mondegreens/apron @b2f4b6c6, tests of src/apron/domain/mechanisms/layered.py"
+	inTests = "copies of config.json in the tests of vllm-project/vllm and sgl-project/sglang"
+)
+
+// sources has that of each: none was compared with the file itself, which is at
+// https://huggingface.co/<name>/raw/main/config.json.
+var sources = map[string]string{
+	"meta-llama/Llama-3.1-8B":       inNIXL,
+	"meta-llama/Llama-3.1-70B":      inNIXL,
+	"Qwen/Qwen3-8B":                 inNIXL,
+	"Qwen/Qwen3-235B-A22B":          inNIXL,
+	"zai-org/GLM-4.5-Air":           inTests,
+	"MiniMaxAI/MiniMax-M2":          inTests,
+	"deepseek-ai/DeepSeek-V3":       inNIXL, // as DeepSeek-R1, of the same form
+	"deepseek-ai/DeepSeek-V3.2":     inTests,
+	"zai-org/GLM-5.2":               inTests,
+	"deepseek-ai/DeepSeek-V4-Pro":   inTests,
+	"deepseek-ai/DeepSeek-V4-Flash": inTests,
+	"openai/gpt-oss-120b":           inNIXL,
+	"google/gemma-4-31b":            inApron,
+	"Qwen/Qwen3-Next-80B-A3B":       inTests,
+	"Qwen/Qwen3.5-35B-A3B":          inApron, // as Qwen3.6-35B-A3B, of the same form
+	"Qwen/Qwen3.8-27B":              inApron,
+	"nvidia/Nemotron-3-Nano-30B":    inApron,
+}
+
 // published are configurations with the fields that decide the size of a cache, and no others.
-// They were written down from what is published of the models, V3.2's on from the tests of other
-// programs (vllm-project/vllm, sgl-project/sglang, mondegreens/apron), and not compared with the
-// files themselves (https://huggingface.co/<name>/raw/main/config.json).
 var published = map[string]string{
 	"meta-llama/Llama-3.1-8B": `{"num_hidden_layers": 32, "hidden_size": 4096,
 		"num_attention_heads": 32, "num_key_value_heads": 8, "torch_dtype": "bfloat16"}`,
@@ -102,6 +128,7 @@ func config(t *testing.T, name, dtype string) Model {
 // vLLM's kv_cache_interface.py: what is stored of it block by block, and how many tokens a block
 // has where a state must fit beside it.
 func TestBytesPerTokenOfPublishedModels(t *testing.T) {
+	reckoned := make(map[string]bool)
 	for _, c := range []struct {
 		name, dtype string
 		bytes       int64
@@ -137,16 +164,18 @@ func TestBytesPerTokenOfPublishedModels(t *testing.T) {
 		{"Qwen/Qwen3.8-27B", "", 65536, 153_944_064, 784},
 		{"nvidia/Nemotron-3-Nano-30B", "", 6144, 49_082_368, 2096},
 	} {
+		reckoned[c.name] = true
 		m := config(t, c.name, c.dtype)
 		assert.Equal(t, c.bytes, m.BytesPerToken(), "%s %s", c.name, c.dtype)
 		assert.Equal(t, c.state, m.StateBytes, "%s", c.name)
 		assert.Equal(t, c.block, m.UnifiedBlock(), "%s", c.name)
 	}
-	used := map[string]bool{}
 	for name := range published {
-		used[name] = true
+		assert.True(t, reckoned[name], "%s: nobody has reckoned it", name)
+		assert.NotEmpty(t, sources[name], "%s: nobody says where its fields are from", name)
 	}
-	assert.Len(t, used, 17)
+	assert.Len(t, reckoned, 17)
+	assert.Len(t, sources, 17)
 }
 
 // What a whole sequence needs, as published.
