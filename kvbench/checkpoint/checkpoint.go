@@ -101,8 +101,15 @@ type Load struct {
 
 var _ kvbench.Workload = (*Load)(nil)
 
-// New makes a workload.
-func New(cfg Config) *Load { return &Load{Config: cfg, process: processBegun} }
+// New makes a workload. What a result tells is there from now on: a trial may end before anything
+// was prepared.
+func New(cfg Config) *Load {
+	l := &Load{Config: cfg, process: processBegun, flushes: result.NewHistogram("ns")}
+	for a := range l.Spec.Accelerators {
+		l.files = append(l.files, l.Spec.Files(a))
+	}
+	return l
+}
 
 // adopter is a tier that takes over what another run left in it.
 type adopter interface {
@@ -127,10 +134,6 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 		return errors.New("a checkpoint needs a storage tier with a folder")
 	}
 	l.tier = e.Levels[i].Tier
-	l.flushes = result.NewHistogram("ns")
-	for a := range l.Spec.Accelerators {
-		l.files = append(l.files, l.Spec.Files(a))
-	}
 	// Without one there is a reason, which the result tells with its own witness: reads are then
 	// judged by the page cache alone.
 	if e.Dir != nil {

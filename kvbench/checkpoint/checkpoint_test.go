@@ -361,3 +361,16 @@ func TestTheGapEndsWithTheProcessThatReads(t *testing.T) {
 		assert.Equal(t, int64(c.gap+3*time.Second), *found.RecoveryNS)
 	}
 }
+
+// A trial that ends before it has prepared anything has a result, too.
+func TestATrialThatEndsAtOnce(t *testing.T) {
+	spec := specOf(t, "70b", 2, 16384)
+	for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
+		in := &record.Info{}
+		New(Config{Spec: spec, Op: op, Count: 2, Chunk: testChunk}).Report(in)
+		_, bytes := spec.Totals()
+		assert.Equal(t, bytes, in.Result.Checkpoint.Bytes)
+		assert.Empty(t, in.Result.Checkpoint.Writes)
+		assert.Empty(t, in.Result.Checkpoint.Reads)
+	}
+}
