@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -189,4 +190,24 @@ func FuzzSetup(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A connection that ends while the program is copied leaves nothing of it: the shell on the other
+// side reads a part, and dies of telling that it has it, as nobody listens.
+func TestACopyThatIsCutLeavesNothing(t *testing.T) {
+	kernel, err := exec.Command("uname", "-m").Output()
+	require.NoError(t, err)
+	script := fmt.Sprintf(copying, 1<<20, strings.TrimSpace(string(kernel)))
+	dir := t.TempDir()
+	ours, theirs, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, ours.Close())
+	defer theirs.Close()
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd.Stdin, cmd.Stdout = strings.NewReader("a part of it"), theirs
+	require.Error(t, cmd.Run())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }

@@ -75,11 +75,13 @@ var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 // copying is a script for the shell of another host: it takes its standard input for the program,
 // says that it has it, and leaves what follows then to it: some commands (BusyBox's head) read more
 // than they are asked for, and what they have read is lost. The program removes itself when it has
-// begun, so that nothing is left of it however the run ends; what could not begin is removed here.
+// begun, so that nothing is left of it however the run ends; what could not begin is removed here,
+// also when the connection ends while it is copied (the shell dies of telling, SIGPIPE).
 const copying = `case "$(uname -s) $(uname -m)" in "Linux %[2]s") ;; *) ` +
 	`echo "this host is $(uname -s) $(uname -m), the program is for Linux %[2]s: ` +
 	`make dist builds others, -remote-binary names one that is here" >&2; exit 1;; esac; ` +
-	`umask 077; f=$(mktemp "${TMPDIR:-/tmp}/kvbench.XXXXXXXX") || exit 1; ` +
+	`umask 077; f=; trap 'rm -f "$f"; exit 1' HUP INT TERM PIPE; ` +
+	`f=$(mktemp "${TMPDIR:-/tmp}/kvbench.XXXXXXXX") || exit 1; ` +
 	`if head -c %[1]d >"$f" && chmod 700 "$f" && printf ` + copied + `; then ` + Variable + `=` +
 	standardIO +
 	`+remove "$f"; r=$?; else r=1; fi; rm -f "$f"; exit $r`
