@@ -185,3 +185,15 @@ func TestDifferences(t *testing.T) {
 	assert.InDelta(t, 2.5, *a.inFlight, 0)
 	assert.InDelta(t, 0.5, *a.found, 0)
 }
+
+// Flushes have no owner: where the page cache has the writes they are somebody else's.
+func TestFlushesOfOthers(t *testing.T) {
+	of := func(wrote int64) *float64 {
+		r := trial("", 0, 1)
+		r.DeviceWitness = result.Witness{ReadBytes: new(int64), ReadIOs: new(int64),
+			WriteBytes: &wrote, AppWriteBytes: 64 << 20, FlushIOs: new(int64(40))}
+		return factsOf([]*result.Result{r}).flushes
+	}
+	assert.Nil(t, of(1<<20))
+	assert.Equal(t, new(40.0), of(60<<20))
+}

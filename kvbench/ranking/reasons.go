@@ -76,7 +76,10 @@ func factsOf(results []*result.Result) (f facts) {
 		if devBytes > apartShare*appBytes { // else they are somebody else's
 			f.device = units.Ratio(devBytes, devReads)
 		}
-		f.flushes = units.Ratio(flushes, window/1e9)
+		// Flushes have no owner: of a row whose writes did not reach the device they are others'.
+		if devWrote > apartShare*appWrote {
+			f.flushes = units.Ratio(flushes, window/1e9)
+		}
 		f.memory, f.unwritten = missing(devBytes, appBytes), missing(devWrote, appWrote)
 	}
 	f.object = objectBytes(results)
