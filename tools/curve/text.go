@@ -203,8 +203,9 @@ func (r *Report) policyNotes(live string) (list []string) {
 			"%s, and was as much smaller", units.Plural(int64(r.SampledRows), "request"),
 			units.Share.Text(*r.Sampled), joined)),
 			fmt.Sprintf("Estimated: for LRU, whose curve is exact, the sample is wrong by up to "+
-				"%s points; the policy's difference from LRU in the sample is added to that "+
-				"curve. -sample takes more.", units.Number.Text(100*r.SampleOff)))
+				"%s points, which bounds no other policy; the policy's difference from LRU in "+
+				"the sample is added to that curve. -sample takes more.",
+				units.Number.Text(100*r.SampleOff)))
 	}
 	return list
 }
