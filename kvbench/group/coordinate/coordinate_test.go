@@ -529,39 +529,6 @@ func TestAProcessThatEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestOffsets(t *testing.T) {
-	answers := []pong{{sent: 100, came: 200, at: 1150, wallSent: 5, wallCame: 105, wall: 60},
-		{sent: 300, came: 310, at: 1306, wallSent: 205, wallCame: 215, wall: 211}}
-	assert.Equal(t, Offset{Clock: 1001, Wall: 1, Error: 5, RoundTrip: 10},
-		offsetOf(answers, false))
-	assert.Equal(t, Offset{RoundTrip: 10}, offsetOf(answers, true))
-	assert.Zero(t, offsetOf(nil, false))
-	assert.Equal(t, 50*time.Millisecond, beginAfter([]Offset{{RoundTrip: 1e6}}))
-	assert.Equal(t, 80*time.Millisecond, beginAfter([]Offset{{RoundTrip: 20e6}, {}}))
-}
-
-// TestSkew: the true openings lie anywhere within the errors.
-func TestSkew(t *testing.T) {
-	for _, c := range []struct {
-		list              []opening
-		skew, uncertainty int64
-	}{
-		{nil, 0, 0},
-		{[]opening{{100, 0}}, 0, 0},
-		{[]opening{{100, 0}, {103, 0}, {101, 0}}, 3, 0},
-		{[]opening{{100, 0}, {103, 2}}, 3, 2},
-		{[]opening{{100, 1}, {103, 2}}, 3, 3},
-		{[]opening{{100, 0}, {103, 0}, {101, 10}}, 3, 9}, // 91 to 103
-		{[]opening{{100, 5}, {100, 5}}, 0, 10},
-	} {
-		skew, uncertainty := skewOf(c.list)
-		assert.Equal(t, []int64{c.skew, c.uncertainty}, []int64{skew, uncertainty}, "%v", c.list)
-	}
-	assert.False(t, TooFarApart(2e6, 0))
-	assert.True(t, TooFarApart(2e6+1, 0))
-	assert.False(t, TooFarApart(9e6, 5e6))
-}
-
 // TestARankThatIsEndedIsNamed: by a signal of its own, while the others go on.
 func TestARankThatIsEndedIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -57,29 +57,43 @@ func beginAfter(offsets []Offset) time.Duration {
 	return after
 }
 
-// opening is when a rank's window opened, by the leader's clock, and how far that may be off.
-type opening struct{ at, err int64 }
+// opening is when a rank's window opened, by the leader's clock, and how far that may be off. What
+// is off is the same for all ranks of one clock, which are numbered.
+type opening struct {
+	at, err int64
+	clock   int
+}
 
 // skewOf is the time between the first and the last opening, and how far that may be off: the true
-// one lies between the two extremes that the errors of all ranks admit.
+// one lies between the two extremes that the errors of all clocks admit.
 func skewOf(list []opening) (skew, uncertainty int64) {
-	if len(list) == 0 {
-		return 0, 0
+	var most, least int64
+	for _, o := range list {
+		for _, p := range list {
+			apart, err := o.at-p.at, o.err+p.err
+			if o.clock == p.clock {
+				err = 0
+			}
+			skew, most, least = max(skew, apart), max(most, apart+err), max(least, apart-err)
+		}
 	}
-	first, last := list[0].at, list[0].at
-	surelyBy, surelyNotBefore := first+list[0].err, last-list[0].err
-	var most int64
-	for i, o := range list {
-		first, last = min(first, o.at), max(last, o.at)
-		surelyBy, surelyNotBefore = min(surelyBy, o.at+o.err), max(surelyNotBefore, o.at-o.err)
-		for j, p := range list {
-			if i != j {
-				most = max(most, o.at+o.err-(p.at-p.err))
+	return skew, max(most-skew, skew-least)
+}
+
+// shareClocks gives ranks that have one clock what is known best of it: each has asked for itself,
+// over a network, and one of them had the fastest answer.
+func shareClocks(ranks []*client, offsets []Offset) {
+	best := slices.Clone(offsets)
+	for i, c := range ranks {
+		for j, o := range ranks {
+			// Of a rank that has not answered nothing is known.
+			if known := offsets[j].RoundTrip > 0; known && c.hello.OneClock(&o.hello) &&
+				(best[i].RoundTrip == 0 || offsets[j].Error < best[i].Error) {
+				best[i].Clock, best[i].Error = offsets[j].Clock, offsets[j].Error
 			}
 		}
 	}
-	skew, least := last-first, max(0, surelyNotBefore-surelyBy)
-	return skew, max(most-skew, skew-least)
+	copy(offsets, best)
 }
 
 // TooFarApart tells whether a skew is worth a warning: of windows of seconds two milliseconds are

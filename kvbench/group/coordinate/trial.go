@@ -237,6 +237,7 @@ func (l *Leader) begin(trial int) {
 	for i := range all {
 		offsets[i] = <-found[i]
 	}
+	shareClocks(all, offsets)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.step.trial != trial {
@@ -352,14 +353,20 @@ func (a *apart) most(b *apart) *apart {
 // is of.
 func (l *Leader) openings() *apart {
 	var opened []opening
-	for _, c := range l.clients {
+	for i, c := range l.clients {
 		switch {
 		case c == nil || c.lost != nil:
 		case c.part.opened == 0:
 			return nil
 		default:
 			o := c.part.offset
-			opened = append(opened, opening{c.part.opened - o.Clock, o.Error})
+			clock := slices.IndexFunc(l.clients[:i], func(other *client) bool {
+				return other != nil && other.hello.OneClock(&c.hello)
+			})
+			if clock < 0 {
+				clock = i
+			}
+			opened = append(opened, opening{c.part.opened - o.Clock, o.Error, clock})
 		}
 	}
 	if len(opened) < 2 {
