@@ -43,7 +43,8 @@ type Workload interface {
 	// alone, so that the same load runs in virtual time; none may outlive ctx for long.
 	Run(ctx context.Context, e *Env, phase int) error
 	// Report adds what only the workload knows, when the window is over. Workers may still
-	// be at work when the run was interrupted.
+	// be at work when the run was interrupted, and Prepare was never called when that was while
+	// the device discarded what earlier runs had removed.
 	Report(in *record.Info)
 }
 

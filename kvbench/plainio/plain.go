@@ -105,6 +105,9 @@ func (b *Bench) Stop(by string) {
 // a verdict of "load-limited" would make no sense.
 func (b *Bench) Report(in *record.Info) {
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, b.Workers
+	if b.Env == nil {
+		return // the trial was over before it was prepared, and the routine has nothing to tell
+	}
 	if start, end := b.Rec.Window(); start < end {
 		in.Harness.WorkerBusyNS = int64(b.Workers) * int64(end-start)
 	}

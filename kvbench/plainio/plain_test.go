@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -211,6 +212,18 @@ func TestARoutineThatFails(t *testing.T) {
 		assert.Equal(t, result.EndedByError, res.EndedBy)
 		assert.True(t, published)
 		assert.Equal(t, 1, r.finished)
+	}
+}
+
+// A signal may come while the trial waits for the device to discard, before Prepare.
+func TestABenchThatWasNeverPrepared(t *testing.T) {
+	for _, r := range []Routine{&Tier{}, &Blocks{}, &Knee{}, &Ceiling{}, &Removal{}, &Replay{}} {
+		in := &record.Info{}
+		b := New(Config{Workers: 3}, r)
+		b.Report(in)
+		assert.Equal(t, 3, in.Workload.Workers)
+		assert.Zero(t, in.Harness)
+		assert.NoError(t, b.Close())
 	}
 }
 

@@ -89,8 +89,7 @@ func (r *Removal) Report(res *result.Result) {
 	// Its workers have nothing to do but to remove, and to wait for the device to discard.
 	res.Harness.Busy.RemovalNS = res.Harness.WorkerBusyNS
 	took := r.quiet
-	if took == 0 { // the window was over before
-		_, end := r.bench.Rec.Window()
+	if start, end := r.bench.Rec.Window(); took == 0 && start < end { // the window was over before
 		took = end - r.begun
 	}
 	files := int64(len(r.objects)) - r.left.Load()
