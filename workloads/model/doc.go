@@ -5,6 +5,7 @@
 //	             tokens into bytes of one rank of a tensor-parallel group
 //	layers.go    Group: models whose layers do not all keep the same; types of numbers with their
 //	             scales; SequenceBytes: what is needed to go on with a sequence
+//	paging.go    Paging: such a model in pages of one size, as vLLM keeps it: blocks and groups
 //	config.go    Find, ReadConfig: a model by its key or from a Hugging Face config.json
 //
 // Begin with Model.BytesPerToken. Everything is plain data and safe for concurrent use. It stands

@@ -87,11 +87,17 @@ func (m Model) groups() []Group {
 	return m.Groups
 }
 
-// Alike says that every layer keeps as much of a token as any other: there is one kind of them,
+// Alike says that every layer leaves as much of a token as any other, whatever it looks at later:
 // none has states, and none an indexer.
 func (m Model) Alike() bool {
-	groups := m.groups()
-	return len(groups) == 1 && groups[0].Layers == m.Layers && m.index.layers == 0
+	layers, groups := 0, m.groups()
+	for _, g := range groups {
+		if g.Every != groups[0].Every || m.entry(g) != m.entry(groups[0]) {
+			return false
+		}
+		layers += g.Layers
+	}
+	return layers == m.Layers && m.index.layers == 0
 }
 
 // perToken is what one token leaves in a group, in the caches of all ranks together.
@@ -139,18 +145,6 @@ func (m Model) fixed(tokens int) float64 {
 		sum += float64(m.Layers) * float64(min(tokens, m.csaWindow)) * m.entry(Group{})
 	}
 	return sum
-}
-
-// UnifiedBlock is the least number of tokens of a block for which attention's pages are not smaller
-// than a layer's state, in steps of 16: vLLM keeps both in pages of one size. It is 0 without
-// states.
-func (m Model) UnifiedBlock() int {
-	groups := m.groups()
-	if m.stateLayers == 0 || len(groups) == 0 {
-		return 0
-	}
-	state := float64(m.StateBytes) / float64(m.stateLayers)
-	return 16 * int(math.Ceil(state/(16*m.entry(groups[0]))))
 }
 
 // layerFields are those of a config.json that say which layers keep what. Publishers tell the kinds

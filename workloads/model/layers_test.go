@@ -168,7 +168,9 @@ func TestBytesPerTokenOfPublishedModels(t *testing.T) {
 		m := config(t, c.name, c.dtype)
 		assert.Equal(t, c.bytes, m.BytesPerToken(), "%s %s", c.name, c.dtype)
 		assert.Equal(t, c.state, m.StateBytes, "%s", c.name)
-		assert.Equal(t, c.block, m.UnifiedBlock(), "%s", c.name)
+		if c.block > 0 {
+			assert.Equal(t, c.block, m.Paging(1).Block, "%s", c.name)
+		}
 	}
 	for name := range published {
 		assert.True(t, reckoned[name], "%s: nobody has reckoned it", name)
@@ -214,7 +216,7 @@ func TestUnifiedPagesAreThoseOfTheEngine(t *testing.T) {
 	for name, want := range map[string]int64{"Qwen/Qwen3.8-27B": 17_520_656_384,
 		"Qwen/Qwen3.5-35B-A3B": 5_514_854_400, "nvidia/Nemotron-3-Nano-30B": 1_725_628_416} {
 		m := config(t, name, "")
-		block, full := m.UnifiedBlock(), m.Groups[0].Layers
+		block, full := m.Paging(1).Block, m.Groups[0].Layers
 		page := m.BytesPerToken() / int64(full) * int64(block)
 		blocks := (262_144 + block - 1) / block
 		padded := (m.stateLayers + full - 1) / full * full
@@ -290,7 +292,9 @@ func TestLayersThatAreAlike(t *testing.T) {
 		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2}`: true,
 		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2, "sliding_window": 8,
 			"layer_types": ["sliding_attention", "full_attention", "full_attention",
-			"full_attention"]}`: false,
+			"full_attention"]}`: true, // of which as much is stored
+		`{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "sliding_window": 8,
+			"layer_types": ["sliding_attention", "full_attention"], "global_head_dim": 64}`: false,
 		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2,
 			"full_attention_interval": 2, "linear_num_key_heads": 1, "linear_key_head_dim": 8,
 			"linear_num_value_heads": 1, "linear_value_head_dim": 8,

@@ -172,15 +172,18 @@ func (m Model) Validate() error {
 }
 
 // BuiltIn returns the built-in models in the order of the documentation, with the dimensions of
-// their published config.json; tiny-1b is nobody's and has no window. Layers that keep a part of
-// their tokens only are counted as if they kept everything: gpt-oss, whose every other layer has
-// 128 tokens, is the upper bound here. The slice is the caller's.
+// their published config.json; tiny-1b is nobody's and has no window. Of gpt-oss every other layer
+// looks at 128 tokens, which a token's bytes know nothing of. The slice is the caller's.
 func BuiltIn() []Model {
 	model := func(key, name string, layers, hidden, heads, kvHeads, headDim int, a Attention,
 		rank, rope, window int) Model {
 		return Model{Key: key, Name: name, Layers: layers, Hidden: hidden, Heads: heads,
 			KVHeads: kvHeads, HeadDim: headDim, Attention: a, KVLoraRank: rank,
 			QKRopeHeadDim: rope, Window: window}
+	}
+	windows := func(m Model) Model {
+		m.Groups = []Group{{Layers: m.Layers / 2}, {Layers: m.Layers / 2, Window: 128}}
+		return m
 	}
 	return []Model{
 		// layers, hidden, heads, KV heads, head dimension, attention, MLA's latent and rotary part,
@@ -193,8 +196,8 @@ func BuiltIn() []Model {
 			131072),
 		model("deepseek-v3", "DeepSeek V3", 61, 7168, 128, 0, 0, MLA, 512, 64, 163840),
 		model("qwen3-32b", "Qwen3 32B", 64, 5120, 64, 8, 128, GQA, 0, 0, 40960),
-		model("gpt-oss-120b", "GPT-OSS 120B", 36, 2880, 64, 8, 64, GQA, 0, 0, 131072),
-		model("gpt-oss-20b", "GPT-OSS 20B", 24, 2880, 64, 8, 64, GQA, 0, 0, 131072),
+		windows(model("gpt-oss-120b", "GPT-OSS 120B", 36, 2880, 64, 8, 64, GQA, 0, 0, 131072)),
+		windows(model("gpt-oss-20b", "GPT-OSS 20B", 24, 2880, 64, 8, 64, GQA, 0, 0, 131072)),
 	}
 }
 
@@ -234,6 +237,17 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 		}
 	}
 	return Sizer{BytesPerToken: m.BytesPerToken(), Divisor: int64(divisor)}
+}
+
+// PagedSizer is NewSizer for objects of whole pages, and the pages; nil where the model has none.
+func PagedSizer(m Model, tp int, rule TPRule) (s Sizer, p *Paging) {
+	if rule == TPMLPerf {
+		s.Divisor, tp = int64(max(1, tp)), 1
+	}
+	if p = m.Paging(tp); p != nil {
+		s.BytesPerToken = p.BytesPerToken()
+	}
+	return s, p
 }
 
 // Sizer turns token counts into bytes of one rank, or of several. The zero Sizer makes everything 0
