@@ -119,7 +119,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Verify = verification(v)
 	// In virtual time nothing is asked of this machine: results must not depend on where it ran.
 	if v.Simulated() {
-		c.StorageBytes = v.StorageBytes // whatever this machine has
+		c.StorageBytes, c.Engine.Tails = v.StorageBytes, v.Tails() // whatever this machine has
 		return c, nil
 	}
 	if c.Bucket, err = bucket.Config(v); c.Bucket != nil { // whose free space nobody knows
@@ -144,10 +144,10 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		c.Engine = kvbench.EngineFiles{Layout: l.Name, Model: v.Model.Key,
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
 			Latents: v.Model.Latents(), Ranks: v.RankObjects(), Loads: v.ReadThreads,
-			Stores: v.WriteThreads}
+			Stores: v.WriteThreads, Tokens: v.ObjectTokens, Tails: v.Tails()}
 		// A call moves an object as a whole, or a layer of it, as the engine's does.
 		// Of a model that there is not an object has no bytes: what else is wrong is told as well.
-		n := max(1, int64(c.Layers))
+		n := max(1, int64(c.Layers), int64(len(c.Engine.Tails)))
 		c.Use.Chunk = int(tiers.AlignUp(max(1, (c.Engine.Bytes+n-1)/n), buffer.PageSize))
 	}
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
@@ -193,7 +193,7 @@ func runInfo(v *params.Values, trial int) record.Info {
 			Parameters: v.Parameters(), DiffersFromClosed: v.Differences(), Warnings: warnings(v),
 		},
 		Sizer: v.Sizer(), Profile: v.PerformanceProfile, QoS: v.Profile.QoS,
-		ContextWindow: v.Model.Window,
+		Tails: v.Tails(), ObjectTokens: v.ObjectTokens, ContextWindow: v.Model.Window,
 	}
 	if cost, rate := v.Cost(); !cost.Free() {
 		in.FirstToken = &result.FirstToken{Prefill: result.PrefillCost{GPU: rate.GPU,
@@ -333,7 +333,7 @@ func warnings(v *params.Values) []string {
 			"runs so", tp))
 	}
 	// An engine would write it too, once for each place from which a sequence is to go on.
-	if n := v.Model.FixedBytes(); n > 0 && v.Bench.Load != params.LoadNone {
+	if n := v.Model.FixedBytes(); n > 0 && !v.Paged() && v.Bench.Load != params.LoadNone {
 		list = append(list, fmt.Sprintf("%s keeps %s of every sequence besides the %s B of each "+
 			"token, as states or as its last tokens: no entry has that",
 			cmp.Or(v.Model.Name, v.Model.Key), units.Bytes.Text(n),

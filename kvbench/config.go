@@ -134,7 +134,10 @@ type EngineFiles struct {
 	Layout string // of tiers.EngineLayouts; empty: none
 	Model  string // part of names
 	Bytes  int64  // of an object
+	Tokens int    // of an object
 	Layers int    // of the model
+	// Tails: groups of layers are kept apart, see ranks.NewGroups; none: they are not.
+	Tails tiers.Tails
 	// Latents: it keeps tokens as latents, which all ranks have alike.
 	Latents bool
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0

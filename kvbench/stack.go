@@ -59,7 +59,8 @@ func (t *trial) openStorage(ctx context.Context) (err error) {
 		}
 	}
 	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Transfer: t.Transfer,
-		Policy: cfg.Policy.Policy, MaxWriters: cfg.MaxWriters, Clock: t.Clock, Observer: t.obs})
+		Policy: cfg.Policy.Policy, Tails: cfg.Engine.Tails, MaxWriters: cfg.MaxWriters,
+		Clock: t.Clock, Observer: t.obs})
 	if err != nil {
 		return err
 	}
@@ -310,6 +311,7 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	if y := cfg.Engine; y.Layout != "" {
 		c := enginetier.Config{Dir: dir, Engine: engine, Layout: y.Layout,
 			Direct: cfg.Direct, Model: y.Model, Rank: cfg.Rank, Bytes: y.Bytes, Layers: y.Layers,
+			Tokens:  y.Tokens,
 			Latents: y.Latents, Capacity: cfg.StorageBytes, Depth: cfg.Depth,
 			Threads: &enginetier.Threads{Loads: y.Loads, Stores: y.Stores}}
 		if cfg.Layers > 1 {
@@ -319,6 +321,14 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 		}
 		if y.Ranks > 1 {
 			return openRanks(ctx, c, y.Ranks)
+		}
+		if n := int64(len(y.Tails)); n > 0 {
+			c.Bytes = tiers.AlignUp((c.Bytes+n-1)/n, buffer.PageSize)
+			files, err := enginetier.New(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			return ranks.NewGroups(files, c.Bytes, y.Tails), nil
 		}
 		return enginetier.New(ctx, c)
 	}

@@ -140,7 +140,21 @@ type EngineLayout struct {
 	Layerwise bool
 	// Ranks is what becomes of an object where all tensor-parallel ranks store.
 	Ranks TensorRanks
+	// Hybrid is what becomes of one of a model whose layers do not all keep the same.
+	Hybrid HybridParts
 }
+
+// HybridParts is what an engine keeps of layers with windows and states.
+type HybridParts uint8
+
+// What it may be.
+const (
+	// What tokens leave, as if all of them mattered to all layers, and no states: what most engines
+	// do is not written down.
+	HybridTokens HybridParts = iota
+	HybridStates             // with states the pages of the GPU as they are, in one object
+	HybridGroups             // those of each group of layers an object, read as far as needed
+)
 
 // TensorRanks is how the ranks of a tensor-parallel group share files.
 type TensorRanks uint8
@@ -161,15 +175,15 @@ const (
 // its user's to say, too, and the ranks of LMCache's raw_block share a server.
 var EngineLayouts = []EngineLayout{
 	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
-		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether,
+		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether, Hybrid: HybridGroups,
 		Full: "removes nothing, ever"},
 	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1,
 		Ranks: RanksEach},
 	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
-		Loads: 8, Layerwise: true, Ranks: RanksApart,
+		Loads: 8, Layerwise: true, Ranks: RanksApart, Hybrid: HybridStates,
 		Full: "removes nothing unless it is told to"},
 	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4,
-		Full: "stores nothing more unless it is told to evict"},
+		Hybrid: HybridStates, Full: "stores nothing more unless it is told to evict"},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
 		Ranks: RanksApart, Full: "removes nothing unless it is told to"},
 	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true},

@@ -21,7 +21,7 @@ type Object struct {
 	// objects of one stretch of a request into one file, whatever of the request was cached before.
 	Place int
 	// Layer is which one of a model's layers this is, counted from 1, of an object that is kept
-	// layer by layer, see Traits.Layers; 0 = all of them.
+	// layer by layer, see Traits.Layers, or which group of them; 0 = all of them.
 	Layer int
 }
 
@@ -56,6 +56,25 @@ func (o Object) InLayers(n int) []Object {
 		}
 	}
 	return list
+}
+
+// Tails is what is read of objects in as many equal parts: part i of so many of the last ones that
+// a prompt finds, 0 = of all. Parts that fewer need come last, so that what is read of an object
+// are its first bytes. Without any, objects are read whole.
+type Tails []int
+
+// Of is how many bytes are read of an object of so many, which is the n-th from the end of what was
+// found, the last being the first.
+func (t Tails) Of(size int64, n int) int64 {
+	if len(t) == 0 {
+		return size
+	}
+	parts := 1 // nobody finds an object and reads none of it
+	for parts < len(t) && (t[parts] == 0 || n <= t[parts]) {
+		parts++
+	}
+	some, all := int64(parts), int64(len(t))
+	return size/all*some + size%all*some/all
 }
 
 // Traits are what a tier wants of whoever moves bytes into and out of it. They do not change during

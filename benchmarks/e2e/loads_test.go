@@ -184,6 +184,43 @@ func TestLayerByLayer(t *testing.T) {
 		"-layerwise: must be false but with -layout lmcache-fs")
 }
 
+// A model with windows has a file of each group of layers, and of the windowed one those files are
+// read alone that lie in the window.
+func TestGroupsOfLayers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	model := filepath.Join(b.work, "config.json")
+	require.NoError(t, os.WriteFile(model, []byte(`{"num_hidden_layers": 2, "hidden_size": 128,
+		"num_attention_heads": 1, "head_dim": 128, "sliding_window": 17,
+		"layer_types": ["sliding_attention", "full_attention"]}`), 0o600))
+	b.ok(slices.Concat(b.micro(), b.places(), []string{"-test.bench=MultiTurn", "-model=" + model,
+		"-max-requests=20", "-num-users=2", "-workers=1", "-layout=vllm-fs", "-object-tokens=8",
+		"-verify=full", "-keep-files"})...)
+	res := theResult(t, b.results)
+	const file = 8 * 512 // of a group and object
+	sizes := make(map[string]int)
+	require.NoError(t, filepath.WalkDir(b.cache, func(path string, d os.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".bin") {
+			info, err := d.Info()
+			require.NoError(t, err)
+			assert.EqualValues(t, file, info.Size())
+			_, group, _ := strings.Cut(filepath.Base(filepath.Dir(path)), "_")
+			sizes[group]++
+		}
+		return err
+	}))
+	storage, n := res.Tiers[0], int(res.Tiers[0].Entries)
+	assert.Equal(t, map[string]int{"g0": n, "g1": n}, sizes)
+	hits := res.BlockCache.Reads.Blocks
+	require.Greater(t, hits, int64(20), "prompts that found more objects than a window has")
+	assert.Equal(t, res.BlockCache.Writes.Blocks*2*file, storage.Write.Bytes)
+	// The last two objects that a request found are read of both groups, the others of one.
+	assert.Greater(t, storage.Read.Bytes, hits*file)
+	assert.LessOrEqual(t, storage.Read.Bytes, hits*file+20*2*file)
+	assert.Contains(t, storage.Description, "objects of 8 tokens, a file for each of 2 groups of "+
+		"layers")
+}
+
 // An engine is imitated as a whole, and what of it somebody wants otherwise is told.
 func TestEngines(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
+	"kvbench/workloads/model"
 )
 
 // engine is an inference server as it comes: which of its ways to keep entries is taken for it, and
@@ -153,6 +154,60 @@ func (v *Values) CutTokens() int {
 	return v.ObjectTokens
 }
 
+// Sizer gives the bytes of an entry on this rank, or on all that store, see StoringRanks.
+func (v *Values) Sizer() model.Sizer {
+	s, pages := v.paged()
+	if pages == nil {
+		s = model.NewSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
+	}
+	s.Ranks = int64(v.StoringRanks())
+	return s
+}
+
+// paged is how the layout in force keeps a model whose layers do not all keep the same, and what
+// its objects take then; nil: as if they did.
+func (v *Values) paged() (model.Sizer, *model.Paging) {
+	l, _ := v.EngineLayout()
+	if l.Hybrid == tiers.HybridTokens ||
+		l.Hybrid == tiers.HybridStates && v.Model.StateBytes == 0 {
+		return model.Sizer{}, nil
+	}
+	return model.PagedSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
+}
+
+// Tails is what is read of objects, where the layout has one for each group of layers.
+func (v *Values) Tails() tiers.Tails {
+	l, _ := v.EngineLayout()
+	if _, pages := v.paged(); pages != nil && l.Hybrid == tiers.HybridGroups {
+		return pages.Tails(v.ObjectTokens)
+	}
+	return nil
+}
+
+// Paged says whether the states of a model's layers are in its objects.
+func (v *Values) Paged() bool {
+	_, pages := v.paged()
+	return pages != nil
+}
+
+// pages takes as many tokens for an object as the engine's blocks have for the model, where nobody
+// wants another number, and refuses others.
+func (r *resolver) pages() {
+	v := r.v
+	_, pages := v.paged()
+	if pages == nil || v.row("model").refused || v.ObjectTokens < 1 {
+		return
+	}
+	p := v.row("object-tokens")
+	if p.given.origin.Kind == FromLayout {
+		v.ObjectTokens = (v.ObjectTokens + pages.Block - 1) / pages.Block * pages.Block
+		p.given.text = strconv.Itoa(v.ObjectTokens)
+	}
+	r.want(v.Model.StateBytes == 0 || v.ObjectTokens%pages.Block == 0, "object-tokens",
+		fmt.Sprintf("a multiple of %d, the tokens of a block of the engine: a page of this model "+
+			"has to hold a layer's state", pages.Block))
+}
+
 // mostObject is the largest object that one call may move: there is a buffer of that size for each
 // worker.
 const mostObject = 256 << 20
@@ -241,7 +296,7 @@ func (r *resolver) engineLayout() {
 	r.want(!v.Overtaking(), "turns", "ordered with "+with+
 		": a turn that does not wait for its predecessor computes all of it again")
 	if !v.row("model").refused {
-		n := v.Sizer().Bytes(v.ObjectTokens)
+		n := v.Sizer().Bytes(v.ObjectTokens) / int64(max(1, len(v.Tails())))
 		r.want(n <= mostObject, "object-tokens", fmt.Sprintf("so few that an object has at most "+
 			"%d MiB: %d tokens of this model are %d MiB", mostObject>>20, v.ObjectTokens, n>>20))
 	}

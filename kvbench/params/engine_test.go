@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/tiers"
 )
 
 // An engine sets what it does; what somebody says wins, and what hangs on that follows it.
@@ -152,9 +153,54 @@ func TestLayerwise(t *testing.T) {
 	windows := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(windows, []byte(`{"num_hidden_layers": 2, "hidden_size": 64,
 		"num_attention_heads": 2, "num_key_value_heads": 2, "sliding_window": 16,
+		"global_head_dim": 64,
 		"layer_types": ["sliding_attention", "full_attention"]}`), 0o600))
 	assert.Contains(t, strings.Join(wrong(t, in, "-division=open", "-layerwise",
 		"-layout=lmcache-fs", "-model="+windows), "\n"), "whose layers keep different things")
 	closed := wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed", "-layerwise")
 	assert.Contains(t, strings.Join(closed, "\n"), "-layerwise: must be false in the closed division")
+}
+
+// An engine keeps a model whose layers do not all keep the same in blocks of its own size: as many
+// tokens as a page for a state takes, and of each group of layers an object.
+func TestHybridModels(t *testing.T) {
+	dir := t.TempDir()
+	states := filepath.Join(dir, "states.json") // of Qwen3-Next
+	require.NoError(t, os.WriteFile(states, []byte(`{"num_hidden_layers": 48, "hidden_size": 2048,
+		"num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256,
+		"full_attention_interval": 4, "linear_num_key_heads": 16, "linear_key_head_dim": 128,
+		"linear_num_value_heads": 32, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4}`),
+		0o600))
+	in := Inputs{Bench: bench(t, "Synthetic")}
+	const slot = 544 * 12 * 2048 // a group of 12 layers in vLLM's pages
+	for _, c := range []struct {
+		args   []string
+		tokens int
+		bytes  int64
+		tails  tiers.Tails
+	}{
+		{[]string{"-engine=vllm", "-model=" + states}, 544, 4 * slot, tiers.Tails{0, 1, 1, 1}},
+		{[]string{"-engine=vllm", "-model=" + states, "-object-tokens=1088"}, 1088, 8 * slot,
+			tiers.Tails{0, 1, 1, 1}},
+		{[]string{"-engine=vllm", "-model=" + states, "-num-gpus=2", "-tensor-parallel=2"}, 544,
+			4 * slot / 2, tiers.Tails{0, 1, 1, 1}},
+		{[]string{"-engine=vllm", "-model=" + states, "-num-gpus=2", "-tensor-parallel=2",
+			"-tp-io=all"}, 544, 4 * slot, tiers.Tails{0, 1, 1, 1}},
+		{[]string{"-engine=vllm", "-model=" + states, "-num-gpus=2", "-tensor-parallel=2",
+			"-tp-rule=mlperf"}, 544, 4 * slot / 2, tiers.Tails{0, 1, 1, 1}},
+		{[]string{"-engine=lmcache", "-model=" + states}, 544, 4 * slot, nil},
+		{[]string{"-engine=sglang", "-model=" + states}, 64, 64 * 24576, nil},
+		{[]string{"-engine=vllm", "-model=gpt-oss-120b"}, 16, 2 * 589_824, tiers.Tails{0, 8}},
+		{[]string{"-engine=vllm", "-model=gpt-oss-120b", "-object-tokens=256"}, 256, 32 * 589_824,
+			tiers.Tails{0, 1}},
+		{[]string{"-engine=lmcache", "-model=gpt-oss-120b"}, 256, 18_874_368, nil},
+		{[]string{"-engine=vllm", "-model=llama3.1-8b"}, 16, 2_097_152, nil},
+	} {
+		v := good(t, in, append(c.args, "-division=open")...)
+		assert.Equal(t, c.tokens, v.CutTokens(), c.args)
+		assert.Equal(t, c.bytes, v.Sizer().Bytes(v.ObjectTokens), c.args)
+		assert.Equal(t, c.tails, v.Tails(), c.args)
+	}
+	bad := wrong(t, in, "-division=open", "-engine=vllm", "-model="+states, "-object-tokens=512")
+	assert.Contains(t, strings.Join(bad, "\n"), "-object-tokens: must be a multiple of 544")
 }

@@ -97,6 +97,7 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	// What parameters mean together; each step may rely on those before it.
 	r.profile()
 	r.model()
+	r.pages()
 	r.place()
 	r.sessions()
 	r.check()

@@ -265,13 +265,6 @@ func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
 	return tiers.EngineLayoutOf(v.Layout)
 }
 
-// Sizer gives the bytes of an entry on this rank, or on all that store, see StoringRanks.
-func (v *Values) Sizer() model.Sizer {
-	s := model.NewSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
-	s.Ranks = int64(v.StoringRanks())
-	return s
-}
-
 // StoringRanks is how many tensor-parallel ranks store bytes of their own in this run: one, unless
 // the I/O of all is asked for.
 func (v *Values) StoringRanks() int {

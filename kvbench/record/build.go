@@ -321,6 +321,18 @@ func (b *builder) latency() {
 // contextTokens are the contexts whose load time every result tells, whatever the load was.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
+// loads is how many bytes a prompt of so many tokens reads when all of it is found.
+func (in *Info) loads(tokens int) (bytes int64) {
+	if len(in.Tails) == 0 {
+		return in.Sizer.Bytes(tokens)
+	}
+	size := in.Sizer.Bytes(in.ObjectTokens)
+	for n := range tokens / in.ObjectTokens {
+		bytes += in.Tails.Of(size, n+1)
+	}
+	return bytes
+}
+
 // contextLoad extrapolates from the effective bandwidth of single entries of the slowest level.
 func (b *builder) contextLoad() []result.ContextLoad {
 	out := []result.ContextLoad{}
@@ -330,7 +342,7 @@ func (b *builder) contextLoad() []result.ContextLoad {
 	slowest := b.levels[len(b.levels)-1]
 	rate := b.r.Latency.Levels[slowest.String()].Read.Rate
 	for _, tokens := range contextTokens {
-		bytes := b.info.Sizer.Bytes(tokens)
+		bytes := b.info.loads(tokens)
 		c := result.ContextLoad{Tokens: int64(tokens), Bytes: bytes,
 			RecomputeNS: b.recompute(tokens)}
 		c.Derive(rate)

@@ -25,9 +25,12 @@ type Info struct {
 	result.Result
 	TraceWarnings []string
 
-	Sizer   model.Sizer
-	Profile string // latency, throughput: decides the criteria of storage_health
-	QoS     [workloads.NumClasses]workloads.QoS
+	Sizer model.Sizer
+	// What is read of objects of so many tokens that a prompt finds.
+	Tails        tiers.Tails
+	ObjectTokens int
+	Profile      string // latency, throughput: decides the criteria of storage_health
+	QoS          [workloads.NumClasses]workloads.QoS
 
 	// What computing costs that was not found, the zero Cost is free, and for how long of the
 	// window the server computed. ContextWindow is the longest prompt of the model in tokens, 0 =

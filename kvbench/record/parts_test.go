@@ -8,6 +8,8 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
+	"kvbench/tiers"
+	"kvbench/workloads/model"
 )
 
 // partsResult has every part that only some benchmarks have.
@@ -75,4 +77,13 @@ func TestResultOfTheParts(t *testing.T) {
 	assert.Nil(t, r.Simulation.SustainedUsers,
 		"the autoscaler tells the users sustained, and there are not two answers")
 	assert.NotNil(t, r.Simulation.QueueGrowth)
+}
+
+// What a prompt loads of a hybrid model: all objects of the first group, a window and a state of
+// the others.
+func TestLoadsOfGroups(t *testing.T) {
+	in := Info{Sizer: model.Sizer{BytesPerToken: 3}}
+	assert.EqualValues(t, 3000, in.loads(1000))
+	in.ObjectTokens, in.Tails = 100, tiers.Tails{0, 2, 1}
+	assert.EqualValues(t, 10*100+2*100+100, in.loads(1000))
 }

@@ -67,10 +67,7 @@ type Config struct {
 
 // Population is what decode-only writes before the window: Entries entries
 // pop/<n> of Tokens tokens.
-type Population struct {
-	Entries int
-	Tokens  int
-}
+type Population struct{ Entries, Tokens int }
 
 // Precondition is the load that brings a drive to its steady state before the
 // window (spec 11). Bytes 0 = none. Simulations have none.

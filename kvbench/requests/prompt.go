@@ -67,11 +67,12 @@ func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (t
 	return tokens
 }
 
-// found notes that the n intents from at on were read.
-func (p *prompt) found(at, n int) {
+// found notes that the n intents from at on were read, in so many bytes, all or what was needed.
+func (p *prompt) found(at, n int, bytes int64) {
 	for _, i := range p.of[at : at+n] {
 		if i >= 0 {
-			p.pieces[i].found = true
+			p.pieces[i].found, p.pieces[i].bytes = true, min(p.pieces[i].bytes, bytes)
+			bytes -= p.pieces[i].bytes
 		}
 	}
 }

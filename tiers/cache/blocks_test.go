@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/tiertest"
 )
 
 // blockRequests is a trace of prefixes that share their beginnings, as chat
@@ -273,4 +274,32 @@ func TestBlockRequestLargerThanTheCache(t *testing.T) {
 		play(t, c, [][]Want{in}, 1, true)
 		c.quiet(t, stores)
 	}
+}
+
+// What a prefix does not need of its blocks is not read: the last part of the last hit alone, the
+// second one of the last two, wherever the hits end.
+func TestTailsOfHits(t *testing.T) {
+	x := tiertest.Transfer(t, tiertest.Chunk, 1)
+	c, err := New(Config{Levels: []Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
+		Capacity: 1 << 20}}, Transfer: x, Clock: x.Clock, Observer: nobody{},
+		Tails: tiers.Tails{0, 2, 1}})
+	require.NoError(t, err)
+	wants := []Want{{Key: "a", Size: 30}, {Key: "b", Size: 30}, {Key: "c", Size: 30},
+		{Key: "d", Size: 30}}
+	for n, want := range [][]int64{{}, {30}, {20, 30}, {10, 20, 30}} {
+		l := Lease{Prefix: true}
+		require.True(t, c.Decide(&l, wants[:n+1]))
+		read := []int64{}
+		for i := range n {
+			_, res, err := l.Read(t.Context(), i, Tag{})
+			require.NoError(t, err)
+			read = append(read, res.Bytes)
+		}
+		assert.Equal(t, want, read)
+		_, res, err := l.Write(t.Context(), n, Tag{})
+		require.NoError(t, err)
+		assert.EqualValues(t, 30, res.Bytes, "everything is written")
+		l.Close(t.Context(), Tag{})
+	}
+	require.NoError(t, c.check())
 }

@@ -48,7 +48,8 @@ type Config struct {
 	Levels     []Level
 	Policy     Policy
 	Transfer   *transfer.Transfer
-	MaxWriters int // entries being written at a time; 0 = no bound
+	Tails      tiers.Tails // what is read of the blocks of a prefix
+	MaxWriters int         // entries being written at a time; 0 = no bound
 	Clock      clock.Clock
 	Observer   Observer
 }
@@ -60,6 +61,7 @@ type Cache struct {
 	transfer *transfer.Transfer
 	observer Observer
 	policy   Policy
+	tails    tiers.Tails
 	bounded  bool // there is a write limit
 
 	mu             sync.Mutex
@@ -184,6 +186,7 @@ func New(cfg Config) (*Cache, error) {
 	c := &Cache{
 		clock: cfg.Clock, transfer: cfg.Transfer, observer: cfg.Observer,
 		policy:  cfg.Policy,
+		tails:   cfg.Tails,
 		bounded: cfg.MaxWriters > 0, places: cfg.MaxWriters,
 		index: make(map[string]*Entry), search: search{need: make([]int64, len(cfg.Levels)+1)},
 	}

@@ -34,7 +34,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	in, left := l.gather(i)
 	alone := len(l.objects) == 1
 	if alone { // who reads it at the same time has not read it first
-		res.saw(&l.claims[i])
+		res.saw(&l.claims[i], l.objects[0])
 	}
 	c.mu.Unlock()
 	for _, r := range left {
@@ -50,7 +50,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	}
 	c.mu.Lock()
 	for k := range n {
-		res.saw(&l.claims[i+k])
+		res.saw(&l.claims[i+k], l.objects[k])
 	}
 	c.mu.Unlock()
 	for k := n; k < len(l.objects); k++ {
@@ -139,16 +139,20 @@ func (l *Lease) gather(i int) (in *level, left []*replica) {
 		}
 		in = cl.pinned.in
 		bytes += cl.pinned.obj.Size
-		l.objects = append(l.objects, cl.pinned.obj)
+		o := cl.pinned.obj
+		if l.Prefix {
+			o.Size = l.c.tails.Of(o.Size, l.hits-k)
+		}
+		l.objects = append(l.objects, o)
 	}
 	return in, left
 }
 
-// saw notes that a claim's entry is read. Callers hold the lock.
-func (res *Result) saw(cl *claim) {
-	res.Bytes += cl.pinned.obj.Size
+// saw notes that o of a claim's entry is read. Callers hold the lock.
+func (res *Result) saw(cl *claim, o tiers.Object) {
+	res.Bytes += o.Size
 	if cl.e.seen {
-		res.Again += cl.pinned.obj.Size
+		res.Again += o.Size
 	} else {
 		res.First, cl.e.seen = true, true
 	}

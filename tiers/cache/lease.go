@@ -44,6 +44,7 @@ type Lease struct {
 	c       *Cache
 	open    bool // counted in Cache.open: with Prefix, from Decide to Close
 	claims  []claim
+	hits    int            // with Prefix: the first claims that are there, or being written
 	work    []move         // planned and not done yet
 	objects []tiers.Object // of one transfer
 }
@@ -111,6 +112,7 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 // lookUp decides on metadata. Callers hold the lock.
 func (l *Lease) lookUp(wants []Want) {
 	c, reachable := l.c, true
+	l.hits = 0
 	c.expire(&l.work)
 	for _, w := range wants {
 		cl := claim{e: c.index[w.Key]}
@@ -127,6 +129,9 @@ func (l *Lease) lookUp(wants []Want) {
 			cl.outcome = Pending
 		}
 		l.claims = append(l.claims, cl)
+		if reachable {
+			l.hits++
+		}
 	}
 	for k := range wants {
 		i := k

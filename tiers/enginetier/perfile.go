@@ -150,10 +150,10 @@ func (l *vllmFS) probe(ctx context.Context) error {
 	return errors.Join(err, l.calls.unlink(name))
 }
 
-// path spreads files by the first digits of their hash.
+// path spreads files by the first digits of their hash. Groups of layers count from 0.
 func (l *vllmFS) path(o tiers.Object) string {
 	h := hash(o)
-	return fmt.Sprintf("%s/%s/%s_g0/%s.bin", l.dir, h[:3], h[3:5], h)
+	return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", l.dir, h[:3], h[3:5], max(0, o.Layer-1), h)
 }
 
 // create has a random number in the name, which each thread of the engine draws once.

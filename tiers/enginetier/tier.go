@@ -1,6 +1,7 @@
 package enginetier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ type Config struct {
 	Tensor, World int
 	// Bytes are those of an object, > 0: the slots' size. Smaller ones take a slot, too.
 	Bytes int64
+	// Tokens are those of an object, for people; 0 = as many as the engine's.
+	Tokens int
 	// Depth is how many objects of one Create or Open are under way beside each other, 0 = 1. They
 	// have to be of the same size.
 	Depth int
@@ -148,7 +151,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 			"the page cache's as far as memory lasts", cfg.Layout)
 	}
 	t.traits.Description = fmt.Sprintf("%s I/O on %s, %s: objects of %d tokens", mode, info.Type,
-		cfg.Layout, facts.Tokens)
+		cfg.Layout, cmp.Or(cfg.Tokens, facts.Tokens))
 	if cfg.Layerwise {
 		t.traits.Description += ", a file for each layer"
 	}

@@ -2,6 +2,7 @@
 // of every rank, and all of them move at the same moment.
 //
 //	ranks.go  Tier: what all ranks do together; which bytes are whose
+//	groups.go Groups: the same for the groups of layers of a hybrid model, in one engine's files
 //	fan.go    fan: objects of all ranks as a writer or a reader
 //
 // Ranks are processes of their own: each has its files, calls and threads, which here is a tier of

@@ -38,10 +38,14 @@ func begin[M mover](t *Tier, objs []tiers.Object, do func(spread.Files, []tiers.
 	}
 	part := t.part(size)
 	who := int((size-1)/part) + 1
+	if who > len(t.ranks) {
+		return nil, t.error("open", objs[0], -1, fmt.Errorf("%d bytes are more than %d parts of %d",
+			size, len(t.ranks), part))
+	}
 	for {
 		f := &fan[M]{t: t, part: part, each: int64(t.traits.Chunk), give: give}
 		ranks, begun := make([]M, who), make([]bool, who)
-		err := each(who, func(i int) (err error) {
+		err := t.each(who, func(i int) (err error) {
 			ranks[i], err = do(t.ranks[i], t.allOf(i, objs[:n]))
 			begun[i] = err == nil
 			return err
@@ -177,7 +181,7 @@ type writer struct{ *fan[tiers.Writer] }
 // Commit commits the objects of all ranks. If one fails those of the others are removed.
 func (w *writer) Commit(ctx context.Context) error {
 	done := make([]bool, len(w.ranks))
-	err := each(len(w.ranks), func(i int) error {
+	err := w.t.each(len(w.ranks), func(i int) error {
 		err := w.ranks[i].Commit(ctx)
 		done[i] = err == nil
 		return err

@@ -19,6 +19,11 @@ type Config struct {
 	Bytes int64
 	// Depth is how many objects of a rank are under way beside each other, 0 = 1.
 	Depth int
+	// Part is how many bytes of every object each has, also of one that is opened with fewer than
+	// it was made with: then those have none of it that lie behind. 0: they share it evenly.
+	Part int64
+	// InTurn: they do nothing at the same moment, but one after the other.
+	InTurn bool
 }
 
 // Tier is the tiers of all ranks as one. Of an object each rank has a part of the bytes, the first
@@ -26,6 +31,8 @@ type Config struct {
 type Tier struct {
 	ranks  []spread.Files
 	traits tiers.Traits
+	fixed  int64 // Config.Part
+	each   func(n int, do func(rank int) error) error
 
 	mu     sync.Mutex
 	making map[tiers.ID]bool // objects that are being created: of all ranks or of none
@@ -38,7 +45,11 @@ const pageSize = 4096
 
 // New makes a tier of its ranks, which it closes from now on.
 func New(cfg Config) *Tier {
-	t := &Tier{ranks: cfg.Ranks, traits: cfg.Ranks[0].Traits(), making: make(map[tiers.ID]bool)}
+	t := &Tier{ranks: cfg.Ranks, traits: cfg.Ranks[0].Traits(), making: make(map[tiers.ID]bool),
+		fixed: cfg.Part, each: together}
+	if cfg.InTurn {
+		t.each = inTurn
+	}
 	t.traits.Chunk = int(tiers.AlignUp(cfg.Bytes, pageSize))
 	if t.traits.Extent = 0; cfg.Depth > 1 {
 		t.traits.Extent = int64(cfg.Depth) * cfg.Bytes
@@ -50,6 +61,9 @@ func New(cfg Config) *Tier {
 // part is how many bytes of an object a rank has; the last ones may have less, or none, where they
 // cannot be divided into whole ones of what requests need.
 func (t *Tier) part(size int64) int64 {
+	if t.fixed > 0 {
+		return t.fixed
+	}
 	n := int64(len(t.ranks))
 	return tiers.AlignUp((size+n-1)/n, int64(t.traits.Align))
 }
@@ -71,9 +85,19 @@ func (t *Tier) allOf(rank int, objs []tiers.Object) (list []tiers.Object) {
 	return list
 }
 
-// each lets n ranks do something at the same moment, and returns the error of the first that
+// inTurn lets n ranks do something one after the other, also behind one that fails.
+func inTurn(n int, do func(rank int) error) (err error) {
+	for i := range n {
+		if failed := do(i); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// together lets n ranks do something at the same moment, and returns the error of the first that
 // failed.
-func each(n int, do func(rank int) error) error {
+func together(n int, do func(rank int) error) error {
 	errs := make([]error, n)
 	guarded := func(i int) {
 		defer func() {
@@ -146,7 +170,7 @@ func (t *Tier) Close() error {
 // all of them. It is for ranks that have it.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	there := make([]int, len(t.ranks))
-	err = each(len(t.ranks), func(i int) (err error) {
+	err = t.each(len(t.ranks), func(i int) (err error) {
 		l, ok := t.ranks[i].(interface {
 			Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
 		})
@@ -220,7 +244,7 @@ func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, er
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	var errs []error
 	for _, o := range objs {
-		errs = append(errs, each(len(t.ranks), func(i int) error {
+		errs = append(errs, t.each(len(t.ranks), func(i int) error {
 			own := t.of(i, o)
 			if own.Size == 0 {
 				return nil
