@@ -89,6 +89,9 @@ type Env struct {
 	trial *trial
 }
 
+// Lowest is the last of the tiers, the one that is measured.
+func (e *Env) Lowest() tiers.Kind { return e.Levels[len(e.Levels)-1].Kind }
+
 // A Folder is where files, or objects, of names that mean something lie, and what is kept of them
 // for a later run: see [workdir.Folder].
 type Folder interface {

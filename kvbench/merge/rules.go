@@ -151,7 +151,8 @@ var table = []row{
 	// tokens a class had stands nowhere.
 	{of: result.FoundParts{}, sum: "Requests Tokens Bytes LoadNS SavedNS Worth WorthTokens LostNS",
 		after: "WorthRatio WorthTokenRatio LoadBytesPerS NeededBytesPerS"},
-	{of: result.FirstToken{}, sum: "Requests", same: "Prefill", fold: "Sums Found",
+	{of: result.FoundAbove{}, sum: "Requests Tokens"},
+	{of: result.FirstToken{}, sum: "Requests", same: "Prefill", fold: "Sums Found FoundAbove",
 		each:  "GPUBusyShare Loading BreakEven",
 		after: "TTFT ByClass Load GPUWait Compute SavedRatio ComputeSavedRatio"},
 	{of: result.FirstTokenTime{}, sum: "TTFT Queue Load LoadWaits GPUWait Compute Overlap " +

@@ -39,6 +39,7 @@ type counters struct {
 	FirstTokens          int64
 	Loads, LoadingTokens [numLoadClasses]int64
 	Found                result.FoundParts
+	FoundAbove           result.FoundAbove
 
 	// Requests of each class, of which Load tells what became.
 	Completed [workloads.NumClasses]int64

@@ -17,7 +17,7 @@ func (b *builder) firstToken() {
 	}
 	cost := b.info.Cost
 	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
-	f.Requests, f.Sums, f.Found = n.FirstTokens, n.FirstToken, n.Found
+	f.Requests, f.Sums, f.Found, f.FoundAbove = n.FirstTokens, n.FirstToken, n.Found, n.FoundAbove
 	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
 	var p50, p95 compute.Loading
 	f.Loading, p50, p95 = b.loading()

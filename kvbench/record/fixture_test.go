@@ -113,7 +113,9 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	r.Request(RequestSample{At: at, Shard: i, Class: class, Storage: storage, Time: spent,
 		GenerateTokens: 100 + i%50, ContextTokens: 2000, FirstToken: fixtureFirstToken(i),
 		Loaded: int64(i % 3 * 500), LoadedBytes: int64(i%3*500) << 12,
-		Loading: time.Duration(i%3*100) * time.Millisecond,
+		// most of it from the storage, but of one in ten
+		LoadedBelow: int64(i%3*500) << 12 * int64(min(i%10, 1)),
+		Loading:     time.Duration(i%3*100) * time.Millisecond,
 		Prompt: [workloads.NumPurposes]result.PromptTokens{
 			workloads.ForPrefill: {Tokens: 2000},
 			workloads.ForHistory: {Tokens: 1000, Found: int64(i % 3 * 500),

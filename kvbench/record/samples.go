@@ -64,10 +64,12 @@ type RequestSample struct {
 	Prompt [workloads.NumPurposes]result.PromptTokens
 
 	// FirstToken is how it came to its first token, Loaded of how many tokens it found, of how many
-	// bytes these are, and Loading in how long. Zero where misses are free.
+	// bytes these are, and Loading in how long. LoadedBelow are the bytes of the lowest tier, the
+	// one that is measured. Zero where misses are free.
 	FirstToken  result.FirstTokenTime
 	Loaded      int64
 	LoadedBytes int64
+	LoadedBelow int64
 	Loading     time.Duration
 
 	// Failed: one of its operations failed. It is counted apart and adds no latency and no tokens.

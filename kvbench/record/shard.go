@@ -303,7 +303,12 @@ func (s *shard) firstToken(q *RequestSample) {
 	for i, ns := range [...]int64{t.TTFT, t.Load, t.GPUWait, t.Compute - t.Overlap} {
 		s.hists.at(histTTFT + hist(i)).Record(ns)
 	}
-	if q.Loaded > 0 {
+	switch {
+	case q.Loaded == 0:
+	case 2*q.LoadedBelow < q.LoadedBytes: // which says little of the tier that is measured
+		s.n.FoundAbove.Requests++
+		s.n.FoundAbove.Tokens += q.Loaded
+	default:
 		s.n.Found.Add(q.Loaded, q.LoadedBytes, int64(q.Loading), t.ComputeAll-t.Compute)
 		class := loadClass(q.Loaded)
 		s.n.Loads[class]++

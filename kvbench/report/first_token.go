@@ -55,6 +55,10 @@ func (s *summary) firstToken() {
 	if p := &f.Found; p.Requests > 0 {
 		s.line("", "%s", foundParts(f))
 	}
+	if above := f.FoundAbove; above.Requests > 0 {
+		s.line("", "%s had most of what they found from the tiers above the storage, which says "+
+			"nothing of it: they are not among these", units.Plural(above.Requests, "more request"))
+	}
 }
 
 // foundParts says of how many requests loading was worth it, and what rate would make it so. The
@@ -62,9 +66,13 @@ func (s *summary) firstToken() {
 // load beside each other.
 func foundParts(f *result.FirstToken) string {
 	p := &f.Found
-	text := fmt.Sprintf("of %s that found anything loading was worth it for %s, with %s of the "+
-		"tokens", units.Plural(p.Requests, "request"), percent(p.WorthRatio),
-		percent(p.WorthTokenRatio))
+	where := "anything"
+	if f.FoundAbove.Requests > 0 {
+		where = "most in the storage"
+	}
+	text := fmt.Sprintf("of %s that found %s loading was worth it for %s, with %s of the "+
+		"tokens", units.Plural(p.Requests, "request"), where,
+		percent(p.WorthRatio), percent(p.WorthTokenRatio))
 	if p.NeededBytesPerS == nil || p.LoadBytesPerS == nil {
 		return text
 	}

@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
@@ -85,6 +86,26 @@ func TestWhatAMissCosts(t *testing.T) {
 			assert.Equal(t, c.found, f.Found, c.name)
 		})
 	}
+}
+
+// What was found in the tier above says nothing of the storage, and is counted apart: of four turns
+// of two tokens the memory, kept at 80 % of 5 tokens, has the last two, and the storage the others.
+func TestFoundInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		memory := cache.Level{Kind: tiers.CPU, Tier: tiertest.NewNull(), Capacity: 5 * unit}
+		src := newScript(conversation(1, 5, 2, workloads.PrefillOnly)...)
+		src.ordered = true
+		cfg := testConfig(append([]cache.Level{memory}, slow(wall, 1000*unit)...), src, 1).finite()
+		cfg.Clock, cfg.Cost = wall, compute.Cost{PerToken: 1}
+		f := mustRun(t, cfg).FirstToken
+		// Turn 2 finds one entry, turn 3 two, both in memory; turn 4 three, one of them below, turn
+		// 5 four, two of them below.
+		assert.Equal(t, result.FoundAbove{Requests: 3, Tokens: 2 + 4 + 6}, f.FoundAbove)
+		assert.EqualValues(t, 1, f.Found.Requests, "half of it from the storage")
+		assert.EqualValues(t, 8, f.Found.Tokens)
+		assert.Equal(t, int64(4*time.Second), f.Found.LoadNS, "2 entries of 2 tokens")
+	})
 }
 
 // inLayers is a tier that keeps objects layer by layer.

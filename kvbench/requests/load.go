@@ -56,17 +56,15 @@ type Config struct {
 	// ValidationTrace is the path of a recorded run to compare with, "" = none.
 	ValidationTrace string
 
-	// OnDispatch is shown every request with its plan at the moment when it is
-	// handed to a worker, in the order of dispatch, the requests of one user in
-	// theirs. It runs under the dispatcher's lock: it must be quick, must not
-	// call back, and must not keep the plan, whose memory is reused.
+	// OnDispatch is shown every request with its plan at the moment when it is handed to a worker,
+	// in the order of dispatch, the requests of one user in theirs. It runs under the dispatcher's
+	// lock: it must be quick, must not call back, and must not keep the plan, which is reused.
 	OnDispatch func(r *workloads.Request, plan []workloads.Op)
 	// OnBlocks is shown what was decided about the blocks of each request, likewise.
 	OnBlocks func(r *workloads.Request, s record.BlockSample)
 }
 
-// Population is what decode-only writes before the window: Entries entries
-// pop/<n> of Tokens tokens.
+// Population is what decode-only writes before the window: entries pop/<n> of Tokens tokens each.
 type Population struct{ Entries, Tokens int }
 
 // Precondition is the load that brings a drive to its steady state before the

@@ -20,6 +20,7 @@ import (
 type prompt struct {
 	pieces []piece
 	of     []int // of an intent its piece, -1 for none
+	below  int64 // bytes that came from the last tier
 }
 
 type piece struct {
@@ -33,7 +34,7 @@ type piece struct {
 // ask starts the prompt of a planned request and returns its length in tokens; intent has the
 // intent of each operation.
 func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
-	p.pieces, p.of = p.pieces[:0], p.of[:0]
+	p.pieces, p.of, p.below = p.pieces[:0], p.of[:0], 0
 	fresh, rest := -1, 0
 	if len(plan) == 0 { // a prompt that fills no block
 		rest = r.PromptTokens()
@@ -68,7 +69,10 @@ func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (t
 }
 
 // found notes that the n intents from at on were read, in so many bytes, all or what was needed.
-func (p *prompt) found(at, n int, bytes int64) {
+func (p *prompt) found(at, n int, bytes int64, below bool) {
+	if below {
+		p.below += bytes
+	}
 	for _, i := range p.of[at : at+n] {
 		if i >= 0 {
 			p.pieces[i].found, p.pieces[i].bytes = true, min(p.pieces[i].bytes, bytes)

@@ -130,6 +130,7 @@ func (w *worker) firstToken(ctx context.Context) error {
 	wait, done := w.load.dispatch.gpu.Reserve(now, missing, w.came)
 	t := &j.sample.Time
 	t.GPUWait, t.Compute = int64(wait), int64(missing-done)
+	j.sample.LoadedBelow = j.prompt.below
 	loading := now - begun - time.Duration(t.Pending)
 	// What was computed meanwhile does not come on top: that is what loading costs.
 	j.sample.Loaded, j.sample.LoadedBytes, j.sample.Loading = found, bytes, max(0, loading-done)
@@ -263,9 +264,8 @@ func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) (e
 	return err
 }
 
-// readOrWrite is a prefix or a probe. The prefill of the same plan may have
-// written the entry already: then the decision was a miss and the read a hit,
-// because by now the entry is there for certain.
+// readOrWrite is a prefix or a probe. The prefill of the same plan may have written the entry: then
+// the decision was a miss and the read a hit, because by now the entry is there for certain.
 func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err error) {
 	if w.job.absent {
 		return nil
@@ -341,7 +341,7 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok 
 	}
 	ok, err = w.record(ctx, op, tiers.Read, tiers.Decode, n, res, err)
 	if ok {
-		w.job.prompt.found(at, n, res.Bytes)
+		w.job.prompt.found(at, n, res.Bytes, res.Level == w.load.env.Lowest())
 		w.arrived(res.Timing.Layers)
 	}
 	if ok && w.job.lease.Outcome(at) == cache.Pending {

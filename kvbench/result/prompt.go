@@ -67,11 +67,13 @@ type FirstToken struct {
 	// of the window in which the server computed prompts, whoever waited for them
 	GPUBusyShare *float64 `json:"gpu_busy_share"`
 
-	// Loading is the time of loading a prompt's tokens by their number, of all requests that found
-	// any: measured under this load, waits for those who write what is wanted left out.
-	Loading   []LoadingTime `json:"loading"`
-	BreakEven BreakEvens    `json:"break_even"`
-	Found     FoundParts    `json:"found"`
+	// Loading is the time of loading a prompt's tokens by their number, of the requests that found
+	// any in the storage: measured under this load, waits for those who write what is wanted left
+	// out. Those that had more than half of the bytes from the tiers above are counted apart.
+	Loading    []LoadingTime `json:"loading"`
+	BreakEven  BreakEvens    `json:"break_even"`
+	Found      FoundParts    `json:"found"`
+	FoundAbove FoundAbove    `json:"found_above"`
 }
 
 // PrefillCost is a·n + b·n² seconds for a prompt of n tokens, of the whole server.
@@ -108,8 +110,14 @@ func (t *FirstTokenTime) Add(x FirstTokenTime) {
 	t.ComputeAll += x.ComputeAll
 }
 
-// FoundParts are what requests found of their prompts, in whatever tier, and whether loading it was
-// worth it: sums over the requests that found anything.
+// FoundAbove are the requests that found most of what they found in the tiers above the storage.
+type FoundAbove struct {
+	Requests int64 `json:"requests"`
+	Tokens   int64 `json:"tokens"`
+}
+
+// FoundParts are what requests found of their prompts, at least half of it in the storage, and
+// whether loading it was worth it: sums over these requests.
 type FoundParts struct {
 	Requests int64 `json:"requests"`
 	Tokens   int64 `json:"tokens"`
