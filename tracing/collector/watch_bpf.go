@@ -5,6 +5,7 @@ package collector
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -81,27 +82,54 @@ func (k *kernelPrograms) watch(opt Options, w watchSpec, list *ebpf.ProgramSpec)
 
 // watchRunning puts the processes that run already into the set.
 func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error {
-	global, err := kernelIDs(list)
-	if err != nil {
-		return err
+	all := k.coll.Maps[bpf.TraceMapWatched]
+	return untilNoneIsNew(processes, func() (map[uint32]uint32, error) { return kernelIDs(list) },
+		func(p process) bool { return p.pid == opt.PID || opt.Comm != "" && p.comm == opt.Comm },
+		func(pid int, id uint32) (isNew bool, err error) {
+			err = all.Update(id, uint8(1), ebpf.UpdateNoExist)
+			if errors.Is(err, ebpf.ErrKeyExist) {
+				return false, nil // the programs have seen its start
+			}
+			if err != nil {
+				return false, fmt.Errorf("watch process %d: %w", pid, err)
+			}
+			k.initial++
+			if !alive(pid) { // it ended before it was watched, and nobody would see its end
+				_ = all.Delete(id)
+			}
+			return true, nil
+		})
+}
+
+// untilNoneIsNew watches the processes that match, and their children. The programs see the start
+// of a child only once its parent is watched: who was started between the list and that is in the
+// next list, and the lists end with one of which all are watched. The ids are asked for after the
+// list: whoever stands in it and has none has ended.
+func untilNoneIsNew(list func() []process, ids func() (map[uint32]uint32, error),
+	match func(process) bool, watch func(pid int, id uint32) (isNew bool, err error)) error {
+	for met := map[int]bool{}; ; {
+		all := withChildren(list(), match)
+		global, err := ids()
+		if err != nil {
+			return err
+		}
+		grown := false
+		for _, pid := range all {
+			id, lives := global[uint32(pid)]
+			if !lives || met[pid] {
+				continue
+			}
+			met[pid] = true
+			isNew, err := watch(pid, id)
+			if err != nil {
+				return err
+			}
+			grown = grown || isNew
+		}
+		if !grown {
+			return nil
+		}
 	}
-	ids := withChildren(processes(), func(p process) bool {
-		return p.pid == opt.PID || opt.Comm != "" && p.comm == opt.Comm
-	})
-	for _, pid := range ids {
-		id, ok := global[uint32(pid)]
-		if !ok { // it has ended meanwhile
-			continue
-		}
-		if err := k.coll.Maps[bpf.TraceMapWatched].Put(id, uint8(1)); err != nil {
-			return fmt.Errorf("watch process %d: %w", pid, err)
-		}
-		k.initial++
-		if !alive(pid) { // it ended before it was watched, and nobody would see its end
-			_ = k.coll.Maps[bpf.TraceMapWatched].Delete(id)
-		}
-	}
-	return nil
 }
 
 // kernelIDs maps the ids of processes as this PID namespace, and its /proc, has them to the

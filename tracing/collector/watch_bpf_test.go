@@ -3,7 +3,10 @@
 package collector
 
 import (
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,4 +25,64 @@ func TestProcessesAndChildren(t *testing.T) {
 	comm, err := os.ReadFile("/proc/self/comm")
 	require.NoError(t, err)
 	assert.Contains(t, here, process{os.Getpid(), os.Getppid(), strings.TrimSpace(string(comm))})
+}
+
+// TestWhoIsStartedWhileTheFirstAreWatched makes a machine on which a watched process starts another
+// one at each possible moment: before its parent is watched nobody sees that but the next list.
+func TestWhoIsStartedWhileTheFirstAreWatched(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		at       string // the step in which 7 starts 8
+		ended    int    // one that is listed and has no id any more
+		want     []int
+		askedFor int // lists
+	}{
+		{"nothing happens", "", 0, []int{7}, 2},
+		{"before the list", "list 1", 0, []int{7, 8}, 2},
+		{"between list and ids", "ids 1", 0, []int{7, 8}, 3},
+		{"between ids and watching", "watch 7", 0, []int{7, 8}, 3},
+		{"when it is watched", "list 2", 0, []int{7, 8}, 2},
+		{"one has ended", "", 9, []int{7}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			running := []process{{1, 0, "init"}, {7, 1, "fio"}, {9, 7, "fio"}}
+			watched, lists, asked := map[int]bool{}, 0, 0
+			if c.ended == 0 {
+				running = running[:2]
+			}
+			now := func(step string) {
+				if step == c.at {
+					running = append(running, process{8, 7, "worker"})
+					watched[8] = watched[7] // what the program at fork does
+				}
+			}
+			err := untilNoneIsNew(func() []process {
+				lists++
+				now(fmt.Sprint("list ", lists))
+				return slices.Clone(running)
+			}, func() (map[uint32]uint32, error) {
+				asked++
+				now(fmt.Sprint("ids ", asked))
+				ids := map[uint32]uint32{}
+				for _, p := range running {
+					if p.pid != c.ended {
+						ids[uint32(p.pid)] = uint32(p.pid) + 1000
+					}
+				}
+				return ids, nil
+			}, func(p process) bool {
+				return p.comm == "fio"
+			}, func(pid int, id uint32) (bool, error) {
+				now(fmt.Sprint("watch ", pid))
+				assert.EqualValues(t, pid+1000, id)
+				isNew := !watched[pid]
+				watched[pid] = true
+				return isNew, nil
+			})
+			require.NoError(t, err)
+			maps.DeleteFunc(watched, func(_ int, yes bool) bool { return !yes })
+			assert.Equal(t, c.want, slices.Sorted(maps.Keys(watched)))
+			assert.Equal(t, c.askedFor, lists)
+		})
+	}
 }
