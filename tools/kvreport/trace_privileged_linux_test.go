@@ -22,6 +22,7 @@ import (
 	"kvbench/tiers/privtest"
 	"kvbench/tools/load"
 	"kvbench/tools/trace"
+	"kvbench/tracing/host"
 )
 
 // loopFile is a filesystem on a loop device with a written file on it.
@@ -57,27 +58,55 @@ func (l loopFile) fio(args ...string) []string {
 		"--norandommap", "--output=/dev/null"}, args...)
 }
 
-// traced skips where the kernel cannot, with its reason.
-func traced(t testing.TB, args ...string) (stdout, stderr string) {
+// watch traces a load that is running until the file's device has served so many requests since
+// they were counted: however slow the machine is, it has seen them. The call prints into the
+// buffers.
+func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, job string,
+	stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	code, stdout, stderr := traceCall(args...)
-	if code == No {
-		privtest.Need(t, errors.New(stderr))
+	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
+	c = newCall("trace", append(args, "-dir", l.dir), nil, stdout, stderr)
+	opt := trace.NewOptions(c.FlagSet)
+	rest, err := c.parse()
+	require.NoError(t, err)
+	require.NoError(t, opt.Check(rest))
+	device, err := host.BackingDevice(l.dir)
+	require.NoError(t, err)
+	served := func() int64 {
+		s, err := device.ReadStat()
+		assert.NoError(t, err)
+		return s.ReadIOs + s.WriteIOs
 	}
-	require.Equal(t, Done, code, "%s", stderr)
-	return stdout, stderr
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	opt.Counting = func() {
+		go func() {
+			defer cancel()
+			for first := served(); ctx.Err() == nil && served()-first < requests; {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+	}
+	job, _, err = trace.Run(ctx, opt, stdout, stderr, c.say)
+	if nothing := new(trace.NothingError); errors.As(err, &nothing) {
+		privtest.Need(t, err) // the kernel cannot
+	}
+	require.NoError(t, err)
+	return c, job, stdout, stderr
 }
 
 // TestBesideFio traces a running fio by name and expects its job back.
 func TestBesideFio(t *testing.T) {
 	l := newLoad(t)
 	start(t, "fio", l.fio("--rw=randrw", "--rwmixread=70", "--bssplit=4k/50:16k/30:128k/20,64k/100",
-		"--ioengine=libaio", "--iodepth=8", "--runtime=60")...)
+		"--ioengine=libaio", "--iodepth=8", "--runtime=600")...)
 	job := filepath.Join(t.TempDir(), "job.fio")
-	stdout, stderr := traced(t, "-comm", "fio", "-duration", "3s", "-dir", l.dir, "-fio", job)
-	assert.Empty(t, stderr)
-	assert.Contains(t, stdout, "Diagnosis: ")
-	assert.Contains(t, stdout, "fio job: "+job+"\n")
+	// 20,000: a share's standard deviation is below half a percent.
+	c, traced, stdout, stderr := l.watch(t, 20_000, "-comm", "fio", "-fio", job)
+	require.NoError(t, c.writeTraced(traced, job))
+	assert.Empty(t, stderr.String())
+	assert.Contains(t, stdout.String(), "Diagnosis: ")
+	assert.Contains(t, stdout.String(), "fio job: "+job+"\n")
 	text, err := os.ReadFile(job)
 	require.NoError(t, err)
 	// Two jobs, or one where the device is so fast that requests come one at a time.
@@ -156,36 +185,12 @@ func traceShell(t testing.TB, dir, command string) (pid int, notes, job string, 
 func TestInterrupted(t *testing.T) {
 	l := newLoad(t)
 	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync",
-		"--runtime=600",
-		"--thread")...)
-	c := newCall("trace", []string{"-pid", strconv.Itoa(fio.Process.Pid), "-dir", l.dir}, nil, nil,
-		nil)
-	opt := trace.NewOptions(c.FlagSet)
-	rest, err := c.parse()
-	require.NoError(t, err)
-	require.NoError(t, opt.Check(rest))
-	// A machine that is busy may not have got fio to write by then: it gets more time.
-	var stdout, stderr bytes.Buffer
-	for window := 2 * time.Second; ; window *= 2 {
-		stdout.Reset()
-		stderr.Reset()
-		ctx, cancel := context.WithTimeout(t.Context(), window)
-		_, _, err = trace.Run(ctx, opt, &stdout, &stderr,
-			func(text string) { stderr.WriteString(text) })
-		cancel()
-		nothing := new(trace.NothingError)
-		if !errors.As(err, &nothing) {
-			break
-		}
-		if window > time.Minute {
-			privtest.Need(t, err)
-			break
-		}
-	}
-	require.NoError(t, err)
+		"--runtime=600", "--thread")...)
+	_, job, stdout, stderr := l.watch(t, 100, "-pid", strconv.Itoa(fio.Process.Pid))
 	assert.Empty(t, stderr.String())
 	assert.Contains(t, stdout.String(), "writes")
 	assert.NotContains(t, stdout.String(), "fio job")
+	assert.Empty(t, job)
 }
 
 func TestNobodyToTrace(t *testing.T) {
