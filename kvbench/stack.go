@@ -83,7 +83,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		add(tiers.GPU, link, n)
 	}
 	if n := cfg.CPUBytes; n > 0 {
-		memory, err := memtier.New(n)
+		memory, err := memtier.New(n, t.nodes...) // entries go to the devices, and come from there
 		if err != nil {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}

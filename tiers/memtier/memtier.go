@@ -25,6 +25,7 @@ const (
 // entry.
 type Tier struct {
 	capacity int64
+	nodes    []int
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
@@ -39,9 +40,10 @@ type Tier struct {
 
 var _ tiers.Tier = (*Tier)(nil)
 
-// New reserves address space for capacity bytes; memory comes with use.
-func New(capacity int64) (*Tier, error) {
-	t := &Tier{capacity: capacity, entries: make(map[tiers.ID]*entry)}
+// New reserves address space for capacity bytes; memory comes with use, from the NUMA nodes given,
+// as [buffer.NewArena] says.
+func New(capacity int64, nodes ...int) (*Tier, error) {
+	t := &Tier{capacity: capacity, nodes: nodes, entries: make(map[tiers.ID]*entry)}
 	// An eighth more than the capacity, for the waste; should that not do, grow adds arenas.
 	if err := t.grow(capacity + capacity/8); err != nil {
 		return nil, fmt.Errorf("make a cpu tier of %d bytes (-cpu-mem-gb): %w", capacity, err)
@@ -165,7 +167,7 @@ func (t *Tier) giveBack(pieces [][]byte) {
 
 // grow reserves an arena for at least that many bytes of blocks.
 func (t *Tier) grow(bytes int64) error {
-	arena, err := buffer.NewArena(tiers.AlignUp(bytes, int64(buffer.HugePage)))
+	arena, err := buffer.NewArena(tiers.AlignUp(bytes, int64(buffer.HugePage)), t.nodes...)
 	if err != nil {
 		return err
 	}
