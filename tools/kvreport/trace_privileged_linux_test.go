@@ -41,7 +41,8 @@ func newLoad(t *testing.T) loopFile {
 	return at
 }
 
-// start runs a command on the load's file until the test ends.
+// start runs a command on the load's file until the test ends. fio has to run its jobs as threads
+// for that: its processes have sessions of their own, and nobody would end them.
 func start(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(name, args...)
@@ -99,7 +100,7 @@ func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, 
 func TestBesideFio(t *testing.T) {
 	l := newLoad(t)
 	start(t, "fio", l.fio("--rw=randrw", "--rwmixread=70", "--bssplit=4k/50:16k/30:128k/20,64k/100",
-		"--ioengine=libaio", "--iodepth=8", "--runtime=600")...)
+		"--ioengine=libaio", "--iodepth=8", "--runtime=600", "--thread")...)
 	job := filepath.Join(t.TempDir(), "job.fio")
 	// 20,000: a share's standard deviation is below half a percent.
 	c, traced, stdout, stderr := l.watch(t, 20_000, "-comm", "fio", "-fio", job)
