@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,8 +29,7 @@ type uring struct {
 
 	slots struct {
 		sync.Mutex
-		taken [ring.MaxBuffers]bool
-		at    map[int32][]byte // arenas by slot
+		parts [ring.MaxBuffers]int // of an arena, from this one on; 0: it is free
 	}
 }
 
@@ -106,7 +106,6 @@ func refusal(err error, setting string) error {
 func newURing(now func() time.Duration, rings int, open func() (queue, string, error)) (*uring,
 	error) {
 	e := &uring{ledger: ledger{now: now}}
-	e.slots.at = make(map[int32][]byte)
 	for range rings {
 		l := &looper{e: e}
 		begun := make(chan error, 1)
@@ -132,54 +131,40 @@ func (e *uring) Submit(ops ...*Op) {
 
 // Register implements Engine: slot n is ring buffers from n-1 on.
 func (e *uring) Register(arena []byte) (slot int32, err error) {
-	e.slots.Lock()
-	defer e.slots.Unlock()
-	n := (len(arena) + ring.MaxBuffer - 1) / ring.MaxBuffer
-	first, free := 0, 0
-	for i := range e.slots.taken {
-		if free++; e.slots.taken[i] {
-			first, free = i+1, 0
-		}
-		if free == n {
-			break
-		}
-	}
-	if free < n {
+	parts := slices.Collect(slices.Chunk(arena, ring.MaxBuffer))
+	first, some := e.reserve(len(parts))
+	if !some {
 		return 0, nil // there are as many as may be: it goes without
 	}
-	for i := range n {
-		part := arena[i*ring.MaxBuffer : min(len(arena), (i+1)*ring.MaxBuffer)]
+	for i, part := range parts {
 		if err := e.setBuffer(first+i, part); err != nil {
-			for j := range i + 1 {
-				_ = e.setBuffer(first+j, nil)
-			}
+			e.release(first, len(parts))
 			return 0, err
 		}
 	}
-	for i := range n {
-		e.slots.taken[first+i] = true
-	}
-	slot = int32(first + 1)
-	e.slots.at[slot] = arena
-	return slot, nil
+	return int32(first + 1), nil
 }
 
-// Unregister implements Engine.
-func (e *uring) Unregister(slot int32) {
+// reserve takes so many neighbouring buffers of all rings.
+func (e *uring) reserve(parts int) (first int, some bool) {
 	e.slots.Lock()
 	defer e.slots.Unlock()
-	arena, known := e.slots.at[slot]
-	if !known {
-		return
+	free := 0
+	for i := range e.slots.parts {
+		if free++; e.slots.parts[i] != 0 {
+			first, free = i+1, 0
+		}
+		if free == parts {
+			for j := range parts {
+				e.slots.parts[first+j] = parts - j
+			}
+			return first, true
+		}
 	}
-	delete(e.slots.at, slot)
-	for i := range (len(arena) + ring.MaxBuffer - 1) / ring.MaxBuffer {
-		_ = e.setBuffer(int(slot)-1+i, nil) // the memory stays pinned until the ring goes
-		e.slots.taken[int(slot)-1+i] = false
-	}
+	return 0, false
 }
 
-// setBuffer gives all rings a buffer, or takes it away.
+// setBuffer gives a buffer to all rings.
 func (e *uring) setBuffer(i int, mem []byte) error {
 	for _, l := range e.rings {
 		if err := l.do(func() error {
@@ -193,6 +178,37 @@ func (e *uring) setBuffer(i int, mem []byte) error {
 		}
 	}
 	return nil
+}
+
+// Unregister implements Engine.
+func (e *uring) Unregister(slot int32) {
+	if first := int(slot) - 1; first >= 0 {
+		e.slots.Lock()
+		parts := e.slots.parts[first]
+		e.slots.Unlock()
+		e.release(first, parts)
+	}
+}
+
+// release takes buffers from all rings. It does not wait for that: who unregisters may be inside
+// the Done of a device's late answer, on the very thread that would have to do it. The kernel keeps
+// the pages until then, whatever becomes of the memory.
+func (e *uring) release(first, parts int) {
+	var left atomic.Int64
+	left.Store(int64(len(e.rings)))
+	for _, l := range e.rings {
+		l.post(func() {
+			for i := first; i < first+parts; i++ {
+				_ = l.q.SetBuffer(i, nil) // the memory stays pinned until the ring goes
+				l.buffers[i] = nil
+			}
+			if left.Add(-1) == 0 {
+				e.slots.Lock()
+				defer e.slots.Unlock()
+				clear(e.slots.parts[first : first+parts])
+			}
+		})
+	}
 }
 
 // Stuck implements Engine.
@@ -320,24 +336,28 @@ func (l *looper) round() (more bool) {
 	}
 	l.ring()
 	l.mu.Lock()
+	for len(l.calls) > 0 { // before the requests that came after them
+		calls := l.calls
+		l.calls = nil
+		l.mu.Unlock()
+		for _, call := range calls {
+			call()
+		}
+		l.mu.Lock()
+	}
 	l.underway -= l.ended
 	l.ended = 0
 	l.waiting = append(l.waiting, l.inbox...)
 	clear(l.inbox)
 	l.inbox = l.inbox[:0]
-	calls := l.calls
-	l.calls = nil
 	all := l.begin()
 	wait := 0
-	over := l.closed && l.underway == 0 && len(calls) == 0
-	if len(calls) == 0 && !over && all {
+	over := l.closed && l.underway == 0
+	if !over && all {
 		wait = 1
 		l.sleeps.Store(true)
 	}
 	l.mu.Unlock()
-	for _, call := range calls {
-		call()
-	}
 	if over {
 		return false
 	}
@@ -531,18 +551,23 @@ func (l *looper) wake() {
 	}
 }
 
-// do lets the thread make a call and waits for it.
+// do lets the thread make a call and waits for it: never inside a Done, which is on that thread.
 func (l *looper) do(f func() error) error {
 	done := make(chan error, 1)
-	l.mu.Lock()
-	l.calls = append(l.calls, func() { done <- f() })
-	l.wake()
+	l.post(func() { done <- f() })
 	select {
 	case err := <-done:
 		return err
 	case <-l.over:
 		return tiers.ErrClosed
 	}
+}
+
+// post lets the thread make a call, some time.
+func (l *looper) post(f func()) {
+	l.mu.Lock()
+	l.calls = append(l.calls, f)
+	l.wake()
 }
 
 func (l *looper) stuck(dst []Stuck, older time.Duration) []Stuck {

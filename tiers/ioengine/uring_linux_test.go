@@ -172,6 +172,34 @@ func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
+// What a device answers long after the trial has ended gives the memory back, on the thread that
+// told of it: the ring's own, which therefore must not be waited for.
+func TestMemoryComesBackWithALateAnswer(t *testing.T) {
+	e := realRings(t, 2)
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	defer unix.Close(pipe[0])
+	defer unix.Close(pipe[1])
+	arena := make([]byte, 4096)
+	for range 3 * ring.MaxBuffers { // more of them than there is room for at a time
+		slot, err := e.Register(arena)
+		require.NoError(t, err)
+		require.Positive(t, slot)
+		e.Unregister(slot)
+	}
+	late := make(chan struct{})
+	slot, err := e.Register(arena)
+	require.NoError(t, err)
+	e.Submit(&Op{FD: pipe[0], N: 1, Buf: tiers.Buffer{B: arena[:1], Slot: slot}, Done: func(*Op) {
+		e.Unregister(slot)
+		close(late)
+	}})
+	_, err = unix.Write(pipe[1], []byte{1})
+	require.NoError(t, err)
+	<-late
+	require.NoError(t, e.Close(t.Context()))
+}
+
 // made is a ring of a kernel that a test plays: completions come in any order, after as long as it
 // likes, short, interrupted or failed.
 type made struct {
