@@ -46,7 +46,9 @@ type Bench struct {
 
 	routine Routine
 	drained clock.Event // fired by a routine that has come to its own end
-	over    atomic.Bool // an operation ended after the window: no more begins
+	// prepared: the routine has come back from that, whatever came of it.
+	prepared atomic.Bool
+	over     atomic.Bool // an operation ended after the window: no more begins
 	// The last write generation: no two objects have the same content, also when one is written
 	// in the place of another, so that a stale read is seen.
 	gen  atomic.Uint64
@@ -71,6 +73,7 @@ func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	if err := e.Rest(ctx); err != nil {
 		return err
 	}
+	defer b.prepared.Store(true)
 	return b.routine.Prepare(ctx, b)
 }
 
@@ -105,8 +108,8 @@ func (b *Bench) Stop(by string) {
 // a verdict of "load-limited" would make no sense.
 func (b *Bench) Report(in *record.Info) {
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, b.Workers
-	if b.Env == nil {
-		return // the trial was over before it was prepared, and the routine has nothing to tell
+	if !b.prepared.Load() {
+		return // the trial was over before that: the routine has nothing to tell, or is still at it
 	}
 	if start, end := b.Rec.Window(); start < end {
 		in.Harness.WorkerBusyNS = int64(b.Workers) * int64(end-start)

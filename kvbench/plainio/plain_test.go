@@ -227,6 +227,21 @@ func TestABenchThatWasNeverPrepared(t *testing.T) {
 	}
 }
 
+// Or while it rests, when there is an Env but the routine has not been asked for anything.
+func TestABenchThatIsInterruptedWhileItRests(t *testing.T) {
+	for _, r := range []Routine{&Tier{}, &Blocks{}, &Knee{}, &Ceiling{}, &Removal{}, &Replay{}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(kvbench.Interrupted{Why: assert.AnError}) })
+			cfg := overLevels(onTier(tiertest.NewNull(), 1<<50), 2).lasting(time.Hour)
+			cfg.Settle = time.Minute
+			res, err := runPlain(ctx, cfg, r)
+			require.True(t, errors.As(err, new(kvbench.Interrupted)))
+			assert.Equal(t, result.StatusIncomplete, res.Status)
+		})
+	}
+}
+
 func TestARoutineIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

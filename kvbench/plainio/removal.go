@@ -86,6 +86,9 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 // Report says what was removed, and how fast.
 func (r *Removal) Report(res *result.Result) {
 	r.Ceiling.Report(res)
+	if r.bench == nil {
+		return // it could not be prepared
+	}
 	// Its workers have nothing to do but to remove, and to wait for the device to discard.
 	res.Harness.Busy.RemovalNS = res.Harness.WorkerBusyNS
 	took := r.quiet
