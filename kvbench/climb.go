@@ -34,56 +34,98 @@ const (
 )
 
 // climb measures plain I/O in the run's own mix, and notes why it did not. The window is closed and
-// nobody is at work.
+// nobody is at work. What the storage does not answer it is not waited for longer than a signal or
+// -io-timeout let it.
 func (t *trial) climb(ctx context.Context) {
 	into := &result.Ladder{Rungs: []result.Rung{}}
 	t.info.Harness.Ladder = into
-	ask, err := t.ladder(ctx)
-	defer func() {
-		if len(t.spare) > 0 {
-			_ = ask.Level.Tier.Remove(context.WithoutCancel(ctx), t.spare...) // else the next start
-		}
-	}()
-	if err != nil {
+	if err := t.climbable(ctx); err != nil {
 		into.Reason = err.Error()
 		return
+	}
+	climbing, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-t.hung:
+			stop(ErrUnanswered)
+		case <-climbing.Done():
+		}
+	}()
+	t.climbed = make(chan struct{})
+	var found result.Ladder // its own until it has ended
+	var failed error
+	show := func() Snapshot { return Snapshot{Stage: "plain I/O after the window", Free: -1} }
+	ended, _ := t.await(ctx, briefly, show, func() error {
+		defer close(t.climbed)
+		found, failed = t.rungs(climbing)
+		return nil
+	})
+	switch {
+	case !ended:
+		into.Reason = ErrUnanswered.Error()
+	case failed != nil:
+		found.Reason = failed.Error()
+		fallthrough
+	default:
+		*into = found
+	}
+}
+
+// climbable says why there is to be no ladder.
+func (t *trial) climbable(ctx context.Context) error {
+	_, failure := t.ended()
+	switch {
+	case t.sim != nil:
+		return errors.New("this is a simulation")
+	case t.cfg.Climb == nil:
+		return errors.New("nobody asked for it")
+	case failure != nil || ctx.Err() != nil:
+		return errors.New("the run did not end in order")
+	case t.storage() < 0 || t.place() == "" && t.bucket == nil:
+		return errors.New("the run has no storage tier on a filesystem")
+	}
+	return nil
+}
+
+// storage is the number of the storage tier's level, -1 where there is none.
+func (t *trial) storage() int {
+	return slices.IndexFunc(t.Levels, func(l cache.Level) bool { return l.Kind == tiers.Storage })
+}
+
+// rungs climbs the ladder.
+func (t *trial) rungs(ctx context.Context) (found result.Ladder, err error) {
+	found.Rungs = []result.Rung{}
+	ask, err := t.ladder(ctx)
+	if err != nil {
+		return found, err
 	}
 	// Nothing moves through the run's buffers any more, and the ladder has its own, as many again:
 	// with a client for each accelerator that is gigabytes, and huge pages that they would lack.
 	if t.Pool != nil {
 		_ = t.Pool.Close() // which is told where it is closed anyway
 	}
-	before, from, usage := t.readDevice(), t.Clock.Now(), t.cfg.Usage()
+	var before host.BlockStat
+	var from time.Duration
+	var usage host.Usage
+	ask.Begins = func() { before, from, usage = t.readDevice(), t.Clock.Now(), t.cfg.Usage() }
 	ask.Climbed = func() {
 		cpu, took := t.cfg.Usage().CPU-usage.CPU, t.Clock.Now()-from
-		into.CPUShare = units.Ratio(cpu, t.info.Limits.Cores*float64(took))
+		found.CPUShare = units.Ratio(cpu, t.info.Limits.Cores*float64(took))
 		if t.info.DeviceWitness.Device != "" {
-			into.DiscardShare = units.Ratio(t.readDevice().Sub(before).DiscardTicks, took)
+			found.DiscardShare = units.Ratio(t.readDevice().Sub(before).DiscardTicks, took)
 		}
 	}
 	rungs, err := t.cfg.Climb(ctx, &t.Env, ask)
-	if err != nil {
-		into.Reason = err.Error()
-	} else if len(rungs) > 0 {
-		into.Rungs = rungs
+	if err == nil && len(rungs) > 0 {
+		found.Rungs = rungs
 	}
+	return found, err
 }
 
 // ladder is what to ask for; an error says why nothing is.
 func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
-	level := slices.IndexFunc(t.Levels, func(l cache.Level) bool { return l.Kind == tiers.Storage })
-	_, failure := t.ended()
-	switch {
-	case t.sim != nil:
-		return l, errors.New("this is a simulation")
-	case t.cfg.Climb == nil:
-		return l, errors.New("nobody asked for it")
-	case failure != nil || ctx.Err() != nil:
-		return l, errors.New("the run did not end in order")
-	case level < 0 || t.place() == "" && t.bucket == nil:
-		return l, errors.New("the run has no storage tier on a filesystem")
-	}
-	l.Level, l.Rungs, l.Seed = t.Levels[level], climbRungs, t.info.Seed
+	l.Level, l.Rungs, l.Seed = t.Levels[t.storage()], climbRungs, t.info.Seed
 	read, write := t.Rec.Traffic(tiers.Storage)
 	start, end := t.Rec.Window()
 	window, moved, flew := end-start, read.Bytes+write.Bytes, read.InFlightNS+write.InFlightNS
@@ -123,7 +165,7 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 
 // makeRoom finds what to read and how much may be written. A cache that is full has to give up some
 // of its entries, which nobody needs any more. What a workload has written past the cache, which is
-// half of the tier at most, is its own: it is read by nobody else. Cut is how many writes the
+// half of the tier at most, is read where it says so, and never removed. Cut is how many writes the
 // window's end cut off.
 func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error {
 	objects, free := t.Cache.Objects(tiers.Storage)
@@ -143,23 +185,21 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 		free += objects[0].Size
 		objects = objects[1:]
 	}
-	l.Objects = objects
-	for l.ReadShare > 0 && len(l.Objects) < climbObjects && free > 2*climbObject {
-		n := len(l.Objects)
-		o := tiers.Object{Key: fmt.Sprint("climb/", n), Gen: uint64(n), Size: t.fits(climbObject)}
-		if _, _, err := t.Transfer.Write(ctx, l.Level.Tier, nil, o); err != nil {
-			return fmt.Errorf("something to read could not be written: %w", err)
-		}
-		t.spare = append(t.spare, o)
-		l.Objects = append(l.Objects, o)
-		free -= o.Size
+	if w, some := t.workload.(Readable); some {
+		objects = append(slices.Clip(objects), w.Readable()...)
 	}
 	// As plain I/O finds them: layer by layer, where the run has kept them so.
-	var kept []tiers.Object
-	for _, o := range l.Objects {
-		kept = append(kept, o.InLayers(l.Level.Tier.Traits().Layers)...)
+	layers := func(o tiers.Object) []tiers.Object {
+		return o.InLayers(l.Level.Tier.Traits().Layers)
 	}
-	l.Objects = kept
+	for _, o := range objects {
+		l.Objects = append(l.Objects, layers(o)...)
+	}
+	for n := len(objects); l.ReadShare > 0 && n < climbObjects && free > 2*climbObject; n++ {
+		o := tiers.Object{Key: fmt.Sprint("climb/", n), Gen: uint64(n), Size: t.fits(climbObject)}
+		l.Spare = append(l.Spare, layers(o)...)
+		free -= o.Size
+	}
 	l.Room = min(want, free)
 	if deleted || cut > 0 { // what was being written at the window's end was removed, too
 		t.awaitDiscards(ctx)

@@ -199,7 +199,9 @@ type Ladder struct {
 	Level cache.Level
 	// Objects to read, which lie in the tier and stay there as long as the ladder is climbed. They
 	// are read in an order drawn from Seed, from any chunk on. None is needed without reads.
-	Objects   []tiers.Object
+	Objects []tiers.Object
+	// Spare are more of them, which have to be written first, and are removed at the end.
+	Spare     []tiers.Object
 	ReadShare float64 // of the bytes, 0 to 1
 	Seed      uint64
 
@@ -215,9 +217,9 @@ type Ladder struct {
 	// end.
 	FileSize, Room int64
 
-	// Climbed is called when the last rung has ended, before the files are removed; nil = nobody
-	// listens.
-	Climbed func()
+	// Begins is called before the first rung, when there is something to read, and Climbed when the
+	// last one has ended, before the files are removed; nil = nobody listens.
+	Begins, Climbed func()
 }
 
 // Climber carries out a Ladder, see plainio.Climb. A Config names one rather than this package

@@ -428,6 +428,9 @@ func (t *trial) clean(ctx context.Context) error {
 	}
 	_, err := t.await(ctx, patience, show, func() error {
 		<-t.prepared
+		if t.climbed != nil {
+			<-t.climbed
+		}
 		t.Clock.Wait()
 		if c, ok := t.workload.(io.Closer); ok {
 			_ = c.Close()

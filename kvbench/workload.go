@@ -70,6 +70,13 @@ type Counted interface {
 	Gauge(now time.Duration) record.Gauge
 }
 
+// Readable is a Workload that has written objects past the cache which others may read once its
+// window is over.
+type Readable interface {
+	// Readable is whole objects in the storage tier, nil where there are none.
+	Readable() []tiers.Object
+}
+
 // Env is what a trial lends to its workload.
 type Env struct {
 	Clock  clock.Clock
@@ -144,10 +151,10 @@ type trial struct {
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
-	spare  []tiers.Object          // written for the ladder alone
-	shown  sync.Mutex              // one snapshot at a time goes to whoever looks
-	stop   context.CancelCauseFunc // cancels the operations; nil before the load
-	ending ending
+	climbed chan struct{}           // closed when the ladder has been let go of; nil: there is none
+	shown   sync.Mutex              // one snapshot at a time goes to whoever looks
+	stop    context.CancelCauseFunc // cancels the operations; nil before the load
+	ending  ending
 
 	// What the process and the kernel had counted when the window opened.
 	usage host.Usage

@@ -184,6 +184,39 @@ func TestBlocksNeedDirectIO(t *testing.T) {
 	assert.Empty(t, a.asked)
 }
 
+// What a routine has written is what the ladder after its window reads: nothing is written for it.
+func TestTheLadderReadsWhatIsThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		routine Routine
+		objects bool
+	}{
+		"blocks":          {&Blocks{Op: tiers.Read, Size: page, Footprint: 64 * page}, true},
+		"written blocks":  {&Blocks{Op: tiers.Write, Size: page, Footprint: 64 * page}, false},
+		"ceiling":         {&Ceiling{ReadShare: 1, Footprint: 64 * page, InFlight: 2}, true},
+		"tier":            {&Tier{Level: tiers.Storage, Size: page, Footprint: 64 * page}, true},
+		"removed objects": {&Removal{Footprint: 64 * page}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := clock.NewVirtual()
+			cfg := overLevels(onTier(drive(t)(v), 1<<20), 2).lasting(time.Second)
+			cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
+			b := New(cfg.Config, c.routine)
+			readable := -1
+			cfg.Publish = func(*result.Result) error { // the files are there still
+				readable = len(b.Readable())
+				return nil
+			}
+			_, err := kvbench.Run(t.Context(), cfg.trialConfig, b)
+			require.NoError(t, err)
+			if c.objects {
+				assert.Positive(t, readable)
+			} else {
+				assert.Zero(t, readable)
+			}
+		})
+	}
+}
+
 // The same in real files, by both engines.
 func TestBlocksInRealFiles(t *testing.T) {
 	for _, engine := range []string{"psync", "auto"} {

@@ -25,7 +25,8 @@ type field struct {
 // plot is one of the files.
 type plot struct {
 	tiers.Submitter
-	close func() error
+	object tiers.Object
+	close  func() error
 }
 
 // A field is filled by requests of fieldFill bytes at least, fieldFillers at a time, whatever is
@@ -87,7 +88,7 @@ func (f *field) plot(ctx context.Context, buf lent) (p plot, err error) {
 		if err := f.pour(ctx, w, buf, o, more); err != nil {
 			return p, errors.Join(err, w.Abort())
 		}
-		return plot{w, func() error { return w.Commit(over) }}, nil
+		return plot{w, o, func() error { return w.Commit(over) }}, nil
 	}
 	if err := f.write(ctx, buf, o, more); err != nil {
 		return p, err
@@ -96,7 +97,18 @@ func (f *field) plot(ctx context.Context, buf lent) (p plot, err error) {
 	if err != nil {
 		return p, err
 	}
-	return plot{r, r.Close}, nil
+	return plot{r, o, r.Close}, nil
+}
+
+// Readable is the files that are read here: the others are open for writing still.
+func (f *field) Readable() (objects []tiers.Object) {
+	if f.op != tiers.Read {
+		return nil
+	}
+	for _, p := range f.files {
+		objects = append(objects, p.object)
+	}
+	return objects
 }
 
 // over has ended: a flush that nobody measures is waited for no longer than any request after the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,11 +30,44 @@ func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []resul
 	if err != nil {
 		return nil, fmt.Errorf("climb a ladder of plain I/O: %w", err)
 	}
-	rungs, err = c.climb(ctx)
-	if l.Climbed != nil {
-		l.Climbed()
+	if err = c.spare(ctx); err == nil {
+		if l.Begins != nil {
+			l.Begins()
+		}
+		rungs, err = c.climb(ctx)
+		if l.Climbed != nil {
+			l.Climbed()
+		}
 	}
 	return rungs, errors.Join(err, c.remove(ctx))
+}
+
+// spare writes what is to be read beside each other and in large requests, whatever those of the
+// ladder are: page by page it would take longer than all rungs.
+func (c *climb) spare(ctx context.Context) error {
+	m, err := newMover(c.env, c.Level, c.name)
+	if err != nil || len(c.Spare) == 0 {
+		return err
+	}
+	m.chunk = max(m.chunk, fieldFill)
+	l, err := m.buffers(ctx, min(len(c.Spare), fieldFillers))
+	if err != nil {
+		return err
+	}
+	err = beside(ctx, c.env, l.len(), func(ctx context.Context, w int) (err error) {
+		for i := w; i < len(c.Spare) && err == nil; i += l.len() {
+			if err = m.write(ctx, l.bufs[w], c.Spare[i],
+				func(tiers.Chunk) bool { return true }); err == nil {
+				c.wrote(c.Spare[i])
+			}
+		}
+		return err
+	})
+	if err = errors.Join(err, l.free()); err != nil {
+		return fmt.Errorf("something to read could not be written: %w", err)
+	}
+	c.Objects = append(slices.Clip(c.Objects), c.Spare...)
+	return nil
 }
 
 // climb is a Ladder under way.
@@ -55,7 +89,7 @@ func newClimb(e *kvbench.Env, l kvbench.Ladder) (*climb, error) {
 		return nil, fmt.Errorf("from %d in flight, in rungs of %d bytes and %s: all must be "+
 			"positive", l.InFlight, l.Bytes, l.Time)
 	}
-	if l.ReadShare > 0 && len(l.Objects) == 0 {
+	if l.ReadShare > 0 && len(l.Objects)+len(l.Spare) == 0 {
 		return nil, fmt.Errorf("nothing lies in the %s tier to be read", l.Level.Kind)
 	}
 	m, err := newMover(e, l.Level, fmt.Sprint("ladder/", e.Clock.Now(), "/"))

@@ -186,6 +186,30 @@ func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
 	})
 }
 
+// What is there to be read alone is written in large requests, however small those of the ladder
+// are: in pages it would take a slow disk minutes after a window of seconds.
+func TestWhatALadderReadsIsWrittenQuickly(t *testing.T) {
+	var tier *asking
+	inTrial(t, func(c clock.Clock) tiers.Tier {
+		drive := drive(t)(c)
+		tier = &asking{Tier: drive, traits: drive.Traits()}
+		return tier
+	}, func(ctx context.Context, e *kvbench.Env, l cache.Level) {
+		spare := []tiers.Object{{Key: "a", Size: 4 << 20}, {Key: "b", Size: 3<<20 + 7}}
+		begins := -1
+		rungs, err := Climb(ctx, e, kvbench.Ladder{Level: l, Spare: spare, ReadShare: 1,
+			InFlight: 1, Rungs: 1, Bytes: 10 * page, Time: time.Second, Seed: 1,
+			Begins: func() { begins = len(tier.asked) }})
+		require.NoError(t, err)
+		assert.Len(t, rungs, 1)
+		assert.Equal(t, 4+4, begins, "before the first rung")
+		for i, p := range tier.asked {
+			assert.Equal(t, i < begins, p.op == tiers.Write)
+		}
+		assert.Len(t, tier.asked, begins+10)
+	})
+}
+
 func TestALadderThatCannotBeClimbed(t *testing.T) {
 	inTrial(t, drive(t), func(ctx context.Context, e *kvbench.Env, l cache.Level) {
 		ask := kvbench.Ladder{Level: l, ReadShare: 1, InFlight: 1, Rungs: 1, Bytes: 1,

@@ -55,7 +55,10 @@ type Bench struct {
 	last sync.Mutex // serializes completions where their number ends the window
 }
 
-var _ kvbench.Workload = (*Bench)(nil)
+var (
+	_ kvbench.Workload = (*Bench)(nil)
+	_ kvbench.Readable = (*Bench)(nil)
+)
 
 // New makes a routine the workload of one trial, whose unit of completion is
 // the operation.
@@ -117,6 +120,14 @@ func (b *Bench) Report(in *record.Info) {
 	if r, ok := b.routine.(interface{ Report(*result.Result) }); ok {
 		r.Report(&in.Result)
 	}
+}
+
+// Readable implements [kvbench.Readable].
+func (b *Bench) Readable() []tiers.Object {
+	if r, some := b.routine.(kvbench.Readable); some {
+		return r.Readable()
+	}
+	return nil
 }
 
 // Close lets the routine give back what it holds.

@@ -83,6 +83,9 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 	return nil
 }
 
+// Readable is nothing: it is removed.
+func (r *Removal) Readable() []tiers.Object { return nil }
+
 // Report says what was removed, and how fast.
 func (r *Removal) Report(res *result.Result) {
 	r.Ceiling.Report(res)

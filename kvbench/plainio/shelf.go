@@ -61,6 +61,14 @@ func (s *shelf) fill(ctx context.Context, b *Bench, objects, writers int) ([]tie
 	})
 }
 
+// Readable is what is there to be read.
+func (s *shelf) Readable() []tiers.Object {
+	if s.level.Kind != tiers.Storage {
+		return nil
+	}
+	return s.objects
+}
+
 // staff gives each worker its draws: what is read follows from the seed, whoever is faster.
 func (s *shelf) staff(b *Bench) {
 	s.hands = make([]hand, b.Workers)

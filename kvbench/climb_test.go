@@ -1,0 +1,77 @@
+package kvbench
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/tiertest"
+)
+
+// A device that stops answering right after the window costs the ladder, and what the window has
+// measured is told: at once on a signal, as that of a failed trial with -io-timeout.
+func TestALadderThatIsNotAnswered(t *testing.T) {
+	for name, c := range map[string]struct {
+		end    func(e *Env, interrupt context.CancelCauseFunc)
+		status string
+	}{
+		"a signal": {func(_ *Env, interrupt context.CancelCauseFunc) {
+			interrupt(Interrupted{Why: assert.AnError})
+		}, result.StatusComplete},
+		"-io-timeout": {func(e *Env, _ context.CancelCauseFunc) {
+			e.Fail(ErrUnanswered, result.EndedByError)
+			close(e.trial.hung)
+		}, result.StatusFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, interrupt := context.WithCancelCause(t.Context())
+				published := make(chan struct{})
+				w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
+				w.run = func(ctx context.Context, e *Env) error {
+					e.trial.places = []string{"/kv"}
+					for e.Clock.Sleep(ctx, time.Second) == nil {
+						now := e.Clock.Now()
+						e.Rec.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read,
+							Bytes: 4096, Begun: now - time.Second, Ended: now, Done: now})
+						e.Rec.Request(record.RequestSample{At: now})
+					}
+					return nil
+				}
+				var shown []string
+				level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(),
+					Capacity: 1 << 40}
+				res, err := Run(ctx, Config{Clock: clock.NewWall(),
+					Storage: StorageConfig{Levels: []cache.Level{level},
+						Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1}},
+					Climb: func(ctx context.Context, e *Env, _ Ladder) ([]result.Rung, error) {
+						time.AfterFunc(5*time.Second, func() { c.end(e, interrupt) })
+						<-ctx.Done()
+						<-published // whatever ctx says
+						return nil, context.Cause(ctx)
+					},
+					Progress: func(s Snapshot) { shown = append(shown, s.Stage) },
+					Publish: func(*result.Result) error {
+						close(published)
+						return nil
+					}}, w)
+				assert.Equal(t, c.status, res.Status)
+				assert.Equal(t, c.status == result.StatusFailed, err != nil, err)
+				assert.EqualValues(t, 10, res.Completions())
+				require.NotNil(t, res.Harness.Ladder)
+				assert.Equal(t, "the storage does not answer", res.Harness.Ladder.Reason)
+				assert.Contains(t, shown, "plain I/O after the window")
+			})
+		})
+	}
+}
