@@ -75,3 +75,33 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 		})
 	}
 }
+
+// A device that stops answering while the files are removed has a result that stays, and a trial
+// that failed: another one after it would measure nothing.
+func TestARemovalThatIsNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
+		var env *Env
+		w.run = func(ctx context.Context, e *Env) error {
+			env = e
+			for e.Clock.Sleep(ctx, time.Second) == nil {
+				e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
+			}
+			return nil
+		}
+		w.closing = func() {
+			env.Fail(ErrUnanswered, result.EndedByError)
+			close(env.trial.hung)
+			<-over
+		}
+		level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}
+		res, err := Run(t.Context(), Config{Clock: clock.NewWall(), Settle: time.Hour,
+			Storage: StorageConfig{Levels: []cache.Level{level},
+				Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1}}}, w)
+		assert.ErrorIs(t, err, ErrUnanswered)
+		assert.ErrorContains(t, err, "after the result was written: ")
+		assert.Equal(t, result.StatusComplete, res.Status)
+	})
+}

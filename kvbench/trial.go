@@ -204,6 +204,9 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 		t.stop(errWindowOver)
 	}
 	dirty := t.clean(ctx)
+	if _, late := t.ended(); failure == nil && errors.Is(late, ErrUnanswered) {
+		dirty = fmt.Errorf("after the result was written: %w", late) // which nobody takes back
+	}
 	if failure == nil && dirty == nil {
 		_ = t.Rest(ctx)
 	}
