@@ -233,9 +233,26 @@ func (e *Env) Go(who string, f func()) {
 func (e *Env) Rest(ctx context.Context) error {
 	settle := e.trial.cfg.Settle
 	if settle > 0 {
-		e.trial.show(Snapshot{Stage: "resting", Total: settle, Free: -1})
+		defer e.Showing("resting", settle)()
 	}
 	return e.Clock.Sleep(ctx, settle)
+}
+
+// Showing shows a stage, which takes so long (0: nobody knows), at once and each second until the
+// function that it returns is called, with what the storage does not answer meanwhile.
+func (e *Env) Showing(stage string, total time.Duration) (over func()) {
+	if e.trial.cfg.Progress == nil {
+		return func() {}
+	}
+	begun := e.Clock.Now()
+	show := func() {
+		e.trial.show(Snapshot{Stage: stage, Elapsed: e.Clock.Now() - begun, Total: total,
+			Free: -1})
+	}
+	show()
+	ctx, over := context.WithCancel(context.Background())
+	e.Clock.Every(ctx, time.Second, show)
+	return over
 }
 
 // Quiet waits until the device behind the storage tier has no discards left to do, and returns

@@ -145,6 +145,7 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	if err := e.Rest(ctx); err != nil {
 		return err
 	}
+	defer e.Showing("preparing", 0)()
 	if l.Op == tiers.Read {
 		return l.prepareReads(ctx)
 	}

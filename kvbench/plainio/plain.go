@@ -77,6 +77,7 @@ func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 		return err
 	}
 	defer b.prepared.Store(true)
+	defer e.Showing("preparing", 0)()
 	return b.routine.Prepare(ctx, b)
 }
 

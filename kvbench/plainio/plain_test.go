@@ -3,6 +3,7 @@ package plainio
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
@@ -240,6 +241,24 @@ func TestABenchThatIsInterruptedWhileItRests(t *testing.T) {
 			assert.Equal(t, result.StatusIncomplete, res.Status)
 		})
 	}
+}
+
+// What comes before the window is seen, also while the storage does not answer.
+func TestPreparationIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := overLevels(onTier(tiertest.NewNull(), 1<<50), 1)
+		cfg.Limit, cfg.Settle = 1, 1500*time.Millisecond
+		var shown []string
+		cfg.Progress = func(s kvbench.Snapshot) {
+			shown = append(shown, fmt.Sprint(s.Stage, " ", s.Elapsed, " of ", s.Total))
+		}
+		_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
+			return b.Clock.Sleep(ctx, 2500*time.Millisecond)
+		}))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"resting 0s of 1.5s", "resting 1s of 1.5s", "preparing 0s of 0s",
+			"preparing 1s of 0s", "preparing 2s of 0s"}, shown[:5])
+	})
 }
 
 func TestARoutineIsInterrupted(t *testing.T) {
