@@ -4,8 +4,9 @@
 //	choose.go    Open: the engine that was asked for, or the better one
 //	psync.go     NewPsync: one request per worker thread, made with system calls: whole, whatever
 //	             signals and short transfers do
-//	uring_linux.go  NewURing: rings of the kernel, each with a thread that submits many requests
-//	             and reaps their completions in one system call; package ring has the ring itself
+//	uring_linux.go  NewURing: rings of the kernel, and the memory that they know
+//	looper_linux.go  a ring's thread, which submits many requests and reaps their completions in
+//	             one system call; package ring has the ring itself
 //	stalls.go    Stuck, Stalls: what the device has not answered, or late
 //
 // # Ownership
