@@ -183,8 +183,13 @@ func (t *trial) opened(dir *workdir.Dir, where string) {
 func (t *trial) openEngine() error {
 	cfg, io := &t.cfg.Storage, &t.info.IO
 	threads, _ := host.Procs(runtime.NumCPU())
-	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), ioengine.Use{
-		Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}, t.Clock.Now)
+	use := ioengine.Use{Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}
+	for _, dir := range cfg.dirs() { // one that does not answer is told of when it is opened
+		fs, _ := new(host.Asked).Filesystem(dir, patienceForSpace,
+			func(ask func() error) error { return ask() })
+		use.Inline = use.Inline || host.FUSE(fs.Type)
+	}
+	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now)
 	t.engine, io.Engine = e, choice.Name
 	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
 	return err

@@ -11,10 +11,11 @@ import (
 func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 	const work = "between requests there is other work, which would hold up a ring"
 	for use, reason := range map[Use]string{
-		{Direct: true, Chained: true}:   "",
-		{Direct: true, Chained: false}:  work,
-		{Direct: false, Chained: true}:  "buffered I/O",
-		{Direct: false, Chained: false}: "buffered I/O",
+		{Direct: true, Chained: true}:               "",
+		{Direct: true, Chained: false}:              work,
+		{Direct: false, Chained: true}:              "buffered I/O",
+		{Direct: true, Chained: true, Inline: true}: "FUSE makes a ring wait for its server",
+		{Direct: false, Chained: false}:             "buffered I/O",
 	} {
 		assert.Equal(t, reason, use.better())
 		if reason != "" {

@@ -253,7 +253,7 @@ func (l *looper) fill(q *ring.Request, op *Op) {
 	if i, ok := l.registered(op.Buf, p); ok {
 		q.Op, q.Buffer = q.Op-ring.Read+ring.ReadFixed, uint16(i)
 	}
-	if op.kernel.waits { // it would have had to wait, and a thread of the kernel's may
+	if op.kernel.waits || l.e.inline { // it would have to wait, and a thread of the kernel's may
 		q.Flags |= ring.FlagAsync
 	}
 }

@@ -23,6 +23,8 @@ type uring struct {
 	mode  string
 	rings []*looper
 	turn  atomic.Uint32 // whose is the next request that has no ring yet
+	// inline: the files' filesystem answers inside the call, see Use.
+	inline bool
 
 	slots struct {
 		sync.Mutex
@@ -35,9 +37,10 @@ type uring struct {
 const ringEntries = 256
 
 // NewURing returns an engine of rings threads, each with an io_uring, and how it works. Now is the
-// clock of the times in an Op. The error matches errors.ErrUnsupported, and says why, where the
-// system has none.
-func NewURing(now func() time.Duration, rings int) (_ Engine, about string, err error) {
+// clock of the times in an Op; inline is as in Use. The error matches errors.ErrUnsupported, and
+// says why, where the system has none.
+func NewURing(now func() time.Duration, rings int, inline bool) (_ Engine, about string,
+	err error) {
 	e, err := newURing(now, rings, func() (queue, string, error) {
 		r, err := ring.New(ringEntries, 2)
 		if err != nil {
@@ -49,6 +52,7 @@ func NewURing(now func() time.Duration, rings int) (_ Engine, about string, err 
 	if err != nil {
 		return nil, "", err
 	}
+	e.inline = inline
 	return e, fmt.Sprintf("io_uring, %d rings of %d, %s", rings, ringEntries, e.mode), nil
 }
 

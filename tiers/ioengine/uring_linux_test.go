@@ -27,7 +27,8 @@ import (
 func realRings(t *testing.T, rings int) Engine {
 	t.Helper()
 	var ticks atomic.Int64
-	e, about, err := NewURing(func() time.Duration { return time.Duration(ticks.Add(1)) }, rings)
+	e, about, err := NewURing(func() time.Duration { return time.Duration(ticks.Add(1)) }, rings,
+		false)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -335,12 +336,13 @@ func (m *made) Reap(each func(ring.Completion)) int {
 // Whatever a kernel answers, in whatever order: each request is done once, has moved all of its
 // bytes or says why not and how many, and its buffer is nobody else's until then.
 func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
-	t.Run("rings", func(t *testing.T) {
-		counts := answers(t, func(m *made, rnd *rand.Rand) Engine {
+	rings := func(t *testing.T, inline bool) (counts map[string]int) {
+		return answers(t, func(m *made, rnd *rand.Rand) Engine {
 			m.places = 2 + rnd.IntN(8)
 			e, err := newURing(func() time.Duration { return 0 }, 1,
 				func() (queue, string, error) { return m, "made", nil })
 			require.NoError(t, err)
+			e.inline = inline
 			l := e.rings[0]
 			m.kicked = func() bool {
 				if len(m.doing)+len(m.ready)+len(m.queue) > 0 {
@@ -352,8 +354,14 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 			}
 			return e
 		})
+	}
+	t.Run("rings", func(t *testing.T) {
+		counts := rings(t, false)
 		assert.Positive(t, counts["EAGAIN"])
 		assert.Zero(t, counts["out too early"])
+	})
+	t.Run("rings that must not wait", func(t *testing.T) {
+		assert.Zero(t, rings(t, true)["EAGAIN"], "a thread of the kernel's does, for all")
 	})
 	t.Run("calls", func(t *testing.T) {
 		answers(t, func(m *made, _ *rand.Rand) Engine {
@@ -473,7 +481,7 @@ func BenchmarkEngines(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/depth=%d", name, depth), func(b *testing.B) {
 				e := NewPsync(now)
 				if name == "uring" {
-					if e, _, err = NewURing(now, 1); err != nil {
+					if e, _, err = NewURing(now, 1, false); err != nil {
 						b.Skip(err)
 					}
 				}

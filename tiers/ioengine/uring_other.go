@@ -12,6 +12,6 @@ import (
 type onRing struct{}
 
 // NewURing is an error here.
-func NewURing(func() time.Duration, int) (Engine, string, error) {
+func NewURing(func() time.Duration, int, bool) (Engine, string, error) {
 	return nil, "", fmt.Errorf("io_uring is a feature of Linux: %w", errors.ErrUnsupported)
 }

@@ -140,7 +140,7 @@ func Psync(t testing.TB) ioengine.Engine {
 // skipped.
 func URing(t testing.TB) ioengine.Engine {
 	t.Helper()
-	e, _, err := ioengine.NewURing(clock.NewWall().Now, 1)
+	e, _, err := ioengine.NewURing(clock.NewWall().Now, 1, false)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("no io_uring here: ", err)
 	}

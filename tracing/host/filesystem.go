@@ -144,6 +144,12 @@ func placeOf(fsType string) place {
 // InMemory says of a type whether its files lie in memory.
 func InMemory(fsType string) bool { return placeOf(fsType) == inMemory }
 
+// FUSE says of a type whether a process serves its files by the protocol of that name.
+func FUSE(fsType string) bool {
+	kind, _, _ := strings.Cut(fsType, ".")
+	return kind == "fuse" || kind == "fuseblk" || kind == "virtiofs"
+}
+
 // typeOf is the name for what statfs(2) calls a type.
 func typeOf(magic uint32) string {
 	for _, f := range filesystems {

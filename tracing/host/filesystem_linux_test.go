@@ -44,6 +44,12 @@ func TestWhichFilesystemsAreShared(t *testing.T) {
 		assert.Equal(t, name, typeOf(magic))
 	}
 	assert.Equal(t, "unknown type 0xabc", typeOf(0xabc))
+	for _, name := range []string{"fuse", "fuse.sshfs", "fuseblk", "virtiofs"} {
+		assert.True(t, FUSE(name), name)
+	}
+	for _, name := range []string{"fusectl", "ext4", "overlay", ""} {
+		assert.False(t, FUSE(name), name)
+	}
 }
 
 // Names and numbers of the table say one thing each.
