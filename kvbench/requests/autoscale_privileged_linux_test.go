@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -45,6 +46,7 @@ func limitedUsers(t *testing.T, population int, window time.Duration) runConfig 
 // The search goes 2, 7, 12, 17: 7 fill the device, 12 and 17 add nothing. Rounds
 // are long beside the 100 ms in which the kernel hands out the bandwidth.
 func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
+	tiertest.DevicePace(t)
 	cfg := limitedUsers(t, 2, time.Minute)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 2 * time.Second}
 	r := mustRun(t, cfg)
@@ -69,6 +71,7 @@ func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 // Forty users are far too many for a tenth of the device: they leave, their
 // workers end, and nothing of what they had asked for is lost from the counts.
 func TestQoSModeTakesUsersAway(t *testing.T) {
+	tiertest.DevicePace(t)
 	cfg := limitedUsers(t, 40, 8*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1,
 		Interval: 300 * time.Millisecond}

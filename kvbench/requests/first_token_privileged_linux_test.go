@@ -9,11 +9,13 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 )
 
 // The kernel limits the device; loads take about half a second, because it hands out the bandwidth
 // in slices of 100 ms. That is a minute for each rate: TestMeasuredBreakEven has the others.
 func TestBreakEvenOnALimitedDevice(t *testing.T) {
+	tiertest.DevicePace(t)
 	breakEvenAt(t, 200)
 }
 

@@ -29,6 +29,7 @@ import (
 // the drive in slices of 100 ms, each direction alone; with 64 entries at a time a
 // read takes ten of them. testdata/device-model.sh does the same at full size.
 func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
+	tiertest.DevicePace(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
 	throttle := privtest.ThrottleLoop(t, fs, privtest.Rates{Read: 100 << 20, Write: 50 << 20})
 	throttle.Add(t, os.Getpid())
@@ -122,6 +123,7 @@ func (s *served) end(t *testing.T, r *result.Result) {
 // comes back a drawn time after its last request has ended, so that who is first is for the device
 // to say; what each request is stays.
 func TestARunOnALimitedDeviceAndItsSimulationAreTheSame(t *testing.T) {
+	tiertest.DevicePace(t)
 	if tiertest.Race {
 		t.Skip("one worker: the race detector has nothing to find here")
 	}

@@ -68,6 +68,7 @@ func tell(t *testing.T, r *result.Result) {
 // The kernel throttles in slices of 100 ms, of which a rung of 300 ms has three or four: these are
 // long enough for one of them not to matter.
 func TestAThrottledDeviceIsTheLimit(t *testing.T) {
+	tiertest.DevicePace(t)
 	timed(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
 	throttle := privtest.ThrottleLoop(t, fs, privtest.Rates{Read: 10 << 20, Write: 10 << 20})
