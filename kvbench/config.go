@@ -228,9 +228,9 @@ type Climber func(context.Context, *Env, Ladder) ([]result.Rung, error)
 
 // Snapshot is what the live line shows.
 type Snapshot struct {
-	// "reclaiming files of an earlier run", "preconditioning", "filling", "preparing", "resting",
-	// "warming up", "running", "plain I/O after the window", "waiting for what is in flight",
-	// "removing its files"
+	// "opening the storage tier", "reclaiming files of an earlier run", "preconditioning",
+	// "filling", "preparing", "resting", "warming up", "running", "plain I/O after the window",
+	// "waiting for what is in flight", "removing its files"
 	Stage    string
 	Elapsed  time.Duration // in this stage
 	Total    time.Duration // of this stage, 0 = unknown

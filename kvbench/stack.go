@@ -147,7 +147,8 @@ func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 			cfg.Removal = removal.Beside()
 		}
 		dir, err := workdir.Open(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
-			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal})
+			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal,
+			Call: t.engine.Call})
 		if err != nil {
 			return nil, err
 		}
@@ -369,7 +370,7 @@ func openRanks(ctx context.Context, c enginetier.Config, n int) (fileTier, error
 func (t *trial) openDir(ctx context.Context) (dir *workdir.Dir, err error) {
 	cfg := &t.cfg.Storage
 	opt := workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank, Nonce: t.info.Nonce,
-		Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder}
+		Keep: cfg.KeepFiles, Removal: cfg.Removal, Folder: cfg.Folder, Call: t.engine.Call}
 	if opt.Shared = opt.Folder != nil && t.Group.Size() > 1; opt.Shared {
 		dir, err = t.shareDir(ctx, opt)
 	} else {

@@ -156,7 +156,12 @@ func (t *trial) begin(ctx context.Context) error {
 	if t.sim != nil || t.cfg.Storage.Bucket != nil {
 		return open() // virtual time has one thread, and a bucket looks after itself
 	}
-	show := func() Snapshot { return t.removing("reclaiming files of an earlier run") }
+	show := func() Snapshot {
+		if s := t.removing("reclaiming files of an earlier run"); s.Of > 0 {
+			return s
+		}
+		return Snapshot{Stage: "opening the storage tier", Free: -1}
+	}
 	ended, err := t.await(ctx, patience, show, open)
 	if _, failure := t.ended(); !ended {
 		return cmp.Or(failure, context.Cause(ctx))

@@ -51,7 +51,9 @@ func (l *Load) prepareReads(ctx context.Context) error {
 		err = host.DropCaches()
 	case FlushFadvise:
 		for _, o := range all {
-			if err = host.DropFromCache(l.path(o)); err != nil {
+			if err = l.env.Call("drop from the page cache", l.path(o), func() error {
+				return host.DropFromCache(l.path(o))
+			}); err != nil {
 				break
 			}
 		}
@@ -139,7 +141,11 @@ func (l *Load) cached(all []tiers.Object) *int64 {
 	}
 	sum := int64(0)
 	for _, o := range all {
-		n, err := host.CachedBytes(l.path(o))
+		var n int64
+		err := l.env.Call("look into the page cache", l.path(o), func() (err error) {
+			n, err = host.CachedBytes(l.path(o))
+			return err
+		})
 		if err != nil {
 			return nil
 		}

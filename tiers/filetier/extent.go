@@ -111,7 +111,7 @@ func (x *extent) leave() error {
 		return errors.Join(x.t.written(x.f), x.t.abandon(x.run))
 	}
 	if x.t.in == nil {
-		closeAll(x.fds)
+		x.t.closeAll(x.f, x.fds)
 	}
 	x.t.mu.Lock()
 	defer x.t.mu.Unlock()

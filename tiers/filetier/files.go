@@ -101,7 +101,7 @@ func (t *Tier) openParts(f *file, flags int) (fds []int, failed int, err error) 
 	for i := range f.parts(t.policy) {
 		fd, err := t.openPart(f, i, flags, t.direct)
 		if err != nil {
-			closeAll(fds)
+			t.closeAll(f, fds)
 			return nil, i, err
 		}
 		fds = append(fds, fd)
@@ -152,7 +152,7 @@ func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
 	for i := 0; i < len(fds) && !t.direct; i++ {
 		err := t.call("drop from the page cache", f, i, func() error { return t.advise(fds[i]) })
 		if err != nil {
-			closeAll(fds)
+			t.closeAll(f, fds)
 			return nil, t.error("drop from the page cache", o, f, i, -1, err)
 		}
 	}
@@ -168,9 +168,9 @@ func (t *Tier) Adopt(_ context.Context, o tiers.Object) error {
 	if err != nil {
 		return t.error("find", o, f, 0, -1, notFound(err))
 	}
-	defer unix.Close(fd) // nothing was written that could fail here
+	defer t.closeAll(f, []int{fd})
 	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil {
+	if err := t.call("stat", f, 0, func() error { return unix.Fstat(fd, &s) }); err != nil {
 		return t.error("look at", o, f, 0, -1, err)
 	}
 	if s.Size != o.Size {
@@ -307,7 +307,7 @@ func (t *Tier) hole(e *entry) error {
 	if err != nil {
 		return t.error("remove from", e.o, e.in, 0, e.at, notFound(err))
 	}
-	defer unix.Close(fd) // nothing was written that could fail here
+	defer t.closeAll(e.in, []int{fd})
 	err = t.call("punch a hole into", e.in, 0, func() error { return punch(fd, e.at, e.room) })
 	if err != nil {
 		return t.error("punch a hole into", e.o, e.in, 0, e.at, err)
@@ -338,9 +338,10 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 	return nil
 }
 
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
+// closeAll closes parts of a file to which nothing was written that could fail here.
+func (t *Tier) closeAll(f *file, fds []int) {
+	for i, fd := range fds {
+		_ = t.call("close", f, i, func() error { return unix.Close(fd) })
 	}
 }
 

@@ -179,7 +179,7 @@ func (t *Tier) Close() error {
 	if f == nil {
 		return nil
 	}
-	closeAll(t.in)
+	t.closeAll(f, t.in)
 	return t.seal(f)
 }
 

@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 )
@@ -326,4 +327,29 @@ func BenchmarkWritersOfOnePack(b *testing.B) {
 			require.NoError(b, err)
 		}
 	})
+}
+
+// asking notes the calls that it makes.
+type asking struct {
+	ioengine.Engine
+	asked []string
+}
+
+func (a *asking) Call(what, where string, f func() error) error {
+	a.asked = append(a.asked, what)
+	return a.Engine.Call(what, where, f)
+}
+
+// Also closing what was only read may wait for a server that does not answer.
+func TestFilesAreClosedByTheEngine(t *testing.T) {
+	engine := &asking{Engine: tiertest.Psync(t)}
+	tier := tiertest.Files(t, filetier.Config{Engine: engine})
+	o := tiers.Object{Key: "a", Size: 4096}
+	_, _, err := tiertest.Transfer(t, tiertest.Chunk, 1).Write(t.Context(), tier, nil, o)
+	require.NoError(t, err)
+	engine.asked = nil
+	r, err := tier.Open(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	assert.Equal(t, []string{"open", "drop from the page cache", "close"}, engine.asked)
 }

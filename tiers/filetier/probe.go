@@ -42,7 +42,7 @@ func (t *Tier) probeDirect(want bool) error {
 		if err != nil {
 			return err
 		}
-		defer closeAll(in)
+		defer t.closeAll(f, in)
 		return t.try(ioengine.Read, f, in[0], block)
 	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
@@ -110,14 +110,16 @@ func (t *Tier) probeHoles() error {
 		if err := t.try(ioengine.Write, f, fd, data); err != nil {
 			return err
 		}
-		before, err := blocks(fd)
-		after := before
-		if err == nil {
-			err = punch(fd, t.unit, t.unit)
-		}
-		if err == nil {
-			after, err = blocks(fd)
-		}
+		var before, after int64
+		err := t.call("punch a hole into", f, 0, func() (err error) {
+			if before, err = blocks(fd); err == nil {
+				err = punch(fd, t.unit, t.unit)
+			}
+			if err == nil {
+				after, err = blocks(fd)
+			}
+			return err
+		})
 		switch freed := 512 * (before - after); {
 		case unsupported(err):
 			return &tiers.UnsupportedError{

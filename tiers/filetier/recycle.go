@@ -88,7 +88,7 @@ func (t *Tier) cut(f *file, size int64) error {
 		err = t.call("cut", f, 0, func() error {
 			return workdir.Retry(func() error { return unix.Ftruncate(fd, size) })
 		})
-		err = errors.Join(err, unix.Close(fd))
+		err = errors.Join(err, t.call("close", f, 0, func() error { return unix.Close(fd) }))
 	}
 	if err != nil {
 		return errors.Join(t.error("cut", *f.first, f, 0, -1, notFound(err)), t.discard(f))

@@ -78,7 +78,9 @@ func (d *Dir) Fan(name string) (int, error) {
 func (d *Dir) Sync(name string) error {
 	fd, err := d.Fan(name)
 	if err == nil {
-		err = Retry(func() error { return unix.Fsync(fd) })
+		err = d.call("flush", d.path+"/"+name, func() error {
+			return Retry(func() error { return unix.Fsync(fd) })
+		})
 	}
 	if err != nil && !errors.Is(err, unix.EINVAL) { // which filesystems say that cannot do it
 		return fail("flush the directory", d.path+"/"+name, err)

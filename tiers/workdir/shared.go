@@ -25,7 +25,7 @@ func Join(opt Options) (_ *Dir, err error) {
 		return nil, err
 	}
 	d := &Dir{path: filepath.Join(parent, opt.Folder.Name), keep: opt.Keep, shared: true,
-		joined: true, lock: -1, fans: make(map[string]int), names: opt.Folder.Files,
+		call: opt.call, joined: true, lock: -1, fans: make(map[string]int), names: opt.Folder.Files,
 		removal: cmp.Or(opt.Removal, &Removal{})}
 	none := func(err error) error {
 		return fmt.Errorf("%w: %s: %w", ErrNotShared, d.path, err)

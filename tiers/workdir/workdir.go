@@ -30,6 +30,16 @@ type Options struct {
 	Shared bool
 	// Removal, if not nil, shows whoever looks at it how far removing files has come.
 	Removal *Removal
+	// Call, if not nil, makes the calls other than those that remove files, as ioengine.Engine's
+	// does: whoever waits can see which of them the filesystem does not answer.
+	Call func(what, where string, f func() error) error
+}
+
+func (o *Options) call(what, where string, f func() error) error {
+	if o.Call == nil {
+		return f()
+	}
+	return o.Call(what, where, f)
 }
 
 // Folder is a work directory other than rank_<N>, the files of which somebody else may look for.
@@ -67,6 +77,7 @@ type Dir struct {
 	names    Names
 	reclaim  Reclaimed
 	removal  *Removal
+	call     func(what, where string, f func() error) error
 	warnings []string
 
 	mu     sync.Mutex
@@ -93,7 +104,11 @@ const attempts = 100
 // made is removed again when it fails. When ctx ends the reclaiming stops, and the next Open goes
 // on.
 func Open(ctx context.Context, opt Options) (*Dir, error) {
-	parent, err := resolve(opt.CacheDir)
+	var parent string
+	err := opt.call("resolve", opt.CacheDir, func() (err error) {
+		parent, err = resolve(opt.CacheDir)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +124,11 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 	}
 	for n := 0; ; n++ {
 		var d *Dir
-		top, err := makeParents(parent)
-		made = outer(parent, made, top)
+		err := opt.call("create", parent, func() error {
+			top, err := makeParents(parent)
+			made = outer(parent, made, top)
+			return err
+		})
 		if err == nil {
 			if d, err = open(ctx, path, parent, made, opt); err == nil {
 				return d, nil
@@ -240,11 +258,10 @@ func removeUp(dir, top string) {
 // open is one attempt. An errno of ENOENT or EEXIST says that the directory changed meanwhile.
 // Made is what Open made above the directory: removed at the end, see marker.
 func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, err error) {
-	d := &Dir{path: path, keep: opt.Keep, shared: opt.Shared, lock: -1,
+	d := &Dir{path: path, keep: opt.Keep, shared: opt.Shared, lock: -1, call: opt.call,
 		fans: make(map[string]int), removal: cmp.Or(opt.Removal, &Removal{})}
 	d.names = opt.names()
-	d.removal.moves(path, d.names)
-	defer d.removal.rests()
+	d.removal.works(path, d.names)
 	var madeRank, sticky, fresh bool
 	defer func() {
 		if err == nil {
@@ -258,11 +275,17 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 			unix.Rmdir(path) // only if nothing is in it
 		}
 	}()
-	if d.fd, madeRank, sticky, err = ownDir(unix.AT_FDCWD, path, path); err != nil {
+	if err = d.call("open", path, func() (err error) {
+		d.fd, madeRank, sticky, err = ownDir(unix.AT_FDCWD, path, path)
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("%w%s", err, tiers.Advice(err))
 	}
 	// Once the marker is locked no other run works here.
-	if fresh, err = d.openMarker(); err != nil {
+	if err = d.call("open", d.marker(), func() (err error) {
+		fresh, err = d.openMarker()
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	old, err := d.takeOver(ctx, opt.Folder)
@@ -276,11 +299,12 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 		MadeRank: madeRank || sticky || old.MadeRank, Contents: old.Contents,
 	}
 	// The marker is on the medium before the first file: no file is ever found without it.
-	if err := d.mark.write(d.fd); err != nil {
-		return nil, fail("write", d.marker(), err)
+	if err := d.writeMarker(); err != nil {
+		return nil, err
 	}
-	if err := Retry(func() error { return unix.Fsync(d.fd) }); err != nil &&
-		!errors.Is(err, unix.EINVAL) {
+	if err := d.call("flush", path, func() error {
+		return Retry(func() error { return unix.Fsync(d.fd) })
+	}); err != nil && !errors.Is(err, unix.EINVAL) {
 		return nil, fail("flush the directory", path, err)
 	}
 	if d.shared {
@@ -328,7 +352,12 @@ func stickyDir(fd int, made bool) (sticky bool, err error) {
 // takeOver reads the marker of the run before and removes what it left, unless the folder wants it.
 // The Contents of what it returns are those of the directory from now on.
 func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
-	old, known, err := readMarker(d.lock)
+	var old marker
+	var known bool
+	err := d.call("read", d.marker(), func() (err error) {
+		old, known, err = readMarker(d.lock)
+		return err
+	})
 	if err != nil {
 		return old, fail("read", d.marker(), err)
 	}
@@ -346,7 +375,9 @@ func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
 	if stay {
 		d.names = names
 	} else {
-		if d.reclaim.Amount, err = d.sweep(ctx, names); err != nil {
+		d.removal.moves(d.path, d.names)
+		d.reclaim.Amount, err = d.sweep(ctx, names)
+		if d.removal.rests(); err != nil {
 			return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
 		}
 		if old.Contents = nil; folder != nil {
@@ -368,7 +399,12 @@ func (d *Dir) SetContents(contents json.RawMessage) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mark.Contents = contents
-	if err := d.mark.write(d.fd); err != nil {
+	return d.writeMarker()
+}
+
+func (d *Dir) writeMarker() error {
+	err := d.call("write", d.marker(), func() error { return d.mark.write(d.fd) })
+	if err != nil {
 		return fail("write", d.marker(), err)
 	}
 	return nil
