@@ -246,7 +246,7 @@ func TestALadderOnFiles(t *testing.T) {
 	}
 	var _ kvbench.Climber = Climb
 	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
-		o := b.Object(1<<20 - 77)
+		o := b.Object(b.Levels[0], 1<<20-77)
 		if _, err := b.Move(ctx, 0, b.Levels[0], tiers.Write, o); err != nil {
 			return err
 		}

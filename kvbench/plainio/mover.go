@@ -147,7 +147,22 @@ func (m *mover) holds() bool { return m.level.Tier.Traits().Holds }
 // object is a new one.
 func (m *mover) object(size int64) tiers.Object {
 	n := m.made.Add(1)
-	return tiers.Object{Key: fmt.Sprint(m.name, n), Gen: uint64(n), Size: size}
+	return tiers.Object{Key: evenly(m.level.Tier, m.name, n), Gen: uint64(n), Size: size}
+}
+
+// evenly is a key for the n-th object of a name that spreads these over all directories of a tier
+// in turn. The entries of a run are so many that a hash does so: of sixteen files it may put ten
+// into one of two directories, and that one would be what is measured.
+func evenly(tier tiers.Tier, name string, n int64) string {
+	key := fmt.Sprint(name, n)
+	many, some := tier.(interface{ Home(key string) (at, of int) })
+	for try := 1; some; try++ {
+		if at, of := many.Home(key); int64(at) == n%int64(of) {
+			break
+		}
+		key = fmt.Sprint(name, n, ".", try)
+	}
+	return key
 }
 
 // wholeChunks rounds a size down, but to one chunk at least.

@@ -152,9 +152,9 @@ func (b *Bench) Level(kind tiers.Kind) (cache.Level, error) {
 }
 
 // Object is a new one: keys are never written again, as with content-addressed entries.
-func (b *Bench) Object(size int64) tiers.Object {
+func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
-	return tiers.Object{Key: fmt.Sprint("plain/", gen), Gen: gen, Size: size}
+	return tiers.Object{Key: evenly(l.Tier, "plain/", int64(gen)), Gen: gen, Size: size}
 }
 
 // An operation without a request has its place in the result: writes are what prefill is, reads

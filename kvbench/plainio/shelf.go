@@ -52,7 +52,7 @@ func (s *shelf) fill(ctx context.Context, b *Bench, objects, writers int) ([]tie
 	made := make([]tiers.Object, objects)
 	return made, beside(ctx, b.Env, min(writers, objects), func(ctx context.Context, w int) error {
 		for n := w; n < objects; n += writers {
-			made[n] = b.Object(s.size)
+			made[n] = b.Object(s.level, s.size)
 			if _, err := s.move(ctx, w, tiers.Write, made[n], 0); err != nil {
 				return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
 			}
@@ -112,7 +112,7 @@ func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) err
 		}
 		from = o.Size - size
 	case s.places != nil:
-		o = b.Object(size)
+		o = b.Object(s.level, size)
 		if err := s.remove(ctx, b, worker, <-s.places); err != nil { // as many as workers, or more
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) err
 		b.Stop(result.EndedByFootprint)
 		return nil
 	default:
-		o = b.Object(size)
+		o = b.Object(s.level, size)
 	}
 	t, err := s.move(ctx, worker, op, o, from)
 	if err != nil {

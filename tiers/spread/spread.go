@@ -101,6 +101,11 @@ func Home(key string, n int) int {
 	return int((h ^ h>>33) % uint64(n))
 }
 
+// Home is the directory of a key, and how many there are.
+func (t *Tier) Home(key string) (at, of int) {
+	return Home(key, len(t.parts)), len(t.parts)
+}
+
 // Traits are what suits all directories.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
