@@ -101,12 +101,46 @@ func (x *extent) size() int64 {
 	return x.Start(last) + x.run[last].o.Size
 }
 
-// leave ends the use of the extent by its holder or by a request. The last one ends it: an aborted
-// writer, or a reader.
+// enter begins the use of the extent by a request, unless its holder has left.
+func (x *extent) enter() bool {
+	for n := x.users.Load(); n > 0; n = x.users.Load() {
+		if x.users.CompareAndSwap(n, n+1) {
+			if x.over.Load() {
+				x.answered(nil, nil)
+				return false
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// leave ends the use of the extent by its holder. The last one who leaves ends it.
 func (x *extent) leave() error {
 	if x.users.Add(-1) > 0 {
 		return nil
 	}
+	return x.end()
+}
+
+// answered ends the use of the extent by a request, and tells whose it is, if anybody's. Where its
+// holder has left before, whoever calls must not wait for what is to be done then: it may be a
+// ring's thread, and the device is one that answers late.
+func (x *extent) answered(io *tiers.IO, err error) {
+	if x.users.Add(-1) == 0 {
+		go func() {
+			_ = x.end() // what fails here has nobody who waits for it
+			if io != nil {
+				io.End(err)
+			}
+		}()
+	} else if io != nil {
+		io.End(err)
+	}
+}
+
+// end lets go of an aborted writer, or of a reader.
+func (x *extent) end() error {
 	if x.kind == ioengine.Write {
 		return errors.Join(x.t.written(x.f), x.t.abandon(x.run))
 	}
@@ -131,11 +165,10 @@ func (x *extent) Submit(io *tiers.IO) {
 		io.End(r.error(io.Off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N,
 			io.Off, x.size())))
 		return
-	case x.over.Load():
+	case !x.enter(): // before the engine has it: it may be done before Submit returns
 		io.End(r.error(io.Off, tiers.ErrClosed))
 		return
 	}
-	x.users.Add(1) // before the engine has it: it may be done before Submit returns
 	r.split()
 	x.t.engine.Submit(r.ops[:r.n]...)
 }
@@ -192,8 +225,7 @@ func (r *request) done(*ioengine.Op) {
 		}
 		off += int64(op.N)
 	}
-	_ = r.x.leave() // what fails here has nobody who waits for it
-	io.End(err)
+	r.x.answered(io, err)
 }
 
 // error names the object and the file at an offset of the extent.
@@ -218,6 +250,12 @@ func (x *extent) Commit(ctx context.Context) error {
 		if err := x.flush(ctx); err != nil {
 			return errors.Join(t.error("flush", x.run[0].o, x.f, 0, -1, err), x.Abort())
 		}
+	}
+	// One that was given up may not have come to the kernel yet, which would look for the file by a
+	// number that is somebody else's by then.
+	if n := x.users.Load() - 1; n > 0 {
+		return errors.Join(t.error("close", x.run[0].o, x.f, 0, -1,
+			fmt.Errorf("%d of its requests are not answered", n)), x.Abort())
 	}
 	// From here on Abort does nothing: what fails is taken back here.
 	x.over.Store(true)
@@ -248,7 +286,8 @@ func (x *extent) flush(ctx context.Context) error {
 		}
 	}
 	x.users.Add(1)
-	err := x.t.await(ctx, &ioengine.Op{Kind: kind, FD: x.fds[0]}, func() { _ = x.leave() })
+	err := x.t.await(ctx, &ioengine.Op{Kind: kind, FD: x.fds[0]},
+		func() { x.answered(nil, nil) })
 	if err != nil || x.t.direct || x.t.advice != AdviseDrop {
 		return err
 	}

@@ -353,3 +353,22 @@ func TestFilesAreClosedByTheEngine(t *testing.T) {
 	require.NoError(t, r.Close())
 	assert.Equal(t, []string{"open", "drop from the page cache", "close"}, engine.asked)
 }
+
+// What was written is not complete while a request is under way that its writer has given up: the
+// file stays open until that is back, or it would go into whichever has the number next.
+func TestNoFileIsCompleteBeforeAllIsWritten(t *testing.T) {
+	engine := tiertest.NewEngine(tiertest.Psync(t))
+	tier := tiertest.Files(t, filetier.Config{Engine: engine})
+	o := tiers.Object{Key: "a", Size: 4096}
+	w, err := tier.Create(t.Context(), o)
+	require.NoError(t, err)
+	engine.Hold(func(op *ioengine.Op) bool { return op.Kind == ioengine.Write })
+	back := make(chan error, 1)
+	w.Submit(&tiers.IO{Buf: tiers.Buffer{B: make([]byte, 4096)}, N: 4096,
+		Done: func(io *tiers.IO) { back <- io.Err }})
+	assert.ErrorContains(t, w.Commit(t.Context()), "1 of its requests are not answered")
+	_, err = tier.Open(t.Context(), o)
+	assert.ErrorIs(t, err, tiers.ErrNotFound)
+	engine.Release()
+	assert.NoError(t, <-back, "the file was closed before")
+}
