@@ -120,6 +120,16 @@ func (l *loan) len() int {
 	return len(l.bufs)
 }
 
+// take keeps the buffers for another user, unless they are gone.
+func (l *loan) take() bool {
+	for n := l.users.Load(); n > 0; n = l.users.Load() {
+		if l.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
 // free gives them back; the memory is freed now, or when the device lets go of it.
 func (l *loan) free() error {
 	if l == nil || l.users.Add(-1) > 0 || l.pool == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
 	"kvbench/tiers"
@@ -28,11 +29,12 @@ func (m *mover) get(ctx context.Context, buf lent, o tiers.Object, count counter
 }
 
 // put is write of a tier that streams: all bytes are those of the buffer, stamped on their way out.
-// An object cannot be cut short: who wants no more of it ends ctx.
+// An object cannot be cut short: who wants no more of it ends ctx. The store's client may read on
+// for a moment when that has ended: see tiers.Streamer.
 func (m *mover) put(ctx context.Context, buf lent, o tiers.Object, count counter) error {
 	first := m.stamp.Add(uint64(o.Size/stampedBlock)+1) - uint64(o.Size/stampedBlock)
 	body := func(off, n int64) io.ReadSeeker {
-		return &stamped{SectionReader: io.NewSectionReader(repeated(buf.B), off, n), off: off,
+		return &stamped{SectionReader: io.NewSectionReader(repeated{buf}, off, n), off: off,
 			first: first}
 	}
 	_, err := m.store.Put(ctx, o, body, func(c tiers.Chunk) { count(c) })
@@ -43,14 +45,18 @@ func (m *mover) put(ctx context.Context, buf lent, o tiers.Object, count counter
 const stampedBlock = 4096
 
 // repeated is a buffer without an end.
-type repeated []byte
+type repeated struct{ lent }
 
-// ReadAt copies bytes of the buffer as if it stood there again and again.
+// ReadAt copies bytes of the buffer as if it stood there again and again. It is an error when the
+// buffer has been given back.
 func (b repeated) ReadAt(p []byte, off int64) (n int, err error) {
-	for n < len(p) {
-		n += copy(p[n:], b[(off+int64(n))%int64(len(b)):])
+	if !b.of.take() {
+		return 0, fmt.Errorf("send what was given up: %w", tiers.ErrClosed)
 	}
-	return n, nil
+	for n < len(p) {
+		n += copy(p[n:], b.B[(off+int64(n))%int64(len(b.B)):])
+	}
+	return n, b.of.free()
 }
 
 // stamped is a range of an object whose blocks begin with numbers that no other block has. A block

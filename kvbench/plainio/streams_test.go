@@ -14,6 +14,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
+	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/credentials"
@@ -24,6 +25,31 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
+// A store's client may read on when the put has been given up: the buffer stays while it does, and
+// is not looked at when it is gone.
+func TestABodyOutlivesItsPut(t *testing.T) {
+	pool, err := buffer.NewPool(1, 4096)
+	require.NoError(t, err)
+	bufs, err := pool.Get(t.Context(), 1, nil)
+	require.NoError(t, err)
+	l := &loan{pool: pool, bufs: []lent{{Buffer: bufs[0]}}}
+	l.bufs[0].of = l
+	l.users.Store(1)
+	body := repeated{l.bufs[0]}
+	n, err := body.ReadAt(make([]byte, 10000), 3)
+	require.NoError(t, err)
+	assert.Equal(t, 10000, n)
+	require.True(t, l.take()) // as a read under way does
+	require.NoError(t, l.free())
+	_, err = body.ReadAt(make([]byte, 10), 0)
+	require.NoError(t, err)
+	require.NoError(t, l.free())
+	_, err = pool.Get(t.Context(), 1, nil)
+	require.ErrorIs(t, err, tiers.ErrClosed)
+	_, err = body.ReadAt(make([]byte, 10), 0)
+	assert.ErrorIs(t, err, tiers.ErrClosed)
+}
+
 // Whatever pieces an object is read in, and however often: its bytes are the same, and each block
 // begins with a number of its own.
 func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
@@ -31,9 +57,12 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	for i := range buf {
 		buf[i] = byte(i * 7)
 	}
+	l := &loan{}
+	l.users.Store(1)
+	mem := repeated{lent{Buffer: tiers.Buffer{B: buf}, of: l}}
 	const size, first = 10*stampedBlock + 100, 1 << 40
 	of := func(off, n int64) io.ReadSeeker {
-		return &stamped{SectionReader: io.NewSectionReader(repeated(buf), off, n), off: off,
+		return &stamped{SectionReader: io.NewSectionReader(mem, off, n), off: off,
 			first: first}
 	}
 	whole, err := io.ReadAll(of(0, size))
