@@ -3,13 +3,38 @@ package plainio
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/spread"
 	"kvbench/tiers/tiertest"
 )
+
+// On a filesystem of large blocks small requests are refused, before anything is written.
+func TestRequestsSmallerThanABlockOfTheFilesystem(t *testing.T) {
+	v := clock.NewVirtual()
+	tier := drive(t)(v)
+	a := &asking{Tier: tier, traits: tier.Traits()}
+	a.traits.Align = 16 << 10
+	for size, refused := range map[int64]bool{page: true, 24 << 10: true, 32 << 10: false} {
+		cfg := overLevels(onTier(a, 1<<40), 1).lasting(time.Second)
+		cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
+		cfg.Storage.Chunk = int(size)
+		a.asked = nil
+		_, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: 1, InFlight: 1,
+			Footprint: 1 << 20})
+		if !refused {
+			require.NoError(t, err)
+			continue
+		}
+		assert.ErrorContains(t, err, "direct I/O takes multiples of 16384 bytes here")
+		assert.Empty(t, a.asked)
+	}
+}
 
 // Sixteen files in several directories lie in all of them alike, whatever a hash says.
 func TestFilesLieInAllDirectoriesAlike(t *testing.T) {
