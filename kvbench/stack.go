@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"kvbench/kvbench/objects"
@@ -96,12 +97,6 @@ func (t *trial) openTiers(ctx context.Context) error {
 	if cfg.Bucket != nil {
 		return t.openBucket(ctx)
 	}
-	engine := t.engine
-	t.closers = append(t.closers, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, tiers.Grace)
-		defer cancel()
-		return engine.Close(ctx)
-	})
 	var err error
 	if len(cfg.Roots) > 0 {
 		t.files, err = t.openRoots(ctx)
@@ -191,9 +186,15 @@ func (t *trial) openEngine() error {
 		use.Inline = use.Inline || host.FUSE(fs.Type)
 	}
 	e, choice, err := ioengine.Open(cmp.Or(cfg.IOEngine, ioengine.Auto), use, t.Clock.Now)
+	if err != nil {
+		return err
+	}
 	t.engine, io.Engine = e, choice.Name
 	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
-	return err
+	// Last of all, behind memory that it knows. What the storage answers late is waited for, as
+	// long as anybody waits for the trial's end.
+	t.closers = append(t.closers, e.Close)
+	return nil
 }
 
 // NewPool makes I/O buffers for the run's files: on the NUMA nodes of their devices, known to the
@@ -204,7 +205,10 @@ func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 	p, err := buffer.NewPool(buffers, size, t.nodes...)
 	if err == nil && t.engine != nil {
 		if err := p.Register(t.engine); err != nil {
-			t.info.IO.EngineReason = fmt.Sprintf("%v: see ulimit -l", err)
+			t.info.IO.EngineReason = err.Error()
+			if errors.Is(err, syscall.ENOMEM) {
+				t.info.IO.EngineReason += ": see ulimit -l"
+			}
 		}
 	}
 	return p, err
