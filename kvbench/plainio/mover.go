@@ -44,8 +44,8 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 		m.chunk = min(m.chunk, wish)
 	}
 	if align := int64(traits.Align); align > 1 && m.chunk%align != 0 {
-		return nil, fmt.Errorf("requests of %d bytes cannot be made: direct I/O takes multiples of "+
-			"%d bytes here (-chunk-size, the size of blocks, or -io buffered)", m.chunk, align)
+		return nil, fmt.Errorf("requests of %d bytes cannot be made: direct I/O takes multiples "+
+			"of %d bytes here (-chunk-size, the size of blocks, or -io buffered)", m.chunk, align)
 	}
 	if s, ok := l.Tier.(tiers.Streamer); ok && traits.Stream {
 		m.store = s
