@@ -152,13 +152,13 @@ func perform(op *Op) (moved int, err error) {
 	case Read, Write:
 		switch {
 		case op.Vec != nil:
-			return vector(op)
+			return vector(op, unix.Preadv, unix.Pwritev, unix.Pread, unix.Pwrite)
 		case op.AtPosition:
-			return transfer(op,
+			return transfer(op, 0,
 				func(fd int, p []byte, _ int64) (int, error) { return unix.Read(fd, p) },
 				func(fd int, p []byte, _ int64) (int, error) { return unix.Write(fd, p) })
 		}
-		return transfer(op, unix.Pread, unix.Pwrite)
+		return transfer(op, 0, unix.Pread, unix.Pwrite)
 	case DataSync:
 		sync = syncData
 	}
@@ -169,14 +169,15 @@ func perform(op *Op) (moved int, err error) {
 	}
 }
 
-// transfer moves all bytes of a request, with calls that may move a part of them.
-func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)) (n int,
+// transfer moves all bytes of a request but those that have been moved, with calls that may move a
+// part of them. It returns how many have been, with those.
+func transfer(op *Op, moved int, read, write func(fd int, p []byte, off int64) (int, error)) (n int,
 	err error) {
 	call := read
 	if op.Kind == Write {
 		call = write
 	}
-	var w whole
+	w := whole{moved: moved}
 	for over := false; !over; {
 		var more int
 		var err error
@@ -192,11 +193,13 @@ func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)
 	return w.moved, nil
 }
 
-// vector moves all bytes of a request with one call; what it leaves, piece by piece.
-func vector(op *Op) (n int, err error) {
-	call := unix.Preadv
+// vector moves all bytes of a request with one call; what it leaves, piece by piece: the first of
+// these from its middle, perhaps.
+func vector(op *Op, readv, writev func(fd int, pieces [][]byte, off int64) (int, error),
+	read, write func(fd int, p []byte, off int64) (int, error)) (n int, err error) {
+	call := readv
 	if op.Kind == Write {
-		call = unix.Pwritev
+		call = writev
 	}
 	for {
 		if n, err = call(op.FD, op.Vec, op.Off); err != unix.EINTR {
@@ -208,11 +211,11 @@ func vector(op *Op) (n int, err error) {
 	}
 	at := 0
 	for _, p := range op.Vec {
-		if skip := n - at; skip < len(p) {
-			rest := Op{Kind: op.Kind, FD: op.FD, Off: op.Off + int64(n), N: len(p) - skip}
-			rest.Buf.B = p[skip:]
-			moved, err := transfer(&rest, unix.Pread, unix.Pwrite)
-			if n += moved; err != nil {
+		if at+len(p) > n {
+			piece := Op{Kind: op.Kind, FD: op.FD, Off: op.Off + int64(at), N: len(p)}
+			piece.Buf.B = p
+			moved, err := transfer(&piece, n-at, read, write)
+			if n = at + moved; err != nil {
 				return n, err
 			}
 		}
