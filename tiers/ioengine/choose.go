@@ -1,7 +1,6 @@
 package ioengine
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -33,10 +32,18 @@ type Choice struct {
 	Reason string // why it is this one, where the choice was left open and it is not io_uring
 }
 
-// Open makes the engine of a name, where Auto leaves the choice open. One that was asked for and
-// cannot be had is an error, because the numbers would be those of another: it matches
-// errors.ErrUnsupported where the system does not have it. Now is the clock of the times in an Op.
+// Open makes the engine of a name, where Auto leaves the choice open, and takes what works. One
+// that was asked for and cannot be had is an error, because the numbers would be those of another:
+// it matches errors.ErrUnsupported where the system does not have it. Now is the clock of the times
+// in an Op.
 func Open(name string, use Use, now func() time.Duration) (Engine, Choice, error) {
+	return choose(name, use, now, func() (Engine, string, error) {
+		return NewURing(now, use.Threads, use.Inline)
+	})
+}
+
+func choose(name string, use Use, now func() time.Duration, rings func() (Engine, string, error)) (
+	Engine, Choice, error) {
 	c := Choice{Name: Psync, About: "a system call in a thread for each request"}
 	if name == Auto {
 		c.Reason = use.better()
@@ -44,11 +51,11 @@ func Open(name string, use Use, now func() time.Duration) (Engine, Choice, error
 	if name == Psync || c.Reason != "" {
 		return NewPsync(now), c, nil
 	}
-	e, about, err := NewURing(now, use.Threads, use.Inline)
+	e, about, err := rings()
 	switch {
 	case err == nil:
 		return e, Choice{Name: URing, About: about}, nil
-	case name == Auto && errors.Is(err, errors.ErrUnsupported):
+	case name == Auto:
 		c.Reason = err.Error()
 		return NewPsync(now), c, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
@@ -25,7 +26,18 @@ func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 			require.NoError(t, e.Close(t.Context()))
 		}
 	}
-	_, c, err := Open(Psync, Use{Direct: true, Chained: true}, func() time.Duration { return 0 })
+	plain := Use{Direct: true, Chained: true}
+	none := func() (Engine, string, error) { return nil, "", unix.EMFILE }
+	e, c, err := choose(Auto, plain, func() time.Duration { return 0 }, none)
+	require.NoError(t, err, "whatever there is none for")
+	assert.Equal(t, Choice{Psync, "a system call in a thread for each request",
+		"too many open files"}, c)
+	require.NoError(t, e.Close(t.Context()))
+	_, _, err = choose(URing, plain, func() time.Duration { return 0 }, none)
+	require.ErrorIs(t, err, unix.EMFILE)
+	assert.ErrorContains(t, err, "-io-engine uring: ")
+	assert.ErrorContains(t, err, "-io-engine psync does without")
+	_, c, err = Open(Psync, Use{Direct: true, Chained: true}, func() time.Duration { return 0 })
 	require.NoError(t, err)
 	assert.Equal(t, Psync, c.Name)
 	assert.Empty(t, c.Reason, "it was asked for")

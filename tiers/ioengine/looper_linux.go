@@ -2,6 +2,7 @@ package ioengine
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -123,6 +124,11 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 	}
 	if err != nil {
 		begun <- err
+		return
+	}
+	// A filter may let rings be made, and refuse to have them used.
+	if err = l.q.Enter(0); err != nil {
+		begun <- errors.Join(err, l.q.Close(), unix.Close(l.bell))
 		return
 	}
 	for i := range l.ops {

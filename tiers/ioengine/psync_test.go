@@ -125,6 +125,10 @@ func TestCallsThatStallAreToldOf(t *testing.T) {
 		assert.Equal(t, refused, <-failed)
 		slow.Answered = true
 		assert.Equal(t, Stalls{Count: 1, Longest: []Stuck{slow}}, e.Stalls())
+		was := slow
+		was.Answered, was.For = false, was.For-time.Second
+		assert.Equal(t, Stalls{Count: 1, Longest: []Stuck{slow}}, e.stalls([]Stuck{was}),
+			"one that was answered while somebody looked")
 		assert.Empty(t, e.Stuck(nil, 0))
 	})
 }
@@ -204,7 +208,7 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 				if kind == Write {
 					want = c.write
 				}
-				moved, err := transfer(op, call, call)
+				moved, err := transfer(op, 0, call, call)
 				assert.Equal(t, c.moved, moved)
 				assert.Equal(t, want, err)
 				assert.Empty(t, left)
@@ -231,7 +235,7 @@ func TestAWriteThatWasCutSaysWhy(t *testing.T) {
 			return 0, why
 		}
 		n, err := transfer(&Op{Kind: Write, Buf: tiers.Buffer{B: make([]byte, 12288)}, N: 12288},
-			nil, write)
+			0, nil, write)
 		assert.Equal(t, want, err)
 		tried := []call{{0, 12288}, {5000, 7288}, {4096, 8192}}
 		if why == nil {
@@ -252,7 +256,7 @@ func TestADirectReadEndsWithTheFile(t *testing.T) {
 		}
 		return n, nil
 	}
-	n, err := transfer(&Op{Buf: tiers.Buffer{B: make([]byte, 100)}, N: 100}, read, nil)
+	n, err := transfer(&Op{Buf: tiers.Buffer{B: make([]byte, 100)}, N: 100}, 0, read, nil)
 	assert.Equal(t, 40, n)
 	assert.Equal(t, io.ErrUnexpectedEOF, err)
 }

@@ -114,7 +114,13 @@ func (l *ledger) stalls(underway []Stuck) Stalls {
 	defer l.mu.Unlock()
 	all := Stalls{Count: l.late.Count, Longest: slices.Clone(l.late.Longest)}
 	for _, s := range underway {
-		all.add(s)
+		// It may have been answered since somebody looked.
+		if !slices.ContainsFunc(l.late.Longest, func(late Stuck) bool {
+			return late.What == s.What && late.Path == s.Path && late.Begun == s.Begun &&
+				late.Off == s.Off
+		}) {
+			all.add(s)
+		}
 	}
 	return all
 }

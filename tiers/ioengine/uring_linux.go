@@ -63,6 +63,9 @@ func refusal(err error, setting string) error {
 	switch {
 	case errors.Is(err, unix.ENOSYS):
 		return fmt.Errorf("this kernel has no io_uring, or a seccomp filter hides it: %w", err)
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("this kernel's io_uring lacks what is needed (5.18 and later have it): "+
+			"%w", err)
 	case errors.Is(err, unix.EPERM) && (setting == "1" || setting == "2"):
 		return fmt.Errorf("%s is %s: %w", disabled, setting, err)
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):

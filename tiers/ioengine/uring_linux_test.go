@@ -98,6 +98,7 @@ func TestWhoRefusesAnIOURingIsTold(t *testing.T) {
 		want    string
 	}{
 		{unix.ENOSYS, "", "this kernel has no io_uring, or a seccomp filter hides it"},
+		{unix.EINVAL, "", "this kernel's io_uring lacks what is needed (5.18 and later have it)"},
 		{unix.EPERM, "2", "/proc/sys/kernel/io_uring_disabled is 2"},
 		{unix.EPERM, "1", "/proc/sys/kernel/io_uring_disabled is 1"},
 		{unix.EPERM, "0", "a seccomp filter, as Docker's, or a security module refuses it"},
@@ -111,6 +112,12 @@ func TestWhoRefusesAnIOURingIsTold(t *testing.T) {
 	}
 }
 
+// refused is a ring that nobody may enter.
+type refused struct{ queue }
+
+func (refused) Enter(int) error { return unix.EACCES }
+func (refused) Close() error    { return nil }
+
 // Where io_uring is refused every trial asks again: none of them may leave a descriptor.
 func TestARefusedRingLeavesNothingOpen(t *testing.T) {
 	count := func() int {
@@ -123,6 +130,10 @@ func TestARefusedRingLeavesNothingOpen(t *testing.T) {
 		_, err := newURing(func() time.Duration { return 0 }, 2,
 			func() (queue, string, error) { return nil, "", unix.EPERM })
 		require.ErrorIs(t, err, unix.EPERM)
+		// A filter may refuse its use alone.
+		_, err = newURing(func() time.Duration { return 0 }, 2,
+			func() (queue, string, error) { return refused{}, "", nil })
+		require.ErrorIs(t, err, unix.EACCES)
 	}
 	assert.LessOrEqual(t, count(), before)
 }
@@ -170,6 +181,32 @@ func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Close(pipe[1])) // the rest is told of the end
 	ended.Wait()
+	require.NoError(t, e.Close(t.Context()))
+}
+
+// More requests than a ring has places, or completions room: the others wait in the process.
+func TestARingHasMoreRequestsThanPlaces(t *testing.T) {
+	e := realRings(t, 1)
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	defer unix.Close(pipe[0])
+	defer unix.Close(pipe[1])
+	const n = 4*ringEntries - 24
+	var ended sync.WaitGroup
+	ended.Add(n)
+	bufs := make([]byte, n)
+	for i := range n {
+		e.Submit(&Op{FD: pipe[0], N: 1, Buf: tiers.Buffer{B: bufs[i : i+1]},
+			Done: func(op *Op) { assert.NoError(t, op.Err); ended.Done() }})
+	}
+	given := make([]byte, n)
+	for i := range given {
+		given[i] = 1
+	}
+	_, err := unix.Write(pipe[1], given)
+	require.NoError(t, err)
+	ended.Wait()
+	assert.Equal(t, given, bufs)
 	require.NoError(t, e.Close(t.Context()))
 }
 
@@ -380,7 +417,7 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 				}
 			}
 			return newPsync(func() time.Duration { return 0 }, func(op *Op) (int, error) {
-				return transfer(op, call(ring.Read), call(ring.Write))
+				return transfer(op, 0, call(ring.Read), call(ring.Write))
 			})
 		})
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -122,6 +123,29 @@ func TestRegisteredBuffersMoveBytes(t *testing.T) {
 	require.NoError(t, r.SetBuffer(MaxBuffers-1, nil))
 	assert.EqualValues(t, -int32(unix.EFAULT), do(ReadFixed, 4096, 4096))
 	require.NoError(t, unix.Munmap(mem))
+}
+
+// A signal ends the wait for a completion that never comes, and is no failure: Go's own come at any
+// time.
+func TestASignalEndsAWait(t *testing.T) {
+	r := open(t, 8, 2)
+	thread, over := unix.Gettid(), make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for { // until one of them meets the wait, however late that begins
+			select {
+			case <-over:
+				return
+			default:
+				_ = unix.Tgkill(unix.Getpid(), thread, unix.SIGURG)
+				runtime.Gosched()
+			}
+		}
+	})
+	assert.NoError(t, r.Enter(1))
+	close(over)
+	ended.Wait()
+	assert.Zero(t, r.Reap(func(Completion) {}))
 }
 
 // A request that waits for ever can be cancelled, and says so.
