@@ -32,7 +32,7 @@ func (r *Blocks) Prepare(ctx context.Context, b *Bench) error {
 	if err := r.lay(b, r.Size); err != nil {
 		return err
 	}
-	if err := r.fill(ctx, r.Footprint, nil); err != nil {
+	if err := r.fill(ctx, r.Footprint, 0); err != nil {
 		return err
 	}
 	return r.equip(ctx)

@@ -21,6 +21,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
+	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
 )
 
@@ -290,5 +291,38 @@ func TestBuffersOutliveTheTrialThatADeviceDoesNotAnswer(t *testing.T) {
 				require.NoError(t, engine.Close(t.Context()))
 			})
 		})
+	}
+}
+
+// Filling keeps its time on a slow storage: one file is written whatever it takes, and no further
+// one whose end is beyond the time.
+func TestFillingEndsInItsTime(t *testing.T) {
+	for _, c := range []struct {
+		rate, latency time.Duration // of a MiB
+		footprint     int64
+		until, most   time.Duration
+		files         int
+	}{
+		{200 * time.Millisecond, time.Millisecond, 8 << 30, 10 * time.Second, 13 * time.Second, 1},
+		{50 * time.Millisecond, time.Millisecond, 8 << 30, 12 * time.Second, 12 * time.Second, 3},
+		{time.Millisecond, 100 * time.Millisecond, 8 << 30, 12 * time.Second, 12500 *
+			time.Millisecond, 20},
+		{time.Millisecond, time.Millisecond, 512 << 20, 12 * time.Second, time.Second, 16},
+	} {
+		v := clock.NewVirtual()
+		rate := float64(fieldFill) / c.rate.Seconds()
+		m := tiers.DeviceModel{Read: rate, Write: rate, WriteLatency: c.latency, Parallelism: 128}
+		cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 1<<40), 1)
+		cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Limit = v, true, 1
+		_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
+			r := &Knee{Blocks: Blocks{Op: tiers.Read, Footprint: c.footprint}}
+			require.NoError(t, r.lay(b, KneeSize))
+			begun := v.Now()
+			require.NoError(t, r.fill(ctx, r.Footprint, begun+c.until))
+			assert.LessOrEqual(t, v.Now()-begun, c.most)
+			assert.GreaterOrEqual(t, len(r.files), c.files)
+			return r.close()
+		}))
+		require.NoError(t, err)
 	}
 }

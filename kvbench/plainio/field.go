@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"kvbench/kvbench"
 	"kvbench/tiers"
@@ -29,11 +31,14 @@ type plot struct {
 	close  func() error
 }
 
-// A field is filled by requests of fieldFill bytes at least, fieldFillers at a time, whatever is
-// asked of it later: one of pages is not to be filled page by page.
+// A field is filled by pieces of fieldFill bytes, fieldFillers at a time and in as many files,
+// whatever is asked of it later: one of pages is not to be filled page by page, and a request of
+// 16 MiB is three seconds of a slow drive. What has an end to its filling begins with fieldFirst
+// pieces at a time in one file, and then has as many as the storage writes in a quarter of a second.
 const (
 	fieldFill    = 1 << 20
 	fieldFillers = 16
+	fieldFirst   = 4
 )
 
 // newField returns one without files, for requests of so many bytes at most.
@@ -53,44 +58,101 @@ func newField(e *kvbench.Env, l cache.Level, op tiers.Op, request, footprint int
 			"direct I/O)")
 	}
 	m.chunk = max(request, fieldFill)
-	return &field{mover: m, op: op,
-		size: m.wholeChunks(min(m.largest(), footprint/fieldFillers))}, nil
+	size := m.wholeChunks(min(m.largest(), footprint/fieldFillers))
+	m.chunk = fieldFill
+	return &field{mover: m, op: op, size: size}, nil
 }
 
-// fill writes files of footprint bytes in all, one at least, and opens them, but begins no further
-// one when enough says so; nil: it never does. They are closed by close, also after an error.
-func (f *field) fill(ctx context.Context, footprint int64, enough func() bool) error {
+// fill writes files of footprint bytes in all, one at least, and opens them, but none beyond that
+// one after until; 0: there is no such moment. They are closed by close, also after an error.
+//
+// Files whose end nobody would wait for are not begun: a batch has as many as half of the time left
+// has room for, at the rate of those before, and the last ones none to spare.
+func (f *field) fill(ctx context.Context, footprint int64, until time.Duration) error {
 	n := max(1, int(footprint/f.size))
-	l, err := f.buffers(ctx, min(fieldFillers, n))
+	l, err := f.buffers(ctx, min(fieldFillers, n*int(f.size/fieldFill)))
 	if err != nil {
 		return err
 	}
-	made := make([]plot, n)
-	err = beside(ctx, f.env, l.len(), func(ctx context.Context, w int) (err error) {
-		for i := w; i < n && err == nil && (i == 0 || enough == nil || !enough()); i += l.len() {
-			made[i], err = f.plot(ctx, l.bufs[w])
+	begun := f.env.Clock.Now()
+	for whole := true; err == nil && whole && len(f.files) < n; {
+		files, streams := fieldFillers, l.len()
+		if until > 0 {
+			files, streams = 1, min(streams, fieldFirst)
 		}
-		return err
-	})
-	f.files = slices.DeleteFunc(made, func(p plot) bool { return p.close == nil })
+		if now := f.env.Clock.Now(); until > 0 && len(f.files) > 0 && now > begun {
+			perSecond := float64(len(f.files)) * float64(f.size) / (now - begun).Seconds()
+			room := perSecond * (until - now).Seconds() / float64(f.size)
+			if room < 1 {
+				break
+			}
+			files = min(fieldFillers, max(1, int(room/2)))
+			streams = min(l.len(), max(fieldFirst, int(perSecond/4/fieldFill)))
+		}
+		whole, err = f.batch(ctx, l, min(files, n-len(f.files)), streams, until)
+	}
 	return errors.Join(err, l.free())
 }
 
-// plot writes a file and opens it.
-func (f *field) plot(ctx context.Context, buf lent) (p plot, err error) {
-	o := f.object(f.size)
-	more := func(tiers.Chunk) bool { return true }
+// batch writes files beside each other, piece by piece in turns, and says whether they are whole:
+// else nothing of them is left.
+func (f *field) batch(ctx context.Context, l *loan, files, streams int,
+	until time.Duration) (whole bool, err error) {
+	objects, made := make([]tiers.Object, files), make([]tiers.Writer, files)
+	abort := func(err error) error {
+		for _, w := range made {
+			if w != nil {
+				err = errors.Join(err, w.Abort())
+			}
+		}
+		return err
+	}
+	for i := range made {
+		objects[i] = f.object(f.size)
+		if made[i], err = f.level.Tier.Create(ctx, objects[i]); err != nil {
+			made[i] = nil
+			return false, abort(err)
+		}
+	}
+	pieces := int64(files) * (f.size / fieldFill)
+	var begun, ended atomic.Int64
+	err = beside(ctx, f.env, streams, func(ctx context.Context, i int) error {
+		next := func(io *tiers.IO) tiers.Submitter {
+			if until > 0 && len(f.files) > 0 && f.env.Clock.Now() >= until {
+				return nil
+			}
+			at := begun.Add(1) - 1
+			if at >= pieces {
+				return nil
+			}
+			io.Off, io.N = at/int64(files)*fieldFill, fieldFill
+			f.stampBlocks(io.Buf.B)
+			return made[at%int64(files)]
+		}
+		return l.bufs[i].pass(ctx, f.env.Clock, &tiers.IO{}, next, func(tiers.Chunk) bool {
+			ended.Add(1)
+			return true
+		})
+	})
+	if err != nil || ended.Load() < pieces {
+		return false, abort(err)
+	}
+	plots := make([]plot, files)
+	err = beside(ctx, f.env, files, func(ctx context.Context, i int) (err error) {
+		plots[i], err = f.open(ctx, made[i], objects[i])
+		return err
+	})
+	f.files = append(f.files, slices.DeleteFunc(plots,
+		func(p plot) bool { return p.close == nil })...)
+	return true, err
+}
+
+// open makes a file that is written one that requests go to.
+func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p plot, err error) {
 	if f.op == tiers.Write {
-		w, err := f.level.Tier.Create(ctx, o)
-		if err != nil {
-			return p, err
-		}
-		if err := f.pour(ctx, w, buf, o, more); err != nil {
-			return p, errors.Join(err, w.Abort())
-		}
 		return plot{w, o, func() error { return w.Commit(over) }}, nil
 	}
-	if err := f.write(ctx, buf, o, more); err != nil {
+	if err := w.Commit(ctx); err != nil {
 		return p, err
 	}
 	r, err := f.level.Tier.Open(ctx, o)

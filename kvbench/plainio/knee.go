@@ -70,8 +70,7 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 	if err := r.lay(b, KneeSize); err != nil {
 		return err
 	}
-	filled := begun + (limit-begun)/3
-	if err := r.fill(ctx, r.Footprint, func() bool { return b.Clock.Now() > filled }); err != nil {
+	if err := r.fill(ctx, r.Footprint, begun+(limit-begun)/3); err != nil {
 		return err
 	}
 	r.Footprint = int64(len(r.files)) * r.size

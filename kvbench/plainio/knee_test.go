@@ -69,7 +69,7 @@ func gridOf(t *testing.T, m tiers.DeviceModel, op tiers.Op) (least int64, best f
 	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
 		r := &Knee{Blocks: Blocks{Op: op, Footprint: 512 << 20}}
 		require.NoError(t, r.lay(b, KneeSize))
-		require.NoError(t, r.fill(ctx, r.Footprint, nil))
+		require.NoError(t, r.fill(ctx, r.Footprint, 0))
 		pool, err := r.buffers(ctx, KneeFlight/KneeSize)
 		require.NoError(t, err)
 		r.pool = pool
