@@ -33,8 +33,8 @@ type plot struct {
 
 // A field is filled by pieces of fieldFill bytes, fieldFillers at a time and in as many files,
 // whatever is asked of it later: one of pages is not to be filled page by page, and a request of
-// 16 MiB is three seconds of a slow drive. What has an end to its filling begins with fieldFirst
-// pieces at a time in one file, and then has as many as the storage writes in a quarter of a second.
+// 16 MiB is three seconds of a slow drive. Filling that has an end begins with fieldFirst pieces at
+// a time in one file, and has then as many as the storage writes in a quarter of a second.
 const (
 	fieldFill    = 1 << 20
 	fieldFillers = 16
