@@ -51,8 +51,8 @@ func TestTheKneeOfADirectory(t *testing.T) {
 	}
 	t.Parallel() // it waits for its measurements; who is beside it makes another drive of this one
 	b := newBench(t)
-	o := b.run(append(b.places(), "-test.bench=Knee/op=read", "-storage-capacity-gb=0.25",
-		"-ceiling-size-gb=0.0625", "-test.benchtime=10x")...)
+	o := b.run(append(b.places(), "-test.bench=Knee/op=read", "-division=open",
+		"-storage-capacity-gb=0.25", "-ceiling-size-gb=0.0625", "-test.benchtime=10x")...)
 	if o.code != 0 {
 		require.Contains(t, o.stdout, "requests inside files need direct I/O")
 		t.Skip("the filesystem of the temporary directory refuses direct I/O")
@@ -60,16 +60,21 @@ func TestTheKneeOfADirectory(t *testing.T) {
 	lines, _ := parse(t, o.stdout)
 	require.Len(t, lines, 1)
 	bytes, some := lines[0].Value("knee-bytes")
-	require.True(t, some, o.stdout)
 	r := theResult(t, b.results)
 	k := r.PlainIO.Knee
 	require.NotNil(t, k)
-	assert.EqualValues(t, k.Bytes(), bytes)
 	assert.Equal(t, k.InFlight, r.Workload.Workers, "the window measures it")
 	assert.Equal(t, k.RequestBytes, r.PlainIO.BlockBytes)
 	assert.NotEmpty(t, k.Points)
 	summary, err := os.ReadFile(filepath.Join(filepath.Dir(resultFiles(t, b.results)[0]),
 		"summary.txt"))
 	require.NoError(t, err)
-	assert.Contains(t, string(summary), "vLLM's n_read_threads (16)")
+	// Other work on this machine may take the search its time.
+	assert.Equal(t, k.Known(), some, o.stdout)
+	if k.Known() {
+		assert.EqualValues(t, k.Bytes(), bytes)
+		assert.Contains(t, string(summary), "vLLM: n_read_threads (16)")
+	} else {
+		assert.Contains(t, string(summary), "not known: the time was up")
+	}
 }

@@ -85,7 +85,7 @@ func (r *Result) Metrics() []Metric {
 	if p := r.PlainIO; p != nil {
 		add("io/s", p.RequestsPerSecond)
 		add("cpu-ns/io", p.CPUNSPerRequest)
-		if p.Knee != nil {
+		if p.Knee != nil && p.Knee.Known() { // else it would be compared with knees
 			add("knee-bytes", new(float64(p.Knee.Bytes())))
 		}
 	}

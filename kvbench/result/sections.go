@@ -485,6 +485,9 @@ type KneePoint struct {
 	Rounds       int     `json:"rounds"`      // measured again, without the survey if there are any
 }
 
+// Known says that this is a knee: the search was not ended by time.
+func (k *Knee) Known() bool { return k.EndedBy != KneeTime }
+
 // Bytes is how many are in flight at the knee.
 func (k *Knee) Bytes() int64 { return k.RequestBytes * int64(k.InFlight) }
 
