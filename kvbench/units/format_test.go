@@ -63,6 +63,14 @@ func TestRatio(t *testing.T) {
 	assert.InDelta(t, 2, *Ratio(2*time.Second, time.Second), 0)
 }
 
+// More in flight at the knee is no loss, and less no gain: a drive that became faster needs more. A
+// gate has nothing to say of it.
+func TestAKneeHasNoBetter(t *testing.T) {
+	for _, u := range UnitDirections() {
+		assert.NotEqual(t, "knee-bytes", u.Unit)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	v, ok := Median([]float64{4, 1, 3, 2})
 	assert.True(t, ok)
