@@ -144,6 +144,9 @@ func TestBenchmarksSkipWithTheFlagTheyNeed(t *testing.T) {
 	v = good(t, Inputs{Bench: bench(t, "BlockIO")}, "-io", "buffered")
 	assert.Contains(t, v.Skip(), "without -io buffered")
 	assert.Empty(t, good(t, Inputs{Bench: bench(t, "BlockIO")}).Skip())
+	assert.Empty(t, good(t, Inputs{Bench: bench(t, "Knee")}).Skip())
+	assert.Contains(t, good(t, Inputs{Bench: bench(t, "Knee")}, "-ranks", "2").Skip(),
+		"would search against each other: run it without -ranks")
 }
 
 func TestPlainIOIsToldHowManyAreInFlight(t *testing.T) {

@@ -409,6 +409,10 @@ func (v *Values) Skip() string {
 	if v.Bench.Name == "DataGen" && v.Ranks > 1 {
 		return "has no storage that several clients could share: run it without -ranks"
 	}
+	if v.Bench.Name == "Knee" && v.Ranks > 1 {
+		return "looks for the knee of a storage that nobody else uses, and several clients would " +
+			"search against each other: run it without -ranks"
+	}
 	if (v.Bench.Name == "BlockIO" || v.Bench.Name == "Knee") && (v.OnObjects() || !v.Direct()) {
 		return "goes to places inside files, past the page cache: run it in a directory and " +
 			"without -io buffered"
