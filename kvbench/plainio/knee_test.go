@@ -159,3 +159,18 @@ func TestTheSearchForAKneeEndsInItsTime(t *testing.T) {
 	assert.Less(t, time.Duration(k.NS), limit+longest)
 	assert.Equal(t, result.KneeTime, k.EndedBy)
 }
+
+// What has no room for the largest requests is refused, with what it has and what it needs.
+func TestAKneeNeedsRoom(t *testing.T) {
+	v := clock.NewVirtual()
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}
+	cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 20<<20), 1).lasting(time.Second)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
+	res, err := runPlain(t.Context(), cfg, &Knee{Blocks: Blocks{Op: tiers.Read}})
+	text := res.Error
+	if err != nil {
+		text += err.Error()
+	}
+	assert.Contains(t, text, "requests of up to 16 MiB have 10 MiB of the tier to go to: give at "+
+		"least that much by -ceiling-size-gb, or twice of it by -storage-capacity-gb")
+}

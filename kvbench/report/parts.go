@@ -268,7 +268,8 @@ func blockIO(r *result.Result) (t Table) {
 }
 
 // knee is the pairs of size and number by which the knee was found. The text has those of the
-// knee's own size, as a curve against depth; page and workbook have all.
+// knee's own size, as a curve against depth, and of others what came near; page and workbook have
+// all.
 func knee(r *result.Result) (t Table) {
 	if r.PlainIO == nil || r.PlainIO.Knee == nil {
 		return t
@@ -276,8 +277,8 @@ func knee(r *result.Result) (t Table) {
 	k := r.PlainIO.Knee
 	t = Table{Topic: "curve", Title: "The knee", Sheet: "Knee",
 		Note: "Requests of each size at random places, so many in flight. The knee has the " +
-			"fewest bytes in flight of those within 2 % of the fastest; what was near it was " +
-			"measured several times, and rates are medians.",
+			"fewest bytes in flight of those within 2 % of the fastest, or what the noise lets one " +
+			"tell. What may have been it was measured again, which its rate is the median of.",
 		Columns: []Column{{" ", "size", "", units.Bytes},
 			{"in flight", "in flight", "In Flight", units.Count},
 			{"bytes in flight", "bytes in flight", "Bytes In Flight (GiB)", units.Bytes},
@@ -294,7 +295,9 @@ func knee(r *result.Result) (t Table) {
 		// In words, because a workbook is filtered by it and a page is read aloud.
 		mark := ""
 		if p.RequestBytes == k.RequestBytes && p.InFlight == k.InFlight {
-			mark = "knee"
+			if mark = "knee"; !k.Known() {
+				mark = "best so far"
+			}
 		}
 		t.add(p.RequestBytes, int64(p.InFlight), p.RequestBytes*int64(p.InFlight), p.Rate,
 			units.Ratio(p.Rate, k.Best), ms(p.P99NS), int64(p.Rounds), mark,
@@ -303,14 +306,41 @@ func knee(r *result.Result) (t Table) {
 	return t
 }
 
-// curve is the pairs of the knee's size alone.
+// curve is the pairs of the knee's size, and of each other size those within a tenth of the fastest:
+// of these the one with the fewest bytes in flight and the fastest.
 func curve(r *result.Result) (t Table) {
-	t = knee(r)
-	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool {
-		return row[0] != r.PlainIO.Knee.RequestBytes
+	if t = knee(r); len(t.Rows) == 0 {
+		return t
+	}
+	k := r.PlainIO.Knee
+	first, best := map[int64]int{}, map[int64]int{}
+	for i, p := range k.Points { // by bytes in flight
+		if p.Rate < kneeShown*k.Best {
+			continue
+		}
+		if _, some := first[p.RequestBytes]; !some {
+			first[p.RequestBytes], best[p.RequestBytes] = i, i
+		}
+		if p.Rate > k.Points[best[p.RequestBytes]].Rate {
+			best[p.RequestBytes] = i
+		}
+	}
+	var rows [][]any
+	for i, p := range k.Points {
+		f, some := first[p.RequestBytes]
+		if p.RequestBytes == k.RequestBytes || some && (i == f || i == best[p.RequestBytes]) {
+			rows = append(rows, t.Rows[i])
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b []any) int {
+		return cmp.Compare(a[0].(int64), b[0].(int64))
 	})
+	t.Rows = rows
 	return t
 }
+
+// kneeShown is how near the fastest the text has pairs of other sizes than the knee's.
+const kneeShown = 0.9
 
 // blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ
 // in the fourth digit.

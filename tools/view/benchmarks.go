@@ -47,7 +47,7 @@ func groups(t *stats.Table) (out []Group) {
 func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	var typical []trial
 	for run := range t.Runs {
-		if rec := medianTrial(b, run); rec != nil {
+		if rec := MedianTrial(b, run); rec != nil {
 			typical = append(typical, trial{run, rec})
 		}
 	}

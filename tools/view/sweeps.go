@@ -122,7 +122,7 @@ func (s *Sweep) draw(t *stats.Table) {
 		// What no size would find more of, of the same requests.
 		ideal := lineOf(t, run, 2, "ideal")
 		for _, p := range s.points {
-			rec := medianTrial(p.of, run)
+			rec := MedianTrial(p.of, run)
 			if rec != nil && rec.Result.BlockCache != nil {
 				ideal.add(p.at, orNaN(rec.Result.BlockCache.IdealHitRatio))
 			}

@@ -28,11 +28,17 @@ const (
 	heatColumns = 60
 )
 
+// course is the trials of a benchmark in a run that have results.
+type course struct {
+	trials []*load.Record
+	median *load.Record // of them
+}
+
 // courses are the first trials of each benchmark in each run that have results, with all trials
 // beside them: a workbook shows a real trial, not a mean, as the page does. There are mostCourses
 // of them at most, and left is set where there would be more.
-func courses(t *stats.Table, left *bool) iter.Seq2[string, []*load.Record] {
-	return func(yield func(string, []*load.Record) bool) {
+func courses(t *stats.Table, left *bool) iter.Seq2[string, course] {
+	return func(yield func(string, course) bool) {
 		n := 0
 		for _, b := range t.Benchmarks {
 			for run := range t.Runs {
@@ -45,7 +51,8 @@ func courses(t *stats.Table, left *bool) iter.Seq2[string, []*load.Record] {
 					*left = true
 					return
 				}
-				if n++; !yield(label(t, run, b.Name)+": ", trials) {
+				if n++; !yield(label(t, run, b.Name)+": ",
+					course{trials, view.MedianTrial(b, run)}) {
 					return
 				}
 			}
@@ -57,11 +64,11 @@ func courses(t *stats.Table, left *bool) iter.Seq2[string, []*load.Record] {
 // autoscalers, rates, what waited, and percentiles.
 func overTime(t *stats.Table) (out []plot) {
 	left := false
-	for title, trials := range courses(t, &left) {
+	for title, c := range courses(t, &left) {
 		// What was run for comes first: a knee, a hit ratio, an autoscaler.
-		rec := trials[0]
-		out = slices.Concat(out, kneeLines(title, rec), ratioLines(title, rec),
-			roundLines(title, rec), rateLines(title, trials), percentileCourses(title, rec))
+		rec := c.trials[0]
+		out = slices.Concat(out, kneeLines(title, c.median), ratioLines(title, rec),
+			roundLines(title, rec), rateLines(title, c.trials), percentileCourses(title, rec))
 	}
 	if left && len(out) > 0 {
 		out[len(out)-1].left = fmt.Sprintf(
@@ -199,16 +206,16 @@ func roundLines(title string, rec *load.Record) (out []plot) {
 	return out
 }
 
-// kneeLines are the curves by which a knee was found.
+// kneeLines are the curves by which a knee was found, of the trial that the page shows, too.
 func kneeLines(title string, rec *load.Record) []plot {
 	depths, curves := view.KneeCurves(rec.Result)
 	if len(curves) == 0 {
 		return nil
 	}
-	rate := plot{title: title + "rate by the size of a request, first trial",
+	rate := plot{title: title + "rate by the size of a request, median trial",
 		x: "Requests in flight", y: "GiB/s", kind: excelize.Scatter}
 	p99 := rate
-	p99.title, p99.y, p99.log = title+"p99 by the size of a request, first trial", "p99 (ms)", true
+	p99.title, p99.y, p99.log = title+"p99 by the size of a request, median trial", "p99 (ms)", true
 	for _, d := range depths {
 		rate.categories = append(rate.categories, d)
 	}
@@ -228,9 +235,9 @@ func kneeLines(title string, rec *load.Record) []plot {
 // least value below, as in a chart. Numbers are kept, so that nobody has to judge a colour.
 func (b *book) heats(t *stats.Table) {
 	top, left := 0, false
-	for title, trials := range courses(t, &left) {
-		for _, f := range slices.Concat(stats.FollowCounted(trials[0], heatColumns),
-			stats.FollowTraced(trials[0], heatColumns)) {
+	for title, c := range courses(t, &left) {
+		for _, f := range slices.Concat(stats.FollowCounted(c.trials[0], heatColumns),
+			stats.FollowTraced(c.trials[0], heatColumns)) {
 			if top == 0 {
 				b.sheet(heatSheet)
 				b.keep(b.f.SetColWidth(heatSheet, "A", "A", 14))

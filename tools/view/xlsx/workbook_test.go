@@ -335,3 +335,19 @@ func TestWhatASpreadsheetWouldGetWrong(t *testing.T) {
 	heads, cells := Summary(records)
 	assert.Equal(t, "9007199254740993", cells[0][slices.Index(heads, "Seed")])
 }
+
+// The curves of a knee are the median trial's, as on the page.
+func TestKneeCurvesAreTheMedianTrials(t *testing.T) {
+	var records []*load.Record
+	for _, rate := range []float64{3, 1, 2} {
+		records = append(records, &load.Record{Source: "a", Name: "Knee/op=read",
+			Values: load.Values{{Unit: "read-B/s", Value: rate * (1 << 30)}},
+			Result: &result.Result{PlainIO: &result.PlainIO{Knee: &result.Knee{
+				Points: []result.KneePoint{{RequestBytes: 4096, InFlight: 1,
+					Rate: rate * (1 << 30)}}}}}})
+	}
+	all := overTime(stats.Build(records, nil))
+	require.Len(t, all, 2)
+	assert.Contains(t, all[0].title, "rate by the size of a request, median trial")
+	assert.Equal(t, []float64{2}, all[0].series[0].values)
+}
