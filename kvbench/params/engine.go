@@ -23,7 +23,9 @@ type engine struct {
 	policy, promote string
 	// keys are those of its objects in a bucket; "": it has none there, or none that are known.
 	keys string
-	// requests are its threads for the store: vLLM's io_threads, LMCache's s3_num_io_threads.
+	// requests are those that it has under way at the store: vLLM's io_threads. LMCache has no
+	// bound, and asks for all keys of a batch at once; it has the number of its client's event
+	// loops here (s3_num_io_threads), lest a batch of thousands is a run of its own.
 	requests int
 }
 

@@ -329,8 +329,8 @@ func (h *hunt) before(p *pair) (last *pair) {
 }
 
 // choose says who is measured again in any case, and how often all are: the fastest of the survey,
-// but of those within 2 % the ones that take least time, where a look takes long; as many as half of
-// the time left is enough for.
+// but of those within 2 % the ones that take least time, where a look takes long; as many as half
+// of the time left is enough for.
 func (h *hunt) choose() {
 	fast := h.fast()
 	refs := slices.DeleteFunc(slices.Clone(h.all), func(p *pair) bool { return p.guess })
@@ -488,7 +488,7 @@ const (
 // answer is the knee by all that was measured.
 func (h *hunt) answer(known bool) (k result.Knee) {
 	plateau, noise := h.plateau()
-	k.EndedBy, k.Best, k.Noise = h.why, plateau, noise
+	k.EndedBy, k.Noise = h.why, noise
 	// Where time was up before all had their turns only those count that had as many as any.
 	rounds := 0
 	for _, p := range h.all {
@@ -518,6 +518,7 @@ func (h *hunt) answer(known bool) (k result.Knee) {
 		knee = fastest
 	}
 	k.RequestBytes, k.InFlight, k.Rate = knee.size, knee.n, knee.rate()
+	k.Best = max(plateau, k.Rate) // the knee may be one of those that noise has above the others
 	k.P99NS = knee.point().P99NS
 	k.LeastBytes, k.MostBytes = h.apart(knee, plateau, noise, rounds)
 	return k

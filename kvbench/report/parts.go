@@ -277,8 +277,8 @@ func knee(r *result.Result) (t Table) {
 	k := r.PlainIO.Knee
 	t = Table{Topic: "curve", Title: "The knee", Sheet: "Knee",
 		Note: "Requests of each size at random places, so many in flight. The knee has the " +
-			"fewest bytes in flight of those within 2 % of the fastest, or what the noise lets one " +
-			"tell. What may have been it was measured again, which its rate is the median of.",
+			"fewest bytes in flight of those within 2 % of the fastest, or what the noise lets " +
+			"one tell. What may have been it was measured again: its rate is the median of that.",
 		Columns: []Column{{" ", "size", "", units.Bytes},
 			{"in flight", "in flight", "In Flight", units.Count},
 			{"bytes in flight", "bytes in flight", "Bytes In Flight (GiB)", units.Bytes},
@@ -306,8 +306,10 @@ func knee(r *result.Result) (t Table) {
 	return t
 }
 
-// curve is the pairs of the knee's size, and of each other size those within a tenth of the fastest:
-// of these the one with the fewest bytes in flight and the fastest.
+// curve is the pairs of the knee's size, and of each other size those within a tenth of the
+// fastest: of these the one with the fewest bytes in flight and the fastest. All of them would be
+// fifty lines, and the knee's size alone leaves open whether another is as fast: an engine's
+// objects have the size that they have, and whoever reads this wants to know what it costs.
 func curve(r *result.Result) (t Table) {
 	if t = knee(r); len(t.Rows) == 0 {
 		return t
@@ -339,7 +341,8 @@ func curve(r *result.Result) (t Table) {
 	return t
 }
 
-// kneeShown is how near the fastest the text has pairs of other sizes than the knee's.
+// kneeShown is how near the fastest the text has pairs of other sizes than the knee's: what is
+// slower by more nobody would choose, and the survey tells it from the knee in one look.
 const kneeShown = 0.9
 
 // blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ

@@ -38,9 +38,12 @@ func TestCheckpointRuns(t *testing.T) {
 func TestTheCurveOfAKneeHasWhatWasNear(t *testing.T) {
 	k := &result.Knee{RequestBytes: 65536, InFlight: 8, Best: 100, EndedBy: result.KneePlateau,
 		Points: []result.KneePoint{{RequestBytes: 4096, InFlight: 1, Rate: 10},
-			{RequestBytes: 4096, InFlight: 64, Rate: 50}, {RequestBytes: 65536, InFlight: 4, Rate: 60},
-			{RequestBytes: 65536, InFlight: 8, Rate: 99}, {RequestBytes: 1 << 20, InFlight: 1, Rate: 91},
-			{RequestBytes: 1 << 20, InFlight: 2, Rate: 95}, {RequestBytes: 1 << 20, InFlight: 4, Rate: 98},
+			{RequestBytes: 4096, InFlight: 64, Rate: 50},
+			{RequestBytes: 65536, InFlight: 4, Rate: 60},
+			{RequestBytes: 65536, InFlight: 8, Rate: 99},
+			{RequestBytes: 1 << 20, InFlight: 1, Rate: 91},
+			{RequestBytes: 1 << 20, InFlight: 2, Rate: 95},
+			{RequestBytes: 1 << 20, InFlight: 4, Rate: 98},
 			{RequestBytes: 65536, InFlight: 128, Rate: 30}}}
 	r := &result.Result{PlainIO: &result.PlainIO{Knee: k}}
 	rows := func() (out [][2]any) {

@@ -456,8 +456,8 @@ type Knee struct {
 	Rate         float64 `json:"bytes_per_s"` // median of its measurements
 	P99NS        *int64  `json:"p99_ns"`
 	Best         float64 `json:"best_bytes_per_s"` // of those that are as fast as any
-	// Noise is the standard deviation of a measurement ÷ its mean, by pairs that were measured again.
-	// The bytes in flight from the least to the most cannot be told apart from the knee's by it.
+	// Noise is the standard deviation of a measurement ÷ its mean, by pairs that were measured
+	// again. The bytes in flight from the least to the most cannot be told apart from the knee's.
 	Noise      float64     `json:"noise"`
 	LeastBytes int64       `json:"least_bytes"`
 	MostBytes  int64       `json:"most_bytes"`
