@@ -15,8 +15,9 @@ import (
 
 // Server is a process that serves a filesystem over FUSE: a device's file, or a directory.
 type Server struct {
-	pid int
-	dir string // where it is mounted
+	pid   int
+	dir   string // where it is mounted
+	hangs string // of a directory: see hangingDir
 }
 
 // Hang makes it take requests and answer none, until Answer or the end of the test. When it
@@ -58,6 +59,16 @@ func (s *Server) Answer(t testing.TB) {
 // It is what an administrator can do about a server that does not come back.
 func (s *Server) Abort(t testing.TB) {
 	t.Helper()
+	err := os.WriteFile(filepath.Join(s.control(t), "abort"), []byte("1"), 0o200)
+	if err != nil {
+		t.Fatalf("abort the connection of %s: %v", s.dir, err)
+	}
+}
+
+// control is what the kernel tells of the connection, and can do about it, for the duration of the
+// test.
+func (s *Server) control(t testing.TB) (dir string) {
+	t.Helper()
 	// Nothing asks the directory itself, which would wait.
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -77,10 +88,7 @@ func (s *Server) Abort(t testing.TB) {
 			t.Errorf("unmount fusectl: %v", err)
 		}
 	})
-	err = os.WriteFile(filepath.Join(control, connection, "abort"), []byte("1"), 0o200)
-	if err != nil {
-		t.Fatalf("abort the connection of %s: %v", s.dir, err)
-	}
+	return filepath.Join(control, connection)
 }
 
 // Freeze stops all writes to the filesystem, which wait, until the function that it returns is
@@ -107,25 +115,4 @@ func (l *Loop) Freeze(t testing.TB) (thaw func()) {
 	})
 	t.Cleanup(thaw)
 	return thaw
-}
-
-// FuseDir is a directory of a FUSE filesystem, for the duration of the test.
-func FuseDir(t testing.TB) (dir string, server *Server) {
-	t.Helper()
-	Root(t)
-	reclaim()
-	base, err := os.MkdirTemp("", ownPrefix())
-	Need(t, err)
-	t.Cleanup(func() {
-		if err := dismantle(base); err != nil {
-			t.Errorf("clean up the test filesystem: %v", err)
-		}
-	})
-	for _, dir := range []string{memory(base), slow(base)} {
-		Need(t, os.Mkdir(dir, 0o755))
-	}
-	Need(t, unix.Mount("tmpfs", memory(base), "tmpfs", 0, "size=2g"))
-	pid, err := startSlow(slowDisk{Backing: memory(base), Dir: slow(base)})
-	Need(t, err)
-	return slow(base), &Server{pid, slow(base)}
 }

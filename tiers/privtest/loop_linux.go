@@ -69,11 +69,12 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 		return nil, err
 	}
 	if opt.Times != (Times{}) || opt.CanHang {
-		pid, err := startSlow(slowDisk{l.BackingFile, slow(base), opt.Times})
+		pid, err := startSlow(slowDisk{Backing: l.BackingFile, Dir: slow(base), Times: opt.Times})
 		if err != nil {
 			return nil, err
 		}
-		l.BackingFile, l.Server = filepath.Join(slow(base), slowName), &Server{pid, slow(base)}
+		l.BackingFile = filepath.Join(slow(base), slowName)
+		l.Server = &Server{pid: pid, dir: slow(base)}
 	}
 	if err := l.attach(opt); err != nil {
 		return nil, err

@@ -45,6 +45,7 @@ type slowDisk struct {
 	Backing string // the file that holds the bytes
 	Dir     string // where the filesystem is mounted
 	Times   Times
+	Hangs   string // of a directory: where it is said which operations hang
 }
 
 const slowName = "disk"
@@ -101,13 +102,7 @@ func serveSlow(text string) error {
 		return err
 	}
 	if s, err := os.Stat(f.Backing); err == nil && s.IsDir() {
-		root, err := fs.NewLoopbackRoot(f.Backing)
-		if err != nil {
-			return err
-		}
-		server, err := fs.Mount(f.Dir, root, &fs.Options{MountOptions: fuse.MountOptions{
-			FsName: "kvbench-directory", DirectMountStrict: true}})
-		return serve(server, err)
+		return serve(serveDir(f.slowDisk))
 	}
 	if f.file, err = os.OpenFile(f.Backing, os.O_RDWR, 0); err != nil {
 		return err
