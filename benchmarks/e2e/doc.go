@@ -8,6 +8,7 @@
 //	commandline, params         what is refused, and how; which value wins
 //	paths, user, quota          where relative paths lead, who may run it, on how many cores
 //	signals, parent, terminal   how a run ends, and what is shown meanwhile
+//	hang, hang_late             what still works when the storage does not answer
 //	clients                     several clients: one line, one tree, one that dies
 //	safety, disk                that nothing is touched which is not the run's
 //	readme                      that README.md says what the code does

@@ -65,96 +65,125 @@ func freezing(t *testing.T) hangs {
 	return hangs{l.Dir, func(int) func() { return l.Freeze(t) }}
 }
 
+// hanging is a run whose storage hangs.
+type hanging struct {
+	name   string
+	on     func(*testing.T) hangs
+	engine string
+	args   string
+	stalls string // the operations of which one has to hang
+	stage  string // of the live line
+}
+
+// What a run does until it is stopped. StorageCeiling/op=write ends when its files are full, which
+// is soon: blocks are written again and again.
+const (
+	reads    = "-test.bench=StorageCeiling/op=read -storage-capacity-gb=0.125"
+	writes   = "-test.bench=BlockIO/op=write/size=64KiB -storage-capacity-gb=0.125"
+	churn    = "-test.bench=StorageCeiling/op=churn -storage-capacity-gb=0.25"
+	requests = "-test.bench=MaxStorageStress -storage-capacity-gb=1"
+)
+
+// hangingRuns are all that is tried.
+func hangingRuns() (all []hanging) {
+	for _, c := range []struct {
+		name string
+		on   func(*testing.T) hangs
+	}{{"disk", hangingDisk}, {"server", hangingServer}} {
+		for _, engine := range []string{"psync", "uring"} {
+			all = append(all,
+				hanging{"reads/" + c.name, c.on, engine, reads, "read", "running"},
+				hanging{"writes/" + c.name, c.on, engine, writes, "write", "running"},
+				hanging{"requests/" + c.name, c.on, engine, requests, "read|write", "running"})
+		}
+	}
+	return append(all,
+		hanging{"buffered", hangingDisk, "psync", requests + " -io=buffered", "read|write|flush",
+			"running"},
+		hanging{"preparing", hangingDisk, "psync", "-test.bench=Synthetic -precondition " +
+			"-precondition-size-gb=50 -storage-capacity-gb=1", "write", "preconditioning"},
+		hanging{"files of an engine", hangingServer, "psync", requests + " -layout=hicache-file",
+			"read|write", "running"},
+		hanging{"reads/aborted", abortedServer, "psync", reads, "read", "running"},
+		hanging{"writes/aborted", abortedServer, "uring", writes, "write", "running"},
+		hanging{"requests/aborted", abortedServer, "psync", requests, "read|write", "running"},
+		hanging{"requests/aborted", abortedServer, "uring", requests, "read|write", "running"},
+		hanging{"reads/throttled", throttled, "psync", reads, "read", "running"},
+		hanging{"reads/throttled", throttled, "uring", reads, "read", "running"},
+		hanging{"churn/throttled", throttled, "psync", churn, "read|write", "running"},
+		hanging{"requests/frozen", freezing, "psync", requests, "write", "running"},
+		hanging{"requests/frozen", freezing, "uring", requests, "write", "running"})
+}
+
 // TestStorageThatHangsFreezesNothing: while it answers nothing at all, the live line goes on, a
 // signal makes the result, and that tells what was asked in vain. The process, whose threads are in
 // the kernel, ends when the storage answers.
 func TestStorageThatHangsFreezesNothing(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		on    func(*testing.T) hangs
-		stage string // of the live line
-		args  string
-	}{
-		{"reading", hangingDisk, "running",
-			"-test.bench=StorageCeiling/op=read -storage-capacity-gb=0.125"},
-		{"writing", hangingDisk, "running",
-			"-test.bench=StorageCeiling/op=churn -storage-capacity-gb=0.25"},
-		{"requests", hangingDisk, "running",
-			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
-		{"buffered", hangingDisk, "running",
-			"-test.bench=MaxStorageStress -io=buffered -storage-capacity-gb=1"},
-		{"preparing", hangingDisk, "preconditioning",
-			"-test.bench=Synthetic -precondition -precondition-size-gb=50 " +
-				"-storage-capacity-gb=1"},
-		{"a server", hangingServer, "running",
-			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
-		{"an aborted server", abortedServer, "running",
-			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
-		{"files of an engine", hangingServer, "running",
-			"-test.bench=MaxStorageStress -layout=hicache-file -storage-capacity-gb=1"},
-		{"rings", hangingDisk, "running",
-			"-test.bench=MaxStorageStress -io-engine=uring -storage-capacity-gb=1"},
-		{"rings on a server", hangingServer, "running",
-			"-test.bench=MaxStorageStress -io-engine=uring -storage-capacity-gb=1"},
-		{"rings on an aborted server", abortedServer, "running",
-			"-test.bench=MaxStorageStress -io-engine=uring -storage-capacity-gb=1"},
-		{"rings, frozen", freezing, "running",
-			"-test.bench=MaxStorageStress -io-engine=uring -storage-capacity-gb=1"},
-		{"throttled", throttled, "running",
-			"-test.bench=StorageCeiling/op=churn -storage-capacity-gb=0.25"},
-		{"frozen", freezing, "running",
-			"-test.bench=MaxStorageStress -storage-capacity-gb=1"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			h := c.on(t)
-			b := newBench(t)
-			b.cache = filepath.Join(h.dir, "kv")
-			b.env = append(b.env, "GOGC=1") // the collector is always at work
-			s := b.terminal(200)
-			p := b.start(append(append(b.places(), "-test.benchtime=10m"),
-				strings.Fields(c.args)...)...)
-			shows := func(what string) {
-				t.Helper()
-				eventually(t, what+" on the live line",
-					func() bool { return strings.Contains(s.String(), what) })
+	for _, c := range hangingRuns() {
+		t.Run(c.name+"/"+c.engine, func(t *testing.T) {
+			if os.Getenv(timesEnv) != "1" { // else they would disturb each other
+				t.Parallel()
 			}
-			shows(": " + c.stage + " 1s")
-			answer := h.stop(p.Process.Pid)
-			for n := range 3 { // it goes on
-				eventually(t, "what is unanswered on the live line",
-					func() bool { return strings.Count(s.String(), "UNANSWERED for ") > n })
-			}
-			// A signal goes to the first thread, which would not hear it in a request.
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/stat", p.Process.Pid))
-			require.NoError(t, err)
-			assert.Contains(t, string(text), ") S ")
-			var times stopping
-			begun := time.Now()
-			require.NoError(t, p.Process.Signal(os.Interrupt))
-			eventually(t, "the result",
-				func() bool { return len(resultFiles(t, b.results)) > 0 })
-			times.durable = time.Since(begun)
-			shows("waiting for what is in flight")
-			answered := time.Now()
-			answer()
-			assert.Equal(t, 130, p.end().code)
-			times.end = time.Since(answered)
-			assert.True(t, times.inTime(t))
-			checkStalls(t, b, interrupted(t, b))
+			inTime(t, func() stopping { return c.play(t) })
 		})
 	}
 }
 
-// checkStalls wants what was not answered when the result was made.
-func checkStalls(t *testing.T, b *bench, r *result.Result) {
+// play stops the storage in the middle of the run, sends a signal, and lets the storage answer.
+func (c hanging) play(t *testing.T) (times stopping) {
+	h := c.on(t)
+	b := newBench(t)
+	b.cache = filepath.Join(h.dir, "kv")
+	b.env = append(b.env, "GOGC=1") // the collector is always at work
+	s := b.terminal(200)
+	p := b.start(append(append(b.places(), "-test.benchtime=10m", "-io-engine="+c.engine),
+		strings.Fields(c.args)...)...)
+	s.shows(t, ": "+c.stage+" 1s")
+	answer := h.stop(p.Process.Pid)
+	for n := range 3 { // it goes on
+		eventually(t, "what is unanswered on the live line",
+			func() bool { return strings.Count(s.String(), "UNANSWERED for ") > n })
+	}
+	// A signal goes to the first thread, which would not hear it in a request.
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/stat", p.Process.Pid))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), ") S ")
+	begun := time.Now()
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
+	s.shows(t, "waiting for what is in flight")
+	times.durable = time.Since(begun) // and the live line knows of the signal
+	answered := time.Now()
+	answer()
+	assert.Equal(t, 130, p.end().code)
+	times.end = time.Since(answered)
+	r := interrupted(t, b)
+	assert.Equal(t, c.engine, r.IO.Engine)
+	checkStalls(t, b, r, c.stalls)
+	return times
+}
+
+// shows waits until it has shown that.
+func (s *screen) shows(t *testing.T, what string) {
+	t.Helper()
+	eventually(t, what+" on the live line",
+		func() bool { return strings.Contains(s.String(), what) })
+}
+
+// checkStalls wants what was not answered when the result was made, with one of the operations.
+func checkStalls(t *testing.T, b *bench, r *result.Result, operations string) {
 	t.Helper()
 	require.NotNil(t, r.Stalls)
 	assert.GreaterOrEqual(t, r.Stalls.LongestNS, int64(3*time.Second))
-	longest := r.Stalls.Longest[0]
+	longest, unanswered := r.Stalls.Longest[0], ""
 	assert.False(t, longest.Answered)
-	assert.True(t, strings.HasPrefix(longest.Path, b.cache), longest.Path)
-	assert.NotEmpty(t, longest.Operation)
+	for _, s := range r.Stalls.Longest {
+		assert.True(t, strings.HasPrefix(s.Path, b.cache), s.Path)
+		if !s.Answered {
+			unanswered += s.Operation + "\n"
+		}
+	}
+	assert.Regexp(t, "(?m)^("+operations+")$", unanswered)
 	summary, err := os.ReadFile(filepath.Join(filepath.Dir(resultFiles(t, b.results)[0]),
 		"summary.txt"))
 	require.NoError(t, err)

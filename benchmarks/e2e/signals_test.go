@@ -15,9 +15,10 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// What interface.md promises, of an idle machine. Whether it is kept is measured where
-// KVTEST_TIMES=1 says that the machine is idle; else times are told, and nothing depends on them.
+// What interface.md promises, of an idle machine. Whether it is kept is measured where timesEnv=1
+// says that the machine is idle; else times are told, and nothing depends on them.
 const (
+	timesEnv      = "KVTEST_TIMES"
 	durableWithin = 500 * time.Millisecond
 	endWithin     = 2 * time.Second
 )
@@ -66,7 +67,7 @@ func (s stopping) inTime(t *testing.T) bool {
 	t.Helper()
 	t.Logf("result after %v, end after %v", s.durable.Round(time.Millisecond),
 		s.end.Round(time.Millisecond))
-	return os.Getenv("KVTEST_TIMES") != "1" || s.durable < durableWithin && s.end < endWithin
+	return os.Getenv(timesEnv) != "1" || s.durable < durableWithin && s.end < endWithin
 }
 
 // inTime plays a scene, and where times are measured repeats it until it is as fast as promised,
