@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -140,10 +141,7 @@ func (c hanging) play(t *testing.T) (times stopping) {
 		strings.Fields(c.args)...)...)
 	s.shows(t, ": "+c.stage+" 1s")
 	answer := h.stop(p.Process.Pid)
-	for n := range 3 { // it goes on
-		eventually(t, "what is unanswered on the live line",
-			func() bool { return strings.Count(s.String(), "UNANSWERED for ") > n })
-	}
+	s.goesOn(t)
 	// A signal goes to the first thread, which would not hear it in a request.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/stat", p.Process.Pid))
 	require.NoError(t, err)
@@ -161,6 +159,58 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	assert.Equal(t, c.engine, r.IO.Engine)
 	checkStalls(t, b, r, c.stalls)
 	return times
+}
+
+// TestStorageThatHangsForLong, beyond all patience after a signal: when it answers the process
+// ends, without a second one. What is still under way then gives its memory back after the trial.
+func TestStorageThatHangsForLong(t *testing.T) {
+	const gaveUp = "close the I/O engine: the device still has "
+	for _, c := range []struct {
+		name   string
+		on     func(*testing.T) hangs
+		engine string
+		until  string // on the live line or in the output: a regular expression
+		more   time.Duration
+	}{
+		{"disk", hangingDisk, "psync", `(flight|files) [3-9]s, |` + gaveUp, 0},
+		{"server", hangingServer, "psync", `(flight|files) [3-9]s, |` + gaveUp, 0},
+		{"server", hangingServer, "uring", `(flight|files) [3-9]s, |` + gaveUp, 0},
+		// While the engine is being closed, which the line does not tell, and afterwards.
+		{"closing", hangingDisk, "uring", `flight [1-9]s, |` + gaveUp, 400 * time.Millisecond},
+		{"closed", hangingDisk, "uring", gaveUp, 0},
+	} {
+		t.Run(c.name+"/"+c.engine, func(t *testing.T) {
+			t.Parallel()
+			h := c.on(t)
+			b := newBench(t)
+			b.cache = filepath.Join(h.dir, "kv")
+			s := b.terminal(200)
+			p := b.start(append(append(b.places(), "-test.benchtime=10m", "-workers=16",
+				"-io-engine="+c.engine), strings.Fields(reads)...)...)
+			s.shows(t, ": running 1s")
+			answer := h.stop(p.Process.Pid)
+			s.goesOn(t)
+			_, err := s.master.WriteString("\x03") // typed
+			require.NoError(t, err)
+			eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
+			until := regexp.MustCompile(c.until)
+			eventually(t, c.until,
+				func() bool { return until.MatchString(s.String() + p.out.String()) })
+			time.Sleep(c.more)
+			answer()
+			assert.Equal(t, 130, p.end().code)
+			r := interrupted(t, b)
+			assert.Equal(t, c.engine, r.IO.Engine)
+			checkStalls(t, b, r, "read")
+		})
+	}
+}
+
+// goesOn waits until it has told three times what is unanswered.
+func (s *screen) goesOn(t *testing.T) {
+	t.Helper()
+	eventually(t, "what is unanswered on the live line",
+		func() bool { return strings.Count(s.String(), "UNANSWERED for ") > 2 })
 }
 
 // shows waits until it has shown that.
