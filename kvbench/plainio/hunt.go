@@ -24,7 +24,9 @@ import (
 // What a survey said of a pair that is measured again counts no more: it was chosen for that. Nor
 // is any compared with the fastest of all, which is the luckiest.
 type hunt struct {
-	most    int64 // bytes of a request
+	// Bytes of a request.
+	least, most int64
+
 	now     func() time.Duration
 	limit   time.Duration
 	measure func(ctx context.Context, p *pair, least time.Duration) (rate float64, err error)
@@ -60,7 +62,7 @@ const (
 	kneeWait = kneeLonger * kneeSurvey / 2
 )
 
-// pageSize is that of the smallest requests.
+// pageSize is that of the smallest requests, where the filesystem takes these.
 const pageSize = 4096
 
 // pair is a point of the grid, and what was measured of it.
@@ -178,14 +180,18 @@ func (h *hunt) at(size int64, n int) *pair {
 // storage that is full by then is never asked for it, and would take minutes for it.
 func (h *hunt) survey(ctx context.Context) error {
 	best, flat, linear := 0.0, 0, false
-	for flight := int64(pageSize); flight <= KneeFlight; flight *= kneeStep {
+	first := int64(KneeSize)
+	for first/kneeStep >= h.least {
+		first /= kneeStep
+	}
+	for flight := first; flight <= KneeFlight; flight *= kneeStep {
 		level := 0.0
 		if flat > 0 && float64(flight) > kneeWait.Seconds()*best {
 			h.why = result.KneeLong
 			return nil
 		}
 		// The largest first, which tell what a small one is up against.
-		for size := int64(KneeSize); size >= pageSize; size /= kneeStep {
+		for size := int64(KneeSize); size >= h.least; size /= kneeStep {
 			n := int(flight / size)
 			if size > min(flight, h.most) || h.hopeless(size, n, max(best, level), linear) {
 				continue

@@ -60,12 +60,12 @@ func (c curved) least() (least int64, best float64) {
 	return least, best
 }
 
-// hunter searches a storage of 1 GiB/s with a noise in a time of its own, of which each measurement takes what
-// it has to. Some come to half only, because the storage stands still.
+// hunter searches a storage of 1 GiB/s with a noise in a time of its own, of which each measurement
+// takes what it has to. Some come to half only, because the storage stands still.
 func hunter(c curved, noise, stalls float64, seed uint64) *hunt {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	clock := time.Duration(0)
-	return &hunt{most: KneeSize, now: func() time.Duration { return clock },
+	return &hunt{least: pageSize, most: KneeSize, now: func() time.Duration { return clock },
 		limit: kneeLimit * 3 / 4, // the rest is the filling's
 		measure: func(_ context.Context, p *pair, least time.Duration) (float64, error) {
 			clock += least
@@ -80,7 +80,7 @@ func hunter(c curved, noise, stalls float64, seed uint64) *hunt {
 // The knee has the fewest bytes in flight of those within 2 % of the fastest, whatever the noise,
 // and whoever was lucky: of a hundred measurements with a noise of 5 % the luckiest is 12 % above.
 func TestTheKneeDespiteNoise(t *testing.T) {
-	searches := map[bool]int{true: 100, false: 300}[testing.Short() || buffer.RaceEnabled]
+	searches := map[bool]int{true: 40, false: 300}[testing.Short() || buffer.RaceEnabled]
 	for name, c := range storages {
 		least, best := c.least()
 		for _, noise := range []float64{0, 0.005, 0.02, 0.05} {

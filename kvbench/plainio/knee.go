@@ -76,6 +76,7 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 		return err
 	}
 	r.knee, err = (&hunt{most: min(KneeSize, r.size), now: b.Clock.Now, limit: limit,
+		least:   max(pageSize, int64(r.level.Tier.Traits().Align)),
 		measure: r.measure}).run(ctx)
 	if err = errors.Join(err, r.pool.free()); err != nil {
 		return fmt.Errorf("looking for the knee: %w", err)
