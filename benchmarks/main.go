@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"kvbench/benchmarks/clients"
 	"kvbench/benchmarks/launch"
 	"kvbench/benchmarks/metrics"
+	"kvbench/kvbench"
 	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
@@ -48,6 +50,8 @@ type session struct {
 	failed  bool                          // a benchmark has: see watch
 	hung    error                         // the storage did not answer a trial: no other is begun
 	cancel  context.CancelCauseFunc       // of ctx
+	alone   atomic.Bool                   // who sits at the terminal waits for this process
+	inquiry inquiry
 
 	// Of a rank that a coordinator has started, nil for others: what to do, and the way to it.
 	// Both come from outside: what a coordinator says stands where a launcher's variables would
@@ -111,13 +115,10 @@ func Main(m *testing.M) int {
 		turns:  map[string]int{},
 		traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{
-			Base: launch.Dir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
+			Env:   os.LookupEnv,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid()),
 		},
 		orders: orders, coordinator: coordinator,
-	}
-	if orders != nil { // this is one of the ranks that a coordinator has started
-		clients.Obey(orders, &s.inputs)
 	}
 	// Read before run changes them.
 	if line.benchtime.given {
@@ -127,6 +128,12 @@ func Main(m *testing.M) int {
 		s.inputs.Count = line.count.typed
 	}
 	line.benchtime.flag.Value, line.count.flag.Value = line.benchtime.own, line.count.own
+	// From here on a signal ends the run in order: its result and its files are safe. Somebody who
+	// waits for several ranks is not to wait for the cleaning of each of them.
+	ctx, cancel, stop := watchSignals(func() bool { return s.alone.Load() && onTerminal() },
+		s.lastWords)
+	defer stop()
+	s.ctx, s.cancel = ctx, cancel
 	if set.HelpRequested() {
 		return s.help()
 	}
@@ -158,7 +165,10 @@ func refuse(err error) int {
 
 func (s *session) run(m *testing.M) int {
 	// Nothing is made before every parameter of every benchmark is known to be right.
-	plans, err := s.check()
+	plans, err := checked(s, s.check)
+	if code, is := s.unchecked(err); is {
+		return code
+	}
 	// The coordinator has checked the same, on its own host: what is wrong only here it must hear.
 	switch {
 	case err == nil:
@@ -175,12 +185,8 @@ func (s *session) run(m *testing.M) int {
 		return refuse(err)
 	}
 	s.setGoFlags(plans)
-	// From here on a signal ends the run in order: its result and its files are safe.
-	// Somebody who waits for several ranks is not to wait for the cleaning of each of them.
-	alone := len(plans) > 0 && plans[0].Alone()
-	ctx, cancel, stop := watchSignals(func() bool { return alone && onTerminal() }, s.lastWords)
-	defer stop()
-	s.ctx, s.cancel = ctx, cancel
+	s.alone.Store(len(plans) > 0 && plans[0].Alone())
+	ctx := s.ctx
 	s.openTerminal(plans)
 	s.boundProcs() // before the testing package takes what is in force for its default of -cpu
 	if err := s.serveMetrics(plans); err != nil {
@@ -188,7 +194,7 @@ func (s *session) run(m *testing.M) int {
 	}
 	defer s.metrics.Close()
 	// Nothing is printed before all ranks are there: without them there is no run to tell of.
-	if err := s.gather(plans); err != nil {
+	if err := s.join(plans); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
 		// Ctrl-C goes to all ranks: that one of them has died of it may be known first.
 		if s.orders == nil && plans[0].Starts() {
@@ -244,6 +250,23 @@ func (s *session) serveMetrics(plans []*params.Values) (err error) {
 	}
 	fmt.Fprintln(os.Stderr, "kvbench: metrics until the run ends:", s.metrics.URL())
 	return nil
+}
+
+// leaving is how long a run that was ended may still take for telling the other ranks.
+const leaving = 2 * time.Second
+
+// join is gather, which looks at the directories of all ranks: that they do not answer must not
+// keep a signal from ending the run.
+func (s *session) join(plans []*params.Values) error {
+	ctx, end := context.WithCancelCause(context.WithoutCancel(s.ctx))
+	defer end(nil)
+	defer context.AfterFunc(s.ctx, func() {
+		time.AfterFunc(leaving, func() { end(context.Cause(s.ctx)) })
+	})()
+	none := func() time.Duration { return 0 } // -rendezvous-timeout says it
+	_, err := ask(question{ctx: ctx, limit: none},
+		func() (struct{}, error) { return struct{}{}, s.gather(plans) })
+	return err
 }
 
 // gather starts the other ranks, or meets them, where there are several clients that know of each
@@ -304,6 +327,57 @@ func (s *session) setGoFlags(plans []*params.Values) {
 	_ = flag.Set("test.count", strconv.Itoa(plans[0].Count))
 }
 
+// checked is what work finds out about the parameters and this machine. It may ask files and
+// directories that do not answer: that is told once on standard error.
+func checked[T any](s *session, work func() (T, error)) (T, error) {
+	s.inquiry.of(namedFiles)
+	s.inquiry.within(s.set.IOTimeout(s.inputs))
+	s.inputs.CheckCacheDir = func(dir string) error {
+		s.inquiry.of("the cache directory " + dir)
+		defer s.inquiry.of(namedFiles)
+		return workdir.CheckPath(dir)
+	}
+	if s.orders != nil {
+		s.inquiry.declines(func(why error) {
+			clients.Decline(s.coordinator, clients.Hello(nil, s.orders, nil), why)
+		})
+	}
+	told := ""
+	return ask(question{ctx: s.ctx, ran: threadRan, about: s.inquiry.about, limit: s.inquiry.most,
+		tell: func(about string, silent time.Duration) {
+			if about != told {
+				told = about
+				fmt.Fprintf(os.Stderr, "kvbench: no answer for %s from %s: nothing was begun yet, "+
+					"Ctrl-C ends it\n", short(silent), about)
+			}
+		}}, work)
+}
+
+// unchecked ends a run whose parameters could not be checked, because it was ended or because
+// something did not answer; false: that is not the reason.
+func (s *session) unchecked(err error) (code int, is bool) {
+	switch {
+	case s.ctx.Err() != nil:
+		why := context.Cause(s.ctx)
+		if i := (kvbench.Interrupted{}); errors.As(why, &i) {
+			why = i.Why
+		}
+		fmt.Fprintf(os.Stderr, "kvbench: nothing was run or made: the run was ended (%v) while "+
+			"it looked at %s\n", why, s.inquiry.about())
+		return interruptedCode(s.ctx, exitFailed), true
+	case errors.Is(err, kvbench.ErrUnanswered):
+		s.inquiry.mu.Lock()
+		decline := s.inquiry.decline
+		s.inquiry.mu.Unlock()
+		if decline != nil {
+			decline(err)
+		}
+		fmt.Fprintln(os.Stderr, "kvbench: nothing was run or made:", err)
+		return exitFailed, true
+	}
+	return 0, false
+}
+
 // check resolves every selected benchmark and every point of its sweep before
 // anything is made. The error holds every violation once, or says that nothing
 // is selected.
@@ -318,10 +392,12 @@ func (s *session) check() ([]*params.Values, error) {
 	}
 	cpus, all := readCPUs(flagValue("test.cpu"))
 	s.cpus, all = cpus, all.Merge(params.UnknownEnvironment(os.Environ()))
+	s.place()
 	var plans []*params.Values
 	in := s.inputs
 	for _, in.Bench = range selected {
 		base, err := s.set.Resolve(in)
+		s.inquiry.within(base.IOTimeout)
 		// Which sub-benchmarks there are is known now, with the division and the sweep.
 		leaves := chosen.leaves(base)
 		if len(leaves) == 0 {
@@ -339,7 +415,9 @@ func (s *session) check() ([]*params.Values, error) {
 		for _, v := range base.Points {
 			s.quick = s.quick || describesNoStorage(v)
 			if !bad.About("config", "cache-dir", "layout", "block-trace-path") {
+				s.inquiry.of(places(v))
 				all = all.Merge(s.feasible(v).Besides(bad))
+				s.inquiry.of(namedFiles)
 			}
 		}
 	}
@@ -357,6 +435,7 @@ func (s *session) check() ([]*params.Values, error) {
 	for _, v := range plans {
 		if !asked[v.ResultsDir] && v.Skip() == "" {
 			asked[v.ResultsDir] = true
+			s.inquiry.of("the results directory " + v.ResultsDir)
 			all = all.Merge(writable(v.ResultsDir))
 		}
 	}
@@ -364,6 +443,14 @@ func (s *session) check() ([]*params.Values, error) {
 		return nil, all
 	}
 	return plans, nil
+}
+
+// place finds where the command was typed.
+func (s *session) place() {
+	s.inputs.Base = launch.Dir()
+	if s.orders != nil { // this is one of the ranks that a coordinator has started
+		clients.Obey(s.orders, &s.inputs)
+	}
 }
 
 // feasible checks what a plan needs of this machine; others look at their own host.
@@ -399,21 +486,28 @@ func (s *session) meet(v *params.Values) params.Violations {
 		return params.Violations{err.Error()}
 	}
 	s.meeting = &m
+	s.inquiry.declines(func(why error) { clients.DeclineAt(m, v, why) })
 	return nil
 }
 
 // help answers -help-parameters with the values in force, for the first
 // selected benchmark if one is selected.
 func (s *session) help() int {
-	in := s.inputs
-	// Help for one benchmark shows what it sets itself; a broken pattern is no reason to withhold
-	// it.
-	if chosen, err := readChoice(); err == nil && len(chosen.bench) > 0 {
-		if list, err := chosen.benchmarks(); err == nil {
-			in.Bench = list[0]
+	v, err := checked(s, func() (*params.Values, error) {
+		s.place()
+		in := s.inputs
+		// Help for one benchmark shows what it sets itself; a broken pattern is no reason to
+		// withhold it.
+		if chosen, err := readChoice(); err == nil && len(chosen.bench) > 0 {
+			if list, err := chosen.benchmarks(); err == nil {
+				in.Bench = list[0]
+			}
 		}
+		return s.set.Resolve(in)
+	})
+	if code, is := s.unchecked(err); is {
+		return code
 	}
-	v, err := s.set.Resolve(in)
 	if v.WriteHelp(os.Stdout) != nil {
 		return exitFailed
 	}

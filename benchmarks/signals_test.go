@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/params"
 )
 
 // watched tells how often watchParent says that its parent, process 500, is gone.
@@ -100,4 +101,28 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 			assert.Equal(t, []string{syscall.SIGINT.String(), "last words"}, told)
 		})
 	}
+}
+
+// TestASignalWhileTheParametersAreChecked ends the run with its exit code; what is wrong with the
+// parameters is told elsewhere.
+func TestASignalWhileTheParametersAreChecked(t *testing.T) {
+	ctx, came := withSignal(t.Context())
+	s := &session{}
+	var cancel context.CancelCauseFunc
+	s.ctx, cancel = context.WithCancelCause(ctx)
+	_, is := s.unchecked(nil)
+	assert.False(t, is)
+	_, is = s.unchecked(params.Violations{"-x: must be y"})
+	assert.False(t, is)
+	var told error
+	s.inquiry.declines(func(why error) { told = why })
+	code, is := s.unchecked(unanswered("a disk", time.Minute, time.Second))
+	assert.True(t, is)
+	assert.Equal(t, exitFailed, code)
+	assert.ErrorIs(t, told, kvbench.ErrUnanswered)
+	came.Store(int64(syscall.SIGTERM))
+	cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
+	code, is = s.unchecked(context.Cause(s.ctx))
+	assert.True(t, is)
+	assert.Equal(t, 143, code)
 }

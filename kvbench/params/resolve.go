@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Resolve decides every parameter and checks them all. The error is of type Violations and holds
@@ -39,6 +40,15 @@ func (s *Set) Resolve(in Inputs) (*Values, error) {
 		return v, bad
 	}
 	return v, nil
+}
+
+// IOTimeout is -io-timeout as flag or environment give it, 0 where they do not, or not rightly:
+// what can be known before any file is read.
+func (s *Set) IOTimeout(in Inputs) time.Duration {
+	v := newValues(in.Base)
+	r := &resolver{given: s.given, in: in, file: &configFile{}, v: v}
+	r.decide(v.row("io-timeout"))
+	return v.IOTimeout
 }
 
 // points are the values at each point of a sweep: at the only one without axes.
