@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/checkpoint"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -76,7 +77,9 @@ func checkpointTrial(b *testing.B, v *params.Values, name string, number int, pa
 // checkpointBody is a trial of one direction. Stay: its files are for somebody else to read.
 func checkpointBody(v *params.Values, op tiers.Op, stay bool) trialBody {
 	return func(ctx context.Context, cfg kvbench.Config) (*result.Result, error) {
-		load, err := checkpointLoad(v, &cfg, op, stay)
+		load, err := askFor(ctx, v, cfg.Progress, func() (*checkpoint.Load, error) {
+			return checkpointLoad(v, &cfg, op, stay)
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -71,6 +71,9 @@ func (s *session) rank() error {
 	}
 	fmt.Fprint(os.Stderr, text.String())
 	dir := s.leaves[result.BenchmarkEngines][0].v.ResultsDir
-	return os.WriteFile(filepath.Join(dir, "ranking.txt"),
-		[]byte(strings.TrimPrefix(text.String(), "\n")), 0o666)
+	_, err := soon(func() (struct{}, error) {
+		return struct{}{}, os.WriteFile(filepath.Join(dir, "ranking.txt"),
+			[]byte(strings.TrimPrefix(text.String(), "\n")), 0o666)
+	})
+	return err
 }

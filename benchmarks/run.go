@@ -17,6 +17,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
 )
@@ -31,7 +32,9 @@ func workload(b *testing.B, name string) {
 // requestsBody is a trial of a load of requests.
 func requestsBody(v *params.Values) trialBody {
 	return func(ctx context.Context, cfg kvbench.Config) (*result.Result, error) {
-		load, err := requestLoad(v, cfg.Storage)
+		load, err := askFor(ctx, v, cfg.Progress, func() (*requests.Load, error) {
+			return requestLoad(v, cfg.Storage)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -140,10 +143,17 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 	// One that hangs has its threads in the kernel, perhaps for ever: nothing is asked of it.
 	if s.hung != nil {
 		err = fmt.Errorf("not begun, because of an earlier trial: %w", s.hung)
-	} else if cfg, err = trialConfig(v, number); err == nil {
+	} else {
 		// What is left open, such as the room, each client finds for itself; several agree
 		// afterwards.
-		cfg.Info.TraceFiles, err = s.traceFiles(v)
+		cfg, err = askFor(s.ctx, v, show, func() (kvbench.Config, error) {
+			cfg, err := trialConfig(v, number)
+			if err == nil {
+				cfg.Info.TraceFiles, err = s.traceFiles(v)
+			}
+			return cfg, err
+		})
+		s.unasked(err)
 	}
 	// With or without an error: the others wait for this rank, and hear of it.
 	if s.clients != nil {
@@ -178,15 +188,20 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 	restore := s.spare(v)
 	res, err = body(s.ctx, cfg)
 	restore()
-	// Of this process: the ranks beside it may have another device, and go on.
-	if errors.Is(err, kvbench.ErrUnanswered) {
-		s.hung = err
-	}
+	s.unasked(err)
 	if err == nil && res.Status != result.StatusComplete {
 		// Nothing was completed, or too much failed: numbers that nobody should use.
 		err = errors.New(res.Error)
 	}
 	return res, path, err
+}
+
+// unasked notes that the storage did not answer. Of this process: the ranks beside it may have
+// another device, and go on.
+func (s *session) unasked(err error) {
+	if errors.Is(err, kvbench.ErrUnanswered) {
+		s.hung = err
+	}
 }
 
 // observer tells the metrics of a trial's ranks, nil where there are none: nobody then takes a
@@ -215,7 +230,7 @@ func announce(b *testing.B, res *result.Result, err error, path string) {
 	for _, line := range lines {
 		b.Log(line)
 	}
-	if _, err := os.Stat(path); err == nil {
+	if _, err := soon(func() (os.FileInfo, error) { return os.Stat(path) }); err == nil {
 		b.Log("result: " + path)
 	}
 }
