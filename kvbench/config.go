@@ -177,8 +177,15 @@ type Config struct {
 	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.
 	Progress func(Snapshot)
 	// Publish receives the result as soon as it is known, before the trial's
-	// files are removed, so that a signal cannot cost it.
+	// files are removed, so that a signal cannot cost it. It may be given up where it hangs, after
+	// a signal or after Storage.IOTimeout, and goes on beside the trial then: whoever made it must
+	// not read what it writes without a lock.
 	Publish func(*result.Result) error
+	// PublishTo is where it writes, for the live line.
+	PublishTo string
+	// Unpublished is told of a result that Publish was given up with, before the files are removed;
+	// nil: the error of Run is enough.
+	Unpublished func(*result.Result, error)
 }
 
 // Validate reports everything that cannot work, at once.
@@ -230,7 +237,7 @@ type Climber func(context.Context, *Env, Ladder) ([]result.Rung, error)
 type Snapshot struct {
 	// "opening the storage tier", "reclaiming files of an earlier run", "preconditioning",
 	// "filling", "preparing", "resting", "warming up", "running", "plain I/O after the window",
-	// "waiting for what is in flight", "removing its files"
+	// "waiting for what is in flight", "writing the result to …", "removing its files"
 	Stage    string
 	Elapsed  time.Duration // in this stage
 	Total    time.Duration // of this stage, 0 = unknown

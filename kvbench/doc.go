@@ -10,6 +10,7 @@
 //	roots.go       several directories as one storage tier
 //	reference.go   Reference: what the usual policy would have found of the same requests
 //	stall.go       storage that does not answer: the end of the trial, what its result says
+//	publish.go     the result's way out, and its end where nobody takes it
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
 //	climb.go       whether more in flight would have moved more, tried after the window

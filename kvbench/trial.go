@@ -195,11 +195,11 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	if failure == nil && res.Status == result.StatusFailed { // nothing completed, too much failed
 		errs = append(errs, errors.New(res.Error))
 	}
-	if t.cfg.Publish != nil {
-		if err := t.cfg.Publish(res); err != nil {
-			errs = append(errs, fmt.Errorf("writing the result: %w", err))
-		}
+	wait := waiter(t.await)
+	if t.sim != nil { // whose end takes as long as it computes
+		wait = nil
 	}
+	unpublished := t.cfg.publish(ctx, res, wait, patience)
 	// On a signal the result came first: a flush on the same filesystem would wait for what
 	// cancelled writers do. They leave their files to clean, which removes them in small steps.
 	if t.hurried(ctx) && t.files != nil && !t.cfg.Storage.KeepFiles {
@@ -215,7 +215,7 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	if failure == nil && dirty == nil {
 		_ = t.Rest(ctx)
 	}
-	return res, errors.Join(append(errs, dirty)...)
+	return res, errors.Join(append(errs, unpublished(), dirty)...)
 }
 
 // ended returns what ended the trial so far.
@@ -500,6 +500,9 @@ func (t *trial) await(ctx context.Context, grace func(context.Context) time.Dura
 			continue
 		}
 		s := show()
+		if s.Stage == "" { // nothing yet
+			continue
+		}
 		s.Elapsed = time.Since(began)
 		t.show(s)
 	}

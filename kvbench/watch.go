@@ -23,6 +23,9 @@ func (t *trial) watch(ctx context.Context) {
 			return
 		}
 		told = time.Now()
+		if t.ending.over.Err() != nil {
+			return // what comes after the load is shown, and its workers may be stuck
+		}
 		t.Show(s)
 	})
 }
