@@ -17,6 +17,7 @@
 //	           and checkpoint for those; room: how large a cache can be where it lies
 //	output     what benchstat reads before, and a person after, the run
 //	terminal   the line during it
+//	unwritten  the result of a trial until it is safe
 //	asking     questions to files and directories that may never answer
 //	signals    what ends a run early; launch/: who started it, and where
 //	metrics/   what a run does while it does it, for Prometheus

@@ -53,6 +53,8 @@ type session struct {
 	alone   atomic.Bool                   // who sits at the terminal waits for this process
 	inquiry inquiry
 
+	unwritten unwritten // the result of the trial under way
+
 	// Of a rank that a coordinator has started, nil for others: what to do, and the way to it.
 	// Both come from outside: what a coordinator says stands where a launcher's variables would
 	// stand, and the way to it is a descriptor that this process was started with.

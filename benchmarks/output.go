@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/params"
@@ -73,8 +72,9 @@ func common(plans []*params.Values) []result.Parameter {
 // the two streams.
 func (s *session) epilogue() {
 	// The warnings, verdicts and rates of every trial stand here; what they share stands once.
-	full := wholes(s.results)
-	for i, r := range s.results {
+	results := s.unwritten.untold(s.results)
+	full := wholes(results)
+	for i, r := range results {
 		fmt.Fprintln(os.Stderr)
 		write := report.WriteShort
 		if full[i] {
@@ -169,15 +169,10 @@ const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 // the line of the benchmark under way is broken anyhow. A reader that does not read, or a terminal
 // that was stopped, does not hold it up.
 func (s *session) lastWords() {
-	said := make(chan struct{})
-	go func() {
-		defer close(said)
+	briefly(func() {
+		s.unwritten.tell("another signal came before it was written")
 		if what := s.left(); what != "" {
 			fmt.Fprint(os.Stderr, "\n", what, "\n")
 		}
-	}()
-	select {
-	case <-said:
-	case <-time.After(300 * time.Millisecond):
-	}
+	})
 }

@@ -172,14 +172,20 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 		return nil, "", err
 	}
 	cfg.Progress, cfg.Storage.Removal = show, &s.removal
-	cfg.Publish = func(r *result.Result) error {
+	out := &s.unwritten
+	out.clear()
+	cfg.PublishTo, cfg.Unpublished = v.ResultsDir, out.giveUp
+	cfg.Publish = func(r *result.Result) (err error) {
 		r.Name = name
-		path = resultPath(v, name, number, fmt.Sprintf("rank_%d", v.Rank))
 		if job, err := report.FioJob(r); err == nil { // it was traced
 			r.FioWorkload = job
 		}
+		out.begin(r)
+		defer func() { out.end(err) }()
+		at := resultPath(v, name, number, fmt.Sprintf("rank_%d", v.Rank))
+		out.goesTo(at)
 		// One that is alone keeps it; so does a rank whose coordinator is gone, in the same place.
-		keep := func() error { s.metrics.Ended(name, r); return save(b, r, path) }
+		keep := func() error { s.metrics.Ended(name, r); return save(b, r, at) }
 		if s.clients != nil {
 			return s.clients.Publish(r, keep)
 		}
@@ -188,6 +194,7 @@ func (s *session) trialOf(b *testing.B, v *params.Values, name string, number in
 	restore := s.spare(v)
 	res, err = body(s.ctx, cfg)
 	restore()
+	path = out.path()
 	s.unasked(err)
 	if err == nil && res.Status != result.StatusComplete {
 		// Nothing was completed, or too much failed: numbers that nobody should use.
