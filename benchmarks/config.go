@@ -45,7 +45,7 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 // that each trial of a benchmark asks for the same.
 func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Load, error) {
 	cfg := requests.Config{
-		Source: func() (workloads.Source, error) { return source(v) },
+		Source: func() (workloads.Source, error) { return source(v) }, Input: v.Text(v.Bench.Needs),
 		Planner: workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch,
 			Batched: v.Batched(), ObjectTokens: v.CutTokens()},
 		Phase: kvbench.Phase{Name: "requests", Window: v.Window.Length, Warmup: v.Warmup,

@@ -50,6 +50,11 @@ func (t *trial) unanswered(limit time.Duration) error {
 	if path, since := t.cfg.Storage.Removal.Waits(); path != "" && since > limit {
 		stuck = append(stuck, ioengine.Stuck{What: "removal of files", Path: path, For: since})
 	}
+	if w, ok := t.workload.(Waiter); ok {
+		if path, since := w.Waits(); since > limit {
+			stuck = append(stuck, ioengine.Stuck{What: "reading", Path: path, For: since})
+		}
+	}
 	if len(stuck) == 0 {
 		return nil
 	}

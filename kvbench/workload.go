@@ -77,6 +77,12 @@ type Readable interface {
 	Readable() []tiers.Object
 }
 
+// Waiter is a Workload that reads a file while it runs, and says for how long that has not
+// answered. It is asked by anybody at any time.
+type Waiter interface {
+	Waits() (path string, since time.Duration)
+}
+
 // Env is what a trial lends to its workload.
 type Env struct {
 	Clock  clock.Clock
@@ -337,6 +343,11 @@ func (t *trial) show(s Snapshot) {
 	if t.engine != nil {
 		for _, stuck := range t.engine.Stuck(nil, ioengine.StallAfter) {
 			s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
+		}
+	}
+	if w, ok := t.workload.(Waiter); ok {
+		if _, since := w.Waits(); since > ioengine.StallAfter {
+			s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, since)
 		}
 	}
 	if t.cfg.Progress != nil {

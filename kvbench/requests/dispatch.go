@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench"
@@ -49,8 +50,20 @@ type dispatcher struct {
 	origin time.Duration   // arrivals are told in the load's time, whose zero this is on the clock
 	over   context.Context // ends with the trial
 
-	mu        sync.Mutex
-	cond      clock.Cond
+	mu   sync.Mutex
+	cond clock.Cond
+
+	// book guards what mu does, too, and whoever holds mu holds it as well, but while it waits or
+	// asks the source. That may read a file, which may never answer: what the counts are is known
+	// all the same, see beside. It is locked after mu.
+	book     sync.Mutex
+	asking   atomic.Int64 // when the source was asked what it answers now, and one; 0 = nothing
+	patience time.Duration
+	unheard  atomic.Int64 // steps that have waited for the source for longer than that
+	// Of the source, as of its latest account.
+	told  [workloads.NumClasses]workloads.ClassLoad
+	input *result.Input
+
 	src       workloads.Source
 	opened    bool // the window
 	closed    bool
@@ -93,25 +106,12 @@ type classCounts struct {
 	ages                      []time.Duration // of what is in flight, since its arrival
 }
 
-// account is what was offered and what became of it up to a moment.
-//
-// The invariant of every result: of each class, offered = completed + failed + in flight + queued.
-type account struct {
-	at       time.Duration // of the load's time
-	classes  [workloads.NumClasses]classCounts
-	spent    spent
-	workers  int           // how many there are
-	input    *result.Input // of a recorded source
-	computed time.Duration // for how long the server computed prompts
-	windowed
-	digest workloads.Digest
-}
-
 func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
 	src workloads.Source) *dispatcher {
 	d := &dispatcher{
 		Env: e, cfg: cfg, origin: e.Clock.Now(), over: ctx, src: src, wake: workloads.Never,
-		drained: e.Clock.NewEvent(), inflight: make(map[*job]struct{}),
+		patience: sourcePatience,
+		drained:  e.Clock.NewEvent(), inflight: make(map[*job]struct{}),
 		pool: pool{alive: make(map[int]struct{})},
 	}
 	d.cond = d.Clock.NewCond(&d.mu)
@@ -132,7 +132,17 @@ func (d *dispatcher) next(worker int, j *job) bool {
 			d.wait(j, deciding)
 			continue
 		}
-		r, st, wake := d.src.Take(d.now())
+		var (
+			r    *workloads.Request
+			st   workloads.State
+			wake time.Duration
+		)
+		now := d.now()
+		d.ask(now, func() { r, st, wake = d.src.Take(now) })
+		if d.closed { // by somebody who did not wait for that, and could wake nobody
+			d.cond.Broadcast()
+			break
+		}
 		if st == workloads.Ready {
 			decided := d.begin(worker, j, r)
 			d.cond.Signal() // there may be more than one
@@ -335,20 +345,54 @@ func (j *job) intentOf(key string) int {
 // spent, the wait for the lock included, as far as it did not wait for something else in there.
 func (d *dispatcher) enter() (begun time.Duration) {
 	begun = d.Clock.Now()
-	d.mu.Lock()
+	d.lock()
 	return begun
 }
 
 func (d *dispatcher) leave(begun time.Duration, waited *time.Duration) {
 	d.pool.spent.dispatch += max(0, d.measured()-max(begun, d.pool.opened)-*waited)
+	d.unlock()
+}
+
+func (d *dispatcher) lock() {
+	d.mu.Lock()
+	d.book.Lock()
+}
+
+func (d *dispatcher) unlock() {
+	d.book.Unlock()
 	d.mu.Unlock()
 }
+
+// ask asks the source, which may read a file. Callers hold mu and book, and book not meanwhile.
+func (d *dispatcher) ask(now time.Duration, question func()) {
+	d.book.Unlock()
+	d.asking.Store(int64(now) + 1)
+	question()
+	d.asking.Store(0)
+	d.book.Lock()
+}
+
+// silent is for how long the source has not answered, 0 when it is not asked.
+func (d *dispatcher) silent() time.Duration {
+	since := d.asking.Load()
+	if since == 0 {
+		return 0
+	}
+	return max(0, d.now()-time.Duration(since-1))
+}
+
+// sourcePatience is how long counts wait for the source: an account reads tens of milliseconds, and
+// a live line that stands still for longer looks as if the run had hung.
+const sourcePatience = time.Second
 
 // wait lets the worker wait in the dispatcher for something else. Callers hold mu.
 func (d *dispatcher) wait(j *job, what doing) {
 	from := d.measured()
 	d.pool.begin(what, from)
+	d.book.Unlock()
 	d.cond.Wait()
+	d.book.Lock()
 	now := d.measured()
 	d.pool.end(what, now)
 	j.waited += max(0, now-max(from, d.pool.opened))
@@ -357,58 +401,51 @@ func (d *dispatcher) wait(j *job, what doing) {
 // think sleeps as long as a GPU would compute. The worker is as good as idle: more of them would
 // not let the storage do more.
 func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
-	d.mu.Lock()
+	d.lock()
 	d.pool.begin(thinking, d.measured())
-	d.mu.Unlock()
+	d.unlock()
 	err := d.Clock.Sleep(ctx, t)
-	d.mu.Lock()
+	d.lock()
 	d.pool.end(thinking, d.measured())
-	d.mu.Unlock()
+	d.unlock()
 	return err
 }
 
 // measured is the moment up to which the time of workers counts: now, or the window's end.
 func (d *dispatcher) measured() time.Duration { return min(d.Clock.Now(), d.windowEnd()) }
 
-// open opens the window in one step: start makes samples count and returns the
-// moment from which. It returns the account up to there.
-func (d *dispatcher) open(start func() time.Duration) account {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	at := start()
-	d.opened = true
-	d.pool.open(at)
-	return d.accountAt(at)
-}
-
-// accountAt returns everything up to a moment of the clock. Callers hold mu.
+// staff lets workers 0 … n-1 work and returns those that have to be started. Before, it changes
+// what has to change in the same step, nil for nothing.
 //
-// The source is asked last, and under the same lock: what it has offered and what was started
-// belong to one moment.
-func (d *dispatcher) accountAt(at time.Duration) account {
-	d.pool.pass(min(at, d.windowEnd()))
-	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		spent: d.pool.spent, computed: d.gpu.Busy(min(at, d.windowEnd())), windowed: d.windowed,
-		digest: d.digest}
-	for j := range d.inflight {
-		n := &a.classes[j.req.Class]
-		n.inFlight++
-		n.ages = append(n.ages, a.at-j.req.Arrival)
+// Users change together with workers: with more users than workers for a moment, the backlog
+// of that moment would be counted as the storage's.
+func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) {
+	d.lock()
+	defer d.unlock()
+	if d.closed {
+		return nil
 	}
-	for c, offered := range d.src.Account(a.at) {
-		a.classes[c].ClassLoad = offered
+	if change != nil {
+		change(d.now())
 	}
-	if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
-		a.input = record.Input(r.Report())
+	p := &d.pool
+	p.pass(d.measured())
+	p.limit = n
+	for id := range n {
+		if _, works := p.alive[id]; !works {
+			p.alive[id] = struct{}{}
+			start = append(start, id)
+		}
 	}
-	return a
+	d.cond.Broadcast() // some have to go, others may find something
+	return start
 }
 
 // alarm wakes a worker when the next arrival is due. One alarm serves all workers; one that was
 // set for a later arrival than the next finds that it is early, and does nothing.
 func (d *dispatcher) alarm() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.lock()
+	defer d.unlock()
 	if d.wake <= d.now() {
 		d.wake = workloads.Never
 		d.cond.Signal()
@@ -426,7 +463,7 @@ func (d *dispatcher) wrote(j *job) {
 	}
 	j.written = true
 	defer d.leave(d.enter(), new(time.Duration))
-	d.src.Written(j.req)
+	d.ask(d.now(), func() { d.src.Written(j.req) })
 	d.cond.Signal()
 }
 
@@ -450,7 +487,8 @@ func (d *dispatcher) done(j *job, cut bool) {
 			d.classes[j.req.Class].failed++
 		}
 	}
-	d.src.Done(j.req, d.now())
+	now := d.now()
+	d.ask(now, func() { d.src.Done(j.req, now) })
 	d.checkDrained()
 	d.cond.Signal()
 }
@@ -461,20 +499,4 @@ func (d *dispatcher) checkDrained() {
 	if d.exhausted && len(d.inflight) == 0 {
 		d.drained.Fire()
 	}
-}
-
-// close ends the handing out and returns the account at the given end of the window.
-func (d *dispatcher) close(end time.Duration) account {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	d.cond.Broadcast()
-	return d.accountAt(end)
-}
-
-// account returns everything up to the given moment of the clock.
-func (d *dispatcher) account(at time.Duration) account {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.accountAt(at)
 }

@@ -263,7 +263,7 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 			})
 		}
 		require.NoError(t, d.drained.Wait(t.Context()))
-		end := d.close(wall.Now())
+		end, _ := d.close(wall.Now())
 		wg.Wait()
 		var started int64
 		for _, n := range end.classes {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench"
@@ -25,6 +26,7 @@ import (
 type Config struct {
 	// Source makes the requests; it is called once, after preparation.
 	Source  func() (workloads.Source, error)
+	Input   string // the path that it reads while it runs, "" = none
 	Planner workloads.Planner
 	Workers int
 	// EndedBy names the reason when a finite source has given everything and all of
@@ -83,17 +85,22 @@ type Load struct {
 
 	src      workloads.Source
 	dispatch *dispatcher
-	scaler   *scaler        // nil without autoscaling
-	looker   kvbench.Looker // see Env.Looker
+	started  atomic.Pointer[dispatcher] // for those who look on: dispatch, once there is one
+	scaler   *scaler                    // nil without autoscaling
+	looker   kvbench.Looker             // see Env.Looker
 	askAll   bool
 
 	recording    *result.Recording // to compare with
 	precondition *result.Precondition
 	// When the window opened, and at its end.
 	before, after account
+	unanswered    bool // the source did not answer then
 }
 
-var _ kvbench.Counted = (*Load)(nil)
+var (
+	_ kvbench.Counted = (*Load)(nil)
+	_ kvbench.Waiter  = (*Load)(nil)
+)
 
 // New makes a load for one trial.
 func New(cfg Config) (*Load, error) {
@@ -135,6 +142,7 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	}
 	l.src = src
 	l.dispatch = newDispatcher(ctx, &l.cfg, e, src)
+	l.started.Store(l.dispatch)
 	if l.cfg.Autoscale != nil {
 		l.scaler, err = newScaler(l)
 	}
@@ -190,7 +198,7 @@ func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	if l.scaler != nil {
 		l.scaler.auto.stop()
 	}
-	l.after = l.dispatch.close(end)
+	l.after, l.unanswered = l.dispatch.close(end)
 	if !opened {
 		l.after.spent = spent{}
 	}
@@ -204,6 +212,18 @@ func (l *Load) Gauge(now time.Duration) (g record.Gauge) {
 	}
 	return g
 }
+
+// Waits implements kvbench.Waiter.
+func (l *Load) Waits() (path string, since time.Duration) {
+	d := l.started.Load()
+	if d == nil {
+		return "", 0
+	}
+	return l.cfg.input(), d.silent()
+}
+
+// input names what the source reads.
+func (c *Config) input() string { return cmp.Or(c.Input, "the source of requests") }
 
 // Report implements Workload.
 func (l *Load) Report(in *record.Info) {
@@ -231,6 +251,10 @@ func (l *Load) Report(in *record.Info) {
 	in.Load = l.outcomes(in.Sizer, in.QoS)
 	in.Input = l.after.input
 	l.wholeInput(in)
+	if l.unanswered {
+		in.Warnings = append(in.Warnings, fmt.Sprintf("%s did not answer when the window ended: "+
+			"requests that had arrived meanwhile are not counted", l.cfg.input()))
+	}
 	if l.scaler != nil {
 		in.Autoscaler = &result.Autoscaler{AutoscaleSummary: l.scaler.auto.summary,
 			History: l.scaler.auto.kept}
@@ -246,7 +270,7 @@ func (l *Load) wholeInput(in *record.Info) {
 	src, ok := l.src.(interface {
 		Rows(most int64) (rows int64, all bool)
 	})
-	if !ok || !in.PartOfInput() || in.EndedBy == result.EndedBySignal {
+	if !ok || !in.PartOfInput() || in.EndedBy == result.EndedBySignal || l.unanswered {
 		return
 	}
 	if rows, all := src.Rows(wholeInputRows); all {

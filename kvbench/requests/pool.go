@@ -1,10 +1,6 @@
 package requests
 
-import (
-	"context"
-	"fmt"
-	"time"
-)
+import "time"
 
 // pool is the workers. Guarded by the dispatcher's lock. Its time is what idle time is a share of:
 // with an autoscaler the number of workers changes within a window, so workers × window would not
@@ -61,40 +57,4 @@ func (p *pool) pass(now time.Duration) {
 		p.spent.doing[i] += time.Duration(n) * took
 	}
 	p.since = max(p.since, now)
-}
-
-// staff lets workers 0 … n-1 work and returns those that have to be started. Before, it changes
-// what has to change in the same step, nil for nothing.
-//
-// Users change together with workers: with more users than workers for a moment, the backlog
-// of that moment would be counted as the storage's.
-func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return nil
-	}
-	if change != nil {
-		change(d.now())
-	}
-	p := &d.pool
-	p.pass(d.measured())
-	p.limit = n
-	for id := range n {
-		if _, works := p.alive[id]; !works {
-			p.alive[id] = struct{}{}
-			start = append(start, id)
-		}
-	}
-	d.cond.Broadcast() // some have to go, others may find something
-	return start
-}
-
-// startWorkers makes the number of workers n, in one step with a change. Those that are too many
-// end by themselves, when they come for their next request.
-func (l *Load) startWorkers(ctx context.Context, n int, change func(now time.Duration)) {
-	for _, id := range l.dispatch.staff(n, change) {
-		w := &worker{id: id, load: l}
-		l.env.Go(fmt.Sprint("worker ", id), func() { w.loop(ctx) })
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -413,4 +414,13 @@ func (w *worker) waited(res cache.Result) {
 	t.WriteLimit += int64(res.Slot)
 	t.Buffers += int64(res.Timing.Admission)
 	t.Pending += int64(res.Waited)
+}
+
+// startWorkers makes the number of workers n, in one step with a change. Those that are too many
+// end by themselves, when they come for their next request.
+func (l *Load) startWorkers(ctx context.Context, n int, change func(now time.Duration)) {
+	for _, id := range l.dispatch.staff(n, change) {
+		w := &worker{id: id, load: l}
+		l.env.Go(fmt.Sprint("worker ", id), func() { w.loop(ctx) })
+	}
 }

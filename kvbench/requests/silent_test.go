@@ -1,0 +1,106 @@
+package requests
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/transfer"
+	"kvbench/workloads"
+)
+
+// counting is a clock on which a second passes with each look.
+type counting struct {
+	clock.Clock
+	now atomic.Int64
+}
+
+func (c *counting) Now() time.Duration { return time.Duration(c.now.Add(1)) * time.Second }
+
+// hanging is a source whose file hangs: after so many requests one is asked for in vain, or the
+// next account.
+type hanging struct {
+	*script
+	after    int
+	accounts bool // hang, or the requests do
+	entered  chan struct{}
+	answer   chan struct{}
+}
+
+func (h *hanging) hang() {
+	close(h.entered)
+	<-h.answer
+}
+
+func (h *hanging) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
+	if h.next == h.after && !h.accounts {
+		h.hang()
+	}
+	return h.script.Take(now)
+}
+
+func (h *hanging) Account(until time.Duration) []workloads.ClassLoad {
+	if h.next == h.after && h.accounts {
+		h.hang()
+	}
+	return h.script.Account(until)
+}
+
+// TestASourceThatHangsHoldsUpNobody who looks at the load or ends it; what was taken is counted,
+// and what was not is given to nobody when the source answers.
+func TestASourceThatHangsHoldsUpNobody(t *testing.T) {
+	for _, accounts := range []bool{false, true} {
+		wall := &counting{Clock: clock.NewVirtual()}
+		kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
+			Clock: wall})
+		require.NoError(t, err)
+		src := &hanging{script: newScript(singles(8, 1)...), after: 2, accounts: accounts,
+			entered: make(chan struct{}), answer: make(chan struct{})}
+		rec := record.New(1)
+		l := &Load{cfg: Config{Planner: workloads.Planner{Sizer: testSizer}, Input: "/a.csv"}}
+		d := newDispatcher(t.Context(), &l.cfg, &kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
+		d.patience = 1
+		l.dispatch = d
+		l.started.Store(d)
+		d.staff(2, nil)
+		rec.Open(0, workloads.Never)
+		d.opened = true
+		var first, second job
+		require.True(t, d.next(0, &first))
+		require.True(t, d.next(1, &second))
+		d.done(&second, false)
+		if !accounts { // of others the look at it is the first to hang
+			ended := make(chan bool)
+			go func() { ended <- d.next(1, &second) }()
+			<-src.entered
+			defer func() { assert.False(t, <-ended, "the run was over when it came") }()
+		}
+		check := func(a account) {
+			t.Helper()
+			n := a.classes[first.req.Class]
+			assert.EqualValues(t, 2, n.started)
+			assert.EqualValues(t, 1, n.inFlight)
+			assert.EqualValues(t, n.Offered, n.started+n.Queued)
+		}
+		check(d.account(wall.Now()))
+		<-src.entered
+		path, since := l.Waits()
+		assert.Equal(t, "/a.csv", path)
+		assert.Positive(t, since)
+		l.CloseWindow(wall.Now(), true)
+		check(l.after)
+		assert.True(t, l.unanswered)
+		var in record.Info
+		l.Report(&in)
+		assert.Contains(t, in.Warnings, "/a.csv did not answer when the window ended: requests "+
+			"that had arrived meanwhile are not counted")
+		close(src.answer)
+	}
+}
