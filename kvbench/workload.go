@@ -251,14 +251,23 @@ func (e *Env) Showing(stage string, total time.Duration) (over func()) {
 		return func() {}
 	}
 	begun := e.Clock.Now()
+	ctx, stop := context.WithCancel(context.Background())
+	var mu sync.Mutex // a tick may come at the very end
 	show := func() {
-		e.trial.show(Snapshot{Stage: stage, Elapsed: e.Clock.Now() - begun, Total: total,
-			Free: -1})
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() == nil {
+			e.trial.show(Snapshot{Stage: stage, Elapsed: e.Clock.Now() - begun, Total: total,
+				Free: -1})
+		}
 	}
 	show()
-	ctx, over := context.WithCancel(context.Background())
 	e.Clock.Every(ctx, time.Second, show)
-	return over
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stop()
+	}
 }
 
 // Quiet waits until the device behind the storage tier has no discards left to do, and returns

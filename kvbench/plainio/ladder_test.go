@@ -231,7 +231,7 @@ func TestALadderThatCannotBeClimbed(t *testing.T) {
 	inTrial(t, func(clock.Clock) tiers.Tier { return tiertest.NewNull() },
 		func(ctx context.Context, e *kvbench.Env, l cache.Level) {
 			rungs, err := Climb(ctx, e, kvbench.Ladder{Level: l, InFlight: 1, Rungs: 3, FileSize: 1,
-				Bytes: 1 << 20, Time: time.Second, Room: 1 << 40})
+				Bytes: 1 << 10, Time: time.Second, Room: 1 << 40})
 			require.NoError(t, err)
 			assert.Empty(t, rungs, "nothing took time")
 		})
