@@ -18,6 +18,14 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
+// placed is one whose storage tier lies in a directory, as far as anybody asks.
+type placed struct{ *ticking }
+
+func (p placed) Prepare(ctx context.Context, e *Env, phase int) error {
+	e.trial.places = []string{"/kv"}
+	return p.ticking.Prepare(ctx, e, phase)
+}
+
 // A device that stops answering right after the window costs the ladder, and what the window has
 // measured is told: at once on a signal, as that of a failed trial with -io-timeout.
 func TestALadderThatIsNotAnswered(t *testing.T) {
@@ -39,7 +47,6 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 				published := make(chan struct{})
 				w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
 				w.run = func(ctx context.Context, e *Env) error {
-					e.trial.places = []string{"/kv"}
 					for e.Clock.Sleep(ctx, time.Second) == nil {
 						now := e.Clock.Now()
 						e.Rec.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read,
@@ -64,7 +71,7 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 					Publish: func(*result.Result) error {
 						close(published)
 						return nil
-					}}, w)
+					}}, placed{w})
 				assert.Equal(t, c.status, res.Status)
 				assert.Equal(t, c.status == result.StatusFailed, err != nil, err)
 				assert.EqualValues(t, 10, res.Completions())
