@@ -9,6 +9,7 @@
 //	blocks.go       Blocks: requests of one size there
 //	knee.go         Knee: the fewest bytes in flight there that are as fast as any
 //	hunt.go         its search, without a storage: which pairs are measured, and which it is
+//	pair.go         a size and a number, and what was measured of them
 //	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions

@@ -80,7 +80,7 @@ func hunter(c curved, noise, stalls float64, seed uint64) *hunt {
 // The knee has the fewest bytes in flight of those within 2 % of the fastest, whatever the noise,
 // and whoever was lucky: of a hundred measurements with a noise of 5 % the luckiest is 12 % above.
 func TestTheKneeDespiteNoise(t *testing.T) {
-	searches := map[bool]int{true: 40, false: 300}[testing.Short() || buffer.RaceEnabled]
+	searches := map[bool]int{true: 100, false: 300}[testing.Short() || buffer.RaceEnabled]
 	for name, c := range storages {
 		least, best := c.least()
 		for _, noise := range []float64{0, 0.005, 0.02, 0.05} {
@@ -214,4 +214,27 @@ func TestAStallHidesNoKnee(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, seen)
 	assert.Equal(t, least, k.Bytes())
+}
+
+// A pair that comes to the limit while it is measured again, and no longer afterwards, is no knee:
+// the next one is.
+func TestTheKneeKeepsUp(t *testing.T) {
+	all := []*pair{measured(4096, 2, 200, 200, 200, 200, 200, 200),
+		measured(4096, 4, 200, 200, 200, 200, 200, 200),
+		measured(4096, 16, 200, 200, 200, 200, 200, 200)}
+	h := known(kneeRounds, all...)
+	h.now, h.limit = func() time.Duration { return 0 }, time.Minute
+	h.measure = func(_ context.Context, p *pair, _ time.Duration) (float64, error) {
+		if p == all[0] {
+			return 170, nil
+		}
+		return 200, nil
+	}
+	for i, holds := range []bool{false, true} {
+		k := h.answer(true)
+		assert.Equal(t, all[i].n, k.InFlight)
+		held, err := h.prove(t.Context(), h.at(k.RequestBytes, k.InFlight))
+		require.NoError(t, err)
+		assert.Equal(t, holds, held)
+	}
 }

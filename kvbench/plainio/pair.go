@@ -1,0 +1,73 @@
+package plainio
+
+import (
+	"slices"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// pair is a point of the grid, and what was measured of it.
+type pair struct {
+	size    int64
+	n       int
+	looks   []float64         // rates in the survey
+	took    time.Duration     // the last of them
+	rates   []float64         // when it was measured again
+	guess   bool              // nobody has looked: the look is the mean of its neighbours
+	useless bool              // too little of it ends to be measured, or it did not keep up
+	lat     *result.Histogram // of all of them
+}
+
+func newPair(size int64, n int) *pair {
+	return &pair{size: size, n: n, lat: result.NewHistogram(units.Nanoseconds)}
+}
+
+func (p *pair) inFlight() int64 { return p.size * int64(p.n) }
+
+// counted are the measurements that count.
+func (p *pair) counted() []float64 {
+	if len(p.rates) > 0 {
+		return p.rates
+	}
+	return p.looks
+}
+
+// rate is their median.
+func (p *pair) rate() float64 { m, _ := units.Median(p.counted()); return m }
+
+// sure is the mean of the middle ones: three of five. A pair that reaches the limit of a device
+// only while nothing disturbs it is as fast as any by the median of a few measurements, and slower
+// in the next ones; one that has room to spare may be disturbed once.
+func (p *pair) sure() float64 {
+	s := slices.Sorted(slices.Values(p.counted()))
+	drop := (len(s) + 1) / 4
+	sum := 0.0
+	for _, v := range s[drop : len(s)-drop] {
+		sum += v
+	}
+	return sum / float64(len(s)-2*drop)
+}
+
+// hope is how fast a pair may be. In the survey it is the better of two looks, lest a device that
+// stood still for one of them hides it.
+func (p *pair) hope() float64 {
+	switch {
+	case len(p.rates) > 0:
+		return p.sure()
+	case len(p.looks) > 0:
+		return slices.Max(p.looks)
+	}
+	return 0
+}
+
+// point is the pair in the result.
+func (p *pair) point() result.KneePoint {
+	out := result.KneePoint{RequestBytes: p.size, InFlight: p.n, Rate: p.rate(),
+		Rounds: len(p.counted())}
+	if p99, some := p.lat.Percentile(0.99); some && p.lat.Count() >= 1000 {
+		out.P99NS = &p99
+	}
+	return out
+}
