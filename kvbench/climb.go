@@ -56,6 +56,7 @@ func (t *trial) climb(ctx context.Context) {
 	var found result.Ladder // its own until it has ended
 	var failed error
 	show := func() Snapshot { return Snapshot{Stage: "plain I/O after the window", Free: -1} }
+	t.show(show())
 	ended, _ := t.await(ctx, briefly, show, func() error {
 		defer close(t.climbed)
 		found, failed = t.rungs(climbing)
