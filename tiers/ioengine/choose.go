@@ -71,8 +71,9 @@ func choose(name string, use Use, now func() time.Duration, rings func() (Engine
 // the rate. Requests that come one by one, or of which each is followed by other work on the thread
 // that all of a ring share, are the other way: Tier 1.10, MaxStorageStress 1.23 and a p99 of its
 // reads 1.75 times as long (medians of three). On FUSE, whose server took 20 ms for each of sixteen
-// reads of 1 MiB, psync had 740 to 760 MB/s, two rings 87 to 95, and 660 to 760 where a thread of
-// the kernel's makes each request.
+// reads of 1 MiB, psync had 528 to 685 MB/s and two rings 87 to 95 (on a busy machine); where a
+// thread of the kernel's makes each request, in turns in a later run, psync 739 and 761,
+// rings 662 and 758.
 func (u Use) better() (reason string) {
 	switch {
 	case !u.Direct: // what has to wait, a thread of the kernel's does, and is woken for
