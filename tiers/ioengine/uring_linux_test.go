@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -270,6 +271,14 @@ func (m *made) Close() error                { return nil }
 
 // Enter takes some of the requests and completes some, at least one where one is waited for.
 func (m *made) Enter(wait int) error {
+	all := len(m.doing)
+	for _, q := range m.queue {
+		all += count(q.User != wakeUp)
+	}
+	if new := m.queue[len(m.queue)-m.given:]; wait > 0 && all > 1 && slices.ContainsFunc(new,
+		func(q *ring.Request) bool { return q.User != wakeUp }) {
+		m.counts["asleep at once"]++
+	}
 	m.most, m.given = max(m.most, m.given), 0
 	n := m.rand.IntN(len(m.queue) + 1)
 	for _, q := range m.queue[:n] {
@@ -396,6 +405,7 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 		counts := rings(t, false)
 		assert.Positive(t, counts["EAGAIN"])
 		assert.Zero(t, counts["out too early"])
+		assert.Zero(t, counts["asleep at once"], "it looks first who has come back meanwhile")
 	})
 	t.Run("rings that must not wait", func(t *testing.T) {
 		assert.Zero(t, rings(t, true)["EAGAIN"], "a thread of the kernel's does, for all")
@@ -542,4 +552,11 @@ func BenchmarkEngines(b *testing.B) {
 			})
 		}
 	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
