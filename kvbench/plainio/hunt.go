@@ -37,7 +37,8 @@ type hunt struct {
 	refs  []*pair        // the fastest of the survey
 	why   string
 
-	rounds int // how often a pair is measured again
+	rounds int  // how often a pair is measured again
+	saved  bool // a limit may have saved something, see rate
 }
 
 // What the search goes by.
@@ -48,10 +49,17 @@ const (
 	kneeFlat   = 2    // times four times the bytes in flight that bring none end the survey
 	kneeWithin = 0.98 // of the fastest is as fast
 	kneeNear   = 0.92 // of it in the survey may be
+	kneeRoom   = 1.2  // times the fastest, see roomy
 	kneeRounds = 5    // how often a pair is measured again
 
 	kneeSlowRounds = 3           // where there is no time for more
 	kneeDear       = time.Second // of the fastest those are chosen whose looks take no longer
+
+	// What a limit has saved is spent for so long by so many times as many requests, of no more
+	// bytes in flight than that, unless the pair itself has more.
+	kneeSpend    = 100 * time.Millisecond
+	kneeSpenders = 16
+	kneeSpent    = 4 << 20
 
 	// Of a size whose requests take so long the survey tries every sixteenth number, as long as
 	// more in flight move more: 100 ms for each of four requests are half a second for a pair.
@@ -80,53 +88,24 @@ func (h *hunt) run(ctx context.Context) (k result.Knee, err error) {
 		return k, err
 	}
 	h.choose()
-	for {
-		known, err := h.recheck(ctx)
-		if err != nil {
-			return k, err
-		}
-		if k = h.answer(known); !known {
-			return k, nil
-		}
-		if held, err := h.prove(ctx, h.at(k.RequestBytes, k.InFlight)); held || err != nil {
-			return k, err
-		}
+	known, err := h.recheck(ctx)
+	if err != nil {
+		return k, err
 	}
+	return h.answer(known), nil
 }
 
-// prove measures the knee once more beside the fastest, in turns and for longer, and says whether
-// it keeps up: a pair that has no room to spare may have come to the limit for the few seconds of
-// its rechecks, and not for those of the window. One that does not keep up is no knee.
-//
-// On a loop device held to 200 MiB/s two requests of 4 KiB had 200 MiB/s in all rechecks of three
-// searches of four, and 166 to 200 in the nine seconds after them: where the device's worker runs
-// changes every few seconds.
-func (h *hunt) prove(ctx context.Context, knee *pair) (held bool, err error) {
-	plateau, noise := h.plateau()
-	var ref *pair
-	for _, p := range h.all {
-		if p != knee && !p.useless && len(p.rates) == h.rounds && p.hope() >= kneeWithin*plateau &&
-			(ref == nil || p.took < ref.took) {
-			ref = p
+// rate measures a pair, which has nothing of what a limit may have saved before.
+func (h *hunt) rate(ctx context.Context, p *pair, least time.Duration) (rate float64, err error) {
+	if h.saved {
+		if _, err = h.measure(ctx, p.spender(), kneeSpend); err != nil {
+			return 0, err
 		}
 	}
-	if ref == nil || h.now()+kneeProofs*2*max(kneeRecheck, knee.took, ref.took) > h.limit {
-		return true, nil
-	}
-	behind := 0
-	for range kneeProofs {
-		var rates [2]float64
-		for i, p := range []*pair{ref, knee} {
-			if rates[i], err = h.measure(ctx, p, kneeRecheck); err != nil {
-				return false, err
-			}
-		}
-		if rates[1] < rates[0]*(h.within(noise)-kneeBehind*noise) {
-			behind++
-		}
-	}
-	knee.useless = behind >= kneeProofs/2 // of which some may be disturbed
-	return !knee.useless, nil
+	rate, err = h.measure(ctx, p, least)
+	fast, noise := h.plateau()
+	h.saved = rate < fast*(kneeWithin-max(2*noise, kneeWithin-kneeNear))
+	return rate, err
 }
 
 // look measures a pair for the survey.
@@ -136,7 +115,7 @@ func (h *hunt) look(ctx context.Context, size int64, n int) (*pair, error) {
 		p = h.add(size, n)
 	}
 	begun := h.now()
-	rate, err := h.measure(ctx, p, kneeSurvey)
+	rate, err := h.rate(ctx, p, kneeSurvey)
 	p.took = h.now() - begun
 	if rate > 0 {
 		p.looks = append(p.looks, rate)
@@ -257,6 +236,9 @@ func (h *hunt) fast() float64 {
 		}
 	}
 	slices.Sort(rates)
+	if len(rates) == 0 {
+		return 0
+	}
 	return rates[max(0, len(rates)-3)]
 }
 
@@ -357,7 +339,7 @@ func (h *hunt) recheck(ctx context.Context) (known bool, err error) {
 		if h.now() >= h.limit {
 			return false, nil
 		}
-		rate, err := h.measure(ctx, p, kneeRecheck)
+		rate, err := h.rate(ctx, p, kneeRecheck)
 		if err != nil {
 			return false, err
 		}
@@ -410,7 +392,7 @@ func (h *hunt) candidates(plateau, noise float64) (out []*pair) {
 		case len(p.rates) >= kneeFew:
 			least = h.within(noise) * plateau * (1 - kneeLost*noise/math.Sqrt(n))
 		}
-		if !p.useless && p.hope() >= least {
+		if !p.useless && p.hope() >= least && h.roomy(p, plateau) {
 			out = append(out, p)
 		}
 	}
@@ -420,10 +402,21 @@ func (h *hunt) candidates(plateau, noise float64) (out []*pair) {
 	return slices.DeleteFunc(out, func(p *pair) bool { return len(p.rates) == 0 && h.others(p) })
 }
 
+// roomy says that a pair has some room to spare: fewer requests of its size moved so much that as
+// many as it has would move more, were there no limit. One that has none comes to the limit only as
+// long as nothing makes requests slower: on a loop device that a cgroup held to 200 MiB/s one request
+// of 4 KiB moved 88 to 118 MiB/s, and two, by where the device's worker ran for some ten seconds, 186
+// or 200.
+func (h *hunt) roomy(p *pair, plateau float64) bool {
+	last := h.before(p)
+	return last == nil || last.hope()*float64(p.n)/float64(last.n) >= kneeRoom*plateau
+}
+
 // within is what share of the plateau is as fast: no more than can be told apart, but never so much
 // that anything would do.
 func (h *hunt) within(noise float64) float64 {
-	return max(kneeNear, min(kneeWithin, 1-kneeTold*noise/math.Sqrt(float64(h.rounds))))
+	e := noise / math.Sqrt(float64(h.rounds))
+	return max(kneeNear, min(kneeWithin+kneeSure*e, 1-kneeTold*e))
 }
 
 // others says that of equally many bytes in flight enough have been measured again: where requests
@@ -473,15 +466,11 @@ const (
 	kneeLeastNoise = 0.003 // nothing is known better
 	// So many standard errors tell two of the fastest apart: with more the plateau would begin
 	// below them, with fewer it is that of the luckiest.
-	kneeApart = 1.8
+	kneeApart = 1.2
 	kneeTold  = 1.5 // of one pair: what is within them of the fastest is as fast
+	kneeSure  = 0.3 // of one pair: with less than that to spare it may be slower than within 2 %
 	kneeLost  = 2.0 // below that pairs leave after kneeFew measurements
 	kneeFew   = 2
-
-	// How often the knee is measured beside the fastest in the end, and so many standard deviations
-	// it is behind of what is as fast where noise is not the reason.
-	kneeProofs = 6
-	kneeBehind = 6.0
 )
 
 // answer is the knee by all that was measured.
@@ -508,7 +497,7 @@ func (h *hunt) answer(known bool) (k result.Knee) {
 		if fastest == nil || p.hope() > fastest.hope() {
 			fastest = p
 		}
-		if p.hope() >= h.within(noise)*plateau && (knee == nil ||
+		if p.hope() >= h.within(noise)*plateau && h.roomy(p, plateau) && (knee == nil ||
 			p.inFlight() == knee.inFlight() && p.hope() > knee.hope()) {
 			knee = p
 		}

@@ -216,25 +216,41 @@ func TestAStallHidesNoKnee(t *testing.T) {
 	assert.Equal(t, least, k.Bytes())
 }
 
-// A pair that comes to the limit while it is measured again, and no longer afterwards, is no knee:
-// the next one is.
-func TestTheKneeKeepsUp(t *testing.T) {
-	all := []*pair{measured(4096, 2, 200, 200, 200, 200, 200, 200),
-		measured(4096, 4, 200, 200, 200, 200, 200, 200),
-		measured(4096, 16, 200, 200, 200, 200, 200, 200)}
-	h := known(kneeRounds, all...)
-	h.now, h.limit = func() time.Duration { return 0 }, time.Minute
-	h.measure = func(_ context.Context, p *pair, _ time.Duration) (float64, error) {
-		if p == all[0] {
-			return 170, nil
+// What a limit saves while slow pairs are measured is no rate of the ones behind them.
+func TestNoPairHasWhatALimitHasSaved(t *testing.T) {
+	c := storages["hard"]
+	least, _ := c.least()
+	h, saved := hunter(c, 0.005, 0, 1), 0.0
+	measure, spent := h.measure, 0
+	h.measure = func(ctx context.Context, p *pair, d time.Duration) (float64, error) {
+		rate, err := measure(ctx, p, d)
+		b := float64(p.size) / (1 << 20)
+		alone := float64(p.n) * b / (0.25 + b) * (1 << 30) // without a limit
+		more := max(0, min(saved, (alone-rate)*d.Seconds()))
+		saved += max(0, 1<<30-rate)*d.Seconds() - more
+		if d == kneeSpend {
+			spent++
 		}
-		return 200, nil
+		return rate + more/d.Seconds(), err
 	}
-	for i, holds := range []bool{false, true} {
-		k := h.answer(true)
-		assert.Equal(t, all[i].n, k.InFlight)
-		held, err := h.prove(t.Context(), h.at(k.RequestBytes, k.InFlight))
-		require.NoError(t, err)
-		assert.Equal(t, holds, held)
+	k, err := h.run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, least, k.Bytes())
+	assert.InEpsilon(t, 1<<30, k.Best, 0.01)
+	assert.Positive(t, spent)
+	assert.Equal(t, newPair(4096, 32), newPair(4096, 2).spender())
+	assert.Equal(t, newPair(1<<20, 8), newPair(1<<20, 8).spender(), "enough by itself")
+}
+
+// A pair that just comes to the limit is not the knee, unless it is the first of its size.
+func TestTheKneeWouldMoveMoreWithoutALimit(t *testing.T) {
+	at := []float64{200, 200, 200, 200, 200}
+	for one, knee := range map[float64]int{110: 4, 130: 2} {
+		k := known(kneeRounds, measured(4096, 1, one), measured(4096, 2, 200, at...),
+			measured(4096, 4, 200, at...), measured(4<<20, 1, 200, at...)).answer(true)
+		assert.Equal(t, knee, k.InFlight, one)
+		assert.Equal(t, int64(4096), k.RequestBytes)
 	}
+	k := known(kneeRounds, measured(4096, 1, 200, at...), measured(4096, 2, 200, at...)).answer(true)
+	assert.Equal(t, 1, k.InFlight)
 }

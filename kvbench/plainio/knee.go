@@ -116,7 +116,10 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 	var over atomic.Bool
 	var ended atomic.Int64
 	rounds := int64(4)
-	if least <= kneeSurvey {
+	switch {
+	case least < kneeSurvey:
+		rounds = 0
+	case least == kneeSurvey:
 		rounds = 3
 	}
 	begun, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeLonger*least

@@ -2,6 +2,7 @@ package plainio
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -38,8 +39,9 @@ func (r *Knee) grid(ctx context.Context, flight int64, rounds int) (all []*pair,
 	}
 	for range rounds {
 		for _, p := range all {
-			rate, err := r.measure(ctx, p, time.Second)
-			if err != nil {
+			_, err := r.measure(ctx, p.spender(), kneeSpend)
+			rate, err2 := r.measure(ctx, p, time.Second)
+			if err = errors.Join(err, err2); err != nil {
 				return nil, err
 			}
 			p.rates = append(p.rates, rate)
@@ -127,7 +129,7 @@ func TestTheKneeOfSlowStorages(t *testing.T) {
 			WriteIOPS: 120, ReadLatency: 4 * ms, WriteLatency: 4 * ms, Parallelism: 32},
 			4 << 20, 16 << 20, 150 << 20},
 		"a network": {tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: 100 * ms,
-			WriteLatency: 100 * ms, Parallelism: 1024}, 96 << 20, 128 << 20, 1 << 30},
+			WriteLatency: 100 * ms, Parallelism: 1024}, 96 << 20, 256 << 20, 1 << 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := kneeOn(t, c.model, tiers.Read, 1).PlainIO.Knee

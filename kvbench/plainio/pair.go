@@ -26,6 +26,14 @@ func newPair(size int64, n int) *pair {
 
 func (p *pair) inFlight() int64 { return p.size * int64(p.n) }
 
+// spender spends what a limit has saved up that was not asked for all it gives: the next pair would
+// be given it. On a loop device that a cgroup held to 200 MiB/s, two requests of 4 KiB moved 187 to
+// 278 MiB/s in 400 ms behind one of them that had moved 110, and 141 to 201, of 40 measurements, if
+// this came between. It has requests of the same size, since limits are of bytes or of requests.
+func (p *pair) spender() *pair {
+	return newPair(p.size, max(p.n, min(kneeSpenders*p.n, kneeMost, int(kneeSpent/p.size))))
+}
+
 // counted are the measurements that count.
 func (p *pair) counted() []float64 {
 	if len(p.rates) > 0 {
@@ -37,17 +45,16 @@ func (p *pair) counted() []float64 {
 // rate is their median.
 func (p *pair) rate() float64 { m, _ := units.Median(p.counted()); return m }
 
-// sure is the mean of the middle ones: three of five. A pair that reaches the limit of a device
-// only while nothing disturbs it is as fast as any by the median of a few measurements, and slower
-// in the next ones; one that has room to spare may be disturbed once.
+// sure is their mean, in which none counts as more than 8 % off the median. A pair that reaches the
+// limit of a device only while nothing disturbs it is as fast as any by the median of a few
+// measurements, and slower in the next ones; one that has room to spare may be disturbed once.
 func (p *pair) sure() float64 {
-	s := slices.Sorted(slices.Values(p.counted()))
-	drop := (len(s) + 1) / 4
+	m := p.rate()
 	sum := 0.0
-	for _, v := range s[drop : len(s)-drop] {
-		sum += v
+	for _, v := range p.counted() {
+		sum += min(max(v, m*kneeNear), m*(2-kneeNear))
 	}
-	return sum / float64(len(s)-2*drop)
+	return sum / float64(len(p.counted()))
 }
 
 // hope is how fast a pair may be. In the survey it is the better of two looks, lest a device that
