@@ -10,6 +10,7 @@
 //	knee.go         Knee: the fewest bytes in flight there that are as fast as any
 //	hunt.go         its search, without a storage: which pairs are measured, and which it is
 //	pair.go         a size and a number, and what was measured of them
+//	tally.go        what streams beside each other moved in a time
 //	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
@@ -24,13 +25,13 @@
 // Bench): a ceiling, a ladder and a knee that measured by rules of their own could not be compared,
 // which is all that they are for.
 //
-// The knee has no rungs of Climb's. What both need is shared: buffers, places, streams beside each
-// other (mover, beside), and by transfer.Pass the submission of requests. They differ in what they
-// count: a rung tells what a run would have moved, of whole files with their flushes and of the
-// mix of a run, from one moment to another; a pair of the knee compares requests inside files that
-// are open already, one direction at a time, in whole requests, where four of 16 MiB must not lose
-// to 4,096 of 4 KiB by what is under way at the end. One function for both would be these two
-// behind an if.
+// A rung of Climb and a measurement of the knee are the same: streams beside each other (beside),
+// each of which gives requests to the device one after the other (transfer.Pass) and counts them
+// for itself, and the mean of all (tally.go). They differ in what is asked for: a rung has whole
+// files with their flushes in the mix of a run, because it says what a run would have moved; a pair
+// of the knee has requests inside files that are open already, one direction at a time, because an
+// engine's settings are what it finds. And a rung is one of three, measured once; a knee lies among
+// fifty pairs, and takes a search.
 //
 // A routine's Step runs on all workers at once; what they share it guards itself.
 package plainio

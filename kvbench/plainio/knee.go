@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +46,6 @@ const (
 const (
 	kneeLonger = 8
 	kneeParts  = 4
-	kneeBins   = 64 // of the least time
 	kneeLimit  = 35 * time.Second
 )
 
@@ -96,20 +94,7 @@ func (r *Knee) Report(res *result.Result) {
 	}
 }
 
-// tally is what one place in flight has done: its own, so that places do not wait for each other.
-type tally struct {
-	bytes [kneeBins * kneeLonger]int64 // by the time of completion, in parts of the least time
-	n     int64
-}
-
-// measure says what a pair moves, 0 where too little ended to say.
-//
-// The rate is a mean over time in which the middle weighs most and both ends nothing (Hann's
-// window, 1 - cos): devices with a limit give bytes by slices (cgroups: 100 ms), with a credit at
-// first. Bytes over time would say more or less by a slice, a third of 300 ms, and as much again
-// for the credit; and large requests would lose what is under way at the end. Here what comes back
-// in periods says what it is, once a measurement has two of them (its transform vanishes at whole
-// numbers from 2 on; Harris, On the use of windows for harmonic analysis, 1978).
+// measure says what a pair moves (see mean), 0 where too little ended to say.
 func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate float64,
 	err error) {
 	r.rungs++
@@ -123,9 +108,7 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 		rounds = 3
 	}
 	begun, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeLonger*least
-	bin := least / kneeBins
-	// Of a slow storage too few requests end in that time: it gets more. A timer that is late may
-	// look when all places have come to the end of their bins, which ends the measurement, too.
+	// Of a slow storage too few requests end in that time: it gets more.
 	var mu sync.Mutex // guards took, and that over ends it
 	took := least
 	var stop func()
@@ -156,12 +139,10 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 		n := int64(0)
 		next := r.anywhere(profile.NewStream(r.bench.Seed, r.rungs<<16+i), &n, p.size, over.Load)
 		return r.cut(p.size, i).pass(ctx, r.env.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
-			at := int((c.Done - begun) / bin)
-			if over.Load() || at >= len(t.bytes) {
+			if over.Load() {
 				return false
 			}
-			t.bytes[at] += c.Bytes
-			t.n++
+			t.add(c.Done-begun, c.Bytes)
 			ended.Add(1)
 			h.Lock()
 			h.Record(int64(c.Ended - c.Begun))
@@ -175,21 +156,15 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 	if err != nil {
 		return 0, err
 	}
-	bins := int(took / bin)
 	for i := range tallies {
-		t := &tallies[i]
-		if t.n < 2 { // it says nothing of this one, and the sum not of all
+		if tallies[i].n < 2 { // it says nothing of this one, and the sum not of all
 			return 0, nil
-		}
-		for at, bytes := range t.bytes[:bins] {
-			rate += float64(bytes) *
-				(1 - math.Cos(2*math.Pi*(float64(at)+0.5)/float64(bins))) / took.Seconds()
 		}
 	}
 	for i := range hists {
 		p.lat.Merge(hists[i].Histogram)
 	}
-	return rate, nil
+	return mean(tallies, took), nil
 }
 
 // cut is the i-th buffer of a size.

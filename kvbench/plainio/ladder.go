@@ -22,9 +22,9 @@ import (
 // when no worker is at work any more; in virtual time, too.
 //
 // Bytes count as requests complete, from the start of all streams to the moment that ends the
-// rung; what is in flight then does not count, and has ended before the next rung begins. Files are
-// flushed like those of a run. So a rung says what a run would have moved with as many in flight
-// all the time. It is short: differences of a few percent are noise.
+// rung, the middle of that time most (see mean); what is in flight then has ended before the next
+// rung begins. Files are flushed like those of a run. So a rung says what a run would have moved
+// with as many in flight all the time. It is short: differences of a few percent are noise.
 func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []result.Rung, err error) {
 	c, err := newClimb(e, l)
 	if err != nil {
@@ -145,8 +145,7 @@ func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
 			return rungs, err
 		}
 		rungs = append(rungs, result.Rung{InFlight: n, NS: int64(r.took),
-			Read:  float64(r.bytes[tiers.Read]) / r.took.Seconds(),
-			Write: float64(r.bytes[tiers.Write]) / r.took.Seconds()})
+			Read: mean(r.tallies[tiers.Read], r.took), Write: mean(r.tallies[tiers.Write], r.took)})
 		if c.enough != nil && c.enough(rungs) {
 			break
 		}
@@ -169,13 +168,13 @@ type rung struct {
 	*climb
 	mix   mix
 	begun time.Duration
-	moved [tiers.NumOps]atomic.Int64
+	moved atomic.Int64
 	over  atomic.Bool
 	cut   func() // ends what is under way, nil: it ends with its next request
 
-	once  sync.Once
-	took  time.Duration
-	bytes [tiers.NumOps]int64
+	tallies [tiers.NumOps][]tally // of each stream
+	once    sync.Once
+	took    time.Duration
 }
 
 func (c *climb) rung(ctx context.Context, bufs []lent) (*rung, error) {
@@ -184,6 +183,9 @@ func (c *climb) rung(ctx context.Context, bufs []lent) (*rung, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	r := &rung{climb: c, mix: mix{share: c.ReadShare}, begun: now}
+	for op := range r.tallies {
+		r.tallies[op] = make([]tally, len(bufs))
+	}
 	if c.store != nil { // objects cannot be cut short
 		r.cut = func() { cut(errEnough) }
 	}
@@ -204,20 +206,20 @@ func (r *rung) end() {
 	r.once.Do(func() {
 		r.over.Store(true)
 		r.took = r.env.Clock.Now() - r.begun
-		for op := range r.bytes {
-			r.bytes[op] = r.moved[op].Load()
-		}
 		if r.cut != nil {
 			r.cut()
 		}
 	})
 }
 
-// count counts one direction and ends the rung when it has moved its bytes.
-func (r *rung) count(op tiers.Op) counter {
+// count counts one direction of a stream and ends the rung when it has moved its bytes.
+func (r *rung) count(op tiers.Op, i int) counter {
 	return func(c tiers.Chunk) (more bool) {
-		r.moved[op].Add(c.Bytes)
-		if r.moved[tiers.Read].Load()+r.moved[tiers.Write].Load() >= r.Bytes {
+		if r.over.Load() {
+			return false
+		}
+		r.tallies[op][i].add(c.Done-r.begun, c.Bytes)
+		if r.moved.Add(c.Bytes) >= r.Bytes {
 			r.end()
 		}
 		return !r.over.Load()
@@ -240,10 +242,10 @@ func (r *rung) stream(ctx context.Context, buf lent, i, n int) error {
 		var err error
 		switch op := r.mix.next(old.Size-from, size); {
 		case op == tiers.Read:
-			err = r.read(ctx, buf, old, from, r.count(op))
+			err = r.read(ctx, buf, old, from, r.count(op, i))
 		case r.take(size):
 			o := r.object(size)
-			if err = r.write(ctx, buf, o, r.count(op)); err == nil {
+			if err = r.write(ctx, buf, o, r.count(op, i)); err == nil {
 				r.wrote(o)
 			}
 			size = r.size

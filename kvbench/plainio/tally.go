@@ -1,0 +1,53 @@
+package plainio
+
+import (
+	"math"
+	"time"
+)
+
+// tally is what one stream has moved, by the time of completion, in parts of equal length. It is
+// the stream's own: streams do not wait for each other to count.
+type tally struct {
+	part  time.Duration // 0: nothing is counted yet
+	bytes [tallyParts]int64
+	n     int64 // requests
+}
+
+// So many parts there are, at least half of them in use unless all took less than as many
+// microseconds.
+const tallyParts = 256
+
+// add counts what completed at that time, since the beginning. Where this is beyond the last part,
+// parts become twice as long.
+func (t *tally) add(at time.Duration, bytes int64) {
+	t.part = max(t.part, time.Microsecond)
+	for ; at >= tallyParts*t.part; t.part *= 2 {
+		for i := range tallyParts / 2 {
+			t.bytes[i] = t.bytes[2*i] + t.bytes[2*i+1]
+		}
+		clear(t.bytes[tallyParts/2:])
+	}
+	t.bytes[at/t.part] += bytes
+	t.n++
+}
+
+// mean is what all of them have moved per second from the beginning to that time.
+//
+// It is a mean over time in which the middle weighs most and both ends nothing (Hann's window, 1 -
+// cos). Bytes over time would lose what is under way at the end, with large requests at a device
+// that is full a quarter of four. And devices with a limit give bytes by slices (cgroups: 100 ms),
+// with a credit at first: a slice more or less is a third of 300 ms. Here what comes back in periods
+// says what it is, once there are two of them (the window's transform vanishes at whole numbers from
+// 2 on; Harris, On the use of windows for harmonic analysis, 1978).
+func mean(all []tally, took time.Duration) (rate float64) {
+	for i := range all {
+		t := &all[i]
+		for at, bytes := range t.bytes {
+			middle := (float64(at) + 0.5) * float64(t.part) / float64(took)
+			if bytes != 0 && middle < 1 {
+				rate += float64(bytes) * (1 - math.Cos(2*math.Pi*middle)) / took.Seconds()
+			}
+		}
+	}
+	return rate
+}
