@@ -251,6 +251,7 @@ func TestTheKneeWouldMoveMoreWithoutALimit(t *testing.T) {
 		assert.Equal(t, knee, k.InFlight, one)
 		assert.Equal(t, int64(4096), k.RequestBytes)
 	}
-	k := known(kneeRounds, measured(4096, 1, 200, at...), measured(4096, 2, 200, at...)).answer(true)
+	k := known(kneeRounds, measured(4096, 1, 200, at...),
+		measured(4096, 2, 200, at...)).answer(true)
 	assert.Equal(t, 1, k.InFlight)
 }

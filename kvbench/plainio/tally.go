@@ -36,9 +36,9 @@ func (t *tally) add(at time.Duration, bytes int64) {
 // It is a mean over time in which the middle weighs most and both ends nothing (Hann's window, 1 -
 // cos). Bytes over time would lose what is under way at the end, with large requests at a device
 // that is full a quarter of four. And devices with a limit give bytes by slices (cgroups: 100 ms),
-// with a credit at first: a slice more or less is a third of 300 ms. Here what comes back in periods
-// says what it is, once there are two of them (the window's transform vanishes at whole numbers from
-// 2 on; Harris, On the use of windows for harmonic analysis, 1978).
+// with a credit at first: a slice more or less is a third of 300 ms. Here what comes back in
+// periods says what it is, once there are two of them (the window's transform vanishes at whole
+// numbers from 2 on; Harris, On the use of windows for harmonic analysis, 1978).
 func mean(all []tally, took time.Duration) (rate float64) {
 	for i := range all {
 		t := &all[i]
