@@ -10,7 +10,7 @@
 //	knee.go         Knee: the fewest bytes in flight there that are as fast as any
 //	hunt.go         its search, without a storage: which pairs are measured, and which it is
 //	pair.go         a size and a number, and what was measured of them
-//	tally.go        what streams beside each other moved in a time
+//	beside.go       streams beside each other, and what they move in a time
 //	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
@@ -27,7 +27,7 @@
 //
 // A rung of Climb and a measurement of the knee are the same: streams beside each other (beside),
 // each of which gives requests to the device one after the other (transfer.Pass) and counts them
-// for itself, and the mean of all (tally.go). They differ in what is asked for: a rung has whole
+// for itself, and the mean of all (beside.go). They differ in what is asked for: a rung has whole
 // files with their flushes in the mix of a run, because it says what a run would have moved; a pair
 // of the knee has requests inside files that are open already, one direction at a time, because an
 // engine's settings are what it finds. And a rung is one of three, measured once; a knee lies among

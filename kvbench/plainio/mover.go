@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"kvbench/kvbench"
@@ -257,40 +256,6 @@ func (m *mover) stampBlocks(buf []byte) {
 	for i := range blocks {
 		binary.LittleEndian.PutUint64(buf[i*4096:], n-i)
 	}
-}
-
-// beside calls f n times beside each other, each with its number, and waits for all of them: none
-// may wait for anything but for I/O once ctx has ended, which the first failure ends. That is
-// returned.
-func beside(ctx context.Context, e *kvbench.Env, n int,
-	f func(ctx context.Context, i int) error) error {
-	if n == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ended := e.Clock.NewEvent()
-	var left atomic.Int64
-	left.Store(int64(n))
-	var first sync.Once
-	var failure error
-	for i := range n {
-		e.Go("plain I/O", func() {
-			defer func() {
-				if left.Add(-1) == 0 {
-					ended.Fire()
-				}
-			}()
-			if err := f(ctx, i); err != nil {
-				first.Do(func() { failure = err })
-				cancel(err)
-			}
-		})
-	}
-	if err := ended.Wait(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	return failure
 }
 
 // mix decides for the direction that is behind its share of the bytes and counts at once what is

@@ -1,9 +1,48 @@
 package plainio
 
 import (
+	"context"
 	"math"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"kvbench/kvbench"
 )
+
+// beside calls f n times beside each other, each with its number, and waits for all of them: none
+// may wait for anything but for I/O once ctx has ended, which the first failure ends. That is
+// returned.
+func beside(ctx context.Context, e *kvbench.Env, n int,
+	f func(ctx context.Context, i int) error) error {
+	if n == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := e.Clock.NewEvent()
+	var left atomic.Int64
+	left.Store(int64(n))
+	var first sync.Once
+	var failure error
+	for i := range n {
+		e.Go("plain I/O", func() {
+			defer func() {
+				if left.Add(-1) == 0 {
+					ended.Fire()
+				}
+			}()
+			if err := f(ctx, i); err != nil {
+				first.Do(func() { failure = err })
+				cancel(err)
+			}
+		})
+	}
+	if err := ended.Wait(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	return failure
+}
 
 // tally is what one stream has moved, by the time of completion, in parts of equal length. It is
 // the stream's own: streams do not wait for each other to count.
