@@ -514,7 +514,7 @@ func (r Rung) Rate() float64 { return r.Read + r.Write }
 
 // Brief says, of a rung of requests of so many bytes, that fewer than four for each place in flight
 // ended. Its rate is then that of its beginning: requests that a device serves side by side end
-// together, and what is under way at the end does not count, which is a quarter of four.
+// together, and a mean over time needs some of their periods.
 func (r Rung) Brief(request int64) bool {
 	return r.Rate()*float64(r.NS)/1e9 < 4*float64(r.InFlight)*float64(request)
 }
