@@ -405,7 +405,7 @@ func (h *hunt) candidates(plateau, noise float64) (out []*pair) {
 // roomy says that a pair has some room to spare: fewer requests of its size moved so much that as
 // many as it has would move more, were there no limit. One that has none comes to the limit only as
 // long as nothing makes requests slower: on a loop device that a cgroup held to 200 MiB/s one
-// request of 4 KiB moved 88 to 118 MiB/s, and two, in other searches, 186 and 200.
+// request of 4 KiB moved 82 to 118 MiB/s, and two, in other searches, 186 and 200.
 func (h *hunt) roomy(p *pair, plateau float64) bool {
 	last := h.before(p)
 	return last == nil || last.hope()*float64(p.n)/float64(last.n) >= kneeRoom*plateau

@@ -102,7 +102,7 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 	var ended atomic.Int64
 	rounds := int64(4)
 	switch {
-	case least < kneeSurvey:
+	case least < kneeSurvey: // a spender's, of which nobody wants to know the rate
 		rounds = 0
 	case least == kneeSurvey:
 		rounds = 3

@@ -275,7 +275,7 @@ func (m *made) Enter(wait int) error {
 	for _, q := range m.queue {
 		all += count(q.User != wakeUp)
 	}
-	if new := m.queue[len(m.queue)-m.given:]; wait > 0 && all > 1 && slices.ContainsFunc(new,
+	if given := m.queue[len(m.queue)-m.given:]; wait > 0 && all > 1 && slices.ContainsFunc(given,
 		func(q *ring.Request) bool { return q.User != wakeUp }) {
 		m.counts["asleep at once"]++
 	}
@@ -382,11 +382,12 @@ func (m *made) Reap(each func(ring.Completion)) int {
 // Whatever a kernel answers, in whatever order: each request is done once, has moved all of its
 // bytes or says why not and how many, and its buffer is nobody else's until then.
 func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
-	rings := func(t *testing.T, inline bool) (counts map[string]int) {
+	rings := func(t *testing.T, inline bool, apart time.Duration) (counts map[string]int) {
 		return answers(t, func(m *made, rnd *rand.Rand) Engine {
 			m.places = 2 + rnd.IntN(8)
-			e, err := newURing(func() time.Duration { return 0 }, 1,
-				func() (queue, string, error) { return m, "made", nil })
+			var now atomic.Int64
+			e, err := newURing(func() time.Duration { return time.Duration(now.Add(int64(apart))) },
+				1, func() (queue, string, error) { return m, "made", nil })
 			require.NoError(t, err)
 			e.inline = inline
 			l := e.rings[0]
@@ -402,13 +403,16 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 		})
 	}
 	t.Run("rings", func(t *testing.T) {
-		counts := rings(t, false)
+		counts := rings(t, false, 0)
 		assert.Positive(t, counts["EAGAIN"])
 		assert.Zero(t, counts["out too early"])
 		assert.Zero(t, counts["asleep at once"], "it looks first who has come back meanwhile")
 	})
+	t.Run("rings with answers far apart", func(t *testing.T) {
+		assert.Positive(t, rings(t, false, 2*soon)["asleep at once"], "nothing is to be seen")
+	})
 	t.Run("rings that must not wait", func(t *testing.T) {
-		assert.Zero(t, rings(t, true)["EAGAIN"], "a thread of the kernel's does, for all")
+		assert.Zero(t, rings(t, true, 0)["EAGAIN"], "a thread of the kernel's does, for all")
 	})
 	t.Run("calls", func(t *testing.T) {
 		answers(t, func(m *made, _ *rand.Rand) Engine {
