@@ -5,10 +5,13 @@
 #   ONLY=blocks benchmarks/e2e/fio-pairs.sh DIR
 #   ONLY=ceiling|tier|reads|cores benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #
-# Writes: new files of one size, flushed as each is complete, the same number of writers, files and
-# bytes. Before each run, of either, it removes what the one before wrote, flushes, and waits until
-# the device has completed no discard for REST seconds: a filesystem mounted discard goes on for
-# seconds after a removal, and the suite waits by itself, which fio does not.
+# Writes: new files, flushed as each is complete, the same number of writers and files, as many bytes
+# within 3 %. Before each run, of either, it removes what the one before wrote, flushes, and waits
+# until the device has completed no discard for REST seconds: a filesystem mounted discard goes on
+# for seconds after a removal, and the suite waits by itself, which fio does not. The suite's writers
+# are out of step, as those of a long run are, so each of fio's has files of another size, 7/8 to 9/8
+# of the suite's: in step, fio's flushes of many files became one of the device's. All files have
+# their blocks before they are written (preallocated, --fallocate), fio's before its clock runs.
 #
 # ONLY=blocks: random reads of SIZES KiB at DEPTHS, PAIRS of SECS seconds each, on one processor
 # (CPU): requests per second, processor time of each, and the ratios of the medians. fio has
@@ -64,7 +67,7 @@ suite() { # UNIT... of one benchmark: the values; the flags are in $flags
 }
 
 fio_json() { # fio's result in $tmp/json; without huge pages it says hardly anything, and may end well
-	if ! $on fio --name=j --direct=1 --iomem="${IOMEM:-mmaphuge}" --group_reporting \
+	if ! $on fio --direct=1 --iomem="${IOMEM:-mmaphuge}" --group_reporting \
 		--output-format=json --output="$tmp/json" "$@" >"$tmp/err" 2>&1 ||
 		! grep -q '"total_ios" : [1-9]' "$tmp/json"; then
 		echo "fio moved nothing, with buffers in ${IOMEM:-mmaphuge} and $(cat \
@@ -89,11 +92,15 @@ suite_writes() { # BENCHMARK: bytes per second, processor time in ns per byte
 }
 
 fio_writes() { # MiB of a file, ENGINE OPTION...: likewise
+	local i jobs=()
 	quiet
-	fio_json --directory="$dir/fio" --rw=write --bs=1m --ioengine="${@:2}" \
-		--numjobs="$workers" --filesize="$1m" --nrfiles=$((gib * 1024 / $1 / workers)) --openfiles=1 \
-		--file_service_type=sequential --create_on_open=1 --fsync_on_close=1 --refill_buffers="${REFILL:-1}" ||
-		return 1
+	for ((i = 0; i < workers; i++)); do # 7/8 to 9/8 of it
+		jobs+=(--name="j$i" --filesize=$(($1 - $1 / 8 + i * ($1 / 4) / workers))m)
+		jobs+=(--nrfiles=$((gib * 1024 / $1 / workers)))
+	done
+	fio_json --directory="$dir/fio" --rw=write --bs=1m --ioengine="${@:2}" --openfiles=1 \
+		--file_service_type=sequential --fallocate=native --fsync_on_close=1 \
+		--refill_buffers="${REFILL:-1}" "${jobs[@]}" || return 1
 	per_byte write
 }
 
@@ -105,7 +112,7 @@ suite_blocks() { # KiB DEPTH: requests per second, ns of the processor for each
 }
 
 fio_blocks() { # likewise, in the suite's files
-	fio_json --filename="$(find "$dir/kv" -type f -size +1M | sort | paste -sd:)" --size=512m \
+	fio_json --name=j --filename="$(find "$dir/kv" -type f -size +1M | sort | paste -sd:)" --size=512m \
 		--file_service_type=random --rw=randread --bs="$1k" --iodepth="$2" --ioengine=io_uring \
 		--fixedbufs=1 --registerfiles=1 --norandommap --randrepeat=0 --time_based \
 		--runtime="$secs" || return 1
@@ -141,7 +148,7 @@ suite_reads() { # bytes per second, processor time in ns per byte
 
 fio_reads() { # ENGINE OPTION...: likewise
 	rm -rf "$dir/kv"; drained
-	fio_json --directory="$dir/fio" --rw=read --bs=1m --ioengine="$@" --numjobs="$workers" \
+	fio_json --name=j --directory="$dir/fio" --rw=read --bs=1m --ioengine="$@" --numjobs="$workers" \
 		--filesize=64m --nrfiles=$((gib * 16 / workers)) --file_service_type=sequential \
 		--time_based --runtime="$secs" || return 1
 	per_byte read
