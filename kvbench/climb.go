@@ -117,11 +117,23 @@ func (t *trial) rungs(ctx context.Context) (found result.Ladder, err error) {
 			found.DiscardShare = units.Ratio(t.readDevice().Sub(before).DiscardTicks, took)
 		}
 	}
-	rungs, err := t.cfg.Climb(ctx, &t.Env, ask)
+	climb := t.cfg.Climb
+	if own := t.climber(); own != nil {
+		climb = own
+	}
+	rungs, err := climb(ctx, &t.Env, ask)
 	if err == nil && len(rungs) > 0 {
 		found.Rungs = rungs
 	}
 	return found, err
+}
+
+// climber is the workload's own, nil if it has none.
+func (t *trial) climber() Climber {
+	if w, some := t.workload.(Climbs); some {
+		return w.Climber()
+	}
+	return nil
 }
 
 // ladder is what to ask for; an error says why nothing is.
@@ -155,6 +167,9 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 		l.FileSize = min(l.FileSize, write.EntryBytes/n) // of a run of blocks, all of it
 	}
 	l.FileSize = t.fits(l.FileSize)
+	if t.climber() != nil { // it needs neither room nor something to read
+		return l, nil
+	}
 	want := int64(writes * 2 * (1 + 2 + 4) * perRung)
 	if err := t.makeRoom(ctx, &l, want, write.Cancelled); err != nil || writes == 0 {
 		return l, err

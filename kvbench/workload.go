@@ -77,6 +77,13 @@ type Readable interface {
 	Readable() []tiers.Object
 }
 
+// Climbs is a Workload that may have a Climber of its own: requests of its kind go to places that
+// it alone has.
+type Climbs interface {
+	// Climber is nil where its ladder is climbed like any other.
+	Climber() Climber
+}
+
 // Waiter is a Workload that reads a file while it runs, and says for how long that has not
 // answered. It is asked by anybody at any time.
 type Waiter interface {

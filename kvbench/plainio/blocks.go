@@ -3,8 +3,10 @@ package plainio
 import (
 	"context"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads/profile"
 )
 
@@ -80,6 +82,16 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 		b.Block(worker, c)
 		return true
 	})
+}
+
+// Climber is the ladder after its window: such requests, in the same files.
+func (r *Blocks) Climber() kvbench.Climber {
+	p := &places{r.Op, func(draws profile.Stream, until func() bool) transfer.Next {
+		return r.anywhere(draws, new(int64), r.Size, until)
+	}}
+	return func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
+		return climbIn(ctx, e, l, p)
+	}
 }
 
 // Finish lets go of files and buffers.

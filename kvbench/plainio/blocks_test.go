@@ -191,8 +191,6 @@ func TestTheLadderReadsWhatIsThere(t *testing.T) {
 		routine Routine
 		objects bool
 	}{
-		"blocks":          {&Blocks{Op: tiers.Read, Size: page, Footprint: 64 * page}, true},
-		"written blocks":  {&Blocks{Op: tiers.Write, Size: page, Footprint: 64 * page}, false},
 		"ceiling":         {&Ceiling{ReadShare: 1, Footprint: 64 * page, InFlight: 2}, true},
 		"tier":            {&Tier{Level: tiers.Storage, Size: page, Footprint: 64 * page}, true},
 		"removed objects": {&Removal{Footprint: 64 * page}, false},
@@ -215,6 +213,54 @@ func TestTheLadderReadsWhatIsThere(t *testing.T) {
 				assert.Zero(t, readable)
 			}
 		})
+	}
+}
+
+// The ladder of blocks asks as they do: requests of their size in their files, none of its own, and
+// no flush.
+func TestTheLadderOfBlocks(t *testing.T) {
+	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
+		v := clock.NewVirtual()
+		tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{}}
+		a := &asking{Tier: tier, traits: tier.Traits()}
+		cfg := overLevels(onTier(a, 1<<40), 1).lasting(time.Hour)
+		cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Limit = v, true, 1
+		cfg.Storage.Use.Chunk = 4 * page
+		r := &Blocks{Op: op, Size: 4 * page, Footprint: 64 << 20}
+		_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
+			require.NoError(t, r.Prepare(ctx, b))
+			clear(tier.flushes)
+			made, filled := a.made, len(a.asked)
+			ask := kvbench.Ladder{Level: b.Levels[0], InFlight: 2, Rungs: 3, Seed: 1,
+				Bytes: 1 << 40, Time: time.Second}
+			share := op == tiers.Read
+			if share {
+				ask.ReadShare = 1
+			}
+			rungs, err := r.Climber()(ctx, b.Env, ask)
+			require.NoError(t, err)
+			require.Len(t, rungs, 3)
+			for i, rung := range rungs {
+				assert.Equal(t, 2<<i, rung.InFlight)
+				moved, none, most := rung.Write, rung.Read, 8*page*1000.0
+				if share {
+					moved, none, most = rung.Read, rung.Write, 2*most
+				}
+				assert.Zero(t, none)
+				each := 1 + 4*page/most*1000 // ms
+				assert.InEpsilon(t, min(most, float64(rung.InFlight)*4*page/each*1000), moved, 0.05,
+					"%d in flight", rung.InFlight)
+			}
+			assert.Equal(t, made, a.made, "no file of its own")
+			assert.Empty(t, tier.flushes)
+			for _, p := range a.asked[filled:] {
+				assert.Equal(t, 4*page, p.size)
+				assert.Equal(t, op, p.op)
+			}
+			r.Finish(b)
+			return nil
+		}))
+		require.NoError(t, err)
 	}
 }
 

@@ -126,7 +126,8 @@ func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	const rungs = 7
 	c, err := newClimb(b.Env, kvbench.Ladder{Level: r.shelf.level, Objects: r.objects,
 		ReadShare: r.ReadShare, Seed: b.Seed, InFlight: firstRung, Rungs: rungs,
-		Bytes: max(room/rungs, r.mover.chunk), Time: r.Rung, FileSize: r.largest(), Room: room})
+		Bytes: max(room/rungs, r.mover.chunk), Time: r.Rung, FileSize: r.largest(), Room: room},
+		nil)
 	if err != nil {
 		return 0, err
 	}

@@ -30,8 +30,9 @@
 // for itself, and the mean of all (beside.go). They differ in what is asked for: a rung has whole
 // files with their flushes in the mix of a run, because it says what a run would have moved; a pair
 // of the knee has requests inside files that are open already, one direction at a time, because an
-// engine's settings are what it finds. And a rung is one of three, measured once; a knee lies among
-// fifty pairs, and takes a search.
+// engine's settings are what it finds. After a window of such requests (Blocks, Knee) rungs have
+// them too, in the same files. And a rung is one of three, measured once; a knee lies among fifty
+// pairs, and takes a search.
 //
 // A routine's Step runs on all workers at once; what they share it guards itself.
 package plainio

@@ -27,8 +27,7 @@ type field struct {
 // plot is one of the files.
 type plot struct {
 	tiers.Submitter
-	object tiers.Object
-	close  func() error
+	close func() error
 }
 
 // A field is filled by pieces of fieldFill bytes, fieldFillers at a time and in as many files,
@@ -150,7 +149,7 @@ func (f *field) batch(ctx context.Context, l *loan, files, streams int,
 // open makes a file that is written one that requests go to.
 func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p plot, err error) {
 	if f.op == tiers.Write {
-		return plot{w, o, func() error { return w.Commit(over) }}, nil
+		return plot{w, func() error { return w.Commit(over) }}, nil
 	}
 	if err := w.Commit(ctx); err != nil {
 		return p, err
@@ -159,18 +158,7 @@ func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p plo
 	if err != nil {
 		return p, err
 	}
-	return plot{r, o, r.Close}, nil
-}
-
-// Readable is the files that are read here: the others are open for writing still.
-func (f *field) Readable() (objects []tiers.Object) {
-	if f.op != tiers.Read {
-		return nil
-	}
-	for _, p := range f.files {
-		objects = append(objects, p.object)
-	}
-	return objects
+	return plot{r, r.Close}, nil
 }
 
 // over has ended: a flush that nobody measures is waited for no longer than any request after the

@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads/profile"
 )
 
@@ -26,7 +27,19 @@ import (
 // rung begins. Files are flushed like those of a run. So a rung says what a run would have moved
 // with as many in flight all the time. It is short: differences of a few percent are noise.
 func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []result.Rung, err error) {
-	c, err := newClimb(e, l)
+	return climbIn(ctx, e, l, nil)
+}
+
+// places are where the requests of a ladder go that has no files of its own.
+type places struct {
+	op   tiers.Op
+	next func(draws profile.Stream, until func() bool) transfer.Next // of each stream
+}
+
+// climbIn is Climb where there are such places; nil: there are none.
+func climbIn(ctx context.Context, e *kvbench.Env, l kvbench.Ladder, p *places) (
+	rungs []result.Rung, err error) {
+	c, err := newClimb(e, l, p)
 	if err != nil {
 		return nil, fmt.Errorf("climb a ladder of plain I/O: %w", err)
 	}
@@ -74,7 +87,8 @@ func (c *climb) spare(ctx context.Context) error {
 type climb struct {
 	*mover
 	kvbench.Ladder
-	size int64 // of the files
+	within *places
+	size   int64 // of the files
 	// enough ends the ladder before its last rung; nil: nothing does.
 	enough func([]result.Rung) bool
 	rungs  int // so far, so that the draws of each are its own
@@ -84,19 +98,19 @@ type climb struct {
 	files []tiers.Object
 }
 
-func newClimb(e *kvbench.Env, l kvbench.Ladder) (*climb, error) {
+func newClimb(e *kvbench.Env, l kvbench.Ladder, within *places) (*climb, error) {
 	if l.InFlight < 1 || l.Bytes < 1 || l.Time <= 0 {
 		return nil, fmt.Errorf("from %d in flight, in rungs of %d bytes and %s: all must be "+
 			"positive", l.InFlight, l.Bytes, l.Time)
 	}
-	if l.ReadShare > 0 && len(l.Objects)+len(l.Spare) == 0 {
+	if within == nil && l.ReadShare > 0 && len(l.Objects)+len(l.Spare) == 0 {
 		return nil, fmt.Errorf("nothing lies in the %s tier to be read", l.Level.Kind)
 	}
 	m, err := newMover(e, l.Level, fmt.Sprint("ladder/", e.Clock.Now(), "/"))
 	if err != nil {
 		return nil, err
 	}
-	c := &climb{mover: m, Ladder: l}
+	c := &climb{mover: m, Ladder: l, within: within}
 	c.size = c.fileSize(l.Room / int64(2*c.most()))
 	if m.store != nil { // which would say nothing of an object that is cut
 		c.Time *= slower
@@ -133,7 +147,7 @@ func (c *climb) most() int {
 func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
 	most := c.most()
 	for n := c.InFlight; n <= most; n *= 2 {
-		if c.ReadShare < 1 && c.used+int64(n)*c.size > c.Room {
+		if c.within == nil && c.ReadShare < 1 && c.used+int64(n)*c.size > c.Room {
 			break
 		}
 		l, err := c.buffers(ctx, n)
@@ -230,6 +244,10 @@ func (r *rung) count(op tiers.Op, i int) counter {
 // shorter by another part, so that the flushes of many do not come at one moment.
 func (r *rung) stream(ctx context.Context, buf lent, i, n int) error {
 	draws := profile.NewStream(r.Seed, r.rungs<<16+i)
+	if r.within != nil {
+		return buf.pass(ctx, r.env.Clock, &tiers.IO{}, r.within.next(draws, r.over.Load),
+			r.count(r.within.op, i))
+	}
 	size := r.fileSize(r.size * int64(i+1) / int64(n))
 	for k := int64(0); !r.over.Load(); k++ {
 		var old tiers.Object

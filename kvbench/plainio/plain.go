@@ -58,6 +58,7 @@ type Bench struct {
 var (
 	_ kvbench.Workload = (*Bench)(nil)
 	_ kvbench.Readable = (*Bench)(nil)
+	_ kvbench.Climbs   = (*Bench)(nil)
 )
 
 // New makes a routine the workload of one trial, whose unit of completion is
@@ -127,6 +128,14 @@ func (b *Bench) Report(in *record.Info) {
 func (b *Bench) Readable() []tiers.Object {
 	if r, some := b.routine.(kvbench.Readable); some {
 		return r.Readable()
+	}
+	return nil
+}
+
+// Climber implements [kvbench.Climbs].
+func (b *Bench) Climber() kvbench.Climber {
+	if r, some := b.routine.(kvbench.Climbs); some {
+		return r.Climber()
 	}
 	return nil
 }
