@@ -143,6 +143,7 @@ func BenchmarkKnee(b *testing.B) {
 		}
 		plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
 			st := &cfg.Storage
+			run.Workers = 0 // until there is a knee
 			if !v.Typed("benchtime") {
 				run.Window = min(run.Window, kneeWindow)
 			}

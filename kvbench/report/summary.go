@@ -192,14 +192,17 @@ func (s *summary) workload() {
 	if w.Users > 0 {
 		add(units.Plural(w.Users, "user"), "users")
 	}
-	add(units.Plural(w.Workers, "worker"), "workers")
+	if w.Workers > 0 { // else it ended before there were any
+		add(units.Plural(w.Workers, "worker"), "workers")
+	}
 	if s.CompletionUnit != result.UnitOperation {
 		add(w.Arrival, w.Arrival)
 		add(w.Turns+" turns", w.Turns)
 		add("generation "+w.GenerationMode, w.GenerationMode)
 		add("decode reads "+w.DecodeReads, w.DecodeReads)
 	}
-	s.line("load", "%s, seed %d", strings.Join(parts, ", "), s.Seed)
+	parts = append(parts, fmt.Sprint("seed ", s.Seed))
+	s.line("load", "%s", strings.Join(parts, ", "))
 	// What a profile sets decides more than its name: versions may mean different things by one.
 	var set []string
 	origin := ""
