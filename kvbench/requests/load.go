@@ -308,10 +308,14 @@ func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloa
 	return all
 }
 
-// Close ends reading the input.
+// Close ends reading the input. It waits for whoever asks the source still: not workers alone do,
+// and an account that nobody waited for goes on when the file answers.
 func (l *Load) Close() error {
-	if c, ok := l.src.(io.Closer); ok {
-		return c.Close()
+	c, ok := l.src.(io.Closer)
+	if !ok {
+		return nil
 	}
-	return nil
+	l.dispatch.mu.Lock()
+	defer l.dispatch.mu.Unlock()
+	return c.Close()
 }

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,11 +33,20 @@ type hanging struct {
 	accounts bool // hang, or the requests do
 	entered  chan struct{}
 	answer   chan struct{}
+	inside   atomic.Bool
+	closed   atomic.Bool
 }
 
 func (h *hanging) hang() {
+	h.inside.Store(true)
 	close(h.entered)
 	<-h.answer
+	h.inside.Store(false)
+}
+
+func (h *hanging) Close() error {
+	h.closed.Store(!h.inside.Load())
+	return nil
 }
 
 func (h *hanging) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
@@ -54,7 +64,7 @@ func (h *hanging) Account(until time.Duration) []workloads.ClassLoad {
 }
 
 // TestASourceThatHangsHoldsUpNobody who looks at the load or ends it; what was taken is counted,
-// and what was not is given to nobody when the source answers.
+// and what was not is given to nobody when the source answers. It is closed when it has.
 func TestASourceThatHangsHoldsUpNobody(t *testing.T) {
 	for _, accounts := range []bool{false, true} {
 		wall := &counting{Clock: clock.NewVirtual()}
@@ -67,7 +77,7 @@ func TestASourceThatHangsHoldsUpNobody(t *testing.T) {
 		l := &Load{cfg: Config{Planner: workloads.Planner{Sizer: testSizer}, Input: "/a.csv"}}
 		d := newDispatcher(t.Context(), &l.cfg, &kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
 		d.patience = 1
-		l.dispatch = d
+		l.dispatch, l.src = d, src
 		l.started.Store(d)
 		d.staff(2, nil)
 		rec.Open(0, workloads.Never)
@@ -101,6 +111,14 @@ func TestASourceThatHangsHoldsUpNobody(t *testing.T) {
 		l.Report(&in)
 		assert.Contains(t, in.Warnings, "/a.csv did not answer when the window ended: requests "+
 			"that had arrived meanwhile are not counted")
+		begun, over := make(chan struct{}), make(chan error)
+		go func() { close(begun); over <- l.Close() }()
+		<-begun
+		for range 1000 {
+			runtime.Gosched()
+		}
 		close(src.answer)
+		require.NoError(t, <-over)
+		assert.True(t, src.closed.Load(), "when it had answered")
 	}
 }
