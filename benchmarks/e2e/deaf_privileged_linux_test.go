@@ -149,7 +149,8 @@ func TestATraceThatHangsFreezesNothing(t *testing.T) {
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
 	server.Answer(t)
-	assert.Equal(t, 130, p.end().code)
+	o := p.end()
+	assert.Equal(t, 130, o.code, o.stderr)
 	r := interrupted(t, b)
 	assert.Contains(t, strings.Join(r.Warnings, "\n"), trace+" did not answer when the window ended")
 	all := r.Load["total"]

@@ -112,8 +112,8 @@ func hangingRuns() (all []hanging) {
 		hanging{"reads/throttled", throttled, "psync", reads, "read", "running"},
 		hanging{"reads/throttled", throttled, "uring", reads, "read", "running"},
 		hanging{"churn/throttled", throttled, "psync", churn, "read|write", "running"},
-		hanging{"requests/frozen", freezing, "psync", requests, "write", "running"},
-		hanging{"requests/frozen", freezing, "uring", requests, "write", "running"})
+		hanging{"requests/frozen", freezing, "psync", requests, "write|create", "running"},
+		hanging{"requests/frozen", freezing, "uring", requests, "write|create", "running"})
 }
 
 // TestStorageThatHangsFreezesNothing: while it answers nothing at all, the live line goes on, a
