@@ -5,8 +5,8 @@
 #   ONLY=blocks benchmarks/e2e/fio-pairs.sh DIR
 #   ONLY=ceiling|tier|reads|cores benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #
-# Writes: new files, flushed as each is complete, the same number of writers and files, as many bytes
-# within 3 %. Before each run, of either, it removes what the one before wrote, flushes, and waits
+# Writes: new files, flushed as each is complete, the same number of writers and files, nearly as
+# many bytes. Before each run, of either, it removes what the one before wrote, flushes, and waits
 # until the device has completed no discard for REST seconds: a filesystem mounted discard goes on
 # for seconds after a removal, and the suite waits by itself, which fio does not. The suite's writers
 # are out of step, as those of a long run are, so each of fio's has files of another size, 7/8 to 9/8
@@ -95,7 +95,7 @@ fio_writes() { # MiB of a file, ENGINE OPTION...: likewise
 	local i jobs=()
 	quiet
 	for ((i = 0; i < workers; i++)); do # 7/8 to 9/8 of it
-		jobs+=(--name="j$i" --filesize=$(($1 - $1 / 8 + i * ($1 / 4) / workers))m)
+		jobs+=(--name="j$i" --filesize=$(($1 - $1 / 8 + ((2 * i + 1) * ($1 / 4) + workers) / (2 * workers)))m)
 		jobs+=(--nrfiles=$((gib * 1024 / $1 / workers)))
 	done
 	fio_json --directory="$dir/fio" --rw=write --bs=1m --ioengine="${@:2}" --openfiles=1 \
