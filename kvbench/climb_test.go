@@ -83,6 +83,50 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 	}
 }
 
+// climbing is one that climbs its ladder itself.
+type climbing struct {
+	placed
+	climb Climber
+}
+
+func (c climbing) Climber() Climber { return c.climb }
+
+// A workload with a way of its own to climb is asked to, without room for files that it does not
+// write.
+func TestALadderOfTheWorkloadsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
+		w.run = func(ctx context.Context, e *Env) error {
+			for e.Clock.Sleep(ctx, time.Second) == nil {
+				now := e.Clock.Now()
+				e.Rec.Chunk(0, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read,
+					Bytes: 4096, Begun: now - time.Second, Ended: now, Done: now})
+				e.Rec.Request(record.RequestSample{At: now})
+			}
+			return nil
+		}
+		rungs := []result.Rung{{InFlight: 1, NS: 1, Read: 2}}
+		var asked Ladder
+		own := climbing{placed{w}, func(_ context.Context, _ *Env, l Ladder) ([]result.Rung, error) {
+			asked = l
+			return rungs, nil
+		}}
+		level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}
+		res, err := Run(t.Context(), Config{Clock: clock.NewWall(),
+			Storage: StorageConfig{Levels: []cache.Level{level},
+				Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1}},
+			Climb: func(context.Context, *Env, Ladder) ([]result.Rung, error) {
+				return nil, assert.AnError
+			}}, own)
+		require.NoError(t, err)
+		assert.Equal(t, rungs, res.Harness.Ladder.Rungs)
+		assert.Empty(t, res.Harness.Ladder.Reason)
+		assert.EqualValues(t, 1, asked.ReadShare)
+		assert.Empty(t, asked.Spare)
+		assert.Zero(t, asked.Room)
+	})
+}
+
 // A device that stops answering while the files are removed has a result that stays, and a trial
 // that failed: another one after it would measure nothing.
 func TestARemovalThatIsNotAnswered(t *testing.T) {

@@ -167,8 +167,9 @@ func TestAKneeNeedsRoom(t *testing.T) {
 	v := clock.NewVirtual()
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}
 	cfg := overLevels(onTier(sim.NewDevice(m, "a model", v), 20<<20), 1).lasting(time.Second)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated = v, true
+	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Workers = v, true, 0
 	res, err := runPlain(t.Context(), cfg, &Knee{Blocks: Blocks{Op: tiers.Read}})
+	assert.Zero(t, res.Workload.Workers, "nobody has found how many")
 	text := res.Error
 	if err != nil {
 		text += err.Error()

@@ -114,7 +114,7 @@ func TestASourceThatHangsHoldsUpNobody(t *testing.T) {
 		begun, over := make(chan struct{}), make(chan error)
 		go func() { close(begun); over <- l.Close() }()
 		<-begun
-		for range 1000 {
+		for range 1000 { // what does not wait for the lock has closed it by then
 			runtime.Gosched()
 		}
 		close(src.answer)
