@@ -107,7 +107,8 @@ func TestALadderOfTheWorkloadsOwn(t *testing.T) {
 		}
 		rungs := []result.Rung{{InFlight: 1, NS: 1, Read: 2}}
 		var asked Ladder
-		own := climbing{placed{w}, func(_ context.Context, _ *Env, l Ladder) ([]result.Rung, error) {
+		own := climbing{placed{w}, func(_ context.Context, _ *Env, l Ladder) (
+			[]result.Rung, error) {
 			asked = l
 			return rungs, nil
 		}}
