@@ -87,9 +87,9 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	from := op.t.Clock.Now()
 	ended := sync.OnceFunc(func() { op.wall = op.t.Clock.Now() - from })
 	defer ended()
+	var r tiers.Reader
 	if s := &op.in; s.tier != nil {
-		var r tiers.Reader
-		err := op.call(s, func() (err error) { r, err = s.tier.Open(op.ctx, objs...); return err })
+		err = op.call(s, func() (err error) { r, err = s.tier.Open(op.ctx, objs...); return err })
 		if err != nil {
 			op.failed = s
 			return err
@@ -118,6 +118,12 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	op.lay(s, w, w, objs)
 	if err := op.pump(); err != nil {
 		return err
+	}
+	if r != nil { // while the target can still be aborted
+		if err := op.call(&op.in, r.Close); err != nil {
+			op.failed = &op.in
+			return err
+		}
 	}
 	flushed := op.t.Clock.Now()
 	err = op.call(s, func() error { return w.Commit(op.ctx) })

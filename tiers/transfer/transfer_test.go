@@ -156,6 +156,11 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 			f.SetHook(faults.On(faults.Open, 0, unix.EIO))
 			_, _, err = x.Read(t.Context(), f, nil, o)
 			require.ErrorIs(t, err, unix.EIO)
+			if !inner.Traits().Stream { // which has no readers
+				f.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
+				_, _, err = x.Read(t.Context(), f, nil, o)
+				require.ErrorIs(t, err, unix.EIO, "the last reader deletes what was removed")
+			}
 			for n := int64(1); n <= 6 && inner.Traits().Holds; n++ {
 				f.SetHook(faults.On(faults.Read, f.Count(faults.Read)+n, unix.EIO))
 				_, _, err = x.Read(t.Context(), f, nil, o)
@@ -188,6 +193,11 @@ func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
 		to.SetHook(nil)
 		assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
 	}
+	from.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
+	_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
+	require.ErrorAs(t, err, new(*transfer.SourceError))
+	from.SetHook(nil)
+	assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
 	for _, f := range []*faults.Tier{from, to} {
 		w, r := f.InUse()
 		assert.Zero(t, w+r)
