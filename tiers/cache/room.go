@@ -40,12 +40,12 @@ type level struct {
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
-	l := &level{Level: cfg, index: i, last: last, limit: cfg.Capacity,
-		order: c.policy.Evict(cfg.Capacity)}
-	l.groups, _ = l.order.(evict.Grouper)
+	l := &level{Level: cfg, index: i, last: last, limit: cfg.Capacity}
 	if cfg.Keep > 0 || !last { // else exactly
 		l.limit = int64(float64(cfg.Capacity) * cmp.Or(cfg.Keep, KeepRatio))
 	}
+	l.order = c.policy.Evict(l.limit)
+	l.groups, _ = l.order.(evict.Grouper)
 	if l.Tier != nil {
 		traits := l.Tier.Traits()
 		l.extent = traits.Extent
@@ -159,8 +159,10 @@ func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 	for i, l := range c.levels {
 		l.claimed += s.need[i]
 	}
-	// Lower levels first: an entry whose copy leaves cannot be dropped above for it.
-	for _, m := range slices.Backward(s.moves) {
+	// Lower levels first: an entry whose copy leaves cannot be dropped above for it. Those of one
+	// level leave, and come to the next one, in the order of its victims.
+	slices.SortStableFunc(s.moves, func(a, b move) int { return b.at - a.at })
+	for _, m := range s.moves {
 		c.vacate(&m)
 		*work = append(*work, m)
 	}
