@@ -14,7 +14,7 @@ var ErrNotFound = errors.New("no such entry")
 // ErrNotSupported matches every UnsupportedError.
 var ErrNotSupported = errors.New("not supported")
 
-// errExists: what is being written is there already, see Object.Gen.
+// ErrExists: what is being written is there already, see Object.Gen.
 var ErrExists = errors.New("the entry exists already in this generation")
 
 // ErrClosed: the tier, pool or directory was closed before.

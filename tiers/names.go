@@ -83,6 +83,10 @@ type Chunk struct {
 	// Bytes are those that count with it: of a tier that counts them at the commit
 	// (Traits.CountsAtCommit) all with the flush and none with a request, else the other way round.
 	Bytes int64
+	// Memory is the bytes that were copied from or to memory of the engine that the tier imitates,
+	// and so none of Bytes. Negative at the commit that writes what earlier ones left there: the
+	// sum is what is left.
+	Memory int64
 	// Off is where they begin in the object, of a stream's write that the store has acknowledged.
 	Off int64
 	// Begun and Ended are when the tier had it at the device, by the clock of the run; where it

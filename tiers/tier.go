@@ -106,7 +106,7 @@ type Traits struct {
 	// CountsAtCommit: written bytes have reached the device only when Commit returns, and count
 	// then.
 	CountsAtCommit bool
-	// Description is for people: "direct I/O on ext4", "simulated, 64.0 GB/s".
+	// Description is for people: "direct I/O on ext4", "simulated, 64.0 GiB/s".
 	Description string
 }
 
@@ -183,6 +183,15 @@ type Writer interface {
 	Abort() error
 }
 
+// Committed is how many bytes have come to the device with the commit of a writer. They are n, those
+// of its objects, but for one that keeps them in memory until it has enough of them.
+func Committed(w Writer, n int64) int64 {
+	if c, ok := w.(interface{ Committed(n int64) int64 }); ok {
+		return c.Committed(n)
+	}
+	return n
+}
+
 // Streamer is a Tier whose objects come and go as streams, as those of object stores do: whoever
 // moves bytes to one with Traits.Stream calls Put and Get. What lies between, requests of whatever
 // size and number, attempts and the pauses between them, is the tier's own affair. It never holds
@@ -243,6 +252,8 @@ type IO struct {
 	// Passed is when the tier let it pass to the device, which it had held back until then because
 	// the engine that it imitates has no more threads; zero where it did not.
 	Passed time.Duration
+	// Memory is how many of the N bytes were in memory of the engine that the tier imitates.
+	Memory int
 
 	// State is the tier's own, kept from one use of the IO to the next, so that a request need not
 	// allocate.

@@ -73,6 +73,10 @@ func TestEngineLayouts(t *testing.T) {
 		assert.Equal(t, map[bool]string{true: "direct", false: "buffered"}[l.Direct], res.IO.Mode)
 		assert.Equal(t, l.LooksUp, res.Requests.Time.Lookup > 0, l.Name)
 		assert.False(t, exists(b.cache), "nothing is left behind")
+		// What stays in memory, until it fills a bucket, is no load of the storage.
+		storage := res.Tiers[len(res.Tiers)-1]
+		assert.Equal(t, l.Buckets, storage.Write.Bytes+storage.Read.Bytes == 0, l.Name)
+		assert.Equal(t, storage.Read.EntryBytes, storage.Read.Bytes+storage.Read.MemoryBytes)
 	}
 	// The prompts of users are cut likewise, one layout of each kind.
 	for _, name := range []string{"lmcache-fs", "kvbm-slots", "mooncake-bucket"} {

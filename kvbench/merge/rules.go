@@ -136,7 +136,7 @@ var table = []row{
 		fold: "Read Write FirstReads ReReads DemotedOut DemotedIn Evicted Deleted"},
 	{of: result.TierTraffic{},
 		sum: "Operations Bytes EntryBytes EarlierBytes DemotionBytes CutBytes LostBytes " +
-			"BytesPerSecond Cancelled DeviceNS Requests InFlightNS MeanInFlight",
+			"MemoryBytes BytesPerSecond Cancelled DeviceNS Requests InFlightNS MeanInFlight",
 		after: "NSPerMiB"},
 	{of: result.EntryCount{}, sum: "Entries Bytes"},
 	// Each client has a tier of its own, whose wear is no other's.

@@ -143,9 +143,9 @@ func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk)
 		if r.inside(c.Done) {
 			s.bytes(l, c)
 			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
-				n.DemotionBytes += c.Bytes
+				n.DemotionBytes += c.Bytes + c.Memory
 			} else {
-				s.of(r.place(shard))[l][c.Op] += c.Bytes
+				s.of(r.place(shard))[l][c.Op] += c.Bytes + c.Memory
 			}
 		}
 		s.mu.Unlock()

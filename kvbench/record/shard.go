@@ -58,6 +58,7 @@ func (s *shard) tookAt(what timed, at, d time.Duration) {
 func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	n := s.n.traffic(l, c.Op)
 	n.Bytes += c.Bytes
+	n.MemoryBytes += c.Memory
 	s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
 	// What lies between the request as it was asked for and as the device had it.
 	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))

@@ -54,7 +54,7 @@ func tiers(r *result.Result) Table {
 // operation does; what the deadline cut off is, because the device has moved it.
 func moved(r *result.Result) Table {
 	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all",
-		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before")}
+		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before", "− in memory")}
 	for _, l := range r.Tiers {
 		for i, n := range []result.TierTraffic{l.Read, l.Write} {
 			first, again := any(n.EntryBytes), any(nil) // what is written is new
@@ -63,7 +63,7 @@ func moved(r *result.Result) Table {
 			}
 			if n.Bytes+n.EntryBytes > 0 {
 				t.add(l.Level+directions[i], n.BytesPerSecond, n.Bytes, first, again,
-					n.DemotionBytes, n.CutBytes, n.LostBytes, n.EarlierBytes)
+					n.DemotionBytes, n.CutBytes, n.LostBytes, n.EarlierBytes, n.MemoryBytes)
 			}
 		}
 	}

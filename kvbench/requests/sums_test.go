@@ -73,7 +73,8 @@ func checkSums(t *testing.T, r *result.Result) {
 	for _, l := range r.Tiers {
 		for op, n := range map[string]result.TierTraffic{"read": l.Read, "write": l.Write} {
 			assert.Equal(t, n.Bytes,
-				n.EntryBytes-n.EarlierBytes+n.DemotionBytes+n.CutBytes+n.LostBytes,
+				n.EntryBytes-n.EarlierBytes+n.DemotionBytes+n.CutBytes+n.LostBytes-
+					n.MemoryBytes,
 				"%s %s: %+v", l.Level, op, n)
 			assert.GreaterOrEqual(t, n.EarlierBytes, int64(0))
 		}

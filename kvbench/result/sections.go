@@ -218,15 +218,18 @@ func (p *Policy) Default() bool {
 // TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.
 // Where they were counted apart, they are the same to the byte:
 //
-//	Bytes = EntryBytes − EarlierBytes + DemotionBytes + CutBytes + LostBytes
+//	Bytes = EntryBytes − EarlierBytes + DemotionBytes + CutBytes + LostBytes − MemoryBytes
 type TierTraffic struct {
-	Operations     int64    `json:"operations"` // demotions not among them; a run of blocks is one
-	Bytes          int64    `json:"bytes"`
-	EntryBytes     int64    `json:"entry_bytes"`   // of the operations, whole entries
-	EarlierBytes   int64    `json:"earlier_bytes"` // of these before the window, in a warm-up
-	DemotionBytes  int64    `json:"demotion_bytes"`
-	CutBytes       int64    `json:"cut_bytes"`  // of operations that did not end in the window
-	LostBytes      int64    `json:"lost_bytes"` // of attempts that failed, repeated or not
+	Operations    int64 `json:"operations"` // demotions not among them; a run of blocks is one
+	Bytes         int64 `json:"bytes"`
+	EntryBytes    int64 `json:"entry_bytes"`   // of the operations, whole entries
+	EarlierBytes  int64 `json:"earlier_bytes"` // of these before the window, in a warm-up
+	DemotionBytes int64 `json:"demotion_bytes"`
+	CutBytes      int64 `json:"cut_bytes"`  // of operations that did not end in the window
+	LostBytes     int64 `json:"lost_bytes"` // of attempts that failed, repeated or not
+	// MemoryBytes stayed in, or came from, memory of the engine whose layout it is: mooncake-bucket
+	// writes whole buckets. Absent where there is none.
+	MemoryBytes    int64    `json:"memory_bytes,omitempty"`
 	BytesPerSecond *float64 `json:"bytes_per_s"`
 	Cancelled      int64    `json:"cancelled"`
 	DeviceNS       int64    `json:"device_ns"` // summed over completed operations

@@ -67,10 +67,11 @@ func (b *beside) Submit(io *tiers.IO) {
 	var mu sync.Mutex
 	var errs []error
 	left := to - from + 1
-	io.Begun, io.Ended, io.Passed = 0, 0, 0
+	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0
 	done := func(part *tiers.IO) {
 		mu.Lock()
 		errs = append(errs, part.Err)
+		io.Memory += part.Memory
 		if io.Begun == 0 || part.Begun < io.Begun {
 			io.Begun, io.Passed = part.Begun, part.Passed
 		}
@@ -107,6 +108,14 @@ func (b *beside) Commit(ctx context.Context) error {
 		return errors.Join(err, b.Close())
 	}
 	return nil
+}
+
+// Committed is the sum of theirs, which all are of one size.
+func (b *beside) Committed(n int64) (sum int64) {
+	for _, h := range b.parts {
+		sum += h.Committed(n / int64(len(b.parts)))
+	}
+	return sum
 }
 
 // Abort gives all of them up.

@@ -32,6 +32,7 @@ type buckets struct {
 	filling *bucket       // takes the next objects; nil: a new one does
 	spare   [][]byte      // a few that are used again: making one means clearing it
 	last    int64         // number of the newest bucket
+	written int64         // bytes of objects in files, which no commit has reported yet
 	at      map[tiers.ID]*place
 }
 
@@ -155,7 +156,11 @@ func (b *buckets) commit(ctx context.Context, f *file) error {
 	b.at[f.o.ID()].committed = true
 	write := b.settle(f.in)
 	b.mu.Unlock()
-	return b.finish(ctx, f.in, write)
+	err := b.finish(ctx, f.in, write)
+	b.mu.Lock()
+	f.written, b.written = b.written, 0
+	b.mu.Unlock()
+	return err
 }
 
 // settle says that one more object of a bucket is decided, and whether the bucket is to be written
@@ -201,9 +206,11 @@ func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-b.writing }()
-	err := b.write(ctx, k)
+	size, err := b.write(ctx, k)
 	b.mu.Lock()
-	k.written = err == nil
+	if k.written = err == nil; k.written {
+		b.written += size
+	}
 	rest := b.recycle(k)
 	over := b.over(k)
 	b.mu.Unlock()
@@ -211,8 +218,8 @@ func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 }
 
 // write puts the objects of a bucket into its file, one behind the other, and says where in its
-// index.
-func (b *buckets) write(ctx context.Context, k *bucket) error {
+// index. It returns their bytes.
+func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) {
 	b.mu.Lock()
 	var vec [][]byte
 	var index strings.Builder
@@ -223,6 +230,7 @@ func (b *buckets) write(ctx context.Context, k *bucket) error {
 		}
 		p.off = end + int64(len(p.key))
 		end = p.off + p.o.Size
+		size += p.o.Size
 		vec = append(vec, []byte(p.key), p.mem)
 		n += len(p.key) + len(p.mem)
 		fmt.Fprintf(&index, "%s %d %d\n", p.key, p.off, p.o.Size)
@@ -243,17 +251,17 @@ func (b *buckets) write(ctx context.Context, k *bucket) error {
 	fd, err := b.calls.open(path, flags, 0o644)
 	if err != nil {
 		written()
-		return err
+		return size, err
 	}
 	if err := b.t.last(ctx, &b.t.limits.stores, path, &ioengine.Op{Kind: ioengine.Write, FD: fd,
 		N: n, Vec: vec}, written); err != nil {
-		return err
+		return size, err
 	}
 	path = k.name + ".meta"
 	if fd, err = b.calls.open(path, flags, 0o644); err != nil {
-		return err
+		return size, err
 	}
-	return errors.Join(b.calls.write(fd, path, []byte(index.String())), b.calls.close(fd, path))
+	return size, errors.Join(b.calls.write(fd, path, []byte(index.String())), b.calls.close(fd, path))
 }
 
 // open reads from memory what is not written yet, and else from the bucket's file, which is opened
@@ -304,7 +312,7 @@ func (b *buckets) done(f *file) (err error) {
 }
 
 // remove takes an object out. In the engine it never goes alone, and here the cache gives up whole
-// buckets, too (cache.NewBuckets): but which requests wrote side by side is known here alone, so a
+// buckets, too (evict.NewBuckets): but which requests wrote side by side is known here alone, so a
 // file may outlive its bucket there by the objects of another one.
 func (b *buckets) remove(o tiers.Object) error {
 	b.mu.Lock()
@@ -366,6 +374,9 @@ func (b *buckets) unlink(k *bucket, over bool) error {
 
 // lookUp: the engine knows by heart what is where.
 func (b *buckets) lookUp([]tiers.Object) error { return nil }
+
+// takes: values lie one behind the other, each after its key.
+func (b *buckets) takes(o tiers.Object) int64 { return o.Size + hashBytes }
 
 // close gives up what is in no complete bucket, whose memory goes, as that of all that nobody has a
 // use for.

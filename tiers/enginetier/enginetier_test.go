@@ -224,16 +224,27 @@ func TestBucketsAreWrittenWhole(t *testing.T) {
 		require.NoError(t, err)
 		return names
 	}
+	x := tiertest.Transfer(t, 4096, 1)
+	var disk, memory [tiers.NumOps]int64
+	done := func(c tiers.Chunk) {
+		disk[c.Op] += c.Bytes
+		memory[c.Op] += c.Memory
+	}
 	for i := range 3 * tiers.BucketKeys / 2 {
-		require.NoError(t, store(t, tier, o(i)))
+		_, _, err := x.Write(t.Context(), tier, done, o(i))
+		require.NoError(t, err)
 		if i == tiers.BucketKeys-2 {
 			assert.Empty(t, files(), "it waits for the last one")
 		}
 	}
 	require.Len(t, files(), 2, "a bucket and its index; the other is half full")
 	for i := range 3 * tiers.BucketKeys / 2 {
-		require.NoError(t, load(t, tier, o(i)), "from the disk or from memory")
+		_, _, err := x.Read(t.Context(), tier, done, o(i))
+		require.NoError(t, err, "from the disk or from memory")
 	}
+	const bucket = tiers.BucketKeys * 4096
+	assert.Equal(t, [tiers.NumOps]int64{bucket, bucket}, disk)
+	assert.Equal(t, [tiers.NumOps]int64{bucket / 2, bucket / 2}, memory)
 	for i := range tiers.BucketKeys {
 		assert.Len(t, files(), 2)
 		require.NoError(t, tier.Remove(t.Context(), o(i)))

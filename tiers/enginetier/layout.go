@@ -28,6 +28,8 @@ type layout interface {
 	remove(o tiers.Object) error
 	// lookUp asks the filesystem which objects are there, as the engine does before it loads any.
 	lookUp(objs []tiers.Object) error
+	// takes is the bytes of an object's place.
+	takes(o tiers.Object) int64
 	// close ends the engine. Nothing is under way.
 	close() error
 }
@@ -44,6 +46,8 @@ type file struct {
 	whole func(op *ioengine.Op)
 	spot  *spot   // in slots
 	in    *bucket // in buckets
+	// written is the bytes of objects that a commit to a bucket wrote, this one's among them.
+	written int64
 }
 
 // newLayout is the one of a name. Each engine has its own way with the slashes in a model's name,
@@ -74,6 +78,8 @@ func newLayout(t *Tier) (layout, error) {
 	}
 	return nil, fmt.Errorf("make a storage tier: no engine has a layout %q", t.cfg.Layout)
 }
+
+const hashBytes = 2 * sha256.Size // in hexadecimal digits
 
 // hash is what stands in an object's name where the engine has the hash of its tokens. That is as
 // evenly spread as this one, which is what fans of directories and the trees of filesystems see of

@@ -84,6 +84,9 @@ func (p *perFile) unlink(path string) error {
 	return p.calls.unlink(path)
 }
 
+// takes: a file has whole pages.
+func (p *perFile) takes(o tiers.Object) int64 { return tiers.AlignUp(o.Size, pageSize) }
+
 func (p *perFile) close() error { return nil }
 
 // statEach is a look-up with a call for each object. What is found changes nothing: the tier knows

@@ -338,11 +338,10 @@ func (t *Tier) forget(e *stored) {
 	t.count(e.o, -1)
 }
 
-// count adds an object to what the tier holds, in whole pages, as filesystems and slots do it, or
-// takes it away. Callers hold mu.
+// count adds an object to what the tier holds, or takes it away. Callers hold mu.
 func (t *Tier) count(o tiers.Object, n int64) {
 	t.held += n * o.Size
-	t.used += n * tiers.AlignUp(o.Size, pageSize)
+	t.used += n * t.layout.takes(o)
 }
 
 // error describes a failure of an operation on an object.
@@ -456,7 +455,7 @@ func (h *handle) Submit(io *tiers.IO) {
 		} else {
 			copy(h.f.mem[off:], io.Buf.B[:end-off])
 		}
-		io.Begun, io.Ended, io.Passed = 0, 0, 0
+		io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, int(end-off)
 		_ = h.leave() // as in done
 		io.End(nil)
 		return
@@ -497,7 +496,7 @@ func (r *request) limit() *limit {
 func (r *request) done(op *ioengine.Op) {
 	h, io := r.h, r.io
 	r.limit().left(op.Ended)
-	io.Begun, io.Ended, io.Passed = op.Begun, op.Ended, r.passed
+	io.Begun, io.Ended, io.Passed, io.Memory = op.Begun, op.Ended, r.passed, 0
 	err := op.Err
 	if err != nil {
 		err = h.t.error(h.kind.String(), h.f.o, io.Off-h.at+int64(op.Moved), err)
@@ -518,6 +517,14 @@ func (h *handle) Commit(ctx context.Context) error {
 	h.e.visible = true // the writer's use becomes the tier's
 	h.t.mu.Unlock()
 	return h.t.leave()
+}
+
+// Committed is what Commit brought to the disk, where that is not always the object.
+func (h *handle) Committed(n int64) int64 {
+	if h.f.in != nil {
+		return h.f.written
+	}
+	return n
 }
 
 // Abort gives the object up.

@@ -44,7 +44,7 @@ type Item struct {
 
 // ring is items in an order of their own, which begins and ends at root.
 type ring struct {
-	root  Item // root.Entry is nil
+	root  Item // root.Of is nil
 	n     int
 	bytes int64
 	of    *frequency // whose it is, in an order of uses

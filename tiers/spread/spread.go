@@ -365,6 +365,9 @@ type writer struct {
 // Part is the number of the directory: see [tiers.PartOf].
 func (w *writer) Part() int { return w.part }
 
+// Committed is the part's.
+func (w *writer) Committed(n int64) int64 { return tiers.Committed(w.Writer, n) }
+
 // Commit keeps the objects counted, unless it fails.
 func (w *writer) Commit(ctx context.Context) error {
 	err := w.Writer.Commit(ctx)

@@ -134,7 +134,9 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 			Done: now, Part: s.part}
 		// Where bytes are in the page cache until then, none has reached the device before.
 		if s.traits.CountsAtCommit {
-			c.Bytes = op.payload(0, op.size)
+			size := op.payload(0, op.size)
+			c.Bytes = tiers.Committed(w, size)
+			c.Memory = size - c.Bytes
 		}
 		s.done(c)
 	}

@@ -183,7 +183,8 @@ func (op *operation) report(l *stream) {
 	c := chunk(l.at.op, &l.io, l.asked, op.t.Clock.Now())
 	c.Part = l.at.part
 	if l.at == &op.in || !l.at.traits.CountsAtCommit {
-		c.Bytes = op.payload(l.io.Off, l.io.Off+int64(l.io.N))
+		c.Memory = int64(l.io.Memory)
+		c.Bytes = op.payload(l.io.Off, l.io.Off+int64(l.io.N)) - c.Memory
 	}
 	l.at.done(c)
 }
