@@ -33,7 +33,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 		"three tiers, generation": {func(c *runConfig, s *kvbench.SimConfig) {
 			c.TokenTime = 2 * time.Millisecond
 			c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
-		}, "f3f9a9b35d6ef9ee"},
+		}, "493f2e09aa97a8ef"},
 		"few workers, warm-up": {func(c *runConfig, s *kvbench.SimConfig) {
 			c.TokenTime, c.Workers, c.Warmup = 30*time.Millisecond, 20, 2*time.Second
 		}, "c27de2a4d28e3ed2"},
@@ -41,7 +41,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			c.Limit, c.Window = 700, 0
 			c.Storage.CPUBytes, c.Storage.StorageBytes = 10<<30, 50<<30
 			s.Device = drive()
-		}, "e351117297e0b298"},
+		}, "1a0d55d58748750c"},
 		"decode only": {func(c *runConfig, s *kvbench.SimConfig) {
 			p := profile.Default()
 			c.Source = func() (workloads.Source, error) {
@@ -56,18 +56,18 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.Depth = 2<<30,
 				8<<30, 60<<30, 4
 			s.Device = drive()
-		}, "2ae900486f51f4c1"},
+		}, "b96d1a306ee8d37d"},
 		"an overloaded duplex drive": {func(c *runConfig, s *kvbench.SimConfig) {
 			c.Overtaking, c.Storage.StorageBytes, c.Storage.MaxWriters, c.Storage.Chunk = true,
 				20<<30, 3, 16<<20
 			s.Device = drive()
 			s.Device.Duplex = true
-		}, "578cc5ea2dc7b803"},
+		}, "c7e9cb640ed1aee4"},
 		"slices": {func(c *runConfig, s *kvbench.SimConfig) {
 			c.Storage.Depth, c.Storage.StorageBytes = 3, 30<<30
 			s.Device = drive()
 			s.Device.Slice = 100 * time.Millisecond
-		}, "fb1dd78f3e9c4b44"},
+		}, "6e4ab4d6784ffb77"},
 		"capacity mode": {func(c *runConfig, s *kvbench.SimConfig) {
 			c.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: time.Second}
 			c.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
@@ -86,14 +86,14 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 		"blocks": {func(c *runConfig, s *kvbench.SimConfig) {
 			*c = blockConfig(smallTrace, 16)
 			c.Storage.StorageBytes = 50 * 512 * 128
-		}, "6a4670357262797f"},
+		}, "f18573faf8d563ea"},
 		"blocks in a small cache over a slow drive": {func(c *runConfig, s *kvbench.SimConfig) {
 			*c = blockConfig(smallTrace, 16)
 			c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.MaxWriters = 20*512*128,
 				40*512*128, 2
 			s.Device = &tiers.DeviceModel{Read: 1 << 20, Write: 1 << 20, Parallelism: 2,
 				Slice: time.Second}
-		}, "0fee941c9b78014f"},
+		}, "bbac5413bdd9a609"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, sim := optionOne(t, 5*time.Second), kvbench.SimConfig{Deletes: true}

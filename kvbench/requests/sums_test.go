@@ -129,9 +129,11 @@ func TestWhatIsToldApartAddsUp(t *testing.T) {
 			assert.Positive(t, r.FirstReads.Bytes)
 			assert.Equal(t, cfg.Cost != compute.Cost{}, r.Requests.Time.Compute > 0)
 			sum := func(of func(result.TierTraffic) int64) bool { return total(r, of) > 0 }
-			// what was under way at the end: in a tier above, which takes no time, demotions alone
-			assert.Equal(t, cfg.Storage.CPUBytes == 0 && cfg.EndedBy == "",
-				sum(func(n result.TierTraffic) int64 { return n.CutBytes }))
+			// What was under way at the end. Below a tier that takes no time that may be nothing.
+			if cfg.Storage.CPUBytes == 0 {
+				assert.Equal(t, cfg.EndedBy == "",
+					sum(func(n result.TierTraffic) int64 { return n.CutBytes }))
+			}
 			assert.Equal(t, cfg.Warmup > 0,
 				sum(func(n result.TierTraffic) int64 { return n.EarlierBytes }))
 			assert.Equal(t, cfg.Storage.CPUBytes > 0,
