@@ -52,14 +52,19 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
 	}
 	defer current.watch(b)
+	ran, unsuitable := false, ""
 	for _, l := range current.leaves[name] {
+		// The other points of a sweep run nevertheless.
 		if why := l.v.Skip(); why != "" {
-			// Told once: with -count it is asked for each trial.
-			if line := b.Name() + ": " + why; !slices.Contains(current.skipped, line) {
+			unsuitable = why
+			// Once for each point: with -count it comes again for each trial.
+			line := strings.TrimSuffix(b.Name()+"/"+l.v.Point, "/") + ": " + why
+			if !slices.Contains(current.skipped, line) {
 				current.skipped = append(current.skipped, line)
 			}
-			b.Skip(why)
+			continue
 		}
+		ran = true
 		if path := l.path(); path != "" {
 			b.Run(path, func(b *testing.B) {
 				defer current.watch(b)
@@ -68,6 +73,9 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 			continue
 		}
 		f(b, l.v, l.part)
+	}
+	if !ran {
+		b.Skip(unsuitable)
 	}
 }
 

@@ -35,6 +35,23 @@ func TestPatternsSelectPointsOfASweep(t *testing.T) {
 	assert.Equal(t, []string{"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
 }
 
+// One point that cannot run does not take the others with it, whichever comes first.
+func TestUnsuitablePointsOfASweepAreListed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.env = append(b.env, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b")
+	args := append(b.micro(), "-results-dir", b.results, "-test.benchtime=5x", "-test.cpu=1",
+		"-test.count=2", "-io-depth=1", "-test.bench=BlockIO/op=read/size=64KiB")
+	o := b.ok(append(args, "-cache-dir", b.cache, "-sweep=io=buffered,direct")...)
+	assert.Equal(t, []string{"BlockIO/io=direct/op=read/size=64KiB"}, names(t, o.stdout))
+	assert.Contains(t, o.stderr, "\nskipped benchmarks\n  BenchmarkBlockIO/io=buffered: goes to "+
+		"places inside files, past the page cache: ")
+	assert.Equal(t, 1, strings.Count(o.stderr, "BenchmarkBlockIO/io=buffered"))
+	o = b.ok(append(args, "-s3-endpoint=http://127.0.0.1:1", "-sweep=cache-dir=s3://bucket/x,"+b.cache)...)
+	assert.Len(t, names(t, o.stdout), 1)
+	assert.Contains(t, o.stderr, "\n  BenchmarkBlockIO/cache-dir=s3:__bucket_x: goes to places")
+}
+
 // A benchmark that does not hear what is swept runs once, whatever the others do.
 func TestASweepIsOfThoseWhoHearIt(t *testing.T) {
 	t.Parallel()
