@@ -65,6 +65,7 @@ func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 	c.benchtime, c.count = kept(set, "test.benchtime"), kept(set, "test.count")
 	// An error is returned rather than the end of the process, and nothing is printed.
 	name, out := set.Name(), set.Output()
+	args = joinFilter(args)
 	set.Init(name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
@@ -79,6 +80,17 @@ func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 		return c, strayError(set, args[:len(args)-set.NArg()], set.Arg(0))
 	}
 	return c, nil
+}
+
+// joinFilter makes one word of -help-parameters and the filter behind it. For the flag package it is
+// a boolean flag, behind which a word ends the flags.
+func joinFilter(args []string) []string {
+	for i := range len(args) - 1 {
+		if strings.TrimLeft(args[i], "-") == "help-parameters" && !strings.HasPrefix(args[i+1], "-") {
+			return slices.Replace(slices.Clone(args), i, i+2, args[i]+"="+args[i+1])
+		}
+	}
+	return args
 }
 
 // What the flag package says of a flag, which has no errors to ask.

@@ -510,8 +510,8 @@ func (s *session) help() int {
 	if code, is := s.unchecked(err); is {
 		return code
 	}
-	if v.WriteHelp(os.Stdout) != nil {
-		return exitFailed
+	if err := v.WriteHelp(os.Stdout, s.set.HelpFilter()); err != nil {
+		return refuse(err)
 	}
 	bad := params.UnknownEnvironment(os.Environ())
 	if more := params.Violations(nil); errors.As(err, &more) {
@@ -519,6 +519,11 @@ func (s *session) help() int {
 	}
 	if len(bad) > 0 {
 		fmt.Fprint(os.Stderr, refusal(bad))
+		return exitParameters
+	}
+	// Without -bench or -v the go command prints nothing of a package that passes.
+	if startedByGo() && flagValue("test.bench") == "" && flagValue("test.v") == "false" {
+		fmt.Println("\n(The go command shows this output only when the test fails: ignore FAIL.)")
 		return exitParameters
 	}
 	return 0

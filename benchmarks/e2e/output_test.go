@@ -281,6 +281,10 @@ func TestGoTestPlainOutput(t *testing.T) {
 			"skipped benchmarks\n  BenchmarkBurstGPT: needs -burst-trace-path\n")
 		checkEpilogue(t, o.stdout)
 	}
+	// README's command. Of a package that passes the go command would print nothing.
+	o := b.run("-help-parameters", "knee")
+	assert.Contains(t, o.stdout, "\nKnee ")
+	assert.Contains(t, o.stdout, "ignore FAIL")
 }
 
 // comparison runs benchstat, a tool of go.mod, over outputs.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/params"
 )
 
 // refused runs with parameters that cannot work: exit code 2, a message, no
@@ -171,7 +173,19 @@ func TestHelpParameters(t *testing.T) {
 	assert.Regexp(t, `(?m)^-model +llama3.1-70b-instruct +benchmark LargeModel `, o.stdout)
 	assert.Regexp(t, `(?m)^-io +direct +`, o.stdout)
 	assert.Contains(t, o.stdout, filepath.Join(b.work, "kvbench-results"))
-	assert.Contains(t, b.ok("-help-parameters").stdout, "-storage-capacity-gb")
+	all := b.ok("-help-parameters").stdout
+	assert.Contains(t, all, "-storage-capacity-gb")
+	for _, bench := range params.Benchmarks() {
+		assert.Regexp(t, `(?m)^`+bench.Name+` +\w.{20}`, all, "what it does")
+	}
+	for _, args := range [][]string{{"-help-parameters", "s3", "-num-users=3"},
+		{"-help-parameters=S3"}, {"-num-users=3", "-help-parameters", "Object stores"}} {
+		o = b.ok(args...)
+		assert.Regexp(t, `(?m)^Object stores \(S3\)\n-s3-endpoint `, o.stdout)
+		assert.NotRegexp(t, `(?m)^-num-users|^Knee`, o.stdout)
+	}
+	assert.Contains(t, b.ok("-help-parameters", "knee").stdout, "\nKnee ")
+	assert.Contains(t, b.answered("-help-parameters", "nonsense"), `has "nonsense" in its name`)
 	o = b.run("-help-parameters", "-io=fast")
 	assert.Equal(t, exitParameters, o.code)
 	assert.Contains(t, o.stderr, "-io: must be")

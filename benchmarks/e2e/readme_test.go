@@ -130,11 +130,12 @@ func TestReadmeNamesEveryBenchmark(t *testing.T) {
 	}
 }
 
-// TestReadmeTables compares the README's tables of parameters and of who hears them with the code,
+// TestReadmeTables compares the README's tables of benchmarks, parameters and who hears them with the code,
 // and writes them when UPDATE_README=1.
 func TestReadmeTables(t *testing.T) {
 	for _, table := range []struct{ name, want string }{
 		{"hearers", hearersTable(t)}, {"parameters", parameterTable(t)},
+		{"benchmarks", benchmarkTable()},
 	} {
 		text := page(t, benchmarksPage)
 		begin, end := "<!-- "+table.name+": UPDATE_README=1 go test ./benchmarks/e2e -run Readme "+
@@ -162,7 +163,7 @@ func parameters(t *testing.T) (list []*flag.Flag) {
 	v, err := set.Resolve(params.Inputs{Base: t.TempDir(), Stamp: "now"})
 	require.NoError(t, err)
 	var help strings.Builder
-	require.NoError(t, v.WriteHelp(&help))
+	require.NoError(t, v.WriteHelp(&help, ""))
 	for _, m := range regexp.MustCompile(`(?m)^-([a-z0-9-]+) `).FindAllStringSubmatch(help.String(),
 		-1) {
 		if f := fs.Lookup(m[1]); f != nil { // else Go's own: the text tells them
@@ -191,6 +192,15 @@ func hearersTable(t *testing.T) string {
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// benchmarkTable is what each benchmark does.
+func benchmarkTable() string {
+	table := "\n| benchmark | what it does |\n|---|---|\n"
+	for _, b := range params.Benchmarks() {
+		table += "| " + b.Name + " | " + b.About() + " |\n"
+	}
+	return table + "\n"
 }
 
 // parameterTable is what each flag means.

@@ -1,7 +1,9 @@
 package params
 
 import (
+	_ "embed"
 	"maps"
+	"strings"
 
 	"kvbench/kvbench/result"
 )
@@ -158,6 +160,16 @@ func (b Bench) Blocks() bool { return b.Needs == "block-trace-path" }
 func (b Bench) Checkpoints() bool { return b.Name == "Checkpoint" || b.Name == streamBench }
 
 const streamBench = "CheckpointStream"
+
+//go:embed benchmarks.txt
+var benchmarksText string
+
+// About is what the benchmark does, in one sentence.
+func (b Bench) About() string {
+	_, rest, _ := strings.Cut(benchmarksText, "\n"+b.Name+" | ")
+	about, _, _ := strings.Cut(rest, "\n")
+	return about
+}
 
 // Benchmark finds a benchmark by its name without the word Benchmark.
 func Benchmark(name string) (Bench, bool) {

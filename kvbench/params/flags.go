@@ -45,7 +45,8 @@ func Register(fs *flag.FlagSet) *Set {
 		if p.has(goFlag) {
 			continue
 		}
-		if _, ok := p.value.(kind[bool]); ok { // -precondition stands for -precondition=true
+		// -precondition stands for -precondition=true, -help-parameters for all of them.
+		if _, ok := p.value.(kind[bool]); ok || p.name == helpFlag {
 			fs.BoolFunc(p.name, p.usage(), take)
 		} else {
 			fs.Func(p.name, p.usage(), take)
@@ -54,9 +55,21 @@ func Register(fs *flag.FlagSet) *Set {
 	return s
 }
 
-// HelpRequested tells whether -help-parameters was given, VersionRequested whether -version was.
-func (s *Set) HelpRequested() bool    { return s.requested("help-parameters") }
+// HelpRequested tells whether -help-parameters was given, and HelpFilter what has to be in the names
+// that it prints. VersionRequested tells whether -version was given.
+func (s *Set) HelpRequested() bool    { return s.requested(helpFlag) || s.HelpFilter() != "" }
 func (s *Set) VersionRequested() bool { return s.requested("version") }
+
+// HelpFilter is "" for everything.
+func (s *Set) HelpFilter() string {
+	filter := strings.Join(s.given[helpFlag], "")
+	if _, err := strconv.ParseBool(filter); err == nil {
+		return ""
+	}
+	return filter
+}
+
+const helpFlag = "help-parameters"
 
 // requested is asked before anything is resolved: help must be had in spite of what is wrong.
 func (s *Set) requested(name string) bool {
@@ -125,22 +138,28 @@ func (p *parameter) usage() string {
 	return p.help + " (default " + strings.Join(defaults, ", ") + ")"
 }
 
-// WriteHelp prints the table of -help-parameters: what is in force, where it came from, the
-// division's default and the meaning; then what the keys of the YAML file did.
-func (v *Values) WriteHelp(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "division %s", v.Division)
-	if notice := v.Division.Notice(); notice != "" {
-		fmt.Fprintf(out, ": %s", notice)
+// WriteHelp prints the benchmarks, then the table of parameters in groups: what is in force, where it
+// came from, the division's default and the meaning; then what the keys of the YAML file did. A
+// filter leaves the benchmarks, groups and parameters that have it in their names.
+func (v *Values) WriteHelp(w io.Writer, filter string) error {
+	wanted := func(name string) bool {
+		return strings.Contains(strings.ToLower(name), strings.ToLower(filter))
 	}
-	if v.Bench.Name != "" {
-		fmt.Fprintf(out, ", Benchmark%s", v.Bench.Name)
+	benchmarks := [][]string{{"benchmark", "what it does"}}
+	for _, b := range Benchmarks() {
+		if wanted(b.Name) {
+			benchmarks = append(benchmarks, []string{b.Name, b.About()})
+		}
 	}
-	fmt.Fprint(out, "\n\n")
 	table := [][]string{{"parameter", "value", "from", "default", "meaning [heard by]"}}
+	group := ""
 	for _, p := range v.rows {
-		if p.has(action) {
+		if p.has(action) || !wanted(p.name) && !wanted(p.group) {
 			continue
+		}
+		if group != p.group {
+			group = p.group
+			table = append(table, []string{group})
 		}
 		def := p.show(p.def[v.Division])
 		// Its default holds time and process: the table would differ with each run.
@@ -154,9 +173,29 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		table = append(table, []string{"-" + p.name, p.show(v.Text(p.name)),
 			p.given.origin.String(), def, help})
 	}
-	writeTable(out, table)
-	fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+
-		"flag, environment, file, benchmark, division.\n", EnvPrefix)
+	out := bufio.NewWriter(w)
+	if len(benchmarks) > 1 {
+		writeTable(out, benchmarks)
+	} else if len(table) == 1 {
+		return fmt.Errorf("no benchmark, parameter or group of parameters has %q in its name: "+
+			"-%s prints all of them", filter, helpFlag)
+	}
+	if len(table) > 1 {
+		fmt.Fprintf(out, "\ndivision %s", v.Division)
+		if notice := v.Division.Notice(); notice != "" {
+			fmt.Fprintf(out, ": %s", notice)
+		}
+		if v.Bench.Name != "" {
+			fmt.Fprintf(out, ", Benchmark%s", v.Bench.Name)
+		}
+		fmt.Fprint(out, "\n\n")
+		writeTable(out, table)
+		fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+
+			"flag, environment, file, benchmark, division.\n", EnvPrefix)
+	}
+	if filter != "" {
+		return out.Flush()
+	}
 	for i, p := range v.profiles() {
 		if i == 0 {
 			fmt.Fprintln(out, "\nusers' profile:")
@@ -187,7 +226,7 @@ func writeTable(w io.Writer, rows [][]string) {
 	last := len(rows[0]) - 1
 	widths := make([]int, last)
 	for _, row := range rows {
-		for i, cell := range row[:last] {
+		for i, cell := range row[:min(last, len(row)-1)] {
 			if n := utf8.RuneCountInString(cell); n <= cellWidth {
 				widths[i] = max(widths[i], n)
 			}
@@ -198,6 +237,10 @@ func writeTable(w io.Writer, rows [][]string) {
 		column += n + 2
 	}
 	for _, row := range rows {
+		if len(row) <= last { // a heading
+			fmt.Fprintf(w, "\n%s\n", row[0])
+			continue
+		}
 		begin := 0 // the column at which the next cell stands
 		for i, cell := range row[:last] {
 			fmt.Fprintf(w, "%-*s", widths[i]+2, cell)

@@ -26,11 +26,11 @@ func golden(t *testing.T, path string, got []byte) {
 
 func TestHelpTable(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, good(t, Inputs{}).WriteHelp(&out))
+	require.NoError(t, good(t, Inputs{}).WriteHelp(&out, ""))
 	golden(t, "testdata/help-quick.golden", out.Bytes())
 	out.Reset()
 	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CACHE_DIR", "kv")}
-	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out))
+	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out, ""))
 	golden(t, "testdata/help-closed.golden", out.Bytes())
 }
 
@@ -39,7 +39,7 @@ func TestHelpTableFitsAScreen(t *testing.T) {
 	var out bytes.Buffer
 	long := "/mnt/" + strings.Repeat("nvme", 30)
 	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CACHE_DIR", long)}
-	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out))
+	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out, ""))
 	text := out.String()
 	assert.Contains(t, text, "\n-cache-dir ")
 	for line := range strings.Lines(text) {
@@ -58,7 +58,7 @@ func TestHelpTableFitsAScreen(t *testing.T) {
 
 func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, pythonFile(t).WriteHelp(&out))
+	require.NoError(t, pythonFile(t).WriteHelp(&out, ""))
 	assert.Contains(t, out.String(),
 		"autoscaler.min_users: the autoscaler begins with -num-users and keeps between 1 and 100000")
 	const steps = "the steps of the autoscaler's modes are fixed: choose one with " +
@@ -81,7 +81,7 @@ func TestHelpIsAnsweredInSpiteOfViolations(t *testing.T) {
 	assert.False(t, typed(t).HelpRequested())
 	v, err := s.Resolve(Inputs{Base: "/base"})
 	require.Error(t, err)
-	assert.NoError(t, v.WriteHelp(&bytes.Buffer{}))
+	assert.NoError(t, v.WriteHelp(&bytes.Buffer{}, ""))
 }
 
 func TestFlagHelpHasDefaults(t *testing.T) {

@@ -19,6 +19,7 @@ type parameter struct {
 	is    []string
 	heard []hearing // who hears it, nil = everybody
 	help  string
+	group string     // its heading in -help-parameters
 	value flag.Value // its kind, limits and field; see kinds.go
 
 	given   setting // what is in force, as it was written, and where it came from
@@ -44,7 +45,11 @@ const (
 // listed are the lines of parameters.txt. Defaults are read as typed texts are, so that none is a
 // value that nobody could give.
 var listed = func() (list []parameter) {
+	group := ""
 	for line := range strings.Lines(parametersText) {
+		if title, is := strings.CutPrefix(line, "## "); is {
+			group = strings.TrimSpace(title)
+		}
 		columns := strings.Split(strings.TrimSpace(line), " |")
 		if len(columns) == 1 {
 			continue // blank, or a comment
@@ -56,7 +61,7 @@ var listed = func() (list []parameter) {
 		}
 		list = append(list, parameter{name: columns[0], def: def,
 			is: strings.Fields(columns[2]), heard: hearings(columns[3]),
-			help: strings.TrimSpace(columns[4])})
+			help: strings.TrimSpace(columns[4]), group: group})
 	}
 	return list
 }()

@@ -182,7 +182,7 @@ func table(v *Values) []parameter {
 		"progress":               oneOf(&v.Progress, "auto", "none"),
 		"metrics-listen":         word(&v.MetricsListen),
 		"metrics-remote":         boolean(&v.MetricsRemote),
-		"help-parameters":        boolean(new(bool)),
+		"help-parameters":        word(new(string)), // or true
 		"version":                boolean(new(bool)),
 	}
 	list := slices.Clone(listed)
