@@ -32,6 +32,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.describe()
 	b.tiers()
 	b.requests()
+	b.errors()
 	if p := b.r.PlainIO; p != nil && p.BlockBytes > 0 {
 		p.RequestsPerSecond = b.perSecond(b.r.Requests.Operations)
 	}
@@ -53,7 +54,6 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.r.Harness.Verdict = verdict.Judge(b.r)
 	b.timeline()
 	b.histograms()
-	b.errors()
 	b.warnings()
 	b.validation()
 	b.status()
@@ -77,13 +77,10 @@ func (b *builder) describe() {
 	r.Warnings = append([]string{}, r.Warnings...)
 }
 
-// requests are the exact counts of the window. Failures are those of the whole run, because a run
-// never loses an error.
+// requests are the exact counts of the window.
 func (b *builder) requests() {
 	r := b.r
 	r.Requests = b.n.Requests
-	r.Requests.FailedOperations = b.rec.failures.total.Load()
-	r.Requests.FailedInWindow = b.rec.window.failed.Load()
 	r.Requests.OldestCancelledNS = b.oldest
 	for _, t := range b.n.Tiers {
 		r.FirstReads.Add(t.FirstReads)
@@ -212,7 +209,8 @@ func (b *builder) histograms() {
 	}
 }
 
-// errors copies the failure table, most frequent first, ties in the order of their names.
+// errors copies the failure table, most frequent first, ties in the order of their names. Failures
+// are those of the whole run, because a run never loses an error.
 func (b *builder) errors() {
 	f := &b.rec.failures
 	f.mu.Lock()
@@ -224,6 +222,9 @@ func (b *builder) errors() {
 	}
 	slices.SortFunc(counts, result.ErrorCount.Compare)
 	b.r.Errors, b.r.ErrorSamples = counts, append([]result.ErrorSample{}, f.first...)
+	b.r.Requests.FailedOperations = f.total.Load()
+	b.r.Requests.FailedInWindow = b.rec.window.failed.Load()
+	b.failedAround = b.rec.around.failed.Load()
 }
 
 // timeline makes the arrays, unless nothing was counted at all. They have as many intervals as the

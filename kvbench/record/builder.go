@@ -64,6 +64,8 @@ type builder struct {
 	oldest    int64             // as a shard's
 	intervals timeline
 	parts     [][tiers.NumOps]result.RootTraffic
+
+	failedAround int64 // operations, before and after the window
 }
 
 // newBuilder adds the shards up. Each is locked on its own: a Recorder at rest gives the sum of one

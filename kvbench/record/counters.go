@@ -121,8 +121,8 @@ func add(sum, o reflect.Value) {
 // failures counts failed operations by tier, operation and errno, and keeps the first ones.
 // Bounded, because errno strings are few; what exceeds the bound is counted as "other".
 type failures struct {
+	mu    sync.Mutex // of what follows, and of the counts of failures in ends
 	total atomic.Int64
-	mu    sync.Mutex
 	by    map[result.ErrorCount]int64 // keys without their count
 	first []result.ErrorSample        // and the first fatal one, should it come later
 }
@@ -133,10 +133,13 @@ const (
 	maxFailureSample = 10
 )
 
-func (f *failures) add(e result.ErrorSample) {
-	f.total.Add(1)
+// add also counts the failure in ends, so that all counts and the table are of one moment for who
+// holds the lock: a result may be built while operations still fail.
+func (f *failures) add(e result.ErrorSample, at *ends) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.total.Add(1)
+	at.failed.Add(1)
 	k := result.ErrorCount{Tier: e.Tier, Operation: e.Operation, Errno: e.Errno}
 	if _, known := f.by[k]; k.Errno == "" || (!known && len(f.by) >= maxFailureKinds) {
 		k.Errno = "other"

@@ -286,10 +286,9 @@ func (b *builder) status() {
 	for _, t := range r.Tiers {
 		inside += t.Deleted.Entries
 	}
-	failed, around := r.Requests.FailedInWindow, &b.rec.around
+	failed := r.Requests.FailedInWindow
 	judge(failed, failed+inside, "of the window")
-	failed = around.failed.Load()
-	judge(failed, failed+around.good.Load(), "before and after the window")
+	judge(b.failedAround, b.failedAround+b.rec.around.good.Load(), "before and after the window")
 	if failed := r.Requests.FailedOperations; failed > 0 && r.Division == result.DivisionClosed {
 		fail("%s failed and the closed division allows none, most often %s",
 			units.Plural(failed, "operation"), r.Errors[0])

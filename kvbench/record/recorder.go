@@ -340,8 +340,7 @@ func (r *Recorder) Retry(at time.Duration, shard int) {
 // window is open: a run never loses an error. Its Errno is symbolic, "EIO", or "mismatch" for
 // verification; none counts as "other".
 func (r *Recorder) Failure(at time.Duration, e result.ErrorSample) {
-	r.failures.add(e)
-	r.ended(at).failed.Add(1)
+	r.failures.add(e, r.ended(at))
 }
 
 // Succeeded counts operations that came to a good end at a moment, whether or not the window is

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -181,12 +182,32 @@ func TestRecorderFromManyGoroutines(t *testing.T) {
 	assert.EqualValues(t, 16*200, res.Requests.FailedOperations)
 }
 
+// A drive that dies fails operations while the result is built: its counts agree with its table.
+func TestResultWhileOperationsFail(t *testing.T) {
+	for range 300 {
+		r := openRecorder(1, time.Hour)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range 100 {
+				r.Failure(2*time.Hour, result.ErrorSample{Errno: "EIO"})
+			}
+		})
+		res := Build(Info{}, r)
+		counted := int64(0)
+		for _, e := range res.Errors {
+			counted += e.Count
+		}
+		require.Equal(t, counted, res.Requests.FailedOperations)
+		wg.Wait()
+	}
+}
+
 func TestFailureTableIsBounded(t *testing.T) {
 	f := failures{by: make(map[result.ErrorCount]int64)}
 	for i := range 1000 {
-		f.add(result.ErrorSample{Errno: string(rune('A' + i)), Fatal: i == 999})
+		f.add(result.ErrorSample{Errno: string(rune('A' + i)), Fatal: i == 999}, new(ends))
 	}
-	f.add(result.ErrorSample{Errno: "A"})
+	f.add(result.ErrorSample{Errno: "A"}, new(ends))
 	assert.LessOrEqual(t, len(f.by), maxFailureKinds+1)
 	assert.Len(t, f.first, maxFailureSample+1)
 	assert.EqualValues(t, 1001, f.total.Load())
