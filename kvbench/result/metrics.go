@@ -48,17 +48,16 @@ func (r *Result) Metrics() []Metric {
 	if write.Bytes > 0 {
 		add("write-B/s", write.BytesPerSecond)
 	}
-	entry := r.Latency.Levels["storage"]
-	add("read-p50-ns", number(entry.Read.Device.P50))
-	add("read-p95-ns", number(entry.Read.Device.P95))
-	add("read-p99-ns", number(entry.Read.Device.P99))
-	add("write-p95-ns", number(entry.Write.Device.P95))
+	level := r.Latency.Levels[r.storageLevel()]
+	add("read-p50-ns", number(level.Read.Device.P50))
+	add("read-p95-ns", number(level.Read.Device.P95))
+	add("read-p99-ns", number(level.Read.Device.P99))
+	add("write-p95-ns", number(level.Write.Device.P95))
 	// One request to the tier, which is what other tools call latency.
-	io := r.Latency.Levels[r.storageLevel()]
-	add("read-io-p50-ns", number(io.Read.Request.P50))
-	add("read-io-p99-ns", number(io.Read.Request.P99))
-	add("write-io-p50-ns", number(io.Write.Request.P50))
-	add("write-io-p99-ns", number(io.Write.Request.P99))
+	add("read-io-p50-ns", number(level.Read.Request.P50))
+	add("read-io-p99-ns", number(level.Read.Request.P99))
+	add("write-io-p50-ns", number(level.Write.Request.P50))
+	add("write-io-p99-ns", number(level.Write.Request.P99))
 	if o := r.Objects; o != nil {
 		add("ttfb-p95-ns", number(o.FirstByte.P95))
 	}
