@@ -40,7 +40,7 @@ type session struct {
 	quick   bool              // the division is not one for a storage: see epilogue
 	results []*result.Result
 	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
-	ceiling map[string]plainio.Reached    // cache directory -> what plain I/O reached
+	ceiling map[string]plainio.Reached    // IOKey -> what plain I/O reached
 	waiting map[string]outcome            // name and trial -> what ran before its line's turn
 	turns   map[string]int                // suffix of -cpu -> trials of Engines that have run
 	lastOpt int                           // the MLPerf option that ran last

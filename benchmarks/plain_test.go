@@ -1,7 +1,9 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 )
@@ -46,17 +49,12 @@ func ceilingBenchmark(b *testing.B, v *params.Values, part string) {
 			run.Window, run.Workers = max(run.Window, removalWindow), max(c.InFlight, 1)
 			return &plainio.Removal{Footprint: c.Footprint}
 		case "churn": // beside what reading and writing do without removal
-			cfg.Info.Ceiling = current.ceiling[cacheDir(v)].Ceiling()
+			current.compare(v, &cfg.Info)
 		}
 		return c
 	})
 	if name != "delete" && name != "churn" {
-		reached := current.ceiling[cacheDir(v)]
-		if reached == nil {
-			reached = plainio.Reached{}
-			current.ceiling[cacheDir(v)] = reached
-		}
-		reached.Note(c.ReadShare, res)
+		current.reached(v, c.ReadShare, res)
 	}
 }
 
@@ -96,14 +94,20 @@ func tierBenchmark(b *testing.B, v *params.Values, part tierPart) {
 		}
 		switch part.tier {
 		case tiers.GPU:
-			st.GPUBytes = max(gpu, tierDefault, 2*size*int64(run.Workers+1))
+			st.GPUBytes = cmp.Or(gpu, max(tierDefault, 2*size*int64(run.Workers+1)))
+			run.Workers = fits(st.GPUBytes / 2)
 		case tiers.CPU:
-			st.CPUBytes = max(cpu, tierDefault)
+			st.CPUBytes = cmp.Or(cpu, tierDefault)
 			// Memory is not to be taken without being asked for: fewer workers instead.
 			run.Workers = fits(st.CPUBytes / 2)
 		default:
 			st.StorageBytes, t.Footprint = storage, v.CeilingSize(storage)
 			run.Workers = fits(t.Footprint)
+		}
+		if all := v.WorkerCount(); run.Workers < all && (v.Typed("workers") || v.Typed("num-users")) {
+			cfg.Info.Warnings = append(cfg.Info.Warnings, fmt.Sprintf("%d of %d workers run: the "+
+				"%s tier has no room for more entries of %s", run.Workers, all, part.tier,
+				units.Bytes.Text(size)))
 		}
 		st.Workers = run.Workers
 		return t

@@ -16,6 +16,8 @@ import (
 	"kvbench/benchmarks/clients"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/plainio"
+	"kvbench/kvbench/record"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
@@ -41,8 +43,27 @@ func requestsBody(v *params.Values) trialBody {
 		if v.Simulated() {
 			return simulate(ctx, v, cfg, load)
 		}
-		cfg.Info.Ceiling = current.ceiling[cacheDir(v)].Ceiling()
+		current.compare(v, &cfg.Info)
 		return kvbench.Run(ctx, cfg, load)
+	}
+}
+
+// reached notes what plain I/O has moved.
+func (s *session) reached(v *params.Values, share float64, res *result.Result) {
+	key := v.IOKey()
+	if s.ceiling[key] == nil {
+		s.ceiling[key] = plainio.Reached{}
+	}
+	s.ceiling[key].Note(share, res)
+}
+
+// compare gives a trial the ceiling with which it is compared: that of the same parameters.
+func (s *session) compare(v *params.Values, info *record.Info) {
+	info.Ceiling = s.ceiling[v.IOKey()].Ceiling()
+	if info.Ceiling == nil && len(s.ceiling) > 0 && v.Division != params.Quick {
+		info.Warnings = append(info.Warnings, fmt.Sprintf("there is no ceiling-ratio: no "+
+			"StorageCeiling had a window of %s or more with the same parameters (%s)",
+			plainio.CeilingWindow, v.IOKey()))
 	}
 }
 
@@ -55,10 +76,10 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 	ran, unsuitable := false, ""
 	for _, l := range current.leaves[name] {
 		// The other points of a sweep run nevertheless.
-		if why := l.v.Skip(); why != "" {
+		if at, why := l.unsuitable(); why != "" {
 			unsuitable = why
 			// Once for each point: with -count it comes again for each trial.
-			line := strings.TrimSuffix(b.Name()+"/"+l.v.Point, "/") + ": " + why
+			line := strings.TrimSuffix(b.Name()+"/"+at, "/") + ": " + why
 			if !slices.Contains(current.skipped, line) {
 				current.skipped = append(current.skipped, line)
 			}

@@ -1,13 +1,18 @@
 package benchmarks
 
 import (
+	"flag"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/plainio"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 )
 
 // Rules 6.3.2.1 want 90 s between two options; trials of one option have their own rests.
@@ -28,4 +33,38 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 			assert.Equal(t, c.rest, time.Since(began), c)
 		}
 	})
+}
+
+// A point of a sweep, or another list of directories, is compared with plain I/O of its own
+// parameters, in a window that shows something, or with none.
+func TestCeilingIsOfTheSameParameters(t *testing.T) {
+	values := func(name string, args ...string) []*params.Values {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		set := params.Register(fs)
+		require.NoError(t, fs.Parse(append(args, "-division=open")))
+		bench, _ := params.Benchmark(name)
+		v, err := set.Resolve(params.Inputs{Bench: bench, Base: t.TempDir()})
+		require.NoError(t, err)
+		return v.Points
+	}
+	const sweep = "-sweep=io=direct,buffered"
+	s := &session{ceiling: map[string]plainio.Reached{}}
+	for i, v := range values("StorageCeiling", "-cache-dir=/d1", sweep) {
+		r := &result.Result{Status: result.StatusComplete, CompletionUnit: result.UnitOperation,
+			PlainIO: &result.PlainIO{}, WindowNS: int64(plainio.CeilingWindow), Tiers: []result.Tier{
+				{Level: "storage", Read: result.TierTraffic{Bytes: int64(i+1) << 30}}}}
+		s.reached(v, 1, r)
+		r.WindowNS, r.Tiers[0].Read.Bytes = 5e8, 1<<40
+		s.reached(v, 1, r) // too short to tell
+	}
+	for i, v := range values("MaxStorageStress", "-cache-dir=/d1", sweep, "-sweep=seed=1,2") {
+		info := record.Info{}
+		s.compare(v, &info)
+		require.NotNil(t, info.Ceiling, v.Point)
+		assert.InDelta(t, float64(i/2+1)*(1<<29), info.Ceiling.Read, 1, v.Point)
+	}
+	info := record.Info{}
+	s.compare(values("MaxStorageStress", "-cache-dir=/d1,/d2")[0], &info)
+	assert.Nil(t, info.Ceiling)
+	assert.Contains(t, info.Warnings[0], "there is no ceiling-ratio: ")
 }

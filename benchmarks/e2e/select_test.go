@@ -52,6 +52,26 @@ func TestUnsuitablePointsOfASweepAreListed(t *testing.T) {
 	assert.Contains(t, o.stderr, "\n  BenchmarkBlockIO/cache-dir=s3:__bucket_x: goes to places")
 }
 
+// A memory tier is as large as was given; what does not fit into it is listed. Its line has the
+// percentiles of its entries.
+func TestMemoryTiersAreAsLargeAsGiven(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	o := b.ok(append(b.places(), "-test.bench=Tier/tier=[cg]pu/op=read/size=1", "-test.cpu=1",
+		"-test.benchtime=500x", "-cpu-mem-gb=0.03125", "-gpu-mem-gb=0.03125", "-workers=20")...)
+	for _, tier := range []string{"gpu", "cpu"} {
+		name := "Tier/tier=" + tier + "/op=read/size=1"
+		assert.Contains(t, o.stderr, "\n  Benchmark"+name+"6MiB: needs a "+tier+" tier of at least "+
+			"64 MiB, 4 entries; -"+tier+"-mem-gb gives it 32 MiB\n")
+		r := theResult(t, filepath.Join(b.results, strings.ReplaceAll(name, "/", "_")+"MiB"))
+		assert.EqualValues(t, 32<<20, *r.Tiers[0].CapacityBytes)
+		assert.Contains(t, r.Warnings, "15 of 20 workers run: the "+tier+" tier has no room for "+
+			"more entries of 1 MiB")
+		assert.Regexp(t, `(?m)^Benchmark`+name+`MiB .* read-p50-ns`, o.stdout)
+	}
+	assert.Len(t, names(t, o.stdout), 2)
+}
+
 // A benchmark that does not hear what is swept runs once, whatever the others do.
 func TestASweepIsOfThoseWhoHearIt(t *testing.T) {
 	t.Parallel()
@@ -118,6 +138,8 @@ func TestSkipIsHonoured(t *testing.T) {
 	o := b.ok(append(args, "-test.bench=Synthetic|DecodeOnly|StorageCeiling", "-num-users=1",
 		"-test.skip=DecodeOnly|StorageCeiling/op=[^r]")...)
 	assert.Equal(t, []string{"StorageCeiling/op=read", "Synthetic"}, sorted(names(t, o.stdout)))
+	// Windows of moments are no ceiling.
+	assert.Nil(t, theResult(t, filepath.Join(b.results, "Synthetic")).Ceiling)
 	// DecodeOnly could not run with as many users.
 	many := append(args, "-num-users=100000", "-io-depth=1",
 		"-test.bench=DecodeOnly|StorageCeiling/op=read")

@@ -325,6 +325,23 @@ func (v *Values) Depth() int {
 // mostCeiling is what plain I/O takes of a large storage tier when nobody says how much.
 const mostCeiling = 64 << 30
 
+// IOKey is the same text for values with which requests go to the same place in the same way: rates
+// of others are not to be compared.
+func (v *Values) IOKey() string {
+	var key []string
+	for _, p := range v.rows {
+		switch p.name {
+		case "cache-dir", "io", "io-engine", "chunk-size", "io-depth", "workers":
+		default:
+			if !v.OnObjects() || !strings.HasPrefix(p.name, "s3-") {
+				continue
+			}
+		}
+		key = append(key, p.name+"="+p.value.String())
+	}
+	return strings.Join(key, " ")
+}
+
 // CeilingSize is how many bytes of a storage tier plain I/O may take: as given, else half of it, up
 // to 64 GiB.
 func (v *Values) CeilingSize(storage int64) int64 {

@@ -215,13 +215,19 @@ func (r *Ceiling) Report(res *result.Result) {
 	}
 }
 
-// Reached is what plain I/O has moved in one directory, by the share of reads that was asked for.
+// CeilingWindow is the shortest window whose rate is a ceiling. In a shorter one the caches of a
+// drive, and the first requests of all streams, weigh too much: later runs were at 110 % of it.
+const CeilingWindow = 2 * time.Second
+
+// Reached is what plain I/O has moved with the same parameters, by the share of reads that was asked
+// for.
 type Reached map[float64]result.CeilingPoint
 
 // Note remembers the rate of a window: the best of several, because what plain I/O has reached once
-// is a bound for what is compared with it. Of a trial that failed, or had none, nothing.
+// is a bound for what is compared with it. Of a trial that failed, or was short, nothing.
 func (m Reached) Note(share float64, r *result.Result) {
-	if r == nil || r.Status != result.StatusComplete || r.PlainIO == nil {
+	if r == nil || r.Status != result.StatusComplete || r.PlainIO == nil ||
+		time.Duration(r.WindowNS) < CeilingWindow {
 		return
 	}
 	read, write := r.StorageTraffic()
