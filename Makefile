@@ -50,7 +50,8 @@ stress: ## the unit tests five times beside a load on all cores
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & load="$$load $$!"; done; \
 	$(GO) test -short -count $(STRESS) -timeout 30m ./...
 
-bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directory (half a minute); leaves nothing behind
+bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directory (half a minute; compiling takes two more the first time); leaves nothing behind
+	@echo "compiling the benchmarks: the first time this takes about two minutes" >&2
 	@results=$$(mktemp -d) && trap 'rm -rf "$$results"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \
 	$(GO) test ./benchmarks -run '^$$' -bench 'StorageCeiling|MaxStorageStress' -results-dir "$$results" $(ARGS)
 
@@ -120,6 +121,7 @@ bench_flags = -run '^$$' -count $(or $(COUNT),6) -benchtime $(TIME) $(if $(CACHE
 # Each tier alone, all of them together, and a production mix: three runs of the suite and one page.
 .PHONY: tiers
 tiers: ## each tier alone, all together and a production mix (20 minutes): kvbench-tiers/tiers.html and .xlsx
+	@echo "compiling the benchmarks: the first time this takes about two minutes" >&2
 	mkdir -p $(OUT)
 	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(StorageCeiling|Tier)$$' -results-dir $(OUT)/results > $(OUT)/alone.txt
 	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/together.txt
@@ -151,8 +153,9 @@ gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fa
 	@set -e; mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); export out; rm -f "$$out"/old.* "$$out"/new.*; \
 	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	git worktree add --quiet --detach "$$tree" '$(BASE)'; \
-	(cd "$$tree" && go test -c -o "$$out/old.test" ./benchmarks); \
-	$(GO) test -c -o "$$out/new.test" ./benchmarks; \
+	echo "compiling both trees: the first time this takes about two minutes each" >&2; \
+	(cd "$$tree" && go test -c -ldflags "-X kvbench/kvbench/version.revision=$$(git rev-parse HEAD)" -o "$$out/old.test" ./benchmarks); \
+	$(GO) test -c -ldflags '-X kvbench/kvbench/version.revision=$(REVISION)' -o "$$out/new.test" ./benchmarks; \
 	$(GO) build -o "$$out/kvreport" ./tools/kvreport; \
 	"$$out/kvreport" turns -old "$$OLD" -new "$$NEW" -count $(gate_count) -out "$$out" -max-regress '$(MAX_REGRESS)' || [ $$? = 1 ]; \
 	"$$out/kvreport" gate -old "$$out/old.txt" -new "$$out/new.txt" -count $(gate_count) -max-regress '$(MAX_REGRESS)' \

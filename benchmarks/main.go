@@ -166,6 +166,7 @@ func refuse(err error) int {
 }
 
 func (s *session) run(m *testing.M) int {
+	version.Current() // before the checkout has another commit
 	// Nothing is made before every parameter of every benchmark is known to be right.
 	plans, err := checked(s, s.check)
 	if code, is := s.unchecked(err); is {

@@ -79,6 +79,14 @@ func TestTheBinaryAloneSaysHowToRunIt(t *testing.T) {
 	o := b.ok("-version")
 	assert.True(t, strings.HasPrefix(o.stdout, "kvbench "), o.stdout)
 	assert.Empty(t, o.stderr)
+	// A binary that was kept is not made of the commit in whose checkout it runs.
+	for path, text := range map[string]string{"go.mod": "module kvbench\n",
+		".git/HEAD": strings.Repeat("a1", 20) + "\n"} {
+		path = filepath.Join(b.work, path)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	assert.Equal(t, o.stdout, b.ok("-version").stdout)
 }
 
 func TestWhatNobodyHearsIsRefused(t *testing.T) {

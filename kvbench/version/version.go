@@ -3,10 +3,13 @@ package version
 import (
 	"cmp"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Unknown is the version of a binary without a stamp, outside of its checkout.
@@ -16,14 +19,20 @@ const Unknown = "unknown"
 // carry no version control stamp of their own, but with go test -c -buildvcs=true.
 var revision string
 
-// Current tells which revision of this suite is running: as linked in, as the Go command stamped
-// it, or as the checkout that the test runs in says.
-func Current() string {
-	v := revision
+// byGoTest is what go test, and nothing else, passes to each test binary (cmd/go/internal/test).
+const byGoTest = "-test.paniconexit0"
+
+// Current is the revision of this suite that is running: as linked in, as the Go command stamped it,
+// or that of the checkout which the Go command has just built. It is found once, when it is first
+// needed: the checkout may have another commit later. A test binary that was kept may be older than
+// the checkout in which it runs, so that its revision is unknown.
+var Current = sync.OnceValue(func() string {
+	v, kept := revision, false
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
 		v = cmp.Or(stamped(info.Settings), strings.TrimPrefix(info.Main.Version, "(devel)"))
+		kept = strings.HasSuffix(info.Path, ".test") && !slices.Contains(os.Args, byGoTest)
 	}
-	if dir, err := os.Getwd(); err == nil && v == "" {
+	if dir, err := os.Getwd(); err == nil && v == "" && !kept {
 		if root := ModuleRoot(dir); isOurModule(root) {
 			v = checkedOut(root)
 		}
@@ -32,7 +41,7 @@ func Current() string {
 		}
 	}
 	return cmp.Or(v, Unknown)
-}
+})
 
 func stamped(settings []debug.BuildSetting) string {
 	stamp := make(map[string]string)
@@ -66,32 +75,27 @@ func isOurModule(root string) bool {
 	return strings.TrimSpace(first) == "module kvbench"
 }
 
-var commitHash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
-
-// checkedOut reads the commit of a git checkout from its files, "" when it cannot be told: no git
-// command is needed, whether local changes are there is not told.
+// checkedOut is the commit of a git checkout, with +dirty where files of it were changed, "" where git
+// does not know.
 func checkedOut(root string) string {
-	git := filepath.Join(root, ".git")
-	// In a worktree it is a file that says where the directory is.
-	if dir, ok := strings.CutPrefix(textOf(git), "gitdir: "); ok {
-		if git = dir; !filepath.IsAbs(dir) {
-			git = filepath.Join(root, dir)
-		}
+	if _, err := os.Lstat(filepath.Join(root, ".git")); err != nil {
+		return "" // it may lie in a checkout of something else
 	}
-	hash := textOf(git, "HEAD")
-	if ref, ok := strings.CutPrefix(hash, "ref: "); ok {
-		// Branches are there; a worktree shares those of its main repository.
-		common := filepath.Join(git, textOf(git, "commondir"))
-		hash = textOf(common, ref)
-		for line := range strings.Lines(textOf(common, "packed-refs")) {
-			packed, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if name == ref && hash == "" {
-				hash = packed
-			}
-		}
+	out, err := exec.Command("git", "--no-optional-locks", "-C", root, "status", "--porcelain=v2",
+		"--branch", "--untracked-files=no").Output()
+	_, rest, found := strings.Cut(string(out), "# branch.oid ")
+	commit, rest, _ := strings.Cut(rest, "\n")
+	if err != nil || !found || !commitHash.MatchString(commit) {
+		return ""
 	}
-	return commitHash.FindString(hash)
+	if slices.ContainsFunc(strings.Split(strings.TrimSpace(rest), "\n"),
+		func(line string) bool { return line != "" && line[0] != '#' }) {
+		commit += "+dirty"
+	}
+	return commit
 }
+
+var commitHash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
 // textOf reads a small file, "" when there is none.
 func textOf(path ...string) string {

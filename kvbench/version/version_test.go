@@ -2,6 +2,7 @@ package version
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -35,33 +36,30 @@ func TestStamped(t *testing.T) {
 }
 
 func TestCheckedOut(t *testing.T) {
-	hash, other := strings.Repeat("a1", 20), strings.Repeat("b2", 20)
-	for _, c := range []struct {
-		name  string
-		files map[string]string
-		want  string
-	}{
-		{"a branch", map[string]string{".git/HEAD": "ref: refs/heads/main\n",
-			".git/refs/heads/main": hash + "\n"}, hash},
-		{"a detached head", map[string]string{".git/HEAD": hash + "\n"}, hash},
-		{"a packed branch", map[string]string{
-			".git/HEAD": "ref: refs/heads/main\n",
-			".git/packed-refs": "# pack-refs\n" + other + " refs/heads/x\n" + hash +
-				" refs/heads/main\n",
-		}, hash},
-		{"a worktree", map[string]string{
-			".git":                            "gitdir: main/.git/worktrees/w\n",
-			"main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
-			"main/.git/worktrees/w/commondir": "../..\n", "main/.git/refs/heads/w": hash + "\n",
-		}, hash},
-		{"a branch without a commit", map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, ""},
-		{"no checkout", nil, ""},
-		{"nonsense", map[string]string{".git/HEAD": "hello\n"}, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.want, checkedOut(fakeTree(t, c.files)))
-		})
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skipf("there is no git: %v", err)
 	}
+	root := fakeTree(t, map[string]string{"go.mod": "module kvbench\n"})
+	assert.Empty(t, checkedOut(root), "no checkout")
+	git := func(args ...string) string {
+		out, err := exec.Command("git", append([]string{"-C", root, "-c", "user.name=x", "-c",
+			"user.email=x@x"}, args...)...).Output()
+		require.NoError(t, err)
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "-q")
+	assert.Empty(t, checkedOut(root), "no commit")
+	git("add", "go.mod")
+	git("commit", "-q", "-m", "x")
+	commit := git("rev-parse", "HEAD")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "result"), nil, 0o644))
+	assert.Equal(t, commit, checkedOut(root))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module x\n"), 0o644))
+	assert.Equal(t, commit+"+dirty", checkedOut(root))
+	assert.Empty(t, checkedOut(fakeTree(t, map[string]string{".git/HEAD": "hello\n"})), "nonsense")
+	inside := filepath.Join(root, "copy")
+	require.NoError(t, os.Mkdir(inside, 0o755))
+	assert.Empty(t, checkedOut(inside), "another checkout's")
 }
 
 func TestVersionIsNotThatOfAnotherModule(t *testing.T) {
