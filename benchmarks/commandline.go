@@ -82,11 +82,12 @@ func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 	return c, nil
 }
 
-// joinFilter makes one word of -help-parameters and the filter behind it. For the flag package it is
-// a boolean flag, behind which a word ends the flags.
+// joinFilter makes one word of -help-parameters and the filter behind it. For the flag package it
+// is a boolean flag, behind which a word ends the flags: -help-parameters alone means all of them.
 func joinFilter(args []string) []string {
 	for i := range len(args) - 1 {
-		if strings.TrimLeft(args[i], "-") == "help-parameters" && !strings.HasPrefix(args[i+1], "-") {
+		isHelp := strings.TrimLeft(args[i], "-") == "help-parameters"
+		if isHelp && !strings.HasPrefix(args[i+1], "-") {
 			return slices.Replace(slices.Clone(args), i, i+2, args[i]+"="+args[i+1])
 		}
 	}

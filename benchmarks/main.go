@@ -104,7 +104,7 @@ func Main(m *testing.M) int {
 			fmt.Println("(go test -c tells a binary its revision with -buildvcs=true; " +
 				"those of make dist know theirs)")
 		}
-		return 0
+		return shown()
 	}
 	// Without -bench this is go test of the package, whose flags are nobody's business.
 	if flagValue("test.bench") == "" && !set.HelpRequested() {
@@ -522,12 +522,17 @@ func (s *session) help() int {
 		fmt.Fprint(os.Stderr, refusal(bad))
 		return exitParameters
 	}
-	// Without -bench or -v the go command prints nothing of a package that passes.
-	if startedByGo() && flagValue("test.bench") == "" && flagValue("test.v") == "false" {
-		fmt.Println("\n(The go command shows this output only when the test fails: ignore FAIL.)")
-		return exitParameters
+	return shown()
+}
+
+// shown is the exit code after what was asked for was printed. Without -bench or -v the go command
+// prints nothing of a package that passes, so that it has to fail.
+func shown() int {
+	if !startedByGo() || flagValue("test.bench") != "" || flagValue("test.v") != "false" {
+		return 0
 	}
-	return 0
+	fmt.Println("\n(The go command shows this output only when the test fails: ignore FAIL.)")
+	return exitParameters
 }
 
 // refusal is what stands on standard error when nothing is run.

@@ -51,7 +51,8 @@ func TestCeilingIsOfTheSameParameters(t *testing.T) {
 	s := &session{ceiling: map[string]plainio.Reached{}}
 	for i, v := range values("StorageCeiling", "-cache-dir=/d1", sweep) {
 		r := &result.Result{Status: result.StatusComplete, CompletionUnit: result.UnitOperation,
-			PlainIO: &result.PlainIO{}, WindowNS: int64(plainio.CeilingWindow), Tiers: []result.Tier{
+			PlainIO: &result.PlainIO{}, WindowNS: int64(plainio.CeilingWindow),
+			Tiers: []result.Tier{
 				{Level: "storage", Read: result.TierTraffic{Bytes: int64(i+1) << 30}}}}
 		s.reached(v, 1, r)
 		r.WindowNS, r.Tiers[0].Read.Bytes = 5e8, 1<<40

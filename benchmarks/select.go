@@ -77,7 +77,8 @@ type leaf struct {
 // path is its name below the benchmark's: the keys of a sweep stand before the benchmark's own.
 func (l leaf) path() string { return strings.Trim(l.v.Point+"/"+l.part, "/") }
 
-// unsuitable says at which point of a sweep, or in which part of it, a benchmark cannot run, and why.
+// unsuitable says at which point of a sweep, or in which part of it, a benchmark cannot run, and
+// why. Such a leaf is listed at the end: the others are no less worth running.
 func (l leaf) unsuitable() (at, why string) {
 	if why = l.v.Skip(); why != "" || l.v.Bench.Name != "Tier" {
 		return l.v.Point, why

@@ -130,8 +130,8 @@ func TestReadmeNamesEveryBenchmark(t *testing.T) {
 	}
 }
 
-// TestReadmeTables compares the README's tables of benchmarks, parameters and who hears them with the code,
-// and writes them when UPDATE_README=1.
+// TestReadmeTables compares the README's tables of benchmarks, of parameters and of who hears them
+// with the code, and writes them when UPDATE_README=1.
 func TestReadmeTables(t *testing.T) {
 	for _, table := range []struct{ name, want string }{
 		{"hearers", hearersTable(t)}, {"parameters", parameterTable(t)},

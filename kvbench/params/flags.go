@@ -55,12 +55,11 @@ func Register(fs *flag.FlagSet) *Set {
 	return s
 }
 
-// HelpRequested tells whether -help-parameters was given, and HelpFilter what has to be in the names
-// that it prints. VersionRequested tells whether -version was given.
+// HelpRequested tells whether -help-parameters was given, VersionRequested whether -version was.
 func (s *Set) HelpRequested() bool    { return s.requested(helpFlag) || s.HelpFilter() != "" }
 func (s *Set) VersionRequested() bool { return s.requested("version") }
 
-// HelpFilter is "" for everything.
+// HelpFilter is what has to be in the names that -help-parameters prints, "" for all of them.
 func (s *Set) HelpFilter() string {
 	filter := strings.Join(s.given[helpFlag], "")
 	if _, err := strconv.ParseBool(filter); err == nil {
@@ -138,8 +137,8 @@ func (p *parameter) usage() string {
 	return p.help + " (default " + strings.Join(defaults, ", ") + ")"
 }
 
-// WriteHelp prints the benchmarks, then the table of parameters in groups: what is in force, where it
-// came from, the division's default and the meaning; then what the keys of the YAML file did. A
+// WriteHelp prints the benchmarks, then the table of parameters in groups: what is in force, where
+// it came from, the division's default and the meaning; then what the keys of the YAML file did. A
 // filter leaves the benchmarks, groups and parameters that have it in their names.
 func (v *Values) WriteHelp(w io.Writer, filter string) error {
 	wanted := func(name string) bool {

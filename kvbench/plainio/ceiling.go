@@ -219,8 +219,8 @@ func (r *Ceiling) Report(res *result.Result) {
 // drive, and the first requests of all streams, weigh too much: later runs were at 110 % of it.
 const CeilingWindow = 2 * time.Second
 
-// Reached is what plain I/O has moved with the same parameters, by the share of reads that was asked
-// for.
+// Reached is what plain I/O has moved with the same parameters, by the share of reads that was
+// given.
 type Reached map[float64]result.CeilingPoint
 
 // Note remembers the rate of a window: the best of several, because what plain I/O has reached once

@@ -22,10 +22,10 @@ var revision string
 // byGoTest is what go test, and nothing else, passes to each test binary (cmd/go/internal/test).
 const byGoTest = "-test.paniconexit0"
 
-// Current is the revision of this suite that is running: as linked in, as the Go command stamped it,
-// or that of the checkout which the Go command has just built. It is found once, when it is first
-// needed: the checkout may have another commit later. A test binary that was kept may be older than
-// the checkout in which it runs, so that its revision is unknown.
+// Current is the revision of this suite that is running: as linked in, as the Go command stamped
+// it, or that of the checkout which the Go command has just built. It is found once, when it is
+// first needed: the checkout may have another commit later. A test binary that was kept may be
+// older than the checkout in which it runs, so that its revision is unknown.
 var Current = sync.OnceValue(func() string {
 	v, kept := revision, false
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
@@ -75,8 +75,8 @@ func isOurModule(root string) bool {
 	return strings.TrimSpace(first) == "module kvbench"
 }
 
-// checkedOut is the commit of a git checkout, with +dirty where files of it were changed, "" where git
-// does not know.
+// checkedOut is the commit of a git checkout, with +dirty where files of it were changed, "" where
+// git does not know.
 func checkedOut(root string) string {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err != nil {
 		return "" // it may lie in a checkout of something else
