@@ -164,6 +164,8 @@ func (r *reader) file(name string) error {
 	return r.content(data, name)
 }
 
+var errNothing = errors.New("no benchmark result in it")
+
 // content reads what stood in one file or came from standard input. It is had as a whole: result
 // files are decoded so, and of text the log before a line belongs to it as well as that behind.
 func (r *reader) content(data []byte, name string) error {
@@ -187,7 +189,7 @@ func (r *reader) content(data []byte, name string) error {
 		return r.resultFile(data, name)
 	}
 	if err == nil && r.records+r.again == before {
-		err = fmt.Errorf("%s: no benchmark result in it", name)
+		err = fmt.Errorf("%s: %w", name, errNothing)
 	}
 	return err
 }

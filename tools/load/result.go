@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -47,14 +48,20 @@ func (r *reader) resultFile(data []byte, name string) error {
 	return r.emit(rec)
 }
 
-// directory reads the result files below dir. Other JSON files there are none of our business.
+// directory reads the result files below dir. JSON of other programs is left out, but not under a
+// result's name. Whatever cannot be read may be a result that was damaged or renamed: a comparison
+// without it would look complete.
 func (r *reader) directory(dir string) error {
 	before := r.records + r.again
 	err := tree.JSONFiles(dir, "", func(path string) error {
-		// Other programs keep JSON beside results. Files that are named as results must be some.
 		err := r.file(path)
-		if !strings.HasPrefix(filepath.Base(path), "kvcache_results") {
-			err = nil
+		other := errors.Is(err, tree.ErrNoResult) || errors.Is(err, errNothing)
+		if other && !strings.HasPrefix(filepath.Base(path), "kvcache_results") {
+			return nil
+		}
+		if err != nil {
+			err = fmt.Errorf("%w; nothing in %s was used: repair, move or remove this file, or "+
+				"name the other files", err, dir)
 		}
 		return err
 	})

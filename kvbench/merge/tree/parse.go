@@ -32,28 +32,33 @@ func Parse(name string, data []byte) (res *result.Result, python bool, err error
 	return res, python, Located(name, data, err)
 }
 
+// ErrNoResult says that a file is JSON of another kind. Directories hold such files; named by
+// itself it is a mistake.
+var ErrNoResult = errors.New("not a benchmark result: it has no summary")
+
 // Decode is Parse without the line.
 func Decode(data []byte) (*result.Result, bool, error) {
 	var top struct {
-		Schema  *string         `json:"schema_version"`
+		Schema  json.RawMessage `json:"schema_version"`
 		Summary json.RawMessage `json:"summary"`
 		Done    json.RawMessage `json:"requests_completed"`
 	}
-	if err := json.Unmarshal(data, &top); err != nil {
-		if IsTruncated(data, err) {
-			return nil, false, fmt.Errorf("truncated JSON: %w", err)
-		}
+	err := json.Unmarshal(data, &top)
+	if IsTruncated(data, err) {
+		return nil, false, fmt.Errorf("truncated JSON: %w", err)
+	}
+	// Of a file of several objects, as logs are, the first one tells what it is.
+	if err != nil && json.NewDecoder(bytes.NewReader(data)).Decode(&top) != nil {
 		return nil, false, err
 	}
 	// Both schemas have a summary; only ours has a version, and only the Python benchmark's counts
 	// completed requests at the top.
 	python := top.Schema == nil
 	if !bytes.HasPrefix(top.Summary, []byte("{")) || python && top.Done == nil {
-		// Directories hold such files; named by themselves they are a mistake.
-		return nil, python, errors.New("not a benchmark result: it has no summary")
+		return nil, python, ErrNoResult
 	}
-	if python {
-		return nil, true, nil
+	if python || err != nil {
+		return nil, python, err
 	}
 	res, err := result.Parse(data)
 	return res, false, err
