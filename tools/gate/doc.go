@@ -41,9 +41,10 @@
 // Many metrics? One family of all that is gated, by Holm: the chance of one false alarm in the
 // whole gate is alpha. What has too few samples is no member, which hides nothing: it cannot alarm.
 // What is shown with -all is not judged. Pages and workbooks compare with the same test and correct
-// the headline metrics in the same way; they have no limit, and ask in both directions.
+// the headline metrics in the same way; they have no limit, and test both directions.
 //
-// Better? The same test of a gain above nothing, a family of its own.
+// Better? The test that pages and workbooks make (stats.Change): in both directions, above nothing,
+// and only where the two medians say the same. So one of them never contradicts the other.
 //
 // Blind? That no loss was found means something where a loss would have been found. A row of which
 // twice the limit passes in more than one of five gates is blind. What a gate sees comes from its

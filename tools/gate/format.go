@@ -62,7 +62,7 @@ func centre(c stats.Cell, unit string, scale benchunit.Scaler) string {
 		100*max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 }
 
-// change is the difference of the sides in the metric's own direction.
+// change is the difference of the two medians that are shown, in the metric's own direction.
 func (r Row) change() string {
 	switch c := r.new().Change; {
 	case c == nil:
@@ -102,8 +102,8 @@ func (r Row) p() string {
 func (r *Report) answer(row Row) string {
 	switch row.Verdict {
 	case Worse:
-		return fmt.Sprintf("WORSE by %s (at least %s), at most %s is allowed", share(row.Loss),
-			share(row.AtLeast), share(row.Limit))
+		return fmt.Sprintf("WORSE: the typical pair of trials lost %s (at least %s), at most %s "+
+			"is allowed", share(row.Loss), share(row.AtLeast), share(row.Limit))
 	case Better:
 		return "better"
 	case Few:

@@ -320,7 +320,7 @@ func (r *Report) correct() {
 	// Rows with too few samples are no part of the family: they could not raise an alarm, and
 	// counting them would hide the alarms of the others.
 	var family []*Row
-	var losses, gains contrast.Together
+	var losses, differ contrast.Together
 	r.Turns = true
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -329,7 +329,7 @@ func (r *Report) correct() {
 			c := row.new().Change
 			family = append(family, row)
 			losses.Add(row.P, c.Least())
-			gains.Add(c.Contrast.P(-row.Better, 0), c.Least())
+			differ.Add(c.P, 2*c.Least())
 			r.Turns = r.Turns && row.old().TookTurns() && row.new().TookTurns()
 		}
 		if row.Verdict != Missing && row.Verdict != Failed {
@@ -340,10 +340,10 @@ func (r *Report) correct() {
 	r.Turns = r.Turns && r.Family > 0
 	alpha := r.Options.Alpha
 	worse, few := losses.Correct(alpha)
-	better, _ := gains.Correct(alpha)
+	differences, _ := differ.Correct(alpha)
 	for k, row := range family {
 		c := row.new().Change
-		row.Adjusted = worse[k]
+		row.Adjusted, c.Adjusted = worse[k], differences[k]
 		if row.Better != 0 {
 			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
 		}
@@ -357,7 +357,7 @@ func (r *Report) correct() {
 			row.AtLeast = c.Sight(row.Better, row.Limit, alpha*row.P/row.Adjusted).AtLeast
 		case row.Stuck:
 			row.Verdict = Blind
-		case better[k] < alpha:
+		case c.Direction(alpha) == row.Better:
 			row.Verdict = Better
 		case row.Sees > row.Limit:
 			row.Verdict = Blind

@@ -69,7 +69,8 @@ func TestGateFindsLossesInBothDirections(t *testing.T) {
 		file(t, header, lines("B", "read-B/s", 0.9e9, 6))
 	code, out, _ := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 1, code)
-	assert.Contains(t, out, "WORSE by 10% (at least 8.11%), at most 5% is allowed")
+	assert.Contains(t, out, "WORSE: the typical pair of trials lost 10% (at least 8.11%), at most "+
+		"5% is allowed")
 	code, out, _ = runsGate("-old", new, "-new", old)
 	assert.Zero(t, code, "more bandwidth is no loss")
 	assert.Contains(t, out, "better")
@@ -390,8 +391,8 @@ func TestGateOfTheFirstToken(t *testing.T) {
 		code, out, errs := runsGate("-old", old, "-new", new, "-max-regress", metric+"=5%")
 		return code, out + errs
 	}
-	for metric, says := range map[string]string{"ttft-saved-ratio": "WORSE by 102%",
-		"removals/s": "WORSE by 7.", "break-even-tokens": "MISSING"} {
+	for metric, says := range map[string]string{"ttft-saved-ratio": "trials lost 102%",
+		"removals/s": "trials lost 7.", "break-even-tokens": "MISSING"} {
 		code, text := gate(better, worse, metric)
 		assert.Equal(t, No, code, metric)
 		assert.Contains(t, text, says, metric)

@@ -70,7 +70,7 @@ func (c Cell) N() int { return len(c.Values) }
 // Change compares a run with the first one.
 type Change struct {
 	*contrast.Contrast
-	Ratio float64 // by which the run is larger, as a share of the first: Sight.Loss for any metric
+	Ratio float64 // by which the run's median is larger, as a share of the first one's
 	P     float64 // that it differs in either direction, for this cell alone
 
 	// Adjusted is P after Holm's correction over the headline metrics of the pair of runs that have
@@ -80,11 +80,14 @@ type Change struct {
 	Warnings []error // too few samples to tell, say
 }
 
-// newChange compares two cells that have trials.
+// newChange compares two cells that have trials and a summary.
 func newChange(first, c Cell) *Change {
 	x := contrast.New(first.Side, c.Side)
 	p := min(1, 2*min(x.P(1, 0), x.P(-1, 0)))
-	change := &Change{Contrast: x, Ratio: x.Ratio(), P: p, Adjusted: p}
+	change := &Change{Contrast: x, P: p, Adjusted: p}
+	if was, is := first.Summary.Center, c.Summary.Center; is != was {
+		change.Ratio = (is - was) / math.Abs(was)
+	}
 	if min(first.N(), c.N()) < contrast.LeastSamples || 2*x.Least() >= Alpha {
 		change.Warnings = append(change.Warnings, fmt.Errorf(
 			"need >= %d samples to detect a difference at alpha level %g",
@@ -96,11 +99,27 @@ func newChange(first, c Cell) *Change {
 // Alpha is the level below which a difference counts as significant.
 const Alpha = 0.05
 
-// Significant says whether the difference is more than chance, after correction. Other metrics than
-// the headline are shown and not judged: of twenty that are looked at one by one, one differs by
-// chance.
-func (c *Change) Significant() bool {
-	return c.Headline && c.Adjusted < Alpha
+// Direction is 1 where the run has more than the first one, -1 where it has less, and 0 where that
+// is not shown: the difference may be chance after correction, or the medians differ the other way
+// than the trials within their turns do. The gate and all documents call a run better by it.
+func (c *Change) Direction(alpha float64) int {
+	d := 1
+	if c.Ratio < 0 {
+		d = -1
+	}
+	if c.Ratio != 0 && c.Adjusted < alpha && c.Contrast.P(-d, 0) < c.Contrast.P(d, 0) {
+		return d
+	}
+	return 0
+}
+
+// Judged is the direction at the documents' level. Other metrics than the headline are shown and
+// not judged: of twenty that are looked at one by one, one differs by chance.
+func (c *Change) Judged() int {
+	if !c.Headline {
+		return 0
+	}
+	return c.Direction(Alpha)
 }
 
 // Metric returns the metric of a tidied unit, or nil.

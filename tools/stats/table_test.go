@@ -73,20 +73,20 @@ func TestHolmOverHeadlines(t *testing.T) {
 		c := tab.Benchmarks[i].Headline().Cells[1].Change
 		assert.InDelta(t, p, c.P, 1e-12)
 		assert.InDelta(t, 3*p, c.Adjusted, 1e-12)
-		assert.True(t, c.Significant())
-		assert.InDelta(t, 2.873, c.Ratio, 1e-3, "of all pairs, not of the medians")
+		assert.Equal(t, 1, c.Judged())
+		assert.InDelta(t, 13.5/3.5-1, c.Ratio, 1e-9, "of the medians that are shown")
 	}
 	alone := tab.Benchmarks[0].Metric("hit-ratio").Cells[1].Change
 	assert.False(t, alone.Headline)
 	assert.InDelta(t, alone.P, alone.Adjusted, 0)
-	assert.False(t, alone.Significant(), "it is shown, and not judged")
+	assert.Zero(t, alone.Judged(), "it is shown, and not judged")
 	assert.Equal(t, 1, tab.Benchmarks[0].Metric("hit-ratio").Better)
 }
 
 func TestTooFewTrials(t *testing.T) {
 	tab := build(t, lines("A", "read-B/s", 1, 2, 3), lines("A", "read-B/s", 11, 12, 13))
 	c := tab.Benchmarks[0].Headline().Cells[1].Change
-	assert.False(t, c.Significant())
+	assert.Zero(t, c.Judged())
 	require.NotEmpty(t, c.Warnings)
 	assert.ErrorContains(t, c.Warnings[0], "need >= 4 samples")
 }

@@ -41,13 +41,13 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 				continue
 			}
 			to := &chance
-			switch by := c.Ratio * float64(m.Better); {
+			switch d := c.Judged(); {
 			case len(c.Warnings) > 0:
 				to = &few
-			case !c.Significant():
-			case by > 0:
+			case d == 0:
+			case d == m.Better:
 				to = &better
-			case by < 0:
+			case d == -m.Better:
 				to = &worse
 			default:
 				to = &other

@@ -124,11 +124,11 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	switch {
 	case !c.Headline:
 		return Cell{text, "num muted", sub, key}
-	case !c.Significant():
+	case c.Judged() == 0:
 		return Cell{"~ " + text, "num muted", sub, key}
-	case c.Ratio*float64(m.Better) > 0:
+	case c.Judged() == m.Better:
 		return Cell{"▲ " + text + " better", "num better", sub, key}
-	case c.Ratio*float64(m.Better) < 0:
+	case c.Judged() == -m.Better:
 		return Cell{"▼ " + text + " worse", "num worse", sub, key}
 	}
 	return Cell{"≠ " + text, "num", sub, key}

@@ -212,7 +212,7 @@ func change(c *stats.Change) []any {
 	}
 	verdict := "no"
 	switch {
-	case c.Significant():
+	case c.Judged() != 0:
 		verdict = "yes"
 	case len(c.Warnings) > 0:
 		verdict = c.Warnings[0].Error()

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+)
+
+// gibs are trials of a benchmark that read so many GiB/s, each with the turn it took if turns are
+// given.
+func gibs(name string, turns []int, rates ...float64) string {
+	var b strings.Builder
+	for i, v := range rates {
+		if turns != nil {
+			fmt.Fprintf(&b, "turn: %d\n", turns[i])
+		}
+		fmt.Fprintf(&b, "Benchmark%s-2\t1\t%.0f read-B/s\n", name, v*(1<<30))
+	}
+	return b.String()
+}
+
+// changes are what the workbook's metrics say of the second run's read-B/s: the change of the
+// median, as a share, by the benchmark.
+func changes(t *testing.T, path string) map[string]float64 {
+	t.Helper()
+	f, err := excelize.OpenFile(path)
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := f.GetRows("Performance Metrics", excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	list := map[string]float64{}
+	for _, row := range rows[1:] {
+		list[row[0]], err = strconv.ParseFloat(row[14], 64)
+		require.NoError(t, err)
+	}
+	return list
+}
+
+// TestChangeIsThatOfTheMediansShown: in the gate, on the page and in the workbook, and all of them
+// call the same rows better.
+func TestChangeIsThatOfTheMediansShown(t *testing.T) {
+	drift, turns := []int{1, 1, 2, 2, 3, 3, 4, 4}, "DriftsWithTurns"
+	for _, c := range []struct {
+		name          string
+		turns         []int
+		old, new      []float64
+		change        string // in the gate
+		share         float64
+		verdict, mark string // of the gate and of the page
+	}{
+		{"Opposite", nil, []float64{3, 4, 7, 7, 8, 9}, []float64{4, 5, 5, 6, 10, 12}, "-21.4%",
+			-0.2143, "BLIND:", "~ -21.4 %"},
+		{"Better", nil, []float64{1, 1.1, 1.2, 1.3}, []float64{2, 2.2, 2.4, 2.6}, "+100.0%", 1,
+			"better", "▲ +100.0 % better"},
+		// One-sided p is 0.029, two-sided 0.057.
+		{"Nearly", nil, []float64{1, 1.1, 1.2, 1.31}, []float64{1.3, 1.4, 1.5, 1.6}, "+26.1%",
+			0.2609, "BLIND:", "~ +26.1 %"},
+		// Each turn has more on the new side, and the machine slowed down from turn to turn.
+		{turns, drift, []float64{10, 10.1, 8, 8.1, 8, 8.1, 1, 1.1},
+			[]float64{11, 11.1, 9, 9.1, 1.5, 1.6, 1.5, 1.6}, "-34.2%", -0.3416, "",
+			"~ -34.2 %"},
+	} {
+		old := file(t, header, gibs(c.name, c.turns, c.old...))
+		new := file(t, header, gibs(c.name, c.turns, c.new...))
+		_, out, errs := runsGate("-old", old, "-new", new)
+		require.Empty(t, errs)
+		row := strings.Fields(regexp.MustCompile(`(?m)^` + c.name + `.*`).FindString(out))
+		assert.Contains(t, row, c.change, "%s: %s", c.name, row)
+		assert.Contains(t, strings.Join(row, " ")+" ", c.verdict+" ")
+		assert.Equal(t, c.verdict == "better", strings.HasSuffix(c.mark, "better"), c.name)
+		page, book := filepath.Join(t.TempDir(), "a.html"), filepath.Join(t.TempDir(), "a.xlsx")
+		for command, path := range map[string]string{"html": page, "xlsx": book} {
+			code, _, errs := call("", command, old, new, "-o", path)
+			require.Equal(t, Done, code, errs)
+		}
+		assert.Contains(t, html.UnescapeString(textOf(t, page)), " "+c.mark+" ", c.name)
+		assert.InDelta(t, c.share, changes(t, book)[c.name], 1e-4)
+	}
+}
