@@ -71,7 +71,7 @@ var families = []struct {
 	{"old", "Median of the old side, in the unit of the metric.", true,
 		func(r Row) float64 { return centreOf(r, oldSide) }},
 	{"new", "Median of the new side.", true, func(r Row) float64 { return centreOf(r, newSide) }},
-	{"loss_ratio", "Loss of the typical pair of trials (Hodges-Lehmann), negative for a gain.", false,
+	{"loss_ratio", "Loss of the typical pair (Hodges-Lehmann), negative for a gain.", false,
 		func(r Row) float64 { return r.Loss }},
 	{"limit_ratio", "Loss that is allowed.", true, func(r Row) float64 { return r.Limit }},
 	{"sees_ratio", "Smallest loss that 4 of 5 such gates tell from none.", false,

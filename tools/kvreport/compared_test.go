@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
+
+	"kvbench/kvbench/result"
 )
 
 // gibs are trials of a benchmark that read so many GiB/s, each with the turn it took if turns are
@@ -84,4 +86,52 @@ func TestChangeIsThatOfTheMediansShown(t *testing.T) {
 		assert.Contains(t, html.UnescapeString(textOf(t, page)), " "+c.mark+" ", c.name)
 		assert.InDelta(t, c.share, changes(t, book)[c.name], 1e-4)
 	}
+}
+
+// TestChartsAreOfTheTrialsThatAreComplete: medians and courses of the workbook leave out what
+// failed, show the trial in the middle, as the page does, and no percentile of too few operations.
+func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
+	dir := t.TempDir()
+	for trial, gib := range []int64{1, 9, 4, 2, 8} {
+		r := &result.Result{SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
+			Benchmark: "Synthetic", Name: "Synthetic", Division: result.DivisionOpen, Trial: trial,
+			CompletionUnit: result.UnitRequest, WindowNS: 1e9, Nonce: fmt.Sprint(trial),
+			StartTime: "2026-09-08T12:00:00Z",
+			Tiers: []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: gib << 30,
+				BytesPerSecond: new(float64(gib << 30))}}},
+			Timeline: &result.Timeline{IntervalNS: 1e9, LastNS: 1e9,
+				ReadBytes: map[string][]int64{"storage": {gib << 30}}}}
+		if gib > 7 {
+			r.Status = result.StatusIncomplete
+		}
+		r.Requests.Completed = 5
+		c := &r.Summary.CacheStats
+		c.StorageReadBandwidth = float64(gib)
+		c.LatencyMS = map[string]float64{"storage_read_device_p50_ms": 7,
+			"storage_read_device_p9999_ms": 7.5}
+		var known result.LevelLatency
+		known.Read.Device.P50 = new(int64(7e6))
+		r.Latency.Levels = map[string]result.LevelLatency{"storage": known}
+		require.NoError(t, r.WriteJSON(filepath.Join(dir, fmt.Sprintf("kvcache_results_%d.json",
+			trial))))
+	}
+	path := filepath.Join(t.TempDir(), "a.xlsx")
+	code, _, errs := call("", "xlsx", dir, "-o", path)
+	require.Equal(t, Done, code, errs)
+	f, err := excelize.OpenFile(path)
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := f.GetRows("Chart Data", excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	var data []string
+	for _, row := range rows {
+		data = append(data, strings.Join(row, "|"))
+	}
+	text := strings.Join(data, "\n")
+	assert.Contains(t, text, "Bandwidth by tier (median of the trials)\nBenchmark|Storage read\n"+
+		"Synthetic|2\n")
+	assert.Contains(t, text, "over time, median trial\n")
+	assert.Contains(t, text, "|read|read, least of all trials|read, most of all trials\n0|2|1|4")
+	assert.Contains(t, text, "Percentile|Synthetic\nP50|7\nP95\n")
+	assert.NotContains(t, text, "7.5")
 }

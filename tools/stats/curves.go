@@ -71,7 +71,7 @@ func Octaves(h *result.Histogram) (out []Bucket) {
 }
 
 // TraceOctaves adds up one tracing histogram of several trials, and of all their ranks, by powers
-// of two. Linear ones (queue depth, addresses) keep their buckets when there are few.
+// of two, linear ones (queue depth, addresses) too.
 func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.TraceHistogram) {
 	counts := map[float64]int64{}
 	add := func(h load.TraceHistogram) {
@@ -135,10 +135,10 @@ func Shares(hists [][]Bucket, bound func(Bucket) float64) (bounds []float64, sha
 }
 
 // Median of one number of the result files, over the trials that have it.
-func Median(trials []*load.Record, path string) (float64, bool) {
+func Median(trials []*load.Record, of func(*load.Record) any) (float64, bool) {
 	var list []float64
 	for _, rec := range trials {
-		if v, ok := rec.Lookup(path).(float64); ok {
+		if v, ok := of(rec).(float64); ok {
 			list = append(list, v)
 		}
 	}

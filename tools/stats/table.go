@@ -14,6 +14,7 @@ import (
 	"kvbench/kvbench/contrast"
 	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
@@ -32,7 +33,7 @@ type Benchmark struct {
 	Name     string
 	Plain    string // the name without what tells its settings from others'
 	Metrics  []*Metric
-	Trials   [][]*load.Record // by run
+	Trials   [][]*load.Record // by run: those that are complete, else those that there are
 	Settings []*load.Settings // by run; nil where the run has no trial of it
 	Count    []int            // trials by run, with numbers or without
 	Failed   [][]string       // by run: how the trials without numbers ended
@@ -319,6 +320,9 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 			differ[b.Plain] = differences(all, c.Ignore)
 			t.Notes = append(t.Notes, apart(b.Plain, len(all), differ[b.Plain]))
 		}
+		for run, trials := range b.Trials {
+			b.Trials[run] = usable(trials)
+		}
 		b.name(differ[b.Plain])
 		for _, m := range b.Metrics {
 			m.Better = units.GetBetter(m.Unit)
@@ -326,6 +330,19 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 		}
 	}
 	return t
+}
+
+// usable are the trials whose numbers stand in every chart and median. A trial that failed is shown
+// where there is no other: its course may say why it failed.
+func usable(trials []*load.Record) []*load.Record {
+	complete := slices.DeleteFunc(slices.Clone(trials), func(rec *load.Record) bool {
+		return len(rec.Values) == 0 || rec.Result != nil && rec.Result.Status != "" &&
+			rec.Result.Status != result.StatusComplete
+	})
+	if len(complete) == 0 {
+		return trials
+	}
+	return complete
 }
 
 // differences are the settings in which benchmarks of a name differ.

@@ -16,8 +16,9 @@ type trial struct {
 	*load.Record
 }
 
-// MedianTrial is the trial of a run whose headline value is the median (the lower one of two): a
-// real trial, whose plots are what typically happened. Nil when no trial has a result file.
+// MedianTrial is the trial of a run whose headline value is nearest to the median, the first of
+// several: a real trial, whose plots are what typically happened. Nil when no trial has a result
+// file.
 func MedianTrial(b *stats.Benchmark, run int) (best *load.Record) {
 	m, least := b.Headline(), math.Inf(1)
 	for _, rec := range b.Trials[run] {

@@ -153,7 +153,8 @@ func bandwidth(t *stats.Table) plot {
 // tierRate is the median bandwidth of a tier in GiB/s, or not a number. Lines without a result file
 // give that of the storage tier.
 func tierRate(b *stats.Benchmark, run int, tier, op string) float64 {
-	v, ok := stats.Median(b.Trials[run], "summary.cache_stats.tier_"+tier+"_"+op+"_bandwidth_gbps")
+	v, ok := stats.Median(b.Trials[run],
+		key("summary.cache_stats.tier_"+tier+"_"+op+"_bandwidth_gbps"))
 	lines := !slices.ContainsFunc(b.Trials[run],
 		func(r *load.Record) bool { return len(r.Raw) > 0 })
 	if !ok && lines && tier == "storage" && onStorage(b.Name) {
@@ -175,10 +176,11 @@ func percentileLines(t *stats.Table, op string) plot {
 	}
 	each(t, &p, func(b *stats.Benchmark, run int) (values []float64) {
 		for _, c := range percentiles {
-			v, ok := stats.Median(b.Trials[run],
-				"summary.cache_stats.storage_"+op+"_device_"+c.key+"_ms")
+			of := key("summary.cache_stats.storage_" + op + "_device_" + c.key +
+				"_ms ? latency.levels.storage." + op + ".device." + c.key)
+			v, ok := stats.Median(b.Trials[run], of)
 			if !ok {
-				return nil
+				break // of fewer samples than it needs, or of none
 			}
 			values = append(values, v)
 		}

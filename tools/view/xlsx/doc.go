@@ -17,7 +17,7 @@
 //	Load Served …        the tables of the summary, a row for each of their rows
 //	Simulation …         what only some results have
 //	Timeline             what happened in each interval
-//	Heat Maps            how often what took how long, over time: the first trials
+//	Heat Maps            how often what took how long, over time: the median trials
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //
 // Summary has a row for each result. Its first 99 columns are those of the Python benchmark's

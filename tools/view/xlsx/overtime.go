@@ -34,9 +34,9 @@ type course struct {
 	median *load.Record // of them
 }
 
-// courses are the first trials of each benchmark in each run that have results, with all trials
-// beside them: a workbook shows a real trial, not a mean, as the page does. There are mostCourses
-// of them at most, and left is set where there would be more.
+// courses are the median trials of each benchmark in each run that has results, with all trials
+// for comparison: a workbook shows the trial that the page shows. There are mostCourses of them at
+// most, and left is set where there would be more.
 func courses(t *stats.Table, left *bool) iter.Seq2[string, course] {
 	return func(yield func(string, course) bool) {
 		n := 0
@@ -66,9 +66,9 @@ func overTime(t *stats.Table) (out []plot) {
 	left := false
 	for title, c := range courses(t, &left) {
 		// What was run for comes first: a knee, a hit ratio, an autoscaler.
-		rec := c.trials[0]
-		out = slices.Concat(out, kneeLines(title, c.median), ratioLines(title, rec),
-			roundLines(title, rec), rateLines(title, c.trials), percentileCourses(title, rec))
+		rec := c.median
+		out = slices.Concat(out, kneeLines(title, rec), ratioLines(title, rec),
+			roundLines(title, rec), rateLines(title, c), percentileCourses(title, rec))
 	}
 	if left && len(out) > 0 {
 		out[len(out)-1].left = fmt.Sprintf(
@@ -80,7 +80,7 @@ func overTime(t *stats.Table) (out []plot) {
 // timeChart is a chart over the time of the window. Its position is a number, not a category, so
 // that rounds of different length stand where they ended.
 func timeChart(title, y string, at []float64, lines ...series) plot {
-	p := plot{title: title + ", first trial", x: "Time in the window (s)", y: y,
+	p := plot{title: title + ", median trial", x: "Time in the window (s)", y: y,
 		kind: excelize.Scatter, series: lines, percent: strings.HasPrefix(y, "S")}
 	for _, s := range at {
 		p.categories = append(p.categories, s)
@@ -104,8 +104,8 @@ func ratioLines(title string, rec *load.Record) []plot {
 // rateLines are the bandwidth of the storage tier, and what waited, over time. Dashed beside a line
 // are the least and the most of all trials in each interval: a stall that is in one of them only is
 // not the drive's habit.
-func rateLines(title string, trials []*load.Record) (out []plot) {
-	tl := trials[0].Result.Timeline
+func rateLines(title string, c course) (out []plot) {
+	tl := c.median.Result.Timeline
 	if tl == nil || tl.IntervalNS <= 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func rateLines(title string, trials []*load.Record) (out []plot) {
 		}
 		for i, values := range of {
 			line(names[i], false, values(tl))
-			if band, ok := view.BandOf(trials, tl.IntervalNS, values); ok {
+			if band, ok := view.BandOf(c.trials, tl.IntervalNS, values); ok {
 				line(names[i]+", least of all trials", true, band.Lo)
 				line(names[i]+", most of all trials", true, band.Hi)
 			}
@@ -141,7 +141,7 @@ func rateLines(title string, trials []*load.Record) (out []plot) {
 		[]string{"read", "write"},
 		func(tl *result.Timeline) []float64 { return stats.Rates(tl, tl.ReadBytes["storage"]) },
 		func(tl *result.Timeline) []float64 { return stats.Rates(tl, tl.WriteBytes["storage"]) })
-	if view.Requests(trials[0].Result) {
+	if view.Requests(c.median.Result) {
 		add("requests over time", "requests", 1, []string{"queued", "in flight"},
 			func(tl *result.Timeline) []float64 { return stats.Known(tl.Queued) },
 			func(tl *result.Timeline) []float64 { return stats.Known(tl.InFlight) })
@@ -236,8 +236,8 @@ func kneeLines(title string, rec *load.Record) []plot {
 func (b *book) heats(t *stats.Table) {
 	top, left := 0, false
 	for title, c := range courses(t, &left) {
-		for _, f := range slices.Concat(stats.FollowCounted(c.trials[0], heatColumns),
-			stats.FollowTraced(c.trials[0], heatColumns)) {
+		for _, f := range slices.Concat(stats.FollowCounted(c.median, heatColumns),
+			stats.FollowTraced(c.median, heatColumns)) {
 			if top == 0 {
 				b.sheet(heatSheet)
 				b.keep(b.f.SetColWidth(heatSheet, "A", "A", 14))
@@ -246,7 +246,7 @@ func (b *book) heats(t *stats.Table) {
 				b.keep(b.f.SetPanes(heatSheet, &excelize.Panes{Freeze: true, XSplit: 1,
 					TopLeftCell: "B1", ActivePane: "topRight"}))
 			}
-			top = b.heat(title+f.Title+", first trial", f, top)
+			top = b.heat(title+f.Title+", median trial", f, top)
 		}
 	}
 	if left && top > 0 {

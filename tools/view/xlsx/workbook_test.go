@@ -263,7 +263,7 @@ func TestTimesOverTime(t *testing.T) {
 	require.NoError(t, err)
 	titles, sum := 0, 0
 	for _, row := range rows {
-		if len(row) == 1 && strings.HasSuffix(row[0], ", first trial") {
+		if len(row) == 1 && strings.HasSuffix(row[0], ", median trial") {
 			titles++
 			assert.Contains(t, row[0], "StorageThroughput: ")
 		} else if len(row) > 1 && !strings.Contains(row[0], "from") {
