@@ -88,23 +88,40 @@ func TestChangeIsThatOfTheMediansShown(t *testing.T) {
 	}
 }
 
+// measured is a result of Synthetic that read so many GiB/s.
+func measured(name string, trial int, gib int64) *result.Result {
+	r := &result.Result{SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
+		Benchmark: "Synthetic", Name: name, Division: result.DivisionOpen, Trial: trial,
+		CompletionUnit: result.UnitRequest, WindowNS: 1e9, Nonce: fmt.Sprint(name, trial),
+		StartTime: "2026-09-08T12:00:00Z",
+		Tiers: []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: gib << 30,
+			BytesPerSecond: new(float64(gib << 30))}}},
+		Timeline: &result.Timeline{IntervalNS: 1e9, LastNS: 1e9,
+			ReadBytes: map[string][]int64{"storage": {gib << 30}}}}
+	r.Requests.Completed = 5
+	return r
+}
+
+// kept writes results into a directory, which it returns.
+func kept(t *testing.T, results ...*result.Result) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for i, r := range results {
+		path := filepath.Join(dir, fmt.Sprintf("kvcache_results_%d.json", i))
+		require.NoError(t, r.WriteJSON(path))
+	}
+	return dir
+}
+
 // TestChartsAreOfTheTrialsThatAreComplete: medians and courses of the workbook leave out what
 // failed, show the trial in the middle, as the page does, and no percentile of too few operations.
 func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
-	dir := t.TempDir()
+	var all []*result.Result
 	for trial, gib := range []int64{1, 9, 4, 2, 8} {
-		r := &result.Result{SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
-			Benchmark: "Synthetic", Name: "Synthetic", Division: result.DivisionOpen, Trial: trial,
-			CompletionUnit: result.UnitRequest, WindowNS: 1e9, Nonce: fmt.Sprint(trial),
-			StartTime: "2026-09-08T12:00:00Z",
-			Tiers: []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: gib << 30,
-				BytesPerSecond: new(float64(gib << 30))}}},
-			Timeline: &result.Timeline{IntervalNS: 1e9, LastNS: 1e9,
-				ReadBytes: map[string][]int64{"storage": {gib << 30}}}}
+		r := measured("Synthetic", trial, gib)
 		if gib > 7 {
 			r.Status = result.StatusIncomplete
 		}
-		r.Requests.Completed = 5
 		c := &r.Summary.CacheStats
 		c.StorageReadBandwidth = float64(gib)
 		c.LatencyMS = map[string]float64{"storage_read_device_p50_ms": 7,
@@ -112,11 +129,10 @@ func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
 		var known result.LevelLatency
 		known.Read.Device.P50 = new(int64(7e6))
 		r.Latency.Levels = map[string]result.LevelLatency{"storage": known}
-		require.NoError(t, r.WriteJSON(filepath.Join(dir, fmt.Sprintf("kvcache_results_%d.json",
-			trial))))
+		all = append(all, r)
 	}
 	path := filepath.Join(t.TempDir(), "a.xlsx")
-	code, _, errs := call("", "xlsx", dir, "-o", path)
+	code, _, errs := call("", "xlsx", kept(t, all...), "-o", path)
 	require.Equal(t, Done, code, errs)
 	f, err := excelize.OpenFile(path)
 	require.NoError(t, err)
@@ -134,4 +150,48 @@ func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
 	assert.Contains(t, text, "|read|read, least of all trials|read, most of all trials\n0|2|1|4")
 	assert.Contains(t, text, "Percentile|Synthetic\nP50|7\nP95\n")
 	assert.NotContains(t, text, "7.5")
+}
+
+// TestRowsThatMayBeCompared: a row of which fewer than half of the trials of a run are limited by
+// the storage has no judgement, and the first sentence counts the others.
+func TestRowsThatMayBeCompared(t *testing.T) {
+	var sides [2][]*result.Result
+	for side := range sides {
+		for trial := range 6 {
+			for name, limited := range map[string]int{"Synthetic/a=1": 3, "Synthetic/a=2": 2,
+				"Tier/tier=cpu": 0} {
+				r := measured(name, trial, int64(10+20*side+trial))
+				r.Harness.Verdict.Kind = result.StorageLimited
+				if trial >= limited && side == 1 {
+					r.Harness.Verdict.Kind = result.Undecided
+				}
+				sides[side] = append(sides[side], r)
+			}
+		}
+	}
+	page, book := filepath.Join(t.TempDir(), "a.html"), filepath.Join(t.TempDir(), "a.xlsx")
+	for command, path := range map[string]string{"html": page, "xlsx": book} {
+		code, _, errs := call("", command, kept(t, sides[0]...), kept(t, sides[1]...), "-o", path)
+		require.Equal(t, Done, code, errs)
+	}
+	text := html.UnescapeString(textOf(t, page))
+	assert.Contains(t, text, ": 2 of 3 rows may be compared, in 1 fewer than half of the trials "+
+		"of a run are storage-limited (Synthetic/a=2 +160.0 %); better in 2 (")
+	assert.Contains(t, text, " 3 of 6 storage-limited, 3 of 6 undecided ")
+	assert.Contains(t, text, " 2 of 6 storage-limited, 4 of 6 undecided ")
+	assert.Contains(t, text, " +160.0 % mostly not storage-limited ")
+	f, err := excelize.OpenFile(book)
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := f.GetRows("Performance Metrics", excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	for _, row := range rows[1:] {
+		if row[2] == "read-B/s" {
+			want := "yes"
+			if row[0] == "Synthetic/a=2" {
+				want = "mostly not storage-limited"
+			}
+			assert.Equal(t, want, row[16], row[0])
+		}
+	}
 }

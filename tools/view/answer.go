@@ -2,10 +2,10 @@ package view
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"kvbench/kvbench/contrast"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
@@ -25,7 +25,7 @@ func (a Answer) Index() int { return a.Run - 1 }
 // difference" is read as "equal".
 func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 	for run := 1; run < len(t.Runs); run++ {
-		var better, worse, other, chance, few, apart, absent []string
+		var better, worse, other, chance, few, unlimited, apart, absent []string
 		for _, b := range headlines {
 			m := b.Headline()
 			c := m.Cells[run].Change
@@ -42,6 +42,8 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 			}
 			to := &chance
 			switch d := c.Judged(); {
+			case !Comparable(b, run):
+				to = &unlimited
 			case len(c.Warnings) > 0:
 				to = &few
 			case d == 0:
@@ -52,9 +54,10 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 			default:
 				to = &other
 			}
-			*to = append(*to, fmt.Sprintf("%s %s", name, Change(c, m).Text))
+			*to = append(*to, fmt.Sprintf("%s %s", name, Change(b, m, run).Text))
 		}
 		var parts []string
+		both := len(better) + len(worse) + len(other) + len(chance) + len(few)
 		say := func(list []string, most int, format string) {
 			if n := len(list); n > 0 {
 				names := strings.Join(list[:min(n, most)], ", ")
@@ -64,6 +67,8 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 				parts = append(parts, fmt.Sprintf(format, n)+" ("+names+")")
 			}
 		}
+		say(unlimited, mostNamed, fmt.Sprintf("%d of %d rows may be compared, in %%d fewer than "+
+			"half of the trials of a run are %s", both, both+len(unlimited), result.StorageLimited))
 		say(better, mostNamed, "better in %d")
 		say(worse, mostNamed, "worse in %d")
 		say(other, mostNamed, "different in %d")
@@ -99,23 +104,51 @@ func longest(headlines []*stats.Benchmark) map[string]float64 {
 // Scale is the unit of a metric without what was measured in it: read-B/s and write-B/s are on one.
 func Scale(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
 
-// Bounded is what limited the trials of a run, each verdict once, and how many have no numbers: a
-// rate that the harness limited says nothing of a drive, and the median of those that came through
-// not all of it.
-func Bounded(b *stats.Benchmark, run int) string {
-	var kinds []string
+// verdicts counts what limited the trials of a run, as far as their results say so.
+func verdicts(b *stats.Benchmark, run int) (kinds []string, counts map[string]int, all int) {
+	counts = map[string]int{}
 	for _, rec := range b.Trials[run] {
-		if r := rec.Result; r != nil && r.Harness.Verdict.Kind != "" &&
-			!slices.Contains(kinds, r.Harness.Verdict.Kind) {
-			kinds = append(kinds, r.Harness.Verdict.Kind)
+		if r := rec.Result; r != nil && r.Harness.Verdict.Kind != "" {
+			kind := r.Harness.Verdict.Kind
+			if counts[kind]++; counts[kind] == 1 {
+				kinds = append(kinds, kind)
+			}
+			all++
 		}
 	}
-	said := strings.Join(kinds, " or ")
+	return kinds, counts, all
+}
+
+// Comparable says whether a change between the first run and another one is of their storage: at
+// least half of the trials of both are limited by it. Text without result files has no verdicts,
+// and those of a tier of memory are not about it.
+func Comparable(b *stats.Benchmark, run int) bool {
+	for _, of := range []int{0, run} {
+		_, counts, all := verdicts(b, of)
+		if OnStorage(b.Name) && 2*counts[result.StorageLimited] < all {
+			return false
+		}
+	}
+	return true
+}
+
+// OnStorage says whether the rates of a benchmark are the storage tier's. A benchmark of single
+// operations gives those of the one tier that its name tells.
+func OnStorage(name string) bool {
+	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
+}
+
+// Bounded is what limited the trials of a run, each verdict with its count, and how many have no
+// numbers: a rate that the harness limited says nothing of a drive, and the median of those that
+// came through not all of it.
+func Bounded(b *stats.Benchmark, run int) string {
+	var said []string
+	kinds, counts, all := verdicts(b, run)
+	for _, kind := range kinds {
+		said = append(said, fmt.Sprintf("%d of %d %s", counts[kind], all, kind))
+	}
 	if n := len(b.Failed[run]); n > 0 {
-		if said != "" {
-			said += "; "
-		}
-		said += fmt.Sprintf("%d of %s failed", n, units.Plural(b.Count[run], "trial"))
+		said = append(said, fmt.Sprintf("%d of %s failed", n, units.Plural(b.Count[run], "trial")))
 	}
-	return said
+	return strings.Join(said, ", ")
 }

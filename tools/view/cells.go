@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
@@ -102,7 +103,8 @@ func alike(unit string, cells []stats.Cell) func(v float64) string {
 
 // Change says how a run differs from the first one and whether that is more than chance. A
 // difference of 3 % that is chance and one that is not look the same in a bar.
-func Change(c *stats.Change, m *stats.Metric) Cell {
+func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
+	c := m.Cells[run].Change
 	if c == nil {
 		return dash
 	}
@@ -122,6 +124,8 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	}
 	// The sign says it twice, in form and in words: colours get lost in print and for some eyes.
 	switch {
+	case c.Headline && !Comparable(b, run):
+		return Cell{text, "num muted", "mostly not " + result.StorageLimited, key}
 	case !c.Headline:
 		return Cell{text, "num muted", sub, key}
 	case c.Judged() == 0:

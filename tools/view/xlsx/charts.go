@@ -157,7 +157,7 @@ func tierRate(b *stats.Benchmark, run int, tier, op string) float64 {
 		key("summary.cache_stats.tier_"+tier+"_"+op+"_bandwidth_gbps"))
 	lines := !slices.ContainsFunc(b.Trials[run],
 		func(r *load.Record) bool { return len(r.Raw) > 0 })
-	if !ok && lines && tier == "storage" && onStorage(b.Name) {
+	if !ok && lines && tier == "storage" && view.OnStorage(b.Name) {
 		v = b.Cell(op+"-B/s", run).Summary.Center / (1 << 30)
 	}
 	if v <= 0 {

@@ -11,6 +11,7 @@ import (
 	"kvbench/kvbench/merge/settings"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
+	"kvbench/tools/view"
 )
 
 // value is what a column has of a result: a number, a text, a truth or a time, so that spreadsheets
@@ -92,7 +93,7 @@ func key(from string) value {
 func onLine(r *load.Record, metric string) any {
 	scale := 1.0
 	if strings.HasSuffix(metric, "B/s") {
-		if scale = scales["GiB"]; !onStorage(r.Name) {
+		if scale = scales["GiB"]; !view.OnStorage(r.Name) {
 			return nil
 		}
 	}
@@ -102,12 +103,6 @@ func onLine(r *load.Record, metric string) any {
 		}
 	}
 	return nil
-}
-
-// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of
-// single operations gives those of the one tier that its name tells.
-func onStorage(name string) bool {
-	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
 // plainNumber is what our parameters and the Python benchmark's write: 1234e10 is part of a nonce,

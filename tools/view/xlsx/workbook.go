@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -189,7 +190,7 @@ func metrics(t *stats.Table) table {
 						round(c.Summary.Lo*scale), round(c.Summary.Hi*scale), share(c.CV))
 				}
 				if i > 0 {
-					row = append(row, change(c.Change)...)
+					row = append(row, change(c.Change, view.Comparable(bench, i))...)
 				}
 			}
 			sheet.rows = append(sheet.rows, row)
@@ -206,12 +207,14 @@ func round(v float64) float64 {
 }
 
 // change are the three cells that compare with the first run.
-func change(c *stats.Change) []any {
+func change(c *stats.Change, comparable bool) []any {
 	if c == nil {
 		return []any{nil, nil, nil}
 	}
 	verdict := "no"
 	switch {
+	case c.Headline && !comparable:
+		verdict = "mostly not " + result.StorageLimited
 	case c.Judged() != 0:
 		verdict = "yes"
 	case len(c.Warnings) > 0:
