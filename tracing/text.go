@@ -21,9 +21,9 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 			out.line("  needed: %s", n)
 		}
 		if s := p.Stat; s != nil {
-			out.line("  %s in %s by its own counters: %d reads (%.2f GiB), %d writes (%.2f GiB), "+
+			out.line("  %s in %s by its own counters: %d reads (%s), %d writes (%s), "+
 				"busy %.0f%%", p.Device, p.Window().Round(time.Millisecond),
-				s.ReadIOs, GiB(s.ReadBytes), s.WriteIOs, GiB(s.WriteBytes),
+				s.ReadIOs, size(float64(s.ReadBytes)), s.WriteIOs, size(float64(s.WriteBytes)),
 				100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
 		}
 		return out.flush(w)
@@ -37,14 +37,16 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	names := [2]string{"reads", "writes"}
 	for i, d := range [2]Direction{p.Read, p.Write} {
 		if d.Requests > 0 {
-			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f, %.0f%% one "+
-				"after the other", names[i], d.Requests, GiB(d.Bytes),
-				float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth,
-				100*float64(d.Sequential)/float64(d.Requests))
+			second := max(1e-9, p.Window().Seconds())
+			out.line("  %-6s %s IOPS, %s/s: %d requests, %s, %.1f KiB each, mean depth %.2f, "+
+				"%.0f%% sequential", names[i], rate(float64(d.Requests)/second),
+				size(float64(d.Bytes)/second),
+				d.Requests, size(float64(d.Bytes)), float64(d.Bytes)/float64(d.Requests)/1024,
+				d.MeanDepth, 100*float64(d.Sequential)/float64(d.Requests))
 		}
 		if d.WrittenBack > 0 {
-			out.line("         %d of them, %.2f GiB, were written back by the kernel for files in "+
-				"the page cache", d.WrittenBack, GiB(d.WrittenBackBytes))
+			out.line("         %d of them, %s, were written back by the kernel for files in "+
+				"the page cache", d.WrittenBack, size(float64(d.WrittenBackBytes)))
 		}
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
@@ -53,9 +55,10 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 			whose = fmt.Sprintf(", of all processes; %d of the requests were of these",
 				p.OwnFlushWaits)
 		}
-		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes,
-			p.FlushWaits, p.Discards, GiB(p.DiscardBytes), whose)
+		out.line("  flushes %d (waited for by %d requests), discards %d (%s)%s", p.Flushes,
+			p.FlushWaits, p.Discards, size(float64(p.DiscardBytes)), whose)
 	}
+	out.line("Diagnosis: %s", t.Diagnosis(of))
 	out.owners(p.Owners)
 	if p.NFS != nil {
 		for _, line := range p.NFS.Lines() {
@@ -75,7 +78,6 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	for _, s := range p.Warnings {
 		out.line("Note: %s", s)
 	}
-	out.line("Diagnosis: %s", t.Diagnosis(of))
 	return out.flush(w)
 }
 
@@ -195,7 +197,9 @@ func unitText(unit string, v float64) string {
 	case "us":
 		return Microseconds(v)
 	case "kb":
-		if v >= 1024 {
+		if v >= 1<<20 {
+			return fmt.Sprintf("%.4g GiB", v/(1<<20))
+		} else if v >= 1024 {
 			return fmt.Sprintf("%.4g MiB", v/1024)
 		}
 		return fmt.Sprintf("%.4g KiB", v)
@@ -204,6 +208,12 @@ func unitText(unit string, v float64) string {
 	}
 	return fmt.Sprintf("%.4g", v)
 }
+
+// rate keeps digits where there are few requests a second.
+func rate(v float64) string { return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(1, v)))), v) }
+
+// size is a number of bytes, or of bytes a second.
+func size(bytes float64) string { return unitText("kb", bytes/1024) }
 
 // GiB is a number of bytes in GiB.
 func GiB(bytes int64) float64 { return float64(bytes) / (1 << 30) }

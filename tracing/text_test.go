@@ -35,6 +35,12 @@ func TestText(t *testing.T) {
 		WindowNS: 1e9, Stat: &DeviceStat{ReadIOs: 7, ReadBytes: 1 << 30, IOTicks: 5e8},
 	}}).WriteText(&b, Application{}))
 	golden.Check(t, "text/counters.txt", b.String())
+	b.Reset()
+	require.NoError(t, (&Trace{Capture: Capture{Status: StatusTraced, Device: "sda",
+		WindowNS: 60e9, Read: Direction{Requests: 4, Bytes: 16 << 10},
+		Write: Direction{Requests: 585735, Bytes: 9 << 30}}}).WriteText(&b, Application{}))
+	assert.Contains(t, b.String(), "\n  reads  0.07 IOPS, 0.2667 KiB/s: 4 requests, 16 KiB, ")
+	assert.Contains(t, b.String(), "\n  writes 9762 IOPS, 153.6 MiB/s: 585735 requests, 9 GiB, ")
 }
 
 func TestRowsSayRealSizes(t *testing.T) {

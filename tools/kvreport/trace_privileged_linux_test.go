@@ -62,8 +62,8 @@ func (l loopFile) fio(args ...string) []string {
 // watch traces a load that is running until the file's device has served so many requests since
 // they were counted: however slow the machine is, it has seen them. The call prints into the
 // buffers.
-func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, job string,
-	stdout, stderr *bytes.Buffer) {
+func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, job,
+	document string, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	c = newCall("trace", append(args, "-dir", l.dir), nil, stdout, stderr)
@@ -88,12 +88,12 @@ func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, 
 			}
 		}()
 	}
-	job, _, err = trace.Run(ctx, opt, stdout, stderr, c.say)
+	job, text, err := trace.Run(ctx, opt, stdout, stderr, c.say)
 	if nothing := new(trace.NothingError); errors.As(err, &nothing) {
 		privtest.Need(t, err) // the kernel cannot
 	}
 	require.NoError(t, err)
-	return c, job, stdout, stderr
+	return c, job, string(text), stdout, stderr
 }
 
 // TestBesideFio traces a running fio by name and expects its job back.
@@ -103,7 +103,7 @@ func TestBesideFio(t *testing.T) {
 		"--ioengine=libaio", "--iodepth=8", "--runtime=600", "--thread")...)
 	job := filepath.Join(t.TempDir(), "job.fio")
 	// 20,000: a share's standard deviation is below half a percent.
-	c, traced, stdout, stderr := l.watch(t, 20_000, "-comm", "fio", "-fio", job)
+	c, traced, _, stdout, stderr := l.watch(t, 20_000, "-comm", "fio", "-fio", job)
 	require.NoError(t, c.writeTraced(traced, job))
 	assert.Empty(t, stderr.String())
 	assert.Contains(t, stdout.String(), "Diagnosis: ")
@@ -131,6 +131,8 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	pid, notes, job, document := traceShell(t, l.dir, "sh -c '"+fio+"; exit $?'; exit $?")
 	assert.Contains(t, notes, fmt.Sprintf("process %d has ended, with all its children", pid))
 	assert.Contains(t, job, "\nrw=randread\nbssplit=16k/100\n")
+	assert.Contains(t, string(document), `"status": "complete"`)
+	assert.Contains(t, string(document), `"ended_by": "input"`)
 
 	// What was looked at every second is, together, what was counted.
 	rec, err := load.Parse("trace.json", document)
@@ -187,7 +189,10 @@ func TestInterrupted(t *testing.T) {
 	l := newLoad(t)
 	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync",
 		"--runtime=600", "--thread")...)
-	_, job, stdout, stderr := l.watch(t, 100, "-pid", strconv.Itoa(fio.Process.Pid))
+	_, job, document, stdout, stderr := l.watch(t, 100, "-pid", strconv.Itoa(fio.Process.Pid),
+		"-duration", "1h", "-json", "-")
+	assert.Contains(t, document, `"status": "incomplete"`)
+	assert.Contains(t, document, `"ended_by": "signal"`)
 	assert.Empty(t, stderr.String())
 	assert.Contains(t, stdout.String(), "writes")
 	assert.NotContains(t, stdout.String(), "fio job")

@@ -59,7 +59,7 @@ func (e *NothingError) Unwrap() error { return e.error }
 func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(string),
 ) (job string, document []byte, err error) {
 	start := time.Now()
-	t, met, err := watch(ctx, opt, liveLine(stderr), note)
+	t, met, ended, err := watch(ctx, opt, liveLine(stderr), note)
 	if err != nil {
 		return "", nil, err
 	}
@@ -80,25 +80,29 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 		job, err = fio.Job(t, fio.Input{Title: opt.subject})
 	}
 	if opt.JSON != "" && err == nil {
-		document, err = asResult(t, opt.subject, job, start)
+		document, err = opt.asResult(t, job, start, ended)
 	}
 	return job, document, err
 }
 
 // asResult makes a result file of a trace, so that page, workbook and the other commands read it: a
 // result of a benchmark named Trace, which has a window, what the kernel saw, and no numbers of a
-// workload.
-func asResult(t *tracing.Trace, subject, job string, start time.Time) ([]byte, error) {
+// workload. It is complete unless a signal ended it before the duration that was given.
+func (opt *Options) asResult(t *tracing.Trace, job string, start time.Time, ended string,
+) ([]byte, error) {
 	seen, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
 	r := result.Result{SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
-		EndedBy: result.EndedByDeadline, Benchmark: result.BenchmarkTrace,
-		Name:     result.BenchmarkTrace + "/of=" + oneWord(subject),
+		EndedBy: ended, Benchmark: result.BenchmarkTrace,
+		Name:     result.BenchmarkTrace + "/of=" + oneWord(opt.subject),
 		Division: result.DivisionOpen, Count: 1, Ranks: 1, CompletionUnit: result.UnitOperation,
 		StartTime: start.UTC().Format(time.RFC3339), WindowNS: t.Capture.WindowNS,
 		ElapsedNS: t.Capture.WindowNS, DeviceLatencyTracing: seen, FioWorkload: job}
+	if ended == result.EndedBySignal && opt.duration > 0 {
+		r.Status = result.StatusIncomplete
+	}
 	text, err := json.MarshalIndent(&r, "", "  ")
 	return append(text, '\n'), err
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"kvbench/kvbench/result"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
@@ -19,24 +20,25 @@ import (
 const tick = time.Second
 
 // watch traces until the duration is over, ctx is done, or the last process of a watched id has
-// ended. met is how many processes there were. say gets a snapshot every second, and nil when there
-// will be no more; note is for what should be known meanwhile.
+// ended. met is how many processes there were, and ended what ended it, as in a result. say gets a
+// snapshot every second, and nil when there will be no more; note is for what should be known
+// meanwhile.
 func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
-	note func(string)) (t *tracing.Trace, met int, err error) {
+	note func(string)) (t *tracing.Trace, met int, ended string, err error) {
 	c, err := collector.Start(ctx, opt.tracing)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, "", err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if u := c.Unavailable(); u != nil {
-		return nil, 0, &NothingError{u}
+		return nil, 0, "", &NothingError{u}
 	}
 	if met, _ = c.Watched(); met == 0 && opt.tracing.Comm != "" {
 		note(fmt.Sprintf("no process named %s runs yet, waiting for one to start",
 			opt.tracing.Comm))
 	}
 	if err := c.OpenWindow(); err != nil {
-		return nil, 0, err
+		return nil, 0, "", err
 	}
 	if opt.Counting != nil {
 		opt.Counting()
@@ -48,16 +50,16 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	}
 	// The window closes when the watching ends and not when the report is written.
 	var course tracing.Recorder
-	how := loop(ctx, opt, c, func(t *tracing.Trace) {
+	ended = loop(ctx, opt, c, func(t *tracing.Trace) {
 		course.Look(t)
 		say(t)
 	})
 	if err := c.CloseWindow(); err != nil {
-		return nil, 0, err
+		return nil, 0, "", err
 	}
 	say(nil)
-	if how != "" {
-		note(how)
+	if ended == result.EndedByInput {
+		note(opt.subject + " has ended, with all its children")
 	}
 	met, _ = c.Watched()
 	if t, err = c.Snapshot(); t != nil {
@@ -67,10 +69,10 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 			t.Capture.NFS = after.Sub(before)
 		}
 	}
-	return t, met, err
+	return t, met, ended, err
 }
 
-// loop waits for the end and returns what is worth saying of it.
+// loop waits for the end and returns what it was.
 func loop(ctx context.Context, opt *Options, c *collector.Collector,
 	say func(*tracing.Trace)) string {
 	var timeout <-chan time.Time
@@ -80,16 +82,16 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 	for ticks := time.Tick(tick); ; {
 		select {
 		case <-timeout:
-			return ""
+			return result.EndedByDeadline
 		case <-ctx.Done():
-			return ""
+			return result.EndedBySignal
 		case <-ticks:
 			if t, err := c.Snapshot(); err == nil {
 				say(t)
 			}
 			// A name may start again at any time; an id does not.
 			if _, running := c.Watched(); running == 0 && opt.tracing.PID != 0 {
-				return opt.subject + " has ended, with all its children"
+				return result.EndedByInput
 			}
 		}
 	}
