@@ -127,6 +127,8 @@ func TestSplitSumsTo100(t *testing.T) {
 		{4096: 1e6, 8192: 1},
 		{4096: 335, 8192: 335, 16384: 330},
 		many,
+		// What is rare becomes a size that others have, too.
+		{4096: 9049, 65536: 950, 6553600: 1},
 	} {
 		total := 0
 		shares := split(sizes(counts), 4096, false).shares

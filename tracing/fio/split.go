@@ -91,12 +91,16 @@ func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 	if len(rare) > 0 && math.Abs(mean(shares)/seen-1) > bytesOff {
 		shares = shared(common, counts, 99)
 		one := max(sectorSize, int64(rareBytes/total*100/float64(page))*page)
-		shares = append(shares, share{bytes: one, percent: 1})
+		i := slices.IndexFunc(shares, func(s share) bool { return s.bytes == one })
+		if i < 0 {
+			i, shares = len(shares), append(shares, share{bytes: one})
+		}
+		shares[i].percent++
 		s.note = fmt.Sprintf("%d sizes with few requests and %.0f%% of the bytes are 1%% of %s in "+
 			"this job", len(rare), 100*rareBytes/bytes, sizeText(one))
 	}
 	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.bytes, b.bytes) })
-	s.shares = slices.CompactFunc(shares, func(a, b share) bool { return a.bytes == b.bytes })
+	s.shares = shares
 	if is := mean(s.shares); s.note == "" && math.Abs(is/seen-1) > bytesOff {
 		s.note = fmt.Sprintf("a request of this job moves %.1f KiB on average, one of the trace "+
 			"%.1f KiB: shares are whole percents", is/1024, seen/1024)

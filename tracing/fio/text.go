@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,10 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 		"OVERWRITTEN):")
 	line("  fio <this file> --filename=/mnt/other/testfile --size=20G")
 	line("  fio <this file> --filename=/mnt/other/testfile --size=20G --time_based --runtime=300")
+	if slices.ContainsFunc(j.parts, func(p part) bool { return p.thinkBlocks > 0 }) {
+		line("thinktime copies the pauses of the traced host, also those of its busy processors: " +
+			"delete the thinktime lines to load a device without them")
+	}
 	if j.largest > 0 {
 		line("The buffers were contiguous memory: of ordinary pages a request of %s is more than "+
 			"the %d segments that the device takes, and is split. Huge pages keep it whole, "+
