@@ -92,7 +92,7 @@ func (c *Clients) Summarize(w io.Writer) error {
 	if err := s.WriteJSON(&text); err != nil {
 		return err
 	}
-	path := filepath.Join(c.ResultsDir, s.FileName())
+	path := filepath.Join(c.ResultsDir, summary.FileName)
 	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func TestRanks(t *testing.T) {
 	again := summary.Aggregate(found)
 	var want bytes.Buffer
 	require.NoError(t, again.WriteJSON(&want))
-	text, err := os.ReadFile(filepath.Join(b.results, again.FileName()))
+	text, err := os.ReadFile(filepath.Join(b.results, summary.FileName))
 	require.NoError(t, err)
 	assert.Equal(t, want.String(), string(text))
 	assert.Equal(t, []any{n, trials, false}, []any{again.Options["1"].RankCount,

@@ -28,7 +28,7 @@ func runAggregate(c *Call) error {
 	for _, w := range s.Warnings {
 		c.say(w)
 	}
-	path := cmp.Or(*out, filepath.Join(dir, s.FileName()))
+	path := cmp.Or(*out, filepath.Join(dir, summary.FileName))
 	err = c.write(path, s.WriteJSON)
 	// The text is for people who look at a terminal: a pipe gets the document alone.
 	if err == nil && path != load.Stdin {

@@ -120,7 +120,7 @@ func TestRanksAreNoTrials(t *testing.T) {
 	page(filepath.Join(found[0], "report.html"))
 	assert.Equal(t, sums, medians(t, filepath.Join(found[0], "report.xlsx")))
 	for _, name := range []string{at("sum.json"), filepath.Join(found[0],
-		"kvcache_run_summary_20260908_120000.json")} {
+		"summary.json")} {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
 		assert.Contains(t, string(data), `"aggregated_read_bandwidth_gbps": 5,`)

@@ -329,10 +329,19 @@ func checked(t *testing.T, root string) (bad []string) {
 					for _, at := range names(append(runs, model, "run")...) {
 						must(stamp.MatchString(at), "2.1.17: %s", at)
 						files := strings.Join(names(append(runs, model, "run", at)...), "\n")
-						for _, want := range []string{"_metadata.json", ".stdout.log",
-							".stderr.log", "kvcache_run_summary_" + at + ".json"} {
+						for _, want := range []string{".stdout.log", ".stderr.log",
+							"report.html"} {
 							must(strings.Contains(files, want), "%s: no %s", at, want)
 						}
+						// LEAF-01: a leaf with two of one kind is dropped, as is one with none.
+						var documents []string
+						for name := range strings.SplitSeq(files, "\n") {
+							if filepath.Ext(name) == ".json" {
+								documents = append(documents, name)
+							}
+						}
+						must(slices.Equal(documents, []string{"kv_cache_" + at +
+							"_metadata.json", "summary.json"}), "LEAF-01: %v", documents)
 					}
 				}
 			}

@@ -252,7 +252,7 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 		put(filepath.Join(dir, "report.html"), func(w io.Writer) error {
 			return html.Write(w, records, table)
 		}),
-		put(filepath.Join(dir, sum.FileName()), sum.WriteJSON),
+		put(filepath.Join(dir, summary.FileName), sum.WriteJSON),
 		put(filepath.Join(dir, fmt.Sprintf("kv_cache_%s_metadata.json", sum.Stamp())),
 			meta.writeJSON),
 		put(filepath.Join(dir, "check.md"), func(w io.Writer) error {

@@ -1,7 +1,7 @@
 // Package summary sums the results of several clients: over ranks within a trial, then the mean
 // over trials, as MLPerf Storage does, and beside that what the clients did together.
 //
-//	summary.go    Summary and its parts, the schema of kvcache_run_summary_….json; Aggregate
+//	summary.go    Summary and its parts, the schema of summary.json; Aggregate
 //	option.go     one option or benchmark: sums, means, spread, merged percentiles
 //	write.go      the summary as JSON and as text
 //

@@ -32,6 +32,6 @@ func FuzzAggregate(f *testing.F) {
 		}
 		files := &tree.Tree{Files: []tree.File{{Group: "1", Trial: r.Trial, Rank: r.Rank,
 			Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Result: r}}}
-		_ = Aggregate(files).FileName()
+		_ = Aggregate(files).Stamp()
 	})
 }

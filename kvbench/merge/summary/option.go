@@ -45,6 +45,8 @@ func option(group string, files []tree.File, s *Summary) *Option {
 			} else {
 				o.MissingFiles = append(o.MissingFiles, f.Path)
 				o.Failed[f.Path] = tree.Fate(f.Result)
+				s.TrialFailures[group] = append(s.TrialFailures[group],
+					TrialFailure{trial, rank, o.Failed[f.Path]})
 			}
 		}
 		if ranks := complete[before:]; len(ranks) > 0 {
@@ -53,6 +55,10 @@ func option(group string, files []tree.File, s *Summary) *Option {
 	}
 	o.PartialFailure = len(o.MissingFiles) > 0
 	o.judge(complete, s)
+	if o.PartialFailure {
+		o.Valid, o.Invalid = false, fmt.Sprintf("%d of %d results missing",
+			len(o.MissingFiles), o.RankCount*o.TrialCount)
+	}
 	o.means()
 	o.worst(complete)
 	o.merge(complete, s)
@@ -156,7 +162,7 @@ func (o *Option) means() {
 	o.Window = meanWindow(o.Trials)
 }
 
-// worst takes the largest device p95 of all ranks and trials, 0 where nothing was read or written.
+// worst takes the largest p95 of all ranks and trials, 0 where nothing was read or written.
 // That is MLPerf Storage's definition; merged percentiles say more.
 func (o *Option) worst(complete []tree.File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
@@ -164,6 +170,10 @@ func (o *Option) worst(complete []tree.File) {
 		for _, f := range complete {
 			*to = max(*to, f.Result.Summary.CacheStats.LatencyMS[key])
 		}
+	}
+	for _, f := range complete {
+		p95 := max(units.OrZero(o.P95MS), units.OrZero(f.Result.Summary.StorageIOLatency.P95))
+		o.P95MS = &p95
 	}
 }
 

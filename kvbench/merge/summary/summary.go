@@ -13,7 +13,7 @@ import (
 // SchemaVersion of the run summary, as MLPerf Storage's tools name it.
 const SchemaVersion = "1.0"
 
-// Summary is kvcache_run_summary_<timestamp>.json. The first keys are those of MLPerf Storage's
+// Summary is summary.json. The first keys are those of MLPerf Storage's
 // launcher, in its types: its options are numbers, its times texts like 20260102_150405, and what
 // there is nothing of is 0. Names in _gbps hold GiB/s. Readers that know only MLPerf Storage's keys
 // find them as they expect them.
@@ -28,6 +28,8 @@ type Summary struct {
 	TrialsPerOption int                `json:"trials_per_option"`
 	Options         map[string]*Option `json:"options"`
 	PartialFailure  bool               `json:"partial_failure"`
+	// by option; none is an empty map
+	TrialFailures map[string][]TrialFailure `json:"trial_failures"`
 
 	Notice   string   `json:"notice,omitempty"`
 	Warnings []string `json:"warnings"`
@@ -44,6 +46,8 @@ type Option struct {
 	WriteBandwidth    float64 `json:"aggregated_write_bandwidth_gbps"` //
 	AvgThroughput     float64 `json:"aggregated_avg_throughput_tokens_per_sec"`
 	StorageThroughput float64 `json:"aggregated_storage_throughput_tokens_per_sec"`
+	// maximum over ranks and trials of a request's time at the storage; null without any result
+	P95MS *float64 `json:"aggregated_p95_latency_ms"`
 	// maximum over ranks and trials, 0 where nothing was read or written
 	ReadP95MS      float64  `json:"aggregated_device_read_p95_ms"`
 	WriteP95MS     float64  `json:"aggregated_device_write_p95_ms"`
@@ -68,6 +72,13 @@ type Option struct {
 	Merged map[string]Percentile `json:"merged_percentiles"`
 
 	memoryRanks []int // those of CPUTierRanks
+}
+
+// TrialFailure is a result of a trial that failed or did not come to its end.
+type TrialFailure struct {
+	Trial int    `json:"trial"`
+	Rank  int    `json:"rank"`
+	Error string `json:"error"`
 }
 
 // Trial is one trial: sums over its ranks. Whoever doubts a mean finds here what it was made of.
@@ -106,7 +117,7 @@ type Percentile struct {
 // Aggregate sums the results of a tree, those of each group for themselves.
 func Aggregate(t *tree.Tree) *Summary {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
-		Warnings: append([]string{}, t.Warnings...)}
+		TrialFailures: make(map[string][]TrialFailure), Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {
 		o := option(group, t.Of(group), s)
 		s.Options[group] = o

@@ -63,6 +63,7 @@ func res(trial, rank int, m measured) *result.Result {
 	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": m.p95,
 		"storage_write_device_p95_ms": m.p95 + 100}
 	r.Summary.AvgThroughput, r.Summary.StorageThroughput = m.tokens, m.storage
+	r.Summary.StorageIOLatency.P95 = new(m.p95 + 1000)
 	tl := &result.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{},
 		WriteBytes: map[string][]int64{}}
 	for range 10 {
@@ -119,7 +120,7 @@ func execute(dir, to string) (code int, stdout, stderr string) {
 	}
 	s := Aggregate(t)
 	if to == "" {
-		to = filepath.Join(dir, s.FileName())
+		to = filepath.Join(dir, FileName)
 	}
 	if err := errors.Join(s.WriteJSON(&doc), os.WriteFile(to, doc.Bytes(), 0o644),
 		s.WriteText(&out, to)); err != nil {
@@ -185,10 +186,13 @@ func TestFailedTrialCountsAsMissing(t *testing.T) {
 			r.Status, r.Error = result.StatusFailed, "no space left on device"
 		}
 	})
-	o := aggregated(t, dir).Options["1"]
+	s := aggregated(t, dir)
+	o := s.Options["1"]
 	path := "option_1/trial_2/rank_0/kvcache_results_20260908_120000.json"
 	assert.Equal(t, []string{path}, o.MissingFiles)
 	assert.Equal(t, "failed: no space left on device", o.Failed[path])
+	assert.Equal(t, map[string][]TrialFailure{"1": {{Trial: 2,
+		Error: "failed: no space left on device"}}}, s.TrialFailures)
 	assert.InDelta(t, (5+6+2.5)/3.0, o.ReadBandwidth, 1e-12)
 }
 
@@ -242,7 +246,7 @@ func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 		assert.Equal(t, 1, code)
 		assert.Empty(t, errs)
 		golden.Check(t, "text.golden", strings.ReplaceAll(out, dir, "DIR"))
-		data, err := os.ReadFile(filepath.Join(dir, "kvcache_run_summary_20260908_120000.json"))
+		data, err := os.ReadFile(filepath.Join(dir, FileName))
 		require.NoError(t, err)
 		assert.True(t, before == nil || bytes.Equal(before, data), "the second run writes the same")
 		before = data
@@ -254,11 +258,14 @@ func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 	require.NoError(t, json.Unmarshal(before, &keys))
 	for _, key := range []string{"option", "aggregated_read_bandwidth_gbps",
 		"aggregated_write_bandwidth_gbps", "aggregated_avg_throughput_tokens_per_sec",
-		"aggregated_storage_throughput_tokens_per_sec", "aggregated_device_read_p95_ms",
+		"aggregated_storage_throughput_tokens_per_sec", "aggregated_p95_latency_ms",
+		"aggregated_device_read_p95_ms",
 		"aggregated_device_write_p95_ms", "rank_count",
 		"trial_count", "partial_failure", "missing_files", "cpu_tier_ranks"} {
 		assert.Contains(t, keys.Options["1"], key)
 	}
+	assert.Equal(t, 1090.0, keys.Options["1"]["aggregated_p95_latency_ms"])
+	assert.Equal(t, false, keys.Options["1"]["valid"], "a result is missing")
 }
 
 func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
@@ -354,7 +361,7 @@ func TestBrokenInputs(t *testing.T) {
 		assert.Empty(t, out)
 		assert.Contains(t, errs, path+":1: ", what)
 		assert.Equal(t, 1, strings.Count(errs, "\n"))
-		assert.NoFileExists(t, filepath.Join(dir, "kvcache_run_summary_20260908_120000.json"))
+		assert.NoFileExists(t, filepath.Join(dir, FileName))
 	}
 	code, _, errs := execute(t.TempDir(), "")
 	assert.Equal(t, 2, code)
@@ -377,7 +384,7 @@ func TestPythonResults(t *testing.T) {
 			[]byte(
 				`{"requests_completed": 14, "end_to_end_latencies": [3.1], "seed": 42, "summary": {"total_requests": 14,
 			"autoscaling_stats": [{"users": "8 to 12", "action": "up"}], "autoscaling_summary": {"mode": 1},
-			"avg_throughput_tokens_per_sec": 67.5, "cache_stats": {"storage_entries": 15, "tier_storage_read_bandwidth_gbps": 1.5,
+			"avg_throughput_tokens_per_sec": 67.5, "storage_io_latency_ms": {"p95": 463143.6}, "cache_stats": {"storage_entries": 15, "tier_storage_read_bandwidth_gbps": 1.5,
 			"tier_storage_write_bandwidth_gbps": 0.25, "storage_read_device_p95_ms": 4933.2}}}`), 0o644))
 	}
 	s := aggregated(t, dir)
@@ -385,6 +392,7 @@ func TestPythonResults(t *testing.T) {
 	assert.Equal(t, 3.0, o.ReadBandwidth)
 	assert.Equal(t, 0.5, o.WriteBandwidth)
 	assert.Equal(t, 4933.2, o.ReadP95MS)
+	assert.Equal(t, 463143.6, *o.P95MS)
 	assert.Zero(t, o.WriteP95MS)
 	assert.Nil(t, o.Window)
 	assert.Nil(t, s.HostCount)

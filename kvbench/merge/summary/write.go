@@ -11,8 +11,9 @@ import (
 	"text/tabwriter"
 )
 
-// FileName is the name under which MLPerf Storage's tools look for the summary.
-func (s *Summary) FileName() string { return "kvcache_run_summary_" + s.Stamp() + ".json" }
+// FileName is the name under which MLPerf Storage's tools look for the summary of a run. Its rules
+// (6.3.4) still have an older one, kvcache_run_summary, which no tool of theirs reads.
+const FileName = "summary.json"
 
 // Good tells whether nothing is missing and every option is valid.
 func (s *Summary) Good() bool { return !s.PartialFailure && !s.invalid }
@@ -60,14 +61,13 @@ func (o *Option) remarks() []string {
 	if o.Simulated {
 		list = append(list, "SIMULATED")
 	}
-	if !o.Valid {
+	switch {
+	case o.PartialFailure:
+		list = append(list, "PARTIAL: "+o.Invalid)
+	case !o.Valid:
 		list = append(list, "INVALID: "+o.Invalid)
 	}
-	if o.PartialFailure {
-		list = append(list, fmt.Sprintf("PARTIAL: %d of %d results missing", len(o.MissingFiles),
-			o.RankCount*o.TrialCount))
-	}
-	if len(o.memoryRanks) > 0 && o.Valid {
+	if len(o.memoryRanks) > 0 && (o.Valid || o.PartialFailure) {
 		list = append(list, fmt.Sprintf("served from memory: rank %s",
 			strings.Trim(strings.ReplaceAll(fmt.Sprint(o.memoryRanks), " ", ", "), "[]")))
 	}
