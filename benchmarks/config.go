@@ -181,7 +181,7 @@ const autoscaleBuffers = 64
 func runInfo(v *params.Values, trial int) record.Info {
 	in := record.Info{
 		Result: result.Result{
-			Benchmark: v.Bench.Name, Division: string(v.Division),
+			Benchmark: v.Bench.Name, Division: string(v.Division), Notice: v.Notice(),
 			Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
 			Model: result.Model{Key: v.Model.Key, Name: v.Model.Name,
 				BytesPerToken: v.Model.BytesPerToken(), TensorParallel: v.TensorParallel},

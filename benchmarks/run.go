@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"kvbench/benchmarks/clients"
 	"kvbench/kvbench"
@@ -342,19 +341,15 @@ func saveCheckpoints(r *result.Result, resultPath string) error {
 	return nil
 }
 
-// optionPause is the rest between two MLPerf options of one closed run: that of Rules 6.3.2.1, as
-// before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
-const optionPause = 90 * time.Second
-
 // pauseBetweenOptions rests where one MLPerf option follows another, as the closed division wants
 // it: what the one left in the drive's caches must not serve the next.
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
 	if o := v.Bench.Option; o != s.lastOpt {
-		if s.lastOpt != 0 && v.Division == params.Closed {
+		if pause := v.PauseBefore(); s.lastOpt != 0 && pause > 0 {
 			if show != nil {
-				show(kvbench.Snapshot{Stage: "resting", Total: optionPause, Free: -1})
+				show(kvbench.Snapshot{Stage: "resting", Total: pause, Free: -1})
 			}
-			_ = clock.NewWall().Sleep(s.ctx, optionPause)
+			_ = clock.NewWall().Sleep(s.ctx, pause)
 		}
 		s.lastOpt = o
 	}

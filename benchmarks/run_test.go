@@ -17,6 +17,7 @@ import (
 
 // Rules 6.3.2.1 want 90 s between two options; trials of one option have their own rests.
 func TestClosedRestsBetweenOptions(t *testing.T) {
+	assert.Zero(t, (&params.Values{Division: params.Closed, Rehearse: true}).PauseBefore())
 	synctest.Test(t, func(t *testing.T) {
 		s := &session{ctx: t.Context()}
 		for _, c := range []struct {

@@ -34,6 +34,32 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs})
 }
 
+// TestRehearsal: a rehearsal is the closed division but for its windows and rests.
+func TestRehearsal(t *testing.T) {
+	in := Inputs{Bench: bench(t, "MaxStorageStress")}
+	v := good(t, in, "-division=closed", "-rehearse")
+	assert.Equal(t, []any{30 * time.Second, time.Duration(0), 200, time.Duration(0)},
+		[]any{v.Window.Length, v.Settle, v.Users, v.PauseBefore()})
+	assert.Equal(t, result.RehearsalNotice, v.Notice())
+	in.BenchTime = "7s"
+	v = good(t, in, "-division=closed", "-rehearse", "-settle=1s")
+	assert.Equal(t, []time.Duration{7 * time.Second, time.Second},
+		[]time.Duration{v.Window.Length, v.Settle})
+	assert.Equal(t, []string{"-num-users: must be 200 in the closed division (option 1), " +
+		"given 8 (flag)"}, wrong(t, in, "-division=closed", "-rehearse", "-num-users=8"))
+	assert.Equal(t, []string{"-rehearse: must be false in the open division, whose windows may " +
+		"be short, given true (flag)"}, wrong(t, in, "-division=open", "-rehearse"))
+}
+
+// TestClosedTime: nine trials of eight minutes and two pauses.
+func TestClosedTime(t *testing.T) {
+	var plans []*Values
+	for _, name := range []string{"MaxStorageStress", "StorageThroughput", "LargeModel"} {
+		plans = append(plans, good(t, Inputs{Bench: bench(t, name)}, "-division=closed"))
+	}
+	assert.Equal(t, 75*time.Minute, ClosedTime(plans))
+}
+
 // TestOptions has the three workloads as MLPerf Storage v3.0 gives them.
 func TestOptions(t *testing.T) {
 	for name, want := range map[string]struct {

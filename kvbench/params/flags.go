@@ -181,7 +181,7 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 	}
 	if len(table) > 1 {
 		fmt.Fprintf(out, "\ndivision %s", v.Division)
-		if notice := v.Division.Notice(); notice != "" {
+		if notice := v.Notice(); notice != "" {
 			fmt.Fprintf(out, ": %s", notice)
 		}
 		if v.Bench.Name != "" {

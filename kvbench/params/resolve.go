@@ -84,6 +84,11 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	// From here on the division is known, and with it defaults and the benchmark's size.
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = in.Bench.settings(v.Division)
+	if r.decide(v.row("rehearse")); v.Rehearse {
+		r.want(v.Division == Closed, "rehearse", "false in the "+string(v.Division)+
+			" division, whose windows may be short")
+		maps.Copy(r.bench, rehearsal)
+	}
 	r.launched()
 	r.decide(v.row("profile"))
 	if v.OfSessions() {
@@ -93,6 +98,7 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	for i := range v.rows {
 		switch p := &v.rows[i]; {
 		case p.name == "config", p.name == "division", p.name == "profile",
+			p.name == "rehearse",
 			slices.Contains(decidedFirst, p.name):
 		case p.name == "sweep":
 			r.sweep(p)

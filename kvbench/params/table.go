@@ -89,6 +89,7 @@ func table(v *Values) []parameter {
 		"rendezvous-timeout": span(&v.RendezvousTimeout, time.Second, time.Hour),
 
 		"warmup":                 span(&v.Warmup, 0, day),
+		"rehearse":               boolean(&v.Rehearse),
 		"settle":                 span(&v.Settle, 0, day),
 		"performance-profile":    oneOf(&v.PerformanceProfile, "latency", "throughput"),
 		"disable-multi-turn":     boolean(&v.DisableMultiTurn),

@@ -106,6 +106,7 @@ type Values struct {
 
 	// Around the window: load that is not counted, and rest in which nothing happens.
 	Warmup, Settle     time.Duration
+	Rehearse           bool // the closed division with short windows
 	PerformanceProfile string
 
 	// What the users do.

@@ -69,7 +69,7 @@ func (b *builder) describe() {
 	r.CompletionUnit = cmp.Or(r.CompletionUnit, result.UnitRequest)
 	r.WindowNS = int64(b.window)
 	if r.Division == result.DivisionClosed {
-		r.Notice = result.ClosedNotice
+		r.Notice = cmp.Or(r.Notice, result.ClosedNotice)
 	}
 	r.Model.RankBytesPerToken = b.info.Sizer.One().Bytes(1)
 	r.Parameters = append([]result.Parameter{}, r.Parameters...)

@@ -28,6 +28,10 @@ func Format(schema string) string {
 // ClosedNotice stands in every output of the closed division.
 const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 
+// RehearsalNotice stands there instead where the windows were short.
+const RehearsalNotice = "REHEARSAL of the closed division with short windows: no result, and not to " +
+	"be submitted"
+
 // Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark
 // metrics, workbook and reports are views of this struct. The first part has the keys of the Python
 // benchmark, so that its tools read our files unchanged; names ending in _gb and _gbps hold GiB and
@@ -44,7 +48,7 @@ type Result struct {
 	Summary                python.Summary `json:"summary"`
 
 	SchemaVersion string `json:"schema_version"`
-	Notice        string `json:"notice,omitempty"` // ClosedNotice in the closed division
+	Notice        string `json:"notice,omitempty"` // ClosedNotice or RehearsalNotice in the closed division
 	Status        string `json:"status"`
 	EndedBy       string `json:"ended_by"`
 	Error         string `json:"error,omitempty"`

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -129,7 +130,7 @@ func Aggregate(t *tree.Tree) *Summary {
 		if o.Simulated {
 			s.Notice = result.SimulatedNotice
 		} else if o.Division == result.DivisionClosed && s.Notice == "" {
-			s.Notice = result.ClosedNotice
+			s.Notice = cmp.Or(t.Of(group)[0].Result.Notice, result.ClosedNotice)
 		}
 	}
 	s.place(t.Files)
