@@ -13,7 +13,7 @@
 // <model>/run/<start>, one run with all options, and code, and systems. What its tools look for in
 // there are run summary, which kvbench/merge/summary makes, metadata and logs; whatever else stands
 // beside them is for people. The rules are those of Rules.md, schema.yaml and the checker of
-// mlcommons/storage as of July 2026; rules_test.go has them as tests, and runs the checker itself
+// mlcommons/storage as of August 2026; rules_test.go has them as tests, and runs the checker itself
 // where its checkout is named.
 //
 // Nothing here runs on several goroutines, and nothing is kept from one call to the next.

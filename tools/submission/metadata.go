@@ -83,7 +83,7 @@ func (s *Submission) metadata(dir string, sum *summary.Summary) *metadata {
 	first := s.tree.Files[0].Result
 	m := &metadata{BenchmarkType: "kv_cache", Model: first.Model.Key, KVCacheModel: first.Model.Key,
 		Command: "run", RunDatetime: sum.RunDatetime, NumProcesses: sum.TotalRanks, ResultDir: dir,
-		Parameters: values{}, Overrides: values{}, Notice: Notice, Options: map[string]values{},
+		Parameters: values{}, Overrides: values{}, Notice: sum.Notice, Options: map[string]values{},
 		Hosts: []string{}}
 	var begin, end time.Time
 	for _, f := range s.tree.Files {
@@ -154,8 +154,8 @@ func (s *Submission) logs(dir, stamp string, m *metadata) error {
 		if out[at] == nil {
 			order = append(order, at)
 			out[at], errs[at] = &bytes.Buffer{}, &bytes.Buffer{}
-			fmt.Fprintf(out[at], "%s\n", Notice)
-			fmt.Fprintf(errs[at], "%s\n", Notice)
+			fmt.Fprintf(out[at], "%s\n", m.Notice)
+			fmt.Fprintf(errs[at], "%s\n", m.Notice)
 		}
 		fmt.Fprintf(out[at], "\nrank %d: %s\n", f.Rank, tree.Fate(f.Result))
 		// Its lines are what the trial printed at its end.

@@ -11,11 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
 	"kvbench/tools/load"
@@ -80,13 +82,27 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	s.check = checkClosed(s.tree, sum)
 	// In the open division deviations are allowed, and the page lists them.
 	deviations := s.check.Deviations
-	if s.Division == result.DivisionClosed && len(deviations) > 0 {
-		for _, d := range deviations {
+	missing := slices.DeleteFunc(slices.Clone(deviations), func(d Deviation) bool {
+		return !d.Missing
+	})
+	refused, why := deviations, fmt.Sprintf("%d deviation(s) from the closed division, nothing "+
+		"was built; -division open builds %s/open", len(deviations), s.Out)
+	if s.Division == result.DivisionOpen {
+		refused = missing
+	}
+	if len(missing) > 0 {
+		why = "results are missing, nothing was built: sums over the ranks that are left are " +
+			"those of another system; run the options again"
+	}
+	if len(refused) > 0 {
+		for _, d := range refused {
 			say(d.String())
 		}
-		say(fmt.Sprintf("%d deviation(s) from the closed division, nothing was built; -division"+
-			" open builds %s/open", len(deviations), s.Out))
+		say(why)
 		return false, nil
+	}
+	if s.check.Rehearsal {
+		s.Division = rehearsal
 	}
 	// From here on it is disk that may fail, not the results.
 	told, err := s.publish(sum)
@@ -98,13 +114,38 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	if len(deviations) > 0 {
 		verdict = fmt.Sprintf("%d deviation(s), listed in check.md", len(deviations))
 	}
+	if s.check.Rehearsal {
+		verdict += "; " + s.realRun(sum)
+	}
 	systems := filepath.Join(top, "systems", s.System)
 	_, err = fmt.Fprintf(stdout, "run:         %s\ncode:        %s\n"+
 		"description: %s.yaml (fill in what says %s)\n"+
 		"to do:       %s.pdf, the system in words and pictures: the rules want one\n"+
 		"closed:      %s\n%s\n", filepath.Join(top, s.runAt(sum)), told, systems, unknown,
-		systems, verdict, Notice)
+		systems, verdict, sum.Notice)
 	return true, err
+}
+
+// rehearsal stands in the place of the division: no checker takes the tree.
+const rehearsal = "rehearsal"
+
+// realRun says of a rehearsal what the run itself needs.
+func (s *Submission) realRun(sum *summary.Summary) string {
+	var plans []*params.Values
+	for _, b := range params.Benchmarks() {
+		if v, err := resolve(b, nil); err == nil && b.Option > 0 {
+			plans = append(plans, v)
+		}
+	}
+	most := 0.0
+	for _, o := range sum.Options {
+		most = max(most, o.WriteBandwidth)
+	}
+	return fmt.Sprintf("this is a REHEARSAL and must not be submitted.\n%13sThe same command "+
+		"without -rehearse takes %v and what setting up takes. It keeps up to %.0f GiB\n%13s"+
+		"(%s GiB/s as here for %v), less with -storage-capacity-gb or where 95 %% of the free "+
+		"space are less", "", params.ClosedTime(plans), most*plans[0].Window.Length.Seconds(), "",
+		summary.Number(most), plans[0].Window.Length)
 }
 
 // runAt is the run's directory below the organisation. All options are one run there, though the
@@ -117,7 +158,7 @@ func (s *Submission) runAt(sum *summary.Summary) string {
 // codeAt is the code image's directory below the organisation (Rules.md 2.1.5): one for all in the
 // closed division, one for each kind of benchmark in the open one.
 func (s *Submission) codeAt() string {
-	if s.Division == result.DivisionClosed {
+	if s.Division != result.DivisionOpen {
 		return "code"
 	}
 	return filepath.Join("results", s.System, "kv_cache", "code")
@@ -240,11 +281,13 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 	}
 	// Below the tree's top: where it stands while it is built means nothing to anybody.
 	at := filepath.Join(s.Division, s.Organisation, s.runAt(sum))
+	if sum.Notice != result.RehearsalNotice {
+		sum.Notice = Notice
+	}
 	meta := s.metadata(filepath.ToSlash(at), sum)
 	if err := s.logs(dir, sum.Stamp(), meta); err != nil {
 		return err
 	}
-	sum.Notice = Notice
 	return errors.Join(
 		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
 			return xlsx.Write(w, records, table)

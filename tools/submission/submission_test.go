@@ -215,7 +215,7 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 		want   string
 	}{
 		{"users", func(r *result.Result) { set(r, "num-users", "100") },
-			"option 1: -num-users: must be 200 in the closed division (option 1), given 100"},
+			"option 1: -num-users: must be 200 in the closed division, given 100"},
 		{"model", func(r *result.Result) { set(r, "model", "tiny-1b"); r.Model.Key = "tiny-1b" },
 			"-model: must be llama3.1-8b"},
 		{"cpu tier", func(r *result.Result) { set(r, "cpu-mem-gb", "4") },
@@ -250,6 +250,11 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 			"the result has none on record"},
 		{"memory", func(r *result.Result) { r.Summary.CacheStats.StorageEntries = 0 },
 			"served from memory"},
+		{"a small tier", func(r *result.Result) {
+			r.Summary.CacheStats.StorageEntries = 0
+			r.Tiers = []result.Tier{{Level: "storage",
+				Write: result.TierTraffic{Bytes: 4 << 30}}}
+		}, "option 1, option 2, option 3: the storage tier is too small"},
 		{"shared directory", func(r *result.Result) {
 			r.IO.CacheDir,
 				r.Environment.Hostname = "/mnt/kv/rank_0", "node0"
@@ -267,8 +272,8 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 			if r.Trial == 1 && r.Rank == 1 {
 				r.Status, r.Error = result.StatusFailed, "EIO"
 			}
-		}, "every trial of every rank must be complete: failed: EIO " +
-			"(option_1/trial_1/rank_1/kvcache_results_20260908_120000.json)"},
+		}, "option 1, option 2, option 3: every trial of every rank must be complete: failed: EIO " +
+			"(option_1/trial_1/rank_1/kvcache_results_20260908_120000.json, option_2/trial_1/rank_1/"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			dir, out := results(t, c.change), filepath.Join(t.TempDir(), "out")
@@ -340,13 +345,71 @@ func TestRanksThatTheRunStarted(t *testing.T) {
 
 func TestMissingRank(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_3/trial_2/rank_1")))
-	built, _, errs, err := submit(dir, out)
-	assert.NoError(t, err)
-	assert.False(t, built)
-	assert.Contains(t, errs,
-		"option 3: every trial of every rank must have a result: 2 ranks × 3 trials are expected "+
-			"(option_3/trial_2/rank_1/kvcache_results_*.json)")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1")))
+	lost := []string{"option_2/trial_0/rank_1", "option_2/trial_1/rank_0",
+		"option_2/trial_2/rank_1", "option_3/trial_2/rank_1"}
+	for _, at := range lost {
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, at)))
+	}
+	for _, division := range []string{"closed", "open"} {
+		built, _, errs, err := submit(dir, out, division)
+		assert.NoError(t, err)
+		assert.False(t, built, division)
+		assert.Contains(t, errs, "option 2, option 3: every trial of every rank must have a "+
+			"result: 2 ranks × 3 trials are expected ("+
+			strings.Join(lost, "/kvcache_results_*.json, ")+"/kvcache_results_*.json)")
+		assert.Contains(t, errs, "results are missing, nothing was built")
+		assert.NoDirExists(t, out)
+	}
+}
+
+// TestRehearsal: results with short windows show what deviates beside them, and make a tree that no
+// checker takes for a submission.
+func TestRehearsal(t *testing.T) {
+	short := func(r *result.Result) {
+		r.Notice, r.WindowNS = result.RehearsalNotice, 5e9
+		r.StartTime = time.Date(2026, 9, 8, 12, *r.Option, r.Trial*10, 0,
+			time.UTC).Format(time.RFC3339Nano)
+		set(r, "rehearse", true)
+		set(r, "benchtime", "5s")
+		set(r, "settle", "0s")
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	built, text, errs, err := submit(results(t, short), out)
+	require.NoError(t, err)
+	require.True(t, built, errs)
+	assert.Contains(t, text, "nothing deviates; this is a REHEARSAL and must not be submitted.")
+	assert.Contains(t, text, "without -rehearse takes 1h15m0s and what setting up takes. It keeps "+
+		"up to 300 GiB")
+	run := filepath.Join(out, "rehearsal/acme/results/flash7/kv_cache/llama3.1-8b/run")
+	assert.NoDirExists(t, filepath.Join(out, "closed"))
+	found, err := filepath.Glob(filepath.Join(run, "*", "summary.json"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	data, err := os.ReadFile(found[0])
+	require.NoError(t, err)
+	assert.Contains(t, string(data), result.RehearsalNotice)
+
+	t.Run("deviates", func(t *testing.T) {
+		built, _, errs, err := submit(results(t, func(r *result.Result) {
+			short(r)
+			set(r, "num-users", "100")
+		}), out+"2")
+		require.NoError(t, err)
+		assert.False(t, built)
+		assert.Contains(t, errs, "option 1: -num-users: must be 200 in the closed division, given 100")
+		assert.NotContains(t, errs, "window")
+	})
+	t.Run("beside real results", func(t *testing.T) {
+		built, _, errs, err := submit(results(t, func(r *result.Result) {
+			if *r.Option == 3 {
+				short(r)
+			}
+		}), out+"2")
+		require.NoError(t, err)
+		assert.False(t, built)
+		assert.Contains(t, errs, "option 1, option 2: rehearsal: the results of others are one")
+	})
 }
 
 // TestAllOptionsMustBeRun: two of three are no closed result.
@@ -384,7 +447,8 @@ func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 	assert.NoError(t, err)
 	assert.False(t, built)
 	assert.Contains(t, errs, "-num-users: must be 200")
-	assert.Contains(t, errs, "option 1 [num-users=100]: every trial of every rank must have a result")
+	assert.Contains(t, errs, "option 1 [num-users=100], option 1 [num-users=200], option 3 "+
+		"[num-users=100], option 3 [num-users=70]: every trial of every rank must have a result")
 }
 
 func TestOpenSubmissionListsDeviations(t *testing.T) {
