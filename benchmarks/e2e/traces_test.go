@@ -86,6 +86,19 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 	require.NoError(t, os.RemoveAll(b.results))
 	b.ok(append(args, "-trace-allow-malformed")...)
 	assert.EqualValues(t, 1, theResult(t, b.results).Input.Malformed)
+
+	// Each of these is refused before the run, by file and line with the reason.
+	for text, want := range map[string]string{
+		"": "blocks.jsonl has no rows",
+		`{"timestamp": 1, "input": "q", "output": "a"}`: "no usable row: 1 of 1 are malformed, 0 " +
+			"have no answer; the first is " + filepath.Join(b.work, "blocks.jsonl") + ":1: messages, " +
+			"input or text_input without hash_ids",
+	} {
+		path := filepath.Join(b.work, "blocks.jsonl")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-block-trace-path="+path)...),
+			want)
+	}
 }
 
 // The replay begins later in the trace, and the result says what it passed over.

@@ -52,6 +52,13 @@ func TestConvertTellsWhatIsLost(t *testing.T) {
 		assert.Equal(t, Usage, code)
 		assert.Contains(t, errs, "-num-users: must be absent but for sessions of agents")
 	}
+	// A frame that needs a window of 2 GiB, as zstd --long=31 writes it.
+	long := filepath.Join(t.TempDir(), "long.jsonl.zst")
+	require.NoError(t, os.WriteFile(long, []byte("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"), 0o644))
+	code, _, errs = call("", "convert", long)
+	assert.Equal(t, Usage, code)
+	assert.Contains(t, errs, "long.jsonl.zst in line 1: window size exceeded: recompress it without "+
+		"--long, or with at most --long=27")
 	code, _, errs = call("", "convert", "-block-tokens", "-1", "-trace-start", "1")
 	assert.Equal(t, Usage, code)
 	assert.Equal(t, 3, strings.Count(errs, "kvreport convert: "), errs)

@@ -159,12 +159,14 @@ func nextToken(doc *document) json.Token {
 // blocks are fine: engines that keep whole blocks only leave the rest of the last one out, and of a
 // prompt that fills none all of it.
 func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row, error) {
-	tokens := cmp.Or(checkTokens(in, 1), checkTokens(out, 0))
+	input, output := checkTokens(in, 1), checkTokens(out, 0)
 	switch n := len(ids); {
 	case !(at >= 0 && at <= 9e9): // written so that NaN fails
 		return Row{}, Malformed{errSeconds}
-	case tokens != nil:
-		return Row{}, Malformed{tokens}
+	case input != nil:
+		return Row{}, malformed("input: %w", input)
+	case output != nil:
+		return Row{}, malformed("output: %w", output)
 	case n == 0 && in >= size:
 		return Row{}, malformed("no block ids")
 	case n > maxBlocks:
@@ -205,53 +207,54 @@ func scopeName(text string) string {
 }
 
 // BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first,
-// judging each file by its first usable row.
+// judging each file by its first usable row. A file without one is an error only where no other has
+// one: it is reported with the others when all are read.
 func BlockSizes(paths []string) ([]int, error) {
 	sizes := make(map[int]bool)
-	err := firstRows(paths, func(_ string, row *Row) { sizes[row.BlockTokens] = true })
-	if err == nil && len(sizes) == 0 {
-		err = errors.New("no usable row in any of the block traces")
-	}
-	return slices.Sorted(maps.Keys(sizes)), err
-}
-
-// WithoutSessions returns the first block trace that has no sessions of agents, "" where all have,
-// judging each file by its first usable row.
-func WithoutSessions(paths []string) (path string, err error) {
-	err = firstRows(paths, func(of string, row *Row) {
-		if path == "" && row.Agent.Play == 0 {
-			path = of
-		}
-	})
-	return path, err
-}
-
-// OnlySessions refuses a parameter that says something of sessions of agents alone, where files of
-// other requests are among the traces. What is wrong with a file is told when it is read.
-func OnlySessions(parameter string, paths []string) error {
-	other, err := WithoutSessions(paths)
-	if err != nil || other == "" {
-		return nil
-	}
-	return fmt.Errorf("%s: must be absent but for sessions of agents, whose requests wait for "+
-		"each other: %s has none", parameter, other)
-}
-
-// firstRows shows the first usable row of each file that has one.
-func firstRows(paths []string, show func(path string, row *Row)) error {
+	var problems error
 	for _, path := range paths {
-		rows, err := openBlocks(path)
+		row, err := firstRow(path)
 		if err != nil {
-			return err
+			problems = errors.Join(problems, err)
+			continue
 		}
-		row, err := rows.Next()
-		for IsMalformed(err) {
-			row, err = rows.Next()
+		sizes[row.BlockTokens] = true
+	}
+	if len(sizes) > 0 {
+		problems = nil
+	}
+	return slices.Sorted(maps.Keys(sizes)), problems
+}
+
+// OnlySessions refuses a parameter that applies to sessions of agents alone, where files of other
+// requests are among the traces, judging each file by its first usable row. What is wrong with a
+// file is reported when it is read.
+func OnlySessions(parameter string, paths []string) error {
+	for _, path := range paths {
+		row, err := firstRow(path)
+		if err == nil && row.Agent.Play == 0 {
+			return fmt.Errorf("%s: must be absent but for sessions of agents, whose requests wait "+
+				"for each other: %s has none", parameter, path)
 		}
-		if err == nil {
-			show(path, &row)
-		}
-		_ = rows.Close() // only read from
 	}
 	return nil
+}
+
+// firstRow returns the first usable row of a file.
+func firstRow(path string) (Row, error) {
+	rows, err := openBlocks(path)
+	if err != nil {
+		return Row{}, err
+	}
+	defer rows.Close() // only read from
+	tally := Tally{What: "trace", File: path, Allow: true}
+	for {
+		row, err := rows.Next()
+		switch end := tally.Row(err, rows.Line); {
+		case errors.Is(end, io.EOF):
+			return Row{}, tally.Unusable()
+		case end != nil || err == nil:
+			return row, end
+		}
+	}
 }

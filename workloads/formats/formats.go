@@ -198,6 +198,15 @@ func (t *Tally) End() error {
 		t.What, t.File, t.Report.Malformed, t.Report.Rows, hint, t.Example())
 }
 
+// Unusable is the error of a file that was read to its end and has no usable row.
+func (t *Tally) Unusable() error {
+	if t.Report.Rows == 0 {
+		return fmt.Errorf("%s %s has no rows", t.What, t.File)
+	}
+	return fmt.Errorf("%s %s has no usable row: %d of %d are malformed, %d have no answer%s",
+		t.What, t.File, t.Report.Malformed, t.Report.Rows, t.Report.Failed, t.Example())
+}
+
 // Example names the first malformed row, if there is one.
 func (t *Tally) Example() string {
 	if len(t.Report.First) == 0 {

@@ -168,6 +168,30 @@ func (k *kvEventRows) row(at float64, e *kvEvent) (Row, error) {
 	return row, err
 }
 
+// blockIDs are the ids of a request's blocks: whole numbers in nearly all files. Hashes of UCM are
+// texts of hexadecimal digits, and some are larger than an int64.
+type blockIDs []int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (ids *blockIDs) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, (*[]int64)(ids)) == nil {
+		return nil
+	}
+	var hashes []json.RawMessage
+	if err := json.Unmarshal(text, &hashes); err != nil {
+		return malformed("hash_ids is no list")
+	}
+	*ids = (*ids)[:0]
+	for _, h := range hashes {
+		id, err := kvHash(string(h))
+		if err != nil {
+			return err
+		}
+		*ids = append(*ids, id)
+	}
+	return nil
+}
+
 // kvHash reads the hash of a block: a number, whose bits count, or bytes as hexadecimal digits, of
 // which the last eight count, as for who routes requests by them (llm-d).
 func kvHash(text string) (int64, error) {

@@ -150,7 +150,7 @@ type mooncakeLine struct {
 	InToo   *int64   `json:"input_tokens"`
 	Out     *int64   `json:"output_length"`
 	OutToo  *int64   `json:"output_tokens"`
-	IDs     []int64  `json:"hash_ids"`
+	IDs     blockIDs `json:"hash_ids"`
 	Size    *int64   `json:"block_size"`
 
 	Session  json.RawMessage `json:"session_id"`
@@ -158,6 +158,7 @@ type mooncakeLine struct {
 	DelayToo *float64        `json:"delay_ms"`
 	Messages json.RawMessage `json:"messages"`
 	Text     json.RawMessage `json:"text_input"`
+	Input    json.RawMessage `json:"input"`
 	WaitFor  json.RawMessage `json:"wait_for"`
 }
 
@@ -170,8 +171,9 @@ func (r *mooncakeRow) decode(line []byte) error {
 	}
 	at, in, out := cmp.Or(v.Time, v.Created), cmp.Or(v.In, v.InToo), cmp.Or(v.Out, v.OutToo)
 	switch {
-	case v.IDs == nil && (v.Messages != nil || v.Text != nil):
-		return malformed("messages or text_input without hash_ids: their blocks are not known")
+	case v.IDs == nil && (v.Messages != nil || v.Text != nil || v.Input != nil):
+		return malformed("messages, input or text_input without hash_ids: their blocks are not " +
+			"known")
 	case v.WaitFor != nil:
 		return malformed("%s: %s", agenticSchema, agenticInstead)
 	}
@@ -221,7 +223,7 @@ type bailianRow struct {
 	Time *float64 `json:"timestamp"` // s
 	In   *int     `json:"input_length"`
 	Out  *int     `json:"output_length"`
-	IDs  []int64  `json:"hash_ids"`
+	IDs  blockIDs `json:"hash_ids"`
 }
 
 // Next implements Reader.

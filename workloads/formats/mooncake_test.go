@@ -92,21 +92,31 @@ func TestMooncakeVariants(t *testing.T) {
 {"timestamp":1,"input_length":600,"output_length":5,"hash_ids":[1,1]}
 {"timestamp":1,"input_length":60,"output_length":5,"hash_ids":[1],"block_size":-1}
 {"timestamp":1,"input_length":60,"output_length":5,"hash_ids":[2,1]}
+{"timestamp":1,"input":"What is a KV cache?","output":"A cache.","session_id":"s4"}
+{"timestamp":4000,"input_length":600,"output_length":1,"hash_ids":["7d865e959b2466918","2c"]}
+{"timestamp":5000,"input_length":600,"output_length":1,"hash_ids":[9223372036854775809,2]}
+{"timestamp":6000,"input_length":600,"output_length":1,"hash_ids":["a b"]}
+{"timestamp":6000,"input_length":1000000000000000,"output_length":1,"hash_ids":[1]}
 `)
-	require.Len(t, rows, 3)
+	require.Len(t, rows, 5)
+	assert.Equal(t, []int64{-0x279a16a64db996e8, 0x2c}, rows[3].Blocks, "hexadecimal digits")
+	assert.Equal(t, []int64{-9223372036854775807, 2}, rows[4].Blocks, "the bits of a hash")
 	assert.EqualValues(t, 2000.5e6, rows[1].Stamp)
 	assert.Equal(t, []int64{7, 8}, rows[1].Blocks)
 	assert.Equal(t, []int{512, 512, 64},
 		[]int{rows[0].BlockTokens, rows[1].BlockTokens, rows[2].BlockTokens})
-	require.Len(t, errs, 8)
+	require.Len(t, errs, 11)
 	assert.Contains(t, errs[0], "a row with a delay and no timestamp: want a session_id")
-	assert.Contains(t, errs[1], "messages or text_input without hash_ids")
+	assert.Contains(t, errs[1], "messages, input or text_input without hash_ids")
 	assert.Equal(t, errs[1], errs[2])
 	assert.Contains(t, errs[3], "a row of a session with neither timestamp nor delay")
 	assert.Contains(t, errs[4], "dynamo.agentic_mooncake: when these rows come is a graph")
 	assert.Contains(t, errs[5], "a block id stands twice")
 	assert.Contains(t, errs[6], "block_size: too few tokens")
 	assert.Contains(t, errs[7], "more block ids than the input has blocks")
+	assert.Equal(t, errs[1], errs[8])
+	assert.Contains(t, errs[9], `a block's hash is "a b", want a number or hexadecimal digits`)
+	assert.Contains(t, errs[10], "input: more than 1073741824 tokens")
 }
 
 // Rows with delays come after the row before them of their session, between others.

@@ -39,7 +39,7 @@ type sessionRow struct {
 	T      *float64 `json:"t"` // s since the session's start; see startAgent
 	Input  *int     `json:"in"`
 	Output *int     `json:"out"`
-	Blocks []int64  `json:"hash_ids"`
+	Blocks blockIDs `json:"hash_ids"`
 	Model  string   `json:"model"`
 	Took   *float64 `json:"api_time"` // s
 

@@ -32,7 +32,10 @@ func openFile(format formats.Format, path string, allow bool) (*file, error) {
 func openOne(format formats.Format, cfg *Config, index int) (*file, error) {
 	f, err := openFile(format, cfg.Paths[index], cfg.AllowMalformed)
 	if err == nil {
-		f.apart = formats.Apart(cfg.Paths[:index+1])[index]
+		if cfg.apart == nil {
+			cfg.apart = formats.Apart(cfg.Paths)
+		}
+		f.apart = cfg.apart[index]
 	}
 	return f, err
 }
@@ -64,8 +67,7 @@ func (f *file) end() error {
 	if err := f.End(); err != nil || usable > 0 || f.Allow {
 		return err
 	}
-	return fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others"+
-		" failed requests)", f.File, f.Report.Rows, f.Report.Malformed)
+	return f.Unusable()
 }
 
 // opening is how a file begins.

@@ -150,12 +150,8 @@ func TestSessionsAndOthers(t *testing.T) {
 	assert.Zero(t, s.Report().Sessions)
 	_, err := NewSessions(formats.Blocks, cfg)
 	assert.ErrorContains(t, err, "other requests than sessions")
-	path, err := formats.WithoutSessions(cfg.Paths)
-	require.NoError(t, err)
-	assert.Equal(t, cfg.Paths[1], path)
-	path, err = formats.WithoutSessions(cfg.Paths[:1])
-	require.NoError(t, err)
-	assert.Empty(t, path)
+	assert.ErrorContains(t, formats.OnlySessions("-x", cfg.Paths), cfg.Paths[1]+" has none")
+	assert.NoError(t, formats.OnlySessions("-x", cfg.Paths[:1]))
 }
 
 // Sessions that wait for their answers ask all that was recorded, whatever is answered first.

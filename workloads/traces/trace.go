@@ -54,6 +54,8 @@ type Config struct {
 	ObjectTokens int
 	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
 	AllowMalformed bool
+
+	apart []string // of each of Paths, once a file was opened; see formats.Apart
 }
 
 // Trace is the Source of recorded requests. The class of a request is drawn by the number of its
