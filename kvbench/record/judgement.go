@@ -192,6 +192,7 @@ func (b *builder) warnings() {
 			units.Nanoseconds.Text(o.BackoffNS), units.Percent(units.Ratio(o.BackoffNS, busy)))
 	}
 	b.partOfTrace()
+	b.unusedInput()
 	b.shortWindow()
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
 		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait "+
@@ -235,6 +236,21 @@ func (b *builder) partOfTrace() {
 	b.warn("only the first %s of the trace were replayed before the window ended (%s): hit ratios "+
 		"are those of this part and not of the trace: give it time (with -benchtime 10h the run "+
 		"ends with the trace; -trace-speedup 0 leaves out its pauses)", part, r.EndedBy)
+}
+
+// unusedInput warns of a recording of which most rows were left out.
+func (b *builder) unusedInput() {
+	in := b.r.Input
+	if in == nil || 2*(in.Failed+in.Malformed) <= in.Rows {
+		return
+	}
+	first := ""
+	if len(in.Problems) > 0 {
+		first = "; the first malformed one is " + in.Problems[0]
+	}
+	b.warn("most of the input is not used: of %s %s have no answer and %s are malformed%s",
+		units.Plural(in.Rows, "row"), units.Count.Text(in.Failed), units.Count.Text(in.Malformed),
+		first)
 }
 
 // shortWindow warns of a window at whose end more was under way than had completed: its numbers

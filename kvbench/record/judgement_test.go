@@ -80,6 +80,14 @@ func TestADeviceThatSomebodyElseReadIsSaidSo(t *testing.T) {
 		Device: "vda", ReadBytes: new(int64(400 << 20)), WriteBytes: new(int64(0))}}), "the device")
 }
 
+func TestAnInputThatIsMostlyUnusedIsWarnedOf(t *testing.T) {
+	in := &result.Input{Rows: 8, Failed: 1, Malformed: 4, Problems: []string{"x.json:3: no role"}}
+	assert.Contains(t, warningsOf(1, result.Result{Input: in}), "most of the input is not used: of "+
+		"8 rows 1 have no answer and 4 are malformed; the first malformed one is x.json:3: no role")
+	in.Rows = 10
+	assert.NotContains(t, warningsOf(1, result.Result{Input: in}), "not used")
+}
+
 func TestAStoreThatWasAwayIsSaidSo(t *testing.T) {
 	for backoff, want := range map[time.Duration]string{0: "", 100 * time.Millisecond: "",
 		3 * time.Second: "requests waited 3 s in all for their next attempt (25 % of the workers'"} {

@@ -257,6 +257,9 @@ func (s *summary) input() {
 			count(in.LiveSessions) + " live"
 	}
 	s.put("input", line)
+	if len(in.Problems) > 0 {
+		s.put("", "the first malformed row is "+in.Problems[0])
+	}
 }
 
 // simulated says in the margin of every simulated result what its time is. On a device model it

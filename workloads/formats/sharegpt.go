@@ -1,15 +1,19 @@
 package formats
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 )
 
 // ShareGPT is recorded conversations: JSON lists of {id, conversations: [{from: human|gpt,
-// value}]}. Each question followed by an answer is a turn. Messages without a known role, and
-// questions or answers without their other half, are left out; a conversation without a turn counts
-// as failed. Conversations are told apart by their place in the input, not by their id. The counter
+// value}]}, or with the names of OpenAI: {messages: [{role: user|assistant, content}]}. Each
+// question followed by an answer is a turn. Messages without a known role, and questions or answers
+// without their other half, are left out; a conversation without a turn counts as failed, and one
+// of which no message has a known role as malformed. Conversations are told apart by their place in the input, not by their id. The counter
 // says how many tokens a text has, of which the question and the answer of a turn count so many at
 // most.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
@@ -33,40 +37,87 @@ type shareGPTRows struct {
 	turns                   []Row // of the conversation being read
 }
 
-// conversation is one element of the list.
+// conversation is one element of the list. Data sets have one of the three names.
 type conversation struct {
 	Conversations []message `json:"conversations"`
+	Messages      []message `json:"messages"`
+	Items         []message `json:"items"`
 }
 
 // message is what one side said.
 type message struct {
-	From  text `json:"from"`
-	Value text `json:"value"`
+	From    text `json:"from"`
+	Role    text `json:"role"`
+	Value   text `json:"value"`
+	Content text `json:"content"`
 }
 
-// text is a string; every other value counts as none. Data sets have numbers and null where an
-// answer should be, which must not cost the conversation, nor much memory: a list of numbers would
-// take thirty times its text.
+// text is a string, or those of the parts that OpenAI's messages may consist of; every other value
+// counts as none. Data sets have numbers and null where an answer should be, which must not cost
+// the conversation, nor much memory: a list of numbers would take thirty times its text, so that
+// lists are read part by part.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(b []byte) error {
-	if *t = ""; b[0] == '"' {
+	*t = ""
+	switch b[0] {
+	case '"':
 		return json.Unmarshal(b, (*string)(t))
+	case '[':
+		parts := json.NewDecoder(bytes.NewReader(b))
+		_, _ = parts.Token() // the [
+		for parts.More() {
+			var part struct{ Text string }
+			if parts.Decode(&part) != nil {
+				break
+			}
+			*t += text(part.Text)
+		}
 	}
 	return nil
 }
 
+// role is who said it.
+func (m *message) role() string {
+	return strings.ToLower(strings.TrimSpace(string(cmp.Or(m.From, m.Role))))
+}
+
+func (m *message) asks() bool {
+	return slices.Contains([]string{"human", "user"}, m.role())
+}
+
+func (m *message) answers() bool {
+	return slices.Contains([]string{"gpt", "chatgpt", "assistant", "model", "bing", "bard"},
+		m.role())
+}
+
+// What is wrong with conversations of another format.
+var (
+	errNoMessages = malformed("want conversations, messages or items")
+	errNoRole     = malformed(`want messages from "human" and "gpt", or of the role "user" and ` +
+		`"assistant"`)
+)
+
 // Next implements Reader.
 func (s *shareGPTRows) Next() (Row, error) {
-	if len(s.turns) == 0 {
+	for len(s.turns) == 0 {
 		var talk conversation
 		if err := s.next(&talk, s.toList); err != nil {
 			return Row{}, err
 		}
-		if s.turns = s.pairs(talk.Conversations); len(s.turns) == 0 {
-			return Row{Context: 1}, nil // a request without an answer
+		messages := slices.Concat(talk.Conversations, talk.Messages, talk.Items)
+		if s.turns = s.pairs(messages); len(s.turns) > 0 {
+			break
 		}
+		known := func(m message) bool { return m.asks() || m.answers() }
+		switch {
+		case talk.Conversations == nil && talk.Messages == nil && talk.Items == nil:
+			return Row{}, errNoMessages
+		case len(messages) > 0 && !slices.ContainsFunc(messages, known):
+			return Row{}, errNoRole
+		}
+		return Row{Context: 1}, nil // a request without an answer
 	}
 	row := s.turns[0]
 	s.turns = s.turns[1:]
@@ -88,13 +139,13 @@ func (s *shareGPTRows) toList() error {
 func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
 	asked, opened := "", false
 	for _, m := range messages {
-		said := string(m.Value)
-		switch strings.ToLower(strings.TrimSpace(string(m.From))) {
-		case "human", "user":
+		said := string(cmp.Or(m.Value, m.Content))
+		switch {
+		case m.asks():
 			if asked = said; strings.TrimSpace(said) == "" {
 				asked = ""
 			}
-		case "gpt", "chatgpt", "assistant", "model":
+		case m.answers():
 			if asked == "" {
 				continue
 			}
