@@ -97,7 +97,8 @@ func TestCheckFindsEveryKindOfWrongData(t *testing.T) {
 		assert.Contains(t, m.Error(), fmt.Sprintf("offset %d", bit/8))
 	}
 
-	stale := tiers.Object{Key: o.Key, Gen: 4, Size: o.Size}
+	o.Layer = 2
+	stale := tiers.Object{Key: o.Key, Gen: 4, Layer: 2, Size: o.Size}
 	p := filled(c, o)
 	c.Fill(p[20_000:28_000], stale, 20_000)
 	var m *MismatchError

@@ -121,11 +121,11 @@ func (c *Content) mismatch(got, want []byte, o tiers.Object, off int64) error {
 		return e
 	}
 	old := make([]byte, len(near))
-	for g, n := o.Gen, 0; g > 0 && n < staleSearch; n++ {
-		g--
-		c.fillBlocks(old, tiers.Object{Key: o.Key, Gen: g}, off+int64(from))
+	for n := 0; o.Gen > 0 && n < staleSearch; n++ {
+		o.Gen--
+		c.fillBlocks(old, o, off+int64(from))
 		if bytes.Equal(old, near) {
-			e.Stale, e.StaleGen = true, g
+			e.Stale, e.StaleGen = true, o.Gen
 			break
 		}
 	}
