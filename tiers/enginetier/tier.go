@@ -412,6 +412,17 @@ func (t *Tier) handle(f *file, e *stored, kind ioengine.Kind) *handle {
 	return h
 }
 
+// enter begins the use of the object by a request, also of its memory: that of a bucket may be
+// given back with its last user. Without a user left the object has ended, and must not end twice.
+func (h *handle) enter() bool {
+	for n := h.users.Load(); n > 0; n = h.users.Load() {
+		if h.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
 // leave ends the use of the object by its holder or by a request; the last one ends it.
 func (h *handle) leave() error {
 	if h.users.Add(-1) > 0 {
@@ -444,11 +455,10 @@ func (h *handle) Submit(io *tiers.IO) {
 		io.End(h.t.error(h.kind.String(), o, off, fmt.Errorf("%d bytes at offset %d reach "+
 			"beyond the entry's %d", io.N, off, o.Size)))
 		return
-	case h.over.Load():
+	case h.over.Load() || !h.enter():
 		io.End(h.t.error(h.kind.String(), o, off, tiers.ErrClosed))
 		return
 	}
-	h.users.Add(1) // of memory, too: a bucket's may be given back with its last user
 	if h.f.mem != nil {
 		if h.kind == ioengine.Read {
 			copy(io.Buf.B[:end-off], h.f.mem[off:])
