@@ -142,6 +142,9 @@ type EngineLayout struct {
 	Ranks TensorRanks
 	// Hybrid is what becomes of one of a model whose layers do not all keep the same.
 	Hybrid HybridParts
+	// Files is a regular expression for the paths of its files, temporary ones too, below the
+	// engine's directory. A run removes no other file there, nor does the next one after a kill.
+	Files string
 }
 
 // HybridParts is what an engine keeps of layers with windows and states.
@@ -168,6 +171,10 @@ const (
 	RanksTogether // one object with the bytes of each behind each other, likewise
 )
 
+// hashed is an object's hash in the name of its file. What is no hash there is a model's name,
+// which is any text without a slash.
+const hashed = `[0-9a-f]{64}`
+
 // EngineLayouts are those that there are. The facts are of the engines' main lines in September
 // 2026: vLLM's tiering offload and disk backend, LMCache's multiprocess adapters, SGLang's
 // HiCacheFile, Mooncake's SSD offload, Dynamo's KVBM. An object of Mooncake is whatever its user
@@ -176,21 +183,28 @@ const (
 var EngineLayouts = []EngineLayout{
 	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
 		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether, Hybrid: HybridGroups,
-		Full: "removes nothing, ever"},
+		Full: "removes nothing, ever",
+		Files: `[^/]+_[0-9a-f]{12}_r0/[0-9a-f]{3}/[0-9a-f]{2}_g[0-9]+/` + hashed +
+			`\.bin(?:_[0-9]+\.tmp)?|[^/]+_[0-9a-f]{12}_r0/config\.json|` +
+			`\.o_direct_probe_[0-9]+\.tmp`},
 	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1,
-		Ranks: RanksEach},
+		Ranks: RanksEach, Files: `slots\.rank_[0-9]+`},
 	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
 		Loads: 8, Layerwise: true, Ranks: RanksApart, Hybrid: HybridStates,
-		Full: "removes nothing unless it is told to"},
+		Full:  "removes nothing unless it is told to",
+		Files: `[^/]+@0x[0-9a-f]{8}@0@` + hashed + `(?:@[0-9]+)?\.data(?:\.tmp)?`},
 	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4,
-		Hybrid: HybridStates, Full: "stores nothing more unless it is told to evict"},
+		Hybrid: HybridStates, Full: "stores nothing more unless it is told to evict",
+		Files: `raw_block`},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
-		Ranks: RanksApart, Full: "removes nothing unless it is told to"},
-	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true},
+		Ranks: RanksApart, Full: "removes nothing unless it is told to",
+		Files: hashed + `_[^/]+\.bin(?:\.tmp\.[0-9]+\.[0-9]+\.[0-9a-f]{32})?`},
+	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true,
+		Files: `[0-9]+\.(?:bucket|meta)`},
 	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1,
-		Full: "stores nothing more unless it is told to evict"},
+		Full: "stores nothing more unless it is told to evict", Files: `kv_cache\.data`},
 	{Name: "kvbm-slots", Tokens: 16, Depth: 64, Direct: true, Stores: 64, Loads: 64,
-		Ranks: RanksApart},
+		Ranks: RanksApart, Files: `dynamo-kvbm-disk-cache-[0-9a-f]{6}`},
 }
 
 // EngineLayoutOf is the one of that name.

@@ -5,28 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
 )
 
 // treeName is the directory below which files lie that are called as an engine calls them.
 const treeName = "engine"
 
-// treeFile are the paths of files below treeName: nothing else there is deleted. Where an engine
-// has the hash of tokens there are 64 digits, and beside a whole file there may be the one that was
-// to take its place. What is not a hash is a model's name, which is anything.
-var treeFile = regexp.MustCompile(`^(?:` +
-	`[^/]+_[0-9a-f]{12}_r0/(?:[0-9a-f]{3}/[0-9a-f]{2}_g0/[0-9a-f]{64}\.bin(?:_[0-9]+\.tmp)?|` +
-	`config\.json)|` +
-	`\.o_direct_probe_[0-9]+\.tmp|` +
-	`[^/]+@0x[0-9a-f]{8}@0@[0-9a-f]{64}(?:@[0-9]+)?\.data(?:\.tmp)?|` +
-	`[0-9a-f]{64}_[^/]+\.bin(?:\.tmp\.[0-9]+\.[0-9]+\.[0-9a-f]{32})?|` +
-	`[0-9]+\.(?:bucket|meta)|` +
-	`kv_cache\.data|raw_block|slots\.rank_[0-9]+|dynamo-kvbm-disk-cache-[0-9a-f]{6}` +
-	`)$`)
-
-// treeDir are the directories there, which go when they are empty.
-var treeDir = regexp.MustCompile(`^[^/]+_[0-9a-f]{12}_r0(?:/[0-9a-f]{3}(?:/[0-9a-f]{2}_g0)?)?$`)
+// treeFile matches the paths of files below treeName, as each layout names its own: nothing else
+// there is deleted.
+var treeFile = func() *regexp.Regexp {
+	var names []string
+	for _, l := range tiers.EngineLayouts {
+		names = append(names, l.Files)
+	}
+	return regexp.MustCompile(`^(?:` + strings.Join(names, "|") + `)$`)
+}()
 
 // Tree returns the descriptor of the directory for files that are called as an engine calls them,
 // and its path. It is made when it is first needed, and stays the Dir's. Directories in it are made
@@ -63,7 +60,7 @@ func sweepTree(dir int, below string, remove bool, do func(dir int, name string,
 		switch kind := s.Mode & unix.S_IFMT; {
 		case kind == unix.S_IFREG && treeFile.MatchString(path):
 			err = do(dir, name, s.Size)
-		case kind == unix.S_IFDIR && treeDir.MatchString(path):
+		case kind == unix.S_IFDIR:
 			err = sweepBelow(dir, name, path, remove, do)
 		}
 		if err != nil {
