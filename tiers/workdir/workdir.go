@@ -261,7 +261,6 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 	d := &Dir{path: path, keep: opt.Keep, shared: opt.Shared, lock: -1, call: opt.call,
 		fans: make(map[string]int), removal: cmp.Or(opt.Removal, &Removal{})}
 	d.names = opt.names()
-	d.removal.works(path, d.names)
 	var madeRank, sticky, fresh bool
 	defer func() {
 		if err == nil {
@@ -365,6 +364,8 @@ func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
 		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
 			"somebody else's; move it away or give another -cache-dir", d.marker())
 	}
+	// Not before: what lies in a directory that another run or a user has is no concern of this one.
+	d.removal.works(d.path, d.names)
 	names, stay := d.names, false
 	if folder != nil && folder.Recall != nil {
 		if names, stay, err = folder.Recall(old.Contents); err != nil {

@@ -231,9 +231,12 @@ func TestASecondRunIsRefusedAndNamed(t *testing.T) {
 	d := openDir(t, cache)
 	entries(t, d, 3)
 	before := tree(t, cache)
-	_, err := Open(t.Context(), Options{CacheDir: cache})
+	var seen Removal
+	_, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen})
 	var locked *LockedError
 	require.ErrorAs(t, err, &locked)
+	left, _, _ := seen.Left()
+	assert.Empty(t, left, "the files of the first run are not left behind")
 	assert.Equal(t, os.Getpid(), locked.PID)
 	assert.ErrorContains(t, err, fmt.Sprintf("process %d", os.Getpid()))
 	assert.Equal(t, before, tree(t, cache))
