@@ -6,14 +6,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kvbench/tiers"
 )
 
-// forbidden are the directories of the system that a cache may neither be nor lie in.
-var forbidden = []string{"/etc", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/boot", "/sys", "/proc",
-	"/dev", "/root"}
+// forbidden are the directories of the system (hier(7)) that a cache may neither be nor lie in. It
+// may lie in those of crowded, among what packages and users put there, but not be one.
+var (
+	forbidden = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32",
+		"/lost+found", "/proc", "/root", "/sbin", "/sys", "/usr"}
+	crowded = []string{"/", "/home", "/run", "/var", "/var/lib"}
+)
 
 // CheckPath says whether dir may hold a cache: it does not lie in a directory of the system
 // once symbolic links are resolved, and everything on the way to it is a directory or does
@@ -52,8 +57,11 @@ func resolve(dir string) (string, error) {
 	real := filepath.Join(top, rest)
 	for _, f := range forbidden {
 		if liesIn(real, top, f) {
-			return "", refused(dir, real, f)
+			return "", refused(dir, real, "be or lie in", f)
 		}
+	}
+	if slices.Contains(crowded, real) {
+		return "", refused(dir, real, "be", real)
 	}
 	return real, nil
 }
@@ -85,9 +93,9 @@ func nearest(path string) (top, rest string, err error) {
 	return top, rest, err
 }
 
-// refused is the error for a directory below one of the system. Who asks for /dev means memory
+// refused is the error for a directory that is one of the system, or below it. Who asks for /dev means memory
 // (/dev/shm), which a mount elsewhere gives, too.
-func refused(dir, real, system string) error {
+func refused(dir, real, what, system string) error {
 	where := dir
 	if real != dir {
 		where = fmt.Sprintf("%s (which is %s)", dir, real)
@@ -96,8 +104,8 @@ func refused(dir, real, system string) error {
 	if system == "/dev" {
 		hint += "; for memory, mount a tmpfs elsewhere: mount -t tmpfs tmpfs /mnt/memory"
 	}
-	return fmt.Errorf("the cache directory %s may not be or lie in %s, "+
-		"a directory of the system; %s", where, system, hint)
+	return fmt.Errorf("the cache directory %s may not %s %s, a directory of the system; %s", where,
+		what, system, hint)
 }
 
 // liesIn says whether the resolved path real is the system directory or below it. Its existing

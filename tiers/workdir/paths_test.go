@@ -20,6 +20,9 @@ func TestSystemDirectoriesAreRefused(t *testing.T) {
 			assert.ErrorContains(t, err, "a directory of the system", dir+below)
 		}
 	}
+	for _, dir := range []string{"/usr/lib", "/usr/local/kv", "/lib/kv", "/", "/var", "/home/../run"} {
+		assert.ErrorContains(t, CheckPath(dir), "a directory of the system", dir)
+	}
 	assert.ErrorContains(t, CheckPath("/dev/shm/kv"), "mount a tmpfs elsewhere")
 	link := t.TempDir() + "/link"
 	require.NoError(t, os.Symlink("/etc", link))
@@ -28,8 +31,8 @@ func TestSystemDirectoriesAreRefused(t *testing.T) {
 }
 
 func TestDirectoriesThatOnlyLookLikeTheSystemsAreFine(t *testing.T) {
-	for _, dir := range []string{"/rootfs", "/etcetera/kv", "/developers", "/usr/binary",
-		"/mnt/etc", "/boots", t.TempDir() + "/dev", DefaultCacheDir()} {
+	for _, dir := range []string{"/rootfs", "/etcetera/kv", "/developers", "/usrbin",
+		"/mnt/etc", "/mnt", "/srv", "/opt/kv", "/var/tmp", "/var/lib/kv", "/home/user", "/run/user/1000", "/boots", t.TempDir() + "/dev", DefaultCacheDir()} {
 		assert.NoError(t, CheckPath(dir), dir)
 	}
 	_, err := os.Stat("/etcetera")
