@@ -52,6 +52,10 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 // that was killed goes when they are opened.
 func room(v *params.Values, dir string) (host.Filesystem, error) {
 	fs, err := host.FilesystemOf(dir)
+	if err == nil && fs.ReadOnly {
+		err = fmt.Errorf("-cache-dir: must be on a filesystem that can be written; the %s "+
+			"filesystem of %s is mounted read-only", fs.Type, dir)
+	}
 	if err != nil {
 		return fs, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers/privtest"
@@ -112,4 +113,13 @@ func TestSeveralDirectories(t *testing.T) {
 	} else {
 		t.Log("no trace here: ", c.Reason)
 	}
+
+	again := t.TempDir()
+	require.NoError(t, unix.Mount(fast.Dir, again, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { assert.NoError(t, unix.Unmount(again, 0)) })
+	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", dirs[0],
+		"-cache-dir", again+"/user/cache"), "-cache-dir: must be", "user/cache is there twice")
+	fast.Remount(t, true)
+	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", dirs[0]),
+		"-cache-dir: must be", "the ext4 filesystem of", "is mounted read-only")
 }

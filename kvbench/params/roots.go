@@ -2,6 +2,7 @@ package params
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,12 +66,13 @@ func (r *resolver) roots() {
 	for i, dir := range v.CacheDirs {
 		for _, other := range v.CacheDirs[:i] {
 			a, b := real(other), real(dir)
-			r.want(a != b, "cache-dir", "different directories ("+dir+" is there twice)")
+			twice := sameDir(a, b)
+			r.want(!twice, "cache-dir", "different directories ("+dir+" is there twice)")
 			inside, outside := dir, other
 			if strings.HasPrefix(a, b+"/") {
 				inside, outside = other, dir
 			}
-			r.want(a == b || !strings.HasPrefix(a+"/", b+"/") && !strings.HasPrefix(b+"/", a+"/"),
+			r.want(twice || !strings.HasPrefix(a+"/", b+"/") && !strings.HasPrefix(b+"/", a+"/"),
 				"cache-dir", "directories beside each other ("+inside+" is inside of "+outside+")")
 		}
 	}
@@ -84,6 +86,22 @@ func (r *resolver) roots() {
 	r.want(!v.LatencyTracing || v.TraceLevel != "file", "latency-trace-level", "block with "+
 		"several directories in -cache-dir: calls on files are told by the device of one "+
 		"filesystem")
+}
+
+// sameDir reports whether two paths lead to one directory, or would: by a bind mount as well, whose
+// paths do not show it.
+func sameDir(a, b string) bool {
+	for {
+		one, errA := os.Stat(a)
+		other, errB := os.Stat(b)
+		if errA == nil && errB == nil {
+			return os.SameFile(one, other)
+		}
+		if filepath.Base(a) != filepath.Base(b) {
+			return false
+		}
+		a, b = filepath.Dir(a), filepath.Dir(b)
+	}
 }
 
 // real is a path without symbolic links, as far as it exists.

@@ -24,6 +24,8 @@ type Filesystem struct {
 	// space serves, and a container's own layer.
 	Shared bool
 	Memory bool // its data lies in memory: tmpfs, ramfs
+	// ReadOnly: it is mounted so, or cannot be written at all (squashfs).
+	ReadOnly bool
 }
 
 // place is where a filesystem keeps its bytes.
@@ -172,6 +174,7 @@ func FilesystemOf(path string) (Filesystem, error) {
 	}
 	p := placeOf(f.Type)
 	f.Memory, f.Shared = p == inMemory, p.shared()
+	f.ReadOnly = errors.Is(unix.Access(at, unix.W_OK), unix.EROFS)
 	return f, nil
 }
 
