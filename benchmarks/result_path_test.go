@@ -12,6 +12,7 @@ import (
 
 	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 )
 
 // Three simulated runs take no second together, and each of them has its result.
@@ -29,4 +30,20 @@ func TestResultsOfOneSecondStayApart(t *testing.T) {
 		now := time.Now().Format("kvcache_results_20060102_150405")
 		assert.Equal(t, []string{now + ".json", now + "_2.json", now + "_3.json"}, names)
 	})
+}
+
+// A summary takes the place of an earlier run's as a whole: who reads that one goes on reading it.
+func TestASummaryIsReplacedAsAWhole(t *testing.T) {
+	summary := filepath.Join(t.TempDir(), "summary.txt")
+	before := filepath.Join(t.TempDir(), "before.txt")
+	require.NoError(t, os.WriteFile(summary, []byte("of an earlier run"), 0o644))
+	require.NoError(t, os.Link(summary, before))
+	r := &result.Result{Benchmark: "Synthetic", Name: "Synthetic", Status: result.StatusComplete}
+	require.NoError(t, save(nil, r, filepath.Join(filepath.Dir(summary), "kvcache_results.json")))
+	text, err := os.ReadFile(before)
+	require.NoError(t, err)
+	assert.Equal(t, "of an earlier run", string(text))
+	text, err = os.ReadFile(summary)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Synthetic")
 }

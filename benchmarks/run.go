@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/renameio/v2"
+
 	"kvbench/benchmarks/clients"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -289,8 +291,7 @@ func save(b *testing.B, r *result.Result, path string) error {
 		if err := r.WriteJSON(p); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(filepath.Dir(p), "summary.txt"), text.Bytes(),
-			0o666); err != nil {
+		if err := replace(filepath.Join(filepath.Dir(p), "summary.txt"), text.Bytes()); err != nil {
 			return fmt.Errorf("writing the summary: %w", err)
 		}
 		if err := errors.Join(saveJob(r, p), saveCheckpoints(r, p)); err != nil {
@@ -298,6 +299,16 @@ func save(b *testing.B, r *result.Result, path string) error {
 		}
 	}
 	return nil
+}
+
+// replace writes a file that belongs to a result: as a whole or not at all. One of an earlier run goes
+// all the same: it would be taken for this result's.
+func replace(path string, text []byte) error {
+	err := renameio.WriteFile(path, text, 0o666, renameio.WithTempDir(filepath.Dir(path)))
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
 }
 
 // saveJob writes the fio job of a traced run beside its result, under the name that the Python
@@ -310,7 +321,7 @@ func saveJob(r *result.Result, resultPath string) error {
 	at := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(resultPath), "kvcache_results"),
 		".json")
 	path := filepath.Join(filepath.Dir(resultPath), "fio_kv_cache_workload"+at+".ini")
-	if err := os.WriteFile(path, []byte(r.FioWorkload), 0o666); err != nil {
+	if err := replace(path, []byte(r.FioWorkload)); err != nil {
 		return fmt.Errorf("writing the fio job: %w", err)
 	}
 	return nil
@@ -332,8 +343,8 @@ func saveCheckpoints(r *result.Result, resultPath string) error {
 	}
 	data, err := json.MarshalIndent(summary, "", "  ")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(filepath.Dir(resultPath), "checkpoint_summary.json"),
-			append(data, '\n'), 0o666)
+		err = replace(filepath.Join(filepath.Dir(resultPath), "checkpoint_summary.json"),
+			append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the summary of checkpoints: %w", err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"kvbench/kvbench"
@@ -42,6 +43,7 @@ type Clients struct {
 	saving sync.Mutex
 
 	started []*agent.Process // ranks here, and the shells that lead to others
+	missing []string         // directories of files that were not there before the run
 }
 
 // Config is what a run knows of its clients.
@@ -101,6 +103,9 @@ const outcomePatience = 2 * time.Second
 // else of the run was made before.
 func Gather(cfg Config) (*Clients, error) {
 	c := &Clients{Config: cfg}
+	for _, dir := range cfg.Dirs {
+		c.missing = append(c.missing, missing(dir)...)
+	}
 	m := coordinate.MemberConfig{Clock: coordinate.System{}, Live: c.lastShown,
 		Prober: marksIn(c.Dirs, &c.Hello),
 		Stop:   func(why error) { c.Cancel(kvbench.Interrupted{Why: ended{why}}) }}
@@ -294,6 +299,11 @@ func (c *Clients) close() {
 		if _, ended := p.Ended(time.Until(late)); !ended {
 			p.Kill()
 		}
+	}
+	// The ranks made them together, and each has left them to the others. One that is not empty
+	// stays by itself.
+	for _, dir := range c.missing {
+		_ = syscall.Rmdir(dir)
 	}
 }
 

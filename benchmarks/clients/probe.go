@@ -98,14 +98,7 @@ func (m *marks) Make(dirs []int) (list []wire.Mark, err error) {
 
 // make makes the mark of a directory, with mu.
 func (m *marks) make(dir int) (content string, err error) {
-	var missing []string
-	for at := m.dirs[dir]; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		missing = append(missing, at)
-	}
-	m.made = append(missing, m.made...)
+	m.made = append(missing(m.dirs[dir]), m.made...)
 	if err := os.MkdirAll(m.dirs[dir], 0o755); err != nil {
 		return "", err
 	}
@@ -125,6 +118,16 @@ func (m *marks) make(dir int) (content string, err error) {
 			"remove it if it is nobody's: %w", path, os.ErrExist)
 	}
 	return content, err
+}
+
+// missing are a directory and those above it that do not exist, the innermost first.
+func missing(dir string) (list []string) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
+			return list
+		}
+		list = append(list, at)
+	}
 }
 
 // write makes a file, and what is to stand in it. Who is killed in between leaves an empty one.

@@ -137,6 +137,7 @@ func TestRanks(t *testing.T) {
 	b := newClients(t)
 	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress",
 		"-test.benchtime=40x", "-test.count=2", "-ranks=4")...)
+	assert.False(t, exists(b.cache), "the ranks remove the directory that they made")
 	lines, _ := parse(t, o.stdout)
 	require.Len(t, lines, trials)
 	assert.Equal(t, "4", lines[0].GetConfig("ranks"))
