@@ -344,9 +344,9 @@ func warnings(v *params.Values) []string {
 			"tokens", strings.Join(long, ", "), cmp.Or(v.Model.Name, v.Model.Key),
 			v.ContextWindow()))
 	}
-	// A simulation writes nothing there, and a few KiB of JSON do not disturb the quick division,
-	// which by default has both in the temporary directory.
-	if !v.Simulated() && !v.OnObjects() && v.Division != params.Quick {
+	// The rules of the closed division want it. Elsewhere some hundred KiB of JSON, written after the
+	// window, disturb nothing.
+	if !v.Simulated() && !v.OnObjects() && v.Division == params.Closed {
 		for _, dir := range cacheDirs(v) {
 			if host.SameFilesystem(dir, v.ResultsDir) {
 				list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: "+

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/term"
+
 	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
@@ -62,9 +64,12 @@ func (s *session) header(plans []*params.Values) error {
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 		}
 	}
-	// Each Unit line must come before the first value with it: benchstat reads in one pass.
+	// Each Unit line must come before the first value with it: benchstat reads in one pass. Nobody
+	// reads 45 of them from a terminal before the first number.
 	for _, u := range units.UnitDirections() {
-		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
+		if !term.IsTerminal(int(os.Stdout.Fd())) {
+			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
+		}
 	}
 	if need := closedNeeds(plans); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)

@@ -36,6 +36,13 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 	})
 }
 
+func TestSharedFilesystemsAreWarnedAboutInTheClosedDivision(t *testing.T) {
+	v := &params.Values{TensorParallel: 1, Division: params.Closed, CacheDirs: []string{t.TempDir()},
+		ResultsDir: t.TempDir()}
+	assert.Contains(t, warnings(v), "results ("+v.ResultsDir+") and cache ("+v.CacheDirs[0]+
+		") share a filesystem: give -results-dir elsewhere")
+}
+
 // A point of a sweep, or another list of directories, is compared with plain I/O of its own
 // parameters, in a window that shows something, or with none.
 func TestCeilingIsOfTheSameParameters(t *testing.T) {

@@ -111,6 +111,8 @@ func TestForbiddenDirectories(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
 	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", file),
 		"-cache-dir", "is not a directory")
+	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir=/dev/null"),
+		"/dev/null is a device, and raw devices are not supported: make a filesystem")
 }
 
 func TestClosedDivision(t *testing.T) {

@@ -89,6 +89,14 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=1100ms",
 		"-progress=none")...)
 	assert.Empty(t, s.String())
+
+	// A terminal gets no Unit lines, which benchstat reads from files.
+	assert.Contains(t, o.stdout, "\nUnit req/s better=higher\n")
+	b.command = []string{"sh", "-c", `exec "$0" "$@" >/dev/tty`, binary(t), "-test.run=^$"}
+	s = b.terminal(200)
+	b.ok(b.few(append(b.places(), "-progress=none")...)...)
+	assert.Contains(t, s.String(), "\nBenchmarkSynthetic ")
+	assert.NotContains(t, s.String(), "Unit ")
 }
 
 // TestControlCAtATerminalLeavesNothing of several hundred MiB, however long their removal takes.

@@ -86,6 +86,9 @@ func nearest(path string) (top, rest string, err error) {
 		to, _ := os.Readlink(at)
 		return "", "", fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at,
 			to, err)
+	case info.Mode()&fs.ModeDevice != 0:
+		return "", "", fmt.Errorf("%s is a device, and raw devices are not supported: make a "+
+			"filesystem on it, and give its mount point", at)
 	case !info.IsDir():
 		return "", "", fmt.Errorf("%s is not a directory", at)
 	}
