@@ -93,7 +93,7 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 	case s.Fatal:
 		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", what, ob.Key, l, err, why),
 			result.EndedByError)
-	// The one-percent rule of spec 12, once there are enough failures to speak of a share.
+	// At most one percent may fail, once there are enough failures to speak of a share.
 	case failed >= 10 && failed*100 > all:
 		o.Fail(fmt.Errorf("more than 1 %% of the operations failed (%d of %d)%s, the last one: "+
 			"%s of %s on the %s tier: %w", failed, all, away(err), what, ob.Key, l, err),

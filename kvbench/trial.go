@@ -48,7 +48,7 @@ const mostShards = 64
 func Shards() int { return min(mostShards, runtime.GOMAXPROCS(0), runtime.NumCPU()) }
 
 // How long an interrupted run waits: for its workers before the result is written, and, when nobody
-// attends it, for them and the cleaning afterwards (interface.md: 0.5 s and 2 s).
+// attends it, for them and the cleaning afterwards (a promise of README: 2 s).
 const (
 	drainOnSignal = 200 * time.Millisecond
 	cleanOnSignal = 1200 * time.Millisecond

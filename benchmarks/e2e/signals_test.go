@@ -15,7 +15,7 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// What interface.md promises, of an idle machine. Whether it is kept is measured where timesEnv=1
+// What README promises, of an idle machine. Whether it is kept is measured where timesEnv=1
 // says that the machine is idle; else times are told, and nothing depends on them.
 const (
 	timesEnv      = "KVTEST_TIMES"

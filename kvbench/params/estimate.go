@@ -11,7 +11,7 @@ import (
 	"kvbench/workloads"
 )
 
-// Spec 6: the storage tier takes 95 % of what is free and leaves at least 5 %
+// The storage tier takes 95 % of what is free and leaves at least 5 %
 // of the filesystem, and 10 GiB, to others.
 const (
 	freeShare = 0.95

@@ -12,7 +12,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// TestLimits has each limit of the specification on both sides.
+// TestLimits has each limit on both sides.
 func TestLimits(t *testing.T) {
 	type args = []string
 	for name, c := range map[string]struct {

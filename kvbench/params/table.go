@@ -9,7 +9,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Limits of spec 19, tiers in GiB. A storage tier has none of its own: 1 EiB keeps byte counts
+// Limits of tiers in GiB. A storage tier has none of its own: 1 EiB keeps byte counts
 // inside an int64.
 const (
 	maxGPUGiB     = 65536

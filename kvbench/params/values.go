@@ -47,7 +47,7 @@ type Values struct {
 	Seed                                        int64
 
 	// The tiers, fastest first. A capacity of 0 is no tier, but for the last: there it comes from
-	// the free space (spec: 95 % of it, divided by the ranks of this host). That of the GPU is of
+	// the free space (95 % of it, divided by the ranks of this host). That of the GPU is of
 	// one card, see GPUTierBytes, and its bandwidth GiB/s per direction.
 	GPUBytes, CPUBytes, StorageBytes int64
 	GPUs, TensorParallel             int

@@ -13,7 +13,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Autoscale lets the number of users follow what the storage can do (spec 10).
+// Autoscale lets the number of users follow what the storage can do.
 type Autoscale struct {
 	Mode     string
 	Target   float64       // of the saturation, qos only
@@ -21,7 +21,7 @@ type Autoscale struct {
 	MaxUsers int           // 0 = 100000
 }
 
-// The numbers of spec 10.
+// Conventions of the two modes.
 const (
 	mostUsers  = 100000
 	minRounds  = 3 // before saturation can be told
@@ -126,7 +126,7 @@ func (a *autoscaler) stop() {
 	a.over = true
 }
 
-// saturation is how much of what the storage can do it does (spec 10): the worse of its two
+// saturation is how much of what the storage can do it does: the worse of its two
 // latencies against their limits. A storage at its limit has a steady throughput whose latency
 // grows with the load; where either is missing, high latencies have another reason and count half.
 // It is nil while there are too few rounds.

@@ -23,7 +23,7 @@ var (
 )
 
 // KeepRatio is the share of its capacity to which a level that is not the last one is filled:
-// what is above it is demoted (spec 6).
+// what is above it is demoted.
 const KeepRatio = 0.80
 
 // Level is a place in a cache's stack: a tier and how much of it is used.

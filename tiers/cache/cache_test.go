@@ -16,7 +16,7 @@ import (
 	"kvbench/tiers"
 )
 
-// The worked example of the specification: room for 3.5 entries and a 6-turn
+// A worked example: room for 3.5 entries and a 6-turn
 // conversation whose turns read their history and then write themselves.
 func TestCacheWorkedExample(t *testing.T) {
 	const size = 1000

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// model is the waterfall of the specification written as directly as possible,
+// model is the waterfall written as directly as possible,
 // for one operation at a time.
 type model struct {
 	caps  []int64

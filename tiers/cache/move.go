@@ -12,7 +12,7 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// How often a transient failure is tried again (spec 12), and after which time: the second time
+// How often a transient failure is tried again, and after which time: the second time
 // after twice of it, and so on. What is lost so is part of the request's rest.
 const (
 	retries = 3
