@@ -300,9 +300,16 @@ func describesNoStorage(v *params.Values) bool {
 }
 
 // bound warns of a rank that its launcher has bound to fewer processors than its share of the
-// machine: it measures them.
+// machine, and of ranks that were started on fewer processors than there are ranks: what is measured
+// may be these processors.
 func bound(v *params.Values) []string {
 	from := v.Launcher
+	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()
+	if from == nil && may < min(has, v.LocalRanks) {
+		return []string{fmt.Sprintf("%d ranks share %s of %d, to which this process is bound: what "+
+			"is measured may be the processors", v.LocalRanks,
+			units.Plural(int64(may), "processor"), has)}
+	}
 	if from == nil || v.Simulated() {
 		return nil
 	}
@@ -311,7 +318,6 @@ func bound(v *params.Values) []string {
 		"PALS": "mpiexec --cpu-bind none", "PMI": "mpiexec -bind-to none, or I_MPI_PIN=off",
 		"Slurm": "srun --cpu-bind=none, or -c with the cores of a task",
 	}[from.Family]
-	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()
 	if cure == "" || may*v.LocalRanks >= has {
 		return nil
 	}

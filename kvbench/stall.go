@@ -71,6 +71,11 @@ func (t *trial) unanswered(limit time.Duration) error {
 
 // stalls notes what the storage answered late, or not at all.
 func (t *trial) stalls() {
+	if gap := time.Duration(t.stopped.Load()); gap > 0 {
+		t.warn(fmt.Sprintf("this process did not run for %s: it was stopped (SIGSTOP), or had no "+
+			"processor; requests that were in flight look that much later than the storage was",
+			gap.Round(100*time.Millisecond)))
+	}
 	if t.engine == nil {
 		return
 	}

@@ -17,7 +17,12 @@ func (t *trial) watch(ctx context.Context) {
 		interval = min(interval, record.TimelineInterval(t.phase.Window))
 	}
 	told := time.Now() // in real time, also of a simulation
+	last := told
 	t.Clock.Every(ctx, interval, func() {
+		if gap := time.Since(last) - interval; gap > stopShows && t.sim == nil {
+			t.stopped.Add(int64(gap))
+		}
+		defer func() { last = time.Now() }()
 		s := t.snapshot(t.Clock.Now())
 		if time.Since(told) < progressInterval {
 			return
@@ -29,6 +34,10 @@ func (t *trial) watch(ctx context.Context) {
 		t.Show(s)
 	})
 }
+
+// stopShows is from which delay of a tick on the process cannot have run meanwhile: a busy machine
+// delays one by some hundred milliseconds.
+const stopShows = time.Second
 
 // progressInterval is about a second: a bit less, lest every other tick of one comes too early.
 const progressInterval = 990 * time.Millisecond

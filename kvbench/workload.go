@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -168,6 +169,7 @@ type trial struct {
 	shown   sync.Mutex              // one snapshot at a time goes to whoever looks
 	stop    context.CancelCauseFunc // cancels the operations; nil before the load
 	ending  ending
+	stopped atomic.Int64 // ns of the load in which this process did not run
 
 	// What the process and the kernel had counted when the window opened.
 	usage host.Usage

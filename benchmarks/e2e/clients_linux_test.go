@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -128,6 +129,22 @@ func (b *bench) nothingLeft(n int) {
 	left, err := filepath.Glob(filepath.Join(b.cache, "*/*"))
 	require.NoError(b.t, err)
 	assert.Empty(b.t, left)
+}
+
+// Ranks that have to share a processor say so.
+func TestRanksOnOneProcessor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := exec.LookPath("taskset"); err != nil || runtime.NumCPU() < 2 {
+		t.Skipf("one of several processors cannot be chosen: %v", err)
+	}
+	b.command = []string{"taskset", "-c", "0", binary(t), "-test.run=^$"}
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=40x",
+		"-ranks=2")...)
+	ranks, _ := b.resultsOf("Synthetic", 0)
+	require.Len(t, ranks, 2)
+	assert.Contains(t, strings.Join(ranks[0].Warnings, "\n"),
+		"2 ranks share 1 processor of "+strconv.Itoa(runtime.NumCPU()))
 }
 
 // TestRanks: one line for each trial, made of all ranks, and the same sums in the files.

@@ -236,3 +236,19 @@ func data(t testing.TB, name string) string {
 	require.NoError(t, err)
 	return path
 }
+
+// A process that was stopped says so: what was in flight meanwhile is not the storage's.
+func TestAStoppedProcessIsNotTheStorage(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=5s")...)
+	b.working()
+	require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
+	stopped := time.Now()
+	eventually(t, "time passes", func() bool { return time.Since(stopped) > 2300*time.Millisecond })
+	require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+	require.Equal(t, 0, p.end().code)
+	assert.Regexp(t, `this process did not run for \d.*: it was stopped \(SIGSTOP\), or had no`,
+		strings.Join(theResult(t, b.results).Warnings, "\n"))
+}
