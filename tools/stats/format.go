@@ -21,7 +21,7 @@ var order = func() []string {
 		_, tidy := benchunit.Tidy(1, u.Unit)
 		list = append(list, tidy)
 	}
-	return append(list, "knee-bytes") // which has no direction
+	return append(list, "device-read-ratio", "knee-bytes") // which have no direction
 }()
 
 // rank puts units that are not the suite's behind all others.
