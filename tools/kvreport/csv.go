@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"kvbench/tools/load"
@@ -66,5 +67,11 @@ func csvCell(v any) string {
 	case time.Time: // with the zone, which a spreadsheet's time has not
 		return v.Format(time.RFC3339Nano)
 	}
-	return fmt.Sprint(v)
+	// Names come with results of others: what looks like a formula must not run in a spreadsheet.
+	text := fmt.Sprint(v)
+	_, err := strconv.ParseFloat(text, 64)
+	if err != nil && strings.IndexAny(text, "=+-@\t\r") == 0 {
+		return "'" + text
+	}
+	return text
 }

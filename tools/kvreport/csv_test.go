@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,4 +38,24 @@ func TestCSV(t *testing.T) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, out, string(data))
+}
+
+// TestNamesOfOthersAreNoFormulas: neither in a spreadsheet nor in a message.
+func TestNamesOfOthersAreNoFormulas(t *testing.T) {
+	r := measured("=HYPERLINK(1)", 0, 4)
+	r.Division, r.Environment.Filesystem.Type = "@x", "-1.5"
+	r.Harness.Verdict.Kind = "+x"
+	code, out, errs := call("", "csv", kept(t, r))
+	require.Equal(t, Done, code, errs)
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	require.NoError(t, err)
+	for head, want := range map[string]string{"Benchmark": "'=HYPERLINK(1)", "Division": "'@x",
+		"Verdict": "'+x", "Filesystem": "-1.5"} {
+		assert.Equal(t, want, rows[1][slices.Index(rows[0], head)], head)
+	}
+	r = measured("StorageCeiling/of=a%d", 0, 4)
+	r.Benchmark, r.IO.Mode, r.IO.ChunkBytes = "StorageCeiling", "buffered", 1<<20
+	code, _, errs = call("", "device", kept(t, r))
+	assert.Equal(t, Usage, code)
+	assert.Contains(t, errs, "StorageCeiling/of=a%d was written and read through the page cache")
 }

@@ -3,15 +3,16 @@
 //	main.go       the table of commands; help/: what each says of itself
 //	frame.go      Call: finding the command, help, flags in any place, answers, exit codes
 //	output.go     output files that are whole or absent
-//	json.go, documents.go (xlsx and html), fio.go, gate.go, aggregate.go, submission.go,
-//	discover.go, datasize.go, curve.go, convert.go, device.go, dedup.go, trace.go
+//	json.go, csv.go, documents.go (xlsx and html), fio.go, turns.go, gate.go, history.go,
+//	aggregate.go, submission.go, discover.go, datasize.go, curve.go, convert.go, device.go,
+//	dedup.go, trace.go
 //	              a file per command: its flags and the call of its package
 //
 // The packages behind the commands know neither flags nor exit codes, so that one uses another
 // without a process, and tests need none. A command is a function of a Call. It
 // exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
-// not pass, the memory does not fit), and with 2 for wrong usage and for input or output that
-// fails.
+// not pass, the memory does not fit), with 2 for wrong usage and for input or output that fails, and
+// with 3 when it did and the results do not show an answer (gate, turns).
 //
 // This package is large because every command has a file of its own, where its flags are found.
 //

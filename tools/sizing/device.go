@@ -81,7 +81,7 @@ type origin struct{ run, host, drive, filesystem string }
 func (d *drives) add(run string, r *result.Result) {
 	refuse := func(when bool, format string, args ...any) {
 		if when {
-			d.refused = append(d.refused, fmt.Errorf(run+" "+format, args...))
+			d.refused = append(d.refused, fmt.Errorf("%s %s", run, fmt.Sprintf(format, args...)))
 		}
 	}
 	fs, witness := r.Environment.Filesystem, r.DeviceWitness
