@@ -118,18 +118,21 @@ TIME ?= 5s
 
 bench_flags = -run '^$$' -count $(or $(COUNT),6) -benchtime $(TIME) $(if $(CACHE_DIR),-cache-dir $(CACHE_DIR))
 
-# Each tier alone, all of them together, and a production mix: three runs of the suite and one page.
+# Each tier alone, all of them together, and a production mix: three runs of the suite and one page. A trial that fails does
+# not lose the others.
+tiers_run = $(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -results-dir $(OUT)/results
 .PHONY: tiers
 tiers: ## each tier alone, all together and a production mix (20 minutes): kvbench-tiers/tiers.html and .xlsx
 	@echo "compiling the benchmarks: the first time this takes about two minutes" >&2
-	mkdir -p $(OUT)
-	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(StorageCeiling|Tier)$$' -results-dir $(OUT)/results > $(OUT)/alone.txt
-	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/together.txt
-	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(MultiTurn|Synthetic)$$' -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/mix.txt
-	cat $(OUT)/alone.txt $(OUT)/together.txt $(OUT)/mix.txt > $(OUT)/tiers.txt
-	$(GO) tool kvreport html $(OUT)/tiers.txt -o $(OUT)/tiers.html
-	$(GO) tool kvreport xlsx $(OUT)/tiers.txt -o $(OUT)/tiers.xlsx
-	@echo "open $(OUT)/tiers.html"
+	@set -ex; mkdir -p $(OUT); failed=; \
+	$(tiers_run) -bench '^Benchmark(StorageCeiling|Tier)$$' > $(OUT)/alone.txt || failed=1; \
+	$(tiers_run) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 > $(OUT)/together.txt || failed=1; \
+	$(tiers_run) -bench '^Benchmark(MultiTurn|Synthetic)$$' -cpu-mem-gb 0.5 > $(OUT)/mix.txt || failed=1; \
+	cat $(OUT)/alone.txt $(OUT)/together.txt $(OUT)/mix.txt > $(OUT)/tiers.txt; \
+	$(GO) tool kvreport html $(OUT)/tiers.txt -o $(OUT)/tiers.html; \
+	$(GO) tool kvreport xlsx $(OUT)/tiers.txt -o $(OUT)/tiers.xlsx; \
+	set +x; echo "open $(OUT)/tiers.html"; \
+	if [ -n "$$failed" ]; then echo "some trials failed: $(OUT)/tiers.txt says why; the page has the others"; exit 1; fi
 
 # What `make gate` compares this tree with, what it runs, what may be lost, and further flags of kvreport gate.
 BASE ?= origin/main
