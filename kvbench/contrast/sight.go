@@ -61,14 +61,6 @@ func (c *Contrast) Sight(better int, limit, level float64) Sight {
 	return s
 }
 
-// Ratio is by how much the new side is larger, as a share of the old one.
-func (c *Contrast) Ratio() float64 {
-	if len(c.turns) == 0 {
-		return math.NaN()
-	}
-	return 0 - c.loss(1, c.estimate(1)) // rather than minus 0
-}
-
 // estimate is the depth of the new side below the old one. Over a range of depths the sum of ranks
 // may be what is expected: it is the middle.
 func (c *Contrast) estimate(better int) float64 {

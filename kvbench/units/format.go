@@ -181,9 +181,10 @@ func fitted(v, many float64, units ...string) string {
 	return digits(v) + " " + unit
 }
 
-// fit is v in the largest of units that it fills, each of which is so many of the one before.
+// fit is v in the largest of units that it fills as digits writes it, in whole numbers from 100 on.
+// Each unit is so many of the one before.
 func fit(v, many float64, units ...string) (of float64, unit string) {
-	for math.Abs(v) >= many && len(units) > 1 {
+	for math.Abs(v) >= many-0.5 && len(units) > 1 {
 		v, units = v/many, units[1:]
 	}
 	return v, units[0]

@@ -12,6 +12,8 @@ func TestFormats(t *testing.T) {
 	assert.Equal(t, "1.50 GiB", Bytes.Text(1.5*(1<<30)))
 	assert.Equal(t, "1000 B", Bytes.Text(1000))
 	assert.Equal(t, "2 MiB", Bytes.Text(2<<20))
+	assert.Equal(t, "1 GiB, 1023 MiB", Bytes.Text(1023.9*(1<<20))+", "+Bytes.Text(1023.4*(1<<20)))
+	assert.Equal(t, "1 s", Nanoseconds.Text(999_900_000))
 	assert.Equal(t, "1.23 ms", Nanoseconds.Text(1_234_567))
 	assert.Equal(t, "45.7 µs", Nanoseconds.Text(45_678))
 	assert.Equal(t, "5m0s", Nanoseconds.Text(300e9))

@@ -94,13 +94,15 @@ func (r *Report) facts() (list [][2]string) {
 			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
 	}
 	// Several shares may be reached by one capacity.
-	var reached []string
+	var reached, named []string
 	for i, p := range r.Reaches {
+		named = append(named, units.Share.Text(shares[i]))
 		if i+1 < len(r.Reaches) && r.Reaches[i+1].CapacityBytes == p.CapacityBytes {
 			continue
 		}
-		reached = append(reached, fmt.Sprintf("%s of it from %s", units.Share.Text(shares[i]),
+		reached = append(reached, fmt.Sprintf("%s of it from %s", strings.Join(named, " and "),
 			units.Bytes.Text(p.CapacityBytes)))
+		named = nil
 	}
 	if len(reached) > 0 {
 		say("", "%s", strings.Join(reached, ", "))

@@ -154,7 +154,7 @@ func (m machine) tracing(kernel string) Tracing {
 	privilege := "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN"
 	if !privileged {
 		privilege = "needs CAP_BPF and CAP_PERFMON (since 5.8) or root: " +
-			"sudo setcap cap_bpf,cap_perfmon+ep kvbench.test"
+			"sudo setcap cap_bpf,cap_perfmon+ep kvbench.test, or of kvreport for kvreport trace"
 	}
 	kprobes := m.Exists("/sys/kernel/tracing/kprobe_events") ||
 		m.Exists("/sys/kernel/debug/tracing/kprobe_events")

@@ -266,6 +266,9 @@ func TestWhatTracingNeeds(t *testing.T) {
 				if !f.There && f.Name != "kprobes" { // which nothing but calls on files needs
 					missing = append(missing, f.Name)
 				}
+				if f.Name == "privilege" && !f.There {
+					assert.Contains(t, f.Detail, "kvbench.test, or of kvreport for kvreport trace")
+				}
 			}
 			assert.Equal(t, c.want, strings.Join(missing, " "))
 		})

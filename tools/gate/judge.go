@@ -343,7 +343,7 @@ func (r *Report) correct() {
 	differences, _ := differ.Correct(alpha)
 	for k, row := range family {
 		c := row.new().Change
-		row.Adjusted, c.Adjusted = worse[k], differences[k]
+		row.Adjusted, c.Adjusted, c.Headline = worse[k], differences[k], true
 		if row.Better != 0 {
 			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
 		}
@@ -357,7 +357,7 @@ func (r *Report) correct() {
 			row.AtLeast = c.Sight(row.Better, row.Limit, alpha*row.P/row.Adjusted).AtLeast
 		case row.Stuck:
 			row.Verdict = Blind
-		case c.Direction(alpha) == row.Better:
+		case c.Judged(alpha) == row.Better:
 			row.Verdict = Better
 		case row.Sees > row.Limit:
 			row.Verdict = Blind

@@ -99,6 +99,11 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 // emit hands a finished record on. Its run is the argument that is being read.
 func (r *reader) emit(rec *Record) error {
 	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
+	for i, v := range rec.Values {            // benchfmt leaves the unit of a zero as it is
+		if v.OrigUnit == "" {
+			rec.Values[i] = tidy(v.Value, v.Unit)
+		}
+	}
 	// A copy, as -artifacts makes, is no trial of its own.
 	if id := rec.identity(); id != "" && r.seen[id] {
 		r.again++

@@ -218,6 +218,17 @@ func TestLongAndOddLines(t *testing.T) {
 	assert.Equal(t, records[3], &again)
 }
 
+// A zero is a value of the same metric as others.
+func TestAZeroKeepsItsMetric(t *testing.T) {
+	records, _, _, err := read(t,
+		Options{Stdin: strings.NewReader("BenchmarkA 1 0 x-ns\nBenchmarkA 1 5 x-ns\n")}, "-")
+	require.NoError(t, err)
+	require.Len(t, records, 2)
+	assert.Equal(t, records[1].Values[0].Unit, records[0].Values[0].Unit)
+	res := &Record{Values: Values{tidy(0, "x-ns")}}
+	assert.Equal(t, records[1].Values[0].Unit, res.Values[0].Unit, "of a result file, too")
+}
+
 func TestConflictingUnits(t *testing.T) {
 	_, bad, units, err := read(t,
 		Options{Stdin: strings.NewReader("Unit x better=higher\nUnit x better=lower\nBenchmarkA " +

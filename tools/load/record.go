@@ -97,7 +97,7 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 // tidy makes a value as benchfmt reads it.
 func tidy(value float64, unit string) benchfmt.Value {
 	v, u := benchunit.Tidy(value, unit)
-	if v == value {
+	if u == unit {
 		return benchfmt.Value{Value: value, Unit: unit}
 	}
 	return benchfmt.Value{Value: v, Unit: u, OrigValue: value, OrigUnit: unit}

@@ -161,8 +161,14 @@ func (answer Answer) WriteText(w io.Writer) error {
 	disk("disk minimum", &n.Disk.Minimum, what)
 	if n.RequestRate != nil {
 		disk("disk working set", n.Disk.WorkingSet, "the entries of all live conversations")
+		window := ""
+		if n.WindowS > 0 {
+			window = fmt.Sprintf(" of %g s", n.WindowS)
+		}
 		disk("disk everything", n.Disk.Everything,
-			"what is written in the window: nothing is evicted")
+			"what is written in the window"+window+": nothing is evicted")
+		line("recommended", "-storage-capacity-gb %.0f, the working set: with less, entries are "+
+			"evicted before they are read again", math.Ceil(float64(*n.Disk.WorkingSet)/(1<<30)))
 	}
 	disk("disk given", n.Disk.Capacity, "-storage-capacity-gb")
 	disk("preconditioning", n.Disk.Written,

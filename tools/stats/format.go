@@ -123,19 +123,21 @@ func Number(v float64) string {
 }
 
 // Binary formats bytes with a binary unit.
-func Binary(v float64) string {
-	names := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	for ; math.Abs(v) >= 1024 && len(names) > 1; names = names[1:] {
-		v /= 1024
-	}
-	return Number(v) + " " + names[0]
-}
+func Binary(v float64) string { return fitted(v, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB") }
 
 // Seconds formats a time with the unit that fits.
 func Seconds(v float64) string {
-	names := []string{"s", "ms", "µs", "ns"}
-	for ; v != 0 && math.Abs(v) < 1 && len(names) > 1; names = names[1:] {
-		v *= 1000
+	if v == 0 {
+		return "0 s"
+	}
+	return fitted(v*1e9, 1000, "ns", "µs", "ms", "s")
+}
+
+// fitted writes a number in the largest unit that it fills as it is written, in whole numbers from
+// 100 on: 1023.9 MiB are 1 GiB.
+func fitted(v, many float64, names ...string) string {
+	for ; math.Abs(v) >= many-0.5 && len(names) > 1; names = names[1:] {
+		v /= many
 	}
 	return Number(v) + " " + names[0]
 }

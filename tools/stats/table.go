@@ -100,27 +100,20 @@ func newChange(first, c Cell) *Change {
 // Alpha is the level below which a difference counts as significant.
 const Alpha = 0.05
 
-// Direction is 1 where the run has more than the first one, -1 where it has less, and 0 where that
-// is not shown: the difference may be chance after correction, or the medians differ the other way
-// than the trials within their turns do. The gate and all documents call a run better by it.
-func (c *Change) Direction(alpha float64) int {
+// Judged is 1 where the run has more than the first one, -1 where it has less, and 0 where that is
+// not shown: the difference may be chance after correction, or the medians differ the other way
+// than the trials within their turns do. The gate and all documents call a run better by it. Other
+// metrics than the headline are not judged: of twenty that are looked at, one differs by chance.
+func (c *Change) Judged(alpha float64) int {
 	d := 1
 	if c.Ratio < 0 {
 		d = -1
 	}
-	if c.Ratio != 0 && c.Adjusted < alpha && c.Contrast.P(-d, 0) < c.Contrast.P(d, 0) {
-		return d
-	}
-	return 0
-}
-
-// Judged is the direction at the documents' level. Other metrics than the headline are shown and
-// not judged: of twenty that are looked at one by one, one differs by chance.
-func (c *Change) Judged() int {
-	if !c.Headline {
+	shown := c.Headline && c.Adjusted < alpha && c.Contrast.P(-d, 0) < c.Contrast.P(d, 0)
+	if !shown || c.Ratio == 0 {
 		return 0
 	}
-	return c.Direction(Alpha)
+	return d
 }
 
 // Metric returns the metric of a tidied unit, or nil.
@@ -336,8 +329,8 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 // where there is no other: its course may say why it failed.
 func usable(trials []*load.Record) []*load.Record {
 	complete := slices.DeleteFunc(slices.Clone(trials), func(rec *load.Record) bool {
-		return len(rec.Values) == 0 || rec.Result != nil && rec.Result.Status != "" &&
-			rec.Result.Status != result.StatusComplete
+		return len(rec.Values) == 0 || rec.Result != nil &&
+			rec.Result.Status == result.StatusIncomplete
 	})
 	if len(complete) == 0 {
 		return trials

@@ -73,20 +73,20 @@ func TestHolmOverHeadlines(t *testing.T) {
 		c := tab.Benchmarks[i].Headline().Cells[1].Change
 		assert.InDelta(t, p, c.P, 1e-12)
 		assert.InDelta(t, 3*p, c.Adjusted, 1e-12)
-		assert.Equal(t, 1, c.Judged())
+		assert.Equal(t, 1, c.Judged(Alpha))
 		assert.InDelta(t, 13.5/3.5-1, c.Ratio, 1e-9, "of the medians that are shown")
 	}
 	alone := tab.Benchmarks[0].Metric("hit-ratio").Cells[1].Change
 	assert.False(t, alone.Headline)
 	assert.InDelta(t, alone.P, alone.Adjusted, 0)
-	assert.Zero(t, alone.Judged(), "it is shown, and not judged")
+	assert.Zero(t, alone.Judged(Alpha), "it is shown, and not judged")
 	assert.Equal(t, 1, tab.Benchmarks[0].Metric("hit-ratio").Better)
 }
 
 func TestTooFewTrials(t *testing.T) {
 	tab := build(t, lines("A", "read-B/s", 1, 2, 3), lines("A", "read-B/s", 11, 12, 13))
 	c := tab.Benchmarks[0].Headline().Cells[1].Change
-	assert.Zero(t, c.Judged())
+	assert.Zero(t, c.Judged(Alpha))
 	require.NotEmpty(t, c.Warnings)
 	assert.ErrorContains(t, c.Warnings[0], "need >= 4 samples")
 }
@@ -165,7 +165,9 @@ func TestFormat(t *testing.T) {
 		{3.2e7, "peak-RSS-bytes", "30.5 MiB"}, {2.3e-11, "cpu-sec/B", "0.023 ns/B"},
 		{0.0023, "read-sec/MiB", "2.3 ms/MiB"},
 		{1234567, "req/s", "1,234,567 req/s"}, {12, "allocs/op", "12 allocs/op"},
-		{math.Inf(1), "x", "–"}, {0, "B/op", "0 B"},
+		{math.Inf(1), "x", "–"}, {0, "B/op", "0 B"}, {0, "read-p50-sec", "0 s"},
+		{0.0009999, "read-p50-sec", "1 ms"}, {1023.9 * (1 << 20), "read-B/s", "1 GiB/s"},
+		{1023.4 * (1 << 20), "read-B/s", "1,023 MiB/s"}, {0.9994, "sec/op", "999 ms"},
 	} {
 		assert.Equal(t, c.want, Format(c.v, c.unit), c.unit)
 	}

@@ -2,6 +2,8 @@ package view
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"kvbench/kvbench/contrast"
@@ -41,7 +43,7 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 				continue
 			}
 			to := &chance
-			switch d := c.Judged(); {
+			switch d := c.Judged(stats.Alpha); {
 			case !Comparable(b, run):
 				to = &unlimited
 			case len(c.Warnings) > 0:
@@ -105,18 +107,15 @@ func longest(headlines []*stats.Benchmark) map[string]float64 {
 func Scale(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
 
 // verdicts counts what limited the trials of a run, as far as their results say so.
-func verdicts(b *stats.Benchmark, run int) (kinds []string, counts map[string]int, all int) {
+func verdicts(b *stats.Benchmark, run int) (counts map[string]int, all int) {
 	counts = map[string]int{}
 	for _, rec := range b.Trials[run] {
 		if r := rec.Result; r != nil && r.Harness.Verdict.Kind != "" {
-			kind := r.Harness.Verdict.Kind
-			if counts[kind]++; counts[kind] == 1 {
-				kinds = append(kinds, kind)
-			}
+			counts[r.Harness.Verdict.Kind]++
 			all++
 		}
 	}
-	return kinds, counts, all
+	return counts, all
 }
 
 // Comparable says whether a change between the first run and another one is of their storage: at
@@ -124,7 +123,7 @@ func verdicts(b *stats.Benchmark, run int) (kinds []string, counts map[string]in
 // and those of a tier of memory are not about it.
 func Comparable(b *stats.Benchmark, run int) bool {
 	for _, of := range []int{0, run} {
-		_, counts, all := verdicts(b, of)
+		counts, all := verdicts(b, of)
 		if OnStorage(b.Name) && 2*counts[result.StorageLimited] < all {
 			return false
 		}
@@ -143,8 +142,8 @@ func OnStorage(name string) bool {
 // came through not all of it.
 func Bounded(b *stats.Benchmark, run int) string {
 	var said []string
-	kinds, counts, all := verdicts(b, run)
-	for _, kind := range kinds {
+	counts, all := verdicts(b, run)
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		said = append(said, fmt.Sprintf("%d of %d %s", counts[kind], all, kind))
 	}
 	if n := len(b.Failed[run]); n > 0 {

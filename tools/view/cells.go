@@ -128,11 +128,11 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 		return Cell{text, "num muted", "mostly not " + result.StorageLimited, key}
 	case !c.Headline:
 		return Cell{text, "num muted", sub, key}
-	case c.Judged() == 0:
+	case c.Judged(stats.Alpha) == 0:
 		return Cell{"~ " + text, "num muted", sub, key}
-	case c.Judged() == m.Better:
+	case c.Judged(stats.Alpha) == m.Better:
 		return Cell{"▲ " + text + " better", "num better", sub, key}
-	case c.Judged() == -m.Better:
+	case c.Judged(stats.Alpha) == -m.Better:
 		return Cell{"▼ " + text + " worse", "num worse", sub, key}
 	}
 	return Cell{"≠ " + text, "num", sub, key}

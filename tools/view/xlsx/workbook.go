@@ -215,7 +215,7 @@ func change(c *stats.Change, comparable bool) []any {
 	switch {
 	case c.Headline && !comparable:
 		verdict = "mostly not " + result.StorageLimited
-	case c.Judged() != 0:
+	case c.Judged(stats.Alpha) != 0:
 		verdict = "yes"
 	case len(c.Warnings) > 0:
 		verdict = c.Warnings[0].Error()
