@@ -120,7 +120,7 @@ var mayImport = map[string]string{
 		"kvbench/params kvbench/version tracing/host",
 	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
-	"benchmarks/e2e": "kvbench/... tools/golden",
+	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 	"benchmarks/e2e/objectloop": "tiers tiers/clock tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 

@@ -128,9 +128,10 @@ func (s *Submission) code() (map[string][]byte, *codeHash, error) {
 		GitSHA: rev}, nil
 }
 
-// writeCode puts the image below the organisation's directory and tells where. Without one the tree
-// is built all the same, and told is what is missing and the command that makes it.
-func (s *Submission) writeCode(top string) (told string, err error) {
+// writeCode puts the image into the organisation's pool, where runs of both divisions name it by its
+// hash (CHECK-01 to CHECK-04), and says where. Without one the tree is built all the same, and told
+// is what is missing and the command that makes it.
+func (s *Submission) writeCode(root string) (told string, err error) {
 	files, hash, err := s.code()
 	if err != nil {
 		// What was named has to work; the directory one happens to stand in need not.
@@ -140,7 +141,17 @@ func (s *Submission) writeCode(top string) (told string, err error) {
 		return fmt.Sprintf("missing: %v.\n%13sThe same command with -code CHECKOUT, a git "+
 			"repository of kvbench that has the commit measured, makes it", err, ""), nil
 	}
-	dir := filepath.Join(top, s.codeAt())
+	s.image = hash.Algorithm + ":" + hash.Hash
+	image := filepath.Join(s.Organisation, "code-"+hash.Hash[:8])
+	dir := filepath.Join(root, image)
+	err = put(filepath.Join(root, s.Organisation, ".mlps-image-pool"), func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "mlpstorage_version=%s\nmigration_completed_at=%s\n",
+			hash.Version, hash.CapturedAt)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
 	// Modes are not kept: the hash has paths and contents alone.
 	for name, data := range files {
 		err := put(filepath.Join(dir, filepath.FromSlash(name)), func(w io.Writer) error {
@@ -155,6 +166,6 @@ func (s *Submission) writeCode(top string) (told string, err error) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, ".code-hash.json"), append(text, '\n'), 0o644)
 	}
-	return fmt.Sprintf("%s (%d files of commit %.12s)", filepath.Join(s.Out, s.Division,
-		s.Organisation, s.codeAt()), len(files), hash.GitSHA), err
+	return fmt.Sprintf("%s (%d files of commit %.12s)", filepath.Join(s.Out, image),
+		len(files), hash.GitSHA), err
 }

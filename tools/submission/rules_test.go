@@ -308,29 +308,32 @@ func checked(t *testing.T, root string) (bad []string) {
 	}
 	stamp := regexp.MustCompile(`^\d{8}_\d{6}$`)
 	for _, division := range names() {
+		// A pool of code images: CHECK-02 to CHECK-04.
+		if slices.Contains(names(division), ".mlps-image-pool") {
+			for _, image := range names(division)[1:] {
+				must(hashHolds(t, filepath.Join(root, division, image)), "CHECK-02: %s", image)
+			}
+			continue
+		}
 		must(division == "closed" || division == "open", "2.1.2: %s", division)
 		for _, org := range names(division) {
 			must(regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(org), "2.1.1: %s", org)
-			want := []string{"code", "results", "systems"}
-			if division == "open" {
-				want = want[1:]
-			}
-			must(slices.Equal(names(division, org), want), "2.1.5: %v", names(division, org))
+			must(slices.Equal(names(division, org), []string{"results", "systems"}), "2.1.5: %v",
+				names(division, org))
 			for _, system := range names(division, org, "results") {
 				for _, kind := range []string{"yaml", "pdf"} {
 					must(slices.Contains(names(division, org, "systems"), system+"."+kind),
 						"2.1.8: %s.%s is missing", system, kind)
 				}
-				code := []string{division, org, "code"}
-				if division == "open" {
-					code = []string{division, org, "results", system, "kv_cache", "code"}
-				}
-				must(hashHolds(t, filepath.Join(append([]string{root}, code...)...)), "2.1.6")
 				runs := []string{division, org, "results", system, "kv_cache"}
 				for _, model := range names(runs...) {
 					for _, at := range names(append(runs, model, "run")...) {
 						must(stamp.MatchString(at), "2.1.17: %s", at)
 						files := strings.Join(names(append(runs, model, "run", at)...), "\n")
+						pointer, _ := os.ReadFile(filepath.Join(root, division, org, "results",
+							system, "kv_cache", model, "run", at, ".mlps-code-image"))
+						hash, named := strings.CutPrefix(string(pointer), "md5-tree-v2:")
+						must(named && slices.Contains(names(org), "code-"+hash[:8]), "CHECK-01")
 						for _, want := range []string{".stdout.log", ".stderr.log",
 							"report.html"} {
 							must(strings.Contains(files, want), "%s: no %s", at, want)
@@ -459,7 +462,7 @@ func TestTreePassesTheRules(t *testing.T) {
 // is the one that the checker's own tool finds for such a tree.
 func TestCodeImage(t *testing.T) {
 	out, _ := built(t, "closed")
-	code := filepath.Join(out, "closed/acme/code")
+	code := filepath.Join(out, "acme/code-0d036546")
 	assert.Equal(t, []string{".code-hash.json", ".gitignore", "a/b.go",
 		"a/testdata/kept.txt", "a.go", "go.mod"}, listing(t, code))
 	data, err := os.ReadFile(filepath.Join(code, "a.go"))

@@ -37,6 +37,7 @@ type Submission struct {
 	Code string
 
 	now   func() time.Time // of the code image
+	image string           // its algorithm and hash, "" without one
 	tree  *tree.Tree
 	check *Check
 }
@@ -155,15 +156,6 @@ func (s *Submission) runAt(sum *summary.Summary) string {
 		sum.Stamp())
 }
 
-// codeAt is the code image's directory below the organisation (Rules.md 2.1.5): one for all in the
-// closed division, one for each kind of benchmark in the open one.
-func (s *Submission) codeAt() string {
-	if s.Division != result.DivisionOpen {
-		return "code"
-	}
-	return filepath.Join("results", s.System, "kv_cache", "code")
-}
-
 // read loads the results and keeps those of KV-cache workloads.
 func (s *Submission) read() error {
 	t, err := tree.Read(s.Dir)
@@ -214,7 +206,7 @@ func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	defer os.RemoveAll(stage)
 	fresh := filepath.Join(stage, "new")
 	top := filepath.Join(fresh, s.Division, s.Organisation)
-	if told, err = s.writeCode(top); err != nil {
+	if told, err = s.writeCode(fresh); err != nil {
 		return "", err
 	}
 	if err := s.run(filepath.Join(top, s.runAt(sum)), sum); err != nil {
@@ -287,6 +279,15 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 	meta := s.metadata(filepath.ToSlash(at), sum)
 	if err := s.logs(dir, sum.Stamp(), meta); err != nil {
 		return err
+	}
+	if s.image != "" {
+		err := put(filepath.Join(dir, ".mlps-code-image"), func(w io.Writer) error {
+			_, err := io.WriteString(w, s.image)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return errors.Join(
 		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
