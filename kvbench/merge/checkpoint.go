@@ -3,6 +3,7 @@ package merge
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"kvbench/kvbench/result"
 )
@@ -66,6 +67,7 @@ func together(ranks []*result.Result, of func(*result.Checkpoint) []result.Check
 	}
 	for i := range n {
 		sum := of(ranks[0].Checkpoint)[i]
+		var first time.Time
 		device := map[[2]string]*int64{}
 		for k, r := range ranks {
 			run := of(r.Checkpoint)[i]
@@ -74,6 +76,10 @@ func together(ranks []*result.Result, of func(*result.Checkpoint) []result.Check
 			}
 			// All began at one moment, so that a device's counters, which count for whoever
 			// asks, are those of the client that took the longest.
+			if start, err := r.Coordinated(run.Start); err == nil &&
+				(first.IsZero() || start.Before(first)) {
+				first, sum.Start = start, start.UTC().Format(time.RFC3339Nano)
+			}
 			at := [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
 			if have, seen := device[at]; !seen {
 				device[at] = run.DeviceBytes
@@ -91,7 +97,6 @@ func together(ranks []*result.Result, of func(*result.Checkpoint) []result.Check
 				sum.FlushNS = run.FlushNS
 			}
 			sum.MinNS = min(sum.MinNS, run.MinNS)
-			sum.Start = min(sum.Start, run.Start)
 			if run.DurationNS > sum.DurationNS {
 				sum.DurationNS, sum.Slowest = run.DurationNS, run.Slowest
 			}
@@ -127,6 +132,12 @@ func gaps(out *result.Checkpoint, parts []*result.Checkpoint) {
 	}
 	out.FlushNS = longest(func(c *result.Checkpoint) *int64 { return c.FlushNS })
 	out.GapNS = longest(func(c *result.Checkpoint) *int64 { return c.GapNS })
+	// A gap below 0 shows clocks that differ, which a longer one of another client must not hide.
+	for _, c := range parts {
+		if c.GapNS != nil && *c.GapNS < 0 {
+			out.GapNS = c.GapNS
+		}
+	}
 	out.TotalNS = longest(func(c *result.Checkpoint) *int64 { return c.TotalNS })
 	if out.FlushNS != nil && out.GapNS != nil && len(out.Reads) > 0 {
 		out.RecoveryNS = new(*out.FlushNS + *out.GapNS + out.Reads[0].DurationNS)

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,32 @@ func TestACheckpointOfSeveralClients(t *testing.T) {
 		{Name: result.RuleCold, Found: "1 of 2 came from memory", OK: new(false)}}, c.Rules)
 	assert.Nil(t, c.Count)
 	assert.InDelta(t, 130, result.Sum(c.Reads).Rate, 1e-9) // (800/8 + 800/5) / 2
+}
+
+// TestCheckpointTimesHaveOneClock: rank 0 begins at .12 s and rank 1 at .1 s, which as text come in
+// the other order; rank 2's clock is two hours ahead, and by it 50 ms are the first.
+func TestCheckpointTimesHaveOneClock(t *testing.T) {
+	ranks := parts()[:3]
+	for i, at := range []string{"2026-01-02T03:04:05.12Z", "2026-01-02T03:04:05.1Z",
+		"2026-01-02T05:04:05.05Z"} {
+		ranks[i].Checkpoint.Accelerators = 6
+		ranks[i].Checkpoint.Reads[0].Start, ranks[i].StartTime = at, at
+	}
+	ranks[2].ClockOffsetNS = new(int64(2 * time.Hour))
+	out, err := Fold(ranks[:2])
+	require.NoError(t, err)
+	assert.Equal(t, "2026-01-02T03:04:05.1Z", out.StartTime)
+	out, err = Fold(ranks)
+	require.NoError(t, err)
+	assert.Equal(t, "2026-01-02T03:04:05.05Z", out.Checkpoint.Reads[0].Start)
+	assert.Equal(t, "2026-01-02T03:04:05.05Z", out.StartTime)
+	ranks[2].ClockOffsetNS = nil
+	ranks[2].Checkpoint.Reads[0].Start = "2026-01-02T03:05:00Z"
+	ranks[1].Checkpoint.GapNS = new(int64(-3600e9))
+	out, err = Fold(ranks)
+	require.NoError(t, err)
+	assert.Equal(t, "2026-01-02T03:04:05.1Z", out.Checkpoint.Reads[0].Start)
+	assert.EqualValues(t, -3600e9, *out.Checkpoint.GapNS, "clocks that differ are not hidden")
 }
 
 // TestClosedCheckpointsOfSeveralClients: where the closed division's rules were not kept, and no

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
@@ -22,7 +23,8 @@ func derive(out *result.Result, ranks []*result.Result) {
 	if begins, ok := starts(ranks); ok {
 		for i, at := range begins {
 			if at == 0 {
-				out.StartTime = ranks[i].StartTime
+				first, _ := ranks[i].Coordinated(ranks[i].StartTime)
+				out.StartTime = first.UTC().Format(time.RFC3339Nano)
 				break
 			}
 		}

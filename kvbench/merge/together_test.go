@@ -123,3 +123,23 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 			out.Harness.Verdict.Reason})
 	}
 }
+
+// TestRatesOfSeveralClientsHaveOneWindow: windows of 20 and 25 s, in which 45 requests found 90
+// tokens: 0.5 s for each request, and 4 tokens a second.
+func TestRatesOfSeveralClientsHaveOneWindow(t *testing.T) {
+	var ranks []*result.Result
+	for rank, seconds := range []int64{20, 25} {
+		r := client(rank, "a")
+		r.Ranks, r.WindowNS, r.Benchmark = 2, seconds*1e9, result.BenchmarkEngines
+		r.Requests.Completed = seconds
+		r.BlockCache = &result.BlockCache{Tokens: 1000, HitTokens: 2 * seconds}
+		ranks = append(ranks, r)
+	}
+	out, err := Together(ranks, &result.Clients{})
+	require.NoError(t, err)
+	values := map[string]float64{}
+	for _, m := range out.Metrics() {
+		values[m.Unit] = m.Value
+	}
+	assert.Equal(t, []float64{5e8, 4}, []float64{values["ns/op"], values["found-tok/s"]})
+}

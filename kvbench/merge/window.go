@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tracing"
 )
 
@@ -28,11 +27,11 @@ const gib = 1 << 30
 func starts(ranks []*result.Result) (since []time.Duration, ok bool) {
 	var times []time.Time
 	for _, r := range ranks {
-		at, err := time.Parse(time.RFC3339Nano, r.StartTime)
+		at, err := r.Coordinated(r.StartTime)
 		if err != nil {
 			return nil, false
 		}
-		times = append(times, at.Add(-time.Duration(units.OrZero(r.ClockOffsetNS))))
+		times = append(times, at)
 	}
 	first := slices.MinFunc(times, time.Time.Compare)
 	for _, at := range times {

@@ -1,5 +1,11 @@
 package result
 
+import (
+	"time"
+
+	"kvbench/kvbench/units"
+)
+
 // Clients is what a trial's clients did together. It stands in their merged result only, which the
 // client makes that coordinates them: see MergedRanks.
 type Clients struct {
@@ -82,4 +88,11 @@ func (c *Clients) metrics(add func(unit string, v *float64)) {
 	add("slowest-rank-read-p95-ns", slowest(func(r ClientRank) *int64 { return r.ReadP95NS }))
 	add("slowest-rank-write-p95-ns", slowest(func(r ClientRank) *int64 { return r.WriteP95NS }))
 	add("start-skew-ns", number(c.StartSkewNS))
+}
+
+// Coordinated is a time of this client's wall clock, RFC 3339, by that of the coordinator's host.
+// Without a comparison of the clocks it is taken as it is.
+func (r *Result) Coordinated(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	return at.Add(-time.Duration(units.OrZero(r.ClockOffsetNS))), err
 }

@@ -27,11 +27,7 @@ func (r *Result) Metrics() []Metric {
 		return out
 	}
 	read, write := r.StorageTraffic()
-	window := r.WindowNS
-	if r.Clients != nil {
-		window = r.Clients.MeanWindowNS
-	}
-	add("ns/op", units.Ratio(window, r.Completions()))
+	add("ns/op", units.Ratio(r.countedNS(), r.Completions()))
 	if r.CompletionUnit != UnitOperation {
 		if r.WindowNS > 0 {
 			add("req/s", &r.Summary.RequestsPerSecond)
@@ -100,6 +96,15 @@ func (r *Result) Metrics() []Metric {
 	return out
 }
 
+// countedNS is the time in which what is counted was done: of several clients, whose windows may
+// end by counts of their own, the mean window.
+func (r *Result) countedNS() int64 {
+	if r.Clients != nil {
+		return r.Clients.MeanWindowNS
+	}
+	return r.WindowNS
+}
+
 // FoundTokensPerSecond is how many tokens of prompts a second did not have to be computed, because
 // they were found: tokens of the blocks found ÷ the window. Nil where no blocks were asked for. A
 // storage that is fast and finds little has few of them, as has one that finds much and is slow.
@@ -107,7 +112,7 @@ func (r *Result) FoundTokensPerSecond() *float64 {
 	if r.BlockCache == nil || r.BlockCache.Tokens == 0 {
 		return nil
 	}
-	return units.Ratio(float64(r.BlockCache.HitTokens), float64(r.WindowNS)/1e9)
+	return units.Ratio(float64(r.BlockCache.HitTokens), float64(r.countedNS())/1e9)
 }
 
 // hitRatios adds what was found in the cache. Blocks are what a block trace is compared by.

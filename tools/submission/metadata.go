@@ -133,9 +133,9 @@ func (s *Submission) metadata(dir string, sum *summary.Summary) *metadata {
 	return m
 }
 
-// window is when a trial's window was, by its host's clock.
+// window is when a trial's window was, by the clock of the coordinator's host.
 func window(r *result.Result) (from, to time.Time, ok bool) {
-	from, err := time.Parse(time.RFC3339Nano, r.StartTime)
+	from, err := r.Coordinated(r.StartTime)
 	return from, from.Add(time.Duration(r.WindowNS)), err == nil
 }
 

@@ -145,7 +145,7 @@ func (s *Summary) place(files []tree.File) {
 	}
 	clients, perHost := map[client]bool{}, map[string]int{}
 	for _, f := range files {
-		if start, err := time.Parse(time.RFC3339, f.Result.StartTime); err == nil &&
+		if start, err := f.Result.Coordinated(f.Result.StartTime); err == nil &&
 			(s.start.IsZero() || start.Before(s.start)) {
 			// The names of a submission have the local time of where the test was run. Results that
 			// do not tell it have UTC.

@@ -45,7 +45,10 @@ func Lines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
 		if len(warm) > 0 {
 			add("", "WARM, and no part of these numbers: %s", spread(c, warm))
 		}
-		if c.GapNS != nil {
+		if c.GapNS != nil && *c.GapNS < 0 {
+			add("", "recovery unknown: by the wall clocks the first read began %s before the last "+
+				"write ended, so the clocks differ", seconds(-*c.GapNS))
+		} else if c.GapNS != nil {
 			// What a training run would have waited for, had it died with its last checkpoint.
 			emptied := ""
 			if *c.FlushNS > 0 {

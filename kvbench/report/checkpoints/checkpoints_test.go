@@ -46,6 +46,11 @@ func TestLines(t *testing.T) {
 	assert.Equal(t, [2]string{"", "recovery 1.7 s: 500 ms for emptying the page cache (drop) and " +
 		"0.2 s after the last write, then the first read"}, lines[2])
 
+	c.GapNS = new(int64(-3600e9))
+	assert.Equal(t, [2]string{"", "recovery unknown: by the wall clocks the first read began " +
+		"3600.0 s before the last write ended, so the clocks differ"}, Lines(c, nil)[2])
+	c.GapNS = new(int64(2e8))
+
 	c.Reads[1].Cold = nil
 	assert.Contains(t, Lines(c, nil)[1][1], "not provably cold")
 	c.Reads[0].Cold = new(false)
