@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/group/rendezvous"
@@ -18,6 +17,7 @@ import (
 	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // merged makes one result of the ranks' and writes it beside them. The error says what keeps it
@@ -60,11 +60,11 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	if len(errs) > 0 && res.Status == result.StatusComplete {
 		res.Status = result.StatusIncomplete
 	}
-	if t.Skew != nil && coordinate.TooFarApart(*t.Skew, *t.Uncertainty) {
-		res.Warnings = append(res.Warnings, fmt.Sprintf("the ranks' windows opened within %v "+
-			"(± %v): rates of ranks that did not measure together do not add up",
-			time.Duration(*t.Skew).Round(time.Microsecond),
-			time.Duration(*t.Uncertainty).Round(time.Microsecond)))
+	if t.Skew != nil && coordinate.TooFarApart(*t.Skew, *t.Uncertainty, res.WindowNS) {
+		share := float64(*t.Skew) / float64(res.WindowNS)
+		res.Warnings = append(res.Warnings, fmt.Sprintf("the ranks' windows %s, %s of their "+
+			"length: rates of ranks that did not measure concurrently do not add up",
+			res.Clients.Opened(), units.Percent(&share)))
 	}
 	c.saved = true
 	path, err := all.Save("all_ranks", res)

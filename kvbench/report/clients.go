@@ -20,8 +20,7 @@ func together(r *result.Result) string {
 	text := fmt.Sprintf("%s on %s", units.Plural(r.Ranks, "rank"),
 		units.Plural(len(c.Hosts), "host"))
 	if c.StartSkewNS != nil {
-		text += fmt.Sprintf(", windows opened within %s (± %s)", ns(*c.StartSkewNS),
-			ns(units.OrZero(c.StartSkewUncertaintyNS)))
+		text += ", windows " + c.Opened()
 	}
 	// Sums of some ranks look like sums of all.
 	if n := len(c.PerRank); n < r.Ranks {

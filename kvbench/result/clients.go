@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"time"
 
 	"kvbench/kvbench/units"
@@ -88,6 +89,15 @@ func (c *Clients) metrics(add func(unit string, v *float64)) {
 	add("slowest-rank-read-p95-ns", slowest(func(r ClientRank) *int64 { return r.ReadP95NS }))
 	add("slowest-rank-write-p95-ns", slowest(func(r ClientRank) *int64 { return r.WriteP95NS }))
 	add("start-skew-ns", number(c.StartSkewNS))
+}
+
+// Opened says how far apart the windows opened, which is known.
+func (c *Clients) Opened() string {
+	text := "opened within " + units.Nanoseconds.Text(float64(*c.StartSkewNS))
+	if n := units.OrZero(c.StartSkewUncertaintyNS); n > 0 {
+		text += fmt.Sprintf(" (± %s)", units.Nanoseconds.Text(float64(n)))
+	}
+	return text
 }
 
 // Coordinated is a time of this client's wall clock, RFC 3339, by that of the coordinator's host.

@@ -47,3 +47,11 @@ func TestAnExtrapolatedBreakEvenIsNotOnTheLine(t *testing.T) {
 	r.FirstToken.BreakEven.P50.Extrapolated = true
 	assert.NotContains(t, r.Metrics(), Metric{"break-even-tokens", 90})
 }
+
+// TestOpened: one number with one unit, and an uncertainty only where there is one.
+func TestOpened(t *testing.T) {
+	c := &Clients{StartSkewNS: new(int64(3_496_000)), StartSkewUncertaintyNS: new(int64(0))}
+	assert.Equal(t, "opened within 3.50 ms", c.Opened())
+	c.StartSkewUncertaintyNS = new(int64(20_000))
+	assert.Equal(t, "opened within 3.50 ms (± 20 µs)", c.Opened())
+}

@@ -96,10 +96,10 @@ func shareClocks(ranks []*client, offsets []Offset) {
 	copy(offsets, best)
 }
 
-// TooFarApart tells whether a skew is worth a warning: of windows of seconds two milliseconds are
-// nothing, and what may be an error of measuring is no news.
-func TooFarApart(skew, uncertainty int64) bool {
-	return skew > max(int64(2*time.Millisecond), 2*uncertainty)
+// TooFarApart tells whether a skew is worth a warning: below one percent of the window the sum of
+// rates is right to one percent, and what may be an error of measuring is no news.
+func TooFarApart(skew, uncertainty, window int64) bool {
+	return skew > max(window/100, 2*uncertainty)
 }
 
 // Clock is one whose readings are told to others.

@@ -40,9 +40,9 @@ func TestSkew(t *testing.T) {
 		skew, uncertainty := skewOf(c.list)
 		assert.Equal(t, []int64{c.skew, c.uncertainty}, []int64{skew, uncertainty}, "%v", c.list)
 	}
-	assert.False(t, TooFarApart(2e6, 0))
-	assert.True(t, TooFarApart(2e6+1, 0))
-	assert.False(t, TooFarApart(9e6, 5e6))
+	assert.False(t, TooFarApart(20e6, 0, 2e9))
+	assert.True(t, TooFarApart(20e6+1, 0, 2e9))
+	assert.False(t, TooFarApart(90e6, 50e6, 2e9))
 }
 
 // TestRanksOfOneClock: the fastest answer of any of them tells of it.

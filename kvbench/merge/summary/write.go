@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"kvbench/kvbench/units"
 )
 
 // FileName is the name under which MLPerf Storage's tools look for the summary of a run. Its rules
@@ -73,8 +75,9 @@ func (o *Option) remarks() []string {
 	}
 	if o.Window != nil && o.RankCount > 1 {
 		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; "+
-			"start skew %.3g s", o.Window.DurationS,
-			o.Window.ReadBandwidth, o.Window.WriteBandwidth, o.Window.StartSkewS))
+			"windows opened within %s (mean of the trials)", o.Window.DurationS,
+			o.Window.ReadBandwidth, o.Window.WriteBandwidth,
+			units.Nanoseconds.Text(o.Window.StartSkewS*1e9)))
 	}
 	return list
 }
