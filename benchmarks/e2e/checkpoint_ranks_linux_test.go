@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // TestCheckpointsOfSeveralRanks: they write one checkpoint in one directory and read what others
@@ -69,6 +70,15 @@ func TestCheckpointsOfSeveralRanks(t *testing.T) {
 		key := map[string]string{"write": "save", "read": "load"}[op] +
 			"_checkpoint_io_mean_GB_per_second"
 		assert.InEpsilon(t, mean/(1<<30), s.Metric[key], 1e-9)
+		// One rate wherever a person or a program reads one.
+		text, err = os.ReadFile(filepath.Join(b.results, group, "trial_0/all_ranks/summary.txt"))
+		require.NoError(t, err)
+		assert.Regexp(t, "storage "+op+" +"+units.BytesPerSec.Text(mean)+" ", string(text))
+		text, err = os.ReadFile(filepath.Join(b.results, "summary.json"))
+		require.NoError(t, err)
+		var run struct{ Options map[string]map[string]any }
+		require.NoError(t, json.Unmarshal(text, &run))
+		assert.InEpsilon(t, mean/(1<<30), run.Options["Checkpoint/model=8b/op="+op]["aggregated_"+op+"_bandwidth_gbps"], 1e-9)
 		assert.False(t, exists(filepath.Join(b.results, group, "trial_0/rank_1",
 			"checkpoint_summary.json")), "of a part it would look like one of the whole")
 	}

@@ -51,18 +51,23 @@ func tiers(r *result.Result) Table {
 // moved is what each tier moved, and what became of it: its parts add up to the whole in each row,
 // as the signs in the heading say, to the byte in the JSON and to three digits here. Parts that no
 // tier has are left out. Demotions are among the bytes, because they load a tier as any other
-// operation does; what the deadline cut off is, because the device has moved it.
+// operation does; what the deadline cut off is, because the device has moved it. Checkpoints have
+// the rates of their rules.
 func moved(r *result.Result) Table {
 	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all",
 		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before", "− in memory")}
 	for _, l := range r.Tiers {
+		rates := []*float64{l.Read.BytesPerSecond, l.Write.BytesPerSecond}
+		if r.Checkpoint != nil {
+			rates[0], rates[1] = r.Checkpoint.Rates()
+		}
 		for i, n := range []result.TierTraffic{l.Read, l.Write} {
 			first, again := any(n.EntryBytes), any(nil) // what is written is new
 			if i == 0 && r.CompletionUnit != result.UnitOperation {
 				first, again = l.FirstReads.Bytes, l.ReReads.Bytes
 			}
 			if n.Bytes+n.EntryBytes > 0 {
-				t.add(l.Level+directions[i], n.BytesPerSecond, n.Bytes, first, again,
+				t.add(l.Level+directions[i], rates[i], n.Bytes, first, again,
 					n.DemotionBytes, n.CutBytes, n.LostBytes, n.EarlierBytes, n.MemoryBytes)
 			}
 		}

@@ -133,8 +133,13 @@ func (o *Option) sum(trial int, ranks []tree.File, s *Summary) Trial {
 	for i, v := range summedOf(&all.Summary) {
 		*t.summed()[i] = v
 	}
-	// A window that a rank is missing from is not common.
-	if len(ranks) == o.RankCount {
+	if c := all.Checkpoint; c != nil {
+		read, write := c.Rates()
+		t.ReadBandwidth = units.OrZero(read) / float64(units.GiB)
+		t.WriteBandwidth = units.OrZero(write) / float64(units.GiB)
+	}
+	// A window that a rank is missing from is not common, and one of checkpoints has pauses in it.
+	if len(ranks) == o.RankCount && all.Checkpoint == nil {
 		t.Window = merge.CommonWindow(results)
 	}
 	return t

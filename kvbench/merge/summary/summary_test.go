@@ -164,6 +164,19 @@ func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	assert.Nil(t, m.P999, "1,800 samples cannot carry it")
 }
 
+// TestCheckpointsHaveTheRateOfTheirRules: 8 GiB of two ranks in 2 s, by the slower of the two; the
+// window of 10 s has pauses in it.
+func TestCheckpointsHaveTheRateOfTheirRules(t *testing.T) {
+	s := aggregated(t, run6(t, func(r *result.Result) {
+		r.Checkpoint = &result.Checkpoint{Accelerators: 8, First: new(4 * r.Rank), Count: new(4),
+			Writes: []result.CheckpointRun{{Index: 1, Start: r.StartTime, Bytes: 4 << 30,
+				DurationNS: int64(1+r.Rank) * 1e9}}}
+	}))
+	o := s.Options["1"]
+	assert.Equal(t, []float64{0, 4}, []float64{o.ReadBandwidth, o.WriteBandwidth})
+	assert.Nil(t, o.Window)
+}
+
 func TestMissingRankIsAPartialFailure(t *testing.T) {
 	dir := run6(t, nil)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_1/rank_1")))

@@ -29,7 +29,7 @@ func TestLines(t *testing.T) {
 			"each time (scale 1/64: not for comparison)"},
 		{"write", "2 checkpoints, 1.500 ± 0.500 s, 1.50 GiB/s (total ÷ slowest accelerator), " +
 			"the slowest 1 GiB/s, by accelerator 3; flush of a file at most 41 ms"},
-		{"pipeline", "generation alone 10 GiB/s, 5 × the storage; overhead 1.40 %; writing " +
+		{"pipeline", "generation alone 10 GiB/s, 5 × the rate of writes and flushes alone; overhead 1.40 %; writing " +
 			"was the limit, not generation (producers waited 80 %, writers 10 %)"},
 		{"rules", "flush fsync per file; differs from closed: scale (1/64, required: 1)"},
 		{"", "a note"},
