@@ -13,9 +13,9 @@ import (
 // value}]}, or with the names of OpenAI: {messages: [{role: user|assistant, content}]}. Each
 // question followed by an answer is a turn. Messages without a known role, and questions or answers
 // without their other half, are left out; a conversation without a turn counts as failed, and one
-// of which no message has a known role as malformed. Conversations are told apart by their place in the input, not by their id. The counter
-// says how many tokens a text has, of which the question and the answer of a turn count so many at
-// most.
+// of which no message has a known role as malformed. Conversations are told apart by their place in
+// the input, not by their id. The counter says how many tokens a text has, of which the question
+// and the answer of a turn count so many at most.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path)
