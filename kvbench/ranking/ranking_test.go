@@ -186,6 +186,23 @@ func TestDifferences(t *testing.T) {
 	assert.InDelta(t, 0.5, *a.found, 0)
 }
 
+// What a device counted of another process is not a row's.
+func TestADeviceThatAnotherProcessUsed(t *testing.T) {
+	all := []*result.Result{trial("Engines/engine=a", 0, 5), trial("Engines/engine=b", 0, 9)}
+	for i, r := range all {
+		r.DeviceWitness = result.Witness{ReadBytes: new(int64(60 << 20)), ReadIOs: new(int64(60)),
+			WriteBytes: new(int64(i+1) * 100 << 20), AppReadBytes: 60 << 20,
+			AppWriteBytes: 100 << 20, FlushIOs: new(int64(22)), QueueNS: new(int64(1e9))}
+	}
+	k := Rank(all)[0]
+	assert.Contains(t, k.String(), "engine=b: the device moved 1.62 times the bytes of this load, so "+
+		"another process used it: what the device counted is left out")
+	assert.NotContains(t, k.String(), "engine=a: ")
+	for _, row := range k.Rows {
+		assert.Equal(t, row.Name == "engine=a", row.facts.flushes != nil, row.Name)
+	}
+}
+
 // Flushes have no owner: where the page cache has the writes they are somebody else's.
 func TestFlushesOfOthers(t *testing.T) {
 	of := func(wrote int64) *float64 {

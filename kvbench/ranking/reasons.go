@@ -27,6 +27,9 @@ type facts struct {
 	// share of the bytes written that had not reached the device when the window ended
 	unwritten *float64
 	verdicts  string // what limited the trials
+	// others is bytes that the device moved ÷ bytes of the load, where that shows another user of
+	// the device: what the device counted is left out then.
+	others *float64
 }
 
 // factsOf sums over trials before it divides: a mean of ratios would weigh short trials like long
@@ -71,6 +74,10 @@ func factsOf(results []*result.Result) (f facts) {
 	f.found, f.lookup = units.Ratio(found, tokens), units.Ratio(lookup, busy)
 	f.read, f.size = units.Ratio(read, float64(len(results))), units.Ratio(read, reads)
 	f.inFlight = units.Ratio(flown, window)
+	if others := units.Ratio(devBytes+devWrote, appBytes+appWrote); others != nil &&
+		*others > othersAbove {
+		f.others, witnessed = others, false
+	}
 	if witnessed {
 		f.atDevice = units.Ratio(devTime, window)
 		if devBytes > apartShare*appBytes { // else they are somebody else's
@@ -167,6 +174,10 @@ const (
 	apartShare  = 0.1
 )
 
+// othersAbove is from which multiple of the load's bytes on the device has served another process,
+// too. Filesystems write less than a fifth more than they are given.
+const othersAbove = 1.2
+
 // differences says in what a row differs from another, whose values stand in brackets.
 func differences(row, other facts) (list []string) {
 	for _, x := range all {
@@ -204,6 +215,11 @@ func (k *Ranking) note() {
 		if row.Failed > 0 {
 			k.notes = append(k.notes, fmt.Sprintf("%s: %d of %d trials gave no numbers", row.Name,
 				row.Failed, row.Failed+len(row.results)))
+		}
+		if row.facts.others != nil {
+			k.notes = append(k.notes, fmt.Sprintf("%s: the device moved %s times the bytes of "+
+				"this load, so another process used it: what the device counted is left out",
+				row.Name, units.Number.Text(*row.facts.others)))
 		}
 		if slices.ContainsFunc(row.results, elsewhere) {
 			partly++
