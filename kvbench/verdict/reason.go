@@ -217,7 +217,11 @@ func (e *evidence) unknown() string {
 	if e.discards() > waitLimit {
 		missing += "; " + e.discarded()
 	}
-	return fmt.Sprintf("nothing shows what the limit was: workers were idle %s, %s, %s; %s",
+	idle := "idle"
+	if e.Harness.Busy.ThinkingNS > 0 {
+		idle = "idle or waited for a GPU for"
+	}
+	return fmt.Sprintf("nothing shows what the limit was: workers were %s %s, %s, %s; %s", idle,
 		share(e.idle), took, e.flying(), missing)
 }
 

@@ -157,6 +157,8 @@ func TestVerdict(t *testing.T) {
 			result.LoadLimited, "", "slept as long as one would compute"},
 		{"a server that computes all the time", []change{thinking, gpuBusy(.99), ladder(.1, 2, 3)},
 			result.LoadLimited, "", "(-prefill-rate, -gpu) was busy 99 % of the window and was"},
+		{"and one in a short window", []change{thinking, quiet, short}, result.Undecided, "",
+			"workers were idle or waited for a GPU for"},
 		{"and one that does not", []change{thinking, gpuBusy(.4), ladder(.1, 2, 3)},
 			result.LoadLimited, "", "was busy 40 % of the window"},
 
