@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -46,6 +47,12 @@ func (r *Result) Derive() {
 		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute+s.Overlap-(s.Load-s.LoadWaits),
 			s.ComputeAll)
 		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
+		// Rounding and look-ups that found nothing save nothing and cost nothing.
+		for _, v := range []*float64{f.SavedRatio, f.ComputeSavedRatio} {
+			if v != nil && math.Abs(*v) < 1e-4 {
+				*v = 0
+			}
+		}
 		f.Found.derive()
 	}
 	for i := range r.IO.Roots {

@@ -67,8 +67,11 @@ func (u Unit) Text(v any) string {
 	case Seconds:
 		return duration(f * 1e9)
 	case Share:
-		if f > 0 && f < 0.0001 {
+		switch {
+		case f > 0 && f < 0.0001:
 			return "< 0.01 %"
+		case f < 0 && f > -0.0001: // rounding
+			return "0 %"
 		}
 		return digits(f*100) + " %"
 	case HitRatio:

@@ -28,6 +28,8 @@ func TestFormats(t *testing.T) {
 	assert.Equal(t, "2 GiB/s", BytesPerSec.Text(new(int64(2<<30))))
 	assert.Equal(t, "50 %, 20.5 ms, 2m0s",
 		Share.Text(0.5)+", "+Milliseconds.Text(new(20.5))+", "+Seconds.Text(120))
+	assert.Equal(t, "0 %, < 0.01 %, -1 %", Share.Text(-2.24e-8)+", "+Share.Text(2e-8)+", "+
+		Share.Text(-0.01))
 	assert.Equal(t, "unlimited", Bytes.Text("unlimited"), "a text stays")
 	for _, u := range []Unit{Number, Count, Bytes, Nanoseconds, Share} {
 		assert.Equal(t, Unknown, u.Text((*float64)(nil)))
