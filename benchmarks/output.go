@@ -117,14 +117,16 @@ func (s *session) epilogue() {
 		fmt.Fprint(os.Stderr, "\nThe first complete trial of each benchmark is told in full; all "+
 			"of the others is in the summary.txt beside their results.\n")
 	}
-	// With what was measured before an interruption, too; a reader who is gone reads nothing more.
-	if err := s.rank(); err != nil {
-		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
-	}
 	list := func(title string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
 		}
+	}
+	list("trials of each benchmark, the median with the least and the most",
+		report.Trials(s.results))
+	// With what was measured before an interruption, too; a reader who is gone reads nothing more.
+	if err := s.rank(); err != nil {
+		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
 	}
 	// No colon behind the first word: readers of the merged streams would take it for
 	// configuration.

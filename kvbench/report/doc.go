@@ -10,6 +10,7 @@
 //	parts.go    Tables: what only some results have, for text, page and workbook; the sentences
 //	            about checkpoints and plain I/O are those of the packages of these names
 //	table.go    Table and how each document draws one; tables in columns of text
+//	trials.go   the line that sums up the trials of one benchmark
 //	trace.go    the kernel's trace and the fio job that is distilled from it
 //
 // A section is a function of the result: a table where there are rows, sentences where there is one

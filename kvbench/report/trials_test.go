@@ -1,0 +1,41 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench/result"
+)
+
+// The trials of a benchmark end with one line that says whether they can be quoted.
+func TestTrialsHaveAClosingLine(t *testing.T) {
+	const gib = 1 << 30
+	trials := func(name, kind string, rates ...float64) (all []*result.Result) {
+		for _, v := range rates {
+			r := &result.Result{Name: name, Status: result.StatusComplete,
+				Tiers: []result.Tier{{Level: "storage",
+					Read: result.TierTraffic{BytesPerSecond: new(v * gib)}}}}
+			r.Harness.Verdict.Kind = kind
+			all = append(all, r)
+		}
+		return all
+	}
+	all := trials("StorageCeiling/op=read", result.StorageLimited, 1.17, 0.77, 1.48)
+	all[0].Harness.Verdict.Kind = result.LoadLimited
+	all[1].Harness.Verdict.Kind = result.Undecided
+	all = append(all, trials("A", result.StorageLimited, 2, 2.1)...)
+	all = append(all, trials("B", result.StorageLimited, 2, 4)...)
+	failed := trials("C", result.StorageLimited, 2, 2)
+	failed[1].Status = result.StatusFailed
+	all = append(append(all, failed...), trials("once", result.StorageLimited, 2)...)
+	assert.Equal(t, []string{
+		"StorageCeiling/op=read, 3 trials, read 1.17 GiB/s (0.77 GiB/s to 1.48 GiB/s); 1 of 3 " +
+			"storage-limited, not fit to quote for the storage: change what the other verdicts name",
+		"A, 2 trials, read 2.05 GiB/s (2 GiB/s to 2.10 GiB/s); 2 of 2 storage-limited, fit to quote",
+		"B, 2 trials, read 3 GiB/s (2 GiB/s to 4 GiB/s); 2 of 2 storage-limited, too far apart to " +
+			"quote: measure for longer (-benchtime) or more often (-count)",
+		"C, 2 trials, read 2 GiB/s (2 GiB/s to 2 GiB/s); 1 of 2 storage-limited, 1 failed: not fit " +
+			"to quote",
+	}, Trials(all))
+}
