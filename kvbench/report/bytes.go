@@ -50,12 +50,12 @@ func tiers(r *result.Result) Table {
 
 // moved is what each tier moved, and what became of it: its parts add up to the whole in each row,
 // as the signs in the heading say, to the byte in the JSON and to three digits here. Parts that no
-// tier has are left out. Demotions are among the bytes, because they load a tier as any other
-// operation does; what the deadline cut off is, because the device has moved it. Checkpoints have
-// the rates of their rules.
+// tier has are left out. What was demoted, promoted or copied from another tier is among the bytes,
+// because it loads a tier as any other operation does; what the deadline cut off is, because the
+// device has moved it. Checkpoints have the rates of their rules.
 func moved(r *result.Result) Table {
-	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all",
-		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before", "− in memory")}
+	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all", "= first time",
+		"+ again", "+ between tiers", "+ cut off", "+ failed", "− before", "− in memory")}
 	for _, l := range r.Tiers {
 		rates := []*float64{l.Read.BytesPerSecond, l.Write.BytesPerSecond}
 		if r.Checkpoint != nil {

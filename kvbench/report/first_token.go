@@ -50,35 +50,39 @@ func (s *summary) firstToken() {
 		return
 	}
 	s.tables(firstTokens(s.Result))
-	s.line("", "%s; the GPU was busy %s", saved(f), percent(f.GPUBusyShare))
-	s.line("", "%s; computing n tokens takes %s", worth(f), costText(f.Prefill))
 	if p := &f.Found; p.Requests > 0 {
 		s.line("", "%s", foundParts(f))
 	}
+	s.line("", "%s; computing n tokens takes %s", worth(f), costText(f.Prefill))
+	s.line("", "%s; the GPU was busy %s", saved(f), percent(f.GPUBusyShare))
 	if above := f.FoundAbove; above.Requests > 0 {
 		s.line("", "%s had most of what they found from the tiers above the storage, which says "+
 			"nothing of it: they are not among these", units.Plural(above.Requests, "more request"))
 	}
 }
 
-// foundParts says of how many requests loading was worth it, and what rate would make it so. The
-// rate is that of each request by itself, which is what a storage has to give to each of as many as
-// load beside each other.
+// foundParts says whether loading was worth it, at which rate it is, and of how many requests it
+// was. The rate is that of each request by itself, which is what a storage has to give to each of
+// as many as load concurrently.
 func foundParts(f *result.FirstToken) string {
 	p := &f.Found
 	where := "anything"
 	if f.FoundAbove.Requests > 0 {
 		where = "most in the storage"
 	}
-	text := fmt.Sprintf("of %s that found %s loading was worth it for %s, with %s of the "+
-		"tokens", units.Plural(p.Requests, "request"), where,
-		percent(p.WorthRatio), percent(p.WorthTokenRatio))
-	if p.NeededBytesPerS == nil || p.LoadBytesPerS == nil {
-		return text
+	text := ""
+	if p.NeededBytesPerS != nil && p.LoadBytesPerS != nil {
+		answer := "worth it"
+		if *p.LoadBytesPerS < *p.NeededBytesPerS {
+			answer = "NOT worth it"
+		}
+		text = fmt.Sprintf("loading was %s: a request loaded at %s, and from %s on loading takes "+
+			"less time than computing; ", answer, rate(*p.LoadBytesPerS), rate(*p.NeededBytesPerS))
 	}
-	text += fmt.Sprintf("; each loaded at %s, and from %s on it takes less time than computing",
-		units.BytesPerSec.Text(*p.LoadBytesPerS), units.BytesPerSec.Text(*p.NeededBytesPerS))
-	if p.LostNS > 0 {
+	text += fmt.Sprintf("of %s that found %s loading was worth it for %s, with %s of the tokens",
+		units.Plural(p.Requests, "completed request"), where, percent(p.WorthRatio),
+		percent(p.WorthTokenRatio))
+	if p.LostNS > 0 && p.NeededBytesPerS != nil {
 		text += fmt.Sprintf("; computing where that is faster would save %s a request",
 			ns(p.LostNS/f.Requests))
 	}
@@ -90,8 +94,11 @@ func foundParts(f *result.FirstToken) string {
 func saved(f *result.FirstToken) string {
 	s, n := &f.Sums, f.Requests
 	text := fmt.Sprintf("computing every prompt whole takes an idle GPU %s a request; what was "+
-		"found saved %s of it (%s) and took %s to load", ns(s.ComputeAll/n),
+		"found saved %s of it (%s) and took %s of I/O to load", ns(s.ComputeAll/n),
 		ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), ns((s.Load-s.LoadWaits)/n))
+	if s.LoadWaits > 0 { // the time of loading in the table above
+		text += ", " + ns(s.Load/n) + " with waiting"
+	}
 	if s.Overlap > 0 {
 		text += fmt.Sprintf(", layer by layer, while the GPU computed %s of the rest",
 			ns(s.Overlap/n))
@@ -103,7 +110,9 @@ func saved(f *result.FirstToken) string {
 func worth(f *result.FirstToken) string {
 	b := f.BreakEven
 	if b.P50 == nil {
-		return "from which length on loading beats computing is unknown (too few loads)"
+		return "from which length on loading beats computing is unknown: too few requests found " +
+			"most of their prompt in the storage; measure for longer, or with fewer users or " +
+			"less memory above it"
 	}
 	text := "loading " + breakEven(b.P50, f.Loading) + " at its median"
 	if b.P95 == nil {

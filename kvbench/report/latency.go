@@ -27,8 +27,8 @@ func (t *Table) distribution(name string, d result.Distribution) {
 
 // latencies are those of entries and those of requests. First reads and re-reads, which a cache in
 // the drive may serve, an operation's device time where the rest is more than a hundredth of it,
-// demotions and the latency per 100 MiB stand below it: together they tell whether the drive is
-// slow or the entries are large.
+// moves between tiers and the latency per 100 MiB stand below it: together they show whether the
+// drive is slow or the entries are large.
 func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
 	// Each tier's reads and writes, fastest tier first.
@@ -38,7 +38,7 @@ func latencies(r *result.Result) []Table {
 			name := t.Level + directions[i]
 			// Parts are indented below their operation, unless there is none of it.
 			part := "  "
-			if o.IO.Count == 0 { // demotions only
+			if o.IO.Count == 0 { // moves between tiers only
 				part = name + " "
 			}
 			entry.distribution(name, o.IO)
@@ -50,7 +50,7 @@ func latencies(r *result.Result) []Table {
 				100*units.OrZero(o.Host.Mean) > units.OrZero(o.IO.Mean)) {
 				entry.distribution(part+"device", o.Device)
 			}
-			entry.distribution(part+"demotion", o.Demotion)
+			entry.distribution(part+"between tiers", o.Demotion)
 			entry.distribution(part+"per 100 MiB", o.Per100MiB)
 			// What other tools call latency. Of the slowest tier only: lines are few.
 			if n == len(r.Tiers)-1 {
@@ -144,10 +144,10 @@ func contexts(r *result.Result) (t Table) {
 		return t
 	}
 	last := r.Tiers[len(r.Tiers)-1]
-	beside := units.OrZero(last.Read.MeanInFlight) + units.OrZero(last.Write.MeanInFlight)
+	flying := units.OrZero(last.Read.MeanInFlight) + units.OrZero(last.Write.MeanInFlight)
 	t.Topic = "time to load"
-	t.Columns = head("beside "+number(beside)+" I/O requests in flight", units.Bytes, "bytes",
-		units.Nanoseconds, "typical", "slow (p5 rate)", "recomputed")
+	t.Columns = head("with "+number(flying)+" I/O requests in flight", units.Bytes, "bytes",
+		units.Nanoseconds, "at an entry's median rate", "at its p5 rate", "recomputed")
 	for _, c := range r.ContextLoad {
 		if c.TypicalNS == nil {
 			continue

@@ -413,12 +413,12 @@ func (s *summary) blocks() {
 	if s.PartOfInput() {
 		of = "of the part that was replayed, "
 	}
-	s.line("blocks", "%s%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
-		"their writer", of, count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
+	s.line("blocks", "%s%s of %s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s "+
+		"waited for their writer", of, count(c.Hits), units.Plural(c.Blocks, "block"),
+		units.Plural(c.Requests, "dispatched request"), ratio(units.OrZero(c.HitRatio)),
 		ratio(c.IdealHitRatio), count(c.Pending))
-	s.line("", "prefix-hit ratio %s of %s; %s saved; %s there but behind a missing one",
-		percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"), bytes(c.BytesSaved),
-		count(c.Unreachable))
+	s.line("", "prefix-hit ratio %s of these requests; %s saved; %s there but behind a missing one",
+		percent(c.PrefixHitRatio), bytes(c.BytesSaved), count(c.Unreachable))
 	if c.Reads.Blocks != c.Reads.Operations || c.Writes.Blocks != c.Writes.Operations {
 		s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
 			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),

@@ -358,33 +358,34 @@ func (s *summary) throughput() {
 	}
 }
 
-// cache is how much of the prompts was found, and of what: what of them is new can never be. Turns
-// that overtook the one before them are told apart: no cache could have had their history.
+// cache is how much of the prompts was found, how much of them is new and can never be, and the
+// rest, which together are all of it. Turns that overtook the one before them are reported apart:
+// no cache could have had their history.
 func (s *summary) cache() {
 	p := s.Prompt
 	if p == nil || p.Tokens == 0 {
 		return
 	}
-	line := fmt.Sprintf("%s of %s prompt tokens found", percent(p.HitRatio), count(p.Tokens))
+	line := fmt.Sprintf("%s of the %s prompt tokens of %s were found", percent(p.HitRatio),
+		count(p.Tokens), units.Plural(p.Requests, "completed request"))
 	if kinds := promptKinds(p); kinds != "" {
 		line += " (" + kinds + ")"
 	}
+	created := p.ByKind["new"].Tokens
+	line += fmt.Sprintf(", %s are new, %s were evicted or not yet written",
+		percent(units.Ratio(created, p.Tokens)),
+		percent(units.Ratio(p.Tokens-p.Found-created, p.Tokens)))
 	if p.NotYetWritten > 0 {
-		line += fmt.Sprintf("; %s of turns that were not written yet", count(p.NotYetWritten))
+		line += fmt.Sprintf(" (%s of turns that overtook the one before)", count(p.NotYetWritten))
 	}
 	s.put("cache", line)
 }
 
-// promptKinds are the hit ratios of each part of the prompts, and how much of them is new.
+// promptKinds are the hit ratios of each part of the prompts that is not new.
 func promptKinds(p *result.Prompt) string {
 	var parts []string
 	for _, k := range result.PromptKinds {
-		n, some := p.ByKind[k]
-		switch {
-		case !some:
-		case k == "new":
-			parts = append(parts, percent(units.Ratio(n.Tokens, p.Tokens))+" are new")
-		default:
+		if n, some := p.ByKind[k]; some && k != "new" {
 			parts = append(parts, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRatio))
 		}
 	}

@@ -216,10 +216,27 @@ func TestTiersAddUpToTheirCapacity(t *testing.T) {
 	assert.Equal(t, "storage 2 1.07 GiB 6.54 GiB unlimited – 5.76 GiB", row(l))
 }
 
+// The time of loading has waits in it; what it is compared with computing has none.
+func TestLoadingIsToldWithAndWithoutWaiting(t *testing.T) {
+	r := fixture(t, "result.json")
+	f := r.FirstToken
+	f.Sums.LoadWaits = f.Sums.Load * 3 / 4
+	text := summaryOf(t, r)
+	assert.Contains(t, text, "and took 25 ms of I/O to load, 100 ms with waiting; the GPU was busy")
+	f.Found.LoadBytesPerS = new(2 * *f.Found.NeededBytesPerS)
+	assert.Contains(t, summaryOf(t, r), "loading was worth it: a request loaded at 78.1 MiB/s, and "+
+		"from 39.1 MiB/s on loading takes less time than computing; of 720 completed requests")
+	f.ComputeSavedRatio = nil
+	f.Sums = result.FirstTokenTime{ComputeAll: 22e6, Compute: 22e6, Load: 176}
+	r.Derive()
+	assert.Zero(t, *f.SavedRatio, "looking up saves nothing, and costs nothing")
+}
+
 func TestWithoutLoadsNoLengthIsNamed(t *testing.T) {
 	f := &result.FirstToken{}
-	assert.Equal(t, "from which length on loading beats computing is unknown (too few loads)",
-		worth(f))
+	assert.Equal(t, "from which length on loading beats computing is unknown: too few requests "+
+		"found most of their prompt in the storage; measure for longer, or with fewer users or "+
+		"less memory above it", worth(f))
 	f.Loading = []result.LoadingTime{{Tokens: 1500}, {Tokens: 3000.5}}
 	f.BreakEven.P50 = &result.BreakEven{Answer: result.LoadFrom, Tokens: new(int64(90)),
 		Extrapolated: true}
