@@ -159,14 +159,12 @@ func nextToken(doc *document) json.Token {
 // blocks are fine: engines that keep whole blocks only leave the rest of the last one out, and of a
 // prompt that fills none all of it.
 func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row, error) {
-	input, output := checkTokens(in, 1), checkTokens(out, 0)
+	tokens := cmp.Or(checkTokens(in, 1), checkTokens(out, 0))
 	switch n := len(ids); {
 	case !(at >= 0 && at <= 9e9): // written so that NaN fails
 		return Row{}, Malformed{errSeconds}
-	case input != nil:
-		return Row{}, malformed("input: %w", input)
-	case output != nil:
-		return Row{}, malformed("output: %w", output)
+	case tokens != nil:
+		return Row{}, malformed("%d tokens in, %d out: %w", in, out, tokens)
 	case n == 0 && in >= size:
 		return Row{}, malformed("no block ids")
 	case n > maxBlocks:
@@ -214,16 +212,15 @@ func BlockSizes(paths []string) ([]int, error) {
 	var problems error
 	for _, path := range paths {
 		row, err := firstRow(path)
-		if err != nil {
-			problems = errors.Join(problems, err)
-			continue
+		if err == nil {
+			sizes[row.BlockTokens] = true
 		}
-		sizes[row.BlockTokens] = true
+		problems = errors.Join(problems, err)
 	}
-	if len(sizes) > 0 {
-		problems = nil
+	if len(sizes) == 0 {
+		return nil, problems
 	}
-	return slices.Sorted(maps.Keys(sizes)), problems
+	return slices.Sorted(maps.Keys(sizes)), nil
 }
 
 // OnlySessions refuses a parameter that applies to sessions of agents alone, where files of other

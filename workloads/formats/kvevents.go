@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -53,11 +54,11 @@ func (b *kvBatch) UnmarshalJSON(text []byte) error {
 
 // kvEvent is an event. Medium: nil is the GPU.
 type kvEvent struct {
-	Type   string            `json:"type"`
-	Hashes []json.RawMessage `json:"block_hashes"`
-	Size   int               `json:"block_size"`
-	Medium *string           `json:"medium"`
-	Group  *int64            `json:"group_idx"`
+	Type   string   `json:"type"`
+	Hashes blockIDs `json:"block_hashes"`
+	Size   int      `json:"block_size"`
+	Medium *string  `json:"medium"`
+	Group  *int64   `json:"group_idx"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler: of both forms. Only the list of BlockStored is known.
@@ -155,21 +156,12 @@ func (k *kvEventRows) row(at float64, e *kvEvent) (Row, error) {
 	if err := checkTokens(e.Size, 1); err != nil {
 		return Row{}, malformed("block_size: %w", err)
 	}
-	ids := make([]int64, len(e.Hashes))
-	for i, h := range e.Hashes {
-		id, err := kvHash(string(h))
-		if err != nil {
-			return Row{}, err
-		}
-		ids[i] = id
-	}
-	row, err := blockRow(at, len(ids)*e.Size, 0, ids, e.Size, kvEventScope)
+	row, err := blockRow(at, len(e.Hashes)*e.Size, 0, e.Hashes, e.Size, kvEventScope)
 	row.Common = true
 	return row, err
 }
 
-// blockIDs are the ids of a request's blocks: whole numbers in nearly all files. Hashes of UCM are
-// texts of hexadecimal digits, and some are larger than an int64.
+// blockIDs are ids of blocks: whole numbers in nearly all files. Others are hashes, see kvHash.
 type blockIDs []int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -178,18 +170,13 @@ func (ids *blockIDs) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	var hashes []json.RawMessage
-	if err := json.Unmarshal(text, &hashes); err != nil {
-		return malformed("hash_ids is no list")
-	}
+	err := json.Unmarshal(text, &hashes)
 	*ids = (*ids)[:0]
 	for _, h := range hashes {
-		id, err := kvHash(string(h))
-		if err != nil {
-			return err
-		}
-		*ids = append(*ids, id)
+		id, bad := kvHash(string(h))
+		*ids, err = append(*ids, id), cmp.Or(err, bad)
 	}
-	return nil
+	return err
 }
 
 // kvHash reads the hash of a block: a number, whose bits count, or bytes as hexadecimal digits, of

@@ -116,7 +116,7 @@ func TestMooncakeVariants(t *testing.T) {
 	assert.Contains(t, errs[7], "more block ids than the input has blocks")
 	assert.Equal(t, errs[1], errs[8])
 	assert.Contains(t, errs[9], `a block's hash is "a b", want a number or hexadecimal digits`)
-	assert.Contains(t, errs[10], "input: more than 1073741824 tokens")
+	assert.Contains(t, errs[10], "1000000000000000 tokens in, 1 out: more than 1073741824 tokens")
 }
 
 // Rows with delays come after the row before them of their session, between others.

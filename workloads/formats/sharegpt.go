@@ -78,18 +78,18 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// role is who said it.
-func (m *message) role() string {
-	return strings.ToLower(strings.TrimSpace(string(cmp.Or(m.From, m.Role))))
-}
+// The two sides of a conversation, by the names that data sets give them.
+const (
+	asks = iota + 1
+	answers
+)
 
-func (m *message) asks() bool {
-	return slices.Contains([]string{"human", "user"}, m.role())
-}
+var sides = map[string]int{"human": asks, "user": asks, "gpt": answers, "chatgpt": answers,
+	"assistant": answers, "model": answers, "bing": answers, "bard": answers}
 
-func (m *message) answers() bool {
-	return slices.Contains([]string{"gpt", "chatgpt", "assistant", "model", "bing", "bard"},
-		m.role())
+// side is who said it, 0 for others.
+func (m message) side() int {
+	return sides[strings.ToLower(strings.TrimSpace(string(cmp.Or(m.From, m.Role))))]
 }
 
 // What is wrong with conversations of another format.
@@ -110,11 +110,11 @@ func (s *shareGPTRows) Next() (Row, error) {
 		if s.turns = s.pairs(messages); len(s.turns) > 0 {
 			break
 		}
-		known := func(m message) bool { return m.asks() || m.answers() }
 		switch {
 		case talk.Conversations == nil && talk.Messages == nil && talk.Items == nil:
 			return Row{}, errNoMessages
-		case len(messages) > 0 && !slices.ContainsFunc(messages, known):
+		case len(messages) > 0 && !slices.ContainsFunc(messages,
+			func(m message) bool { return m.side() > 0 }):
 			return Row{}, errNoRole
 		}
 		return Row{Context: 1}, nil // a request without an answer
@@ -140,12 +140,12 @@ func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
 	asked, opened := "", false
 	for _, m := range messages {
 		said := string(cmp.Or(m.Value, m.Content))
-		switch {
-		case m.asks():
+		switch m.side() {
+		case asks:
 			if asked = said; strings.TrimSpace(said) == "" {
 				asked = ""
 			}
-		case m.answers():
+		case answers:
 			if asked == "" {
 				continue
 			}

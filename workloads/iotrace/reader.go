@@ -2,7 +2,6 @@ package iotrace
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -159,8 +158,7 @@ func (t *Reader) end() error {
 		return err
 	}
 	if seen.Rows == seen.Malformed {
-		return fmt.Errorf("I/O trace %s has no usable row among its %d%s",
-			t.tally.File, seen.Rows, t.tally.Example())
+		return t.tally.Unusable()
 	}
 	return io.EOF
 }

@@ -170,7 +170,7 @@ func TestIOTraceCountsMalformedRows(t *testing.T) {
 		assert.Equal(t, 102, report.First[0].Line)
 	}
 	_, _, err := readIO(t, ioFile(t, "empty.csv", ioHeader), true)
-	require.ErrorContains(t, err, "no usable row")
+	require.ErrorContains(t, err, "empty.csv has no rows")
 	_, _, err = readIO(t, ioFile(t, "other.csv", "Timestamp,Operation,Size\n1,Read,2\n"), true)
 	require.ErrorContains(t, err, "no column Object_Size_Bytes")
 	_, err = Open(filepath.Join(t.TempDir(), "none.csv"), false)
