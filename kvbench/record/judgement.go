@@ -244,13 +244,8 @@ func (b *builder) unusedInput() {
 	if in == nil || 2*(in.Failed+in.Malformed) <= in.Rows {
 		return
 	}
-	first := ""
-	if len(in.Problems) > 0 {
-		first = "; the first malformed one is " + in.Problems[0]
-	}
-	b.warn("most of the input is not used: of %s %s have no answer and %s are malformed%s",
-		units.Plural(in.Rows, "row"), units.Count.Text(in.Failed), units.Count.Text(in.Malformed),
-		first)
+	b.warn("most of the input is not used: of %s %s have no answer and %s are malformed",
+		units.Plural(in.Rows, "row"), units.Count.Text(in.Failed), units.Count.Text(in.Malformed))
 }
 
 // shortWindow warns of a window at whose end more was under way than had completed: its numbers

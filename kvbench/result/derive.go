@@ -47,11 +47,9 @@ func (r *Result) Derive() {
 		f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute+s.Overlap-(s.Load-s.LoadWaits),
 			s.ComputeAll)
 		f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
-		// Rounding and look-ups that found nothing save nothing and cost nothing.
-		for _, v := range []*float64{f.SavedRatio, f.ComputeSavedRatio} {
-			if v != nil && math.Abs(*v) < 1e-4 {
-				*v = 0
-			}
+		// Rounding, and look-ups that found nothing, save nothing and cost nothing.
+		if v := f.SavedRatio; v != nil && math.Abs(*v) < 1e-4 {
+			*v = 0
 		}
 		f.Found.derive()
 	}
