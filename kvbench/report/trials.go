@@ -32,6 +32,7 @@ func Trials(results []*result.Result) (lines []string) {
 // trialsText is the line of one benchmark. What can be quoted is what the storage can do: a rate
 // that something else limited says only what the storage did.
 func trialsText(trials []*result.Result) string {
+	rateUnits := []string{"read-B/s", "write-B/s"}
 	var rates [2][]float64
 	limited := 0
 	for _, r := range trials {
@@ -41,10 +42,9 @@ func trialsText(trials []*result.Result) string {
 		if r.Harness.Verdict.Kind == result.StorageLimited {
 			limited++
 		}
-		read, write := r.StorageTraffic()
-		for i, v := range []*float64{read.BytesPerSecond, write.BytesPerSecond} {
-			if units.OrZero(v) > 0 {
-				rates[i] = append(rates[i], *v)
+		for _, m := range r.Metrics() { // those of the benchmark line
+			if i := slices.Index(rateUnits, m.Unit); i >= 0 && m.Value > 0 {
+				rates[i] = append(rates[i], m.Value)
 			}
 		}
 	}

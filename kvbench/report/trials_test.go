@@ -15,7 +15,7 @@ func TestTrialsHaveAClosingLine(t *testing.T) {
 		for _, v := range rates {
 			r := &result.Result{Name: name, Status: result.StatusComplete,
 				Tiers: []result.Tier{{Level: "storage",
-					Read: result.TierTraffic{BytesPerSecond: new(v * gib)}}}}
+					Read: result.TierTraffic{Bytes: gib, BytesPerSecond: new(v * gib)}}}}
 			r.Harness.Verdict.Kind = kind
 			all = append(all, r)
 		}
