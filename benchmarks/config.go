@@ -300,14 +300,14 @@ func describesNoStorage(v *params.Values) bool {
 }
 
 // bound warns of a rank that its launcher has bound to fewer processors than its share of the
-// machine, and of ranks that were started on fewer processors than there are ranks: what is measured
-// may be these processors.
+// machine, and of ranks that were started on fewer processors than there are ranks: what is
+// measured may be these processors.
 func bound(v *params.Values) []string {
 	from := v.Launcher
 	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()
 	if from == nil && may < min(has, v.LocalRanks) {
-		return []string{fmt.Sprintf("%d ranks share %s of %d, to which this process is bound: what "+
-			"is measured may be the processors", v.LocalRanks,
+		return []string{fmt.Sprintf("%d ranks share %s of %d, to which this process is bound: "+
+			"what is measured may be the processors", v.LocalRanks,
 			units.Plural(int64(may), "processor"), has)}
 	}
 	if from == nil || v.Simulated() {
@@ -350,8 +350,8 @@ func warnings(v *params.Values) []string {
 			"tokens", strings.Join(long, ", "), cmp.Or(v.Model.Name, v.Model.Key),
 			v.ContextWindow()))
 	}
-	// The rules of the closed division want it. Elsewhere some hundred KiB of JSON, written after the
-	// window, disturb nothing.
+	// The rules of the closed division want it. Elsewhere some hundred KiB of JSON, written after
+	// the window, disturb nothing.
 	if !v.Simulated() && !v.OnObjects() && v.Division == params.Closed {
 		for _, dir := range cacheDirs(v) {
 			if host.SameFilesystem(dir, v.ResultsDir) {

@@ -49,15 +49,6 @@ func requestsBody(v *params.Values) trialBody {
 	}
 }
 
-// reached notes what plain I/O has moved.
-func (s *session) reached(v *params.Values, share float64, res *result.Result) {
-	key := v.IOKey()
-	if s.ceiling[key] == nil {
-		s.ceiling[key] = plainio.Reached{}
-	}
-	s.ceiling[key].Note(share, res)
-}
-
 // compare gives a trial the ceiling with which it is compared: that of the same parameters.
 func (s *session) compare(v *params.Values, info *record.Info) {
 	info.Ceiling = s.ceiling[v.IOKey()].Ceiling()

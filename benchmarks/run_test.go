@@ -37,8 +37,8 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 }
 
 func TestSharedFilesystemsAreWarnedAboutInTheClosedDivision(t *testing.T) {
-	v := &params.Values{TensorParallel: 1, Division: params.Closed, CacheDirs: []string{t.TempDir()},
-		ResultsDir: t.TempDir()}
+	v := &params.Values{TensorParallel: 1, Division: params.Closed,
+		CacheDirs: []string{t.TempDir()}, ResultsDir: t.TempDir()}
 	assert.Contains(t, warnings(v), "results ("+v.ResultsDir+") and cache ("+v.CacheDirs[0]+
 		") share a filesystem: give -results-dir elsewhere")
 }
@@ -62,9 +62,9 @@ func TestCeilingIsOfTheSameParameters(t *testing.T) {
 			PlainIO: &result.PlainIO{}, WindowNS: int64(plainio.CeilingWindow),
 			Tiers: []result.Tier{
 				{Level: "storage", Read: result.TierTraffic{Bytes: int64(i+1) << 30}}}}
-		s.reached(v, 1, r)
+		s.ceiling[v.IOKey()] = s.ceiling[v.IOKey()].Note(1, r)
 		r.WindowNS, r.Tiers[0].Read.Bytes = 5e8, 1<<40
-		s.reached(v, 1, r) // too short to tell
+		s.ceiling[v.IOKey()].Note(1, r) // too short to tell
 	}
 	for i, v := range values("MaxStorageStress", "-cache-dir=/d1", sweep, "-sweep=seed=1,2") {
 		info := record.Info{}

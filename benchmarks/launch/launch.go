@@ -38,14 +38,11 @@ func dirOf(p proc, parent int, cwd string, args []string) string {
 			return typed
 		}
 	}
-	if !slices.Contains(args, byGoTest) {
+	if !slices.Contains(args, version.ByGoTest) {
 		return cwd
 	}
 	return cmp.Or(version.ModuleRoot(cwd), cwd)
 }
-
-// byGoTest is what go test, and nobody else, passes to each test binary (cmd/go/internal/test).
-const byGoTest = "-test.paniconexit0"
 
 // proc is the directory in which the kernel shows processes: /proc, or a test's.
 type proc string

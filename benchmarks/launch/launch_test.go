@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/version"
 )
 
 func TestLaunchDirRules(t *testing.T) {
@@ -32,7 +34,7 @@ func TestLaunchDirRules(t *testing.T) {
 		}
 		return p
 	}
-	byGo, byHand := []string{byGoTest, "-test.bench=."}, []string{"-test.bench=."}
+	byGo, byHand := []string{version.ByGoTest, "-test.bench=."}, []string{"-test.bench=."}
 	for _, c := range []struct {
 		name           string
 		comm, exe, cwd string

@@ -326,19 +326,17 @@ func (v *Values) Depth() int {
 // mostCeiling is what plain I/O takes of a large storage tier when nobody says how much.
 const mostCeiling = 64 << 30
 
+var ioParameters = strings.Fields("cache-dir io io-engine chunk-size io-depth workers")
+
 // IOKey is the same text for values with which requests go to the same place in the same way: rates
 // of others are not to be compared.
 func (v *Values) IOKey() string {
-	var key []string
+	key := []string{}
 	for _, p := range v.rows {
-		switch p.name {
-		case "cache-dir", "io", "io-engine", "chunk-size", "io-depth", "workers":
-		default:
-			if !v.OnObjects() || !strings.HasPrefix(p.name, "s3-") {
-				continue
-			}
+		if slices.Contains(ioParameters, p.name) ||
+			v.OnObjects() && strings.HasPrefix(p.name, "s3-") {
+			key = append(key, p.name+"="+p.value.String())
 		}
-		key = append(key, p.name+"="+p.value.String())
 	}
 	return strings.Join(key, " ")
 }

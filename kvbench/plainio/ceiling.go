@@ -224,11 +224,15 @@ const CeilingWindow = 2 * time.Second
 type Reached map[float64]result.CeilingPoint
 
 // Note remembers the rate of a window: the best of several, because what plain I/O has reached once
-// is a bound for what is compared with it. Of a trial that failed, or was short, nothing.
-func (m Reached) Note(share float64, r *result.Result) {
+// is a bound for what is compared with it. Of a trial that failed, or was short, nothing. It returns
+// the map, which it makes if there is none.
+func (m Reached) Note(share float64, r *result.Result) Reached {
+	if m == nil {
+		m = Reached{}
+	}
 	if r == nil || r.Status != result.StatusComplete || r.PlainIO == nil ||
 		time.Duration(r.WindowNS) < CeilingWindow {
-		return
+		return m
 	}
 	read, write := r.StorageTraffic()
 	bytes := float64(read.Bytes + write.Bytes)
@@ -238,6 +242,7 @@ func (m Reached) Note(share float64, r *result.Result) {
 	if p.Rate > m[share].Rate {
 		m[share] = p
 	}
+	return m
 }
 
 // Ceiling is all of it, nil when nothing was noted.

@@ -31,6 +31,9 @@
 // then keeps every method of the program, and a benchmark's binary is a third larger, with 2 MiB
 // more of it in memory.
 //
+// The summary is one page: its sections share how a line, a margin and an unknown number are
+// written, and a change of that is seen in all golden files.
+//
 // A table that the page and the workbook have too is described here once: a name of each column for
 // each document, one unit, and values. The documents differ in what they draw and in how they write
 // numbers, not in what there is. Sentences differ, because the text stands in lines with a margin

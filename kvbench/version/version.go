@@ -19,24 +19,20 @@ const Unknown = "unknown"
 // carry no version control stamp of their own, but with go test -c -buildvcs=true.
 var revision string
 
-// byGoTest is what go test, and nothing else, passes to each test binary (cmd/go/internal/test).
-const byGoTest = "-test.paniconexit0"
+// ByGoTest is what go test, and nothing else, passes to each test binary (cmd/go/internal/test).
+const ByGoTest = "-test.paniconexit0"
 
 // Current is the revision of this suite that is running: as linked in, as the Go command stamped
-// it, or that of the checkout which the Go command has just built. It is found once, when it is
-// first needed: the checkout may have another commit later. A test binary that was kept may be
-// older than the checkout in which it runs, so that its revision is unknown.
+// it, or that of the checkout in which go test has just built it. It is found once, when it is first
+// needed: the checkout may have another commit later. A binary that was kept may be older than the
+// checkout in which it runs, so that its revision is unknown.
 var Current = sync.OnceValue(func() string {
-	v, kept := revision, false
+	v := revision
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
 		v = cmp.Or(stamped(info.Settings), strings.TrimPrefix(info.Main.Version, "(devel)"))
-		kept = strings.HasSuffix(info.Path, ".test") && !slices.Contains(os.Args, byGoTest)
 	}
-	if dir, err := os.Getwd(); err == nil && v == "" && !kept {
-		if root := ModuleRoot(dir); isOurModule(root) {
-			v = checkedOut(root)
-		}
-		if v != "" {
+	if dir, err := os.Getwd(); err == nil && v == "" && slices.Contains(os.Args, ByGoTest) {
+		if v = checkedOut(ModuleRoot(dir)); v != "" {
 			v += " (checkout)"
 		}
 	}
@@ -68,37 +64,15 @@ func ModuleRoot(dir string) string {
 	}
 }
 
-// isOurModule keeps the revision of somebody else's checkout out of the result, when a compiled
-// binary runs there.
-func isOurModule(root string) bool {
-	first, _, _ := strings.Cut(textOf(root, "go.mod"), "\n")
-	return strings.TrimSpace(first) == "module kvbench"
-}
-
 // checkedOut is the commit of a git checkout, with +dirty where files of it were changed, "" where
 // git does not know.
 func checkedOut(root string) string {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err != nil {
 		return "" // it may lie in a checkout of something else
 	}
-	out, err := exec.Command("git", "--no-optional-locks", "-C", root, "status", "--porcelain=v2",
-		"--branch", "--untracked-files=no").Output()
-	_, rest, found := strings.Cut(string(out), "# branch.oid ")
-	commit, rest, _ := strings.Cut(rest, "\n")
-	if err != nil || !found || !commitHash.MatchString(commit) {
-		return ""
-	}
-	if slices.ContainsFunc(strings.Split(strings.TrimSpace(rest), "\n"),
-		func(line string) bool { return line != "" && line[0] != '#' }) {
-		commit += "+dirty"
-	}
-	return commit
+	out, _ := exec.Command("git", "--no-optional-locks", "-C", root, "describe", "--always",
+		"--abbrev=40", "--exclude=*", "--dirty=+dirty").Output()
+	return commit.FindString(strings.TrimSpace(string(out)))
 }
 
-var commitHash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
-
-// textOf reads a small file, "" when there is none.
-func textOf(path ...string) string {
-	text, _ := os.ReadFile(filepath.Join(path...))
-	return strings.TrimSpace(string(text))
-}
+var commit = regexp.MustCompile(`^[0-9a-f]{40,64}(\+dirty)?$`)

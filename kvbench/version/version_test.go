@@ -62,14 +62,6 @@ func TestCheckedOut(t *testing.T) {
 	assert.Empty(t, checkedOut(inside), "another checkout's")
 }
 
-func TestVersionIsNotThatOfAnotherModule(t *testing.T) {
-	ours := fakeTree(t, map[string]string{"go.mod": "module kvbench\n\ngo 1.26\n"})
-	other := fakeTree(t, map[string]string{"go.mod": "module kvbench2\n"})
-	assert.True(t, isOurModule(ours))
-	assert.False(t, isOurModule(other))
-	assert.False(t, isOurModule(t.TempDir()))
-}
-
 func TestModuleRootIgnoresADirectoryOfThatName(t *testing.T) {
 	base := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(base, "sub/go.mod"), 0o755))
