@@ -107,7 +107,8 @@ func Main(m *testing.M) int {
 		return shown()
 	}
 	// Without -bench this is go test of the package, whose flags are nobody's business.
-	if flagValue("test.bench") == "" && !set.HelpRequested() {
+	filter, help := set.HelpRequested()
+	if flagValue("test.bench") == "" && !help {
 		return unitTests(m, line)
 	}
 	s := &session{
@@ -136,8 +137,8 @@ func Main(m *testing.M) int {
 		s.lastWords)
 	defer stop()
 	s.ctx, s.cancel = ctx, cancel
-	if set.HelpRequested() {
-		return s.help()
+	if help {
+		return s.help(filter)
 	}
 	return s.run(m)
 }
@@ -494,8 +495,8 @@ func (s *session) meet(v *params.Values) params.Violations {
 }
 
 // help answers -help-parameters with the values in force, for the first
-// selected benchmark if one is selected.
-func (s *session) help() int {
+// selected benchmark if one is selected; with a filter, those with it in their names.
+func (s *session) help(filter string) int {
 	v, err := checked(s, func() (*params.Values, error) {
 		s.place()
 		in := s.inputs
@@ -511,7 +512,7 @@ func (s *session) help() int {
 	if code, is := s.unchecked(err); is {
 		return code
 	}
-	if err := v.WriteHelp(os.Stdout, s.set.HelpFilter()); err != nil {
+	if err := v.WriteHelp(os.Stdout, filter); err != nil {
 		return refuse(err)
 	}
 	bad := params.UnknownEnvironment(os.Environ())

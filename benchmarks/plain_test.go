@@ -85,6 +85,14 @@ func BenchmarkTier(b *testing.B) {
 const tierDefault = 1 << 30
 
 func tierBenchmark(b *testing.B, v *params.Values, part tierPart) {
+	given := map[tiers.Kind]int64{tiers.GPU: v.GPUTierBytes(), tiers.CPU: v.CPUBytes}[part.tier]
+	// Half of a tier is filled, and a worker needs an entry besides the one in its hands.
+	if least := 4 * part.size; given > 0 && given < least {
+		why := fmt.Sprintf("needs a %s tier of at least %s, 4 entries; -%s-mem-gb gives it %s",
+			part.tier, units.Bytes.Text(least), part.tier, units.Bytes.Text(given))
+		current.skip(b.Name(), why)
+		b.Skip(why)
+	}
 	plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
 		st, size := &cfg.Storage, part.size
 		t := &plainio.Tier{Level: part.tier, Op: part.op, Size: size}
@@ -105,7 +113,8 @@ func tierBenchmark(b *testing.B, v *params.Values, part tierPart) {
 			st.StorageBytes, t.Footprint = storage, v.CeilingSize(storage)
 			run.Workers = fits(t.Footprint)
 		}
-		if all := v.WorkerCount(); run.Workers < all && (v.Typed("workers") || v.Typed("num-users")) {
+		all, said := v.WorkerCount(), v.Typed("workers") || v.Typed("num-users")
+		if said && run.Workers < all {
 			cfg.Info.Warnings = append(cfg.Info.Warnings, fmt.Sprintf("%d of %d workers run: the "+
 				"%s tier has no room for more entries of %s", run.Workers, all, part.tier,
 				units.Bytes.Text(size)))

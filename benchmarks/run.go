@@ -53,9 +53,8 @@ func requestsBody(v *params.Values) trialBody {
 func (s *session) compare(v *params.Values, info *record.Info) {
 	info.Ceiling = s.ceiling[v.IOKey()].Ceiling()
 	if info.Ceiling == nil && len(s.ceiling) > 0 && v.Division != params.Quick {
-		info.Warnings = append(info.Warnings, fmt.Sprintf("there is no ceiling-ratio: no "+
-			"StorageCeiling had a window of %s or more with the same parameters (%s)",
-			plainio.CeilingWindow, v.IOKey()))
+		info.Warnings = append(info.Warnings, fmt.Sprintf("there is no ceiling-ratio: no window "+
+			"of StorageCeiling had %s and these parameters: %s", plainio.CeilingWindow, v.IOKey()))
 	}
 }
 
@@ -68,13 +67,9 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 	ran, unsuitable := false, ""
 	for _, l := range current.leaves[name] {
 		// The other points of a sweep run nevertheless.
-		if at, why := l.unsuitable(); why != "" {
+		if why := l.v.Skip(); why != "" {
 			unsuitable = why
-			// Once for each point: with -count it comes again for each trial.
-			line := strings.TrimSuffix(b.Name()+"/"+at, "/") + ": " + why
-			if !slices.Contains(current.skipped, line) {
-				current.skipped = append(current.skipped, line)
-			}
+			current.skip(b.Name()+"/"+l.v.Point, why)
 			continue
 		}
 		ran = true
@@ -89,6 +84,14 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 	}
 	if !ran {
 		b.Skip(unsuitable)
+	}
+}
+
+// skip lists what cannot run, and why: once, because with -count it comes again for each trial.
+func (s *session) skip(name, why string) {
+	line := strings.TrimSuffix(name, "/") + ": " + why
+	if !slices.Contains(s.skipped, line) {
+		s.skipped = append(s.skipped, line)
 	}
 }
 

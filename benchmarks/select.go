@@ -77,25 +77,6 @@ type leaf struct {
 // path is its name below the benchmark's: the keys of a sweep stand before the benchmark's own.
 func (l leaf) path() string { return strings.Trim(l.v.Point+"/"+l.part, "/") }
 
-// unsuitable says at which point of a sweep, or in which part of it, a benchmark cannot run, and
-// why. Such a leaf is listed at the end: the others are no less worth running.
-func (l leaf) unsuitable() (at, why string) {
-	if why = l.v.Skip(); why != "" || l.v.Bench.Name != "Tier" {
-		return l.v.Point, why
-	}
-	given := map[tiers.Kind]int64{tiers.GPU: l.v.GPUTierBytes(), tiers.CPU: l.v.CPUBytes}
-	for _, p := range tierParts(l.v.Division) {
-		// Half of a tier is filled, and a worker needs an entry besides the one in its hands.
-		have, least := given[p.tier], 4*p.size
-		if p.String() == l.part && have > 0 && have < least {
-			return l.path(), fmt.Sprintf("needs a %s tier of at least %s, 4 entries; "+
-				"-%s-mem-gb gives it %s", p.tier, units.Bytes.Text(least), p.tier,
-				units.Bytes.Text(have))
-		}
-	}
-	return "", ""
-}
-
 // leaves are the chosen ones of a benchmark.
 func (c *choice) leaves(base *params.Values) (chosen []leaf) {
 	var keys []string

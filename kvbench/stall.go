@@ -73,8 +73,7 @@ func (t *trial) unanswered(limit time.Duration) error {
 func (t *trial) stalls() {
 	if gap := time.Duration(t.stopped.Load()); gap > 0 {
 		t.warn(fmt.Sprintf("this process did not run for %s: it was stopped (SIGSTOP), or had no "+
-			"processor; requests that were in flight look that much later than the storage was",
-			gap.Round(100*time.Millisecond)))
+			"processor; requests in flight look that much slower", gap.Round(time.Second/10)))
 	}
 	if t.engine == nil {
 		return

@@ -112,7 +112,7 @@ func TestForbiddenDirectories(t *testing.T) {
 	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", file),
 		"-cache-dir", "is not a directory")
 	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir=/dev/null"),
-		"/dev/null is a device, and raw devices are not supported: make a filesystem")
+		"raw devices as /dev/null are not supported: make a filesystem there")
 }
 
 func TestClosedDivision(t *testing.T) {

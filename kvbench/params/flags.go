@@ -55,24 +55,22 @@ func Register(fs *flag.FlagSet) *Set {
 	return s
 }
 
-// HelpRequested tells whether -help-parameters was given, VersionRequested whether -version was.
-func (s *Set) HelpRequested() bool    { return s.requested(helpFlag) || s.HelpFilter() != "" }
-func (s *Set) VersionRequested() bool { return s.requested("version") }
-
-// HelpFilter is what has to be in the names that -help-parameters prints, "" for all of them.
-func (s *Set) HelpFilter() string {
-	filter := strings.Join(s.given[helpFlag], "")
-	if _, err := strconv.ParseBool(filter); err == nil {
-		return ""
-	}
-	return filter
-}
-
 const helpFlag = "help-parameters"
 
-// requested is asked before anything is resolved: help must be had in spite of what is wrong.
-func (s *Set) requested(name string) bool {
-	wanted, err := strconv.ParseBool(strings.Join(s.given[name], ""))
+// HelpRequested tells whether -help-parameters was given, and what has to be in the names that it
+// prints, "" for all of them. It is called before anything is resolved: help must be had in spite
+// of what is wrong.
+func (s *Set) HelpRequested() (filter string, is bool) {
+	filter = strings.Join(s.given[helpFlag], "")
+	if all, err := strconv.ParseBool(filter); err == nil {
+		return "", all
+	}
+	return filter, filter != ""
+}
+
+// VersionRequested tells whether -version was given.
+func (s *Set) VersionRequested() bool {
+	wanted, err := strconv.ParseBool(strings.Join(s.given["version"], ""))
 	return err == nil && wanted
 }
 

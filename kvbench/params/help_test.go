@@ -77,8 +77,12 @@ func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
 
 func TestHelpIsAnsweredInSpiteOfViolations(t *testing.T) {
 	s := typed(t, "-help-parameters", "-num-users=0")
-	assert.True(t, s.HelpRequested())
-	assert.False(t, typed(t).HelpRequested())
+	filter, is := s.HelpRequested()
+	assert.Equal(t, []any{"", true}, []any{filter, is})
+	filter, is = typed(t, "-help-parameters=s3").HelpRequested()
+	assert.Equal(t, []any{"s3", true}, []any{filter, is})
+	_, is = typed(t).HelpRequested()
+	assert.False(t, is)
 	v, err := s.Resolve(Inputs{Base: "/base"})
 	require.Error(t, err)
 	assert.NoError(t, v.WriteHelp(&bytes.Buffer{}, ""))

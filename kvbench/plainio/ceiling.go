@@ -224,8 +224,8 @@ const CeilingWindow = 2 * time.Second
 type Reached map[float64]result.CeilingPoint
 
 // Note remembers the rate of a window: the best of several, because what plain I/O has reached once
-// is a bound for what is compared with it. Of a trial that failed, or was short, nothing. It returns
-// the map, which it makes if there is none.
+// is a bound for what is compared with it. Of a trial that failed, or was short, nothing. It
+// returns the map, which it makes if there is none.
 func (m Reached) Note(share float64, r *result.Result) Reached {
 	if m == nil {
 		m = Reached{}

@@ -23,9 +23,9 @@ var revision string
 const ByGoTest = "-test.paniconexit0"
 
 // Current is the revision of this suite that is running: as linked in, as the Go command stamped
-// it, or that of the checkout in which go test has just built it. It is found once, when it is first
-// needed: the checkout may have another commit later. A binary that was kept may be older than the
-// checkout in which it runs, so that its revision is unknown.
+// it, or that of the checkout in which go test has just built it. It is found once, when it is
+// first needed: the checkout may have another commit later. A binary that was kept may be older
+// than the checkout in which it runs, so that its revision is unknown.
 var Current = sync.OnceValue(func() string {
 	v := revision
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {

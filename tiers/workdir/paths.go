@@ -87,8 +87,8 @@ func nearest(path string) (top, rest string, err error) {
 		return "", "", fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at,
 			to, err)
 	case info.Mode()&fs.ModeDevice != 0:
-		return "", "", fmt.Errorf("%s is a device, and raw devices are not supported: make a "+
-			"filesystem on it, and give its mount point", at)
+		return "", "", fmt.Errorf("raw devices as %s are not supported: make a filesystem there",
+			at)
 	case !info.IsDir():
 		return "", "", fmt.Errorf("%s is not a directory", at)
 	}
