@@ -15,27 +15,6 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// closedNeeds says before a run of the closed division how long it takes and what it fills, ""
-// before others. A run for which time or capacity do not suffice costs more than an hour.
-func closedNeeds(plans []*params.Values) string {
-	plans = slices.DeleteFunc(slices.Clone(plans), func(v *params.Values) bool {
-		return v.Division != params.Closed || v.Bench.Option == 0
-	})
-	if len(plans) == 0 {
-		return ""
-	}
-	v := plans[0]
-	if v.Rehearse {
-		return "rehearsal of the closed division; kvreport submission checks it, and says what " +
-			"the real run needs"
-	}
-	return fmt.Sprintf("the closed division takes %v and what setting up takes (%s × %d trials "+
-		"with windows of %v, rests of %v before and after each). In a window the storage tier "+
-		"grows as fast as the storage takes writes, up to -storage-capacity-gb or 95 %% of the "+
-		"free space. -rehearse checks everything else in minutes", params.ClosedTime(plans),
-		units.Plural(len(plans), "option"), v.Count, v.Window.Length, v.Settle)
-}
-
 // header prints the Unit lines and the file configuration: only what is the
 // same for the whole process and makes numbers incomparable, because benchstat
 // makes two tables of two files in which any of these lines differs. Host,
@@ -71,7 +50,8 @@ func (s *session) header(plans []*params.Values) error {
 			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
 		}
 	}
-	if need := closedNeeds(plans); need != "" {
+	// For the person who waits, not for benchstat, which would keep such lines apart.
+	if need := params.ClosedNeeds(plans); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)
 	}
 	_, err := os.Stdout.WriteString(b.String())

@@ -347,14 +347,15 @@ func saveCheckpoints(r *result.Result, resultPath string) error {
 }
 
 // pauseBetweenOptions rests where one MLPerf option follows another, as the closed division wants
-// it: what the one left in the drive's caches must not serve the next.
+// it: what the one left in the drive's caches must not serve the next. A rehearsal shows whether
+// the options pass, not what the drive does, and rests nowhere.
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
 	if o := v.Bench.Option; o != s.lastOpt {
-		if pause := v.PauseBefore(); s.lastOpt != 0 && pause > 0 {
+		if s.lastOpt != 0 && v.Division == params.Closed && !v.Rehearse {
 			if show != nil {
-				show(kvbench.Snapshot{Stage: "resting", Total: pause, Free: -1})
+				show(kvbench.Snapshot{Stage: "resting", Total: params.OptionPause, Free: -1})
 			}
-			_ = clock.NewWall().Sleep(s.ctx, pause)
+			_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
 		}
 		s.lastOpt = o
 	}

@@ -17,7 +17,6 @@ import (
 	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 )
 
 // merged makes one result of the ranks' and writes it beside them. The error says what keeps it
@@ -61,10 +60,9 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 		res.Status = result.StatusIncomplete
 	}
 	if t.Skew != nil && coordinate.TooFarApart(*t.Skew, *t.Uncertainty, res.WindowNS) {
-		share := float64(*t.Skew) / float64(res.WindowNS)
-		res.Warnings = append(res.Warnings, fmt.Sprintf("the ranks' windows %s, %s of their "+
+		res.Warnings = append(res.Warnings, fmt.Sprintf("the ranks' windows %s, %.2g %% of their "+
 			"length: rates of ranks that did not measure concurrently do not add up",
-			res.Clients.Opened(), units.Percent(&share)))
+			res.Clients.Opened(), 100*float64(*t.Skew)/float64(res.WindowNS)))
 	}
 	c.saved = true
 	path, err := all.Save("all_ranks", res)

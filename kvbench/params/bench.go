@@ -19,14 +19,6 @@ const (
 	Closed Division = result.DivisionClosed
 )
 
-// Notice returns what every output of the division must say, empty for quick and open.
-func (d Division) Notice() string {
-	if d == Closed {
-		return result.ClosedNotice
-	}
-	return ""
-}
-
 // divisions is the order of the defaults in the table.
 var divisions = [...]Division{Quick, Open, Closed}
 

@@ -54,32 +54,35 @@ var rehearsal = map[string]string{"benchtime": "30s", "settle": "0s"}
 // before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
 const OptionPause = 90 * time.Second
 
-// Notice is what every output must say, empty for quick and open.
+// Notice returns what every output must say, empty for quick and open.
 func (v *Values) Notice() string {
-	if v.Rehearse {
+	switch {
+	case v.Rehearse:
 		return result.RehearsalNotice
+	case v.Division == Closed:
+		return result.ClosedNotice
 	}
-	return v.Division.Notice()
+	return ""
 }
 
-// PauseBefore is the rest before the benchmark when another option ran before it.
-func (v *Values) PauseBefore() time.Duration {
-	if v.Division != Closed || v.Rehearse {
-		return 0
-	}
-	return OptionPause
-}
-
-// ClosedTime is how long runs take: windows, the rests around them, and the pauses between options.
-// Setting up and deleting files comes on top.
-func ClosedTime(plans []*Values) (total time.Duration) {
-	for i, v := range plans {
-		total += time.Duration(v.Count) * (v.Window.Length + 2*v.Settle)
-		if i > 0 {
-			total += v.PauseBefore()
+// ClosedNeeds says how long the options take in the closed division and what they fill, "" of other
+// runs. A run for which time or capacity do not suffice costs more than an hour.
+func ClosedNeeds(plans []*Values) string {
+	var took time.Duration
+	options := 0
+	for _, v := range plans {
+		if v.Division == Closed && v.Bench.Option > 0 && !v.Rehearse {
+			options++
+			took += time.Duration(v.Count)*(v.Window.Length+2*v.Settle) + OptionPause
 		}
 	}
-	return total
+	if options == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the closed division takes %v for %d option(s), and what setting up takes;"+
+		" in each window of 5 minutes the storage tier grows as fast as the storage takes writes,"+
+		" up to -storage-capacity-gb or 95 %% of the free space (-rehearse checks all else in "+
+		"minutes)", took-OptionPause, options)
 }
 
 // required is what the closed division requires of a parameter; wanted tells whether it is not what

@@ -27,8 +27,7 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 	assert.True(t, v.Batched())
 	assert.True(t, v.CPythonPopulation())
 	assert.Nil(t, v.Differences())
-	assert.Equal(t, "MLPerf Storage v3.0 parameters, not an MLPerf result", v.Division.Notice())
-	assert.Empty(t, Open.Notice())
+	assert.Equal(t, "MLPerf Storage v3.0 parameters, not an MLPerf result", v.Notice())
 	v = good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=closed")
 	assert.Equal(t, []any{"llama3.1-70b-instruct", 70, 4},
 		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs})
@@ -38,8 +37,8 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	in := Inputs{Bench: bench(t, "MaxStorageStress")}
 	v := good(t, in, "-division=closed", "-rehearse")
-	assert.Equal(t, []any{30 * time.Second, time.Duration(0), 200, time.Duration(0)},
-		[]any{v.Window.Length, v.Settle, v.Users, v.PauseBefore()})
+	assert.Equal(t, []any{30 * time.Second, time.Duration(0), 200},
+		[]any{v.Window.Length, v.Settle, v.Users})
 	assert.Equal(t, result.RehearsalNotice, v.Notice())
 	in.BenchTime = "7s"
 	v = good(t, in, "-division=closed", "-rehearse", "-settle=1s")
@@ -51,13 +50,15 @@ func TestRehearsal(t *testing.T) {
 		"be short, given true (flag)"}, wrong(t, in, "-division=open", "-rehearse"))
 }
 
-// TestClosedTime: nine trials of eight minutes and two pauses.
-func TestClosedTime(t *testing.T) {
+// TestClosedNeeds: nine trials of eight minutes and two pauses.
+func TestClosedNeeds(t *testing.T) {
 	var plans []*Values
 	for _, name := range []string{"MaxStorageStress", "StorageThroughput", "LargeModel"} {
 		plans = append(plans, good(t, Inputs{Bench: bench(t, name)}, "-division=closed"))
 	}
-	assert.Equal(t, 75*time.Minute, ClosedTime(plans))
+	assert.Contains(t, ClosedNeeds(plans), "takes 1h15m0s for 3 option(s), and what setting up takes")
+	assert.Empty(t, ClosedNeeds([]*Values{good(t, Inputs{Bench: bench(t, "LargeModel")},
+		"-division=open")}))
 }
 
 // TestOptions has the three workloads as MLPerf Storage v3.0 gives them.

@@ -59,7 +59,8 @@ func moved(r *result.Result) Table {
 	for _, l := range r.Tiers {
 		rates := []*float64{l.Read.BytesPerSecond, l.Write.BytesPerSecond}
 		if r.Checkpoint != nil {
-			rates[0], rates[1] = r.Checkpoint.Rates()
+			read, write := r.Checkpoint.Rates()
+			rates = []*float64{&read, &write}
 		}
 		for i, n := range []result.TierTraffic{l.Read, l.Write} {
 			first, again := any(n.EntryBytes), any(nil) // what is written is new

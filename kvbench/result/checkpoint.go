@@ -197,17 +197,11 @@ func Sum(runs []CheckpointRun) (s CheckpointRuns) {
 	return s
 }
 
-// Rates are those of the rules in bytes/s, null of a direction without a checkpoint. Bytes ÷ window
-// is another rate: the window has the pauses between checkpoints.
-func (c *Checkpoint) Rates() (read, write *float64) {
+// Rates are those of the rules in bytes/s, 0 of a direction without a checkpoint. Bytes ÷ window is
+// another rate: the window has the pauses between checkpoints.
+func (c *Checkpoint) Rates() (read, write float64) {
 	reads, _ := c.Reading()
-	if len(reads) > 0 {
-		read = new(Sum(reads).Rate)
-	}
-	if len(c.Writes) > 0 {
-		write = new(Sum(c.Writes).Rate)
-	}
-	return read, write
+	return Sum(reads).Rate, Sum(c.Writes).Rate
 }
 
 // Pipeline is how the bytes of checkpoints came to the storage: producers fill buffers, writers

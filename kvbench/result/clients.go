@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"time"
 
 	"kvbench/kvbench/units"
 )
@@ -98,11 +97,4 @@ func (c *Clients) Opened() string {
 		text += fmt.Sprintf(" (± %s)", units.Nanoseconds.Text(float64(n)))
 	}
 	return text
-}
-
-// Coordinated is a time of this client's wall clock, RFC 3339, by that of the coordinator's host.
-// Without a comparison of the clocks it is taken as it is.
-func (r *Result) Coordinated(text string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	return at.Add(-time.Duration(units.OrZero(r.ClockOffsetNS))), err
 }

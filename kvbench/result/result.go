@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
 	"kvbench/kvbench/result/python"
+	"kvbench/kvbench/units"
 	"kvbench/tracing"
 )
 
@@ -29,8 +31,7 @@ func Format(schema string) string {
 const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 
 // RehearsalNotice stands there instead where the windows were short.
-const RehearsalNotice = "REHEARSAL of the closed division with short windows: no result, and not to " +
-	"be submitted"
+const RehearsalNotice = "REHEARSAL of the closed division with short windows: not to be submitted"
 
 // Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark
 // metrics, workbook and reports are views of this struct. The first part has the keys of the Python
@@ -48,7 +49,7 @@ type Result struct {
 	Summary                python.Summary `json:"summary"`
 
 	SchemaVersion string `json:"schema_version"`
-	Notice        string `json:"notice,omitempty"` // ClosedNotice or RehearsalNotice in the closed division
+	Notice        string `json:"notice,omitempty"` // ClosedNotice, or RehearsalNotice
 	Status        string `json:"status"`
 	EndedBy       string `json:"ended_by"`
 	Error         string `json:"error,omitempty"`
@@ -292,4 +293,11 @@ func (r *Result) NFSMounts() (list []*tracing.NFS) {
 		}
 	}
 	return list
+}
+
+// Coordinated is a time of this client's wall clock, RFC 3339, by that of the coordinator's host.
+// Without a comparison of the clocks it is taken as it is.
+func (r *Result) Coordinated(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	return at.Add(-time.Duration(units.OrZero(r.ClockOffsetNS))), err
 }

@@ -27,19 +27,16 @@ type Deviation struct {
 	Missing bool
 }
 
-// mostPlaces of a deviation are listed.
-const mostPlaces = 3
-
-// String is the deviation on one line, with its first places. Missing results are all named: each
-// has to be found.
+// String is the deviation on one line, with up to three of its places. Missing results are all
+// named, because each has to be found.
 func (d Deviation) String() string {
 	var groups []string
 	for _, g := range d.Groups {
 		groups = append(groups, named(g, " "))
 	}
 	where := strings.Join(d.Where, ", ")
-	if n := len(d.Where) - mostPlaces; n > 0 && !d.Missing {
-		where = fmt.Sprintf("%s and %d more", strings.Join(d.Where[:mostPlaces], ", "), n)
+	if n := len(d.Where) - 3; n > 0 && !d.Missing {
+		where = fmt.Sprintf("%s and %d more", strings.Join(d.Where[:3], ", "), n)
 	}
 	return strings.TrimPrefix(strings.Join(groups, ", ")+": ", ": ") +
 		strings.TrimSuffix(d.What+" ("+where+")", " ()")
@@ -134,7 +131,8 @@ func (c *Check) option(group string, files []tree.File, o *summary.Option) {
 	}
 	// More trials are not better ones: the mean of the best three of six would be another number.
 	if o.TrialCount != closedTrials {
-		c.add(group, directory(group), "trials: must be %d, there are %d", closedTrials, o.TrialCount)
+		c.add(group, directory(group), "trials: must be %d, there are %d", closedTrials,
+			o.TrialCount)
 	}
 	// Rule 6.3.4.4 forbids an option where all ranks were; one alone hides behind the others' sum.
 	for _, f := range files {
@@ -233,7 +231,7 @@ func (c *Check) result(f tree.File) {
 			c.add(f.Group, f.Path, format, args...)
 		}
 	}
-	must(!c.Rehearsal || rehearsed(f), "rehearsal: the results of others are one, and this is none")
+	must(!c.Rehearsal || rehearsed(f), "rehearsal: must be all results or none")
 	must(r.Division == result.DivisionClosed, "division: must be closed, given %s", r.Division)
 	must(r.Option != nil, "benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
 	if r.Option == nil {

@@ -128,9 +128,9 @@ func (s *Submission) code() (map[string][]byte, *codeHash, error) {
 		GitSHA: rev}, nil
 }
 
-// writeCode puts the image into the organisation's pool, where runs of both divisions name it by its
-// hash (CHECK-01 to CHECK-04), and says where. Without one the tree is built all the same, and told
-// is what is missing and the command that makes it.
+// writeCode puts the image into the organisation's pool, where runs of both divisions name it by
+// its hash (CHECK-01 to CHECK-04), and says where. Without one the tree is built all the same, and
+// told is what is missing and the command that makes it.
 func (s *Submission) writeCode(root string) (told string, err error) {
 	files, hash, err := s.code()
 	if err != nil {
@@ -144,21 +144,15 @@ func (s *Submission) writeCode(root string) (told string, err error) {
 	s.image = hash.Algorithm + ":" + hash.Hash
 	image := filepath.Join(s.Organisation, "code-"+hash.Hash[:8])
 	dir := filepath.Join(root, image)
-	err = put(filepath.Join(root, s.Organisation, ".mlps-image-pool"), func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "mlpstorage_version=%s\nmigration_completed_at=%s\n",
-			hash.Version, hash.CapturedAt)
-		return err
-	})
+	// The checker takes what lacks this for a migration that was interrupted.
+	err = putBytes(filepath.Join(root, s.Organisation, ".mlps-image-pool"), fmt.Appendf(nil,
+		"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt))
 	if err != nil {
 		return "", err
 	}
 	// Modes are not kept: the hash has paths and contents alone.
 	for name, data := range files {
-		err := put(filepath.Join(dir, filepath.FromSlash(name)), func(w io.Writer) error {
-			_, err := w.Write(data)
-			return err
-		})
-		if err != nil {
+		if err := putBytes(filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
 			return "", err
 		}
 	}

@@ -25,8 +25,8 @@ import (
 	"kvbench/tools/discover"
 )
 
-// The rules of MLPerf Storage's schema.yaml (as of August 2026) for the description of a system, and
-// of its validator, as far as the description written here has them.
+// The rules of MLPerf Storage's schema.yaml (as of August 2026) for the description of a system,
+// and of its validator, as far as the description written here has them.
 
 // rule says what is wrong with a value.
 type rule func(at string, v any) []string
@@ -524,8 +524,8 @@ func TestMetadata(t *testing.T) {
 }
 
 // TestMLPerfChecker lets MLPerf Storage's own checker look at the tree, where its checkout is
-// named. Before July 2026 its 2.1.10 knew no such category, and refused each tree with results of the
-// KV cache. Nothing else may be found.
+// named. Before July 2026 its 2.1.10 knew no such category, and refused each tree with results of
+// the KV cache. Nothing else may be found.
 func TestMLPerfChecker(t *testing.T) {
 	checkout := os.Getenv("KVBENCH_MLPERF_CHECKER")
 	if checkout == "" {

@@ -379,8 +379,7 @@ func TestRehearsal(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, built, errs)
 	assert.Contains(t, text, "nothing deviates; this is a REHEARSAL and must not be submitted.")
-	assert.Contains(t, text, "without -rehearse takes 1h15m0s and what setting up takes. It keeps "+
-		"up to 300 GiB")
+	assert.Contains(t, text, "Without -rehearse the closed division takes 1h15m0s for 3 option(s)")
 	run := filepath.Join(out, "rehearsal/acme/results/flash7/kv_cache/llama3.1-8b/run")
 	assert.NoDirExists(t, filepath.Join(out, "closed"))
 	found, err := filepath.Glob(filepath.Join(run, "*", "summary.json"))
@@ -408,7 +407,7 @@ func TestRehearsal(t *testing.T) {
 		}), out+"2")
 		require.NoError(t, err)
 		assert.False(t, built)
-		assert.Contains(t, errs, "option 1, option 2: rehearsal: the results of others are one")
+		assert.Contains(t, errs, "option 1, option 2: rehearsal: must be all results or none")
 	})
 }
 

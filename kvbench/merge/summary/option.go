@@ -135,8 +135,7 @@ func (o *Option) sum(trial int, ranks []tree.File, s *Summary) Trial {
 	}
 	if c := all.Checkpoint; c != nil {
 		read, write := c.Rates()
-		t.ReadBandwidth = units.OrZero(read) / float64(units.GiB)
-		t.WriteBandwidth = units.OrZero(write) / float64(units.GiB)
+		t.ReadBandwidth, t.WriteBandwidth = read/float64(units.GiB), write/float64(units.GiB)
 	}
 	// A window that a rank is missing from is not common, and one of checkpoints has pauses in it.
 	if len(ranks) == o.RankCount && all.Checkpoint == nil {

@@ -193,8 +193,8 @@ func pipeline(p *result.Pipeline) string {
 	// Without any generation there is no rate of it: a trial that ended in its first checkpoint.
 	var text string
 	if p.GenerationRate != nil && p.Ratio != nil {
-		text = fmt.Sprintf("generation alone %s, %s × the rate of writes and flushes alone; ", rate(*p.GenerationRate),
-			number(*p.Ratio))
+		text = fmt.Sprintf("generation alone %s, %s × the rate of writes and flushes alone; ",
+			rate(*p.GenerationRate), number(*p.Ratio))
 	}
 	return text + fmt.Sprintf("overhead %s; %s", percent(p.Overhead), limit)
 }
