@@ -145,7 +145,7 @@ func (s *summary) head() {
 	}
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
 		warm, ns(s.DrainNS))
-	dir := cmp.Or(s.IO.CacheDir, "no directory")
+	dir := cmp.Or(strings.ReplaceAll(s.IO.CacheDir, "\n", `\n`), "no directory")
 	if s.IO.CacheDir == "" && len(s.MergedRanks) > 1 {
 		dir = "a directory of each rank's own"
 	}

@@ -246,3 +246,10 @@ func TestWithoutLoadsNoLengthIsNamed(t *testing.T) {
 	assert.Contains(t, worth(f), ", beats computing from 90 tokens on (extrapolated from 3,000 "+
 		"tokens) at its p95")
 }
+
+// A directory may have any name, and the summary has a line for it.
+func TestANameOfTwoLinesTakesOne(t *testing.T) {
+	var text strings.Builder
+	require.NoError(t, WriteSummary(&text, &result.Result{IO: result.IO{CacheDir: "a\nb"}}))
+	assert.Contains(t, text.String(), `a\nb`)
+}
