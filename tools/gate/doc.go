@@ -39,7 +39,8 @@
 // tools/README.md show a machine that alarms three times as often as it should. The gate says so.
 //
 // Many metrics? One family of all that is gated, by Holm: the chance of one false alarm in the
-// whole gate is alpha. What has too few samples is no member, which hides nothing: it cannot alarm.
+// whole gate is alpha. What has fewer than four trials is no member, which hides nothing: it cannot
+// alarm. What has too few for the correction is one, at a cost to the power of the others.
 // What is shown with -all is not judged. Pages and workbooks compare with the same test and correct
 // the headline metrics in the same way; they have no limit, and test both directions.
 //

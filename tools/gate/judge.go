@@ -317,8 +317,8 @@ func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 
 // correct judges what has samples enough, all of it together.
 func (r *Report) correct() {
-	// Rows with too few samples are no part of the family: they could not raise an alarm, and
-	// counting them would hide the alarms of the others.
+	// Rows with fewer trials than any test needs are no part of the family: they could not raise an
+	// alarm, and counting them would hide the alarms of the others.
 	var family []*Row
 	var losses, differ contrast.Together
 	r.Turns = true

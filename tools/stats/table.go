@@ -105,10 +105,7 @@ const Alpha = 0.05
 // than the trials within their turns do. The gate and all documents call a run better by it. Other
 // metrics than the headline are not judged: of twenty that are looked at, one differs by chance.
 func (c *Change) Judged(alpha float64) int {
-	d := 1
-	if c.Ratio < 0 {
-		d = -1
-	}
+	d := int(math.Copysign(1, c.Ratio))
 	shown := c.Headline && c.Adjusted < alpha && c.Contrast.P(-d, 0) < c.Contrast.P(d, 0)
 	if !shown || c.Ratio == 0 {
 		return 0
