@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,16 @@ import (
 func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 ) (*stats.Table, error) {
 	c := stats.Collection{Ignore: ignore}
-	o := load.Options{Stdin: stdin, Warn: warn, Trials: true,
-		Formats: &load.Formats{}} // of both sides
+	var lost error             // a trial that failed and that no row would have
+	formats := &load.Formats{} // of both sides
+	o := load.Options{Stdin: stdin, Trials: true, Formats: formats,
+		Warn: func(err error) {
+			if errors.Is(err, load.ErrLost) {
+				lost = fmt.Errorf("%w; restore that file, or remove the line that names it", err)
+			} else if warn != nil {
+				warn(err)
+			}
+		}}
 	units := benchfmt.UnitMetadataMap{}
 	for _, side := range []struct {
 		name string
@@ -34,7 +43,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 				c.Add(side.name, rec)
 				return nil
 			})
-		if err != nil {
+		if err = cmp.Or(err, lost); err != nil {
 			return nil, err
 		}
 		// An empty side would pass every gate.

@@ -28,7 +28,7 @@ func runCSV(c *Call) error {
 		return err
 	}
 	// Empty cells do not say why they are empty.
-	for _, n := range append(xlsx.Missing(records), view.Lacking(records)...) {
+	for _, n := range view.Missing(records) {
 		c.say(n)
 	}
 	return c.write(*out, func(w io.Writer) error { return writeCSV(w, records) })

@@ -16,26 +16,16 @@ import (
 )
 
 // runHTML makes a page of everything that is read.
-func runHTML(c *Call) error {
-	return document(c, html.Write, func(records []*load.Record, t *stats.Table) []string {
-		return append(view.Missing(records), t.Notes...)
-	})
-}
+func runHTML(c *Call) error { return document(c, html.Write) }
 
 // runXLSX makes a workbook of everything that is read.
-func runXLSX(c *Call) error {
-	return document(c, xlsx.Write, func(records []*load.Record, t *stats.Table) []string {
-		return slices.Concat(xlsx.Missing(records), view.Lacking(records), t.Notes)
-	})
-}
+func runXLSX(c *Call) error { return document(c, xlsx.Write) }
 
 // document is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
 // file: it reads everything, warns of bad lines and of what is missing on stderr, and writes the
 // file whole or not at all. A bad line in one of many inputs must not cost the page; an input that
 // cannot be read must, because nobody would miss it there.
-func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
-	missing func([]*load.Record, *stats.Table) []string,
-) error {
+func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error) error {
 	path := c.String("o", "", "file to write")
 	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
 	in, err := c.parse()
@@ -57,7 +47,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	}
 	// What a document lacks is said twice: here, and in it.
 	table := stats.Build(records, units, ignored...)
-	for _, n := range missing(records, table) {
+	for _, n := range append(view.Missing(records), table.Notes...) {
 		c.say(n)
 	}
 	return writeFile(*path, func(w io.Writer) error { return write(w, records, table) })

@@ -26,15 +26,13 @@ func TestWriteDocument(t *testing.T) {
 			func(w io.Writer, records []*load.Record, t *stats.Table) error {
 				_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
 				return errors.Join(err, fail)
-			}, func([]*load.Record, *stats.Table) []string {
-				return []string{"something is missing"}
 			}))
 		return code, b.String()
 	}
 	code, errs := run(nil, "-", "-o", out)
 	assert.Equal(t, Done, code)
 	assert.Contains(t, errs, "kvreport thing: stdin:2:", "a bad line is named, the rest is read")
-	assert.Contains(t, errs, "kvreport thing: something is missing\n")
+	assert.Contains(t, errs, "kvreport thing: 2 of 2 results have no result file: ")
 	data, err := os.ReadFile(out)
 	require.NoError(t, err)
 	assert.Equal(t, "AB", string(data))
@@ -70,7 +68,7 @@ func TestDocumentsRefuseTwoFormats(t *testing.T) {
 
 func TestDocuments(t *testing.T) {
 	for name, want := range map[string]string{"html": "2 of 3 results have no result file",
-		"xlsx": "1 of 3 lines have no result file"} {
+		"xlsx": "2 of 3 results have no result file"} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "x")
 		code, _, errs := call("", name, "../load/testdata/bench.txt", "-o", out)

@@ -65,6 +65,10 @@ func (r *reader) text(data []byte, name string) error {
 	return nil
 }
 
+// ErrLost is what the text says of a trial that failed and whose result cannot be read: nothing
+// tells which benchmark it was of.
+var ErrLost = errors.New("a failed benchmark left no result")
+
 // emitLine completes a record of a text with its result file. A file that cannot be had is no
 // error: the line stands for itself.
 func (r *reader) emitLine(rec *Record) error {
@@ -88,7 +92,9 @@ func (r *reader) emitLine(rec *Record) error {
 	}
 	if rec.Name == "" {
 		if rec.Result == nil {
-			r.warn(rec.File, rec.Line, "a failed benchmark left no result: %s", rec.Missing)
+			if r.Warn != nil {
+				r.Warn(fmt.Errorf("%s:%d: %w: %s", rec.File, rec.Line, ErrLost, rec.Missing))
+			}
 			return nil
 		}
 		rec.Name = nameOf(rec.Result, rec.Path)

@@ -14,18 +14,6 @@ import (
 	"kvbench/tools/view"
 )
 
-// Missing says what stays empty for want of result files. Lines of text have their own numbers,
-// which fill their columns; the rest needs the file.
-func Missing(records []*load.Record) []string {
-	lost := slices.DeleteFunc(slices.Clone(records),
-		func(r *load.Record) bool { return r.Missing == "" })
-	if len(lost) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies "+
-		"and QoS stay empty; the first: %s", len(lost), len(records), lost[0].Missing)}
-}
-
 // maxRows is what a sheet holds, less its header. Excel and LibreOffice have 2²⁰ rows.
 const maxRows = 1<<20 - 1
 
