@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"syscall"
 	"time"
 
@@ -11,11 +13,13 @@ import (
 
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/store"
+	"kvbench/tracing/host"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 )
@@ -91,7 +95,10 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 	failed, all := o.Rec.Failed(now)
 	switch {
 	case s.Fatal:
-		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", what, ob.Key, l, err, why),
+		if why = " (" + why + ")"; strings.Contains(s.Message, why[2:len(why)-1]) {
+			why = ""
+		}
+		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w%s", what, ob.Key, l, err, why),
 			result.EndedByError)
 	// At most one percent may fail, once there are enough failures to speak of a share.
 	case failed >= 10 && failed*100 > all:
@@ -160,14 +167,35 @@ func fatal(err error) string {
 		return "no endpoint of the store answers any more"
 	case errors.As(err, &taken):
 		return "the objects may be another run's by now"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "the filesystem is full: give a smaller -storage-capacity-gb or free space"
-	case errors.Is(err, syscall.EROFS):
-		return "the filesystem is read-only"
-	case errors.Is(err, syscall.EIO):
-		return "the device reported an I/O error: see the kernel log"
+	case errors.Is(err, syscall.ENOSPC):
+		return full(err)
+	case errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
+		return strings.TrimPrefix(tiers.Advice(err), "; ")
 	}
 	return ""
+}
+
+// full says what a filesystem has left that has no room for more. With much of both it is a
+// directory that is full, as those of ext4 without large_dir.
+func full(err error) string {
+	const most = 64 << 20 // of a filesystem without room for a file
+	e, ok := errors.AsType[*tiers.OpError](err)
+	if !ok {
+		return "there is no room"
+	}
+	fs, unknown := host.FilesystemOf(e.Path)
+	if unknown != nil {
+		return "there is no room"
+	}
+	left := units.Bytes.Text(fs.Free)
+	if fs.FreeFiles != nil {
+		left += " and " + units.Plural(*fs.FreeFiles, "inode")
+	}
+	if e.Op == "create" && fs.Free > most && (fs.FreeFiles == nil || *fs.FreeFiles > 1000) {
+		return "the filesystem has " + left + " left, so it is the directory that is full: " +
+			"a larger -object-tokens or another -layout makes fewer files"
+	}
+	return "the filesystem has " + left + " left"
 }
 
 // errnoName is the symbolic name of the errno in err's chain. A store has none: it is the cause
@@ -183,6 +211,8 @@ func errnoName(err error) string {
 		return of.Cause
 	case errors.As(err, &errno):
 		return unix.ErrnoName(errno)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "short file"
 	case errors.Is(err, tiers.ErrNotFound):
 		return "ENOENT"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -3,6 +3,7 @@ package kvbench
 import (
 	"errors"
 	"fmt"
+	"io"
 	"syscall"
 	"testing"
 	"time"
@@ -19,12 +20,13 @@ func TestFailuresHaveNames(t *testing.T) {
 	refused := &store.Error{Op: store.Get, Cause: "refused", Down: 700 * time.Millisecond}
 	missing := &store.Error{Op: store.Get, Cause: "404", Status: 404}
 	for name, err := range map[string]error{
-		"EIO":     fmt.Errorf("read: %w", syscall.EIO),
-		"ENOENT":  &tiers.OpError{Op: "open", Err: tiers.ErrNotFound},
-		"refused": &tiers.OpError{Op: "read", Err: refused},
-		"lost":    &tiers.OpError{Op: "read", Err: &objecttier.LostError{Err: missing}},
-		"404":     missing,
-		"":        errors.New("something"),
+		"short file": &tiers.OpError{Op: "read", Err: io.ErrUnexpectedEOF},
+		"EIO":        fmt.Errorf("read: %w", syscall.EIO),
+		"ENOENT":     &tiers.OpError{Op: "open", Err: tiers.ErrNotFound},
+		"refused":    &tiers.OpError{Op: "read", Err: refused},
+		"lost":       &tiers.OpError{Op: "read", Err: &objecttier.LostError{Err: missing}},
+		"404":        missing,
+		"":           errors.New("something"),
 	} {
 		assert.Equal(t, name, errnoName(err), "%v", err)
 	}

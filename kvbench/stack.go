@@ -334,17 +334,29 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 		}
 		if n := int64(len(y.Tails)); n > 0 {
 			c.Bytes = tiers.AlignUp((c.Bytes+n-1)/n, buffer.PageSize)
-			files, err := enginetier.New(ctx, c)
+			files, err := newEngineTier(ctx, c)
 			if err != nil {
 				return nil, err
 			}
 			return ranks.NewGroups(files, c.Bytes, y.Tails), nil
 		}
-		return enginetier.New(ctx, c)
+		return newEngineTier(ctx, c)
 	}
 	return filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
 		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes,
 		Advice: cfg.Advice})
+}
+
+// newEngineTier makes a tier in an engine's layout, and tries whether its calls work there.
+func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, error) {
+	t, err := enginetier.New(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Probe(ctx); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
 }
 
 // openRanks makes the storage tier of n tensor-parallel ranks, which share its bytes and each have
@@ -358,7 +370,7 @@ func openRanks(ctx context.Context, c enginetier.Config, n int) (fileTier, error
 	}
 	for i := range n {
 		c.Tensor, c.World = i, n
-		files, err := enginetier.New(ctx, c)
+		files, err := newEngineTier(ctx, c)
 		if err != nil {
 			for _, r := range all.Ranks {
 				err = errors.Join(err, r.Close())

@@ -78,7 +78,10 @@ func Advice(err error) string {
 		return ""
 	}
 	switch errno {
-	case syscall.ENOSPC, syscall.EDQUOT:
+	case syscall.EDQUOT:
+		return "; raise the quota or have less there (-storage-capacity-gb; of checkpoints " +
+			"-checkpoint-keep)"
+	case syscall.ENOSPC:
 		return "; free space there or have less there (-storage-capacity-gb; of checkpoints " +
 			"-checkpoint-keep)"
 	case syscall.EROFS:
@@ -87,6 +90,11 @@ func Advice(err error) string {
 		return "; this user may not do that there, choose a -cache-dir that it owns"
 	case syscall.EMFILE, syscall.ENFILE:
 		return "; raise the limit of open files (ulimit -n) or use fewer workers"
+	case syscall.ENAMETOOLONG:
+		return "; a model's path is part of an engine's file names: give a -model with a shorter one"
+	case syscall.EFBIG:
+		return "; raise the limit of a file's size (ulimit -f), or where it is the filesystem's use " +
+			"a -layout with smaller files"
 	case syscall.EIO:
 		return "; the device reports a failure, see the kernel log (dmesg)"
 	}

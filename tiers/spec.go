@@ -198,7 +198,7 @@ var EngineLayouts = []EngineLayout{
 		Files: `raw_block`},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
 		Ranks: RanksApart, Full: "removes nothing unless it is told to",
-		Files: hashed + `_[^/]+\.bin(?:\.tmp\.[0-9]+\.[0-9]+\.[0-9a-f]{32})?`},
+		Files: hashed + `_[^/]+\.bin|\.[0-9a-f]{32}\.tmp`},
 	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true,
 		Files: `[0-9]+\.(?:bucket|meta)`},
 	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1,

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
@@ -36,22 +37,25 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 		case byDefault:
 			return fs.Free / ranks / 2, 0, nil
 		}
-		return 0, 0, fmt.Errorf("-storage-capacity-gb: must be at most %.2f (the %s "+
-			"filesystem of %s has %.2f GiB free for %d rank(s)), given %.2f",
-			toGiB(fs.Free/ranks), fs.Type, dir, toGiB(fs.Free), ranks, toGiB(given))
+		return 0, 0, fmt.Errorf("-storage-capacity-gb: must be at most %s (the %s "+
+			"filesystem of %s has %s free for %d rank(s)), given %s",
+			strconv.FormatFloat(math.Floor(toGiB(fs.Free/ranks)*1e4)/1e4, 'f', -1, 64), fs.Type,
+			dir, units.Bytes.Text(fs.Free), ranks, units.FormatGiB(given))
 	}
 	floor = max(int64(float64(fs.Total)*(1-freeShare)), minFree)
 	bytes = min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
 	why := ""
 	switch {
 	case fs.Root:
-		why = fmt.Sprintf("%s is on the root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
+		why = fmt.Sprintf("%s is on the root filesystem (%s free)", dir,
+			units.Bytes.Text(fs.Free))
 	case fs.Shared:
-		why = fmt.Sprintf("%s is on a shared or network filesystem, %s (%.2f GiB free)", dir,
-			fs.Type, toGiB(fs.Free))
+		why = fmt.Sprintf("%s is on a shared or network filesystem, %s (%s free)", dir,
+			fs.Type, units.Bytes.Text(fs.Free))
 	case bytes <= 0:
-		why = fmt.Sprintf("the %s filesystem of %s has only %.2f GiB free and %.2f GiB (at least "+
-			"5 %% and 10 GiB) stay with others", fs.Type, dir, toGiB(fs.Free), toGiB(floor))
+		why = fmt.Sprintf("the %s filesystem of %s has only %s free and %s (at least 5 %% "+
+			"and 10 GiB) stay with others", fs.Type, dir, units.Bytes.Text(fs.Free),
+			units.Bytes.Text(floor))
 	}
 	if why != "" {
 		return 0, 0, errors.New("-storage-capacity-gb: must be given, because " + why)

@@ -99,8 +99,8 @@ func TestSharesOfDirectories(t *testing.T) {
 	assert.EqualValues(t, 200*units.GiB, shares[0].Room, "half of one filesystem")
 
 	_, _, err = ChooseShares(dirs, on, []int{1, 1}, 900*units.GiB, false)
-	assert.ErrorContains(t, err, "-storage-capacity-gb: must be at most 400.00 (the xfs filesystem "+
-		"of /b has 400.00 GiB free for 1 rank(s)), given 450.00: each of 2 directories takes an "+
+	assert.ErrorContains(t, err, "-storage-capacity-gb: must be at most 400 (the xfs filesystem "+
+		"of /b has 400 GiB free for 1 rank(s)), given 450: each of 2 directories takes an "+
 		"equal part")
 	bytes, _, err = ChooseShares(dirs, []host.Filesystem{disk(1), disk(400)}, []int{1, 1},
 		4*units.GiB, true)

@@ -65,21 +65,30 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 		errno syscall.Errno
 		level string
 		op    string
+		once  []string // in the message
 	}{
-		{faults.Commit, syscall.EIO, "EIO", "write"},
-		{faults.Create, syscall.ENOSPC, "ENOSPC", "write"},
-		{faults.Create, syscall.EDQUOT, "EDQUOT", "write"},
-		{faults.Create, syscall.EROFS, "EROFS", "write"},
-		{faults.Open, syscall.EIO, "EIO", "read"},
-		{faults.Remove, syscall.EIO, "EIO", "delete"},
+		{faults.Commit, syscall.EIO, "EIO", "write", []string{"kernel log"}},
+		{faults.Create, syscall.ENOSPC, "ENOSPC", "write", []string{"-storage-capacity-gb",
+			"iB and ", " inodes left, so it is the directory that is full"}},
+		{faults.Commit, syscall.ENOSPC, "ENOSPC", "write", []string{"-storage-capacity-gb",
+			"iB and ", " inodes left"}},
+		{faults.Create, syscall.EDQUOT, "EDQUOT", "write",
+			[]string{"-storage-capacity-gb", "raise the quota"}},
+		{faults.Create, syscall.EROFS, "EROFS", "write", []string{"remount"}},
+		{faults.Open, syscall.EIO, "EIO", "read", []string{"kernel log"}},
+		{faults.Remove, syscall.EIO, "EIO", "delete", []string{"kernel log"}},
 	} {
 		t.Run(fmt.Sprintf("%s/%v", c.call, c.level), func(t *testing.T) {
-			cfg, tier := faulty(faults.On(c.call, 20, c.errno), 1e6)
+			cfg, tier := faulty(faults.On(c.call, 20, &tiers.OpError{Op: string(c.call),
+				Path: t.TempDir() + "/f", Err: c.errno}), 1e6)
 			var published *result.Result
 			cfg.Publish = func(r *result.Result) error { published = r; return nil }
 			r, gauges, err := usage(t.Context(), t, cfg)
 			require.ErrorIs(t, err, c.errno)
 			assert.ErrorContains(t, err, "storage tier")
+			for _, text := range c.once {
+				assert.Equal(t, 1, strings.Count(err.Error(), text), "%s: %v", text, err)
+			}
 			assert.Same(t, r, published)
 			assert.Equal(t, result.StatusFailed, r.Status)
 			assert.Equal(t, result.EndedByError, r.EndedBy)

@@ -3,6 +3,8 @@ package enginetier
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -27,9 +29,18 @@ func (c *calls) told(format string, args ...any) {
 	}
 }
 
-// call makes one, again where a signal has interrupted it.
+// call makes one, again where a signal has interrupted it. Its error names the file.
 func (c *calls) call(what, path string, do func() error) error {
-	return c.engine.Call(what, c.path+"/"+path, func() error { return workdir.Retry(do) })
+	full := c.path + "/" + path
+	err := c.engine.Call(what, full, func() error { return workdir.Retry(do) })
+	if errors.Is(err, unix.ENAMETOOLONG) {
+		err = fmt.Errorf("%w (%d bytes, the filesystem takes %d)", err, len(filepath.Base(path)),
+			nameMax(c.root))
+	}
+	if err != nil {
+		err = &fs.PathError{Op: what, Path: full, Err: err}
+	}
+	return err
 }
 
 // open opens a file. Links are not followed: whatever lies there, nothing is written outside of the

@@ -280,7 +280,8 @@ func (l *hicacheFile) path(o tiers.Object) string {
 	return fmt.Sprintf("%s_%s_%d_%d.bin", hash(o), l.model, rank, world)
 }
 
-// create has process, thread and a unique number in the temporary name.
+// create writes a file whose name is a random number in the engine, and no longer for a model with
+// a long name.
 func (l *hicacheFile) create(_ context.Context, o tiers.Object) (*file, error) {
 	path := l.path(o)
 	there, err := l.calls.stat(path)
@@ -290,7 +291,8 @@ func (l *hicacheFile) create(_ context.Context, o tiers.Object) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.perFile.create(o, fmt.Sprintf("%s.tmp.%d.%d.%s", path, os.Getpid(), 1, path[:32]),
+	unique := sha256.Sum256([]byte(path))
+	return l.perFile.create(o, fmt.Sprintf(".%x.tmp", unique[:16]),
 		unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o666)
 }
 

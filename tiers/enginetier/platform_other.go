@@ -9,4 +9,6 @@ const openDirect = 0
 
 func setDirect(int) error { return unix.EOPNOTSUPP }
 
+func nameMax(int) int64 { return 255 }
+
 func allocate(int, int64) error { return unix.EOPNOTSUPP }

@@ -71,7 +71,7 @@ func (s *slots) take(o tiers.Object) (*file, error) {
 		s.end += s.room()
 	}
 	s.at[o.ID()] = p
-	return &file{o: o, fd: s.fd, at: p.at + s.head, spot: p}, nil
+	return &file{o: o, fd: s.fd, path: s.path, at: p.at + s.head, spot: p}, nil
 }
 
 // find is the slot of an object, with one more use: engines pin a slot while it is read, or its
@@ -84,7 +84,7 @@ func (s *slots) find(o tiers.Object) (*file, error) {
 		return nil, tiers.ErrNotFound
 	}
 	p.uses++
-	return &file{o: o, fd: s.fd, at: p.at + s.head, spot: p}, nil
+	return &file{o: o, fd: s.fd, path: s.path, at: p.at + s.head, spot: p}, nil
 }
 
 // leave ends a use of a slot. Callers hold mu.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
@@ -141,7 +143,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		return nil, err
 	}
 	if err := t.layout.start(ctx); err != nil {
-		return nil, fmt.Errorf("make files as %s does: %w", cfg.Layout, err)
+		return nil, fmt.Errorf("make files as %s does: %w%s", cfg.Layout, err, tiers.Advice(err))
 	}
 	mode := "buffered"
 	if t.direct {
@@ -156,6 +158,50 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		t.traits.Description += ", a file for each layer"
 	}
 	return t, nil
+}
+
+// Probe stores and loads an object, which the engine does not do at its start. So a name that is
+// too long, or direct I/O that opens and then fails, ends the run before it measures anything.
+func (t *Tier) Probe(ctx context.Context) error {
+	defer func(note func(string)) { t.calls.note = note }(t.calls.note)
+	t.calls.note = nil
+	page := tiers.Buffer{B: buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)}
+	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Layer: t.traits.Layers,
+		Size: min(t.cfg.Bytes, pageSize)}
+	move := func(to tiers.Submitter) error {
+		done := make(chan error, 1)
+		to.Submit(&tiers.IO{Buf: page, N: int(o.Size),
+			Done: func(io *tiers.IO) { done <- io.Err }})
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return tiers.Canceled(ctx, o)
+		}
+	}
+	w, err := t.create(ctx, o)
+	if err == nil {
+		if err = move(w); err == nil {
+			err = w.Commit(ctx)
+		}
+		err = errors.Join(err, w.Abort())
+	}
+	if err == nil {
+		var r *handle
+		if r, err = t.open(ctx, o); err == nil {
+			err = errors.Join(move(r), r.Close())
+		}
+		err = errors.Join(err, t.Remove(ctx, o))
+	}
+	if t.direct && errors.Is(err, unix.EINVAL) {
+		need := "a filesystem that accepts it, or another -layout"
+		if t.facts.Either {
+			need = "a filesystem that accepts it, or -io buffered"
+		}
+		return &tiers.UnsupportedError{Feature: "direct I/O as " + t.cfg.Layout + " does it",
+			Reason: err.Error(), Need: need}
+	}
+	return err
 }
 
 func (t *Tier) warn(format string, args ...any) {
@@ -344,12 +390,16 @@ func (t *Tier) count(o tiers.Object, n int64) {
 	t.used += n * t.layout.takes(o)
 }
 
-// error describes a failure of an operation on an object.
+// error describes a failure of an operation on an object, with the file where that is known.
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
+	path := t.path
+	if e, ok := err.(*fs.PathError); ok { //nolint:errorlint // of several none is the file
+		path, err = e.Path, e.Err
+	}
 	if errors.Is(err, unix.ENOENT) {
 		err = fmt.Errorf("%w: %w", tiers.ErrNotFound, err)
 	}
-	return &tiers.OpError{Op: op, Path: t.path, Key: o.Key, Offset: off, Err: err}
+	return &tiers.OpError{Op: op, Path: path, Key: o.Key, Offset: off, Err: err}
 }
 
 // request waits for an operation as ioengine.Await does, one of those under way at a time. Back, if
@@ -509,6 +559,7 @@ func (r *request) done(op *ioengine.Op) {
 	io.Begun, io.Ended, io.Passed, io.Memory = op.Begun, op.Ended, r.passed, 0
 	err := op.Err
 	if err != nil {
+		err = &fs.PathError{Path: h.t.path + "/" + h.f.path, Err: err}
 		err = h.t.error(h.kind.String(), h.f.o, io.Off-h.at+int64(op.Moved), err)
 	}
 	_ = h.leave() // what fails here has nobody who waits for it

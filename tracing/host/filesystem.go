@@ -18,7 +18,10 @@ type Filesystem struct {
 	Type  string // as mount(8) spells it: "ext4", "xfs", "nfs4", "fuse.sshfs"
 	Free  int64  // bytes that this user may still write
 	Total int64  // bytes altogether
-	Root  bool   // it is the filesystem of /
+	// FreeFiles is how many files may still be made, the free inodes; nil: the filesystem has no
+	// such number.
+	FreeFiles *int64
+	Root      bool // it is the filesystem of /
 	// Shared tells that others than this host's users take from its free space, or may: network
 	// and cluster filesystems, what the host of a virtual machine lends, what a process in user
 	// space serves, and a container's own layer.

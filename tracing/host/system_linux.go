@@ -80,6 +80,9 @@ func statfs(path string) (Filesystem, error) {
 		Free:  int64(s.Bavail) * unit,
 		Total: int64(s.Blocks) * unit,
 	}
+	if s.Files > 0 {
+		f.FreeFiles = new(int64(s.Ffree))
+	}
 	here, err := identify(path)
 	if err != nil {
 		return f, nil // it was there a moment ago: its space is known

@@ -1,0 +1,82 @@
+package enginetier_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/enginetier"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/tiertest"
+)
+
+// refusing answers EINVAL to what goes past the page cache, of one kind.
+type refusing struct {
+	ioengine.Engine
+	kind ioengine.Kind
+}
+
+func (r refusing) Submit(ops ...*ioengine.Op) {
+	for _, op := range ops {
+		flags, _ := unix.FcntlInt(uintptr(op.FD), unix.F_GETFL, 0)
+		if op.Kind == r.kind && flags&unix.O_DIRECT != 0 {
+			op.Err = unix.EINVAL
+			op.Done(op)
+			continue
+		}
+		r.Engine.Submit(op)
+	}
+}
+
+// What cannot work is found before anything is measured: names that are too long, and direct I/O
+// that a filesystem accepts when a file is opened and refuses afterwards.
+func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
+	probe := func(cfg enginetier.Config) error {
+		cfg.Dir, cfg.Bytes, cfg.Capacity = tiertest.Dir(t), 16384, 1<<20
+		tier, err := enginetier.New(t.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		err = tier.Probe(t.Context())
+		held, waste := tier.Footprint()
+		assert.Zero(t, held+waste)
+		require.NoError(t, tier.Close())
+		return err
+	}
+	for layout, fixed := range map[string]int{
+		"hicache-file": 64 + len("__0_1.bin"),               // its temporary name is shorter
+		"lmcache-fs":   len("@0x01000100@0@.data.tmp") + 64, // the temporary one is the longest
+		"vllm-fs":      len("__r0") + 12,                    // a directory
+	} {
+		cfg := enginetier.Config{Layout: layout, Engine: tiertest.Psync(t),
+			Model: strings.Repeat("m", 255-fixed)}
+		require.NoError(t, probe(cfg), layout)
+		cfg.Model += "m"
+		err := probe(cfg)
+		require.ErrorIs(t, err, unix.ENAMETOOLONG, layout)
+		assert.ErrorContains(t, err, "mmm")
+		assert.ErrorContains(t, err, "256 bytes, the filesystem takes 255")
+		assert.ErrorContains(t, err, "-model")
+	}
+	for _, l := range tiers.EngineLayouts {
+		if !l.Direct && !l.Either {
+			continue
+		}
+		for _, kind := range []ioengine.Kind{ioengine.Read, ioengine.Write} {
+			err := probe(enginetier.Config{Layout: l.Name, Direct: true, Model: "m",
+				Engine: refusing{tiertest.Psync(t), kind}})
+			if l.Name == "vllm-fs" && kind == ioengine.Write { // it goes on without, as vLLM does
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorIs(t, err, tiers.ErrNotSupported, l.Name)
+			assert.ErrorContains(t, err, "invalid argument")
+			assert.ErrorContains(t, err, map[bool]string{true: "-io buffered",
+				false: "-layout"}[l.Either])
+		}
+	}
+}
