@@ -179,23 +179,21 @@ func fatal(err error) string {
 // directory that is full, as those of ext4 without large_dir.
 func full(err error) string {
 	const most = 64 << 20 // of a filesystem without room for a file
-	e, ok := errors.AsType[*tiers.OpError](err)
-	if !ok {
+	var e *tiers.OpError
+	if !errors.As(err, &e) {
 		return "there is no room"
 	}
-	fs, unknown := host.FilesystemOf(e.Path)
-	if unknown != nil {
-		return "there is no room"
-	}
-	left := units.Bytes.Text(fs.Free)
+	fs, _ := host.FilesystemOf(e.Path)
+	text := "the filesystem has " + units.Bytes.Text(fs.Free)
 	if fs.FreeFiles != nil {
-		left += " and " + units.Plural(*fs.FreeFiles, "inode")
+		text += " and " + units.Plural(*fs.FreeFiles, "inode")
 	}
+	text += " left"
 	if e.Op == "create" && fs.Free > most && (fs.FreeFiles == nil || *fs.FreeFiles > 1000) {
-		return "the filesystem has " + left + " left, so it is the directory that is full: " +
-			"a larger -object-tokens or another -layout makes fewer files"
+		text += ", so it is the directory that is full: a larger -object-tokens or another " +
+			"-layout makes fewer files"
 	}
-	return "the filesystem has " + left + " left"
+	return text
 }
 
 // errnoName is the symbolic name of the errno in err's chain. A store has none: it is the cause

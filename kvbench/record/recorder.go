@@ -289,6 +289,14 @@ func (r *Recorder) Blocks(b BlockSample) {
 	}
 }
 
+// LostBlocks takes hits back that Blocks has counted: the sample has negative numbers.
+func (r *Recorder) LostBlocks(b BlockSample) {
+	if s := r.enter(b.At, b.Shard); s != nil {
+		s.hits(b)
+		s.mu.Unlock()
+	}
+}
+
 // Evict counts an entry that left the cache for good from tier l.
 func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64) {
 	if s := r.enter(at, shard); s != nil {

@@ -327,15 +327,10 @@ func (s *shard) blocks(b BlockSample) {
 		s.n.BlocksFound++
 	}
 	n.Blocks += b.Blocks
-	n.Hits += b.Hits
-	n.Pending += b.Pending
 	n.Unreachable += b.Unreachable
 	n.Written += b.Blocks - b.Hits - b.Unreachable
 	n.Tokens += b.Tokens
-	n.HitTokens += b.HitTokens
-	n.BytesSaved += b.BytesSaved
 	now[bucketBlocks] += b.Blocks
-	now[bucketHits] += b.Hits
 	if b.Ideal < 0 {
 		s.n.NotKnown += b.Blocks
 		now[bucketUnknown] += b.Blocks
@@ -343,6 +338,17 @@ func (s *shard) blocks(b BlockSample) {
 		s.n.BlocksIdeal += int64(b.Ideal)
 		now[bucketIdeal] += int64(b.Ideal)
 	}
+	s.hits(b)
+}
+
+// hits adds those of a sample, or takes them away.
+func (s *shard) hits(b BlockSample) {
+	n := &s.n.Blocks
+	n.Hits += b.Hits
+	n.Pending += b.Pending
+	n.HitTokens += b.HitTokens
+	n.BytesSaved += b.BytesSaved
+	s.timeline.at(b.At).n[bucketHits] += b.Hits
 	s.n.Lookups[workloads.ForBlock].Add(result.LookupCount{
 		Hits: b.Hits, Pending: b.Pending, Misses: b.Blocks - b.Hits})
 }

@@ -288,6 +288,20 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 	}
 }
 
+// lostBlocks takes back that n blocks from one on were hits: they could not be loaded.
+func (d *dispatcher) lostBlocks(worker int, j *job, at, n int) {
+	s := record.BlockSample{At: d.Clock.Now(), Shard: worker}
+	for i := at; i < at+n; i++ {
+		s.Hits--
+		s.HitTokens -= int64(j.plan[i].Tokens)
+		s.BytesSaved -= j.intents[i].Size
+		if j.lease.Outcome(i) == cache.Pending {
+			s.Pending--
+		}
+	}
+	d.Rec.LostBlocks(s)
+}
+
 // compare asks the reference for what a request asks for: its blocks, or the earlier entries of its
 // prompt. A turn that overtakes the one before it looks for nothing there, whatever the policy.
 func (d *dispatcher) compare(worker int, j *job) {

@@ -172,6 +172,33 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 	})
 }
 
+// A block that was there and could not be loaded is no hit, and nothing was saved.
+func TestBlocksThatCannotBeLoadedAreNoHits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := func(hook faults.Hook) *result.BlockCache {
+			cfg := blockConfig(smallTrace, 1)
+			cfg.Storage.Levels = storage(faults.Wrap(tiertest.NewNull(), hook), 1<<40)
+			r, _, err := usage(t.Context(), t, cfg)
+			require.NoError(t, err)
+			assert.Equal(t, r.BlockCache.Hits, r.Lookups.Hits)
+			assert.Equal(t, r.BlockCache.Blocks, r.Lookups.Hits+r.Lookups.Misses)
+			return r.BlockCache
+		}
+		all := run(nil)
+		some := run(func(_ context.Context, e faults.Event) error {
+			if e.Call == faults.Open && e.N <= 2 {
+				return syscall.EACCES
+			}
+			return nil
+		})
+		assert.Equal(t, all.Hits-2, some.Hits)
+		assert.Equal(t, all.HitTokens-2*512, some.HitTokens)
+		assert.Equal(t, all.BytesSaved-2*smallTokens.Bytes(512), some.BytesSaved)
+		assert.Less(t, *some.HitRatio, *all.HitRatio)
+		assert.Equal(t, all.IdealHits, some.IdealHits)
+	})
+}
+
 // waterfall is a run of users on a small cpu tier above a storage tier, through which entries sink,
 // both of which the hooks see.
 func waterfall(cpu, storage faults.Hook) runConfig {

@@ -297,7 +297,10 @@ func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 	case cache.Miss:
 		n, err = w.write(ctx, &j.plan[at], at, tiers.Prefill)
 	default:
-		n, _, err = w.read(ctx, &j.plan[at], at)
+		var ok bool
+		if n, ok, err = w.read(ctx, &j.plan[at], at); !ok && err == nil {
+			w.load.dispatch.lostBlocks(w.id, j, at, n)
+		}
 	}
 	w.letGo(ctx, at, n)
 	return n, err

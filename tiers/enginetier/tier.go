@@ -172,12 +172,7 @@ func (t *Tier) Probe(ctx context.Context) error {
 		done := make(chan error, 1)
 		to.Submit(&tiers.IO{Buf: page, N: int(o.Size),
 			Done: func(io *tiers.IO) { done <- io.Err }})
-		select {
-		case err := <-done:
-			return err
-		case <-ctx.Done():
-			return tiers.Canceled(ctx, o)
-		}
+		return <-done
 	}
 	w, err := t.create(ctx, o)
 	if err == nil {

@@ -146,7 +146,7 @@ func (f *fan[M]) cut(s *split, io *tiers.IO) (to []int, err error) {
 		at = until
 	}
 	s.io, s.err, s.left = io, nil, len(to)
-	io.Begun, io.Ended, io.Passed, io.Memory = 0, 0, 0, 0
+	io.Begun, io.Ended, io.Passed = 0, 0, 0
 	return to, nil
 }
 
@@ -161,7 +161,6 @@ func (s *split) done(p *tiers.IO) {
 		io.Begun, io.Passed = p.Begun, p.Passed
 	}
 	io.Ended = max(io.Ended, p.Ended)
-	io.Memory += p.Memory
 	s.left--
 	over, err := s.left == 0, s.err
 	s.mu.Unlock()
@@ -197,15 +196,6 @@ func (w *writer) Commit(ctx context.Context) error {
 		}
 	}
 	return errors.Join(err, w.close())
-}
-
-// Committed is the sum of the ranks', of which each has its part of the objects.
-func (w *writer) Committed(n int64) (sum int64) {
-	for _, r := range w.ranks {
-		sum += tiers.Committed(r, min(n, w.part*int64(len(w.objs))))
-		n -= min(n, w.part*int64(len(w.objs)))
-	}
-	return sum
 }
 
 // Abort gives all of them up.
