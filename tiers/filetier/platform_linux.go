@@ -56,6 +56,10 @@ func directIgnored(f host.Filesystem) string {
 	switch f.Type {
 	case "tmpfs", "ramfs":
 		return f.Type + " keeps everything in memory"
+	case "ext4":
+		if f.Journaled {
+			return "with data=journal ext4 writes by way of its journal and the page cache"
+		}
 	case "zfs":
 		text, _ := os.ReadFile("/sys/module/zfs/version") // else it is not ours to judge
 		version, _, _ := strings.Cut(strings.TrimSpace(string(text)), "-")

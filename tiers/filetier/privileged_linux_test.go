@@ -108,6 +108,18 @@ func TestAMemoryFilesystemIsWarnedAbout(t *testing.T) {
 	assert.NoDirExists(t, dir)
 }
 
+// ext4 accepts direct I/O with data=journal and does it by way of the page cache.
+func TestAJournalOfDataIsWarnedAbout(t *testing.T) {
+	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
+	require.NoError(t, unix.Unmount(fs.Dir, 0))
+	privtest.Need(t, unix.Mount(fs.Path, fs.Dir, "ext4", unix.MS_NOATIME, "data=journal"))
+	d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: fs.Dir})
+	require.NoError(t, err)
+	tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true})
+	assert.Contains(t, strings.Join(tier.Warnings(), "\n"), "means nothing: with data=journal")
+	require.NoError(t, d.Close())
+}
+
 func TestADirectoryWithoutPermissionIsTold(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o555))

@@ -26,7 +26,9 @@ type Filesystem struct {
 	// and cluster filesystems, what the host of a virtual machine lends, what a process in user
 	// space serves, and a container's own layer.
 	Shared bool
-	Memory bool // its data lies in memory: tmpfs, ramfs
+	// Journaled: data goes through the journal, too, ext4's data=journal.
+	Journaled bool
+	Memory    bool // its data lies in memory: tmpfs, ramfs
 	// ReadOnly: it is mounted so, or cannot be written at all (squashfs).
 	ReadOnly bool
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,6 +90,7 @@ func statfs(path string) (Filesystem, error) {
 	}
 	if m, err := thisMachine().mountOf(here); err == nil && m.Type != "" {
 		f.Type = m.Type
+		f.Journaled = slices.Contains(m.SuperOptions, "data=journal")
 	}
 	root, err := identify("/")
 	f.Root = err == nil && here.major == root.major && here.minor == root.minor
