@@ -91,10 +91,11 @@ func Advice(err error) string {
 	case syscall.EMFILE, syscall.ENFILE:
 		return "; raise the limit of open files (ulimit -n) or use fewer workers"
 	case syscall.ENAMETOOLONG:
-		return "; a model's path is part of an engine's file names: give a -model with a shorter one"
+		return "; a model's path is part of an engine's file names: give a -model with a shorter " +
+			"one"
 	case syscall.EFBIG:
-		return "; raise the limit of a file's size (ulimit -f), or where it is the filesystem's use " +
-			"a -layout with smaller files"
+		return "; raise the limit of a file's size (ulimit -f), or where it is the filesystem's " +
+			"use a -layout with smaller files"
 	case syscall.EIO:
 		return "; the device reports a failure, see the kernel log (dmesg)"
 	}

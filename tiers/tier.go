@@ -183,8 +183,8 @@ type Writer interface {
 	Abort() error
 }
 
-// Committed is how many bytes have come to the device with the commit of a writer. They are n, those
-// of its objects, but for one that keeps them in memory until it has enough of them.
+// Committed is how many bytes have come to the device with the commit of a writer. They are n,
+// those of its objects, but for one that keeps them in memory until it has enough of them.
 func Committed(w Writer, n int64) int64 {
 	if c, ok := w.(interface{ Committed(n int64) int64 }); ok {
 		return c.Committed(n)

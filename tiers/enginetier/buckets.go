@@ -261,7 +261,8 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	if fd, err = b.calls.open(path, flags, 0o644); err != nil {
 		return size, err
 	}
-	return size, errors.Join(b.calls.write(fd, path, []byte(index.String())), b.calls.close(fd, path))
+	err = b.calls.write(fd, path, []byte(index.String()))
+	return size, errors.Join(err, b.calls.close(fd, path))
 }
 
 // open reads from memory what is not written yet, and else from the bucket's file, which is opened

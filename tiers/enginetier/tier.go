@@ -163,6 +163,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 // Probe stores and loads an object, which the engine does not do at its start. So a name that is
 // too long, or direct I/O that opens and then fails, ends the run before it measures anything.
 func (t *Tier) Probe(ctx context.Context) error {
+	// Who compares calls with the engine's is not told of these.
 	defer func(note func(string)) { t.calls.note = note }(t.calls.note)
 	t.calls.note = nil
 	page := tiers.Buffer{B: buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)}
@@ -188,6 +189,8 @@ func (t *Tier) Probe(ctx context.Context) error {
 		}
 		err = errors.Join(err, t.Remove(ctx, o))
 	}
+	// EINVAL is what a filesystem answers to a direct request that it cannot do, at whatever size:
+	// the page is aligned in memory and in the file.
 	if t.direct && errors.Is(err, unix.EINVAL) {
 		need := "a filesystem that accepts it, or another -layout"
 		if t.facts.Either {
@@ -575,7 +578,8 @@ func (h *handle) Commit(ctx context.Context) error {
 	return h.t.leave()
 }
 
-// Committed is what Commit brought to the disk, where that is not always the object.
+// Committed is what Commit brought to the disk: of a bucket nothing until its last object, whose
+// commit has written all of them.
 func (h *handle) Committed(n int64) int64 {
 	if h.f.in != nil {
 		return h.f.written

@@ -119,7 +119,9 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	if err := op.pump(); err != nil {
 		return err
 	}
-	if r != nil { // while the target can still be aborted
+	// While the target can still be aborted: the last reader of what was removed deletes it, which
+	// may fail, and a move that fails leaves nothing in its target.
+	if r != nil {
 		if err := op.call(&op.in, r.Close); err != nil {
 			op.failed = &op.in
 			return err
