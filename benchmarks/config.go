@@ -184,7 +184,8 @@ func runInfo(v *params.Values, trial int) record.Info {
 			Benchmark: v.Bench.Name, Division: string(v.Division), Notice: v.Notice(),
 			Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
 			Model: result.Model{Key: v.Model.Key, Name: v.Model.Name,
-				BytesPerToken: v.Model.BytesPerToken(), TensorParallel: v.TensorParallel},
+				BytesPerToken: v.Model.BytesPerToken(), TensorParallel: v.TensorParallel,
+				StoredAs: v.Model.StoredAs},
 			Workload: result.Workload{
 				Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode,
 				DecodeReads: v.DecodeReads,

@@ -46,12 +46,8 @@ func (r *resolver) model() {
 		refuse("a usable model (" + strings.ReplaceAll(err.Error(), "\n", "; ") + ")")
 		return
 	}
-	r.v.Model, r.v.ModelName = m, name
-	if r.v.KVDType == "auto" {
-		return
-	}
-	r.v.Model.DType = r.v.KVDType
-	if err := r.v.Model.Validate(); err != nil {
+	r.v.ModelName = name
+	if r.v.Model, err = m.In(r.v.KVDType); err != nil {
 		r.refuse("kv-dtype", "a type that this model can have ("+
 			strings.ReplaceAll(err.Error(), "\n", "; ")+")")
 	}

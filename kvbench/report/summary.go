@@ -126,7 +126,11 @@ func (s *summary) head() {
 	s.clients()
 	s.autoscaler()
 	if m := s.Model; m.RankBytesPerToken > 0 && s.CompletionUnit != result.UnitOperation {
-		s.line("model", "%s, %s per token on %s, tensor parallel %d", cmp.Or(m.Name, m.Key),
+		name := cmp.Or(m.Name, m.Key)
+		if m.StoredAs != "" {
+			name += " in " + m.StoredAs
+		}
+		s.line("model", "%s, %s per token on %s, tensor parallel %d", name,
 			bytes(m.RankBytesPerToken), m.Whose(), max(m.TensorParallel, 1))
 	}
 	s.workload()

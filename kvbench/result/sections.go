@@ -13,6 +13,8 @@ type Model struct {
 	BytesPerToken     int64  `json:"bytes_per_token"`      // all ranks together
 	RankBytesPerToken int64  `json:"rank_bytes_per_token"` // of one rank
 	TensorParallel    int    `json:"tensor_parallel"`
+	// StoredAs is the type of cached numbers where it is not that of the weights, and who says so.
+	StoredAs string `json:"kv_stored_as,omitempty"`
 	// StoringRanks is whose bytes are stored, where it is more than one rank's: entries and tiers
 	// are of all of them then. RankObjects is into how many objects an engine's is cut for them.
 	StoringRanks int `json:"storing_ranks,omitempty"`

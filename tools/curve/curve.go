@@ -43,7 +43,7 @@ type Options struct {
 func NewOptions(fs *flag.FlagSet) *Options {
 	o := &Options{flags: fs}
 	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
-	fs.StringVar(&o.dtype, "kv-dtype", ownType, "")
+	fs.StringVar(&o.dtype, "kv-dtype", model.OwnType, "")
 	fs.IntVar(&o.tp, "tensor-parallel", 1, "")
 	fs.StringVar(&o.tpRule, "tp-rule", string(model.TPEngine), "")
 	fs.StringVar(&o.tpIO, "tp-io", "one", "")
@@ -58,9 +58,6 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	o.define(fs)
 	return o
 }
-
-// ownType is the type of cached numbers that the model has itself.
-const ownType = "auto"
 
 // question is what the options mean.
 type question struct {
@@ -93,11 +90,8 @@ func (o *Options) question(paths []string) (q question, err error) {
 	}
 	if q.model, err = model.Find(o.model, nil); err != nil {
 		problems = append(problems, fmt.Errorf("-model: %w", err))
-	} else if o.dtype != ownType { // not every model can be stored in every type
-		q.model.DType = o.dtype
-		if err := q.model.Validate(); err != nil {
-			problems = append(problems, fmt.Errorf("-kv-dtype: %w", err))
-		}
+	} else if q.model, err = q.model.In(o.dtype); err != nil {
+		problems = append(problems, fmt.Errorf("-kv-dtype: %w", err))
 	}
 	rule := model.TPRule(o.tpRule)
 	if rule != model.TPEngine && rule != model.TPMLPerf {
@@ -221,8 +215,9 @@ type Report struct {
 	SampleOff   float64  `json:"sample_lru_error,omitempty"`
 
 	Model         string `json:"model"`
-	KVDType       string `json:"kv_dtype"`        // auto: the model's own
-	BytesPerToken int64  `json:"bytes_per_token"` // of all ranks
+	KVDType       string `json:"kv_dtype"`               // auto: the model's own
+	StoredAs      string `json:"kv_stored_as,omitempty"` // and why: where it is not the weights'
+	BytesPerToken int64  `json:"bytes_per_token"`        // of all ranks
 	// FixedBytes is what a sequence keeps besides, which the curve does not count.
 	FixedBytes     int64   `json:"fixed_bytes_per_sequence"`
 	TensorParallel int     `json:"tensor_parallel"`
@@ -346,6 +341,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
 		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
 		Policy: o.name(), CPUBytes: o.cpuBytes, Model: o.model, KVDType: o.dtype,
+		StoredAs:      q.model.StoredAs,
 		BytesPerToken: q.model.BytesPerToken(), FixedBytes: q.model.FixedBytes(),
 		TensorParallel: o.tp, TPRule: o.tpRule, TPIO: o.tpIO,
 		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,

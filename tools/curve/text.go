@@ -77,8 +77,8 @@ func (r *Report) facts() (list [][2]string) {
 			r.TensorParallel, units.Count.Text(int64(r.kept)))
 	}
 	name := r.Model
-	if r.KVDType != ownType {
-		name += " in " + r.KVDType
+	if r.StoredAs != "" {
+		name += " in " + r.StoredAs
 	}
 	say("model", "%s: %s B per token%s", name, units.Count.Text(r.BytesPerToken), ranks)
 	say("asked for", "%s blocks of %s tokens: %s tokens, %s", units.Count.Text(r.Blocks), size,

@@ -124,7 +124,7 @@ var mayImport = map[string]string{
 	"benchmarks/e2e/objectloop": "tiers tiers/clock tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 
-	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/...",
+	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",
 	"tools/load":      "kvbench/units kvbench/result kvbench/merge/... kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/contrast kvbench/units kvbench/result kvbench/merge/... tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/contrast kvbench/units kvbench/merge/...",

@@ -2,10 +2,10 @@ package model
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +14,8 @@ import (
 
 // Find returns the model of that key, looking at extra before the built-in ones, so that a
 // user can redefine a key. A name that ends in .json, or names a file or a directory with a
-// config.json, is read as a Hugging Face configuration.
+// config.json, is read as a Hugging Face configuration. Of such a model In says whether it can be
+// stored in the type that its checkpoint declares.
 func Find(keyOrPath string, extra []Model) (Model, error) {
 	known := slices.Concat(extra, BuiltIn())
 	keys := make([]string, 0, len(known))
@@ -35,35 +36,23 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 		" config.json", keyOrPath, strings.Join(keys, ", "))
 }
 
-// huggingFace holds the fields of a config.json that matter here; 0 is not told.
-type huggingFace struct {
-	Model
-	layerFields
-	NameOrPath    string       `json:"_name_or_path"`
-	ModelType     string       `json:"model_type"`
-	Architectures []string     `json:"architectures"`
-	TorchDType    string       `json:"torch_dtype"`
-	NewDType      string       `json:"dtype"` // what newer versions of the library write
-	Text          *huggingFace `json:"text_config"`
-}
-
 // maxModelConfig bounds what is read of a file that claims to be a config.json; real ones have a
 // few KiB, and what is cut here is no JSON.
 const maxModelConfig = 16 << 20
 
-// ReadConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those
-// of its text_config.
+// ReadConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those of
+// its text model. The type of cached numbers may stand in a second file: config.json has
+// hf_quant_config.json in its directory, X_config.json has X_hf_quant_config.json.
 func ReadConfig(path string) (Model, error) {
-	f, err := os.Open(path)
+	text, err := readAll(path)
+	quant, quantErr := readAll(strings.TrimSuffix(path, "config.json") + quantFile)
+	if err == nil && !errors.Is(quantErr, fs.ErrNotExist) {
+		err = quantErr
+	}
 	if err != nil {
 		return Model{}, fmt.Errorf("read model configuration: %w", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxModelConfig))
-	if err != nil {
-		return Model{}, fmt.Errorf("read model configuration %s: %w", path, err)
-	}
-	m, err := parseModelConfig(text)
+	m, err := parseModelConfig(text, quant)
 	if err != nil {
 		return Model{}, fmt.Errorf("model configuration %s: %w", path, err)
 	}
@@ -71,58 +60,150 @@ func ReadConfig(path string) (Model, error) {
 	return m, nil
 }
 
-// parseModelConfig turns the text of a config.json into a valid model without a key.
-func parseModelConfig(text []byte) (Model, error) {
-	var outer huggingFace
-	if err := json.Unmarshal(text, &outer); err != nil {
+func readAll(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxModelConfig))
+}
+
+// classDefaults are what a configuration inside another leaves out, because it is what the class of
+// its model_type has (huggingface/transformers, src/transformers/models/*/configuration_*.py).
+var classDefaults = map[string]string{
+	"gemma":  `{"head_dim": 256}`,
+	"gemma2": `{"head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4}`,
+	"gemma3_text": `{"head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4,
+		"sliding_window_pattern": 6}`,
+	"gemma3n_text": `{"head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 2,
+		"num_kv_shared_layers": 15, "sliding_window": 512, "sliding_window_pattern": 5}`,
+	"mistral": `{"num_key_value_heads": 8}`,
+	"mixtral": `{"num_key_value_heads": 8}`,
+	"qwen3":   `{"head_dim": 128}`,
+}
+
+// parseModelConfig turns the text of a config.json, and that of a hf_quant_config.json, into a
+// model without a key. It is valid but for its type of numbers, see In.
+func parseModelConfig(text, quant []byte) (Model, error) {
+	levels, err := parseLevels(text)
+	if err != nil {
 		return Model{}, err
 	}
-	c := outer
-	if c.Layers == 0 && outer.Text != nil {
-		c = *outer.Text
+	f := levels[0]
+	defaults, err := newFields([]byte(cmp.Or(classDefaults[f.text("model_type")], "{}")))
+	if err != nil {
+		return Model{}, err
 	}
-	latent := c.KVLoraRank != 0
-	var missing []error
-	for _, field := range []struct {
-		name    string
-		missing bool
-	}{
-		{"num_hidden_layers", c.Layers == 0 && c.Pattern == ""},
-		{"hidden_size", c.Hidden == 0 && c.HeadDim == 0 && !latent},
-		{"num_attention_heads", c.Heads == 0 && (c.HeadDim == 0 || c.KVHeads == 0) && !latent},
-	} {
-		if field.missing {
-			missing = append(missing, fmt.Errorf("field %s is missing", field.name))
+	for key, value := range defaults.of {
+		if f.of[key] == nil {
+			f.of[key] = value
 		}
 	}
-	if len(missing) > 0 {
-		return Model{}, errors.Join(missing...)
+	m, err := f.model()
+	for _, l := range levels {
+		m.Window = cmp.Or(m.Window, l.num("max_position_embeddings"))
+		dtype := strings.TrimPrefix(cmp.Or(l.text("dtype"), l.text("torch_dtype")), "torch.")
+		m.DType = cmp.Or(m.DType, strings.TrimPrefix(dtype, "auto"))
+		// What says most about the model stands outside.
+		m.Name = cmp.Or(l.text("_name_or_path"), append(l.texts("architectures"), m.Name)[0],
+			l.text("model_type"))
 	}
-	m := c.Model
-	m.Window = cmp.Or(m.Window, outer.Window)
-	m.DType = dtypeOf(c.NewDType, c.TorchDType, outer.NewDType, outer.TorchDType)
-	// What tells most about the model.
-	m.Name = cmp.Or(outer.NameOrPath, append(outer.Architectures, "")[0], outer.ModelType)
-	if m.KVLoraRank > 0 {
+	if err == nil {
+		err = f.apply(&m)
+	}
+	switch {
+	case f.err != nil: // it has been read as 0, which may be the reason of the other error
+		err = f.err
+	case err == nil:
+		err = f.refusal()
+	}
+	if err != nil {
+		return Model{}, err
+	}
+	dims := m
+	dims.DType = ""
+	if err := dims.Validate(); err != nil {
+		return Model{}, err
+	}
+	return m, m.declare(levels, quant)
+}
+
+// model has the dimensions.
+func (f *fields) model() (Model, error) {
+	m := Model{Layers: f.num("num_hidden_layers"), Hidden: f.num("hidden_size"),
+		Heads:   f.num("num_attention_heads"),
+		KVHeads: f.num("num_key_value_heads", "num_attention_groups", "num_kv_heads"),
+		HeadDim: f.num("head_dim", "attention_head_dim"), ValueDim: f.num("v_head_dim"),
+		KVLoraRank: f.num("kv_lora_rank"), QKRopeHeadDim: f.num("qk_rope_head_dim")}
+	if one, newer := f.flag("multi_query"), f.flag("new_decoder_architecture"); one && !newer {
+		m.KVHeads = 1 // Falcon's, whatever num_kv_heads says
+	}
+	// A layer of LongCat has two attentions, each with a cache of its own.
+	layers := f.num("num_layers")
+	if f.text("model_type") == "longcat_flash" {
+		layers *= 2
+		m.Layers = cmp.Or(m.Layers, layers)
+	}
+	m.Layers = cmp.Or(m.Layers, len(f.text("hybrid_override_pattern")),
+		len(f.texts("layers_block_type")))
+	latent := m.KVLoraRank != 0
+	var missing []error
+	need := func(key string, there bool) {
+		if !there {
+			missing = append(missing, fmt.Errorf("field %s is missing", key))
+		}
+	}
+	need("num_hidden_layers", m.Layers != 0)
+	need("hidden_size", m.Hidden != 0 || m.HeadDim != 0 || latent)
+	need("num_attention_heads", m.Heads != 0 || m.HeadDim != 0 && m.KVHeads != 0 || latent)
+	need("qk_rope_head_dim", !latent || f.of["qk_rope_head_dim"] != nil) // 0 is a value of it
+	if layers > 0 && layers != m.Layers {
+		missing = append(missing, fmt.Errorf("num_layers is %d: which of them and of %d have a "+
+			"cache is not known here", f.num("num_layers"), m.Layers))
+	}
+	if latent {
 		m.Attention = MLA
 	}
 	m.Complete()
-	if c.Pattern != "" && c.Layers == 0 {
-		m.Layers = len(c.Pattern)
-	}
-	if err := c.apply(&m); err != nil {
-		return Model{}, err
-	}
-	return m, m.Validate()
+	return m, errors.Join(missing...)
 }
 
-// dtypeOf returns the first dtype that is given, inner configuration first; "auto" leaves the
-// choice to us.
-func dtypeOf(names ...string) string {
-	for _, name := range names {
-		if name != "" && name != "auto" {
-			return strings.TrimPrefix(name, "torch.")
+// quantFile is where ModelOpt wrote what it quantized before it wrote that into config.json.
+const quantFile = "hf_quant_config.json"
+
+// declare gives a model the type of cached numbers that its checkpoint declares, as vLLM and SGLang
+// follow it: in config.json or, where that has no quantization_config, in the second file.
+func (m *Model) declare(levels []*fields, second []byte) error {
+	for _, l := range levels {
+		if q := l.sub("quantization_config"); len(q.of) > 0 {
+			m.follow(q, "quantization_config")
+			return nil
 		}
 	}
-	return ""
+	if len(second) == 0 {
+		return nil
+	}
+	file, err := newFields(second)
+	if err != nil {
+		return fmt.Errorf("%s: %w", quantFile, err)
+	}
+	m.follow(file.sub("quantization"), quantFile)
+	return nil
+}
+
+// schemes are the types of cached numbers that kv_cache_scheme has as an object.
+var schemes = map[string]string{"8float": "fp8", "8int": "int8", "4float": "nvfp4"}
+
+// follow takes the type that q declares, if it does. In refuses one that is not known.
+func (m *Model) follow(q *fields, where string) {
+	for _, key := range []string{"kv_cache_quant_algo", "kv_cache_scheme"} {
+		scheme := q.sub(key)
+		dtype := cmp.Or(schemes[scheme.text("num_bits")+scheme.text("type")],
+			strings.ToLower(q.text(key)))
+		if !slices.Contains([]string{"", "null", "none", "auto"}, dtype) {
+			m.DType, m.declared = dtype, dtype
+			m.StoredAs = fmt.Sprintf("%s (declared by %s: %s)", dtype, where, key)
+		}
+	}
 }

@@ -7,6 +7,8 @@
 //	             scales; SequenceBytes: what is needed to go on with a sequence
 //	paging.go    Paging: such a model in pages of one size, as vLLM keeps it: blocks and groups
 //	config.go    Find, ReadConfig: a model by its key or from a Hugging Face config.json
+//	kinds.go     which layers of a config.json keep what: the names of kinds, what each keeps
+//	keys.go      keys that are neither read nor known to change nothing, which are refused
 //
 // Begin with Model.BytesPerToken. Everything is plain data and safe for concurrent use. It stands
 // below package workloads and imports nothing of the module.

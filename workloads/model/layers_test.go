@@ -111,11 +111,20 @@ var published = map[string]string{
 		"conv_kernel": 4, "mamba_ssm_cache_dtype": "float32"}`,
 }
 
+// parse reads a configuration and stores its numbers in their own type.
+func parse(text string) (Model, error) {
+	m, err := parseModelConfig([]byte(text), nil)
+	if err != nil {
+		return m, err
+	}
+	return m.In(OwnType)
+}
+
 // config reads one of them with a type of cached numbers, "" for its own.
 func config(t *testing.T, name, dtype string) Model {
 	t.Helper()
 	require.Contains(t, published, name)
-	m, err := parseModelConfig([]byte(published[name]))
+	m, err := parse(published[name])
 	require.NoError(t, err, name)
 	if dtype != "" {
 		m.DType = dtype
@@ -241,8 +250,8 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{` + gqa + `, "layer_types": ["full_attention", "something_new"]}`:                                 `layer_types has "something_new": what such a layer keeps`,
 		`{` + gqa + `, "layer_types": ["full_attention"]}`:                                                  "1 layers have a type, num_hidden_layers is 2",
-		`{` + gqa + `, "layer_types": ["linear_attention", "full_attention"]}`:                              "layers of linear attention without linear_num_key_heads",
-		`{` + gqa + `, "hybrid_override_pattern": "MX"}`:                                                    `hybrid_override_pattern has 'X'`,
+		`{` + gqa + `, "layer_types": ["linear_attention", "full_attention"]}`:                              "linear_attention layers without linear_num_key_heads",
+		`{` + gqa + `, "hybrid_override_pattern": "MX"}`:                                                    `hybrid_override_pattern has "X": what such a layer keeps`,
 		`{` + gqa + `, "hybrid_override_pattern": "M*"}`:                                                    "mamba layers without mamba_num_heads",
 		`{` + gqa + `, "layers_block_type": ["mlp", "moe"]}`:                                                "no layer keeps anything",
 		`{` + gqa + `, "compress_ratios": [4]}`:                                                             "1 compress_ratios for 2 layers",
@@ -250,31 +259,31 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 		`{` + gqa + `, "compress_ratios": [4, -1]}`:                                                         "a compress_ratio is -1",
 		`{` + gqa + `, "mamba_ssm_dtype": "int4", "full_attention_interval": 2, "linear_num_key_heads": 1}`: `a state of type "int4" is not known`,
 		`{` + gqa + `, "torch_dtype": "fp8_ds_mla"}`:                                                        "fp8_ds_mla is of latents",
-		`{` + gqa + `, "linear_attn_config": {"kda_layers": [1]}}`:                                          `linear_attn_config has "linear"`,
-		`{` + gqa + `, "hybrid_layer_pattern": [0, 1]}`:                                                     `hybrid_layer_pattern: what layers keep`,
-		`{` + gqa + `, "attn_type_list": [0, 1]}`:                                                           `attn_type_list: what layers keep`,
-		`{` + gqa + `, "block_types": ["recurrent"]}`:                                                       `block_types: what layers keep`,
-		`{` + gqa + `, "mamba_d_ssm": 1024}`:                                                                `mamba_d_ssm: what layers keep`,
-		`{` + gqa + `, "attn_layer_period": 8}`:                                                             `attn_layer_period has "mamba"`,
-		`{"num_hidden_layers": 2, "kv_lora_rank": 512, "torch_dtype": "nvfp4"}`:                             "nvfp4 is of keys and values by head",
+		`{` + gqa + `, "linear_attn_config": {"kda_layers": [1]}}`:                                          `linear_attn_config: 1 layers have a type, num_hidden_layers is 2`,
+		`{` + gqa + `, "hybrid_layer_pattern": [0, 2]}`:                                                     `hybrid_layer_pattern has "2": what such a layer keeps`,
+		`{` + gqa + `, "attn_type_list": [0, 1]}`:                                                           `attn_type_list has "0": what such a layer keeps`,
+		`{` + gqa + `, "block_types": ["recurrent"]}`:                                                       `block_types is not known here`,
+		`{` + gqa + `, "mamba_d_ssm": 1024}`:                                                                `mamba_d_ssm is not known here`,
+		`{` + gqa + `, "attn_layer_period": 8}`:                                                             `attn_layer_period is not known here`,
+		`{"num_hidden_layers": 2, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "torch_dtype": "nvfp4"}`:     "nvfp4 is of keys and values by head",
 	} {
-		_, err := parseModelConfig([]byte(text))
+		_, err := parse(text)
 		assert.ErrorContains(t, err, want, text)
 	}
 	// Chunks are windows as far as storing them goes; Granite names its fields as Bamba does.
-	m, err := parseModelConfig([]byte(`{` + gqa + `, "attention_chunk_size": 64,
-		"layer_types": ["chunked_attention", "full_attention"]}`))
+	m, err := parse(`{` + gqa + `, "attention_chunk_size": 64,
+		"layer_types": ["chunked_attention", "full_attention"]}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
 	assert.EqualValues(t, (100+64)*2*2*4*2, m.SequenceBytes(100))
-	m, err = parseModelConfig([]byte(`{` + gqa + `, "layer_types": ["mamba", "attention"],
-		"mamba_n_heads": 2, "mamba_d_head": 4, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_d_conv": 4}`))
+	m, err = parse(`{` + gqa + `, "layer_types": ["mamba", "attention"],
+		"mamba_n_heads": 2, "mamba_d_head": 4, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_d_conv": 4}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*2*4*2, m.BytesPerToken())
 	assert.EqualValues(t, 8*8*2+(8+16)*3*2, m.StateBytes)
 	// Layers that use those of others keep nothing of their own.
-	m, err = parseModelConfig([]byte(`{` + strings.Replace(gqa, "2", "4", 1) + `, "sliding_window": 8,
-		"sliding_window_pattern": 2, "num_kv_shared_layers": 2}`))
+	m, err = parse(`{` + strings.Replace(gqa, "2", "4", 1) + `, "sliding_window": 8,
+		"sliding_window_pattern": 2, "num_kv_shared_layers": 2}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
 	assert.Equal(t, []Group{{Layers: 1}, {Layers: 1, Window: 8}}, m.Groups)

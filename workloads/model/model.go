@@ -25,30 +25,35 @@ const (
 // Model holds the dimensions that decide how many bytes a token leaves in the KV cache, with the
 // names that a Hugging Face config.json has for them.
 type Model struct {
-	Key  string `json:"-"` // what the user types, such as "llama3.1-8b"
-	Name string `json:"-"` // what a person reads
+	Key  string // what the user types, such as "llama3.1-8b"
+	Name string // what a person reads
 
-	Layers  int `json:"num_hidden_layers"`
-	Hidden  int `json:"hidden_size"`
-	Heads   int `json:"num_attention_heads"`
-	KVHeads int `json:"num_key_value_heads"`
+	Layers  int
+	Hidden  int
+	Heads   int
+	KVHeads int
 	// HeadDim is the length of one head's key; 0 means Hidden / Heads.
-	HeadDim   int       `json:"head_dim"`
-	ValueDim  int       `json:"v_head_dim"` // of a value; 0 means as a key. MLA has none
-	Attention Attention `json:"-"`
+	HeadDim   int
+	ValueDim  int // of a value; 0 means as a key. MLA has none
+	Attention Attention
 	// KVLoraRank and QKRopeHeadDim matter for MLA only.
-	KVLoraRank    int `json:"kv_lora_rank"`
-	QKRopeHeadDim int `json:"qk_rope_head_dim"`
+	KVLoraRank    int
+	QKRopeHeadDim int
 	// Window is the longest prompt in tokens, answer included; 0 = unknown.
-	Window int `json:"max_position_embeddings"`
-	// DType is the type of a cached number: "float16" when empty.
-	DType string `json:"-"`
+	Window int
+	// DType is the type of a cached number: "float16" when empty. StoredAs is it, and who says so,
+	// where that is not the type of the weights.
+	DType, StoredAs string
+	declared        string // by the checkpoint
+
+	// LayersFrom is the key of a config.json that says which layers keep what, "" without one.
+	LayersFrom string
 
 	// Groups are the layers that keep something of every token, where not all of them keep the
 	// same; nil: all Layers. StateBytes is what the others keep of a sequence, however long.
-	Groups      []Group `json:"-"`
-	StateBytes  int64   `json:"-"`
-	stateLayers int     // that keep it
+	Groups      []Group
+	StateBytes  int64
+	stateLayers int // that keep it
 	index       indexer
 	csaWindow   int // tokens
 }
@@ -160,15 +165,54 @@ func (m Model) Validate() error {
 		"attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa",
 		m.KVHeads, m.Heads)
 	t, known := dtypes[m.dtype()]
-	must(known, "dtype %q is unknown, must be one of %s", m.DType,
+	must(known, "dtype %q is unknown, must be one of %s", cmp.Or(m.StoredAs, m.DType),
 		strings.Join(slices.Sorted(maps.Keys(dtypes)), ", "))
 	latent := m.Latents()
 	must(!t.heads || !latent, "dtype %s is of keys and values by head, which this model has not",
 		m.DType)
 	must(!t.latents || latent, "dtype %s is of latents, which this model has not", m.DType)
+	must(t.bytes != 1 || m.Attention != MLA || m.QKRopeHeadDim > 0 || m.index.layers == 0,
+		"qk_rope_head_dim is 0: what engines store of such latents as %s is not known here",
+		m.DType)
+	must(t.bytes >= 2 || !m.index.alone, "indexer_head_dim: engines store such a model in "+
+		"bfloat16 alone, not in %s", m.DType)
 	must(!known || !ok || m.bytesPerToken() <= maxBytesPerToken,
 		"a token takes more than %d bytes: check the dimensions", maxBytesPerToken)
 	return errors.Join(problems...)
+}
+
+// OwnType is the type of cached numbers that a model has itself.
+const OwnType = "auto"
+
+// In is the model with its numbers in that type: OwnType is what the checkpoint declares, as
+// engines follow it, else the type of its weights. Not every model can be stored in every type.
+func (m Model) In(dtype string) (Model, error) {
+	if dtype != OwnType && dtype != m.declared {
+		m.DType, m.StoredAs = dtype, dtype
+		if m.declared != "" {
+			m.StoredAs += " (-kv-dtype; the checkpoint declares " + m.declared + ")"
+		}
+	}
+	return m, m.Validate()
+}
+
+// Arithmetic says how BytesPerToken comes about: layers × bytes of each, and the key of a
+// config.json that says which layers these are.
+func (m Model) Arithmetic() string {
+	var parts []string
+	add := func(layers, every int, bytes float64, what string) {
+		if every > 1 {
+			what += fmt.Sprintf(" for %d tokens", every)
+		}
+		parts = append(parts, fmt.Sprintf("%d × %v B%s", layers, bytes, what))
+	}
+	for _, g := range m.groups() {
+		add(g.Layers, g.Every, m.entry(g), "")
+	}
+	if x := m.index; x.layers > 0 {
+		add(x.layers, x.every, m.indexBytes()*float64(max(1, x.every))/float64(x.layers), " index")
+	}
+	return strings.TrimSuffix(strings.Join(parts, " + ")+", by "+m.LayersFrom, ", by ")
 }
 
 // BuiltIn returns the built-in models in the order of the documentation, with the dimensions of
@@ -225,9 +269,10 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 		} else {
 			divisor = min(divisor, max(1, m.KVHeads))
 		}
-		// Groups with few heads are split over fewer ranks than others: one rank is reckoned.
-		one, uneven := 0.0, false
-		for _, g := range m.Groups {
+		// Groups with few heads are split over fewer ranks than others, and keys of indexers are
+		// not split: one rank is reckoned.
+		one, uneven := m.indexBytes(), m.index.layers > 0
+		for _, g := range m.groups() {
 			parts := min(max(1, tp), max(1, cmp.Or(g.KVHeads, m.KVHeads)))
 			uneven = uneven || parts != divisor
 			one += m.perToken(g) / float64(parts)

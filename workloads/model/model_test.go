@@ -210,7 +210,10 @@ func TestHuggingFaceConfigErrors(t *testing.T) {
 			`"num_attention_heads":4}`: "layers is -1",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := ReadConfig(path)
+		m, err := ReadConfig(path)
+		if err == nil {
+			_, err = m.In(OwnType)
+		}
 		assert.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, path)
 	}
@@ -232,7 +235,7 @@ func FuzzModelConfig(f *testing.F) {
 	}
 	f.Add([]byte(`{"num_hidden_layers":null,"text_config":{"text_config":{}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := parseModelConfig(text)
+		m, err := parse(string(text))
 		if err == nil && m.BytesPerToken() <= 0 {
 			t.Errorf("%q gives a model of %d bytes per token", text, m.BytesPerToken())
 		}

@@ -27,6 +27,9 @@ type PageGroup struct {
 // gpuBlock is how many tokens vLLM's blocks have where nothing else decides.
 const gpuBlock = 16
 
+// latentBlock is of how many tokens the blocks of the kernels for latents are multiples.
+const latentBlock = 128
+
 // muchMore is from how many times the layers of the rarest kind on the most frequent one is cut
 // into several groups; below it 12 and 13 layers make two groups of 13, not three of 12.
 const muchMore = 1.5
@@ -49,13 +52,21 @@ func (m Model) Paging(tp int) *Paging {
 		}
 		kinds = append(kinds, kind{g.Layers, last})
 		parts := min(max(1, tp), max(1, cmp.Or(g.KVHeads, m.KVHeads)))
+		if m.Latents() {
+			parts = 1
+		}
 		p.Page = max(p.Page, int64(math.Ceil(m.entry(g)/float64(parts))))
 	}
 	if m.stateLayers > 0 {
 		kinds = append(kinds, kind{m.stateLayers, 1})
-		// The least number of tokens, in steps of 16, whose page is not smaller than a state.
+		// The least number of tokens, in the steps of the attention's kernel, whose page is not
+		// smaller than a state.
+		step := gpuBlock
+		if m.Latents() {
+			step = latentBlock
+		}
 		state := float64(m.StateBytes) / float64(m.stateLayers*max(1, tp))
-		p.Block = gpuBlock * int(math.Ceil(state/float64(gpuBlock*p.Page)))
+		p.Block = step * int(math.Ceil(state/float64(int64(step)*p.Page)))
 	}
 	byLayers := func(a, b kind) int { return cmp.Compare(a.layers, b.layers) }
 	p.Layers = slices.MinFunc(kinds, byLayers).layers

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Groups and the bytes of their objects as published for vLLM's offloading: Qwen3.8 has 4 of
@@ -47,6 +48,19 @@ func TestPaging(t *testing.T) {
 	assert.EqualValues(t, 2048, config(t, "google/gemma-4-31b", "").Paging(8).Page)
 	// With fp8 a page of tokens is half as large: twice as many lie beside a state.
 	assert.Equal(t, 1072, config(t, "Qwen/Qwen3-Next-80B-A3B", "fp8").Paging(1).Block)
+}
+
+// Kernels for latents have blocks of 128 tokens, of which LMCache's chunks of 3,072 for Kimi-K3 on
+// eight ranks are a multiple; each rank has whole latents and an eighth of the states.
+func TestPagingOfLatents(t *testing.T) {
+	m, err := parse(`{"num_hidden_layers": 93, "num_attention_heads": 96, "hidden_size": 7168,
+		"num_key_value_heads": 96, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+		"linear_attn_config": {"num_heads": 96, "head_dim": 128, "short_conv_kernel_size": 4,
+		"full_attn_layers": ` + types(4, 24) + `, "kda_layers": ` + types(1, 69) + `}}`)
+	require.NoError(t, err)
+	p := m.Paging(8)
+	assert.EqualValues(t, 1152, p.Page)
+	assert.Equal(t, 768, p.Block)
 }
 
 // Kinds of almost as many layers have a group each, with padding.
