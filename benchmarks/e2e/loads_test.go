@@ -195,8 +195,10 @@ func TestGroupsOfLayers(t *testing.T) {
 	b := newBench(t)
 	model := filepath.Join(b.work, "config.json")
 	require.NoError(t, os.WriteFile(model, []byte(`{"num_hidden_layers": 2, "hidden_size": 128,
-		"num_attention_heads": 1, "head_dim": 128, "sliding_window": 17,
+		"num_attention_heads": 1, "head_dim": 256, "sliding_window": 17,
 		"layer_types": ["sliding_attention", "full_attention"]}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(b.work, "hf_quant_config.json"),
+		[]byte(`{"quantization": {"kv_cache_quant_algo": "FP8"}}`), 0o600))
 	b.ok(slices.Concat(b.micro(), b.places(), []string{"-test.bench=MultiTurn", "-model=" + model,
 		"-max-requests=20", "-num-users=2", "-workers=1", "-layout=vllm-fs", "-object-tokens=8",
 		"-verify=full", "-keep-files"})...)
@@ -223,6 +225,11 @@ func TestGroupsOfLayers(t *testing.T) {
 	assert.LessOrEqual(t, storage.Read.Bytes, hits*file+20*2*file)
 	assert.Contains(t, storage.Description, "objects of 8 tokens, a file for each of 2 groups of "+
 		"layers")
+	summary, err := os.ReadFile(filepath.Join(b.results, "MultiTurn", "trial_0", "rank_0",
+		"summary.txt"))
+	require.NoError(t, err)
+	assert.Contains(t, string(summary), "config.json in fp8 (declared by hf_quant_config.json: "+
+		"kv_cache_quant_algo), 1 KiB per token")
 }
 
 // An engine is imitated as a whole, and what of it somebody wants otherwise is told.

@@ -35,7 +35,8 @@ func runModels(c *Call) error {
 			names = append(names, m.Key)
 		}
 	}
-	// Columns are as wide as the longest name: paths of checkpoints are long.
+	// Columns are as wide as the longest name: paths of checkpoints are long, and the path is what
+	// tells two files of a model apart.
 	w, refused := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0), 0
 	fmt.Fprintln(w, "model\tB per token\tB per sequence\ttype\tattention: layers × bytes, source")
 	for _, name := range names {

@@ -240,6 +240,13 @@ func TestRanksOfGroups(t *testing.T) {
 	assert.EqualValues(t, 81920/4+819200/8, NewSizer(gemma, 8, TPEngine).Bytes(1),
 		"four heads cannot be split over eight ranks")
 	assert.EqualValues(t, (81920+819200)/8, NewSizer(gemma, 8, TPMLPerf).Bytes(1))
+	// Of MiniMax-M3 a rank of four has one of four heads, and all keys of the indexers.
+	m3, err := parse(`{"num_hidden_layers": 60, "num_attention_heads": 64, "head_dim": 128,
+		"num_key_value_heads": 4, "sparse_attention_config": {"use_sparse_attention": true,
+		"sparse_index_dim": 128, "sparse_attention_freq": ` + types(0, 3, 1, 57) + `,
+		"sparse_disable_index_value": ` + types(0, 3, 1, 57) + `}}`)
+	require.NoError(t, err)
+	assert.EqualValues(t, 60*2*128*2+57*128*2, NewSizer(m3, 4, TPEngine).Bytes(1))
 	v4 := config(t, "deepseek-ai/DeepSeek-V4-Pro", "")
 	assert.EqualValues(t, 9848, NewSizer(v4, 8, TPEngine).Bytes(1), "every rank has all of it")
 }
