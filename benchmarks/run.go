@@ -295,8 +295,8 @@ func save(b *testing.B, r *result.Result, path string) error {
 	return nil
 }
 
-// replace writes a file that belongs to a result: as a whole or not at all. One of an earlier run goes
-// all the same: it would be taken for this result's.
+// replace writes a file that belongs to a result: as a whole or not at all. One of an earlier run
+// goes all the same: it would be taken for this result's.
 func replace(path string, text []byte) error {
 	err := renameio.WriteFile(path, text, 0o666, renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 )
 
 // forbidden are the directories of the system (hier(7)) that a cache may neither be nor lie in. It
-// may lie in those of crowded, among what packages and users put there, but not be one.
+// may lie in those of populated, among what packages and users put there, but not be one.
 var (
 	forbidden = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32",
 		"/lost+found", "/proc", "/root", "/sbin", "/sys", "/usr"}
-	crowded = []string{"/", "/home", "/run", "/var", "/var/lib"}
+	populated = []string{"/", "/home", "/run", "/var", "/var/lib"}
 )
 
 // CheckPath says whether dir may hold a cache: it does not lie in a directory of the system
@@ -60,7 +60,7 @@ func resolve(dir string) (string, error) {
 			return "", refused(dir, real, "be or lie in", f)
 		}
 	}
-	if slices.Contains(crowded, real) {
+	if slices.Contains(populated, real) {
 		return "", refused(dir, real, "be", real)
 	}
 	return real, nil
@@ -107,8 +107,8 @@ func refused(dir, real, what, system string) error {
 	if system == "/dev" {
 		hint += "; for memory, mount a tmpfs elsewhere: mount -t tmpfs tmpfs /mnt/memory"
 	}
-	return fmt.Errorf("the cache directory %s may not %s %s, a directory of the system; %s", where,
-		what, system, hint)
+	return fmt.Errorf("the cache directory %s may not %s %s, a directory of the system; %s",
+		where, what, system, hint)
 }
 
 // liesIn says whether the resolved path real is the system directory or below it. Its existing

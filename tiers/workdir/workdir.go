@@ -364,7 +364,7 @@ func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
 		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
 			"somebody else's; move it away or give another -cache-dir", d.marker())
 	}
-	// Not before: what lies in a directory that another run or a user has is no concern of this one.
+	// Not before: the files of another run, or of a user, are not this run's to report.
 	d.removal.works(d.path, d.names)
 	names, stay := d.names, false
 	if folder != nil && folder.Recall != nil {
