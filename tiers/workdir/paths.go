@@ -96,8 +96,8 @@ func nearest(path string) (top, rest string, err error) {
 	return top, rest, err
 }
 
-// refused is the error for a directory that is one of the system, or below it. Who asks for /dev means memory
-// (/dev/shm), which a mount elsewhere gives, too.
+// refused is the error for a directory that is one of the system, or below it. Who asks for /dev
+// means memory (/dev/shm), which a mount elsewhere gives, too.
 func refused(dir, real, what, system string) error {
 	where := dir
 	if real != dir {
