@@ -3,7 +3,7 @@
 //	main.go       the table of commands; help/: what each says of itself
 //	frame.go      Call: finding the command, help, flags in any place, answers, exit codes
 //	output.go     output files that are whole or absent
-//	json.go, csv.go, documents.go (xlsx and html), fio.go, turns.go, gate.go, history.go,
+//	json.go, csv.go, documents.go (xlsx and html), fio.go, turns.go, gate.go,
 //	aggregate.go, submission.go, discover.go, datasize.go, curve.go, convert.go, device.go,
 //	dedup.go, trace.go
 //	              a file per command: its flags and the call of its package

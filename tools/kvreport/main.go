@@ -27,8 +27,6 @@ var commands = []Command{
 	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-count N] " +
 		"[-format text|markdown|github|junit|openmetrics]",
 		"fail when new results are worse than old ones by more than is allowed", runGate},
-	{"history", "add FILE -commit C [-machine M] IN… | show FILE [-metric UNIT,…] [-o PAGE]",
-		"results over commits in one file, and the commits that changed them", runHistory},
 	{"aggregate", "DIR [-o FILE]",
 		"one summary over the ranks and trials of a results directory", runAggregate},
 	{"submission", "DIR -organisation O -system S -o OUT [-division closed|open] [-discover FILE]…",

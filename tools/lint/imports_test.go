@@ -138,8 +138,6 @@ var mayImport = map[string]string{
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
-	"tools/history": "tools/load tools/stats tools/view kvbench/report kvbench/units " +
-		"kvbench/merge/settings",
 	"tools/convert": "kvbench/units workloads/...",
 	"tools/curve": "kvbench/units kvbench/report tools/curve/policy tools/view tiers/cache " +
 		"tiers/evict workloads/...",
