@@ -43,8 +43,8 @@ func (s *session) header(plans []*params.Values) error {
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 		}
 	}
-	// Each Unit line must come before the first value with it: benchstat reads in one pass. Nobody
-	// reads 45 of them from a terminal before the first number.
+	// Each Unit line must come before the first value with it: benchstat reads in one pass. At
+	// a terminal 45 lines before the first number hide it, and benchstat reads no terminal.
 	for _, u := range units.UnitDirections() {
 		if !term.IsTerminal(int(os.Stdout.Fd())) {
 			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
@@ -102,6 +102,8 @@ func (s *session) epilogue() {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
 		}
 	}
+	// Without these lines a reader picks one of the trials. benchstat shows their spread, but not
+	// what limited them.
 	list("trials of each benchmark, the median with the least and the most",
 		report.Trials(s.results))
 	// With what was measured before an interruption, too; a reader who is gone reads nothing more.

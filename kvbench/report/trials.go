@@ -49,6 +49,7 @@ func trialsText(trials []*result.Result) string {
 		}
 	}
 	text, advice := fmt.Sprintf("%d trials", len(trials)), "fit to quote"
+	// A direction that the benchmark does not have is left out.
 	for i, values := range rates {
 		median, some := units.Median(values)
 		if !some {
