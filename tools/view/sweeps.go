@@ -94,7 +94,7 @@ func (s *Sweep) draw(t *stats.Table) {
 			l := s.along(lineOf(t, run, i, op), op+"-B/s", run, 1.0/(1<<30))
 			bandwidth.addLine(l)
 			k, ok := knee(l.Y)
-			if !ok || s.Room() {
+			if !ok || !s.load() {
 				continue
 			}
 			at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
@@ -139,6 +139,12 @@ func (s *Sweep) draw(t *stats.Table) {
 // Room says that the key is a capacity and no load: more of it costs money, and what it buys is
 // told by the hit ratio.
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
+
+// load says that a larger value puts more load on the storage. Only such a sweep has a knee: a
+// capacity, or the size of an entry or a request, is no load.
+func (s *Sweep) load() bool {
+	return !s.Room() && !strings.HasSuffix(s.points[0].label, "iB")
+}
 
 // along adds one metric of one run along the sweep to a line.
 func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {

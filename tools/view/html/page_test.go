@@ -165,15 +165,18 @@ func TestOneRunOfBothKinds(t *testing.T) {
 
 func TestSweepHasAKnee(t *testing.T) {
 	var b strings.Builder
-	for _, p := range []struct{ users, rate string }{{"1", "1073741824"}, {"2", "2147483648"},
+	for _, p := range []struct{ n, rate string }{{"1", "1073741824"}, {"2", "2147483648"},
 		{"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {
-		b.WriteString("BenchmarkMaxStorageStress/num-users=" + p.users + "-2 1 5 ns/op " + p.rate +
-			" read-B/s 1000000 read-p95-ns\n")
+		numbers := "-2 1 5 ns/op " + p.rate + " read-B/s 1000000 read-p95-ns\n"
+		b.WriteString("BenchmarkMaxStorageStress/num-users=" + p.n + numbers +
+			"BenchmarkBlockIO/op=read/size=" + p.n + "MiB" + numbers)
 	}
 	html := text(render(t, load.Options{Stdin: strings.NewReader(b.String())}, "-"))
 	assert.Contains(t, html, "MaxStorageStress/num-users=…")
 	assert.Contains(t, html, "read: knee at num-users=4, 3.8 GiB/s")
 	assert.Contains(t, html, "num-users (log scale)")
+	assert.Contains(t, html, "BlockIO/op=read/size=…")
+	assert.NotContains(t, html, "knee at size", "the size of a request is no load")
 }
 
 func TestTierTable(t *testing.T) {
