@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,19 +146,23 @@ func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results 
 		return true, results, nil
 	}
 	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s", where, took, plural(results),
-		ran, lastLine(log.String()), filepath.Join(t.Dir, sides[side]+".log")))
+		ran, reason(log.String()), filepath.Join(t.Dir, sides[side]+".log")))
 	return false, results, nil
 }
 
-// lastLine is the last that a command said, which most often is why. A line in brackets tells where
-// to read on.
-func lastLine(log string) (last string) {
+// reason is why a command failed: the error in the summary of a failed trial, which other lines
+// follow, else the last line of its log. A line in brackets refers to where more is.
+func reason(log string) (last string) {
+	failed := ""
 	for line := range strings.Lines(log) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "(") {
+		line = strings.TrimSpace(line)
+		if why, is := strings.CutPrefix(line, "error  "); is {
+			failed = ": " + strings.TrimSpace(why)
+		} else if line != "" && !strings.HasPrefix(line, "(") {
 			last = ": " + line
 		}
 	}
-	return last
+	return cmp.Or(failed, last)
 }
 
 // append adds to a file of a side.

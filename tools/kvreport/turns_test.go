@@ -54,7 +54,7 @@ func TestTurnsOfARunThatFails(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "runs"), nil, 0o644))
-	fails := `if [ $n = 7 ]; then echo the drive is gone >&2; echo '(-h tells more)' >&2; exit 5; fi;`
+	fails := `if [ $n = 7 ]; then echo 'error       the drive is gone' >&2; echo a table >&2; exit 5; fi;`
 	code, _, errs := call("", "turns", "-count", "6", "-out", out,
 		"-old", bench(dir, "old", 1000, fails), "-new", bench(dir, "new", 1000, fails))
 	assert.Equal(t, No, code)
