@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// fields are the keys of an object of a config.json. Each key that speaks of what layers keep is
-// read, is known to change nothing, or is refused: keys that were ignored because nobody knew them
-// have been the reason of every wrong size.
+// fields are the keys of an object of a config.json. A key that may affect the KV-cache size is
+// used, has a value that turns it off, is listed in keys.txt as harmless, or causes an error. Every
+// wrong size so far came from an unknown key that was ignored.
 type fields struct {
 	of   map[string]json.RawMessage // without those that are null
 	read map[string]bool
 	subs map[string]*fields
-	err  error // the first value whose form is not known
+	err  error // about the first value that could not be read
 }
 
-// pythonFloats are texts, which stay as they are, and the numbers that Python writes and JSON does
-// not have. None of them is the size of anything.
-var pythonFloats = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+// stringsOrNaN matches JSON strings, and NaN and Infinity, which Python writes and JSON forbids.
+// Strings are kept. NaN and Infinity become null, because no size uses them.
+var stringsOrNaN = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
 func newFields(text []byte) (*fields, error) {
 	f := &fields{read: map[string]bool{}, subs: map[string]*fields{}}
-	err := json.Unmarshal(pythonFloats.ReplaceAllFunc(text, func(s []byte) []byte {
+	err := json.Unmarshal(stringsOrNaN.ReplaceAllFunc(text, func(s []byte) []byte {
 		if s[0] == '"' {
 			return s
 		}
@@ -55,9 +55,9 @@ func parseLevels(text []byte) (levels []*fields, err error) {
 	return levels, nil
 }
 
-// get fills to from the first of these keys that is there.
-func (f *fields) get(to any, keys ...string) {
-	found := ""
+// get decodes the value of the first key that is present into the variable that to points to. It
+// returns that key.
+func (f *fields) get(to any, keys ...string) (found string) {
 	for _, key := range keys {
 		f.read[key] = true
 		if found == "" && f.of[key] != nil {
@@ -65,22 +65,24 @@ func (f *fields) get(to any, keys ...string) {
 		}
 	}
 	if found != "" && json.Unmarshal(f.of[found], to) != nil && f.err == nil {
-		f.err = fmt.Errorf("%s is %.40s: that form is not known here", found, f.of[found])
+		f.err = fmt.Errorf("%s has an unexpected type: %.40s", found, f.of[found])
 	}
+	return found
 }
 
 func (f *fields) nums(key string) (list []int) { f.get(&list, key); return list }
 func (f *fields) flag(key string) (on bool)    { f.get(&on, key); return on }
 
-// num bounds what others multiply.
+// num refuses values that are out of range, because sizes are products of them.
 func (f *fields) num(keys ...string) (n int) {
-	if f.get(&n, keys...); (n < 0 || n > 1<<30) && f.err == nil {
-		f.err = fmt.Errorf("%s is %d, want 0 to %d", keys[0], n, 1<<30)
+	if key := f.get(&n, keys...); (n < 0 || n > 1<<30) && f.err == nil {
+		f.err = fmt.Errorf("%s is %d, want 0 to %d", key, n, 1<<30)
 	}
 	return n
 }
 
-// text is also that of a number: some files write one where others have a word.
+// text returns a string value, or a number as text: some files have a number where others have a
+// name.
 func (f *fields) text(key string) string {
 	f.read[key] = true
 	return strings.Trim(string(f.of[key]), `"`)
@@ -95,7 +97,7 @@ func (f *fields) texts(key string) (list []string) {
 	return list
 }
 
-// sub is an object inside.
+// sub returns the nested object of this key.
 func (f *fields) sub(key string) *fields {
 	if f.subs[key] == nil {
 		f.subs[key] = &fields{read: map[string]bool{}, subs: map[string]*fields{}}
@@ -105,29 +107,29 @@ func (f *fields) sub(key string) *fields {
 }
 
 var (
-	speaksOfCaches = regexp.MustCompile(`layer|head|index|cache|kv|window|attn|attention|query|` +
+	mayAffectSize = regexp.MustCompile(`layer|head|index|cache|kv|window|attn|attention|query|` +
 		`ssm|mamba|conv|linear|latent|compress|chunk|swa|sliding|sparse|block|group|pattern|` +
 		`interval|period|hybrid|recurrent|retention|memory|mixer|(^|_)cla(_|$)`)
 	//go:embed keys.txt
-	harmless string
-	// off are values that turn something off.
-	off = []string{"null", "false", "0", "0.0", `""`, "[]", "{}"}
+	harmlessKeys string
+	// offValues are values that turn something off.
+	offValues = []string{"null", "false", "0", "0.0", `""`, "[]", "{}"}
 )
 
-// refusal is an error that names the first key that may change what layers keep and is not known,
-// or whose value is not.
+// refusal returns an error for the first unknown key that may affect the KV-cache size, or else the
+// first value that could not be read.
 func (f *fields) refusal() error {
 	for _, key := range slices.Sorted(maps.Keys(f.of)) {
 		known := func(pattern string) bool {
 			match, err := path.Match(pattern, key)
 			return err == nil && match
 		}
-		if f.read[key] || !speaksOfCaches.MatchString(key) || slices.Contains(off,
-			string(f.of[key])) || slices.ContainsFunc(strings.Split(harmless, "\n"), known) {
+		if f.read[key] || !mayAffectSize.MatchString(key) || slices.Contains(offValues,
+			string(f.of[key])) || slices.ContainsFunc(strings.Split(harmlessKeys, "\n"), known) {
 			continue
 		}
-		return fmt.Errorf("%s is not known here and may change what layers keep of a token; if it "+
-			"does not, remove it from a copy of the file", key)
+		return fmt.Errorf("unknown key %s may change the KV-cache size per token; if it does not, "+
+			"delete it from a copy of the file and use the copy", key)
 	}
 	for _, s := range f.subs {
 		if err := s.refusal(); err != nil {

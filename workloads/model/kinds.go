@@ -32,14 +32,22 @@ var kindNames = map[string]string{
 	noLayer:            noLayer, "mlp": noLayer, "moe": noLayer, "-": noLayer, "E": noLayer,
 }
 
-// kinds are those of all layers, in order, and the key that has them; nil where nothing tells them
-// apart. Publishers write them in many ways. A kind that is not known is an error: a cache of a
-// third of the size would look like a fast drive.
+// layerTypes are the types of all layers, in order, as one key of a file has them, or what is wrong
+// with the key. Without types and error the file does not have the key.
+type layerTypes struct {
+	key   string
+	types []string
+	err   error
+}
+
+// kinds returns the type of every layer and the key it came from. It returns nil if the file does
+// not distinguish layers. Publishers use many keys. An unknown type is an error: a guess may make
+// entries too small, and then the drive looks too fast.
 func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err error) {
 	n := m.Layers
 	kimi := f.sub("linear_attn_config")
 	attn, kda := kimi.nums("full_attn_layers"), kimi.nums("kda_layers")
-	sharers := f.num("cla_share_factor") // Hunyuan: so many layers have one cache
+	sharers := f.num("cla_share_factor") // Hunyuan: the number of layers that share one cache
 	if !f.flag("use_cla") {
 		sharers = 0
 	}
@@ -47,31 +55,37 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	if window == 0 {
 		letters = ""
 	}
-	for _, c := range []struct {
-		key   string
-		kinds []string
-	}{
-		{"hybrid_override_pattern", strings.Split(f.text("hybrid_override_pattern"), "")},
-		{"layers_block_type", f.texts("layers_block_type")},
-		{"layer_types", f.texts("layer_types")},
-		{"hybrid_layer_pattern", f.texts("hybrid_layer_pattern")},
-		{"attn_type_list", f.texts("attn_type_list")},
-		{"block_configs", f.puzzle(m)},
-		// Kimi, of which some files count from 0 and some from 1; Bamba; Mllama, some of whose
-		// layers look at images alone.
+	shared := f.num("num_kv_shared_layers")
+	for _, c := range []layerTypes{
+		{"hybrid_override_pattern", strings.Split(f.text("hybrid_override_pattern"), ""), nil},
+		{"layers_block_type", f.texts("layers_block_type"), nil},
+		{"layer_types", f.texts("layer_types"), nil},
+		{"hybrid_layer_pattern", f.texts("hybrid_layer_pattern"), nil},
+		{"attn_type_list", f.texts("attn_type_list"), nil},
+		f.puzzle(m),
+		// Kimi. Some files count layers from 0 and some from 1, so that only the counts are valid.
 		{"linear_attn_config", slices.Concat(slices.Repeat([]string{fullLayer}, len(attn)),
-			slices.Repeat([]string{linearLayer}, len(kda)))},
-		{"attn_layer_indices", some(n, f.nums("attn_layer_indices"), fullLayer, mambaLayer)},
-		{"cross_attention_layers", some(n, f.nums("cross_attention_layers"), noLayer, fullLayer)},
-		{"cla_share_factor", whole(n, sharers, noLayer)},
-		{"layer_group_size", whole(n, f.num("layer_group_size"), lightningLayer)}, // Ling-linear
-		{"full_attention_interval", every(n, f.num("full_attention_interval"), linearLayer)},
-		{"sliding_window_pattern", pattern(n, letters)},
-		{"num_kv_shared_layers", every(n, min(1, f.num("num_kv_shared_layers")), fullLayer)},
+			slices.Repeat([]string{linearLayer}, len(kda))), nil},
+		f.layersListed(n, "attn_layer_indices", fullLayer, mambaLayer), // Bamba
+		// Mllama: these layers read images only.
+		f.layersListed(n, "cross_attention_layers", noLayer, fullLayer),
+		layersByExactInterval(n, "cla_share_factor", sharers, noLayer),
+		layersByExactInterval(n, "layer_group_size", f.num("layer_group_size"),
+			lightningLayer), // Ling-linear
+		{"full_attention_interval", layersByInterval(n, f.num("full_attention_interval"),
+			linearLayer), nil},
+		{"sliding_window_pattern", layersByPattern(n, letters), nil},
+		{"num_kv_shared_layers", layersByInterval(n, min(1, shared), fullLayer), nil},
 	} {
-		if len(c.kinds) > 0 && kinds == nil {
-			key, kinds = c.key, slices.Clone(c.kinds)
+		if key == "" && (len(c.types) > 0 || c.err != nil) {
+			key, kinds, err = c.key, slices.Clone(c.types), c.err
 		}
+	}
+	if key == "linear_attn_config" && shared > 0 {
+		err = errors.New("linear_attn_config with num_kv_shared_layers is not supported")
+	}
+	if err != nil {
+		return "", nil, err
 	}
 	for i, name := range kinds {
 		if kinds[i] = cmp.Or(kindNames[key+" "+name], kindNames[name]); kinds[i] == "" {
@@ -79,7 +93,7 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 				"known here", key, name)
 		}
 	}
-	// Some files go on with the layers that predict ahead.
+	// Some files also list the layers of multi-token prediction (MTP); drop them.
 	if len(kinds) == n+max(0, f.num("num_nextn_predict_layers")) {
 		kinds = kinds[:n]
 	}
@@ -90,8 +104,8 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	return key, kinds, nil
 }
 
-// every is n layers of which one in so many, the last of them, is full.
-func every(n, many int, others string) (kinds []string) {
+// layersByInterval returns n layer types. The last layer of each group of many has full attention.
+func layersByInterval(n, many int, others string) (kinds []string) {
 	for i := 0; many > 0 && i < n; i++ {
 		kinds = append(kinds, others)
 		if (i+1)%many == 0 {
@@ -101,18 +115,21 @@ func every(n, many int, others string) (kinds []string) {
 	return kinds
 }
 
-// whole is every, where a rest is not known: engines disagree about it.
-func whole(n, many int, others string) []string {
+// layersByExactInterval is like layersByInterval, but rejects a layer count that is not a multiple
+// of the group size, because engines treat the remainder differently.
+func layersByExactInterval(n int, key string, many int, others string) layerTypes {
 	if many > 0 && n%many > 0 {
-		return []string{"part of a group"}
+		return layerTypes{key, nil, fmt.Errorf("%s %d does not divide num_hidden_layers %d; "+
+			"engines treat the remainder differently", key, many, n)}
 	}
-	return every(n, many, others)
+	return layerTypes{key, layersByInterval(n, many, others), nil}
 }
 
-// pattern is every with a number in the text, or its letters again and again.
-func pattern(n int, text string) (kinds []string) {
+// layersByPattern is layersByInterval if the text is a number. Otherwise the letters of the text
+// are the layer types, repeated.
+func layersByPattern(n int, text string) (kinds []string) {
 	if many, err := strconv.Atoi(text); err == nil {
-		return every(n, many, slidingLayer)
+		return layersByInterval(n, many, slidingLayer)
 	}
 	for i := 0; text != "" && i < n; i++ {
 		kinds = append(kinds, string(text[i%len(text)]))
@@ -120,16 +137,21 @@ func pattern(n int, text string) (kinds []string) {
 	return kinds
 }
 
-// some is n layers, of which those that are listed are of a kind. Their order means nothing.
-func some(n int, listed []int, kind, others string) []string {
-	switch {
-	case len(listed) == 0:
-		return nil
-	case slices.Min(listed) < 0 || slices.Max(listed) >= n:
-		return []string{"a layer that is not there"}
+// layersListed returns n layer types: kind for each layer that the key lists, others for the rest.
+func (f *fields) layersListed(n int, key, kind, others string) layerTypes {
+	listed := f.nums(key)
+	if len(listed) == 0 {
+		return layerTypes{}
 	}
-	return append(slices.Repeat([]string{kind}, len(listed)),
-		slices.Repeat([]string{others}, max(0, n-len(listed)))...)
+	types := slices.Repeat([]string{others}, n)
+	for _, i := range listed {
+		if i < 0 || i >= n {
+			return layerTypes{key, nil, fmt.Errorf("%s lists layer %d, but the model has %d layers",
+				key, i, n)}
+		}
+		types[i] = kind
+	}
+	return layerTypes{key, types, nil}
 }
 
 // maxLayers is more than any model has by a factor of thousand.
@@ -137,7 +159,7 @@ const maxLayers = 1 << 17
 
 // apply gives a model what its layers keep.
 func (f *fields) apply(m *Model) error {
-	// Validate says what is wrong with such a number; it must not be counted up to here.
+	// Validate reports this error. Return now, so that no loop runs over a huge layer count.
 	if m.Layers < 1 || m.Layers > maxLayers {
 		return nil
 	}
@@ -146,7 +168,7 @@ func (f *fields) apply(m *Model) error {
 	}
 	window := f.num("sliding_window", "sliding_window_size")
 	if f.of["use_sliding_window"] != nil && !f.flag("use_sliding_window") {
-		window = 0 // Qwen's are off
+		window = 0 // Qwen files give a window even when it is off
 	}
 	key, kinds, err := f.kinds(m, window)
 	if err != nil {
@@ -187,9 +209,10 @@ func (f *fields) apply(m *Model) error {
 		return errors.New("no layer keeps anything of a token")
 	}
 	// What a sequence keeps besides its tokens. It is reported and not counted in entries: how many
-	// states an engine stores of a sequence is its own choice.
+	// states an engine stores of a sequence is its own choice. state is called even for absent
+	// kinds, so that their keys count as read.
 	for _, kind := range []string{linearLayer, lightningLayer, mambaLayer} {
-		bytes, err := f.state(kind, m) // which reads its keys in any case
+		bytes, err := f.state(kind, m)
 		if count[kind] == 0 {
 			continue
 		}
@@ -202,15 +225,16 @@ func (f *fields) apply(m *Model) error {
 	return nil
 }
 
-// state is the bytes of that of a layer: a matrix for each head, and of linear attention and
-// Mamba-2 the last inputs of the convolution, all but one, which are bfloat16 in vLLM
-// (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix is of the model's type unless a key
-// has its own, and Kimi's float32.
+// state returns the bytes of one layer's recurrent state. It has a matrix per head. Linear attention
+// and Mamba-2 also keep the last k-1 inputs of a convolution of width k, in bfloat16 as vLLM does
+// (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix has the model's data type, or that
+// of mamba_ssm_dtype. For Kimi it is float32.
 func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 	num := func(f *fields, keys ...string) float64 {
 		n := f.num(keys...)
 		if n < 1 && err == nil {
-			err = fmt.Errorf("%s layers without %s", kind, keys[0])
+			err = fmt.Errorf("%s layers need %s, but it is missing or 0", kind,
+				strings.Join(keys, " or "))
 		}
 		return float64(n)
 	}
@@ -239,12 +263,13 @@ func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 		inner := num(kimi, "num_heads") * dim
 		return inner*dim*4 + 3*inner*(num(kimi, "short_conv_kernel_size")-1)*2, err
 	}
-	keys, dim := num(f, "linear_num_key_heads"), num(f, "linear_key_head_dim")
+	keyHeads, dim := num(f, "linear_num_key_heads"), num(f, "linear_key_head_dim")
 	values := num(f, "linear_num_value_heads") * num(f, "linear_value_head_dim")
-	return values*dim*size + (2*keys*dim+values)*(num(f, "linear_conv_kernel_dim")-1)*2, err
+	return values*dim*size + (2*keyHeads*dim+values)*(num(f, "linear_conv_kernel_dim")-1)*2, err
 }
 
-// indexer is what sparse attention keeps in the layers that look at everything, which are so many.
+// indexer returns what the sparse-attention indexer stores. full is the number of full-attention
+// layers.
 func (f *fields) indexer(m *Model, full int) (indexer, error) {
 	unknown := func(key string) (indexer, error) {
 		return indexer{}, fmt.Errorf("%s: what its indexer keeps of a token is not known here", key)
@@ -280,7 +305,8 @@ func (f *fields) indexer(m *Model, full int) (indexer, error) {
 		f.num("indexer_budget")
 		return x, nil
 	}
-	// MiniMax-M3. A value of the index that is not disabled would be kept, too.
+	// MiniMax-M3. A layer whose index value is enabled would store that value too. Its size is
+	// unknown, so it is refused.
 	s := f.sub("sparse_attention_config")
 	if !s.flag("use_sparse_attention") {
 		return indexer{}, nil
@@ -296,9 +322,9 @@ func (f *fields) indexer(m *Model, full int) (indexer, error) {
 	return x, nil
 }
 
-// puzzle are the layers of a model that Puzzle made of another (Llama-Nemotron): so many heads
-// share keys and values, and some layers have no attention.
-func (f *fields) puzzle(m *Model) (kinds []string) {
+// puzzle returns the layers of a model that Puzzle derived from another (Llama-Nemotron): groups of
+// n_heads_in_group heads share keys and values, and some layers have no attention.
+func (f *fields) puzzle(m *Model) (l layerTypes) {
 	var blocks []struct {
 		Attention struct {
 			Heads  int  `json:"n_heads_in_group"`
@@ -307,27 +333,29 @@ func (f *fields) puzzle(m *Model) (kinds []string) {
 			Window int  `json:"window_length"`
 		}
 	}
-	f.get(&blocks, "block_configs")
+	l.key = f.get(&blocks, "block_configs")
 	for _, b := range blocks {
 		a := b.Attention
 		switch shared := m.Heads / max(1, a.Heads); {
 		case a.NoOp || a.Linear:
-			kinds = append(kinds, noLayer)
+			l.types = append(l.types, noLayer)
 		case a.Heads > 0 && shared*a.Heads == m.Heads && a.Window == 0 &&
-			(shared == m.KVHeads || !slices.Contains(kinds, fullLayer)):
-			kinds = append(kinds, fullLayer)
+			(shared == m.KVHeads || !slices.Contains(l.types, fullLayer)):
+			l.types = append(l.types, fullLayer)
 			m.KVHeads, m.Attention = shared, ""
 			m.Complete()
 		default:
-			return []string{fmt.Sprintf("%d heads and a window of %d", a.Heads, a.Window)}
+			l.err = fmt.Errorf("block_configs: a layer with %d heads per group and a window of %d "+
+				"is not supported", a.Heads, a.Window)
+			return l
 		}
 	}
-	return kinds
+	return l
 }
 
-// compress gives a model the groups of DeepSeek-V4's compressed attention: in a layer of ratio r
-// one entry stands for r tokens, with r = 0 there is none, and where r is 4 an indexer has a key
-// for each of them; ratios behind the last layer are those of layers that predict ahead.
+// compress gives a model the groups of DeepSeek-V4's compressed attention. A layer with ratio r > 0
+// stores one entry per r tokens. A layer with r = 0 stores none. A layer with r = 4 also stores one
+// indexer key per entry. Ratios after the last layer belong to MTP layers.
 func (f *fields) compress(m *Model, ratios []int) error {
 	if len(ratios) < m.Layers {
 		return fmt.Errorf("%d compress_ratios for %d layers", len(ratios), m.Layers)
@@ -346,9 +374,9 @@ func (f *fields) compress(m *Model, ratios []int) error {
 		}
 	}
 	slices.SortFunc(m.Groups, func(a, b Group) int { return cmp.Compare(a.Every, b.Every) })
-	if dim := f.num("index_head_dim"); count[indexRatio] > 0 && dim > 0 {
+	if dim := f.num("index_head_dim"); count[indexedRatio] > 0 && dim > 0 {
 		f.num("index_topk")
-		m.index = indexer{layers: count[indexRatio], dim: dim, every: indexRatio}
+		m.index = indexer{layers: count[indexedRatio], dim: dim, every: indexedRatio}
 	}
 	if len(m.Groups) == 0 {
 		return errors.New("no layer keeps anything of a token")
@@ -356,6 +384,6 @@ func (f *fields) compress(m *Model, ratios []int) error {
 	return nil
 }
 
-// indexRatio is that of the layers with an indexer: those of larger ratios have so few entries that
-// all are looked at.
-const indexRatio = 4
+// indexedRatio is the ratio of the layers with an indexer. Layers of larger ratios have so few
+// entries that attention reads all of them.
+const indexedRatio = 4
