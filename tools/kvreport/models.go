@@ -11,10 +11,9 @@ import (
 	"kvbench/workloads/model"
 )
 
-// runModels lists what tokens of models take, a line each. One table of all, because the question
-// is often which of them fits a cache. Its answer is no where one of them is not understood, so
-// that a script that feeds configurations to a benchmark notices; the others are listed all the
-// same.
+// runModels lists the bytes per token of models, a line each. All models are in one table so that
+// they can be compared. If a configuration is refused, the others are still listed and the exit
+// code is 1.
 func runModels(c *Call) error {
 	dtype := c.String("kv-dtype", model.OwnType, "")
 	args, err := c.parse()
@@ -29,7 +28,7 @@ func runModels(c *Call) error {
 		}
 		names = append(names, files...)
 	}
-	// Without files at hand it shows what the built-in ones are.
+	// Without arguments it lists the built-in models.
 	if len(args) == 0 {
 		for _, m := range model.BuiltIn() {
 			names = append(names, m.Key)
@@ -58,15 +57,15 @@ func runModels(c *Call) error {
 		return err
 	}
 	if refused > 0 {
-		c.say(fmt.Sprintf("%d of %d models are not understood", refused, len(names)))
+		c.say(fmt.Sprintf("%d of %d configurations were refused", refused, len(names)))
 		return errNo
 	}
 	return nil
 }
 
-// configs are the configurations that a path means: the file, or in each directory below it
-// config.json, else all NAME_config.json, as collections of them name them. A checkpoint has
-// others that end so and are of other things, such as tokenizer_config.json.
+// configs returns the configuration files of a path. A file stands for itself. In each directory it
+// is config.json, or every NAME_config.json if there is no config.json. A checkpoint has other files
+// with that ending, such as tokenizer_config.json; they are skipped.
 func configs(path string) (list []string, err error) {
 	checkpoint := ""
 	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
@@ -86,7 +85,7 @@ func configs(path string) (list []string, err error) {
 		return nil
 	})
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("%s has no config.json", path)
+		err = fmt.Errorf("no config.json or NAME_config.json under %s", path)
 	}
 	return list, err
 }

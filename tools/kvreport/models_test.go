@@ -297,8 +297,8 @@ func TestConfigurationsThatAreNotUnderstood(t *testing.T) {
 	}
 	code, out, errs := call("", "models", dir)
 	assert.Equal(t, No, code)
-	assert.Contains(t, out, "refused: kv_merge_factor is not known here")
-	assert.Contains(t, errs, "18 of 19 models are not understood")
+	assert.Contains(t, out, "refused: unknown key kv_merge_factor may change the KV-cache size per token")
+	assert.Contains(t, errs, "18 of 19 configurations were refused")
 	code, out, _ = call("", "models")
 	assert.Zero(t, code)
 	assert.Contains(t, out, "llama3.1-8b            131072       0               float16  gqa: 32 × 4096 B")
