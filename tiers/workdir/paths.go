@@ -12,12 +12,12 @@ import (
 	"kvbench/tiers"
 )
 
-// forbidden are the directories of the system (hier(7)) that a cache may neither be nor lie in. It
-// may lie in those of populated, among what packages and users put there, but not be one.
+// forbidden are the directories of the system (hier(7)) that a cache may neither be nor be below. A
+// cache must not be one of the parentsOnly, but may be below one.
 var (
 	forbidden = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32",
 		"/lost+found", "/proc", "/root", "/sbin", "/sys", "/usr"}
-	populated = []string{"/", "/home", "/run", "/var", "/var/lib"}
+	parentsOnly = []string{"/", "/home", "/run", "/var", "/var/lib"}
 )
 
 // CheckPath says whether dir may hold a cache: it does not lie in a directory of the system
@@ -57,11 +57,11 @@ func resolve(dir string) (string, error) {
 	real := filepath.Join(top, rest)
 	for _, f := range forbidden {
 		if liesIn(real, top, f) {
-			return "", refused(dir, real, "be or lie in", f)
+			return "", refused(dir, real, f)
 		}
 	}
-	if slices.Contains(populated, real) {
-		return "", refused(dir, real, "be", real)
+	if slices.Contains(parentsOnly, real) {
+		return "", refused(dir, real, real)
 	}
 	return real, nil
 }
@@ -87,8 +87,8 @@ func nearest(path string) (top, rest string, err error) {
 		return "", "", fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at,
 			to, err)
 	case info.Mode()&fs.ModeDevice != 0:
-		return "", "", fmt.Errorf("raw devices as %s are not supported: make a filesystem there",
-			at)
+		return "", "", fmt.Errorf("%s is a device, not a directory: give a directory on a mounted "+
+			"filesystem", at)
 	case !info.IsDir():
 		return "", "", fmt.Errorf("%s is not a directory", at)
 	}
@@ -96,9 +96,9 @@ func nearest(path string) (top, rest string, err error) {
 	return top, rest, err
 }
 
-// refused is the error for a directory that is one of the system, or below it. Who asks for /dev
-// means memory (/dev/shm), which a mount elsewhere gives, too.
-func refused(dir, real, what, system string) error {
+// refused is the error for a directory of the system, or one below it. A user who gives /dev/shm
+// wants memory. The hint names a tmpfs mount instead.
+func refused(dir, real, system string) error {
 	where := dir
 	if real != dir {
 		where = fmt.Sprintf("%s (which is %s)", dir, real)
@@ -107,8 +107,8 @@ func refused(dir, real, what, system string) error {
 	if system == "/dev" {
 		hint += "; for memory, mount a tmpfs elsewhere: mount -t tmpfs tmpfs /mnt/memory"
 	}
-	return fmt.Errorf("the cache directory %s may not %s %s, a directory of the system; %s",
-		where, what, system, hint)
+	return fmt.Errorf("cannot use %s as the cache directory: %s is a system directory; %s", where,
+		system, hint)
 }
 
 // liesIn says whether the resolved path real is the system directory or below it. Its existing
