@@ -14,8 +14,8 @@ import (
 // question followed by an answer is a turn. Messages without a known role, and questions or answers
 // without their other half, are left out; a conversation without a turn counts as failed, and one
 // of which no message has a known role as malformed. Conversations are told apart by their place in
-// the input, not by their id. The counter says how many tokens a text has, of which the question
-// and the answer of a turn count so many at most.
+// the input, not by their id. counter counts tokens. Each question is capped at maxContext tokens,
+// each answer at maxGenerate.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path)
@@ -52,10 +52,9 @@ type message struct {
 	Content text `json:"content"`
 }
 
-// text is a string, or those of the parts that OpenAI's messages may consist of; every other value
-// counts as none. Data sets have numbers and null where an answer should be, which must not cost
-// the conversation, nor much memory: a list of numbers would take thirty times its text, so that
-// lists are read part by part.
+// text is a string, or the joined text parts of an OpenAI message. Any other value is empty text,
+// and the conversation is kept: data sets have numbers and null where an answer should be. Lists
+// are decoded part by part, because a decoded list of numbers needs thirty times its size.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -87,16 +86,15 @@ const (
 var sides = map[string]int{"human": asks, "user": asks, "gpt": answers, "chatgpt": answers,
 	"assistant": answers, "model": answers, "bing": answers, "bard": answers}
 
-// side is who said it, 0 for others.
+// side returns asks, answers, or 0 for an unknown role.
 func (m message) side() int {
 	return sides[strings.ToLower(strings.TrimSpace(string(cmp.Or(m.From, m.Role))))]
 }
 
 // What is wrong with conversations of another format.
 var (
-	errNoMessages = malformed("want conversations, messages or items")
-	errNoRole     = malformed(`want messages from "human" and "gpt", or of the role "user" and ` +
-		`"assistant"`)
+	errNoMessages = malformed("missing key: need conversations, messages or items")
+	errNoRole     = malformed("no message has a known role (human/gpt or user/assistant)")
 )
 
 // Next implements Reader.
