@@ -55,8 +55,7 @@ func parseLevels(text []byte) (levels []*fields, err error) {
 	return levels, nil
 }
 
-// get decodes the value of the first key that is present into the variable that to points to. It
-// returns that key.
+// get decodes the value of the first key that is present into the variable that to points to.
 func (f *fields) get(to any, keys ...string) (found string) {
 	for _, key := range keys {
 		f.read[key] = true
@@ -81,8 +80,7 @@ func (f *fields) num(keys ...string) (n int) {
 	return n
 }
 
-// text returns a string value, or a number as text: some files have a number where others have a
-// name.
+// text returns a string value, or a number as text: some files use a number instead of a name.
 func (f *fields) text(key string) string {
 	f.read[key] = true
 	return strings.Trim(string(f.of[key]), `"`)

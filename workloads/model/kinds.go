@@ -32,8 +32,7 @@ var kindNames = map[string]string{
 	noLayer:            noLayer, "mlp": noLayer, "moe": noLayer, "-": noLayer, "E": noLayer,
 }
 
-// layerTypes are the types of all layers, in order, as one key of a file has them, or what is wrong
-// with the key. Without types and error the file does not have the key.
+// layerTypes are the types of all layers by one key of a file, or what is wrong with that key.
 type layerTypes struct {
 	key   string
 	types []string
@@ -41,10 +40,10 @@ type layerTypes struct {
 }
 
 // kinds returns the type of every layer and the key it came from. It returns nil if the file does
-// not distinguish layers. Publishers use many keys. An unknown type is an error: a guess may make
-// entries too small, and then the drive looks too fast.
+// not distinguish layers. An unknown type is an error: a guess may make entries too small, and then
+// the drive looks too fast.
 func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err error) {
-	n := m.Layers
+	n, shared := m.Layers, f.num("num_kv_shared_layers")
 	kimi := f.sub("linear_attn_config")
 	attn, kda := kimi.nums("full_attn_layers"), kimi.nums("kda_layers")
 	sharers := f.num("cla_share_factor") // Hunyuan: the number of layers that share one cache
@@ -55,7 +54,6 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 	if window == 0 {
 		letters = ""
 	}
-	shared := f.num("num_kv_shared_layers")
 	for _, c := range []layerTypes{
 		{"hybrid_override_pattern", strings.Split(f.text("hybrid_override_pattern"), ""), nil},
 		{"layers_block_type", f.texts("layers_block_type"), nil},
@@ -63,12 +61,11 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 		{"hybrid_layer_pattern", f.texts("hybrid_layer_pattern"), nil},
 		{"attn_type_list", f.texts("attn_type_list"), nil},
 		f.puzzle(m),
-		// Kimi. Some files count layers from 0 and some from 1, so that only the counts are valid.
+		// Kimi. Some files count layers from 0 and some from 1: only the counts are valid.
 		{"linear_attn_config", slices.Concat(slices.Repeat([]string{fullLayer}, len(attn)),
 			slices.Repeat([]string{linearLayer}, len(kda))), nil},
-		f.layersListed(n, "attn_layer_indices", fullLayer, mambaLayer), // Bamba
-		// Mllama: these layers read images only.
-		f.layersListed(n, "cross_attention_layers", noLayer, fullLayer),
+		f.layersListed(n, "attn_layer_indices", fullLayer, mambaLayer),  // Bamba
+		f.layersListed(n, "cross_attention_layers", noLayer, fullLayer), // Mllama, for images
 		layersByExactInterval(n, "cla_share_factor", sharers, noLayer),
 		layersByExactInterval(n, "layer_group_size", f.num("layer_group_size"),
 			lightningLayer), // Ling-linear
@@ -82,10 +79,7 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 		}
 	}
 	if key == "linear_attn_config" && shared > 0 {
-		err = errors.New("linear_attn_config with num_kv_shared_layers is not supported")
-	}
-	if err != nil {
-		return "", nil, err
+		return "", nil, errors.New(key + " with num_kv_shared_layers is not supported")
 	}
 	for i, name := range kinds {
 		if kinds[i] = cmp.Or(kindNames[key+" "+name], kindNames[name]); kinds[i] == "" {
@@ -101,7 +95,7 @@ func (f *fields) kinds(m *Model, window int) (key string, kinds []string, err er
 		return "", nil, fmt.Errorf("%s: %d layers have a type, num_hidden_layers is %d", key,
 			len(kinds), n)
 	}
-	return key, kinds, nil
+	return key, kinds, err
 }
 
 // layersByInterval returns n layer types. The last layer of each group of many has full attention.
@@ -125,8 +119,7 @@ func layersByExactInterval(n int, key string, many int, others string) layerType
 	return layerTypes{key, layersByInterval(n, many, others), nil}
 }
 
-// layersByPattern is layersByInterval if the text is a number. Otherwise the letters of the text
-// are the layer types, repeated.
+// layersByPattern is layersByInterval of a number, or else the letters of the text, repeated.
 func layersByPattern(n int, text string) (kinds []string) {
 	if many, err := strconv.Atoi(text); err == nil {
 		return layersByInterval(n, many, slidingLayer)
@@ -140,10 +133,7 @@ func layersByPattern(n int, text string) (kinds []string) {
 // layersListed returns n layer types: kind for each layer that the key lists, others for the rest.
 func (f *fields) layersListed(n int, key, kind, others string) layerTypes {
 	listed := f.nums(key)
-	if len(listed) == 0 {
-		return layerTypes{}
-	}
-	types := slices.Repeat([]string{others}, n)
+	types := slices.Repeat([]string{others}, n*min(1, len(listed))) // none without the key
 	for _, i := range listed {
 		if i < 0 || i >= n {
 			return layerTypes{key, nil, fmt.Errorf("%s lists layer %d, but the model has %d layers",
@@ -208,9 +198,8 @@ func (f *fields) apply(m *Model) error {
 	if len(groups) == 0 {
 		return errors.New("no layer keeps anything of a token")
 	}
-	// What a sequence keeps besides its tokens. It is reported and not counted in entries: how many
-	// states an engine stores of a sequence is its own choice. state is called even for absent
-	// kinds, so that their keys count as read.
+	// States are reported and not counted in entries: engines differ in how many they store. state
+	// is called even for absent kinds, so that their keys count as read.
 	for _, kind := range []string{linearLayer, lightningLayer, mambaLayer} {
 		bytes, err := f.state(kind, m)
 		if count[kind] == 0 {
@@ -225,10 +214,10 @@ func (f *fields) apply(m *Model) error {
 	return nil
 }
 
-// state returns the bytes of one layer's recurrent state. It has a matrix per head. Linear attention
-// and Mamba-2 also keep the last k-1 inputs of a convolution of width k, in bfloat16 as vLLM does
-// (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix has the model's data type, or that
-// of mamba_ssm_dtype. For Kimi it is float32.
+// state returns the bytes of one layer's recurrent state. It has a matrix per head. Linear
+// attention and Mamba-2 also keep the last k-1 inputs of a convolution of width k, in bfloat16 as
+// vLLM does (vllm/model_executor/layers/mamba/mamba_utils.py). The matrix has the model's data
+// type, or that of mamba_ssm_dtype. For Kimi it is float32.
 func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 	num := func(f *fields, keys ...string) float64 {
 		n := f.num(keys...)
@@ -268,8 +257,7 @@ func (f *fields) state(kind string, m *Model) (bytes float64, err error) {
 	return values*dim*size + (2*keyHeads*dim+values)*(num(f, "linear_conv_kernel_dim")-1)*2, err
 }
 
-// indexer returns what the sparse-attention indexer stores. full is the number of full-attention
-// layers.
+// indexer returns what the sparse-attention indexer stores; full counts full-attention layers.
 func (f *fields) indexer(m *Model, full int) (indexer, error) {
 	unknown := func(key string) (indexer, error) {
 		return indexer{}, fmt.Errorf("%s: what its indexer keeps of a token is not known here", key)
@@ -345,9 +333,8 @@ func (f *fields) puzzle(m *Model) (l layerTypes) {
 			m.KVHeads, m.Attention = shared, ""
 			m.Complete()
 		default:
-			l.err = fmt.Errorf("block_configs: a layer with %d heads per group and a window of %d "+
-				"is not supported", a.Heads, a.Window)
-			return l
+			return layerTypes{l.key, nil, fmt.Errorf("block_configs: a layer with %d heads per "+
+				"group and a window of %d is not supported", a.Heads, a.Window)}
 		}
 	}
 	return l
