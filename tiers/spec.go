@@ -142,9 +142,9 @@ type EngineLayout struct {
 	Ranks TensorRanks
 	// Hybrid is what becomes of one of a model whose layers do not all keep the same.
 	Hybrid HybridParts
-	// Files is a regular expression for the paths of its files, temporary ones too, below the
-	// engine's directory. A run removes no other file there, nor does the next one after a kill.
-	Files string
+	// FilePattern is a regular expression for the paths of its files, temporary ones too, below the
+	// engine's directory. Cleanup removes only files that match, also after a killed run.
+	FilePattern string
 }
 
 // HybridParts is what an engine keeps of layers with windows and states.
@@ -171,9 +171,9 @@ const (
 	RanksTogether // one object with the bytes of each behind each other, likewise
 )
 
-// hashed is an object's hash in the name of its file. What is no hash there is a model's name,
-// which is any text without a slash.
-const hashed = `[0-9a-f]{64}`
+// hashPattern matches an object's hash in the name of its file. In the patterns below, [^/]+ stands
+// for the model's name.
+const hashPattern = `[0-9a-f]{64}`
 
 // EngineLayouts are those that there are. The facts are of the engines' main lines in September
 // 2026: vLLM's tiering offload and disk backend, LMCache's multiprocess adapters, SGLang's
@@ -184,27 +184,27 @@ var EngineLayouts = []EngineLayout{
 	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
 		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether, Hybrid: HybridGroups,
 		Full: "removes nothing, ever",
-		Files: `[^/]+_[0-9a-f]{12}_r0/[0-9a-f]{3}/[0-9a-f]{2}_g[0-9]+/` + hashed +
+		FilePattern: `[^/]+_[0-9a-f]{12}_r0/[0-9a-f]{3}/[0-9a-f]{2}_g[0-9]+/` + hashPattern +
 			`\.bin(?:_[0-9]+\.tmp)?|[^/]+_[0-9a-f]{12}_r0/config\.json|` +
 			`\.o_direct_probe_[0-9]+\.tmp`},
 	{Name: "vllm-slots", Tokens: 16, Depth: 1, Direct: true, Either: true, Stores: 1, Loads: 1,
-		Ranks: RanksEach, Files: `slots\.rank_[0-9]+`},
+		Ranks: RanksEach, FilePattern: `slots\.rank_[0-9]+`},
 	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
 		Loads: 8, Layerwise: true, Ranks: RanksApart, Hybrid: HybridStates,
-		Full:  "removes nothing unless it is told to",
-		Files: `[^/]+@0x[0-9a-f]{8}@0@` + hashed + `(?:@[0-9]+)?\.data(?:\.tmp)?`},
+		Full:        "removes nothing unless it is told to",
+		FilePattern: `[^/]+@0x[0-9a-f]{8}@0@` + hashPattern + `(?:@[0-9]+)?\.data(?:\.tmp)?`},
 	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4,
 		Hybrid: HybridStates, Full: "stores nothing more unless it is told to evict",
-		Files: `raw_block`},
+		FilePattern: `raw_block`},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
 		Ranks: RanksApart, Full: "removes nothing unless it is told to",
-		Files: hashed + `_[^/]+\.bin|\.[0-9a-f]{32}\.tmp`},
+		FilePattern: hashPattern + `_[^/]+\.bin|\.[0-9a-f]{32}\.tmp`},
 	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true,
-		Files: `[0-9]+\.(?:bucket|meta)`},
+		FilePattern: `[0-9]+\.(?:bucket|meta)`},
 	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1,
-		Full: "stores nothing more unless it is told to evict", Files: `kv_cache\.data`},
+		Full: "stores nothing more unless it is told to evict", FilePattern: `kv_cache\.data`},
 	{Name: "kvbm-slots", Tokens: 16, Depth: 64, Direct: true, Stores: 64, Loads: 64,
-		Ranks: RanksApart, Files: `dynamo-kvbm-disk-cache-[0-9a-f]{6}`},
+		Ranks: RanksApart, FilePattern: `dynamo-kvbm-disk-cache-[0-9a-f]{6}`},
 }
 
 // EngineLayoutOf is the one of that name.

@@ -143,7 +143,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 		return nil, err
 	}
 	if err := t.layout.start(ctx); err != nil {
-		return nil, fmt.Errorf("make files as %s does: %w%s", cfg.Layout, err, tiers.Advice(err))
+		return nil, fmt.Errorf("create files of %s: %w%s", cfg.Layout, err, tiers.Advice(err))
 	}
 	mode := "buffered"
 	if t.direct {
@@ -160,10 +160,10 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	return t, nil
 }
 
-// Probe stores and loads an object, which the engine does not do at its start. So a name that is
-// too long, or direct I/O that opens and then fails, ends the run before it measures anything.
+// Probe writes and reads one object before the run. The engine itself has no such step. A name that
+// is too long, or direct I/O that opens and then fails, ends the run before it measures anything.
 func (t *Tier) Probe(ctx context.Context) error {
-	// Who compares calls with the engine's is not told of these.
+	// Do not report the probe's calls: they are not part of the engine's call sequence.
 	defer func(note func(string)) { t.calls.note = note }(t.calls.note)
 	t.calls.note = nil
 	page := tiers.Buffer{B: buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)}
@@ -189,14 +189,13 @@ func (t *Tier) Probe(ctx context.Context) error {
 		}
 		err = errors.Join(err, t.Remove(ctx, o))
 	}
-	// EINVAL is what a filesystem answers to a direct request that it cannot do, at whatever size:
-	// the page is aligned in memory and in the file.
+	// Buffer and offset are page-aligned: EINVAL means that the filesystem has no direct I/O.
 	if t.direct && errors.Is(err, unix.EINVAL) {
 		need := "a filesystem that accepts it, or another -layout"
 		if t.facts.Either {
 			need = "a filesystem that accepts it, or -io buffered"
 		}
-		return &tiers.UnsupportedError{Feature: "direct I/O as " + t.cfg.Layout + " does it",
+		return &tiers.UnsupportedError{Feature: "direct I/O of layout " + t.cfg.Layout,
 			Reason: err.Error(), Need: need}
 	}
 	return err
@@ -391,7 +390,7 @@ func (t *Tier) count(o tiers.Object, n int64) {
 // error describes a failure of an operation on an object, with the file where that is known.
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 	path := t.path
-	if e, ok := err.(*fs.PathError); ok { //nolint:errorlint // of several none is the file
+	if e, ok := err.(*fs.PathError); ok { //nolint:errorlint // joined errors may name several paths
 		path, err = e.Path, e.Err
 	}
 	if errors.Is(err, unix.ENOENT) {
@@ -460,8 +459,8 @@ func (t *Tier) handle(f *file, e *stored, kind ioengine.Kind) *handle {
 	return h
 }
 
-// enter begins the use of the object by a request, also of its memory: that of a bucket may be
-// given back with its last user. Without a user left the object has ended, and must not end twice.
+// enter adds a request to the object's users. It returns false if no user is left: then the object
+// is closed, and a bucket's memory may have been released.
 func (h *handle) enter() bool {
 	for n := h.users.Load(); n > 0; n = h.users.Load() {
 		if h.users.CompareAndSwap(n, n+1) {
@@ -578,8 +577,8 @@ func (h *handle) Commit(ctx context.Context) error {
 	return h.t.leave()
 }
 
-// Committed is what Commit brought to the disk: of a bucket nothing until its last object, whose
-// commit has written all of them.
+// Committed returns how many bytes Commit wrote. In a bucket only the last object's commit writes,
+// and it writes the whole bucket.
 func (h *handle) Committed(n int64) int64 {
 	if h.f.in != nil {
 		return h.f.written

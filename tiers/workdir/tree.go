@@ -20,7 +20,7 @@ const treeName = "engine"
 var treeFile = func() *regexp.Regexp {
 	var names []string
 	for _, l := range tiers.EngineLayouts {
-		names = append(names, l.Files)
+		names = append(names, l.FilePattern)
 	}
 	return regexp.MustCompile(`^(?:` + strings.Join(names, "|") + `)$`)
 }()
