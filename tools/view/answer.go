@@ -27,7 +27,7 @@ func (a Answer) Index() int { return a.Run - 1 }
 // difference" is read as "equal".
 func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 	for run := 1; run < len(t.Runs); run++ {
-		var better, worse, other, chance, few, unlimited, apart, absent []string
+		var better, worse, other, chance, few, notStorageLimited, apart, absent []string
 		for _, b := range headlines {
 			m := b.Headline()
 			c := m.Cells[run].Change
@@ -45,7 +45,7 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 			to := &chance
 			switch d := c.Judged(stats.Alpha); {
 			case !Comparable(b, run):
-				to = &unlimited
+				to = &notStorageLimited
 			case len(c.Warnings) > 0:
 				to = &few
 			case d == 0:
@@ -59,7 +59,7 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 			*to = append(*to, fmt.Sprintf("%s %s", name, Change(b, m, run).Text))
 		}
 		var parts []string
-		both := len(better) + len(worse) + len(other) + len(chance) + len(few)
+		comparable := len(better) + len(worse) + len(other) + len(chance) + len(few)
 		say := func(list []string, most int, format string) {
 			if n := len(list); n > 0 {
 				names := strings.Join(list[:min(n, most)], ", ")
@@ -69,8 +69,9 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 				parts = append(parts, fmt.Sprintf(format, n)+" ("+names+")")
 			}
 		}
-		say(unlimited, mostNamed, fmt.Sprintf("%d of %d rows may be compared, in %%d fewer than "+
-			"half of the trials of a run are %s", both, both+len(unlimited), result.StorageLimited))
+		say(notStorageLimited, mostNamed, fmt.Sprintf("%d of %d rows are compared; %%d not, "+
+			"because in one run or both fewer than half of the trials were %s", comparable,
+			comparable+len(notStorageLimited), result.StorageLimited))
 		say(better, mostNamed, "better in %d")
 		say(worse, mostNamed, "worse in %d")
 		say(other, mostNamed, "different in %d")
@@ -118,9 +119,8 @@ func verdicts(b *stats.Benchmark, run int) (counts map[string]int, all int) {
 	return counts, all
 }
 
-// Comparable says whether a change between the first run and another one is of their storage: at
-// least half of the trials of both are limited by it. Text without result files has no verdicts,
-// and those of a tier of memory are not about it.
+// Comparable reports whether at least half of the trials of both runs were storage-limited. Runs
+// without verdicts (text input) and memory tiers always pass.
 func Comparable(b *stats.Benchmark, run int) bool {
 	for _, of := range []int{0, run} {
 		counts, all := verdicts(b, of)
@@ -131,15 +131,15 @@ func Comparable(b *stats.Benchmark, run int) bool {
 	return true
 }
 
-// OnStorage says whether the rates of a benchmark are the storage tier's. A benchmark of single
-// operations gives those of the one tier that its name tells.
+// OnStorage says whether the rates of a benchmark are the storage tier's. The Tier benchmark
+// measures the tier in its name.
 func OnStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
 // Bounded is what limited the trials of a run, each verdict with its count, and how many have no
-// numbers: a rate that the harness limited says nothing of a drive, and the median of those that
-// came through not all of it.
+// numbers. A rate that the harness limited is not the drive's, and a median over the completed
+// trials hides the failed ones.
 func Bounded(b *stats.Benchmark, run int) string {
 	var said []string
 	counts, all := verdicts(b, run)
