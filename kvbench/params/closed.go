@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // closed refuses overrides in the closed division. A value that is given and equals the required
@@ -46,8 +47,8 @@ func (r *resolver) closed() {
 // decided is what an option requires, each something else, but all of the same parameters.
 var decided = Benchmarks()[0].settings(Closed)
 
-// rehearsal is what a rehearsal of the closed division sets, and what may be set in one. In shorter
-// windows some drives complete none of the requests of 200 users.
+// rehearsal has the defaults that a rehearsal changes. Only these may be overridden. The window is
+// 30 s because in less time some drives complete no request of 200 users.
 var rehearsal = map[string]string{"benchtime": "30s", "settle": "0s"}
 
 // OptionPause is the rest between two MLPerf options of one closed run: that of Rules 6.3.2.1, as
@@ -65,24 +66,23 @@ func (v *Values) Notice() string {
 	return ""
 }
 
-// ClosedNeeds says how long the options take in the closed division and what they fill, "" of other
-// runs. A run for which time or capacity do not suffice costs more than an hour.
+// ClosedNeeds returns the needs of the closed division, "" if no option runs in it. They are
+// printed first, because a run that later lacks time or space wastes more than an hour.
 func ClosedNeeds(plans []*Values) string {
-	var took time.Duration
+	var needs time.Duration
 	options := 0
 	for _, v := range plans {
 		if v.Division == Closed && v.Bench.Option > 0 && !v.Rehearse {
 			options++
-			took += time.Duration(v.Count)*(v.Window.Length+2*v.Settle) + OptionPause
+			needs += time.Duration(v.Count)*(v.Window.Length+2*v.Settle) + OptionPause
 		}
 	}
 	if options == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the closed division takes %v for %d option(s), and what setting up takes;"+
-		" in each window of 5 minutes the storage tier grows as fast as the storage takes writes,"+
-		" up to -storage-capacity-gb or 95 %% of the free space (-rehearse checks all else in "+
-		"minutes)", took-OptionPause, options)
+	return fmt.Sprintf("the closed division needs %v for %s, plus setup time; the storage tier may "+
+		"grow to -storage-capacity-gb, or to 95 %% of the free space (-rehearse checks everything "+
+		"except time and space within minutes)", needs-OptionPause, units.Plural(options, "option"))
 }
 
 // required is what the closed division requires of a parameter; wanted tells whether it is not what
@@ -93,9 +93,9 @@ func (v *Values) required(p *parameter) (text string, wanted bool) {
 	if !set {
 		text = p.def[Closed]
 	}
-	_, short := rehearsal[p.name]
-	open := p.has(free, action) || slices.Contains(v.Bench.left, p.name) || v.Rehearse && short ||
-		option && !set && v.Bench.Option == 0
+	_, rehearsable := rehearsal[p.name]
+	open := p.has(free, action) || slices.Contains(v.Bench.left, p.name) || v.Rehearse &&
+		rehearsable || option && !set && v.Bench.Option == 0
 	return text, !open && text != p.value.String()
 }
 

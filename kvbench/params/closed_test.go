@@ -56,7 +56,7 @@ func TestClosedNeeds(t *testing.T) {
 	for _, name := range []string{"MaxStorageStress", "StorageThroughput", "LargeModel"} {
 		plans = append(plans, good(t, Inputs{Bench: bench(t, name)}, "-division=closed"))
 	}
-	assert.Contains(t, ClosedNeeds(plans), "takes 1h15m0s for 3 option(s), and what setting up takes")
+	assert.Contains(t, ClosedNeeds(plans), "needs 1h15m0s for 3 options, plus setup time; ")
 	assert.Empty(t, ClosedNeeds([]*Values{good(t, Inputs{Bench: bench(t, "LargeModel")},
 		"-division=open")}))
 }

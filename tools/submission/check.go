@@ -18,18 +18,18 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Deviation is one way in which results differ from what the closed division requires.
-type Deviation struct {
+// Finding is one way in which results differ from what the closed division requires, or a remark.
+type Finding struct {
 	Groups []string // options or benchmarks that differ alike
 	What   string   // "-num-users: must be 200, given 100"
 	Where  []string // result files, or the paths where they should be
-	// a result is missing, so that the sums are those of other clients: no division takes that
+	// a result is missing, so the totals do not cover all ranks; neither division accepts that
 	Missing bool
 }
 
-// String is the deviation on one line, with up to three of its places. Missing results are all
+// String is the finding on one line, with up to three of its places. Missing results are all
 // named, because each has to be found.
-func (d Deviation) String() string {
+func (d Finding) String() string {
 	var groups []string
 	for _, g := range d.Groups {
 		groups = append(groups, named(g, " "))
@@ -53,29 +53,29 @@ func named(group, between string) string {
 
 // Check is the outcome of the closed-division check.
 type Check struct {
-	Deviations []Deviation
-	Remarks    []Deviation // what a reviewer should know and no rule forbids
-	Rehearsal  bool        // a result has short windows on purpose, so that none is to be submitted
+	Deviations []Finding
+	Remarks    []Finding // facts for the reviewer that break no rule
+	Rehearsal  bool      // a result has short windows on purpose, so that none is to be submitted
 }
 
 // add notes a deviation at a place, once for all places.
-func (c *Check) add(group, where, format string, args ...any) *Deviation {
-	// What the parameters say of an option stands beside it already.
+func (c *Check) add(group, where, format string, args ...any) *Finding {
+	// Remove " (option N)": the line already starts with the option.
 	number, _, _ := strings.Cut(group, " ")
 	what := strings.Replace(fmt.Sprintf(format, args...), " (option "+number+")", "", 1)
-	d := note(&c.Deviations, what, where)
+	d := entry(&c.Deviations, what, where)
 	if !slices.Contains(d.Groups, group) {
 		d.Groups = append(d.Groups, group)
 	}
 	return d
 }
 
-// note is the line of a list that says so, with one more place.
-func note(list *[]Deviation, what, where string) *Deviation {
-	i := slices.IndexFunc(*list, func(d Deviation) bool { return d.What == what })
+// entry adds a place to the entry with this text, and creates the entry if it is new.
+func entry(list *[]Finding, what, where string) *Finding {
+	i := slices.IndexFunc(*list, func(d Finding) bool { return d.What == what })
 	if i < 0 {
 		i = len(*list)
-		*list = append(*list, Deviation{What: what})
+		*list = append(*list, Finding{What: what})
 	}
 	d := &(*list)[i]
 	if where != "" && !slices.Contains(d.Where, where) {
@@ -139,14 +139,13 @@ func (c *Check) option(group string, files []tree.File, o *summary.Option) {
 		if !f.Complete() || f.Result.Summary.CacheStats.StorageEntries != 0 {
 			continue
 		}
-		// Either way MLPerf's tools list the rank as one that its memory has served.
+		// MLPerf's tools count both cases as served from memory.
 		if slices.Contains(o.CPUTierRanks, f.Path) {
 			c.add(group, f.Path, "served from memory: nothing of the rank is in the storage tier "+
 				"(storage_entries 0)")
 		} else {
-			c.add(group, f.Path, "the storage tier is too small: it was read or written, and held "+
-				"no entry at the end of the window (storage_entries 0); give more with "+
-				"-storage-capacity-gb")
+			c.add(group, f.Path, "the storage tier is probably too small: it was used, but held "+
+				"no entry at the end of the window (storage_entries 0); raise -storage-capacity-gb")
 		}
 	}
 	if !o.Valid && !o.PartialFailure {
@@ -198,7 +197,7 @@ func pauses(t *tree.Tree) (list []pause) {
 // options checks that one run has the three options of MLPerf, each after a pause.
 func (c *Check) options(t *tree.Tree) {
 	for _, bench := range params.Benchmarks() {
-		// Benchmarks beside the three are nobody's duty.
+		// Only the three options are required.
 		there := bench.Option == 0 || slices.ContainsFunc(t.Files, func(f tree.File) bool {
 			return f.Result.Option != nil && *f.Result.Option == bench.Option
 		})
@@ -231,7 +230,8 @@ func (c *Check) result(f tree.File) {
 			c.add(f.Group, f.Path, format, args...)
 		}
 	}
-	must(!c.Rehearsal || rehearsed(f), "rehearsal: must be all results or none")
+	must(!c.Rehearsal || rehearsed(f), "rehearsal: this result is not from one, but others are; "+
+		"do not mix them")
 	must(r.Division == result.DivisionClosed, "division: must be closed, given %s", r.Division)
 	must(r.Option != nil, "benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
 	if r.Option == nil {
@@ -369,18 +369,18 @@ func (c *Check) remarks(t *tree.Tree) {
 	for _, f := range t.Files {
 		versions[f.Result.Environment.Version] = true
 		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
-			note(&c.Remarks, "the device read only a part of what the application read; the rest "+
+			entry(&c.Remarks, "the device read only a part of what the application read; the rest "+
 				"came from a cache", f.Path)
 		}
 		for _, w := range f.Result.Warnings {
-			note(&c.Remarks, w, f.Path)
+			entry(&c.Remarks, w, f.Path)
 		}
 	}
 	if len(versions) > 1 {
-		note(&c.Remarks, fmt.Sprintf("the results come from %d versions of kvbench",
+		entry(&c.Remarks, fmt.Sprintf("the results come from %d versions of kvbench",
 			len(versions)), "")
 	}
 	for _, w := range t.Warnings {
-		note(&c.Remarks, w, "")
+		entry(&c.Remarks, w, "")
 	}
 }

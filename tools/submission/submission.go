@@ -85,7 +85,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	deviations := s.check.Deviations
 	// Missing results are none that a division could allow: a published tree of mlcommons/storage
 	// lacked 45 rank files, and its rates were sums over the others.
-	missing := slices.DeleteFunc(slices.Clone(deviations), func(d Deviation) bool {
+	missing := slices.DeleteFunc(slices.Clone(deviations), func(d Finding) bool {
 		return !d.Missing
 	})
 	refused, why := deviations, fmt.Sprintf("%d deviation(s) from the closed division, nothing "+

@@ -254,7 +254,7 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 			r.Summary.CacheStats.StorageEntries = 0
 			r.Tiers = []result.Tier{{Level: "storage",
 				Write: result.TierTraffic{Bytes: 4 << 30}}}
-		}, "option 1, option 2, option 3: the storage tier is too small"},
+		}, "option 1, option 2, option 3: the storage tier is probably too small"},
 		{"shared directory", func(r *result.Result) {
 			r.IO.CacheDir,
 				r.Environment.Hostname = "/mnt/kv/rank_0", "node0"
@@ -379,7 +379,7 @@ func TestRehearsal(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, built, errs)
 	assert.Contains(t, text, "nothing deviates; this is a REHEARSAL and must not be submitted.")
-	assert.Contains(t, text, "Without -rehearse the closed division takes 1h15m0s for 3 option(s)")
+	assert.Contains(t, text, "Without -rehearse the closed division needs 1h15m0s for 3 options")
 	run := filepath.Join(out, "rehearsal/acme/results/flash7/kv_cache/llama3.1-8b/run")
 	assert.NoDirExists(t, filepath.Join(out, "closed"))
 	found, err := filepath.Glob(filepath.Join(run, "*", "summary.json"))
@@ -407,7 +407,7 @@ func TestRehearsal(t *testing.T) {
 		}), out+"2")
 		require.NoError(t, err)
 		assert.False(t, built)
-		assert.Contains(t, errs, "option 1, option 2: rehearsal: must be all results or none")
+		assert.Contains(t, errs, "option 1, option 2: rehearsal: this result is not from one, but others are; do not mix them")
 	})
 }
 
