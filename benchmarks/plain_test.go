@@ -49,7 +49,7 @@ func ceilingBenchmark(b *testing.B, v *params.Values, part string) {
 			run.Window, run.Workers = max(run.Window, removalWindow), max(c.InFlight, 1)
 			return &plainio.Removal{Footprint: c.Footprint}
 		case "churn": // beside what reading and writing do without removal
-			current.compare(v, &cfg.Info)
+			current.attachCeiling(v, &cfg.Info)
 		}
 		return c
 	})
@@ -90,7 +90,7 @@ func tierBenchmark(b *testing.B, v *params.Values, part tierPart) {
 	if least := 4 * part.size; given > 0 && given < least {
 		why := fmt.Sprintf("needs a %s tier of at least %s, 4 entries; -%s-mem-gb gives it %s",
 			part.tier, units.Bytes.Text(least), part.tier, units.Bytes.Text(given))
-		current.skip(b.Name(), why)
+		current.recordSkip(b.Name(), why)
 		b.Skip(why)
 	}
 	plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {

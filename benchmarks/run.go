@@ -44,17 +44,18 @@ func requestsBody(v *params.Values) trialBody {
 		if v.Simulated() {
 			return simulate(ctx, v, cfg, load)
 		}
-		current.compare(v, &cfg.Info)
+		current.attachCeiling(v, &cfg.Info)
 		return kvbench.Run(ctx, cfg, load)
 	}
 }
 
-// compare gives a trial the ceiling with which it is compared: that of the same parameters.
-func (s *session) compare(v *params.Values, info *record.Info) {
+// attachCeiling attaches the ceiling measured with the same I/O parameters.
+func (s *session) attachCeiling(v *params.Values, info *record.Info) {
 	info.Ceiling = s.ceiling[v.IOKey()].Ceiling()
 	if info.Ceiling == nil && len(s.ceiling) > 0 && v.Division != params.Quick {
-		info.Warnings = append(info.Warnings, fmt.Sprintf("there is no ceiling-ratio: no window "+
-			"of StorageCeiling had %s and these parameters: %s", plainio.CeilingWindow, v.IOKey()))
+		info.Warnings = append(info.Warnings, fmt.Sprintf("ceiling-ratio is missing: "+
+			"StorageCeiling had no window of at least %s with the same parameters (%s)",
+			plainio.CeilingWindow, v.IOKey()))
 	}
 }
 
@@ -66,10 +67,10 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 	defer current.watch(b)
 	ran, unsuitable := false, ""
 	for _, l := range current.leaves[name] {
-		// The other points of a sweep run nevertheless.
+		// Skip only this point of the sweep.
 		if why := l.v.Skip(); why != "" {
 			unsuitable = why
-			current.skip(b.Name()+"/"+l.v.Point, why)
+			current.recordSkip(b.Name()+"/"+l.v.Point, why)
 			continue
 		}
 		ran = true
@@ -87,8 +88,8 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 	}
 }
 
-// skip lists what cannot run, and why: once, because with -count it comes again for each trial.
-func (s *session) skip(name, why string) {
+// recordSkip records a skipped benchmark and the reason, once although -count repeats the call.
+func (s *session) recordSkip(name, why string) {
 	line := strings.TrimSuffix(name, "/") + ": " + why
 	if !slices.Contains(s.skipped, line) {
 		s.skipped = append(s.skipped, line)
@@ -285,7 +286,8 @@ func save(b *testing.B, r *result.Result, path string) error {
 		if err := r.WriteJSON(p); err != nil {
 			return err
 		}
-		if err := replace(filepath.Join(filepath.Dir(p), "summary.txt"), text.Bytes()); err != nil {
+		summary := filepath.Join(filepath.Dir(p), "summary.txt")
+		if err := writeOrRemove(summary, text.Bytes()); err != nil {
 			return fmt.Errorf("writing the summary: %w", err)
 		}
 		if err := errors.Join(saveJob(r, p), saveCheckpoints(r, p)); err != nil {
@@ -295,9 +297,9 @@ func save(b *testing.B, r *result.Result, path string) error {
 	return nil
 }
 
-// replace writes a file that belongs to a result: as a whole or not at all. One of an earlier run
-// goes all the same: it would be taken for this result's.
-func replace(path string, text []byte) error {
+// writeOrRemove writes a file that belongs to a result. If writing fails, an older file at this
+// path is removed, so that it is not mistaken for part of this result.
+func writeOrRemove(path string, text []byte) error {
 	err := renameio.WriteFile(path, text, 0o666, renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		_ = os.Remove(path)
@@ -315,7 +317,7 @@ func saveJob(r *result.Result, resultPath string) error {
 	at := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(resultPath), "kvcache_results"),
 		".json")
 	path := filepath.Join(filepath.Dir(resultPath), "fio_kv_cache_workload"+at+".ini")
-	if err := replace(path, []byte(r.FioWorkload)); err != nil {
+	if err := writeOrRemove(path, []byte(r.FioWorkload)); err != nil {
 		return fmt.Errorf("writing the fio job: %w", err)
 	}
 	return nil
@@ -337,7 +339,7 @@ func saveCheckpoints(r *result.Result, resultPath string) error {
 	}
 	data, err := json.MarshalIndent(summary, "", "  ")
 	if err == nil {
-		err = replace(filepath.Join(filepath.Dir(resultPath), "checkpoint_summary.json"),
+		err = writeOrRemove(filepath.Join(filepath.Dir(resultPath), "checkpoint_summary.json"),
 			append(data, '\n'))
 	}
 	if err != nil {
@@ -346,9 +348,9 @@ func saveCheckpoints(r *result.Result, resultPath string) error {
 	return nil
 }
 
-// pauseBetweenOptions rests where one MLPerf option follows another, as the closed division wants
-// it: what the one left in the drive's caches must not serve the next. A rehearsal shows whether
-// the options pass, not what the drive does, and rests nowhere.
+// pauseBetweenOptions pauses between two MLPerf options, as the closed division requires. Data that
+// one option left in the drive's cache must not serve the next. A rehearsal checks rules and does
+// not measure the drive, so it does not pause.
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
 	if o := v.Bench.Option; o != s.lastOpt {
 		if s.lastOpt != 0 && v.Division == params.Closed && !v.Rehearse {

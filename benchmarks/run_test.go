@@ -73,12 +73,12 @@ func TestCeilingIsOfTheSameParameters(t *testing.T) {
 	}
 	for i, v := range values("MaxStorageStress", "-cache-dir=/d1", sweep, "-sweep=seed=1,2") {
 		info := record.Info{}
-		s.compare(v, &info)
+		s.attachCeiling(v, &info)
 		require.NotNil(t, info.Ceiling, v.Point)
 		assert.InDelta(t, float64(i/2+1)*(1<<29), info.Ceiling.Read, 1, v.Point)
 	}
 	info := record.Info{}
-	s.compare(values("MaxStorageStress", "-cache-dir=/d1,/d2")[0], &info)
+	s.attachCeiling(values("MaxStorageStress", "-cache-dir=/d1,/d2")[0], &info)
 	assert.Nil(t, info.Ceiling)
-	assert.Contains(t, info.Warnings[0], "there is no ceiling-ratio: ")
+	assert.Contains(t, info.Warnings[0], "ceiling-ratio is missing: ")
 }
