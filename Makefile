@@ -50,7 +50,7 @@ stress: ## the unit tests five times beside a load on all cores
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & load="$$load $$!"; done; \
 	$(GO) test -short -count $(STRESS) -timeout 30m ./...
 
-bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directory (half a minute; compiling takes two more the first time); leaves nothing behind
+bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directory (30 s; the first time 2 minutes more to compile); leaves nothing behind
 	@echo "compiling the benchmarks: the first time this takes about two minutes" >&2
 	@results=$$(mktemp -d) && trap 'rm -rf "$$results"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \
 	$(GO) test ./benchmarks -run '^$$' -bench 'StorageCeiling|MaxStorageStress' -results-dir "$$results" $(ARGS)

@@ -12,7 +12,7 @@
 // without a process, and tests need none. A command is a function of a Call. It
 // exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
 // not pass, the memory does not fit), with 2 for wrong usage and for input or output that fails,
-// and with 3 when it did and the results do not show an answer (gate, turns).
+// and with 3 when it did and the results are not sufficient for an answer (gate, turns).
 //
 // This package is large because every command has a file of its own, where its flags are found.
 //

@@ -137,7 +137,7 @@ func usage(w io.Writer) {
 	fmt.Fprint(w, "\nkvreport help COMMAND explains one of them with an example; kvreport version "+
 		"tells which build this is.\n"+
 		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read; "+
-		"3 the results do not show an answer.\n")
+		"3 the results are not sufficient for an answer.\n")
 }
 
 // explain is the help of one command: usage, text, example.

@@ -64,8 +64,8 @@ func runModels(c *Call) error {
 }
 
 // configs returns the configuration files of a path. A file stands for itself. In each directory it
-// is config.json, or every NAME_config.json if there is no config.json. A checkpoint has other files
-// with that ending, such as tokenizer_config.json; they are skipped.
+// is config.json, or every NAME_config.json if there is no config.json. A checkpoint has other
+// files with that ending, such as tokenizer_config.json; they are skipped.
 func configs(path string) (list []string, err error) {
 	checkpoint := ""
 	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
