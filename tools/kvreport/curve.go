@@ -47,6 +47,7 @@ func runCurve(c *Call) error {
 		}
 		return errSaid
 	}
+	c.inputs = r.Files // of directories and patterns
 	return c.write(*out, func(w io.Writer) error {
 		switch *format {
 		case "html":

@@ -50,7 +50,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	for _, n := range append(view.Missing(records), table.Notes...) {
 		c.say(n)
 	}
-	return writeFile(*path, func(w io.Writer) error { return write(w, records, table) })
+	return c.write(*path, func(w io.Writer) error { return write(w, records, table) })
 }
 
 // overlooked are the settings of -ignore: nothing to ignore is no name, and not an empty one. What

@@ -46,6 +46,7 @@ type Command struct {
 type Call struct {
 	*flag.FlagSet
 	args           []string
+	inputs         []string // what is read: outputs never replace it
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
@@ -54,7 +55,7 @@ func newCall(name string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	// The package would print the usage of all flags for every slip.
 	fs.SetOutput(io.Discard)
-	return &Call{fs, args, stdin, stdout, stderr}
+	return &Call{FlagSet: fs, args: args, stdin: stdin, stdout: stdout, stderr: stderr}
 }
 
 // Main finds the subcommand that args[0] names, runs it and returns the exit code. Without
@@ -167,8 +168,19 @@ func (c *Call) list(name string) *[]string {
 }
 
 // parse parses flags and positional arguments in any order and returns the latter; behind -- all
-// are positional. A lone - is positional: it stands for standard input.
-func (c *Call) parse() (positional []string, err error) {
+// are positional. A lone - is positional: it stands for standard input. An output that would
+// destroy an input is refused here, because reading can take minutes.
+func (c *Call) parse() ([]string, error) {
+	positional, err := c.split()
+	c.inputs = positional
+	if out := c.Lookup("o"); err == nil && out != nil {
+		err = c.spare(out.Value.String())
+	}
+	return positional, err
+}
+
+// split is parse without the check of the output.
+func (c *Call) split() (positional []string, err error) {
 	for args := c.args; len(args) > 0; {
 		before := args
 		if err := c.Parse(args); err != nil {
@@ -242,6 +254,9 @@ func encode(w io.Writer, a answer, asJSON bool) error {
 func (c *Call) write(path string, write func(io.Writer) error) error {
 	if path == "" || path == load.Stdin {
 		return write(c.stdout)
+	}
+	if err := c.spare(path); err != nil {
+		return err
 	}
 	return writeFile(path, write)
 }

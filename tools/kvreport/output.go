@@ -5,11 +5,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
+
+	"kvbench/tools/load"
 )
+
+// spare refuses an output that would replace an input, under whatever name.
+func (c *Call) spare(path string) error {
+	out, err := os.Stat(path)
+	if err != nil || !out.Mode().IsRegular() || len(c.inputs) == 0 {
+		return nil
+	}
+	paths := slices.Clone(c.inputs)
+	for _, in := range c.inputs {
+		names, _ := filepath.Glob(in) // of a pattern that no shell expanded
+		paths = append(paths, names...)
+	}
+	for _, in := range paths {
+		if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
+			return fmt.Errorf("-o %s is one of the inputs; give another name", path)
+		}
+	}
+	// Directories and texts among the inputs lead to result files.
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil // writing says what is wrong
+	}
+	if _, err := load.Parse(path, data); err == nil {
+		return fmt.Errorf("-o %s holds a benchmark result, which would be lost; give another name",
+			path)
+	}
+	return nil
+}
 
 // writeFile makes the file at path from what write writes: by way of a temporary file in the same
 // directory, synced and renamed, so that path holds the whole output or is untouched, whatever
@@ -29,6 +61,10 @@ func writeFile(path string, write func(io.Writer) error) error {
 	// Beside its place, because a rename does not cross filesystems.
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
 		renameio.WithStaticPermissions(0o644))
+	// The name of the temporary file would mislead.
+	if opened, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("directory %s: %w", filepath.Dir(path), opened.Err)
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
