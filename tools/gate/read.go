@@ -31,8 +31,9 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 				warn(err)
 			}
 		}}
+	var without [2]fileless
 	units := benchfmt.UnitMetadataMap{}
-	for _, side := range []struct {
+	for i, side := range []struct {
 		name string
 		in   []string
 	}{{"old", old}, {"new", new}} {
@@ -40,6 +41,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		more, err := load.Each(side.in, o,
 			func(rec *load.Record) error {
 				usable = usable || len(rec.Values) > 0
+				without[i].add(rec)
 				c.Add(side.name, rec)
 				return nil
 			})
@@ -55,7 +57,49 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		maps.Copy(more, units) // what the old side says of a unit stands
 		units = more
 	}
-	return c.Table(units), nil
+	t := c.Table(units)
+	for i, side := range without {
+		if note := side.note(t, i); note != "" {
+			t.Notes = append(t.Notes, note)
+			// A text that names its files came without them, which can be mended.
+			if side.first != "" && warn != nil {
+				warn(errors.New(note))
+			}
+		}
+	}
+	return t, nil
+}
+
+// fileless counts the trials of a side, and those that have no result file.
+type fileless struct {
+	lack, all int
+	first     string // why the first one has none
+}
+
+func (f *fileless) add(rec *load.Record) {
+	f.all++
+	if rec.LacksFile() {
+		f.lack++
+		f.first = cmp.Or(f.first, rec.Missing)
+	}
+}
+
+// note says what was not compared: a setting that one side does not know is no difference.
+func (f fileless) note(t *stats.Table, side int) string {
+	var unknown []string
+	for _, name := range settings.FromFiles {
+		if f.lack > 0 && slices.ContainsFunc(t.Benchmarks, func(b *stats.Benchmark) bool {
+			return b.Settings[side] != nil && len(b.Settings[side].Of(name)) == 0
+		}) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d trials of %s have no result file (%s): their %s are unknown and "+
+		"were not compared", f.lack, f.all, t.Runs[side], cmp.Or(f.first, "the text names none"),
+		strings.Join(unknown, ", "))
 }
 
 // refusals are the settings in which a benchmark that only one side has differs from one of that

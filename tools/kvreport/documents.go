@@ -2,12 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
-	"kvbench/kvbench/merge/settings"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -53,16 +50,11 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	return c.write(*path, func(w io.Writer) error { return write(w, records, table) })
 }
 
-// overlooked are the settings of -ignore: nothing to ignore is no name, and not an empty one. What
-// defines numbers cannot be ignored, whoever asks.
+// overlooked are the settings of -ignore: nothing to ignore is no name, and not an empty one.
 func overlooked(list string) ([]string, error) {
 	if list == "" {
 		return nil, nil
 	}
 	names := strings.Split(list, ",")
-	if i := slices.IndexFunc(names, settings.Defines); i >= 0 {
-		return nil, fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean "+
-			"different things", names[i])
-	}
-	return names, nil
+	return names, load.CheckIgnored(names)
 }

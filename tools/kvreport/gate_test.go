@@ -321,6 +321,52 @@ func TestGateOfTrialsThatFailed(t *testing.T) {
 	assert.Contains(t, out, "gate CANNOT TELL: 1 with failed trials, 1 ok")
 }
 
+// Text that came without its result files tells less than they do: what was not compared is named,
+// in every form for people.
+func TestGateWithoutResultFiles(t *testing.T) {
+	side := func() string {
+		return file(t, header, strings.ReplaceAll(lines("A", "read-B/s", 1e9, 6), "\n",
+			"\n--- BENCH: BenchmarkA\n    run.go:1: result: /gone/r.json\n"))
+	}
+	old, new := side(), side()
+	const note = "6 of 6 trials of new have no result file (%s:8: result /gone/r.json: no such " +
+		"file or directory): their filesystem, cache-dirs, ranks, workers, " +
+		"io-used are unknown and were not compared"
+	for _, format := range []string{"text", "markdown", "github", "junit", "openmetrics"} {
+		code, out, errs := runsGate("-old", old, "-new", new, "-format", format)
+		assert.Equal(t, Done, code)
+		assert.Contains(t, errs, "kvreport gate: "+fmt.Sprintf(note, new)+"\n")
+		assert.Contains(t, errs, "6 of 6 trials of old have no result file")
+		if format != "openmetrics" {
+			assert.Contains(t, out, fmt.Sprintf(note, new), format)
+		}
+	}
+	_, out, errs := runsGate("-old", file(t, lines("A", "read-B/s", 1e9, 6)), "-new", file(t,
+		lines("A", "read-B/s", 1e9, 6)))
+	assert.NotContains(t, out+errs, "result file", "text of other programs has none")
+}
+
+func TestIgnoredSettingsExist(t *testing.T) {
+	in := file(t, header, lines("A", "read-B/s", 1e9, 6))
+	for name, says := range map[string]string{
+		"filesytem": `-ignore: "filesytem" is no setting that is compared, did you mean "filesystem"?`,
+		"num-user":  `did you mean "num-users"?`, "workers,nonsense": `-ignore: "nonsense" is no setting`,
+		"cache-dir": `did you mean "cache-dirs"?`, "io": "io cannot be ignored",
+		"filesystem,cache-dirs,ranks,workers,storage-capacity-gb,trace-files,num-users": "",
+	} {
+		for _, args := range [][]string{{"gate", "-old", in, "-new", in},
+			{"html", in, "-o", filepath.Join(t.TempDir(), "x.html")}} {
+			code, _, errs := call("", append(args, "-ignore", name)...)
+			if says == "" {
+				assert.Equal(t, Done, code, errs)
+				continue
+			}
+			assert.Equal(t, Usage, code, name)
+			assert.Contains(t, errs, says)
+		}
+	}
+}
+
 func TestGateUsage(t *testing.T) {
 	good := file(t, header, lines("A", "read-B/s", 1e9, 6), "BenchmarkA-2 1 5 widgets\n")
 	empty := file(t, "")

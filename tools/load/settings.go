@@ -15,6 +15,7 @@ import (
 	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // Settings are what the trials of one benchmark in one run were measured with: of each setting the
@@ -181,6 +182,33 @@ func (rec *Record) settings() map[string]string {
 		maps.Copy(m, ofFile(rec.Result, rec.Python))
 	}
 	return m
+}
+
+// LacksFile tells whether a record is a line of the suite without its result file.
+func (rec *Record) LacksFile() bool { return rec.isLine() && rec.format() != "" }
+
+// CheckIgnored refuses settings that cannot be ignored: those that define numbers, and names of
+// none that is compared, which are slips.
+func CheckIgnored(names []string) error {
+	known := append([]string{settings.TraceFiles}, settings.FromFiles...)
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	params.Register(fs)
+	fs.VisitAll(func(f *flag.Flag) {
+		if params.Comparable(f.Name) {
+			known = append(known, f.Name)
+		}
+	})
+	for _, name := range names {
+		if settings.Defines(name) {
+			return fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean "+
+				"different things", name)
+		}
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("-ignore: %q is no setting that is compared%s", name,
+				units.Suggestion(name, known))
+		}
+	}
+	return nil
 }
 
 // Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.

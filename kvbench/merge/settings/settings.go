@@ -41,6 +41,9 @@ const (
 	Ranks       = "ranks"
 )
 
+// FromFiles are the settings that result files alone tell, unless a parameter gives them.
+var FromFiles = []string{Filesystem, Directories, Ranks, Workers, Capacity, IOUsed}
+
 // Values of Simulated. A simulated result is a prediction and never compared with a measured one.
 const (
 	Measured       = "no"
