@@ -363,8 +363,9 @@ func (s *summary) throughput() {
 }
 
 // cache is how much of the prompts was found, how much of them is new and can never be, and the
-// rest, which together are all of it. Turns that overtook the one before them are reported apart:
-// no cache could have had their history.
+// rest, which together are all of it. Of a block trace the rest is split by its ideal hits: what
+// was requested for the first time says nothing about the size of the cache. Turns that overtook
+// the one before them are reported apart: no cache could have had their history.
 func (s *summary) cache() {
 	p := s.Prompt
 	if p == nil || p.Tokens == 0 {
@@ -376,13 +377,44 @@ func (s *summary) cache() {
 		line += " (" + kinds + ")"
 	}
 	created := p.ByKind["new"].Tokens
-	line += fmt.Sprintf(", %s are new, %s were evicted or not yet written",
-		percent(units.Ratio(created, p.Tokens)),
-		percent(units.Ratio(p.Tokens-p.Found-created, p.Tokens)))
+	missing := p.Tokens - p.Found - created
+	share := func(tokens int64) string { return percent(units.Ratio(tokens, p.Tokens)) }
+	line += fmt.Sprintf(", %s are new, ", share(created))
+	if first, known := s.firstRequests(missing); known {
+		line += share(first) + " were requested for the first time"
+		if lost := missing - first; lost > 0 && s.evicted() {
+			line += fmt.Sprintf(", %s were evicted or not yet written", share(lost))
+		} else if lost > 0 {
+			line += fmt.Sprintf(", %s were not yet written", share(lost))
+		}
+	} else {
+		line += fmt.Sprintf("the other %s were not found", share(missing))
+	}
 	if p.NotYetWritten > 0 {
 		line += fmt.Sprintf(" (%s of turns that overtook the one before)", count(p.NotYetWritten))
 	}
 	s.put("cache", line)
+}
+
+// firstRequests is how many of the tokens that were missing no cache could have had, because their
+// blocks were requested for the first time. The ideal hits are those of all dispatched requests, so
+// that it is not known where others than these completed, unless the cache found all that it could.
+func (s *summary) firstRequests(missing int64) (first int64, known bool) {
+	c := s.BlockCache
+	switch {
+	case c == nil || c.IdealHits == nil:
+		return 0, false
+	case *c.IdealHits == c.Hits && !s.evicted():
+		return missing, true
+	case c.Requests != s.Prompt.Requests || c.HitTokens != s.Prompt.ByKind["block"].Found:
+		return 0, false
+	}
+	return missing * (c.Blocks - *c.IdealHits) / max(1, c.Blocks-c.Hits), true
+}
+
+// evicted says whether any tier gave up entries in the window.
+func (s *summary) evicted() bool {
+	return slices.ContainsFunc(s.Tiers, func(t result.Tier) bool { return t.Evicted.Entries > 0 })
 }
 
 // promptKinds are the hit ratios of each part of the prompts that is not new.

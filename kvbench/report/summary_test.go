@@ -232,6 +232,40 @@ func TestLoadingIsToldWithAndWithoutWaiting(t *testing.T) {
 	assert.Zero(t, *f.SavedRatio, "looking up saves nothing, and costs nothing")
 }
 
+// What is requested for the first time is in no cache, however large: only the rest says anything
+// about the size of this one. All parts are all of the prompts.
+func TestWhatWasRequestedForTheFirstTimeIsNoFaultOfTheCache(t *testing.T) {
+	prompt := func(requests int64) *result.Prompt {
+		return &result.Prompt{Requests: requests, PromptTokens: result.PromptTokens{Tokens: 1000,
+			Found: 400}, ByKind: map[string]result.PromptTokens{"new": {Tokens: 100},
+			"block": {Tokens: 900, Found: 400}}}
+	}
+	blocks := func(ideal int64) *result.BlockCache {
+		return &result.BlockCache{Requests: 5, Blocks: 90, Hits: 40, IdealHits: &ideal, Tokens: 900,
+			HitTokens: 400}
+	}
+	for _, c := range []struct {
+		completed, evicted int64
+		blocks             *result.BlockCache
+		want               string
+	}{
+		{5, 0, blocks(40), "50 % were requested for the first time\n"},
+		{3, 0, blocks(40), "50 % were requested for the first time\n"},
+		{5, 7, blocks(60), "30 % were requested for the first time, 20 % were evicted or not yet " +
+			"written\n"},
+		{5, 0, blocks(60), "30 % were requested for the first time, 20 % were not yet written\n"},
+		{3, 7, blocks(60), "the other 50 % were not found\n"}, // ideal of others than completed
+		{5, 7, nil, "the other 50 % were not found\n"},
+	} {
+		r := fixture(t, "result.json")
+		r.Prompt, r.BlockCache = prompt(c.completed), c.blocks
+		for i := range r.Tiers {
+			r.Tiers[i].Evicted.Entries = c.evicted
+		}
+		assert.Contains(t, summaryOf(t, r), "10 % are new, "+c.want)
+	}
+}
+
 func TestWithoutLoadsNoLengthIsNamed(t *testing.T) {
 	f := &result.FirstToken{}
 	assert.Equal(t, "from which length on loading beats computing is unknown: too few requests "+
