@@ -156,9 +156,16 @@ func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 		"-cache-dir=az://b/p": "-cache-dir: must be a directory or s3://BUCKET/PREFIX, with the " +
 			"address of the store in -s3-endpoint (Azure's own interface is not spoken), given " +
 			"az://b/p (flag)",
-		"-chunk-size=1MB":   `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
-		"-settle=90":        "-settle: must be a time with its unit, did you mean 90s?, given 90 (flag)",
-		"-num-users=":       `-num-users: must be a whole number in 1…100000, given "" (flag)`,
+		"-chunk-size=1MB":  `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
+		"-settle=90":       "-settle: must be a time with its unit, did you mean 90s?, given 90 (flag)",
+		"-num-users=":      `-num-users: must be a whole number in 1…100000, given "" (flag)`,
+		"-cache-dir=":      "-cache-dir: is empty (flag): give a directory, or leave it out",
+		"-results-dir=":    "-results-dir: is empty (flag): give a directory, or leave it out",
+		"-config=":         "-config: is empty (flag): give a value, or leave it out",
+		"-s3-ca-file=":     "-s3-ca-file: is empty (flag)",
+		"-metrics-listen=": "-metrics-listen: is empty (flag)",
+		"-sweep=cache-dir=,/a": `-sweep: must be a sweep of values that cache-dir can take ("" ` +
+			"must be a value)",
 		"-model=llama3.1-8": `did you mean "llama3.1-8b"?`,
 		"-max-requests=-1": "-max-requests: must be a whole number of at least 0, given -1 " +
 			"(flag)",
@@ -168,6 +175,13 @@ func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 	} {
 		assert.Contains(t, wrong(t, Inputs{}, arg)[0], want, arg)
 	}
+}
+
+// An empty variable of the environment counts as not set, as is usual there.
+func TestEmptyVariablesAreNotSet(t *testing.T) {
+	v := good(t, Inputs{Env: environment("KVBENCH_CACHE_DIR", "", "KVBENCH_RESULTS_DIR", "")})
+	assert.Equal(t, FromDefault, v.Origin("cache-dir").Kind)
+	assert.Contains(t, v.ResultsDir, "kvbench-results")
 }
 
 func TestTenWrongParametersGiveTenMessages(t *testing.T) {

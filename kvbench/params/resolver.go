@@ -2,6 +2,7 @@ package params
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -64,12 +65,23 @@ type resolver struct {
 func (r *resolver) decide(p *parameter) {
 	for _, p.given = range r.layers(p) {
 		err := p.value.Set(p.given.text)
-		if err == nil {
+		// A shell makes an empty value of a variable that is not set: to take the default instead,
+		// such as the temporary directory, is not what the user meant.
+		empty := err == nil && p.given.text == "" && p.given.origin.byUser() && !p.has(profileKey)
+		switch {
+		case empty:
+			what := "a value"
+			if strings.HasSuffix(p.name, "-dir") {
+				what = "a directory"
+			}
+			r.bad = append(r.bad, fmt.Sprintf("-%s: is empty (%s): give %s, or leave it out",
+				p.name, p.given.origin, what))
+		case err == nil:
 			return
+		default:
+			r.violate(p, p.given, err.Error())
 		}
-		p.refused = true
-		r.violate(p, p.given, err.Error())
-		p.given = setting{}
+		p.refused, p.given = true, setting{}
 	}
 }
 

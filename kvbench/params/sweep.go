@@ -1,6 +1,7 @@
 package params
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,6 +95,9 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 		for text := range strings.SplitSeq(list, ",") {
 			x := newValues(r.in.Base).row(key).value
 			err := x.Set(strings.TrimSpace(text))
+			if err == nil && x.String() == "" {
+				err = errors.New("a value")
+			}
 			switch {
 			case err != nil:
 				bad("a sweep of values that %s can take (%q must be %v)", key, text, err)
