@@ -148,24 +148,27 @@ func wholes(results []*result.Result) []bool {
 // left is what lies in the cache directory when the process ends, "" if nothing does. The words
 // have no colon behind the first one, for readers of the merged streams.
 func (s *session) left() string {
-	dirs, n, known := s.removal.Left()
+	n := s.removal.Left()
 	files, also, most := "files", ", as does rm -r", ""
-	for _, dir := range dirs {
+	for _, dir := range n.Dirs {
 		also += " " + word(dir)
 	}
-	if dir := strings.Join(dirs, ""); strings.Contains(dir, "://") {
-		// One that is being written counts, and what a deletion under way has not told of yet.
+	if n.Others > 0 {
+		also = "; it leaves " + units.Plural(n.Others, "other file") + " there"
+	}
+	if dir := strings.Join(n.Dirs, ""); strings.Contains(dir, "://") {
+		// One that is being written counts, and what a deletion in flight has not reported yet.
 		files, also, most = "objects", "", "at most "
 	}
 	what := fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
 	switch {
-	case len(dirs) == 0, known && n.Files == 0:
+	case len(n.Dirs) == 0, n.Known && n.Files == 0:
 		return ""
-	case !known:
+	case !n.Known:
 		what = files
 	}
 	return fmt.Sprintf("left behind %s in %s, which the next run there removes%s", what,
-		strings.Join(dirs, ", "), also)
+		strings.Join(n.Dirs, ", "), also)
 }
 
 // word is a path as a shell takes it for one word: the command is to remove nothing else.

@@ -92,6 +92,7 @@ func (d *Dir) Sync(name string) error {
 // stops between two files, or two steps of a large one, and returns why.
 func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) {
 	stopped := stopped(ctx)
+	d.removal.stops(false)
 	// Counted first: whoever waits for the removal wants to know how much of it there is.
 	of, err := count(d.fd, d.path, names,
 		func() error { d.removal.moves(d.path, names); return stopped() })
@@ -100,7 +101,8 @@ func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) 
 	}
 	d.removal.set(d.path, names, true, of)
 	remove := func(fd int, name string, size int64) error {
-		for size > step && ctx.Err() == nil && shorten(fd, name, size-step) {
+		cut := func() error { return shorten(fd, name, size-step) }
+		for size > step && ctx.Err() == nil && d.removal.step(cut) == nil {
 			size -= step
 			swept.Bytes += step
 			d.removal.Removed(Amount{Bytes: step})
@@ -108,7 +110,9 @@ func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) 
 		if err := stopped(); err != nil {
 			return err
 		}
-		err := Retry(func() error { return unix.Unlinkat(fd, name, 0) })
+		err := d.removal.step(func() error {
+			return Retry(func() error { return unix.Unlinkat(fd, name, 0) })
+		})
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("remove %s: %w", name, err)
 		}
@@ -141,15 +145,17 @@ const step = 32 << 20
 
 // shorten cuts a file of ours to a size. One to which somebody has made a link of their own, it
 // leaves: that would lose its content.
-func shorten(dir int, name string, size int64) bool {
+func shorten(dir int, name string, size int64) error {
 	fd, err := OpenAt(dir, name, unix.O_WRONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return false
+		return err
 	}
 	defer unix.Close(fd) // nothing was written that could fail here
 	var s unix.Stat_t
-	return unix.Fstat(fd, &s) == nil && s.Mode&unix.S_IFMT == unix.S_IFREG && s.Nlink == 1 &&
-		Retry(func() error { return unix.Ftruncate(fd, size) }) == nil
+	if unix.Fstat(fd, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Nlink != 1 {
+		return unix.EMLINK
+	}
+	return Retry(func() error { return unix.Ftruncate(fd, size) })
 }
 
 // count adds up the files of the suite in a work directory.

@@ -1,7 +1,11 @@
 package workdir
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +32,9 @@ type Removal struct {
 	of, done Amount
 	moved    time.Time // when it began or last came further; zero while nothing is removed
 	beside   []*Removal
+
+	stepping sync.Mutex // held while a file is removed, for as long as the disk takes
+	stopped  bool       // by Left
 }
 
 // Beside returns a Removal for one more directory of the same run. Whoever looks at r sees all.
@@ -77,52 +84,101 @@ func (r *Removal) Waits() (dir string, since time.Duration) {
 // countingTime is how long Left waits for figures: it is asked when a process is to end at once.
 const countingTime = 200 * time.Millisecond
 
-// Left returns what of a run lies on the disk, and the directories where it does: none when nothing
-// does. Before the removal has counted the files they are counted here; known is
-// false when that takes too long, as on a disk that does not answer.
-func (r *Removal) Left() (dirs []string, left Amount, known bool) {
-	dir, left, known := r.here()
-	if dir != "" {
-		dirs = append(dirs, dir)
-	}
-	for _, more := range r.others() {
-		d, l, k := more.Left()
-		dirs, known = append(dirs, d...), known && k
-		left = Amount{Files: left.Files + l.Files, Bytes: left.Bytes + l.Bytes}
-	}
-	return dirs, left, known
+// Remains are what of a run lies on the disk.
+type Remains struct {
+	Dirs []string // where files lie; none when nothing does
+	Amount
+	Known  bool // false when counting takes too long, as on a disk that does not answer
+	Others int  // files in the directories that are not of the run
 }
 
-// here is Left of its own directory, "" while it has none.
-func (r *Removal) here() (dir string, left Amount, known bool) {
+// Left returns what of a run lies on the disk, for the last line of a process: it counts the files,
+// and stops the removal, so that the line is still true when it is read.
+func (r *Removal) Left() Remains {
+	left := r.here()
+	for _, more := range r.others() {
+		m := more.Left()
+		left.Dirs, left.Known = append(left.Dirs, m.Dirs...), left.Known && m.Known
+		left.Files, left.Bytes = left.Files+m.Files, left.Bytes+m.Bytes
+		left.Others += m.Others
+	}
+	return left
+}
+
+// here is Left of its own directory.
+func (r *Removal) here() Remains {
 	r.mu.Lock()
-	dir, known = r.path, r.counted
-	names := r.names
-	left = Amount{Files: r.of.Files - r.done.Files, Bytes: r.of.Bytes - r.done.Bytes}
-	here := r.count
+	dir, names, here := r.path, r.names, r.count
+	known := Remains{Dirs: []string{dir}, Known: r.counted, Amount: Amount{
+		Files: r.of.Files - r.done.Files, Bytes: r.of.Bytes - r.done.Bytes}}
 	r.mu.Unlock()
-	if known || dir == "" {
-		return dir, left, true
+	switch {
+	case dir == "":
+		return Remains{Known: true}
+	case here != nil && !known.Known:
+		known.Amount, known.Known = here(), true
 	}
-	if here != nil {
-		return dir, here(), true
+	if names == nil {
+		return known
 	}
-	counted := make(chan Amount, 1)
+	counted := make(chan Remains, 1)
 	go func() {
-		if fd, err := OpenAt(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
-			defer unix.Close(fd)
-			if n, err := count(fd, dir, names, func() error { return nil }); err == nil {
-				counted <- n
-			}
+		r.stops(true)
+		fd, err := OpenAt(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if errors.Is(err, unix.ENOENT) {
+			counted <- Remains{Known: true}
+		}
+		if err != nil {
+			return
+		}
+		defer unix.Close(fd)
+		n, err := count(fd, dir, names, func() error { return nil })
+		if err == nil {
+			counted <- Remains{[]string{dir}, n, true, foreign(dir, names)}
 		}
 	}()
 	select {
-	case left = <-counted:
-		return dir, left, true
+	case left := <-counted:
+		return left
 	case <-time.After(countingTime):
-		return dir, Amount{}, false
+		return known
 	}
 }
+
+// foreign counts the files in a work directory that are not of the run by their names.
+func foreign(path string, names Names) (n int) {
+	_ = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil // what cannot be read is not counted
+		}
+		in, name, _ := strings.Cut(strings.TrimPrefix(at, path+"/"), "/")
+		if in != markerName && !(names.Dir(in) && names.File(in, name)) &&
+			!(in == treeName && treeFile.MatchString(name)) {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+// stops stops the removal between two files, or lets it begin.
+func (r *Removal) stops(stop bool) {
+	r.stepping.Lock()
+	r.stopped = stop
+	r.stepping.Unlock()
+}
+
+// step makes a step of the removal, unless Left has stopped it.
+func (r *Removal) step(remove func() error) error {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	if r.stopped {
+		return errEnds
+	}
+	return remove()
+}
+
+var errEnds = errors.New("the process ends")
 
 // works notes that a run works in a directory from now on, whose files nobody has counted.
 func (r *Removal) works(path string, names Names) { r.set(path, names, false, Amount{}) }

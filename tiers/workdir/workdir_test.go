@@ -235,8 +235,7 @@ func TestASecondRunIsRefusedAndNamed(t *testing.T) {
 	_, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen})
 	var locked *LockedError
 	require.ErrorAs(t, err, &locked)
-	left, _, _ := seen.Left()
-	assert.Empty(t, left, "the files of the first run are not left behind")
+	assert.Empty(t, seen.Left().Dirs, "the files of the first run are not left behind")
 	assert.Equal(t, os.Getpid(), locked.PID)
 	assert.ErrorContains(t, err, fmt.Sprintf("process %d", os.Getpid()))
 	assert.Equal(t, before, tree(t, cache))
@@ -433,9 +432,9 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 	}
 	left := func() (dir string, n Amount) {
 		t.Helper()
-		dirs, n, known := seen.Left()
-		assert.True(t, known)
-		return strings.Join(dirs, ", "), n
+		r := seen.Left()
+		assert.True(t, r.Known)
+		return strings.Join(r.Dirs, ", "), r.Amount
 	}
 	dir, _ := left()
 	assert.Empty(t, dir, "nothing is there yet")
@@ -462,9 +461,17 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 	_, n = left()
 	assert.Equal(t, Amount{15, 60}, n, "so is a start that is stopped meanwhile")
 
+	// A removal that was given up ends later than its trial: the disk says what is there.
+	files, err := filepath.Glob(d.Path() + "/[0-9a-f][0-9a-f]/*-*")
+	require.NoError(t, err)
+	require.Len(t, files, 15)
+	require.NoError(t, os.Remove(files[0]))
+	_, n = left()
+	assert.Equal(t, Amount{14, 56}, n)
+
 	d, err = open(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, 15, d.Reclaimed().Files)
+	assert.Equal(t, 14, d.Reclaimed().Files)
 	_, n = left()
 	assert.Zero(t, n)
 	entries(t, d, 3)
@@ -472,6 +479,37 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 	dir, _ = left()
 	assert.Empty(t, dir)
 	assert.Equal(t, before, tree(t, cache))
+}
+
+// asking is a context whose look number 20 asks what is left.
+type asking struct {
+	context.Context
+	looks int
+	seen  *Removal
+	left  Remains
+}
+
+func (a *asking) Err() error {
+	if a.looks--; a.looks == 0 {
+		a.left = a.seen.Left()
+	}
+	return nil
+}
+
+// What the last line of a process says is true when it is read, although a removal was in progress.
+func TestNothingIsRemovedAfterTheCount(t *testing.T) {
+	cache := t.TempDir()
+	var seen Removal
+	d, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen})
+	require.NoError(t, err)
+	entries(t, d, 50)
+	ctx := &asking{Context: t.Context(), looks: 50 + 20, seen: &seen}
+	require.ErrorContains(t, d.Remove(ctx), "the process ends")
+	require.Positive(t, ctx.left.Files)
+	d, err = Open(t.Context(), Options{CacheDir: cache})
+	require.NoError(t, err)
+	assert.Equal(t, ctx.left.Amount, d.Reclaimed().Amount)
+	require.NoError(t, d.Close())
 }
 
 // A large file goes in steps; what somebody has linked to elsewhere keeps its content.
@@ -498,8 +536,7 @@ func TestLargeFilesAreRemovedInSteps(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	assert.EqualValues(t, step+5, info.Size())
-	_, n, _ := seen.Left()
-	assert.Equal(t, Amount{1, step + 5}, n)
+	assert.Equal(t, Amount{1, step + 5}, seen.Left().Amount)
 
 	d, err = Open(t.Context(), Options{CacheDir: cache})
 	require.NoError(t, err)
@@ -518,10 +555,13 @@ func TestKeptFilesAreLeft(t *testing.T) {
 	require.NoError(t, err)
 	entries(t, d, 5)
 	require.NoError(t, d.Close())
-	dir, n, known := seen.Left()
-	assert.Equal(t, []string{d.Path()}, dir)
-	assert.Equal(t, Amount{5, 20}, n)
-	assert.True(t, known)
+	left := Remains{Dirs: []string{d.Path()}, Amount: Amount{5, 20}, Known: true}
+	assert.Equal(t, left, seen.Left())
+	// A user's file, and a results directory that was given there.
+	put(t, d.Path()+"/notes", "mine")
+	put(t, d.Path()+"/results/Synthetic/summary.txt", "")
+	left.Others = 2
+	assert.Equal(t, left, seen.Left())
 }
 
 // TestAFolderThatIsRefused: who asks meanwhile what is left is told, and afterwards nothing is this
@@ -533,14 +573,13 @@ func TestAFolderThatIsRefused(t *testing.T) {
 	_, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen, Folder: &Folder{
 		Name: "named", Files: entryNames{},
 		Recall: func(json.RawMessage) (Names, bool, error) {
-			dir, n, _ := seen.Left() // nothing as well where counting takes too long
-			assert.Equal(t, []string{cache + "/named"}, dir)
-			assert.Zero(t, n)
+			left := seen.Left() // nothing as well where counting takes too long
+			assert.Equal(t, []string{cache + "/named"}, left.Dirs)
+			assert.Zero(t, left.Amount)
 			return nil, false, refuse
 		}}})
 	require.ErrorIs(t, err, refuse)
-	dir, _, _ := seen.Left()
-	assert.Empty(t, dir)
+	assert.Empty(t, seen.Left().Dirs)
 }
 
 // TestWhoeverLooksSeesAllDirectories of a run that has several.
@@ -554,10 +593,7 @@ func TestWhoeverLooksSeesAllDirectories(t *testing.T) {
 		defer func() { assert.NoError(t, d.Close()) }()
 		dirs = append(dirs, d.Path())
 	}
-	dir, n, known := seen.Left()
-	assert.Equal(t, dirs, dir)
-	assert.Equal(t, Amount{11, 44}, n)
-	assert.True(t, known)
+	assert.Equal(t, Remains{Dirs: dirs, Amount: Amount{11, 44}, Known: true}, seen.Left())
 	others := seen.Beside()
 	others.Counted(Amount{2, 100})
 	others.Removed(Amount{1, 30})
