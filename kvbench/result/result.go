@@ -295,6 +295,15 @@ func (r *Result) NFSMounts() (list []*tracing.NFS) {
 	return list
 }
 
+// OneTrial tells whether the results of two ranks can be of one trial. Each trial has its own nonce,
+// about which ranks agree that one of them coordinates, whose results have a clock offset; ranks
+// that do not meet have a nonce each.
+func (r *Result) OneTrial(o *Result) bool {
+	met := r.ClockOffsetNS != nil || o.ClockOffsetNS != nil
+	return r.Nonce == "" || o.Nonce == "" ||
+		r.Ranks == o.Ranks && (r.Nonce == o.Nonce || !met)
+}
+
 // Coordinated is a time of this client's wall clock, RFC 3339, by that of the coordinator's host.
 // Without a comparison of the clocks it is taken as it is.
 func (r *Result) Coordinated(text string) (time.Time, error) {

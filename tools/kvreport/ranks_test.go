@@ -194,6 +194,51 @@ func TestARankThatIsMissing(t *testing.T) {
 	assert.Contains(t, errs, "rank 1 of 2 is missing")
 }
 
+// TestARankOfAnotherRun is missing in its trial, and is not summed with the ranks of this one.
+func TestARankOfAnotherRun(t *testing.T) {
+	for name, change := range map[string]func(r *result.Result){
+		// A coordinator has compared the clocks of its ranks, and they agree about a nonce.
+		"coordinated": func(r *result.Result) { r.ClockOffsetNS = new(int64) },
+		"fewer ranks": func(r *result.Result) { r.Ranks = 1 + r.Rank },
+		"same nonce":  func(r *result.Result) { r.Nonce, r.Ranks = "ab", 1+r.Rank },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, out := ranks(t, t.TempDir(), "64KiB", 1), filepath.Join(t.TempDir(), "out")
+			for rank := range 2 {
+				found, err := filepath.Glob(filepath.Join(dir, "Synthetic_64KiB/trial_1",
+					fmt.Sprint("rank_", rank), "*.json"))
+				require.NoError(t, err)
+				require.Len(t, found, 1)
+				data, err := os.ReadFile(found[0])
+				require.NoError(t, err)
+				r, err := result.Parse(data)
+				require.NoError(t, err)
+				change(r)
+				require.NoError(t, r.WriteJSON(found[0]))
+			}
+			const foreign = "of another run than rank 0 of "
+			code, text, _ := call("", "aggregate", dir, "-o", out+".json")
+			assert.Equal(t, No, code)
+			assert.Contains(t, text, "PARTIAL: 1 of 6 results missing")
+			assert.Regexp(t, "missing: .*trial_1/rank_1/.*"+foreign, text)
+			data, err := os.ReadFile(out + ".json")
+			require.NoError(t, err)
+			assert.Regexp(t, `"read_bandwidth_gbps": 2.5,`, string(data), "rank 0 alone")
+			for _, division := range []string{"open", "closed"} {
+				code, _, errs := call("", "submission", "-division", division, "-organisation",
+					"acme", "-system", "s", "-o", out, dir)
+				assert.Equal(t, No, code)
+				assert.Contains(t, errs, foreign)
+				assert.Contains(t, errs, "results are missing, nothing was built")
+				assert.NoDirExists(t, out)
+			}
+			code, _, errs := call("", "html", dir, "-o", out+".html")
+			require.Equal(t, Done, code, errs)
+			assert.NotContains(t, textOf(t, out+".html"), "Synthetic read bandwidth 5 GiB/s n=3")
+		})
+	}
+}
+
 // TestACopyIsNoTrial: -artifacts and people copy results.
 func TestACopyIsNoTrial(t *testing.T) {
 	dir := ranks(t, t.TempDir(), "64KiB", 1)

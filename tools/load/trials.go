@@ -80,7 +80,8 @@ func trialsOf(records []*Record) (trials []*Record, err error) {
 		})
 		for len(group) > 0 {
 			n, seen := 0, map[int]bool{}
-			for n < len(group) && !seen[group[n].Result.Rank] {
+			for n < len(group) && !seen[group[n].Result.Rank] &&
+				group[0].Result.OneTrial(group[n].Result) {
 				seen[group[n].Result.Rank] = true
 				n++
 			}

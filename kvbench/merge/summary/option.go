@@ -36,15 +36,27 @@ func option(group string, files []tree.File, s *Summary) *Option {
 	// is found by its absence.
 	for trial := range o.TrialCount {
 		before := len(complete)
+		var lowest *tree.File // the ranks of its run are the trial's
 		for rank := range o.RankCount {
 			f, ok := at[place{trial, rank}]
 			if !ok {
 				o.MissingFiles = append(o.MissingFiles, files[0].Beside(trial, rank))
-			} else if f.Complete() {
+				continue
+			}
+			if lowest == nil {
+				lowest = &f
+			}
+			if one := lowest.Result.OneTrial(f.Result); one && f.Complete() {
 				complete = append(complete, f)
 			} else {
 				o.MissingFiles = append(o.MissingFiles, f.Path)
 				o.Failed[f.Path] = tree.Fate(f.Result)
+				if !one {
+					o.Failed[f.Path] = fmt.Sprintf("of another run than rank %d of %d, which has "+
+						"the nonce %s; this is rank %d of %d with %s", lowest.Rank,
+						lowest.Result.Ranks, lowest.Result.Nonce, rank, f.Result.Ranks,
+						f.Result.Nonce)
+				}
 				s.TrialFailures[group] = append(s.TrialFailures[group],
 					TrialFailure{trial, rank, o.Failed[f.Path]})
 			}
