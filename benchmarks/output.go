@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
+	"kvbench/kvbench/version"
 )
 
 // header prints the Unit lines and the file configuration: only what is the
@@ -54,8 +55,24 @@ func (s *session) header(plans []*params.Values) error {
 	if need := params.ClosedNeeds(plans); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)
 	}
+	if why := noImage(plans, version.Current()); why != "" {
+		fmt.Fprintln(os.Stderr, "kvbench:", why)
+	}
 	_, err := os.Stdout.WriteString(b.String())
 	return err
+}
+
+// noImage warns before hours of measuring for a submission, which has an image of the code that was
+// measured.
+func noImage(plans []*params.Values, revision string) string {
+	closed := slices.ContainsFunc(plans, func(v *params.Values) bool {
+		return v.Division == params.Closed && v.Bench.Option > 0
+	})
+	if !closed || revision != version.Unknown {
+		return ""
+	}
+	return "this binary does not know its revision, so that kvreport submission can make no code " +
+		"image; " + version.Remedy
 }
 
 // common are the overrides that hold for all benchmarks of the process. What a

@@ -2,13 +2,28 @@ package benchmarks
 
 import (
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
+
+// A binary without a revision is reported before hours are measured for a submission.
+func TestNoCodeImage(t *testing.T) {
+	option, _ := params.Benchmark("MaxStorageStress")
+	plan := func(division params.Division) []*params.Values {
+		return []*params.Values{{Division: division, Bench: option}}
+	}
+	assert.Contains(t, noImage(plan(params.Closed), "unknown"),
+		"does not know its revision, so that kvreport submission can make no code image; measure "+
+			"with go test ./benchmarks in a git checkout, a binary of make dist")
+	assert.Empty(t, noImage(plan(params.Closed), strings.Repeat("0", 40)))
+	assert.Empty(t, noImage(plan(params.Open), "unknown"))
+}
 
 func TestAPathIsOneWordOfAShell(t *testing.T) {
 	assert.Equal(t, "/mnt/nvme0/kv-cache_1/rank_0", word("/mnt/nvme0/kv-cache_1/rank_0"),

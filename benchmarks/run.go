@@ -101,7 +101,12 @@ func (s *session) recordSkip(name, why string) {
 func measure(b *testing.B, v *params.Values, body trialBody) {
 	number, suffix := current.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
-	current.measure(b, v, name, number, body).tell(b)
+	o := current.measure(b, v, name, number, body)
+	if o.err != nil && number == 0 && v.Count > 1 {
+		b.Logf("%d of %d trials are not begun: the testing package ends a benchmark whose first "+
+			"trial fails", v.Count-1, v.Count)
+	}
+	o.tell(b)
 }
 
 // trialBody is what a trial does with its configuration, in which it may change what it likes.
@@ -119,9 +124,9 @@ func (s *session) measure(b *testing.B, v *params.Values, name string, number in
 	s.pauseBetweenOptions(v, show)
 	if s.ctx.Err() != nil { // by a signal before, or while the drive rested
 		if clients.Ended(s.ctx) { // or because of a rank that was lost since the last trial
-			return outcome{err: context.Cause(s.ctx)}
+			return outcome{err: fmt.Errorf("not begun, because the run was %w", context.Cause(s.ctx))}
 		}
-		return outcome{err: errInterrupted}
+		return outcome{err: fmt.Errorf("not begun: %w", errInterrupted)}
 	}
 	if s.loaded() {
 		o.res, o.path, o.err = s.trialOf(b, v, name, number, show, body)

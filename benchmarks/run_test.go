@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"context"
 	"flag"
 	"testing"
 	"testing/synctest"
@@ -39,6 +40,15 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 		}
 		assert.Zero(t, time.Since(began), "a rehearsal")
 	})
+}
+
+// A trial to which an ended run never came is not begun, whatever it was that ended the run.
+func TestATrialThatIsNotBegun(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	s := &session{ctx: ctx}
+	o := s.measure(nil, &params.Values{}, "Synthetic", 0, nil)
+	assert.EqualError(t, o.err, "not begun: interrupted")
 }
 
 func TestSharedFilesystemsAreWarnedAboutInTheClosedDivision(t *testing.T) {

@@ -258,7 +258,8 @@ func TestRankFailureContinue(t *testing.T) {
 	for window := 6 * time.Second; len(ranks) != 2; window *= 2 {
 		require.Less(t, window, patience)
 		b.results += "-again"
-		p := b.start(b.ranks(3, "-test.benchtime="+window.String(), "-rank-failure=continue")...)
+		p := b.start(b.ranks(3, "-test.benchtime="+window.String(), "-test.count=2",
+			"-rank-failure=continue")...)
 		eventually(t, "entries of all ranks, or the end", func() bool {
 			return over(p.Process.Pid) || b.writing(3)
 		})
@@ -268,6 +269,7 @@ func TestRankFailureContinue(t *testing.T) {
 		o := p.end()
 		if ranks, all = b.resultsOf("option_1", 0); len(ranks) == 2 {
 			assert.Equal(t, exitFailed, o.code)
+			assert.Contains(t, o.stdout, "1 of 2 trials are not begun: ")
 		}
 	}
 	for _, r := range ranks {

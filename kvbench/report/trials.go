@@ -34,11 +34,12 @@ func Trials(results []*result.Result) (lines []string) {
 func trialsText(trials []*result.Result) string {
 	rateUnits := []string{"read-B/s", "write-B/s"}
 	var rates [2][]float64
-	storageLimited := 0
+	storageLimited, complete := 0, 0
 	for _, r := range trials {
 		if r.Status != result.StatusComplete {
 			continue
 		}
+		complete++
 		if r.Harness.Verdict.Kind == result.StorageLimited {
 			storageLimited++
 		}
@@ -49,6 +50,9 @@ func trialsText(trials []*result.Result) string {
 		}
 	}
 	text, advice := fmt.Sprintf("%d trials", len(trials)), "fit to quote"
+	if complete < len(trials) {
+		text = fmt.Sprintf("%d of %d trials complete", complete, len(trials))
+	}
 	// A direction that the benchmark does not have is left out.
 	for i, values := range rates {
 		median, ok := units.Median(values)

@@ -36,8 +36,8 @@ func TestTrialsHaveAClosingLine(t *testing.T) {
 		"A, 2 trials, read 2.05 GiB/s (2 GiB/s to 2.10 GiB/s); 2 of 2 storage-limited, fit to quote",
 		"B, 2 trials, read 3 GiB/s (2 GiB/s to 4 GiB/s); 2 of 2 storage-limited, too far apart to " +
 			"quote: measure for longer (-benchtime) or more often (-count)",
-		"C, 2 trials, read 2 GiB/s (2 GiB/s to 2 GiB/s); 1 of 2 storage-limited, do not " +
-			"quote as the storage's rate: the other trials failed or were limited by something " +
+		"C, 1 of 2 trials complete, read 2 GiB/s (2 GiB/s to 2 GiB/s); 1 of 2 storage-limited, " +
+			"do not quote as the storage's rate: the other trials failed or were limited by something " +
 			"else (see their verdicts)",
 	}, Trials(all))
 }

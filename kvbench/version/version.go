@@ -15,6 +15,10 @@ import (
 // Unknown is the version of a binary without a stamp, outside of its checkout.
 const Unknown = "unknown"
 
+// Remedy says how a result comes to name the commit that it was measured with.
+const Remedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or one " +
+	"of go test -c -buildvcs=true"
+
 // revision is set by `make dist` (-ldflags "-X kvbench/kvbench/version.revision=…"): test binaries
 // carry no version control stamp of their own, but with go test -c -buildvcs=true.
 var revision string

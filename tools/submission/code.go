@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kvbench/kvbench/version"
 )
 
 // hashAlgorithm names how the code image is hashed, as the checker of MLPerf Storage wants it
@@ -83,9 +85,16 @@ func (s *Submission) revision() (string, error) {
 	}
 	for v := range versions {
 		rev := strings.TrimSuffix(v, " (checkout)")
-		if !commitHash.MatchString(rev) {
-			return "", fmt.Errorf("the results were measured with version %q, which is no commit "+
-				"(+dirty: it had changes); measure with a clean checkout", v)
+		switch {
+		case v == version.Unknown:
+			return "", errors.New("the binary that measured does not know its revision; " +
+				version.Remedy)
+		case strings.HasSuffix(rev, "+dirty"):
+			return "", fmt.Errorf("the results were measured with version %q, a checkout with "+
+				"changes; measure with a clean one", v)
+		case !commitHash.MatchString(rev):
+			return "", fmt.Errorf("the results were measured with version %q, which is no commit; "+
+				version.Remedy, v)
 		}
 		return rev, nil
 	}
@@ -95,11 +104,7 @@ func (s *Submission) revision() (string, error) {
 // code captures the source at the commit that was measured from the git repository -code names. Its
 // working tree does not matter: git archive gives what was committed, without symbolic links, which
 // the hash leaves out.
-func (s *Submission) code() (map[string][]byte, *codeHash, error) {
-	rev, err := s.revision()
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err error) {
 	var archive, errs bytes.Buffer
 	git := exec.Command("git", "-C", s.Code, "archive", "--format=tar", rev)
 	git.Stdout, git.Stderr = &archive, &errs
@@ -107,7 +112,7 @@ func (s *Submission) code() (map[string][]byte, *codeHash, error) {
 		return nil, nil, fmt.Errorf("git archive %s in %s: %w: %s", rev, s.Code, err,
 			strings.TrimSpace(errs.String()))
 	}
-	files := make(map[string][]byte)
+	files = make(map[string][]byte)
 	for r := tar.NewReader(&archive); ; {
 		head, err := r.Next()
 		if err == io.EOF {
@@ -132,14 +137,21 @@ func (s *Submission) code() (map[string][]byte, *codeHash, error) {
 // its hash (CHECK-01 to CHECK-04), and says where. Without one the tree is built all the same, and
 // told is what is missing and the command that makes it.
 func (s *Submission) writeCode(root string) (told string, err error) {
-	files, hash, err := s.code()
+	rev, err := s.revision()
+	var files map[string][]byte
+	var hash *codeHash
+	remedy := "" // no checkout makes an image of a revision that is not known
+	if err == nil {
+		files, hash, err = s.code(rev)
+		remedy = fmt.Sprintf(".\n%13sThe same command with another -o and -code CHECKOUT, a git "+
+			"repository of kvbench that has the commit measured, makes it", "")
+	}
 	if err != nil {
 		// What was named has to work; the directory one happens to stand in need not.
 		if s.Code != defaultCode {
 			return "", fmt.Errorf("-code: %w", err)
 		}
-		return fmt.Sprintf("missing: %v.\n%13sThe same command with -code CHECKOUT, a git "+
-			"repository of kvbench that has the commit measured, makes it", err, ""), nil
+		return fmt.Sprintf("missing: %v%s", err, remedy), nil
 	}
 	s.image = hash.Algorithm + ":" + hash.Hash
 	image := filepath.Join(s.Organisation, "code-"+hash.Hash[:8])

@@ -239,8 +239,9 @@ func TestDescriptionPassesTheSchema(t *testing.T) {
 			*r.Environment.Device = result.Device{Name: "sda"}
 		}, []string{`storage_location: "FILL IN"`, `interface: "FILL IN"`}},
 		"a virtual disk": {func(r *result.Result) {
-			*r.Environment.Device = result.Device{Name: "vda", Transport: "virtio"}
-		}, []string{`storage_location: "FILL IN"`, "interface: other"}},
+			*r.Environment.Device = result.Device{Name: "vda", Transport: "virtio",
+				Rotational: new(true)} // all virtual disks say so
+		}, []string{`storage_location: "FILL IN"`, "interface: other", `media_type: "FILL IN"`}},
 		"a mirror of near and far": {func(r *result.Result) {
 			*r.Environment.Device = result.Device{Name: "md0", Members: []result.Device{
 				{Name: "nvme0n1", Transport: "pcie"}, {Name: "sdb", Transport: "iscsi"}}}
@@ -475,8 +476,13 @@ func TestCodeImage(t *testing.T) {
 	assert.Equal(t, "0d036546a5545723daf82a9b825c235e", h.Hash)
 
 	t.Run("without one, what is missing is told", func(t *testing.T) {
-		for version, want := range map[string]string{"abc+dirty": "which is no commit",
-			strings.Repeat("0", 40): "git archive 00000000"} {
+		for version, want := range map[string][2]string{
+			"abc":      {`version "abc", which is no commit; measure with go test ./benchmarks`},
+			"ab+dirty": {`version "ab+dirty", a checkout with changes; measure with a clean one`},
+			"unknown": {"the binary that measured does not know its revision; measure with go " +
+				"test ./benchmarks in a git checkout, a binary of make dist"},
+			strings.Repeat("0", 40): {"git archive 00000000",
+				"The same command with another -o and -code CHECKOUT"}} {
 			dir := results(t, func(r *result.Result) { r.Environment.Version = version })
 			s := Submission{Dir: dir, Out: filepath.Join(t.TempDir(), "out"), System: "s",
 				Organisation: "o", Division: "closed"}
@@ -485,8 +491,11 @@ func TestCodeImage(t *testing.T) {
 			ok, err := s.Run(&text, func(string) {})
 			require.NoError(t, err)
 			assert.True(t, ok)
-			assert.Contains(t, text.String(), want)
-			assert.Contains(t, text.String(), "with -code CHECKOUT")
+			assert.Contains(t, text.String(), want[0])
+			assert.Contains(t, text.String(), want[1])
+			assert.Equal(t, want[1] != "", strings.Contains(text.String(), "CHECKOUT"), version)
+			assert.Equal(t, strings.Contains(version, "dirty"),
+				strings.Contains(text.String(), "with changes"), version)
 			// What was named has to work.
 			s.Code, s.Out = t.TempDir(), s.Out+"2"
 			_, err = s.Run(&text, func(string) {})

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"kvbench/kvbench/merge/summary"
@@ -192,6 +193,8 @@ func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	if entries, err := os.ReadDir(s.Out); err == nil && len(entries) > 0 {
 		return "", fmt.Errorf("%s is not empty, and nothing is added to a tree or replaced in it:"+
 			" name another directory, or remove that one", s.Out)
+	} else if errors.Is(err, syscall.ENOTDIR) {
+		return "", fmt.Errorf("-o: %w; name a new or an empty directory", err)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -223,7 +226,11 @@ func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return told, os.Rename(fresh, s.Out) // over an empty directory, too
+	// Go renames over no directory, not even an empty one as rename(2) does.
+	if err := os.Remove(s.Out); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return told, os.Rename(fresh, s.Out)
 }
 
 // put writes a file of the stage, with its directory. The tree is moved when it is whole, so that

@@ -145,6 +145,7 @@ func listing(t *testing.T, dir string) []string {
 
 func TestClosedSubmission(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "submission")
+	require.NoError(t, os.Mkdir(out, 0o755), "new or empty")
 	built, text, errs, err := submit(dir, out)
 	require.NoError(t, err)
 	require.True(t, built, errs)
@@ -173,6 +174,10 @@ func TestClosedSubmission(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, string(data), result.ClosedNotice, name)
 		}
+	})
+	t.Run("a file", func(t *testing.T) {
+		_, _, _, err := submit(dir, filepath.Join(out, "closed/acme/systems/flash7.yaml"))
+		assert.ErrorContains(t, err, "not a directory; name a new or an empty directory")
 	})
 	t.Run("again: nothing is replaced, and nothing left beside", func(t *testing.T) {
 		path := filepath.Join(out, "closed/acme/systems/flash7.yaml")

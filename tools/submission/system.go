@@ -108,7 +108,9 @@ func describe(e result.Environment, h discover.Hardware) node {
 	// Of an array the first member stands for all: Count says how many there are.
 	first := members[0]
 	n.Drive.Interface = interfaceOf(first, transport(first, h))
-	if first.Rotational != nil && *first.Rotational {
+	// A virtual disk says that it rotates, whatever its host has.
+	physical := locations[transport(first, h)] != ""
+	if physical && first.Rotational != nil && *first.Rotational {
 		n.Drive.Media = "HDD"
 	}
 	if first.SizeBytes != nil {
