@@ -77,7 +77,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 			Bytes: cmp.Or(v.PreconditionBytes, 2*storage.StorageBytes)}
 		cfg.Precondition.Tokens = v.CutTokens()
 		if storage.Layout.Kind == tiers.LayoutSlots { // takes nothing larger
-			sizes, err := blockSizes(v)
+			sizes, err := v.BlockSizes()
 			if err != nil {
 				return nil, err
 			}
@@ -339,12 +339,8 @@ func warnings(v *params.Values) []string {
 		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+
 			"runs so", tp))
 	}
-	// An engine would write it too, once for each place from which a sequence is to go on.
-	if n := v.Model.FixedBytes(); n > 0 && !v.Paged() && v.Bench.Load != params.LoadNone {
-		list = append(list, fmt.Sprintf("%s keeps %s of every sequence besides the %s B of each "+
-			"token, as states or as its last tokens: no entry has that",
-			cmp.Or(v.Model.Name, v.Model.Key), units.Bytes.Text(n),
-			units.Count.Text(v.Model.BytesPerToken())))
+	if text := v.NotCounted(); text != "" {
+		list = append(list, text)
 	}
 	if long := v.CutTemplates(); len(long) > 0 {
 		list = append(list, fmt.Sprintf("contexts of %s are cut to the context window of %s, %d "+

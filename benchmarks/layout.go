@@ -11,7 +11,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 	"kvbench/tiers/workdir"
-	"kvbench/workloads/formats"
 )
 
 const (
@@ -44,23 +43,27 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	if !v.Bench.Blocks() {
 		return l, nil
 	}
-	sizes, err := blockSizes(v)
+	sizes, err := v.BlockSizes()
 	if err != nil {
 		return l, err
 	}
-	largest := sizes[len(sizes)-1]
-	if block := v.Sizer().Bytes(largest); block > capacity {
-		return l, fmt.Errorf("-storage-capacity-gb: a block of %d tokens takes %s, the storage "+
-			"tier has %s; give it room for many of them", largest, units.Bytes.Text(block),
+	if tokens, bytes := v.LargestEntry(); bytes > capacity {
+		what := "a block"
+		if v.CutTokens() > 0 {
+			what = "an object"
+		}
+		return l, fmt.Errorf("-storage-capacity-gb: %s of %d tokens takes %s, the storage "+
+			"tier has %s; give it room for many of them", what, tokens, units.Bytes.Text(bytes),
 			units.Bytes.Text(capacity))
 	}
 	// entry and block keep a file for each, which needs no preparation.
-	if n := v.CutTokens(); n > 0 {
-		return l, cutsInto(v.Layout, sizes, n)
+	if v.CutTokens() > 0 {
+		return l, cutsInto(v, sizes)
 	}
 	switch {
 	case v.Layout == "slots":
-		return tiers.Layout{Kind: tiers.LayoutSlots, Bytes: v.Sizer().Bytes(largest)}, nil
+		return tiers.Layout{Kind: tiers.LayoutSlots,
+			Bytes: v.Sizer().Bytes(sizes[len(sizes)-1])}, nil
 	case v.Layout == "lmcache":
 		return lmcacheLayout(sizes, v.Sizer().Bytes(lmcacheTokens))
 	case v.Packed() > 0:
@@ -85,23 +88,35 @@ func objectBytes(v *params.Values, capacity int64) (int64, error) {
 // cutsInto refuses blocks that an engine's objects cannot be made of: a trace has been cut already,
 // and what lies between two of its ids is the same only where both are, so that an object that ends
 // in the middle of one, and is not a part of it, has no key.
-func cutsInto(layout string, sizes []int, object int) error {
-	for _, n := range sizes {
-		if n%object != 0 && object%n != 0 {
-			return fmt.Errorf("-layout %s: the trace has blocks of %d tokens and an object has "+
-				"%d; one has to divide the other: give -object-tokens", layout, n, object)
+func cutsInto(v *params.Values, sizes []int) error {
+	fits := func(object int) bool {
+		return !slices.ContainsFunc(sizes, func(n int) bool {
+			return n%object != 0 && object%n != 0
+		})
+	}
+	if fits(v.ObjectTokens) {
+		return nil
+	}
+	step, most := v.ObjectSizes()
+	// The largest up to the trace's blocks; else the least of the others.
+	best := 0
+	for n := step; n <= most && (best == 0 || n <= sizes[0]); n += step {
+		if fits(n) {
+			best = n
 		}
 	}
-	return nil
+	if best == 0 {
+		return fmt.Errorf("-block-trace-path: block traces of %s tokens cannot be replayed with "+
+			"this model and -layout %s: an object has a multiple of %d tokens, at most %d, and "+
+			"none of these and a block divide each other", listed(sizes), v.Layout, step, most)
+	}
+	return fmt.Errorf("-layout %s: the trace has blocks of %s tokens and an object has %d; one "+
+		"has to divide the other: give -object-tokens %d", v.Layout, listed(sizes), v.ObjectTokens, best)
 }
 
-// blockSizes are those of the trace's blocks in tokens, the largest last. Mooncake's are 512.
-func blockSizes(v *params.Values) ([]int, error) {
-	files, err := formats.Blocks.Files(v.BlockTracePath)
-	if err != nil {
-		return nil, err
-	}
-	return formats.BlockSizes(files)
+// listed are sizes as a sentence has them.
+func listed(sizes []int) string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sizes)), ", "), "[]")
 }
 
 // lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole
@@ -120,6 +135,5 @@ func lmcacheLayout(sizes []int, chunk int64) (tiers.Layout, error) {
 	return tiers.Layout{}, fmt.Errorf("-layout lmcache: the trace has blocks of %s tokens; files "+
 		"of %d tokens need blocks of a multiple "+
 		"of that, up to %d, or all of one size that divides it; use block, slots or packed=N",
-		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sizes)), ", "), "[]"), lmcacheTokens,
-		maxBlockFiles*lmcacheTokens)
+		listed(sizes), lmcacheTokens, maxBlockFiles*lmcacheTokens)
 }

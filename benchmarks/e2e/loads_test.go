@@ -364,3 +364,32 @@ func TestRAGWithAutoscaling(t *testing.T) {
 		"-rag-num-docs=2", "-autoscaler-interval=100ms", "-test.benchtime=600ms")...)
 	assert.NotEmpty(t, theResult(t, r2.results).Summary.AutoscalingStats)
 }
+
+// Sizes of objects that cannot be are refused with one that can, or with the reason why none can.
+func TestObjectsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	// Its objects have whole pages, of 5760 tokens in four groups of layers.
+	states := filepath.Join(b.work, "states.json")
+	require.NoError(t, os.WriteFile(states, []byte(`{"num_hidden_layers": 93,
+		"num_attention_heads": 96, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+		"linear_attn_config": {"num_heads": 96, "head_dim": 128, "short_conv_kernel_size": 4,
+		"full_attn_layers": [`+strings.Repeat("4, ", 23)+`4], "kda_layers": [`+
+		strings.Repeat("1, ", 68)+`1]}}`), 0o600))
+	for _, c := range []struct{ args, want string }{
+		{"-engine=vllm -model=" + states,
+			"block traces of 512 tokens cannot be replayed with this model"},
+		{"-engine=vllm -object-tokens=11520 -model=" + states, "must be at most 5760: 11520 " +
+			"tokens have 304 MiB (27,648 B per token in each of 4 groups of layers)"},
+		{"-engine=lmcache -model=" + states, "-model: must be another with -layout lmcache-fs: " +
+			"its smallest object, of 5760 tokens, has 608 MiB (110,592 B per token)"},
+		{"-engine=vllm -object-tokens=48", "give -object-tokens 512"},
+		// What must fit is an object of an engine, not the trace's block.
+		{"-engine=vllm -model=llama3.1-8b -storage-capacity-gb=0.001",
+			"an object of 16 tokens takes 2 MiB"},
+	} {
+		args := append(b.places(), "-test.bench=BlockTrace", "-division=open",
+			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-storage-capacity-gb=1")
+		has(t, b.refused(append(args, strings.Fields(c.args)...)...), c.want)
+	}
+}

@@ -192,6 +192,18 @@ func (v *Values) Paged() bool {
 	return pages != nil
 }
 
+// NotCounted is what the model keeps of a sequence and entries do not have, "" if they have all. An
+// engine would write it too, once for each place from which a sequence is to go on.
+func (v *Values) NotCounted() string {
+	n := v.Model.FixedBytes()
+	if n == 0 || v.Paged() || v.Bench.Load == LoadNone {
+		return ""
+	}
+	return fmt.Sprintf("%s keeps %s of every sequence besides the %s B of each token, as states "+
+		"or as its last tokens: no entry has that", cmp.Or(v.Model.Name, v.Model.Key),
+		units.Bytes.Text(n), units.Count.Text(v.Model.BytesPerToken()))
+}
+
 // pages takes as many tokens for an object as the engine's blocks have for the model, where nobody
 // wants another number, and refuses others.
 func (r *resolver) pages() {
@@ -213,6 +225,34 @@ func (r *resolver) pages() {
 // mostObject is the largest object that one call may move: there is a buffer of that size for each
 // worker.
 const mostObject = 256 << 20
+
+// ObjectSizes are of how many tokens the objects of the engine in force can be: of multiples of
+// step, up to most, which is 0 where even the smallest is too large.
+func (v *Values) ObjectSizes() (step, most int) {
+	step = 1
+	if _, pages := v.paged(); pages != nil && v.Model.StateBytes > 0 {
+		step = pages.Block
+	}
+	each := max(1, v.objectBytes(step))
+	return step, int(mostObject/each) * step
+}
+
+// objectBytes is the size of an object of so many tokens: of one of them where each group of layers
+// has its own.
+func (v *Values) objectBytes(tokens int) int64 {
+	return v.Sizer().Bytes(tokens) / int64(max(1, len(v.Tails())))
+}
+
+// objectText is that for people, with what it comes from: a model's layers make one object or one
+// for each group of them.
+func (v *Values) objectText(tokens int) string {
+	text := fmt.Sprintf("%s (%s B per token", units.Bytes.Text(v.objectBytes(tokens)),
+		units.Count.Text(v.objectBytes(1)))
+	if n := len(v.Tails()); n > 0 {
+		text += fmt.Sprintf(" in each of %d groups of layers", n)
+	}
+	return text + ")"
+}
 
 // maxBeside is how many objects of a request may be under way beside each other, which may be so
 // many open files.
@@ -298,9 +338,13 @@ func (r *resolver) engineLayout() {
 	r.want(!v.Overtaking(), "turns", "ordered with "+with+
 		": a turn that does not wait for its predecessor computes all of it again")
 	if !v.row("model").refused {
-		n := v.Sizer().Bytes(v.ObjectTokens) / int64(max(1, len(v.Tails())))
-		r.want(n <= mostObject, "object-tokens", fmt.Sprintf("so few that an object has at most "+
-			"%d MiB: %d tokens of this model are %d MiB", mostObject>>20, v.ObjectTokens, n>>20))
+		step, most := v.ObjectSizes()
+		r.want(most > 0, "model", fmt.Sprintf("another with %s: its smallest object, of %d "+
+			"tokens, has %s, and at most %d MiB are moved with one call", with, step,
+			v.objectText(step), mostObject>>20))
+		r.want(most == 0 || v.ObjectTokens <= most, "object-tokens", fmt.Sprintf("at most %d: %d "+
+			"tokens have %s, and at most %d MiB are moved with one call", most, v.ObjectTokens,
+			v.objectText(v.ObjectTokens), mostObject>>20))
 	}
 	if !is {
 		return

@@ -10,6 +10,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
+	"kvbench/workloads/formats"
 )
 
 // The storage tier takes 95 % of what is free and leaves at least 5 %
@@ -203,10 +204,28 @@ func (v *Values) CutTemplates() (list []string) {
 	return list
 }
 
-// LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this
-// rank.
+// usualBlock is how many tokens the blocks of Mooncake's traces have.
+const usualBlock = 512
+
+// BlockSizes are those of a block trace's blocks in tokens, the largest last.
+func (v *Values) BlockSizes() ([]int, error) {
+	files, err := formats.Blocks.Files(v.BlockTracePath)
+	if err != nil {
+		return nil, err
+	}
+	return formats.BlockSizes(files)
+}
+
+// LargestEntry is the largest entry that the users can ask for, or that a block trace has, in
+// tokens and in bytes of this rank.
 func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	tokens = v.Profile.MaxContextTokens()
+	if v.Bench.Blocks() {
+		tokens = usualBlock
+		if sizes, err := v.BlockSizes(); err == nil { // else reported where the trace is needed
+			tokens = sizes[len(sizes)-1]
+		}
+	}
 	if w := v.ContextWindow(); w > 0 {
 		tokens = min(tokens, w)
 	}
@@ -262,7 +281,11 @@ func (v *Values) CheckFit(capacity int64) Violations {
 	return nil
 }
 
-// formatUpGiB rounds up to a hundredth of a GiB: what is named must be enough.
+// formatUpGiB rounds up to a hundredth of a GiB, and less than one GiB to three digits: what is
+// named must be enough.
 func formatUpGiB(n int64) string {
-	return strconv.FormatFloat(math.Ceil(toGiB(n)*100)/100, 'f', -1, 64)
+	step := 100.
+	for ; toGiB(n)*step < 100 && toGiB(n) < 1; step *= 10 {
+	}
+	return strconv.FormatFloat(math.Ceil(toGiB(n)*step)/step, 'f', -1, 64)
 }

@@ -212,6 +212,10 @@ func TestAnEntryThatNeverFitsIsRefusedWithTheSizeThatWould(t *testing.T) {
 	good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open", "-storage-capacity-gb=4",
 		"-num-gpus=8", "-tensor-parallel=8")
 	good(t, Inputs{Bench: bench(t, "DataGen")}, "-division=open", "-storage-capacity-gb=0.1")
+	texts = wrong(t, Inputs{Bench: bench(t, "MultiTurn")}, "-division=open", "-engine=vllm",
+		"-model=gpt-oss-20b", "-storage-capacity-gb=0.0005")
+	assert.Contains(t, texts[0], "must be at least 0.000733, because one entry of 16 tokens",
+		"786,432 B")
 	texts = wrong(t, Inputs{Bench: bench(t, "DecodeOnly")}, "-num-users=9")
 	assert.Contains(t, texts[0], "must be at least 4.22, because decode-only reads 10 entries of "+
 		"2048 tokens of each of 9 users (or -num-users at most 8), and is 4 (division quick)")

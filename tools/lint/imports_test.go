@@ -97,7 +97,8 @@ var mayImport = map[string]string{
 	"kvbench/merge/summary":    "kvbench/merge kvbench/merge/tree kvbench/units kvbench/result/...",
 	"kvbench/environment":      "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
-		"kvbench/group/rendezvous tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile tracing/host",
+		"kvbench/group/rendezvous tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
+		"workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
 		"workloads/iotrace",

@@ -137,6 +137,9 @@ func (answer Answer) WriteText(w io.Writer) error {
 	}
 	line("run", "%s, division %s, %s, %d B per token", n.Benchmark, n.Division, n.Model,
 		n.BytesPerToken)
+	if n.Note != "" {
+		line("", "%s", n.Note)
+	}
 	if n.RequestRate != nil {
 		line("load", "%d users offer at most %.1f requests/s and %s/s to write, in entries of %d "+
 			"tokens (%s) on average", n.Users, *n.RequestRate,
@@ -150,12 +153,8 @@ func (answer Answer) WriteText(w io.Writer) error {
 			line(name, "%s%s\t%s", size(*v), all(" (× %d ranks: %s)", *v), what)
 		}
 	}
-	what := fmt.Sprintf("the largest entry, %d tokens", n.LargestEntry.Tokens)
-	switch {
-	case n.Users == 0:
-		what = fmt.Sprintf("an entry of %d tokens; the largest of the trace is known when it is "+
-			"read", n.LargestEntry.Tokens)
-	case n.RequestRate == nil:
+	what := n.largest
+	if n.Users > 0 && n.RequestRate == nil {
 		what = "the entries that decode-only reads"
 	}
 	disk("disk minimum", &n.Disk.Minimum, what)

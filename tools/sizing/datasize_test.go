@@ -107,6 +107,12 @@ func TestBounds(t *testing.T) {
 		need("-num-users", "50", "-cpu-mem-gb", "4").MemoryBytes)
 	decode := need("-bench", "DecodeOnly", "-num-users", "16", "-model", "llama3.1-8b")
 	assert.EqualValues(t, 160*2048*131072, decode.Disk.Minimum)
+	// What a block trace stores as a whole: its blocks, or an engine's objects.
+	trace := []string{"-bench", "BlockTrace", "-model", "llama3.1-8b"}
+	assert.EqualValues(t, 512*131072, need(trace...).Disk.Minimum)
+	trace = append(trace, "-block-trace-path", "../../testdata/mooncake-small.jsonl")
+	assert.EqualValues(t, 512*131072, need(trace...).Disk.Minimum)
+	assert.EqualValues(t, 16*131072, need(append(trace, "-engine", "vllm")...).Disk.Minimum)
 }
 
 func TestWhatDoesNotFit(t *testing.T) {

@@ -2,6 +2,7 @@ package sizing
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"kvbench/kvbench/params"
@@ -28,7 +29,11 @@ type Need struct {
 	Memory      params.Memory `json:"memory"` // of one rank
 	MemoryBytes int64         `json:"memory_bytes"`
 
+	// Note says what the bytes per token leave out, or have beyond those of the tokens alone.
+	Note string `json:"note,omitempty"`
+
 	LargestEntry Entry    `json:"largest_entry"`
+	largest      string   // what it is
 	MeanEntry    *Entry   `json:"mean_entry"`
 	RequestRate  *float64 `json:"requests_per_s"` // offered, at most
 	WriteRate    *float64 `json:"write_bytes_per_s"`
@@ -84,11 +89,34 @@ func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	tokens, bytes := v.LargestEntry()
 	n.LargestEntry = Entry{tokens, bytes}
 	n.Disk.Minimum = bytes
+	n.largest = largestIs(v, tokens)
+	n.Note = v.NotCounted()
+	if alone := v.Model.BytesPerToken(); v.Paged() && v.Model.StateBytes > 0 {
+		n.Note = fmt.Sprintf("pages of all groups of layers, states included, as -layout %s keeps "+
+			"them; without states a token has %d B on all ranks", v.Layout, alone)
+	}
 	if v.Bench.Load == params.LoadUsers {
 		n.Users = v.Users
 		n.users(v, writeRate)
 	}
 	return n
+}
+
+// largestIs names the largest entry for people.
+func largestIs(v *params.Values, tokens int) string {
+	switch {
+	case v.CutTokens() > 0:
+		return fmt.Sprintf("an object of %d tokens", tokens)
+	case v.Bench.Load == params.LoadUsers:
+		return fmt.Sprintf("the largest entry, %d tokens", tokens)
+	case !v.Bench.Blocks():
+		return fmt.Sprintf("an entry of %d tokens; the largest of the trace is known when it is "+
+			"read", tokens)
+	case v.BlockTracePath == "":
+		return fmt.Sprintf("a block of %d tokens, as Mooncake's traces have; give "+
+			"-block-trace-path for another trace", tokens)
+	}
+	return fmt.Sprintf("a block of %d tokens, the trace's largest", tokens)
 }
 
 // users reckons with the population that the run would draw.
