@@ -42,7 +42,7 @@ var commands = []Command{
 		"bytes per token of models, from their config.json", runModels},
 	{"convert", "TRACE… [-o FILE] [-block-tokens N]",
 		"block traces of any format as Mooncake's JSON lines", runConvert},
-	{"device", "IN… [-format text|json|blis]",
+	{"device", "IN… [-format text|json]",
 		"the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
 		runDevice},
 	{"dedup", "PATH… [-json] [-max-blocks N]",
