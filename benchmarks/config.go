@@ -145,6 +145,9 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 			Bytes: v.Sizer().Bytes(v.ObjectTokens), Layers: v.Model.Layers,
 			Latents: v.Model.Latents(), Ranks: v.RankObjects(), Loads: v.ReadThreads,
 			Stores: v.WriteThreads, Tokens: v.ObjectTokens, Tails: v.Tails()}
+		if err := namesFit(&c); err != nil {
+			return c, err
+		}
 		// A call moves an object as a whole, or a layer of it, as the engine's does.
 		// Of a model that there is not an object has no bytes: what else is wrong is told as well.
 		n := max(1, int64(c.Layers), int64(len(c.Engine.Tails)))
@@ -226,7 +229,7 @@ func feasible(v *params.Values) params.Violations {
 	if v.Bench.Checkpoints() {
 		return checkpointFeasible(v)
 	}
-	bad := sessionsOnly(v)
+	bad := sessionsOnly(v).Merge(memoryFits(v))
 	c, err := storageConfig(v)
 	if err != nil {
 		bad = append(bad, strings.Split(err.Error(), "\n")...) // what else is wrong is told, too

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/content"
+	"kvbench/tiers/enginetier"
 	"kvbench/tiers/workdir"
 )
 
@@ -70,6 +72,27 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 		return tiers.Layout{Kind: tiers.LayoutPacked, Places: v.Packed()}, nil
 	}
 	return l, nil
+}
+
+// mostName is the longest file name, in bytes, that the usual filesystems take, see NAME_MAX in
+// https://man7.org/linux/man-pages/man7/path_resolution.7.html. One that takes less refuses the
+// name when the storage tier is made.
+const mostName = 255
+
+// namesFit refuses a model whose name is too long to be a part of file names.
+func namesFit(c *kvbench.StorageConfig) error {
+	y := c.Engine
+	names := enginetier.Config{Layout: y.Layout, Model: y.Model, Rank: c.Rank, Latents: y.Latents,
+		Layerwise: c.Layers > 1, Layers: c.Layers}
+	if y.Ranks > 1 {
+		names.Tensor, names.World = y.Ranks-1, y.Ranks
+	}
+	if n := enginetier.LongestName(names); n > mostName {
+		return fmt.Errorf("-model: must be a shorter path, because it is part of file names: a "+
+			"name in the files of %s takes %d bytes, filesystems take %d; given %s", y.Layout, n,
+			mostName, y.Model)
+	}
+	return nil
 }
 
 // objectBytes is how many bytes of a trace's block are an object of its own, 0 = a block is one.

@@ -3,12 +3,15 @@ package benchmarks
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 )
@@ -86,4 +89,36 @@ func sharers(v *params.Values, dirs []string) []int {
 		}
 	}
 	return sharing
+}
+
+// memoryFits refuses a tier above the storage that can hold no object of a load whose objects are
+// of known sizes: every one of them would pass by it, and the run would be one without the tier.
+func memoryFits(v *params.Values) (bad params.Violations) {
+	tokens := v.CutTokens()
+	switch {
+	case v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace:
+		return nil
+	case tokens == 0 && v.OfSessions():
+		tokens = v.SessionBlock()
+	case tokens == 0 && v.Bench.Blocks():
+		if sizes, err := blockSizes(v); err == nil { // else others say what is wrong
+			tokens = sizes[0]
+		}
+	}
+	size := v.Sizer().Bytes(tokens)
+	// -gpu-mem-gb is of each GPU; an object may lie in the memory of several.
+	for _, tier := range []struct {
+		name  string
+		bytes int64 // of one part
+		parts int
+	}{{"gpu-mem-gb", v.GPUBytes, v.GPUs}, {"cpu-mem-gb", v.CPUBytes, 1}} {
+		need := float64(size) / cache.KeepRatio / float64(tier.parts)
+		if tokens > 0 && tier.bytes > 0 && need > float64(tier.bytes) {
+			bad = append(bad, fmt.Sprintf("-%s: must be at least %v, because an object of %d "+
+				"tokens takes %s and the tier keeps %.0f %% of its size (or 0: no such tier), "+
+				"given %s", tier.name, math.Ceil(need/float64(units.GiB)*1000)/1000, tokens,
+				units.Bytes.Text(size), cache.KeepRatio*100, v.Text(tier.name)))
+		}
+	}
+	return bad
 }

@@ -74,11 +74,12 @@ func tracePath(v *params.Values) string {
 
 // simulationFeasible checks what a simulation needs of this machine: a place for its trace.
 func simulationFeasible(v *params.Values) params.Violations {
+	bad := sessionsOnly(v).Merge(memoryFits(v))
 	info, err := os.Stat(filepath.Dir(v.IOTraceLog))
 	if v.IOTraceLog == "" || err == nil && info.IsDir() {
-		return sessionsOnly(v)
+		return bad
 	}
-	return append(sessionsOnly(v), "-io-trace-log: must be a file in a directory that exists, "+
+	return append(bad, "-io-trace-log: must be a file in a directory that exists, "+
 		"given "+v.IOTraceLog)
 }
 

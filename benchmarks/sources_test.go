@@ -4,6 +4,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,17 +51,69 @@ func TestModelsWithStatesAreTold(t *testing.T) {
 	assert.Empty(t, warnings(v))
 }
 
+// blockTrace resolves a run of a block trace, which may be refused.
+func blockTrace(t *testing.T, path string, args ...string) (*params.Values, error) {
+	t.Helper()
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	set := params.Register(fs)
+	require.NoError(t, fs.Parse(append(args, "-block-trace-path="+path)))
+	bench, _ := params.Benchmark("BlockTrace")
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	return set.Resolve(params.Inputs{Bench: bench, Base: dir})
+}
+
+// longModel is the path of a model's description, of n bytes.
+func longModel(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir() + "/"
+	path := dir + strings.Repeat("m", n-len(dir)-len("/config.json"))
+	require.NoError(t, os.Mkdir(path, 0o777))
+	path += "/config.json"
+	require.NoError(t, os.WriteFile(path, []byte(`{"num_hidden_layers": 2, "hidden_size": 64,
+		"num_attention_heads": 4, "num_key_value_heads": 2, "torch_dtype": "float32"}`), 0o666))
+	return path
+}
+
+// What cannot do what it is there for is refused with the parameters, before a window is lost.
+func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
+	trace := "../testdata/mooncake-small.jsonl"
+	// It makes a name of a byte too many for vLLM's files.
+	long := longModel(t, 256-len("_r0_")-12)
+	files := []string{"-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1", "-model=llama3.1-8b"}
+	for _, c := range []struct {
+		args []string
+		want string // "" = nothing is wrong
+	}{
+		{[]string{"-engine=vllm", "-cpu-mem-gb=0.0001"}, "-cpu-mem-gb: must be at least 0.003, " +
+			"because an object of 16 tokens takes 2 MiB and the tier keeps 80 % of its size"},
+		{[]string{"-engine=vllm", "-cpu-mem-gb=0.003"}, ""},
+		{[]string{"-engine=vllm", "-gpu-mem-gb=0.0001", "-num-gpus=2"}, "-gpu-mem-gb: must be at " +
+			"least 0.002, "},
+		{[]string{"-cpu-mem-gb=0.07"}, "-cpu-mem-gb: must be at least 0.079, because an object " +
+			"of 512 tokens takes 64 MiB"},
+		{[]string{"-cpu-mem-gb=0.079"}, ""},
+		{[]string{"-cpu-mem-gb=0.07", "-simulate-device=read=1GiB/s,write=1GiB/s",
+			"-replay-cycles=1"}, "-cpu-mem-gb: "},
+		{[]string{"-engine=vllm", "-model=" + long}, "a name in the files of vllm-fs takes 256 " +
+			"bytes, filesystems take 255"},
+		{[]string{"-engine=sglang", "-model=" + long}, "a name in the files of hicache-file takes "},
+		{[]string{"-engine=lmcache", "-model=" + long}, "a name in the files of lmcache-fs takes "},
+		{[]string{"-engine=mooncake", "-model=" + long}, ""}, // it is in none of its names
+	} {
+		v, err := blockTrace(t, trace, append(files, c.args...)...)
+		require.NoError(t, err)
+		bad := strings.Join(feasible(v), "\n")
+		assert.Equal(t, c.want == "", bad == "", "%v: %s", c.args, bad)
+		assert.Contains(t, bad, c.want)
+	}
+}
+
 // What is said of live sessions is refused where a trace has none, and heard where it has.
 func TestLiveSessionsOfATraceThatHasThem(t *testing.T) {
 	with, without := "../testdata/session-small.json", "../testdata/mooncake-small.jsonl"
 	values := func(path string, args ...string) *params.Values {
-		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		set := params.Register(fs)
-		require.NoError(t, fs.Parse(append(args, "-block-trace-path="+path)))
-		bench, _ := params.Benchmark("BlockTrace")
-		dir, err := os.Getwd()
-		require.NoError(t, err)
-		v, err := set.Resolve(params.Inputs{Bench: bench, Base: dir})
+		v, err := blockTrace(t, path, args...)
 		require.NoError(t, err)
 		return v
 	}

@@ -59,7 +59,7 @@ func newLayout(t *Tier) (layout, error) {
 	switch t.cfg.Layout {
 	case "vllm-fs":
 		p.model = strings.ReplaceAll(t.cfg.Model, "/", "_")
-		return &vllmFS{perFile: p}, nil
+		return newVLLMFS(p), nil
 	case "lmcache-fs":
 		return &lmcacheFS{perFile: p}, nil
 	case "hicache-file":
@@ -77,6 +77,25 @@ func newLayout(t *Tier) (layout, error) {
 		return newBuckets(t), nil
 	}
 	return nil, fmt.Errorf("make a storage tier: no engine has a layout %q", t.cfg.Layout)
+}
+
+// LongestName is how many bytes the longest name has that a layout makes of a model's, 0 = it makes
+// none. It is known before there is a directory.
+func LongestName(cfg Config) int {
+	o := tiers.Object{}
+	if cfg.Layerwise {
+		o.Layer = cfg.Layers
+	}
+	l, _ := newLayout(&Tier{cfg: cfg})
+	switch l := l.(type) {
+	case *vllmFS:
+		return len(l.dir)
+	case *lmcacheFS:
+		return len(l.path(o) + ".tmp")
+	case *hicacheFile:
+		return len(l.path(o))
+	}
+	return 0
 }
 
 const hashBytes = 2 * sha256.Size // in hexadecimal digits

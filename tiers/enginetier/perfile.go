@@ -110,12 +110,16 @@ type vllmFS struct {
 	dir string
 }
 
+// newVLLMFS names the directory. The engine hashes its configuration; of that the model is what
+// this suite has.
+func newVLLMFS(p perFile) *vllmFS {
+	sum := sha256.Sum256([]byte(p.model))
+	return &vllmFS{p, fmt.Sprintf("%s_%s_r0", p.model, hex.EncodeToString(sum[:])[:12])}
+}
+
 // start is the engine's: the directory of a model and its configuration, the description of that,
 // and the try of direct I/O.
 func (l *vllmFS) start(ctx context.Context) error {
-	// The engine hashes its configuration; of that the model is what this suite has.
-	sum := sha256.Sum256([]byte(l.model))
-	l.dir = fmt.Sprintf("%s_%s_r0", l.model, hex.EncodeToString(sum[:])[:12])
 	if _, err := l.calls.mkdir(l.dir); err != nil {
 		return err
 	}
