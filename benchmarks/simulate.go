@@ -75,6 +75,9 @@ func tracePath(v *params.Values) string {
 // simulationFeasible checks what a simulation needs of this machine: a place for its trace.
 func simulationFeasible(v *params.Values) params.Violations {
 	bad := sessionsOnly(v).Merge(memoryFits(v))
+	if _, err := blockSizes(v); v.Bench.Blocks() && err != nil {
+		bad = append(bad, err.Error())
+	}
 	info, err := os.Stat(filepath.Dir(v.IOTraceLog))
 	if v.IOTraceLog == "" || err == nil && info.IsDir() {
 		return bad

@@ -56,7 +56,7 @@ func blockTrace(t *testing.T, path string, args ...string) (*params.Values, erro
 	t.Helper()
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	set := params.Register(fs)
-	require.NoError(t, fs.Parse(append(args, "-block-trace-path="+path)))
+	require.NoError(t, fs.Parse(append([]string{"-block-trace-path=" + path}, args...)))
 	bench, _ := params.Benchmark("BlockTrace")
 	dir, err := os.Getwd()
 	require.NoError(t, err)
@@ -81,10 +81,22 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	// It makes a name of a byte too many for vLLM's files.
 	long := longModel(t, 256-len("_r0_")-12)
 	files := []string{"-cache-dir=" + t.TempDir(), "-storage-capacity-gb=1", "-model=llama3.1-8b"}
+	unusable := t.TempDir()
+	for _, name := range []string{"a.jsonl", "b.jsonl"} {
+		text, err := os.ReadFile(trace)
+		require.NoError(t, err)
+		if name == "b.jsonl" {
+			text = []byte("1\n")
+		}
+		require.NoError(t, os.WriteFile(unusable+"/"+name, text, 0o666))
+	}
+	virtual := []string{"-simulate-device=read=1GiB/s,write=1GiB/s", "-replay-cycles=1"}
 	for _, c := range []struct {
 		args []string
 		want string // "" = nothing is wrong
 	}{
+		{[]string{"-block-trace-path=" + unusable}, unusable + "/b.jsonl"},
+		{append(virtual, "-block-trace-path="+unusable), unusable + "/b.jsonl"},
 		{[]string{"-engine=vllm", "-cpu-mem-gb=0.0001"}, "-cpu-mem-gb: must be at least 0.003, " +
 			"because an object of 16 tokens takes 2 MiB and the tier keeps 80 % of its size"},
 		{[]string{"-engine=vllm", "-cpu-mem-gb=0.003"}, ""},
@@ -93,8 +105,7 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 		{[]string{"-cpu-mem-gb=0.07"}, "-cpu-mem-gb: must be at least 0.079, because an object " +
 			"of 512 tokens takes 64 MiB"},
 		{[]string{"-cpu-mem-gb=0.079"}, ""},
-		{[]string{"-cpu-mem-gb=0.07", "-simulate-device=read=1GiB/s,write=1GiB/s",
-			"-replay-cycles=1"}, "-cpu-mem-gb: "},
+		{append(virtual, "-cpu-mem-gb=0.07"), "-cpu-mem-gb: "},
 		{[]string{"-engine=vllm", "-model=" + long}, "a name in the files of vllm-fs takes 256 " +
 			"bytes, filesystems take 255"},
 		{[]string{"-engine=sglang", "-model=" + long}, "a name in the files of hicache-file takes "},

@@ -67,6 +67,9 @@ func LogLines(r *result.Result) []string {
 		}
 	}
 	if v := r.Harness.Verdict; v.Kind != "" {
+		if v.Kind == result.NoVerdict {
+			v.Kind = "no verdict"
+		}
 		add("%s, because %s", v.Kind, v.Reason)
 	}
 	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {

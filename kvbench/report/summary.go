@@ -94,9 +94,11 @@ func (s *summary) line(topic, format string, args ...any) {
 	s.put(topic, fmt.Sprintf(format, args...))
 }
 
-// put writes a text, unless it is empty.
+// put writes a text, unless it is empty. Further lines of it, such as those of several errors, are
+// no topics.
 func (s *summary) put(topic, text string) {
 	if text != "" {
+		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 12))
 		fmt.Fprintf(s, "%-11s %s\n", topic, text)
 	}
 }

@@ -146,7 +146,10 @@ func TestShortSummary(t *testing.T) {
 }
 
 func TestSummaryOfNothing(t *testing.T) {
-	assert.Contains(t, summaryOf(t, &result.Result{Error: "no request arrived"}), "error")
+	r := &result.Result{Error: "no request arrived\nand no answer"}
+	r.Harness.Verdict.Kind, r.Harness.Verdict.Reason = result.NoVerdict, "there was no window"
+	assert.Contains(t, summaryOf(t, r), "error       no request arrived\n            and no answer\n")
+	assert.Contains(t, LogLines(r), "no verdict, because there was no window")
 }
 
 func TestValidationWithoutANumberIsNotJudged(t *testing.T) {

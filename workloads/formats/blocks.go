@@ -205,22 +205,18 @@ func scopeName(text string) string {
 }
 
 // BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first,
-// judging each file by its first usable row. A file without one is an error only where no other has
-// one: it is reported with the others when all are read.
+// judging each file by its first usable row, and the error of the first file that has none.
 func BlockSizes(paths []string) ([]int, error) {
 	sizes := make(map[int]bool)
-	var problems error
+	var first error
 	for _, path := range paths {
 		row, err := firstRow(path)
 		if err == nil {
 			sizes[row.BlockTokens] = true
 		}
-		problems = errors.Join(problems, err)
+		first = cmp.Or(first, err)
 	}
-	if len(sizes) == 0 {
-		return nil, problems
-	}
-	return slices.Sorted(maps.Keys(sizes)), nil
+	return slices.Sorted(maps.Keys(sizes)), first
 }
 
 // OnlySessions refuses a parameter that applies to sessions of agents alone, where files of other
