@@ -166,7 +166,7 @@ func Needs(metrics int, alpha float64, turns bool) string {
 
 // together is what several rows of a verdict are.
 var together = map[Verdict]string{Worse: "worse than allowed", Missing: "missing",
-	Failed: "with failed trials", Few: "with too few samples", Blind: "blind", Better: "better",
+	Failed: "with failed or missing trials", Few: "with too few samples", Blind: "blind", Better: "better",
 	Fine: "ok"}
 
 // outcomes are the words for the answer of all rows.
@@ -188,8 +188,16 @@ func (r *Report) headline() string {
 	if r.Turns {
 		turns = " within turns"
 	}
-	return fmt.Sprintf("gate %s: %s (rank test%s of a loss beyond the limit, alpha %g, Holm over "+
-		"%d)", outcomes[r.Outcome()], strings.Join(parts, ", "), turns, r.Options.Alpha, r.Family)
+	answer := fmt.Sprintf("gate %s: %s", outcomes[r.Outcome()], strings.Join(parts, ", "))
+	switch {
+	case r.Family > 0:
+		return fmt.Sprintf("%s (rank test%s of a loss beyond the limit, alpha %g, Holm over %d)",
+			answer, turns, r.Options.Alpha, r.Family)
+	// Allowed, which is no finding.
+	case r.Outcome() == Passed && counts[Few] > 0:
+		answer += ": nothing could be shown with so few trials"
+	}
+	return answer
 }
 
 // remarks are the notes, and what has to be known to read the table.

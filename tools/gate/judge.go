@@ -272,13 +272,14 @@ func (r *Report) failures(b *stats.Benchmark) {
 		}
 		row.Trials[side] = max(run, r.Options.Count)
 		row.Lacks[side] = row.Trials[side] - run + len(b.Failed[side])
+		name := [2]string{"old: ", "new: "}[side]
 		for _, text := range b.Failed[side] {
-			if !slices.Contains(why, text) {
+			if text = name + text; !slices.Contains(why, text) {
 				why = append(why, text)
 			}
 		}
 		if run < r.Options.Count {
-			why = append(why, fmt.Sprintf("%d left nothing behind", r.Options.Count-run))
+			why = append(why, fmt.Sprintf("%s%d left nothing behind", name, r.Options.Count-run))
 		}
 	}
 	if row.Why = strings.Join(why, "; "); row.Why != "" {

@@ -97,8 +97,8 @@ func (f fileless) note(t *stats.Table, side int) string {
 	if len(unknown) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d trials of %s have no result file (%s): their %s are unknown and "+
-		"were not compared", f.lack, f.all, t.Runs[side], cmp.Or(f.first, "the text names none"),
+	return fmt.Sprintf("%d of %d trials of %s have no readable result file (%s): their %s are "+
+		"unknown and were not compared", f.lack, f.all, t.Runs[side], cmp.Or(f.first, "the text names none"),
 		strings.Join(unknown, ", "))
 }
 

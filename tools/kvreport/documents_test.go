@@ -32,7 +32,7 @@ func TestWriteDocument(t *testing.T) {
 	code, errs := run(nil, "-", "-o", out)
 	assert.Equal(t, Done, code)
 	assert.Contains(t, errs, "kvreport thing: stdin:2:", "a bad line is named, the rest is read")
-	assert.Contains(t, errs, "kvreport thing: 2 of 2 results have no result file: ")
+	assert.Contains(t, errs, "kvreport thing: 2 of 2 results have no readable result file: ")
 	data, err := os.ReadFile(out)
 	require.NoError(t, err)
 	assert.Equal(t, "AB", string(data))
@@ -133,8 +133,8 @@ func TestDocumentsRefuseTwoFormats(t *testing.T) {
 }
 
 func TestDocuments(t *testing.T) {
-	for name, want := range map[string]string{"html": "2 of 3 results have no result file",
-		"xlsx": "2 of 3 results have no result file"} {
+	for name, want := range map[string]string{"html": "2 of 3 results have no readable result file",
+		"xlsx": "2 of 3 results have no readable result file"} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "x")
 		code, _, errs := call("", name, "../load/testdata/bench.txt", "-o", out)

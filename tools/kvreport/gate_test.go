@@ -119,8 +119,11 @@ func TestGateNeedsSamples(t *testing.T) {
 	assert.Equal(t, Undecided, code, "the three trials of the closed division are never gated")
 	assert.Contains(t, out, "NOT ENOUGH SAMPLES: 3 against 3 can never be below p = 0.05; run "+
 		"with -count 4")
-	code, _, _ = runsGate("-old", old, "-new", new, "-allow-few")
+	assert.Contains(t, out, "gate CANNOT TELL: 1 with too few samples\n")
+	code, out, _ = runsGate("-old", old, "-new", new, "-allow-few")
 	assert.Zero(t, code)
+	assert.Contains(t, out, "gate passed: 1 with too few samples: nothing could be shown with so "+
+		"few trials\n", "no test was made, so none is named")
 
 	t.Run("a family too large for its samples says how many it needs", func(t *testing.T) {
 		var a, b []string
@@ -311,14 +314,16 @@ func TestGateOfTrialsThatFailed(t *testing.T) {
 	assert.Contains(t, out, "6+5")
 	code, out, _ = runsGate("-old", old, "-new", file(t, header, five), "-count", "6")
 	assert.Equal(t, No, code)
-	assert.Regexp(t, `A +trials +6 of 6 +5 of 6 .*FAILED: 1 left nothing behind`, out)
+	assert.Regexp(t, `A +trials +6 of 6 +5 of 6 .*FAILED: new: 1 left nothing behind`, out)
 	assert.Regexp(t, `A +read-B/s .* 6\+5 .*ok`, out, "the others are compared")
 	code, _, _ = runsGate("-old", old, "-new", file(t, header, five), "-count", "6",
 		"-allow-failed")
 	assert.Equal(t, Done, code)
 	code, out, _ = runsGate("-old", file(t, header, five), "-new", old, "-count", "6")
 	assert.Equal(t, Undecided, code, "of the old side those are left that went well")
-	assert.Contains(t, out, "gate CANNOT TELL: 1 with failed trials, 1 ok")
+	assert.Contains(t, out, "gate CANNOT TELL: 1 with failed or missing trials, 1 ok")
+	_, out, _ = runsGate("-old", file(t, header, five), "-new", file(t, header, five), "-count", "6")
+	assert.Contains(t, out, "FAILED: old: 1 left nothing behind; new: 1 left nothing behind")
 }
 
 // Text that came without its result files tells less than they do: what was not compared is named,
@@ -329,14 +334,14 @@ func TestGateWithoutResultFiles(t *testing.T) {
 			"\n--- BENCH: BenchmarkA\n    run.go:1: result: /gone/r.json\n"))
 	}
 	old, new := side(), side()
-	const note = "6 of 6 trials of new have no result file (%s:8: result /gone/r.json: no such " +
-		"file or directory): their filesystem, cache-dirs, ranks, workers, " +
+	const note = "6 of 6 trials of new have no readable result file (%s:8: result " +
+		"/gone/r.json: no such file or directory): their filesystem, cache-dirs, ranks, workers, " +
 		"io-used are unknown and were not compared"
 	for _, format := range []string{"text", "markdown", "github", "junit", "openmetrics"} {
 		code, out, errs := runsGate("-old", old, "-new", new, "-format", format)
 		assert.Equal(t, Done, code)
 		assert.Contains(t, errs, "kvreport gate: "+fmt.Sprintf(note, new)+"\n")
-		assert.Contains(t, errs, "6 of 6 trials of old have no result file")
+		assert.Contains(t, errs, "6 of 6 trials of old have no readable result file")
 		if format != "openmetrics" {
 			assert.Contains(t, out, fmt.Sprintf(note, new), format)
 		}

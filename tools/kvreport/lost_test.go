@@ -57,6 +57,36 @@ func TestNoResultIsLostInADirectory(t *testing.T) {
 	assert.Empty(t, errs)
 }
 
+// A result that is there and damaged is named, by what reads directories, and by what reads texts,
+// whose lines stand for themselves.
+func TestDamagedResultsAreNamed(t *testing.T) {
+	dir := ranks(t, t.TempDir(), "64KiB", 1)
+	files, err := filepath.Glob(filepath.Join(dir, "*", "trial_0", "rank_0", "*.json"))
+	require.NoError(t, err)
+	damaged := files[0]
+	whole, err := os.ReadFile(damaged)
+	require.NoError(t, err)
+	text := file(t, header, "BenchmarkB 1 5 ns/op\n--- BENCH: BenchmarkB\n    r.go:1: result: /gone/r.json\n",
+		"BenchmarkA 1 5 ns/op\n--- BENCH: BenchmarkA\n    r.go:1: result: ", damaged, "\n")
+	out := filepath.Join(t.TempDir(), "out")
+	for want, data := range map[string][]byte{": it is empty": {},
+		": truncated JSON": whole[:len(whole)/2]} {
+		require.NoError(t, os.WriteFile(damaged, data, 0o600))
+		code, _, errs := call("", "aggregate", dir)
+		assert.Equal(t, Usage, code)
+		assert.Contains(t, errs, damaged)
+		assert.Contains(t, errs, want)
+		assert.Contains(t, errs, "repair, move or remove this file")
+		for _, args := range [][]string{{"html", text, "-o", out}, {"csv", text},
+			{"gate", "-old", text, "-new", text, "-allow-few"}} {
+			code, _, errs := call("", args...)
+			assert.Equal(t, Done, code, errs)
+			assert.Contains(t, errs, "result "+damaged+" cannot be read"+want, args)
+		}
+		assert.Contains(t, textOf(t, out), "2 of 2 results have no readable result file")
+	}
+}
+
 // A trial that failed and whose result is gone has no row, so that a gate would pass without it.
 func TestGateOfALostFailure(t *testing.T) {
 	lines := header + gibs("A", nil, 4, 5, 6, 7, 8, 9)

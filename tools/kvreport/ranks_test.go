@@ -182,7 +182,7 @@ func TestARankThatIsMissing(t *testing.T) {
 		"interval 1 of 3 trials failed")
 	code, text, _ = call("", "gate", "-old", dir, "-new", dir, "-allow-few")
 	assert.Equal(t, No, code)
-	assert.Contains(t, text, "FAILED: incomplete: rank 1 of 2 is missing")
+	assert.Contains(t, text, "FAILED: old: incomplete: rank 1 of 2 is missing; new: ")
 	assert.NotContains(t, text, "only in", "it is a trial of the same row")
 	code, _, _ = call("", "gate", "-old", dir, "-new", dir, "-allow-few", "-allow-failed")
 	assert.Equal(t, Done, code)

@@ -64,7 +64,7 @@ func TestTurnsOfARunThatFails(t *testing.T) {
 	code, stdout, _ := call("", "gate", "-old", filepath.Join(out, "old.txt"), "-new",
 		filepath.Join(out, "new.txt"), "-count", "6")
 	assert.Equal(t, Undecided, code)
-	assert.Regexp(t, `A +trials +5 of 6 +6 of 6 .*FAILED: 1 left nothing behind`, stdout)
+	assert.Regexp(t, `A +trials +5 of 6 +6 of 6 .*FAILED: old: 1 left nothing behind`, stdout)
 	assert.Regexp(t, `A +read-B/s .* 5\+6 .* ok`, stdout)
 }
 

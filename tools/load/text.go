@@ -86,6 +86,10 @@ func (r *reader) emitLine(rec *Record) error {
 			if file, ok := errors.AsType[*fs.PathError](err); ok {
 				err = file.Err // the file is named anyway
 			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				r.warn(rec.File, rec.Line, "result %s cannot be read: %v; its line alone is used: "+
+					"repair that file", rec.Path, err)
+			}
 			rec.Missing = fmt.Sprintf("%s:%d: result %s: %v", rec.File, rec.Line, named, err)
 			rec.Path = ""
 		}

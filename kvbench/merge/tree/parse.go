@@ -43,6 +43,9 @@ func Decode(data []byte) (*result.Result, bool, error) {
 		Summary json.RawMessage `json:"summary"`
 		Done    json.RawMessage `json:"requests_completed"`
 	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, false, errors.New("it is empty")
+	}
 	err := json.Unmarshal(data, &top)
 	if IsTruncated(data, err) {
 		return nil, false, fmt.Errorf("truncated JSON: %w", err)

@@ -99,7 +99,8 @@ func (t *Tree) read(path string) (File, error) {
 		return f, err
 	}
 	if f.Result, f.Python, err = Parse(path, data); err != nil {
-		return f, err
+		return f, fmt.Errorf("%w; nothing in %s was used: repair, move or remove this file", err,
+			t.Dir)
 	}
 	// Trial and rank of ours stand in the file: directories are renamed.
 	if !f.Python {
