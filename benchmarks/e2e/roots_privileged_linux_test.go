@@ -118,7 +118,10 @@ func TestSeveralDirectories(t *testing.T) {
 	require.NoError(t, unix.Mount(fast.Dir, again, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { assert.NoError(t, unix.Unmount(again, 0)) })
 	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", dirs[0],
-		"-cache-dir", again+"/user/cache"), "-cache-dir: must be", "user/cache is there twice")
+		"-cache-dir", again+"/user/cache"), "-cache-dir: must be",
+		again+"/user/cache is the same directory as "+dirs[0])
+	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", fast.Dir,
+		"-cache-dir", again+"/in"), "-cache-dir: must be", again+"/in is inside of "+fast.Dir)
 	fast.Remount(t, true)
 	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", dirs[0]),
 		"-cache-dir: must be", "the ext4 filesystem of", "is mounted read-only")

@@ -67,13 +67,17 @@ func (r *resolver) roots() {
 		for _, other := range v.CacheDirs[:i] {
 			a, b := real(other), real(dir)
 			twice := sameDir(a, b)
-			r.want(!twice, "cache-dir", "different directories ("+dir+" is there twice)")
+			same := dir + " is the same directory as " + other
+			if filepath.Clean(dir) == filepath.Clean(other) {
+				same = dir + " is there twice"
+			}
+			r.want(!twice, "cache-dir", "different directories ("+same+")")
 			inside, outside := dir, other
-			if strings.HasPrefix(a, b+"/") {
+			if liesIn(a, b) {
 				inside, outside = other, dir
 			}
-			r.want(twice || !strings.HasPrefix(a+"/", b+"/") && !strings.HasPrefix(b+"/", a+"/"),
-				"cache-dir", "directories beside each other ("+inside+" is inside of "+outside+")")
+			r.want(twice || !liesIn(a, b) && !liesIn(b, a), "cache-dir",
+				"directories beside each other ("+inside+" is inside of "+outside+")")
 		}
 	}
 	r.want(v.Division != Closed, "cache-dir", "one directory in the closed division: MLPerf's "+
@@ -102,6 +106,16 @@ func sameDir(a, b string) bool {
 		}
 		a, b = filepath.Dir(a), filepath.Dir(b)
 	}
+}
+
+// liesIn reports whether a directory is another one or lies below it, by names or by a bind mount.
+func liesIn(dir, other string) bool {
+	for ; !sameDir(dir, other); dir = filepath.Dir(dir) {
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+	return true
 }
 
 // real is a path without symbolic links, as far as it exists.
