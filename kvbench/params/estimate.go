@@ -18,6 +18,7 @@ import (
 const (
 	freeShare = 0.95
 	minFree   = 10 << 30
+	leastRoom = 1 << 20 // a filesystem with less is full
 )
 
 // ChooseCapacity decides the size of the storage tier in dir, which lies on fs.
@@ -30,6 +31,11 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	byDefault bool) (bytes, floor int64, err error) {
 	// The clients of a host take the same decision at the same time, each for its share.
 	ranks := int64(max(1, localRanks))
+	if fs.Free/ranks < leastRoom {
+		return 0, 0, fmt.Errorf("-cache-dir: must be on a filesystem with free space; the %s "+
+			"filesystem of %s is full (%s free for %s): free space there, or choose another "+
+			"directory", fs.Type, dir, units.Bytes.Text(fs.Free), units.Plural(ranks, "rank"))
+	}
 	// Somebody decided, or the quick division's 4 GiB: taken if it fits.
 	if given > 0 {
 		switch {
@@ -39,9 +45,9 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 			return fs.Free / ranks / 2, 0, nil
 		}
 		return 0, 0, fmt.Errorf("-storage-capacity-gb: must be at most %s (the %s "+
-			"filesystem of %s has %s free for %d rank(s)), given %s",
+			"filesystem of %s has %s free for %s), given %s",
 			strconv.FormatFloat(math.Floor(toGiB(fs.Free/ranks)*1e4)/1e4, 'f', -1, 64), fs.Type,
-			dir, units.Bytes.Text(fs.Free), ranks, units.FormatGiB(given))
+			dir, units.Bytes.Text(fs.Free), units.Plural(ranks, "rank"), units.FormatGiB(given))
 	}
 	floor = max(int64(float64(fs.Total)*(1-freeShare)), minFree)
 	bytes = min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks

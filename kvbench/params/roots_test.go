@@ -101,7 +101,7 @@ func TestSharesOfDirectories(t *testing.T) {
 
 	_, _, err = ChooseShares(dirs, on, []int{1, 1}, 900*units.GiB, false)
 	assert.ErrorContains(t, err, "-storage-capacity-gb: must be at most 400 (the xfs filesystem "+
-		"of /b has 400 GiB free for 1 rank(s)), given 450: each of 2 directories takes an "+
+		"of /b has 400 GiB free for 1 rank), given 450: each of 2 directories takes an "+
 		"equal part")
 	bytes, _, err = ChooseShares(dirs, []host.Filesystem{disk(1), disk(400)}, []int{1, 1},
 		4*units.GiB, true)

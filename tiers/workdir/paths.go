@@ -55,9 +55,13 @@ func resolve(dir string) (string, error) {
 			tiers.Advice(err))
 	}
 	real := filepath.Join(top, rest)
-	for _, f := range forbidden {
-		if liesIn(real, top, f) {
-			return "", refused(dir, real, f)
+	// By names first: /lib may be a link to usr/lib, and /usr is what the user knows.
+	for _, lies := range []func(system string) bool{
+		func(f string) bool { return real == f || strings.HasPrefix(real, f+"/") },
+		func(f string) bool { return liesIn(top, f) },
+	} {
+		if i := slices.IndexFunc(forbidden, lies); i >= 0 {
+			return "", refused(dir, real, forbidden[i])
 		}
 	}
 	if slices.Contains(parentsOnly, real) {
@@ -111,13 +115,9 @@ func refused(dir, real, system string) error {
 		system, hint)
 }
 
-// liesIn says whether the resolved path real is the system directory or below it. Its existing
-// part, top, is compared by identity as well: names differ on bind mounts, with links like
-// /bin -> usr/bin, and where case does not matter.
-func liesIn(real, top, system string) bool {
-	if real == system || strings.HasPrefix(real, system+"/") {
-		return true
-	}
+// liesIn says whether the directory top is the system directory or below it, by identity: names
+// differ on bind mounts, with links like /bin -> usr/bin, and where case does not matter.
+func liesIn(top, system string) bool {
 	info, err := os.Stat(system)
 	if err != nil {
 		return false

@@ -361,8 +361,8 @@ func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
 		return old, fail("read", d.marker(), err)
 	}
 	if !known {
-		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
-			"somebody else's; move it away or give another -cache-dir", d.marker())
+		return old, fmt.Errorf("%s is damaged, or was not written by kvbench; "+
+			"move the directory away or give another -cache-dir", d.marker())
 	}
 	// Not before: the files of another run, or of a user, are not this run's to report.
 	d.removal.works(d.path, d.names)

@@ -254,7 +254,7 @@ func TestDirectoriesThatAreNotOursAreRefusedUntouched(t *testing.T) {
 		},
 		"a marker of somebody else": func(t *testing.T, rank string) string {
 			put(t, rank+"/"+markerName, `{"name":"not ours"}`)
-			return "was not written by kvbench"
+			return "is damaged, or was not written by kvbench"
 		},
 		"a marker that is a link": func(t *testing.T, rank string) string {
 			put(t, rank+"/../real", markerMagic)
