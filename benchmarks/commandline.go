@@ -144,7 +144,7 @@ func nearestFlag(set *flag.FlagSet, typed string) string {
 	if slices.Contains(known, testPrefix+name) {
 		return fmt.Sprintf("in the binary Go's own flags have a prefix: -%s%s", testPrefix, name)
 	}
-	if distance > max(2, len(name)/3) {
+	if !units.Slip(name, distance) {
 		return ""
 	}
 	if !startedByGo() && slices.Contains(known, testPrefix+best) {

@@ -19,6 +19,7 @@ func TestUnknownFlagsAreAnsweredInThreeLines(t *testing.T) {
 		{"-duration=60s", "unknown flag -duration\n  it is -benchtime, such as -benchtime 60s here\n"},
 		{"-benchtime=60s", "in the binary Go's own flags have a prefix: -test.benchtime\n"},
 		{"-test.benchtim=60s", "did you mean -test.benchtime?\n"},
+		{"-zz", "unknown flag -zz\n  -help-parameters"},
 		{"-xyzzy-frotz-plugh", "unknown flag -xyzzy-frotz-plugh\n  -help-parameters"},
 		{"-enable-rag=maybe", "-enable-rag: must be true or false, given maybe (flag)"},
 		{"-test.v=maybe", "-test.v: cannot be \"maybe\""},

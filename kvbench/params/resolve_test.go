@@ -142,7 +142,7 @@ func TestBenchmarksSkipWithTheFlagTheyNeed(t *testing.T) {
 	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-division", "closed")
 	assert.Contains(t, v.Skip(), "-division open")
 	v = good(t, Inputs{Bench: bench(t, "BlockIO")}, "-io", "buffered")
-	assert.Contains(t, v.Skip(), "without -io buffered")
+	assert.Contains(t, v.Skip(), "needs -io direct, given buffered (flag)")
 	assert.Empty(t, good(t, Inputs{Bench: bench(t, "BlockIO")}).Skip())
 	assert.Empty(t, good(t, Inputs{Bench: bench(t, "Knee")}).Skip())
 	assert.Contains(t, good(t, Inputs{Bench: bench(t, "Knee")}, "-ranks", "2").Skip(),

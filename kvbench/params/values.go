@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -430,8 +431,12 @@ func (v *Values) Skip() string {
 			"search against each other: run it without -ranks"
 	}
 	if (v.Bench.Name == "BlockIO" || v.Bench.Name == "Knee") && (v.OnObjects() || !v.Direct()) {
-		return "goes to places inside files, past the page cache: run it in a directory and " +
-			"without -io buffered"
+		needs, name := "-io direct", "io"
+		if v.OnObjects() {
+			needs, name = "a directory", "cache-dir"
+		}
+		return fmt.Sprintf("goes to places inside files, past the page cache: needs %s, given %s (%s)",
+			needs, v.Text(name), v.Origin(name))
 	}
 	if needs := v.Bench.Needs; needs != "" && v.Text(needs) == "" {
 		return "needs -" + needs

@@ -126,11 +126,16 @@ func Nearest(word string, candidates []string) (best string, distance int) {
 	return best, distance
 }
 
-// Suggestion is `, did you mean "x"?` when a candidate is near enough to be a slip of the finger,
-// else empty.
+// Slip tells whether a distance from a word is that of a slip of the finger: a third of its letters,
+// and two of a short one, of which at least half stay.
+func Slip(word string, distance int) bool {
+	return distance <= max(min(2, len(word)/2), len(word)/3)
+}
+
+// Suggestion is `, did you mean "x"?` when a candidate is a slip of the finger away, else empty.
 func Suggestion(word string, candidates []string) string {
 	best, d := Nearest(word, candidates)
-	if d > max(2, len(word)/3) {
+	if !Slip(word, d) {
 		return ""
 	}
 	return `, did you mean "` + best + `"?`

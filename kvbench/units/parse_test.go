@@ -17,6 +17,9 @@ func TestEditDistance(t *testing.T) {
 	}
 	assert.Empty(t, Suggestion("elephant", []string{"quick", "open"}))
 	assert.Empty(t, Suggestion("x", nil))
+	assert.Empty(t, Suggestion("zz", []string{"o"}), "no letter stays")
+	assert.Empty(t, Suggestion("", []string{"8b"}))
+	assert.Equal(t, `, did you mean "quick"?`, Suggestion("quik", []string{"quick", "open"}))
 }
 
 func TestParseSize(t *testing.T) {

@@ -111,12 +111,12 @@ func (h machine) available(dir string, n Need) (available, error) {
 	ranks := int64(n.Ranks)
 	// Ranks of one host share its memory and, unless told otherwise, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
-		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %d rank(s), %s "+
-			"available according to %s", size(need), ranks, size(a.MemoryBytes), a.MemorySource))
+		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %s, %s "+
+			"available according to %s", size(need), units.Plural(ranks, "rank"), size(a.MemoryBytes), a.MemorySource))
 	}
 	if need := n.Disk.Minimum * ranks; need > fs.Free {
-		a.Refusals = append(a.Refusals, fmt.Sprintf("disk: %s needed at least for %d rank(s), %s "+
-			"free in %s", size(need), ranks, size(fs.Free), dir))
+		a.Refusals = append(a.Refusals, fmt.Sprintf("disk: %s needed at least for %s, %s "+
+			"free in %s", size(need), units.Plural(ranks, "rank"), size(fs.Free), dir))
 	}
 	return a, nil
 }
