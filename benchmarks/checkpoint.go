@@ -125,7 +125,7 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 	need += need / 100
 	fs, err := host.FilesystemOf(c.CacheDir)
 	fs.Free += workdir.Left(workdir.Options{CacheDir: c.CacheDir, Rank: v.Rank,
-		Folder: checkpoint.Folder(spec, writes, c.Nonce, writes == 0, v.Rank)})
+		Folder: checkpoint.Folder(spec, writes, c.Nonce, writes == 0, v.Rank)}).Bytes
 	switch {
 	case err != nil:
 		say("-cache-dir: %v", err)

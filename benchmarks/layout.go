@@ -142,22 +142,6 @@ func listed(sizes []int) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sizes)), ", "), "[]")
 }
 
-// blockSizes are those of the trace's blocks in tokens, the largest last. Mooncake's are 512.
-func blockSizes(v *params.Values) ([]int, error) {
-	files, err := formats.Blocks.Files(v.BlockTracePath)
-	if err != nil {
-		return nil, err
-	}
-	sizes, err := formats.BlockSizes(files)
-	if err != nil && len(sizes) > 0 && v.TraceAllowMalformed {
-		err = nil // the run passes over a file without a usable row as well, and reports others
-	}
-	if err != nil {
-		err = fmt.Errorf("-block-trace-path: %w", err)
-	}
-	return sizes, err
-}
-
 // lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole
 // number makes one.
 func lmcacheLayout(sizes []int, chunk int64) (tiers.Layout, error) {

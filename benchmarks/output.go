@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/kvbench/version"
+	"kvbench/tiers/workdir"
 )
 
 // header prints the Unit lines and the file configuration: only what is the
@@ -166,6 +168,12 @@ func wholes(results []*result.Result) []bool {
 // have no colon behind the first one, for readers of the merged streams.
 func (s *session) left() string {
 	n := s.removal.Left()
+	if n.Known && n.Files == 0 {
+		n.Dirs = nil
+	}
+	others, more := s.leftByOthers()
+	n.Dirs = append(n.Dirs, others...)
+	n.Files, n.Bytes = n.Files+more.Files, n.Bytes+more.Bytes
 	files, also, most := "files", ", as does rm -r", ""
 	for _, dir := range n.Dirs {
 		also += " " + word(dir)
@@ -179,13 +187,42 @@ func (s *session) left() string {
 	}
 	what := fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
 	switch {
-	case len(n.Dirs) == 0, n.Known && n.Files == 0:
+	case len(n.Dirs) == 0:
 		return ""
 	case !n.Known:
 		what = files
 	}
 	return fmt.Sprintf("left behind %s in %s, which the next run there removes%s", what,
 		strings.Join(n.Dirs, ", "), also)
+}
+
+// leftByOthers is what the other ranks on this host left: they print it into their logs, and one
+// that was killed nowhere. A disk that does not answer is not waited for.
+func (s *session) leftByOthers() (dirs []string, left workdir.Amount) {
+	ranks := s.clients.OthersHere()
+	if len(ranks) == 0 || s.first.KeepFiles || s.first.OnObjects() {
+		return nil, left
+	}
+	type found struct {
+		dirs []string
+		workdir.Amount
+	}
+	all, err := soon(func() (f found, err error) {
+		for _, dir := range cacheDirs(s.first) {
+			for _, rank := range ranks {
+				of := workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+				if of.Files > 0 {
+					f.dirs = append(f.dirs, filepath.Join(dir, fmt.Sprint("rank_", rank)))
+					f.Files, f.Bytes = f.Files+of.Files, f.Bytes+of.Bytes
+				}
+			}
+		}
+		return f, nil
+	})
+	if err != nil {
+		return nil, left
+	}
+	return all.dirs, all.Amount
 }
 
 // word is a path as a shell takes it for one word: the command is to remove nothing else.

@@ -68,7 +68,7 @@ func room(v *params.Values, dir string) (host.Filesystem, error) {
 		rank, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "rank_"))
 		ours := err == nil && e.Name() == fmt.Sprint("rank_", rank)
 		if ours && rank >= 0 && rank < max(1, v.Ranks) {
-			fs.Free += workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+			fs.Free += workdir.Left(workdir.Options{CacheDir: dir, Rank: rank}).Bytes
 		}
 	}
 	return fs, nil
@@ -101,7 +101,7 @@ func memoryFits(v *params.Values) (bad params.Violations) {
 	case tokens == 0 && v.OfSessions():
 		tokens = v.SessionBlock()
 	case tokens == 0 && v.Bench.Blocks():
-		if sizes, err := blockSizes(v); err == nil { // else others say what is wrong
+		if sizes, err := v.BlockSizes(); err == nil { // else others say what is wrong
 			tokens = sizes[0]
 		}
 	}

@@ -264,6 +264,20 @@ func Ended(ctx context.Context) bool {
 // ranks. So it is of a client that is alone.
 func (c *Clients) Coordinates() bool { return c == nil || c.leader != nil }
 
+// OthersHere are the other ranks on the coordinator's host; none for a rank that does not
+// coordinate.
+func (c *Clients) OthersHere() (ranks []int) {
+	if c == nil || c.leader == nil {
+		return nil
+	}
+	for _, h := range c.leader.Members() {
+		if h.OneHost(&c.Hello) && h.PID != c.Hello.PID {
+			ranks = append(ranks, h.Rank)
+		}
+	}
+	return ranks
+}
+
 // Leave says that this rank has come to its end; the coordinator waits for all of them. One that
 // was ended by itself, before its time, says so: it is lost to the others.
 func (c *Clients) Leave() {

@@ -234,6 +234,10 @@ func TestALostRank(t *testing.T) {
 			assert.NotRegexp(t, `(?m)^BenchmarkMaxStorageStress\S*\s+1\s+\d`, o.stdout,
 				"no numbers")
 			b.gone(pids)
+			kept, err := filepath.Glob(filepath.Join(b.cache, "rank_2/*/*"))
+			require.NoError(t, err)
+			assert.Regexp(t, fmt.Sprintf(`\nleft behind %d files \(\d\.\d\d GiB\) in %s/rank_2, `,
+				len(kept), regexp.QuoteMeta(b.cache)), o.stderr, "by the rank that is lost")
 			ranks, all := b.resultsOf("option_1", 0)
 			require.Len(t, ranks, 2)
 			for rank, r := range ranks {

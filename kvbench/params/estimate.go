@@ -219,7 +219,14 @@ func (v *Values) BlockSizes() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return formats.BlockSizes(files)
+	sizes, err := formats.BlockSizes(files)
+	if err != nil && len(sizes) > 0 && v.TraceAllowMalformed {
+		err = nil // the run passes over a file without a usable row as well, and reports others
+	}
+	if err != nil {
+		err = fmt.Errorf("-block-trace-path: %w", err)
+	}
+	return sizes, err
 }
 
 // LargestEntry is the largest entry that the users can ask for, or that a block trace has, in

@@ -48,7 +48,7 @@ func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: cache})
 		require.NoError(t, err)
 		assert.Zero(t, workdir.Left(workdir.Options{CacheDir: cache}))
-		all += left
+		all += left.Bytes
 		reclaimed += d.Reclaimed().Files
 		require.NoError(t, d.Close())
 		require.Equal(t, before, workdir.Tree(t, cache))

@@ -149,44 +149,44 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 // Left is how many bytes of its filesystem a directory holds that Open would reclaim now: what a
 // run has left that was killed, or kept its files. It is 0 where there is nothing of the suite's,
 // where another run works, and where it cannot be known: then Open says why.
-func Left(opt Options) (bytes int64) {
+func Left(opt Options) (left Amount) {
 	parent, err := resolve(opt.CacheDir)
 	if err != nil {
-		return 0
+		return Amount{}
 	}
 	d := &Dir{path: filepath.Join(parent, opt.folder()), lock: -1, names: opt.names()}
 	if d.fd, err = OpenAt(unix.AT_FDCWD, d.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
-		return 0
+		return Amount{}
 	}
 	defer unix.Close(d.fd)
 	// Without the marker's lock, which the run that is about to open the directory may be taking.
 	d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return 0
+		return Amount{}
 	}
 	defer unix.Close(d.lock)
 	old, known, err := readMarker(d.lock)
 	if err != nil || !known || old.PID != os.Getpid() && old.works() {
-		return 0
+		return Amount{}
 	}
 	names, stay := d.names, false
 	if opt.Folder != nil && opt.Folder.Recall != nil {
 		if names, stay, err = opt.Folder.Recall(old.Contents); err != nil || stay {
-			return 0
+			return Amount{}
 		}
 	}
 	// A file may have holes, and one that is allocated ahead more than its size.
 	err = each(d.fd, d.path, names, func(dir int, name string, _ int64) error {
 		var s unix.Stat_t
 		if unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) == nil && s.Nlink == 1 {
-			bytes += s.Blocks * 512
+			left.Files, left.Bytes = left.Files+1, left.Bytes+s.Blocks*512
 		}
 		return nil
 	})
 	if err != nil {
-		return 0
+		return Amount{}
 	}
-	return bytes
+	return left
 }
 
 // folder is the name of the directory below CacheDir.
