@@ -199,7 +199,7 @@ func (c *Clients) coordinate(ctx context.Context, m coordinate.MemberConfig) err
 	// Of a coordinator without a load nothing follows from it.
 	c.sharing, c.local = c.leader.Sharing()[0], c.leader.Local()
 	// A signal to this process is one to all: those of a terminal reach the others by themselves.
-	context.AfterFunc(c.Context, func() { c.leader.Stop(context.Cause(c.Context).Error()) })
+	context.AfterFunc(c.Context, func() { c.leader.Stop(c.why()) })
 	return nil
 }
 
@@ -260,6 +260,15 @@ func Ended(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &by)
 }
 
+// why is what ended the run here. Who is sent it adds that it was interrupted.
+func (c *Clients) why() string {
+	cause := context.Cause(c.Context)
+	if i := (kvbench.Interrupted{}); errors.As(cause, &i) {
+		cause = i.Why
+	}
+	return cause.Error()
+}
+
 // Coordinates tells whether this process does: its exit code and what it prints are those of all
 // ranks. So it is of a client that is alone.
 func (c *Clients) Coordinates() bool { return c == nil || c.leader != nil }
@@ -286,7 +295,7 @@ func (c *Clients) Leave() {
 	}
 	why := ""
 	if c.Context.Err() != nil && c.leader == nil && !Ended(c.Context) {
-		why = context.Cause(c.Context).Error()
+		why = c.why()
 	}
 	if c.member != nil {
 		c.member.Leave(why)

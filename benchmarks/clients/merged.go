@@ -39,7 +39,10 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 		// Who has a result has said there why.
 		has := slices.ContainsFunc(all.results,
 			func(r *result.Result) bool { return r.Rank == rank })
-		if text != "" && !has {
+		// And what one could not wait for because of another names that one's reason.
+		said := slices.ContainsFunc(t.Text,
+			func(o string) bool { return o != text && strings.Contains(o, text) })
+		if text != "" && !has && !said {
 			errs = append(errs, fmt.Errorf("rank %d: %s", rank, text))
 		}
 	}
@@ -54,6 +57,9 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	// What is known of the ranks goes on in the merged result: who reads it alone must not take it
 	// for one of all of them.
 	for _, e := range errs {
+		if strings.Contains(res.Error, e.Error()) {
+			continue // the ranks that are left have ended because of it
+		}
 		res.Error = strings.TrimPrefix(res.Error+"; "+e.Error(), "; ")
 	}
 	if len(errs) > 0 && res.Status == result.StatusComplete {

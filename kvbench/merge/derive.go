@@ -67,10 +67,20 @@ func status(out *result.Result, ranks []*result.Result) {
 		out.Error += why
 	}
 	out.Status = result.StatusComplete
+	// What all of them say stands once.
+	of := map[string][]int{}
 	for _, r := range ranks {
 		out.MergedRanks = append(out.MergedRanks, r.Rank)
-		if r.Status != result.StatusComplete {
-			add(r.Status, fmt.Sprintf("rank %d: %s", r.Rank, cmp.Or(r.Error, r.Status)))
+		if why := cmp.Or(r.Error, r.Status); r.Status != result.StatusComplete {
+			of[why] = append(of[why], r.Rank)
+		}
+	}
+	for _, r := range ranks {
+		why := cmp.Or(r.Error, r.Status)
+		if alike := of[why]; len(alike) > 0 && alike[0] == r.Rank {
+			add(r.Status, numbered(alike)+": "+why)
+		} else if len(alike) > 0 {
+			add(r.Status, "")
 		}
 	}
 	if lost := Missing(out); len(lost) > 0 {

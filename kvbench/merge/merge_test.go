@@ -292,6 +292,11 @@ func TestAMissingOrFailedRankIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "failed: rank 2: the disk is full; rank 3 of 4 is missing",
 		out.Status+": "+out.Error)
+	ranks[0].Status, ranks[0].Error = result.StatusIncomplete, "the disk is full"
+	out, err = Fold(ranks[:3])
+	require.NoError(t, err)
+	assert.Equal(t, "failed: ranks 0, 2: the disk is full; rank 3 of 4 is missing",
+		out.Status+": "+out.Error, "once")
 }
 
 func TestWhatIsNoTrialIsRefused(t *testing.T) {

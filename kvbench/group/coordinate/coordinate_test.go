@@ -310,6 +310,8 @@ func TestADeadRank(t *testing.T) {
 		{true, false, 5 * time.Second, "has not answered for 4s"},
 		{false, true, 0, "has gone: its connection ended"},
 		{true, true, 5 * time.Second, "has not answered for 4s"},
+		// By a signal: it still says what it has, which is after its window alone.
+		{false, false, 0, "was ended: terminated"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mute atomic.Bool
@@ -331,9 +333,14 @@ func TestADeadRank(t *testing.T) {
 			time.Sleep(10 * time.Second) // in the window; beats keep everybody
 			require.Empty(t, g.leader.Stopped())
 			began := time.Now()
-			if c.silent {
+			switch {
+			case c.silent:
 				mute.Store(true)
-			} else {
+			case c.why == "was ended: terminated":
+				require.NoError(t, g.members[1].Publish([]byte("{}")))
+				g.members[1].Done("interrupted: terminated")
+				g.members[1].Leave("terminated")
+			default:
 				g.conns[1].Close()
 			}
 			want := "rank 1 on h0 (pid 101) " + c.why + ", in the window of X"

@@ -69,6 +69,7 @@ type client struct {
 	left    bool // it has come to its end
 	live    []byte
 	at      wire.Kind // what it said last of its trial; "" before the first
+	ended   wire.Kind // what it said last before its trial ended
 	pongs   chan *wire.Message
 	part    part
 	probed  *wire.Message  // its answer to the last probe

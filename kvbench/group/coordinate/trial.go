@@ -58,7 +58,7 @@ func (l *Leader) heard(c *client, m *wire.Message) {
 		// Before anything is known of it: it must be safe as soon as can be.
 		l.mu.Lock()
 		of := m.Trial == l.step.trial && !c.part.done
-		c.at = m.Kind
+		c.comes(m.Kind)
 		l.mu.Unlock()
 		if of && l.Result != nil {
 			l.Result(c.hello.Rank, m.Trial, m.Doc)
@@ -88,7 +88,7 @@ func (l *Leader) heard(c *client, m *wire.Message) {
 	if m.Trial != l.step.trial {
 		return
 	}
-	c.at = m.Kind
+	c.comes(m.Kind)
 	switch m.Kind {
 	case wire.Enter:
 		c.part = part{terms: m.Terms}
@@ -403,14 +403,27 @@ func (l *Leader) Conclude(outcome string) {
 	l.notify()
 }
 
+// comes notes what a rank has said last, and what before its trial ended, with mu.
+func (c *client) comes(kind wire.Kind) {
+	if c.at != wire.Result && c.at != wire.Done {
+		c.ended = c.at
+	}
+	c.at = kind
+}
+
 // stage says what a rank is at, with mu.
 func (l *Leader) stage(c *client) string {
 	name := l.step.name
 	if name == "" && c.part.terms != nil {
 		name = c.part.terms.Name
 	}
-	// By what it has said last: what it does since then nobody knows better.
-	switch c.at {
+	// By what it has said last: what it does since then nobody knows better. What ended its trial
+	// with an error came before it said so.
+	at := c.at
+	if c.part.text != "" {
+		at = c.ended
+	}
+	switch at {
 	case wire.Enter:
 		return "before " + name
 	case wire.Agreed:
