@@ -373,6 +373,13 @@ func warnings(v *params.Values) []string {
 		list = append(list, fmt.Sprintf("where the tier is full objects are evicted here (-evict "+
 			"%s); the engine of %s %s", v.Evict, l.Name, l.Full))
 	}
+	// Such a bucket is never full, and only full ones are written.
+	if l, is := v.EngineLayout(); is && l.Buckets && v.StorageBytes > 0 &&
+		v.StorageBytes < tiers.BucketBytes {
+		list = append(list, fmt.Sprintf("-storage-capacity-gb is less than a bucket of %s, which "+
+			"is %s: the storage may never be written", l.Name,
+			units.Bytes.Text(int64(tiers.BucketBytes))))
+	}
 	list = append(list, bound(v)...)
 	list = append(list, bucket.Warnings(v)...)
 	for _, n := range v.Notes() {

@@ -79,7 +79,9 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 // name when the storage tier is made.
 const mostName = 255
 
-// namesFit refuses a model whose name is too long to be a part of file names.
+// namesFit refuses a model whose name is too long to be a part of file names. They have all of its
+// path, with other characters for the slashes, see newLayout in tiers/enginetier. Checked with the
+// parameters, because a run of several ranks would otherwise find it after all have started.
 func namesFit(c *kvbench.StorageConfig) error {
 	y := c.Engine
 	names := enginetier.Config{Layout: y.Layout, Model: y.Model, Rank: c.Rank, Latents: y.Latents,

@@ -93,6 +93,7 @@ func sharers(v *params.Values, dirs []string) []int {
 
 // memoryFits refuses a tier above the storage that can hold no object of a load whose objects are
 // of known sizes: every one of them would pass by it, and the run would be one without the tier.
+// Users whose entries are of many sizes are left alone: a tier may well be for the small ones.
 func memoryFits(v *params.Values) (bad params.Violations) {
 	tokens := v.CutTokens()
 	switch {

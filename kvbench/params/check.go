@@ -221,6 +221,9 @@ func (r *resolver) simulation(blocks bool) {
 		{"verify", v.Verify != "none", "none", "there are no bytes to check"},
 		{"cache-dir", v.OnObjects(), "absent", "no store is asked"},
 	} {
+		if not.name == "layout" && v.row("layout").given.origin.Kind == FromEngine {
+			not.why += " (leave out -engine)"
+		}
 		r.want(!not.asked, not.name,
 			not.only+" with -io-trace-log and -simulate-device: "+not.why)
 	}

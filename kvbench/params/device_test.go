@@ -75,6 +75,8 @@ func TestSimulationRefusesWhatItCannotHave(t *testing.T) {
 			"-validation-trace"},
 		"layout": {"BlockTrace", []string{"-simulate-device", "read=1GiB,write=1GiB",
 			"-block-trace-path", "device.go", "-layout", "packed=8"}, "-layout"},
+		"engine": {"MaxStorageStress", []string{"-simulate-device", "read=1GiB,write=1GiB",
+			"-engine", "vllm"}, "every block is an operation of its own (leave out -engine), and is"},
 		"gzip":    {"MaxStorageStress", []string{"-io-trace-log", "x.csv.gz"}, "-io-trace-log"},
 		"deletes": {"MaxStorageStress", []string{"-io-trace-deletes"}, "-io-trace-deletes"},
 	} {

@@ -57,8 +57,12 @@ func (r *resolver) sweep(p *parameter) {
 	r.v.Sweep = r.axes(p, given)
 	for _, a := range r.v.Sweep {
 		if typed := r.given[a.Key]; len(typed) > 0 {
-			r.violate(find(a.Key), setting{typed[len(typed)-1], Origin{Kind: FromFlag}},
-				"absent where -sweep gives "+a.Key+" its values")
+			last, required := typed[len(typed)-1], "absent where -sweep gives "+a.Key+" its values"
+			if p.given.origin.Kind == FromBenchmark { // which a user has not typed
+				required = fmt.Sprintf("absent: %[1]s runs with every %[2]s; choose one with "+
+					"-bench %[1]s/%[2]s=%[3]s", r.in.Bench.Name, a.Key, last)
+			}
+			r.violate(find(a.Key), setting{last, Origin{Kind: FromFlag}}, required)
 		}
 	}
 }

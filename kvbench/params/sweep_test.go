@@ -35,6 +35,9 @@ func TestSweepFromEnvironment(t *testing.T) {
 func TestASweepAndAValueExcludeEachOther(t *testing.T) {
 	assert.Equal(t, []string{"-num-users: must be absent where -sweep gives num-users its values, " +
 		"given 4 (flag)"}, wrong(t, Inputs{}, "-num-users=4", "-sweep=num-users=1,2"))
+	assert.Contains(t, wrong(t, Inputs{Bench: bench(t, "Engines")}, "-engine=vllm",
+		"-block-trace-path="+writeFile(t, "x", ""))[0], "-engine: must be absent: Engines runs "+
+		"with every engine; choose one with -bench Engines/engine=vllm, given vllm (flag)")
 	v := good(t, Inputs{Env: environment("KVBENCH_NUM_USERS", "4")}, "-sweep=num-users=1,2")
 	assert.Equal(t, "1", v.Points[0].Text("num-users"), "weaker layers are overridden as ever")
 }

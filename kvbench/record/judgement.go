@@ -193,6 +193,7 @@ func (b *builder) warnings() {
 	}
 	b.partOfTrace()
 	b.unusedInput()
+	b.unfilledBucket()
 	b.shortWindow()
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
 		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait "+
@@ -233,9 +234,28 @@ func (b *builder) partOfTrace() {
 		part += fmt.Sprintf(" of %s (%s)", units.Count.Text(n),
 			units.Percent(units.Ratio(r.Input.Rows, *n)))
 	}
-	b.warn("only the first %s of the trace were replayed before the window ended (%s): hit ratios "+
-		"are those of this part and not of the trace: give it time (with -benchtime 10h the run "+
-		"ends with the trace; -trace-speedup 0 leaves out its pauses)", part, r.EndedBy)
+	why := fmt.Sprintf("before the window ended (%s)", r.EndedBy)
+	advice := ": give it time (with -benchtime 10h the run ends with the trace; -trace-speedup 0 " +
+		"leaves out its pauses)"
+	switch r.EndedBy { // a number of requests ended it, which more time would not change
+	case result.EndedByMaxRequests:
+		why, advice = "because -max-requests ended the run", ""
+	case result.EndedByCount:
+		why, advice = "because -benchtime Nx ended the run", ""
+	}
+	b.warn("only the first %s of the trace were replayed %s: hit ratios are those of this part "+
+		"and not of the trace%s", part, why, advice)
+}
+
+// unfilledBucket warns of a window in which an engine's bucket never filled: all writes were copies
+// into it, so that nothing of the result is about the storage.
+func (b *builder) unfilledBucket() {
+	_, w := b.r.StorageTraffic()
+	if w.MemoryBytes > 0 && w.Bytes == 0 {
+		b.warn("nothing was written: the engine's bucket never filled (%s or %d objects), so that "+
+			"the storage was not touched; measure for longer",
+			units.Bytes.Text(int64(tiers.BucketBytes)), tiers.BucketKeys)
+	}
 }
 
 // unusedInput warns of a recording of which most rows were left out.

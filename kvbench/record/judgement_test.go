@@ -21,6 +21,24 @@ func warningsOf(completed int, in result.Result) string {
 	return strings.Join(Build(infoOf(in), rec).Warnings, "\n")
 }
 
+func TestABucketThatNeverFilledIsSaidSo(t *testing.T) {
+	for filled, want := range map[bool]bool{false: true, true: false} {
+		rec := openRecorder(1, 12*time.Second)
+		rec.Chunk(0, tiers.Storage, tiers.Prefill, tiers.Chunk{Op: tiers.Write, Bytes: 0})
+		r := Build(infoOf(result.Result{}), rec)
+		b := builder{r: r}
+		w := &r.Tiers[len(r.Tiers)-1].Write
+		w.MemoryBytes = 1 << 20
+		if filled {
+			w.Bytes = 1 << 20
+		}
+		r.Warnings = nil
+		b.unfilledBucket()
+		assert.Equal(t, want, strings.Contains(strings.Join(r.Warnings, "\n"), "the engine's "+
+			"bucket never filled (256 MiB or 500 objects), so that the storage was not touched"))
+	}
+}
+
 func TestAWindowThatIsTooShortIsSaidSo(t *testing.T) {
 	end := func(by string, inFlight int64) result.Result {
 		return result.Result{EndedBy: by,

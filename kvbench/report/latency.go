@@ -98,8 +98,13 @@ func requestTime(r *result.Result) (t Table) {
 	add("  waiting for the GPU", sum.GPUWait, result.Distribution{})
 	add("  computing", sum.Compute, result.Distribution{})
 	add("  generation", sum.Generation, l.Generation)
-	add("  deleting what was evicted", sum.Release, result.Distribution{})
-	add("  rest", sum.Rest, l.Rest)
+	rest := sum.Rest
+	if evicted(r) {
+		add("  deleting what was evicted", sum.Release, result.Distribution{})
+	} else { // there was nothing to delete, which it took a moment to find out
+		rest += sum.Release
+	}
+	add("  rest", rest, l.Rest)
 	return t
 }
 

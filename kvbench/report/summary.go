@@ -384,7 +384,7 @@ func (s *summary) cache() {
 	line += fmt.Sprintf(", %s are new, ", share(created))
 	if first, known := s.firstRequests(missing); known {
 		line += share(first) + " were requested for the first time"
-		if lost := missing - first; lost > 0 && s.evicted() {
+		if lost := missing - first; lost > 0 && evicted(s.Result) {
 			line += fmt.Sprintf(", %s were evicted or not yet written", share(lost))
 		} else if lost > 0 {
 			line += fmt.Sprintf(", %s were not yet written", share(lost))
@@ -406,7 +406,7 @@ func (s *summary) firstRequests(missing int64) (first int64, known bool) {
 	switch {
 	case c == nil || c.IdealHits == nil:
 		return 0, false
-	case *c.IdealHits == c.Hits && !s.evicted():
+	case *c.IdealHits == c.Hits && !evicted(s.Result):
 		return missing, true
 	case c.Requests != s.Prompt.Requests || c.HitTokens != s.Prompt.ByKind["block"].Found:
 		return 0, false
@@ -415,8 +415,8 @@ func (s *summary) firstRequests(missing int64) (first int64, known bool) {
 }
 
 // evicted says whether any tier gave up entries in the window.
-func (s *summary) evicted() bool {
-	return slices.ContainsFunc(s.Tiers, func(t result.Tier) bool { return t.Evicted.Entries > 0 })
+func evicted(r *result.Result) bool {
+	return slices.ContainsFunc(r.Tiers, func(t result.Tier) bool { return t.Evicted.Entries > 0 })
 }
 
 // promptKinds are the hit ratios of each part of the prompts that is not new.

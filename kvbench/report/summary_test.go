@@ -150,6 +150,9 @@ func TestSummaryOfNothing(t *testing.T) {
 	r.Harness.Verdict.Kind, r.Harness.Verdict.Reason = result.NoVerdict, "there was no window"
 	assert.Contains(t, summaryOf(t, r), "error       no request arrived\n            and no answer\n")
 	assert.Contains(t, LogLines(r), "no verdict, because there was no window")
+	r.Parameters = []result.Parameter{{Name: "engine", Value: "mooncake", Origin: "flag"},
+		{Name: "read-threads", Value: "0", Origin: "layout mooncake-bucket"}}
+	assert.Contains(t, summaryOf(t, r), "engine      mooncake: read-threads one per request\n")
 }
 
 func TestValidationWithoutANumberIsNotJudged(t *testing.T) {
@@ -262,10 +265,13 @@ func TestWhatWasRequestedForTheFirstTimeIsNoFaultOfTheCache(t *testing.T) {
 	} {
 		r := fixture(t, "result.json")
 		r.Prompt, r.BlockCache = prompt(c.completed), c.blocks
+		r.Requests.Time.Release = r.Requests.Time.EndToEnd / 10
 		for i := range r.Tiers {
 			r.Tiers[i].Evicted.Entries = c.evicted
 		}
-		assert.Contains(t, summaryOf(t, r), "10 % are new, "+c.want)
+		text := summaryOf(t, r)
+		assert.Contains(t, text, "10 % are new, "+c.want)
+		assert.Equal(t, c.evicted > 0, strings.Contains(text, "deleting what was evicted"))
 	}
 }
 

@@ -125,7 +125,11 @@ func (r *Result) Imitated() (engine string, its, others []string) {
 			continue
 		}
 		from, _, _ := strings.Cut(p.Origin, " ")
-		switch text := fmt.Sprintf("%s %v", p.Name, p.Value); from {
+		text := fmt.Sprintf("%s %v", p.Name, p.Value)
+		if strings.HasSuffix(p.Name, "-threads") && fmt.Sprint(p.Value) == "0" {
+			text = p.Name + " one per request"
+		}
+		switch from {
 		case "engine", "layout":
 			its = append(its, text)
 		case "default", "division", "benchmark":

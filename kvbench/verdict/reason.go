@@ -194,7 +194,7 @@ func (e *evidence) unknown() string {
 	case disturbed(l):
 		missing = fmt.Sprintf("discards, all processes' together, were at the device for up to %s "+
 			"of the time while plain I/O was tried, which therefore shows nothing",
-			units.Percent(l.DiscardShare))
+			share(min(1, *l.DiscardShare))) // several at a time add up to more
 	case units.OrZero(l.CPUShare) >= cpuLimit:
 		missing = fmt.Sprintf("plain I/O took %s of the processors, which therefore shows nothing "+
 			"of the storage", units.Percent(l.CPUShare))

@@ -249,6 +249,9 @@ func TestVerdict(t *testing.T) {
 		{"discards that slowed nothing", []change{discarding}, result.StorageLimited, "", ""},
 		{"discards during the ladder", []change{discarding, stillDeleting}, result.Undecided, "",
 			"up to 50 % of the time while plain I/O was tried"},
+		{"several discards at a time during the ladder", []change{discarding, stillDeleting,
+			func(r *result.Result) { r.Harness.Ladder.DiscardShare = new(1.5) }},
+			result.Undecided, "", "up to 100 % of the time while plain I/O was tried"},
 		{"and before it", []change{discarding, stillDeleting}, result.Undecided, "",
 			"shows nothing; discards of 2.50 GiB"},
 
