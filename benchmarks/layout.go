@@ -84,12 +84,8 @@ const mostName = 255
 // parameters, because a run of several ranks would otherwise find it after all have started.
 func namesFit(c *kvbench.StorageConfig) error {
 	y := c.Engine
-	names := enginetier.Config{Layout: y.Layout, Model: y.Model, Rank: c.Rank, Latents: y.Latents,
-		Layerwise: c.Layers > 1, Layers: c.Layers}
-	if y.Ranks > 1 {
-		names.Tensor, names.World = y.Ranks-1, y.Ranks
-	}
-	if n := enginetier.LongestName(names); n > mostName {
+	if n := enginetier.LongestName(enginetier.Config{Layout: y.Layout, Model: y.Model, Rank: c.Rank,
+		World: y.Ranks, Latents: y.Latents}); n > mostName {
 		return fmt.Errorf("-model: must be a shorter path, because it is part of file names: a "+
 			"name in the files of %s takes %d bytes, filesystems take %d; given %s", y.Layout, n,
 			mostName, y.Model)

@@ -79,13 +79,10 @@ func newLayout(t *Tier) (layout, error) {
 	return nil, fmt.Errorf("make a storage tier: no engine has a layout %q", t.cfg.Layout)
 }
 
-// LongestName is how many bytes the longest name has that a layout makes of a model's, 0 = it makes
-// none. It is known before there is a directory.
+// LongestName is how many bytes the longest name has that a layout makes of a model's for a whole
+// object, 0 = it makes none. It is known before there is a directory.
 func LongestName(cfg Config) int {
-	o := tiers.Object{}
-	if cfg.Layerwise {
-		o.Layer = cfg.Layers
-	}
+	var o tiers.Object
 	l, _ := newLayout(&Tier{cfg: cfg})
 	switch l := l.(type) {
 	case *vllmFS:
