@@ -166,8 +166,8 @@ func Needs(metrics int, alpha float64, turns bool) string {
 
 // together is what several rows of a verdict are.
 var together = map[Verdict]string{Worse: "worse than allowed", Missing: "missing",
-	Failed: "with failed or missing trials", Few: "with too few samples", Blind: "blind", Better: "better",
-	Fine: "ok"}
+	Failed: "with failed or missing trials", Few: "with too few samples", Blind: "blind",
+	Better: "better", Fine: "ok"}
 
 // outcomes are the words for the answer of all rows.
 var outcomes = map[Outcome]string{Passed: "passed", Undecided: "CANNOT TELL", Lost: "FAILED"}
