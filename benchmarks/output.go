@@ -240,9 +240,19 @@ const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 // that was stopped, does not hold it up.
 func (s *session) lastWords() {
 	briefly(func() {
+		none := s.unwritten.none()
 		s.unwritten.tell("another signal came before it was written")
-		if what := s.left(); what != "" {
-			fmt.Fprint(os.Stderr, "\n", what, "\n")
+		// What is being written under another name would stay there.
+		if path, _ := saving.Load().(string); path != "" {
+			parts, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"*"))
+			for _, part := range parts {
+				_ = os.Remove(part)
+			}
+		}
+		for _, what := range []string{none, s.left()} {
+			if what != "" {
+				fmt.Fprint(os.Stderr, "\n", what, "\n")
+			}
 		}
 	})
 }

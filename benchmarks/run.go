@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/renameio/v2"
@@ -272,6 +273,9 @@ func announce(b *testing.B, res *result.Result, err error, path string) {
 	}
 }
 
+// saving is the path of the result that is being written, "" while none is.
+var saving atomic.Value
+
 // save writes the result's JSON and the summary beside it, and copies of both
 // into the artifact directory when -artifacts was given.
 func save(b *testing.B, r *result.Result, path string) error {
@@ -288,7 +292,10 @@ func save(b *testing.B, r *result.Result, path string) error {
 		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
 			return fmt.Errorf("making the results directory: %w", err)
 		}
-		if err := r.WriteJSON(p); err != nil {
+		saving.Store(p)
+		err := r.WriteJSON(p)
+		saving.Store("")
+		if err != nil {
 			return err
 		}
 		summary := filepath.Join(filepath.Dir(p), "summary.txt")

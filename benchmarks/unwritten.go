@@ -21,6 +21,7 @@ type unwritten struct {
 	result  *result.Result // nil: there is none, or it is safe
 	at      string
 	givenUp bool             // it may have been written since
+	open    bool             // a trial has begun, whose result is not safe
 	told    []*result.Result // on standard error, because they were given up
 }
 
@@ -28,7 +29,7 @@ type unwritten struct {
 func (u *unwritten) clear() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.result, u.at, u.givenUp = nil, "", false
+	u.result, u.at, u.givenUp, u.open = nil, "", false, true
 }
 
 // begin is when a result is known, and has its name.
@@ -50,7 +51,7 @@ func (u *unwritten) end(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err == nil {
-		u.result, u.givenUp = nil, false
+		u.result, u.givenUp, u.open = nil, false, false
 	}
 }
 
@@ -91,6 +92,16 @@ func (u *unwritten) tell(why string) {
 	if report.WriteSummary(&text, r) == nil {
 		_, _ = os.Stderr.Write(text.Bytes())
 	}
+}
+
+// none says that the process ends before the result of its trial was known.
+func (u *unwritten) none() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.open || u.result != nil || u.givenUp {
+		return ""
+	}
+	return "no result of this trial was written, because another signal came"
 }
 
 // untold are those of results that were not told before the end. Nobody wants to read eighty lines

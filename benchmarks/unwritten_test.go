@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,6 +48,23 @@ func TestAResultThatIsNotWrittenIsTold(t *testing.T) {
 			assert.Empty(t, saying(t, s.lastWords))
 		})
 	}
+}
+
+// TestNoResultIsSaid: a second signal in the window leaves none, and none that is half written.
+func TestNoResultIsSaid(t *testing.T) {
+	s := &session{}
+	assert.Empty(t, saying(t, s.lastWords), "no trial was begun")
+	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
+	part := filepath.Join(filepath.Dir(path), ".kvcache_results_1.json8697")
+	require.NoError(t, os.WriteFile(part, []byte("{"), 0o600))
+	saving.Store(path)
+	defer saving.Store("")
+	s.unwritten.clear()
+	assert.Equal(t, "\nno result of this trial was written, because another signal came\n",
+		saying(t, s.lastWords))
+	assert.NoFileExists(t, part)
+	s.unwritten.end(nil)
+	assert.Empty(t, saying(t, s.lastWords), "the trial is over")
 }
 
 // TestWhereAResultLies: who looks at the file of one that was given up would hang, too.

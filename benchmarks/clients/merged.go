@@ -143,7 +143,11 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 						f.Directories = append(f.Directories, root.Directory)
 					}
 				}
-				f.CapacityBytes += r.StorageCapacity() / int64(n)
+				if r.Checkpoint != nil { // all write one
+					f.CapacityBytes = r.StorageCapacity()
+				} else {
+					f.CapacityBytes += r.StorageCapacity() / int64(n)
+				}
 			}
 		}
 		d.Filesystems = append(d.Filesystems, f)
@@ -156,6 +160,10 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 	slices.SortFunc(all.results, func(a, b *result.Result) int { return a.Rank - b.Rank })
 	for _, r := range all.results {
 		read, write := r.StorageTraffic()
+		if c := r.Checkpoint; c != nil { // whose rate is that of the rules, without the pauses
+			in, out := c.Rates()
+			read.BytesPerSecond, write.BytesPerSecond = &in, &out
+		}
 		entry := r.Latency.Levels["storage"]
 		path, _ := filepath.Rel(c.ResultsDir, all.paths[r.Rank])
 		d.PerRank = append(d.PerRank, result.ClientRank{Rank: r.Rank,

@@ -79,6 +79,16 @@ func TestCheckpointsOfSeveralRanks(t *testing.T) {
 		var run struct{ Options map[string]map[string]any }
 		require.NoError(t, json.Unmarshal(text, &run))
 		assert.InEpsilon(t, mean/(1<<30), run.Options["Checkpoint/model=8b/op="+op]["aggregated_"+op+"_bandwidth_gbps"], 1e-9)
+		assert.Equal(t, "llama3-8b", run.Options["Checkpoint/model=8b/op="+op]["model"])
+		// The clients' rates are those of the rules, too, and all have written one checkpoint.
+		for rank, of := range all.Clients.PerRank {
+			read, write := ranks[rank].Checkpoint.Rates()
+			assert.Equal(t, []float64{read, write},
+				[]float64{*of.ReadBytesPerSecond, *of.WriteBytesPerSecond})
+		}
+		for _, fs := range all.Clients.Filesystems {
+			assert.Equal(t, ranks[0].StorageCapacity(), fs.CapacityBytes)
+		}
 		assert.False(t, exists(filepath.Join(b.results, group, "trial_0/rank_1",
 			"checkpoint_summary.json")), "of a part it would look like one of the whole")
 	}

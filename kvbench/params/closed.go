@@ -40,7 +40,11 @@ func (r *resolver) closed() {
 			shown = fmt.Sprintf("absent, because %s checkpoints are written and read, however "+
 				"long that takes,", r.v.row("checkpoint-writes").def[Closed])
 		}
-		r.refuse(p.name, shown+" in the closed division"+option)
+		rehearsed := ""
+		if _, is := rehearsal[p.name]; is && r.in.Bench.Option > 0 {
+			rehearsed = ", or another with -rehearse"
+		}
+		r.refuse(p.name, shown+" in the closed division"+option+rehearsed)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestRehearsal(t *testing.T) {
 	assert.Equal(t, []string{"-num-users: must be 200 in the closed division (option 1), " +
 		"given 8 (flag)"}, wrong(t, in, "-division=closed", "-rehearse", "-num-users=8"))
 	assert.Equal(t, []string{"-rehearse: must be false in the open division, whose windows may " +
-		"be short, given true (flag)"}, wrong(t, in, "-division=open", "-rehearse"))
+		"be short (it goes with -division closed), given true (flag)"}, wrong(t, in, "-division=open", "-rehearse"))
 }
 
 // TestClosedNeeds: nine trials of eight minutes and two pauses.
@@ -96,13 +96,13 @@ func TestClosedRefusesOverridesByName(t *testing.T) {
 	in := Inputs{Bench: bench(t, "StorageThroughput"), BenchTime: "60s", Count: "1",
 		Env: environment("KVBENCH_SEED", "43")}
 	assert.Equal(t, []string{
-		"-benchtime: must be 300s in the closed division (option 2), given 60s (flag)",
+		"-benchtime: must be 300s in the closed division (option 2), or another with -rehearse, given 60s (flag)",
 		"-count: must be 3 in the closed division (option 2), given 1 (flag)",
 		"-num-users: must be 100 in the closed division (option 2), given 5 (flag)",
 		"-turns: must be overtaking in the closed division (option 2), given ordered (flag)",
 		"-seed: must be 42 in the closed division (option 2), given 43 (environment KVBENCH_SEED)",
 		"-cpu-mem-gb: must be 4 in the closed division (option 2), given 8 (flag)",
-		"-settle: must be 90s in the closed division (option 2), given 0s (flag)",
+		"-settle: must be 90s in the closed division (option 2), or another with -rehearse, given 0s (flag)",
 		"-sweep: must be absent in the closed division (option 2), given io-depth=1 (flag)",
 		"-verify: must be none in the closed division (option 2), given full (flag)",
 	}, wrong(t, in, "-division=closed", "-num-users=5", "-turns=ordered", "-cpu-mem-gb=8",

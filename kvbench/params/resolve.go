@@ -86,7 +86,7 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.bench = in.Bench.settings(v.Division)
 	if r.decide(v.row("rehearse")); v.Rehearse {
 		r.want(v.Division == Closed, "rehearse", "false in the "+string(v.Division)+
-			" division, whose windows may be short")
+			" division, whose windows may be short (it goes with -division closed)")
 		maps.Copy(r.bench, rehearsal)
 	}
 	r.launched()

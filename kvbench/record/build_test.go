@@ -253,6 +253,11 @@ func TestTheClosedDivisionAllowsNoFailure(t *testing.T) {
 	r := Build(info, fixtureRecorder())
 	assert.Equal(t, result.ClosedNotice, r.Notice)
 	assert.Equal(t, result.StatusFailed, r.Status, "the fixture has failures")
+	r = Build(info, openRecorder(1, time.Second))
+	assert.Contains(t, r.Error, "completed in the window of ")
+	assert.Contains(t, r.Error,
+		"; the closed division fixes all but the window of a rehearsal (-benchtime)")
+	assert.NotContains(t, r.Error, "fewer users", "which it refuses")
 }
 
 // A benchmark of single operations has no requests, no load and no lookups.

@@ -328,8 +328,13 @@ func (b *builder) status() {
 		fail("the closed division: %s", broken)
 	}
 	if r.Completions() == 0 {
+		why := b.slowestStage()
+		if r.Division == result.DivisionClosed { // which refuses another load
+			why, _, _ = strings.Cut(why, "; use ")
+			why += "; the closed division fixes all but the window of a rehearsal (-benchtime)"
+		}
 		fail("no %s completed in the window of %s: %s", r.CompletionUnit,
-			b.window.Round(time.Millisecond), b.slowestStage())
+			b.window.Round(time.Millisecond), why)
 	}
 }
 

@@ -42,8 +42,14 @@ func TestNoResultIsLostInADirectory(t *testing.T) {
 		}
 	}
 	require.NoError(t, os.Remove(damaged))
+	require.NoError(t, os.WriteFile(files[0], whole[:len(whole)/2], 0o600))
+	code, _, errs := call("", "aggregate", dir)
+	assert.Equal(t, Usage, code)
+	assert.Contains(t, errs, "truncated JSON")
+	assert.Contains(t, errs, "; repair, move or remove this file")
+	require.NoError(t, os.WriteFile(files[0], whole, 0o600))
 	require.NoError(t, os.Symlink(filepath.Join(dir, "absent"), damaged))
-	code, _, errs := call("", "csv", dir)
+	code, _, errs = call("", "csv", dir)
 	assert.Equal(t, Usage, code)
 	assert.Contains(t, errs, damaged+": no such file", "what cannot be opened may be a result")
 	require.NoError(t, os.Remove(damaged))

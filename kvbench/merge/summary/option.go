@@ -21,6 +21,9 @@ func option(group string, files []tree.File, s *Summary) *Option {
 		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
 		MissingFiles: []string{}, CPUTierRanks: []string{}, Failed: map[string]string{},
 		Trials: []Trial{}, Spread: map[string]Spread{}, Merged: map[string]Percentile{}}
+	if first.Checkpoint != nil { // which has models of its own
+		o.Model = first.Checkpoint.Model
+	}
 	if first.Option != nil && group == strconv.Itoa(*first.Option) {
 		o.Option = *first.Option
 	}
