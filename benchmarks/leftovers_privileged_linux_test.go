@@ -109,6 +109,9 @@ var errInterrupt = errors.New("interrupt")
 
 // trialOf runs a trial of a command; with interrupt until it has a file.
 func trialOf(t *testing.T, interrupt bool, bench string, args ...string) *result.Result {
+	if interrupt {
+		args = append(slices.Clone(args), "-replay-cycles", "0") // it does not end by itself
+	}
 	v, err := resolveArgs(t, bench, args...)
 	require.NoError(t, err)
 	cfg, err := trialConfig(v, 0)

@@ -99,7 +99,11 @@ type call struct {
 	object string // the hash in the name of its file, "" where there is none
 }
 
-var hash = regexp.MustCompile(`[0-9a-f]{64}`)
+var (
+	hash = regexp.MustCompile(`[0-9a-f]{64}`)
+	// temporary is a name without the hash, which the file has until it is renamed.
+	temporary = regexp.MustCompile(`\.[0-9a-f]{32}\.tmp`)
+)
 
 // groupsOf reads what strace has written.
 func groupsOf(t *testing.T, log, dir string) (list []group) {
@@ -124,6 +128,16 @@ func groupsOf(t *testing.T, log, dir string) (list []group) {
 			strings.Contains(args, "dynamo-kvbm")):
 			g := &list[len(list)-1]
 			c := call{described(name, args), hash.FindString(args)}
+			switch before := temporary.FindString(args); {
+			case before != "" && c.object == "":
+				c.object = before
+			case before != "":
+				for i := range g.calls {
+					if g.calls[i].object == before {
+						g.calls[i].object = c.object
+					}
+				}
+			}
 			// Directories are made one object after the other, before its file.
 			if n := len(g.calls); c.object == "" && n > 0 {
 				c.object = g.calls[n-1].object
