@@ -57,8 +57,8 @@ func Missing(records []*load.Record) (notes []string) {
 			why = "the first: " + first
 		}
 		notes = append(notes, fmt.Sprintf("%d of %d results have no readable result file: no "+
-			"timelines, percentile curves, tier fill or parameters of them (%s)", lost, len(records),
-			why))
+			"timelines, percentile curves, tier fill or parameters of them (%s)", lost,
+			len(records), why))
 	}
 	notes = append(notes, Lacking(records)...)
 	if python > 0 {
