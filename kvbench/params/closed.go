@@ -84,8 +84,8 @@ func ClosedNeeds(plans []*Values) string {
 	if options == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the closed division needs %v for %s, plus setup time; the storage tier may "+
-		"grow to -storage-capacity-gb, or to 95 %% of the free space (-rehearse checks everything "+
+	return fmt.Sprintf("the closed division needs %v for %s, plus setup time; the storage tier "+
+		"may grow to -storage-capacity-gb, or to 95 %% of the free space (-rehearse checks all "+
 		"except time and space within minutes)", needs-OptionPause, units.Plural(options, "option"))
 }
 

@@ -70,8 +70,8 @@ func trialsText(trials []*result.Result) string {
 			show(least), show(most))
 	}
 	if storageLimited < len(trials) {
-		advice = "do not quote as the storage's rate: the other trials failed or were limited by " +
-			"something else (see their verdicts)"
+		// A failed trial counts as one that the storage did not limit.
+		advice = "do not quote as the storage's rate: see the other trials' verdicts or errors"
 	}
 	return fmt.Sprintf("%s; %d of %d storage-limited, %s", text, storageLimited, len(trials),
 		advice)

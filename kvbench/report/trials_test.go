@@ -31,13 +31,11 @@ func TestTrialsHaveAClosingLine(t *testing.T) {
 	all = append(append(all, failed...), trials("once", result.StorageLimited, 2)...)
 	assert.Equal(t, []string{
 		"StorageCeiling/op=read, 3 trials, read 1.17 GiB/s (0.77 GiB/s to 1.48 GiB/s); 1 of 3 " +
-			"storage-limited, do not quote as the storage's rate: the other trials failed or were " +
-			"limited by something else (see their verdicts)",
+			"storage-limited, do not quote as the storage's rate: see the other trials' verdicts or errors",
 		"A, 2 trials, read 2.05 GiB/s (2 GiB/s to 2.10 GiB/s); 2 of 2 storage-limited, fit to quote",
 		"B, 2 trials, read 3 GiB/s (2 GiB/s to 4 GiB/s); 2 of 2 storage-limited, too far apart to " +
 			"quote: measure for longer (-benchtime) or more often (-count)",
 		"C, 1 of 2 trials complete, read 2 GiB/s (2 GiB/s to 2 GiB/s); 1 of 2 storage-limited, " +
-			"do not quote as the storage's rate: the other trials failed or were limited by something " +
-			"else (see their verdicts)",
+			"do not quote as the storage's rate: see the other trials' verdicts or errors",
 	}, Trials(all))
 }
