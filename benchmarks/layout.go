@@ -49,6 +49,8 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	if err != nil {
 		return l, err
 	}
+	// kvreport datasize names the same number as the minimum. Engines store objects of their own size,
+	// so that a tier may be smaller than a block of the trace.
 	if tokens, bytes := v.LargestEntry(); bytes > capacity {
 		what := "a block"
 		if v.CutTokens() > 0 {
@@ -118,8 +120,10 @@ func cutsInto(v *params.Values, sizes []int) error {
 	if fits(v.ObjectTokens) {
 		return nil
 	}
+	// A user who tries sizes needs one that works, or to know that none does: of models with states
+	// an object has whole pages of the engine, which may divide no block. The largest up to the
+	// trace's blocks is taken, because small objects cost most; else the least of the others.
 	step, most := v.ObjectSizes()
-	// The largest up to the trace's blocks; else the least of the others.
 	best := 0
 	for n := step; n <= most && (best == 0 || n <= sizes[0]); n += step {
 		if fits(n) {
@@ -132,7 +136,8 @@ func cutsInto(v *params.Values, sizes []int) error {
 			"none of these and a block divide each other", listed(sizes), v.Layout, step, most)
 	}
 	return fmt.Errorf("-layout %s: the trace has blocks of %s tokens and an object has %d; one "+
-		"has to divide the other: give -object-tokens %d", v.Layout, listed(sizes), v.ObjectTokens, best)
+		"has to divide the other: give -object-tokens %d", v.Layout, listed(sizes), v.ObjectTokens,
+		best)
 }
 
 // listed are sizes as a sentence has them.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/units"
+	"kvbench/workloads/model"
 )
 
 // Limits of tiers in GiB. A storage tier has none of its own: 1 EiB keeps byte counts
@@ -31,9 +32,8 @@ func table(v *Values) []parameter {
 		"count":     whole(&v.Count, 1, endless),
 		"config":    path(&v.ConfigFile, v.base),
 
-		"model": word(&v.ModelName),
-		"kv-dtype": oneOf(&v.KVDType, "auto", "float32", "bfloat16", "fp8", "fp8_ds_mla", "int8",
-			"int4", "nvfp4"),
+		"model":           word(&v.ModelName),
+		"kv-dtype":        oneOf(&v.KVDType, model.DTypes()...),
 		"num-users":       whole(&v.Users, 1, maxUsers),
 		"profile":         oneOf(&v.ProfileName, Profiles...),
 		"arrival":         oneOf(&v.Arrival, "open-loop", "closed-loop"),

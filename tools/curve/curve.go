@@ -90,6 +90,8 @@ func (o *Options) question(paths []string) (q question, err error) {
 	}
 	if q.model, err = model.Find(o.model, nil); err != nil {
 		problems = append(problems, fmt.Errorf("-model: %w", err))
+	} else if !slices.Contains(model.DTypes(), o.dtype) {
+		refuse("kv-dtype", "one of %s, given %q", strings.Join(model.DTypes(), ", "), o.dtype)
 	} else if q.model, err = q.model.In(o.dtype); err != nil {
 		problems = append(problems, fmt.Errorf("-kv-dtype: %w", err))
 	}

@@ -215,8 +215,8 @@ func (r *Report) policyNotes(live string) (list []string) {
 // fewRows is how many a table should have at least.
 const fewRows = 8
 
-// rows are the points of the table: those asked for; or each doubling, and as many between as make
-// a table of it; and what holds everything.
+// rows are the points of the table: those asked for; or each doubling, as many between as make a
+// table of it, and what holds everything.
 func (r *Report) rows() (rows []Point) {
 	asked := slices.ContainsFunc(r.Points, func(p Point) bool {
 		return p.Asked && p.CapacityBytes != r.DriveBytes
@@ -226,8 +226,8 @@ func (r *Report) rows() (rows []Point) {
 		for _, p := range r.Points {
 			// The curve's own points are eighths of octaves, rounded to bytes.
 			octaves := math.Log2(float64(p.CapacityBytes)) / step
-			if p.Asked || p.CapacityBytes == r.FootprintBytes ||
-				!asked && math.Abs(octaves-math.Round(octaves)) < 1e-6 {
+			if p.Asked || !asked && (p.CapacityBytes == r.FootprintBytes ||
+				math.Abs(octaves-math.Round(octaves)) < 1e-6) {
 				rows = append(rows, p)
 			}
 		}

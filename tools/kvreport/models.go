@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -20,11 +23,16 @@ func runModels(c *Call) error {
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(model.DTypes(), *dtype) {
+		return fmt.Errorf("-kv-dtype: must be one of %s, given %q",
+			strings.Join(model.DTypes(), ", "), *dtype)
+	}
 	var names []string
+	missing := map[string]error{}
 	for _, arg := range args {
 		files, err := configs(arg)
 		if err != nil {
-			return err
+			files, missing[arg] = []string{arg}, err
 		}
 		names = append(names, files...)
 	}
@@ -36,25 +44,41 @@ func runModels(c *Call) error {
 	}
 	// Columns are as wide as the longest name: paths of checkpoints are long, and the path is what
 	// tells two files of a model apart.
-	w, refused := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0), 0
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	refused, unread := 0, 0
 	fmt.Fprintln(w, "model\tB per token\tB per sequence\ttype\tattention: layers × bytes, source")
 	for _, name := range names {
 		m, err := model.Find(name, nil)
+		if err != nil && missing[name] != nil {
+			err = missing[name]
+		}
 		if err == nil {
 			m, err = m.In(*dtype)
 		}
 		if err != nil {
 			// The line has the name already, and a reason may be several lines.
-			reason := strings.TrimPrefix(err.Error(), "model configuration "+name+": ")
-			fmt.Fprintf(w, "%s\trefused: %s\n", name, strings.ReplaceAll(reason, "\n", "; "))
+			verdict := "refused"
 			refused++
+			if err == missing[name] || model.Unreadable(err) {
+				verdict = "unreadable"
+				unread++
+			}
+			reason := strings.NewReplacer("model configuration "+name+": ", "",
+				fmt.Sprintf("model %q: ", name), "", "model without a name: ", "",
+				"read model configuration: ", "",
+				"open "+name+": ", "", "lstat "+name+": ", "", "\n", "; ").Replace(err.Error())
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%s: %s\n", name, verdict, reason)
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s: %s\n", name, m.BytesPerToken(), m.FixedBytes(),
-			cmp.Or(m.StoredAs, m.DType, "float16"), m.Attention, m.Arithmetic())
+			cmp.Or(m.StoredAs, m.DType, assumed(name)), m.Attention, m.Arithmetic())
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if unread > 0 {
+		c.say(fmt.Sprintf("%d of %d models cannot be read", unread, len(names)))
+		return errSaid
 	}
 	if refused > 0 {
 		c.say(fmt.Sprintf("%d of %d configurations were refused", refused, len(names)))
@@ -63,9 +87,17 @@ func runModels(c *Call) error {
 	return nil
 }
 
-// configs returns the configuration files of a path. A file stands for itself. In each directory it
-// is config.json, or every NAME_config.json if there is no config.json. A checkpoint has other
-// files with that ending, such as tokenizer_config.json; they are skipped.
+// assumed is the type of a model that names none.
+func assumed(name string) string {
+	if filepath.Ext(name) == ".json" {
+		return "float16 (assumed: the file names none)"
+	}
+	return "float16"
+}
+
+// configs returns the configuration files of a path. A file stands for itself. In each directory
+// they are config.json and every NAME_config.json. Next to config.json only those with layers
+// count: a checkpoint has other files with that ending, such as tokenizer_config.json.
 func configs(path string) (list []string, err error) {
 	checkpoint := ""
 	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
@@ -77,7 +109,8 @@ func configs(path string) (list []string, err error) {
 			checkpoint = dir
 		}
 		// WalkDir goes by name: config.json comes before generation_config.json.
-		other := dir == checkpoint || strings.HasSuffix(name, "quant_config.json")
+		other := dir == checkpoint && !hasLayers(file) ||
+			strings.HasSuffix(name, "quant_config.json")
 		if file == path || name == "config.json" ||
 			strings.HasSuffix(name, "_config.json") && !other {
 			list = append(list, file)
@@ -88,4 +121,10 @@ func configs(path string) (list []string, err error) {
 		err = fmt.Errorf("no config.json or NAME_config.json under %s", path)
 	}
 	return list, err
+}
+
+// hasLayers says whether a file is of a model.
+func hasLayers(path string) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && bytes.Contains(text, []byte(`"num_hidden_layers"`))
 }

@@ -303,3 +303,69 @@ func TestConfigurationsThatAreNotUnderstood(t *testing.T) {
 	assert.Zero(t, code)
 	assert.Contains(t, out, "llama3.1-8b            131072       0               float16  gqa: 32 × 4096 B")
 }
+
+// Each file has its row, which says what to do, whatever is wrong with the others.
+func TestModelsOfFilesThatAreWrong(t *testing.T) {
+	const dims = `"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}`
+	const fine = `{"num_hidden_layers": 4, ` + dims
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, text, want string
+		code             int
+	}{
+		{"nan", `{"num_hidden_layers": NaN, ` + dims, "refused: field num_hidden_layers is NaN", No},
+		{"zero", `{"num_hidden_layers": 0, ` + dims,
+			"refused: field num_hidden_layers is 0, want 1 to ", No},
+		{"heads", `{"num_hidden_layers": 4, "hidden_size": 4096, "num_attention_heads": 32,
+			"num_key_value_heads": 7}`, "refused: heads (32) is no multiple of kv_heads (7)", No},
+		{"some_hf_quant", `{}`, "refused: it says how the checkpoint is quantized: give the " +
+			"config.json", No},
+		{"array", `[1]`, "unreadable: want a JSON object", Usage},
+		{"cut", `{"num_hidden_layers": 4,`, "unreadable: the JSON has no end: the file is " +
+			"truncated", Usage},
+		{"empty", "", "unreadable: the file is empty", Usage},
+		{"bom", "\ufeff" + fine, "512 0 float16 (assumed: the file names none)", Done},
+	} {
+		file := filepath.Join(dir, c.name+"_config.json")
+		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+		code, out, _ := call("", "models", "gpt-oss-20b", file)
+		rows := strings.Split(strings.TrimSpace(out), "\n")
+		assert.Equal(t, c.code, code, c.name)
+		assert.Contains(t, rows[1], "gpt-oss-20b", "a model by its name")
+		assert.Contains(t, strings.Join(strings.Fields(rows[2]), " "), c.want)
+		assert.Equal(t, 1, strings.Count(rows[2], dir), "the path stands once: %s", rows[2])
+	}
+	code, out, _ := call("", "models", filepath.Join(dir, "none.json"), "gpt-oss-20b")
+	assert.Equal(t, Usage, code)
+	assert.Contains(t, out, "unreadable: no such file")
+	assert.Contains(t, out, "gpt-oss-20b")
+	// Next to config.json the others of models are listed, and those of tokenizers not.
+	checkpoint := filepath.Join(dir, "checkpoint")
+	require.NoError(t, os.Mkdir(checkpoint, 0o700))
+	for name, text := range map[string]string{"config.json": fine, "x_config.json": fine,
+		"tokenizer_config.json": "{}", "hf_quant_config.json": "{"} {
+		require.NoError(t, os.WriteFile(filepath.Join(checkpoint, name), []byte(text), 0o600))
+	}
+	_, out, _ = call("", "models", checkpoint)
+	assert.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 3, out)
+	assert.Contains(t, out, "unreadable: hf_quant_config.json next to it: ")
+	// The types are those of the benchmarks, and another is a mistake of the command line.
+	for _, args := range [][]string{{"models"}, {"curve", blockTrace}, {"datasize"}} {
+		code, out, errs := call("", append(args, "-kv-dtype", "nonsense")...)
+		assert.Equal(t, Usage, code, args)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, "auto, float32, float16, bfloat16, fp8, fp8_ds_mla, int8, int4, "+
+			"nvfp4")
+		code, _, errs = call("", append(args, "-kv-dtype", "float16")...)
+		assert.Zero(t, code, errs)
+	}
+	// What the bytes of a token leave out is said, and what they have beyond it.
+	states := filepath.Join(dir, "states.json")
+	require.NoError(t, os.WriteFile(states, []byte(`{"num_hidden_layers": 32, "hidden_size": 2048,
+		"num_attention_heads": 16, "num_key_value_heads": 2, "full_attention_interval": 4, `+delta+
+		`}`), 0o600))
+	_, out, errs := call("", "datasize", "-model", states)
+	assert.Contains(t, out, "of every sequence besides the 8,192 B of each token", errs)
+	_, out, errs = call("", "datasize", "-model", states, "-bench", "MultiTurn", "-engine", "vllm")
+	assert.Contains(t, out, "without states a token has 8192 B", errs)
+}

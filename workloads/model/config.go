@@ -52,6 +52,10 @@ func ReadConfig(path string) (Model, error) {
 	if err != nil {
 		return Model{}, fmt.Errorf("read model configuration: %w", err)
 	}
+	if strings.HasSuffix(path, quantFile) {
+		return Model{}, fmt.Errorf("model configuration %s: it says how the checkpoint is "+
+			"quantized: give the config.json next to it", path)
+	}
 	m, err := parseModelConfig(text, quant)
 	if err != nil {
 		return Model{}, fmt.Errorf("model configuration %s: %w", path, err)
@@ -91,6 +95,10 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		return Model{}, err
 	}
 	f := levels[0]
+	f.nan = map[string]string{}
+	for _, found := range nanFields.FindAllSubmatch(text, -1) {
+		f.nan[string(found[1])] = string(found[2])
+	}
 	defaults, err := newFields([]byte(cmp.Or(classDefaults[f.text("model_type")], "{}")))
 	if err != nil {
 		return Model{}, err
@@ -151,7 +159,11 @@ func (f *fields) model() (Model, error) {
 	var missing []error
 	need := func(key string, there bool) {
 		if !there {
-			missing = append(missing, fmt.Errorf("field %s is missing", key))
+			is := "missing"
+			if value := cmp.Or(f.nan[key], string(f.of[key])); value != "" {
+				is = fmt.Sprintf("%s, want 1 to %d", value, maxLayers)
+			}
+			missing = append(missing, fmt.Errorf("field %s is %s", key, is))
 		}
 	}
 	need("num_hidden_layers", m.Layers != 0)
@@ -186,7 +198,7 @@ func (m *Model) declare(levels []*fields, second []byte) error {
 	}
 	file, err := newFields(second)
 	if err != nil {
-		return fmt.Errorf("%s: %w", quantFile, err)
+		return fmt.Errorf("%s next to it: %w", quantFile, err)
 	}
 	m.follow(file.sub("quantization"), quantFile)
 	return nil

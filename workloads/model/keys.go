@@ -1,9 +1,12 @@
 package model
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"regexp"
@@ -18,23 +21,56 @@ type fields struct {
 	of   map[string]json.RawMessage // without those that are null
 	read map[string]bool
 	subs map[string]*fields
-	err  error // about the first value that could not be read
+	err  error             // about the first value that could not be read
+	nan  map[string]string // fields whose value is NaN or Infinity
 }
 
 // stringsOrNaN matches JSON strings, and NaN and Infinity, which Python writes and JSON forbids.
 // Strings are kept. NaN and Infinity become null, because no size uses them.
 var stringsOrNaN = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
+// nanFields are fields with such numbers.
+var nanFields = regexp.MustCompile(`"(\w+)"\s*:\s*(-?Infinity|NaN)`)
+
 func newFields(text []byte) (*fields, error) {
 	f := &fields{read: map[string]bool{}, subs: map[string]*fields{}}
-	err := json.Unmarshal(stringsOrNaN.ReplaceAllFunc(text, func(s []byte) []byte {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors of Windows write it
+	text = stringsOrNaN.ReplaceAllFunc(text, func(s []byte) []byte {
 		if s[0] == '"' {
 			return s
 		}
 		return []byte("null")
-	}), &f.of)
+	})
+	err := plain(text, json.Unmarshal(text, &f.of))
 	maps.DeleteFunc(f.of, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
 	return f, err
+}
+
+// notJSON is a text that is no JSON object.
+type notJSON string
+
+func (n notJSON) Error() string { return string(n) }
+
+// Unreadable says whether a file could not be read as a configuration at all.
+func Unreadable(err error) bool {
+	var file *fs.PathError
+	var text notJSON
+	return errors.As(err, &file) || errors.As(err, &text)
+}
+
+// plain says in a user's words why a text is no JSON object.
+func plain(text []byte, err error) error {
+	switch syntax, form := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil); {
+	case len(bytes.TrimSpace(text)) == 0:
+		return notJSON("the file is empty")
+	case errors.As(err, &form):
+		return notJSON("want a JSON object, this is " + form.Value)
+	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)):
+		return notJSON("the JSON has no end: the file is truncated")
+	case errors.As(err, &syntax):
+		return notJSON(fmt.Sprintf("not JSON at byte %d: %v", syntax.Offset, err))
+	}
+	return err
 }
 
 // parseLevels are the objects of a configuration, from that of the text model to the outermost.

@@ -164,6 +164,8 @@ func (m Model) Validate() error {
 	must(m.Attention != MHA || m.Heads <= 0 || m.KVHeads <= 0 || m.Heads == m.KVHeads,
 		"attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa",
 		m.KVHeads, m.Heads)
+	must(m.Attention != GQA || m.Heads <= 0 || m.KVHeads <= 0 || m.Heads%m.KVHeads == 0,
+		"heads (%d) is no multiple of kv_heads (%d)", m.Heads, m.KVHeads)
 	t, known := dtypes[m.dtype()]
 	must(known, "dtype %q is unknown, must be one of %s", cmp.Or(m.StoredAs, m.DType),
 		strings.Join(slices.Sorted(maps.Keys(dtypes)), ", "))
@@ -183,6 +185,12 @@ func (m Model) Validate() error {
 
 // OwnType is the type of cached numbers that a model has itself.
 const OwnType = "auto"
+
+// DTypes are the types that -kv-dtype has.
+func DTypes() []string {
+	return []string{OwnType, "float32", "float16", "bfloat16", "fp8", "fp8_ds_mla", "int8", "int4",
+		"nvfp4"}
+}
 
 // In is the model with its numbers in that type: OwnType is what the checkpoint declares, as
 // engines follow it, else the type of its weights. Not every model can be stored in every type.

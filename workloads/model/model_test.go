@@ -203,7 +203,7 @@ func TestHuggingFaceConfigErrors(t *testing.T) {
 		`{}`: "field num_hidden_layers is missing",
 		`{"num_hidden_layers":12}`: "field hidden_size is missing\nfield num_attention_heads is " +
 			"missing",
-		`[]`: "cannot unmarshal array",
+		`[]`: "want a JSON object",
 		`{"num_hidden_layers":12,"hidden_size":64,` +
 			`"num_attention_heads":4,"torch_dtype":"int3"}`: `dtype "int3" is unknown`,
 		`{"num_hidden_layers":-1,"hidden_size":64,` +
