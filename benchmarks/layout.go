@@ -49,8 +49,8 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	if err != nil {
 		return l, err
 	}
-	// kvreport datasize names the same number as the minimum. Engines store objects of their own size,
-	// so that a tier may be smaller than a block of the trace.
+	// kvreport datasize names the same number as the minimum. Engines store objects of their own
+	// size, so that a tier may be smaller than a block of the trace.
 	if tokens, bytes := v.LargestEntry(); bytes > capacity {
 		what := "a block"
 		if v.CutTokens() > 0 {
