@@ -31,7 +31,8 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 				warn(err)
 			}
 		}}
-	var without [2]fileless
+	var lacking [2]int   // trials of each side without their result file
+	var reason [2]string // of the first
 	units := benchfmt.UnitMetadataMap{}
 	for i, side := range []struct {
 		name string
@@ -41,7 +42,10 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		more, err := load.Each(side.in, o,
 			func(rec *load.Record) error {
 				usable = usable || len(rec.Values) > 0
-				without[i].add(rec)
+				if rec.LacksFile() {
+					lacking[i]++
+					reason[i] = cmp.Or(reason[i], rec.Missing)
+				}
 				c.Add(side.name, rec)
 				return nil
 			})
@@ -58,48 +62,27 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 		units = more
 	}
 	t := c.Table(units)
-	for i, side := range without {
-		if note := side.note(t, i); note != "" {
-			t.Notes = append(t.Notes, note)
-			// A text that names its files came without them, which can be mended.
-			if side.first != "" && warn != nil {
-				warn(errors.New(note))
-			}
+	for side, n := range lacking {
+		unknown := slices.DeleteFunc(slices.Clone(settings.FromFiles), func(name string) bool {
+			return !slices.ContainsFunc(t.Benchmarks, func(b *stats.Benchmark) bool {
+				have := b.Settings[side]
+				return have != nil && len(have.Of(name)) == 0
+			})
+		})
+		if n == 0 || len(unknown) == 0 {
+			continue
+		}
+		// A setting that one side does not know is no difference.
+		note := fmt.Sprintf("%d trials of %s have no readable result file (%s): their %s are "+
+			"unknown and were not compared", n, t.Runs[side],
+			cmp.Or(reason[side], "the text names none"), strings.Join(unknown, ", "))
+		t.Notes = append(t.Notes, note)
+		// A text that names its files came without them, which can be mended.
+		if reason[side] != "" && warn != nil {
+			warn(errors.New(note))
 		}
 	}
 	return t, nil
-}
-
-// fileless counts the trials of a side, and those that have no result file.
-type fileless struct {
-	lack, all int
-	first     string // why the first one has none
-}
-
-func (f *fileless) add(rec *load.Record) {
-	f.all++
-	if rec.LacksFile() {
-		f.lack++
-		f.first = cmp.Or(f.first, rec.Missing)
-	}
-}
-
-// note says what was not compared: a setting that one side does not know is no difference.
-func (f fileless) note(t *stats.Table, side int) string {
-	var unknown []string
-	for _, name := range settings.FromFiles {
-		if f.lack > 0 && slices.ContainsFunc(t.Benchmarks, func(b *stats.Benchmark) bool {
-			return b.Settings[side] != nil && len(b.Settings[side].Of(name)) == 0
-		}) {
-			unknown = append(unknown, name)
-		}
-	}
-	if len(unknown) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d trials of %s have no readable result file (%s): their %s are "+
-		"unknown and were not compared", f.lack, f.all, t.Runs[side], cmp.Or(f.first, "the text names none"),
-		strings.Join(unknown, ", "))
 }
 
 // refusals are the settings in which a benchmark that only one side has differs from one of that

@@ -26,9 +26,6 @@ func runConvert(c *Call) error {
 		return errSaid
 	}
 	c.inputs = cfg.Paths // of directories and patterns
-	if err := c.spare(*out); err != nil {
-		return err
-	}
 	var told []string
 	err = c.write(*out, func(w io.Writer) error {
 		told, err = o.Run(cfg, w)

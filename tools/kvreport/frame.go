@@ -170,17 +170,13 @@ func (c *Call) list(name string) *[]string {
 // parse parses flags and positional arguments in any order and returns the latter; behind -- all
 // are positional. A lone - is positional: it stands for standard input. An output that would
 // destroy an input is refused here, because reading can take minutes.
-func (c *Call) parse() ([]string, error) {
-	positional, err := c.split()
-	c.inputs = positional
-	if out := c.Lookup("o"); err == nil && out != nil {
-		err = c.spare(out.Value.String())
-	}
-	return positional, err
-}
-
-// split is parse without the check of the output.
-func (c *Call) split() (positional []string, err error) {
+func (c *Call) parse() (positional []string, err error) {
+	defer func() {
+		c.inputs = positional
+		if out := c.Lookup("o"); err == nil && out != nil {
+			err = c.spare(out.Value.String())
+		}
+	}()
 	for args := c.args; len(args) > 0; {
 		before := args
 		if err := c.Parse(args); err != nil {

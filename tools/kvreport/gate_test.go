@@ -334,14 +334,14 @@ func TestGateWithoutResultFiles(t *testing.T) {
 			"\n--- BENCH: BenchmarkA\n    run.go:1: result: /gone/r.json\n"))
 	}
 	old, new := side(), side()
-	const note = "6 of 6 trials of new have no readable result file (%s:8: result " +
+	const note = "6 trials of new have no readable result file (%s:8: result " +
 		"/gone/r.json: no such file or directory): their filesystem, cache-dirs, ranks, workers, " +
 		"io-used are unknown and were not compared"
 	for _, format := range []string{"text", "markdown", "github", "junit", "openmetrics"} {
 		code, out, errs := runsGate("-old", old, "-new", new, "-format", format)
 		assert.Equal(t, Done, code)
 		assert.Contains(t, errs, "kvreport gate: "+fmt.Sprintf(note, new)+"\n")
-		assert.Contains(t, errs, "6 of 6 trials of old have no readable result file")
+		assert.Contains(t, errs, "6 trials of old have no readable result file")
 		if format != "openmetrics" {
 			assert.Contains(t, out, fmt.Sprintf(note, new), format)
 		}
@@ -349,6 +349,29 @@ func TestGateWithoutResultFiles(t *testing.T) {
 	_, out, errs := runsGate("-old", file(t, lines("A", "read-B/s", 1e9, 6)), "-new", file(t,
 		lines("A", "read-B/s", 1e9, 6)))
 	assert.NotContains(t, out+errs, "result file", "text of other programs has none")
+}
+
+// Divisions have other defaults of dozens of parameters: a name has the first, and more only where
+// these are the same of two rows.
+func TestNamesOfRowsAreShort(t *testing.T) {
+	in := func(settings ...string) string {
+		text := header
+		for _, s := range settings {
+			text += strings.ReplaceAll(s, ", ", "\n") + "\n" + lines("Synthetic", "read-B/s", 1e9, 6)
+		}
+		return file(t, text)
+	}
+	const five = "chunk-size: %[1]dMiB, model: m%[1]d, num-users: %[1]d, seed: %[1]d, workers: %d"
+	one, two, three := fmt.Sprintf(five, 1, 1), fmt.Sprintf(five, 2, 2), fmt.Sprintf(five, 2, 3)
+	for says, in := range map[string]string{
+		`(?m)^Synthetic \[chunk-size=1MiB model=m1 num-users=1\] `:                  in(one, two),
+		`(?m)^Synthetic \[chunk-size=2MiB model=m2 num-users=2 seed=2 workers=3\] `: in(one, two, three),
+		`Synthetic stands in 2 rows: its trials differ in chunk-size, model, num-users, and 2 more; ` +
+			`-ignore chunk-size,model,num-users,seed,workers makes them one`: in(one, two),
+	} {
+		_, out, errs := runsGate("-old", in, "-new", in)
+		assert.Regexp(t, says, out, errs)
+	}
 }
 
 func TestIgnoredSettingsExist(t *testing.T) {

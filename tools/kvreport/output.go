@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/google/renameio/v2"
 
@@ -21,21 +20,16 @@ func (c *Call) spare(path string) error {
 	if err != nil || !out.Mode().IsRegular() || len(c.inputs) == 0 {
 		return nil
 	}
-	paths := slices.Clone(c.inputs)
 	for _, in := range c.inputs {
 		names, _ := filepath.Glob(in) // of a pattern that no shell expanded
-		paths = append(paths, names...)
-	}
-	for _, in := range paths {
-		if info, err := os.Stat(in); err == nil && os.SameFile(info, out) {
-			return fmt.Errorf("-o %s is one of the inputs; give another name", path)
+		for _, name := range append(names, in) {
+			if info, err := os.Stat(name); err == nil && os.SameFile(info, out) {
+				return fmt.Errorf("-o %s is one of the inputs; give another name", path)
+			}
 		}
 	}
 	// Directories and texts among the inputs lead to result files.
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil // writing says what is wrong
-	}
+	data, _ := os.ReadFile(path) // writing says what is wrong
 	if _, err := load.Parse(path, data); err == nil {
 		return fmt.Errorf("-o %s holds a benchmark result, which would be lost; give another name",
 			path)

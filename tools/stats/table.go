@@ -310,10 +310,12 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 			differ[b.Plain] = differences(all, c.Ignore)
 			t.Notes = append(t.Notes, apart(b.Plain, len(all), differ[b.Plain]))
 		}
+		if all := byName[b.Plain]; all[0] == b {
+			name(all, differ[b.Plain])
+		}
 		for run, trials := range b.Trials {
 			b.Trials[run] = usable(trials)
 		}
-		b.name(differ[b.Plain])
 		for _, m := range b.Metrics {
 			m.Better = units.GetBetter(m.Unit)
 			m.summarize(units.GetAssumption(m.Unit))
@@ -350,23 +352,39 @@ func differences(all []*Benchmark, ignore []string) []string {
 
 // apart says why a benchmark has several rows, and how it would have one.
 func apart(name string, rows int, differ []string) string {
+	some := slices.Clone(differ)
+	if more := len(differ) - leastNamed; more > 0 {
+		some = append(some[:leastNamed], fmt.Sprintf("and %d more", more))
+	}
 	note := fmt.Sprintf("%s stands in %d rows: its trials differ in %s", name, rows,
-		strings.Join(differ, ", "))
+		strings.Join(some, ", "))
 	if may := slices.DeleteFunc(slices.Clone(differ), settings.Defines); len(may) == len(differ) {
 		note += "; -ignore " + strings.Join(may, ",") + " makes them one"
 	}
 	return note
 }
 
-// name tells the benchmark's settings in which others of its name have other ones.
-func (b *Benchmark) name(differ []string) {
-	var parts []string
-	for _, name := range differ {
-		if v := b.settings().Text(name); v != "" {
-			parts = append(parts, name+"="+v)
+// leastNamed is how many settings are named, if so many differ: a run of another division has other
+// defaults of dozens.
+const leastNamed = 3
+
+// name tells the settings in which benchmarks of a name differ: the first, or as many as tell all
+// of them apart.
+func name(all []*Benchmark, differ []string) {
+	names := map[string]bool{}
+	for n := min(leastNamed, len(differ)); n <= len(differ) && len(names) < len(all); n++ {
+		clear(names)
+		for _, b := range all {
+			var parts []string
+			for _, name := range differ[:n] {
+				if v := b.settings().Text(name); v != "" {
+					parts = append(parts, name+"="+v)
+				}
+			}
+			b.Name = b.Plain + settings.Told(parts)
+			names[b.Name] = true
 		}
 	}
-	b.Name = b.Plain + settings.Told(parts)
 }
 
 // settings are those of all runs, which do not differ.
