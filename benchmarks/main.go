@@ -30,28 +30,29 @@ import (
 // session is what all benchmarks of one process share. Benchmarks run one after
 // another on the testing package's goroutine, so it needs no lock.
 type session struct {
-	set     *params.Set
-	inputs  params.Inputs
-	leaves  map[string][]leaf // of each selected benchmark
-	ctx     context.Context   // ends with a signal or the go command's death
-	calls   map[string]int    // full benchmark name -> calls so far
-	skipped []string          // "BenchmarkX: why"
-	unheard []string          // what was said in vain, and is not refused
-	quick   bool              // the division is not one for a storage: see epilogue
-	results []*result.Result
-	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
-	ceiling map[string]plainio.Reached    // IOKey -> what plain I/O reached
-	waiting map[string]outcome            // name and trial -> what ran before its line's turn
-	turns   map[string]int                // suffix of -cpu -> trials of Engines that have run
-	lastOpt int                           // the MLPerf option that ran last
-	cpus    []int                         // of -cpu
-	tty     *os.File                      // the controlling terminal, nil without
-	removal workdir.Removal               // of the files of the trial under way
-	failed  bool                          // a benchmark has: see watch
-	hung    error                         // the storage did not answer a trial: no other is begun
-	cancel  context.CancelCauseFunc       // of ctx
-	alone   atomic.Bool                   // who sits at the terminal waits for this process
-	inquiry inquiry
+	set      *params.Set
+	inputs   params.Inputs
+	leaves   map[string][]leaf // of each selected benchmark
+	ctx      context.Context   // ends with a signal or the go command's death
+	calls    map[string]int    // full benchmark name -> calls so far
+	skipped  []string          // "BenchmarkX: why"
+	failures []string          // "BenchmarkX: why", of trials without a result
+	unheard  []string          // what was said in vain, and is not refused
+	quick    bool              // the division is not one for a storage: see epilogue
+	results  []*result.Result
+	traces   map[string]*result.TraceFiles // path of a recording -> what lies there
+	ceiling  map[string]plainio.Reached    // IOKey -> what plain I/O reached
+	waiting  map[string]outcome            // name and trial -> what ran before its line's turn
+	turns    map[string]int                // suffix of -cpu -> trials of Engines that have run
+	lastOpt  int                           // the MLPerf option that ran last
+	cpus     []int                         // of -cpu
+	tty      *os.File                      // the controlling terminal, nil without
+	removal  workdir.Removal               // of the files of the trial under way
+	failed   bool                          // a benchmark has: see watch
+	hung     error                         // the storage did not answer a trial: no other is begun
+	cancel   context.CancelCauseFunc       // of ctx
+	alone    atomic.Bool                   // who sits at the terminal waits for this process
+	inquiry  inquiry
 
 	unwritten unwritten // the result of the trial under way
 
@@ -443,10 +444,26 @@ func (s *session) check() ([]*params.Values, error) {
 			all = all.Merge(writable(v.ResultsDir))
 		}
 	}
-	if len(all) > 0 {
+	if all = all.Merge(s.nothingRuns()); len(all) > 0 {
 		return nil, all
 	}
 	return plans, nil
+}
+
+// nothingRuns says why each selected benchmark cannot run, if that is so of all: a run that
+// measures nothing is not to pass. Where others run, they are listed at the end instead.
+func (s *session) nothingRuns() (bad params.Violations) {
+	for _, name := range slices.Sorted(maps.Keys(s.leaves)) {
+		for _, l := range s.leaves[name] {
+			why := l.v.Skip()
+			if why == "" {
+				return nil
+			}
+			at := strings.TrimSuffix(name+"/"+l.v.Point, "/")
+			bad = bad.Merge(params.Violations{at + " cannot run: it " + why})
+		}
+	}
+	return bad
 }
 
 // place finds where the command was typed.

@@ -135,6 +135,7 @@ func (s *session) epilogue() {
 	if err := s.clients.Summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
+	list("failed benchmarks", slices.Compact(s.failures))
 	list("skipped benchmarks", s.skipped)
 	if s.quick && len(s.results) > 0 {
 		list("THESE NUMBERS DESCRIBE NO STORAGE", []string{

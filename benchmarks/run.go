@@ -147,6 +147,10 @@ func (s *session) measure(b *testing.B, v *params.Values, name string, number in
 // tell puts an outcome on the line, or fails the benchmark.
 func (o outcome) tell(b *testing.B) {
 	if o.res == nil {
+		// There is no summary to say it, and standard output may be a file.
+		if current.ctx.Err() == nil {
+			current.failures = append(current.failures, b.Name()+": "+o.err.Error())
+		}
 		b.Fatal(o.err)
 	}
 	announce(b, o.res, o.err, o.path)

@@ -164,17 +164,17 @@ func TestCheckpointParameters(t *testing.T) {
 	assert.False(t, exists(b.cache))
 }
 
-// TestClosedCheckpoints: they skip where nobody says for which accelerators, and what the rules
+// TestClosedCheckpoints: they cannot run without the type of the accelerators, and what the rules
 // forbid is refused, all at once, before anything is made.
 func TestClosedCheckpoints(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	closed := append(b.places(), "-test.bench=Checkpoint", "-division=closed")
-	o := b.ok(closed...)
-	assert.Contains(t, o.stderr, "BenchmarkCheckpoint: needs -checkpoint-accelerator-type in the "+
-		"closed division (b200 or mi355)")
-	assert.Contains(t, o.stderr, "BenchmarkCheckpointStream: not in the closed division")
-	o = b.run(append(closed, "-checkpoint-accelerator-type=b200", "-checkpoint-scale=1/64",
+	lines := b.refused(closed...)
+	has(t, lines, "Checkpoint cannot run: it needs -checkpoint-accelerator-type in the closed "+
+		"division (b200 or mi355)")
+	has(t, lines, "CheckpointStream cannot run: it is not in the closed division")
+	o := b.run(append(closed, "-checkpoint-accelerator-type=b200", "-checkpoint-scale=1/64",
 		"-checkpoint-writes=5")...)
 	assert.Equal(t, exitParameters, o.code)
 	for _, want := range []string{"-checkpoint-writes: must be 10, or 0 in one of two runs, in the ",

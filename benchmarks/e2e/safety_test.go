@@ -183,6 +183,7 @@ func TestForeignRankDirectoriesAreRefused(t *testing.T) {
 		assert.Equal(t, exitFailed, o.code)
 		assert.Contains(t, o.stdout, why)
 		assert.Contains(t, o.stdout, "rank_"+rank)
+		assert.Equal(t, 1, strings.Count(o.stderr, why), "standard output may be a file")
 		assert.NotContains(t, o.stderr, "left behind", "no file of this run is there")
 		assert.Equal(t, before, tree(t, root))
 	}
@@ -199,6 +200,7 @@ func TestASecondRunIsRefused(t *testing.T) {
 	assert.Regexp(t, `rank_0 is in use by process `+strconv.Itoa(first.Process.Pid)+` on `,
 		o.stdout)
 	assert.Contains(t, o.stdout, "-rank")
+	assert.Equal(t, 1, strings.Count(o.stderr, "rank_0 is in use by process "))
 	assert.NotContains(t, o.stderr, "left behind", "the first one still needs its files")
 	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, 143, first.end().code, "the first was not disturbed")

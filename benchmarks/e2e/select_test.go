@@ -52,6 +52,24 @@ func TestUnsuitablePointsOfASweepAreListed(t *testing.T) {
 	assert.Contains(t, o.stderr, "\n  BenchmarkBlockIO/cache-dir=s3:__bucket_x: goes to places")
 }
 
+// A selection of which nothing can run is refused: PASS of nothing would look like a measurement.
+func TestWhatCannotRunIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	why := "needs -io direct, given buffered "
+	for _, c := range []struct {
+		bench, flag string
+		want        []string
+	}{
+		{"BlockIO/op=read/size=4KiB", "-io=buffered", []string{"BlockIO cannot run", why + "(flag)"}},
+		{"BlockIO", "-sweep=io=buffered", []string{"BlockIO/io=buffered cannot run", why + "(sweep)"}},
+		{"Knee|BlockIO", "-io=buffered", []string{"Knee cannot run", why}},
+		{"BurstGPT", "-seed=1", []string{"BurstGPT cannot run: it needs -burst-trace-path"}},
+	} {
+		has(t, b.refused("-test.bench", c.bench, c.flag), c.want...)
+	}
+}
+
 // A memory tier is as large as was given; what does not fit into it is listed. Its line has the
 // percentiles of its entries.
 func TestMemoryTiersAreAsLargeAsGiven(t *testing.T) {

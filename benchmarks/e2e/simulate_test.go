@@ -83,11 +83,11 @@ func TestE2EReplay(t *testing.T) {
 			assert.EqualValues(t, 5, r.Replay.Writes)
 		}
 	}
-	o := b.ok("-test.bench", "IOTraceReplay")
-	assert.Contains(t, o.stderr, "needs -io-trace-replay")
+	has(t, b.refused("-test.bench", "IOTraceReplay"), "IOTraceReplay cannot run",
+		"needs -io-trace-replay")
 	bad := filepath.Join(b.work, "bad.csv")
 	require.NoError(t, os.WriteFile(bad, []byte(iotrace.Header+"\nnonsense\n"), 0o666))
-	o = b.run("-test.bench", "IOTraceReplay", "-io-trace-replay", bad, "-cache-dir", b.cache,
+	o := b.run("-test.bench", "IOTraceReplay", "-io-trace-replay", bad, "-cache-dir", b.cache,
 		"-results-dir", b.results, "-storage-capacity-gb", "0.25")
 	assert.Equal(t, 1, o.code)
 	assert.True(t, strings.Contains(o.stdout, "malformed"), o.stdout)

@@ -415,8 +415,8 @@ func (v *Values) Skip() string {
 			return "needs -" + closedNeeds + " in the closed division (" +
 				strings.Join(closedTypes, " or ") + ")"
 		}
-		return "not in the closed division, which has MLPerf options 1 to 3 and Checkpoint only: " +
-			"use -division open"
+		return "is not in the closed division, which has MLPerf options 1 to 3 and Checkpoint " +
+			"only: use -division open"
 	}
 	if v.Simulated() && v.Bench.Name != "" &&
 		(v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
