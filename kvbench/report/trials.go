@@ -32,8 +32,8 @@ func Trials(results []*result.Result) (lines []string) {
 // trialsText is the line of one benchmark. Only a storage-limited rate is the storage's maximum.
 // Any other rate is only what the run achieved.
 func trialsText(trials []*result.Result) string {
-	rateUnits := []string{"read-B/s", "write-B/s"}
-	var rates [2][]float64
+	rateUnits := []string{"read-B/s", "write-B/s", "freed-B/s"}
+	var rates [3][]float64
 	storageLimited, complete := 0, 0
 	for _, r := range trials {
 		if r.Status != result.StatusComplete {
@@ -66,8 +66,8 @@ func trialsText(trials []*result.Result) string {
 		}
 		// One unit for all three, or 980 MiB/s looks larger than 1.02 GiB/s.
 		show := units.BytesPerSec.Beside(most)
-		text += fmt.Sprintf(", %s %s (%s to %s)", [...]string{"read", "written"}[i], show(median),
-			show(least), show(most))
+		did := [...]string{"read", "written", "freed"}[i]
+		text += fmt.Sprintf(", %s %s (%s to %s)", did, show(median), show(least), show(most))
 	}
 	if storageLimited < len(trials) {
 		// A failed trial counts as one that the storage did not limit.

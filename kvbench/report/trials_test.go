@@ -29,6 +29,12 @@ func TestTrialsHaveAClosingLine(t *testing.T) {
 	failed := trials("C", result.StorageLimited, 2, 2)
 	failed[1].Status = result.StatusFailed
 	all = append(append(all, failed...), trials("once", result.StorageLimited, 2)...)
+	removed := trials("StorageCeiling/op=delete", result.StorageLimited, 0, 0)
+	for i, r := range removed {
+		r.Tiers = nil
+		r.Removal = &result.Removal{BytesPerSecond: new(float64((20 + i) * gib))}
+	}
+	all = append(all, removed...)
 	assert.Equal(t, []string{
 		"StorageCeiling/op=read, 3 trials, read 1.17 GiB/s (0.77 GiB/s to 1.48 GiB/s); 1 of 3 " +
 			"storage-limited, do not quote as the storage's rate: see the other trials' verdicts or errors",
@@ -37,5 +43,7 @@ func TestTrialsHaveAClosingLine(t *testing.T) {
 			"quote: measure for longer (-benchtime) or more often (-count)",
 		"C, 1 of 2 trials complete, read 2 GiB/s (2 GiB/s to 2 GiB/s); 1 of 2 storage-limited, " +
 			"do not quote as the storage's rate: see the other trials' verdicts or errors",
+		"StorageCeiling/op=delete, 2 trials, freed 20.5 GiB/s (20 GiB/s to 21 GiB/s); 2 of 2 " +
+			"storage-limited, fit to quote",
 	}, Trials(all))
 }
