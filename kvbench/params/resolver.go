@@ -70,12 +70,8 @@ func (r *resolver) decide(p *parameter) {
 		empty := err == nil && p.given.text == "" && p.given.origin.byUser() && !p.has(profileKey)
 		switch {
 		case empty:
-			what := "a value"
-			if strings.HasSuffix(p.name, "-dir") {
-				what = "a directory"
-			}
-			r.bad = append(r.bad, fmt.Sprintf("-%s: is empty (%s): give %s, or leave it out",
-				p.name, p.given.origin, what))
+			r.bad = append(r.bad, fmt.Sprintf("-%s: is empty (%s): give a value, or leave it out",
+				p.name, p.given.origin))
 		case err == nil:
 			return
 		default:

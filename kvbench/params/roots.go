@@ -67,11 +67,8 @@ func (r *resolver) roots() {
 		for _, other := range v.CacheDirs[:i] {
 			a, b := real(other), real(dir)
 			twice := sameDir(a, b)
-			same := dir + " is the same directory as " + other
-			if filepath.Clean(dir) == filepath.Clean(other) {
-				same = dir + " is there twice"
-			}
-			r.want(!twice, "cache-dir", "different directories ("+same+")")
+			r.want(!twice, "cache-dir", "different directories ("+dir+" is the same directory as "+
+				other+")")
 			inside, outside := dir, other
 			if liesIn(a, b) {
 				inside, outside = other, dir

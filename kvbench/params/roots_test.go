@@ -45,7 +45,7 @@ func TestDirectoriesThatCannotShare(t *testing.T) {
 		bench, want string
 		args        []string
 	}{
-		{"", "different directories (/a/ is there twice)", []string{"-cache-dir=/a,/a/"}},
+		{"", "different directories (/a/ is the same directory as /a)", []string{"-cache-dir=/a,/a/"}},
 		{"", "(/a/b is inside of /a)", []string{"-cache-dir=/a,/a/b"}},
 		{"", "(/a/b is inside of /a)", []string{"-cache-dir=/a/b,/a"}},
 		{"", "(" + dir + "/link/x is the same directory as " + dir + "/x)",

@@ -92,7 +92,7 @@ func (d *Dir) Sync(name string) error {
 // stops between two files, or two steps of a large one, and returns why.
 func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) {
 	stopped := stopped(ctx)
-	d.removal.stops(false)
+	d.removal.ends.Store(false)
 	// Counted first: whoever waits for the removal wants to know how much of it there is.
 	of, err := count(d.fd, d.path, names,
 		func() error { d.removal.moves(d.path, names); return stopped() })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,8 +34,8 @@ type Removal struct {
 	moved    time.Time // when it began or last came further; zero while nothing is removed
 	beside   []*Removal
 
-	stepping sync.Mutex // held while a file is removed, for as long as the disk takes
-	stopped  bool       // by Left
+	stepping sync.Mutex  // held while a file is removed, for as long as the disk takes
+	ends     atomic.Bool // Left was called: nothing more is removed
 }
 
 // Beside returns a Removal for one more directory of the same run. Whoever looks at r sees all.
@@ -123,11 +124,10 @@ func (r *Removal) here() Remains {
 	}
 	counted := make(chan Remains, 1)
 	go func() {
-		r.stops(true)
+		r.ends.Store(true)
+		r.stepping.Lock() // waits for the file that is being removed
+		r.stepping.Unlock()
 		fd, err := OpenAt(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if errors.Is(err, unix.ENOENT) {
-			counted <- Remains{Known: true}
-		}
 		if err != nil {
 			return
 		}
@@ -161,18 +161,11 @@ func foreign(path string, names Names) (n int) {
 	return n
 }
 
-// stops stops the removal between two files, or lets it begin.
-func (r *Removal) stops(stop bool) {
-	r.stepping.Lock()
-	r.stopped = stop
-	r.stepping.Unlock()
-}
-
 // step makes a step of the removal, unless Left has stopped it.
 func (r *Removal) step(remove func() error) error {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	if r.stopped {
+	if r.ends.Load() {
 		return errEnds
 	}
 	return remove()
