@@ -172,6 +172,7 @@ func (s *session) left() string {
 	if n.Known && n.Files == 0 {
 		n.Dirs = nil
 	}
+	// In one line: a person removes it, or starts the run again, for all of them.
 	others, more := s.leftByOthers()
 	n.Dirs = append(n.Dirs, others...)
 	n.Files, n.Bytes = n.Files+more.Files, n.Bytes+more.Bytes
@@ -204,6 +205,7 @@ func (s *session) leftByOthers() (dirs []string, left workdir.Amount) {
 	if len(ranks) == 0 || s.first.KeepFiles || s.first.OnObjects() {
 		return nil, left
 	}
+	// Of ranks on other hosts nobody here can look: their directories may have the same names.
 	type found struct {
 		dirs []string
 		workdir.Amount
@@ -245,7 +247,8 @@ func (s *session) lastWords() {
 		s.unwritten.tell("another signal came before it was written")
 		// What is being written under another name would stay there.
 		if path, _ := saving.Load().(string); path != "" {
-			parts, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"*"))
+			dir, name := filepath.Split(path)
+			parts, _ := filepath.Glob(filepath.Join(dir, "."+name+"*"))
 			for _, part := range parts {
 				_ = os.Remove(part)
 			}

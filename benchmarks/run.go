@@ -103,6 +103,8 @@ func measure(b *testing.B, v *params.Values, body trialBody) {
 	number, suffix := current.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
 	o := current.measure(b, v, name, number, body)
+	// B.Run goes on to the others only when the first call has passed (testing/benchmark.go), also
+	// with -rank-failure continue: what is missing in the results was not lost.
 	if o.err != nil && number == 0 && v.Count > 1 {
 		b.Logf("%d of %d trials are not begun: the testing package ends a benchmark whose first "+
 			"trial fails", v.Count-1, v.Count)
@@ -125,7 +127,8 @@ func (s *session) measure(b *testing.B, v *params.Values, name string, number in
 	s.pauseBetweenOptions(v, show)
 	if s.ctx.Err() != nil { // by a signal before, or while the drive rested
 		if clients.Ended(s.ctx) { // or because of a rank that was lost since the last trial
-			return outcome{err: fmt.Errorf("not begun, because the run was %w", context.Cause(s.ctx))}
+			err := context.Cause(s.ctx)
+			return outcome{err: fmt.Errorf("not begun, because the run was %w", err)}
 		}
 		return outcome{err: fmt.Errorf("not begun: %w", errInterrupted)}
 	}

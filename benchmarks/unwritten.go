@@ -94,7 +94,8 @@ func (u *unwritten) tell(why string) {
 	}
 }
 
-// none says that the process ends before the result of its trial was known.
+// none says that the process ends before the result of its trial was known, "" where one is safe or
+// told: who pressed Ctrl-C twice otherwise looks for the result that the first one promises.
 func (u *unwritten) none() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

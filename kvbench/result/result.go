@@ -295,9 +295,9 @@ func (r *Result) NFSMounts() (list []*tracing.NFS) {
 	return list
 }
 
-// OneTrial tells whether the results of two ranks can be of one trial. Each trial has its own nonce,
-// about which ranks agree that one of them coordinates, whose results have a clock offset; ranks
-// that do not meet have a nonce each.
+// OneTrial tells whether the results of two ranks can be of one trial. Each trial has its own
+// nonce. Ranks that one of them coordinates agree about it, and their results have a clock offset;
+// ranks that do not meet have a nonce each.
 func (r *Result) OneTrial(o *Result) bool {
 	met := r.ClockOffsetNS != nil || o.ClockOffsetNS != nil
 	return r.Nonce == "" || o.Nonce == "" ||

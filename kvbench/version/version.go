@@ -16,8 +16,8 @@ import (
 const Unknown = "unknown"
 
 // Remedy says how a result comes to name the commit that it was measured with.
-const Remedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or one " +
-	"of go test -c -buildvcs=true"
+const Remedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or " +
+	"one of go test -c -buildvcs=true"
 
 // revision is set by `make dist` (-ldflags "-X kvbench/kvbench/version.revision=…"): test binaries
 // carry no version control stamp of their own, but with go test -c -buildvcs=true.

@@ -140,7 +140,7 @@ func TestAUsersFilesSurviveEverything(t *testing.T) {
 	die(d)
 	// Of 4 bytes each, in a block or, where a filesystem keeps so few beside the name, in none.
 	left := Left(Options{CacheDir: cache})
-	assert.Equal(t, blocksBelow(t, filepath.Join(cache, "rank_0")), left)
+	assert.Equal(t, blocksBelow(t, filepath.Join(cache, "rank_0")), left.Bytes)
 	assert.Zero(t, Left(Options{CacheDir: cache, Rank: 1}))
 	assert.Zero(t, Left(Options{CacheDir: filepath.Join(cache, "missing")}))
 	d = openDir(t, cache)
