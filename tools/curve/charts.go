@@ -51,12 +51,6 @@ func (r *Report) hitChart() view.Chart {
 			r.line("of requests: first block", 2, 2,
 				func(p Point) *float64 { return p.PrefixHitRatio }),
 		}}
-	// Whoever asks for another order wants to know what it gains: LRU stands beside it, dashed as
-	// no other line is. Below a cpu tier it would be the curve of another machine.
-	if r.compared() {
-		c.Lines = append(c.Lines, r.line("of blocks, with LRU", 3, 3,
-			func(p Point) *float64 { return p.LRUHitRatio }))
-	}
 	if r.Knee != nil {
 		c.Marks = append(c.Marks, view.Mark{X: float64(r.Knee.CapacityBytes), Text: "knee"})
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +35,6 @@ type Options struct {
 	users int
 	seed  int64         // what the benchmarks' streams derive from, at rank 0
 	flags *flag.FlagSet // what was typed
-	policyOptions
 }
 
 // NewOptions adds the flags to a flag set.
@@ -55,7 +53,6 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
 	fs.IntVar(&o.users, "num-users", 100, "") // as in the open division
 	fs.Int64Var(&o.seed, "seed", 42, "")
-	o.define(fs)
 	return o
 }
 
@@ -154,7 +151,6 @@ func (o *Options) question(paths []string) (q question, err error) {
 	if o.seed < 0 {
 		refuse("seed", "0 or more, given %d", o.seed)
 	}
-	o.read(refuse)
 	if len(paths) == 0 {
 		problems = append(problems, errors.New("no trace: name a file, a directory or a glob "+
 			"pattern of block traces, for example: kvreport curve mooncake.jsonl"))
@@ -205,16 +201,6 @@ type Report struct {
 	// Sessions of agents, and the most that were live at a time; absent where there are none.
 	Sessions int64 `json:"sessions,omitempty"`
 	Live     int   `json:"live_sessions,omitempty"`
-
-	// Policy is that of all points. LRU on one level is exact. Anything else is what caches did
-	// that served the trace, or a sample of it: that share of the beginnings of prompts, up to so
-	// many blocks as one, and by how much the sample was wrong for LRU, which was corrected for.
-	Policy      string   `json:"policy"`
-	CPUBytes    int64    `json:"cpu_bytes,omitempty"` // of a tier above the storage
-	Sampled     *float64 `json:"sample_share,omitempty"`
-	SampledRows int      `json:"sample_requests,omitempty"`
-	Joined      int      `json:"joined_blocks,omitempty"`
-	SampleOff   float64  `json:"sample_lru_error,omitempty"`
 
 	Model         string `json:"model"`
 	KVDType       string `json:"kv_dtype"`               // auto: the model's own
@@ -273,13 +259,11 @@ type Point struct {
 	Fits bool `json:"fits_largest_request"`
 
 	// Counts of blocks, named as in the block_cache of a result, so that they can be compared.
-	Hits     int64    `json:"hits"`
-	Kept     int64    `json:"kept"` // there, but behind a missing one
-	Written  int64    `json:"written"`
-	HitRatio *float64 `json:"hit_ratio"`
-	OfIdeal  *float64 `json:"of_ideal"`
-	// LRUHitRatio is that of LRU on one level, of a curve of something else on one level.
-	LRUHitRatio    *float64 `json:"lru_hit_ratio,omitempty"`
+	Hits           int64    `json:"hits"`
+	Kept           int64    `json:"kept"` // there, but behind a missing one
+	Written        int64    `json:"written"`
+	HitRatio       *float64 `json:"hit_ratio"`
+	OfIdeal        *float64 `json:"of_ideal"`
 	TokenHitRatio  *float64 `json:"token_hit_ratio"`
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`
 
@@ -303,8 +287,7 @@ type Point struct {
 var shares = []float64{0.5, 0.8, 0.9, 0.95, 0.99}
 
 // Run reads the traces once and reckons, in memory that grows with their distinct blocks, some 120
-// bytes each, twice of that for other caches than LRU on one level. Of malformed rows it reports
-// the number and the first; too many of them are an error.
+// bytes each. Of malformed rows it reports the number and the first; too many of them are an error.
 func Run(o *Options, paths []string) (*Report, error) {
 	q, err := o.question(paths)
 	if err != nil {
@@ -320,17 +303,8 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if q.drive > 0 {
 		asked = append(asked, q.drive)
 	}
-	cfg := reuse.Config{Sizer: q.sizer, Capacities: asked, Warmup: q.warmup}
-	curve := reuse.New(cfg)
-	sample := o.newSample(o.seed)
-	err = rows.Each(func(row *formats.Row, at time.Duration) error {
-		err := curve.Add(row, at)
-		if err == nil && !o.leastRecentAlone {
-			sample.Add(row, at)
-		}
-		return err
-	})
-	if err != nil {
+	curve := reuse.New(reuse.Config{Sizer: q.sizer, Capacities: asked, Warmup: q.warmup})
+	if err := rows.Each(curve.Add); err != nil {
 		return nil, err
 	}
 	// What was left out is told: a curve of half a trace is another curve.
@@ -342,8 +316,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	}
 	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
 		Skipped: read.Skipped, Sessions: read.Sessions, Live: read.Live,
-		Policy: o.name(), CPUBytes: o.cpuBytes, Model: o.model, KVDType: o.dtype,
-		StoredAs:      q.model.StoredAs,
+		Model: o.model, KVDType: o.dtype, StoredAs: q.model.StoredAs,
 		BytesPerToken: q.model.BytesPerToken(), FixedBytes: q.model.FixedBytes(),
 		TensorParallel: o.tp, TPRule: o.tpRule, TPIO: o.tpIO,
 		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,
@@ -352,34 +325,20 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if len(read.First) > 0 {
 		r.FirstMalformed = read.First[0].Error()
 	}
-	// The exact curve is there in any case: what is best, and when a tier is full that evicts
-	// nothing, does not depend on the policy, and samples are corrected by it.
-	exact := s.Points
-	if !o.leastRecentAlone {
-		e, err := o.estimate(cfg, &sample, &s)
-		if err != nil {
-			return nil, err
-		}
-		s.Points = e.Points
-		r.Sampled, r.SampledRows, r.SampleOff = new(e.Share), e.Requests, e.Off
-		if e.Joined > 1 {
-			r.Joined = e.Joined
-		}
-	}
-	r.take(&s, exact)
+	r.take(&s)
 	return r, nil
 }
 
-// take turns counts into ratios and rates. The exact points are those of LRU.
-func (r *Report) take(s *reuse.Summary, exact []reuse.Point) {
+// take turns counts into ratios and rates.
+func (r *Report) take(s *reuse.Summary) {
 	r.Requests, r.Blocks, r.Tokens, r.Bytes = s.Requests, s.Blocks, s.Tokens, s.Bytes
 	// A trace shorter than an interval has no peak but its mean.
-	r.DurationS, r.IntervalS = s.Duration.Seconds(), min(s.Interval, s.Duration).Seconds()
+	r.DurationS, r.IntervalS = s.Duration.Seconds(), min(reuse.Interval, s.Duration).Seconds()
 	r.SmallestBlock, r.LargestBlock = s.SmallestBlock, s.LargestBlock
 	r.LargestRequestBytes, r.Distinct, r.FootprintBytes = s.LargestRequest, s.Distinct, s.Footprint
 	r.Resized = s.Resized
 	// The largest capacity has everything, whether or not it was asked for.
-	best := exact[len(exact)-1]
+	best := s.Points[len(s.Points)-1]
 	r.IdealHitRatio = units.Ratio(best.Hits, s.Blocks)
 	r.IdealTokenHitRatio = units.Ratio(best.HitTokens, s.Tokens)
 	place := func(p *reuse.Point) Place {
@@ -413,13 +372,6 @@ func (r *Report) take(s *reuse.Summary, exact []reuse.Point) {
 			PeakRead:  units.Ratio(p.PeakRead, r.IntervalS),
 			PeakWrite: units.Ratio(p.PeakWrite, r.IntervalS),
 			FullS:     seconds(p.Full), ForecastS: seconds(p.Beyond),
-		}
-		if r.compared() {
-			// The points of a policy are some of the exact ones.
-			at := slices.IndexFunc(exact, func(e reuse.Point) bool {
-				return e.Capacity == p.Capacity
-			})
-			point.LRUHitRatio = units.Ratio(exact[at].Hits, s.Blocks)
 		}
 		if written != nil {
 			point.DriveWrites = units.Ratio(*written*24*3600, drive)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,27 +42,6 @@ func TestText(t *testing.T) {
 	golden.Check(t, "drive.txt", textOf(t, "-drive", "960GB", "-capacities", "0.25,2,4GiB",
 		"-model", "llama3.1-70b-instruct", "-tensor-parallel", "8", "-warmup", "5s",
 		"-trace-speedup", "2", smallTrace))
-	golden.Check(t, "s3-fifo.txt", textOf(t, "-evict", "s3-fifo", smallTrace))
-	golden.Check(t, "below-cpu.txt", textOf(t, "-cpu-mem-gb", "2", "-admit-after", "2",
-		"-evict-ttl", "8s", smallTrace))
-}
-
-// A replay of the same trace hits so many blocks (-bench BlockTrace -trace-speedup 0
-// -simulate-device, package kvbench/requests), with the tiers and policies of these lines.
-func TestPoliciesEqualReplays(t *testing.T) {
-	for flags, hits := range map[string]int64{
-		"-capacities 2 -evict fifo": 56, "-capacities 2 -evict lfu": 76, "-capacities 2 -evict s3-fifo": 77,
-		"-capacities 2 -cpu-mem-gb 1 -tier-policy write-back -promote on-hit": 77,
-		"-capacities 2 -cpu-mem-gb 1 -admit-after 2":                          64,
-		"-capacities 2 -cpu-mem-gb 1 -tier-policy selective":                  64,
-	} {
-		r, err := run(append(strings.Fields(flags), smallTrace)...)
-		require.NoError(t, err)
-		assert.EqualValues(t, 1, *r.Sampled)
-		i := slices.IndexFunc(r.Points, func(p Point) bool { return p.Asked })
-		assert.Equal(t, hits, r.Points[i].Hits, flags)
-		assert.Equal(t, r.Blocks, r.Points[i].Hits+r.Points[i].Kept+r.Points[i].Written)
-	}
 }
 
 // All ranks have their tiers in one: what eight keep is eight times what one keeps, and of a model
@@ -83,43 +61,6 @@ func TestAllRanks(t *testing.T) {
 		{"-tp-io", "all", "-model", "deepseek-v3"}} {
 		_, err := run(append(args, "-tensor-parallel", "8", smallTrace)...)
 		assert.ErrorContains(t, err, "-tp-io: must be one", args)
-	}
-}
-
-// What a sample is, is told.
-func TestASampleIsTold(t *testing.T) {
-	text := textOf(t, "-evict", "fifo", "-capacities", "3", "-sample", "0.0001", smallTrace)
-	assert.Contains(t, text, "of the beginnings of prompts), "+
-		"every block, and was as much smaller.")
-	assert.Contains(t, text, "Estimated: for LRU, whose curve is exact, the sample is wrong by up to ")
-	assert.NotContains(t, textOf(t, "-evict", "fifo", smallTrace), "Estimated")
-}
-
-// So is a curve of joined blocks, also where all requests were served; and a sample of nearly
-// nothing is not all there is.
-func TestJoinedBlocksAreTold(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "prompts.jsonl")
-	var b strings.Builder
-	for i := range 400 { // twenty prompts of forty blocks, always whole
-		first := i * 7 % 20 * 40
-		ids := make([]string, 40)
-		for k := range ids {
-			ids[k] = fmt.Sprint(first + k)
-		}
-		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": %d, "output_length": 1, "hash_ids": [%s]}`+
-			"\n", i*1000, 40*512, strings.Join(ids, ", "))
-	}
-	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
-	text := textOf(t, "-evict", "fifo", "-sample", "0.008", path)
-	assert.Contains(t, text, "a cache that served all requests, blocks that always come together "+
-		"as one, up to ")
-	assert.Contains(t, text, "Estimated: blocks that are joined leave together")
-	assert.NotContains(t, textOf(t, "-evict", "fifo", path), "Estimated")
-	r, err := run("-evict", "fifo", "-sample", "1e-9", path)
-	if err == nil {
-		assert.Less(t, *r.Sampled, 1.0)
-	} else {
-		assert.ErrorContains(t, err, "raise -sample")
 	}
 }
 
@@ -182,14 +123,8 @@ func TestRates(t *testing.T) {
 
 // The columns of the CSV are the keys of a point, with the values of its JSON.
 func TestCSVHasTheKeysOfThePoints(t *testing.T) {
-	for _, evict := range []string{"lru", "fifo"} {
-		r, err := run("-drive", "1TB", "-evict", evict, smallTrace)
-		require.NoError(t, err)
-		sameAsJSON(t, r)
-	}
-}
-
-func sameAsJSON(t *testing.T, r *Report) {
+	r, err := run("-drive", "1TB", smallTrace)
+	require.NoError(t, err)
 	var b strings.Builder
 	require.NoError(t, r.WriteCSV(&b))
 	rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
@@ -229,9 +164,6 @@ func TestPage(t *testing.T) {
 	assert.Equal(t, *r.IdealHitRatio, hits.Lines[0].Y[len(hits.Lines[0].Y)-1])
 	require.Len(t, hits.Marks, 1)
 	assert.Len(t, p.Parts[0].Rows, len(r.rows()))
-	r, err = run("-evict", "lfu", smallTrace)
-	require.NoError(t, err)
-	assert.Len(t, r.Page().Charts()[0].Lines, 4, "LRU's hits stand beside")
 }
 
 // A trace of one moment has no rates, and says so with a dash.
@@ -255,17 +187,14 @@ func TestNoTimeNoRates(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	_, err := run("-model", "lama", "-tensor-parallel", "0", "-tp-rule", "x", "-capacities", "4GB,0",
 		"-drive", "96", "-warmup", "5", "-trace-start", "-1s", "-trace-speedup", "0",
-		"-evict", "mru", "-evict-ttl", "5", "-promote", "on-hit", "-admit-after", "2", "-cpu-mem-gb",
-		"x", "-sample", "-1", "-tier-policy", "up", "/none.jsonl")
+		"/none.jsonl")
 	for _, flag := range []string{"-model: ", "-tensor-parallel: ", "-tp-rule: ",
 		`-capacities: must be a size with a known unit`, "-capacities: must be above 0",
 		`-drive: must be a size such as 3.84TB`, "-warmup: ", "-trace-start: must be 0s or more",
-		"-trace-speedup: ", "-evict: must be fifo, lfu, lru, s3-fifo", "-evict-ttl: ",
-		"-promote: must be never without", "-admit-after: must be 0 without", "-cpu-mem-gb: ",
-		"-sample: ", "-tier-policy: ", "/none.jsonl"} {
+		"-trace-speedup: ", "/none.jsonl"} {
 		assert.ErrorContains(t, err, flag)
 	}
-	assert.Equal(t, 17, strings.Count(err.Error(), "\n"))
+	assert.Equal(t, 9, strings.Count(err.Error(), "\n"))
 	_, err = run()
 	assert.ErrorContains(t, err, "no trace: name a file")
 	_, err = run("-warmup", "10h", smallTrace)

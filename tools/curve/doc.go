@@ -1,14 +1,13 @@
 // Package curve answers how large a cache must be for recorded traffic, for every capacity at once.
 //
-//	curve.go   Options and Run: a trace, a model, a drive → Report
-//	policy.go  the same for caches that do otherwise than LRU on one level
-//	text.go    the report for people, as a table; for programs, as values separated by commas
+//	curve.go  Options and Run: a trace, a model, a drive → Report
+//	text.go   the report for people, as a table; for programs, as values separated by commas
 //	charts.go  the report as a page with the curve
 //
-// What is reckoned is said in package workloads/reuse, and for other policies in package policy
-// below; here are the questions of who buys and runs storage: which share of the blocks is found,
-// what the device must read and write for that on average and in its busiest minute, how fast the
-// drive wears, when it is full, and where more stops to pay.
+// What is reckoned is said in package workloads/reuse; here are the questions of who buys and runs
+// storage: which share of the blocks is found, what the device must read and write for that on
+// average and in its busiest minute, how fast the drive wears, when it is full, and where more
+// stops to pay. The policy is LRU on one level; runs of a benchmark measure others.
 //
 // Rates are those of the recorded times. The mean is over the time from the first request to the
 // last, the peak over the busiest interval of whole minutes from the first request on: a device

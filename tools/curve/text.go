@@ -109,8 +109,7 @@ func (r *Report) facts() (list [][2]string) {
 	}
 	// The line of who buys a drive, and of who has one that never evicts.
 	if d := r.drive; d != nil {
-		// When it is full is unknown of other caches than LRU on one level, and where the second
-		// half of a trace brings nothing new.
+		// When it is full is unknown where the second half of a trace brings nothing new.
 		full := ""
 		switch {
 		case d.FullS != nil:
@@ -141,9 +140,10 @@ func (r *Report) notes() (list []string) {
 	if r.Sessions > 0 {
 		live = ", this -num-users and -seed,"
 	}
-	list = append(list, r.policyNotes(live)...)
-	list = append(list, fmt.Sprintf("Rates at the recorded times: the mean over all, the peak of "+
-		"%s.", span(r.IntervalS)))
+	list = append(list, "LRU on one level of storage, exact: what -bench BlockTrace with "+
+		"-cpu-mem-gb 0"+live+" and each -storage-capacity-gb would hit.",
+		fmt.Sprintf("Rates at the recorded times: the mean over all, the peak of %s.",
+			span(r.IntervalS)))
 	if r.FixedBytes > 0 {
 		list = append(list, fmt.Sprintf("Not counted: the model keeps %s of every sequence "+
 			"besides, as states or as its last tokens.", units.Bytes.Text(r.FixedBytes)))
@@ -169,45 +169,6 @@ func (r *Report) notes() (list []string) {
 	if r.Resized > 0 {
 		list = append(list, fmt.Sprintf("Not exact: %s came with another size than at first, "+
 			"which is counted.", units.Plural(r.Resized, "block")))
-	}
-	return list
-}
-
-// compared says that the points have what LRU would hit.
-func (r *Report) compared() bool { return r.Sampled != nil && r.CPUBytes == 0 }
-
-// policyNotes say what caches they are, and how that was found out.
-func (r *Report) policyNotes(live string) (list []string) {
-	if r.Sampled == nil {
-		return []string{"LRU on one level of storage, exact: what -bench BlockTrace with " +
-			"-cpu-mem-gb 0" + live + " and each -storage-capacity-gb would hit."}
-	}
-	// Who reads only this line must know of which part of the machine the numbers are.
-	levels := "one level of storage"
-	if r.CPUBytes > 0 {
-		levels = "storage below a cpu tier of " + units.Bytes.Text(r.CPUBytes) +
-			": hits are those of both, reads and writes the storage's"
-	}
-	joined := "every block"
-	if r.Joined > 0 {
-		joined = fmt.Sprintf("blocks that always come together as one, up to %d", r.Joined)
-	}
-	first := fmt.Sprintf("%s on %s, each capacity a cache that served %%s.", r.Policy, levels)
-	// What is exact is never called an estimate, nor the other way round.
-	if *r.Sampled == 1 {
-		list = append(list, fmt.Sprintf(first, "all requests, "+joined))
-		if r.Joined > 0 {
-			list = append(list, "Estimated: blocks that are joined leave together, which has "+
-				"changed hit ratios by up to half a point. -sample 0 joins none.")
-		}
-	} else {
-		list = append(list, fmt.Sprintf(first, fmt.Sprintf("%s (%s of the beginnings of prompts), "+
-			"%s, and was as much smaller", units.Plural(int64(r.SampledRows), "request"),
-			units.Share.Text(*r.Sampled), joined)),
-			fmt.Sprintf("Estimated: for LRU, whose curve is exact, the sample is wrong by up to "+
-				"%s points, which bounds no other policy; the policy's difference from LRU in "+
-				"the sample is added to that curve. -sample takes more.",
-				units.Number.Text(100*r.SampleOff)))
 	}
 	return list
 }
@@ -252,11 +213,6 @@ func (r *Report) table() report.Table {
 			both("of tokens", units.HitRatio), both("read", units.BytesPerSec),
 			both("peak", units.BytesPerSec), both("write", units.BytesPerSec),
 			both("peak", units.BytesPerSec), both(drive, units.Number), both("full after", "")}}
-	compared := r.compared()
-	const behind = 3 // the hit ratio
-	if compared {
-		t.Columns = slices.Insert(t.Columns, behind, both("LRU's", units.HitRatio))
-	}
 	// What is not known is a dash, and what is forecast never looks like what was seen.
 	for _, p := range r.rows() {
 		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown
@@ -269,12 +225,8 @@ func (r *Report) table() report.Table {
 		case p.ForecastS != nil:
 			full = "~ " + span(*p.ForecastS)
 		}
-		row := []any{name, int64(p.Tokens), p.HitRatio, p.OfIdeal, p.TokenHitRatio, p.Read,
-			p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites, full}
-		if compared {
-			row = slices.Insert(row, behind, any(p.LRUHitRatio))
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, []any{name, int64(p.Tokens), p.HitRatio, p.OfIdeal,
+			p.TokenHitRatio, p.Read, p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites, full})
 	}
 	return t
 }
@@ -291,27 +243,18 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		return strconv.FormatFloat(*v, 'g', -1, 64)
 	}
 	// Errors are kept and come back from Error.
-	header := []string{"capacity_bytes", "capacity_tokens", "asked", "fits_largest_request",
+	_ = out.Write([]string{"capacity_bytes", "capacity_tokens", "asked", "fits_largest_request",
 		"hits", "kept", "written", "hit_ratio", "of_ideal", "token_hit_ratio", "prefix_hit_ratio",
 		"read_bytes", "write_bytes", "read_bytes_per_second", "write_bytes_per_second",
 		"peak_read_bytes_per_second", "peak_write_bytes_per_second", "drive_writes_per_day",
-		"full_after_s", "full_forecast_s"}
-	compared := r.compared()
-	if compared {
-		header = append(header, "lru_hit_ratio")
-	}
-	_ = out.Write(header)
+		"full_after_s", "full_forecast_s"})
 	for _, p := range r.Points {
-		row := []string{fmt.Sprint(p.CapacityBytes), number(&p.Tokens),
+		_ = out.Write([]string{fmt.Sprint(p.CapacityBytes), number(&p.Tokens),
 			fmt.Sprint(p.Asked), fmt.Sprint(p.Fits), fmt.Sprint(p.Hits), fmt.Sprint(p.Kept),
 			fmt.Sprint(p.Written), number(p.HitRatio), number(p.OfIdeal), number(p.TokenHitRatio),
 			number(p.PrefixHitRatio), fmt.Sprint(p.ReadBytes), fmt.Sprint(p.WriteBytes),
 			number(p.Read), number(p.Write), number(p.PeakRead), number(p.PeakWrite),
-			number(p.DriveWrites), number(p.FullS), number(p.ForecastS)}
-		if compared {
-			row = append(row, number(p.LRUHitRatio))
-		}
-		_ = out.Write(row)
+			number(p.DriveWrites), number(p.FullS), number(p.ForecastS)})
 	}
 	out.Flush()
 	return out.Error()

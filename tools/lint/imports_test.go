@@ -140,10 +140,8 @@ var mayImport = map[string]string{
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
 	"tools/convert": "kvbench/units workloads/...",
-	"tools/curve": "kvbench/units kvbench/report tools/curve/policy tools/view tiers/cache " +
-		"tiers/evict workloads/...",
-	"tools/curve/policy": "tiers tiers/cache tiers/clock tiers/transfer workloads/formats " +
-		"workloads/reuse",
+	"tools/curve": "kvbench/units kvbench/report tools/view workloads/formats workloads/model " +
+		"workloads/reuse workloads/traces",
 	"tools/dedup":  "kvbench/units",
 	"tools/trace":  "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
 	"tools/golden": "",

@@ -19,11 +19,10 @@ type Config struct {
 	Sizer      model.Sizer   // bytes of tokens
 	Capacities []int64       // bytes, > 0: points that the curve has besides its own
 	Warmup     time.Duration // requests that arrive within it fill the cache and do not count
-	Interval   time.Duration // of which the busiest is told, 0 = DefaultInterval
 }
 
-// DefaultInterval is that of whose busiest is told.
-const DefaultInterval = time.Minute
+// Interval is the length of the intervals whose peak is counted.
+const Interval = time.Minute
 
 // Curve counts what caches of many capacities find of one trace. It is made by New, fed by Add and
 // read by Summary, all by one goroutine. Its memory grows with the distinct blocks alone.
@@ -82,9 +81,6 @@ type size struct {
 
 // New makes an empty curve.
 func New(cfg Config) *Curve {
-	if cfg.Interval <= 0 {
-		cfg.Interval = DefaultInterval
-	}
 	c := &Curve{cfg: cfg, stack: newStack(), capped: slices.Clone(cfg.Capacities)}
 	for k := range 62 * perOctave {
 		c.capped = append(c.capped, int64(math.Exp2(float64(k)/perOctave)))
@@ -144,7 +140,7 @@ func (c *Curve) Add(r *formats.Row, at time.Duration) error {
 	if !c.counted {
 		c.counted, c.first = true, at
 	}
-	if n := int64((at - c.first) / c.cfg.Interval); n != c.interval {
+	if n := int64((at - c.first) / Interval); n != c.interval {
 		c.endInterval()
 		c.interval = n
 	}
@@ -189,7 +185,7 @@ func (c *Curve) grow(at time.Duration) {
 	for ; c.filled < len(c.capped) && c.capped[c.filled] < c.stack.bytes; c.filled++ {
 		c.full[c.filled] = at - c.origin
 	}
-	if n := len(c.growth); n > 0 && at-c.growth[n-1].at < c.cfg.Interval {
+	if n := len(c.growth); n > 0 && at-c.growth[n-1].at < Interval {
 		return
 	}
 	c.growth = append(c.growth, size{at, c.stack.bytes})

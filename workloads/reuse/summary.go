@@ -17,7 +17,6 @@ type Summary struct {
 	// counted: the curve is exact where there are none.
 	Resized  int64
 	Duration time.Duration // from the first request that counts to the last
-	Interval time.Duration // whose busiest is told
 	Ideal    int64         // hits of a cache without bounds
 	Points   []Point       // by capacity, up to the footprint and what was asked for besides
 }
@@ -48,8 +47,7 @@ func (c *Curve) Summary() Summary {
 	s := Summary{Requests: c.requests, Blocks: c.total.blocks, Tokens: c.total.tokens,
 		Bytes: c.total.bytes, Distinct: int64(len(c.stack.blocks)), Footprint: c.stack.bytes,
 		SmallestBlock: c.smallest, LargestBlock: c.biggest,
-		LargestRequest: c.largest, Resized: c.resized, Duration: c.now - c.first,
-		Interval: c.cfg.Interval}
+		LargestRequest: c.largest, Resized: c.resized, Duration: c.now - c.first}
 	pace := c.pace()
 	var hits, present tally
 	var prefixes int64
