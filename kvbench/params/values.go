@@ -435,8 +435,8 @@ func (v *Values) Skip() string {
 		if v.OnObjects() {
 			needs, name = "a directory", "cache-dir"
 		}
-		return fmt.Sprintf("goes to places inside files, past the page cache: needs %s, given %s (%s)",
-			needs, v.Text(name), v.Origin(name))
+		return fmt.Sprintf("goes to places inside files, past the page cache: needs %s, given "+
+			"%s (%s)", needs, v.Text(name), v.Origin(name))
 	}
 	if needs := v.Bench.Needs; needs != "" && v.Text(needs) == "" {
 		return "needs -" + needs

@@ -126,8 +126,8 @@ func Nearest(word string, candidates []string) (best string, distance int) {
 	return best, distance
 }
 
-// Slip tells whether a distance from a word is that of a slip of the finger: a third of its letters,
-// and two of a short one, of which at least half stay.
+// Slip says whether a distance from a word is that of a slip of the finger: a third of its letters,
+// or two letters of a short word, of which at least half stay.
 func Slip(word string, distance int) bool {
 	return distance <= max(min(2, len(word)/2), len(word)/3)
 }

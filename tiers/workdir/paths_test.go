@@ -23,7 +23,7 @@ func TestSystemDirectoriesAreRefused(t *testing.T) {
 	for _, dir := range []string{"/usr/lib", "/usr/local/kv", "/lib/kv", "/", "/var", "/home/../run"} {
 		assert.ErrorContains(t, CheckPath(dir), " is a system directory; ", dir)
 	}
-	assert.ErrorContains(t, CheckPath("/usr/lib"), "/usr/lib may not be or lie in /usr,")
+	assert.ErrorContains(t, CheckPath("/usr/lib"), "cannot use /usr/lib as the cache directory: /usr is a system directory")
 	assert.ErrorContains(t, CheckPath("/dev/shm/kv"), "mount a tmpfs elsewhere")
 	link := t.TempDir() + "/link"
 	require.NoError(t, os.Symlink("/etc", link))

@@ -126,7 +126,7 @@ func (r *Removal) here() Remains {
 	go func() {
 		r.ends.Store(true)
 		r.stepping.Lock() // waits for the file that is being removed
-		r.stepping.Unlock()
+		defer r.stepping.Unlock()
 		fd, err := OpenAt(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 		if err != nil {
 			return

@@ -5,8 +5,7 @@
 //	read.go    both sides → one table of package stats, and why they cannot be compared
 //	limits.go  which metrics are gated, and what each may lose: -max-regress
 //	judge.go   Judge: rows, verdicts
-//	format.go  the report as text, Markdown and annotations of GitHub
-//	export.go  the report for machines: JUnit's XML, OpenMetrics
+//	format.go  the report as text, Markdown, annotations of GitHub and JUnit's XML
 //
 // Gated are the headline of each benchmark and what is named. Sides that differ in a setting are
 // refused before any number is compared: their numbers answer different questions.

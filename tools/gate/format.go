@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/xml"
 	"fmt"
 	"math"
 	"slices"
@@ -259,8 +260,7 @@ func (r *Report) cells(row Row) []string {
 
 // Formats are the forms of a report by the names that -format has for them.
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
-	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit,
-	"openmetrics": (*Report).openmetrics}
+	"markdown": (*Report).markdown, "github": (*Report).github, "junit": (*Report).junit}
 
 // text is the report for a terminal.
 func (r *Report) text() string {
@@ -333,4 +333,58 @@ func (r *Report) github() string {
 			message.Replace(text))
 	}
 	return out
+}
+
+// What CI systems read of a file of JUnit's, in the form that all of them know.
+type (
+	suite struct {
+		XMLName  xml.Name `xml:"testsuite"`
+		Name     string   `xml:"name,attr"`
+		Tests    int      `xml:"tests,attr"`
+		Failures int      `xml:"failures,attr"`
+		Errors   int      `xml:"errors,attr"`
+		Skipped  int      `xml:"skipped,attr"`
+		Cases    []test   `xml:"testcase"`
+		Out      string   `xml:"system-out"`
+	}
+	test struct {
+		Class   string  `xml:"classname,attr"`
+		Name    string  `xml:"name,attr"`
+		Failure *answer `xml:"failure"`
+		Error   *answer `xml:"error"`
+		Skipped *answer `xml:"skipped"`
+		Out     string  `xml:"system-out,omitempty"`
+	}
+	answer struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+	}
+)
+
+// junit is the report as test cases: lost is a failure, undecided an error, and what would be
+// either but is allowed is skipped.
+func (r *Report) junit() string {
+	s := suite{Name: "kvreport gate", Tests: len(r.Rows), Out: r.text()}
+	for _, row := range r.Rows {
+		t := test{Class: row.Bench, Name: row.Label}
+		said := &answer{r.answer(row), string(row.Verdict)}
+		switch outcome := r.outcome(row); {
+		case outcome == Lost:
+			t.Failure = said
+			s.Failures++
+		case outcome == Undecided:
+			t.Error = said
+			s.Errors++
+		case row.Verdict != Fine && row.Verdict != Better:
+			t.Skipped = &answer{Message: said.Message}
+			s.Skipped++
+		}
+		cells := r.cells(row)
+		for i, head := range heads[2:] {
+			t.Out += head + ": " + cells[2+i] + "\n"
+		}
+		s.Cases = append(s.Cases, t)
+	}
+	text, _ := xml.MarshalIndent(s, "", "  ") // of strings and numbers, which cannot fail
+	return xml.Header + string(text) + "\n"
 }

@@ -52,7 +52,7 @@ func TestGateOutputs(t *testing.T) {
 		lines("PrefillOnly", "write-B/s", 2.4e9, 6),
 		lines("Tier/tier=storage/op=read", "read-B/s", 2.99e9, 6),
 		lines("Synthetic", "read-B/s", 1e9, 3), lines("MultiTurn", "read-B/s", 1e9, 6))
-	for _, format := range []string{"text", "markdown", "github", "junit", "openmetrics"} {
+	for _, format := range []string{"text", "markdown", "github", "junit"} {
 		code, out, errs := runsGate("-old", old, "-new", new, "-format", format, "-max-regress",
 			"read-p95-ns=15%")
 		assert.Equal(t, 1, code)
@@ -337,14 +337,12 @@ func TestGateWithoutResultFiles(t *testing.T) {
 	const note = "6 trials of new have no readable result file (%s:8: result " +
 		"/gone/r.json: no such file or directory): their filesystem, cache-dirs, ranks, workers, " +
 		"io-used are unknown and were not compared"
-	for _, format := range []string{"text", "markdown", "github", "junit", "openmetrics"} {
+	for _, format := range []string{"text", "markdown", "github", "junit"} {
 		code, out, errs := runsGate("-old", old, "-new", new, "-format", format)
 		assert.Equal(t, Done, code)
 		assert.Contains(t, errs, "kvreport gate: "+fmt.Sprintf(note, new)+"\n")
 		assert.Contains(t, errs, "6 trials of old have no readable result file")
-		if format != "openmetrics" {
-			assert.Contains(t, out, fmt.Sprintf(note, new), format)
-		}
+		assert.Contains(t, out, fmt.Sprintf(note, new), format)
 	}
 	_, out, errs := runsGate("-old", file(t, lines("A", "read-B/s", 1e9, 6)), "-new", file(t,
 		lines("A", "read-B/s", 1e9, 6)))

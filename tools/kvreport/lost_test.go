@@ -46,7 +46,7 @@ func TestNoResultIsLostInADirectory(t *testing.T) {
 	code, _, errs := call("", "aggregate", dir)
 	assert.Equal(t, Usage, code)
 	assert.Contains(t, errs, "truncated JSON")
-	assert.Contains(t, errs, "; repair, move or remove this file")
+	assert.Contains(t, errs, "repair, move or remove this file")
 	require.NoError(t, os.WriteFile(files[0], whole, 0o600))
 	require.NoError(t, os.Symlink(filepath.Join(dir, "absent"), damaged))
 	code, _, errs = call("", "csv", dir)

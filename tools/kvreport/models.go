@@ -27,6 +27,7 @@ func runModels(c *Call) error {
 		return fmt.Errorf("-kv-dtype: must be one of %s, given %q",
 			strings.Join(model.DTypes(), ", "), *dtype)
 	}
+	// One file that is missing does not hide the rows of the others.
 	var names []string
 	missing := map[string]error{}
 	for _, arg := range args {

@@ -14,7 +14,9 @@ import (
 	"kvbench/tools/load"
 )
 
-// spare refuses an output that would replace an input, under whatever name.
+// spare refuses an output that would replace an input, under whatever name: links and patterns are
+// followed. A forgotten argument must not cost a measurement, because the first file name behind
+// the inputs is then taken for the output. What other commands made, such as a page, is replaced.
 func (c *Call) spare(path string) error {
 	out, err := os.Stat(path)
 	if err != nil || !out.Mode().IsRegular() || len(c.inputs) == 0 {

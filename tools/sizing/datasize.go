@@ -112,7 +112,8 @@ func (h machine) available(dir string, n Need) (available, error) {
 	// Ranks of one host share its memory and, unless told otherwise, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
 		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %s, %s "+
-			"available according to %s", size(need), units.Plural(ranks, "rank"), size(a.MemoryBytes), a.MemorySource))
+			"available according to %s", size(need), units.Plural(ranks, "rank"),
+			size(a.MemoryBytes), a.MemorySource))
 	}
 	if need := n.Disk.Minimum * ranks; need > fs.Free {
 		a.Refusals = append(a.Refusals, fmt.Sprintf("disk: %s needed at least for %s, %s "+

@@ -3,8 +3,7 @@
 //
 //	datasize.go  Question and Answer: a run's parameters, its needs, what this machine has
 //	estimate.go  Need: reckoning with the population that the run would draw
-//	device.go    Device: plain runs on one drive, and which are refused
-//	format.go    as text, as JSON, as a tier of a simulator
+//	device.go    Device: plain runs on one drive, which are refused, and its text and JSON
 //	derive.go    the rules by which the parameters follow
 //
 // A need is reckoned with the users that the seed would draw, so that it is the run's own and not

@@ -99,23 +99,23 @@ var (
 
 // Next implements Reader.
 func (s *shareGPTRows) Next() (Row, error) {
-	for len(s.turns) == 0 {
+	if len(s.turns) == 0 {
 		var talk conversation
 		if err := s.next(&talk, s.toList); err != nil {
 			return Row{}, err
 		}
 		messages := slices.Concat(talk.Conversations, talk.Messages, talk.Items)
-		if s.turns = s.pairs(messages); len(s.turns) > 0 {
-			break
-		}
+		s.turns = s.pairs(messages)
 		switch {
+		case len(s.turns) > 0:
 		case talk.Conversations == nil && talk.Messages == nil && talk.Items == nil:
 			return Row{}, errNoMessages
 		case len(messages) > 0 && !slices.ContainsFunc(messages,
 			func(m message) bool { return m.side() > 0 }):
 			return Row{}, errNoRole
+		default:
+			return Row{Context: 1}, nil // a request without an answer
 		}
-		return Row{Context: 1}, nil // a request without an answer
 	}
 	row := s.turns[0]
 	s.turns = s.turns[1:]
