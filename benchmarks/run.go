@@ -66,11 +66,21 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
 	}
 	defer current.watch(b)
-	ran, unsuitable := false, ""
-	for _, l := range current.leaves[name] {
+	leaves := current.leaves[name]
+	first := ""
+	if len(leaves) > 0 {
+		first = leaves[0].v.Skip()
+	}
+	// One line says why none of its points can run, if it is the same reason.
+	other := func(l leaf) bool { return l.v.Skip() != first }
+	if first != "" && !slices.ContainsFunc(leaves, other) {
+		current.recordSkip(b.Name(), first)
+		b.Skip(first)
+	}
+	ran := false
+	for _, l := range leaves {
 		// Skip only this point of the sweep.
 		if why := l.v.Skip(); why != "" {
-			unsuitable = why
 			current.recordSkip(b.Name()+"/"+l.v.Point, why)
 			continue
 		}
@@ -85,7 +95,7 @@ func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part
 		f(b, l.v, l.part)
 	}
 	if !ran {
-		b.Skip(unsuitable)
+		b.Skip(first)
 	}
 }
 

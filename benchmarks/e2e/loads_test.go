@@ -183,7 +183,7 @@ func TestLayerByLayer(t *testing.T) {
 		"summary.txt"))
 	require.NoError(t, err)
 	assert.Contains(t, real.Tiers[0].Description, ", a file for each layer")
-	assert.Contains(t, string(summary), " to load, layer by layer, while the GPU computed ")
+	assert.Contains(t, string(summary), " with waiting, layer by layer, while the GPU computed ")
 	has(t, newBench(t).refused("-test.bench=MultiTurn", "-layout=vllm-fs", "-layerwise"),
 		"-layerwise: must be false but with -layout lmcache-fs")
 }

@@ -65,7 +65,8 @@ func checkResults(t *testing.T, text string, trials int) {
 		count[name]++
 		assert.Equal(t, 1, r.Iters, name)
 		for _, v := range r.Values {
-			if v.Unit != "sec/op" { // ns/op, tidied
+			// ns/op is sec/op, tidied. The other two have no better direction, and so no Unit line.
+			if !slices.Contains([]string{"sec/op", "device-read-ratio", "knee-bytes"}, v.Unit) {
 				assert.True(t, strings.HasPrefix(units[v.Unit], "better=") ||
 					strings.HasPrefix(units[v.OrigUnit], "better="), "%s: no Unit line for %s",
 					name, v.Unit)
@@ -75,7 +76,9 @@ func checkResults(t *testing.T, text string, trials int) {
 		}
 		bench, known := params.Benchmark(strings.Split(string(r.Name.Base()), "/")[0])
 		assert.True(t, known, name)
-		if bench.Load == params.LoadNone || bench.Load == params.LoadReplay {
+		// So few requests fill none of Mooncake's buckets: nothing reaches the storage.
+		if bench.Load == params.LoadNone || bench.Load == params.LoadReplay ||
+			strings.Contains(name, "engine=mooncake") {
 			continue
 		}
 		for _, unit := range alwaysThere {

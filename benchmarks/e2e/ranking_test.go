@@ -57,6 +57,7 @@ func TestEnginesAreRanked(t *testing.T) {
 	o = b.run(append(args, "-sweep=workers=1,2")...)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "-sweep: must be of engine or layout")
-	o = b.ok("-test.bench=Engines", "-division=closed", "-results-dir="+b.results)
+	o = b.run("-test.bench=Engines", "-division=closed", "-results-dir="+b.results)
+	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "not in the closed division")
 }
