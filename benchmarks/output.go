@@ -205,7 +205,7 @@ func (s *session) leftByOthers() (dirs []string, left workdir.Amount) {
 	if len(ranks) == 0 || s.first.KeepFiles || s.first.OnObjects() {
 		return nil, left
 	}
-	// Of ranks on other hosts nobody here can look: their directories may have the same names.
+	// This host cannot look at ranks on other hosts: their directories may have the same names.
 	type found struct {
 		dirs []string
 		workdir.Amount

@@ -94,8 +94,9 @@ func (u *unwritten) tell(why string) {
 	}
 }
 
-// none says that the process ends before the result of its trial was known, "" where one is safe or
-// told: who pressed Ctrl-C twice otherwise looks for the result that the first one promises.
+// none says that the process ends before the result of its trial was known, "" where one is written
+// or printed. Without it a user who pressed Ctrl-C twice looks for the result that the first one
+// promises.
 func (u *unwritten) none() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

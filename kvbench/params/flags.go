@@ -57,7 +57,7 @@ func Register(fs *flag.FlagSet) *Set {
 
 const helpFlag = "help-parameters"
 
-// HelpRequested tells whether -help-parameters was given, and what has to be in the names that it
+// HelpRequested reports whether -help-parameters was given, and what has to be in the names that it
 // prints, "" for all of them. It is called before anything is resolved: help must be had in spite
 // of what is wrong.
 func (s *Set) HelpRequested() (filter string, is bool) {
@@ -68,7 +68,7 @@ func (s *Set) HelpRequested() (filter string, is bool) {
 	return filter, filter != ""
 }
 
-// VersionRequested tells whether -version was given.
+// VersionRequested reports whether -version was given.
 func (s *Set) VersionRequested() bool {
 	wanted, err := strconv.ParseBool(strings.Join(s.given["version"], ""))
 	return err == nil && wanted

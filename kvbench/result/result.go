@@ -295,7 +295,7 @@ func (r *Result) NFSMounts() (list []*tracing.NFS) {
 	return list
 }
 
-// OneTrial tells whether the results of two ranks can be of one trial. Each trial has its own
+// OneTrial reports whether the results of two ranks can be of one trial. Each trial has its own
 // nonce. Ranks that one of them coordinates agree about it, and their results have a clock offset;
 // ranks that do not meet have a nonce each.
 func (r *Result) OneTrial(o *Result) bool {

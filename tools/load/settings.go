@@ -184,7 +184,7 @@ func (rec *Record) settings() map[string]string {
 	return m
 }
 
-// LacksFile tells whether a record is a line of the suite without its result file.
+// LacksFile reports whether a record is a line of the suite without its result file.
 func (rec *Record) LacksFile() bool { return rec.isLine() && rec.format() != "" }
 
 // CheckIgnored refuses settings that cannot be ignored: those that define numbers, and names of

@@ -219,7 +219,7 @@ func (c *Check) options(t *tree.Tree) {
 	}
 }
 
-// rehearsed tells whether a result is that of a rehearsal.
+// rehearsed reports whether a result is that of a rehearsal.
 func rehearsed(f tree.File) bool { return f.Result.Notice == result.RehearsalNotice }
 
 // result checks one file by itself: each rule is what must hold, and what is said when it does not.

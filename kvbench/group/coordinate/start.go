@@ -96,7 +96,7 @@ func shareClocks(ranks []*client, offsets []Offset) {
 	copy(offsets, best)
 }
 
-// TooFarApart tells whether a skew is worth a warning: below one percent of the window the sum of
+// TooFarApart reports whether a skew is worth a warning: below one percent of the window the sum of
 // rates is right to one percent, and what may be an error of measuring is no news.
 func TooFarApart(skew, uncertainty, window int64) bool {
 	return skew > max(window/100, 2*uncertainty)

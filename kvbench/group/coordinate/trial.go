@@ -417,8 +417,8 @@ func (l *Leader) stage(c *client) string {
 	if name == "" && c.part.terms != nil {
 		name = c.part.terms.Name
 	}
-	// By what it has said last: what it does since then nobody knows better. What ended its trial
-	// with an error came before it said so.
+	// The stage is that of its last message. An error that ended its trial came before the message
+	// about it.
 	at := c.at
 	if c.part.text != "" {
 		at = c.ended
