@@ -37,7 +37,7 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 	entries(t, d, 50)
 	dir, n := left()
 	assert.Equal(t, d.Path(), dir)
-	assert.Equal(t, Amount{50, 200}, n, "counted for whoever asks before the end")
+	assert.Equal(t, Amount{50, 200}, n, "counted before the end")
 
 	// Looked at once for each file that is counted, and once before each that is removed.
 	err = d.Remove(&ending{t.Context(), 50 + 30})
@@ -105,7 +105,7 @@ func TestNothingIsRemovedAfterTheCount(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// A large file goes in steps; what somebody has linked to elsewhere keeps its content.
+// A large file goes in steps; a file with another link keeps its content.
 func TestLargeFilesAreRemovedInSteps(t *testing.T) {
 	cache, mine := t.TempDir(), t.TempDir()+"/mine"
 	const size = 3*step + 5
