@@ -15,6 +15,7 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
+	"kvbench/tools/golden"
 )
 
 // The pages whose blocks and tables these tests compare with the code.
@@ -130,28 +131,18 @@ func TestReadmeNamesEveryBenchmark(t *testing.T) {
 	}
 }
 
-// TestReadmeTables compares the README's tables of benchmarks, of parameters and of who hears them
-// with the code, and writes them when UPDATE_README=1.
+// TestReadmeTables compares the README's table of benchmarks and PARAMETERS.md with the code. With
+// -update it writes both.
 func TestReadmeTables(t *testing.T) {
-	for _, table := range []struct{ name, want string }{
-		{"hearers", hearersTable(t)}, {"parameters", parameterTable(t)},
-		{"benchmarks", benchmarkTable()},
-	} {
-		text := page(t, benchmarksPage)
-		begin, end := "<!-- "+table.name+": UPDATE_README=1 go test ./benchmarks/e2e -run Readme "+
-			"writes this table -->\n", "<!-- end of "+table.name+" -->"
-		head, rest, found := strings.Cut(text, begin)
-		require.True(t, found, table.name)
-		old, tail, found := strings.Cut(rest, end)
-		require.True(t, found, table.name)
-		if os.Getenv("UPDATE_README") == "1" {
-			require.NoError(t, os.WriteFile(benchmarksPage,
-				[]byte(head+begin+table.want+end+tail), 0o644))
-			continue
-		}
-		assert.Equal(t, table.want, old,
-			"run UPDATE_README=1 go test ./benchmarks/e2e -run Readme")
-	}
+	golden.Check(t, "../../PARAMETERS.md", parametersPage(t))
+	text := page(t, benchmarksPage)
+	const begin = "<!-- benchmarks: go test ./benchmarks/e2e -run Readme -update writes this table -->\n"
+	head, rest, found := strings.Cut(text, begin)
+	require.True(t, found)
+	_, tail, found := strings.Cut(rest, "<!-- end of benchmarks -->")
+	require.True(t, found)
+	golden.Check(t, "../../README.md", head+begin+benchmarkTable()+
+		"<!-- end of benchmarks -->"+tail)
 }
 
 // parameters are kvbench's flags in the order of -help-parameters.
@@ -173,27 +164,6 @@ func parameters(t *testing.T) (list []*flag.Flag) {
 	return list
 }
 
-// hearersTable is which flags are heard by whom.
-func hearersTable(t *testing.T) string {
-	t.Helper()
-	var who []string
-	flags := map[string][]string{}
-	for _, f := range parameters(t) {
-		text := params.Hearers(f.Name)
-		if !slices.Contains(who, text) {
-			who = append(who, text)
-		}
-		flags[text] = append(flags[text], "`-"+f.Name+"`")
-	}
-	var b strings.Builder
-	b.WriteString("\n| heard by | flags |\n|---|---|\n")
-	for _, text := range who {
-		fmt.Fprintf(&b, "| %s | %s |\n", text, strings.Join(flags[text], ", "))
-	}
-	b.WriteString("\n")
-	return b.String()
-}
-
 // benchmarkTable is what each benchmark does.
 func benchmarkTable() string {
 	table := "\n| benchmark | what it does |\n|---|---|\n"
@@ -203,11 +173,19 @@ func benchmarkTable() string {
 	return table + "\n"
 }
 
-// parameterTable is what each flag means.
-func parameterTable(t *testing.T) string {
+// parametersPage is benchmarks/PARAMETERS.md: what each flag means, and which benchmarks accept it.
+func parametersPage(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("\n| flag | default | meaning |\n|---|---|---|\n")
+	b.WriteString(`# Parameters
+
+Generated from the code: ` + "`go test ./benchmarks/e2e -run Readme -update`" + ` writes this page.
+Three defaults stand for the divisions quick, open and closed. [README.md](README.md) explains the
+order of precedence, and the groups of benchmarks in the last column.
+
+| flag | default | meaning | applies to |
+|---|---|---|---|
+`)
 	usage := regexp.MustCompile(`^(.*?)(?: \(default (.*)\))?$`)
 	perDivision := regexp.MustCompile(`^quick (.*), open (.*), closed (.*)$`)
 	for _, f := range parameters(t) {
@@ -218,12 +196,11 @@ func parameterTable(t *testing.T) string {
 			def = strings.Join(d[1:], ", ")
 		}
 		if def == "" {
-			def = "–" // the meaning tells it
+			def = "–" // the meaning has it
 		}
 		// < opens a tag
-		fmt.Fprintf(&b, "| `-%s` | %s | %s |\n", f.Name, def,
-			strings.ReplaceAll(parts[1], "<", `\<`))
+		fmt.Fprintf(&b, "| `-%s` | %s | %s | %s |\n", f.Name, def,
+			strings.ReplaceAll(parts[1], "<", `\<`), params.Hearers(f.Name))
 	}
-	b.WriteString("\n")
 	return b.String()
 }
