@@ -38,7 +38,7 @@ put() {
 
 sample() {
 	show "go test ./benchmarks -run '^\$' -bench 'StorageCeiling|MaxStorageStress' -benchtime 20s -division open -num-users 16 -storage-capacity-gb 8 -cache-dir /var/tmp/kv -results-dir $results" >"$work/sample"
-	sed '/^PASS$/,$d; /^Unit /d' "$work/sample" >"$work/lines"
+	awk '/^PASS$/ { exit } /^Benchmark/ { left_out = !/op=read|MaxStorageStress/ } !/^Unit / && !left_out' "$work/sample" >"$work/lines"
 	sed -n '/^MaxStorageStress (option 1)/,/^ok/{/^ok/d; p}' "$work/sample" >"$work/summary"
 	put kvbench/README.md benchmark-output "$work/lines"
 	put kvbench/README.md summary-output "$work/summary"
