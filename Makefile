@@ -22,30 +22,34 @@ help: ## list the targets
 test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, staticcheck, the unit tests
 	$(GO) test -short ./...
 
-# A skip for lack of privilege is a failure here; KVTEST_REQUIRE_PRIVILEGED=0 allows it. Everything runs without the race
-# detector too: it makes some tests too slow, which skip under it. The end-to-end tests run a binary without it anyway, and
-# packages that start no goroutine have no races to find.
-NO_RACES := benchmarks/e2e tools/lint tools/submission tools/view/html tools/view/xlsx \
-	workloads/formats workloads/reuse workloads/traces workloads/users
-# Building a package that needs both cgo and the race detector tells whether the C compiler works, headers included.
+# Each package is tested once: with the race detector where it or its tests start goroutines, else without. The end-to-end
+# tests run a binary, which is built without it. A few packages behave differently under the detector and are tested both ways.
+NO_RACES := benchmarks/e2e tools/lint
+BOTH_WAYS := tiers/buffer tiers/content tiers/memtier tools/gate
+# Packages that import one of these, themselves or in their tests.
+CONCURRENT := sync|sync/atomic|testing/synctest|golang.org/x/sync/errgroup
+race_packages = $(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... | \
+	grep -E ' ($(CONCURRENT)) ' | cut -d ' ' -f 1 | grep -v $(NO_RACES:%=-e /%$$)
+# A skip for lack of privilege is a failure here; KVTEST_REQUIRE_PRIVILEGED=0 allows it. The same for the object store of the
+# tests, which the first of them builds (half a minute, from the module proxy).
 KVTEST_REQUIRE_PRIVILEGED ?= 1
-test-all: export KVTEST_REQUIRE_PRIVILEGED := $(KVTEST_REQUIRE_PRIVILEGED)
-# The same for the real object store of the tests, which the first of them builds (half a minute, from the module proxy).
 KVTEST_REQUIRE_S3 ?= 1
+test-all: export KVTEST_REQUIRE_PRIVILEGED := $(KVTEST_REQUIRE_PRIVILEGED)
 test-all: export KVTEST_REQUIRE_S3 := $(KVTEST_REQUIRE_S3)
-test-all: ## everything, as root: with and without -race, end to end, privileged, fuzzing (20 minutes)
-	@if why=$$($(GO) build -race runtime/cgo 2>&1); then \
-		echo "$(GO) test -race"; $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v $(NO_RACES:%=-e /%$$)); \
+test-all: fmt vet staticcheck ## everything, as root: unit tests, privileged tests, end to end (15 minutes)
+	@set -e; race=$$($(race_packages)); plain=$$($(GO) list ./...); \
+	if why=$$(CGO_ENABLED=1 $(GO) build -race runtime/cgo 2>&1); then \
+		plain=$$(echo "$$plain" | grep -vxF "$$(echo "$$race" | grep -v $(BOTH_WAYS:%=-e /%$$))"); \
+		echo "$(GO) test -race"; CGO_ENABLED=1 $(GO) test -race -timeout 30m $$race; \
 	else \
 		echo "make test-all: NOT with the race detector, which needs a working C compiler (cgo):"; \
 		echo "$$why" | head -n 3 | sed 's/^/  /'; \
-	fi
-	$(GO) test -timeout 30m ./...
-	$(MAKE) fuzz
+	fi; \
+	echo "$(GO) test"; $(GO) test -timeout 30m $$plain
 
 # What a test may not depend on: that it gets a processor soon.
 STRESS ?= 5
-stress: ## the unit tests five times beside a load on all cores
+stress: ## the unit tests five times while a load runs on all cores
 	@load=; trap 'kill $$load' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & load="$$load $$!"; done; \
 	$(GO) test -short -count $(STRESS) -timeout 30m ./...
