@@ -2,20 +2,15 @@ package lint
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
 )
 
-// mayImport is which packages of this module a package may import: workloads and tracing know
-// nobody, tiers stand on them, kvbench joins them, benchmarks and tools stand at the edge and are
-// imported by nobody else. Each folder opens with a package of nouns, which the others of the
-// folder import, not the other way round. "x/..." is x and all below it.
+// mayImport is the packages of this module that a package may import: workloads and tracing import
+// no other folder, tiers import them, kvbench joins all three, and no other package imports
+// benchmarks or tools. Each folder has a package of plain types, which the others of the folder
+// import. "x/..." is x and all packages below it.
 var mayImport = map[string]string{
 	"tracing":           "",
 	"tracing/bpf":       "",
@@ -148,143 +143,57 @@ var mayImport = map[string]string{
 	"tools/lint":   "",
 }
 
-// onlyTests help tests, and are imported by nothing else.
+// onlyTests are packages that help tests; only tests and each other may import them.
 var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "tools/golden",
 	"tiers/objecttier/s3double", "tiers/objecttier/s3double/wire",
 	"tiers/objecttier/s3double/testnet", "tiers/objecttier/s3gateway"}
 
-// never are imports that a package must not reach by any way: who reads a result links neither an
-// engine nor a loader of programs into the kernel, who makes requests knows no storage.
-var never = map[string]string{
-	"kvbench/result": "tiers/... tracing/bpf tracing/host tracing/collector tracing/fio " +
-		"github.com/cilium/ebpf/...",
-	"workloads/...": "kvbench/... tiers/... tracing/...",
-}
-
-// floor is the height of a folder: tests may import what lies beside and below.
-var floor = map[string]int{"workloads": 0, "tracing": 0, "tiers": 1, "kvbench": 2, "benchmarks": 3,
+// level is the height of a folder: tests may import folders at the same level and below.
+var level = map[string]int{"workloads": 0, "tracing": 0, "tiers": 1, "kvbench": 2, "benchmarks": 3,
 	"tools": 3}
 
-func TestImportsClimbOneWay(t *testing.T) {
-	wrong := map[string]string{}
+func TestImportsGoOneWay(t *testing.T) {
 	found := map[string]bool{}
-	for _, s := range sources(t) {
-		found[s.dir()] = true
-		if _, known := mayImport[s.dir()]; !known {
-			wrong[s.dir()] = "no row in mayImport of tools/lint/imports_test.go: say what it may " +
-				"import, and put it into the package map"
-			continue
+	for _, f := range goFiles(t) {
+		found[f.dir()] = true
+		if _, known := mayImport[f.dir()]; !known {
+			t.Errorf("%s: no row in mayImport", f.dir())
 		}
-		for _, imported := range s.imports {
-			if to, ours := strings.CutPrefix(imported, module+"/"); ours && !admitted(s, to) {
-				arrow := s.dir() + " → " + to
-				wrong[arrow] = fmt.Sprintf("in %s: %s may import %s; move what is needed to a "+
-					"package that both may know", s.path, s.dir(),
-					cmp.Or(mayImport[s.dir()], "nothing of this module"))
+		for _, imported := range f.imports {
+			if to, ours := strings.CutPrefix(imported, "kvbench/"); ours && !f.mayImport(to) {
+				t.Errorf("%s imports %s, but %s may import only: %s", f.path, to, f.dir(),
+					cmp.Or(mayImport[f.dir()], "nothing of this module"))
 			}
 		}
 	}
 	for dir := range mayImport {
 		if !found[dir] {
-			wrong[dir] = "a row in mayImport, and no such package: take it out"
+			t.Errorf("%s: has a row in mayImport, but does not exist", dir)
 		}
 	}
-	judge(t, "import", wrong)
 }
 
-// admitted tells whether a file may import a package of this module.
-func admitted(s *source, to string) bool {
-	from := s.dir()
-	switch {
-	case matches(mayImport[from], to):
+func (f goFile) mayImport(to string) bool {
+	from := f.dir()
+	if matches(mayImport[from], to) {
 		return true
-	case s.isTest() || slices.Contains(onlyTests, from):
-		below := floor[top(to)] <= floor[top(from)] && top(to) != "benchmarks"
-		return to == from || slices.Contains(onlyTests, to) || below
 	}
-	return false
+	if !f.isTest() && !slices.Contains(onlyTests, from) {
+		return false
+	}
+	return to == from || slices.Contains(onlyTests, to) ||
+		level[folder(to)] <= level[folder(from)] && folder(to) != "benchmarks"
 }
 
-func top(dir string) string { first, _, _ := strings.Cut(dir, "/"); return first }
+func folder(dir string) string { first, _, _ := strings.Cut(dir, "/"); return first }
 
-// matches tells whether a list of packages names one.
+// matches reports whether a list of patterns includes a package.
 func matches(list, dir string) bool {
 	for pattern := range strings.FieldsSeq(list) {
-		below, all := strings.CutSuffix(pattern, "/...")
-		if pattern == dir || all && (dir == below || strings.HasPrefix(dir, below+"/")) {
+		parent, tree := strings.CutSuffix(pattern, "/...")
+		if dir == parent || tree && strings.HasPrefix(dir, parent+"/") {
 			return true
 		}
 	}
 	return false
-}
-
-// TestTheTableHasNoCircle: the go command would find one in the code, this finds the permission to
-// make one.
-func TestTheTableHasNoCircle(t *testing.T) {
-	const open, done = 1, 2
-	state := map[string]int{}
-	var visit func(dir string, way []string)
-	visit = func(dir string, way []string) {
-		if state[dir] == open {
-			t.Errorf("a circle: %s", strings.Join(append(way, dir), " → "))
-		}
-		if state[dir] != 0 {
-			return
-		}
-		state[dir] = open
-		for to := range mayImport {
-			if to != dir && matches(mayImport[dir], to) {
-				visit(to, append(way, dir))
-			}
-		}
-		state[dir] = done
-	}
-	for _, dir := range slices.Sorted(maps.Keys(mayImport)) {
-		visit(dir, nil)
-	}
-}
-
-func TestWhoReadsResultsLinksNoEngine(t *testing.T) {
-	imports := map[string]map[string]bool{}
-	for _, s := range sources(t) {
-		if s.isTest() {
-			continue
-		}
-		if imports[s.dir()] == nil {
-			imports[s.dir()] = map[string]bool{}
-		}
-		for _, i := range s.imports {
-			imports[s.dir()][strings.TrimPrefix(i, module+"/")] = true
-		}
-	}
-	var reach func(dir string, seen map[string]bool)
-	reach = func(dir string, seen map[string]bool) {
-		for to := range imports[dir] {
-			if !seen[to] {
-				seen[to] = true
-				reach(to, seen)
-			}
-		}
-	}
-	for pattern, banned := range never {
-		for dir := range imports {
-			if !matches(pattern, dir) {
-				continue
-			}
-			seen := map[string]bool{}
-			reach(dir, seen)
-			for to := range seen {
-				assert.False(t, matches(banned, to), "%s reaches %s: only %s may", dir, to,
-					"what it may not know")
-			}
-		}
-	}
-}
-
-func TestPatternsOfPackages(t *testing.T) {
-	assert.True(t, matches("tiers tracing/...", "tracing"))
-	assert.True(t, matches("tiers tracing/...", "tracing/host"))
-	assert.False(t, matches("tiers tracing/...", "tiers/cache"))
-	assert.False(t, matches("", "tiers"))
-	assert.Equal(t, "tools", top(path.Join("tools", "view", "html")))
 }
