@@ -12,7 +12,6 @@ import (
 	"kvbench/kvbench/version"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
-	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
 
@@ -165,23 +164,9 @@ func (t *trial) readDevice() host.BlockStat {
 	return s
 }
 
-// readNFS reads what the kernel has counted of the mount of the cache directory; nil where that is
-// no NFS, or does not say. Of several directories each has its own.
-func (t *trial) readNFS() *tracing.NFS {
-	if t.sim != nil || len(t.roots) > 0 {
-		return nil
-	}
-	n, err := host.ReadNFS(t.device.Mount)
-	if err != nil && t.nfs == nil {
-		t.warn(err.Error())
-	}
-	return n
-}
-
-// measured is what process, device and server have counted since the window was opened.
+// measured is what process and device have counted since the window was opened.
 func (t *trial) measured() {
 	after := t.readDevice()
-	t.info.NFS = t.readNFS().Sub(t.nfs)
 	if t.info.DeviceWitness.Device != "" {
 		d := after.Sub(t.stat)
 		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Title(), d), d.IOTicks

@@ -4,7 +4,6 @@ import (
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/spread"
-	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
 
@@ -39,10 +38,6 @@ func (t *trial) behind() (all host.Device, err error) {
 func (t *trial) openedRoots() {
 	for i := range t.roots {
 		t.roots[i].stat = t.readRoot(i)
-		var err error
-		if t.roots[i].nfs, err = t.rootNFS(i); err != nil {
-			t.warn(err.Error())
-		}
 	}
 }
 
@@ -57,21 +52,7 @@ func (t *trial) closeRoots() {
 			to.DeviceReadBytes, to.DeviceWriteBytes = new(d.ReadBytes), new(d.WriteBytes)
 			to.DeviceBusyShare = units.Ratio(d.IOTicks, window)
 		}
-		after, _ := t.rootNFS(i) // why it could not be read has been told
-		t.info.IO.Roots[i].NFS = after.Sub(t.roots[i].nfs)
 	}
-}
-
-// rootNFS reads what the kernel has counted of the mount of a directory, nil where that is no NFS
-// or has been read for an earlier one.
-func (t *trial) rootNFS(i int) (*tracing.NFS, error) {
-	mount := t.roots[i].device.Mount
-	for _, earlier := range t.roots[:i] {
-		if earlier.device.Mount.Point == mount.Point {
-			return nil, nil
-		}
-	}
-	return host.ReadNFS(mount)
 }
 
 // readRoot reads the counters of a directory's device, where they tell of it.

@@ -371,7 +371,6 @@ func (t *trial) startMeters() (start time.Duration) {
 		t.asked.OpenWindow(t.bucket)
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
-	t.nfs = t.readNFS()
 	t.openedRoots()
 	// Three clocks are told of one moment: nothing comes between them that takes long, or a thread
 	// that loses its processor there makes them differ.

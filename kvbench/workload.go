@@ -174,15 +174,12 @@ type trial struct {
 	// What the process and the kernel had counted when the window opened.
 	usage host.Usage
 	stat  host.BlockStat
-	nfs   *tracing.NFS
 }
 
 // root is what a trial knows of one of several directories.
 type root struct {
 	device host.Device
-	// When the window opened.
-	stat host.BlockStat
-	nfs  *tracing.NFS
+	stat   host.BlockStat // when the window opened
 }
 
 // ending is why the trial ended. Anybody may end it, also while it is ending.

@@ -98,10 +98,8 @@ type Capture struct {
 
 	Losses Losses `json:"losses"`
 	// Stat is what the device's own counters say of the same window; null where there are none.
-	Stat *DeviceStat `json:"stat"`
-	// NFS is what the mount of a directory asked of its server meanwhile.
-	NFS      *NFS     `json:"nfs,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
+	Stat     *DeviceStat `json:"stat"`
+	Warnings []string    `json:"warnings,omitempty"`
 }
 
 // Direction is the sum over reads or writes that completed in the window. In flight before + Issued

@@ -7,7 +7,6 @@
 //	trace.go      Trace: the histograms by their names, and their Capture
 //	capture.go    Capture, Direction, Losses: how a trace was taken and what it missed
 //	histogram.go  Histogram, Bucket, percentiles
-//	nfs.go        NFS: what a mount asked of its server
 //	course.go     Course: how histograms grew over time
 //	diagnosis.go  one sentence about what limited a run
 //	zone.go       where on the device the requests went

@@ -60,11 +60,6 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	}
 	out.line("Diagnosis: %s", t.Diagnosis(of))
 	out.owners(p.Owners)
-	if p.NFS != nil {
-		for _, line := range p.NFS.Lines() {
-			out.line("  %s", line)
-		}
-	}
 	for _, h := range t.All() {
 		out.histogram(h)
 	}

@@ -52,7 +52,7 @@ var table = []row{
 			"Simulation Replay PlainIO Removal Objects Network Policy",
 		list: "DiffersFromClosed",
 		each: "Ceiling CeilingRatio Autoscaler Recording Validation DeviceLatencyTracing " +
-			"FioWorkload Clients ClockOffsetNS NFS",
+			"FioWorkload Clients ClockOffsetNS",
 		after: "MergedRanks Status Error StartTime Parameters Tiers EntrySizes Latency " +
 			"ContextLoad Errors ErrorSamples Warnings Timeline Histograms Endpoints " +
 			"Stalls Checkpoint"},
@@ -86,7 +86,7 @@ var table = []row{
 	// A device that ranks share has counted the bytes of all of them, for each.
 	{of: result.Root{}, sum: "RoomBytes Entries UsedBytes Elsewhere",
 		same: "Directory Filesystem Device DeviceReason BlockDevice", fold: "Read Write Mount",
-		each: "DeviceReadBytes DeviceWriteBytes DeviceBusyShare NFS"},
+		each: "DeviceReadBytes DeviceWriteBytes DeviceBusyShare"},
 	{of: result.RootTraffic{},
 		sum:   "Bytes BytesPerSecond Requests RequestNS InFlightNS MeanInFlight",
 		after: "MeanRequestNS"},

@@ -541,11 +541,6 @@ func (s *summary) harness() {
 // cache, read-ahead, or somebody else on the device.
 func (s *summary) witness() {
 	w := s.DeviceWitness
-	for _, n := range s.NFSMounts() {
-		for i, line := range n.Lines() {
-			s.line([]string{"nfs", ""}[min(i, 1)], "%s", line)
-		}
-	}
 	if s.Simulation != nil || s.Network != nil {
 		return // which has no device; a simulation says so at its top, a store has its own witness
 	}

@@ -12,7 +12,6 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tools/golden"
-	"kvbench/tracing"
 )
 
 // fixture reads a result that package record made and pins.
@@ -119,16 +118,6 @@ func TestSummaryOfAnInterruption(t *testing.T) {
 	text := summaryOf(t, r)
 	assert.NotContains(t, text, "cut off at the end")
 	assert.Contains(t, text, "operations that were under way when it was interrupted are not counted")
-}
-
-func TestSummaryOfAServersMount(t *testing.T) {
-	r := fixture(t, "result.json")
-	r.NFS = &tracing.NFS{Source: "nas:/kv", Version: "4.2", ReadBytes: 3 << 30}
-	r.NFS.Operations = []tracing.NFSOperation{{Name: "READ", Count: 3072, RoundTripNS: 3072e6,
-		ExecuteNS: 6144e6}}
-	assert.Contains(t, summaryOf(t, r), "\nnfs         nas:/kv (NFS 4.2), of all that use the "+
-		"mount: 3.00 GiB from the server, 0.00 GiB to it\n"+
-		"            3072 × READ, mean round trip 1ms, with waiting 2ms\n")
 }
 
 // One trial of several has its own numbers and doubts, and nothing of what all have.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"kvbench/kvbench/units"
-	"kvbench/tracing"
 )
 
 // Environment describes the machine and the directory of a run: what a reader needs to judge
@@ -169,11 +168,9 @@ type Root struct {
 	DeviceReadBytes  *int64   `json:"device_read_bytes"`
 	DeviceWriteBytes *int64   `json:"device_write_bytes"`
 	DeviceBusyShare  *float64 `json:"device_busy_share"`
-	// What it lies on, as environment has it of one directory, and what the kernel counted of an
-	// NFS mount. Of roots on one mount the first has that, for all of them.
-	Mount       Filesystem   `json:"mount"`
-	BlockDevice *Device      `json:"block_device"`
-	NFS         *tracing.NFS `json:"nfs,omitempty"`
+	// The filesystem and the device, as environment has them of a single directory.
+	Mount       Filesystem `json:"mount"`
+	BlockDevice *Device    `json:"block_device"`
 }
 
 // RootTraffic is one direction of a root in the window. A request's time is that at the device.

@@ -13,7 +13,6 @@ import (
 
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
-	"kvbench/tracing"
 )
 
 // SchemaVersion of the results written. Within a format, its first number, new keys may come, and
@@ -112,7 +111,6 @@ type Result struct {
 	Harness       Harness       `json:"harness"`
 	Stalls        *Stalls       `json:"stalls"` // null: none
 	DeviceWitness Witness       `json:"device_witness"`
-	NFS           *tracing.NFS  `json:"nfs,omitempty"` // of a cache directory on such a mount
 	Ceiling       *Ceiling      `json:"ceiling"`
 	CeilingRatio  *float64      `json:"ceiling_ratio"`
 	Precondition  *Precondition `json:"precondition"`
@@ -278,19 +276,6 @@ func (r *Result) Filesystems() []Filesystem {
 	var list []Filesystem
 	for _, o := range r.IO.Roots {
 		list = append(list, o.Mount)
-	}
-	return list
-}
-
-// NFSMounts are those that the storage tier lies on and the kernel has counted of.
-func (r *Result) NFSMounts() (list []*tracing.NFS) {
-	if r.NFS != nil {
-		list = append(list, r.NFS)
-	}
-	for _, o := range r.IO.Roots {
-		if o.NFS != nil {
-			list = append(list, o.NFS)
-		}
 	}
 	return list
 }

@@ -13,7 +13,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
-	"kvbench/tracing/host"
 )
 
 // How often the live line is renewed, and how soon the end of a process is seen.
@@ -43,11 +42,6 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	if opt.Counting != nil {
 		opt.Counting()
 	}
-	// What a server is asked is counted by the kernel, of everybody who uses the mount.
-	before, err := host.ReadNFS(opt.tracing.Device.Mount)
-	if err != nil {
-		note(err.Error())
-	}
 	// The window closes when the watching ends and not when the report is written.
 	var course tracing.Recorder
 	ended = loop(ctx, opt, c, func(t *tracing.Trace) {
@@ -64,10 +58,6 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	met, _ = c.Watched()
 	if t, err = c.Snapshot(); t != nil {
 		t.Course = course.Course(t)
-		// The same mount, or it was mounted anew meanwhile, which counts from 0 and tells nothing.
-		if after, err := host.ReadNFS(opt.tracing.Device.Mount); err == nil {
-			t.Capture.NFS = after.Sub(before)
-		}
 	}
 	return t, met, ended, err
 }

@@ -7,7 +7,6 @@
 //	device.go       the block device behind a directory
 //	disks.go        what lies below a device that is not a plain disk
 //	blockstat.go    what a block device has counted
-//	nfsstat.go      what an NFS mount has asked of its server
 //	limits.go       processors and memory that the machine, affinity and cgroups leave; what this
 //	                process may ask of the kernel
 //	usage.go        processor time and memory of this process
