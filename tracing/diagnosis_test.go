@@ -53,29 +53,3 @@ func TestDiagnosis(t *testing.T) {
 	assert.Contains(t, none.Diagnosis(Application{}), "idle")
 	assert.Contains(t, none.Diagnosis(Application{ReadBytes: 1}), "cache-served: no request")
 }
-
-func TestHotZone(t *testing.T) {
-	at := func(counts ...int64) Histogram {
-		var in []Bucket
-		for i, n := range counts {
-			if n > 0 {
-				in = append(in, Bucket{Range: [2]float64{float64(10 * i), float64(10*i + 10)},
-					Count: n})
-			}
-		}
-		return NewHistogram("gb", 0, in)
-	}
-	for _, c := range []struct {
-		name string
-		h    Histogram
-		want string
-	}{
-		{"nothing", Histogram{}, ""},
-		{"one place", at(0, 0, 7), "20–30 GiB (100% of requests)"},
-		{"neighbours are one", at(1, 45, 45, 9), "10–30 GiB (90% of requests)"},
-		{"two places", at(2, 48, 2, 0, 0, 46, 2), "10–20 GiB (48%), 50–60 GiB (46% of requests)"},
-		{"everywhere", at(10, 0, 10, 0, 10, 0, 10, 0, 10), "0–70 GiB (80% of requests)"},
-	} {
-		assert.Equal(t, c.want, c.h.HotZone(), c.name)
-	}
-}

@@ -9,7 +9,6 @@
 //	histogram.go  Histogram, Bucket, percentiles
 //	course.go     Course: how histograms grew over time
 //	diagnosis.go  one sentence about what limited a run
-//	zone.go       where on the device the requests went
 //	text.go       a Trace for people
 //
 // Package collector makes a Trace of a running kernel, package fio a job for fio of a Trace,

@@ -11,7 +11,7 @@ import (
 )
 
 // WriteText prints the trace for people: what was captured, each distribution with its percentiles
-// and bars, where on the device the requests went, the mean depth, and a sentence of diagnosis.
+// and bars, the mean depth, and a sentence of diagnosis.
 func (t *Trace) WriteText(w io.Writer, of Application) error {
 	p := &t.Capture
 	out := &textWriter{}
@@ -64,11 +64,6 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 		out.histogram(h)
 	}
 	out.line("")
-	for i, h := range [2]Histogram{t.LBARead, t.LBAWrite} {
-		if z := h.HotZone(); z != "" {
-			out.line("Hot zone of %s: %s", names[i], z)
-		}
-	}
 	out.line("Mean depth at the device: %.2f", p.Read.MeanDepth+p.Write.MeanDepth)
 	for _, s := range p.Warnings {
 		out.line("Note: %s", s)

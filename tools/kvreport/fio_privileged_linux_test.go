@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -31,8 +30,6 @@ var madeLoads = []struct {
 	{"mixed-fdatasync", "", "--direct=1 --ioengine=libaio --name=r --rw=randread --bs=32k " +
 		"--iodepth=6 --name=w --rw=randwrite --bs=128k --iodepth=4 --fdatasync=128"}, // 16 MiB
 	{"sequential", "", "--name=a --direct=1 --rw=read --bs=128k --ioengine=libaio --iodepth=4"},
-	{"two-zones", "", "--name=a --direct=1 --rw=randread --bs=16k --ioengine=libaio --iodepth=6 " +
-		"--random_distribution=zoned:75/25:25/75"},
 }
 
 // The file that the loads use. A pass over it is all that write-back has, so that it decides of how
@@ -56,7 +53,6 @@ func traceCommand(t testing.TB, dir, command string) (*tracing.Trace, string) {
 // side is one trace as it is compared: shares in percent, rates while there was load.
 type side struct {
 	sizes      [2]map[float64]float64 // percent of the requests, by KiB
-	places     [2]map[float64]float64 // by GiB from the beginning of the device
 	reads      float64
 	requests   [2]int64
 	sequential [2]float64
@@ -70,17 +66,14 @@ type side struct {
 func sideOf(tr *tracing.Trace) (s side) {
 	p := &tr.Capture
 	seconds := float64(p.WindowNS-p.LeadNS-p.TailNS) / 1e9
-	shares := func(h tracing.Histogram, at func(tracing.Bucket) float64) map[float64]float64 {
+	shares := func(h tracing.Histogram) map[float64]float64 {
 		m := map[float64]float64{}
 		for _, b := range h.Buckets {
-			m[at(b)] += 100 * float64(b.Count) / float64(h.Count)
+			m[b.Value] += 100 * float64(b.Count) / float64(h.Count)
 		}
 		return m
 	}
-	size := func(b tracing.Bucket) float64 { return b.Value }
-	place := func(b tracing.Bucket) float64 { return b.Range[0] }
-	s.sizes = [2]map[float64]float64{shares(tr.SizeRead, size), shares(tr.SizeWrite, size)}
-	s.places = [2]map[float64]float64{shares(tr.LBARead, place), shares(tr.LBAWrite, place)}
+	s.sizes = [2]map[float64]float64{shares(tr.SizeRead), shares(tr.SizeWrite)}
 	s.requests = [2]int64{p.Read.Requests, p.Write.Requests}
 	s.reads = 100 * float64(p.Read.Requests) / float64(p.Requests())
 	for i, d := range []tracing.Direction{p.Read, p.Write} {
@@ -94,18 +87,12 @@ func sideOf(tr *tracing.Trace) (s side) {
 	return s
 }
 
-// off is the largest difference of two distributions in percent; of places it is that of what lies
-// before any of them.
-func off(a, b map[float64]float64, cumulate bool) (most float64) {
+// off is the largest difference of two distributions in percent.
+func off(a, b map[float64]float64) (most float64) {
 	both := maps.Clone(a)
 	maps.Copy(both, b)
-	sum := 0.0
-	for _, at := range slices.Sorted(maps.Keys(both)) {
-		if !cumulate {
-			sum = 0
-		}
-		sum += a[at] - b[at]
-		most = max(most, math.Abs(sum))
+	for at := range both {
+		most = max(most, math.Abs(a[at]-b[at]))
 	}
 	return most
 }
@@ -159,13 +146,9 @@ func TestJobsOfMadeLoads(t *testing.T) {
 				n := [2]float64{float64(a.requests[dir]), float64(b.requests[dir])}
 				// Two samples of one distribution are apart by chance, too.
 				chance := 100 * math.Sqrt(1/max(1, n[0])+1/max(1, n[1]))
-				assert.LessOrEqual(t, off(a.sizes[dir], b.sizes[dir], false), 3+chance,
+				assert.LessOrEqual(t, off(a.sizes[dir], b.sizes[dir]), 3+chance,
 					"%v\n%v\n%s", a.sizes[dir], b.sizes[dir], job)
 				assert.InDelta(t, a.sequential[dir], b.sequential[dir], 5, "%s", job)
-				if a.sequential[dir] < 50 { // else where it was when the time was over
-					assert.LessOrEqual(t, off(a.places[dir], b.places[dir], true), 3+1.63*chance,
-						"%s", job)
-				}
 			}
 			if a.asked > 3 {
 				assert.InEpsilon(t, a.flushes, b.flushes, 0.1, "%s", job)
@@ -194,10 +177,7 @@ func BenchmarkJobsOfMadeLoads(b *testing.B) {
 					if len(before.sizes[dir]) == 0 {
 						continue
 					}
-					sizes := off(before.sizes[dir], after.sizes[dir], false)
-					places := off(before.places[dir], after.places[dir], true)
-					b.ReportMetric(sizes, name+"-size-points")
-					b.ReportMetric(places, name+"-place-points")
+					b.ReportMetric(off(before.sizes[dir], after.sizes[dir]), name+"-size-points")
 					b.ReportMetric(after.depth[dir]/before.depth[dir], name+"-depth-ratio")
 				}
 				b.ReportMetric(after.bandwidth/before.bandwidth, "bandwidth-ratio")

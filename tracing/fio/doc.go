@@ -1,10 +1,10 @@
 // Package fio distils a trace into a job for fio that puts the same load on another device: request
-// sizes, mix of reads and writes, order and places, depth, pauses and flushes.
+// sizes, mix of reads and writes, order, depth, pauses and flushes. The places of random requests
+// are uniform.
 //
 //	job.go    Input and Job: what is taken from requests, from calls, or from a mount's sizes
 //	load.go   how requests came: depth of each direction, pauses, flushes
 //	split.go  sizes as shares that sum to 100, by count and by bytes
-//	zones.go  where they went, as fio's zones
 //	text.go   the job's text, with a header that says where it comes from and what it lacks
 //
 // Job is a pure function: the same trace gives the same text, which the golden files in testdata

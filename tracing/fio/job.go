@@ -57,7 +57,6 @@ type part struct {
 	mixRead       int    // percent of its requests; of both directions only
 	read, write   []share
 	random        int     // percent of the places that are, of random ones
-	zones         string  // random_distribution, empty where there are none
 	depth         int     // held while something is in flight
 	thinkUS       int64   // a pause of so long
 	thinkBlocks   int64   // after so many requests, 0 = never
@@ -66,8 +65,8 @@ type part struct {
 }
 
 // Job distils a trace into a fio job that puts the same load on another device: request sizes, mix,
-// order and places, depth, pauses and flushes. It is a pure function. The error says why there is
-// nothing to distil.
+// order, depth, pauses and flushes. It is a pure function. The error says why there is nothing to
+// distil.
 func Job(t *tracing.Trace, in Input) (string, error) {
 	j, err := distil(t, in)
 	if err != nil {
@@ -171,11 +170,6 @@ func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction)
 	// device took in two pieces is at a place of its own and then one after the other.
 	if share := sequential / max(requests, 1); share < mostly {
 		p.rw = "rand" + p.rw
-		var places []tracing.Histogram
-		for _, d := range dirs {
-			places = append(places, l.places[d])
-		}
-		p.zones = zones(places...)
 		if share >= 1-mostly {
 			p.random = 100 - int(math.Round(100*share))
 		}

@@ -32,7 +32,6 @@ var names = [2]string{reads: "reads", writes: "writes"}
 // load is what a trace says of how requests came.
 type load struct {
 	of     [2]tracing.Direction
-	places [2]tracing.Histogram
 	window float64 // ns in which there was load; 0 of a text that does not tell
 	busy   float64 // share of it that is not the job's own pauses
 	// Pauses in which nothing was in flight: how many, how long each, after how many requests.
@@ -47,7 +46,6 @@ type load struct {
 func loadOf(t *tracing.Trace) load {
 	p := &t.Capture
 	l := load{of: [2]tracing.Direction{reads: p.Read, writes: p.Write}, busy: 1,
-		places: [2]tracing.Histogram{reads: t.LBARead, writes: t.LBAWrite},
 		window: max(0, float64(p.WindowNS-p.LeadNS-p.TailNS)), flushes: flushes(p)}
 	if p.FlushWaits > 0 {
 		l.flushNS = t.FlushWait.Sum * 1000 * min(1, float64(l.flushes)/float64(p.FlushWaits))

@@ -1,8 +1,6 @@
 package fio
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"testing"
 	"time"
@@ -124,86 +122,4 @@ func TestPagesOfOtherMachines(t *testing.T) {
 	assert.NotContains(t, description, ";", "fio reads a comment from there")
 	tr.Capture.PageBytes = 64 << 10
 	assert.NotContains(t, jobText(t, tr), "segments", "of 64 KiB on arm64")
-}
-
-// spread makes a distribution of n requests over buckets of 1 GiB, each with its weight.
-func spread(n int, weights ...float64) tracing.Histogram {
-	total := 0.0
-	for _, w := range weights {
-		total += w
-	}
-	r := rand.New(rand.NewPCG(1, uint64(n)))
-	counts := make([]int64, len(weights))
-	for range n {
-		at := r.Float64() * total
-		for i, w := range weights {
-			if at -= w; at < 0 {
-				counts[i]++
-				break
-			}
-		}
-	}
-	var in []tracing.Bucket
-	for i, c := range counts {
-		if c > 0 {
-			in = append(in, tracing.Bucket{Range: [2]float64{float64(i), float64(i + 1)}, Count: c})
-		}
-	}
-	return tracing.NewHistogram("gb", 0, in)
-}
-
-// fio 3.33 refuses a list of two.
-func TestBothDirectionsHaveOneDistribution(t *testing.T) {
-	tr := loadTrace(7000, 3000, 0.6, 0.3)
-	tr.LBARead, tr.LBAWrite = spread(7000, 9, 1, 1, 1), spread(3000, 1, 1, 1, 1)
-	job := jobText(t, tr)
-	assert.Contains(t, job, "\nrwmixread=70\n")
-	assert.Regexp(t, `\nrandom_distribution=zoned:\d+/25:\d+/75\n`, job)
-}
-
-func TestZones(t *testing.T) {
-	even, hot, gap := make([]float64, 200), make([]float64, 200), make([]float64, 200)
-	for i := range even {
-		even[i], hot[i] = 1, 1
-		if i < 50 {
-			hot[i] = 9 // 3/4 of the requests on a quarter
-		}
-		if i < 20 || i >= 180 {
-			gap[i] = 1
-		}
-	}
-	for _, n := range []int{600, 5000, 100000} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			assert.Empty(t, zones(spread(n, even...)), "chance makes no zones")
-			assert.Empty(t, zones(spread(n, gap...)), "both ends alike, and nothing between them")
-			var requests, space, rest, others int
-			_, err := fmt.Sscanf(zones(spread(n, hot...)), "zoned:%d/%d:%d/%d", &requests, &space,
-				&rest, &others)
-			require.NoError(t, err)
-			assert.InDelta(t, 75, requests, 5)
-			assert.InDelta(t, 25, space, 4)
-			assert.Equal(t, 100, requests+rest)
-			assert.Equal(t, 100, space+others)
-		})
-	}
-	assert.Empty(t, zones(tracing.Histogram{}))
-	// Reads and writes of one queue have one distribution, which is that of both.
-	reads, writes := spread(5000, hot[:100]...), spread(5000, even...)
-	assert.Regexp(t, `^zoned:\d+/\d+:\d+/\d+:\d+/\d+$`, zones(reads, writes))
-	assert.Equal(t, zones(reads, writes), zones(writes, reads))
-	assert.Empty(t, zones(spread(100, 1)))
-}
-
-func TestPercentsAreWholeAndAtLeastOne(t *testing.T) {
-	for _, weights := range [][]float64{
-		{1}, {.5, .5}, {.999, .001}, {.001, .001, .998}, {.333, .333, .334},
-		{.004, .004, .004, .004, .984},
-	} {
-		sum := 0
-		for _, p := range percents(weights, 100) {
-			assert.Positive(t, p)
-			sum += p
-		}
-		assert.Equal(t, 100, sum, "%v", weights)
-	}
 }

@@ -72,11 +72,6 @@ func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Inp
 				tracing.Microseconds(h.Percentile(50)), tracing.Microseconds(h.Percentile(99)))
 		}
 	}
-	for i, h := range [2]tracing.Histogram{t.LBARead, t.LBAWrite} {
-		if z := h.HotZone(); z != "" {
-			line("hot zone of %s: %s", names[i], z)
-		}
-	}
 	if p := &t.Capture; in.About == nil {
 		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth,
 			p.Read.MeanDepth, p.Write.MeanDepth)
@@ -135,9 +130,6 @@ func (j *part) text(p func(format string, args ...any)) {
 		split = splitText(j.write)
 	}
 	p("bssplit=%s", split)
-	if j.zones != "" {
-		p("random_distribution=%s", j.zones)
-	}
 	// Whatever has completed is replaced at once, so that the queue stays as deep as it was. What
 	// is sequential is not handed over together, or the kernel would merge it.
 	batch := j.depth
