@@ -1,10 +1,8 @@
-// Package metrics shows what a run does while it does it, as OpenMetrics, to whoever watches an
-// inference server's offload with Prometheus and Grafana.
+// Package metrics shows the progress of a run as OpenMetrics, for Prometheus and Grafana.
 //
 //	server.go     Server: the endpoint, for as long as the run
-//	series.go     what is known of each benchmark and rank: counters over its trials, gauges now
-//	families.go   the metrics: names, units, help, and where each value comes from
-//	text.go       their text, OpenMetrics 1.0 and Prometheus' older format
+//	series.go     the state of each benchmark and rank: counters over its trials, current gauges
+//	families.go   the metrics: names, units, help, and the source of each value
 //
 // Names are vLLM's where it has the same (kv_offload_tiering_read_bytes, prefix_cache_hits,
 // num_requests_running, …) with kvbench_ before them instead of vllm:, because OpenMetrics keeps

@@ -1,134 +1,173 @@
 package metrics
 
 import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kvbench/kvbench"
 	"kvbench/kvbench/record"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 )
 
-// family is a metric with all its series.
+// family is a metric with all its series. A family without values is absent, never 0.
 type family struct {
-	name, unit, help string // the name without the unit; unit is "" for plain numbers
-	gauge            bool   // else a counter
-	of               values
+	desc    *prometheus.Desc
+	kind    prometheus.ValueType
+	collect func(s *series, emit emit)
 }
 
-// values tells those of a series, each with further labels, names and values in turn. A family of
-// whose values none is told is not shown: absent is never 0.
-type values func(s *series, is tell)
+// emit takes one value, with the value of the family's own label if it has one.
+type emit func(value float64, label ...string)
 
-// tell takes a value.
-type tell func(v float64, labels ...string)
+// newFamily describes a metric. The unit is a suffix of its name; "" is a plain number.
+func newFamily(kind prometheus.ValueType, name, unit, help string, collect func(*series, emit),
+	label ...string) family {
+	// The prefix separates the names from those of the inference server on the same dashboard.
+	name = "kvbench_" + name
+	if unit != "" {
+		name += "_" + unit
+	}
+	if kind == prometheus.CounterValue {
+		name += "_total"
+	}
+	labels := prometheus.UnconstrainedLabels(append([]string{"benchmark", "rank"}, label...))
+	return family{prometheus.V2.NewDesc(name, help, labels, nil, prometheus.WithUnit(unit)), kind,
+		collect}
+}
 
-// each tells a value of every tier that the benchmark has, labelled by its level.
-func each(of func(t record.Live, kind tiers.Kind) float64) values {
-	return func(s *series, is tell) {
+// tierCounter counts for every tier of the benchmark.
+func tierCounter(name, unit, help string, value func(record.Live, tiers.Kind) float64) family {
+	return newFamily(prometheus.CounterValue, name, unit, help, func(s *series, emit emit) {
 		t := s.total()
 		for kind := range tiers.Kind(tiers.NumKinds) {
-			// A tier that nothing moved to or from is none of this load's, unless a gauge says so.
-			there := t.Bytes[kind] != [tiers.NumOps]int64{} || kind == tiers.Storage
+			// A tier without traffic does not belong to this load, unless it has a gauge.
+			exists := t.Bytes[kind] != [tiers.NumOps]int64{} || kind == tiers.Storage
 			for _, g := range s.now.Tiers {
-				there = there || g.Level == kind
+				exists = exists || g.Level == kind
 			}
-			if there {
-				is(of(t, kind), "tier", kind.String())
+			if exists {
+				emit(value(t, kind), kind.String())
 			}
 		}
-	}
+	}, "tier")
 }
 
-// one tells a counter of the whole benchmark, from the first trial of the run on.
-func one(of func(t record.Live) int64) values {
-	return func(s *series, is tell) { is(float64(of(s.total()))) }
+// counter counts for the whole benchmark, from the first trial of the run on.
+func counter(name, help string, value func(record.Live) int64) family {
+	return newFamily(prometheus.CounterValue, name, "", help,
+		func(s *series, emit emit) { emit(float64(value(s.total()))) })
 }
 
-// now tells a gauge, which there is while a trial is under way: one that stood still between two
-// trials would be read as what is going on.
-func now(of values) values {
-	return func(s *series, is tell) {
+// gauge exists only while a trial runs: between two trials its last value would be stale.
+func gauge(name, unit, help string, collect func(*kvbench.Snapshot, emit), label ...string) family {
+	return newFamily(prometheus.GaugeValue, name, unit, help, func(s *series, emit emit) {
 		if s.running {
-			of(s, is)
+			collect(&s.now, emit)
+		}
+	}, label...)
+}
+
+func tierGauge(name, unit, help string, value func(cache.Gauge) float64) family {
+	return gauge(name, unit, help, func(now *kvbench.Snapshot, emit emit) {
+		for _, g := range now.Tiers {
+			emit(value(g), g.Level.String())
+		}
+	}, "tier")
+}
+
+// Collect implements prometheus.Collector. The lock is not held while a slow client reads.
+func (s *Server) Collect(to chan<- prometheus.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range families {
+		for _, one := range s.series {
+			f.collect(one, func(value float64, label ...string) {
+				to <- prometheus.MustNewConstMetric(f.desc, f.kind, value,
+					append([]string{one.benchmark, strconv.Itoa(one.rank)}, label...)...)
+			})
 		}
 	}
 }
 
-// levels tells a gauge of every tier.
-func levels(of func(capacity, used, entries int64) float64) values {
-	return now(func(s *series, is tell) {
-		for _, g := range s.now.Tiers {
-			is(of(g.Capacity, g.Used, g.Entries), "tier", g.Level.String())
-		}
-	})
+// Describe implements prometheus.Collector.
+func (s *Server) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range families {
+		to <- f.desc
+	}
 }
 
-// families are all metrics, in the order in which they are shown. Names are those of vLLM's
-// OffloadingConnector and its tiers (vllm/v1/kv_offload) and of its engine (docs/usage/metrics.md),
-// where what is counted is the same or nearly so: of blocks there, of entries here.
+// families are all metrics. Names are those of vLLM's OffloadingConnector and its tiers
+// (vllm/v1/kv_offload) and of its engine (docs/usage/metrics.md), where the counted events are the
+// same or nearly so: blocks there, entries here.
 var families = []family{
-	{"kv_offload_tiering_read", "bytes", "Bytes read from the tier.", false,
-		each(func(t record.Live, k tiers.Kind) float64 {
-			return float64(t.Bytes[k][tiers.Read])
-		})},
-	{"kv_offload_tiering_write", "bytes", "Bytes written to the tier.", false,
-		each(func(t record.Live, k tiers.Kind) float64 {
-			return float64(t.Bytes[k][tiers.Write])
-		})},
-	{"kv_offload_tiering_read_time", "seconds", "Time that I/O requests of reads were at the " +
-		"tier, summed over parallel ones.", false,
-		each(func(t record.Live, k tiers.Kind) float64 {
+	tierCounter("kv_offload_tiering_read", "bytes", "Bytes read from the tier.",
+		func(t record.Live, k tiers.Kind) float64 { return float64(t.Bytes[k][tiers.Read]) }),
+	tierCounter("kv_offload_tiering_write", "bytes", "Bytes written to the tier.",
+		func(t record.Live, k tiers.Kind) float64 { return float64(t.Bytes[k][tiers.Write]) }),
+	tierCounter("kv_offload_tiering_read_time", "seconds", "Time that I/O requests of reads were "+
+		"in flight at the tier, summed over parallel ones.",
+		func(t record.Live, k tiers.Kind) float64 {
 			return t.IO[k][tiers.Read].InFlight.Seconds()
-		})},
-	{"kv_offload_tiering_write_time", "seconds", "Time that I/O requests of writes, flushes " +
-		"among them, were at the tier, summed over parallel ones.", false,
-		each(func(t record.Live, k tiers.Kind) float64 {
+		}),
+	tierCounter("kv_offload_tiering_write_time", "seconds", "Time that I/O requests of writes, "+
+		"flushes among them, were in flight at the tier, summed over parallel ones.",
+		func(t record.Live, k tiers.Kind) float64 {
 			return t.IO[k][tiers.Write].InFlight.Seconds()
-		})},
-	{"kv_offload_tiering_read_requests", "", "I/O requests of reads that the tier answered.",
-		false, each(func(t record.Live, k tiers.Kind) float64 {
+		}),
+	tierCounter("kv_offload_tiering_read_requests", "", "I/O requests of reads that the tier "+
+		"completed.",
+		func(t record.Live, k tiers.Kind) float64 {
 			return float64(t.IO[k][tiers.Read].Requests)
-		})},
-	{"kv_offload_tiering_write_requests", "", "I/O requests of writes that the tier answered.",
-		false, each(func(t record.Live, k tiers.Kind) float64 {
+		}),
+	tierCounter("kv_offload_tiering_write_requests", "", "I/O requests of writes that the tier "+
+		"completed.",
+		func(t record.Live, k tiers.Kind) float64 {
 			return float64(t.IO[k][tiers.Write].Requests)
-		})},
-	{"kv_offload_eviction", "", "Entries that were evicted from the tier.", false,
-		each(func(t record.Live, k tiers.Kind) float64 { return float64(t.Evicted[k]) })},
-	{"prefix_cache_queries", "", "Prompt tokens of completed requests.", false,
-		one(func(t record.Live) int64 { return t.PromptTokens })},
-	{"prefix_cache_hits", "", "Those of them that were found in a tier.", false,
-		one(func(t record.Live) int64 { return t.FoundTokens })},
-	{"request_success", "", "Requests completed, of plain I/O its operations.", false,
-		one(func(t record.Live) int64 { return t.Requests })},
-	{"generation_tokens", "", "Tokens generated by these.", false,
-		one(func(t record.Live) int64 { return t.Tokens })},
-	{"operation_failures", "", "Operations on tiers that failed, outside of windows, too.", false,
-		one(func(t record.Live) int64 { return t.Failures })},
+		}),
+	tierCounter("kv_offload_eviction", "", "Entries that were evicted from the tier.",
+		func(t record.Live, k tiers.Kind) float64 { return float64(t.Evicted[k]) }),
+	counter("prefix_cache_queries", "Prompt tokens of completed requests.",
+		func(t record.Live) int64 { return t.PromptTokens }),
+	counter("prefix_cache_hits", "Prompt tokens of completed requests that were found in a tier.",
+		func(t record.Live) int64 { return t.FoundTokens }),
+	counter("request_success", "Requests completed; operations for plain I/O.",
+		func(t record.Live) int64 { return t.Requests }),
+	counter("generation_tokens", "Tokens generated by completed requests.",
+		func(t record.Live) int64 { return t.Tokens }),
+	counter("operation_failures", "Operations on tiers that failed, also outside of windows.",
+		func(t record.Live) int64 { return t.Failures }),
 
-	{"num_requests_running", "", "Requests being served.", true,
-		now(func(s *series, is tell) { is(float64(s.now.InFlight)) })},
-	{"num_requests_waiting", "", "Requests that wait for a worker.", true,
-		now(func(s *series, is tell) { is(float64(s.now.Queued)) })},
-	{"kv_offload_cache_usage_perc", "", "Used part of the tier's capacity, 1 is all of it.", true,
-		levels(func(capacity, used, _ int64) float64 {
-			return float64(used) / float64(max(capacity, 1))
-		})},
-	{"kv_offload_cache_used", "bytes", "Bytes of entries and of room claimed for them.", true,
-		levels(func(_, used, _ int64) float64 { return float64(used) })},
-	{"kv_offload_cache_capacity", "bytes", "What the tier may hold.", true,
-		levels(func(capacity, _, _ int64) float64 { return float64(capacity) })},
-	{"kv_offload_cache_entries", "", "Entries in the tier.", true,
-		levels(func(_, _, entries int64) float64 { return float64(entries) })},
-	{"filesystem_free", "bytes", "Free space of the storage tier's filesystem.", true,
-		now(func(s *series, is tell) {
-			if s.now.Free >= 0 {
-				is(float64(s.now.Free))
+	gauge("num_requests_running", "", "Requests in flight.",
+		func(now *kvbench.Snapshot, emit emit) { emit(float64(now.InFlight)) }),
+	gauge("num_requests_waiting", "", "Requests that wait for a worker.",
+		func(now *kvbench.Snapshot, emit emit) { emit(float64(now.Queued)) }),
+	tierGauge("kv_offload_cache_usage_perc", "", "Used part of the tier's capacity; 1 is full.",
+		func(g cache.Gauge) float64 { return float64(g.Used) / float64(max(g.Capacity, 1)) }),
+	tierGauge("kv_offload_cache_used", "bytes", "Bytes of entries and of capacity reserved for "+
+		"them.",
+		func(g cache.Gauge) float64 { return float64(g.Used) }),
+	tierGauge("kv_offload_cache_capacity", "bytes", "Capacity of the tier.",
+		func(g cache.Gauge) float64 { return float64(g.Capacity) }),
+	tierGauge("kv_offload_cache_entries", "", "Entries in the tier.",
+		func(g cache.Gauge) float64 { return float64(g.Entries) }),
+	gauge("filesystem_free", "bytes", "Free space of the storage tier's filesystem.",
+		func(now *kvbench.Snapshot, emit emit) {
+			if now.Free >= 0 {
+				emit(float64(now.Free))
 			}
-		})},
-	{"stuck_io_requests", "", "I/O requests that the storage has not answered for long.", true,
-		now(func(s *series, is tell) { is(float64(s.now.Stuck)) })},
-	{"stage", "", "1 for what the trial is doing, by its name.", true,
-		now(func(s *series, is tell) { is(1, "stage", s.now.Stage) })},
-	{"stage_elapsed", "seconds", "How long it has been doing that.", true,
-		now(func(s *series, is tell) { is(s.now.Elapsed.Seconds()) })},
-	{"trial", "", "Number of the trial under way, from 0.", true,
-		now(func(s *series, is tell) { is(float64(s.trial)) })},
+		}),
+	gauge("stuck_io_requests", "", "I/O requests that the storage has not completed for long.",
+		func(now *kvbench.Snapshot, emit emit) { emit(float64(now.Stuck)) }),
+	gauge("stage", "", "1 for the current stage of the trial, by its name.",
+		func(now *kvbench.Snapshot, emit emit) { emit(1, now.Stage) }, "stage"),
+	gauge("stage_elapsed", "seconds", "Time since the current stage began.",
+		func(now *kvbench.Snapshot, emit emit) { emit(now.Elapsed.Seconds()) }),
+	newFamily(prometheus.GaugeValue, "trial", "", "Number of the current trial, from 0.",
+		func(s *series, emit emit) {
+			if s.running {
+				emit(float64(s.trial))
+			}
+		}),
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Server answers GET /metrics.
@@ -17,21 +19,20 @@ type Server struct {
 	http     *http.Server
 
 	mu     sync.Mutex
-	build  string // the version
 	series []*series
 }
 
-// Listen opens the endpoint at an address such as 127.0.0.1:9464; port 0 is any that is free. Where
-// it may listen the caller has decided.
+// Listen opens the endpoint at an address such as 127.0.0.1:9464; port 0 is any that is free. The
+// caller decides where it may listen.
 func Listen(address, version string) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("-metrics-listen %s: %w; give another port, or 0 for any that is "+
 			"free", address, err)
 	}
-	s := &Server{listener: l, build: version}
+	s := &Server{listener: l}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", s.answer)
+	mux.Handle("GET /metrics", s.handler(version))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/metrics", http.StatusFound)
 	})
@@ -42,10 +43,19 @@ func Listen(address, version string) (*Server, error) {
 	return s, nil
 }
 
+// handler answers in OpenMetrics, or in Prometheus' text format if a client does not accept that.
+func (s *Server) handler(version string) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(s, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kvbench_build_info", Help: "The version of kvbench.",
+		ConstLabels: prometheus.Labels{"version": version}}, func() float64 { return 1 }))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
 // URL is where the metrics are.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
 
-// Close ends the endpoint; scrapes under way have a second.
+// Close ends the endpoint; scrapes in flight have a second.
 func (s *Server) Close() error {
 	if s == nil {
 		return nil
@@ -57,24 +67,4 @@ func (s *Server) Close() error {
 		err = s.http.Close()
 	}
 	return err
-}
-
-// The two formats. Prometheus asks for the first, and takes both.
-const (
-	openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-	plainText   = "text/plain; version=0.0.4; charset=utf-8"
-)
-
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	open := strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text")
-	// The lock is held while the text is made, not while a slow client takes it: snapshots wait
-	// for it.
-	s.mu.Lock()
-	text := s.text(open)
-	s.mu.Unlock()
-	w.Header().Set("Content-Type", plainText)
-	if open {
-		w.Header().Set("Content-Type", openMetrics)
-	}
-	_, _ = w.Write(text) // to a client that may be gone
 }

@@ -108,9 +108,7 @@ var mayImport = map[string]string{
 		"benchmarks/metrics kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/pattern": "kvbench/units",
 	"benchmarks/launch":  "kvbench/version",
-	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers",
-
-	"benchmarks/metrics/expfmttest": "",
+	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers tiers/cache",
 
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
 		"kvbench/params kvbench/version tracing/host",
