@@ -53,11 +53,9 @@ SHARED void belongs(struct request *rq, struct entry *e)
 
 INLINE void gauge_up(struct entry *e)
 {
-	u32 at = epoch_now();
-	s64 *g = gauge_of(at, e->op);
+	s64 *g = gauge_of(e->op);
 	atomic_add(g, 1);
 	e->counted = 1;
-	e->epoch = at;
 	e->depth = *(volatile s64 *)g;
 }
 
@@ -66,8 +64,7 @@ INLINE void gauge_down(struct entry *e)
 	if (!e->counted)
 		return;
 	e->counted = 0;
-	if (e->epoch == epoch_now())
-		atomic_add(gauge_of(e->epoch, e->op), -1);
+	atomic_add(gauge_of(e->op), -1);
 }
 
 // follows says whether a read or write belongs in the histograms.
@@ -88,14 +85,16 @@ INLINE void recover(struct entry *e)
 			atomic_add(&r->stale, 1);
 		return;
 	}
-	if (!follows(e) || (s32)(e->epoch - *(volatile u32 *)&control.epoch) < 0)
-		return; // lost and found before the window opened
+	if (!follows(e))
+		return;
 	struct direction *l = direction_of(e->op);
 	if (!l)
 		return;
 	atomic_add(&l->stale, 1);
-	if (e->epoch == epoch_now())
-		atomic_add(&l->unobserved_ns, bpf_ktime_get_ns() - e->issue);
+	u64 opened = *(volatile u64 *)&control.opened, now = bpf_ktime_get_ns();
+	u64 since = e->issue > opened ? e->issue : opened;
+	if (now > since)
+		atomic_add(&l->unobserved_ns, now - since);
 }
 
 SHARED void begin(u64 key, struct entry *fresh)

@@ -14,10 +14,9 @@ struct entry {
 	u8 watched; // of the watched processes
 	u8 counted; // in the gauge
 	u8 kernel;  // queued by a thread of the kernel, for a process or in nobody's name
-	u32 epoch;  // of the gauge it is counted in
-	u32 tgid;   // whose it is, 0 = the kernel's; where that is asked for
+	u32 tgid;   // its process, 0 = the kernel; only with by_owner
 	u8 placed;  // its place was compared with where others ended
-	u8 pad[3];
+	u8 pad[7];
 };
 
 struct {
@@ -46,7 +45,7 @@ struct direction {
 	u64 back_bytes;
 	u64 sequential; // began where another had ended
 	u64 stale; // completions that no program saw, found when the address came back
-	u64 unobserved_ns; // Σ time that they counted as in flight, where that was found here
+	u64 unobserved_ns; // Σ time of the window in which they counted as in flight
 	u64 d2c[BUCKETS];
 	u64 q2d[BUCKETS];
 	u64 size[BUCKETS];
@@ -116,25 +115,16 @@ const volatile u64 lba_sectors = 20971520; // sectors per bucket: 10 GiB
 struct {
 	u64 opened; // when
 	u32 window; // the one being filled
-	u32 epoch;  // of the gauge at that moment
-	u8 pad[LINE - 16];
+	u8 pad[LINE - 12];
 } control __attribute__((aligned(LINE))) = {};
 
-// The gauges of in-flight requests, one pair of directions per parity of the epoch. A completion that no program sees
-// would leave a gauge too high until the request's address comes back, and hide when the device is idle. The collector,
-// when it finds the device idle by the kernel's own count, starts a new epoch: a gauge at zero, which no older request
-// touches. It clears a pair while nobody counts in it.
-struct gauge {
-	s64 in_flight;
-	u64 issued; // of even epochs' only: all requests so far, about
-	u8 pad[LINE - 16];
-};
-struct gauge gauge_even[2] __attribute__((aligned(LINE))) = {};
-struct gauge gauge_odd[2] __attribute__((aligned(LINE))) = {};
+// The gauges of in-flight requests, one per direction. A completion that no program sees leaves a gauge too high until the
+// request's address comes back, which hides when the device is idle for that time (unobserved_ns).
 struct {
-	u32 now;
-	u8 pad[LINE - 4];
-} epoch __attribute__((aligned(LINE))) = {};
+	s64 in_flight;
+	u64 issued; // all requests so far, approximately
+	u8 pad[LINE - 16];
+} gauge[2] __attribute__((aligned(LINE))) = {};
 
 struct {
 	u64 since; // when the last request completed
@@ -183,7 +173,7 @@ INLINE struct mark *mark_of(u64 place, u32 dir)
 INLINE int follows_another(u64 queue, u64 sector, u32 bytes, u32 dir)
 {
 	u64 begin = sector ^ (queue << 16), end = (sector + (bytes >> SIZE_SHIFT)) ^ (queue << 16);
-	u64 number = ++gauge_even[bounded(dir, 2)].issued; // beside the gauge, which this processor writes next
+	u64 number = ++gauge[bounded(dir, 2)].issued; // in the cache line that this processor writes next
 	struct mark *m = mark_of(begin, dir);
 	int yes = m->end == begin && number - m->number <= STREAMS;
 	m = mark_of(end, dir);
@@ -193,13 +183,8 @@ INLINE int follows_another(u64 queue, u64 sector, u32 bytes, u32 dir)
 }
 
 INLINE u32 window(void) { return *(volatile u32 *)&control.window & (WINDOWS - 1); }
-INLINE u32 epoch_now(void) { return *(volatile u32 *)&epoch.now; }
-INLINE s64 *gauge_of(u32 at, u32 dir)
-{
-	u32 i = bounded(dir, 2);
-	return at & 1 ? &gauge_odd[i].in_flight : &gauge_even[i].in_flight;
-}
-INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)gauge_of(epoch_now(), dir); }
+INLINE s64 *gauge_of(u32 dir) { return &gauge[bounded(dir, 2)].in_flight; }
+INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)gauge_of(dir); }
 
 INLINE struct direction *direction_of(u32 dir)
 {

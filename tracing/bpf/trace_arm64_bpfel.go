@@ -85,17 +85,9 @@ type TraceEntry struct {
 	Watched uint8
 	Counted uint8
 	Kernel  uint8
-	Epoch   uint32
 	Tgid    uint32
 	Placed  uint8
-	Pad     [3]uint8
-}
-
-type TraceGauge struct {
-	_        structs.HostLayout
-	InFlight int64
-	Issued   uint64
-	Pad      [112]uint8
+	Pad     [7]uint8
 }
 
 type TraceMark struct {
@@ -212,13 +204,11 @@ const (
 	TraceVarControl                  = "control"
 	TraceVarDevice                   = "device"
 	TraceVarDevices                  = "devices"
-	TraceVarEpoch                    = "epoch"
 	TraceVarFamily                   = "family"
 	TraceVarFileDevice               = "file_device"
 	TraceVarFirst                    = "first"
 	TraceVarFollowDirty              = "follow_dirty"
-	TraceVarGaugeEven                = "gauge_even"
-	TraceVarGaugeOdd                 = "gauge_odd"
+	TraceVarGauge                    = "gauge"
 	TraceVarHaveStart                = "have_start"
 	TraceVarIdle                     = "idle"
 	TraceVarLbaSectors               = "lba_sectors"
@@ -348,13 +338,11 @@ type TraceVariableSpecs struct {
 	Control      *ebpf.VariableSpec `ebpf:"control"`
 	Device       *ebpf.VariableSpec `ebpf:"device"`
 	Devices      *ebpf.VariableSpec `ebpf:"devices"`
-	Epoch        *ebpf.VariableSpec `ebpf:"epoch"`
 	Family       *ebpf.VariableSpec `ebpf:"family"`
 	FileDevice   *ebpf.VariableSpec `ebpf:"file_device"`
 	First        *ebpf.VariableSpec `ebpf:"first"`
 	FollowDirty  *ebpf.VariableSpec `ebpf:"follow_dirty"`
-	GaugeEven    *ebpf.VariableSpec `ebpf:"gauge_even"`
-	GaugeOdd     *ebpf.VariableSpec `ebpf:"gauge_odd"`
+	Gauge        *ebpf.VariableSpec `ebpf:"gauge"`
 	HaveStart    *ebpf.VariableSpec `ebpf:"have_start"`
 	Idle         *ebpf.VariableSpec `ebpf:"idle"`
 	LbaSectors   *ebpf.VariableSpec `ebpf:"lba_sectors"`
@@ -426,13 +414,11 @@ type TraceVariables struct {
 	Control      *ebpf.Variable `ebpf:"control"`
 	Device       *ebpf.Variable `ebpf:"device"`
 	Devices      *ebpf.Variable `ebpf:"devices"`
-	Epoch        *ebpf.Variable `ebpf:"epoch"`
 	Family       *ebpf.Variable `ebpf:"family"`
 	FileDevice   *ebpf.Variable `ebpf:"file_device"`
 	First        *ebpf.Variable `ebpf:"first"`
 	FollowDirty  *ebpf.Variable `ebpf:"follow_dirty"`
-	GaugeEven    *ebpf.Variable `ebpf:"gauge_even"`
-	GaugeOdd     *ebpf.Variable `ebpf:"gauge_odd"`
+	Gauge        *ebpf.Variable `ebpf:"gauge"`
 	HaveStart    *ebpf.Variable `ebpf:"have_start"`
 	Idle         *ebpf.Variable `ebpf:"idle"`
 	LbaSectors   *ebpf.Variable `ebpf:"lba_sectors"`

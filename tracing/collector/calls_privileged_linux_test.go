@@ -4,15 +4,10 @@ package collector
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -141,123 +136,4 @@ func TestEachCallCountsOnce(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestCallsBesideBlockedOnes reads a file while many threads wait in reads of something else, as
-// those of a server do. Kretprobes are too few for that: their losses have to be told.
-func TestCallsBesideBlockedOnes(t *testing.T) {
-	privtest.Root(t)
-	l := privtest.LoopFS(t, 16, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
-	d, err := host.BackingDevice(l.Dir)
-	require.NoError(t, err)
-	file := filepath.Join(l.Dir, "file")
-	require.NoError(t, os.WriteFile(file, make([]byte, 4096), 0o600))
-	const blocked, n = 300, 1000
-	for _, way := range waysOfCalls {
-		t.Run(way, func(t *testing.T) {
-			f, err := os.Open(file)
-			require.NoError(t, err)
-			defer f.Close()
-			c := startCalls(t, Options{Device: d, fileAttach: way})
-			var pipe [2]int
-			require.NoError(t, unix.Pipe(pipe[:]))
-			for range blocked {
-				go func() { _, _ = unix.Read(pipe[0], make([]byte, 1)) }()
-			}
-			t.Cleanup(func() {
-				_ = unix.Close(pipe[1])
-				time.Sleep(
-					100 * time.Millisecond)
-				_ = unix.Close(pipe[0])
-			})
-			time.Sleep(500 * time.Millisecond)
-			require.NoError(t, c.OpenWindow())
-			runtime.LockOSThread()
-			buffer := make([]byte, 4096)
-			for range n {
-				_, err := unix.Pread(int(f.Fd()), buffer, 0)
-				require.NoError(t, err)
-			}
-			runtime.UnlockOSThread()
-			require.NoError(t, c.CloseWindow())
-			tr, err := c.Snapshot()
-			require.NoError(t, err)
-			t.Logf("%d of %d calls seen, %d lost", tr.VFSRead.Count, n, tr.Capture.Losses.Calls)
-			if way == byKprobe {
-				assert.InDelta(t, n, tr.VFSRead.Count+tr.Capture.Losses.Calls, 1,
-					"the last one may still be open")
-				return
-			}
-			assert.EqualValues(t, n, tr.VFSRead.Count)
-			assert.Zero(t, tr.Capture.Losses.Calls)
-		})
-	}
-}
-
-// TestCostPerCall tells what each way of seeing calls costs: the watched process, one that reads as
-// well, and one that makes other system calls.
-func TestCostPerCall(t *testing.T) {
-	privtest.Root(t)
-	l := privtest.LoopFS(t, 16, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
-	d, err := host.BackingDevice(l.Dir)
-	require.NoError(t, err)
-	file := filepath.Join(l.Dir, "file")
-	require.NoError(t, os.WriteFile(file, make([]byte, 4096), 0o600))
-	f, err := os.Open(file)
-	require.NoError(t, err)
-	defer f.Close()
-	const n = 20000
-	buffer := make([]byte, 4096)
-	each := func(call func()) time.Duration {
-		best := time.Hour
-		for range 5 {
-			begin := time.Now()
-			for range n / 5 {
-				call()
-			}
-			best = min(best, time.Since(begin)/(n/5))
-		}
-		return best
-	}
-	read := func() { _, _ = unix.Pread(int(f.Fd()), buffer, 0) }
-	other := func() { _ = unix.Getppid() }
-	t.Logf("untraced: pread of 4 KiB from the page cache %s, getppid %s", each(read), each(other))
-	for _, way := range waysOfCalls {
-		for name, opt := range map[string]Options{"watched": {}, "bystander": {Comm: "nobody"}} {
-			t.Run(fmt.Sprintf("%s/%s", way, name), func(t *testing.T) {
-				opt.Device, opt.fileAttach = d, way
-				begin := time.Now()
-				c := startCalls(t, opt)
-				started := time.Since(begin)
-				wallRead, wallOther := each(read), each(other)
-				// BPF_STATS_RUN_TIME: slows the programs down itself
-				stats, err := ebpf.EnableStats(0)
-				privtest.Need(t, err)
-				defer stats.Close()
-				perRead, perOther := programTime(t, c, n, read), programTime(t, c, n, other)
-				t.Logf("pread %s (in programs %s), getppid %s (in programs %s); started in %s",
-					wallRead, perRead, wallOther, perOther, started.Round(time.Millisecond))
-				begin = time.Now()
-				require.NoError(t, c.Close())
-				t.Logf("closed in %s", time.Since(begin).Round(time.Millisecond))
-			})
-		}
-	}
-}
-
-// programTime is how long the file layer's programs run for each of n calls.
-func programTime(t *testing.T, c *Collector, n int, call func()) time.Duration {
-	sum := func() (d time.Duration) {
-		for _, p := range c.programs.(*kernelPrograms).files.Programs {
-			s, err := p.Stats()
-			require.NoError(t, err)
-			d += s.Runtime
-		}
-		return d
-	}
-	before := sum()
-	for range n {
-		call()
-	}
-	return (sum() - before) / time.Duration(n)
 }

@@ -37,7 +37,7 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	p.Discards, p.DiscardBytes, p.Others = r.Discards, r.DiscardBytes, r.Others
 	p.LeadNS, p.TailNS = w.margins()
 	p.UnobservedNS = n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs +
-		w.unobserved + w.lost.unobserved
+		w.lost.unobserved
 	p.IdleKnown = p.Seen() > seeingMin
 	p.Gaps, p.IdleNS = r.Gaps, p.LeadNS+p.TailNS
 	if p.IdleKnown {
@@ -61,7 +61,7 @@ func (c *Collector) directions(p *tracing.Capture, w *window, n *counts) {
 		d := n.directions[dir].direction()
 		d.InFlightBefore, d.InFlightAfter = w.before.inFlight[dir], w.after.inFlight[dir]
 		lost := min(w.lost.counted[dir], d.InFlightAfter)
-		d.Stale, d.InFlightAfter = d.Stale+w.lost.recovered[dir]+lost, d.InFlightAfter-lost
+		d.Stale, d.InFlightAfter = d.Stale+lost, d.InFlightAfter-lost
 		if p.WindowNS > 0 {
 			d.MeanDepth = d.D2C() / float64(p.WindowNS)
 		}

@@ -30,9 +30,6 @@ type Collector struct {
 	programs    programs
 	unavailable *UnavailableError // why programs are none
 
-	watcher sync.WaitGroup // of watchLosses
-	stop    chan struct{}
-
 	mu     sync.Mutex
 	window window
 	closed bool
@@ -45,12 +42,9 @@ type programs interface {
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// lostInFlight counts the requests that were dispatched before, in the window, and whose end
-	// was not seen.
+	// lostInFlight counts the requests that were dispatched before a moment and whose end was not
+	// seen.
 	lostInFlight(before uint64) (lostInFlight, error)
-	// recoverLost takes requests that were dispatched before out of the gauge. It returns when the
-	// first of them was, 0 = none.
-	recoverLost(before uint64) (since uint64, err error)
 	// family counts the processes of an id's or a name's family that were met so far, and those of
 	// them that run; 0 for the calling process alone and for a cgroup.
 	family() (met, running int)
@@ -66,7 +60,6 @@ func (none) edge() (edge, error)                       { return edge{}, nil }
 func (none) read() (counts, error)                     { return counts{}, nil }
 func (none) missed() int64                             { return 0 }
 func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
-func (none) recoverLost(uint64) (uint64, error)        { return 0, nil }
 func (none) family() (met, running int)                { return 0, 0 }
 func (none) close() error                              { return nil }
 
@@ -86,7 +79,6 @@ type window struct {
 	before, after edge
 	stat, statEnd *host.BlockStat
 	lost          lostInFlight
-	unobserved    int64 // time in which recovered requests hid the gaps
 	err           error // the first; it stays until the next window
 }
 
@@ -114,8 +106,7 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	about := c.about
 	attached, unavailable := attach(opt, c.targets, &about)
 	if c.unavailable = unavailable; unavailable == nil {
-		c.programs, c.about, c.stop = attached, about, make(chan struct{})
-		c.watcher.Go(c.watchLosses)
+		c.programs, c.about = attached, about
 	}
 	return c, nil
 }
@@ -228,6 +219,28 @@ func (c *Collector) readStat() *host.BlockStat {
 	return &s
 }
 
+// lostInFlight are requests whose completion no program saw, and that still count as in flight.
+type lostInFlight struct {
+	counted    [2]int64
+	unobserved int64 // Σ time of the window in which they hid gaps, in ns
+}
+
+// lostAfter is how long a request may be in flight before it counts as lost although the device is
+// busy. Drivers give up on a request after 30 s.
+const lostAfter = 60 * time.Second
+
+// countLost finds requests whose completion no program saw and whose address has not come back, at
+// the end of a window. A device that reports nothing in flight is believed.
+func (c *Collector) countLost() {
+	w := &c.window
+	now := w.after.now
+	if s := c.readStat(); s == nil || s.InFlight != 0 {
+		now -= min(now, uint64(lostAfter))
+	}
+	lost, err := c.programs.lostInFlight(now)
+	w.lost, w.err = lost, errors.Join(w.err, err)
+}
+
 // Snapshot returns what was counted in the window, so far if it is open; nil before the first.
 func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	c.mu.Lock()
@@ -259,10 +272,6 @@ func (c *Collector) Close() error {
 	c.mu.Unlock()
 	if closed {
 		return nil
-	}
-	if c.stop != nil {
-		close(c.stop)
-		c.watcher.Wait()
 	}
 	return c.programs.close()
 }

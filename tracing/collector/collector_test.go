@@ -15,17 +15,15 @@ import (
 
 // fakePrograms count what they are told to.
 type fakePrograms struct {
-	counts    counts
-	edges     []edge
-	opened    int
-	shutDone  int
-	lost      lostInFlight
-	first     uint64 // what recoverLost finds
-	recovered []uint64
-	closed    int
-	openErr   error
-	met       int
-	running   int
+	counts   counts
+	edges    []edge
+	opened   int
+	shutDone int
+	lost     lostInFlight
+	closed   int
+	openErr  error
+	met      int
+	running  int
 }
 
 func TestWatched(t *testing.T) {
@@ -49,11 +47,6 @@ func (f *fakePrograms) missed() int64         { return 0 }
 func (f *fakePrograms) close() error          { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil
-}
-
-func (f *fakePrograms) recoverLost(before uint64) (uint64, error) {
-	f.recovered = append(f.recovered, before)
-	return f.first, nil
 }
 
 func (f *fakePrograms) edge() (edge, error) {

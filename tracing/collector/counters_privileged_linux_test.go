@@ -123,6 +123,7 @@ func TestCountersInTheKernel(t *testing.T) {
 			assert.Equal(t, [2]int64{c.merged, c.orphaned},
 				[2]int64{other.Merged, other.Orphaned})
 			assert.Equal(t, c.inFlight, inFlight)
+			assert.Equal(t, c.stale > 0, reads.UnobservedNs > 0)
 			l.events(another, "start", "issue", "complete")
 			after, _, inFlight := l.counts()
 			assert.Equal(t, c.requests+1, after.Requests, "others are not concerned")
@@ -145,53 +146,18 @@ func TestRequestsLostInFlight(t *testing.T) {
 	s, err = l.lostInFlight(l.opened)
 	require.NoError(t, err)
 	assert.Zero(t, s, "not yet")
-}
 
-// TestRecoveredGauge loses a completion and expects gaps to be seen again once that was found, and
-// the counters to balance whether the request's address comes back or not.
-func TestRecoveredGauge(t *testing.T) {
-	l := newLedger(t)
-	since, err := l.recoverLost(monotonic())
-	require.NoError(t, err)
-	assert.Zero(t, since, "nothing to recover")
-	l.events(0x1000, "start", "issue")
-	l.events(0x2000, "start", "issue")
-	l.events(0x3000, "start", "issue", "complete")
-	_, other, inFlight := l.counts()
-	assert.EqualValues(t, 2, inFlight)
-	assert.Zero(t, other.Gaps)
-
-	before := monotonic()
-	since, err = l.recoverLost(before)
-	require.NoError(t, err)
-	assert.Greater(t, since, l.opened)
-	assert.Less(t, since, before)
-	_, _, inFlight = l.counts()
-	assert.Zero(t, inFlight)
-	l.events(0x4000, "start", "issue", "complete")
-	l.events(0x5000, "start", "issue", "complete")
-	reads, other, inFlight := l.counts()
-	assert.EqualValues(t, 2, other.Gaps, "since it was recovered, and between the last two")
-	assert.Zero(t, inFlight)
-	assert.Zero(t, reads.Stale)
-
-	l.events(0x1000, "start", "issue", "complete") // its address comes back
-	reads, _, inFlight = l.counts()
-	s, err := l.lostInFlight(monotonic())
-	require.NoError(t, err)
-	assert.EqualValues(t, 1, reads.Stale)
-	assert.Zero(t, reads.UnobservedNs, "who recovers them knows that time")
-	assert.Equal(t, lostInFlight{recovered: [2]int64{1, 0}}, s)
-	assert.Zero(t, inFlight)
-	assert.Equal(t, reads.Issued, reads.Requests+reads.Stale+s.recovered[dirRead])
-
+	// In a window that opens later it hides gaps from the opening on.
 	require.NoError(t, l.open())
-	l.events(0x2000, "start", "issue", "complete")
-	reads, _, _ = l.counts()
-	assert.Zero(t, reads.Stale, "lost and recovered before this window")
-	s, err = l.lostInFlight(monotonic())
+	now := monotonic()
+	s, err = l.lostInFlight(now)
 	require.NoError(t, err)
-	assert.Zero(t, s)
+	assert.Equal(t, lostInFlight{counted: [2]int64{1, 0}, unobserved: int64(now - l.opened)}, s)
+	l.events(0x1000, "start", "issue", "complete")
+	reads, _, inFlight := l.counts()
+	assert.EqualValues(t, 1, reads.Stale)
+	assert.LessOrEqual(t, reads.UnobservedNs, int64(monotonic()-l.opened))
+	assert.Zero(t, inFlight)
 }
 
 // TestNoRoomForRequests fills the table of living requests and expects those without a place to be
@@ -223,7 +189,7 @@ func TestNobodyFindsTheDeviceIdleSinceTooEarly(t *testing.T) {
 		t.Skip("one processor does one thing after the other")
 	}
 	l := newLedger(t)
-	gauge, idle := l.word(bpf.TraceVarGaugeEven), l.word(bpf.TraceVarIdle)
+	gauge, idle := l.word(bpf.TraceVarGauge), l.word(bpf.TraceVarIdle)
 	var completing atomic.Uint64 // since when, 0 = it does not; the gauge is 1 until it has
 	stop, seen, early := make(chan struct{}), 0, 0
 	var reader sync.WaitGroup
@@ -245,7 +211,7 @@ func TestNobodyFindsTheDeviceIdleSinceTooEarly(t *testing.T) {
 			}
 		}
 	})
-	for range 100_000 {
+	for range 20_000 {
 		l.events(0x1000, "start", "issue")
 		completing.Store(monotonic())
 		l.events(0x1000, "complete")

@@ -69,19 +69,6 @@ func startFor(t testing.TB, opt Options) *Collector {
 	return c
 }
 
-// BenchmarkStart is what a run waits for before and after its window.
-func BenchmarkStart(b *testing.B) {
-	privtest.Root(b)
-	for _, level := range []tracing.Level{tracing.LevelBlock, tracing.LevelFile} {
-		b.Run(string(level), func(b *testing.B) {
-			for b.Loop() {
-				c := startFor(b, Options{Level: level})
-				require.NoError(b, c.Close())
-			}
-		})
-	}
-}
-
 // TestNothingIsLeft looks for a collector's programs by their numbers in the kernel, after Close
 // and after a process was killed with its programs attached.
 func TestNothingIsLeft(t *testing.T) {
@@ -145,35 +132,6 @@ func programIDs(t testing.TB, c *Collector) (ids []ebpf.ProgramID) {
 		}
 	}
 	return ids
-}
-
-// BenchmarkCostPerRequest asks the kernel what the programs take of each request: some microsecond
-// on an idle machine.
-func BenchmarkCostPerRequest(b *testing.B) {
-	privtest.Root(b)
-	d, file := rawLoop(b, 64)
-	stats, err := ebpf.EnableStats(0) // BPF_STATS_RUN_TIME
-	privtest.Need(b, err)
-	defer stats.Close()
-	var ns time.Duration
-	var requests int64
-	for b.Loop() {
-		c := startFor(b, Options{Device: d})
-		require.NoError(b, c.OpenWindow())
-		runFio(b, file, "--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio",
-			"--size=64M", "--io_size=256M")
-		require.NoError(b, c.CloseWindow())
-		tr, err := c.Snapshot()
-		require.NoError(b, err)
-		requests += int64(tr.Capture.Requests())
-		for _, p := range c.programs.(*kernelPrograms).coll.Programs {
-			s, err := p.Stats()
-			require.NoError(b, err)
-			ns += s.Runtime
-		}
-		require.NoError(b, c.Close())
-	}
-	b.ReportMetric(float64(ns)/float64(requests), "bpf-ns/request")
 }
 
 // TestOlderKernels makes the programs believe that they run on a kernel without block_io_start:

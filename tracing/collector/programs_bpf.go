@@ -4,6 +4,7 @@ package collector
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -23,10 +24,8 @@ type kernelPrograms struct {
 	byOwner bool
 	initial int // processes that were watched from the beginning
 
-	before    counts // what was counted in windows before this one
-	opened    uint64
-	epoch     uint32 // of the gauge: see bpf/counters.h
-	openEpoch uint32 // the one in which the window opened
+	before counts // what was counted in windows before this one
+	opened uint64
 }
 
 var _ programs = (*kernelPrograms)(nil)
@@ -41,8 +40,7 @@ const (
 type control struct {
 	Opened uint64
 	Window uint32
-	Epoch  uint32
-	Pad    [112]byte
+	Pad    [116]byte
 }
 
 func (k *kernelPrograms) open() (err error) {
@@ -53,14 +51,13 @@ func (k *kernelPrograms) open() (err error) {
 	if err := k.coll.Variables[bpf.TraceVarFirst].Set(&line{}); err != nil {
 		return err
 	}
-	k.opened, k.openEpoch = monotonic(), k.epoch
-	return errors.Join(set(&control{Opened: k.opened, Epoch: k.epoch}),
-		set(&control{Opened: k.opened, Window: inside, Epoch: k.epoch}))
+	k.opened = monotonic()
+	return errors.Join(set(&control{Opened: k.opened}),
+		set(&control{Opened: k.opened, Window: inside}))
 }
 
 func (k *kernelPrograms) shut() error {
-	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: outside,
-		Epoch: k.openEpoch})
+	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: outside})
 }
 
 // monotonic is the clock of bpf_ktime_get_ns.
@@ -74,14 +71,11 @@ func monotonic() uint64 {
 // shorter one is its lower half: both architectures are little-endian.
 type line [16]uint64
 
-// gauges are the variables that hold the requests in flight of even and odd epochs.
-var gauges = [2]string{bpf.TraceVarGaugeEven, bpf.TraceVarGaugeOdd}
-
 func (k *kernelPrograms) edge() (edge, error) {
 	var g [2]line
 	var idle, first line
 	v := k.coll.Variables
-	err := errors.Join(v[gauges[k.epoch&1]].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
+	err := errors.Join(v[bpf.TraceVarGauge].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
 		v[bpf.TraceVarFirst].Get(&first))
 	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0][0]), int64(g[1][0])},
 		idle: idle[0], first: first[0]}, err
@@ -147,6 +141,23 @@ func (k *kernelPrograms) missed() (n int64) {
 		}
 	}
 	return n
+}
+
+// lostInFlight visits the reads and writes at the device whose end has not been seen.
+func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error) {
+	var key uint64
+	var e bpf.TraceEntry
+	it := k.coll.Maps[bpf.TraceMapLive].Iterate()
+	for it.Next(&key, &e) {
+		if e.Counted != 0 && e.Issue != 0 && e.Op <= dirWrite && e.Issue < before {
+			s.counted[e.Op]++
+			s.unobserved += int64(before - max(e.Issue, min(before, k.opened)))
+		}
+	}
+	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+		return s, fmt.Errorf("look for lost requests: %w", err)
+	}
+	return s, nil
 }
 
 func (k *kernelPrograms) close() error { return detach(k.links, k.coll, k.files) }

@@ -2,11 +2,10 @@
 # Runs the tests of package collector on other kernels than this machine's: each is booted in qemu with the test binary, on
 # virtio and NVMe disks, partitions, device mapper, md and NVMe multipath.
 #
-#	tracing/collector/testdata/kernels.sh [-run REGEXP] [-instructions] [KERNEL…]
+#	tracing/collector/testdata/kernels.sh [-run REGEXP] [KERNEL…]
 #
 # Kernels are the names in the table below; none means all of them. The processors are emulated (TCG) where KVM cannot run
-# an ordinary kernel, which is some ten times slower. -instructions emulates them
-# with a clock that advances by a nanosecond with each instruction, so that costs can be compared on a busy machine.
+# an ordinary kernel, which is some ten times slower.
 #
 # It needs root, Debian's apt and the network, and installs qemu-system-x86, busybox-static, fio, e2fsprogs, dmsetup, zstd and
 # xz-utils if they are missing. Kernels and mdadm are downloaded by apt-get from the distributions' archives, with lists
@@ -29,11 +28,10 @@ kernels='
 '
 modules='virtio_pci virtio_blk nvme loop ext4 crc32c_generic crc32c_intel dm_mod dm_crypt xts aes_generic aesni_intel md_mod raid1'
 
-run=. clock=()
+run=.
 while [ $# -gt 0 ]; do
 	case $1 in
 	-run) run=$2; shift 2 ;;
-	-instructions) clock=(-icount shift=0); shift ;;
 	-*) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//'; exit 2 ;;
 	*) break ;;
 	esac
@@ -41,7 +39,7 @@ done
 # Where /dev/kvm is a paravirtual one (kvm_pvm), ordinary kernels hang in it.
 # Emulated processors that run on threads of their own hang where another patches the code (QEMU 7.2): one thread for both.
 accel=tcg,thread=single
-if [ ${#clock[@]} = 0 ] && [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then accel=kvm; fi
+if [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then accel=kvm; fi
 [ $# -gt 0 ] || set -- $(awk 'NF { print $1 }' <<<"$kernels")
 
 fail() {
@@ -188,7 +186,7 @@ boot() {
 	disks+=(-drive "$(disk vdf 1G)" -device virtio-blk-pci,drive=vdf) # the temporary directory
 	timeout "${LIMIT:-900}" qemu-system-x86_64 -machine q35 -accel $accel -cpu max -smp 2 -m 1024 -nodefaults -display none -no-reboot \
 		-serial file:"$log" -monitor "unix:$work/monitor,server,nowait" -kernel "$(find "$work/kernels/$1/" -name "vmlinuz*" | head -n 1)" -initrd "$work/initramfs.$1" \
-		-append "console=ttyS0 panic=-1 softlockup_panic=1 oops=panic quiet loglevel=1 accel=${accel%%,*} run=$run" "${clock[@]}" "${disks[@]}" \
+		-append "console=ttyS0 panic=-1 softlockup_panic=1 oops=panic quiet loglevel=1 accel=${accel%%,*} run=$run" "${disks[@]}" \
 		-drive "$(disk one)" -device nvme,serial=one,drive=one \
 		-device nvme-subsys,id=both -device nvme,serial=two,subsys=both -device nvme,serial=two,subsys=both \
 		-drive "$(disk two)" -device nvme-ns,drive=two,shared=on,nsid=1 \
