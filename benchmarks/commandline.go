@@ -128,8 +128,8 @@ func threeLines(what, hint string) error {
 // nearestFlag says which flag may have been meant. Go's have a prefix in the binary that nobody
 // types to the go command.
 func nearestFlag(set *flag.FlagSet, typed string) string {
-	if other := params.Elsewhere[typed]; other != "" {
-		return "it is " + other + " here"
+	if other := params.Instead[typed]; other != "" {
+		return other
 	}
 	var known []string
 	set.VisitAll(func(f *flag.Flag) {

@@ -126,7 +126,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		c.StorageBytes, c.Nonce = v.StorageBytes, v.TrialNonce()
 		c.Use = pieces(v, c.Use)
 		if err == nil {
-			c.Bucket.Split, err = objectBytes(v, c.StorageBytes)
+			_, err = storageLayout(v, c.StorageBytes)
 		}
 		return c, err
 	}
@@ -136,7 +136,6 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
-	c.Layout.Recycle = v.Recycle && v.Hears("recycle")
 	if l, is := v.EngineLayout(); is {
 		if v.Layerwise {
 			c.Layers = v.Model.Layers

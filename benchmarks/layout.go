@@ -15,13 +15,6 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-const (
-	// lmcacheTokens is the size of LMCache's chunks, as it comes.
-	lmcacheTokens = 256
-	// maxBlockFiles bounds the files of one block, which are open at a time.
-	maxBlockFiles = 64
-)
-
 // cacheDir is where the storage lies: without being told, in a directory of this user's.
 func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir(), workdir.DefaultCacheDir()) }
 
@@ -68,8 +61,6 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	case v.Layout == "slots":
 		return tiers.Layout{Kind: tiers.LayoutSlots,
 			Bytes: v.Sizer().Bytes(sizes[len(sizes)-1])}, nil
-	case v.Layout == "lmcache":
-		return lmcacheLayout(sizes, v.Sizer().Bytes(lmcacheTokens))
 	case v.Packed() > 0:
 		return tiers.Layout{Kind: tiers.LayoutPacked, Places: v.Packed()}, nil
 	}
@@ -93,19 +84,6 @@ func namesFit(c *kvbench.StorageConfig) error {
 			mostName, y.Model)
 	}
 	return nil
-}
-
-// objectBytes is how many bytes of a trace's block are an object of its own, 0 = a block is one.
-// LMCache's chunks are objects, too: blocks that are some of these are as many, and of blocks that
-// are parts of one each had to be written again with every part that comes.
-func objectBytes(v *params.Values, capacity int64) (int64, error) {
-	l, err := storageLayout(v, capacity)
-	if l.Kind == tiers.LayoutGrouped {
-		return 0, fmt.Errorf("-layout: must be entry or block on object stores for blocks of less "+
-			"than %d tokens, given lmcache: a chunk of several blocks cannot be written in turn",
-			lmcacheTokens)
-	}
-	return l.Bytes, err
 }
 
 // cutsInto refuses blocks that an engine's objects cannot be made of: a trace has been cut already,
@@ -143,23 +121,4 @@ func cutsInto(v *params.Values, sizes []int) error {
 // listed are sizes as a sentence has them.
 func listed(sizes []int) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sizes)), ", "), "[]")
-}
-
-// lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole
-// number makes one.
-func lmcacheLayout(sizes []int, chunk int64) (tiers.Layout, error) {
-	// LMCache cuts a prompt into chunks of 256 tokens and stores each as a file; blocks of a trace
-	// are some of these chunks, or parts of one.
-	part := slices.ContainsFunc(sizes, func(n int) bool { return n%lmcacheTokens != 0 })
-	largest := sizes[len(sizes)-1]
-	switch {
-	case !part && largest <= maxBlockFiles*lmcacheTokens:
-		return tiers.Layout{Kind: tiers.LayoutChunks, Bytes: chunk}, nil
-	case len(sizes) == 1 && lmcacheTokens%largest == 0:
-		return tiers.Layout{Kind: tiers.LayoutGrouped, Places: lmcacheTokens / largest}, nil
-	}
-	return tiers.Layout{}, fmt.Errorf("-layout lmcache: the trace has blocks of %s tokens; files "+
-		"of %d tokens need blocks of a multiple "+
-		"of that, up to %d, or all of one size that divides it; use block, slots or packed=N",
-		listed(sizes), lmcacheTokens, maxBlockFiles*lmcacheTokens)
 }

@@ -99,7 +99,7 @@ func layoutArgs(t *testing.T) (list [][]string) {
 		}
 		list = append(list, args)
 	}
-	return append(list, []string{"-layout", "packed=3"}, []string{"-layout", "block", "-recycle"})
+	return append(list, []string{"-layout", "packed=3"})
 }
 
 // oneFile matches the layouts of which an early file holds many objects.

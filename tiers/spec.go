@@ -84,7 +84,7 @@ func (m *DeviceModel) Passing(op Op, bytes int64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// LayoutKind says how a storage tier keeps entries in files.
+// LayoutKind is how a storage tier keeps entries in files.
 type LayoutKind uint8
 
 // The layouts.
@@ -92,24 +92,15 @@ const (
 	LayoutFiles  LayoutKind = iota // a file each
 	LayoutSlots                    // one preallocated file of slots, used again
 	LayoutPacked                   // several entries in a file
-	// likewise, those of one stretch of a request
-	LayoutGrouped
-	LayoutChunks // several files for an entry
 	// LayoutNamed: a file each, of exactly the entry's size, flushed with its metadata.
 	LayoutNamed
 )
 
 // Layout is how a storage tier keeps entries in files. The zero Layout is a file each.
 type Layout struct {
-	Kind LayoutKind
-	// Bytes of a slot (LayoutSlots), which is that of the largest entry at least, or of a file
-	// (LayoutChunks).
-	Bytes int64
-	// Places is how many entries a file holds (LayoutPacked, LayoutGrouped), at least 2.
-	Places int
-	// Recycle: the file of an entry that is gone stays, and the next one overwrites it
-	// (LayoutFiles).
-	Recycle bool
+	Kind   LayoutKind
+	Bytes  int64 // of a slot (LayoutSlots), at least the size of the largest entry
+	Places int   // entries in a file (LayoutPacked), at least 2
 }
 
 // EngineLayout is what an inference engine does with files as it comes: which objects it makes, how

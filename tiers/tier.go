@@ -17,9 +17,6 @@ type Object struct {
 	// Size is in bytes, after tensor parallelism. It is never rounded: padding is the tier's own
 	// affair.
 	Size int64
-	// Place is the object's place among those of its request. Layouts that group by it put the
-	// objects of one stretch of a request into one file, whatever of the request was cached before.
-	Place int
 	// Layer is which one of a model's layers this is, counted from 1, of an object that is kept
 	// layer by layer, see Traits.Layers, or which group of them; 0 = all of them.
 	Layer int

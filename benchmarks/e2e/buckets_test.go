@@ -112,7 +112,7 @@ func TestARunOnARealStore(t *testing.T) {
 	for _, args := range [][]string{
 		{"-test.bench=StorageCeiling/op=(churn|delete)$", "-ceiling-size-gb=0.1"},
 		{"-test.bench=BlockTrace", "-block-trace-path=" + data(t, "mooncake-small.jsonl"),
-			"-layout=lmcache", "-s3-lookup=head", "-trace-speedup=0", "-verify=full"},
+			"-layout=block", "-s3-lookup=head", "-trace-speedup=0", "-verify=full"},
 	} {
 		b.ok(append(append(append(b.micro(), b.objects(s.URLs())...), "-test.benchtime=1s",
 			"-s3-keys=lmcache", "-storage-capacity-gb=0.25"), args...)...)

@@ -16,7 +16,8 @@ func TestUnknownFlagsAreAnsweredInThreeLines(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct{ flag, want string }{
 		{"-num-user=3", "unknown flag -num-user\n  did you mean -num-users?\n"},
-		{"-duration=60s", "unknown flag -duration\n  it is -benchtime, such as -benchtime 60s here\n"},
+		{"-recycle", "unknown flag -recycle\n  it was removed: -layout slots overwrites in place\n"},
+		{"-duration=60s", "unknown flag -duration\n  it is -benchtime here, such as -benchtime 60s\n"},
 		{"-benchtime=60s", "in the binary Go's own flags have a prefix: -test.benchtime\n"},
 		{"-test.benchtim=60s", "did you mean -test.benchtime?\n"},
 		{"-zz", "unknown flag -zz\n  -help-parameters"},

@@ -26,19 +26,15 @@ func TestEveryLayoutIsRemoved(t *testing.T) {
 	text := strings.Join(newBench(t).refused("-test.bench=BlockTrace", "-layout=none-such"), "\n")
 	words := regexp.MustCompile(`one of (entry, .*) or packed=N`).FindStringSubmatch(text)
 	require.Len(t, words, 2, text)
-	for _, layout := range append(strings.Split(words[1], ", "), "packed=3", "block+recycle") {
+	for _, layout := range append(strings.Split(words[1], ", "), "packed=3") {
 		t.Run(layout, func(t *testing.T) {
 			t.Parallel()
-			layout, _, recycle := strings.Cut(layout, "+recycle")
 			b, root, before := userBench(t)
 			model := filepath.Join(b.work, "config.json")
 			require.NoError(t, os.WriteFile(model, []byte(hybridModel), 0o600))
 			args := append(b.places(), "-test.bench=BlockTrace", "-test.benchtime=10m", "-model",
 				model, "-block-trace-path="+data(t, "mooncake-small.jsonl"), "-trace-speedup=0",
 				"-replay-cycles=0", "-division=open", "-storage-capacity-gb=0.05", "-layout", layout)
-			if recycle {
-				args = append(args, "-recycle")
-			}
 			if strings.Contains(layout, "-") {
 				args = append(args, "-object-tokens=16")
 			}

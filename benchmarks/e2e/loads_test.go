@@ -17,7 +17,7 @@ import (
 // A block trace is replayed with each layout, hits the same, and is judged by a recorded run.
 func TestBlockTraceLayouts(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{"entry", "block", "slots", "packed=3", "lmcache"} {
+	for _, layout := range []string{"entry", "block", "slots", "packed=3"} {
 		b := newBench(t)
 		recorded := filepath.Join(b.work, "recorded.json")
 		require.NoError(t, os.WriteFile(recorded,
@@ -41,7 +41,7 @@ func TestBlockTraceLayouts(t *testing.T) {
 		"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout=slots",
 		// of entries that fit into the slots
 		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...)
-	for _, layout := range []string{"slots", "packed=4", "lmcache"} {
+	for _, layout := range []string{"slots", "packed=4"} {
 		has(t, b.refused("-test.bench=Synthetic", "-layout="+layout),
 			"-layout: must be entry, block or an engine's but for block traces")
 	}
@@ -50,8 +50,15 @@ func TestBlockTraceLayouts(t *testing.T) {
 		has(t, b.refused("-test.bench=BlockTrace", "-layout="+layout),
 			"or packed=N with N in 2…1024")
 	}
+	has(t, b.refused("-test.bench=BlockTrace", "-layout=lmcache"), "lmcache-fs writes LMCache's files")
 	has(t, b.refused("-test.bench=BlockTrace", "-layout=slots",
 		"-block-trace-path="+data(t, "azure-small.csv")), "azure-small.csv")
+	odd := filepath.Join(b.work, "odd.json")
+	require.NoError(t, os.WriteFile(odd, []byte(`{"id": "x", "block_size": 100,
+		"requests": [{"t": 0, "in": 200, "out": 1, "hash_ids": [1, 2]}]}`), 0o600))
+	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-model=llama3.1-8b",
+		"-block-trace-path="+odd, "-storage-capacity-gb=0.01")...),
+		"a block of 100 tokens takes 12.5 MiB, the storage tier has 10.2 MiB")
 }
 
 // A block trace is replayed as each engine would keep it: in its objects, past the page cache or
@@ -300,31 +307,6 @@ func TestTierPolicies(t *testing.T) {
 		"-evict: must be lru, fifo, lfu or s3-fifo but with -layout mooncake-bucket")
 	has(t, b.refused("-test.bench=StorageThroughput", "-division=closed", "-evict=fifo",
 		"-tier-policy=write-through"), "-tier-policy: must be waterfall in the closed division")
-}
-
-// Blocks of 64 tokens share LMCache's files; sizes that fit no file of 256 tokens are refused with
-// the numbers, as is a storage tier smaller than a block.
-func TestLMCacheLayoutOfSessions(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
-		"-block-trace-path="+data(t, "session-small.json"),
-		"-layout=lmcache", "-trace-speedup=0", "-verify=full", "-precondition",
-		"-precondition-size-gb=0.3")...)
-	res := theResult(t, b.results)
-	require.NotNil(t, res.BlockCache)
-	assert.Less(t, res.BlockCache.Writes.Operations, res.BlockCache.Writes.Blocks)
-	assert.Less(t, res.BlockCache.Reads.Operations, res.BlockCache.Reads.Blocks)
-	b = newBench(t)
-	odd := filepath.Join(b.work, "odd.json")
-	require.NoError(t, os.WriteFile(odd,
-		[]byte(
-			`{"id": "x", "block_size": 100, "requests": [{"t": 0, "in": 200, "out": 1, "hash_ids": [1, 2]}]}`), 0o600))
-	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-block-trace-path="+odd,
-		"-layout=lmcache")...), "blocks of 100 tokens", "packed=N")
-	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-model=llama3.1-8b",
-		"-block-trace-path="+odd, "-storage-capacity-gb=0.01")...),
-		"a block of 100 tokens takes 12.5 MiB, the storage tier has 10.2 MiB")
 }
 
 // Conversations and documents go through the front door, and the tokenizer is named.

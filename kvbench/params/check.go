@@ -107,9 +107,6 @@ func (r *resolver) check() {
 	r.want(!blocks || engines || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
 		"entry, block or an engine's but for block traces: the others are made of blocks of one "+
 			"size")
-	r.want(!v.Recycle || v.Simulated() || v.Layout == "entry" || v.Layout == "block", "recycle",
-		"false with -layout "+v.Layout+": files of one entry alone go as a whole, and engines "+
-			"have ways of their own")
 	r.engineLayout()
 	r.tensorRanks()
 	r.layerwise()

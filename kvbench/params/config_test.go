@@ -108,7 +108,7 @@ func TestAllProblemsOfAFileAtOnceWithTheirLines(t *testing.T) {
 		`25: model_configs.empty: heads is 0, must be 1 to 1048576`,
 		`25: model_configs.empty: hidden is 0, must be 1 to 1048576`,
 		`28: unknown key "num_users" in section parameters; nearest known key: "num-users"`,
-		`29: unknown key "duration" in section parameters; nearest known key: "the flag -benchtime"`,
+		`29: unknown key "duration" in section parameters: it is -benchtime here, such as -benchtime 60s`,
 		`30: parameters.results-dir must be one value (text, a number, true or false)`,
 		`32: unknown key "config" in section parameters; nearest known key: "the flag -config"`,
 		"-num-users: must be a whole number in 1…100000, given 0 (:31)",

@@ -173,10 +173,12 @@ func (c *configFile) unknown(e entry, section string, known []string) {
 		if p = find(strings.ReplaceAll(e.key, "_", "-")); p != nil && p.inFile() {
 			best = sectionParameters + ": " + p.name
 		}
-	case section == sectionParameters && e.key == "duration":
-		best = "the flag -benchtime"
 	case section == sectionParameters && p != nil:
 		best = "the flag -" + e.key
+	}
+	if other := Instead[e.key]; other != "" && section == sectionParameters {
+		c.refuse(e.line, "unknown key %q %s: %s", e.key, where, other)
+		return
 	}
 	c.refuse(e.line, "unknown key %q %s; nearest known key: %q", e.key, where, best)
 }

@@ -103,20 +103,23 @@ func UnknownEnvironment(environ []string) (bad Violations) {
 		hint := units.Suggestion(name, known)
 		if p := find(flag); p != nil { // Go's own, and what ends at once
 			hint = ", but a flag: -" + flag
-		} else if other := Elsewhere[flag]; other != "" {
-			hint = ": it is " + other + " here"
+		} else if other := Instead[flag]; other != "" {
+			hint = ": " + other
 		}
 		bad = append(bad, name+" (environment) is no parameter"+hint)
 	}
 	return bad
 }
 
-// Elsewhere are flags of the Python benchmark whose work is done by something else here.
-var Elsewhere = map[string]string{
-	"duration":        "-benchtime, such as -benchtime 60s",
-	"output":          "-results-dir, a directory",
-	"xlsx-output":     "go tool kvreport xlsx",
-	"use-burst-trace": "-bench BurstGPT with -burst-trace-path",
+// Instead names the replacement of flags that are none here: of the Python benchmark's, and of those
+// that were removed.
+var Instead = map[string]string{
+	"duration":        "it is -benchtime here, such as -benchtime 60s",
+	"output":          "it is -results-dir here, a directory",
+	"xlsx-output":     "it is go tool kvreport xlsx here",
+	"use-burst-trace": "it is -bench BurstGPT with -burst-trace-path here",
+
+	"recycle": "it was removed: -layout slots overwrites in place",
 }
 
 // usage is the line of -help. Defaults stand in it as text, because there are three of them; the

@@ -180,12 +180,15 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 	assert.Equal(t, Violations{
 		`KVBENCH_NUM_USER (environment) is no parameter, did you mean "KVBENCH_NUM_USERS"?`,
 		`KVBENCH_CACHEDIR (environment) is no parameter, did you mean "KVBENCH_CACHE_DIR"?`,
-		"KVBENCH_DURATION (environment) is no parameter: it is -benchtime, such as -benchtime " +
-			"60s here",
+		"KVBENCH_DURATION (environment) is no parameter: it is -benchtime here, such as " +
+			"-benchtime 60s",
+		"KVBENCH_RECYCLE (environment) is no parameter: it was removed: -layout slots overwrites " +
+			"in place",
 		"KVBENCH_COUNT (environment) is no parameter, but a flag: -count",
 		"KVBENCH_XYZZY_FROTZ (environment) is no parameter",
 	}, UnknownEnvironment([]string{"PATH=/bin", "KVBENCH_NUM_USERS=3", "KVBENCH_NUM_USER=3",
-		"KVBENCH_CACHEDIR=/x", "KVBENCH_DURATION=3", "KVBENCH_COUNT=2", "KVBENCH_SWEEP=seed=1,2",
+		"KVBENCH_CACHEDIR=/x", "KVBENCH_DURATION=3", "KVBENCH_RECYCLE=true",
+		"KVBENCH_COUNT=2", "KVBENCH_SWEEP=seed=1,2",
 		"KVBENCH_OLD=", "KVBENCH_XYZZY_FROTZ=1", "KVTEST_X=1"}))
 	assert.Empty(t, UnknownEnvironment(nil))
 }

@@ -261,7 +261,7 @@ func backend(to *string) kind[string] {
 
 // layouts are the words that -layout takes: the suite's own, then those of engines.
 var layouts = func() []string {
-	list := []string{"entry", "block", "slots", "lmcache"}
+	list := []string{"entry", "block", "slots"}
 	for _, l := range tiers.EngineLayouts {
 		list = append(list, l.Name)
 	}
@@ -273,6 +273,10 @@ const (
 	packedPrefix         = "packed="
 	minPacked, maxPacked = 2, 1024
 )
+
+// removedLayouts name the replacement of words that -layout took once.
+var removedLayouts = map[string]string{"lmcache": " (lmcache was removed: lmcache-fs writes " +
+	"LMCache's files, and on object stores -engine lmcache its objects)"}
 
 // layout is one of a few words, or packed=N. Which of them a trace's blocks can have is known when
 // the trace is read.
@@ -287,7 +291,7 @@ func layout(to *string) kind[string] {
 		n, err := strconv.Atoi(count)
 		switch {
 		case !packed:
-			return "", errors.New(rule + units.Suggestion(s, layouts))
+			return "", errors.New(rule + cmp.Or(removedLayouts[s], units.Suggestion(s, layouts)))
 		case err != nil || n < minPacked || n > maxPacked:
 			return "", errors.New(rule)
 		}

@@ -139,8 +139,8 @@ func (r *resolver) ofObjects(name string) (text, why string) {
 		return "8", " on object stores"
 	}
 	// Engines write and read an object for each of their blocks, whole.
-	if v.Layout == "block" || v.Layout == "lmcache" {
-		why = " with -layout " + v.Layout
+	if v.Layout == "block" {
+		why = " with -layout block"
 		switch name {
 		case "s3-multipart-above":
 			return "5GiB", why
@@ -171,10 +171,8 @@ func (r *resolver) objects() {
 		"store go over the network")
 	r.want(!v.Typed("io-timeout"), "io-timeout", "absent with -cache-dir s3://…, which has "+
 		"-s3-timeout")
-	r.want(v.Layout == "entry" || v.Layout == "block" || v.Layout == "lmcache", "layout",
-		"entry, block or lmcache with -cache-dir s3://…: a store writes no part of an object")
-	r.want(!v.Recycle, "recycle", "false with -cache-dir s3://…: a store writes no part of an "+
-		"object, and a new one takes the place of an old one of the same key alone")
+	r.want(v.Layout == "entry" || v.Layout == "block", "layout",
+		"entry or block with -cache-dir s3://…: a store writes no part of an object")
 	n := v.S3.RangeSize
 	r.want(n == 0 || n >= smallestRange && n%4096 == 0, "s3-range-size",
 		"0 or a multiple of 4KiB from "+units.FormatSize(smallestRange)+" on")

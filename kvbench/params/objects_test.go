@@ -27,12 +27,10 @@ func TestABucketHasDefaultsOfItsOwn(t *testing.T) {
 		Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second}, v.S3)
 	assert.EqualValues(t, 256*units.KiB, v.ChunkSize)
 	assert.Equal(t, "default on object stores", v.Origin("chunk-size").String())
-	for _, layout := range []string{"block", "lmcache"} {
-		v = good(t, in, append(slices.Clip(onBucket), "-layout="+layout)...)
-		assert.EqualValues(t, 5*units.GiB, v.S3.MultipartAbove, layout)
-		assert.Zero(t, v.S3.RangeSize, layout)
-		assert.Equal(t, "default with -layout "+layout, v.Origin("s3-range-size").String())
-	}
+	v = good(t, in, append(slices.Clip(onBucket), "-layout=block")...)
+	assert.EqualValues(t, 5*units.GiB, v.S3.MultipartAbove)
+	assert.Zero(t, v.S3.RangeSize)
+	assert.Equal(t, "default with -layout block", v.Origin("s3-range-size").String())
 	v = good(t, in, append(slices.Clip(onBucket), "-layout=block", "-s3-range-size=1MiB", "-chunk-size=1MiB")...)
 	assert.Equal(t, []int64{units.MiB, units.MiB}, []int64{v.S3.RangeSize, v.ChunkSize})
 	// A directory has none of it.
@@ -102,8 +100,8 @@ func TestWhatCannotBeOnABucket(t *testing.T) {
 	for arg, want := range map[string]string{
 		"-io=direct": "-io: must be absent with -cache-dir s3://…: requests to a store pass no " +
 			"page cache, given direct (flag)",
-		"-layout=slots":    "-layout: must be entry, block or lmcache with -cache-dir s3://…",
-		"-layout=packed=4": "-layout: must be entry, block or lmcache with -cache-dir s3://…",
+		"-layout=slots":    "-layout: must be entry or block with -cache-dir s3://…",
+		"-layout=packed=4": "-layout: must be entry or block with -cache-dir s3://…",
 		"-storage-capacity-gb=0": "-storage-capacity-gb: must be given with -cache-dir s3://…: a " +
 			"store shows no free space",
 		"-s3-range-size=4KiB":   "-s3-range-size: must be 0 or a multiple of 4KiB from 64KiB on",

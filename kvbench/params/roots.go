@@ -55,7 +55,7 @@ const commaOfName = "\x00"
 // rootLayouts are the layouts of which several directories can have a part each. vLLM's filesystem
 // tier and LMCache's connector choose one by the hash of a block; other engines have one directory,
 // or what they put side by side in a file would be torn apart.
-var rootLayouts = []string{"entry", "block", "slots", "lmcache", "vllm-fs", "lmcache-fs"}
+var rootLayouts = []string{"entry", "block", "slots", "vllm-fs", "lmcache-fs"}
 
 // roots checks several directories of one storage tier.
 func (r *resolver) roots() {

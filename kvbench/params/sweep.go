@@ -85,8 +85,11 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 		case p == nil:
 			sweepable := slices.DeleteFunc(slices.Clone(rows),
 				func(p parameter) bool { return p.has(unswept) })
-			bad("a sweep of a parameter (%q is unknown%s)", key,
-				units.Suggestion(key, names(sweepable)))
+			hint := units.Suggestion(key, names(sweepable))
+			if other := Instead[key]; other != "" {
+				hint = ": " + other
+			}
+			bad("a sweep of a parameter (%q is unknown%s)", key, hint)
 			continue
 		case p.has(unswept):
 			bad("a sweep of another parameter (%s cannot be swept)", key)

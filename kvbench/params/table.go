@@ -108,7 +108,6 @@ func table(v *Values) []parameter {
 		"validation-trace":      path(&v.ValidationTrace, v.base),
 		"engine":                oneOf(&v.Engine, engineNames()...),
 		"layout":                layout(&v.Layout),
-		"recycle":               boolean(&v.Recycle),
 		"object-tokens":         auto(whole(&v.ObjectTokens, 1, 1<<20)),
 		"read-threads":          auto(whole(&v.ReadThreads, 0, 1024)),
 		"write-threads":         auto(whole(&v.WriteThreads, 0, 1024)),

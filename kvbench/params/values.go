@@ -121,7 +121,6 @@ type Values struct {
 	MaxConversations    int64 // 0 = all
 	Tokenizer, Layout   string
 	Layerwise           bool          // objects of the engine's layout are kept layer by layer
-	Recycle             bool          // files of entries that are gone are overwritten
 	Engine              string        // that is imitated, none without one
 	ObjectTokens        int           // of an engine's layout, see CutTokens
 	ReadThreads         int           // of an engine's layout, 0 = one for each request

@@ -83,7 +83,6 @@ var layouts = map[string]tiers.Layout{
 	"block":    {},
 	"slots":    {Kind: tiers.LayoutSlots, Bytes: smallTokens.Bytes(512)},
 	"packed=4": {Kind: tiers.LayoutPacked, Places: 4},
-	"lmcache":  {Kind: tiers.LayoutChunks, Bytes: smallTokens.Bytes(256)},
 }
 
 // laidOut is a real directory with that layout.
@@ -174,18 +173,13 @@ func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 	assert.EqualValues(t, 92, last)
 }
 
-// Blocks of 64 tokens share LMCache's files of 256, and are read by one request where one request
-// wrote them.
-func TestBlocksOfSessionsShareChunkFiles(t *testing.T) {
+// Blocks share packed files, and one request reads them where one request wrote them.
+func TestBlocksOfSessionsShareFiles(t *testing.T) {
 	res, want := replayBlocks(t, smallSession, 1, nullTiers(1<<30))
 	require.Equal(t, res.BlockCache.Reads.Blocks, res.BlockCache.Reads.Operations,
 		"null tiers have no neighbours")
 	require.Positive(t, res.BlockCache.Hits)
-	lmcache := func(c *runConfig) {
-		laidOut(t, "block", 1<<26)(c)
-		c.Storage.Layout = tiers.Layout{Kind: tiers.LayoutGrouped, Places: 4}
-	}
-	res, got := replayBlocks(t, smallSession, 3, lmcache)
+	res, got := replayBlocks(t, smallSession, 3, laidOut(t, "packed=4", 1<<26))
 	assert.Equal(t, want, got)
 	b := res.BlockCache
 	assert.Less(t, b.Writes.Operations, b.Writes.Blocks)

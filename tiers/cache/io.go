@@ -260,7 +260,7 @@ func (l *Lease) together(i int) []claim {
 			break
 		}
 		bytes += cl.e.size
-		l.objects = append(l.objects, tiers.Object{Key: cl.e.key, Size: cl.e.size, Place: n})
+		l.objects = append(l.objects, tiers.Object{Key: cl.e.key, Size: cl.e.size})
 	}
 	return l.claims[i:n]
 }

@@ -70,9 +70,7 @@ func TestLayoutsUnderEviction(t *testing.T) {
 	}
 	for name, l := range map[string]tiers.Layout{
 		"files": {}, "slots": {Kind: tiers.LayoutSlots, Bytes: 8 * unit},
-		"packed":  {Kind: tiers.LayoutPacked, Places: 5},
-		"grouped": {Kind: tiers.LayoutGrouped, Places: 4},
-		"chunks":  {Kind: tiers.LayoutChunks, Bytes: 4 * unit},
+		"packed": {Kind: tiers.LayoutPacked, Places: 5},
 	} {
 		for _, direct := range []bool{true, false} {
 			if !direct && l.Kind != tiers.LayoutPacked {

@@ -1,12 +1,10 @@
 package filetier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	goio "io"
-	"math"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +19,7 @@ import (
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	run, err := t.place(objs)
 	if err != nil {
-		return nil, t.error("create", objs[0], nil, 0, -1, err)
+		return nil, t.error("create", objs[0], nil, -1, err)
 	}
 	w := t.extentOf(run, ioengine.Write)
 	if err = t.makeFile(w.f); err == nil {
@@ -30,20 +28,21 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	if err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
-	w.fds = w.f.making.fds
+	w.fd = w.f.making.fd
 	return w, nil
 }
 
-// Open finds objects side by side and keeps their places until Close.
+// Open finds adjacent objects and keeps their places until Close.
 func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	run := t.find(objs)
 	if len(run) == 0 {
-		return nil, t.error("open", objs[0], nil, 0, -1, tiers.ErrNotFound)
+		return nil, t.error("open", objs[0], nil, -1, tiers.ErrNotFound)
 	}
 	r := t.extentOf(run, ioengine.Read)
-	if r.fds = t.in; r.fds == nil {
+	if r.fd = t.in; r.fd < 0 {
 		var err error
-		if r.fds, err = t.open(r.f, objs[0]); err != nil {
+		if r.fd, err = t.open(r.f, objs[0]); err != nil {
+			r.fd = -1
 			return nil, errors.Join(err, r.Close())
 		}
 	}
@@ -58,7 +57,7 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	for _, o := range objs {
 		e := t.entries[o.ID()]
 		if e == nil || !e.visible {
-			errs = append(errs, t.error("remove", o, nil, 0, -1, tiers.ErrNotFound))
+			errs = append(errs, t.error("remove", o, nil, -1, tiers.ErrNotFound))
 			continue
 		}
 		delete(t.entries, o.ID()) // the key may be written again before the last reader closes
@@ -67,20 +66,20 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// extent is objects side by side in one file, or one object in several, as a writer or a reader.
+// extent is adjacent objects in one file, as a writer or a reader.
 //
-// While requests are under way it cannot end, whatever its holder does: a descriptor that is closed
-// may be another file's by the time the kernel looks at it, and a place that is used again would be
-// overwritten by a request that had been stuck.
+// While requests are in flight it cannot end, whatever its holder does: a descriptor that is closed
+// may be another file's by the time the kernel looks at it, and a request that had been stuck would
+// overwrite a place that is used again.
 type extent struct {
 	t    *Tier
 	f    *file
 	run  []*entry
-	fds  []int
+	fd   int           // -1: none
 	kind ioengine.Kind // of its requests: Read or Write
 
 	over  atomic.Bool  // closed, committed or aborted
-	users atomic.Int64 // its holder and the requests under way
+	users atomic.Int64 // its holder and the requests in flight
 }
 
 func (t *Tier) extentOf(run []*entry, kind ioengine.Kind) *extent {
@@ -89,7 +88,7 @@ func (t *Tier) extentOf(run []*entry, kind ioengine.Kind) *extent {
 	return x
 }
 
-// Len is how many objects they are.
+// Len is the number of objects.
 func (x *extent) Len() int { return len(x.run) }
 
 // Start is where object i begins.
@@ -115,7 +114,7 @@ func (x *extent) enter() bool {
 	return false
 }
 
-// leave ends the use of the extent by its holder. The last one who leaves ends it.
+// leave ends the use of the extent by its holder. The last use to end ends the extent.
 func (x *extent) leave() error {
 	if x.users.Add(-1) > 0 {
 		return nil
@@ -123,13 +122,13 @@ func (x *extent) leave() error {
 	return x.end()
 }
 
-// answered ends the use of the extent by a request, and tells whose it is, if anybody's. Where its
-// holder has left before, whoever calls must not wait for what is to be done then: it may be a
-// ring's thread, and the device is one that answers late.
+// answered ends the use of the extent by a request, and completes io, if it is not nil. Where the
+// holder has left before, the extent ends in a goroutine of its own: the caller may be a ring's
+// thread, which must not wait for a device that is late already.
 func (x *extent) answered(io *tiers.IO, err error) {
 	if x.users.Add(-1) == 0 {
 		go func() {
-			_ = x.end() // what fails here has nobody who waits for it
+			_ = x.end() // no caller is left that waits for its error
 			if io != nil {
 				io.End(err)
 			}
@@ -139,24 +138,26 @@ func (x *extent) answered(io *tiers.IO, err error) {
 	}
 }
 
-// end lets go of an aborted writer, or of a reader.
+// end releases what an aborted writer, or a reader, holds.
 func (x *extent) end() error {
 	if x.kind == ioengine.Write {
 		return errors.Join(x.t.written(x.f), x.t.abandon(x.run))
 	}
-	if x.t.in == nil {
-		x.t.closeAll(x.f, x.fds)
+	if x.t.in < 0 && x.fd >= 0 {
+		x.t.closeRead(x.f, x.fd)
 	}
 	x.t.mu.Lock()
 	defer x.t.mu.Unlock()
 	return x.t.leave(x.run...)
 }
 
-// Submit turns a request into requests of the engine: one, or as many as there are files under it.
+// Submit turns a request into one of the engine. The operation is kept for the next use of the IO: a
+// stream of requests allocates nothing.
 func (x *extent) Submit(io *tiers.IO) {
 	r, ok := io.State.(*request)
 	if !ok {
 		r = &request{}
+		r.op.Done = r.done
 		io.State = r
 	}
 	r.x, r.io = x, io
@@ -169,61 +170,31 @@ func (x *extent) Submit(io *tiers.IO) {
 		io.End(r.error(io.Off, tiers.ErrClosed))
 		return
 	}
-	r.split()
-	x.t.engine.Submit(r.ops[:r.n]...)
+	op, t := &r.op, x.t
+	op.Kind, op.FD, op.Off = x.kind, x.fd, x.run[0].at+io.Off
+	op.N = tiers.AlignUp(io.N, t.traits.Align)
+	op.Leaves = t.policy.exact && !t.direct && t.advice == AdviseDrop
+	op.Buf = tiers.Buffer{B: io.Buf.B[:op.N], Slot: io.Buf.Slot, Node: io.Buf.Node}
+	t.engine.Submit(op)
 }
 
 // request is what an IO becomes. It lives as long as the IO.
 type request struct {
-	x    *extent
-	io   *tiers.IO
-	ops  []*ioengine.Op // of this use and of earlier ones
-	n    int            // those at the engine, of ops
-	left atomic.Int32
+	x  *extent
+	io *tiers.IO
+	op ioengine.Op
 }
 
-// split makes the operations: each ends where its file or the IO does. Buffers are aligned, and so
-// is the size of every file but the last of an object, so that only the last part has padding. They
-// are kept for the next use of the IO: a stream of requests allocates nothing.
-func (r *request) split() {
-	x, io := r.x, r.io
-	part := cmp.Or(x.t.policy.part, math.MaxInt64)
-	r.n = 0
-	for p, n := 0, 0; p < io.N; p += n {
-		off := x.run[0].at + io.Off + int64(p)
-		n = int(min(int64(io.N-p), part-off%part))
-		whole := tiers.AlignUp(n, x.t.traits.Align)
-		if r.n == len(r.ops) {
-			r.ops = append(r.ops, &ioengine.Op{Done: r.done})
-		}
-		op := r.ops[r.n]
-		op.Kind, op.FD, op.Off, op.N = x.kind, x.fds[off/part], off%part, whole
-		op.Leaves = x.t.policy.exact && !x.t.direct && x.t.advice == AdviseDrop
-		op.Buf = tiers.Buffer{B: io.Buf.B[p : p+whole], Slot: io.Buf.Slot, Node: io.Buf.Node}
-		r.n++
-	}
-	r.left.Store(int32(r.n))
-}
-
-// done ends the request with its last operation. The extent is let go of first, so that whoever is
-// told can close it for good.
-func (r *request) done(*ioengine.Op) {
-	if r.left.Add(-1) > 0 {
-		return
-	}
+// done ends the request. It releases the extent first, so that the receiver of the completion can
+// close it for good.
+func (r *request) done(op *ioengine.Op) {
 	io := r.io
-	io.Begun, io.Ended = r.ops[0].Begun, r.ops[0].Ended
+	io.Begun, io.Ended = op.Begun, op.Ended
+	// A file of exactly its object's size ends before the last aligned block does.
+	whole := errors.Is(op.Err, goio.ErrUnexpectedEOF) && r.x.t.policy.exact && op.Moved >= io.N
 	var err error
-	off := io.Off
-	for _, op := range r.ops[:r.n] {
-		io.Begun, io.Ended = min(io.Begun, op.Begun), max(io.Ended, op.Ended)
-		// A file of exactly its object's size ends before the last aligned block does.
-		whole := errors.Is(op.Err, goio.ErrUnexpectedEOF) && r.x.t.policy.exact &&
-			op.Moved >= io.N
-		if op.Err != nil && err == nil && !whole {
-			err = r.error(off+int64(op.Moved), op.Err)
-		}
-		off += int64(op.N)
+	if op.Err != nil && !whole {
+		err = r.error(io.Off+int64(op.Moved), op.Err)
 	}
 	r.x.answered(io, err)
 }
@@ -231,12 +202,11 @@ func (r *request) done(*ioengine.Op) {
 // error names the object and the file at an offset of the extent.
 func (r *request) error(off int64, err error) error {
 	x := r.x
-	part := int(min(max(0, off), x.size()-1) / cmp.Or(x.t.policy.part, math.MaxInt64))
 	i := len(x.run) - 1
 	for i > 0 && x.Start(i) > off {
 		i--
 	}
-	return x.t.error(x.kind.String(), x.run[i].o, x.f, part, off-x.Start(i), err)
+	return x.t.error(x.kind.String(), x.run[i].o, x.f, off-x.Start(i), err)
 }
 
 // Commit flushes the file, if the layout does, closes it if nothing follows, and makes the objects
@@ -244,17 +214,17 @@ func (r *request) error(off int64, err error) error {
 func (x *extent) Commit(ctx context.Context) error {
 	t := x.t
 	if x.over.Load() {
-		return t.error("flush", x.run[0].o, x.f, 0, -1, tiers.ErrClosed)
+		return t.error("flush", x.run[0].o, x.f, -1, tiers.ErrClosed)
 	}
 	if t.policy.flush {
 		if err := x.flush(ctx); err != nil {
-			return errors.Join(t.error("flush", x.run[0].o, x.f, 0, -1, err), x.Abort())
+			return errors.Join(t.error("flush", x.run[0].o, x.f, -1, err), x.Abort())
 		}
 	}
 	// One that was given up may not have come to the kernel yet, which would look for the file by a
-	// number that is somebody else's by then.
+	// number that belongs to another file by then.
 	if n := x.users.Load() - 1; n > 0 {
-		return errors.Join(t.error("close", x.run[0].o, x.f, 0, -1,
+		return errors.Join(t.error("close", x.run[0].o, x.f, -1,
 			fmt.Errorf("%d of its requests are not answered", n)), x.Abort())
 	}
 	// From here on Abort does nothing: what fails is taken back here.
@@ -279,19 +249,19 @@ func (x *extent) flush(ctx context.Context) error {
 		kind = ioengine.DataSync
 	}
 	if x.t.policy.exact && x.size()%int64(x.t.traits.Align) != 0 {
-		cut := func() error { return unix.Ftruncate(x.fds[0], x.size()) }
-		err := x.t.call("cut", x.f, 0, func() error { return workdir.Retry(cut) })
+		cut := func() error { return unix.Ftruncate(x.fd, x.size()) }
+		err := x.t.call("cut", x.f, func() error { return workdir.Retry(cut) })
 		if err != nil {
 			return fmt.Errorf("cut to %d bytes: %w", x.size(), err)
 		}
 	}
 	x.users.Add(1)
-	err := x.t.await(ctx, &ioengine.Op{Kind: kind, FD: x.fds[0]},
+	err := x.t.await(ctx, &ioengine.Op{Kind: kind, FD: x.fd},
 		func() { x.answered(nil, nil) })
 	if err != nil || x.t.direct || x.t.advice != AdviseDrop {
 		return err
 	}
-	return x.t.call("drop from the page cache", x.f, 0, func() error { return dropCache(x.fds[0]) })
+	return x.t.call("drop from the page cache", x.f, func() error { return dropCache(x.fd) })
 }
 
 // await is ioengine.Await of this tier's engine.
@@ -302,7 +272,7 @@ func (t *Tier) await(ctx context.Context, op *ioengine.Op, over func()) error {
 // Abort gives the places of a writer back.
 func (x *extent) Abort() error { return x.Close() }
 
-// Close lets go of the places; those whose objects were removed meanwhile are free then.
+// Close releases the places; those whose objects were removed meanwhile are free then.
 func (x *extent) Close() error {
 	if !x.over.CompareAndSwap(false, true) {
 		return nil
@@ -324,9 +294,6 @@ func (t *Tier) abandon(run []*entry) error {
 	defer t.mu.Unlock()
 	for _, e := range run {
 		delete(t.entries, e.o.ID())
-		if e.in.shell != nil {
-			e.in.shell.spoiled = true
-		}
 	}
 	if err := t.leave(run...); !errors.Is(err, tiers.ErrNotFound) {
 		return err

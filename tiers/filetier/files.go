@@ -1,11 +1,9 @@
 package filetier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -14,11 +12,10 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// making is a file as long as it is written: descriptors of the one that it is on the disk, or of
-// one for each part of its object.
+// making is a file while it is written.
 type making struct {
 	once sync.Once
-	fds  []int
+	fd   int
 	err  error
 }
 
@@ -28,63 +25,30 @@ const (
 	slotsKey = "slots"
 )
 
-// object is the name of a part of f, as the work directory knows names.
-func (f *file) object(p policy, part int) tiers.Object {
+// object is the name of f, in the form of the work directory's names.
+func (f *file) object(p policy) tiers.Object {
 	switch {
-	case f.shell != nil:
-		return f.shell.object()
 	case p.slot > 0:
 		return tiers.Object{Key: slotsKey}
 	case p.places > 1:
 		return tiers.Object{Key: packKey, Gen: f.gen}
-	case p.part > 0:
-		return tiers.Object{Key: fmt.Sprintf("%s#%d", f.first.Key, part), Gen: f.first.Gen}
 	}
 	return *f.first
 }
 
-// object is the name of a file, as the work directory knows names: by number, so that files lie in
-// all of its directories.
-func (s *shell) object() tiers.Object { return tiers.Object{Key: fmt.Sprint("shell ", s.number)} }
-
-// parts is how many files on disk f is.
-func (f *file) parts(p policy) int {
-	return 1 + int((f.first.Size-1)/cmp.Or(p.part, math.MaxInt64))
-}
-
-// makeFile makes f when its first object needs it; all parts or none. A file that could not be made
-// takes no objects: the next one tries another.
+// makeFile makes f when its first object needs it. A file that could not be made takes no objects:
+// the next one tries another.
 func (t *Tier) makeFile(f *file) error {
 	m := f.making
 	m.once.Do(func() {
-		var failed int
 		var err error
-		flags := unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL
-		if t.policy.recycle {
-			if m.err = t.takeShell(f); m.err != nil {
-				return
-			}
-			if f.shell.made {
-				flags = unix.O_WRONLY
-			}
-		}
-		m.fds, failed, err = t.openParts(f, flags)
+		m.fd, err = t.openFile(f, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, t.direct)
 		if err == nil {
-			if f.shell != nil {
-				f.shell.made = true
-			}
 			return
 		}
-		m.err = t.error("create", *f.first, f, failed, -1, err)
-		if f.shell != nil {
-			m.err = errors.Join(m.err, t.discard(f))
-			return
-		}
+		m.err = t.error("create", *f.first, f, -1, err)
 		if t.direct && errors.Is(err, unix.EINVAL) {
-			_ = t.unlinkPart(f, failed) // some make the file and then refuse direct I/O
-		}
-		for i := range failed {
-			m.err = errors.Join(m.err, t.unlinkPart(f, i))
+			_ = t.unlink(f) // some filesystems make the file and then refuse direct I/O
 		}
 	})
 	if m.err != nil {
@@ -96,28 +60,15 @@ func (t *Tier) makeFile(f *file) error {
 	return m.err
 }
 
-// openParts opens all files that f is on disk or none, and says which one could not be.
-func (t *Tier) openParts(f *file, flags int) (fds []int, failed int, err error) {
-	for i := range f.parts(t.policy) {
-		fd, err := t.openPart(f, i, flags, t.direct)
-		if err != nil {
-			t.closeAll(f, fds)
-			return nil, i, err
-		}
-		fds = append(fds, fd)
-	}
-	return fds, 0, nil
+// call makes a call on f that the device may not answer.
+func (t *Tier) call(what string, f *file, do func() error) error {
+	return t.engine.Call(what, t.path(f), do)
 }
 
-// call makes a call that the device may not answer, on a part of f.
-func (t *Tier) call(what string, f *file, part int, do func() error) error {
-	return t.engine.Call(what, t.path(f, part), do)
-}
-
-// openPart opens a file on disk. Directories and files are opened by descriptor and name, and links
-// are not followed: whatever happens to the path meanwhile, nothing is written outside of the work
+// openFile opens f on disk. Directories and files are opened by descriptor and name, and links are
+// not followed: whatever happens to the path meanwhile, nothing is written outside of the work
 // directory.
-func (t *Tier) openPart(f *file, part, flags int, direct bool) (fd int, err error) {
+func (t *Tier) openFile(f *file, flags int, direct bool) (fd int, err error) {
 	what := "open"
 	if flags&unix.O_CREAT != 0 {
 		what = "create"
@@ -125,7 +76,7 @@ func (t *Tier) openPart(f *file, part, flags int, direct bool) (fd int, err erro
 	if direct {
 		flags |= openDirect
 	}
-	dir, name := t.dir.Name(f.object(t.policy, part))
+	dir, name := t.dir.Name(f.object(t.policy))
 	err = t.engine.Call(what, t.below(dir, name), func() error {
 		at, err := t.dir.Fan(dir)
 		if err != nil {
@@ -142,21 +93,21 @@ func (t *Tier) openPart(f *file, part, flags int, direct bool) (fd int, err erro
 	return fd, err
 }
 
-// open opens all parts of f for reading o, and without direct I/O drops them from the page cache,
-// so that what is read comes from the device.
-func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
-	fds, failed, err := t.openParts(f, unix.O_RDONLY)
+// open opens f for reading o, and without direct I/O drops it from the page cache, so that reads
+// come from the device.
+func (t *Tier) open(f *file, o tiers.Object) (fd int, err error) {
+	fd, err = t.openFile(f, unix.O_RDONLY, t.direct)
 	if err != nil {
-		return nil, t.error("open", o, f, failed, -1, notFound(err))
+		return -1, t.error("open", o, f, -1, notFound(err))
 	}
-	for i := 0; i < len(fds) && !t.direct; i++ {
-		err := t.call("drop from the page cache", f, i, func() error { return t.advise(fds[i]) })
+	if !t.direct {
+		err := t.call("drop from the page cache", f, func() error { return t.advise(fd) })
 		if err != nil {
-			t.closeAll(f, fds)
-			return nil, t.error("drop from the page cache", o, f, i, -1, err)
+			t.closeRead(f, fd)
+			return -1, t.error("drop from the page cache", o, f, -1, err)
 		}
 	}
-	return fds, nil
+	return fd, nil
 }
 
 // Adopt makes an object of a file that an earlier run left, with the name that the work directory
@@ -164,29 +115,29 @@ func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
 // there is no such file; one of another size is an error.
 func (t *Tier) Adopt(_ context.Context, o tiers.Object) error {
 	f := &file{first: &o}
-	fd, err := t.openPart(f, 0, unix.O_RDONLY, false)
+	fd, err := t.openFile(f, unix.O_RDONLY, false)
 	if err != nil {
-		return t.error("find", o, f, 0, -1, notFound(err))
+		return t.error("find", o, f, -1, notFound(err))
 	}
-	defer t.closeAll(f, []int{fd})
+	defer t.closeRead(f, fd)
 	var s unix.Stat_t
-	if err := t.call("stat", f, 0, func() error { return unix.Fstat(fd, &s) }); err != nil {
-		return t.error("look at", o, f, 0, -1, err)
+	if err := t.call("stat", f, func() error { return unix.Fstat(fd, &s) }); err != nil {
+		return t.error("look at", o, f, -1, err)
 	}
 	if s.Size != o.Size {
-		return t.error("find", o, f, 0, -1, fmt.Errorf("the file has %d bytes, it should have %d",
+		return t.error("find", o, f, -1, fmt.Errorf("the file has %d bytes, it should have %d",
 			s.Size, o.Size))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.entries[o.ID()] != nil {
-		return t.error("find", o, f, 0, -1, tiers.ErrExists)
+		return t.error("find", o, f, -1, tiers.ErrExists)
 	}
 	t.take(&entry{o: o, in: f, room: o.Size, uses: 1, visible: true})
 	return nil
 }
 
-// advise tells the kernel what is to become of a file that is going to be read.
+// advise gives the kernel the hint for a file that is going to be read.
 func (t *Tier) advise(fd int) error {
 	switch t.advice {
 	case AdviseDrop:
@@ -203,19 +154,16 @@ func (t *Tier) advise(fd int) error {
 // alternating runs: 799 MB/s so, 471 MB/s ahead), since it then splits one large unwritten extent
 // with every write.
 func (t *Tier) preallocate(f *file, run []*entry) error {
-	if f.shell != nil {
-		return t.grow(f)
-	}
 	if !t.direct || !t.policy.preallocate {
 		return nil
 	}
 	last := run[len(run)-1]
 	end := max(last.at+last.room, last.at+tiers.AlignUp(last.o.Size, int64(t.traits.Align)))
-	err := t.call("preallocate", f, 0, func() error {
-		return allocate(f.making.fds[0], run[0].at, end-run[0].at)
+	err := t.call("preallocate", f, func() error {
+		return allocate(f.making.fd, run[0].at, end-run[0].at)
 	})
 	if err != nil && !unsupported(err) {
-		return t.error("preallocate", run[0].o, f, 0, -1, err)
+		return t.error("preallocate", run[0].o, f, -1, err)
 	}
 	return nil
 }
@@ -231,31 +179,22 @@ func (t *Tier) seal(f *file) error {
 	}
 	f.making = nil
 	t.mu.Unlock()
-	var errs []error
-	for i, fd := range m.fds {
-		err := t.call("close", f, i, func() error { return unix.Close(fd) })
-		// interrupted, it is closed all the same
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			errs = append(errs, t.error("close", *f.first, f, i, -1, err))
-		}
+	if m.err != nil {
+		return nil // it was never open
 	}
-	return errors.Join(errs...)
+	err := t.call("close", f, func() error { return unix.Close(m.fd) })
+	if err != nil && !errors.Is(err, unix.EINTR) { // interrupted, it is closed all the same
+		return t.error("close", *f.first, f, -1, err)
+	}
+	return nil
 }
 
-// unlink removes all parts of f, also those behind one that fails.
+// unlink removes f.
 func (t *Tier) unlink(f *file) error {
-	var errs []error
-	for i := range f.parts(t.policy) {
-		errs = append(errs, t.unlinkPart(f, i))
-	}
-	return errors.Join(errs...)
-}
-
-func (t *Tier) unlinkPart(f *file, part int) error {
 	if t.leaves.Load() {
 		return nil
 	}
-	dir, name := t.dir.Name(f.object(t.policy, part))
+	dir, name := t.dir.Name(f.object(t.policy))
 	err := t.engine.Call("remove", t.below(dir, name), func() error {
 		at, err := t.dir.Fan(dir)
 		if err != nil {
@@ -264,36 +203,8 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 		return workdir.Retry(func() error { return unix.Unlinkat(at, name, 0) })
 	})
 	if err != nil {
-		return t.error("remove", *f.first, f, part, -1, notFound(err))
+		return t.error("remove", *f.first, f, -1, notFound(err))
 	}
-	return nil
-}
-
-// free keeps the file of an object that is gone for the next one, or removes it, where files are
-// not used again or nobody knows what it has.
-func (t *Tier) free(f *file) error {
-	err := t.seal(f)
-	switch {
-	case f.shell == nil:
-		return errors.Join(err, t.unlink(f))
-	case err != nil || f.shell.spoiled:
-		return errors.Join(err, t.discard(f))
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.spare(f.shell)
-	return nil
-}
-
-// discard removes a file that nobody has. One that cannot be removed stays counted, because its
-// blocks are still taken; that it is gone already is what was wanted.
-func (t *Tier) discard(f *file) error {
-	if err := t.unlink(f); err != nil && !errors.Is(err, tiers.ErrNotFound) {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.files -= f.shell.size
 	return nil
 }
 
@@ -303,14 +214,14 @@ func (t *Tier) hole(e *entry) error {
 	if t.leaves.Load() {
 		return nil
 	}
-	fd, err := t.openPart(e.in, 0, unix.O_WRONLY, false)
+	fd, err := t.openFile(e.in, unix.O_WRONLY, false)
 	if err != nil {
-		return t.error("remove from", e.o, e.in, 0, e.at, notFound(err))
+		return t.error("remove from", e.o, e.in, e.at, notFound(err))
 	}
-	defer t.closeAll(e.in, []int{fd})
-	err = t.call("punch a hole into", e.in, 0, func() error { return punch(fd, e.at, e.room) })
+	defer t.closeRead(e.in, fd)
+	err = t.call("punch a hole into", e.in, func() error { return punch(fd, e.at, e.room) })
 	if err != nil {
-		return t.error("punch a hole into", e.o, e.in, 0, e.at, err)
+		return t.error("punch a hole into", e.o, e.in, e.at, err)
 	}
 	return nil
 }
@@ -322,11 +233,11 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 	if err := t.makeFile(f); err != nil {
 		return err
 	}
-	err = t.call("preallocate", f, 0, func() error {
-		return allocate(f.making.fds[0], 0, tiers.AlignUp(capacity, t.policy.slot))
+	err = t.call("preallocate", f, func() error {
+		return allocate(f.making.fd, 0, tiers.AlignUp(capacity, t.policy.slot))
 	})
 	if err != nil && !unsupported(err) {
-		err = t.error("preallocate", *f.first, f, 0, -1, err)
+		err = t.error("preallocate", *f.first, f, -1, err)
 	} else {
 		t.in, err = t.open(f, *f.first)
 	}
@@ -338,11 +249,9 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 	return nil
 }
 
-// closeAll closes parts of a file to which nothing was written that could fail here.
-func (t *Tier) closeAll(f *file, fds []int) {
-	for i, fd := range fds {
-		_ = t.call("close", f, i, func() error { return unix.Close(fd) })
-	}
+// closeRead closes a descriptor through which nothing was written that could fail here.
+func (t *Tier) closeRead(f *file, fd int) {
+	_ = t.call("close", f, func() error { return unix.Close(fd) })
 }
 
 // notFound lets ENOENT match tiers.ErrNotFound too.
@@ -353,7 +262,7 @@ func notFound(err error) error {
 	return err
 }
 
-// unsupported says that the filesystem cannot do what was asked for.
+// unsupported reports that the filesystem lacks the operation.
 func unsupported(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
 }

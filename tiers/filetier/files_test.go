@@ -2,7 +2,6 @@ package filetier_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
-	"kvbench/tiers/faults"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
@@ -37,72 +35,39 @@ func onDisk(t testing.TB, dir string) (bytes int64) {
 
 // Deletions free exactly the entry's blocks when they return, and the file with the last of them.
 func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
-	for _, kind := range []tiers.LayoutKind{tiers.LayoutPacked, tiers.LayoutGrouped} {
-		dir := tiertest.Dir(t)
-		tier := tiertest.Files(t,
-			filetier.Config{Dir: dir, Direct: true, Layout: tiers.Layout{Kind: kind, Places: 8}})
-		x := tiertest.Transfer(t, chunk, 1)
-		list := blocks("s", block, block, 5000, block, block, 3*chunk+1, block, block, block, block,
-			1, block)
-		writeRuns(t, x, tier, list)
-		rand.New(rand.NewPCG(5, 6)).Shuffle(len(list),
-			func(i, j int) { list[i], list[j] = list[j], list[i] })
-		for at, o := range list {
-			held, waste := tier.Footprint()
-			assert.InDelta(t, held+waste, onDisk(t, dir.Path()), 16<<10,
-				"extent blocks of the filesystem aside")
-			if at > 0 {
-				_, _, err := x.Read(t.Context(), tier, nil, list[at])
-				require.NoError(t, err, "the others are as they were")
-			}
-			require.NoError(t, tier.Remove(t.Context(), o))
-		}
-		held, waste := tier.Footprint()
-		assert.Zero(t, held+waste)
-		assert.Empty(t, theFiles(t, dir.Path()))
-		require.NoError(t, tier.Close())
-	}
-}
-
-// An entry of the chunk layout is exactly its files, and goes with all of them.
-func TestChunkFilesAreTheEntry(t *testing.T) {
 	dir := tiertest.Dir(t)
-	tier := tiertest.Files(t, filetier.Config{
-		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutChunks, Bytes: block},
-	})
-	f := faults.Wrap(tier, nil)
-	x := tiertest.Transfer(t, chunk, 2)
-	o := tiers.Object{Key: "blk/x/1", Gen: 1, Size: 3*block + 5000}
-	_, _, err := x.Write(t.Context(), f, nil, o)
-	require.NoError(t, err)
-	files := theFiles(t, dir.Path())
-	require.Len(t, files, 4)
-	assert.EqualValues(t, 3*block+8192, onDisk(t, dir.Path()))
-	f.SetHook(faults.On(faults.Commit, 0, unix.EIO))
-	_, _, err = x.Write(t.Context(), f, nil, tiers.Object{Key: "blk/x/2", Size: 2 * block})
-	require.ErrorIs(t, err, unix.EIO)
-	assert.Len(t, theFiles(t, dir.Path()), 4, "the failed one left nothing")
-	f.SetHook(nil)
-	require.NoError(t, os.Remove(files[2]))
-	_, _, err = x.Read(t.Context(), tier, nil, o)
-	require.ErrorIs(t, err, tiers.ErrNotFound)
-	require.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
-	assert.Empty(t, theFiles(t, dir.Path()), "the others went")
+	tier := tiertest.Files(t, filetier.Config{Dir: dir, Direct: true,
+		Layout: tiers.Layout{Kind: tiers.LayoutPacked, Places: 8}})
+	x := tiertest.Transfer(t, chunk, 1)
+	list := blocks("s", block, block, 5000, block, block, 3*chunk+1, block, block, block, block, 1,
+		block)
+	writeRuns(t, x, tier, list)
+	rand.New(rand.NewPCG(5, 6)).Shuffle(len(list),
+		func(i, j int) { list[i], list[j] = list[j], list[i] })
+	for at, o := range list {
+		held, waste := tier.Footprint()
+		assert.InDelta(t, held+waste, onDisk(t, dir.Path()), 16<<10,
+			"extent blocks of the filesystem aside")
+		if at > 0 {
+			_, _, err := x.Read(t.Context(), tier, nil, list[at])
+			require.NoError(t, err, "the others are as they were")
+		}
+		require.NoError(t, tier.Remove(t.Context(), o))
+	}
+	held, waste := tier.Footprint()
+	assert.Zero(t, held+waste)
+	assert.Empty(t, theFiles(t, dir.Path()))
 }
 
 // Kept files are those of every layout.
 func TestKeptFilesStay(t *testing.T) {
 	for kind, want := range map[tiers.LayoutKind]int{
-		tiers.LayoutFiles: 3, tiers.LayoutSlots: 1, tiers.LayoutPacked: 2, tiers.LayoutGrouped: 3,
-		tiers.LayoutChunks: 6,
+		tiers.LayoutFiles: 3, tiers.LayoutSlots: 1, tiers.LayoutPacked: 2, tiers.LayoutNamed: 3,
 	} {
 		cache := t.TempDir()
 		dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: cache, Keep: true})
 		require.NoError(t, err)
 		l := tiers.Layout{Kind: kind, Bytes: block, Places: 2}
-		if kind == tiers.LayoutChunks {
-			l.Bytes = block / 2
-		}
 		tier := tiertest.Files(t, filetier.Config{Dir: dir, Layout: l, Capacity: 10 * block})
 		x := tiertest.Transfer(t, chunk, 1)
 		for _, o := range blocks("k", block, block, block) {
@@ -122,7 +87,7 @@ func TestKeptFilesStay(t *testing.T) {
 func TestLayoutsAreChecked(t *testing.T) {
 	dir := tiertest.Dir(t)
 	for _, l := range []tiers.Layout{{Kind: tiers.LayoutSlots},
-		{Kind: tiers.LayoutPacked, Places: 1}, {Kind: tiers.LayoutChunks}, {Kind: 99}} {
+		{Kind: tiers.LayoutPacked, Places: 1}, {Kind: 99}} {
 		_, err := filetier.New(filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20,
 			Engine: tiertest.Psync(t)})
 		assert.Error(t, err, "%+v", l)

@@ -23,19 +23,17 @@ type Config struct {
 	// dropped again before they are read.
 	Direct bool
 	// Extent is how many bytes the objects of one request span at most, in layouts that put them
-	// side by side.
-	Extent int64
-	// Capacity is what slots are preallocated for, in bytes, and what files that are overwritten
-	// have together at most, unless the objects that are there take more.
-	Capacity int64
-	// Advice is what the kernel is told of files behind the page cache.
+	// next to each other.
+	Extent   int64
+	Capacity int64 // bytes that slots are preallocated for
+	// Advice is the hint to the kernel for files in the page cache.
 	Advice Advice
 }
 
-// Advice is what the kernel is told of a file that is written and read through the page cache.
+// Advice is the hint to the kernel for a file that is written and read through the page cache.
 type Advice uint8
 
-// What it may be told. Drop takes a file out of the page cache when it was flushed and before it is
+// The hints. Drop takes a file out of the page cache when it was flushed and before it is
 // read, so that reads come from the device; the others leave in it what the kernel keeps.
 const (
 	AdviseDrop Advice = iota
@@ -43,7 +41,7 @@ const (
 	AdviseSequential // readers read from front to back
 )
 
-// Tier keeps objects in files. It knows them all by heart: what an earlier run left in the
+// Tier keeps objects in files. Its index is in memory alone: what an earlier run left in the
 // directory was reclaimed when that was opened, and is never read.
 type Tier struct {
 	dir      *workdir.Dir
@@ -51,8 +49,7 @@ type Tier struct {
 	policy   policy
 	direct   bool
 	advice   Advice
-	unit     int64 // places are whole ones
-	capacity int64
+	unit     int64 // places are multiples of it
 	traits   tiers.Traits
 	warnings []string
 	leaves   atomic.Bool // files are left to the directory
@@ -62,16 +59,10 @@ type Tier struct {
 	current *file // takes the next objects; nil: a new one does
 	made    uint64
 	slots   slotHeap
-	in      []int // descriptors for reading that stay open: of slots
+	in      int   // descriptor for reading that stays open: of slots; -1: none
 	held    int64 // bytes of objects
 	used    int64 // bytes of their places
 	ended   bool
-
-	// Of files that are overwritten. Who holds trimming may take mu, not the other way round.
-	trimming sync.Mutex // one makes room at a time
-	spares   []*shell   // that nobody has, the smallest first
-	files    int64      // bytes of all of them
-	shells   uint64     // how many were ever made
 }
 
 var _ tiers.Tier = (*Tier)(nil)
@@ -84,21 +75,19 @@ func New(cfg Config) (*Tier, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, advice: cfg.Advice,
-		capacity: cfg.Capacity, entries: make(map[tiers.ID]*entry)}
+	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, advice: cfg.Advice, in: -1,
+		entries: make(map[tiers.ID]*entry)}
 	if err := t.probeDirect(cfg.Direct); err != nil {
 		return nil, err
 	}
 	// Places are rounded up to what the layout can use again: a slot, or the blocks that a hole
-	// frees. Where a file goes as a whole, its padding is nobody's.
+	// frees. Where a file goes as a whole, its padding needs no account.
 	align := int64(t.traits.Align)
 	t.unit = 1
 	switch {
 	case p.slot > 0:
 		t.policy.slot = tiers.AlignUp(p.slot, max(align, pageSize))
 		t.unit = t.policy.slot
-	case p.part > 0:
-		t.policy.part = tiers.AlignUp(p.part, max(align, pageSize))
 	case p.places > 1:
 		t.unit = t.holeUnit(max(align, pageSize))
 		if err := t.probeHoles(); err != nil {
@@ -138,21 +127,17 @@ func (t *Tier) warn(format string, args ...any) {
 // Traits are fixed when the tier is made.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Direct says whether the tier does direct I/O, which it may have been asked for in vain.
+// Direct reports whether the tier does direct I/O: the filesystem may have refused it.
 func (t *Tier) Direct() bool { return t.direct }
 
 // Warnings are things that a reader of the results must know: what was asked for and could not be
 // had.
 func (t *Tier) Warnings() []string { return slices.Concat(t.dir.Warnings(), t.warnings) }
 
-// Footprint returns the bytes of the objects, and what their places take beyond: of files that are
-// overwritten those without an object, too.
+// Footprint returns the bytes of the objects, and what their places take beyond that.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.policy.recycle {
-		return t.held, t.files - t.held
-	}
 	return t.held, t.used - t.held
 }
 
@@ -166,7 +151,7 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 // are removed or given up stay. Where a run has to end soon that takes too long, see [workdir.Dir].
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
 
-// Close lets go of the file that takes objects; one that is still written goes with its writer. All
+// Close releases the file that takes objects; one that is still written goes with its writer. All
 // files are the directory's to remove.
 func (t *Tier) Close() error {
 	t.mu.Lock()
@@ -179,22 +164,22 @@ func (t *Tier) Close() error {
 	if f == nil {
 		return nil
 	}
-	t.closeAll(f, t.in)
+	if t.in >= 0 {
+		t.closeRead(f, t.in)
+	}
 	return t.seal(f)
 }
 
 // error describes a failure of an operation on an object, in a file of f.
-func (t *Tier) error(op string, o tiers.Object, f *file, part int, off int64, err error) error {
+func (t *Tier) error(op string, o tiers.Object, f *file, off int64, err error) error {
 	path := t.dir.Path()
 	if f != nil {
-		path = t.path(f, part)
+		path = t.path(f)
 	}
 	return &tiers.OpError{Op: op, Path: path, Key: o.Key, Offset: off, Err: err}
 }
 
-// path is where a part of f lies.
-func (t *Tier) path(f *file, part int) string {
-	return t.below(t.dir.Name(f.object(t.policy, part)))
-}
+// path is where f lies.
+func (t *Tier) path(f *file) string { return t.below(t.dir.Name(f.object(t.policy))) }
 
 func (t *Tier) below(dir, name string) string { return t.dir.Path() + "/" + dir + "/" + name }

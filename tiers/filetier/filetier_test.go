@@ -90,26 +90,6 @@ func flip(t *testing.T, path string, off int64) {
 	require.NoError(t, f.Sync())
 }
 
-func TestFileTierShowsNothingUnfinished(t *testing.T) {
-	d := tiertest.Dir(t)
-	tier := tiertest.Files(t, filetier.Config{Dir: d})
-	o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
-	w, err := tier.Create(t.Context(), o)
-	require.NoError(t, err)
-	_, err = tier.Open(t.Context(), o)
-	assert.ErrorIs(t, err, tiers.ErrNotFound)
-	assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
-	_, err = tier.Create(t.Context(), o)
-	assert.Error(t, err)
-	_, err = tier.Open(t.Context(), o)
-	assert.ErrorIs(t, err, tiers.ErrNotFound, "a refused second writer shows nothing either")
-	require.NoError(t, w.Abort())
-	require.NoError(t, w.Abort())
-	files, err := filepath.Glob(d.Path() + "/??/*")
-	require.NoError(t, err)
-	assert.Empty(t, files)
-}
-
 func TestFileTierRefusesToFollowALink(t *testing.T) {
 	d := tiertest.Dir(t)
 	tier := tiertest.Files(t, filetier.Config{Dir: d})

@@ -29,13 +29,11 @@ const block = 16 << 10
 
 const chunk = tiertest.Chunk
 
-// everyLayout runs a test on each layout that puts objects side by side, and says where its files
-// are.
+// everyLayout runs a test on each layout that puts several objects into a file.
 func everyLayout(t *testing.T, run func(t *testing.T, tier *filetier.Tier, dir string)) {
 	for name, l := range map[string]tiers.Layout{
-		"slots":   {Kind: tiers.LayoutSlots, Bytes: block},
-		"packed":  {Kind: tiers.LayoutPacked, Places: 6},
-		"grouped": {Kind: tiers.LayoutGrouped, Places: 4},
+		"slots":  {Kind: tiers.LayoutSlots, Bytes: block},
+		"packed": {Kind: tiers.LayoutPacked, Places: 6},
 	} {
 		for _, direct := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/direct=%t", name, direct), func(t *testing.T) {
@@ -68,7 +66,7 @@ func request(t testing.TB, r tiers.Submitter, off, n int64) ([]byte, error) {
 func blocks(prefix string, sizes ...int64) (list []tiers.Object) {
 	for i, n := range sizes {
 		list = append(list, tiers.Object{Key: fmt.Sprintf("blk/%s/%d", prefix, i),
-			Gen: uint64(i + 1), Size: n, Place: i})
+			Gen: uint64(i + 1), Size: n})
 	}
 	return list
 }
@@ -116,7 +114,7 @@ func readRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
 func TestRunsAreMovedByOneRequest(t *testing.T) {
 	list := blocks("a", block, block, block, block, block, block, block, block, block, 5000)
 	// packed: files of six
-	wants := map[string][]int{"slots": {4, 4, 2}, "packed": {4, 2, 4}, "grouped": {4, 4, 2}}
+	wants := map[string][]int{"slots": {4, 4, 2}, "packed": {4, 2, 4}}
 	everyLayout(t, func(t *testing.T, tier *filetier.Tier, _ string) {
 		want := wants[filepath.Base(filepath.Dir(t.Name()))]
 		f := faults.Wrap(tier, nil)
@@ -153,35 +151,6 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 	})
 }
 
-// LMCache's chunks begin and end where the place in the request says so, whatever was cached
-// before.
-func TestGroupsEndAtTheirPlaceInTheRequest(t *testing.T) {
-	dir := tiertest.Dir(t)
-	tier := tiertest.Files(t, filetier.Config{
-		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutGrouped, Places: 4},
-		Extent: 1 << 20,
-	})
-	x := tiertest.Transfer(t, 1<<20, 1)
-	list := blocks("g", block, block, block, block, block, block, block, block, block, block)
-	var runs []int
-	for at := 3; at < len(list); { // the first three were found
-		n, _, err := x.Write(t.Context(), tier, nil, list[at:]...)
-		require.NoError(t, err)
-		runs = append(runs, n)
-		at += n
-	}
-	assert.Equal(t, []int{1, 4, 2}, runs)
-	assert.Len(t, theFiles(t, dir.Path()), 3)
-	for range 2 { // the open end is no open file: the next request begins another
-		next := blocks(fmt.Sprint(t.Name(), len(theFiles(t, dir.Path()))), block, block, block,
-			block)[2:]
-		n, _, err := x.Write(t.Context(), tier, nil, next...)
-		require.NoError(t, err)
-		assert.Equal(t, 2, n)
-	}
-	assert.Len(t, theFiles(t, dir.Path()), 5)
-}
-
 // A mismatch names the block, not the run.
 func TestVerificationTellsWhichBlockOfARun(t *testing.T) {
 	everyLayout(t, func(t *testing.T, tier *filetier.Tier, dir string) {
@@ -197,37 +166,6 @@ func TestVerificationTellsWhichBlockOfARun(t *testing.T) {
 		require.ErrorAs(t, err, &mismatch)
 		assert.Equal(t, list[2].Key, mismatch.Key)
 		assert.EqualValues(t, 77, mismatch.Offset)
-	})
-}
-
-// Places of entries that are being read are neither freed nor used again.
-func TestRunsKeepTheirPlacesWhileTheyAreRead(t *testing.T) {
-	everyLayout(t, func(t *testing.T, tier *filetier.Tier, dir string) {
-		x := tiertest.Transfer(t, chunk, 1)
-		list := blocks("r", block, block, block)
-		writeRuns(t, x, tier, list)
-		r, err := tier.Open(t.Context(), list...)
-		require.NoError(t, err)
-		require.Equal(t, 3, r.Len())
-		for _, o := range list {
-			require.NoError(t, tier.Remove(t.Context(), o))
-		}
-		writeRuns(t, x, tier, blocks("new", block, block, block, block))
-		p, err := request(t, r, 0, r.Start(2)+block)
-		require.NoError(t, err)
-		for i, o := range list {
-			assert.NoError(t, tiertest.Content.Check(p[r.Start(i):r.Start(i)+block], o, 0))
-		}
-		_, err = request(t, r, block, r.Start(2)+block)
-		assert.Error(t, err, "beyond the last entry")
-		held, _ := tier.Footprint()
-		assert.EqualValues(t, 7*block, held)
-		require.NoError(t, r.Close())
-		require.NoError(t, r.Close())
-		held, _ = tier.Footprint()
-		assert.EqualValues(t, 4*block, held)
-		_, err = tier.Open(t.Context(), list...)
-		assert.ErrorIs(t, err, tiers.ErrNotFound)
 	})
 }
 
@@ -329,29 +267,53 @@ func BenchmarkWritersOfOnePack(b *testing.B) {
 	})
 }
 
-// asking notes the calls that it makes.
-type asking struct {
+// calls lists the calls that it makes, and fails one of them after the call.
+type calls struct {
 	ioengine.Engine
-	asked []string
+	made []string
+	fail string
 }
 
-func (a *asking) Call(what, where string, f func() error) error {
-	a.asked = append(a.asked, what)
-	return a.Engine.Call(what, where, f)
+func (c *calls) Call(what, where string, f func() error) error {
+	c.made = append(c.made, what)
+	err := c.Engine.Call(what, where, f)
+	if what == c.fail {
+		err = unix.EIO
+	}
+	return err
 }
 
 // Also closing what was only read may wait for a server that does not answer.
-func TestFilesAreClosedByTheEngine(t *testing.T) {
-	engine := &asking{Engine: tiertest.Psync(t)}
+func TestTheEngineClosesFiles(t *testing.T) {
+	engine := &calls{Engine: tiertest.Psync(t)}
 	tier := tiertest.Files(t, filetier.Config{Engine: engine})
 	o := tiers.Object{Key: "a", Size: 4096}
-	_, _, err := tiertest.Transfer(t, tiertest.Chunk, 1).Write(t.Context(), tier, nil, o)
+	_, _, err := tiertest.Transfer(t, chunk, 1).Write(t.Context(), tier, nil, o)
 	require.NoError(t, err)
-	engine.asked = nil
+	engine.made = nil
 	r, err := tier.Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	assert.Equal(t, []string{"open", "drop from the page cache", "close"}, engine.asked)
+	assert.Equal(t, []string{"open", "drop from the page cache", "close"}, engine.made)
+}
+
+// NFS reports a failed write when the file is closed: then the object is gone.
+func TestAFileThatCannotBeClosedIsRemoved(t *testing.T) {
+	engine, dir := &calls{Engine: tiertest.Psync(t)}, tiertest.Dir(t)
+	tier := tiertest.Files(t, filetier.Config{Engine: engine, Dir: dir})
+	o := tiers.Object{Key: "k", Size: 3 * 4096}
+	w, err := tier.Create(t.Context(), o)
+	require.NoError(t, err)
+	engine.fail = "close"
+	require.ErrorIs(t, w.Commit(t.Context()), unix.EIO)
+	require.NoError(t, w.Abort())
+	_, err = tier.Open(t.Context(), o)
+	require.ErrorIs(t, err, tiers.ErrNotFound)
+	assert.Empty(t, theFiles(t, dir.Path()))
+	engine.fail = ""
+	w, err = tier.Create(t.Context(), o)
+	require.NoError(t, err, "nothing is in the way")
+	require.NoError(t, w.Abort())
 }
 
 // What was written is not complete while a request is under way that its writer has given up: the

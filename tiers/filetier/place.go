@@ -8,8 +8,8 @@ import (
 	"kvbench/tiers"
 )
 
-// file holds one object or several, side by side. Guarded by Tier.mu, but for making. It is small:
-// where every object has a file of its own there may be millions.
+// file holds one object or several, next to each other. Guarded by Tier.mu, but for making. It is
+// small: where every object has a file of its own there may be millions.
 type file struct {
 	first   *tiers.Object // what it was made for
 	gen     uint64        // which file of the tier it is
@@ -18,27 +18,7 @@ type file struct {
 	free    int32         // places not given out
 	writers int32         // extents being written
 	live    int32         // objects whose place is not free again
-	gone    bool          // somebody unlinks it, or it could not be made
-	shell   *shell        // what it is on the disk, where files are overwritten; else nil
-}
-
-// shell is a file on the disk that holds one object after the other, where files are overwritten
-// in place: while sizes stay the same nothing is made, unlinked, cut or discarded, and no write
-// changes metadata that a flush would then have to write.
-//
-// A file is exactly as long as its object in whole pages: one that was longer is cut before it is
-// written to, one that was shorter grows. So no byte of an object that is gone lies behind another
-// one, and what all files have together is what Tier.files says, or less while a call is under
-// way: bytes are counted before the filesystem gives them, and until it has them back.
-//
-// Its name is its own, as no object has one: readers find it through their object alone, which
-// keeps it until the last of them has closed.
-type shell struct {
-	number  uint64
-	size    int64 // bytes that are counted for it
-	has     int64 // of these, those that it has on the disk
-	made    bool  // it is there
-	spoiled bool  // its writer gave up: nobody knows what it has
+	gone    bool          // it is being unlinked, or it could not be made
 }
 
 // entry is an object's place. It is free again when the last user has gone: the tier itself is one
@@ -52,7 +32,7 @@ type entry struct {
 	visible bool // committed and not removed
 }
 
-// place gives the first of objs places side by side, as many as the layout has.
+// place gives the first of objs adjacent places, as many as the layout has.
 func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,18 +44,14 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	case t.policy.slot > 0 && objs[0].Size > t.policy.slot:
 		return nil, fmt.Errorf("%d bytes do not fit into a slot of %d", objs[0].Size, t.policy.slot)
 	}
-	// The file is made by whoever first writes to it, outside of the lock: two requests may be
-	// given places in one that does not exist yet.
+	// Its first writer makes the file, outside of the lock: two requests may be given places in one
+	// that does not exist yet.
 	f := t.current
 	if f == nil {
 		f = &file{gen: t.made, free: int32(t.policy.places), making: &making{}}
 		t.made++
 	}
-	most := int(f.free)
-	if t.policy.grouped {
-		most -= objs[0].Place % t.policy.places
-	}
-	for i, o := range objs[:min(most, len(objs))] {
+	for i, o := range objs[:min(int(f.free), len(objs))] {
 		e := &entry{o: o, in: f, at: t.next(f), room: tiers.AlignUp(o.Size, t.unit), uses: 1}
 		if i > 0 && (!t.follows(run, e) || t.entries[o.ID()] != nil ||
 			t.policy.slot > 0 && o.Size > t.policy.slot) {
@@ -86,8 +62,8 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	}
 	f.writers++
 	t.current = f
-	if f.free == 0 || t.policy.grouped {
-		t.close(f) // a group also where it ends early: the next request begins another
+	if f.free == 0 {
+		t.close(f)
 	}
 	return run, nil
 }
@@ -101,7 +77,7 @@ func (t *Tier) next(f *file) int64 {
 	return f.end
 }
 
-// follows says whether e lies right behind a run and is in reach of its requests.
+// follows reports whether e lies right behind a run and within its extent.
 func (t *Tier) follows(run []*entry, e *entry) bool {
 	last := run[len(run)-1]
 	end := e.at - run[0].at + tiers.AlignUp(e.o.Size, int64(t.traits.Align))
@@ -125,8 +101,8 @@ func (t *Tier) take(e *entry) {
 	t.used += e.room
 }
 
-// find returns the first of objs that lie side by side, with one more use each; none if the first
-// is not there.
+// find returns the first of objs that are adjacent, with one more use each; none if the first is
+// not there.
 func (t *Tier) find(objs []tiers.Object) (run []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,8 +117,8 @@ func (t *Tier) find(objs []tiers.Object) (run []*entry) {
 	return run
 }
 
-// leave ends one use of each object, and frees the places that nobody uses any more. Callers hold
-// mu, which is let go of for system calls.
+// leave ends one use of each object, and frees the places without any other use. Callers hold mu,
+// which is released for system calls.
 func (t *Tier) leave(run ...*entry) error {
 	var errs []error
 	for _, e := range run {
@@ -155,7 +131,7 @@ func (t *Tier) leave(run ...*entry) error {
 
 // vacate frees the place of an object: a slot is used again, a place in a file goes with it when it
 // is the last one there, else by a hole. Its space is free when it returns. Callers hold mu, which
-// is let go of for system calls.
+// is released for system calls.
 //
 // It comes from Remove, from the last reader's Close and from Abort, perhaps for one file at once.
 // So whether this is the last place is asked twice: others may have left the file while this one
@@ -173,7 +149,7 @@ func (t *Tier) vacate(e *entry) (err error) {
 		e.in.live--
 		if last || t.drop(e.in, 0) {
 			t.mu.Unlock()
-			err = errors.Join(err, t.free(e.in))
+			err = errors.Join(err, t.seal(e.in), t.unlink(e.in))
 			t.mu.Lock()
 		}
 	}
@@ -182,8 +158,8 @@ func (t *Tier) vacate(e *entry) (err error) {
 	return err
 }
 
-// drop says, once, that no more places of a file are in use than those being freed: then it gets no
-// new objects, and the caller unlinks it. Callers hold mu.
+// drop reports, once, that no more places of a file are in use than those being freed: then it gets
+// no new objects, and the caller unlinks it. Callers hold mu.
 func (t *Tier) drop(f *file, freed int32) bool {
 	if f.gone || f.live > freed {
 		return false

@@ -20,15 +20,19 @@ import (
 	"kvbench/tracing/host"
 )
 
-func TestAFullDiskIsToldAndLeavesRoomAfterwards(t *testing.T) {
+// A full disk fails the write, and what failed leaves its room.
+func TestAFullDiskIsReportedAndLeavesRoomAfterwards(t *testing.T) {
 	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
 	require.NoError(t, os.WriteFile(fs.Dir+"/mine.npy", []byte("mine"), 0o644))
-	for _, direct := range []bool{true, false} {
+	for _, cfg := range []filetier.Config{{Direct: true}, {},
+		{Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutPacked, Places: 4}}} {
 		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: fs.Dir})
 		require.NoError(t, err)
-		tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: direct})
-		require.Equal(t, direct, tier.Direct())
-		x := tiertest.Transfer(t, 1<<20, 2)
+		cfg.Dir = d
+		tier := tiertest.Files(t, cfg)
+		require.Equal(t, cfg.Direct, tier.Direct())
+		assert.Empty(t, tier.Warnings(), "a hole frees what it should")
+		x := tiertest.Transfer(t, 4<<20, 2)
 		free, err := host.FilesystemOf(d.Path())
 		require.NoError(t, err)
 		assert.Equal(t, "ext4", free.Type)
@@ -45,6 +49,7 @@ func TestAFullDiskIsToldAndLeavesRoomAfterwards(t *testing.T) {
 		require.NoError(t, tier.Remove(t.Context(), tiers.Object{Key: "k0"}))
 		_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "again", Size: 4 << 20})
 		assert.NoError(t, err, "the failed write left nothing, so one removal makes room")
+		require.NoError(t, tier.Close())
 		require.NoError(t, d.Close())
 	}
 	text, err := os.ReadFile(fs.Dir + "/mine.npy")

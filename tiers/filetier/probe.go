@@ -42,8 +42,8 @@ func (t *Tier) probeDirect(want bool) error {
 		if err != nil {
 			return err
 		}
-		defer t.closeAll(f, in)
-		return t.try(ioengine.Read, f, in[0], block)
+		defer t.closeRead(f, in)
+		return t.try(ioengine.Read, f, in, block)
 	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		t.direct = false
@@ -74,14 +74,14 @@ func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.seal(f), t.unlink(f)) }()
-	return do(f, f.making.fds[0])
+	return do(f, f.making.fd)
 }
 
 // try writes or reads one block at the start of a file and waits.
 func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
 	op := &ioengine.Op{Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block)}
 	if err := t.await(context.Background(), op, func() {}); err != nil {
-		return t.error(kind.String(), *f.first, f, 0, 0, err)
+		return t.error(kind.String(), *f.first, f, 0, err)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (t *Tier) probeHoles() error {
 			return err
 		}
 		var before, after int64
-		err := t.call("punch a hole into", f, 0, func() (err error) {
+		err := t.call("punch a hole into", f, func() (err error) {
 			if before, err = blocks(fd); err == nil {
 				err = punch(fd, t.unit, t.unit)
 			}
@@ -125,13 +125,13 @@ func (t *Tier) probeHoles() error {
 			return &tiers.UnsupportedError{
 				Feature: "several blocks in a file in " + t.dir.Path(),
 				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout " +
-					"whose files hold no more than one block (-layout block; lmcache with blocks " +
-					"of 256 tokens and more) or that frees none (slots)",
+					"whose files hold no more than one block (-layout block) or that frees none " +
+					"(slots)",
 				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which "+
 					"deleting one of them means (punch a hole: %v)", err),
 			}
 		case err != nil:
-			return t.error("punch a hole into", *f.first, f, 0, t.unit, err)
+			return t.error("punch a hole into", *f.first, f, t.unit, err)
 		case freed < t.unit:
 			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free "+
 				"less than they count", t.unit, freed, t.dir.Path())

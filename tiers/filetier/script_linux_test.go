@@ -18,11 +18,11 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// TestLayouts runs the scripts of testdata/layouts: what is done with objects, and what that asks
-// of the engine and leaves on the disk. Rewrite them with -rewrite.
+// TestLayouts runs the scripts of testdata/layouts: operations on objects, the requests that the
+// engine gets for them, and what is left on the disk. Rewrite them with -rewrite.
 //
 //	tier slots bytes=16384 [buffered]   a layout, with extents of up to 64 KiB
-//	write a=16384 b=5000 [place=2]      neighbours, the first of them at that place of its request
+//	write a=16384 b=5000                neighbours
 //	read a b                            likewise
 //	remove a b
 //	open a b; close                     a reader that stays
@@ -117,7 +117,7 @@ func (s *script) open(d *datadriven.TestData) {
 		case "places":
 			arg.Scan(s.t, 0, &cfg.Layout.Places)
 		default:
-			kinds := []string{"files", "slots", "packed", "grouped", "chunks", "named"}
+			kinds := []string{"files", "slots", "packed", "named"}
 			cfg.Layout.Kind = tiers.LayoutKind(slices.Index(kinds, arg.Key))
 		}
 	}
@@ -134,19 +134,13 @@ func (s *script) open(d *datadriven.TestData) {
 	})
 }
 
-// make returns the objects of a command like "write a=100 b=200 place=2".
+// make returns the objects of a command like "write a=100 b=200".
 func (s *script) make(d *datadriven.TestData) (objs []tiers.Object) {
-	place := 0
-	d.MaybeScanArgs(s.t, "place", &place)
 	for _, arg := range d.CmdArgs {
-		if arg.Key == "place" {
-			continue
-		}
 		size, err := strconv.ParseInt(arg.Vals[0], 10, 64)
 		require.NoError(s.t, err)
 		s.gen++
-		s.objects[arg.Key] = tiers.Object{Key: arg.Key, Gen: s.gen, Size: size,
-			Place: place + len(objs)}
+		s.objects[arg.Key] = tiers.Object{Key: arg.Key, Gen: s.gen, Size: size}
 		objs = append(objs, s.objects[arg.Key])
 	}
 	return objs

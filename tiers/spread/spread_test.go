@@ -111,7 +111,7 @@ func TestNeighboursOfOneDirectory(t *testing.T) {
 	var objs []tiers.Object
 	want := 0
 	for i := range 8 {
-		objs = append(objs, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 4096, Place: i})
+		objs = append(objs, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 4096})
 		if want == i && spread.Home(objs[i].Key, 2) == spread.Home("0", 2) {
 			want++
 		}

@@ -23,16 +23,12 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Layouts are one of each kind, with names. Slots take any object of the tests, and no chunk of
-// theirs divides the files of the last.
+// Layouts are one of each kind, by name. Slots take any object of the tests.
 var Layouts = map[string]tiers.Layout{
-	"files":   {},
-	"recycle": {Recycle: true},
-	"slots":   {Kind: tiers.LayoutSlots, Bytes: 1 << 20},
-	"packed":  {Kind: tiers.LayoutPacked, Places: 3},
-	"grouped": {Kind: tiers.LayoutGrouped, Places: 4},
-	"chunks":  {Kind: tiers.LayoutChunks, Bytes: 100_000},
-	"named":   {Kind: tiers.LayoutNamed},
+	"files":  {},
+	"slots":  {Kind: tiers.LayoutSlots, Bytes: 1 << 20},
+	"packed": {Kind: tiers.LayoutPacked, Places: 3},
+	"named":  {Kind: tiers.LayoutNamed},
 }
 
 // Every runs a test on each kind of tier: memory, every layout of files with direct and with
@@ -60,7 +56,7 @@ func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)
 	without(t, run)
 	files(t, "files, direct", filetier.Config{Direct: true}, run)
 	files(t, "packed, buffered", filetier.Config{Layout: Layouts["packed"]}, run)
-	files(t, "chunks, direct", filetier.Config{Layout: Layouts["chunks"], Direct: true}, run)
+	files(t, "slots, direct", filetier.Config{Layout: Layouts["slots"], Direct: true}, run)
 }
 
 func files(t *testing.T, name string, cfg filetier.Config,

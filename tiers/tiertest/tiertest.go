@@ -173,7 +173,7 @@ func (s *suite) padding() {
 func (s *suite) severalObjects() {
 	var objs []tiers.Object
 	for i, size := range []int64{4096, 5000, 1, 8192, 4096, 4096} {
-		objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: size, Place: i})
+		objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: size})
 	}
 	for at := 0; at < len(objs); {
 		n := s.put(objs[at:]...)
