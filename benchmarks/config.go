@@ -54,7 +54,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		ValidationTrace: v.ValidationTrace, Corpus: corpus(v),
 	}
 	cfg.Cost, _ = v.Cost()
-	cfg.ContextWindow, cfg.PinTokens = v.ContextWindow(), v.PinTokens
+	cfg.ContextWindow = v.ContextWindow()
 	if v.Bench.Load == params.LoadTrace {
 		cfg.EndedBy = result.EndedByInput
 	}
@@ -114,8 +114,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		c.Workers = max(c.Workers, autoscaleBuffers)
 	}
 	c.Policy = kvbench.PolicyOf(v.TierPolicy, v.Promote, v.Evict)
-	c.Policy.After, c.Policy.TTL, c.Policy.Behind = v.Admission(), v.EvictTTL, v.WriteBehindBytes
-	c.Policy.Pin, c.Policy.PinTokens = v.PinTokens > 0, v.PinTokens
+	c.Policy.After, c.Policy.Behind = v.Admission(), v.WriteBehindBytes
 	c.Verify = verification(v)
 	// In virtual time nothing is asked of this machine: results must not depend on where it ran.
 	if v.Simulated() {

@@ -97,8 +97,7 @@ type Bucket struct {
 // recent use.
 type Policy struct {
 	cache.Policy
-	Order     string // the name of Evict in the result; empty: lru
-	PinTokens int    // of each prompt, with Pin
+	Order string // the name of Evict in the result; empty: lru
 }
 
 // PolicyOf is the policy of the words that results have for it: of the tiers, of promotion, of the

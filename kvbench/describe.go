@@ -89,10 +89,9 @@ func (t *trial) policy() *result.Policy {
 		return result.EntryCount{Entries: c.Entries, Bytes: c.Bytes}
 	}
 	p := &result.Policy{Tier: cache.Placements[cfg.Place], Promote: "never",
-		Evict: cmp.Or(cfg.Order, "lru"), AdmitAfter: cfg.After, TTLNS: int64(cfg.TTL),
-		PinTokens: cfg.PinTokens, BehindBytes: cfg.Behind,
+		Evict: cmp.Or(cfg.Order, "lru"), AdmitAfter: cfg.After, BehindBytes: cfg.Behind,
 		Copied: n(m.Copied), Promoted: n(m.Promoted), Dropped: n(m.Dropped), Refused: n(m.Refused),
-		Unwritten: n(m.Unwritten), Expired: n(m.Expired), MostBehind: m.MostBehind}
+		Unwritten: n(m.Unwritten), MostBehind: m.MostBehind}
 	if cfg.Promote == cache.OnHit {
 		p.Promote = "on-hit"
 	}

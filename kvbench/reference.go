@@ -22,8 +22,8 @@ type Reference struct{ cache *cache.Cache }
 
 // newReference is the one that a policy is compared with over some levels, nil for the usual one.
 func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, error) {
-	if p.Place == cache.Exclusive && p.Promote == cache.Never && p.After == 0 && p.TTL == 0 &&
-		!p.Pin && cmp.Or(p.Order, "lru") == "lru" {
+	if p.Place == cache.Exclusive && p.Promote == cache.Never && p.After == 0 &&
+		cmp.Or(p.Order, "lru") == "lru" {
 		return nil, nil
 	}
 	var levels []cache.Level

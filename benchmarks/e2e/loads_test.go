@@ -272,7 +272,7 @@ func TestTierPolicies(t *testing.T) {
 	for policy, extra := range map[string][]string{
 		"write-through": {"-evict=fifo"},
 		"write-back":    {"-promote=on-hit", "-evict=s3-fifo"},
-		"selective":     {"-write-behind-gb=0.001", "-evict-ttl=1h", "-pin-tokens=512"},
+		"selective":     {"-write-behind-gb=0.001"},
 		"waterfall":     {"-admit-after=2", "-evict=lfu"},
 	} {
 		b := newBench(t)

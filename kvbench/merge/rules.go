@@ -141,8 +141,8 @@ var table = []row{
 	{of: result.EntryCount{}, sum: "Entries Bytes"},
 	// Each client has a tier of its own, whose wear is no other's.
 	{of: result.Policy{},
-		same: "Tier Promote Evict AdmitAfter TTLNS PinTokens BehindBytes",
-		fold: "Copied Promoted Dropped Refused Unwritten Expired Compared", most: "MostBehind",
+		same: "Tier Promote Evict AdmitAfter BehindBytes",
+		fold: "Copied Promoted Dropped Refused Unwritten Compared", most: "MostBehind",
 		each: "DriveWritesPerDay"},
 	{of: result.Comparison{}, sum: "Lookups Hits WaterfallHits"},
 	{of: result.ReadCount{}, sum: "Operations Bytes"},

@@ -119,7 +119,9 @@ var Instead = map[string]string{
 	"xlsx-output":     "it is go tool kvreport xlsx here",
 	"use-burst-trace": "it is -bench BurstGPT with -burst-trace-path here",
 
-	"recycle": "it was removed: -layout slots overwrites in place",
+	"evict-ttl":  "it was removed: entries leave in the order of -evict alone",
+	"pin-tokens": "it was removed: -evict lfu and s3-fifo keep what many requests use",
+	"recycle":    "it was removed: -layout slots overwrites in place",
 }
 
 // usage is the line of -help. Defaults stand in it as text, because there are three of them; the

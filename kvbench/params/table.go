@@ -55,8 +55,6 @@ func table(v *Values) []parameter {
 		"admit-after":         whole(&v.AdmitAfter, 0, 1000),
 		"write-behind-gb":     gib(&v.WriteBehindBytes, maxStorageGiB),
 		"evict":               oneOf(&v.Evict, "lru", "fifo", "lfu", "s3-fifo", "bucket"),
-		"evict-ttl":           span(&v.EvictTTL, 0, 1000*day),
-		"pin-tokens":          whole(&v.PinTokens, 0, 1<<20),
 		"gpu-bandwidth-gbps":  number(&v.GPUBandwidth, 0.001, 1e6),
 
 		"cache-dir":             directories(&v.CacheDirs, v.base),

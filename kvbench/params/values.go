@@ -67,9 +67,8 @@ type Values struct {
 	ReadShare float64
 	// Which entry lives in which tier, and which has to leave; see Policy of package cache.
 	TierPolicy, Promote, Evict string
-	AdmitAfter, PinTokens      int
+	AdmitAfter                 int
 	WriteBehindBytes           int64
-	EvictTTL                   time.Duration
 
 	CeilingBytes int64 // that plain I/O may take of the storage tier; 0 = see CeilingSize
 

@@ -456,8 +456,7 @@ func (s *summary) policy() {
 		result.EntryCount
 	}{{"copied to the storage tier", p.Copied}, {"promoted", p.Promoted},
 		{"dropped where they lived on elsewhere", p.Dropped},
-		{"let go above the storage tier", p.Refused}, {"not written", p.Unwritten},
-		{"too old", p.Expired}} {
+		{"let go above the storage tier", p.Refused}, {"not written", p.Unwritten}} {
 		if n.Entries > 0 {
 			moved = append(moved, fmt.Sprintf("%s (%s) %s", count(n.Entries), bytes(n.Bytes),
 				n.what))
@@ -465,14 +464,8 @@ func (s *summary) policy() {
 	}
 	words := fmt.Sprintf("%s, promotion %s, eviction %s", p.Tier, p.Promote, p.Evict)
 	// In the flags' words, and only those that are in force: most policies have none of them.
-	if p.TTLNS > 0 {
-		words += ", evict-ttl " + ns(p.TTLNS)
-	}
 	if p.AdmitAfter > 0 {
 		words += fmt.Sprintf(", admit-after %d", p.AdmitAfter)
-	}
-	if p.PinTokens > 0 {
-		words += fmt.Sprintf(", pin-tokens %d", p.PinTokens)
 	}
 	s.line("policy", "%s", words)
 	if len(moved) > 0 {

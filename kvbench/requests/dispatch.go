@@ -26,7 +26,6 @@ type job struct {
 	prompt  prompt
 	lease   cache.Lease
 	usual   cache.Lease          // in the Env's Reference
-	pinned  int                  // tokens of the prompt that are not to leave the last tier
 	written bool                 // the source was told that the own entry is settled
 	absent  bool                 // the own entry could not be had: nothing to decode
 	arrived time.Duration        // on the clock
@@ -178,7 +177,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	j.arrived = min(now, d.origin+r.Arrival)
 	j.sample.Time.Queue = int64(now - j.arrived)
 	j.plan = d.cfg.Planner.Plan(j.plan[:0], r)
-	j.intent, j.intents, j.pinned = j.intent[:0], j.intents[:0], 0
+	j.intent, j.intents = j.intent[:0], j.intents[:0]
 	for _, op := range j.plan {
 		at := -1
 		if !j.blocks() { // they are distinct
@@ -186,8 +185,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		}
 		if at < 0 {
 			at = len(j.intents)
-			j.intents = append(j.intents, cache.Want{Key: op.Key, Size: op.Bytes,
-				Pin: j.pins(&op, d.cfg.PinTokens)})
+			j.intents = append(j.intents, cache.Want{Key: op.Key, Size: op.Bytes})
 		}
 		if op.Kind == workloads.WriteIfAbsent || op.Kind == workloads.ReadOrWrite {
 			j.intents[at].Write = true
@@ -328,15 +326,6 @@ func (d *dispatcher) compare(worker int, j *job) {
 		}
 	})
 	d.Rec.Compare(d.Clock.Now(), worker, c)
-}
-
-// pins says whether an entry is of the first n tokens of the prompt: a common prompt, or blocks.
-func (j *job) pins(op *workloads.Op, n int) bool {
-	if n == 0 || op.Purpose != workloads.ForBlock && op.Purpose != workloads.ForPrefix {
-		return false
-	}
-	j.pinned += op.Tokens
-	return j.pinned <= n || op.Purpose == workloads.ForPrefix && j.pinned == op.Tokens
 }
 
 func (d *dispatcher) windowEnd() time.Duration {

@@ -49,8 +49,6 @@ type Config struct {
 	// ContextWindow is the model's in tokens, 0 = none. The source is asked for what it likes:
 	// prompts that pass it are only told of.
 	ContextWindow int
-	// PinTokens is how many of the first tokens of a prompt are not to leave the last tier.
-	PinTokens int
 
 	Population   Population
 	Corpus       *users.Corpus // documents that are written before the window, nil = none

@@ -172,16 +172,13 @@ type Policy struct {
 	Promote     string `json:"promote"`
 	Evict       string `json:"evict"`
 	AdmitAfter  int    `json:"admit_after"`
-	TTLNS       int64  `json:"evict_ttl_ns"`
-	PinTokens   int    `json:"pin_tokens"`
 	BehindBytes int64  `json:"write_behind_bytes"`
 
-	Copied     EntryCount `json:"copied"`    // to the storage tier, from above
-	Promoted   EntryCount `json:"promoted"`  // from the storage tier, upward
-	Dropped    EntryCount `json:"dropped"`   // from one tier, because they lived on in another
-	Refused    EntryCount `json:"refused"`   // evicted above the storage tier, which had no copy
-	Unwritten  EntryCount `json:"unwritten"` // copies: too many waited, or they failed
-	Expired    EntryCount `json:"expired"`
+	Copied     EntryCount `json:"copied"`            // to the storage tier, from above
+	Promoted   EntryCount `json:"promoted"`          // from the storage tier, upward
+	Dropped    EntryCount `json:"dropped"`           // from one tier, because they lived on in another
+	Refused    EntryCount `json:"refused"`           // evicted above the storage tier, which had no copy
+	Unwritten  EntryCount `json:"unwritten"`         // copies: too many waited, or they failed
 	MostBehind int64      `json:"most_behind_bytes"` // that waited or were being written at a time
 
 	// DriveWritesPerDay is what the storage tier would write in a day at the rate of this window,
@@ -213,8 +210,7 @@ func (c *Comparison) Add(x Comparison) {
 
 // Default says that it is what a run has whom nobody tells otherwise.
 func (p *Policy) Default() bool {
-	return p.Tier == "waterfall" && p.Promote == "never" && p.Evict == "lru" && p.AdmitAfter == 0 &&
-		p.TTLNS == 0 && p.PinTokens == 0
+	return p.Tier == "waterfall" && p.Promote == "never" && p.Evict == "lru" && p.AdmitAfter == 0
 }
 
 // TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.

@@ -75,7 +75,6 @@ type Cache struct {
 	writers        queue  // who waits for one
 	planning       queue  // who waits until room can be planned
 
-	pinned   int64 // bytes of entries that the last level does not give up
 	moves    Moves
 	backlog  backlog
 	search   search
@@ -102,7 +101,6 @@ type Moves struct {
 	Dropped   Count // from one level, because they lived on in another
 	Refused   Count // evicted from above the last level, which did not take them
 	Unwritten Count // copies that were not made: no room to wait behind the requests, or a failure
-	Expired   Count // evicted because nobody had asked for them
 	// MostBehind is the most bytes that waited, or were being written, behind the requests.
 	MostBehind int64
 }
@@ -210,14 +208,9 @@ func New(cfg Config) (*Cache, error) {
 
 // fits returns nil when an entry of that size can be held, else ErrTooLarge with the numbers.
 func (c *Cache) fits(size int64) error {
-	last := c.last()
-	limit := last.limit
-	if c.policy.Pin {
-		limit -= limit / 2
-	}
-	if size > limit {
+	if last := c.last(); size > last.limit {
 		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes",
-			ErrTooLarge, size, last.Kind, limit)
+			ErrTooLarge, size, last.Kind, last.limit)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"time"
 
 	"kvbench/tiers"
 )
@@ -172,38 +171,4 @@ func (c *Cache) Close(ctx context.Context) error {
 	b.idle = &waiter{served: c.clock.NewEvent()}
 	c.mu.Unlock()
 	return b.idle.served.Wait(ctx)
-}
-
-// expired evicts an entry that nobody has asked for within the policy's time, if it is one.
-func (c *Cache) expired(e *Entry, now time.Duration, work *[]move) bool {
-	if now-e.used <= c.policy.TTL || e.busy() || e.kept {
-		return false
-	}
-	gone := len(c.levels)
-	if e.copied != nil {
-		m := move{e: e, at: gone - 1, to: gone, drop: true, from: e.copied.pin()}
-		c.dropCopy(e)
-		*work = append(*work, m)
-	}
-	*work = append(*work, move{e: e, at: e.in.index, to: gone, from: e.cur.pin()})
-	c.evict(e)
-	c.moves.Expired.add(e.size)
-	return true
-}
-
-// expire evicts entries that stand first in the order of their level and are too old.
-func (c *Cache) expire(work *[]move) {
-	if c.policy.TTL == 0 {
-		return
-	}
-	now := c.clock.Now()
-	for _, l := range c.levels {
-		for found := true; found; {
-			found = false
-			for v := range l.order.Victims {
-				found = c.expired(v.Of.(*Entry), now, work)
-				break
-			}
-		}
-	}
 }

@@ -9,8 +9,7 @@
 //	entry.go   Entry, replica: a key's life, from pending to evicted
 //	room.go    level, move, queue: who has to leave for an entry, and who waits for what
 //	move.go    transfers, told and retried; the moves that make room, and removal
-//	copy.go    copies to the last level and promotions: intended, carried out, undone; entries
-//	           that grow too old
+//	copy.go    copies to the last level and promotions: intended, completed, undone
 //	io.go      Read, Write, Forget: the steps around the bytes
 //
 // testdata/decisions shows by example what leaves for what.

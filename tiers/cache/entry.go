@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"time"
-
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/evict"
@@ -28,18 +26,16 @@ type Entry struct {
 	size  int64
 	asked uint32 // how many requests have asked for it
 	state state
-	in    *level        // to which it belongs by decision, in whose order; bytes may follow later
-	cur   *replica      // where its bytes are; nil until written
-	uses  int           // leases with Prefix that are going to read or write it
-	seen  bool          // read at least once since ResetGauges
-	used  time.Duration // when, where entries grow old
-	ready clock.Event   // fires when the pending write ends, either way; nil: nobody waits
+	in    *level      // to which it belongs by decision, in whose order; bytes may follow later
+	cur   *replica    // where its bytes are; nil until written
+	uses  int         // leases with Prefix that are going to read or write it
+	seen  bool        // read at least once since ResetGauges
+	ready clock.Event // fires when the pending write ends, either way; nil: nobody waits
 
 	// With a policy that keeps copies an entry of an upper level may be in the last one, too:
 	// copied is its replica there, and copying says that there is going to be one.
 	copied  *replica
 	copying bool
-	kept    bool // the last level does not give it up
 
 	upper evict.Item // in the order of the level above the last that it belongs to
 	lower evict.Item // in that of the last one
@@ -97,16 +93,9 @@ func (e *Entry) resolve() {
 
 // add registers an entry that is going to be written, in the order of the level where it
 // will live.
-func (c *Cache) add(key string, size int64, pin bool) *Entry {
+func (c *Cache) add(key string, size int64) *Entry {
 	c.uses++
 	e := &Entry{key: key, size: size, asked: 1}
-	if c.policy.Pin && pin && c.pinned+size <= c.last().limit/2 {
-		e.kept = true
-		c.pinned += size
-	}
-	if c.policy.TTL > 0 {
-		e.used = c.clock.Now()
-	}
 	e.upper, e.lower = evict.Item{Of: e, Recency: c.uses}, evict.Item{Of: e, Recency: c.uses}
 	e.in = c.levels[c.place(e, 0)]
 	e.in.order.Add(e.item(e.in))
@@ -125,9 +114,6 @@ func (c *Cache) touch(e *Entry) {
 	if e.hasLower() {
 		c.last().order.Touch(&e.lower)
 	}
-	if c.policy.TTL > 0 {
-		e.used = c.clock.Now()
-	}
 }
 
 // hasLower says that e, which belongs to an upper level, stands in the order of the last one, too.
@@ -142,9 +128,6 @@ func (c *Cache) forget(e *Entry) {
 	if e.hasLower() {
 		c.last().order.Remove(&e.lower)
 		e.copying = false
-	}
-	if e.kept {
-		c.pinned -= e.size
 	}
 	delete(c.index, e.key)
 	e.state = evicted

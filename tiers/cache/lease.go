@@ -14,7 +14,6 @@ type Want struct {
 	Key   string
 	Size  int64
 	Write bool // the request will write the entry if it is absent; of blocks all are
-	Pin   bool // the last level is not to give it up, see Policy.Pin
 }
 
 // Outcome is the decision on one key, taken on metadata alone.
@@ -113,12 +112,8 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 func (l *Lease) lookUp(wants []Want) {
 	c, reachable := l.c, true
 	l.hits = 0
-	c.expire(&l.work)
 	for _, w := range wants {
 		cl := claim{e: c.index[w.Key]}
-		if c.policy.TTL > 0 && cl.e != nil && c.expired(cl.e, c.clock.Now(), &l.work) {
-			cl.e = nil
-		}
 		switch {
 		case cl.e == nil:
 			cl.outcome, cl.owner = Miss, w.Write || l.Prefix
@@ -141,7 +136,7 @@ func (l *Lease) lookUp(wants []Want) {
 		cl := &l.claims[i]
 		switch {
 		case cl.owner:
-			cl.e = c.add(wants[i].Key, wants[i].Size, wants[i].Pin)
+			cl.e = c.add(wants[i].Key, wants[i].Size)
 		case cl.e != nil:
 			cl.e.asked++
 			c.touch(cl.e)

@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"kvbench/tiers/evict"
 )
@@ -18,12 +17,6 @@ type Policy struct {
 	// with Selective those at which it is copied there, at least 2, and else a condition for its
 	// demotion, without which it is evicted. 0 = none.
 	After int
-	// TTL is for how long an entry stays that nobody asks for, 0 = for ever. What is older is
-	// evicted when somebody asks for it or when it stands first in the order of its level.
-	TTL time.Duration
-	// Pin keeps entries in the last level whose Want says so, up to half of it, whoever comes
-	// first. No entry may then be larger than the other half.
-	Pin bool
 	// Behind is how many bytes of copies to the last level may wait to be written, or be written,
 	// behind the requests; what is beyond is not written. 0: the request that writes an entry
 	// copies it, and waits for that.

@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,8 +28,6 @@ var policies = map[string]Policy{
 	"selective, s3-fifo":          {Place: Selective, After: 2, Evict: evict.NewS3FIFO},
 	"waterfall, buckets":          {Evict: testBuckets},
 	"write-through, buckets":      {Place: WriteThrough, Promote: OnHit, Evict: testBuckets},
-	"write-through with pins":     {Place: WriteThrough, Pin: true},
-	"waterfall with pins":         {Pin: true},
 }
 
 func testBuckets(int64) evict.Order { return evict.NewBuckets(60, 9) }
@@ -64,9 +61,6 @@ func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
 			}
 			t.Run(name+"/"+where, bubble(func(t *testing.T) {
 				requests := blockRequests(4, 300)
-				for i := range requests {
-					requests[i][0].Pin = p.Pin
-				}
 				c, stores := policyCache(t, 0, p, capacity...)
 				want := play(t, c, requests, 1, false)
 				c.quiet(t, stores)
@@ -94,13 +88,12 @@ func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
 	}
 }
 
-// Whatever fails, is cancelled or abandoned, written behind the requests or too old, the accounts
-// stay exact and nobody hangs.
+// Whatever fails, is cancelled, abandoned or written behind the requests, the accounts stay exact and
+// no request hangs.
 func TestPoliciesInAStorm(t *testing.T) {
 	all := map[string]Policy{
 		"write-through behind": {Place: WriteThrough, Behind: 300, Promote: OnHit},
 		"selective behind":     {Place: Selective, After: 2, Behind: 150},
-		"growing old":          {Place: WriteBack, Promote: OnHit, TTL: time.Second},
 	}
 	for name, p := range policies {
 		all[name] = p
@@ -223,30 +216,6 @@ func TestWriteBehindIsBounded(t *testing.T) {
 		c.quiet(t, stores)
 		assert.Len(t, stores[tiers.Storage].objects, 2)
 	})(t)
-}
-
-// What is pinned stays, up to half of the storage, and what is larger than the rest is refused.
-func TestPinsAreBounded(t *testing.T) {
-	c, stores := policyCache(t, 0, Policy{Pin: true}, 0, 0, 1000)
-	write := func(key string, size int64, pin bool) error {
-		want := Want{Key: key, Size: size, Write: true, Pin: pin}
-		_, _, err := use(t.Context(), c, &Lease{}, want)
-		return err
-	}
-	for i := range 8 { // the sixth finds half of it taken
-		require.NoError(t, write(fmt.Sprint("pin", i), 100, true))
-	}
-	for i := range 30 {
-		require.NoError(t, write(fmt.Sprint("e", i), 100, false))
-	}
-	for i := range 8 {
-		hits, _, err := use(t.Context(), c, &Lease{}, Want{Key: fmt.Sprint("pin", i)})
-		require.NoError(t, err)
-		assert.Equal(t, i < 5, hits == 1, "pin%d", i)
-	}
-	assert.ErrorIs(t, write("large", 501, false), ErrTooLarge)
-	require.NoError(t, write("half", 500, false))
-	c.quiet(t, stores)
 }
 
 func TestPoliciesThatCannotBe(t *testing.T) {

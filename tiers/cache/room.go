@@ -202,11 +202,11 @@ func (c *Cache) choose(it *evict.Item) (more bool) {
 	if s.short <= 0 && !l.groups.Together(s.victim, it) {
 		return false // enough, and nobody leaves with the last one
 	}
-	if s.strict && v.busy() && !(l.last && v.kept) {
+	if s.strict && v.busy() {
 		s.short = max(1, s.short) // of a group all have to leave
 		return false
 	}
-	if v.state != resident || l.last && v.kept {
+	if v.state != resident {
 		return true
 	}
 	m := move{e: v, at: s.at, to: gone}

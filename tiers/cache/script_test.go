@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
@@ -22,9 +21,8 @@ import (
 //	cache gpu=100 cpu=100 storage=200   levels and their capacities; fifo, lfu, s3-fifo,
 //	                                    buckets=n: another order; gpu-only=x: what else may not
 //	                                    live there; write-through, write-back, selective, promote,
-//	                                    after=n, behind=n, ttl=10s: other policies
-//	wait 5s                             time passes
-//	counts                              what moved beside the requests
+//	                                    after=n, behind=n: other policies
+//	counts                              what moved apart from the requests
 //	write a=60 b=60                     keys that are written where they are absent
 //	read a b                            keys that are not
 //	blocks a=60 b=60                    blocks of one prefix
@@ -42,11 +40,6 @@ func TestDecisions(t *testing.T) {
 				log.request(t, c, d)
 				require.NoError(t, c.check())
 				return log.String() + log.levels(c)
-			case "wait":
-				took, err := time.ParseDuration(d.CmdArgs[0].Key)
-				require.NoError(t, err)
-				log.clock.now += took
-				return ""
 			case "counts":
 				return log.counts(c)
 			}
@@ -75,7 +68,7 @@ func (s *script) counts(c *Cache) string {
 		name string
 		Count
 	}{{"copied", m.Copied}, {"promoted", m.Promoted}, {"dropped", m.Dropped},
-		{"refused", m.Refused}, {"unwritten", m.Unwritten}, {"expired", m.Expired}} {
+		{"refused", m.Refused}, {"unwritten", m.Unwritten}} {
 		if n.Entries > 0 {
 			fmt.Fprintf(&b, "%s %d, %d bytes\n", n.name, n.Entries, n.Bytes)
 		}
@@ -119,11 +112,6 @@ func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
 	}
 	d.MaybeScanArgs(t, "after", &cfg.Policy.After)
 	d.MaybeScanArgs(t, "behind", &cfg.Policy.Behind)
-	if ttl := ""; d.MaybeScanArgs(t, "ttl", &ttl) {
-		var err error
-		cfg.Policy.TTL, err = time.ParseDuration(ttl)
-		require.NoError(t, err)
-	}
 	if only := ""; d.MaybeScanArgs(t, "gpu-only", &only) {
 		cfg.Policy.Admit = func(e *Entry, level int) bool { return level > 0 || e.Key() == only }
 	}
