@@ -5,7 +5,7 @@
 //	              Tally: which rows are refused, when a file is
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
 //	blocks.go     Blocks: block traces, told apart by what is in each file; their rows
-//	mooncake.go   the JSON lines of Mooncake, a million and more a second, and of Bailian
+//	mooncake.go   the JSON lines of Mooncake and of Bailian
 //	dynamo.go     Dynamo's request traces
 //	kvevents.go   events of GPUs' caches, as vLLM, SGLang and Dynamo publish them
 //	lct.go        recordings of LMCache's storage manager, in msgpack.go's msgpack

@@ -14,49 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is scanned is what encoding/json reads: the same row, and nothing that it refuses.
-func FuzzMooncakeScan(f *testing.F) {
-	for _, line := range []string{
-		`{"timestamp": 5, "input_length": 1024, "output_length": 1, "hash_ids": [1, 2]}`,
-		`{"timestamp":5.25,"input_length":7,"output_length":0,"hash_ids":[],"block_size":64}`,
-		`{"timestamp": 01, "input_length": -1}`, `{"hash_ids": [1,], "timestamp": 1.}`, `{}`,
-		`{"timestamp": 1e3, "input_length": 1.0}`, `{"timestamp": 1, "timestamp": 2}`, `{"a": 1} x`,
-		`{"timestamp": 1, "hash_ids": [123456789012345678, 1234567890123456789]}`, `{"input_length":`,
-		`{"session_id":"a b","delay":2.5,"input_tokens":7,"output_tokens":1,"hash_ids":[1]}`,
-		`{"session_id":"","created_time":1,"timestamp":2,"delay_ms":0}`, `{"session_id": 7}`,
-		`{"session_id":"\u0061","input_tokens":1,"input_length":2}`, `{"session_id":"a\b"}`,
-	} {
-		f.Add([]byte(line))
-	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		var fast, slow mooncakeRow
-		if !fast.scan(line) {
-			return
-		}
-		require.NoError(t, slow.decode(line))
-		slow.told |= fast.told & mooncakeIDs // decode has no need to know
-		fast.ids, slow.ids = append([]int64{}, fast.ids...), append([]int64{}, slow.ids...)
-		require.Equal(t, slow, fast)
-	})
-}
-
-// The common lines are scanned, and not left to encoding/json.
-func TestMooncakeLinesAreScanned(t *testing.T) {
-	text, err := os.ReadFile("../../testdata/mooncake-small.jsonl")
-	require.NoError(t, err)
-	for line := range bytes.Lines(text) {
-		var r mooncakeRow
-		require.True(t, r.scan(bytes.TrimSpace(line)), "%s", line)
-	}
-	for _, line := range []string{ // of sessions, and as AIPerf writes them
-		`{"session_id":"s-1","delay":2000,"input_length":1,"output_length":1,"hash_ids":[7]}`,
-		`{"session_id": "s", "created_time": 1.5, "input_tokens": 1, "output_tokens": 1}`,
-	} {
-		var r mooncakeRow
-		require.True(t, r.scan([]byte(line)), line)
-	}
-}
-
 // rowsOf reads the text of a block trace; of malformed rows it has the errors.
 func rowsOf(t testing.TB, name, text string) (rows []Row, errs []string) {
 	t.Helper()
