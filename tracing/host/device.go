@@ -137,7 +137,7 @@ func (m machine) mountOf(at identity) (Mount, error) {
 // describe fills in the whole device for a device number that the kernel gave.
 func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 	number := fmt.Sprintf("%d:%d", major, minor)
-	disk, err := wholeDisk(m.Path("/sys/dev/block", number))
+	disk, err := m.wholeDisk("/sys/dev/block", number)
 	if errors.Is(err, fs.ErrNotExist) {
 		d.Major, d.Minor = major, minor
 		d.Reason = fmt.Sprintf("the filesystem is on device %s, which /sys/dev/block does not "+

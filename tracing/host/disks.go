@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,15 +18,17 @@ type Disk struct {
 	SysPath      string // its directory in sysfs, without symlinks
 	Hidden       bool   // no device number is visible, so it is known by its name only
 	Partition    string // by which it was found, empty when that was the disk
+	root         Root
 }
 
 // wholeDisk follows a link of sysfs to a device; a partition becomes the disk that it is on, whose
 // directory sysfs keeps it in.
-func wholeDisk(link string) (d Disk, err error) {
-	dir, err := filepath.EvalSymlinks(link)
+func (m machine) wholeDisk(link ...string) (d Disk, err error) {
+	dir, err := filepath.EvalSymlinks(m.Path(link...))
 	if err != nil {
 		return d, err
 	}
+	d.root = m.Root
 	if Root(dir).Exists("partition") {
 		d.Partition, dir = filepath.Base(dir), filepath.Dir(dir)
 	}
@@ -41,9 +42,9 @@ func wholeDisk(link string) (d Disk, err error) {
 
 // diskNamed finds the disk of a device or partition.
 func (m machine) diskNamed(name string) (Disk, error) {
-	d, err := wholeDisk(m.Path("/sys/class/block", name))
+	d, err := m.wholeDisk("/sys/class/block", name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return wholeDisk(m.Path("/sys/block", name))
+		return m.wholeDisk("/sys/block", name)
 	}
 	return d, err
 }
@@ -53,7 +54,7 @@ func (d Device) Below() (disks []Disk) {
 	for _, name := range d.Members {
 		// A slave's link leads to where it really is, and so does that of the class for the hidden
 		// paths of a multipath head.
-		disk, err := wholeDisk(filepath.Join(d.SysPath, "slaves", name))
+		disk, err := thisMachine().wholeDisk(d.SysPath, "slaves", name)
 		if err != nil {
 			disk, err = thisMachine().diskNamed(name)
 		}
@@ -127,20 +128,6 @@ func (d Disk) number(file string) int64 {
 	return 0
 }
 
-// ReadStat reads the disk's counters now.
-func (d Disk) ReadStat() (BlockStat, error) {
-	path := filepath.Join(d.SysPath, "stat")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return BlockStat{}, err
-	}
-	s, err := ParseBlockStat(string(text))
-	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err) // a device may be several
-	}
-	return s, err
-}
-
 // ReadStats sums the counters of disks.
 func ReadStats(disks []Disk) (sum BlockStat, err error) {
 	for _, d := range disks {
@@ -194,7 +181,8 @@ func (m machine) stack(d Device) Device {
 	if head, err := d.ReadStat(); err == nil && head.ReadIOs+head.WriteIOs == 0 {
 		d.counted = nil
 		for _, path := range d.Members {
-			d.counted = append(d.counted, Disk{Name: path, SysPath: m.Path("/sys/block", path)})
+			d.counted = append(d.counted, Disk{Name: path, SysPath: m.Path("/sys/block", path),
+				root: m.Root})
 		}
 		d.Note += "; this kernel counts only on the paths, whose counters are summed"
 	}

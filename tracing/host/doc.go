@@ -6,7 +6,7 @@
 //	filesystem.go   one table of filesystem types; space, and why some have no block device
 //	device.go       the block device behind a directory
 //	disks.go        what lies below a device that is not a plain disk
-//	blockstat.go    what a block device has counted
+//	blockstat.go    the counters of a block device
 //	limits.go       processors and memory that the machine, affinity and cgroups leave; what this
 //	                process may ask of the kernel
 //	usage.go        processor time and memory of this process

@@ -59,65 +59,6 @@ func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	return read, write, true
 }
 
-// mounts reads the mount table as this process sees it.
-func (m machine) mounts() ([]Mount, error) {
-	text, err := os.ReadFile(m.Path("/proc/self/mountinfo"))
-	if err != nil {
-		return nil, fmt.Errorf("read the mount table: %w", err)
-	}
-	return ParseMounts(string(text))
-}
-
-// ParseMounts reads the format of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)), in the kernel's
-// order: of two mounts on one point the later hides the earlier.
-func ParseMounts(text string) (mounts []Mount, err error) {
-	for i, line := range strings.Split(text, "\n") {
-		if line == "" {
-			continue
-		}
-		m, err := parseMount(line)
-		if err != nil {
-			return nil, fmt.Errorf("mountinfo line %d: %w", i+1, err)
-		}
-		mounts = append(mounts, m)
-	}
-	return mounts, nil
-}
-
-// unescape undoes the kernel's octal escapes: of space, tab, newline, backslash and hash, and of
-// the comma that parts options.
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`,
-	`\043`, "#", `\054`, ",").Replace
-
-// parseMount reads "36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda1
-// rw,errors=continue": the number of optional fields before the dash varies, and a source may be
-// empty (mount -t tmpfs "" /x).
-func parseMount(line string) (Mount, error) {
-	before, after, _ := strings.Cut(line, " - ")
-	f, g := strings.Split(before, " "), strings.SplitN(after, " ", 3)
-	if len(f) < 6 || len(g) < 2 {
-		return Mount{}, fmt.Errorf("not a mount: %q", clip(line))
-	}
-	id, err := strconv.Atoi(f[0])
-	if err != nil {
-		return Mount{}, fmt.Errorf("mount id %q is no number", clip(f[0]))
-	}
-	major, minor, err := parseDeviceNumber(f[2])
-	if err != nil {
-		return Mount{}, err
-	}
-	m := Mount{
-		ID: id, Major: major, Minor: minor, Root: unescape(f[3]), Point: unescape(f[4]),
-		Options: strings.Split(f[5], ","), Type: g[0], Source: unescape(g[1]),
-	}
-	if len(g) > 2 {
-		for o := range strings.SplitSeq(g[2], ",") {
-			m.SuperOptions = append(m.SuperOptions, unescape(o))
-		}
-	}
-	return m, nil
-}
-
 // findMount picks the mount that holds a path: by mount id where the kernel gives one (Linux 5.8),
 // else by the longest mount point above the path. The device number is no key: btrfs subvolumes
 // have numbers that no mount shows. A path outside of all mounts (chroot) has a zero Mount.

@@ -15,6 +15,11 @@ func identify(string) (identity, error) { return identity{}, errors.ErrUnsupport
 
 func blockNode(string) (major, minor uint32, err error) { return 0, 0, errors.ErrUnsupported }
 
+func (machine) mounts() ([]Mount, error) { return nil, errors.ErrUnsupported }
+
+// ReadStat is for Linux alone.
+func (Disk) ReadStat() (BlockStat, error) { return BlockStat{}, errors.ErrUnsupported }
+
 // SyncFilesystem has no call to make.
 func SyncFilesystem(string) error { return errors.ErrUnsupported }
 

@@ -7,8 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/moby/sys/mountinfo"
+	"github.com/prometheus/procfs/blockdevice"
 	"golang.org/x/sys/unix"
+
+	"kvbench/tracing"
 )
 
 // noKernelStatistics is empty where the kernel can be asked.
@@ -41,6 +47,61 @@ func identify(path string) (identity, error) {
 		id.mountID = int(st.Mnt_id)
 	}
 	return id, nil
+}
+
+// mounts reads the mount table as this process sees it, in the kernel's order: of two mounts on one
+// point the later hides the earlier.
+func (m machine) mounts() (mounts []Mount, err error) {
+	table, err := os.Open(m.Path("/proc/self/mountinfo"))
+	if err != nil {
+		return nil, fmt.Errorf("read the mount table: %w", err)
+	}
+	defer table.Close()
+	infos, err := mountinfo.GetMountsFromReader(table, nil)
+	for _, i := range infos {
+		// Options keep the kernel's escapes until they are split: a comma may be part of one.
+		options := strings.Split(i.VFSOptions, ",")
+		for n := range options {
+			options[n] = unescape(options[n])
+		}
+		mounts = append(mounts, Mount{ID: i.ID, Major: uint32(i.Major), Minor: uint32(i.Minor),
+			Root: i.Root, Point: i.Mountpoint, Options: strings.Split(i.Options, ","),
+			Type: i.FSType, Source: i.Source, SuperOptions: options})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the mount table: %w", err)
+	}
+	return mounts, nil
+}
+
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`,
+	`\043`, "#", `\054`, ",").Replace
+
+// ReadStat reads the disk's counters now.
+func (d Disk) ReadStat() (BlockStat, error) {
+	sys, err := blockdevice.NewFS(d.root.Path("/proc"), d.root.Path("/sys"))
+	if err != nil {
+		return BlockStat{}, err
+	}
+	s, columns, err := sys.SysBlockDeviceStat(d.Name)
+	const least = 11 // discards and flushes are missing before Linux 4.18 and 5.5
+	if err == nil && columns < least {
+		err = fmt.Errorf("%d columns, at least %d are needed", columns, least)
+	}
+	if err != nil {
+		return BlockStat{}, fmt.Errorf("the counters of %s: %w", d.Name, err)
+	}
+	bytes := func(sectors uint64) int64 { return int64(sectors) * SectorSize }
+	ticks := func(n uint64) time.Duration { return time.Duration(n) * tick }
+	return BlockStat{InFlight: int64(s.IOsInProgress), DeviceStat: tracing.DeviceStat{
+		ReadIOs: int64(s.ReadIOs), ReadBytes: bytes(s.ReadSectors), ReadTicks: ticks(s.ReadTicks),
+		WriteIOs: int64(s.WriteIOs), WriteBytes: bytes(s.WriteSectors),
+		WriteTicks: ticks(s.WriteTicks),
+		IOTicks:    ticks(s.IOsTotalTicks), TimeInQueue: ticks(s.WeightedIOTicks),
+		DiscardIOs: int64(s.DiscardIOs), DiscardBytes: bytes(s.DiscardSectors),
+		DiscardTicks: ticks(s.DiscardTicks),
+		FlushIOs:     int64(s.FlushRequestsCompleted), FlushTicks: ticks(s.TimeSpentFlushing),
+	}}, nil
 }
 
 // SyncFilesystem returns when the filesystem of a directory has written what it has put off,
