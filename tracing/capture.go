@@ -59,7 +59,7 @@ type Capture struct {
 	Filter    Filter   `json:"filter"`
 	Device    string   `json:"device,omitempty"`  // behind the directory
 	Members   []string `json:"members,omitempty"` // devices that were traced, where they are others
-	Watched   string   `json:"watched,omitempty"` // processes that were told from others
+	Watched   string   `json:"watched,omitempty"` // the processes that were traced
 	// MaxSegments is how many pieces of memory one request may have: the least of the devices, 0 =
 	// unknown.
 	MaxSegments int64 `json:"max_segments,omitempty"`
@@ -183,7 +183,7 @@ func (c *Capture) Warn(format string, args ...any) {
 // Window returns how long the window was.
 func (c *Capture) Window() time.Duration { return time.Duration(c.WindowNS) }
 
-// EveryDevice is what a trace took that was not told one.
+// EveryDevice is the name of the traced device where no device was selected.
 const EveryDevice = "every device"
 
 // Traced names what was traced.

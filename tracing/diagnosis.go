@@ -2,15 +2,15 @@ package tracing
 
 import "fmt"
 
-// Application is what a program got of its storage by its own count, whoever brought the bytes.
-// Beside a trace it tells whether a cache did. Everything is optional.
+// Application is what a program read and wrote by its own count, from the device or from a cache.
+// Compared with a trace it shows whether a cache served the reads. Everything is optional.
 type Application struct {
 	ReadBytes, WriteBytes int64
 	// Remote says that the storage is a network's: its requests pass no block device of this host.
 	Remote bool
 }
 
-// Diagnosis says in one sentence what limited the run, as far as the device tells it.
+// Diagnosis says in one sentence what limited the run, as far as the device shows it.
 func (t *Trace) Diagnosis(of Application) string {
 	p := &t.Capture
 	if p.Status != StatusTraced {
@@ -55,16 +55,16 @@ func (t *Trace) Diagnosis(of Application) string {
 		"device", depth, when, each(served))
 }
 
-// witnessShare is the share of the application's bytes below which a run was served from a cache.
-const witnessShare = 0.95
+// cacheShare is the share of the application's bytes below which a run was served from a cache.
+const cacheShare = 0.95
 
-// CacheServed tells whether the device read much less than the application did.
+// CacheServed reports whether the device read much less than the application did.
 func (c *Capture) CacheServed(of Application) bool {
-	return of.ReadBytes > 0 && float64(c.OwnReadBytes()) < witnessShare*float64(of.ReadBytes)
+	return of.ReadBytes > 0 && float64(c.OwnReadBytes()) < cacheShare*float64(of.ReadBytes)
 }
 
 // OwnReadBytes is what the device read for the watched processes. Where requests were traced at a
-// device's members they are often queued by the kernel, in nobody's name, and all of them count.
+// device's members they are often queued by the kernel, for no process, and all of them count.
 func (c *Capture) OwnReadBytes() int64 {
 	if c.Filter == FilterDevice && len(c.Members) == 0 {
 		return c.Read.Bytes - c.Read.ForeignBytes

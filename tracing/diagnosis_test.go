@@ -39,7 +39,7 @@ func TestDiagnosis(t *testing.T) {
 	others := with(func(c *Capture) { c.Read.ForeignBytes = c.Read.Bytes / 2 })
 	own := Application{ReadBytes: others.Capture.Read.Bytes}
 	assert.Contains(t, others.Diagnosis(own), "cache-served: the device read 50%",
-		"what others read serves nobody here")
+		"reads of other processes do not count")
 	others.Capture.Members = []string{"sda", "sdb"}
 	assert.Contains(t, others.Diagnosis(own), "device-bound", "the kernel queues for its members")
 	queued := with(func(c *Capture) { c.Read.Q2DNS = 3 * c.Read.D2CNS })

@@ -1,7 +1,7 @@
 // Package tracing is what the kernel saw of a run, as data: how long each request waited and how
 // long the device took, its size and place, and how far all that can be trusted.
 //
-// It is the witness beside the suite's own counting. An application that believes it read 100 GiB
+// It is the cross-check of the suite's own counting. An application that believes it read 100 GiB
 // while its device delivered 3 was served by a cache, and only the kernel knows.
 //
 //	trace.go      Trace: the histograms by their names, and their Capture
@@ -12,7 +12,7 @@
 //	text.go       a Trace for people
 //
 // Package collector makes a Trace of a running kernel, package fio a job for fio of a Trace,
-// package host tells which device stands behind a directory. This one imports nothing but the
+// package host finds the device behind a directory. This one imports nothing but the
 // standard library: who reads a trace from a result needs no tracer. All of it is plain data;
 // nothing here starts a goroutine.
 //

@@ -32,7 +32,7 @@ func TestTraceJSON(t *testing.T) {
 	assert.Equal(t, tr, back)
 }
 
-// A result that somebody has edited is refused, and no reason to fall over.
+// An edited result is refused.
 func TestBucketsAreWhatIsCounted(t *testing.T) {
 	at := func(low, high float64, n int64) Bucket {
 		return Bucket{Range: [2]float64{low, high}, Count: n}

@@ -51,7 +51,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
 		whose := ""
-		if p.Filter == FilterProcess { // at the device they are the kernel's, in nobody's name
+		if p.Filter == FilterProcess { // at the device they are the kernel's, for no process
 			whose = fmt.Sprintf(", of all processes; %d of the requests were of these",
 				p.OwnFlushWaits)
 		}

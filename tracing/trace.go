@@ -8,7 +8,7 @@ import "slices"
 type Trace struct {
 	Histograms
 	Capture Capture `json:"capture"`
-	// Course is how some of the histograms grew; null where nobody looked meanwhile.
+	// Course is how some of the histograms grew; null without snapshots during the trace.
 	Course *Course `json:"over_time,omitempty"`
 }
 

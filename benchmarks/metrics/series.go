@@ -13,11 +13,11 @@ import (
 type series struct {
 	benchmark string
 	rank      int
-	trial     int         // the one under way, or the last
+	trial     int         // the current one, or the last
 	before    record.Live // counters of earlier trials
 	live      record.Live // of this one
 	now       kvbench.Snapshot
-	running   bool // a trial is under way: only then there is a now
+	running   bool // a trial runs: only then now is valid
 }
 
 // total are the counters of all trials.
@@ -69,7 +69,7 @@ func (s *Server) Ended(benchmark string, r *result.Result) {
 	s.of(benchmark, r.Trial, r.Rank).live = counted(r)
 }
 
-// Rest says that no trial is under way: gauges of one that is over would be read as of now.
+// Rest says that no trial runs: the gauges of an ended trial would be stale.
 func (s *Server) Rest() {
 	if s == nil {
 		return

@@ -152,7 +152,7 @@ func TestRequestsOfLibaio(t *testing.T) {
 					c.set(0, aioFdsync, fd)
 					require.Equal(t, 1, c.submit(1))
 					c.reap(1)
-					// Nobody has this descriptor: neither it nor what stands behind it is taken.
+					// No file has this descriptor: neither it nor what stands behind it is taken.
 					c.set(0, aioRead, fd)
 					c.set(1, aioRead, 1<<20)
 					c.set(2, aioRead, fd)

@@ -19,10 +19,10 @@ import (
 	"kvbench/tracing/host"
 )
 
-// attach puts the programs into the kernel, and tells about them.
+// attach loads and attaches the programs, and describes them.
 func attach(opt Options, targets []host.Disk, about *tracing.Capture,
 ) (programs, *UnavailableError) {
-	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading tells if it mattered
+	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading fails if it mattered
 	kernel, err := thisKernel()
 	if err != nil {
 		return nil, explain(err)
@@ -34,7 +34,7 @@ func attach(opt Options, targets []host.Disk, about *tracing.Capture,
 	return k, nil
 }
 
-// kernelFacts are the differences between kernels that the programs are told of.
+// kernelFacts are the differences between kernels that the programs take as constants.
 type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
 	noMerge      bool // block_rq_merge does not: 5.4 has none, 5.10 has

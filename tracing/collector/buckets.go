@@ -24,7 +24,7 @@ func bucketRange(i int) (low, high uint64) {
 	return low, low + 1<<shift
 }
 
-// distribution makes a Histogram of the kernel's counts; of tells what bucket i is.
+// distribution makes a Histogram of the kernel's counts; of is the range of bucket i.
 func distribution(unit string, sum float64, counts []uint64,
 	of func(i int) tracing.Bucket) tracing.Histogram {
 	var in []tracing.Bucket

@@ -53,7 +53,7 @@ func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *eb
 		names, of := slices.Concat(besides, namesOf(spec, w.programs)), spec.Copy()
 		if w.way != byTracepoint && others {
 			// What libaio does is met in its system calls whatever the way: some kernels have
-			// functions of several types for them (6.1), which nobody can attach to.
+			// functions of several types for them (6.1), which cannot be attached to.
 			names = append(names, bpf.TraceProgKvSysExit, bpf.TraceProgKvSysEnter)
 			if err := of.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
 				about.NotBetter = append(about.NotBetter, "libaio: "+err.Error())

@@ -49,7 +49,7 @@ func tracedCalls(t testing.TB, opt Options, work func()) *tracing.Trace {
 	return tr
 }
 
-// TestChainOfCalls expects the best way that there is, and to be told why none before it.
+// TestChainOfCalls expects the best way that there is, and the reasons against those before it.
 func TestChainOfCalls(t *testing.T) {
 	privtest.Root(t)
 	if _, err := thisKernel(); err != nil {

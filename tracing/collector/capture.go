@@ -128,7 +128,7 @@ func (c *Collector) judge(t *tracing.Trace) {
 	foreign := p.Read.ForeignRequests + p.Write.ForeignRequests
 	kernel := p.Write.KernelRequests
 	warn(kernel > 0 && p.Filter == tracing.FilterProcess,
-		"the kernel wrote %d requests (%.1f MiB) in nobody's name: pages that were written before "+
+		"the kernel wrote %d requests (%.1f MiB) on behalf of no process: pages that were written before "+
 			"the trace began, metadata or a journal; some may be of %s", kernel,
 		float64(p.Write.KernelBytes)/(1<<20), p.Watched)
 	warn(foreign > 0 && p.Filter == tracing.FilterDevice && len(c.targets) > 0,

@@ -13,7 +13,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// fakePrograms count what they are told to.
+// fakePrograms return prepared counts.
 type fakePrograms struct {
 	counts   counts
 	edges    []edge

@@ -161,7 +161,7 @@ func TestRequestsLostInFlight(t *testing.T) {
 }
 
 // TestNoRoomForRequests fills the table of living requests and expects those without a place to be
-// told, and the others to be followed.
+// counted, and the others to be followed.
 func TestNoRoomForRequests(t *testing.T) {
 	l := newLedger(t)
 	room := l.coll.Maps[bpf.TraceMapLive].MaxEntries()
@@ -181,7 +181,7 @@ func TestNoRoomForRequests(t *testing.T) {
 }
 
 // TestNobodyFindsTheDeviceIdleSinceTooEarly reads, while requests come and go, what a program on
-// another processor reads when it dispatches one: whoever finds the gauge empty must find the time
+// another processor reads when it dispatches one: a program that finds the gauge empty must find the time
 // of the last completion with it. Stored behind the gauge that would be the time of the one before,
 // and all the while in which the device was busy would be a gap.
 func TestNobodyFindsTheDeviceIdleSinceTooEarly(t *testing.T) {

@@ -181,7 +181,7 @@ func zoneSectors(ts []host.Disk) uint64 {
 }
 
 // liveRoom is how many requests the devices can have in flight and queued together: each hardware
-// queue has its tags, and a scheduler as many requests as it was told. A flush has a request of its
+// queue has its tags, and a scheduler its configured number of requests. A flush has a request of its
 // own for each queue. Where devices are not known it is what the kernel has of all.
 func liveRoom(ts []host.Disk) uint32 {
 	const least, most = 4096, 1 << 20

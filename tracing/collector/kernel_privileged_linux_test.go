@@ -188,7 +188,7 @@ func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
 	}
 }
 
-// TestUnprivileged runs as nobody and expects counters, and to be told what is missing.
+// TestUnprivileged runs as nobody and expects counters, and a message that names what is missing.
 func TestUnprivileged(t *testing.T) {
 	if os.Getenv("KVTEST_TRACE_AS_NOBODY") == "1" {
 		d, err := host.BackingDevice("/")

@@ -19,7 +19,7 @@ type Options struct {
 	Filter tracing.Filter // "" is FilterDevice
 	// PID, Comm and Cgroup choose the watched processes: one and its children, all of that name and
 	// their children, or those of a cgroup (version 2) and of those below it, by its directory.
-	// None of them is the calling process, or nobody with ByOwner.
+	// None of them is the calling process, or no process with ByOwner.
 	PID    int
 	Comm   string
 	Cgroup string

@@ -60,7 +60,7 @@ func TestWhatThePageCacheWritesBack(t *testing.T) {
 	assert.Equal(t, p.Write.Requests, tr.SizeWrite.Count)
 	assert.GreaterOrEqual(t, p.Write.ForeignBytes, int64(bytes), "the other one's")
 	assert.GreaterOrEqual(t, p.Write.KernelBytes, int64(bytes), "queued by the kernel")
-	assert.Contains(t, strings.Join(p.Warnings, "\n"), "in nobody's name")
+	assert.Contains(t, strings.Join(p.Warnings, "\n"), "on behalf of no process")
 }
 
 // TestEachProcessHasItsRequests traces a device whole: the requests of each process add up to what

@@ -30,7 +30,7 @@ type kernelPrograms struct {
 
 var _ programs = (*kernelPrograms)(nil)
 
-// Each counter exists twice: what is outside of the window goes where nobody looks.
+// Each counter exists twice: what is outside of the window is not read.
 const (
 	outside = 0
 	inside  = 1
@@ -135,7 +135,7 @@ func sum[T any](to *T, m *ebpf.Map, key int) error {
 func (k *kernelPrograms) missed() (n int64) {
 	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
 		for _, p := range coll.Programs {
-			if s, err := p.Stats(); err == nil { // since Linux 5.12; before, nobody knows
+			if s, err := p.Stats(); err == nil { // since Linux 5.12; unknown before
 				n += int64(s.RecursionMisses)
 			}
 		}

@@ -65,7 +65,7 @@ func callsOfFio(t *testing.T, d host.Device, file, way, engine string) {
 		version, err := features.LinuxVersionCode()
 		require.NoError(t, err)
 		assert.Less(t, version, uint32(6<<16|4<<8), "%q", tr.Capture.NotBetter)
-		assert.Zero(t, tr.VFSRead.Count+tr.VFSWrite.Count, "what cannot be told is not guessed")
+		assert.Zero(t, tr.VFSRead.Count+tr.VFSWrite.Count, "unknown is not guessed")
 		return
 	}
 	if engine == "vsync" { // gathers requests that lie together
@@ -115,7 +115,7 @@ func TestCacheServed(t *testing.T) {
 	assert.Less(t, cached.Capture.Read.Bytes, int64(32<<20))
 }
 
-// TestProcessFilter takes the requests of one fio and only counts those of another beside it.
+// TestProcessFilter takes the requests of one fio and only counts those of another at the same time.
 func TestProcessFilter(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 128)

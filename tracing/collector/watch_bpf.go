@@ -29,7 +29,7 @@ const (
 	watchCgroup uint32 = 3
 )
 
-// watchSpec is how processes are told from each other.
+// watchSpec is how the watched processes are recognized.
 type watchSpec struct {
 	mode, tgid uint32
 	comm       [commLength]byte
@@ -94,7 +94,7 @@ func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error
 				return false, fmt.Errorf("watch process %d: %w", pid, err)
 			}
 			k.initial++
-			if !alive(pid) { // it ended before it was watched, and nobody would see its end
+			if !alive(pid) { // it ended before it was watched, and no program would see its end
 				_ = all.Delete(id)
 			}
 			return true, nil
@@ -104,7 +104,7 @@ func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error
 // untilNoneIsNew watches the processes that match, and their children. The programs see the start
 // of a child only once its parent is watched: who was started between the list and that is in the
 // next list, and the lists end with one of which all are watched. The ids are asked for after the
-// list: whoever stands in it and has none has ended.
+// list: a process of it without an id has ended.
 func untilNoneIsNew(list func() []process, ids func() (map[uint32]uint32, error),
 	match func(process) bool, watch func(pid int, id uint32) (isNew bool, err error)) error {
 	for met := map[int]bool{}; ; {
@@ -179,7 +179,7 @@ func (k *kernelPrograms) family() (met, running int) {
 }
 
 // ownID is this process's id as the kernel counts it. In a container os.Getpid says another; a
-// program that runs once in our name tells (since Linux 5.10).
+// program that runs once in our name reports (since Linux 5.10).
 func ownID(spec *ebpf.CollectionSpec) uint32 {
 	fallback := uint32(os.Getpid())
 	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgWhoami])
@@ -193,7 +193,7 @@ func ownID(spec *ebpf.CollectionSpec) uint32 {
 	return fallback
 }
 
-// alive says whether a process has not ended; one that nobody has waited for is still listed.
+// alive says whether a process has not ended; a zombie is still listed.
 func alive(pid int) bool {
 	state := host.Root("/proc").Field("State", strconv.Itoa(pid), "status")
 	return state != "" && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")

@@ -28,7 +28,7 @@ func TestProcessesAndChildren(t *testing.T) {
 }
 
 // TestWhoIsStartedWhileTheFirstAreWatched makes a machine on which a watched process starts another
-// one at each possible moment: before its parent is watched nobody sees that but the next list.
+// one at each possible moment: before its parent is watched only the next list shows it.
 func TestWhoIsStartedWhileTheFirstAreWatched(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -10,7 +10,7 @@ import (
 	"kvbench/tracing"
 )
 
-// Input is what the header and the fallbacks of a fio job need to know beside the trace. Everything
+// Input is what the header and the fallbacks of a fio job need besides the trace. Everything
 // is optional.
 type Input struct {
 	Title         string // what was traced: a benchmark and its trial, or a program
@@ -24,7 +24,7 @@ type Input struct {
 	// request.
 	HugePages bool
 	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of
-	// this host, and what a block trace shows beside them was not the application's storage.
+	// this host, and what a block trace shows at the same time was not the application's storage.
 	ReadSize, WriteSize int64
 	// InMemory says that the application's files lie in memory, some at least: no request of a
 	// block device was one of theirs.
@@ -109,15 +109,15 @@ func (j *job) fromRequests(t *tracing.Trace) {
 	page := pageBytes(&t.Capture)
 	sizes := [2]sizeShares{split(t.SizeRead, page, l.sequential(reads) >= mostly),
 		split(t.SizeWrite, page, l.sequential(writes) >= mostly)}
-	// A few reads beside writes are the program's own file, a few writes beside reads metadata: one
-	// percent of them would be a load that nobody saw.
+	// A few reads among writes are the program's own file, a few writes among reads metadata: one
+	// percent of them would be a load that was not there.
 	none := [2]bool{reads: l.none(reads), writes: l.none(writes)}
 	for dir, n := range none {
 		if note := sizes[dir].note; note != "" && !n {
 			j.notes = append(j.notes, fmt.Sprintf("%s: %s", names[dir], note))
 		}
 		if of := l.of[dir].Requests; n && of > 0 {
-			j.notes = append(j.notes, fmt.Sprintf("%d %s beside %d %s are left out", of, names[dir],
+			j.notes = append(j.notes, fmt.Sprintf("%d %s next to %d %s are left out", of, names[dir],
 				l.of[1-dir].Requests, names[1-dir]))
 		}
 	}

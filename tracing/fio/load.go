@@ -32,7 +32,7 @@ var names = [2]string{reads: "reads", writes: "writes"}
 // load is what a trace says of how requests came.
 type load struct {
 	of     [2]tracing.Direction
-	window float64 // ns in which there was load; 0 of a text that does not tell
+	window float64 // ns in which there was load; 0 for a text without a window
 	busy   float64 // share of it that is not the job's own pauses
 	// Pauses in which nothing was in flight: how many, how long each, after how many requests.
 	pauses      int64
@@ -141,7 +141,7 @@ func gapMin(p *tracing.Capture, d2c, window float64) float64 {
 }
 
 // pauses sums the gaps of at least that length, in microseconds, and counts the longest of them,
-// which make nearly all of that time: many short ones beside them would make every pause too short.
+// which make nearly all of that time: many short ones among them would make every pause too short.
 func pauses(idle tracing.Histogram, least float64) (n int64, us float64) {
 	time := func(b tracing.Bucket) float64 { return float64(b.Count) * b.Middle() }
 	for _, b := range idle.Buckets {

@@ -59,7 +59,7 @@ func TestOneDirectionOpensNothingForTheOther(t *testing.T) {
 	// dd reads its own binary before it writes.
 	job := jobText(t, loadTrace(3, 8000, 0.001, 12))
 	assert.NotContains(t, job, "[reads]")
-	assert.Contains(t, job, "# WARNING: 3 reads beside 8000 writes are left out\n")
+	assert.Contains(t, job, "# WARNING: 3 reads next to 8000 writes are left out\n")
 }
 
 func TestSequentialLoadsStaySo(t *testing.T) {

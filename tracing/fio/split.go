@@ -29,7 +29,7 @@ const sectorSize = 512
 // maxSplit is how many sizes fio takes per direction.
 const maxSplit = 64
 
-// A size is kept that has so much of the requests, or of the bytes: metadata beside data has
+// A size is kept that has so much of the requests, or of the bytes: metadata among data has
 // neither. bytesOff is how far the bytes of a request may be off for it.
 const (
 	countShare = 0.01

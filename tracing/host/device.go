@@ -28,7 +28,7 @@ type Device struct {
 	// Note says in one sentence what a reader should know about the device's counters, empty for a
 	// plain disk.
 	Note string
-	// Reason says in one sentence why the kernel cannot be a witness for this directory. Empty
+	// Reason says in one sentence why the kernel has no counters for this directory. Empty
 	// means ReadStat works. Name may be known all the same (a device whose statistics are switched
 	// off).
 	Reason string
@@ -41,8 +41,8 @@ type Device struct {
 var ErrNoWitness = errors.New("no block device statistics")
 
 // BackingDevice finds the block device behind the directory or file at path, which must exist. A
-// directory without one is not an error: Device.Reason tells why. An error means that the question
-// could not be asked.
+// directory without one is not an error: Device.Reason says why. An error means that
+// it could not be examined.
 func BackingDevice(path string) (Device, error) {
 	if noKernelStatistics != "" {
 		return Device{Reason: noKernelStatistics}, nil
@@ -127,8 +127,7 @@ func (m machine) backingDevice(path string) (Device, error) {
 	return d, nil
 }
 
-// mountOf finds the mount that holds a path. Where there is none its device number tells all the
-// same.
+// mountOf finds the mount that holds a path. Where there is none, the device number is still known.
 func (m machine) mountOf(at identity) (Mount, error) {
 	mounts, err := m.mounts()
 	return findMount(mounts, at), err

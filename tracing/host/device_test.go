@@ -36,7 +36,7 @@ func TestBackingDeviceOfAMissingPath(t *testing.T) {
 }
 
 // TestTogether: devices that stand for one another count once, those of a run add up, and what one
-// of them lacks is told of all.
+// of them lacks holds for all.
 func TestTogether(t *testing.T) {
 	one := Disk{Name: "loop1", SysPath: "/sys/loop1"}
 	two := Disk{Name: "loop2", SysPath: "/sys/loop2"}

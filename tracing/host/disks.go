@@ -157,7 +157,7 @@ func (m machine) nvmePaths(head string) (names []string) {
 	return names
 }
 
-// stack tells what lies below a device that is not a plain disk.
+// stack describes what lies below a device that is not a plain disk.
 func (m machine) stack(d Device) Device {
 	at := Root(d.SysPath)
 	if d.BackingFile = at.Text("loop/backing_file"); d.BackingFile != "" {
@@ -190,7 +190,7 @@ func (m machine) stack(d Device) Device {
 }
 
 // behindBtrfs finds the device of a btrfs filesystem, whose directories have anonymous device
-// numbers, through the source of its mount. With several devices no single one is the witness.
+// numbers, through the source of its mount. With several devices no single one has the counters.
 func (m machine) behindBtrfs(d Device) (Device, error) {
 	source := d.Mount.Source
 	major, minor, err := m.blockNode(source)

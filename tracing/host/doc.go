@@ -1,7 +1,7 @@
-// Package host tells the facts about the machine that a run needs and a result shows: what lies
+// Package host reads the facts about the machine that a run needs and a result shows: what lies
 // under a directory, what this process may use, what it has used.
 //
-//	machine.go      what is asked: /proc and /sys, below a root that tests replace
+//	machine.go      /proc and /sys, below a root that tests replace
 //	mounts.go       the mount table
 //	filesystem.go   one table of filesystem types; space, and why some have no block device
 //	device.go       the block device behind a directory

@@ -22,7 +22,7 @@ type Filesystem struct {
 	// such number.
 	FreeFiles *int64
 	Root      bool // it is the filesystem of /
-	// Shared tells that others than this host's users take from its free space, or may: network
+	// Shared says that others than this host's users take from its free space, or may: network
 	// and cluster filesystems, what the host of a virtual machine lends, what a process in user
 	// space serves, and a container's own layer.
 	Shared bool
@@ -242,8 +242,8 @@ func (m Mount) whyNoDevice() string {
 	return fmt.Sprintf(whyNone[placeOf(kind)], m.Type, m.Source, upper)
 }
 
-// Asked is a filesystem that is asked again and again, by somebody who cannot wait for one that
-// does not answer, as a server that is gone does not. The zero value is ready; its method is safe
+// Asked is a filesystem that is queried repeatedly by a caller that cannot wait for one that does not
+// answer, such as a server that is gone. The zero value is ready; its method is safe
 // for concurrent use.
 type Asked struct {
 	mu     sync.Mutex

@@ -35,7 +35,7 @@ func ReadLimits() Limits {
 	return l
 }
 
-// Available is what this process may still use, and who says so; 0 when nobody does.
+// Available is what this process may still use, and the file that says so; 0 is unknown.
 func (l Limits) Available() (bytes int64, source string) {
 	bytes, source = l.MemoryAvailable, l.MemoryAvailableSource
 	if l.MemoryLimit > 0 && (bytes == 0 || l.MemoryLimit < bytes) {
@@ -72,7 +72,7 @@ func (m machine) limits() Limits {
 }
 
 // OnlineCPUs is how many processors the machine has that are online, whatever this process may use
-// of them; 0 where nobody says so.
+// of them; 0 is unknown.
 func (r Root) OnlineCPUs() (n int) {
 	// Such as 0-3,8,10-11.
 	for part := range strings.SplitSeq(r.Text("/sys/devices/system/cpu/online"), ",") {

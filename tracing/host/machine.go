@@ -42,7 +42,7 @@ func (r Root) Names(elem ...string) []string {
 	return names
 }
 
-// Exists tells whether there is such a file or directory.
+// Exists reports whether there is such a file or directory.
 func (r Root) Exists(elem ...string) bool {
 	_, err := os.Lstat(r.Path(elem...))
 	return err == nil
@@ -90,7 +90,7 @@ type machine struct {
 type identity struct {
 	path         string // absolute, without symlinks
 	major, minor uint32 // of the filesystem that holds it (st_dev)
-	mountID      int    // 0 where the kernel does not tell
+	mountID      int    // 0 where the kernel does not say
 }
 
 func thisMachine() machine {

@@ -36,7 +36,7 @@ func (m Mount) SuperOption(key string) (string, bool) {
 
 // TransferSizes returns the largest read and write in bytes that the mount sends to its server at a
 // time: rsize and wsize of NFS and SMB, msize of 9p. A request that is larger is split into
-// transfers of that size. ok is false for mounts that do not tell, and for those that are no
+// transfers of that size. ok is false for mounts without these options, and for those that are no
 // network's.
 func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	size := func(key string) int64 {
@@ -105,7 +105,7 @@ func (m machine) findCgroup(name string) (string, error) {
 		strings.Join(points, ", "))
 }
 
-// holds tells whether path is dir or lies in it.
+// holds reports whether path is dir or lies in it.
 func holds(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -24,7 +24,7 @@ func (m machine) storageNodes(dirs []string) (nodes []int) {
 	for _, dir := range dirs {
 		at, err := existing(dir)
 		if err != nil {
-			continue // whoever opens it says so
+			continue // the caller that opens it reports the error
 		}
 		d, err := m.backingDevice(at)
 		if err != nil {
@@ -52,7 +52,7 @@ func (m machine) nodes() (names []string) {
 	return names
 }
 
-// node is the NUMA node of the device, -1 when nobody tells. A namespace hangs below its
+// node is the NUMA node of the device, -1 when unknown. A namespace hangs below its
 // controller, and that below its slot, which knows.
 func (d Disk) node() int {
 	for dir := d.SysPath; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {

@@ -129,7 +129,7 @@ func blockNode(path string) (major, minor uint32, err error) {
 	return unix.Major(st.Rdev), unix.Minor(st.Rdev), nil
 }
 
-// statfs has the type from the mount table, which tells ext4 from ext3 and what is behind FUSE. The
+// statfs has the type from the mount table, which distinguishes ext4 from ext3 and names what is behind FUSE. The
 // kernel's number stands in where a process does not see its mounts.
 func statfs(path string) (Filesystem, error) {
 	var s unix.Statfs_t

@@ -37,8 +37,8 @@ func TestReadUsageCountsWhatHappens(t *testing.T) {
 	assert.Positive(t, after.PeakRSS)
 }
 
-// Whether somebody waits is the scheduler's affair: it is asked again until it happened and was
-// among those that the runtime looks at.
+// Whether a goroutine waits depends on the scheduler: repeat until one did and the runtime sampled
+// it.
 func TestReadUsageCountsWaits(t *testing.T) {
 	var mu sync.Mutex
 	before := ReadUsage()
