@@ -78,12 +78,8 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		directory(&e, host.Device{
 			Disk:       host.Disk{Name: "nvme0n1", SysPath: dir("nvme0n1"), Partition: "nvme0n1p1"},
 			Filesystem: "xfs",
-			Mount: host.Mount{
-				Point:        "/mnt/kv",
-				Source:       "/dev/nvme0n1p1",
-				Options:      []string{"rw", "noatime"},
-				SuperOptions: []string{"rw", "inode64"},
-			},
+			Mount: host.Mount{Point: "/mnt/kv", Source: "/dev/nvme0n1p1",
+				Options: []string{"rw", "noatime"}, SuperOptions: []string{"rw", "inode64"}},
 		})
 		require.NotNil(t, e.Device)
 		assert.Equal(t, "SAMSUNG MZQL2", e.Device.Model)
@@ -104,14 +100,8 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 	})
 	t.Run("a stacked device shows the drives below", func(t *testing.T) {
 		var e result.Environment
-		directory(
-			&e,
-			host.Device{
-				Disk:    host.Disk{Name: "dm-0", SysPath: dir("dm-0")},
-				Members: []string{"nvme0n1", "sda3"},
-				Note:    "stacked",
-			},
-		)
+		directory(&e, host.Device{Disk: host.Disk{Name: "dm-0", SysPath: dir("dm-0")},
+			Members: []string{"nvme0n1", "sda3"}, Note: "stacked"})
 		require.Len(t, e.Device.Members, 2)
 		assert.Equal(t, "SAMSUNG MZQL2", e.Device.Members[0].Model)
 		assert.Equal(t, "SEAGATE ST16000NM", e.Device.Members[1].Model)
@@ -126,16 +116,8 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 	})
 	t.Run("a network mount has transfer sizes", func(t *testing.T) {
 		var e result.Environment
-		directory(
-			&e,
-			host.Device{
-				Filesystem: "nfs4",
-				Mount: host.Mount{
-					Type:         "nfs4",
-					SuperOptions: []string{"rsize=1048576", "wsize=262144"},
-				},
-			},
-		)
+		directory(&e, host.Device{Filesystem: "nfs4", Mount: host.Mount{Type: "nfs4",
+			SuperOptions: []string{"rsize=1048576", "wsize=262144"}}})
 		assert.EqualValues(t, 1<<20, *e.Filesystem.ReadSizeBytes)
 		assert.EqualValues(t, 256<<10, *e.Filesystem.WriteSizeBytes)
 	})

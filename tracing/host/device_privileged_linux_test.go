@@ -27,28 +27,18 @@ func TestCountersOfALoopDevice(t *testing.T) {
 	assert.Equal(t, l.Path, d.Mount.Source)
 
 	const size = 8 << 20
-	buffer, err := unix.Mmap(
-		-1,
-		0,
-		size,
-		unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_ANON|unix.MAP_PRIVATE,
-	) // page-aligned
+	buffer, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE) // page-aligned
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Munmap(buffer) })
-	file, err := os.OpenFile(
-		filepath.Join(l.Dir, "file"),
-		os.O_RDWR|os.O_CREATE|unix.O_DIRECT,
-		0o644,
-	)
+	file, err := os.OpenFile(filepath.Join(l.Dir, "file"), os.O_RDWR|os.O_CREATE|unix.O_DIRECT,
+		0o644)
 	require.NoError(t, err)
 	t.Cleanup(func() { file.Close() })
 	_, err = file.WriteAt(buffer, 0)
 	require.NoError(t, err)
-	require.NoError(
-		t,
-		unix.Syncfs(int(file.Fd())),
-	) // allocation and metadata are written before, not during
+	// Allocation and metadata are written before, not during.
+	require.NoError(t, unix.Syncfs(int(file.Fd())))
 
 	moved := func(act func([]byte, int64) (int, error)) BlockStat {
 		before, err := d.ReadStat()
@@ -68,18 +58,4 @@ func TestCountersOfALoopDevice(t *testing.T) {
 	assert.EqualValues(t, size, read.ReadBytes)
 	assert.Zero(t, read.WriteBytes)
 	assert.Positive(t, read.ReadIOs)
-}
-
-// TestBackingDeviceOfTmpfsHere asks about a mount that every Linux has.
-func TestBackingDeviceOfTmpfsHere(t *testing.T) {
-	const shm = "/dev/shm"
-	d, err := BackingDevice(shm)
-	if err != nil {
-		t.Skipf("no %s here: %v", shm, err)
-	}
-	if d.Filesystem != "tmpfs" {
-		t.Skipf("%s is no tmpfs here but %q", shm, d.Filesystem)
-	}
-	assert.Empty(t, d.Name)
-	assert.Contains(t, d.Reason, "in memory")
 }
