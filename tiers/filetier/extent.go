@@ -157,7 +157,7 @@ func (x *extent) Submit(io *tiers.IO) {
 	r, ok := io.State.(*request)
 	if !ok {
 		r = &request{}
-		r.op.Done = r.done
+		r.op.Done, r.ops[0] = r.done, &r.op
 		io.State = r
 	}
 	r.x, r.io = x, io
@@ -175,7 +175,7 @@ func (x *extent) Submit(io *tiers.IO) {
 	op.N = tiers.AlignUp(io.N, t.traits.Align)
 	op.Leaves = t.policy.exact && !t.direct && t.advice == AdviseDrop
 	op.Buf = tiers.Buffer{B: io.Buf.B[:op.N], Slot: io.Buf.Slot, Node: io.Buf.Node}
-	t.engine.Submit(op)
+	t.engine.Submit(r.ops[:]...)
 }
 
 // request is what an IO becomes. It lives as long as the IO.
@@ -183,6 +183,8 @@ type request struct {
 	x  *extent
 	io *tiers.IO
 	op ioengine.Op
+	// ops is op as the arguments of Submit, which would else be allocated for each request.
+	ops [1]*ioengine.Op
 }
 
 // done ends the request. It releases the extent first, so that the receiver of the completion can
