@@ -2,12 +2,9 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -139,39 +136,6 @@ func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) [
 	return decisions
 }
 
-// The hits are a function of the requests and the capacities: the same with one
-// worker and with eight, whatever the timing, the tiers and the write limit.
-func TestBlockDecisionsDoNotDependOnTiming(t *testing.T) {
-	for name, capacity := range map[string][]int64{
-		"storage":               {0, 0, 2500},
-		"cpu over storage":      {0, 1200, 1500},
-		"gpu, cpu and storage":  {900, 1200, 1500},
-		"cpu larger than below": {0, 2400, 1600},
-	} {
-		for seed := range uint64(2) {
-			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), bubble(func(t *testing.T) {
-				requests := blockRequests(seed, 600)
-				c, stores := testCache(t, 0, capacity...)
-				want := play(t, c, requests, 1, false)
-				c.quiet(t, stores)
-				require.Positive(t, c.left()[0])
-				for writers, runs := range map[int]bool{0: false, 2: false, 3: true} {
-					again, stores := bookCache(t, writers, runs, capacity...)
-					for _, b := range stores {
-						var coin atomic.Uint64
-						b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
-					}
-					require.Equal(t, want, play(t, again, requests, 8, false), "%d writers",
-						writers)
-					again.quiet(t, stores)
-					assert.Equal(t, cacheState(c), cacheState(again))
-					assert.Equal(t, c.left(), again.left())
-				}
-			}))
-		}
-	}
-}
-
 // One tier, written as directly as possible.
 func TestBlockDecisionsMatchModel(t *testing.T) {
 	requests := blockRequests(9, 1000)
@@ -217,50 +181,6 @@ func TestBlockDecisionsMatchModel(t *testing.T) {
 		c.quiet(t, stores)
 		require.Len(t, cacheState(c)[0], len(order))
 	}
-}
-
-// Whatever fails or is cancelled, the accounts stay exact and nobody hangs, also
-// where the requests in flight do not fit beside each other.
-func TestBlockDecisionsSurviveFailures(t *testing.T) {
-	for name, capacity := range map[string][]int64{
-		"roomy":            {0, 600, 900},
-		"tight":            {0, 0, 100},
-		"tight, cpu above": {0, 60, 100},
-		"tight below":      {0, 300, 100},
-	} {
-		for _, at := range []struct {
-			writers int
-			runs    bool
-		}{{0, false}, {1, false}, {0, true}, {1, true}} {
-			t.Run(fmt.Sprintf("%s/writers=%d,runs=%t", name, at.writers, at.runs),
-				bubble(func(t *testing.T) {
-					c, stores := bookCache(t, at.writers, at.runs, capacity...)
-					var coin atomic.Uint64
-					for _, b := range stores {
-						b.breakOp = func() error {
-							if coin.Add(1)%29 == 0 {
-								return syscall.EIO
-							}
-							return nil
-						}
-					}
-					play(t, c, blockRequests(5, 400), 8, true)
-					c.quiet(t, stores)
-					require.Zero(t, c.open)
-				}))
-		}
-	}
-}
-
-// Blocks larger than the cache are refused when they are written.
-func TestBlockTooLarge(t *testing.T) {
-	c, stores := testCache(t, 0, 0, 0, 100)
-	l := Lease{Prefix: true}
-	require.True(t, c.Decide(&l, []Want{{Key: "a", Size: 60}, {Key: "b", Size: 101}}))
-	err := serve(t.Context(), &l, 2)
-	require.True(t, errors.Is(err, ErrTooLarge), "%v", err)
-	l.Close(t.Context(), Tag{})
-	c.quiet(t, stores)
 }
 
 // A request larger than the whole cache is written all the same, block by block.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -15,42 +14,6 @@ import (
 
 	"kvbench/tiers"
 )
-
-// A worked example: room for 3.5 entries and a 6-turn
-// conversation whose turns read their history and then write themselves.
-func TestCacheWorkedExample(t *testing.T) {
-	const size = 1000
-	c, stores := testCache(t, 0, 0, 0, 3500)
-	ctx := t.Context()
-	hits, misses := 0, 0
-	for turn := 1; turn <= 6; turn++ {
-		var in []Want
-		for h := 1; h < turn; h++ {
-			in = append(in, Want{Key: fmt.Sprint("t", h), Size: size})
-		}
-		in = append(in, Want{Key: fmt.Sprint("t", turn), Size: size, Write: true})
-		var l Lease
-		c.Decide(&l, in)
-		for i := range turn - 1 {
-			if l.Outcome(i) == Miss {
-				misses++
-				continue
-			}
-			_, _, err := l.Read(ctx, i, Tag{Phase: tiers.Decode})
-			require.NoError(t, err)
-			l.Drop(ctx, i, Tag{})
-			hits++
-		}
-		_, _, err := l.Write(ctx, turn-1, Tag{})
-		require.NoError(t, err)
-		l.Close(ctx, Tag{})
-		require.LessOrEqual(t, len(stores[tiers.Storage].objects), 3)
-	}
-	require.Equal(t, 12, hits)
-	require.Equal(t, 3, misses)
-	require.EqualValues(t, 3, c.left()[0])
-	c.quiet(t, stores)
-}
 
 // Random sequential operations against a model that is too simple to be wrong:
 // one list per tier, scanned and sorted.
@@ -83,45 +46,6 @@ func TestCacheMatchesModel(t *testing.T) {
 				require.Zero(t, b.bytes, "%s after Clear", l)
 			}
 		})
-	}
-}
-
-// Random operations from many goroutines, with failures, cancellations,
-// abandoned leases and held pins: the accounts stay exact and nobody hangs.
-func TestCacheRandomConcurrent(t *testing.T) {
-	configs := map[string]struct {
-		writers  int
-		capacity []int64
-	}{
-		"storage only":             {0, []int64{0, 0, 1000}},
-		"storage only, 2 writers":  {2, []int64{0, 0, 1000}},
-		"tight storage":            {0, []int64{0, 0, 210}},
-		"cpu and storage":          {3, []int64{0, 500, 1000}},
-		"cpu larger than storage":  {3, []int64{0, 2000, 400}},
-		"gpu, cpu and storage":     {4, []int64{300, 600, 1500}},
-		"gpu over tiny storage":    {4, []int64{600, 0, 200}},
-		"everything tight, 1 slot": {1, []int64{100, 150, 200}},
-	}
-	for name, cfg := range configs {
-		for _, faulty := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/faulty=%v", name, faulty), bubble(func(t *testing.T) {
-				c, stores := testCache(t, cfg.writers, cfg.capacity...)
-				var coin atomic.Uint64
-				for _, b := range stores {
-					b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
-					if faulty {
-						b.breakOp = func() error {
-							if coin.Add(1)%23 == 0 {
-								return syscall.EIO
-							}
-							return nil
-						}
-					}
-				}
-				storm(t, c, 16, 300, faulty)
-				c.quiet(t, stores)
-			}))
-		}
 	}
 }
 
@@ -195,21 +119,6 @@ func stormRequest(ctx context.Context, c *Cache, l *Lease, r *rand.Rand) error {
 	return nil
 }
 
-// A cpu tier larger than the storage under it: what sinks together may be more
-// than the storage can ever hold.
-func TestCacheOverflow(t *testing.T) {
-	c, stores := testCache(t, 0, 0, 1000, 200)
-	var l Lease
-	for n, size := range []int64{150, 150, 200, 200, 100} {
-		_, _, err := use(t.Context(), c, &l, Want{Key: fmt.Sprint("k", n), Size: size, Write: true})
-		require.NoError(t, err)
-	}
-	_, _, err := use(t.Context(), c, &l, Want{Key: "big", Size: 200, Write: true})
-	require.NoError(t, err)
-	c.quiet(t, stores)
-	require.Equal(t, [][]string{{"k2", "k3", "k4", "big"}, {"k1"}}, cacheState(c))
-}
-
 func TestCachePendingReaderWaits(t *testing.T) {
 	c, stores := testCache(t, 0, 0, 0, 1000)
 	ctx := t.Context()
@@ -276,16 +185,6 @@ func TestCacheEvictionWaitsForReaders(t *testing.T) {
 		late.Close(ctx, Tag{})
 		c.quiet(t, stores)
 	})
-}
-
-func TestCacheRefusesWhatNeverFits(t *testing.T) {
-	c, stores := testCache(t, 0, 0, 500, 100)
-	require.ErrorIs(t, c.fits(101), ErrTooLarge)
-	require.NoError(t, c.fits(100))
-	var l Lease
-	_, _, err := use(t.Context(), c, &l, Want{Key: "a", Size: 450, Write: true})
-	require.ErrorIs(t, err, ErrTooLarge)
-	c.quiet(t, stores)
 }
 
 // Demotion failure loses the entry, never the accounting.

@@ -310,24 +310,20 @@ func (c *Cache) clear(t *testing.T) {
 	}
 }
 
-// still is a clock whose time passes only when it is told: goroutines wait for each other's events
-// alone.
-type still struct {
-	clock.Wall
-	now time.Duration
-}
+// still is a clock whose time stands still: goroutines wait for each other's events alone.
+type still struct{ clock.Wall }
 
-func (s *still) Now() time.Duration { return s.now }
+func (*still) Now() time.Duration { return 0 }
 
 // testCache makes a cache over book tiers of the given capacities (0 = none),
 // in the order gpu, cpu, storage.
 func testCache(t *testing.T, writers int, capacity ...int64) (*Cache, map[tiers.Kind]*bookTier) {
 	t.Helper()
-	return bookCache(t, writers, false, capacity...)
+	return policyCache(t, writers, false, Policy{}, capacity...)
 }
 
-// bookCache is testCache with or without runs in the lowest tier.
-func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
+// policyCache is testCache with a policy, with or without runs in the lowest tier.
+func policyCache(t *testing.T, writers int, runs bool, p Policy, capacity ...int64) (*Cache,
 	map[tiers.Kind]*bookTier) {
 	t.Helper()
 	stores := map[tiers.Kind]*bookTier{}
@@ -336,7 +332,8 @@ func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
 	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096,
 		Depth: 1, Clock: &still{}}
-	cfg := Config{MaxWriters: writers, Clock: &still{}, Transfer: transfer, Observer: &tally{}}
+	cfg := Config{MaxWriters: writers, Clock: &still{}, Transfer: transfer, Observer: &tally{},
+		Policy: p}
 	for i, n := range capacity {
 		if n == 0 {
 			continue

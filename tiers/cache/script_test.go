@@ -53,7 +53,6 @@ func TestDecisions(t *testing.T) {
 type script struct {
 	nobody
 	strings.Builder
-	clock *still
 }
 
 func (s *script) Copied(_ Tag, o tiers.Object, from, to tiers.Kind, _ tiers.Timing) {
@@ -85,8 +84,7 @@ func (s *script) Demoted(_ Tag, o tiers.Object, from, to tiers.Kind, _, _ tiers.
 }
 
 func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
-	log.clock = &still{}
-	cfg := Config{Clock: log.clock, Observer: log, Transfer: &transfer.Transfer{Clock: &still{}}}
+	cfg := Config{Clock: &still{}, Observer: log, Transfer: &transfer.Transfer{Clock: &still{}}}
 	for k := range tiers.NumKinds {
 		var capacity int64
 		if d.MaybeScanArgs(t, k.String(), &capacity); capacity > 0 {
