@@ -102,7 +102,7 @@ func straceFor(t *testing.T) string {
 	return strace
 }
 
-// watch runs the test that calls it again, under strace, and names what that has written.
+// watch runs the test again, under strace, and returns the path of what strace has written.
 func watch(t *testing.T, strace, dir, layout string) (log string) {
 	t.Helper()
 	test, _, _ := strings.Cut(t.Name(), "/")
@@ -125,23 +125,17 @@ func object(i int) tiers.Object {
 	return tiers.Object{Key: strconv.Itoa(i), Gen: 1, Size: 8192}
 }
 
-// watchedTier is that of a process under strace, told where and in which layout, and the directory.
-func watchedTier(t *testing.T, where string, depth int) (at string, tier tiers.Tier) {
+// beWatched is the process under strace. Before each object it opens a file that is named after what
+// comes next.
+func beWatched(t *testing.T, where string) {
 	at, layout, _ := strings.Cut(where, "=")
 	dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test", Keep: true})
 	require.NoError(t, err)
 	facts, _ := tiers.EngineLayoutOf(layout)
-	tier, err = enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: layout,
+	tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: layout,
 		Engine: tiertest.Psync(t), Direct: facts.Direct, Model: "m", Bytes: 8192, Layers: 2,
-		Capacity: 16 << 20, Depth: depth})
+		Capacity: 16 << 20})
 	require.NoError(t, err)
-	return at, tier
-}
-
-// beWatched is the process under strace. Between two objects it asks for a file that is named after
-// what comes next.
-func beWatched(t *testing.T, where string) {
-	at, tier := watchedTier(t, where, 0)
 	mark := func(what string) { _, _ = os.Open(filepath.Join(at, "mark-"+what)) }
 	for i := range straced {
 		mark("store")
@@ -163,19 +157,28 @@ var (
 	moved3  = regexp.MustCompile(`, (\d+)(?:, \d+)?$`)
 )
 
-// seen are the calls of each object, stored and loaded one by one.
+// seen are the calls of each object, stored and loaded one by one: those between two marks.
 func seen(t *testing.T, log, dir, layout string) (stores, loads []string) {
 	t.Helper()
-	for _, g := range groupsOf(t, log, dir) {
-		var calls []string
-		for _, c := range g.calls {
-			calls = append(calls, c.text)
-		}
-		all := strings.Join(calls, ", ")
-		if !g.store {
-			loads = append(loads, all)
-		} else if all != "" || layout != "mooncake-bucket" { // which gathers them
-			stores = append(stores, all)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	pending, calls := map[string]string{}, []string(nil)
+	last := "" // the mark before the calls
+	for line := range strings.Lines(string(text)) {
+		name, args, is := oneCall(strings.TrimSpace(line), pending)
+		_, mark, marked := strings.Cut(args, "mark-")
+		switch {
+		case !is:
+		case marked:
+			all := strings.Join(calls, ", ")
+			if strings.HasPrefix(last, "load") {
+				loads = append(loads, all)
+			} else if last != "" && (all != "" || layout != "mooncake-bucket") { // it gathers them
+				stores = append(stores, all)
+			}
+			last, calls = mark, nil
+		case strings.Contains(args, dir+"/rank_0/engine"), strings.Contains(args, "dynamo-kvbm"):
+			calls = append(calls, described(name, args))
 		}
 	}
 	return stores, loads
