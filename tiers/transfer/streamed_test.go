@@ -10,14 +10,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
-	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
-	"kvbench/tiers/transfer"
 )
 
 // A tier that asks for half of each part twice, in falling order and side by side, still gets the
@@ -49,64 +46,6 @@ func TestStreamsAreAskedForWhatTheyNeed(t *testing.T) {
 			assert.ErrorAs(t, err, new(*content.MismatchError))
 		}
 	}
-}
-
-func TestAStreamThatFailsLeavesNothing(t *testing.T) {
-	x := tiertest.Transfer(t, chunk, 2)
-	tier := tiertest.NewStream(tiertest.Memory(t, 8<<20))
-	upper := tiertest.Memory(t, 8<<20)
-	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 3 * tiertest.Part}
-	fail := func(op tiers.Op, f func() error) {
-		tier.SetHook(func(is tiers.Op, off int64) error {
-			if is == op && off == tiertest.Part {
-				return f()
-			}
-			return nil
-		})
-	}
-	_, _, err := x.Write(t.Context(), upper, nil, o)
-	require.NoError(t, err)
-	fail(tiers.Write, func() error { return unix.ENOSPC })
-	_, _, err = x.Write(t.Context(), tier, nil, o)
-	require.ErrorIs(t, err, unix.ENOSPC)
-	_, _, err = x.Move(t.Context(), upper, tier, o, nil, nil)
-	require.ErrorIs(t, err, unix.ENOSPC)
-	assert.NotErrorAs(t, err, new(*transfer.SourceError))
-	assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
-
-	_, _, err = x.Move(t.Context(), upper, tier, tiers.Object{Key: "none", Size: 1}, nil, nil)
-	assert.ErrorAs(t, err, new(*transfer.SourceError))
-
-	tier.SetHook(func(tiers.Op, int64) error { return nil })
-	_, _, err = x.Write(t.Context(), tier, nil, o)
-	require.NoError(t, err)
-	_, _, err = x.Move(t.Context(), tier, upper, tiers.Object{Key: "k"}, nil, nil)
-	assert.Error(t, err)
-	fail(tiers.Read, func() error { return unix.EIO })
-	_, _, err = x.Read(t.Context(), tier, nil, o)
-	require.ErrorIs(t, err, unix.EIO)
-	bufs, err := x.Pool.Get(t.Context(), x.Pool.Buffers(), nil)
-	require.NoError(t, err, "its buffers are back")
-	x.Pool.Put(bufs...)
-}
-
-// A source that fails is told from the store, as of any move.
-func TestADemotionThatCannotReadSaysSo(t *testing.T) {
-	x := tiertest.Transfer(t, chunk, 2)
-	o := tiers.Object{Key: "k", Gen: 1, Size: 2 * tiertest.Part}
-	from := faults.Wrap(tiertest.Memory(t, 8<<20), nil)
-	_, _, err := x.Write(t.Context(), from, nil, o)
-	require.NoError(t, err)
-	to := tiertest.NewStream(tiertest.Memory(t, 8<<20))
-	for _, n := range []int64{1, 3} {
-		from.SetHook(faults.On(faults.Read, from.Count(faults.Read)+n, unix.EIO))
-		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
-		require.ErrorIs(t, err, unix.EIO)
-		require.ErrorAs(t, err, new(*transfer.SourceError))
-		assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
-	}
-	_, r := from.InUse()
-	assert.Zero(t, r)
 }
 
 // timed is a store that says itself for how long it had a request.

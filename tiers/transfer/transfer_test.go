@@ -55,22 +55,15 @@ func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
 				require.NoError(t, err, "size %d depth %d", size, depth)
 				assert.Equal(t, size, sums[tiers.Write].Load())
 				assert.GreaterOrEqual(t, tm.Generation, time.Duration(0))
-				_, _, err = x.Write(t.Context(), tier, nil, o)
-				assert.Error(t, err, "the same generation twice")
 				_, tm, err = x.Read(t.Context(), tier, done, o)
 				require.NoError(t, err, "size %d depth %d", size, depth)
 				assert.Equal(t, size, sums[tiers.Read].Load())
 				assert.GreaterOrEqual(t, tm.Host, time.Duration(0))
 				if i%2 == 0 {
 					require.NoError(t, tier.Remove(t.Context(), o))
-					assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
-					_, _, err = x.Read(t.Context(), tier, nil, o)
-					assert.ErrorIs(t, err, tiers.ErrNotFound)
 				}
 			}
 		}
-		require.NoError(t, tier.Close())
-		require.NoError(t, tier.Close())
 	})
 }
 
@@ -176,34 +169,36 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 5 * chunk}
 	x := tiertest.Transfer(t, chunk, 2)
-	from, to := faults.Wrap(tiertest.Memory(t, 1<<20), nil),
-		faults.Wrap(tiertest.Files(t, filetier.Config{}), nil)
-	_, _, err := x.Write(t.Context(), from, nil, o)
-	require.NoError(t, err)
-	for n := int64(1); n <= 5; n++ {
-		from.SetHook(faults.On(faults.Read, from.Count(faults.Read)+n, unix.EIO))
+	for _, target := range []tiers.Tier{tiertest.Files(t, filetier.Config{}),
+		tiertest.NewStream(tiertest.Memory(t, 8<<20))} {
+		from, to := faults.Wrap(tiertest.Memory(t, 1<<20), nil), faults.Wrap(target, nil)
+		_, _, err := x.Write(t.Context(), from, nil, o)
+		require.NoError(t, err)
+		for n := int64(1); n <= 5; n++ {
+			from.SetHook(faults.On(faults.Read, from.Count(faults.Read)+n, unix.EIO))
+			_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
+			require.ErrorIs(t, err, unix.EIO)
+			require.ErrorAs(t, err, new(*transfer.SourceError), "it was the source's")
+			from.SetHook(nil)
+			to.SetHook(faults.On(faults.Write, to.Count(faults.Write)+n, unix.ENOSPC))
+			_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
+			require.ErrorIs(t, err, unix.ENOSPC)
+			assert.NotErrorAs(t, err, new(*transfer.SourceError))
+			to.SetHook(nil)
+			assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
+		}
+		from.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
 		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
-		require.ErrorIs(t, err, unix.EIO)
-		require.ErrorAs(t, err, new(*transfer.SourceError), "it was the source's")
+		require.ErrorAs(t, err, new(*transfer.SourceError))
 		from.SetHook(nil)
-		to.SetHook(faults.On(faults.Write, to.Count(faults.Write)+n, unix.ENOSPC))
-		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
-		require.ErrorIs(t, err, unix.ENOSPC)
-		assert.NotErrorAs(t, err, new(*transfer.SourceError))
-		to.SetHook(nil)
 		assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
+		for _, f := range []*faults.Tier{from, to} {
+			w, r := f.InUse()
+			assert.Zero(t, w+r)
+		}
+		_, _, err = x.Read(t.Context(), from, nil, o)
+		assert.NoError(t, err)
 	}
-	from.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
-	_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
-	require.ErrorAs(t, err, new(*transfer.SourceError))
-	from.SetHook(nil)
-	assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
-	for _, f := range []*faults.Tier{from, to} {
-		w, r := f.InUse()
-		assert.Zero(t, w+r)
-	}
-	_, _, err = x.Read(t.Context(), from, nil, o)
-	assert.NoError(t, err)
 }
 
 func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
@@ -452,51 +447,6 @@ func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 		require.NoError(t, tier.Close())
 		require.NoError(t, psync.Close(t.Context()))
 	})
-}
-
-func TestTransferSettingsAreChecked(t *testing.T) {
-	tier := tiertest.Memory(t, 1<<20)
-	o := tiers.Object{Key: "k", Size: 10}
-	for _, c := range []struct {
-		change func(x *transfer.Transfer, o *tiers.Object)
-		want   string
-	}{
-		{func(x *transfer.Transfer, _ *tiers.Object) { x.Clock = nil }, "needs a Clock"},
-		{func(x *transfer.Transfer, _ *tiers.Object) { x.Depth = 0 }, "Depth (0)"},
-		{func(x *transfer.Transfer, _ *tiers.Object) { x.Chunk = 5000 }, "multiple of 4096"},
-		{func(x *transfer.Transfer, _ *tiers.Object) { x.Chunk *= 2 }, "fit the pool's buffers"},
-		{func(_ *transfer.Transfer, o *tiers.Object) { o.Size = 0 }, "at least one"},
-	} {
-		x, obj := *tiertest.Transfer(t, chunk, 1), o
-		c.change(&x, &obj)
-		_, _, err := x.Write(t.Context(), tier, nil, obj)
-		assert.ErrorContains(t, err, c.want)
-		_, _, err = x.Read(t.Context(), tier, nil, obj)
-		assert.ErrorContains(t, err, c.want)
-	}
-}
-
-// The smallest operation: what it costs beside the bytes.
-func BenchmarkASmallObject(b *testing.B) {
-	pool, err := buffer.NewPool(4, chunk)
-	require.NoError(b, err)
-	x := &transfer.Transfer{Pool: pool, Content: tiertest.Content, Chunk: chunk, Depth: 1,
-		Clock: clock.NewWall()}
-	tier := tiertest.Memory(b, 1<<20)
-	o := tiers.Object{Key: "k", Size: 4096}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := x.Write(b.Context(), tier, nil, o); err != nil {
-			b.Fatal(err)
-		}
-		if _, _, err := x.Read(b.Context(), tier, nil, o); err != nil {
-			b.Fatal(err)
-		}
-		if err := tier.Remove(b.Context(), o); err != nil {
-			b.Fatal(err)
-		}
-	}
-	require.NoError(b, pool.Close())
 }
 
 // TestStretches: an object is read in parts beside each other, each from front to back, and all of
