@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
@@ -246,31 +248,28 @@ func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, e
 	return since, wall, err
 }
 
-// each runs do for each accelerator of this client beside the others and returns how long each took
-// since a moment. The first failure ends all of them, and is returned.
+// each runs do for all accelerators of this client concurrently and returns how long each took since
+// a moment. The first failure ends all of them, and is returned: there is no checkpoint without the
+// files of all.
 func (l *Load) each(ctx context.Context, since time.Duration,
 	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	took := make([]time.Duration, l.Count)
-	var all sync.WaitGroup
+	all, each := errgroup.WithContext(ctx)
 	for i := range l.Count {
-		all.Go(func() {
-			// The others stop as soon as one has failed: there is no checkpoint without its files.
-			if err := do(ctx, i); err != nil {
-				cancel(err)
-			}
+		all.Go(func() error {
+			err := do(each, i)
 			took[i] = l.env.Clock.Now() - since
+			return err
 		})
 	}
-	all.Wait()
+	err := cmp.Or(all.Wait(), context.Cause(ctx))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range took {
 		l.worked += d
 		l.waited += slices.Max(took) - d
 	}
-	return took, context.Cause(ctx)
+	return took, err
 }
 
 // bytes are those of this client's accelerators.

@@ -1,10 +1,12 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -139,23 +141,21 @@ func (l *line) give(s *slot) {
 // failure. After a failure, or the end of ctx, the line is of no more use: its buffers may be the
 // tier's.
 func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	l.o, l.to = o, to
 	l.next.Store(0)
 	chunks := l.p.chunks(o.Size)
 	for _, s := range l.slots[:min(int64(len(l.slots)), chunks)] {
 		l.give(s)
 	}
-	// Nobody knows which writer takes the last chunk: the one that does tells the others, who may
-	// wait for a chunk that does not come.
+	// The writer that takes the last chunk ends the others, which wait for a chunk that does not
+	// come.
 	var taken atomic.Int64
 	over := make(chan struct{}) // all chunks are with a writer
-	var all sync.WaitGroup
-	// A writer is a goroutine that waits: with chunks of MiB that costs nothing, and who waits for
-	// whom can be told of each.
+	all, each := errgroup.WithContext(ctx)
+	// A writer is a goroutine that waits: with chunks of MiB that costs nothing, and the waiting time
+	// of each is known.
 	for range min(int64(l.p.writers), chunks) {
-		all.Go(func() {
+		all.Go(func() error {
 			for {
 				from := l.p.clock.Now()
 				select {
@@ -164,20 +164,18 @@ func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) er
 					if taken.Add(1) == chunks {
 						close(over)
 					}
-					if err := l.put(ctx, s); err != nil {
-						cancel(err)
-						return
+					if err := l.put(each, s); err != nil {
+						return err
 					}
 				case <-over:
-					return
-				case <-ctx.Done():
-					return
+					return nil
+				case <-each.Done():
+					return context.Cause(each)
 				}
 			}
 		})
 	}
-	all.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
 // put writes one chunk and waits for the answer. When ctx ends it waits for as long as a device may
