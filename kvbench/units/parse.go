@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // Sizes are binary throughout the suite, as those of memory, of chunks and of files are; drives
@@ -114,58 +115,36 @@ func FormatDuration(d time.Duration) string {
 	return d.String()
 }
 
-// Nearest returns the candidate with the smallest edit distance to word, the first of equals, and
-// that distance.
+// Nearest returns the candidate with the smallest edit distance (Levenshtein) to word, and that
+// distance. Of equals it is the one that begins longest as the word does: llama3-8b means
+// llama3.1-8b rather than llama2-7b.
 func Nearest(word string, candidates []string) (best string, distance int) {
-	distance = math.MaxInt
+	word = strings.ToLower(word)
+	distance, begin := math.MaxInt, -1
 	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < distance {
-			best, distance = c, d
+		lower := strings.ToLower(c)
+		d, n := levenshtein.ComputeDistance(word, lower), 0
+		for n < min(len(word), len(lower)) && word[n] == lower[n] {
+			n++
+		}
+		if d < distance || d == distance && n > begin {
+			best, distance, begin = c, d, n
 		}
 	}
 	return best, distance
 }
 
-// Slip says whether a distance from a word is that of a slip of the finger: a third of its letters,
-// or two letters of a short word, of which at least half stay.
+// Slip reports whether a distance from a word is small enough for a typing error: a third of its
+// letters, or two letters of a short word, of which at least half stay.
 func Slip(word string, distance int) bool {
 	return distance <= max(min(2, len(word)/2), len(word)/3)
 }
 
-// Suggestion is `, did you mean "x"?` when a candidate is a slip of the finger away, else empty.
+// Suggestion is `, did you mean "x"?` when the nearest candidate is a typing error away, else empty.
 func Suggestion(word string, candidates []string) string {
 	best, d := Nearest(word, candidates)
 	if !Slip(word, d) {
 		return ""
 	}
 	return `, did you mean "` + best + `"?`
-}
-
-// editDistance counts insertions, deletions, substitutions and swaps of neighbours (optimal string
-// alignment). One digit for another counts twice: llama2-7b is not what llama3-8b was meant to be.
-// d[i][j] is the distance of the first i and the first j runes.
-func editDistance(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	d := make([][]int, len(s)+1)
-	for i := range d {
-		d[i] = make([]int, len(t)+1)
-		for j := range d[i] {
-			if i == 0 || j == 0 {
-				d[i][j] = i + j
-				continue
-			}
-			other := 1
-			switch {
-			case s[i-1] == t[j-1]:
-				other = 0
-			case unicode.IsDigit(s[i-1]) && unicode.IsDigit(t[j-1]):
-				other = 2
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+other)
-			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(s)][len(t)]
 }

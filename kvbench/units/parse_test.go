@@ -6,15 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestEditDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"größe", "grösse", 2},
-		{"same", "same", 0}} {
-		assert.Equal(t, c.want, editDistance(c.a, c.b), "%s %s", c.a, c.b)
-		assert.Equal(t, c.want, editDistance(c.b, c.a), "%s %s", c.b, c.a)
-	}
+func TestSuggestion(t *testing.T) {
 	assert.Empty(t, Suggestion("elephant", []string{"quick", "open"}))
 	assert.Empty(t, Suggestion("x", nil))
 	assert.Empty(t, Suggestion("zz", []string{"o"}), "no letter stays")
@@ -72,7 +64,6 @@ func TestScaled(t *testing.T) {
 	assert.Equal(t, "0 MiB", Scaled(7, "%.2f TiB", "%.1f GiB", "%.0f MiB"))
 }
 
-// A digit is hardly ever a slip for another one.
 func TestTheNearestNameKeepsItsDigits(t *testing.T) {
 	best, _ := Nearest("llama3-8b", []string{"mistral-7b", "llama2-7b", "llama3.1-8b"})
 	assert.Equal(t, "llama3.1-8b", best)
