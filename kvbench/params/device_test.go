@@ -1,7 +1,6 @@
 package params
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -58,47 +57,6 @@ func TestSimulatedDevice(t *testing.T) {
 		_, err := ParseDevice(text)
 		assert.Error(t, err, text)
 	}
-}
-
-func TestSimulationRefusesWhatItCannotHave(t *testing.T) {
-	for name, c := range map[string]struct {
-		bench string
-		args  []string
-		want  string
-	}{
-		"precondition": {"MaxStorageStress", []string{"-io-trace-log", "x.csv", "-precondition"},
-			"-precondition"},
-		"no end": {"AzureTrace", []string{"-io-trace-log", "x.csv", "-azure-trace-path",
-			"device.go", "-trace-speedup", "0", "-replay-cycles", "0"}, "-replay-cycles"},
-		"validation": {"MaxStorageStress",
-			[]string{"-simulate-device", "read=1GiB,write=1GiB", "-validation-trace", "device.go"},
-			"-validation-trace"},
-		"layout": {"BlockTrace", []string{"-simulate-device", "read=1GiB,write=1GiB",
-			"-block-trace-path", "device.go", "-layout", "packed=8"}, "-layout"},
-		"engine": {"MaxStorageStress", []string{"-simulate-device", "read=1GiB,write=1GiB",
-			"-engine", "vllm"}, "every block is an operation of its own (leave out -engine), and is"},
-		"gzip":    {"MaxStorageStress", []string{"-io-trace-log", "x.csv.gz"}, "-io-trace-log"},
-		"deletes": {"MaxStorageStress", []string{"-io-trace-deletes"}, "-io-trace-deletes"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			base, err := os.Getwd()
-			require.NoError(t, err)
-			messages := wrong(t, Inputs{Bench: bench(t, c.bench), Base: base}, c.args...)
-			require.Len(t, messages, 1)
-			assert.Contains(t, messages[0], c.want)
-		})
-	}
-	// Of all that it cannot have, told together, what was asked for by name.
-	messages := wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division", "open",
-		"-simulate-device", "read=1GiB,write=1GiB", "-precondition", "-enable-latency-tracing",
-		"-verify", "full")
-	require.Len(t, messages, 3)
-	for i, name := range []string{"precondition", "enable-latency-tracing", "verify"} {
-		assert.Contains(t, messages[i], "-"+name+": must be ")
-		assert.Contains(t, messages[i], "with -io-trace-log and -simulate-device: ")
-	}
-	v := good(t, Inputs{Bench: bench(t, "Tier")}, "-io-trace-log", "x.csv")
-	assert.Contains(t, v.Skip(), "measures this machine")
 }
 
 func FuzzDevice(f *testing.F) {

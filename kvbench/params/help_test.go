@@ -24,14 +24,19 @@ func golden(t *testing.T, path string, got []byte) {
 	assert.Equal(t, string(want), string(got))
 }
 
+// The texts stand in parameters.txt: one group shows how they are laid out.
 func TestHelpTable(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, good(t, Inputs{}).WriteHelp(&out, ""))
-	golden(t, "testdata/help-quick.golden", out.Bytes())
+	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CPU_MEM_GB", "4")}
+	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out, "tiers:"))
+	golden(t, "testdata/help.golden", out.Bytes())
 	out.Reset()
-	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CACHE_DIR", "kv")}
-	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out, ""))
-	golden(t, "testdata/help-closed.golden", out.Bytes())
+	require.NoError(t, good(t, Inputs{}).WriteHelp(&out, ""))
+	for _, line := range []string{"\nKnee ", "\ndivision quick\n", "\nThe run\n-division ",
+		"\nEnvironment: KVBENCH_ + the name in capitals"} {
+		assert.Contains(t, out.String(), line)
+	}
+	assert.ErrorContains(t, good(t, Inputs{}).WriteHelp(&out, "nonsense"), `has "nonsense" in its name`)
 }
 
 // On a usual screen, whatever paths are in force; and nothing of a meaning is lost on the way.

@@ -48,17 +48,3 @@ func TestProfiles(t *testing.T) {
 	v = good(t, Inputs{Bench: bench(t, "MultiTurn")}, "-division=open")
 	assert.False(t, v.OfSessions())
 }
-
-func TestWhatSessionsCannotBeTold(t *testing.T) {
-	file := writeFile(t, "p.yaml", "sessions: {agent_probability: 0.5, retrieved: 3}\n")
-	bad := Violations(wrong(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile=chat", "-config="+file,
-		"-arrival=open-loop", "-turns=ordered", "-enable-rag", "-request-rate=5"))
-	for _, of := range []string{"arrival", "turns", "enable-rag", "request-rate"} {
-		assert.True(t, bad.About(of), of)
-	}
-	text := bad.Error()
-	assert.Contains(t, text, "sessions.agent_probability: must be 0 without")
-	assert.Contains(t, text, "sessions.retrieved: must be 0 without")
-	assert.Len(t, bad, 6)
-	assert.Len(t, wrong(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile=agent"), 1)
-}

@@ -1,8 +1,6 @@
 package params
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,68 +9,6 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
-
-// TestSeveralDirectories can be said in each layer, and mean the same.
-func TestSeveralDirectories(t *testing.T) {
-	want := []string{"/a", "/b"}
-	for name, v := range map[string]*Values{
-		"flags":       good(t, Inputs{}, "-cache-dir=/a", "-cache-dir=/b"),
-		"one flag":    good(t, Inputs{}, "-cache-dir=/a, /b"),
-		"environment": good(t, Inputs{Env: environment("KVBENCH_CACHE_DIR", "/a,/b")}),
-		"file": good(t, Inputs{}, "-config="+writeFile(t, "c.yaml",
-			"parameters:\n  cache-dir: /a,/b\n")),
-		"a list in a file": good(t, Inputs{}, "-config="+writeFile(t, "c.yaml",
-			"parameters:\n  cache-dir: [/a, /b]\n")),
-	} {
-		assert.Equal(t, want, v.CacheDirs, name)
-		assert.Equal(t, "/a", v.CacheDir(), name)
-		assert.Equal(t, "/a,/b", v.Text("cache-dir"), name)
-	}
-	v := good(t, Inputs{Env: environment("KVBENCH_CACHE_DIR", "/c,/d")}, "-cache-dir=/a")
-	assert.Equal(t, []string{"/a"}, v.CacheDirs, "the strongest layer has all of them")
-	assert.Empty(t, good(t, Inputs{}).CacheDirs)
-	v = good(t, Inputs{Base: "/base"}, "-cache-dir=a", "-cache-dir=b")
-	assert.Equal(t, []string{"/base/a", "/base/b"}, v.CacheDirs)
-	v = good(t, Inputs{}, `-cache-dir=/a\,b`)
-	assert.Equal(t, []string{"/a,b"}, v.CacheDirs)
-	assert.Equal(t, `/a\,b`, v.Text("cache-dir"), "as it can be given again")
-}
-
-func TestDirectoriesThatCannotShare(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Symlink(dir, filepath.Join(dir, "link")))
-	for _, c := range []struct {
-		bench, want string
-		args        []string
-	}{
-		{"", "different directories (/a/ is the same directory as /a)", []string{"-cache-dir=/a,/a/"}},
-		{"", "(/a/b is inside of /a)", []string{"-cache-dir=/a,/a/b"}},
-		{"", "(/a/b is inside of /a)", []string{"-cache-dir=/a/b,/a"}},
-		{"", "(" + dir + "/link/x is the same directory as " + dir + "/x)",
-			[]string{"-cache-dir=" + dir + "/x", "-cache-dir=" + dir + "/link/x"}},
-		{"", `(a comma in a name is \,)`, []string{"-cache-dir=/data/kv,old"}},
-		{"", "none of which is empty", []string{"-cache-dir=/a,,/b"}},
-		{"", "one s3://BUCKET/PREFIX alone", []string{"-cache-dir=/a,s3://bucket/x"}},
-		{"", "one s3://BUCKET/PREFIX alone", []string{"-cache-dir=s3://bucket/x,s3://bucket/y"}},
-		{"MaxStorageStress", "one directory in the closed division",
-			[]string{"-cache-dir=/a,/b", "-division=closed"}},
-		{"Checkpoint", "one directory with Checkpoint", []string{"-cache-dir=/a,/b"}},
-		{"BlockTrace", "packed=N with several directories",
-			[]string{"-cache-dir=/a,/b", "-layout=kvbm-slots", "-cpu-mem-gb=1"}},
-		{"", "block with several directories", []string{"-cache-dir=/a,/b",
-			"-enable-latency-tracing", "-latency-trace-level=file"}},
-	} {
-		in := Inputs{}
-		if c.bench != "" {
-			in.Bench = bench(t, c.bench)
-		}
-		texts := wrong(t, in, c.args...)
-		assert.Len(t, texts, 1, c.args)
-		assert.Contains(t, texts[0], c.want, c.args)
-	}
-	// Names that only begin alike are beside each other.
-	good(t, Inputs{}, "-cache-dir=/a/kv", "-cache-dir=/a/kv2")
-}
 
 // TestSharesOfDirectories: all of them take what the smallest can, with room for a hash's whims,
 // and those on one filesystem share its room.

@@ -1,0 +1,159 @@
+package params
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+)
+
+// TestScripts runs the scripts of testdata/resolve: which values are in force, where they came from,
+// and what is refused. Rewrite them with -rewrite.
+//
+//	file NAME                        a file of that text; $DIR is its directory
+//	each [BENCHMARK] [show=(a,b)]    each line is a command of its own: its flags, the variables of
+//	                                 its environment (NAME=value), -benchtime and -count
+//	unheard BENCHMARK…               likewise, and all benchmarks are selected: see Unheard
+//	environment                      each line is a variable: see UnknownEnvironment
+//
+// A refusal is a line of the output, or "ok". Show prints parameters with their origins, words that
+// begin with a capital are methods of Values, see shown.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/resolve", func(t *testing.T, path string) {
+		dir := t.TempDir()
+		require.NoError(t, os.Symlink(dir, filepath.Join(dir, "link")))
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var out strings.Builder
+			switch d.Cmd {
+			case "file":
+				name := filepath.Join(dir, d.CmdArgs[0].Key)
+				require.NoError(t, os.WriteFile(name, []byte(d.Input), 0o600))
+				return ""
+			case "environment":
+				out.WriteString(UnknownEnvironment(strings.Split(d.Input, "\n")).Error() + "\n")
+			case "each", "unheard":
+				for line := range strings.Lines(d.Input) {
+					in, args := scriptCommand(t, strings.ReplaceAll(line, "$DIR", dir))
+					if d.Cmd == "unheard" {
+						scriptUnheard(t, &out, in, args, d)
+					} else {
+						scriptResolve(t, &out, line, in, args, d)
+					}
+				}
+			default:
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
+			return strings.ReplaceAll(out.String(), dir, "$DIR")
+		})
+	})
+}
+
+var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*=`)
+
+// scriptCommand reads a command line: words in single quotes may have spaces.
+func scriptCommand(t *testing.T, line string) (in Inputs, args []string) {
+	t.Helper()
+	in.Base = "/base"
+	var env []string
+	for _, word := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1) {
+		word = strings.Trim(word, "'")
+		name, text, _ := strings.Cut(word, "=")
+		switch {
+		case name == "-benchtime":
+			in.BenchTime = text
+		case name == "-count":
+			in.Count = text
+		case variable.MatchString(word):
+			env = append(env, name, text)
+		case word != "-":
+			args = append(args, word)
+		}
+	}
+	in.Env = environment(env...)
+	return in, args
+}
+
+func scriptResolve(t *testing.T, out *strings.Builder, line string, in Inputs, args []string,
+	d *datadriven.TestData) {
+	var show []string
+	for _, a := range d.CmdArgs {
+		if a.Key == "show" {
+			show = a.Vals
+		} else {
+			in.Bench = bench(t, a.Key)
+		}
+	}
+	v, err := typed(t, args...).Resolve(in)
+	switch {
+	case err != nil:
+		fmt.Fprintln(out, err)
+	case show == nil:
+		fmt.Fprintln(out, "ok", strings.TrimSpace(line))
+	default:
+		for i, name := range show {
+			text := shown(v, name)
+			if v.row(name) != nil {
+				text = fmt.Sprintf("%s = %s (%s)", name, v.Text(name), v.Origin(name))
+			}
+			fmt.Fprint(out, map[bool]string{true: "; "}[i > 0], text)
+		}
+		fmt.Fprintln(out)
+	}
+}
+
+// shown is what follows from the values.
+func shown(v *Values, name string) string {
+	switch name {
+	case "Ranks":
+		return fmt.Sprintf("rank %d of %d, %d here", v.Rank, v.Ranks, v.LocalRanks)
+	case "Runs":
+		return fmt.Sprintf("starts %v, meets %v, alone %v, all here %v", v.Starts(), v.Meets(),
+			v.Alone(), v.AllHere())
+	case "Points":
+		var list []string
+		for _, p := range v.Points {
+			list = append(list, p.Point)
+		}
+		return strings.Join(list, " ")
+	case "Skip":
+		return fmt.Sprintf("skips %q", v.Skip())
+	case "CacheDirs":
+		return fmt.Sprintf("%q", v.CacheDirs)
+	case "Differences":
+		return fmt.Sprint(v.Differences())
+	case "Device":
+		return fmt.Sprintf("%+v", *v.Device)
+	case "Objects":
+		return fmt.Sprintf("%d objects, %d bytes, %d tokens, tails %v", v.RankObjects(),
+			v.Sizer().Bytes(v.ObjectTokens), v.CutTokens(), v.Tails())
+	case "Depth":
+		return fmt.Sprintf("depth %d, %d workers, %d in flight, %d and %d threads, %q without memory",
+			v.Depth(), v.WorkerCount(), v.InFlight(), v.ReadThreads, v.WriteThreads,
+			v.PolicyWithoutMemory())
+	}
+	return "?"
+}
+
+func scriptUnheard(t *testing.T, out *strings.Builder, in Inputs, args []string,
+	d *datadriven.TestData) {
+	var plans []*Values
+	for _, a := range d.CmdArgs {
+		in.Bench = bench(t, a.Key)
+		plans = append(plans, good(t, in, args...).Points...)
+	}
+	bad, notes := Unheard(plans)
+	for _, text := range bad {
+		fmt.Fprintln(out, text)
+	}
+	for _, text := range notes {
+		fmt.Fprintln(out, "note:", text)
+	}
+	if len(bad)+len(notes) == 0 {
+		fmt.Fprintln(out, "ok")
+	}
+}
