@@ -19,7 +19,7 @@ import (
 	"kvbench/benchmarks/launch"
 	"kvbench/benchmarks/metrics"
 	"kvbench/kvbench"
-	"kvbench/kvbench/group/agent"
+	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
@@ -56,18 +56,12 @@ type session struct {
 
 	unwritten unwritten // the result of the trial under way
 
-	// Of a rank that a coordinator has started, nil for others: what to do, and the way to it.
-	// Both come from outside: what a coordinator says stands where a launcher's variables would
-	// stand, and the way to it is a descriptor that this process was started with.
-	orders      *agent.Orders
-	coordinator net.Conn
-	first       *params.Values   // of the plans, also where something is wrong with them
-	meeting     *clients.Meeting // of ranks that somebody else has started, nil for others
-	hosts       []clients.Host   // where this process starts ranks, nil if it starts none
-	shell       agent.Shell      // by which it reaches others
-	printed     [2]*os.File      // standard output and error, where others take their place
-	clients     *clients.Clients // that this rank is one of, nil where it is alone
-	metrics     *metrics.Server  // nil: nobody asked for them
+	orders  *coordinate.Orders // of the coordinator that has started this process, nil for others
+	first   *params.Values     // of the plans, also where something is wrong with them
+	meeting *clients.Meeting   // of ranks that something else has started, nil for others
+	printed [2]*os.File        // standard output and error, where others take their place
+	clients *clients.Clients   // that this rank is one of, nil where it is alone
+	metrics *metrics.Server    // nil without -metrics-listen
 }
 
 // outcome is what a trial came to. Without a result it did not begin.
@@ -86,7 +80,7 @@ var current *session
 // It returns the exit code.
 func Main(m *testing.M) int {
 	// First of all, because everything else reads the environment, too.
-	orders, coordinator, err := agent.Take()
+	orders, err := coordinate.TakeOrders()
 	if err != nil {
 		return refuse(err)
 	}
@@ -122,7 +116,10 @@ func Main(m *testing.M) int {
 			Env:   os.LookupEnv,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid()),
 		},
-		orders: orders, coordinator: coordinator,
+		orders: orders,
+	}
+	if orders != nil {
+		s.meets(clients.Started(orders))
 	}
 	// Read before run changes them.
 	if line.benchtime.given {
@@ -174,13 +171,10 @@ func (s *session) run(m *testing.M) int {
 	if code, is := s.unchecked(err); is {
 		return code
 	}
-	// The coordinator has checked the same, on its own host: what is wrong only here it must hear.
-	switch {
-	case err == nil:
-	case s.orders != nil:
-		clients.Decline(s.coordinator, clients.Hello(nil, s.orders, nil), err)
-	case s.meeting != nil:
-		clients.DeclineAt(*s.meeting, s.first, err)
+	// The coordinator has checked the same, on its own host: what is wrong only here it does not
+	// know.
+	if err != nil && s.meeting != nil {
+		s.meeting.Decline(err)
 	}
 	if bad := params.Violations(nil); errors.As(err, &bad) {
 		fmt.Fprint(os.Stderr, refusal(err))
@@ -278,7 +272,7 @@ func (s *session) join(plans []*params.Values) error {
 // other. All but the coordinator print into a file from here on: what they say nobody has asked
 // for.
 func (s *session) gather(plans []*params.Values) (err error) {
-	if len(plans) == 0 || s.orders == nil && s.meeting == nil && !plans[0].Starts() {
+	if len(plans) == 0 || s.meeting == nil && !plans[0].Starts() {
 		return nil
 	}
 	v := plans[0]
@@ -286,16 +280,8 @@ func (s *session) gather(plans []*params.Values) (err error) {
 	if !v.Simulated() && !v.OnObjects() {
 		dirs = cacheDirs(v)
 	}
-	hello := clients.Hello(plans, s.orders, dirs)
-	hello.Stamp = s.inputs.Stamp
-	if s.meeting != nil {
-		hello.Job = s.meeting.Job
-	}
-	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel, Hello: hello,
-		Orders: s.orders, Coordinator: s.coordinator, Meeting: s.meeting,
-		Timeout: v.RendezvousTimeout, Continue: v.RankFailure == "continue",
-		ResultsDir: v.ResultsDir, Hosts: s.hosts, Shell: s.shell, Dirs: dirs,
-		Others: agent.Orders{Base: s.inputs.Base, Stamp: s.inputs.Stamp}})
+	s.clients, err = clients.Gather(clients.Config{Context: s.ctx, Cancel: s.cancel, Plans: plans,
+		Meeting: s.meeting, Dirs: dirs, Base: s.inputs.Base, Stamp: s.inputs.Stamp})
 	if err != nil {
 		return err
 	}
@@ -341,11 +327,6 @@ func checked[T any](s *session, work func() (T, error)) (T, error) {
 		s.inquiry.of("the cache directory " + dir)
 		defer s.inquiry.of(namedFiles)
 		return workdir.CheckPath(dir)
-	}
-	if s.orders != nil {
-		s.inquiry.declines(func(why error) {
-			clients.Decline(s.coordinator, clients.Hello(nil, s.orders, nil), why)
-		})
 	}
 	told := ""
 	return ask(question{ctx: s.ctx, ran: threadRan, about: s.inquiry.about, limit: s.inquiry.most,
@@ -476,39 +457,30 @@ func (s *session) place() {
 
 // feasible checks what a plan needs of this machine; others look at their own host.
 func (s *session) feasible(v *params.Values) params.Violations {
-	if v.Skip() != "" || !s.loaded() {
+	if v.Skip() != "" {
 		return nil
 	}
 	return feasible(v)
 }
 
-// loaded tells whether this process measures: a coordinator may have no load of its own.
-func (s *session) loaded() bool { return len(s.hosts) == 0 || s.hosts[0].Here }
-
-// meet finds out, without asking anybody, where ranks are started, or where those meet that
-// somebody else has started.
+// meet finds out where ranks meet that a launcher or the user has started.
 func (s *session) meet(v *params.Values) params.Violations {
 	s.first = v
-	if v.Starts() {
-		s.hosts = clients.Hosts(v)
-		shell, bad := clients.ShellOf(v, s.hosts)
-		s.shell = shell
-		return bad
-	}
 	if !v.Meets() {
 		return nil
 	}
-	shared := v.CacheDir() // which may be on another host, but for the default
-	if v.OnObjects() {
-		shared = ""
-	}
-	m, err := clients.Where(v, shared)
+	m, err := clients.Where(v)
 	if err != nil {
 		return params.Violations{err.Error()}
 	}
-	s.meeting = &m
-	s.inquiry.declines(func(why error) { clients.DeclineAt(m, v, why) })
+	s.meets(m)
 	return nil
+}
+
+// meets makes this process a rank that reports to rank 0 why it cannot take part.
+func (s *session) meets(m *clients.Meeting) {
+	s.meeting = m
+	s.inquiry.declines(m.Decline)
 }
 
 // help answers -help-parameters with the values in force, for the first

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/term"
 
-	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
@@ -233,7 +232,7 @@ func word(path string) string {
 	if path != "" && strings.Trim(path, wordLetters) == "" {
 		return path
 	}
-	return agent.Quoted(path)
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@"

@@ -142,11 +142,7 @@ func (s *session) measure(b *testing.B, v *params.Values, name string, number in
 		}
 		return outcome{err: fmt.Errorf("not begun: %w", errInterrupted)}
 	}
-	if s.loaded() {
-		o.res, o.path, o.err = s.trialOf(b, v, name, number, show, body)
-	} else {
-		s.clients.Watch(s.shared(b, v, name, number), show, s.observer(name, number))
-	}
+	o.res, o.path, o.err = s.trialOf(b, v, name, number, show, body)
 	// From here on the coordinator has the result of all ranks, and every rank the same fate.
 	if s.clients != nil {
 		o.res, o.path, o.err = s.clients.Conclude(o.res, o.path, o.err)

@@ -12,10 +12,12 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// TestShare: the free space is divided by those who share it, and by all where nobody has looked.
+// TestShare: the free space is divided by the directories that share it, and by all where the
+// filesystem is unknown.
 func TestShare(t *testing.T) {
-	c := &Clients{sharing: []wire.Sharing{{Filesystem: 1, Filesystems: 3, Directories: 2},
-		{Filesystem: 3, Filesystems: 3, Directories: 5}}}
+	c := &Clients{gathered: coordinate.Gathering{Sharing: []wire.Sharing{
+		{Filesystem: 1, Filesystems: 3, Directories: 2},
+		{Filesystem: 3, Filesystems: 3, Directories: 5}}}}
 	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a", "/b"}},
 		{Ranks: 4, CacheDirs: []string{"/a", "/b"}}, {Ranks: 4, CacheDirs: []string{"/a", "/c"}}}
 	require.NoError(t, c.Share(plans, nil))
@@ -26,17 +28,17 @@ func TestShare(t *testing.T) {
 		assert.Equal(t, want.shares, plans[i].FilesystemShares)
 		assert.Equal(t, want.filesystems, plans[i].Filesystems)
 	}
-	c.local = 2
-	asked := 0
+	c.gathered.Local = 2
+	checked := 0
 	require.NoError(t, c.Share(plans, func(*params.Values) params.Violations {
-		asked++
+		checked++
 		return nil
 	}))
-	assert.Zero(t, asked, "nothing was a guess")
+	assert.Zero(t, checked, "nothing was a guess")
 	require.NoError(t, (*Clients)(nil).Share(plans, nil))
 }
 
-// TestBeatsDoNotWaitForResults: rank 0 is lost when it says nothing for seconds, and a thousand
+// TestBeatsDoNotWaitForResults: rank 0 is lost when it sends nothing for seconds, and a thousand
 // results take longer than that to be written.
 func TestBeatsDoNotWaitForResults(t *testing.T) {
 	c := &Clients{leader: coordinate.NewLeader(coordinate.LeaderConfig{
@@ -52,7 +54,7 @@ func TestBeatsDoNotWaitForResults(t *testing.T) {
 			c.mu.Unlock()
 		}
 		return "", nil
-	}}, nil)
+	}})
 	c.keep(0, 1, doc)
 	assert.Equal(t, []string{"rank_0"}, saved)
 	assert.Empty(t, c.trial.failed)

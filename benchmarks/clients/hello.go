@@ -2,17 +2,14 @@ package clients
 
 import (
 	"cmp"
-	"crypto/rand"
 	"debug/elf"
 	"encoding/hex"
 	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/group/agent"
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/group/launchers"
 	"kvbench/kvbench/group/wire"
@@ -21,58 +18,36 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Obey makes this process the rank that its orders say, as if a launcher had said it. It writes
-// none of the testing package's files, which have one name for all ranks: those of rank 0 are what
-// was asked for.
-func Obey(o *agent.Orders, in *params.Inputs) {
+// Obey makes this process the rank of its orders, as if a launcher had set them. It writes none of
+// the testing package's files, which have one name for all ranks: rank 0 writes them.
+func Obey(o *coordinate.Orders, in *params.Inputs) {
 	for _, name := range []string{"cpuprofile", "memprofile", "blockprofile", "mutexprofile",
 		"trace", "coverprofile", "testlogfile"} {
 		_ = flag.Set("test."+name, "") // the testing package has them all
 	}
-	say := func(n int) launchers.Value {
-		return launchers.Value{Text: strconv.Itoa(n), Variable: agent.Variable}
+	value := func(n int) launchers.Value {
+		return launchers.Value{Text: strconv.Itoa(n), Variable: coordinate.Variable}
 	}
-	// On another host there may be no such directory.
-	if info, err := os.Stat(o.Base); err == nil && info.IsDir() {
-		in.Base = o.Base
-	}
-	in.Stamp = o.Stamp
-	in.Agent = &launchers.Place{Family: "kvbench", Rank: say(o.Rank), Size: say(o.Ranks),
-		Local: say(o.LocalRanks)}
+	in.Base, in.Stamp = o.Base, o.Stamp
+	in.Agent = &launchers.Place{Family: "kvbench", Rank: value(o.Rank), Size: value(o.Ranks),
+		Local: value(o.Ranks)}
 }
 
-// Hello is who this process is, which has orders unless it coordinates. Plans are what it is going
-// to run, none where it cannot; dirs are the directories in which it is going to work.
-func Hello(plans []*params.Values, orders *agent.Orders, dirs []string) wire.Hello {
-	h := wire.Hello{Protocol: wire.Protocol, Job: jobName(), PID: os.Getpid(),
-		Build: build(), Parameters: decisive(plans)}
-	if len(plans) > 0 {
-		h.Rank, h.Ranks = plans[0].Rank, plans[0].Ranks
-	}
-	if orders != nil {
-		h.Rank, h.Ranks, h.Job = orders.Rank, orders.Ranks, orders.Job
-	}
-	// What the coordinator compares clocks and shares out room by: where nothing is known, nobody
-	// shares anything with this rank.
+// hello identifies this process to the others. Plans are what it is going to run, none where it
+// cannot; dirs are the directories in which it is going to work.
+func hello(m *Meeting, plans []*params.Values, dirs []string) wire.Hello {
+	h := wire.Hello{Protocol: wire.Protocol, Job: m.Job, Rank: m.Rank, Ranks: m.Ranks,
+		PID: os.Getpid(), Build: build(), Parameters: decisive(plans)}
 	h.Host, _ = os.Hostname()
 	h.Boot, h.TimeNS = coordinate.WhoseClock()
 	for _, dir := range dirs {
-		h.Devices = append(h.Devices, host.DeviceID(dir))
+		h.Filesystems = append(h.Filesystems, wire.Filesystem(host.IdentityOf(dir)))
 	}
-	limits := host.ReadLimits()
-	h.Cores, h.Memory = int(limits.Cores), limits.MemoryLimit
 	return h
 }
 
-// jobName is that of a run that starts its own ranks: no other has it, on whichever host.
-func jobName() string {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return fmt.Sprintf("%d-%x", os.Getpid(), random)
-}
-
-// decisive are the parameters that decide what is measured, over all that was selected: of each its
-// values in the order in which they hold.
+// decisive are the parameters that decide what is measured, over all selected benchmarks: of each
+// its values in the order of the plans.
 func decisive(plans []*params.Values) map[string]string {
 	values := map[string][]string{}
 	add := func(name, value string) {
@@ -81,7 +56,7 @@ func decisive(plans []*params.Values) map[string]string {
 		}
 	}
 	for _, v := range plans {
-		// What is run, and for how long, is nothing that a place decides, and no parameter's row.
+		// These are no rows of the parameter table.
 		add("bench", strings.TrimSuffix(v.Bench.Name+"/"+v.Point, "/"))
 		add("benchtime", v.Text("benchtime"))
 		add("count", strconv.Itoa(v.Count))
@@ -91,7 +66,6 @@ func decisive(plans []*params.Values) map[string]string {
 			}
 		}
 	}
-	// One text of each: a sweep has several values, and their order is that of the runs.
 	all := map[string]string{}
 	for name, list := range values {
 		all[name] = strings.Join(list, ",")
@@ -99,11 +73,9 @@ func decisive(plans []*params.Values) map[string]string {
 	return all
 }
 
-// build names this binary: what the linker has put into it, which is another one for any other
-// source, or the version where there is no such thing.
+// build identifies this binary by the linker's build id, which depends on its source, or by the
+// version where there is none.
 func build() string {
-	// On other systems there is no such section, and the version is the best that there is. A copy
-	// that was made for this run has no path any more.
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
 		return version.Current()

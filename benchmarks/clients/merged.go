@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"kvbench/kvbench/group/coordinate"
-	"kvbench/kvbench/group/rendezvous"
 	"kvbench/kvbench/group/wire"
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
@@ -19,8 +18,8 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// merged makes one result of the ranks' and writes it beside them. The error says what keeps it
-// from being one of all ranks.
+// merged makes one result of the ranks' and writes it next to them. The error is what keeps it from
+// being one of all ranks.
 func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	c.saving.Lock()
 	defer c.saving.Unlock()
@@ -28,25 +27,21 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	all := c.trial
 	c.trial = nil
 	c.mu.Unlock()
-	if all.stop != nil {
-		all.stop()
-	}
 	errs := slices.Clone(all.failed)
 	for _, l := range t.Lost {
 		errs = append(errs, errors.New(l.String()))
 	}
 	for rank, text := range t.Text {
-		// Who has a result has said there why.
+		// A result has its rank's error.
 		has := slices.ContainsFunc(all.results,
 			func(r *result.Result) bool { return r.Rank == rank })
-		// And what one could not wait for because of another names that one's reason.
+		// The error of a rank that waited for another one contains that one's.
 		said := slices.ContainsFunc(t.Text,
 			func(o string) bool { return o != text && strings.Contains(o, text) })
 		if text != "" && !has && !said {
 			errs = append(errs, fmt.Errorf("rank %d: %s", rank, text))
 		}
 	}
-	// Nothing to make a result of: the reasons are all that there is.
 	if len(all.results) == 0 {
 		return nil, "", errors.Join(append(errs, errors.New("no rank has a result"))...)
 	}
@@ -54,11 +49,10 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	if err != nil {
 		return nil, "", errors.Join(append(errs, err)...)
 	}
-	// What is known of the ranks goes on in the merged result: who reads it alone must not take it
-	// for one of all of them.
+	// A reader of the merged result alone must not take it for one of all ranks.
 	for _, e := range errs {
 		if strings.Contains(res.Error, e.Error()) {
-			continue // the ranks that are left have ended because of it
+			continue // the other ranks have ended because of it
 		}
 		res.Error = strings.TrimPrefix(res.Error+"; "+e.Error(), "; ")
 	}
@@ -81,8 +75,8 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	return res, path, nil
 }
 
-// Summarize writes the run's summary beside its results, as kvreport aggregate does, and says
-// where. It is for the coordinator, and nothing elsewhere, or where nobody has a result.
+// Summarize writes the run's summary next to its results, as kvreport aggregate does, and prints
+// it. It does nothing unless this process coordinates and there is a result.
 func (c *Clients) Summarize(w io.Writer) error {
 	if c == nil || c.leader == nil || !c.saved {
 		return nil
@@ -104,23 +98,13 @@ func (c *Clients) Summarize(w io.Writer) error {
 	return s.WriteText(w, path)
 }
 
-// describe says who the ranks are and how they began.
-func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
-	launcher, transport := "kvbench", rendezvous.Socket
-	if c.Meeting != nil {
-		launcher, transport = c.Meeting.Launcher, c.Meeting.Place.Kind
-	}
-	if transport == rendezvous.File { // which says where, not how
-		transport = rendezvous.TCP
-	}
-	if slices.ContainsFunc(c.Hosts, func(h Host) bool { return !h.Here }) {
-		transport = "ssh"
-	}
-	d := &result.Clients{Launcher: launcher, Transport: string(transport), StartSkewNS: t.Skew,
+// describe is the ranks, and how they began.
+func (c *Clients) describe(all *trial, t coordinate.Trial) *result.Clients {
+	d := &result.Clients{Launcher: c.Launcher, Transport: "tcp", StartSkewNS: t.Skew,
 		StartSkewUncertaintyNS: t.Uncertainty, Hosts: []result.Host{},
 		Filesystems: []result.SharedFilesystem{}, Lost: []result.LostClient{},
 		PerRank: []result.ClientRank{}}
-	// Ranks that are lost have been there, too: the hosts are those of the run, not of its end.
+	// The hosts are also those of lost ranks.
 	var hosts []wire.Hello // the first rank of each
 	for _, h := range c.leader.Members() {
 		i := slices.IndexFunc(hosts, func(o wire.Hello) bool { return o.OneHost(&h) })
@@ -130,7 +114,7 @@ func (c *Clients) describe(all *underway, t coordinate.Trial) *result.Clients {
 		}
 		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
 	}
-	// What they use of it together, as far as there are results.
+	// What they use of it together, by the results that there are.
 	for _, on := range c.filesystems() {
 		f := result.SharedFilesystem{Ranks: on.ranks}
 		for _, r := range all.results {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -48,7 +47,7 @@ func (b *bench) allWrite(n int) {
 	eventually(b.t, "entries of all ranks in "+b.cache, func() bool { return b.writing(n) })
 }
 
-// writing tells whether all ranks have entries.
+// writing reports whether all ranks have entries.
 func (b *bench) writing(n int) bool {
 	for rank := range n {
 		files, _ := filepath.Glob(filepath.Join(b.cache, fmt.Sprintf("rank_%d/*/*", rank)))
@@ -57,13 +56,6 @@ func (b *bench) writing(n int) bool {
 		}
 	}
 	return true
-}
-
-// pids are those of the ranks that a run has started, by rank, once all of them write entries.
-func (b *bench) pids(p *process, n int) map[int]int {
-	b.t.Helper()
-	b.allWrite(n)
-	return b.children(p, n)
 }
 
 // children are the processes of a run's ranks, by rank.
@@ -119,8 +111,8 @@ func (b *bench) resultsOf(group string, trial int) (ranks []*result.Result, all 
 	return ranks, all
 }
 
-// nothingLeft wants the next run of the same ranks to find nothing that is not its own, and to
-// leave nothing.
+// nothingLeft requires that the next run of the same ranks removes what is left, and leaves
+// nothing.
 func (b *bench) nothingLeft(n int) {
 	b.t.Helper()
 	b.results += "-next"
@@ -131,7 +123,7 @@ func (b *bench) nothingLeft(n int) {
 	assert.Empty(b.t, left)
 }
 
-// Ranks that have to share a processor say so.
+// Ranks that share a processor warn about it.
 func TestRanksOnOneProcessor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -211,46 +203,6 @@ func TestRanks(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// TestALostRank: it is named, the others keep what they have, and the next run finds nothing left.
-func TestALostRank(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		signal syscall.Signal
-		why    string
-	}{
-		{syscall.SIGKILL, "died: signal: killed"},
-		{syscall.SIGSTOP, "has not answered for 4s"},
-	} {
-		t.Run(c.signal.String(), func(t *testing.T) {
-			b := newClients(t)
-			p := b.start(b.ranks(3)...)
-			pids := b.pids(p, 3)
-			require.NoError(t, syscall.Kill(pids[2], c.signal))
-			o := p.end()
-			assert.Equal(t, exitFailed, o.code)
-			host, _ := os.Hostname()
-			assert.Regexp(t, fmt.Sprintf(`rank 2 on %s \(pid %d\) %s, in the window of trial 0 of `+
-				`MaxStorageStress`, regexp.QuoteMeta(host), pids[2], c.why), o.stdout)
-			assert.NotRegexp(t, `(?m)^BenchmarkMaxStorageStress\S*\s+1\s+\d`, o.stdout,
-				"no numbers")
-			b.gone(pids)
-			kept, err := filepath.Glob(filepath.Join(b.cache, "rank_2/*/*"))
-			require.NoError(t, err)
-			assert.Regexp(t, fmt.Sprintf(`\nleft behind %d files \(\d\.\d\d GiB\) in %s/rank_2, `,
-				len(kept), regexp.QuoteMeta(b.cache)), o.stderr, "by the rank that is lost")
-			ranks, all := b.resultsOf("option_1", 0)
-			require.Len(t, ranks, 2)
-			for rank, r := range ranks {
-				assert.Equal(t, []any{rank, result.StatusIncomplete}, []any{r.Rank, r.Status})
-			}
-			require.Len(t, all.Clients.Lost, 1)
-			assert.Equal(t, []any{2, pids[2], c.why}, []any{all.Clients.Lost[0].Rank,
-				all.Clients.Lost[0].PID, all.Clients.Lost[0].Why})
-			b.nothingLeft(3)
-		})
-	}
-}
-
 // TestRankFailureContinue lets the others come to the end of their windows, and of the other
 // trials.
 func TestRankFailureContinue(t *testing.T) {
@@ -285,39 +237,7 @@ func TestRankFailureContinue(t *testing.T) {
 	b.nothingLeft(3)
 }
 
-// TestSignalsToTheCoordinator: all ranks end with results, or, where nobody collects them any more,
-// write them themselves.
-func TestSignalsToTheCoordinator(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		signal syscall.Signal
-		code   int
-	}{{syscall.SIGINT, 130}, {syscall.SIGKILL, -1}} {
-		t.Run(c.signal.String(), func(t *testing.T) {
-			b := newClients(t)
-			p := b.start(b.ranks(3)...)
-			pids := b.pids(p, 3)
-			require.NoError(t, p.Process.Signal(c.signal))
-			assert.Equal(t, c.code, p.end().code)
-			b.gone(pids)
-			ranks, all := b.resultsOf("option_1", 0)
-			if c.signal == syscall.SIGKILL {
-				require.Len(t, ranks, 2, "rank 0 was the coordinator")
-				assert.Nil(t, all)
-				assert.Contains(t, ranks[0].Error, "the coordinator is gone")
-			} else {
-				require.Len(t, ranks, 3)
-				assert.Contains(t, all.Error, c.signal.String())
-			}
-			for _, r := range ranks {
-				assert.Equal(t, result.StatusIncomplete, r.Status)
-			}
-			b.nothingLeft(3)
-		})
-	}
-}
-
-// TestRanksThatCannotStart: what is wrong is told once, and nothing was made.
+// TestRanksThatCannotStart: what is wrong is reported once, and nothing was made.
 func TestRanksThatCannotStart(t *testing.T) {
 	t.Parallel()
 	b := newClients(t)
@@ -332,7 +252,7 @@ func TestRanksThatCannotStart(t *testing.T) {
 	assert.Contains(t, o.stderr, "-rank-failure: must be absent with one client")
 	assert.NoDirExists(t, b.cache)
 	assert.NoDirExists(t, b.results)
-	// A rank whose directory is somebody else's fails for all, and says why.
+	// A rank whose directory has a file of the user's fails for all, and says why.
 	require.NoError(t, os.MkdirAll(filepath.Join(b.cache, "rank_1"), 0o755))
 	notes := filepath.Join(b.cache, "rank_1", "notes.txt")
 	require.NoError(t, os.WriteFile(notes, []byte("mine"), 0o644))
@@ -345,9 +265,9 @@ func TestRanksThatCannotStart(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// TestRankOfTheOldKind keeps its meaning: one of several that others start, with a result of its
+// TestRankByItself: with -rank and no address a rank does not meet others, and has a result of its
 // own.
-func TestRankOfTheOldKind(t *testing.T) {
+func TestRankByItself(t *testing.T) {
 	t.Parallel()
 	b := newClients(t)
 	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress",
@@ -355,19 +275,4 @@ func TestRankOfTheOldKind(t *testing.T) {
 	assert.Contains(t, o.stdout, "\nranks: 4\n")
 	r := theResult(t, b.results)
 	assert.Equal(t, []any{0, 4, 0}, []any{r.Rank, r.Ranks, len(r.MergedRanks)})
-}
-
-// TestWhatAShellSaysThatHangs: a shell that never brings its rank may have said why.
-func TestWhatAShellSaysThatHangs(t *testing.T) {
-	t.Parallel()
-	b := newClients(t)
-	shell := filepath.Join(b.work, "shell")
-	require.NoError(t, os.WriteFile(shell,
-		[]byte("#!/bin/sh\necho the gate is closed >&2\nexec sleep 1000\n"), 0o755))
-	o := b.run(b.short("-hosts=localhost:1,far:1", "-ssh="+shell, "-remote-binary=/far/kvbench",
-		"-rendezvous-timeout=3s")...)
-	assert.Equal(t, exitFailed, o.code)
-	assert.Regexp(t, `^kvbench: \d of 2 ranks came within \S+; missing .*1\n`+
-		`  rank 1 on far; the gate is closed \(logs of the ranks: .*rank_\*\.log\)\n`, o.stderr)
-	assert.NoDirExists(t, b.cache)
 }

@@ -11,22 +11,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
 )
 
-// stageOfRanks is one that a run of several ranks goes through, and what keeps it there.
-type stageOfRanks struct {
-	name string
-	args []string
-	in   func(b *bench, pid int) bool // the run whose process that is
-}
-
-// stagesOfRanks are those of n ranks: they come together, rest, write before the window, warm up,
-// measure, and are between two trials.
-func stagesOfRanks(n int) []stageOfRanks {
-	in := func(files string, least int) func(*bench, int) bool {
+// TestSignalsToRanksInEveryStage: signals to a run of ranks, in each stage of it. No process goes
+// on, the exit code is that of the signal, a lost rank is named, the others keep results, what is
+// left goes with the next run, and what is not the run's own stays.
+func TestSignalsToRanksInEveryStage(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	files := func(pattern string, least int) func(*bench, int) bool {
 		return func(b *bench, _ int) bool {
 			for rank := range n {
-				there, _ := filepath.Glob(filepath.Join(b.cache, fmt.Sprint("rank_", rank), files))
+				there, _ := filepath.Glob(filepath.Join(b.cache, fmt.Sprint("rank_", rank), pattern))
 				if len(there) < least {
 					return false
 				}
@@ -34,133 +32,106 @@ func stagesOfRanks(n int) []stageOfRanks {
 			return true
 		}
 	}
-	return []stageOfRanks{
+	for _, stage := range []struct {
+		name string
+		args []string
+		in   func(b *bench, pid int) bool // the run of that process is in the stage
+	}{
 		{"coming together", []string{"-rendezvous-timeout=10s"}, func(_ *bench, pid int) bool {
-			return len(childrenOf(pid)) == n-1 // the first of all is the Go runtime's, and no rank
+			return len(childrenOf(pid)) == n-1
 		}},
-		{"resting", []string{"-settle=10m"}, in(".kvbench.json", 1)},
-		{"preconditioning", []string{"-precondition", "-precondition-size-gb=1000"}, in("*/*", 3)},
-		{"warming up", []string{"-warmup=10m"}, in("*/*", 3)},
-		{"measuring", nil, in("*/*", 3)},
+		{"preconditioning", []string{"-precondition", "-precondition-size-gb=1000"},
+			files("*/*", 3)},
+		{"measuring", nil, files("*/*", 3)},
 		{"between trials", []string{"-test.benchtime=1x", "-test.count=100"},
 			func(b *bench, _ int) bool {
 				return exists(b.results + "/option_1/trial_1/all_ranks")
 			}},
-	}
-}
-
-// reach starts a run of n ranks, in a group of processes of their own, and waits for a stage of it.
-func (b *bench) reach(n int, stage stageOfRanks) *process {
-	b.t.Helper()
-	b.attr = &syscall.SysProcAttr{Setpgid: true}
-	p := b.start(b.ranks(n, stage.args...)...)
-	pid := p.Process.Pid
-	eventually(b.t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
-	return p
-}
-
-// foreign puts a file of somebody else's into the cache directory, and checks it in the end.
-func (b *bench) foreign() (check func()) {
-	require.NoError(b.t, os.MkdirAll(b.cache, 0o755))
-	mine := filepath.Join(b.cache, "mine")
-	require.NoError(b.t, os.WriteFile(mine, []byte("mine"), 0o644))
-	return func() {
-		left, err := filepath.Glob(b.cache + "/.*")
-		require.NoError(b.t, err)
-		assert.Empty(b.t, left)
-		text, err := os.ReadFile(mine)
-		require.NoError(b.t, err)
-		assert.Equal(b.t, "mine", string(text))
-	}
-}
-
-// TestSignalsToRanksInEveryStage: Ctrl-C, SIGTERM and SIGKILL of a run of ranks of this host. No
-// process goes on, exit codes tell of signals, what is left goes with the next start, and what is
-// not the run's own stays.
-func TestSignalsToRanksInEveryStage(t *testing.T) {
-	t.Parallel()
-	const n = 3
-	for _, stage := range stagesOfRanks(n) {
-		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
-			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
+	} {
+		for _, c := range []struct {
+			to   string
+			sig  syscall.Signal
+			code int
+			why  string // of a lost rank
+		}{
+			{"all", syscall.SIGINT, 130, ""}, // from a terminal
+			{"coordinator", syscall.SIGTERM, 143, ""},
+			{"coordinator", syscall.SIGKILL, -1, ""},
+			{"coordinator", syscall.SIGSTOP, exitFailed, ""},
+			{"rank", syscall.SIGKILL, exitFailed, "died: signal: killed"},
+			{"rank", syscall.SIGSTOP, exitFailed, "has not answered for 4s"},
+		} {
+			measuring := stage.name == "measuring"
+			if c.sig == syscall.SIGSTOP && !measuring {
+				continue // silence takes seconds to find, in all stages by the same code
+			}
+			t.Run(fmt.Sprint(stage.name, " ", c.to, " ", c.sig), func(t *testing.T) {
 				b := newClients(t)
-				check := b.foreign()
-				p := b.reach(n, stage)
+				require.NoError(t, os.MkdirAll(b.cache, 0o755))
+				mine := filepath.Join(b.cache, "mine")
+				require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o644))
+				b.attr = &syscall.SysProcAttr{Setpgid: true}
+				p := b.start(b.ranks(n, stage.args...)...)
 				pid := p.Process.Pid
-				to, code := pid, 128+int(sig)
-				switch sig {
-				case syscall.SIGINT: // a terminal tells all of them
-					to = -pid
-				case syscall.SIGKILL:
-					code = -1
+				eventually(t, stage.name, func() bool { return stage.in(b, pid) || over(pid) })
+				to := map[string]int{"all": -pid, "coordinator": pid}[c.to]
+				if to == 0 {
+					to = childrenOf(pid)[0]
 				}
-				require.NoError(t, syscall.Kill(to, sig))
+				require.NoError(t, syscall.Kill(to, c.sig))
+				if c.sig == syscall.SIGSTOP && to == pid { // the ranks end without it
+					eventually(t, "the end of the other ranks", func() bool {
+						return len(inGroup(pid)) == 1
+					})
+					require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+				}
 				o := p.end()
-				assert.Equal(t, code, o.code, "%s\n%s", o.stdout, o.stderr)
+				assert.Equal(t, c.code, o.code, "%s\n%s", o.stdout, o.stderr)
 				eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
+				if c.to == "rank" {
+					// One that has not come yet has no name.
+					assert.Regexp(t, fmt.Sprintf(`rank \d on \S+ \(pid %d\) %s|`+
+						`rank \d \(pid %[1]d\) did not come: signal: killed`, to, c.why),
+						o.stdout+o.stderr)
+				}
+				if measuring && c.sig != syscall.SIGSTOP {
+					b.resultsAfter(c.to, c.sig, to)
+				}
 				if left, _ := filepath.Glob(b.cache + "/*/*"); len(left) > 0 {
 					b.nothingLeft(n)
 				}
-				check()
+				text, err := os.ReadFile(mine)
+				require.NoError(t, err)
+				assert.Equal(t, "mine", string(text))
+				hidden, err := filepath.Glob(b.cache + "/.*")
+				require.NoError(t, err)
+				assert.Empty(t, hidden)
 			})
 		}
 	}
 }
 
-// TestALostRankInEveryStage: one that dies, or does not go on, is named with the reason, the others
-// end, and what is left goes with the next start.
-func TestALostRankInEveryStage(t *testing.T) {
-	t.Parallel()
-	const n = 3
-	for i, stage := range stagesOfRanks(n) {
-		for sig, why := range map[syscall.Signal]string{
-			syscall.SIGKILL: "died: signal: killed", syscall.SIGSTOP: "has not answered for 4s"} {
-			t.Run(stage.name+" "+sig.String(), func(t *testing.T) {
-				b := newClients(t)
-				check := b.foreign()
-				p := b.reach(n, stage)
-				pid := p.Process.Pid
-				children := childrenOf(pid)
-				require.NotEmpty(t, children)
-				// Each of them in turn, with either signal; the first rank is the coordinator.
-				lost := children[(i+int(sig))%len(children)]
-				require.NoError(t, syscall.Kill(lost, sig))
-				o := p.end()
-				assert.Equal(t, exitFailed, o.code)
-				// One that has not come yet has no name, and is waited for.
-				assert.Regexp(t, fmt.Sprintf(`rank \d on \S+ \(pid %d\) %s|`+
-					`rank \d \(pid %[1]d\) did not come: (signal: killed|it is stopped)|`+
-					`\d of 3 ranks came within 10(\.\d)?s; missing`, lost, why), o.stdout+o.stderr)
-				eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
-				b.nothingLeft(n)
-				check()
-			})
-		}
+// resultsAfter checks the results of three ranks after a signal in the window.
+func (b *bench) resultsAfter(to string, sig syscall.Signal, pid int) {
+	t := b.t
+	t.Helper()
+	ranks, all := b.resultsOf("option_1", 0)
+	for _, r := range ranks {
+		assert.Equal(t, result.StatusIncomplete, r.Status)
 	}
-}
-
-// TestAStoppedCoordinatorInEveryStage: the ranks do not wait for one that has stopped. They end by
-// themselves; it finds them gone when it goes on, fails, and leaves nothing that stays.
-func TestAStoppedCoordinatorInEveryStage(t *testing.T) {
-	t.Parallel()
-	const n = 3
-	for _, stage := range stagesOfRanks(n) {
-		t.Run(stage.name, func(t *testing.T) {
-			b := newClients(t)
-			check := b.foreign()
-			p := b.reach(n, stage)
-			pid := p.Process.Pid
-			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-			eventually(t, "the end of the other ranks", func() bool {
-				return len(inGroup(pid)) == 1
-			})
-			require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
-			o := p.end()
-			assert.Equal(t, exitFailed, o.code, "%s\n%s", o.stdout, o.stderr)
-			eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
-			b.nothingLeft(n)
-			check()
-		})
+	switch {
+	case to == "rank":
+		require.Len(t, ranks, 2)
+		require.Len(t, all.Clients.Lost, 1)
+		assert.Equal(t, []any{pid, "died: signal: killed"},
+			[]any{all.Clients.Lost[0].PID, all.Clients.Lost[0].Why})
+	case sig == syscall.SIGKILL:
+		require.Len(t, ranks, 2, "rank 0 was the coordinator: the others write their own")
+		assert.Nil(t, all)
+		assert.Contains(t, ranks[0].Error, "the coordinator is gone")
+	default:
+		require.Len(t, ranks, 3)
+		assert.Contains(t, all.Error, sig.String())
 	}
 }
 

@@ -1,11 +1,9 @@
 // Package group is the clients of one run, as the engine of each of them knows them: which of how
 // many it is, and the barrier at which they begin together. Around it, in reading order:
 //
-//	launchers   what mpirun, srun and others say of a process
-//	wire        what clients say to each other: messages and frames
-//	agent       ranks as processes of the one that coordinates: here, and by ssh elsewhere
-//	rendezvous  where ranks meet that somebody else has started
-//	coordinate  who coordinates them and how: hellos, barriers, clocks, who is lost
+//	launchers   the variables that mpirun, srun and others set, and the address of rank 0
+//	wire        the protocol of the clients: messages and frames
+//	coordinate  starting ranks, meeting at an address, barriers, clocks, lost ranks
 package group
 
 import (
@@ -18,8 +16,8 @@ import (
 // goroutine that drives the trial, one at a time.
 //
 // What is measured by several clients is their sum only if they run together. So a phase begins at
-// a Barrier; in between clients say nothing to each other but that they live, lest a slow network
-// becomes part of the numbers. How results come together is no business of the engine.
+// a Barrier; in between clients send nothing but beats, so that a slow network does not become part
+// of the numbers. The engine does not know how results come together.
 type Group interface {
 	// Rank is this client's number, from 0, and Size how many there are.
 	Rank() int
@@ -27,12 +25,11 @@ type Group interface {
 	// Barrier waits until every client has come to the barrier of that name and the moment has
 	// come at which all of them begin what follows it, which it returns.
 	Barrier(ctx context.Context, name string) (begun time.Time, err error)
-	// Opened says that this client's window has opened right now. It does not wait.
+	// Opened says that this client's window opens now. It does not wait.
 	Opened()
 }
 
-// Alone is the group of one, which waits for nobody. It is what a run has unless a launcher
-// gives it another.
+// Alone is the group of one client. A run has it unless there are several ranks.
 type Alone struct{}
 
 var _ Group = Alone{}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // Fold makes one result of those of a trial's ranks, in whatever order they come; of one rank that
@@ -208,9 +208,8 @@ func contains(list, v reflect.Value) bool {
 
 // numbered names ranks in a sentence: rank 1, ranks 0 and 3.
 func numbered(ranks []int) string {
-	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(ranks), " ", ", "), "[]")
 	if len(ranks) == 1 {
-		return "rank " + text
+		return "rank " + units.List(ranks)
 	}
-	return "ranks " + text
+	return "ranks " + units.List(ranks)
 }

@@ -1,22 +1,17 @@
 package params
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"kvbench/kvbench/group/launchers"
-	"kvbench/kvbench/group/rendezvous"
 )
 
-// launched takes over what the launcher of this process says of it, by the names of the parameters.
-// Without one nobody says anything.
+// launched takes the values of the parameters that the launcher of this process sets.
 func (r *resolver) launched() {
 	var from launchers.Place
 	if r.in.Agent != nil {
@@ -36,8 +31,8 @@ func (r *resolver) launched() {
 	}
 }
 
-// unsized says that the launcher tells which rank this is and not of how many: four clients that
-// each think to be alone would each take all of the free space.
+// unsized is the error of a launcher that sets the rank and not the number of ranks: four clients
+// that each think to be alone would each take all of the free space.
 func unsized(from *launchers.Place) string {
 	if from.SizeVariable == "" {
 		return fmt.Sprintf("-ranks: must be given with %s, which says that this is rank %s (%s) "+
@@ -48,7 +43,7 @@ func unsized(from *launchers.Place) string {
 		from.SizeVariable, from.Rank.Variable, from.Family)
 }
 
-// place decides rank, ranks and local-ranks where neither a person nor a launcher did. Somebody may
+// place decides rank, ranks and local-ranks where neither the user nor a launcher did. The user may
 // give only some of the three; the launcher's numbers fill the others.
 func (r *resolver) place() {
 	v, from := r.v, r.v.Launcher
@@ -62,23 +57,24 @@ func (r *resolver) place() {
 			r.bad = append(r.bad, unsized(from))
 			v.row("ranks").refused = true // what follows from it would only confuse
 		}
-		v.Ranks = max(1, v.onHosts())
+		v.Ranks = 1
 	}
-	// Who gives -rank, too, starts the others in some other way.
-	v.starts = from == nil && v.Rank == automatic && (v.Ranks > 1 || v.Hosts != "")
-	r.places()
+	// With -rank given something else starts the others.
+	v.starts = from == nil && v.Rank == automatic && v.Ranks > 1
 	r.want(!v.starts || v.Ranks <= mostStarted, "ranks",
 		fmt.Sprintf("at most %d where this run starts them", mostStarted))
 	r.want(!v.starts || !v.Typed("local-ranks"), "local-ranks",
-		"absent where this run starts the ranks: -ranks, or -hosts h:n, says how many are on a "+
-			"host")
+		"absent where this run starts the ranks: all of them are on this host")
 	r.want(v.Ranks > 1 || !v.Typed("rank-failure"), "rank-failure",
 		"absent with one client: -ranks starts several")
-	// Nobody says of ranks that a person has started one by one that they belong together.
+	// Ranks that a user starts one by one are independent unless an address is given.
 	v.meets = v.Ranks > 1 && !v.starts && r.in.Agent == nil && v.Rendezvous != "none" &&
 		(from != nil || v.Rendezvous != "auto")
 	r.want(!v.starts || !v.Typed("rendezvous"), "rendezvous",
 		"absent with -ranks alone, which starts all of them")
+	r.want(v.meets || !v.Typed("shared-dir") || v.row("ranks").refused, "shared-dir",
+		"absent unless ranks meet that a launcher or a user has started: those of one host know "+
+			"which filesystem they share")
 	for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
 		r.want(v.Ranks > 1 || v.starts || from != nil || !v.Typed(name) ||
 			v.row("ranks").refused, name,
@@ -92,10 +88,6 @@ func (r *resolver) place() {
 		if v.guessed = v.meets; v.guessed {
 			v.LocalRanks = 1
 		}
-		// Where this run starts them on hosts it is rank 0, which is on the first.
-		if list := v.Started(); v.starts && len(list) > 0 {
-			v.LocalRanks = list[0].Ranks
-		}
 		if from := v.Origin("ranks"); from.Kind == FromLauncher {
 			v.row("local-ranks").given.origin = from
 		}
@@ -105,111 +97,10 @@ func (r *resolver) place() {
 	r.want(v.LocalRanks <= v.Ranks, "local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
 }
 
-// places judges where ranks are started. What a rank that was started finds in its arguments is its
-// coordinator's.
-func (r *resolver) places() {
-	v := r.v
-	if r.in.Agent != nil {
-		return
-	}
-	for _, name := range []string{"hosts", "ssh", "remote-binary"} {
-		r.want(v.starts || !v.Typed(name) || v.row("ranks").refused, name,
-			"absent with -rank or under a launcher, which starts the ranks")
-		r.want(!v.starts || v.Hosts != "" || !v.Typed(name), name, "absent without -hosts")
-	}
-	if !v.starts || v.Hosts == "" {
-		return
-	}
-	n := v.onHosts()
-	r.want(!strings.Contains(v.Hosts, ":") || n >= v.Ranks, "hosts",
-		fmt.Sprintf("hosts for -ranks (%d), given are %d in all", v.Ranks, n))
-	r.want(strings.Contains(v.Hosts, ":") || n <= v.Ranks, "hosts",
-		fmt.Sprintf("at most -ranks (%d) hosts", v.Ranks))
-	r.want(len(v.Shell()) > 0, "ssh", "a command such as ssh")
-}
-
-// Shell is the command that reaches other hosts, by its words.
-func (v *Values) Shell() []string {
-	return strings.Fields(cmp.Or(v.SSH, "ssh -o BatchMode=yes -o ConnectTimeout=4"))
-}
-
-// HostRanks is how many ranks are started on a host.
-type HostRanks struct {
-	Host  string
-	Ranks int
-}
-
-// onHosts is how many ranks the hosts are for, 0 without any.
-func (v *Values) onHosts() (n int) {
-	for _, h := range parseHosts(v.Hosts) {
-		n += max(1, h.Ranks)
-	}
-	return n
-}
-
-// Started is where which number of ranks is started, in the order of the ranks: nil if all are
-// started on this host.
-func (v *Values) Started() []HostRanks {
-	list := parseHosts(v.Hosts)
-	left, even := v.Ranks, !strings.Contains(v.Hosts, ":")
-	for i := range list {
-		if n := len(list) - i; even { // the remainder goes to the first ones
-			list[i].Ranks = (left + n - 1) / n
-		}
-		list[i].Ranks = min(list[i].Ranks, left)
-		left -= list[i].Ranks
-	}
-	return slices.DeleteFunc(list, func(h HostRanks) bool { return h.Ranks == 0 })
-}
-
-// target is what a shell takes for a host. It never begins with a dash, which would be an option.
-var target = regexp.MustCompile(`^(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?` +
-	`([A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?)(?::([0-9]+))?$`)
-
-// parseHosts reads h[:n],…; n is 0 where it is not said.
-func parseHosts(text string) (list []HostRanks) {
-	for part := range strings.SplitSeq(text, ",") {
-		if name, n, _ := strings.Cut(part, ":"); name != "" {
-			ranks, _ := strconv.Atoi(n)
-			list = append(list, HostRanks{name, ranks})
-		}
-	}
-	return list
-}
-
-// hosts is a list of them, all with a number of ranks or all without.
-func hosts(to *string) kind[string] {
-	const rule = "h1,h2,… or h1:n1,h2:n2,… with names of hosts and numbers of ranks from 1 to 1024"
-	return text(to, func(text string) (string, error) {
-		if text == "" {
-			return "", nil
-		}
-		numbered := 0
-		list := strings.Split(text, ",")
-		for _, part := range list {
-			m := target.FindStringSubmatch(part)
-			if m == nil {
-				return "", errors.New(rule)
-			}
-			if m[2] != "" {
-				n, err := strconv.Atoi(m[2])
-				if err != nil || n < 1 || n > mostStarted {
-					return "", errors.New(rule)
-				}
-				numbered++
-			}
-		}
-		if numbered != 0 && numbered != len(list) {
-			return "", errors.New(rule)
-		}
-		return text, nil
-	})
-}
-
-// mostStarted is how many ranks a run starts at most.
+// mostStarted is the largest number of ranks that a run starts.
 const mostStarted = 1024
 
-// CheckFilesystems says what ranks cannot run together that do not share a filesystem.
+// CheckFilesystems refuses what ranks cannot run together that do not share a filesystem.
 func (v *Values) CheckFilesystems() error {
 	if !v.Bench.Checkpoints() || v.Filesystems < 2 {
 		return nil
@@ -227,41 +118,32 @@ func (v *Values) CheckFilesystems() error {
 	return nil
 }
 
-// Starts tells whether this process starts the other ranks, of which it is rank 0.
+// Starts reports whether this process starts the other ranks, of which it is rank 0.
 func (v *Values) Starts() bool { return v.starts }
 
-// together says that all clients of the run have one of them that coordinates them.
+// together reports whether one of the run's clients coordinates all of them.
 func (r *resolver) together() bool { return r.v.starts || r.v.meets || r.in.Agent != nil }
 
-// Meets tells whether this process is one of several ranks that a launcher or a person has started,
+// Meets reports whether this process is one of several ranks that a launcher or a user has started,
 // and that meet.
 func (v *Values) Meets() bool { return v.meets }
 
-// AllHere tells whether a launcher or a person says that all ranks are on this host.
+// AllHere reports whether the launcher or the user says that all ranks are on this host.
 func (v *Values) AllHere() bool {
 	return v.LocalRanks == v.Ranks && (v.Typed("local-ranks") ||
 		v.Launcher != nil && v.Launcher.Local.Given())
 }
 
 // meeting is where ranks meet.
-func meeting(to *string, base string) kind[string] {
-	const rule = "auto, none, HOST, HOST:PORT or dir:PATH"
+func meeting(to *string) kind[string] {
+	const rule = "auto, none, HOST or HOST:PORT"
 	return text(to, func(text string) (string, error) {
 		if text == "auto" || text == "none" {
 			return text, nil
 		}
-		if dir, is := strings.CutPrefix(text, "dir:"); is {
-			if dir == "" {
-				return "", errors.New(rule)
-			}
-			if !filepath.IsAbs(dir) {
-				dir = filepath.Join(base, dir)
-			}
-			return "dir:" + dir, nil
-		}
 		host, port, err := net.SplitHostPort(text)
 		if err != nil { // an IPv6 address without a port has colons of its own
-			host, port = strings.Trim(text, "[]"), rendezvous.Port
+			host, port = strings.Trim(text, "[]"), launchers.Port
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || net.ParseIP(host) == nil && !hostName.MatchString(host) {
@@ -274,6 +156,6 @@ func meeting(to *string, base string) kind[string] {
 // hostName is what may stand in /etc/hosts or in DNS.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?$`)
 
-// Alone says that this is the only client of its run and that no launcher started it, which would
+// Alone reports whether this is the only client of its run and no launcher started it, which would
 // wait for it, or kill it, when it does not end soon.
 func (v *Values) Alone() bool { return v.Ranks == 1 && v.Launcher == nil && !v.starts }

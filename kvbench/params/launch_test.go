@@ -89,8 +89,9 @@ func TestBadRanks(t *testing.T) {
 	assert.Equal(t, []string{"-local-ranks: must be at most -ranks (2), given 3 (flag)"},
 		wrong(t, Inputs{}, "-rank=0", "-ranks=2", "-local-ranks=3"))
 	assert.Equal(t, []string{"-rank-failure: must be one of stop, continue, given x (flag)",
-		"-local-ranks: must be absent where this run starts the ranks: -ranks, or -hosts h:n, " +
-			"says how many are on a host, given 2 (flag)"}, wrong(t, Inputs{}, "-ranks=2", "-local-ranks=2", "-rank-failure=x"))
+		"-local-ranks: must be absent where this run starts the ranks: all of them are on this " +
+			"host, given 2 (flag)"},
+		wrong(t, Inputs{}, "-ranks=2", "-local-ranks=2", "-rank-failure=x"))
 	assert.Equal(t, []string{"-ranks: must be at most 1024 where this run starts them, given 2000 " +
 		"(flag)"}, wrong(t, Inputs{}, "-ranks=2000"))
 	assert.Equal(t, []string{"-rank-failure: must be absent with one client: -ranks starts several, " +
@@ -196,22 +197,20 @@ func TestWhereRanksMeet(t *testing.T) {
 		{nil, []string{"-rank=0", "-ranks=4", "-rendezvous=a.b-c:1"}, true, "a.b-c:1"},
 		{mpi, []string{"-rendezvous=::1"}, true, "[::1]:7717"},
 		{mpi, []string{"-rendezvous=[::1]:80"}, true, "[::1]:80"},
-		{mpi, []string{"-rendezvous=dir:/x"}, true, "dir:/x"},
 		{nil, []string{"-ranks=4"}, false, "auto"},
 	} {
 		v := good(t, Inputs{Env: environment(c.env...)}, c.args...)
 		assert.Equal(t, c.meets, v.Meets(), "%v %v", c.env, c.args)
 		assert.Equal(t, c.where, v.Rendezvous)
 	}
-	assert.Equal(t, "dir:/base/x", good(t, Inputs{Base: "/base"}, "-rank=0", "-ranks=2",
-		"-rendezvous=dir:x").Rendezvous)
-	for _, text := range []string{"", "dir:", "a:0", "a:65536", "a:b", "-x:1", "a b:1", "a/b", ":1"} {
-		assert.Equal(t, []string{"-rendezvous: must be auto, none, HOST, HOST:PORT or dir:PATH, " +
-			"given " + cmp.Or(text, `""`) + " (flag)"},
+	for _, text := range []string{"", "a:0", "a:65536", "a:b", "-x:1", "a b:1", "a/b", ":1"} {
+		assert.Equal(t, []string{"-rendezvous: must be auto, none, HOST or HOST:PORT, given " + cmp.Or(text, `""`) + " (flag)"},
 			wrong(t, Inputs{Env: environment(mpi...)}, "-rendezvous="+text), text)
 	}
 	assert.Len(t, wrong(t, Inputs{}, "-rendezvous=a", "-rendezvous-timeout=2s"), 2)
 	assert.Len(t, wrong(t, Inputs{}, "-ranks=2", "-rendezvous=a"), 1)
+	assert.Equal(t, "true", good(t, Inputs{Env: environment(mpi...)}, "-shared-dir=true").SharedDir)
+	assert.Len(t, wrong(t, Inputs{}, "-ranks=2", "-shared-dir=true"), 1)
 	assert.Len(t, wrong(t, Inputs{Env: environment(mpi...)}, "-rendezvous-timeout=90m"), 1)
 }
 
@@ -229,43 +228,4 @@ func TestAllHere(t *testing.T) {
 	} {
 		assert.Equal(t, c.here, good(t, Inputs{Env: environment(c.env...)}, c.args...).AllHere())
 	}
-}
-
-// TestHosts: ranks fill hosts in order, or are shared out evenly.
-func TestHosts(t *testing.T) {
-	for _, c := range []struct {
-		args  []string
-		ranks int
-		want  []HostRanks
-	}{
-		{[]string{"-hosts=a,b"}, 2, []HostRanks{{"a", 1}, {"b", 1}}},
-		{[]string{"-hosts=a"}, 1, []HostRanks{{"a", 1}}},
-		{[]string{"-hosts=a,b,c", "-ranks=5"}, 5, []HostRanks{{"a", 2}, {"b", 2}, {"c", 1}}},
-		{[]string{"-hosts=u@a.b-c:3,b:1"}, 4, []HostRanks{{"u@a.b-c", 3}, {"b", 1}}},
-		{[]string{"-hosts=a:2,b:2,c:2", "-ranks=3"}, 3, []HostRanks{{"a", 2}, {"b", 1}}},
-	} {
-		v := good(t, Inputs{}, c.args...)
-		assert.Equal(t, c.want, v.Started())
-		assert.Equal(t, c.want[0].Ranks, v.LocalRanks, "of rank 0")
-		assert.Equal(t, []any{c.ranks, true, false}, []any{v.Ranks, v.Starts(), v.Alone()})
-	}
-	assert.Nil(t, good(t, Inputs{}, "-ranks=2").Started())
-	for _, text := range []string{"-oProxyCommand=x", "a:2,b", "a:0", "a:1025", "a b", "a,,b", "a;b",
-		"@a", "-u@a", "a:", "$(x)"} {
-		assert.Len(t, wrong(t, Inputs{}, "-hosts="+text), 1, text)
-	}
-	for _, args := range [][]string{
-		{"-hosts=a:2,b:1", "-ranks=4"}, {"-hosts=a,b,c", "-ranks=2"}, {"-ssh=rsh"},
-		{"-hosts=a", "-ssh= "}, {"-ranks=2", "-remote-binary=/x"}, {"-hosts=a,b", "-local-ranks=1"},
-		{"-rank=0", "-ranks=2", "-hosts=a,b"}, {"-hosts=a,b", "-rendezvous=a"},
-	} {
-		assert.Len(t, wrong(t, Inputs{}, args...), 1, args)
-	}
-	mpi := environment("PMI_RANK", "0", "PMI_SIZE", "2")
-	assert.Len(t, wrong(t, Inputs{Env: mpi}, "-hosts=a,b"), 1)
-	// What started ranks find in their arguments is their coordinator's.
-	started := &launchers.Place{Rank: launchers.Value{Text: "1", Variable: "X"},
-		Size: launchers.Value{Text: "2", Variable: "X"}, Local: launchers.Value{Text: "1",
-			Variable: "X"}}
-	good(t, Inputs{Agent: started}, "-hosts=a,b", "-ssh=rsh", "-remote-binary=/x")
 }

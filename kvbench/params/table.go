@@ -79,10 +79,8 @@ func table(v *Values) []parameter {
 		"local-ranks":  auto(whole(&v.LocalRanks, 1, math.MaxInt32)),
 		"rank-failure": oneOf(&v.RankFailure, "stop", "continue"),
 
-		"rendezvous":    meeting(&v.Rendezvous, v.base),
-		"hosts":         hosts(&v.Hosts),
-		"ssh":           word(&v.SSH),
-		"remote-binary": word(&v.RemoteBinary),
+		"rendezvous": meeting(&v.Rendezvous),
+		"shared-dir": oneOf(&v.SharedDir, "auto", "true", "false"),
 
 		"rendezvous-timeout": span(&v.RendezvousTimeout, time.Second, time.Hour),
 

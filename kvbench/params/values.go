@@ -90,18 +90,15 @@ type Values struct {
 	RankFailure             string           // stop or continue
 	starts, meets, guessed  bool             // see Starts, Meets and Meet
 
-	// Where this run starts ranks: here without hosts, else there, by a shell and its options, with
-	// the program of that path; "" copies this one.
-	Hosts             string
-	SSH, RemoteBinary string
-
 	// Of ranks that have met: how many directories of all ranks share the filesystem of each of
 	// this one's, that one among them, and how many filesystems there are; none and 0 are unknown.
 	FilesystemShares []int
 	Filesystems      int
 
-	// Where ranks meet that somebody else has started: auto, none, HOST:PORT or dir:PATH, absolute.
-	Rendezvous        string
+	// Where ranks meet that a launcher or the user has started: auto, none or HOST:PORT.
+	Rendezvous string
+	// Whether the hosts' cache directories are on one filesystem: auto, true or false.
+	SharedDir         string
 	RendezvousTimeout time.Duration
 
 	// Around the window: load that is not counted, and rest in which nothing happens.

@@ -70,14 +70,14 @@ func (s *summary) clients() {
 	s.line("clients", "%s", together(s.Result))
 	// One line each: a run on many hosts is read for the one that is missing.
 	for _, h := range c.Hosts {
-		s.line("", "%s: ranks %s", h.Name, numbers(h.Ranks))
+		s.line("", "%s: ranks %s", h.Name, units.List(h.Ranks))
 	}
 	for _, f := range c.Filesystems {
 		what := cmp.Or(f.Type, "filesystem")
 		if len(f.Directories) > 0 { // one of several
 			what += " of " + strings.Join(f.Directories, ", ")
 		}
-		s.line("", "%s: ranks %s with %s of it", what, numbers(f.Ranks), bytes(f.CapacityBytes))
+		s.line("", "%s: ranks %s with %s of it", what, units.List(f.Ranks), bytes(f.CapacityBytes))
 	}
 	// Rates are sums over windows of each rank's own, as MLPerf Storage adds them up: how long all
 	// of them measured says how much of that was at one time.
@@ -108,8 +108,4 @@ func (s *summary) clients() {
 	for _, l := range c.Lost {
 		s.line("", "LOST rank %d on %s (pid %d): it %s, %s", l.Rank, l.Host, l.PID, l.Why, l.Stage)
 	}
-}
-
-func numbers(list []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ", "), "[]")
 }

@@ -9,8 +9,8 @@ import (
 // Clients is what a trial's clients did together. It stands in their merged result only, which the
 // client makes that coordinates them: see MergedRanks.
 type Clients struct {
-	Launcher  string `json:"launcher"`  // who started them: kvbench, Slurm, …
-	Transport string `json:"transport"` // by which way they spoke: socket, tcp, …
+	Launcher  string `json:"launcher"`  // that started them: kvbench, Slurm, …
+	Transport string `json:"transport"` // tcp
 	Hosts     []Host `json:"hosts"`
 
 	// Of the cache directories, by their lowest ranks; none on objects and in virtual time.

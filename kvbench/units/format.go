@@ -119,6 +119,11 @@ func Plural(n any, thing string) string {
 	return "1 " + thing
 }
 
+// List is numbers in a sentence: 0, 3, 4.
+func List(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
+}
+
 // Percent is a share in a sentence, where a dash would not be read: "idle –" looks like a minus,
 // "idle unknown" does not.
 func Percent(v *float64) string {

@@ -83,16 +83,14 @@ var mayImport = map[string]string{
 	"kvbench/group":            "kvbench/result",
 	"kvbench/group/launchers":  "",
 	"kvbench/group/wire":       "",
-	"kvbench/group/agent":      "",
-	"kvbench/group/rendezvous": "",
-	"kvbench/group/coordinate": "kvbench/group kvbench/group/wire",
+	"kvbench/group/coordinate": "kvbench/group kvbench/group/wire kvbench/units",
 	"kvbench/merge":            "kvbench/units kvbench/result/... tracing",
 	"kvbench/merge/settings":   "kvbench/params kvbench/result",
 	"kvbench/merge/tree":       "kvbench/merge/settings kvbench/result",
 	"kvbench/merge/summary":    "kvbench/merge kvbench/merge/tree kvbench/units kvbench/result/...",
 	"kvbench/environment":      "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
-		"kvbench/group/rendezvous tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
+		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
 		"workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +

@@ -283,8 +283,8 @@ func (c *Check) result(f tree.File) {
 
 // started says who started a rank, and where: free in the closed division, and found out by each
 // rank of a run in another way. Given once more, together, they would contradict each other.
-var started = []string{"rank", "ranks", "local-ranks", "rank-failure", "hosts", "ssh",
-	"remote-binary", "rendezvous", "rendezvous-timeout"}
+var started = []string{"rank", "ranks", "local-ranks", "rank-failure", "rendezvous",
+	"rendezvous-timeout", "shared-dir"}
 
 // given are the parameters less those that nobody gave and that the closed division has by itself:
 // some must not be given at all (-rank-failure with one client).

@@ -336,8 +336,6 @@ func TestRanksThatTheRunStarted(t *testing.T) {
 				if p.Origin = "default"; r.Rank > 0 {
 					p.Origin = "environment KVBENCH_AGENT"
 				}
-			case "hosts":
-				p.Value, p.Origin = "node0:1,node1:1", "flag"
 			}
 			r.Parameters[i] = p
 		}

@@ -31,6 +31,8 @@ type Filesystem struct {
 	Memory    bool // its data lies in memory: tmpfs, ramfs
 	// ReadOnly: it is mounted so, or cannot be written at all (squashfs).
 	ReadOnly bool
+
+	source, id string // see Identity
 }
 
 // place is where a filesystem keeps its bytes.
@@ -220,6 +222,28 @@ func DeviceID(path string) string {
 		return ""
 	}
 	return strconv.FormatUint(uint64(on.Dev), 16)
+}
+
+// Identity names the filesystem of a directory to other processes and hosts.
+type Identity struct {
+	Device string // see DeviceID
+	// Of a filesystem that other hosts can mount, else empty: its type and source in the mount
+	// table, and f_fsid of statfs(2), which many types leave 0.
+	Type, Source, ID string
+}
+
+// IdentityOf is the identity of the filesystem of path, or of its nearest directory that exists.
+func IdentityOf(path string) Identity {
+	i := Identity{Device: DeviceID(path)}
+	at, err := existing(path)
+	if err != nil {
+		return i
+	}
+	f, err := statfs(at)
+	if p := placeOf(f.Type); err == nil && (p == onNetwork || p == onCluster || p == onVirtualHost) {
+		i.Type, i.Source, i.ID = f.Type, f.source, f.id
+	}
+	return i
 }
 
 // SameFilesystem says whether two paths, or their nearest directories that exist, are known to lie

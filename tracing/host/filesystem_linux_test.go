@@ -64,3 +64,10 @@ func TestFilesystemsAreListedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestIdentityOfALocalFilesystem: no other host can mount it, so that nothing identifies it there.
+func TestIdentityOfALocalFilesystem(t *testing.T) {
+	dir := t.TempDir()
+	assert.Equal(t, Identity{Device: DeviceID(dir)}, IdentityOf(dir+"/not/there"))
+	assert.Equal(t, Identity{Device: DeviceID("/proc")}, IdentityOf("/proc"))
+}

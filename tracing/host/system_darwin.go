@@ -33,6 +33,8 @@ func statfs(path string) (Filesystem, error) {
 		Free:  int64(s.Bavail) * int64(s.Bsize),
 		Total: int64(s.Blocks) * int64(s.Bsize),
 		Root:  unix.ByteSliceToString(s.Mntonname[:]) == "/",
+
+		source: unix.ByteSliceToString(s.Mntfromname[:]),
 	}, nil
 }
 

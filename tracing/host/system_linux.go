@@ -149,8 +149,11 @@ func statfs(path string) (Filesystem, error) {
 	if err != nil {
 		return f, nil // it was there a moment ago: its space is known
 	}
+	if s.Fsid != (unix.Fsid{}) {
+		f.id = fmt.Sprintf("%08x%08x", uint32(s.Fsid.Val[0]), uint32(s.Fsid.Val[1]))
+	}
 	if m, err := thisMachine().mountOf(here); err == nil && m.Type != "" {
-		f.Type = m.Type
+		f.Type, f.source = m.Type, m.Source
 		f.Journaled = slices.Contains(m.SuperOptions, "data=journal")
 	}
 	root, err := identify("/")

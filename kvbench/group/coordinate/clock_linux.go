@@ -13,8 +13,8 @@ func monotonic() int64 {
 	return now.Nano()
 }
 
-// WhoseClock says which boot and which time namespace this process's monotonic clock is of; empty
-// is unknown. Kernels before 5.6 have one such clock for all.
+// WhoseClock is the boot and the time namespace of this process's monotonic clock; empty is
+// unknown. Kernels before 5.6 have one such clock for all.
 func WhoseClock() (boot, namespace string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ = os.Readlink("/proc/self/ns/time")

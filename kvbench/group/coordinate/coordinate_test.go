@@ -84,7 +84,7 @@ type party struct {
 func hello(rank, ranks int) wire.Hello {
 	return wire.Hello{Protocol: wire.Protocol, Job: "j", Rank: rank, Ranks: ranks,
 		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2), TimeNS: "t",
-		Devices: []string{"1"}, PID: 100 + rank, Build: "x"}
+		Filesystems: []wire.Filesystem{{Device: "1"}}, PID: 100 + rank, Build: "x"}
 }
 
 // meet lets as many ranks meet as there are clocks, each over its own connection.
@@ -98,16 +98,12 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 		g.docs[rank] = fmt.Sprint(trial, " ", string(doc))
 	}
 	g.leader = NewLeader(cfg)
-	d := &disks{marks: map[place]string{}} // one of each host
-	for rank := range clocks {
-		d.of = append(d.of, []string{fmt.Sprint(rank / 2)})
-	}
 	for rank, clock := range clocks {
 		ours, theirs := connect(rank)
-		go g.leader.Accept(ours, nil)
+		go g.leader.Accept(ours)
 		g.conns = append(g.conns, theirs)
 		m, err := Join(t.Context(), theirs, hello(rank, len(clocks)), MemberConfig{Clock: clock,
-			Prober: desk{d, rank}, Stop: func(err error) {
+			Stop: func(err error) {
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.stops[rank] = err
@@ -116,7 +112,6 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 		g.members = append(g.members, m)
 	}
 	require.NoError(t, g.leader.Gather(t.Context()))
-	require.NoError(t, g.leader.Begin(t.Context()))
 	return g
 }
 
@@ -129,7 +124,7 @@ func same(n int) (clocks []Clock) {
 	return clocks
 }
 
-// each runs a part of every rank's trial side by side.
+// each runs a part of every rank's trial concurrently.
 func (g *party) each(f func(m *Member)) {
 	var all sync.WaitGroup
 	for _, m := range g.members {
@@ -449,7 +444,7 @@ func TestWhoIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		join := func(l *Leader, h wire.Hello) error {
 			ours, theirs := net.Pipe()
-			go l.Accept(ours, nil)
+			go l.Accept(ours)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			m, err := Join(ctx, theirs, h, MemberConfig{Clock: ahead(0)})
@@ -474,7 +469,7 @@ func TestWhoIsNotTaken(t *testing.T) {
 			assert.ErrorIs(t, join(l, stranger), ErrCoordinatorGone)
 		}
 		ours, theirs := net.Pipe()
-		go l.Accept(ours, nil)
+		go l.Accept(ours)
 		_, _ = theirs.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
 		theirs.Close()
 		// Nobody else comes.
@@ -497,42 +492,29 @@ func TestWhoIsNotTaken(t *testing.T) {
 	})
 }
 
-// process is one that was started and has ended.
-type process struct{ killed bool }
-
-func (*process) Name() string                       { return "rank 2 (pid 7)" }
-func (*process) Ended(time.Duration) (string, bool) { return "exit status 2", true }
-func (*process) Stopped() bool                      { return false }
-func (p *process) Kill()                            { p.killed = true }
-
-// stopped is one that was started and does not go on.
-type stopped struct{ process }
-
-func (*stopped) Ended(time.Duration) (string, bool) { return "", false }
-func (*stopped) Stopped() bool                      { return true }
-
-// Nobody waits for longer than for a rank that has fallen silent.
-func TestAProcessThatIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
-		ours, theirs := net.Pipe()
-		defer theirs.Close()
-		begun, p := time.Now(), &stopped{}
-		go l.Accept(ours, p)
-		assert.EqualError(t, l.Gather(t.Context()),
-			"rank 2 (pid 7) did not come: it is stopped: who has sent it SIGSTOP?")
-		assert.Equal(t, Silence, time.Since(begun))
-		assert.True(t, p.killed)
-	})
-}
-
+// TestAProcessThatEndsAtOnce: nothing waits for a rank whose process has ended, and a refusal says
+// more than the end that follows it.
 func TestAProcessThatEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		close(ended)
 		l := NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
-		ours, theirs := net.Pipe()
-		go l.Accept(ours, &process{})
-		theirs.Close()
+		l.Started(&Process{rank: 2, pid: 7, ended: ended, how: "exit status 2"})
 		assert.EqualError(t, l.Gather(t.Context()), "rank 2 (pid 7) did not come: exit status 2")
+
+		l = NewLeader(LeaderConfig{Hello: hello(0, 3), Clock: ahead(0)})
+		p := &Process{rank: 2, pid: 7, ended: make(chan struct{}), how: "exit status 2"}
+		l.Started(p)
+		ours, theirs := net.Pipe()
+		go l.Accept(ours)
+		bad := hello(2, 3)
+		bad.Refused = "no such file"
+		_, err := Join(t.Context(), theirs, bad, MemberConfig{Clock: ahead(0)})
+		require.ErrorAs(t, err, &Refused{})
+		close(p.ended)
+		synctest.Wait()
+		assert.EqualError(t, l.Gather(t.Context()),
+			"rank 2 on h1 (pid 102) was refused: no such file")
 	})
 }
 

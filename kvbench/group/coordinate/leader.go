@@ -8,42 +8,32 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"kvbench/kvbench/group/wire"
+	"kvbench/kvbench/units"
 )
 
 // LeaderConfig is what a leader needs to know.
 type LeaderConfig struct {
-	// Hello is what every rank has to agree with; its Rank says nothing.
+	// Hello is what every rank has to agree with; its Rank has no meaning.
 	Hello wire.Hello
 	Clock Clock
 	// Continue lets the others go on when a rank is lost; else the run ends.
 	Continue bool
+	// Shared is whether the directories of all hosts are on one filesystem, nil to find out.
+	Shared *bool
 	// Result receives what a rank has measured, as soon as it comes. It is called by one goroutine
 	// of each rank.
 	Result func(rank, trial int, doc []byte)
 }
 
-// Process is one that the leader's side has started, nil for others.
-type Process interface {
-	// Name is what people call it: "rank 3 (pid 4711)".
-	Name() string
-	// Ended says how it ended, such as "signal: killed", if it does so within that time.
-	Ended(within time.Duration) (how string, ended bool)
-	// Stopped says that it does not go on by itself, as after SIGSTOP.
-	Stopped() bool
-	// Kill ends it, however it stands.
-	Kill()
-}
-
-// Lost is a rank that is no more.
+// Lost is a rank that is gone.
 type Lost struct {
 	Hello wire.Hello
 	Why   string        // "died: signal: killed", "has not answered for 4s"
-	Stage string        // what it was at
-	After time.Duration // since its trial was agreed about, 0 outside of one
+	Stage string        // what it was doing
+	After time.Duration // since the ranks agreed about its trial, 0 outside of a trial
 }
 
 func (l Lost) String() string { return l.Hello.Place() + " " + l.Why + ", " + l.Stage }
@@ -52,172 +42,113 @@ func (l Lost) String() string { return l.Hello.Place() + " " + l.Why + ", " + l.
 type Leader struct {
 	LeaderConfig
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and made anew when something below has changed
-	clients []*client     // by rank; nil until it has come
-	refused []string      // ranks of the job that were not taken, and why
-	stopped string        // why the run ends, "" while it goes on
-	step    step
+	state
+	clients   []*client        // by rank; nil until it has come
+	processes map[int]*Process // that this process has started, by rank
+	refused   []string         // ranks that were not taken, and why
+	stopped   string           // why the run ends, "" while it goes on
+	step      step
 }
 
 // client is a rank, as the leader sees it.
 type client struct {
 	hello   wire.Hello
 	link    *link
-	process Process
 	lost    *Lost
 	left    bool // it has come to its end
 	live    []byte
-	at      wire.Kind // what it said last of its trial; "" before the first
-	ended   wire.Kind // what it said last before its trial ended
+	at      wire.Kind // its last message of the trial; "" before the first
+	ended   wire.Kind // its last message before its trial ended
 	pongs   chan *wire.Message
 	part    part
-	probed  *wire.Message  // its answer to the last probe
 	sharing []wire.Sharing // of each of its directories
-	local   int            // ranks on its host, this one among them
 }
 
-// NewLeader is one that knows nobody yet.
+// NewLeader returns the leader of a run whose ranks have not come yet.
 func NewLeader(cfg LeaderConfig) *Leader {
-	return &Leader{LeaderConfig: cfg, changed: make(chan struct{}),
+	return &Leader{LeaderConfig: cfg, state: newState(), processes: map[int]*Process{},
 		clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
-// notify is called with mu.
-func (l *Leader) notify() {
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-// await waits, without polling, until is says so, which is asked with mu.
-func (l *Leader) await(ctx context.Context, is func() bool) error {
-	for {
-		l.mu.Lock()
-		ok, changed := is(), l.changed
-		l.mu.Unlock()
-		if ok {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// strangerTime is how long somebody has to say hello.
+// strangerTime is the time for a hello.
 const strangerTime = 10 * time.Second
 
-// Accept takes in whoever is at the other end, and serves it until the connection ends: it is for a
-// goroutine of its own. Who says no hello of this job is left without a word.
-func (l *Leader) Accept(conn net.Conn, process Process) {
-	// Until somebody has said who it is, it gets little time, and no memory but for what it sends.
+// Accept serves a connection until it ends. One without a hello of this job gets no answer.
+func (l *Leader) Accept(conn net.Conn) {
+	// Before its hello a connection gets little time, and no memory but for what it sends.
 	_ = conn.SetReadDeadline(time.Now().Add(strangerTime))
-	heard := func() {}
-	if process != nil {
-		heard = giveUpStopped(conn, process)
-	}
 	first, err := wire.Read(conn, wire.MaxHello)
-	heard()
-	if process != nil && err != nil {
-		_ = conn.Close()
-		l.neverCame(process, err)
-		return
-	}
 	if err != nil || first.Kind != wire.Greeting || !l.Hello.Belongs(first.Hello) {
 		_ = conn.Close()
 		return
 	}
-	_ = conn.SetReadDeadline(time.Time{})
-	c := &client{hello: *first.Hello, process: process, pongs: make(chan *wire.Message, pings)}
+	c := &client{hello: *first.Hello, pongs: make(chan *wire.Message, pings)}
 	c.link = newLink(conn, func() *wire.Message { return &wire.Message{Kind: wire.Beat} })
 	if why, fatal := l.admit(c); why != "" {
 		c.link.send(&wire.Message{Kind: wire.Refusal, Text: why})
 		c.link.end()
-		// What ends the run may end this process: it must hear why first, or it would look for
-		// another coordinator.
-		<-c.link.gone
+		// The end of the run may end this process: the rank reads the reason before that, or it
+		// would look for another coordinator.
+		_ = c.link.read(func(*wire.Message) {})
 		if fatal {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.refused = append(l.refused,
-				fmt.Sprintf("%s was refused: %s", c.hello.Place(), why))
-			l.notify()
+			l.refuse(c.hello.Rank, fmt.Sprintf("%s was refused: %s", c.hello.Place(), why))
 		}
 		return
 	}
-	err = c.link.read(func(m *wire.Message) { l.heard(c, m) })
+	err = c.link.read(func(m *wire.Message) { l.receive(c, m) })
 	c.link.end()
 	l.ended(c, err)
 }
 
-// giveUpStopped ends the wait for the hello of a process that does not go on, after as long as for
-// a rank that does not answer; one that is only slow has all of its time: sixty-four ranks that
-// start beside each other on two cores need seconds until each has said hello, and a limit of time
-// alone could not tell these from a stopped one. Heard ends that.
-func giveUpStopped(conn net.Conn, process Process) (heard func()) {
-	over := make(chan struct{})
-	go func() {
-		for wait := Silence; ; wait = beat {
-			select {
-			case <-over:
-				return
-			case <-time.After(wait):
-			}
-			if process.Stopped() {
-				_ = conn.SetReadDeadline(time.Now())
-				return
-			}
-		}
-	}()
-	return func() { close(over) }
-}
-
-// neverCame takes note that a process that this side has started will not come any more.
-func (l *Leader) neverCame(process Process, err error) {
-	stopped := process.Stopped()
-	how, ended := process.Ended(patience)
-	switch {
-	case ended:
-	case stopped:
-		process.Kill()
-		how = "it is stopped: who has sent it SIGSTOP?"
-	default:
-		process.Kill()
-		how = fmt.Sprintf("said nothing that is a hello: %v", err)
-	}
+func (l *Leader) refuse(rank int, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refused = append(l.refused, fmt.Sprintf("%s did not come: %s", process.Name(), how))
+	delete(l.processes, rank) // whose end says less
+	l.refused = append(l.refused, why)
 	l.notify()
 }
 
-// admit takes a rank, or says why not, and whether that ends the run: what cannot belong to it
-// does, because waiting would not make it better. Somebody who comes late, or twice, does not.
+// Started makes the leader watch a process: one that ends before its rank has come never will.
+func (l *Leader) Started(p *Process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.processes[p.rank] = p
+	go func() {
+		<-p.ended
+		l.mu.Lock()
+		came := l.clients[p.rank] != nil || l.processes[p.rank] == nil
+		l.mu.Unlock()
+		if !came {
+			l.refuse(p.rank, fmt.Sprintf("rank %d (pid %d) did not come: %s", p.rank, p.pid,
+				p.how))
+		}
+	}()
+}
+
+// admit takes a rank, or returns why not, and whether that ends the run: what cannot belong to it
+// does, because waiting would not help. A rank that comes late, or twice, does not.
 func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.notify()
 	if why := l.Hello.Objection(&c.hello); why != "" {
+		delete(l.processes, c.hello.Rank)
 		return why, true
 	}
-	if there := l.clients[c.hello.Rank]; there != nil {
-		// It changes nothing for the one that is there.
-		return there.hello.Place() + " has been here", false
+	if first := l.clients[c.hello.Rank]; first != nil {
+		return first.hello.Place() + " has been here", false
 	}
 	if l.stopped != "" {
 		return l.stopped, false
 	}
 	l.clients[c.hello.Rank] = c
-	c.link.send(&wire.Message{Kind: wire.Welcome, Hello: &l.Hello})
+	c.link.send(&wire.Message{Kind: wire.Welcome})
 	return "", false
 }
 
-// Gather waits until all ranks are there. The error says who is missing, or was refused; Stop tells
-// that.
+// Gather waits until all ranks are there, finds out which share filesystems, and lets all begin.
+// The error says which ranks are missing, or were refused.
 func (l *Leader) Gather(ctx context.Context) error {
-	// Whoever cannot come ends the wait: the others need not wait for the rest of it.
 	began := time.Now()
 	err := l.await(ctx, func() bool {
 		return len(l.refused) > 0 || l.stopped != "" || !slices.Contains(l.clients, nil)
@@ -238,18 +169,67 @@ func (l *Leader) Gather(ctx context.Context) error {
 		}
 		return fmt.Errorf("%d of %d ranks came within %v; missing %s",
 			len(l.clients)-len(missing), len(l.clients), time.Since(began).Round(time.Second/10),
-			numbers(missing))
+			units.List(missing))
 	case err != nil:
 		return err
+	}
+	l.share()
+	for _, c := range l.clients {
+		m := &wire.Message{Kind: wire.Gathered, Text: l.Hello.Stamp, Sharing: c.sharing}
+		for _, other := range l.clients {
+			if c.hello.OneHost(&other.hello) {
+				m.Local++
+			}
+		}
+		if c.there() {
+			c.link.send(m)
+		}
 	}
 	return nil
 }
 
-func numbers(list []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ", "), "[]")
+// place is a directory of a rank.
+type place struct{ rank, dir int }
+
+// share finds out, from what the hellos say of filesystems, which ranks share them, with mu.
+func (l *Leader) share() {
+	one := func(a, b place) bool {
+		first, second := &l.clients[a.rank].hello, &l.clients[b.rank].hello
+		if l.Shared != nil && *l.Shared && a.dir == b.dir {
+			return true
+		}
+		f, g := &first.Filesystems[a.dir], &second.Filesystems[b.dir]
+		if first.Boot != "" && first.Boot == second.Boot {
+			return f.Device == g.Device
+		}
+		return l.Shared == nil && f.Same(g)
+	}
+	var groups [][]place
+	for rank, c := range l.clients {
+		c.sharing = make([]wire.Sharing, len(c.hello.Filesystems))
+		for dir, f := range c.hello.Filesystems {
+			if f.Device == "" {
+				continue // unknown, as of objects
+			}
+			here := place{rank, dir}
+			at := slices.IndexFunc(groups, func(g []place) bool {
+				return slices.ContainsFunc(g, func(p place) bool { return one(p, here) })
+			})
+			if at < 0 {
+				at, groups = len(groups), append(groups, nil)
+			}
+			groups[at] = append(groups[at], here)
+		}
+	}
+	for i, g := range groups {
+		for _, p := range g {
+			l.clients[p.rank].sharing[p.dir] = wire.Sharing{Filesystem: i + 1,
+				Filesystems: len(groups), Directories: len(g)}
+		}
+	}
 }
 
-// Members are the hellos of all ranks, those that are lost among them.
+// Members are the hellos of all ranks, also of lost ones.
 func (l *Leader) Members() (list []wire.Hello) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -261,7 +241,7 @@ func (l *Leader) Members() (list []wire.Hello) {
 	return list
 }
 
-// Sharing is who shares the filesystems of the ranks' directories, by rank.
+// Sharing is the sharing of all directories, by rank.
 func (l *Leader) Sharing() (list [][]wire.Sharing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,19 +251,11 @@ func (l *Leader) Sharing() (list [][]wire.Sharing) {
 	return list
 }
 
-// Local is how many ranks are on this rank's host, itself among them, once all have gathered.
-func (l *Leader) Local() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.clients[0].local
-}
-
-// Live is what each rank has last shown of itself, nil where it has shown nothing or is lost.
+// Live is the last Live text of each rank, nil for one that is lost or has sent none.
 func (l *Leader) Live() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Texts that nobody changes any more: each beat brings a new one.
-	list := make([][]byte, len(l.clients))
+	list := make([][]byte, len(l.clients)) // each beat brings a new text
 	for rank, c := range l.clients {
 		if c.there() {
 			list[rank] = c.live
@@ -292,10 +264,10 @@ func (l *Leader) Live() [][]byte {
 	return list
 }
 
-// there tells whether a rank is.
+// there reports whether a rank has come, and neither left nor been lost.
 func (c *client) there() bool { return c != nil && c.lost == nil && !c.left }
 
-// Stop ends the run: every rank is told why, ends its window and leaves what it has. The first
+// Stop ends the run: every rank gets the reason, ends its window and keeps its result. The first
 // reason counts.
 func (l *Leader) Stop(why string) {
 	l.mu.Lock()
@@ -324,47 +296,46 @@ func (l *Leader) Stopped() string {
 	return l.stopped
 }
 
-// ended takes note that a rank's connection has: it has left, or is lost.
+// ended records the end of a rank's connection: the rank has left, or is lost.
 func (l *Leader) ended(c *client, err error) {
-	// A process that this side has started tells most; of one elsewhere the connection is all that
-	// is known.
-	lost := Lost{Hello: c.hello, Why: "has gone: its connection ended"}
+	l.mu.Lock()
+	process := l.processes[c.hello.Rank]
+	l.mu.Unlock()
+	why := "has gone: its connection ended"
 	switch {
 	case errors.Is(err, errSilent):
-		lost.Why = fmt.Sprintf("has not answered for %v", Silence)
-		if c.process != nil {
-			c.process.Kill() // it would wake up some day and go on
+		why = fmt.Sprintf("has not answered for %v", Silence)
+		if process != nil {
+			process.Kill() // a stopped process would go on some day
 		}
-	case c.process != nil:
-		if how, ended := c.process.Ended(patience); ended {
-			lost.Why = "died: " + how
+	case process != nil:
+		if how, ended := process.Ended(patience); ended {
+			why = "died: " + how
 		}
 	case !errors.Is(err, io.EOF):
-		lost.Why = fmt.Sprintf("has gone: %v", err)
+		why = fmt.Sprintf("has gone: %v", err)
 	}
-	// Who has said that it leaves has come to its end, and may go as it likes.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !c.left {
-		l.lose(c, lost)
+		l.lose(c, why)
 	}
 	l.notify()
 }
 
 // lose is called with mu.
-func (l *Leader) lose(c *client, lost Lost) {
-	lost.Stage = l.stage(c)
+func (l *Leader) lose(c *client, why string) {
+	c.lost = &Lost{Hello: c.hello, Why: why, Stage: l.stage(c)}
 	if !l.step.agreed.IsZero() {
-		lost.After = time.Since(l.step.agreed)
+		c.lost.After = time.Since(l.step.agreed)
 	}
-	c.lost = &lost
 	if !l.Continue {
-		l.stop(lost.String())
+		l.stop(c.lost.String())
 	}
 	l.progress()
 }
 
-// Close waits until every rank has left, as long as ctx lasts, and ends what is left.
+// Close waits until every rank has left, as long as ctx lasts, and closes the other connections.
 func (l *Leader) Close(ctx context.Context) {
 	_ = l.await(ctx, func() bool {
 		return !slices.ContainsFunc(l.clients, (*client).there)

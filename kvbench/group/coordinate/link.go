@@ -1,6 +1,7 @@
 package coordinate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,33 +12,63 @@ import (
 	"kvbench/kvbench/group/wire"
 )
 
-// Beats come once a second; who says nothing for Silence is lost. Patience is added once: a process
-// that was itself stopped, or got no processor, finds its timers run out, and must not take what
-// has arrived meanwhile for silence.
+// Both sides send a beat once a second. A side that sends nothing for Silence is lost. Patience is
+// added once: a process that was itself stopped, or got no processor, finds its timers run out, and
+// must not take what has arrived meanwhile for silence.
 const (
 	beat     = time.Second
 	Silence  = 4 * time.Second
 	patience = 500 * time.Millisecond
 )
 
-// errSilent is how the reading of a link ends whose other side says nothing.
+// errSilent is the error of a read from a side that sends nothing.
 var errSilent = errors.New("silence")
 
-// link is a connection with a queue of what is to be said, so that nobody who has something to say
-// waits for the network.
+// state is a mutex, and a wakeup of all that wait for a change of what it guards.
+type state struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at each change
+}
+
+func newState() state { return state{changed: make(chan struct{})} }
+
+// notify is called with mu.
+func (s *state) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// await waits until done reports true. It calls done with mu, and after each change.
+func (s *state) await(ctx context.Context, done func() bool) error {
+	for {
+		s.mu.Lock()
+		ok, changed := done(), s.changed
+		s.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// link is a connection with a queue of messages to send, so that no sender waits for the network.
+// Its reader closes the connection; its writer only ends its own direction, because messages of the
+// other side may still be on their way.
 type link struct {
 	conn net.Conn
 
 	mu    sync.Mutex
 	queue []*wire.Message
-	ended bool          // say what is in the queue, then nothing more
-	deaf  bool          // nobody reads any more
-	left  bool          // the other side does not read any more: who reads closes
-	wake  chan struct{} // something has changed
+	ended bool          // nothing follows what is queued
+	wake  chan struct{} // the queue, or ended, has changed
 	gone  chan struct{} // closed when nothing is written any more
 }
 
-// newLink begins to write: what is sent, and what beats says each second.
+// newLink starts the writer: it sends the queue, and what beats returns each second.
 func newLink(conn net.Conn, beats func() *wire.Message) *link {
 	l := &link{conn: conn, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	go l.write(beats)
@@ -53,7 +84,7 @@ func (l *link) send(m *wire.Message) {
 	}
 }
 
-// end lets the connection end when everything is said.
+// end ends this side's direction after the queue was sent.
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,26 +101,20 @@ func (l *link) stir() {
 
 func (l *link) write(beats func() *wire.Message) {
 	defer close(l.gone)
-	keep := false
-	defer func() {
-		if !keep {
-			_ = l.conn.Close()
-		}
-	}()
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
-		// What is queued is written in order, and then a beat only when nothing else is to be said
-		// for a second: any message tells that this side lives.
 		l.mu.Lock()
 		queue, ended := l.queue, l.ended
 		l.queue = nil
 		l.mu.Unlock()
 		for _, m := range queue {
 			if err := wire.Write(slow{l.conn}, m); err != nil {
-				// What the other side has said before it went is still there to be read. One that
-				// is there and takes nothing is given up.
-				keep = !errors.Is(err, os.ErrDeadlineExceeded) && l.leave()
+				// After a failed write there may still be messages to read. A side that takes
+				// nothing for Silence is given up.
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					_ = l.conn.Close()
+				}
 				return
 			}
 		}
@@ -97,6 +122,12 @@ func (l *link) write(beats func() *wire.Message) {
 			continue
 		}
 		if ended {
+			// A close with unread data resets a TCP connection, which drops what is not sent yet.
+			if half, ok := l.conn.(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+			} else {
+				_ = l.conn.Close()
+			}
 			return
 		}
 		select {
@@ -107,31 +138,20 @@ func (l *link) write(beats func() *wire.Message) {
 	}
 }
 
-// leave leaves it to the reader to close the connection, if there still is one.
-func (l *link) leave() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.left = true
-	return !l.deaf
-}
-
-// read hands on what comes, until the connection ends: io.EOF, or errSilent.
+// read passes messages to handle until the connection ends, and closes it. The error is io.EOF or
+// errSilent, or another one of the network.
 func (l *link) read(handle func(*wire.Message)) error {
+	defer l.conn.Close()
 	for {
 		m, err := wire.Read(slow{l.conn}, wire.MaxFrame)
 		if err != nil {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.deaf = true; l.left {
-				_ = l.conn.Close()
-			}
 			return err
 		}
 		handle(m)
 	}
 }
 
-// slow lets a connection take as long as it likes, as long as it goes on.
+// slow is a connection without a limit for the whole of a message, but for each piece of it.
 type slow struct{ net.Conn }
 
 func (c slow) Read(p []byte) (n int, err error) {

@@ -1,20 +1,18 @@
 package coordinate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/group/wire"
 )
 
-// Refused is the error of a rank that is not taken.
+// Refused is the error of a rank that the coordinator does not take.
 type Refused struct{ Why string }
 
 func (r Refused) Error() string { return "the coordinator refused this rank: " + r.Why }
@@ -22,14 +20,12 @@ func (r Refused) Error() string { return "the coordinator refused this rank: " +
 // MemberConfig is what a member needs besides its connection.
 type MemberConfig struct {
 	Clock Clock
-	// Stop is called once when the run of a rank that was welcomed ends before its time: the
-	// coordinator says so, or is gone.
+	// Stop is called once when the run of a welcomed rank ends before its time: the coordinator
+	// says so, or is gone.
 	Stop func(error)
-	// Live is what the coordinator's live line shows of this rank, nil or empty for nothing. It is
-	// called once a second.
+	// Live returns what the coordinator's live line shows of this rank, empty for nothing. It is
+	// called once a second, and may be nil.
 	Live func() []byte
-	// Prober is asked which ranks share a filesystem; nil where this rank works on none.
-	Prober Prober
 }
 
 // Member is a rank's side of the session.
@@ -37,24 +33,22 @@ type Member struct {
 	MemberConfig
 	hello wire.Hello
 	link  *link
+	over  chan struct{} // closed when nothing comes any more
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and made anew when something below has changed
-	joined  *wire.Hello   // the coordinator's, nil before this rank was welcomed
-	sharing []wire.Sharing
-	local   int
-	trial   int
-	inbox   map[wire.Kind]*wire.Message // the last of each kind
-	stopped error                       // why the run ends
-	gone    error                       // nothing comes any more, and nothing is heard
+	state
+	welcomed bool
+	trial    int
+	inbox    map[wire.Kind]*wire.Message // the last of each kind
+	stopped  error                       // why the run ends
+	gone     error                       // why nothing comes any more
 }
 
 var _ group.Group = (*Member)(nil)
 
-// Join says hello and waits to be welcomed. The connection belongs to the member from here on, also
-// when it fails: with Refused, or because whoever is at the other end coordinates no such run.
+// Join sends a hello and waits for the welcome. The connection belongs to the member from here on,
+// also when Join fails: with Refused, or because the other end coordinates no such run.
 func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig) (*Member, error) {
-	m := &Member{MemberConfig: cfg, hello: hello, changed: make(chan struct{}),
+	m := &Member{MemberConfig: cfg, hello: hello, over: make(chan struct{}), state: newState(),
 		inbox: map[wire.Kind]*wire.Message{}}
 	m.link = newLink(conn, func() *wire.Message {
 		beat := &wire.Message{Kind: wire.Beat}
@@ -65,8 +59,11 @@ func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig
 	})
 	m.link.send(&wire.Message{Kind: wire.Greeting, Hello: &hello})
 	go m.read()
-	_, err := m.await(ctx, wire.Welcome, 0)
-	if refusal := m.inboxed(wire.Refusal); refusal != nil {
+	_, err := m.receive(ctx, wire.Welcome, 0)
+	m.mu.Lock()
+	refusal := m.inbox[wire.Refusal]
+	m.mu.Unlock()
+	if refusal != nil {
 		err = Refused{refusal.Text}
 	}
 	if err != nil {
@@ -76,32 +73,20 @@ func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig
 	return m, nil
 }
 
-func (m *Member) inboxed(k wire.Kind) *wire.Message {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.inbox[k]
+// Gathering is what the coordinator knows when all ranks are there.
+type Gathering struct {
+	Stamp   string         // of the run
+	Sharing []wire.Sharing // of each of this rank's directories
+	Local   int            // ranks on this rank's host, this one among them
 }
 
-// Gathered waits until all ranks are there, and returns who coordinates them.
-func (m *Member) Gathered(ctx context.Context) (wire.Hello, error) {
-	if _, err := m.await(ctx, wire.Gathered, 0); err != nil {
-		return wire.Hello{}, err
+// Gathered waits until all ranks are there.
+func (m *Member) Gathered(ctx context.Context) (Gathering, error) {
+	got, err := m.receive(ctx, wire.Gathered, 0)
+	if err != nil {
+		return Gathering{}, err
 	}
-	return *m.joined, nil
-}
-
-// Sharing is who shares the filesystem of each of this rank's directories, once all have gathered.
-func (m *Member) Sharing() []wire.Sharing {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.sharing
-}
-
-// Local is how many ranks are on this rank's host, itself among them, once all have gathered.
-func (m *Member) Local() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.local
+	return Gathering{got.Text, got.Sharing, got.Local}, nil
 }
 
 // Rank implements group.Group.
@@ -110,42 +95,32 @@ func (m *Member) Rank() int { return m.hello.Rank }
 // Size implements group.Group.
 func (m *Member) Size() int { return m.hello.Ranks }
 
-// ErrCoordinatorGone is wrapped by what ends a rank whose coordinator is.
+// ErrCoordinatorGone is wrapped by the error that ends a rank whose coordinator is gone.
 var ErrCoordinatorGone = errors.New("the coordinator is gone")
 
-// errLeft is how a member's run ends that has come to its end.
+// errLeft is the end of the run of a member that has left.
 var errLeft = errors.New("this rank has left")
 
 func (m *Member) read() {
+	defer close(m.over)
 	err := m.link.read(func(got *wire.Message) {
 		switch got.Kind {
 		case wire.Ping:
-			// At once, and from here: what waits between the message and the answer is taken for
-			// the network's.
+			// At once, and from here: time between the message and the answer is taken for the
+			// network's.
 			m.link.send(&wire.Message{Kind: wire.Pong, Seq: got.Seq, At: m.Clock.Now(),
 				Wall: m.Clock.Wall()})
-			return
 		case wire.Beat:
-			return
-		case wire.Probe:
-			go m.probe(got) // a filesystem may take its time, and this rank lives meanwhile
-			return
 		case wire.Stop:
 			m.end(errors.New(got.Text), nil)
-			return
+		default:
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.inbox[got.Kind] = got
+			m.welcomed = m.welcomed || got.Kind == wire.Welcome
+			m.notify()
 		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.inbox[got.Kind] = got
-		if got.Kind == wire.Gathered {
-			m.sharing, m.local = got.Sharing, got.Local
-		}
-		if got.Kind == wire.Welcome {
-			m.joined = cmp.Or(got.Hello, &wire.Hello{})
-		}
-		m.notify()
 	})
-	// However the connection ended, nobody can tell this rank anything any more.
 	why := fmt.Errorf("%w: %w", ErrCoordinatorGone, err)
 	switch {
 	case errors.Is(err, errSilent):
@@ -157,7 +132,7 @@ func (m *Member) read() {
 	m.link.end()
 }
 
-// end notes why the run ends, and tells it once.
+// end records why the run ends, and calls Stop once.
 func (m *Member) end(stopped, gone error) {
 	m.mu.Lock()
 	// The first reason is what happened; what follows from it would hide it.
@@ -168,57 +143,46 @@ func (m *Member) end(stopped, gone error) {
 	if gone != nil {
 		m.gone = gone
 	}
-	joined := m.joined != nil
+	welcomed := m.welcomed
 	m.notify()
 	m.mu.Unlock()
-	if first && joined && m.Stop != nil {
+	if first && welcomed && m.Stop != nil {
 		m.Stop(stopped)
 	}
 }
 
-// notify is called with mu.
-func (m *Member) notify() {
-	close(m.changed)
-	m.changed = make(chan struct{})
-}
-
-// await waits for a message of a kind about a trial, and takes it. An outcome is waited for though
-// the run ends.
-func (m *Member) await(ctx context.Context, k wire.Kind, trial int) (*wire.Message, error) {
-	for {
-		m.mu.Lock()
-		// What has come counts, also when the end came right behind it.
-		got, changed, stopped := m.inbox[k], m.changed, m.stopped
-		if k == wire.Outcome || k == wire.Welcome {
-			stopped = m.gone
-		}
-		refused := m.inbox[wire.Refusal] != nil
-		if got != nil && got.Trial == trial {
+// receive waits for a message of a kind about a trial, and takes it. It waits for an outcome also
+// while the run ends.
+func (m *Member) receive(ctx context.Context, k wire.Kind, trial int) (got *wire.Message,
+	err error) {
+	var why error
+	err = m.await(ctx, func() bool {
+		// A message counts, also when the end came right behind it.
+		if got = m.inbox[k]; got != nil && got.Trial == trial {
 			delete(m.inbox, k)
-			m.mu.Unlock()
-			return got, nil
+			return true
 		}
-		m.mu.Unlock()
-		if stopped != nil || refused {
-			return nil, stopped
+		got, why = nil, m.stopped
+		if k == wire.Outcome || k == wire.Welcome {
+			why = m.gone
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		return why != nil || m.inbox[wire.Refusal] != nil
+	})
+	if got == nil && err == nil {
+		err = why
 	}
+	return got, err
 }
 
-// Enter comes to the next trial, with what this rank would have taken, and returns what all have
-// agreed about. Every rank enters the same trials in the same order.
+// Enter comes to the next trial, with what this rank would have taken, and returns what all ranks
+// have agreed about. Every rank enters the same trials in the same order.
 func (m *Member) Enter(ctx context.Context, terms wire.Terms) (wire.Terms, error) {
 	m.mu.Lock()
 	m.trial++
 	trial := m.trial
 	m.mu.Unlock()
 	m.link.send(&wire.Message{Kind: wire.Enter, Trial: trial, Terms: &terms})
-	got, err := m.await(ctx, wire.Agreed, trial)
+	got, err := m.receive(ctx, wire.Agreed, trial)
 	if err == nil && got.Terms == nil {
 		err = errors.New(got.Text)
 	}
@@ -231,10 +195,10 @@ func (m *Member) Enter(ctx context.Context, terms wire.Terms) (wire.Terms, error
 // Barrier implements group.Group.
 func (m *Member) Barrier(ctx context.Context, name string) (time.Time, error) {
 	m.link.send(&wire.Message{Kind: wire.Ready, Trial: m.trial, Text: name})
-	got, err := m.await(ctx, wire.Begin, m.trial)
+	got, err := m.receive(ctx, wire.Begin, m.trial)
 	if err == nil && got.Text != "" {
 		err = errors.New(got.Text)
-		// A run that was ended, which was told before, is why the other one is not ready.
+		// The end of the run, where there is one, is why another rank is not ready.
 		m.mu.Lock()
 		if m.stopped != nil {
 			err = m.stopped
@@ -252,7 +216,7 @@ func (m *Member) Opened() {
 	m.link.send(&wire.Message{Kind: wire.Opened, Trial: m.trial, At: m.Clock.Now()})
 }
 
-// Publish hands over the result of the trial. The error says that nobody will have it.
+// Publish sends the result of the trial. With an error the coordinator does not get it.
 func (m *Member) Publish(doc []byte) error {
 	m.mu.Lock()
 	gone := m.gone
@@ -263,31 +227,32 @@ func (m *Member) Publish(doc []byte) error {
 	return gone
 }
 
-// Done says that the trial is over for this rank, with which error if with one.
+// Done says that the trial is over for this rank, and with which error, "" for none.
 func (m *Member) Done(failure string) {
 	m.link.send(&wire.Message{Kind: wire.Done, Trial: m.trial, Text: failure})
 }
 
-// Outcome waits for what has become of the trial that this rank has done: the text is empty where
-// it went well for all.
+// Outcome waits for the outcome of the trial that this rank has done. The text is empty where it
+// went well for all.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
-	got, err := m.await(ctx, wire.Outcome, m.trial)
+	got, err := m.receive(ctx, wire.Outcome, m.trial)
 	if err != nil {
 		return "", err
 	}
 	return got.Text, nil
 }
 
-// Leave says that this rank has come to its end, before its time if there is a reason why, and
-// waits until that is on its way, and all that was said before, such as a result: without that word
-// it is lost to the others. That ends soon where nobody takes what is said any more.
+// Leave says that this rank has come to its end, with a reason if that is before its time: without
+// that message the rank is lost. It returns when the coordinator has read all messages, such as a
+// result, or does not take them for Silence.
 func (m *Member) Leave(why string) {
 	m.mu.Lock()
-	if m.stopped == nil { // the end of the connection is none of the run
+	if m.stopped == nil { // the end of the connection does not end the run
 		m.stopped = errLeft
 	}
 	m.mu.Unlock()
 	m.link.send(&wire.Message{Kind: wire.Leave, Text: why})
 	m.link.end()
 	<-m.link.gone
+	<-m.over
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How many pings each rank is asked before a phase. The fastest counts: the others have waited
+// pings is how many each rank gets before a phase. The fastest counts: the others have waited
 // somewhere, on one way more than on the other.
 const pings = 8
 
@@ -80,8 +80,7 @@ func skewOf(list []opening) (skew, uncertainty int64) {
 	return skew, max(most-skew, skew-least)
 }
 
-// shareClocks gives ranks that have one clock what is known best of it: each has asked for itself,
-// over a network, and one of them had the fastest answer.
+// shareClocks gives ranks of one clock the best that is known of it: that of the fastest answer.
 func shareClocks(ranks []*client, offsets []Offset) {
 	best := slices.Clone(offsets)
 	for i, c := range ranks {
@@ -102,7 +101,8 @@ func TooFarApart(skew, uncertainty, window int64) bool {
 	return skew > max(window/100, 2*uncertainty)
 }
 
-// Clock is one whose readings are told to others.
+// Clock is a clock whose readings are sent to others. Tests have one in virtual time, where
+// CLOCK_MONOTONIC goes on in real time.
 type Clock interface {
 	// Now is a monotonic time in ns.
 	Now() int64

@@ -11,7 +11,7 @@ import (
 
 // step is where the ranks are in their trials.
 type step struct {
-	trial  int       // from 1: the one under way, or to come
+	trial  int       // from 1: the one in progress, or the next
 	name   string    // once it was entered
 	agreed time.Time // zero before it was
 	// comparing: all are ready for a phase, and their clocks are asked for.
@@ -22,7 +22,7 @@ type step struct {
 	unready string
 }
 
-// part is what a rank has said in the trial under way.
+// part is what a rank has sent in the trial in progress.
 type part struct {
 	terms  *wire.Terms
 	waits  bool   // at the barrier of phase
@@ -34,38 +34,32 @@ type part struct {
 	offset Offset
 }
 
-// heard takes in what a rank says.
-func (l *Leader) heard(c *client, m *wire.Message) {
+// receive handles a message of a rank.
+func (l *Leader) receive(c *client, m *wire.Message) {
 	switch m.Kind {
 	case wire.Beat:
 		l.mu.Lock()
 		c.live = m.Doc
 		l.mu.Unlock()
 		return
-	case wire.Probed:
-		l.mu.Lock()
-		c.probed = m
-		l.notify()
-		l.mu.Unlock()
-		return
 	case wire.Pong:
 		select {
 		case c.pongs <- m:
-		default: // nobody asked
+		default: // more answers than pings
 		}
 		return
 	case wire.Result:
 		// Before anything is known of it: it must be safe as soon as can be.
 		l.mu.Lock()
-		of := m.Trial == l.step.trial && !c.part.done
+		current := m.Trial == l.step.trial && !c.part.done
 		c.comes(m.Kind)
 		l.mu.Unlock()
-		if of && l.Result != nil {
+		if current && l.Result != nil {
 			l.Result(c.hello.Rank, m.Trial, m.Doc)
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if of && m.Trial == l.step.trial {
+		if current && m.Trial == l.step.trial {
 			c.part.saved = true
 			l.notify()
 		}
@@ -77,14 +71,13 @@ func (l *Leader) heard(c *client, m *wire.Message) {
 	if m.Kind == wire.Leave {
 		// Before its time, and not because all have been stopped: it is lost to the others.
 		if m.Text != "" && l.stopped == "" {
-			l.lose(c, Lost{Hello: c.hello, Why: "was ended: " + wire.Printable(m.Text)})
+			l.lose(c, "was ended: "+wire.Printable(m.Text))
 		}
 		c.left = true
 		l.progress()
 		return
 	}
-	// What was under way when a trial ended, because a rank was lost or all were stopped, may come
-	// when the next one has begun.
+	// A message of a trial that ended because a rank was lost may come after the next one began.
 	if m.Trial != l.step.trial {
 		return
 	}
@@ -102,7 +95,7 @@ func (l *Leader) heard(c *client, m *wire.Message) {
 	l.progress()
 }
 
-// progress takes the steps for which everybody has come, with mu.
+// progress takes the steps for which all ranks have come, with mu.
 func (l *Leader) progress() {
 	// Counted anew each time: with ranks that come and go there is no count to keep in step, and a
 	// thousand of them are counted in a microsecond.
@@ -113,19 +106,17 @@ func (l *Leader) progress() {
 			continue
 		}
 		here++
-		switch {
-		case c.part.terms == nil:
-		case c.part.done:
-			entered++
+		if c.part.terms == nil {
+			continue
+		}
+		entered++
+		if c.part.done {
 			failed = c
-		case c.part.waits:
-			entered++
+		} else if c.part.waits {
 			waiting++
-		default:
-			entered++
 		}
 	}
-	if here == 0 { // the last one has gone: nobody waits for anything
+	if here == 0 { // the last one has gone
 		return
 	}
 	if l.step.agreed.IsZero() && entered == here {
@@ -171,8 +162,8 @@ func (l *Leader) agree() {
 				first.hello.Place(), l.step.name, c.hello.Place(), c.part.terms.Name)
 		}
 	}
-	// The room of a filesystem is what the rank with the least has found; whose nonce is taken does
-	// not matter, as long as it is one.
+	// The capacity of a filesystem is the least that any rank has found; any rank's nonce would do,
+	// as long as it is one.
 	for _, c := range l.clients {
 		if !c.there() {
 			continue
@@ -180,8 +171,7 @@ func (l *Leader) agree() {
 		terms := *c.part.terms
 		terms.Nonce, terms.Rooms = first.part.terms.Nonce, slices.Clone(terms.Rooms)
 		for _, o := range l.clients {
-			// One that has found none, because it has failed, says nothing of the room of others:
-			// they come as far as the barrier, and hear of it there.
+			// A rank that has failed has no capacity: the others get its error at the barrier.
 			if o.there() && o.part.terms.Capacity > 0 {
 				smallest(&terms, c, o)
 			}
@@ -195,7 +185,7 @@ func (l *Leader) agree() {
 	}
 }
 
-// smallest takes from a rank's terms what another one on its filesystems has not found.
+// smallest limits a rank's terms to what another rank has found on the same filesystems.
 func smallest(terms *wire.Terms, c, o *client) {
 	// On objects there is no filesystem, but one bucket.
 	shared := len(c.sharing)+len(o.sharing) == 0
@@ -243,12 +233,11 @@ func (l *Leader) begin(trial int) {
 	if l.step.trial != trial {
 		return // it is over
 	}
-	// Whoever was lost meanwhile is told as well, which nobody hears.
 	l.step.comparing = false
-	// All are told the same moment, each by its own clock; what is said to one takes no longer than
-	// the slowest round trip, several of which lie ahead.
+	// All begin at one moment, each by its own clock. The message takes no longer than the slowest
+	// round trip, several of which lie ahead.
 	at := l.Clock.Now() + int64(beginAfter(offsets))
-	// A phase has begun that followed another one: what is told of the trial is the largest skew.
+	// Of several phases the largest skew is reported.
 	l.step.apart = l.openings().most(l.step.apart)
 	for i, c := range all {
 		c.part.offset, c.part.waits, c.part.opened = offsets[i], false, 0
@@ -258,8 +247,8 @@ func (l *Leader) begin(trial int) {
 	l.notify()
 }
 
-// compare asks a rank for its clocks. A ping that is not answered is not waited for long: whether
-// the rank lives is found out elsewhere.
+// compare asks a rank for its clocks. It does not wait long for an answer: a lost rank is found out
+// elsewhere.
 func (l *Leader) compare(c *client) Offset {
 	var answers []pong
 	for seq := range pings {
@@ -283,7 +272,7 @@ func (l *Leader) compare(c *client) Offset {
 	return offsetOf(answers, l.Hello.OneClock(&c.hello))
 }
 
-// Trial is what has become of one, before its outcome is told.
+// Trial is a trial that has ended, before its outcome is sent.
 type Trial struct {
 	Number int
 	Name   string
@@ -298,25 +287,22 @@ type Trial struct {
 	Skew, Uncertainty *int64
 }
 
-// Collect waits until every rank that is there has done the trial, as long as ctx lasts, and says
-// what has become of it. Results it waits for longer: of a rank that has entered the trial, and of
-// which is heard, one comes, however slow its host or the way to it is.
+// Collect waits until every rank that is there has done the trial, as long as ctx lasts, and
+// returns what has become of it. For results it waits longer: a rank that has entered the trial and
+// sends beats sends one, however slow its host or the network is.
 func (l *Leader) Collect(ctx context.Context) Trial {
-	all := func(is func(p *part) bool) func() bool {
+	all := func(done func(p *part) bool) func() bool {
 		return func() bool {
-			for _, c := range l.clients {
-				if c.there() && !c.part.done && !is(&c.part) {
-					return false
-				}
-			}
-			return true
+			return !slices.ContainsFunc(l.clients, func(c *client) bool {
+				return c.there() && !done(&c.part)
+			})
 		}
 	}
-	// Who has not come to the trial may hang somewhere, and has nothing to lose.
-	done := func(*part) bool { return false }
-	if l.await(ctx, all(done)) != nil {
-		_ = l.await(context.WithoutCancel(ctx),
-			all(func(p *part) bool { return p.saved || p.terms == nil }))
+	if l.await(ctx, all(func(p *part) bool { return p.done })) != nil {
+		// A rank that has not come to the trial may hang somewhere, and has no result.
+		_ = l.await(context.WithoutCancel(ctx), all(func(p *part) bool {
+			return p.done || p.saved || p.terms == nil
+		}))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -348,9 +334,8 @@ func (a *apart) most(b *apart) *apart {
 	return a
 }
 
-// openings says how far those of the last phase lay apart, with mu: nil unless all that are there
-// have opened a window. A skew of some of the ranks would be one of fewer clients than the result
-// is of.
+// openings is how far those of the last phase lay apart, with mu: nil unless all that are there
+// have opened a window.
 func (l *Leader) openings() *apart {
 	var opened []opening
 	for i, c := range l.clients {
@@ -387,9 +372,9 @@ func (l *Leader) WallOffset(rank int) int64 {
 	return 0
 }
 
-// Conclude tells all ranks what has become of the trial, "" for well, and goes on to the next.
+// Conclude sends all ranks the outcome of the trial, "" for success, and goes on to the next.
 func (l *Leader) Conclude(outcome string) {
-	// The next one begins here for the leader; the ranks come to it when they have heard.
+	// The next trial begins here for the leader, and for the ranks with the message.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	trial := l.step.trial
@@ -403,7 +388,7 @@ func (l *Leader) Conclude(outcome string) {
 	l.notify()
 }
 
-// comes notes what a rank has said last, and what before its trial ended, with mu.
+// comes records the last message of a rank, and the last before its trial ended, with mu.
 func (c *client) comes(kind wire.Kind) {
 	if c.at != wire.Result && c.at != wire.Done {
 		c.ended = c.at
@@ -411,7 +396,7 @@ func (c *client) comes(kind wire.Kind) {
 	c.at = kind
 }
 
-// stage says what a rank is at, with mu.
+// stage is what a rank is doing, with mu.
 func (l *Leader) stage(c *client) string {
 	name := l.step.name
 	if name == "" && c.part.terms != nil {

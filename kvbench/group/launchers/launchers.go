@@ -3,21 +3,35 @@ package launchers
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// Value is what a variable says, as it says it. The zero Value is said by nobody.
+// Port is rank 0's where no other is given.
+const Port = "7717"
+
+// LocalAddress is where the ranks of a job meet that are all on this host: a port of the loopback
+// interface, derived from the job's name. It lies below the ports that systems give to outgoing
+// connections (from 32768 on with Linux, 49152 by IANA).
+func LocalAddress(job string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(job))
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(10_000+h.Sum32()%20_000)))
+}
+
+// Value is the text of a variable. The zero Value is not set.
 type Value struct{ Text, Variable string }
 
-// Given tells whether somebody says it.
+// Given reports whether the variable is set.
 func (v Value) Given() bool { return v.Text != "" }
 
-// Place is what a launcher says of a process. Numbers are texts, not yet judged: a person may
-// overrule each of them.
+// Place is what a launcher's variables hold for a process. Numbers are texts, not yet checked: the
+// user may give each of them.
 type Place struct {
-	// Family is the launcher, as people call it.
+	// Family is the launcher's name.
 	Family string
 	Rank   Value
 	// Size is not given by every family, and SizeVariable is where it was looked for, empty where
@@ -26,14 +40,14 @@ type Place struct {
 	SizeVariable string
 	// Local is how many ranks are on this host. Not given is unknown, which is not "all of them".
 	Local Value
-	// Problem says why Rank or Local cannot be used, "" if they can.
+	// Problem is why Rank or Local cannot be used, "" if they can.
 	Problem string
 
 	env    func(string) string
 	family *family
 }
 
-// Machine is what is asked about a process beside its environment.
+// Machine is what is read of a process besides its environment.
 type Machine struct {
 	Hostname string // of the kernel, which in a pod is the pod's name
 	Hosts    string // the text of /etc/hosts
@@ -43,7 +57,7 @@ type Machine struct {
 // allocation Slurm's variables stay set under mpirun, where they describe something else.
 type family struct {
 	name string
-	// counts are the variables that must be set for the family to be asked at all.
+	// counts are the variables that all must be set for the family to apply.
 	counts []string
 	rank   string
 	size   string   // "" where the launcher does not say
@@ -59,7 +73,7 @@ func variable(name string) func(func(string) string, Machine) string {
 	return func(env func(string) string, _ Machine) string { return env(name) }
 }
 
-// families in the order in which they are asked. What is generic comes late: RANK is set by other
+// families in the order in which they are tried. What is generic comes late: RANK is set by other
 // programs, too, and Slurm's variables below mpirun.
 var families = []family{
 	{name: "Open MPI", counts: []string{"OMPI_COMM_WORLD_RANK"}, rank: "OMPI_COMM_WORLD_RANK",
@@ -86,7 +100,7 @@ var families = []family{
 		here: podLocal, first: podFirst, job: podJob},
 }
 
-// Find asks the families in their order. It is false where no launcher has started this process.
+// Find tries the families in their order. It is false where no launcher has started this process.
 // An empty variable counts as not set.
 func Find(env func(string) string) (Place, bool) {
 	for i := range families {
@@ -128,7 +142,7 @@ func (f *family) place(env func(string) string) Place {
 	return p
 }
 
-// First is the host at which rank 0 can be met, "" where the launcher does not say.
+// First is the host of rank 0, "" where no variable holds it.
 func (p Place) First(m Machine) string {
 	if p.family == nil || p.family.first == nil {
 		return ""
@@ -174,7 +188,8 @@ func torchLocal(env func(string) string) (Value, error) {
 	return Value{"1", "WORLD_SIZE"}, nil
 }
 
-// torchJob: without torchrun's own id the port of its store tells jobs of one host apart.
+// torchJob: without torchrun's own id the port of its store, which it listens at itself,
+// distinguishes the jobs of one host.
 func torchJob(env func(string) string, _ Machine) string {
 	return cmp.Or(env("TORCHELASTIC_RUN_ID"), env("MASTER_PORT"))
 }

@@ -68,6 +68,10 @@ func TestEachFamily(t *testing.T) {
 	require.Len(t, one, len(families))
 	_, ok := Find(in(nil))
 	assert.False(t, ok)
+	for _, job := range []string{"", "Open MPI a", "Open MPI b"} {
+		assert.Regexp(t, `^127\.0\.0\.1:[12]\d{4}$`, LocalAddress(job))
+	}
+	assert.NotEqual(t, LocalAddress("Open MPI a"), LocalAddress("Open MPI b"))
 }
 
 // TestAllPairs: of two families the one that stands first is asked, and nothing but the address of

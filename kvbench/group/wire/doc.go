@@ -1,10 +1,10 @@
-// Package wire is what the clients of one run say to each other: messages, each in a frame of its
-// own, and the hello with which each of them begins.
+// Package wire is the protocol between the clients of one run: messages, each in a frame of its
+// own, and the hello with which each client begins.
 //
 //	wire.go    Message, and the frames: 4 bytes of length, most significant first, then JSON
-//	hello.go   Hello: who somebody is, and why one that does not belong here is refused
+//	hello.go   Hello: a rank, its host and filesystems, and why it is refused
 //
-// A frame is at most MaxFrame long, and one of a stranger, who has not been welcomed, at most
+// A frame is at most MaxFrame long, and that of a stranger, which was not welcomed, at most
 // MaxHello: a length is believed only as far as bytes follow it. Nothing received is executed, or
 // used as a path: files are named by rank numbers. Messages carry no credentials.
 //

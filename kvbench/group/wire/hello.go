@@ -11,24 +11,20 @@ import (
 // Protocol is the version of all of this: ranks of one run have one binary, and so one of it.
 const Protocol = 1
 
-// Hello is who somebody is.
+// Hello identifies a rank.
 type Hello struct {
 	Protocol int    `json:"protocol"`
-	Job      string `json:"job"` // no secret: who knows it is not yet trusted
+	Job      string `json:"job"` // tells runs apart, and is no secret under a launcher
 	Rank     int    `json:"rank"`
 	Ranks    int    `json:"ranks"`
 	Host     string `json:"host"`
-	// Boot and TimeNS tell whose monotonic clocks are one: those of a boot and a time namespace.
-	// Empty is unknown.
+	// Processes of one Boot and TimeNS (time namespace) have one monotonic clock. Empty is unknown.
 	Boot   string `json:"boot"`
 	TimeNS string `json:"time_namespace"`
-	// Devices are what its kernel calls the filesystem of each of its cache directories, "" where
-	// nobody knows; none where it works on none.
-	Devices []string `json:"devices,omitempty"`
-	PID     int      `json:"pid"`
-	Cores   int      `json:"cores"` // that it may use
-	Memory  int64    `json:"memory"`
-	Build   string   `json:"build"`
+	// Filesystems are those of its cache directories; none without directories.
+	Filesystems []Filesystem `json:"filesystems,omitempty"`
+	PID         int          `json:"pid"`
+	Build       string       `json:"build"`
 	// Stamp names the run: its coordinator's time and process.
 	Stamp string `json:"stamp,omitempty"`
 	// Parameters are those that decide what is measured, over all benchmarks that were selected:
@@ -38,17 +34,33 @@ type Hello struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// OneHost tells whether two are on one host: boot ids alone are equal in containers of one machine,
-// host names in clones of one.
+// Filesystem identifies a filesystem to other hosts.
+type Filesystem struct {
+	Device string `json:"device"` // its number on this kernel, "" is unknown
+	// Of a filesystem that other hosts can mount, else empty: its type and source in the mount
+	// table, and f_fsid of statfs(2).
+	Type   string `json:"type,omitempty"`
+	Source string `json:"source,omitempty"`
+	ID     string `json:"id,omitempty"`
+}
+
+// Same reports whether filesystems that two kernels have mounted are one, as far as is known: a
+// server's name may differ between hosts, and many types have no f_fsid.
+func (f *Filesystem) Same(o *Filesystem) bool {
+	return f.Type != "" && f.Type == o.Type &&
+		(f.Source != "" && f.Source == o.Source || f.ID != "" && f.ID == o.ID)
+}
+
+// OneHost reports whether two are on one host: boot ids alone are equal in containers of one
+// machine, host names in clones of one.
 func (h *Hello) OneHost(o *Hello) bool { return h.Boot == o.Boot && h.Host == o.Host }
 
-// OneClock tells whether two have one monotonic clock.
+// OneClock reports whether two have one monotonic clock.
 func (h *Hello) OneClock(o *Hello) bool {
 	return h.Boot != "" && h.Boot == o.Boot && h.TimeNS == o.TimeNS
 }
 
-// Belongs tells whether a hello is for the job of which this one coordinates. One of another job is
-// told nothing, which is what it would be told by somebody else.
+// Belongs reports whether a hello is of this coordinator's job. One of another job gets no answer.
 func (h *Hello) Belongs(o *Hello) bool { return o != nil && o.Job == h.Job }
 
 // Objection says why a rank of the job cannot be taken, "" if it can.
@@ -97,7 +109,7 @@ func (h *Hello) differences(o *Hello) string {
 		more
 }
 
-// named is a text that a stranger may have sent, as it is printed.
+// named is a text that a stranger may have sent, ready to print.
 func named(text string) string { return printable(cmp.Or(text, "none"), 60) }
 
 func printable(text string, most int) string {
@@ -113,7 +125,7 @@ func printable(text string, most int) string {
 	return text
 }
 
-// Printable is a text of several lines that a rank has sent, as it is printed.
+// Printable is a text of several lines that a rank has sent, ready to print.
 func Printable(text string) string {
 	var list []string
 	for line := range strings.Lines(text) {
@@ -122,7 +134,7 @@ func Printable(text string) string {
 	return strings.Join(list, "; ")
 }
 
-// Place is a rank, as messages to people name it.
+// Place is the rank in messages to the user.
 func (h *Hello) Place() string {
 	return fmt.Sprintf("rank %d on %s (pid %d)", h.Rank, named(h.Host), h.PID)
 }

@@ -17,34 +17,32 @@ const (
 // Kind is what a message is about.
 type Kind string
 
-// What a rank says, in the order of a run. The coordinator is "it".
+// What a rank sends, in the order of a run.
 const (
-	Greeting Kind = "hello"  // Hello: who it is
+	Greeting Kind = "hello"  // Hello
 	Enter    Kind = "enter"  // Trial, Terms: it comes to a trial, with what it would have taken
 	Ready    Kind = "ready"  // Trial, Text: it is prepared for the phase of that name
-	Opened   Kind = "opened" // Trial, At: when its window really opened
+	Opened   Kind = "opened" // Trial, At: when its window opened
 	Result   Kind = "result" // Trial, Doc: what it measured, before it removes its files
-	Done     Kind = "done"   // Trial, Text: it has cleaned up; the text is the error it ended with
-	Probed   Kind = "probed" // Marks, Text: the answer to a probe, or why there is none
+	Done     Kind = "done"   // Trial, Text: it has cleaned up; the text is its error
 	Pong     Kind = "pong"   // Seq, At, Wall: the answer to a ping, by its clocks
 	Leave    Kind = "leave"  // it has come to its end; Text: before its time, and why
 )
 
-// What the coordinator says.
+// What the coordinator sends.
 const (
-	Welcome  Kind = "welcome"  // Hello: who coordinates
+	Welcome  Kind = "welcome"  // the rank is taken
 	Refusal  Kind = "refusal"  // Text: why the rank is not taken
-	Probe    Kind = "probe"    // Text: make, look for, or remove marks in its directory; Marks
-	Gathered Kind = "gathered" // all ranks are there; Sharing, Local
+	Gathered Kind = "gathered" // all ranks are there; Text: the run's stamp; Sharing, Local
 	Agreed   Kind = "agreed"   // Trial, Terms: what holds for this rank in the trial
 	Begin    Kind = "begin"    // Trial, At: when the phase begins, by the rank's clock
 	Ping     Kind = "ping"     // Seq
-	Outcome  Kind = "outcome"  // Trial, Text: what became of the trial; no text is well
+	Outcome  Kind = "outcome"  // Trial, Text: why the trial failed, "" if it did not
 	Stop     Kind = "stop"     // Text: the run ends, why
 )
 
-// Beat is said by both once a second: who says nothing for long is lost. A rank's has what the live
-// line shows.
+// Beat comes from both sides once a second: a silent side is lost. A rank's beat has the text for
+// the live line.
 const Beat Kind = "beat"
 
 // Message is one of these. A field that its kind does not name is absent.
@@ -57,7 +55,6 @@ type Message struct {
 	Wall  int64  `json:"wall,omitempty"` // ns since 1970
 	Hello *Hello `json:"hello,omitempty"`
 	Terms *Terms `json:"terms,omitempty"`
-	Marks []Mark `json:"marks,omitempty"`
 	// Sharing is of each of the rank's directories, Local how many ranks are on its host.
 	Sharing []Sharing `json:"sharing,omitempty"`
 	Local   int       `json:"local,omitempty"`
@@ -65,16 +62,8 @@ type Message struct {
 	Doc []byte `json:"doc,omitempty"`
 }
 
-// Mark is a file that a rank has made in a cache directory, so that others may see it. Of one that
-// is made Dir is where, of one that is seen in which of the directories of who sees it.
-type Mark struct {
-	Rank    int    `json:"rank"`
-	Dir     int    `json:"dir"`
-	Content string `json:"content,omitempty"`
-}
-
-// Sharing is with how many a directory of a rank shares its filesystem. The zero Sharing is of one
-// of which nobody knows where it lies.
+// Sharing is with how many others a directory of a rank shares its filesystem. The zero Sharing is
+// of a directory on an unknown filesystem.
 type Sharing struct {
 	Filesystem  int `json:"filesystem"`  // which one, from 1, in the order of their lowest ranks
 	Filesystems int `json:"filesystems"` // how many there are
@@ -86,9 +75,8 @@ type Terms struct {
 	Name string `json:"name"` // of the trial, which has to be the same for all
 	// Nonce is that of the content: the first rank's for all.
 	Nonce string `json:"nonce,omitempty"`
-	// Capacity of the storage tier in bytes, and of each of its directories what it may take. Of
-	// ranks on one filesystem the smallest, because they look at its free space one after the
-	// other.
+	// Capacity of the storage tier in bytes, and what each of its directories may take. Of ranks on
+	// one filesystem the smallest holds: they look at its free space one after the other.
 	Capacity int64  `json:"capacity,omitempty"`
 	Rooms    []Room `json:"rooms,omitempty"`
 }
@@ -99,7 +87,7 @@ type Room struct {
 	Floor int64 `json:"floor"`
 }
 
-// Write writes a frame in one call.
+// Write writes a frame by one call.
 func Write(w io.Writer, m *Message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
