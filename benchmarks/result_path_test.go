@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
@@ -22,7 +22,7 @@ func TestResultsOfOneSecondStayApart(t *testing.T) {
 		var names []string
 		for range 3 {
 			path := resultPath(&params.Values{ResultsDir: dir}, "Synthetic/io-depth=1", 0, "rank_0")
-			assert.Regexp(t, tree.Layout, path)
+			assert.Regexp(t, merge.Layout, path)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, nil, 0o644))
 			names = append(names, filepath.Base(path))

@@ -14,7 +14,6 @@ import (
 	"kvbench/kvbench/group/wire"
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 )
 
@@ -81,7 +80,7 @@ func (c *Clients) Summarize(w io.Writer) error {
 	if c == nil || c.leader == nil || !c.saved {
 		return nil
 	}
-	t, err := tree.Read(c.ResultsDir)
+	t, err := merge.ReadTree(c.ResultsDir)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
-	results "kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 )
 
@@ -187,7 +187,7 @@ func TestRanks(t *testing.T) {
 		assert.Empty(t, all.Clients.Lost)
 	}
 	// The summary is what kvreport aggregate makes of the same files, by the same code.
-	found, err := results.Read(b.results)
+	found, err := merge.ReadTree(b.results)
 	require.NoError(t, err)
 	require.Len(t, found.Files, n*trials)
 	again := summary.Aggregate(found)

@@ -6,8 +6,10 @@
 //	derive.go      what is made afterwards: statuses, distributions, judgements
 //	checkpoint.go  checkpoints of which each rank has moved a part
 //	window.go      bytes over time on one axis; what the ranks moved while all of them measured
-//	settings/      which settings decide what numbers mean
-//	tree/          results by option, trial and rank
+//	settings.go    the settings that decide what numbers mean: results that differ in one are never
+//	               compared, added up or averaged
+//	tree.go        the results of a directory by option, trial and rank
+//	parse.go       result files, ours and the Python benchmark's, with the line of an error
 //	summary/       sums over ranks, means over trials
 //
 // Ranks share a device and a moment, so that they are no trials of their own: what statistics count
@@ -15,7 +17,7 @@
 // its own window. Latencies are those of all operations together, by adding up the histograms.
 // Ratios are made anew of what they are ratios of. What one rank alone can know (the rungs of a
 // ladder, what an autoscaler found, a share of a window) is absent where there are several: a mean
-// of it would be a number that nobody measured. A sum of which one rank does not know its part is
+// of it would be a number that no rank measured. A sum of which one rank does not know its part is
 // unknown.
 //
 //	                      rank 0     rank 1     the trial

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/contrast"
-	"kvbench/kvbench/merge/settings"
+	"kvbench/kvbench/merge"
 	"kvbench/tools/stats"
 )
 
@@ -132,8 +132,8 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	}
 	// Predictions may be compared with each other, but nobody should take them for measurements.
 	for _, b := range both {
-		how := b.Settings[oldSide].Of(settings.Simulated)
-		if len(how) > 0 && how[0] != settings.Measured {
+		how := b.Settings[oldSide].Of(merge.SettingSimulated)
+		if len(how) > 0 && how[0] != merge.Measured {
 			r.Notes = append(r.Notes, b.Name+": simulated "+how[0]+
 				" on both sides: this compares predictions, not measurements")
 		}
@@ -301,8 +301,8 @@ func (r Row) lacksOperations() bool {
 // would be as much on another drive. Of virtual time it is what one expects.
 func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 	for _, s := range b.Settings {
-		if s != nil && !slices.Equal(s.Of(settings.Simulated), []string{settings.Measured}) &&
-			len(s.Of(settings.Simulated)) > 0 {
+		if s != nil && !slices.Equal(s.Of(merge.SettingSimulated), []string{merge.Measured}) &&
+			len(s.Of(merge.SettingSimulated)) > 0 {
 			return false
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/kvbench/merge/settings"
+	"kvbench/kvbench/merge"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -63,7 +63,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 	}
 	t := c.Table(units)
 	for side, n := range lacking {
-		unknown := slices.DeleteFunc(slices.Clone(settings.FromFiles), func(name string) bool {
+		unknown := slices.DeleteFunc(slices.Clone(merge.FromFiles), func(name string) bool {
 			return !slices.ContainsFunc(t.Benchmarks, func(b *stats.Benchmark) bool {
 				have := b.Settings[side]
 				return have != nil && len(have.Of(name)) == 0
@@ -113,7 +113,7 @@ func refusals(all []*stats.Benchmark, ignore []string) (lines []string) {
 			where += " and others"
 		}
 		advice := "such numbers mean different things; measure both sides alike"
-		if !settings.Defines(why.name) {
+		if !merge.Defines(why.name) {
 			advice = "measure both sides alike, or give -ignore " + why.name +
 				" if that is what you compare"
 		}

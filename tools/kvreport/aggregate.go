@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"path/filepath"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/tools/load"
 )
 
@@ -19,7 +19,7 @@ func runAggregate(c *Call) error {
 	if err != nil {
 		return err
 	}
-	t, err := tree.Read(dir)
+	t, err := merge.ReadTree(dir)
 	if err != nil {
 		return err
 	}

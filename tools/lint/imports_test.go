@@ -84,10 +84,8 @@ var mayImport = map[string]string{
 	"kvbench/group/launchers":  "",
 	"kvbench/group/wire":       "",
 	"kvbench/group/coordinate": "kvbench/group kvbench/group/wire kvbench/units",
-	"kvbench/merge":            "kvbench/units kvbench/result/... tracing",
-	"kvbench/merge/settings":   "kvbench/params kvbench/result",
-	"kvbench/merge/tree":       "kvbench/merge/settings kvbench/result",
-	"kvbench/merge/summary":    "kvbench/merge kvbench/merge/tree kvbench/units kvbench/result/...",
+	"kvbench/merge":            "kvbench/params kvbench/units kvbench/result/... tracing",
+	"kvbench/merge/summary":    "kvbench/merge kvbench/units kvbench/result/...",
 	"kvbench/environment":      "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
 		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 )
 
 // documentSchema is the version of the document that kvreport json writes. Readers accept any 1.x.
@@ -37,12 +37,12 @@ func (r *reader) document(data []byte, name string) error {
 	if err := json.Unmarshal(data, &d); err != nil {
 		kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 		switch {
-		case tree.IsTruncated(data, err):
+		case merge.IsTruncated(data, err):
 			err = fmt.Errorf("it is truncated: %w", err)
 		case ok && kind.Field == "results":
 			err = fmt.Errorf("results is not a list: %w", err)
 		}
-		return tree.Located(name, data, err)
+		return merge.Located(name, data, err)
 	}
 	// A later minor version only adds keys.
 	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {

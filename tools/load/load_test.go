@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 )
 
 // read returns all records and what was warned about.
@@ -154,7 +154,7 @@ func TestAPythonResultOfAnAutoscalerIsRead(t *testing.T) {
 		"write_latency_p95_ms":1.5,"throughput_tokens_per_sec":120.5}],
 		"autoscaling_summary":{"initial_users":4,"final_users":8,"total_scale_events":1}}}`),
 		0o644))
-	found, err := tree.Read(filepath.Dir(filepath.Dir(filepath.Dir(dir))))
+	found, err := merge.ReadTree(filepath.Dir(filepath.Dir(filepath.Dir(dir))))
 	require.NoError(t, err)
 	require.Len(t, found.Files, 1)
 	assert.True(t, found.Files[0].Python)

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 )
 
@@ -18,12 +18,12 @@ import (
 // line.
 func Parse(name string, data []byte) (*Record, error) {
 	rec := &Record{File: name, Path: name}
-	return rec, tree.Located(name, data, rec.parse(data))
+	return rec, merge.Located(name, data, rec.parse(data))
 }
 
 // parse fills in what a result file gives.
 func (rec *Record) parse(data []byte) error {
-	res, python, err := tree.Decode(data)
+	res, python, err := merge.Decode(data)
 	if err == nil {
 		rec.Raw, rec.Result, rec.Python = data, res, python
 	}
@@ -53,9 +53,9 @@ func (r *reader) resultFile(data []byte, name string) error {
 // without it would look complete.
 func (r *reader) directory(dir string) error {
 	before := r.records + r.again
-	err := tree.JSONFiles(dir, "", func(path string) error {
+	err := merge.JSONFiles(dir, "", func(path string) error {
 		err := r.file(path)
-		other := errors.Is(err, tree.ErrNoResult) || errors.Is(err, errNothing)
+		other := errors.Is(err, merge.ErrNoResult) || errors.Is(err, errNothing)
 		if other && !strings.HasPrefix(filepath.Base(path), "kvcache_results") {
 			return nil
 		}

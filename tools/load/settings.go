@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -40,12 +39,12 @@ func (s *Settings) Add(rec *Record) {
 	all, told := map[string]string{}, rec.settings()
 	if line {
 		s.last = rec.Config
-		m := defaults(rec.Name, told[settings.Division])
+		m := defaults(rec.Name, told[merge.SettingDivision])
 		if m != nil {
 			s.defaults = m
 		}
 		// Only what defines numbers: sixty defaults for every benchmark would say nothing.
-		for _, name := range settings.Defining {
+		for _, name := range merge.Defining {
 			if v, ok := m[name]; ok {
 				all[name] = v
 			}
@@ -76,7 +75,7 @@ func (s *Settings) put(name, value string) {
 // Alike tells whether two values of a setting are one. What is free of a disk changes from trial to
 // trial: capacities within a twentieth are one.
 func Alike(name, a, b string) bool {
-	if a == b || name != settings.Capacity {
+	if a == b || name != merge.SettingCapacity {
 		return a == b
 	}
 	x, err1 := strconv.ParseFloat(a, 64)
@@ -132,15 +131,15 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	}
 	either := maps.Clone(old.values)
 	maps.Copy(either, new.values)
-	for _, n := range settings.InOrder(either) {
+	for _, n := range merge.InOrder(either) {
 		a, b := old.Of(n), new.Of(n)
-		if len(a) == 0 || len(b) == 0 || slices.Contains(ignore, n) && !settings.Defines(n) ||
+		if len(a) == 0 || len(b) == 0 || slices.Contains(ignore, n) && !merge.Defines(n) ||
 			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && Alike(n, a[0], b[0]) {
 			continue
 		}
 		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
-		if n == settings.IO && len(old.Of(settings.IOUsed)) > 0 &&
-			len(new.Of(settings.IOUsed)) > 0 {
+		if n == merge.SettingIO && len(old.Of(merge.SettingIOUsed)) > 0 &&
+			len(new.Of(merge.SettingIOUsed)) > 0 {
 			continue
 		}
 		list = append(list, Difference{n, a, b})
@@ -190,7 +189,7 @@ func (rec *Record) LacksFile() bool { return rec.isLine() && rec.format() != "" 
 // CheckIgnored refuses settings that cannot be ignored: those that define numbers, and names of
 // none that is compared, which are slips.
 func CheckIgnored(names []string) error {
-	known := append([]string{settings.TraceFiles}, settings.FromFiles...)
+	known := append([]string{merge.SettingTraceFiles}, merge.FromFiles...)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	params.Register(fs)
 	fs.VisitAll(func(f *flag.Flag) {
@@ -199,7 +198,7 @@ func CheckIgnored(names []string) error {
 		}
 	})
 	for _, name := range names {
-		if settings.Defines(name) {
+		if merge.Defines(name) {
 			return fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean "+
 				"different things", name)
 		}
@@ -212,15 +211,15 @@ func CheckIgnored(names []string) error {
 }
 
 // Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
-func (rec *Record) Simulation() string { return rec.settings()[settings.Simulated] }
+func (rec *Record) Simulation() string { return rec.settings()[merge.SettingSimulated] }
 
 // IsSimulated tells whether a record is of a run in virtual time.
 func (rec *Record) IsSimulated() bool {
-	return rec.Simulation() != "" && rec.Simulation() != settings.Measured
+	return rec.Simulation() != "" && rec.Simulation() != merge.Measured
 }
 
-// Formats refuses records of several formats, as settings.Formats does.
-type Formats struct{ seen settings.Formats }
+// Formats refuses records of several formats, as merge.Formats does.
+type Formats struct{ seen merge.Formats }
 
 // Add takes in a record.
 func (f *Formats) Add(rec *Record) error { return f.seen.Add(rec.format(), rec.place()) }
@@ -231,7 +230,7 @@ func (rec *Record) format() string {
 		return result.Format(rec.Result.SchemaVersion)
 	}
 	for _, c := range rec.Config {
-		if c.Key == settings.Format {
+		if c.Key == merge.SettingFormat {
 			return c.Value
 		}
 	}
@@ -251,16 +250,16 @@ func (rec *Record) place() string {
 func ofConfig(config []Setting) map[string]string {
 	m := map[string]string{}
 	for _, line := range config {
-		if (settings.Defines(line.Key) || params.Comparable(line.Key)) &&
-			!settings.Found(line.Key, line.Value) {
+		if (merge.Defines(line.Key) || params.Comparable(line.Key)) &&
+			!merge.LeftToTheRun(line.Key, line.Value) {
 			m[line.Key] = line.Value
 		}
 	}
-	virtual, device := m[settings.Simulated] == "true", m["simulate-device"]
-	delete(m, settings.Simulated)
+	virtual, device := m[merge.SettingSimulated] == "true", m["simulate-device"]
+	delete(m, merge.SettingSimulated)
 	// Text of other programs says nothing of virtual time, and need not.
-	if virtual || m[settings.Format] != "" {
-		m[settings.Simulated] = settings.HowSimulated(virtual, device != "" && device != "–")
+	if virtual || m[merge.SettingFormat] != "" {
+		m[merge.SettingSimulated] = merge.HowSimulated(virtual, device != "" && device != "–")
 	}
 	return m
 }
@@ -268,7 +267,7 @@ func ofConfig(config []Setting) map[string]string {
 // ofFile are the settings of a result file: those that were asked for, and what the run has found
 // where nobody asked. The Python benchmark tells none of these.
 func ofFile(r *result.Result, python bool) map[string]string {
-	m := settings.Asked(r, python)
+	m := merge.SettingsOf(r, python)
 	if !python {
 		effective(m, r)
 	}
@@ -281,12 +280,14 @@ func ofFile(r *result.Result, python bool) map[string]string {
 func effective(m map[string]string, r *result.Result) {
 	lacks := r.MergedRanks != nil && len(merge.Missing(r)) > 0
 	whole := r.CompletionUnit == result.UnitRequest && !lacks
-	if w := r.Workload.Workers; m[settings.Workers] == "" && w > 0 && r.Autoscaler == nil && whole {
-		m[settings.Workers] = fmt.Sprint(w)
+	w := r.Workload.Workers
+	if m[merge.SettingWorkers] == "" && w > 0 && r.Autoscaler == nil && whole {
+		m[merge.SettingWorkers] = fmt.Sprint(w)
 	}
 	for _, t := range r.Tiers {
-		if m[settings.Capacity] == "" && t.Level == "storage" && t.CapacityBytes != nil && whole {
-			m[settings.Capacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
+		if m[merge.SettingCapacity] == "" && t.Level == "storage" && t.CapacityBytes != nil &&
+			whole {
+			m[merge.SettingCapacity] = fmt.Sprintf("%.4g", float64(*t.CapacityBytes)/(1<<30))
 		}
 	}
 	if one := r.Environment.Filesystem.Type; one != "" {
@@ -296,11 +297,11 @@ func effective(m map[string]string, r *result.Result) {
 				types = append(types, name)
 			}
 		}
-		m[settings.Filesystem] = strings.Join(types, ", ")
-		m[settings.Directories] = fmt.Sprint(max(1, len(r.IO.Roots)))
+		m[merge.SettingFilesystem] = strings.Join(types, ", ")
+		m[merge.SettingDirectories] = fmt.Sprint(max(1, len(r.IO.Roots)))
 	}
 	if r.Ranks > 0 {
-		m[settings.Ranks] = fmt.Sprint(r.Ranks)
+		m[merge.SettingRanks] = fmt.Sprint(r.Ranks)
 	}
 }
 
@@ -318,16 +319,16 @@ func defaults(bench, division string) (m map[string]string) {
 		return have.(map[string]string)
 	}
 	b, _ := params.Benchmark(base)
-	given := map[string]string{params.EnvName(settings.Division): division}
+	given := map[string]string{params.EnvName(merge.SettingDivision): division}
 	env := func(name string) (string, bool) { return given[name], given[name] != "" }
 	// The parameter table itself answers, so that a default that changes changes here too.
 	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
 		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
 	if division != "" && err == nil {
-		m = settings.Decisive(v.Parameters())
-		m[settings.WriteDevice] = result.WriteDeviceTransfer
+		m = merge.Decisive(v.Parameters())
+		m[merge.SettingWriteDevice] = result.WriteDeviceTransfer
 		if v.Division == params.Closed {
-			m[settings.WriteDevice] = result.WriteDeviceFlush
+			m[merge.SettingWriteDevice] = result.WriteDeviceFlush
 		}
 	}
 	resolved.Store(key, m)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/merge/settings"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 )
@@ -98,8 +98,8 @@ func TestWhatARunFinds(t *testing.T) {
 		r.CompletionUnit, r.Ranks, r.Workload.Workers = result.UnitRequest, 1, 8
 		r.Environment.Filesystem.Type = "ext4"
 		r.Tiers = []result.Tier{{Level: "storage", CapacityBytes: new(int64(100 << 30))}}
-		r.Parameters = append(r.Parameters, result.Parameter{Name: settings.Workers, Value: "0"},
-			result.Parameter{Name: settings.Capacity, Value: "0"})
+		r.Parameters = append(r.Parameters, result.Parameter{Name: merge.SettingWorkers, Value: "0"},
+			result.Parameter{Name: merge.SettingCapacity, Value: "0"})
 		change(r)
 		return settingsOf(rec)
 	}
@@ -123,7 +123,7 @@ func TestWhatARunFinds(t *testing.T) {
 		assert.Equal(t, want, differences(mine, with(change)))
 	}
 	assert.Empty(t, load.Differences(mine, with(func(r *result.Result) { r.Ranks = 2 }),
-		[]string{settings.Ranks}))
+		[]string{merge.SettingRanks}))
 }
 
 func TestDifferencesReadNames(t *testing.T) {
@@ -135,13 +135,13 @@ func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
 	const suite, line = "kvbench-format: 1\n", "BenchmarkA 1 5 ns/op\n"
 	for text, want := range map[string]string{
 		line:                       "",
-		suite + line:               settings.Measured,
-		"simulated: true\n" + line: settings.InfinitelyFast,
-		"simulated: true\nsimulate-device: read=1GiB/s\n" + line: settings.DeviceModel,
+		suite + line:               merge.Measured,
+		"simulated: true\n" + line: merge.InfinitelyFast,
+		"simulated: true\nsimulate-device: read=1GiB/s\n" + line: merge.DeviceModel,
 	} {
 		rec := lines(t, text)[0]
 		assert.Equal(t, want, rec.Simulation(), text)
-		assert.Equal(t, want != "" && want != settings.Measured, rec.IsSimulated(), text)
+		assert.Equal(t, want != "" && want != merge.Measured, rec.IsSimulated(), text)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestRecordingsAreToldApartByTheirContent(t *testing.T) {
 	other := &result.TraceFiles{Files: 1, Bytes: 5, HashedBytes: 5, SHA256: strings.Repeat("cd", 32)}
 	assert.Empty(t, load.Differences(played(one, "/a"), played(one, "/b"), nil))
 	assert.Empty(t, load.Differences(played(nil, "/a"), played(one, "/b"), nil), "an older result")
-	assert.Equal(t, []load.Difference{{Name: settings.TraceFiles,
+	assert.Equal(t, []load.Difference{{Name: merge.SettingTraceFiles,
 		Old: []string{"sha256 abababababab (5 B in 1)"},
 		New: []string{"sha256 cdcdcdcdcdcd (5 B in 1)"}}},
 		load.Differences(played(one, "/a"), played(other, "/a"), nil))

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/settings"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 )
 
@@ -37,7 +35,7 @@ func (rec *Record) together() string {
 // the directory tells, in which its launcher puts also one that is alone.
 func (rec *Record) isRank() bool {
 	if rec.Python {
-		return tree.Layout.MatchString(filepath.ToSlash(rec.Path))
+		return merge.Layout.MatchString(filepath.ToSlash(rec.Path))
 	}
 	return rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil
 }
@@ -97,9 +95,9 @@ func trialsOf(records []*Record) (trials []*Record, err error) {
 
 // trialKey is the same for the ranks of a trial.
 func (rec *Record) trialKey() string {
-	asked := settings.Asked(rec.Result, false)
+	asked := merge.SettingsOf(rec.Result, false)
 	key := []string{rec.Source, rec.Package(), rec.Name, fmt.Sprint(rec.Result.Trial)}
-	for _, name := range settings.InOrder(asked) {
+	for _, name := range merge.InOrder(asked) {
 		key = append(key, name+"="+asked[name])
 	}
 	return strings.Join(key, "\n")
@@ -132,7 +130,7 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 			continue
 		}
 		path := filepath.ToSlash(rec.Path)
-		m := tree.Layout.FindStringSubmatchIndex(path)
+		m := merge.Layout.FindStringSubmatchIndex(path)
 		at := place{rec.Source, path[:m[3]], path[m[4]:m[5]]}
 		if ranks[at] == nil {
 			order = append(order, at)
@@ -151,11 +149,11 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 		}
 		var all []*Record
 		for _, rec := range list {
-			res, err := tree.PythonResult(rec.Raw)
+			res, err := merge.PythonResult(rec.Raw)
 			if err != nil {
-				return nil, tree.Located(rec.Path, rec.Raw, err)
+				return nil, merge.Located(rec.Path, rec.Raw, err)
 			}
-			m := tree.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
+			m := merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
 			res.Rank, _ = strconv.Atoi(m[3])
 			res.Ranks, res.Status = most[at], result.StatusComplete // it writes no others
 			one := *rec

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 )
@@ -66,7 +65,7 @@ func TestRanksThatWereStartedTogetherAreOneTrial(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, records, 6)
 	// Who sums over ranks has the ranks.
-	found, err := tree.Read(dir)
+	found, err := merge.ReadTree(dir)
 	require.NoError(t, err)
 	assert.Len(t, found.Files, 4)
 }

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/perf/benchmath"
 
 	"kvbench/kvbench/contrast"
-	"kvbench/kvbench/merge/settings"
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
@@ -230,7 +229,7 @@ func (c *Collection) Add(run string, rec *load.Record) {
 	if len(rec.Values) == 0 {
 		why := cmp.Or(rec.Missing, "no values on its line")
 		if rec.Result != nil {
-			why = tree.Fate(rec.Result)
+			why = merge.Fate(rec.Result)
 		}
 		p.Failed[0] = append(p.Failed[0], why)
 	}
@@ -347,7 +346,7 @@ func differences(all []*Benchmark, ignore []string) []string {
 			}
 		}
 	}
-	return settings.InOrder(names)
+	return merge.InOrder(names)
 }
 
 // apart says why a benchmark has several rows, and how it would have one.
@@ -358,7 +357,7 @@ func apart(name string, rows int, differ []string) string {
 	}
 	note := fmt.Sprintf("%s stands in %d rows: its trials differ in %s", name, rows,
 		strings.Join(some, ", "))
-	if may := slices.DeleteFunc(slices.Clone(differ), settings.Defines); len(may) == len(differ) {
+	if may := slices.DeleteFunc(slices.Clone(differ), merge.Defines); len(may) == len(differ) {
 		note += "; -ignore " + strings.Join(may, ",") + " makes them one"
 	}
 	return note
@@ -381,7 +380,7 @@ func name(all []*Benchmark, differ []string) {
 					parts = append(parts, name+"="+v)
 				}
 			}
-			b.Name = b.Plain + settings.Told(parts)
+			b.Name = b.Plain + merge.Bracketed(parts)
 			names[b.Name] = true
 		}
 	}

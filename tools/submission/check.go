@@ -11,8 +11,8 @@ import (
 	"text/template"
 	"time"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -101,7 +101,7 @@ func writeCheck(w io.Writer, division string, c *Check, sum *summary.Summary) er
 const closedTrials = 3
 
 // checkClosed compares all results with the closed division.
-func checkClosed(t *tree.Tree, s *summary.Summary) *Check {
+func checkClosed(t *merge.Tree, s *summary.Summary) *Check {
 	c := &Check{Rehearsal: slices.ContainsFunc(t.Files, rehearsed)}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
@@ -117,7 +117,7 @@ func checkClosed(t *tree.Tree, s *summary.Summary) *Check {
 }
 
 // option checks what only the results of all ranks and trials tell.
-func (c *Check) option(group string, files []tree.File, o *summary.Option) {
+func (c *Check) option(group string, files []merge.File, o *summary.Option) {
 	// A rank that failed and one that left no file are both missing in the sums.
 	for _, missing := range o.MissingFiles {
 		if why := o.Failed[missing]; why != "" {
@@ -162,7 +162,7 @@ type pause struct {
 
 // pauses are the rests between options, in the order of time: from the end of one's last window to
 // the beginning of the next one's first. Rank 0 alone is asked: it has one clock.
-func pauses(t *tree.Tree) (list []pause) {
+func pauses(t *merge.Tree) (list []pause) {
 	type span struct {
 		option   int
 		path     string
@@ -195,10 +195,10 @@ func pauses(t *tree.Tree) (list []pause) {
 }
 
 // options checks that one run has the three options of MLPerf, each after a pause.
-func (c *Check) options(t *tree.Tree) {
+func (c *Check) options(t *merge.Tree) {
 	for _, bench := range params.Benchmarks() {
 		// Only the three options are required.
-		there := bench.Option == 0 || slices.ContainsFunc(t.Files, func(f tree.File) bool {
+		there := bench.Option == 0 || slices.ContainsFunc(t.Files, func(f merge.File) bool {
 			return f.Result.Option != nil && *f.Result.Option == bench.Option
 		})
 		if !there {
@@ -220,10 +220,10 @@ func (c *Check) options(t *tree.Tree) {
 }
 
 // rehearsed reports whether a result is that of a rehearsal.
-func rehearsed(f tree.File) bool { return f.Result.Notice == result.RehearsalNotice }
+func rehearsed(f merge.File) bool { return f.Result.Notice == result.RehearsalNotice }
 
 // result checks one file by itself: each rule is what must hold, and what is said when it does not.
-func (c *Check) result(f tree.File) {
+func (c *Check) result(f merge.File) {
 	r := f.Result
 	must := func(holds bool, format string, args ...any) {
 		if !holds {
@@ -334,7 +334,7 @@ func resolve(b params.Bench, given []result.Parameter) (*params.Values, error) {
 }
 
 // shared finds ranks of one trial that worked in one directory, and content that repeats.
-func (c *Check) shared(group string, files []tree.File) {
+func (c *Check) shared(group string, files []merge.File) {
 	// Each pair once: an option has some tens of results.
 	for i, a := range files {
 		for _, b := range files[:i] {
@@ -363,7 +363,7 @@ func sameDirectory(a, b *result.Result) bool {
 }
 
 // remarks collects what no rule forbids.
-func (c *Check) remarks(t *tree.Tree) {
+func (c *Check) remarks(t *merge.Tree) {
 	// Two versions may measure alike or not: only their authors can tell, so it is no deviation.
 	versions := make(map[string]bool)
 	for _, f := range t.Files {

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 )
 
@@ -157,7 +157,7 @@ func (s *Submission) logs(dir, stamp string, m *metadata) error {
 			fmt.Fprintf(out[at], "%s\n", m.Notice)
 			fmt.Fprintf(errs[at], "%s\n", m.Notice)
 		}
-		fmt.Fprintf(out[at], "\nrank %d: %s\n", f.Rank, tree.Fate(f.Result))
+		fmt.Fprintf(out[at], "\nrank %d: %s\n", f.Rank, merge.Fate(f.Result))
 		// Its lines are what the trial printed at its end.
 		text, err := os.ReadFile(filepath.Join(s.Dir, filepath.Dir(filepath.FromSlash(f.Path)),
 			"summary.txt"))

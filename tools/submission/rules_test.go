@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
 )
@@ -188,7 +188,7 @@ func describedBadly(t *testing.T, data []byte) []string {
 }
 
 // fileOf is a tree's file of a result.
-func fileOf(r *result.Result) []tree.File { return []tree.File{{Result: r}} }
+func fileOf(r *result.Result) []merge.File { return []merge.File{{Result: r}} }
 
 // fillIn answers what the description leaves to the submitter: the first word that its line
 // offers, a text, or a number.

@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/merge/summary"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
@@ -39,7 +39,7 @@ type Submission struct {
 
 	now   func() time.Time // of the code image
 	image string           // its algorithm and hash, "" without one
-	tree  *tree.Tree
+	tree  *merge.Tree
 	check *Check
 }
 
@@ -156,7 +156,7 @@ func (s *Submission) runAt(sum *summary.Summary) string {
 
 // read loads the results and keeps those of KV-cache workloads.
 func (s *Submission) read() error {
-	t, err := tree.Read(s.Dir)
+	t, err := merge.ReadTree(s.Dir)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 }
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
-func place(f tree.File) string {
+func place(f merge.File) string {
 	return filepath.Join(directory(f.Group), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
 		filepath.Base(f.Path))
 }

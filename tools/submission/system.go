@@ -12,7 +12,7 @@ import (
 	"strings"
 	"text/template"
 
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
 )
@@ -34,7 +34,7 @@ type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
 // nodes describes the clients by the environment of their results and by what discover found on
 // them.
-func nodes(files []tree.File, found map[string]discover.Hardware) []node {
+func nodes(files []merge.File, found map[string]discover.Hardware) []node {
 	hosts, object := make(map[string]result.Environment), make(map[string]bool)
 	for _, f := range files {
 		if e := f.Result.Environment; e.Hostname != "" {

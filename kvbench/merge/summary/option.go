@@ -8,14 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
 // option aggregates one group.
-func option(group string, files []tree.File, s *Summary) *Option {
+func option(group string, files []merge.File, s *Summary) *Option {
 	first := files[0].Result
 	o := &Option{Option: group, Benchmark: first.Benchmark, Model: first.Model.Key,
 		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
@@ -28,22 +27,22 @@ func option(group string, files []tree.File, s *Summary) *Option {
 		o.Option = *first.Option
 	}
 	type place struct{ trial, rank int }
-	at := map[place]tree.File{}
+	at := map[place]merge.File{}
 	for _, f := range files {
 		at[place{f.Trial, f.Rank}] = f
 		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
-	var complete []tree.File
+	var complete []merge.File
 	// Every trial and rank up to the largest that anybody knows of is looked for: what is missing
 	// is found by its absence.
 	for trial := range o.TrialCount {
 		before := len(complete)
-		var lowest *tree.File // the ranks of its run are the trial's
+		var lowest *merge.File // the ranks of its run are the trial's
 		for rank := range o.RankCount {
 			f, ok := at[place{trial, rank}]
 			if !ok {
-				o.MissingFiles = append(o.MissingFiles, files[0].Beside(trial, rank))
+				o.MissingFiles = append(o.MissingFiles, files[0].Sibling(trial, rank))
 				continue
 			}
 			if lowest == nil {
@@ -53,7 +52,7 @@ func option(group string, files []tree.File, s *Summary) *Option {
 				complete = append(complete, f)
 			} else {
 				o.MissingFiles = append(o.MissingFiles, f.Path)
-				o.Failed[f.Path] = tree.Fate(f.Result)
+				o.Failed[f.Path] = merge.Fate(f.Result)
 				if !one {
 					o.Failed[f.Path] = fmt.Sprintf("of another run than rank %d of %d, which has "+
 						"the nonce %s; this is rank %d of %d with %s", lowest.Rank,
@@ -81,7 +80,7 @@ func option(group string, files []tree.File, s *Summary) *Option {
 }
 
 // judge says whether the option measured storage, and what a reader must know of its ranks.
-func (o *Option) judge(complete []tree.File, s *Summary) {
+func (o *Option) judge(complete []merge.File, s *Summary) {
 	o.Invalid = "no rank has a complete result"
 	if len(complete) > 0 {
 		o.Invalid = "every rank was served wholly from memory (storage_entries 0): nothing " +
@@ -133,7 +132,7 @@ func (o *Option) averaged() [len(summedNames)]*float64 {
 }
 
 // sum folds the ranks of one trial, of those that are there: MLPerf Storage's tools sum them so.
-func (o *Option) sum(trial int, ranks []tree.File, s *Summary) Trial {
+func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 	t := Trial{Trial: trial}
 	var results []*result.Result
 	for _, f := range ranks {
@@ -183,7 +182,7 @@ func (o *Option) means() {
 
 // worst takes the largest p95 of all ranks and trials, 0 where nothing was read or written.
 // That is MLPerf Storage's definition; merged percentiles say more.
-func (o *Option) worst(complete []tree.File) {
+func (o *Option) worst(complete []merge.File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
 		for _, f := range complete {
@@ -197,7 +196,7 @@ func (o *Option) worst(complete []tree.File) {
 }
 
 // merge adds up the histograms that are worth it of all ranks and trials.
-func (o *Option) merge(complete []tree.File, s *Summary) {
+func (o *Option) merge(complete []merge.File, s *Summary) {
 	for _, name := range []string{"storage_read_device", "storage_write_device",
 		"request_end_to_end"} {
 		// Percentiles of several clients cannot be averaged; their histograms can be added.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/tree"
 	"kvbench/kvbench/result"
 )
 
@@ -116,7 +115,7 @@ type Percentile struct {
 }
 
 // Aggregate sums the results of a tree, those of each group for themselves.
-func Aggregate(t *tree.Tree) *Summary {
+func Aggregate(t *merge.Tree) *Summary {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
 		TrialFailures: make(map[string][]TrialFailure), Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {
@@ -138,7 +137,7 @@ func Aggregate(t *tree.Tree) *Summary {
 }
 
 // place fills when and where the run was.
-func (s *Summary) place(files []tree.File) {
+func (s *Summary) place(files []merge.File) {
 	type client struct {
 		host string
 		rank int

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/merge/tree"
+	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/golden"
@@ -106,7 +106,7 @@ func run6(t *testing.T, change func(r *result.Result)) string {
 
 func aggregated(t *testing.T, dir string) *Summary {
 	t.Helper()
-	files, err := tree.Read(dir)
+	files, err := merge.ReadTree(dir)
 	require.NoError(t, err)
 	return Aggregate(files)
 }
@@ -114,7 +114,7 @@ func aggregated(t *testing.T, dir string) *Summary {
 // execute does what the command does, and returns what it would exit with.
 func execute(dir, to string) (code int, stdout, stderr string) {
 	var doc, out bytes.Buffer
-	t, err := tree.Read(dir)
+	t, err := merge.ReadTree(dir)
 	if err != nil {
 		return 2, "", err.Error() + "\n"
 	}
@@ -343,7 +343,7 @@ func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 	other := res(0, 0, measured{1, 1, 1, 1, 1})
 	other.Nonce = "another run"
 	write(t, filepath.Join(dir, "second"), other)
-	_, err := tree.Read(dir)
+	_, err := merge.ReadTree(dir)
 	assert.ErrorContains(t, err, "are both trial 0 of rank 0 of 1")
 }
 

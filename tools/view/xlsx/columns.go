@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/merge/settings"
+	"kvbench/kvbench/merge"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -208,7 +208,7 @@ func gpuMemory(r *load.Record) any {
 // simulated is empty where nobody says, as in text of other programs.
 func simulated(r *load.Record) any {
 	if how := r.Simulation(); how != "" {
-		return how != settings.Measured
+		return how != merge.Measured
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package tree
+package merge
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/merge/settings"
 	"kvbench/kvbench/result"
 )
 
@@ -28,11 +27,11 @@ type File struct {
 	settings map[string]string // that were asked for, and define numbers
 }
 
-// Complete tells whether the numbers of the trial may be used.
+// Complete reports whether the numbers of the trial may be used.
 func (f File) Complete() bool { return f.Python || f.Result.Status == result.StatusComplete }
 
-// Beside is where the file of another trial and rank of the group would stand.
-func (f File) Beside(trial, rank int) string {
+// Sibling is the path of the file of another trial and rank of the group.
+func (f File) Sibling(trial, rank int) string {
 	dir := f.Group
 	if m := Layout.FindStringSubmatchIndex(f.Path); m != nil {
 		dir = f.Path[:m[3]]
@@ -40,22 +39,23 @@ func (f File) Beside(trial, rank int) string {
 	return fmt.Sprintf("%s/trial_%d/rank_%d/kvcache_results_*.json", dir, trial, rank)
 }
 
-// Tree is what a results directory holds. Unlike records, its files are known by where they
-// belong: who sums needs to know what is missing.
+// Tree is the files of a results directory by where they belong: a sum over ranks needs to know
+// which are missing. Results that were merged of several ranks are left out: those of the ranks are
+// there.
 type Tree struct {
 	Dir      string
 	Files    []File   // by group, trial, rank
-	Warnings []string // what was left aside, and why
+	Warnings []string // what was left out, and why
 }
 
 // Layout is <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
 var Layout = regexp.MustCompile(
 	`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
 
-// Read reads every result file below dir. A file that cannot be read is an error, as is a
+// ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
 // second result for the same trial and rank from another place, and are results of several
 // formats. Of several in one directory the newest is taken.
-func Read(dir string) (*Tree, error) {
+func ReadTree(dir string) (*Tree, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; name the results directory (-results-dir)", dir)
 	}
@@ -73,7 +73,7 @@ func Read(dir string) (*Tree, error) {
 	}
 	slices.SortFunc(t.Files, compareFiles)
 	// Sums over ranks, means over trials: all of it would mix what does not mean the same.
-	var formats settings.Formats
+	var formats Formats
 	for _, f := range t.Files {
 		if err == nil {
 			err = formats.Add(result.Format(f.Result.SchemaVersion), filepath.Join(dir, f.Path))
@@ -119,7 +119,7 @@ func (t *Tree) read(path string) (File, error) {
 		}
 		f.Result.Trial, f.Result.Rank = f.Trial, f.Rank
 	}
-	if f.settings = settings.Asked(f.Result, f.Python); f.Result.Model.Key != "" {
+	if f.settings = SettingsOf(f.Result, f.Python); f.Result.Model.Key != "" {
 		f.settings["model"] = f.Result.Model.Key // bytes per token differ
 	}
 	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
@@ -131,7 +131,7 @@ func (t *Tree) read(path string) (File, error) {
 	return f, nil
 }
 
-// Nobody has more clients and trials.
+// Limits of plausible numbers.
 const (
 	mostRanks  = 10_000
 	mostTrials = 1_000
@@ -143,7 +143,7 @@ func PythonResult(data []byte) (*result.Result, error) {
 	err := json.Unmarshal(data, r)
 	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if ok && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
-		err = nil // some versions tell of it in another form; nobody reads it, all else was decoded
+		err = nil // some versions have it in another form, which is not read; all else was decoded
 	}
 	return r, err
 }
@@ -174,7 +174,7 @@ func (t *Tree) add(f File) error {
 		return nil // a copy, as -artifacts makes
 	case filepath.Dir(have.Path) == filepath.Dir(f.Path):
 		t.Warnings = append(t.Warnings,
-			fmt.Sprintf("%s: left aside, %s of the same trial and rank is newer", have.Path,
+			fmt.Sprintf("%s: left out, %s of the same trial and rank is newer", have.Path,
 				filepath.Base(f.Path)))
 		t.Files[i] = f
 		return nil
@@ -204,16 +204,16 @@ func (t *Tree) split() {
 	for i := range t.Files {
 		f := &t.Files[i]
 		var parts []string
-		for _, name := range settings.InOrder(differ[f.Group]) {
+		for _, name := range InOrder(differ[f.Group]) {
 			if v := f.settings[name]; v != "" {
 				parts = append(parts, name+"="+v)
 			}
 		}
-		f.Group += settings.Told(parts)
+		f.Group += Bracketed(parts)
 	}
 }
 
-// differences are the settings of which two files tell different values.
+// differences are the settings of which two files have different values.
 func differences(a, b map[string]string) (names []string) {
 	for name, v := range a {
 		if other, ok := b[name]; ok && other != v {

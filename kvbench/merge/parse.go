@@ -1,4 +1,4 @@
-package tree
+package merge
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func Decode(data []byte) (*result.Result, bool, error) {
 	if IsTruncated(data, err) {
 		return nil, false, fmt.Errorf("truncated JSON: %w", err)
 	}
-	// Of a file of several objects, as logs are, the first one tells what it is.
+	// Of a file of several objects, such as a log, the first one decides.
 	if err != nil && json.NewDecoder(bytes.NewReader(data)).Decode(&top) != nil {
 		return nil, false, err
 	}
@@ -67,7 +67,7 @@ func Decode(data []byte) (*result.Result, bool, error) {
 	return res, false, err
 }
 
-// IsTruncated says whether decoding failed at the end of the data.
+// IsTruncated reports whether decoding failed at the end of the data.
 func IsTruncated(data []byte, err error) bool {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	return ok && int(syntax.Offset) >= len(data)
@@ -90,5 +90,5 @@ func Located(name string, data []byte, err error) error {
 	return fmt.Errorf("%s:%d: %w", name, line, err)
 }
 
-// Fate says how a trial ended: why its numbers are not used, if it failed.
+// Fate is how a trial ended: why its numbers are not used, if it failed.
 func Fate(r *result.Result) string { return strings.TrimSuffix(r.Status+": "+r.Error, ": ") }
