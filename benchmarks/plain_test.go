@@ -147,8 +147,8 @@ func blockBenchmark(b *testing.B, v *params.Values, part blockPart) {
 	})
 }
 
-// BenchmarkKnee finds the fewest bytes in flight, request size times requests, that move as much as
-// any do, and measures them: each direction within a minute.
+// BenchmarkKnee measures a grid of request sizes and requests in flight, finds the fewest bytes in
+// flight that move nearly as much as the best, and measures them: each direction within a minute.
 func BenchmarkKnee(b *testing.B) {
 	each(b, "Knee", func(b *testing.B, v *params.Values, part string) {
 		op := tiers.Read
@@ -166,15 +166,15 @@ func BenchmarkKnee(b *testing.B) {
 			k := &plainio.Knee{Blocks: plainio.Blocks{Op: op,
 				Footprint: v.FieldSize(st.StorageBytes)}}
 			if v.Division == params.Quick {
-				k.Limit = quickKneeLimit
+				k.Brief, k.Limit = true, quickKneeLimit
 			}
 			return k
 		})
 	})
 }
 
-// kneeWindow is the window behind a search for the knee where nobody says how long: both are to be
-// over within a minute.
+// kneeWindow is the window after the grid of the knee without -benchtime: both together take less
+// than a minute.
 const kneeWindow = 10 * time.Second
 
 // plain runs one trial of a benchmark without requests. The routine may change the tiers
@@ -195,9 +195,9 @@ func plain(b *testing.B, v *params.Values,
 	return res
 }
 
-// The quick division shows that everything works: its many sub-benchmarks are short, and a search
-// ends before it has looked at all, which its result says.
+// The quick division shows that everything works: its many sub-benchmarks are short, and the grid of
+// the knee has every second number in flight.
 const (
 	quickPlainWindow = 500 * time.Millisecond
-	quickKneeLimit   = 8 * time.Second
+	quickKneeLimit   = 10 * time.Second
 )

@@ -15,41 +15,40 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// Knee finds the fewest bytes in flight, request size times requests, that move as much as any do,
-// at random places inside files; then its window does just that. How it looks for them is hunt's.
+// Knee measures a fixed grid, request size times requests in flight, at random places inside files,
+// and finds the fewest bytes in flight that move nearly as much as the best cell of the grid. Its
+// window measures that cell. See grid.go for the grid and for which cell is the knee.
+//
+// Each cell is measured in three rounds, and each round has its own random order: what a device
+// does at one moment, and the burst credit that a cgroup's limit keeps while a slow cell runs, goes
+// to a different cell in each round, and the median of the three leaves it out.
 type Knee struct {
 	Blocks
-	// Limit bounds the search, filling included, but for the measurement that is under way; 0 = 35
-	// s: with a window of 10 s and what is around them a minute. A storage so slow that its first
-	// files take longer is waited for.
+	// Limit bounds the filling and the grid together, except for the measurement in progress; 0 =
+	// 40 s. The first file is filled however long it takes.
 	Limit time.Duration
+	// Brief measures every second depth, for half as long each.
+	Brief bool
 
-	pool  *loan // of KneeSize each
-	rungs int
-	knee  result.Knee
+	pool     *loan // buffers of KneeSize each
+	measured int   // measurements so far: each draws its own places
+	knee     result.Knee
 }
 
 var _ Routine = (*Knee)(nil)
 
-// How far the grid goes: 256 MiB in flight are 8 GiB/s where a request takes 32 ms, and more memory
-// than a benchmark should take unasked.
 const (
-	KneeSize   = 16 << 20  // bytes of the largest requests
-	KneeFlight = 256 << 20 // bytes in flight
-	kneeMost   = 256       // requests in flight
-	kneeStep   = 4         // from one size to the next
+	kneeLimit = 40 * time.Second
+	// A measurement has two of the slices of 100 ms in which cgroups give bytes: see mean.
+	kneeTime = 200 * time.Millisecond
+	// A measurement goes on, for at most eight times as long, until three requests for each one in
+	// flight have completed; it is extended by quarters of its time.
+	kneeExtend    = 8
+	kneeParts     = 4
+	kneeCompleted = 3
 )
 
-// A measurement goes on, up to eight times as long as it takes at least, until four requests of
-// each place in flight have ended, in the survey three: it is looked at after each quarter of that
-// time.
-const (
-	kneeLonger = 8
-	kneeParts  = 4
-	kneeLimit  = 35 * time.Second
-)
-
-// Prepare writes the files, finds the knee and gives each worker its buffer.
+// Prepare writes the files, measures the grid and gives each worker its buffer.
 func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 	begun := b.Clock.Now()
 	limit := begun + cmp.Or(r.Limit, kneeLimit)
@@ -73,42 +72,99 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.pool, err = m.buffers(ctx, KneeFlight/KneeSize); err != nil {
 		return err
 	}
-	r.knee, err = (&hunt{most: min(KneeSize, r.size), now: b.Clock.Now, limit: limit,
-		least:   max(pageSize, int64(r.level.Tier.Traits().Align)),
-		measure: r.measure}).run(ctx)
-	if err = errors.Join(err, r.pool.free()); err != nil {
-		return fmt.Errorf("looking for the knee: %w", err)
-	}
+	err = r.grid(ctx, limit)
 	r.knee.NS = int64(b.Clock.Now() - begun)
+	if err = errors.Join(err, r.pool.free()); err != nil {
+		return fmt.Errorf("measuring the grid of the knee: %w", err)
+	}
 	r.Size, b.Workers = r.knee.RequestBytes, r.knee.InFlight
-	b.Transfer.Chunk = int(r.Size) // of the ladder after the window, too
+	b.Transfer.Chunk = int(r.Size) // also of the queue-depth sweep after the window
 	return r.equip(ctx)
+}
+
+// grid measures all cells in three rounds and finds the knee. Also after an error the result has
+// the cells that were measured until then.
+func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
+	least := kneeTime
+	if r.Brief {
+		least /= 2
+	}
+	var cells []*cell
+	r.knee.OrderSeed, r.knee.EndedBy = r.bench.Seed, result.KneeInterrupted
+	defer func() { r.knee.Points = points(cells) }()
+	pace, err := r.probe(ctx, least)
+	if err != nil {
+		return err
+	}
+	smallest := max(pageSize, int64(r.level.Tier.Traits().Align))
+	cells = newGrid(smallest, pace, limit-r.env.Clock.Now())
+	ended := result.KneeGrid
+	for i, c := range order(cells, r.bench.Seed) {
+		if i > 0 && r.env.Clock.Now() >= limit {
+			ended = result.KneeTime
+			break
+		}
+		rate, err := r.measure(ctx, c, least)
+		if err != nil {
+			return err
+		}
+		if rate > 0 {
+			c.rates = append(c.rates, rate)
+		}
+	}
+	r.knee.EndedBy, r.knee.Points = ended, points(cells)
+	if !choose(&r.knee) {
+		return errors.New("no request size and number in flight completed often enough to be " +
+			"measured: the storage is too slow for this")
+	}
+	return nil
+}
+
+// probe estimates how long measurements take: with small requests and with large ones, 1, 4, 16 and
+// 64 in flight, as long as more move more and complete in time.
+func (r *Knee) probe(ctx context.Context, least time.Duration) (p pace, err error) {
+	p.least = least
+	size := max(pageSize, int64(r.level.Tier.Traits().Align))
+	for range 2 {
+		best := float64(size) / (kneeExtend * least).Seconds() // if even one does not complete
+		for n := int64(1); n <= kneeMost && float64(n*size) <= 2*max(best, float64(size)); n *= 4 {
+			rate, err := r.measure(ctx, newCell(size, int(n)), least)
+			if err != nil {
+				return p, err
+			}
+			if p.latency == 0 { // of the first small one
+				p.latency = seconds(float64(size) / max(best, rate))
+			}
+			if rate <= 1.1*best {
+				break
+			}
+			best = rate
+		}
+		p.bytes, p.requests = max(p.bytes, best), max(p.requests, best/float64(size))
+		size = 1 << 20
+	}
+	return p, nil
 }
 
 // Report adds what was found.
 func (r *Knee) Report(res *result.Result) {
 	r.Blocks.Report(res)
-	if r.knee.InFlight > 0 {
+	if len(r.knee.Points) > 0 {
 		res.PlainIO.Knee = &r.knee
+	}
+	if r.knee.InFlight > 0 {
 		res.IO.ChunkBytes = int(r.Size)
 	}
 }
 
-// measure says what a pair moves (see mean), 0 where too little ended to say.
-func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate float64,
+// measure returns what a cell moves per second (see mean), 0 where fewer than two requests of a
+// stream completed.
+func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate float64,
 	err error) {
-	r.rungs++
+	r.measured++
 	var over atomic.Bool
 	var ended atomic.Int64
-	rounds := int64(4)
-	switch {
-	case least < kneeSurvey: // a spender's, of which nobody wants to know the rate
-		rounds = 0
-	case least == kneeSurvey:
-		rounds = 3
-	}
-	begun, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeLonger*least
-	// Of a slow storage too few requests end in that time: it gets more.
+	begun, most := r.env.Clock.Now(), r.env.Clock.Now()+kneeExtend*least
 	var mu sync.Mutex // guards took, and that over ends it
 	took := least
 	var stop func()
@@ -118,7 +174,7 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 		if over.Load() {
 			return
 		}
-		if ended.Load() >= rounds*int64(p.n) || begun+took >= most {
+		if ended.Load() >= kneeCompleted*int64(p.n) || begun+took >= most {
 			over.Store(true)
 			return
 		}
@@ -127,7 +183,7 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 	}
 	r.env.Clock.At(begun+took, stop)
 	tallies := make([]tally, p.n)
-	var hists [4]struct {
+	var hists [4]struct { // so that streams seldom wait for each other
 		sync.Mutex
 		*result.Histogram
 	}
@@ -137,7 +193,7 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 	err = beside(ctx, r.env, p.n, func(ctx context.Context, i int) error {
 		t, h := &tallies[i], &hists[i%len(hists)]
 		n := int64(0)
-		next := r.anywhere(profile.NewStream(r.bench.Seed, r.rungs<<16+i), &n, p.size, over.Load)
+		next := r.anywhere(profile.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size, over.Load)
 		return r.cut(p.size, i).pass(ctx, r.env.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
 			if over.Load() {
 				return false
@@ -157,7 +213,7 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 		return 0, err
 	}
 	for i := range tallies {
-		if tallies[i].n < 2 { // it says nothing of this one, and the sum not of all
+		if tallies[i].n < 2 {
 			return 0, nil
 		}
 	}
@@ -167,7 +223,7 @@ func (r *Knee) measure(ctx context.Context, p *pair, least time.Duration) (rate 
 	return mean(tallies, took), nil
 }
 
-// cut is the i-th buffer of a size.
+// cut returns the i-th buffer of a size.
 func (r *Knee) cut(size int64, i int) lent {
 	at := int64(i) * size
 	b := r.pool.bufs[at/KneeSize]

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"kvbench/kvbench/report/checkpoints"
-	"kvbench/kvbench/report/plain"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
@@ -266,84 +265,6 @@ func blockIO(r *result.Result) (t Table) {
 	row("write", write, lat.Write.Request)
 	return t
 }
-
-// knee is the pairs of size and number by which the knee was found. The text has those of the
-// knee's own size, as a curve against depth, and of others what came near; page and workbook have
-// all.
-func knee(r *result.Result) (t Table) {
-	if r.PlainIO == nil || r.PlainIO.Knee == nil {
-		return t
-	}
-	k := r.PlainIO.Knee
-	t = Table{Topic: "curve", Title: "The knee", Sheet: "Knee",
-		Note: "Requests of each size at random places, so many in flight. The knee has the " +
-			"fewest bytes in flight of those within 2 % of the fastest, or what the noise lets " +
-			"one tell. What may have been it was measured again: its rate is the median of that.",
-		Columns: []Column{{" ", "size", "", units.Bytes},
-			{"in flight", "in flight", "In Flight", units.Count},
-			{"bytes in flight", "bytes in flight", "Bytes In Flight (GiB)", units.Bytes},
-			{"rate", "rate", "Rate (GiB/s)", units.BytesPerSec},
-			{"of the fastest", "of the fastest", "Of The Fastest", units.Share},
-			{"p99", "p99", "P99 (ms)", units.Milliseconds},
-			{"measured", "measured", "Measured", units.Count},
-			{" ", "knee", "Knee", units.Number},
-			{Sheet: "Request (KiB)"}}}
-	for _, line := range plain.Knee(r) {
-		t.Words = append(t.Words, strings.TrimSpace(line[0]+" "+line[1])+".")
-	}
-	for _, p := range k.Points {
-		// In words, because a workbook is filtered by it and a page is read aloud.
-		mark := ""
-		if p.RequestBytes == k.RequestBytes && p.InFlight == k.InFlight {
-			if mark = "knee"; !k.Known() {
-				mark = "best so far"
-			}
-		}
-		t.add(p.RequestBytes, int64(p.InFlight), p.RequestBytes*int64(p.InFlight), p.Rate,
-			units.Ratio(p.Rate, k.Best), ms(p.P99NS), int64(p.Rounds), mark,
-			float64(p.RequestBytes)/1024)
-	}
-	return t
-}
-
-// curve is the pairs of the knee's size, and of each other size those within a tenth of the
-// fastest: of these the one with the fewest bytes in flight and the fastest. All of them would be
-// fifty lines, and the knee's size alone leaves open whether another is as fast: an engine's
-// objects have the size that they have, and whoever reads this wants to know what it costs.
-func curve(r *result.Result) (t Table) {
-	if t = knee(r); len(t.Rows) == 0 {
-		return t
-	}
-	k := r.PlainIO.Knee
-	first, best := map[int64]int{}, map[int64]int{}
-	for i, p := range k.Points { // by bytes in flight
-		if p.Rate < kneeShown*k.Best {
-			continue
-		}
-		if _, some := first[p.RequestBytes]; !some {
-			first[p.RequestBytes], best[p.RequestBytes] = i, i
-		}
-		if p.Rate > k.Points[best[p.RequestBytes]].Rate {
-			best[p.RequestBytes] = i
-		}
-	}
-	var rows [][]any
-	for i, p := range k.Points {
-		f, some := first[p.RequestBytes]
-		if p.RequestBytes == k.RequestBytes || some && (i == f || i == best[p.RequestBytes]) {
-			rows = append(rows, t.Rows[i])
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b []any) int {
-		return cmp.Compare(a[0].(int64), b[0].(int64))
-	})
-	t.Rows = rows
-	return t
-}
-
-// kneeShown is how near the fastest the text has pairs of other sizes than the knee's: what is
-// slower by more nobody would choose, and the survey tells it from the knee in one look.
-const kneeShown = 0.9
 
 // blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ
 // in the fourth digit.

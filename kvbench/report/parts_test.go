@@ -33,31 +33,31 @@ func TestCheckpointRuns(t *testing.T) {
 	assert.Empty(t, checkpointRuns(&result.Result{}).Rows)
 }
 
-// The text's curve has all pairs of the knee's size, and what came near of others: the fewest bytes
-// in flight, and the fastest.
-func TestTheCurveOfAKneeHasWhatWasNear(t *testing.T) {
-	k := &result.Knee{RequestBytes: 65536, InFlight: 8, Best: 100, EndedBy: result.KneePlateau,
-		Points: []result.KneePoint{{RequestBytes: 4096, InFlight: 1, Rate: 10},
-			{RequestBytes: 4096, InFlight: 64, Rate: 50},
-			{RequestBytes: 65536, InFlight: 4, Rate: 60},
-			{RequestBytes: 65536, InFlight: 8, Rate: 99},
-			{RequestBytes: 1 << 20, InFlight: 1, Rate: 91},
-			{RequestBytes: 1 << 20, InFlight: 2, Rate: 95},
-			{RequestBytes: 1 << 20, InFlight: 4, Rate: 98},
-			{RequestBytes: 65536, InFlight: 128, Rate: 30}}}
+// The text has a matrix with marks, page and workbook a row for each cell, none above the best.
+func TestTheGridOfAKnee(t *testing.T) {
+	const mib = 1 << 20
+	k := &result.Knee{RequestBytes: mib, InFlight: 1, Best: 2000 * mib, EndedBy: result.KneeGrid,
+		Points: []result.KneePoint{
+			{RequestBytes: 4096, InFlight: 1, Rate: 30 * mib, Min: 29 * mib, Max: 31 * mib, Rounds: 3},
+			{RequestBytes: mib, InFlight: 1, Rate: 1910 * mib, Min: 1900 * mib, Max: 1920 * mib,
+				Rounds: 3},
+			{RequestBytes: mib, InFlight: 2, Rate: 2000 * mib, Min: 1915 * mib, Max: 2100 * mib,
+				Rounds: 3}}}
 	r := &result.Result{PlainIO: &result.PlainIO{Knee: k}}
-	rows := func() (out [][2]any) {
-		for _, row := range curve(r).Rows {
-			out = append(out, [2]any{row[0], row[1]})
+	assert.Equal(t, `
+grid        in flight, GiB/s                   4 KiB               1 MiB
+            1                 0.0293 (0.0283–0.0303)  * 1.87 (1.86–1.88)
+            2                                      –  = 1.95 (1.87–2.05)
+`, "\n"+kneeGrid(r).String())
+	marks := func() (out []any) {
+		for _, row := range knee(r).Rows {
+			assert.LessOrEqual(t, *row[6].(*float64), 1.0)
+			out = append(out, row[9])
 		}
 		return out
 	}
-	const small, large = int64(65536), int64(1 << 20)
-	assert.Equal(t, [][2]any{{small, int64(4)}, {small, int64(8)}, {small, int64(128)},
-		{large, int64(1)}, {large, int64(4)}}, rows())
-	assert.Equal(t, "knee", curve(r).Rows[1][7])
+	assert.Equal(t, []any{"", "knee", "equal within the spread"}, marks())
 	k.EndedBy = result.KneeTime
-	assert.Equal(t, "best so far", curve(r).Rows[1][7])
-	assert.Len(t, knee(r).Rows, len(k.Points))
-	assert.Empty(t, curve(&result.Result{}).Rows)
+	assert.Equal(t, []any{"", "best so far", "equal within the spread"}, marks())
+	assert.Empty(t, kneeGrid(&result.Result{}).Rows)
 }

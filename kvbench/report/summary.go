@@ -35,6 +35,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	// What ran, and what bounded it: before any number, because it says which of them to believe.
 	s.head()
 	if r.WindowNS <= 0 { // it failed before there was anything to measure
+		s.knee() // the cells that were measured until then
 		s.stalls()
 		s.doubts()
 		return s.writeTo(w)
@@ -332,6 +333,14 @@ func (s *summary) replay() {
 	}
 }
 
+// knee writes the grid by which the knee was found, and what follows from it.
+func (s *summary) knee() {
+	s.tables(kneeGrid(s.Result))
+	for _, line := range plain.Knee(s.Result) {
+		s.put(line[0], line[1])
+	}
+}
+
 // throughput is what was completed in the window, in the unit of the benchmark, and what share of
 // plain sequential I/O that is, where a StorageCeiling ran before in the same process. Tokens per
 // second of storage time, a figure of the Python benchmark that adds up the times of parallel
@@ -342,10 +351,8 @@ func (s *summary) throughput() {
 		for _, line := range plain.Lines(s.Result) {
 			s.put(line[0], line[1])
 		}
-		s.tables(blockIO(s.Result), curve(s.Result))
-		for _, line := range plain.Knee(s.Result) {
-			s.put(line[0], line[1])
-		}
+		s.tables(blockIO(s.Result))
+		s.knee()
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
 			units.Plural(s.Requests.Completed, "request"),

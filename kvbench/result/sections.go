@@ -449,49 +449,6 @@ type PlainIO struct {
 	Knee *Knee `json:"knee,omitempty"`
 }
 
-// Knee is the fewest bytes in flight, request size times requests, that were as fast as the
-// fastest, within 2 %. Where the search was ended by time it is the best that is known, no more.
-type Knee struct {
-	RequestBytes int64   `json:"request_bytes"`
-	InFlight     int     `json:"in_flight"`
-	Rate         float64 `json:"bytes_per_s"` // median of its measurements
-	P99NS        *int64  `json:"p99_ns"`
-	Best         float64 `json:"best_bytes_per_s"` // of those that are as fast as any
-	// Noise is the standard deviation of a measurement ÷ its mean, by pairs that were measured
-	// again. The bytes in flight from the least to the most cannot be told apart from the knee's.
-	Noise      float64     `json:"noise"`
-	LeastBytes int64       `json:"least_bytes"`
-	MostBytes  int64       `json:"most_bytes"`
-	EndedBy    string      `json:"ended_by"` // KneePlateau, …
-	NS         int64       `json:"ns"`       // that the search took, filling included
-	Points     []KneePoint `json:"points"`   // by bytes in flight
-}
-
-// Why a search for the knee went no further: more in flight brought nothing, there was no more to
-// try, what more has in flight would wait for a second, or no more time: then the knee is not known
-// to be one.
-const (
-	KneePlateau = "plateau"
-	KneeLong    = "long"
-	KneeGrid    = "grid"
-	KneeTime    = "time"
-)
-
-// KneePoint is requests of a size, so many in flight.
-type KneePoint struct {
-	RequestBytes int64   `json:"request_bytes"`
-	InFlight     int     `json:"in_flight"`
-	Rate         float64 `json:"bytes_per_s"` // median of the rounds
-	P99NS        *int64  `json:"p99_ns"`      // null: of less than 1000 requests
-	Rounds       int     `json:"rounds"`      // measured again, without the survey if there are any
-}
-
-// Known says that this is a knee: the search was not ended by time.
-func (k *Knee) Known() bool { return k.EndedBy != KneeTime }
-
-// Bytes is how many are in flight at the knee.
-func (k *Knee) Bytes() int64 { return k.RequestBytes * int64(k.InFlight) }
-
 // Removal is files removed until the device has discarded them: rates are over all of that time.
 type Removal struct {
 	Files          int64    `json:"files"`

@@ -6,7 +6,7 @@
 //	               figures and tables that compares no results
 //	runs.go        what ran: facts of each run, its warnings
 //	tiers.go       the tiers beside each other; what they held and moved
-//	sweeps.go      a swept parameter as curves with their knee
+//	sweeps.go      a swept parameter as curves, with the load that reaches 90 % of the maximum
 //	knee.go        the curves by which a knee was found
 //	benchmarks.go  a section for each benchmark: facts, what only some results have
 //	sections.go    the summary's tables, with names for page and workbook

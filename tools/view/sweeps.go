@@ -12,11 +12,11 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Sweep is one swept parameter of one benchmark as curves. Its knees are told in words above the
-// figures: a reader looks for the load at which to stop.
+// Sweep is one swept parameter of one benchmark as curves. The loads from which more brings little
+// are named above the figures.
 type Sweep struct {
-	Title   string // the benchmark's name, with … for the key's value
-	Knees   []string
+	Title   string   // the benchmark's name, with … for the key's value
+	Enough  []string // the least load with 90 % of the maximum, for each line
 	Figures []Chart
 
 	key    string
@@ -74,7 +74,7 @@ func quantity(s string) (float64, bool) {
 }
 
 // draw draws the sweep against its key, on a logarithmic axis where the values span three octaves
-// or more: sweeps mostly double. Bandwidth grows until the knee and latency from there on: the two
+// or more: sweeps mostly double. Bandwidth grows up to some load and latency from there on: the two
 // figures belong together.
 func (s *Sweep) draw(t *stats.Table) {
 	x := Axis{Label: s.key}
@@ -93,16 +93,16 @@ func (s *Sweep) draw(t *stats.Table) {
 		for i, op := range ops {
 			l := s.along(lineOf(t, run, i, op), op+"-B/s", run, 1.0/(1<<30))
 			bandwidth.addLine(l)
-			k, ok := knee(l.Y)
+			k, ok := leastEnough(l.Y)
 			if !ok || !s.load() {
 				continue
 			}
 			at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
 			label := s.points[at].label
-			s.Knees = append(s.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name, s.key,
+			s.Enough = append(s.Enough, fmt.Sprintf("%s: 90 %% of the maximum at %s=%s, %s GiB/s", l.Name, s.key,
 				label, stats.Number(l.Y[k])))
 			// It is marked once, though several lines may share it.
-			m := Mark{X: l.X[k], Text: "knee " + label}
+			m := Mark{X: l.X[k], Text: "90 % at " + label}
 			if !slices.Contains(bandwidth.Marks, m) {
 				bandwidth.Marks = append(bandwidth.Marks, m)
 			}
@@ -140,7 +140,7 @@ func (s *Sweep) draw(t *stats.Table) {
 // told by the hit ratio.
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
-// load says that a larger value puts more load on the storage. Only such a sweep has a knee: a
+// load says that a larger value puts more load on the storage. Only such a sweep has a load that is enough: a
 // capacity, or the size of an entry or a request, is no load.
 func (s *Sweep) load() bool {
 	return !s.Room() && !strings.HasSuffix(s.points[0].label, "iB")
@@ -157,12 +157,12 @@ func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {
 	return l
 }
 
-// enough is the share of the highest bandwidth that the knee must reach.
+// enough is the share of the highest bandwidth that is enough.
 const enough = 0.9
 
-// knee is the least load that reaches nine tenths of the highest bandwidth: from there more load
+// leastEnough is the least load that reaches nine tenths of the highest bandwidth: from there more load
 // buys little. There is none where that is the first or the last point: the sweep does not show it.
-func knee(y []float64) (int, bool) {
+func leastEnough(y []float64) (int, bool) {
 	if len(y) < leastPoints {
 		return 0, false
 	}

@@ -7,17 +7,16 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// enough is how near the fastest an engine's setting has to come: nearer than that most pairs of a
-// survey, measured once, do not tell apart.
+// enough is how near the best cell an engine's setting has to come, as the knee does.
 const enough = 0.95
 
-// Knee says where the knee is, and what that means in the settings of inference engines: lines of a
-// topic, which may be empty, and a text. Of nil there are none. Of a search that had no time to
-// find it there is no more than that.
+// Knee reports where the knee is, and what that means in the settings of inference engines: lines
+// of a topic, which may be empty, and a text. A grid that was not measured to its end has no knee,
+// and no settings.
 //
-// An engine asks for one object after the other in each of its threads, so that its threads are
-// requests in flight, and the size of its objects is that of its requests. The settings and their
-// defaults are those of the engines' main lines of September 2026.
+// An engine's threads each read or write one object after the other: its threads are requests in
+// flight, and its objects are their size. The settings and their defaults are those of the engines'
+// main branches of September 2026.
 func Knee(r *result.Result) (lines [][2]string) {
 	if r.PlainIO == nil || r.PlainIO.Knee == nil {
 		return nil
@@ -26,35 +25,49 @@ func Knee(r *result.Result) (lines [][2]string) {
 	add := func(topic, format string, args ...any) {
 		lines = append(lines, [2]string{topic, fmt.Sprintf(format, args...)})
 	}
-	if !k.Known() {
-		add("knee", "not known: the time was up after %d pairs of size and number in %s, before "+
-			"what moves most had been measured often enough", len(k.Points), ns(k.NS))
-		add("", "the window has the best so far, %d of %s, %s in flight: %s in the search",
-			k.InFlight, bytes(k.RequestBytes), bytes(k.Bytes()), rate(k.Rate))
+	cells := units.Plural(len(k.Points), "cell")
+	what := fmt.Sprintf("%d of %s, %s in flight: %s", k.InFlight, bytes(k.RequestBytes),
+		bytes(k.Bytes()), rate(k.Rate))
+	switch k.EndedBy {
+	case result.KneeInterrupted:
+		add("knee", "not known: the grid was interrupted after %s, with %s measured", ns(k.NS),
+			cells)
+		return lines
+	case result.KneeTime:
+		add("knee", "not known: the time was up after %s, before each of %s was measured three "+
+			"times", ns(k.NS), cells)
+		add("", "the window has the best so far, %s in the grid", what)
 		return lines
 	}
-	between := ""
-	if k.LeastBytes < k.MostBytes {
-		between = fmt.Sprintf(" (%s to %s cannot be told apart)", bytes(k.LeastBytes),
-			bytes(k.MostBytes))
+	add("knee", "%s, %s of the best cell's %s; p99 %s", what,
+		units.Percent(units.Ratio(k.Rate, k.Best)), rate(k.Best), ns(k.P99NS))
+	if equal := k.Equal(); len(equal) > 0 {
+		add("", "%s within the spread (=), with %s to %s in flight",
+			map[bool]string{true: "1 other cell equals it", false: fmt.Sprint(len(equal),
+				" other cells equal it")}[len(equal) == 1],
+			bytes(equal[0].Bytes()), bytes(equal[len(equal)-1].Bytes()))
 	}
-	add("knee", "%d of %s, %s in flight%s: %s, the fastest move %s; p99 %s", k.InFlight,
-		bytes(k.RequestBytes), bytes(k.Bytes()), between, rate(k.Rate), rate(k.Best), ns(k.P99NS))
-	why := map[string]string{
-		result.KneePlateau: "sixteen times as many bytes in flight brought nothing",
-		result.KneeLong: "four times as many bytes in flight brought nothing, and more would " +
-			"wait for most of a second",
-		result.KneeGrid: "there was no more to try: more in flight may move more",
-	}[k.EndedBy]
-	add("", "%d pairs of size and number in %s, until %s; measurements of one pair differ by %s "+
-		"(standard deviation)", len(k.Points), ns(k.NS), why, units.Share.Text(k.Noise))
+	if last := k.Points[len(k.Points)-1]; 2*k.Bytes() >= last.Bytes() {
+		add("", "the knee is at the edge of the grid, %s in flight: more may move more",
+			bytes(last.Bytes()))
+	}
+	moved, write := r.StorageTraffic()
+	if moved.Requests == 0 {
+		moved = write
+	}
+	if v := moved.BytesPerSecond; v != nil {
+		add("", "the window moved %s, %s of the cell's median", rate(*v),
+			units.Percent(units.Ratio(*v, k.Rate)))
+	}
+	add("", "%s in %s, each the median of three measurements (lowest to highest) in random order, "+
+		"seed %d", cells, ns(k.NS), k.OrderSeed)
 	engines(r, k, add)
 	return lines
 }
 
 // engines says what the knee means for them.
 func engines(r *result.Result, k *result.Knee, add func(string, string, ...any)) {
-	add("engines", "as many objects at a time as come within 5 %% of the fastest")
+	add("engines", "as many objects at a time as come within 5 %% of the best cell")
 	most := 0
 	for _, o := range objects {
 		text, n := inFlight(k, o.bytes)
@@ -77,7 +90,7 @@ func engines(r *result.Result, k *result.Knee, add func(string, string, ...any))
 		add("", "LMCache: num_workers (4), or read_io_depth (0 = off), which is the reads of all "+
 			"its workers together%s", bound)
 	}
-	add("", "NIXL: the blocks of a batch (16), times the batches that are under way: 4 of KVBM's, "+
+	add("", "NIXL: the blocks of a batch (16), times the batches in flight: 4 of KVBM's, "+
 		"64 blocks")
 }
 
@@ -92,9 +105,8 @@ var objects = []struct {
 	{"objects of 32 MiB, 256 tokens of it, LMCache's", 32 << 20},
 }
 
-// inFlight says how many requests of the largest size that was measured, and is not larger than an
-// object, are enough; n is 0 where none of those measured is. What was measured again has the rate
-// of that.
+// inFlight reports how many requests are enough, of the largest size that was measured and is not
+// larger than an object; n is 0 where no measured number is.
 func inFlight(k *result.Knee, object int64) (text string, n int) {
 	size := int64(0)
 	for _, p := range k.Points {
@@ -103,7 +115,7 @@ func inFlight(k *result.Knee, object int64) (text string, n int) {
 		}
 	}
 	var most result.KneePoint
-	tried := 0
+	measured := 0
 	for _, p := range k.Points { // by bytes in flight, of one size by their number
 		if p.RequestBytes != size {
 			continue
@@ -115,11 +127,11 @@ func inFlight(k *result.Knee, object int64) (text string, n int) {
 		if p.Rate > most.Rate {
 			most = p
 		}
-		tried = max(tried, p.InFlight)
+		measured = max(measured, p.InFlight)
 	}
-	if tried == 0 {
-		return "not tried", 0
+	if measured == 0 {
+		return "not measured", 0
 	}
-	return fmt.Sprintf("none of those tried, and not tried beyond %d; the fastest was %d (%s with "+
-		"requests of %s)", tried, most.InFlight, rate(most.Rate), bytes(size)), 0
+	return fmt.Sprintf("none of those measured, which are up to %d; the fastest was %d (%s with "+
+		"requests of %s)", measured, most.InFlight, rate(most.Rate), bytes(size)), 0
 }

@@ -163,7 +163,7 @@ func TestOneRunOfBothKinds(t *testing.T) {
 	assert.NotContains(t, page, "n=2")
 }
 
-func TestSweepHasAKnee(t *testing.T) {
+func TestSweepNamesTheLoadThatIsEnough(t *testing.T) {
 	var b strings.Builder
 	for _, p := range []struct{ n, rate string }{{"1", "1073741824"}, {"2", "2147483648"},
 		{"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {
@@ -173,10 +173,10 @@ func TestSweepHasAKnee(t *testing.T) {
 	}
 	html := text(render(t, load.Options{Stdin: strings.NewReader(b.String())}, "-"))
 	assert.Contains(t, html, "MaxStorageStress/num-users=…")
-	assert.Contains(t, html, "read: knee at num-users=4, 3.8 GiB/s")
+	assert.Contains(t, html, "read: 90 % of the maximum at num-users=4, 3.8 GiB/s")
 	assert.Contains(t, html, "num-users (log scale)")
 	assert.Contains(t, html, "BlockIO/op=read/size=…")
-	assert.NotContains(t, html, "knee at size", "the size of a request is no load")
+	assert.NotContains(t, html, "of the maximum at size", "the size of a request is no load")
 }
 
 func TestTierTable(t *testing.T) {

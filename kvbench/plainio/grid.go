@@ -1,0 +1,141 @@
+package plainio
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// The grid has requests of 4 KiB to 4 MiB, four times as large from one size to the next, with 1 to
+// 128 of them in flight. 64 MiB in flight are 8 GiB/s where a request takes 8 ms.
+const (
+	pageSize   = 4096     // bytes of the smallest requests
+	KneeSize   = 4 << 20  // bytes of the largest requests
+	KneeFlight = 64 << 20 // bytes in flight
+	kneeMost   = 128      // requests in flight
+	kneeStep   = 4        // from one size to the next
+	kneeRounds = 3        // measurements of each cell
+	kneeWithin = 0.95     // of the best cell is as fast
+)
+
+// cell is one point of the grid, and what was measured of it.
+type cell struct {
+	size  int64
+	n     int
+	rates []float64         // bytes per second, one of each measurement
+	lat   *result.Histogram // of all requests of the measurements
+}
+
+func newCell(size int64, n int) *cell {
+	return &cell{size: size, n: n, lat: result.NewHistogram(units.Nanoseconds)}
+}
+
+func (c *cell) inFlight() int64 { return c.size * int64(c.n) }
+
+// allCells returns all of a grid, fewest bytes in flight first, of equally many the one with the
+// fewest requests. From one number in flight to the next there are step times as many.
+func allCells(smallest int64, step int) (cells []*cell) {
+	for size := int64(KneeSize); size >= smallest; size /= kneeStep {
+		for n := 1; n <= kneeMost && int64(n)*size <= KneeFlight; n *= step {
+			cells = append(cells, newCell(size, n))
+		}
+	}
+	slices.SortFunc(cells, smaller)
+	return cells
+}
+
+// smaller compares cells by the bytes in flight, then by the number of requests.
+func smaller(a, b *cell) int {
+	return cmp.Or(cmp.Compare(a.inFlight(), b.inFlight()), cmp.Compare(a.n, b.n))
+}
+
+// newGrid returns the cells of which all rounds fit into the time that is left, without those that
+// take longest: at 5 MiB/s one measurement of 64 MiB in flight would take most of a minute. Where
+// more than a quarter of the grid would be left out it has every second number in flight.
+func newGrid(smallest int64, p pace, left time.Duration) []*cell {
+	fit := func(cells []*cell) []*cell {
+		slices.SortStableFunc(cells, func(a, b *cell) int {
+			return cmp.Compare(p.time(a), p.time(b))
+		})
+		total, n := kneeRounds*p.time(cells[0]), 1
+		for ; n < len(cells); n++ {
+			if total += kneeRounds * p.time(cells[n]); total > left {
+				break
+			}
+		}
+		slices.SortFunc(cells[:n], smaller)
+		return cells[:n]
+	}
+	all := allCells(smallest, 2)
+	if cells := fit(slices.Clone(all)); 4*len(cells) >= 3*len(all) {
+		return cells
+	}
+	return fit(allCells(smallest, 4))
+}
+
+// pace is how fast a storage completes requests, by a probe.
+type pace struct {
+	least    time.Duration // of a measurement
+	latency  time.Duration // of one request alone
+	bytes    float64       // per second
+	requests float64       // per second
+}
+
+// time estimates how long a measurement of a cell takes, in which each request in flight is
+// followed by three others.
+func (p pace) time(c *cell) time.Duration {
+	wave := max(p.latency, seconds(float64(c.inFlight())/p.bytes),
+		seconds(float64(c.n)/p.requests))
+	return max(p.least, (kneeCompleted+1)*wave)
+}
+
+// seconds is a time that is not too long to be one.
+func seconds(s float64) time.Duration { return time.Duration(min(s, 1e6) * float64(time.Second)) }
+
+// order returns every cell once per round, each round in a random order of its own.
+func order(cells []*cell, seed uint64) (all []*cell) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range kneeRounds {
+		round := slices.Clone(cells)
+		rng.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
+		all = append(all, round...)
+	}
+	return all
+}
+
+// points returns the measured cells, in the order of the grid.
+func points(cells []*cell) (out []result.KneePoint) {
+	for _, c := range cells {
+		if len(c.rates) == 0 {
+			continue
+		}
+		median, _ := units.Median(c.rates)
+		p := result.KneePoint{RequestBytes: c.size, InFlight: c.n, Rate: median,
+			Min: slices.Min(c.rates), Max: slices.Max(c.rates), Rounds: len(c.rates)}
+		if p99, some := c.lat.Percentile(0.99); some && c.lat.Count() >= 1000 {
+			p.P99NS = &p99
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// choose takes as the knee the first of the points within 5 % of the best median: the one with the
+// fewest bytes in flight, and of several with equally many the one with the fewest requests, which
+// costs the least CPU. It reports whether there are any points.
+func choose(k *result.Knee) bool {
+	for _, p := range k.Points {
+		k.Best = max(k.Best, p.Rate)
+	}
+	for _, p := range k.Points {
+		if p.Rate >= kneeWithin*k.Best {
+			k.RequestBytes, k.InFlight, k.Rate, k.P99NS = p.RequestBytes, p.InFlight, p.Rate, p.P99NS
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/report/plain"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// knee lists the cells of the grid by which the knee was found, for page and workbook. The text has
+// kneeGrid.
+func knee(r *result.Result) (t Table) {
+	if r.PlainIO == nil || r.PlainIO.Knee == nil {
+		return t
+	}
+	k := r.PlainIO.Knee
+	t = Table{Title: "The knee", Sheet: "Knee",
+		Note: "Requests of each size at random places, so many in flight. Rates are medians of " +
+			"three short measurements. The knee is the cell with the fewest bytes in flight of " +
+			"those within 5 % of the best.",
+		Columns: []Column{{Page: "size", Unit: units.Bytes},
+			{Page: "in flight", Sheet: "In Flight", Unit: units.Count},
+			{Page: "bytes in flight", Sheet: "Bytes In Flight (GiB)", Unit: units.Bytes},
+			{Page: "rate", Sheet: "Rate (GiB/s)", Unit: units.BytesPerSec},
+			{Page: "lowest", Sheet: "Lowest (GiB/s)", Unit: units.BytesPerSec},
+			{Page: "highest", Sheet: "Highest (GiB/s)", Unit: units.BytesPerSec},
+			{Page: "of the best", Sheet: "Of The Best", Unit: units.Share},
+			{Page: "p99", Sheet: "P99 (ms)", Unit: units.Milliseconds},
+			{Page: "measured", Sheet: "Measured", Unit: units.Count},
+			{Page: "knee", Sheet: "Knee"},
+			{Sheet: "Request (KiB)"}}}
+	for _, line := range plain.Knee(r) {
+		t.Words = append(t.Words, strings.TrimSpace(line[0]+" "+line[1])+".")
+	}
+	equal := k.Equal()
+	for _, p := range k.Points {
+		// In words, because a workbook is filtered by it and a page is read aloud.
+		mark := ""
+		switch {
+		case k.Is(p) && k.Known():
+			mark = "knee"
+		case k.Is(p):
+			mark = "best so far"
+		case slices.Contains(equal, p):
+			mark = "equal within the spread"
+		}
+		t.add(p.RequestBytes, int64(p.InFlight), p.Bytes(), p.Rate, p.Min, p.Max,
+			units.Ratio(p.Rate, k.Best), ms(p.P99NS), int64(p.Rounds), mark,
+			float64(p.RequestBytes)/1024)
+	}
+	return t
+}
+
+// kneeGrid is the same for the text: a row for each number in flight, a column for each request
+// size. Each cell has the median and, in brackets, the lowest and the highest measurement, all in
+// one unit; an asterisk marks the knee, and an equals sign the cells that equal it within the
+// spread.
+func kneeGrid(r *result.Result) (t Table) {
+	if r.PlainIO == nil || r.PlainIO.Knee == nil {
+		return t
+	}
+	k := r.PlainIO.Knee
+	var sizes []int64
+	var depths []int
+	var rates []any
+	for _, p := range k.Points {
+		sizes, depths = append(sizes, p.RequestBytes), append(depths, p.InFlight)
+		rates = append(rates, p.Min, p.Rate, p.Max)
+	}
+	slices.Sort(sizes)
+	slices.Sort(depths)
+	sizes, depths = slices.Compact(sizes), slices.Compact(depths)
+	text := units.BytesPerSec.Beside(rates...)
+	_, unit, _ := strings.Cut(text(k.Best), " ")
+	t = Table{Topic: "grid", Columns: []Column{{Text: "in flight, " + unit}}}
+	for _, size := range sizes {
+		t.Columns = append(t.Columns, Column{Text: units.Bytes.Text(size)})
+	}
+	number := func(v float64) string {
+		text, _, _ := strings.Cut(text(v), " ")
+		return text
+	}
+	equal := k.Equal()
+	for _, depth := range depths {
+		row := []any{fmt.Sprint(depth)}
+		for _, size := range sizes {
+			cell := units.Unknown
+			for _, p := range k.Points {
+				if p.RequestBytes != size || p.InFlight != depth {
+					continue
+				}
+				cell = fmt.Sprintf("%s (%s–%s)", number(p.Rate), number(p.Min), number(p.Max))
+				switch {
+				case k.Is(p):
+					cell = "* " + cell
+				case slices.Contains(equal, p):
+					cell = "= " + cell
+				}
+			}
+			row = append(row, cell)
+		}
+		t.add(row...)
+	}
+	return t
+}
