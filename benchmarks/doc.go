@@ -12,7 +12,7 @@
 //	select     which benchmarks, points of a sweep and trials -bench, -skip, -count and -cpu mean;
 //	           package pattern reads the first two
 //	run        one trial: engine, files, the benchmark line
-//	engines    the turns of Engines, and their ranking
+//	engines    the turns of Engines; ranking: the table of its lines
 //	config     values in force → configuration of the engine, with layout, sources, simulate,
 //	           and checkpoint for those; room: how large a cache can be where it lies
 //	output     what benchstat reads before, and a person after, the run

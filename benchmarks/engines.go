@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/ranking"
 	"kvbench/kvbench/result"
 )
 
@@ -59,21 +58,17 @@ func turn(seed uint64, round, lines int) []int {
 	return order
 }
 
-// rank shows how the engines compare, and keeps it beside their results.
+// rank shows how the engines compare, and keeps it next to their results.
 func (s *session) rank() error {
-	list := ranking.Rank(s.results)
-	if len(list) == 0 {
+	text := ranking(s.results)
+	if text == "" {
 		return nil
 	}
-	var text strings.Builder
-	if err := ranking.Write(&text, list); err != nil {
-		return err
-	}
-	fmt.Fprint(os.Stderr, text.String())
+	fmt.Fprint(os.Stderr, text)
 	dir := s.leaves[result.BenchmarkEngines][0].v.ResultsDir
 	_, err := soon(func() (struct{}, error) {
 		return struct{}{}, os.WriteFile(filepath.Join(dir, "ranking.txt"),
-			[]byte(strings.TrimPrefix(text.String(), "\n")), 0o666)
+			[]byte(strings.TrimPrefix(text, "\n")), 0o666)
 	})
 	return err
 }

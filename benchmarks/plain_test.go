@@ -199,5 +199,5 @@ func plain(b *testing.B, v *params.Values,
 // the knee has every second number in flight.
 const (
 	quickPlainWindow = 500 * time.Millisecond
-	quickKneeLimit   = 10 * time.Second
+	quickKneeLimit   = 12 * time.Second
 )

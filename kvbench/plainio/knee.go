@@ -25,7 +25,7 @@ import (
 type Knee struct {
 	Blocks
 	// Limit bounds the filling and the grid together, except for the measurement in progress; 0 =
-	// 40 s. The first file is filled however long it takes.
+	// 50 s. The first file is filled however long it takes.
 	Limit time.Duration
 	// Brief measures every second depth, for half as long each.
 	Brief bool
@@ -38,7 +38,7 @@ type Knee struct {
 var _ Routine = (*Knee)(nil)
 
 const (
-	kneeLimit = 40 * time.Second
+	kneeLimit = 50 * time.Second
 	// A measurement has two of the slices of 100 ms in which cgroups give bytes: see mean.
 	kneeTime = 200 * time.Millisecond
 	// A measurement goes on, for at most eight times as long, until three requests for each one in
@@ -97,7 +97,8 @@ func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	smallest := max(pageSize, int64(r.level.Tier.Traits().Align))
-	cells = newGrid(smallest, pace, limit-r.env.Clock.Now())
+	// A fifth of the time is kept for a machine that has other work.
+	cells = newGrid(smallest, pace, (limit-r.env.Clock.Now())*4/5)
 	ended := result.KneeGrid
 	for i, c := range order(cells, r.bench.Seed) {
 		if i > 0 && r.env.Clock.Now() >= limit {

@@ -73,7 +73,6 @@ var mayImport = map[string]string{
 		"tracing/fio",
 	"kvbench/report/checkpoints": "kvbench/units kvbench/result",
 	"kvbench/report/plain":       "kvbench/units kvbench/result",
-	"kvbench/ranking":            "kvbench/units kvbench/result kvbench/contrast kvbench/report",
 	"kvbench/verdict":            "kvbench/units kvbench/result",
 	"kvbench/contrast":           "kvbench/units",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +

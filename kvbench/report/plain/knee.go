@@ -42,10 +42,11 @@ func Knee(r *result.Result) (lines [][2]string) {
 	add("knee", "%s, %s of the best cell's %s; p99 %s", what,
 		units.Percent(units.Ratio(k.Rate, k.Best)), rate(k.Best), ns(k.P99NS))
 	if equal := k.Equal(); len(equal) > 0 {
-		add("", "%s within the spread (=), with %s to %s in flight",
+		add("", "%s within the spread (=), %s to %s in flight with the knee",
 			map[bool]string{true: "1 other cell equals it", false: fmt.Sprint(len(equal),
 				" other cells equal it")}[len(equal) == 1],
-			bytes(equal[0].Bytes()), bytes(equal[len(equal)-1].Bytes()))
+			bytes(min(k.Bytes(), equal[0].Bytes())),
+			bytes(max(k.Bytes(), equal[len(equal)-1].Bytes())))
 	}
 	if last := k.Points[len(k.Points)-1]; 2*k.Bytes() >= last.Bytes() {
 		add("", "the knee is at the edge of the grid, %s in flight: more may move more",

@@ -29,7 +29,7 @@ func TestTheKneeInTheSettingsOfEngines(t *testing.T) {
 	assert.Equal(t, []string{
 		"knee: 8 of 256 KiB, 2 MiB in flight: 3.95 GiB/s, 98.8 % of the best cell's 4 GiB/s; " +
 			"p99 700 µs",
-		": 2 other cells equal it within the spread (=), with 2 MiB to 4 MiB in flight",
+		": 2 other cells equal it within the spread (=), 2 MiB to 4 MiB in flight with the knee",
 		": the window moved 4.43 GiB/s, 112 % of the cell's median", // case K2
 		": 8 cells in 27 s, each the median of three measurements (lowest to highest) in random " +
 			"order, seed 42",
