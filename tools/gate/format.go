@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
-	"kvbench/kvbench/contrast"
 	"kvbench/tools/stats"
 )
 
@@ -147,8 +146,8 @@ func (r *Report) few(row Row) string {
 	switch {
 	case least >= r.Options.Alpha:
 		text += fmt.Sprintf(" can never be below p = %g", r.Options.Alpha)
-	case min(m, n) < contrast.LeastSamples:
-		text += fmt.Sprintf(", at least %d per side are compared", contrast.LeastSamples)
+	case min(m, n) < stats.LeastSamples:
+		text += fmt.Sprintf(", at least %d per side are compared", stats.LeastSamples)
 	default:
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
 			r.Family)
@@ -158,7 +157,7 @@ func (r *Report) few(row Row) string {
 
 // Needs says how many trials a side so many metrics need together.
 func Needs(metrics int, alpha float64, turns bool) string {
-	text := fmt.Sprintf("run with -count %d", contrast.Needed(metrics, alpha, turns))
+	text := fmt.Sprintf("run with -count %d", stats.Needed(metrics, alpha, turns))
 	if metrics > 1 {
 		text += fmt.Sprintf(" for these %d metrics", metrics)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
-	"kvbench/kvbench/contrast"
 	"kvbench/kvbench/merge"
 	"kvbench/tools/stats"
 )
@@ -44,14 +43,14 @@ const (
 type Row struct {
 	Bench string
 	*stats.Metric
-	contrast.Sight         // at alpha ÷ the number of metrics
-	Limit          float64 // what may be lost, a share
-	P, Adjusted    float64 // that the loss is larger, before and after Holm's correction
-	Trials         [2]int  // of each side, with the metric or without
-	Stuck          bool    // most trials gave one and the same number
-	Lacks          [2]int  // of Failed: how many trials of each side have no numbers
-	Why            string  // of Failed: how they ended
-	Verdict        Verdict
+	stats.Sight         // at alpha ÷ the number of metrics
+	Limit       float64 // what may be lost, a share
+	P, Adjusted float64 // that the loss is larger, before and after Holm's correction
+	Trials      [2]int  // of each side, with the metric or without
+	Stuck       bool    // most trials gave one and the same number
+	Lacks       [2]int  // of Failed: how many trials of each side have no numbers
+	Why         string  // of Failed: how they ended
+	Verdict     Verdict
 }
 
 // The runs of the table that is judged.
@@ -223,7 +222,7 @@ func (r *Report) bench(b *stats.Benchmark) {
 	for _, m := range b.Metrics {
 		limit, named := r.Options.Limits.limit(m.Unit)
 		row := Row{Bench: b.Name, Metric: m, Limit: limit, P: 1, Adjusted: 1, Verdict: Shown,
-			Sight: contrast.Sight{Loss: math.NaN(), Sees: math.NaN(), Power: math.NaN()},
+			Sight: stats.Sight{Loss: math.NaN(), Sees: math.NaN(), Power: math.NaN()},
 			Stuck: stuck(b, m)}
 		row.Trials = [2]int{b.Count[oldSide] - len(b.Failed[oldSide]),
 			b.Count[newSide] - len(b.Failed[newSide])}
@@ -247,7 +246,7 @@ func (r *Report) bench(b *stats.Benchmark) {
 		case new == 0 && (gone || !percentile.MatchString(m.Label)):
 			row.Verdict = Missing
 		// Trials with too few operations for a percentile are not any: they are the slow ones.
-		case min(old, new) < contrast.LeastSamples, row.lacksOperations():
+		case min(old, new) < stats.LeastSamples, row.lacksOperations():
 			row.Verdict = Few
 		default:
 			row.Verdict = Fine
@@ -321,7 +320,7 @@ func (r *Report) correct() {
 	// Rows with fewer trials than any test needs are no part of the family: they could not raise an
 	// alarm, and counting them would hide the alarms of the others.
 	var family []*Row
-	var losses, differ contrast.Together
+	var losses, differ stats.Together
 	r.Turns = true
 	for i := range r.Rows {
 		row := &r.Rows[i]

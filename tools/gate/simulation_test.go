@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/kvbench/contrast"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -69,12 +68,12 @@ func (m machine) gauge(r *rand.Rand) (cells [2]stats.Cell) {
 }
 
 // contrasted is the contrast of cells whose new side loses a share.
-func contrasted(cells [2]stats.Cell, loss float64) *contrast.Contrast {
-	new := contrast.Side{Turns: cells[newSide].Turns}
+func contrasted(cells [2]stats.Cell, loss float64) *stats.Contrast {
+	new := stats.Side{Turns: cells[newSide].Turns}
 	for _, v := range cells[newSide].Values {
 		new.Values = append(new.Values, v*(1-loss))
 	}
-	return contrast.New(cells[oldSide].Side, new)
+	return stats.NewContrast(cells[oldSide].Side, new)
 }
 
 // rates are what a simulation found, as shares of all gates.
@@ -90,7 +89,7 @@ type rates struct {
 func (m machine) simulate(r *rand.Rand, gates, benchmarks int) (x rates) {
 	const sighted = 300 // gates of which power is taken: it takes as long as fifty tests
 	for gate := range gates {
-		var all [2]contrast.Together
+		var all [2]stats.Together
 		first := 0.0
 		for i := range benchmarks {
 			cells := m.gauge(r)
@@ -234,7 +233,7 @@ func TestSimulatedGatesAreThoseOfJudge(t *testing.T) {
 	worse := 0
 	for range 40 {
 		var benchmarks [][2]stats.Cell
-		var all contrast.Together
+		var all stats.Together
 		for range 3 {
 			cells := machine{"", 0.03, 0.03, true}.gauge(r)
 			benchmarks = append(benchmarks, cells)
@@ -298,7 +297,7 @@ func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 	for _, limit := range []float64{0.02, 0.03, 0.05, 0.10} {
 		alarms, found, power := 0.0, make([]float64, len(names)), make([]float64, len(names))
 		for gate := range gates {
-			var all contrast.Together
+			var all stats.Together
 			drawn := make([][2]stats.Cell, len(names))
 			for turn := range trials / 2 {
 				at, flip := r.IntN(len(measured[names[0]])), r.IntN(2)

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"kvbench/kvbench/contrast"
+	"kvbench/tools/stats"
 )
 
 // Turns runs two commands in turns, so that what changes on the machine meets both: a turn is old,
@@ -93,7 +93,7 @@ func exists(path string) bool {
 
 // enough says whether the runs could show a loss of so many metrics.
 func (t *Turns) enough(metrics int) error {
-	if o := t.Options; o.AllowFew || t.Count >= contrast.Needed(metrics, o.Alpha, true) {
+	if o := t.Options; o.AllowFew || t.Count >= stats.Needed(metrics, o.Alpha, true) {
 		return nil
 	}
 	return fmt.Errorf("%w: %d runs of each side can show nothing; %s", ErrFew, t.Count,

@@ -74,7 +74,6 @@ var mayImport = map[string]string{
 	"kvbench/report/checkpoints": "kvbench/units kvbench/result",
 	"kvbench/report/plain":       "kvbench/units kvbench/result",
 	"kvbench/verdict":            "kvbench/units kvbench/result",
-	"kvbench/contrast":           "kvbench/units",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
@@ -115,9 +114,9 @@ var mayImport = map[string]string{
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",
 	"tools/load":      "kvbench/units kvbench/result kvbench/merge/... kvbench/params tracing",
-	"tools/stats":     "tools/load kvbench/contrast kvbench/units kvbench/result kvbench/merge/... tracing",
-	"tools/gate":      "tools/load tools/stats kvbench/contrast kvbench/units kvbench/merge/...",
-	"tools/view":      "tools/load tools/stats kvbench/contrast kvbench/units kvbench/result kvbench/report",
+	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge/... tracing",
+	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge/...",
+	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge/settings",

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
-	"kvbench/kvbench/contrast"
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -50,7 +49,7 @@ type Metric struct {
 
 // Cell is what one run measured, in the order of its trials.
 type Cell struct {
-	contrast.Side
+	Side
 	Summary benchmath.Summary
 	CV      float64 // standard deviation ÷ mean, not a number below two samples
 	Change  *Change // against the first run; nil for that and where one has no sample
@@ -69,7 +68,7 @@ func (c Cell) N() int { return len(c.Values) }
 
 // Change compares a run with the first one.
 type Change struct {
-	*contrast.Contrast
+	*Contrast
 	Ratio float64 // by which the run's median is larger, as a share of the first one's
 	P     float64 // that it differs in either direction, for this cell alone
 
@@ -82,16 +81,16 @@ type Change struct {
 
 // newChange compares two cells that have trials and a summary.
 func newChange(first, c Cell) *Change {
-	x := contrast.New(first.Side, c.Side)
+	x := NewContrast(first.Side, c.Side)
 	p := min(1, 2*min(x.P(1, 0), x.P(-1, 0)))
 	change := &Change{Contrast: x, P: p, Adjusted: p}
 	if was, is := first.Summary.Center, c.Summary.Center; is != was {
 		change.Ratio = (is - was) / math.Abs(was)
 	}
-	if min(first.N(), c.N()) < contrast.LeastSamples || 2*x.Least() >= Alpha {
+	if min(first.N(), c.N()) < LeastSamples || 2*x.Least() >= Alpha {
 		change.Warnings = append(change.Warnings, fmt.Errorf(
 			"need >= %d samples to detect a difference at alpha level %g",
-			contrast.LeastSamples, Alpha))
+			LeastSamples, Alpha))
 	}
 	return change
 }
@@ -435,7 +434,7 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 // correct applies Holm's correction to the headline metrics of one run against the first.
 func (t *Table) correct(run int) {
 	var family []*Change
-	var all contrast.Together
+	var all Together
 	for _, b := range t.Benchmarks {
 		m := b.Headline()
 		if m == nil || m.Cells[run].Change == nil {
@@ -444,7 +443,7 @@ func (t *Table) correct(run int) {
 		c := m.Cells[run].Change
 		c.Headline = true
 		// What cannot be significant would only hide what can.
-		if min(m.Cells[0].N(), m.Cells[run].N()) >= contrast.LeastSamples {
+		if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
 			family = append(family, c)
 			all.Add(c.P, 2*c.Least())
 		}

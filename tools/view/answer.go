@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/contrast"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
@@ -77,7 +76,7 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 		say(other, mostNamed, "different in %d")
 		say(chance, mostNamed, "not more than chance in %d")
 		say(few, mostNamed, fmt.Sprintf("too few trials to tell in %%d, where %d of each run "+
-			"would do", contrast.LeastSamples))
+			"would do", stats.LeastSamples))
 		say(apart, mostNamed, "not comparable in %d")
 		say(absent, mostNamed, "measured in one of the two alone: %d")
 		out = append(out, Answer{run + 1, fmt.Sprintf("%s against %s: %s.", t.Labels[run],

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"kvbench/kvbench/contrast"
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -54,7 +53,7 @@ func TestTheMachinesOfClients(t *testing.T) {
 func TestMediansOfRunsHaveOneUnit(t *testing.T) {
 	var cells []stats.Cell
 	for _, v := range []float64{995 << 20, 1034 << 20} {
-		c := stats.Cell{Side: contrast.Side{Values: []float64{v}}}
+		c := stats.Cell{Side: stats.Side{Values: []float64{v}}}
 		c.Summary.Center, c.Summary.Lo, c.Summary.Hi = v, math.Inf(-1), math.Inf(1)
 		cells = append(cells, c)
 	}

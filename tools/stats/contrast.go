@@ -1,4 +1,4 @@
-package contrast
+package stats
 
 import (
 	"cmp"
@@ -43,9 +43,9 @@ func (s *Side) Add(v float64, turn string) {
 // TookTurns tells whether each value has a turn.
 func (s Side) TookTurns() bool { return len(s.Turns) > 0 && len(s.Turns) == len(s.Values) }
 
-// New compares two sides. Turns count where each value of both has one; a turn of which only one
+// NewContrast compares two sides. Turns count where each value of both has one; a turn of which only one
 // side has values tells nothing and is left out.
-func New(old, new Side) *Contrast {
+func NewContrast(old, new Side) *Contrast {
 	middle, _ := units.Median(old.Values)
 	c := &Contrast{logs: true, centre: math.Abs(middle)}
 	for _, v := range slices.Concat(old.Values, new.Values) {
@@ -114,15 +114,15 @@ func (c *Contrast) alike() float64 {
 	return 1e-9 * c.centre
 }
 
-// dealt is a turn by the ranks of its values among those of all turns, doubled to be whole; those
+// permuted is a block by the ranks of its values among those of all turns, doubled to be whole; those
 // of the new side come first.
-type dealt struct {
+type permuted struct {
 	ranks []int
 	new   int
 }
 
 // sums are those of the new side's ranks and of all.
-func (d dealt) sums() (new, all int) {
+func (d permuted) sums() (new, all int) {
 	for i, rank := range d.ranks {
 		all += rank
 		if i < d.new {
@@ -135,13 +135,13 @@ func (d dealt) sums() (new, all int) {
 // ranks are those of all values once the old side was moved down by a depth, and each turn by its
 // median, so that turns can be ranked together. Values that are equal share the mean of their
 // ranks.
-func (c *Contrast) ranks(better int, depth float64) []dealt {
+func (c *Contrast) ranks(better int, depth float64) []permuted {
 	type value struct {
 		v        float64
 		turn, at int
 	}
 	var all []value
-	list := make([]dealt, len(c.turns))
+	list := make([]permuted, len(c.turns))
 	for t, side := range c.turns {
 		var values []float64
 		for _, v := range side.new {
@@ -154,7 +154,7 @@ func (c *Contrast) ranks(better int, depth float64) []dealt {
 		for i, v := range values {
 			all = append(all, value{v - middle, t, i})
 		}
-		list[t] = dealt{make([]int, len(values)), len(side.new)}
+		list[t] = permuted{make([]int, len(values)), len(side.new)}
 	}
 	slices.SortFunc(all, func(a, b value) int { return cmp.Compare(a.v, b.v) })
 	for i, j := 0, 0; i < len(all); i = j {
@@ -206,7 +206,7 @@ func (c *Contrast) Least() float64 {
 
 // exact is the share of all ways to deal the ranks of each turn out to its two sides in which the
 // new side's sum is no larger than it was.
-func exact(list []dealt) float64 {
+func exact(list []permuted) float64 {
 	most := 0
 	for _, d := range list {
 		n, _ := d.sums()
@@ -230,7 +230,7 @@ func exact(list []dealt) float64 {
 }
 
 // ways are how many sets of as many ranks of a turn as the new side has give each sum.
-func (d dealt) ways(most int) []float64 {
+func (d permuted) ways(most int) []float64 {
 	of := make([][]float64, d.new+1) // by the size of the set
 	for k := range of {
 		of[k] = make([]float64, most+1)
@@ -248,7 +248,7 @@ func (d dealt) ways(most int) []float64 {
 
 // approximate is the same by the normal distribution of the same mean and variance, which are those
 // of drawing from each turn without putting back, with half a step for continuity.
-func approximate(list []dealt) float64 {
+func approximate(list []permuted) float64 {
 	distance, variance := 1.0, 0.0
 	for _, d := range list {
 		n, k, squares := float64(len(d.ranks)), float64(d.new), 0.0

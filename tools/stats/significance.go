@@ -2,7 +2,7 @@
 // of them takes samples for normally distributed, because rates of a drive that collects its
 // garbage are not.
 
-package contrast
+package stats
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package contrast
+package stats
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package contrast
+package stats
 
 import (
 	"testing"
@@ -40,8 +40,8 @@ func TestNeededGrowsWithTheFamily(t *testing.T) {
 	for n := LeastSamples; n < 10; n++ {
 		for _, turns := range []bool{false, true} {
 			a, b := apartCells(n, turns)
-			assert.InDelta(t, leastP(n, turns), New(a, b).Least(), 1e-12)
-			assert.InDelta(t, leastP(n, turns), New(a, b).P(1, 0.05), 1e-12)
+			assert.InDelta(t, leastP(n, turns), NewContrast(a, b).Least(), 1e-12)
+			assert.InDelta(t, leastP(n, turns), NewContrast(a, b).P(1, 0.05), 1e-12)
 		}
 	}
 }

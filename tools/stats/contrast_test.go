@@ -1,4 +1,4 @@
-package contrast
+package stats
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func drawn(r *rand.Rand, turns int) (old, new Side) {
 }
 
 // dealings counts all ways to deal each turn's ranks out, and those of at most the sum that it was.
-func dealings(list []dealt, target int) (upTo, all int) {
+func dealings(list []permuted, target int) (upTo, all int) {
 	if len(list) == 0 {
 		return map[bool]int{true: 1}[target >= 0], 1
 	}
@@ -62,7 +62,7 @@ func TestPIsTheShareOfAllDeals(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		old, new := drawn(r, 1+r.IntN(3))
-		c := New(old, new)
+		c := NewContrast(old, new)
 		for _, better := range []int{1, -1} {
 			for _, loss := range []float64{-0.5, 0, 0.05, 0.5} {
 				list, target := c.ranks(better, c.depth(better, loss)), 0
@@ -91,7 +91,7 @@ func TestPOfManyTrialsIsThatOfTheNormalDistribution(t *testing.T) {
 				old.Add(100+r.NormFloat64(), turn)
 				new.Add(100-r.Float64()+r.NormFloat64(), turn)
 			}
-			c := New(old, new)
+			c := NewContrast(old, new)
 			assert.InDelta(t, c.P(1, 0), approximate(c.ranks(1, 0)), 0.005)
 		}
 	}
@@ -107,7 +107,7 @@ func TestTurnsTakeOutWhatDrifts(t *testing.T) {
 		still[i%2].Add(v, turn)
 		drifting[i%2].Add(v*math.Exp(float64(i/4)), turn)
 	}
-	a, b := New(still[0], still[1]), New(drifting[0], drifting[1])
+	a, b := NewContrast(still[0], still[1]), NewContrast(drifting[0], drifting[1])
 	assert.InDelta(t, a.P(1, 0.01), b.P(1, 0.01), 1e-12)
 	assert.InDelta(t, a.Sight(1, 0, 0.05).Loss, b.Sight(1, 0, 0.05).Loss, 1e-6)
 	x, y := a.Sight(1, 0.05, 0.05), b.Sight(1, 0.05, 0.05)
@@ -121,7 +121,7 @@ func TestSightOfALoss(t *testing.T) {
 		old.Add(100+float64(i), "")
 		new.Add(0.9*(100+float64(i)), "")
 	}
-	c := New(old, new)
+	c := NewContrast(old, new)
 	for _, better := range []int{1, -1} {
 		want := map[int]float64{1: 0.1, -1: -0.1}[better]
 		s := c.Sight(better, 0.05, 0.05)
@@ -134,23 +134,23 @@ func TestSightOfALoss(t *testing.T) {
 		at := c.Sight(better, s.Sees, 0.05).Power
 		assert.InDelta(t, 0.8, at, 1e-6, "what is seen at the limit is found in four of five")
 	}
-	few := New(Side{Values: []float64{1, 2, 3}}, Side{Values: []float64{1, 2, 3}})
+	few := NewContrast(Side{Values: []float64{1, 2, 3}}, Side{Values: []float64{1, 2, 3}})
 	assert.True(t, math.IsInf(few.Sight(1, 0.05, 0.05).Sees, 1))
 }
 
 // Nothing, or less than nothing, has no logarithm.
 func TestLossFromNothing(t *testing.T) {
 	zeros, fives := Side{Values: make([]float64, 6)}, Side{Values: []float64{5, 5, 5, 5, 5, 5}}
-	c := New(zeros, fives)
+	c := NewContrast(zeros, fives)
 	assert.InDelta(t, 1.0/924, c.P(-1, 0.05), 1e-12, "some of what should be little")
 	assert.True(t, math.IsInf(c.Sight(-1, 0.05, 0.05).Loss, 1))
 	assert.InDelta(t, 1, c.P(1, 0.05), 1e-12)
-	nothing := New(zeros, zeros).Sight(1, 0.05, 0.05)
+	nothing := NewContrast(zeros, zeros).Sight(1, 0.05, 0.05)
 	assert.Equal(t, Sight{}, nothing, "no number of it is none")
-	same := New(fives, fives)
+	same := NewContrast(fives, fives)
 	assert.Zero(t, math.Round(1e6*same.Sight(1, 0.05, 0.05).Sees))
-	below := New(Side{Values: []float64{-2, -2.1, -2.2, -2.3}},
+	below := NewContrast(Side{Values: []float64{-2, -2.1, -2.2, -2.3}},
 		Side{Values: []float64{-4, -4.1, -4.2, -4.3}})
 	assert.InDelta(t, 2/2.15, below.Sight(1, 0, 0.05).Loss, 1e-6)
-	assert.InDelta(t, 1, New(fives, fives).P(1, 1.5), 0, "nobody can lose more than all")
+	assert.InDelta(t, 1, NewContrast(fives, fives).P(1, 1.5), 0, "nobody can lose more than all")
 }
