@@ -20,7 +20,10 @@ func TestBreakEvenOnALimitedDevice(t *testing.T) {
 }
 
 func breakEvenAt(t *testing.T, mib int64) {
-	timed(t)
+	if tiertest.Race {
+		t.Skip("measures where time goes, and runs without the race detector")
+	}
+	privtest.Ahead(t)
 	const after = 400 * time.Millisecond
 	// Four entries of 4.55 times the length at the break-even.
 	fs := privtest.LoopFS(t, int(mib*3), privtest.LoopOptions{DirectIO: true})
