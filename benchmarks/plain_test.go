@@ -195,8 +195,8 @@ func plain(b *testing.B, v *params.Values,
 	return res
 }
 
-// The quick division shows that everything works: its many sub-benchmarks are short, and the grid of
-// the knee has every second number in flight.
+// The quick division shows that everything works: its many sub-benchmarks are short, and the
+// grid of the knee has every second number in flight.
 const (
 	quickPlainWindow = 500 * time.Millisecond
 	quickKneeLimit   = 12 * time.Second

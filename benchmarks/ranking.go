@@ -78,8 +78,8 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 	var notes []string
 	for _, l := range lines {
 		if l.failed > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d of %d trials gave no numbers", l.name, l.failed,
-				l.failed+len(l.results)))
+			notes = append(notes, fmt.Sprintf("%s: %d of %d trials gave no numbers", l.name,
+				l.failed, l.failed+len(l.results)))
 		}
 	}
 	lines = slices.DeleteFunc(lines, func(l *rankedLine) bool { return len(l.results) == 0 })
@@ -110,8 +110,8 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 		}
 		found, read, inFlight, memory, verdicts := l.facts()
 		t.Rows = append(t.Rows, []any{l.name, l.median.Center, interval,
-			units.Ratio(l.median.Center, lines[0].median.Center), int64(len(l.results)), found, read,
-			inFlight, memory, verdicts})
+			units.Ratio(l.median.Center, lines[0].median.Center), int64(len(l.results)), found,
+			read, inFlight, memory, verdicts})
 		// After a number of requests all were at the same place in the trace.
 		if slices.ContainsFunc(l.results, func(r *result.Result) bool {
 			return r.PartOfInput() && r.EndedBy != result.EndedByMaxRequests
@@ -125,9 +125,9 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 		}
 	}
 	if partly > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d rows were stopped before the trace ended, each "+
-			"at another request: they found other tokens; -benchtime has to be longer, or a number "+
-			"of requests (-benchtime 1000x)", partly, len(lines)))
+		notes = append(notes, fmt.Sprintf("%d of %d rows were stopped before the trace ended, "+
+			"each at another request: they found other tokens; -benchtime has to be longer, or a "+
+			"number of requests (-benchtime 1000x)", partly, len(lines)))
 	}
 	if paced != "" {
 		notes = append(notes, "the trace's own times set the pace (-trace-speedup "+paced+

@@ -14,7 +14,8 @@ func enginesTrial(name string, n int, found int64) *result.Result {
 	return &result.Result{Benchmark: result.BenchmarkEngines, Name: "Engines/" + name, Trial: n,
 		WindowNS: 1e9, Status: result.StatusComplete, EndedBy: result.EndedByInput,
 		BlockCache: &result.BlockCache{Tokens: 1 << 20, HitTokens: found},
-		Prompt:     &result.Prompt{PromptTokens: result.PromptTokens{Tokens: 1 << 20, Found: found}}}
+		Prompt: &result.Prompt{PromptTokens: result.PromptTokens{Tokens: 1 << 20,
+			Found: found}}}
 }
 
 // Rows are in the order of their medians, each with the interval that six trials give, and what the

@@ -422,8 +422,8 @@ func (v *Values) Skip() string {
 		return "has no storage that several clients could share: run it without -ranks"
 	}
 	if v.Bench.Name == "Knee" && v.Ranks > 1 {
-		return "measures a storage that no other load uses, and the grids of several clients would " +
-			"disturb each other: run it without -ranks"
+		return "measures a storage that no other load uses, and the grids of several clients " +
+			"would disturb each other: run it without -ranks"
 	}
 	if (v.Bench.Name == "BlockIO" || v.Bench.Name == "Knee") && (v.OnObjects() || !v.Direct()) {
 		needs, name := "-io direct", "io"

@@ -133,7 +133,8 @@ func choose(k *result.Knee) bool {
 	}
 	for _, p := range k.Points {
 		if p.Rate >= kneeWithin*k.Best {
-			k.RequestBytes, k.InFlight, k.Rate, k.P99NS = p.RequestBytes, p.InFlight, p.Rate, p.P99NS
+			k.RequestBytes, k.InFlight = p.RequestBytes, p.InFlight
+			k.Rate, k.P99NS = p.Rate, p.P99NS
 			return true
 		}
 	}

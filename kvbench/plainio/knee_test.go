@@ -172,8 +172,8 @@ func TestWhichCellIsTheKnee(t *testing.T) {
 // Each round has every cell once, in an order that the seed gives; what would take too long on a
 // slow storage is left out.
 func TestTheOrderAndSizeOfTheGrid(t *testing.T) {
-	const left = 30 * time.Second
-	fast := pace{kneeTime, time.Millisecond, 1 << 30, 1e5}
+	const left, ms = 30 * time.Second, time.Millisecond
+	fast := pace{kneeTime, ms, 1 << 30, 1e5}
 	cells := newGrid(pageSize, fast, left)
 	assert.Len(t, cells, 44)
 	assert.Len(t, newGrid(16<<10, fast, left), 36, "where direct I/O takes no less")
@@ -194,9 +194,9 @@ func TestTheOrderAndSizeOfTheGrid(t *testing.T) {
 		flight int64 // most bytes in flight
 	}{
 		"half of the time": {fast, 15 * time.Second, 23, 64, KneeFlight},
-		"far":              {pace{kneeTime, 100 * time.Millisecond, 1 << 30, 1e3}, left, 23, 64, KneeFlight},
-		"few bytes":        {pace{kneeTime, time.Millisecond, 5 << 20, 1e3}, left, 15, 64, 4 << 20},
-		"few requests":     {pace{kneeTime, 8 * time.Millisecond, 150 << 20, 120}, left, 19, 64, KneeFlight},
+		"far":              {pace{kneeTime, 100 * ms, 1 << 30, 1e3}, left, 23, 64, KneeFlight},
+		"few bytes":        {pace{kneeTime, ms, 5 << 20, 1e3}, left, 15, 64, 4 << 20},
+		"few requests":     {pace{kneeTime, 8 * ms, 150 << 20, 120}, left, 19, 64, KneeFlight},
 		"no time":          {fast, -time.Second, 1, 1, pageSize},
 	} {
 		t.Run(name, func(t *testing.T) {

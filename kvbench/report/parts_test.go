@@ -38,7 +38,8 @@ func TestTheGridOfAKnee(t *testing.T) {
 	const mib = 1 << 20
 	k := &result.Knee{RequestBytes: mib, InFlight: 1, Best: 2000 * mib, EndedBy: result.KneeGrid,
 		Points: []result.KneePoint{
-			{RequestBytes: 4096, InFlight: 1, Rate: 30 * mib, Min: 29 * mib, Max: 31 * mib, Rounds: 3},
+			{RequestBytes: 4096, InFlight: 1, Rate: 30 * mib, Min: 29 * mib, Max: 31 * mib,
+				Rounds: 3},
 			{RequestBytes: mib, InFlight: 1, Rate: 1910 * mib, Min: 1900 * mib, Max: 1920 * mib,
 				Rounds: 3},
 			{RequestBytes: mib, InFlight: 2, Rate: 2000 * mib, Min: 1915 * mib, Max: 2100 * mib,

@@ -99,8 +99,8 @@ func (s *Sweep) draw(t *stats.Table) {
 			}
 			at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
 			label := s.points[at].label
-			s.Enough = append(s.Enough, fmt.Sprintf("%s: 90 %% of the maximum at %s=%s, %s GiB/s", l.Name, s.key,
-				label, stats.Number(l.Y[k])))
+			s.Enough = append(s.Enough, fmt.Sprintf("%s: 90 %% of the maximum at %s=%s, %s GiB/s",
+				l.Name, s.key, label, stats.Number(l.Y[k])))
 			// It is marked once, though several lines may share it.
 			m := Mark{X: l.X[k], Text: "90 % at " + label}
 			if !slices.Contains(bandwidth.Marks, m) {
@@ -140,8 +140,8 @@ func (s *Sweep) draw(t *stats.Table) {
 // told by the hit ratio.
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
-// load says that a larger value puts more load on the storage. Only such a sweep has a load that is enough: a
-// capacity, or the size of an entry or a request, is no load.
+// load says that a larger value puts more load on the storage. Only such a sweep has a load that is
+// enough: a capacity, or the size of an entry or a request, is no load.
 func (s *Sweep) load() bool {
 	return !s.Room() && !strings.HasSuffix(s.points[0].label, "iB")
 }
@@ -160,8 +160,9 @@ func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {
 // enough is the share of the highest bandwidth that is enough.
 const enough = 0.9
 
-// leastEnough is the least load that reaches nine tenths of the highest bandwidth: from there more load
-// buys little. There is none where that is the first or the last point: the sweep does not show it.
+// leastEnough is the least load that reaches nine tenths of the highest bandwidth: from there more
+// load brings little. There is none where that is the first or the last point: the sweep does not
+// show it.
 func leastEnough(y []float64) (int, bool) {
 	if len(y) < leastPoints {
 		return 0, false
