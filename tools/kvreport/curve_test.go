@@ -26,7 +26,7 @@ func TestCurveIsWrittenAsItsFileIsCalled(t *testing.T) {
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "a.html"))
 	require.NoError(t, err)
-	assert.Equal(t, 3, strings.Count(string(page), "<svg class=\"plot\""))
+	assert.Equal(t, 3, strings.Count(string(page), "<figure>"))
 	assert.NotContains(t, string(page), "NaN")
 	code, out, _ := call("", "curve", "-format", "csv", blockTrace)
 	assert.Zero(t, code)

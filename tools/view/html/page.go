@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"strings"
 
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
@@ -21,7 +20,7 @@ var templates embed.FS
 //go:embed style.css
 var styleText string
 
-// script is what makes the page answer to a hand. The page works without it.
+// script draws the charts, hides runs and sorts tables. Without it the page has tables alone.
 //
 //go:embed script.js
 var script string
@@ -62,16 +61,13 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	},
 	"number": func(run int) int { return run + 1 },
 	"colour": func(run int) int { return run % colours },
-	"live":   live, "bounded": view.Bounded, "of": of, "scale": view.Scale, "plain": plain,
+	"plot":   newPlot, "grid": newGrid, "bounded": view.Bounded, "of": of, "scale": view.Scale, "plain": plain,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
 	"value": func(u units.Unit, v any) cell { return plain(view.Value(u, v)) },
 	"bytes": view.Bytes, "count": units.Count.Text, "title": stats.Title,
-	"line":  func(unit string) string { line, _ := stats.Line(unit); return line },
-	"draw":  draw,
-	"bar":   intervalBar,
-	"at":    at,
-	"lines": func(label string) []string { return strings.SplitN(label, "\n", 2) },
+	"line": func(unit string) string { line, _ := stats.Line(unit); return line },
+	"bar":  intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. The template is executed as it is

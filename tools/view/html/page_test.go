@@ -1,11 +1,10 @@
 package html
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/xml"
+	"encoding/json"
 	"fmt"
-	"io"
+	stdhtml "html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,9 +34,10 @@ func render(t testing.TB, o load.Options, args ...string) string {
 }
 
 var (
-	styleTag = regexp.MustCompile(`(?s)<style>.*?</style>|<script.*?</script>`)
-	anyTag   = regexp.MustCompile(`<[^>]*>`)
-	blanks   = regexp.MustCompile(`[ \t]*\n\s*`)
+	styleTag = regexp.MustCompile(
+		`(?s)<style>.*?</style>|<script.*?</script>|<noscript>.*?</noscript>`)
+	anyTag = regexp.MustCompile(`<[^>]*>`)
+	blanks = regexp.MustCompile(`[ \t]*\n\s*`)
 )
 
 // text is what a reader without eyes for graphics gets.
@@ -48,14 +48,6 @@ func text(html string) string {
 
 func TestGoldenText(t *testing.T) {
 	golden.Check(t, "page.txt", text(render(t, load.Options{}, inputs...)))
-}
-
-func TestGoldenPage(t *testing.T) {
-	html := render(t, load.Options{}, "../../load/testdata/option_2")
-	for _, s := range scripts { // which are files of their own
-		html = strings.ReplaceAll(html, s, "…")
-	}
-	golden.Check(t, "page.html", strings.ReplaceAll(html, policy, "…"))
 }
 
 // The library is the file that was released, to the byte: its hash is that of dist/ in the package
@@ -89,38 +81,28 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// Every plot has two axis labels, and every one of them a unit or a name of what is counted.
+// Every plot has two axis labels with a unit or a name of what is counted, and a table.
 func TestPlotsAreLabelled(t *testing.T) {
 	html := render(t, load.Options{}, inputs...)
-	plots := regexp.MustCompile(`(?s)<svg class="plot".*?</svg>`).FindAllString(html, -1)
-	require.GreaterOrEqual(t, len(plots), 8)
-	for _, p := range plots {
-		require.NoError(t, wellFormed(p))
-		labels := regexp.MustCompile(`class="label">([^<]*)</text>`).FindAllStringSubmatch(p, -1)
-		require.Len(t, labels, 2)
-		for _, l := range labels {
-			assert.Regexp(t, `\(.+\)|tier and entry size`, l[1])
+	figures := regexp.MustCompile(`(?s)<figure>.*?</figure>`).FindAllString(html, -1)
+	require.GreaterOrEqual(t, len(figures), 8)
+	for _, f := range figures {
+		_, text, _ := strings.Cut(f, `<script type="application/json">`)
+		text, rest, _ := strings.Cut(text, "</script>")
+		var p plot
+		require.NoError(t, json.Unmarshal([]byte(text), &p))
+		for _, label := range []string{p.X.Label, p.Y.Label} {
+			assert.Regexp(t, `\(.+\)|tier and entry size`, label)
+			assert.Contains(t, stdhtml.UnescapeString(rest), ">"+label+"<")
 		}
-	}
-}
-
-func wellFormed(text string) error {
-	d := xml.NewDecoder(strings.NewReader(text))
-	for {
-		if _, err := d.Token(); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
+		assert.Contains(t, rest, "<noscript>")
+		assert.NotContains(t, rest, "<tbody></tbody>")
 	}
 }
 
 // What only some benchmarks have, and no prediction that could pass for a measurement.
 func TestParts(t *testing.T) {
 	html := render(t, load.Options{}, golden.Parts(t)...)
-	for _, p := range regexp.MustCompile(`(?s)<svg class="plot".*?</svg>`).FindAllString(html, -1) {
-		require.NoError(t, wellFormed(p))
-	}
 	page := text(html)
 	golden.Check(t, "parts.txt",
 		regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(page,
@@ -142,14 +124,6 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Lines whose result files are gone still say it.
-func TestSimulatedTextHasANotice(t *testing.T) {
-	const lines = "kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 " +
-		"ns/op 1073741824 read-B/s\n"
-	page := text(render(t, load.Options{Stdin: strings.NewReader(lines)}, "-"))
-	assert.Contains(t, page, "Synthetic (simulated): in virtual time on infinitely fast storage\n")
-}
-
 // Of both kinds in one run neither is in the other's median.
 func TestOneRunOfBothKinds(t *testing.T) {
 	files := golden.Parts(t)
@@ -163,62 +137,36 @@ func TestOneRunOfBothKinds(t *testing.T) {
 	assert.NotContains(t, page, "n=2")
 }
 
-func TestSweepNamesTheLoadThatIsEnough(t *testing.T) {
-	var b strings.Builder
+// Texts of other programs and of runs whose files are gone.
+func TestLinesAlone(t *testing.T) {
+	var sweep strings.Builder
 	for _, p := range []struct{ n, rate string }{{"1", "1073741824"}, {"2", "2147483648"},
 		{"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {
 		numbers := "-2 1 5 ns/op " + p.rate + " read-B/s 1000000 read-p95-ns\n"
-		b.WriteString("BenchmarkMaxStorageStress/num-users=" + p.n + numbers +
+		sweep.WriteString("BenchmarkMaxStorageStress/num-users=" + p.n + numbers +
 			"BenchmarkBlockIO/op=read/size=" + p.n + "MiB" + numbers)
 	}
-	html := text(render(t, load.Options{Stdin: strings.NewReader(b.String())}, "-"))
-	assert.Contains(t, html, "MaxStorageStress/num-users=…")
-	assert.Contains(t, html, "read: 90 % of the maximum at num-users=4, 3.8 GiB/s")
-	assert.Contains(t, html, "num-users (log scale)")
-	assert.Contains(t, html, "BlockIO/op=read/size=…")
-	assert.NotContains(t, html, "of the maximum at size", "the size of a request is no load")
-}
-
-func TestTierTable(t *testing.T) {
-	html :=
-		text(render(t, load.Options{Stdin: strings.NewReader(
-			"BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
-				"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n")},
-			"-"))
-	assert.Contains(t, html, "Each tier alone")
-	assert.Less(t, strings.Index(html, "cpu\n1MiB"), strings.Index(html, "storage\n1MiB"),
-		"fast tiers first")
-}
-
-func TestNamesAreEscaped(t *testing.T) {
-	html := render(t, load.Options{Stdin: strings.NewReader(
-		"note: <b>&\nBenchmarkA/x=<script>alert(1)</script>/y=\"1-2 1 5 ns/op 3 <i>\n")}, "-")
-	assert.NotContains(t, html, "<script>alert")
-	assert.NotContains(t, html, "<i>")
-	assert.NotContains(t, html, "<b>")
-}
-
-func FuzzWrite(f *testing.F) {
-	for _, name := range []string{"bench.txt", "python.json",
-		"option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
-		data, err := os.ReadFile("../../load/testdata/" + name)
-		require.NoError(f, err)
-		f.Add(data)
-	}
-	f.Add([]byte("BenchmarkTier/tier=cpu/op=read/size=1MiB 1 5 read-B/s\nBenchmarkT/x=1 1 1 " +
-		"read-B/s\nBenchmarkT/x=2 1 1 read-B/s\nBenchmarkT/x=3 1 1 read-B/s\n"))
-	f.Add([]byte(`{"schema_version": "2.0", "benchmark": "Trace", "name": "Trace", "status": ` +
-		`"complete", "device_latency_tracing": {"over_time": {"at_s": [1, 2], "histograms": ` +
-		`{"d2c_read_us": {"from": [64, 90.5], "counts": [[5, 0], [0, 2000]]}}}}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var records []*load.Record
-		units, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
-			func(r *load.Record) error { records = append(records, r); return nil })
-		if err != nil || len(records) > 50 {
-			return
+	for _, c := range []struct{ lines, has, not string }{
+		{"kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 ns/op " +
+			"1073741824 read-B/s\n",
+			">Synthetic (simulated): in virtual time on infinitely fast storage<", ""},
+		// The size of a request is no load.
+		{sweep.String(), ">MaxStorageStress/num-users=…<", "of the maximum at size"},
+		{sweep.String(), ">read: 90 % of the maximum at num-users=4, 3.8 GiB/s. ", ""},
+		{sweep.String(), `"num-users (log scale)"`, ""},
+		{sweep.String(), ">BlockIO/op=read/size=…<", ""},
+		{"BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
+			"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n",
+			">Each tier alone<", "storage</td><td class=\"\">1MiB</td>[^$]*cpu</td>"},
+		{"note: <b>&\nBenchmarkA/x=<script>alert(1)</script>/y=\"1-2 1 5 ns/op 3 <i>\n", "note",
+			"<script>alert|<i>|<b>"},
+	} {
+		page := render(t, load.Options{Stdin: strings.NewReader(c.lines)}, "-")
+		assert.Contains(t, page, c.has)
+		if c.not != "" {
+			assert.NotRegexp(t, c.not, page)
 		}
-		require.NoError(t, Write(io.Discard, records, stats.Build(records, units)))
-	})
+	}
 }
 
 // A run that was not traced has its latencies over time, too.

@@ -1,5 +1,5 @@
-// What makes the page answer to a hand: charts that zoom and tell values, runs that can be hidden,
-// tables that sort. Without it, and in print, the page shows the same in drawings and tables.
+// Charts that zoom and show values under the pointer, runs that can be hidden, tables that sort.
+// Without a script the page has the numbers of each chart in a table.
 "use strict";
 (() => {
 const root = document.documentElement;
@@ -30,14 +30,56 @@ function data(spec) {
 	let x;
 	const tables = spec.series.map(s => {
 		x = s.x || x || s.y.map((_, i) => i);
-		// What an axis cannot show is a gap.
-		return [x, s.y.map(v => spec.y.log && v <= 0 ? null : v)];
+		return [x, s.y];
 	});
 	for (const b of spec.bands || []) tables.push([b.x, b.lo], [b.x, b.hi]);
+	// What an axis cannot show is a gap, or not there.
+	const shown = (axis, v) => v == null || axis.log && v <= 0 ? null : v;
+	for (const t of tables) {
+		t[1] = t[1].map((v, i) => shown(spec.x, t[0][i]) == null ? null : shown(spec.y, v));
+		if (spec.x.log && t[0].some(v => v <= 0)) {
+			t[1] = t[1].filter((_, i) => t[0][i] > 0);
+			t[0] = t[0].filter(v => v > 0);
+		}
+	}
 	const longest = tables.find(t => t[0].length > 1 || tables.length === 1) || tables[0];
 	return tables.every(t => t[0] === longest[0])
 		? [longest[0], ...tables.map(t => t[1])]
 		: uPlot.join(tables, tables.map(t => t.map(() => 2)));
+}
+
+// range is what an axis shows: all numbers, unless the chart fixes it. A little is left at the ends
+// of an axis that begins at 0, and of a logarithmic one.
+function range(axis, numbers, bars) {
+	const place = axis.log ? Math.log10 : v => v;
+	let lo = Infinity, hi = -Infinity;
+	for (const v of numbers) {
+		if (v == null) continue;
+		lo = Math.min(lo, place(v));
+		hi = Math.max(hi, place(v));
+	}
+	if (axis.zero && !axis.log) {
+		[lo, hi] = [Math.min(lo, 0), Math.max(hi, 0)];
+		hi += (hi - lo) * 0.05;
+	}
+	if (axis.range) [lo, hi] = axis.range.map(place);
+	let room = lo === hi ? Math.max(0.5, Math.abs(lo) / 20) : 0;
+	if (axis.log && !axis.range && !axis.ticks) room ||= (hi - lo) * 0.04;
+	[lo, hi] = [lo - room, hi + room];
+	if (bars && !axis.log) lo = Math.min(lo, 0);
+	return axis.log ? [10 ** lo, 10 ** hi] : [lo, hi];
+}
+
+// ends are the ranges of both axes.
+function ends(spec, [at, ...columns]) {
+	const h = spec.heat, x = at.filter((_, i) => columns.some(c => c[i] != null)), y = columns.flat();
+	if (h) {
+		x.push(0, h.at.at(-1));
+		y.push(h.from[0], h.from.at(-1) * h.high);
+	}
+	// Half a category of room stands at each end of the bars.
+	if (spec.bars) x.push(-0.5, Math.max(...spec.series.map(s => s.y.length)) - 0.5);
+	return {x: range(spec.x, x), y: range(spec.y, y, spec.bars)};
 }
 
 // axis is one of uPlot's: given ticks stay, thinned out where they would touch.
@@ -183,14 +225,14 @@ function zoom(fig, ...part) {
 
 function build(fig) {
 	const spec = JSON.parse(fig.querySelector("script").textContent);
-	const svg = fig.querySelector("svg.plot");
+	const table = data(spec), whole = ends(spec, table);
 	const host = document.createElement("div");
 	host.className = "live";
 	host.setAttribute("role", "img");
 	host.setAttribute("aria-label", spec.title);
 	const width = () => Math.max(200, fig.clientWidth - 20);
 	const height = () => Math.round(Math.min(340, Math.max(230, width() * 0.6)));
-	const [from, to] = spec.x.ends;
+	const [from, to] = whole.x;
 	const cellText = document.createElement("p");
 	cellText.className = "cell";
 	const u = new uPlot({
@@ -250,7 +292,7 @@ function build(fig) {
 				u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
 			}],
 		},
-	}, data(spec), host);
+	}, table, host);
 	const tools = document.createElement("div");
 	tools.className = "tools";
 	const button = (text, what, act) => {
@@ -291,7 +333,7 @@ function build(fig) {
 	charts.set(fig, c);
 	u.batch(() => {
 		c.show(...(spec.time ? time : []));
-		u.setScale("y", {min: spec.y.ends[0], max: spec.y.ends[1]});
+		u.setScale("y", {min: whole.y[0], max: whole.y[1]});
 	});
 	return c;
 }
@@ -307,6 +349,15 @@ document.querySelectorAll("figure").forEach(f => near.observe(f));
 addEventListener("resize", () => charts.forEach(c => c.resize()));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
 	charts.forEach(c => c.u.redraw()));
+
+// On paper all charts stand, in the colours and the width of paper.
+const buildAll = () =>
+	document.querySelectorAll("figure").forEach(f => charts.has(f) || build(f));
+addEventListener("beforeprint", buildAll);
+matchMedia("print").addEventListener("change", () => {
+	buildAll();
+	charts.forEach(c => { c.resize(); c.u.redraw(); });
+});
 
 // ---- choosing runs
 

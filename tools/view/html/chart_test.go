@@ -1,7 +1,9 @@
 package html
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,8 +56,59 @@ const near = `new Promise(done => {
 
 type box struct{ X, Y, W, H float64 }
 
-// What a reader does with a page of twelve runs, by a real mouse in a real browser: nothing is said
-// on its console.
+// smuggled would run if anything of it reached the page as it is.
+const smuggled = `</script><script>document.title = "smuggled"</script><img src=x onerror=alert(1)>`
+
+// single is a page with a chart of each kind, all names of which are smuggled.
+func single(t *testing.T) string {
+	line := view.Line{Name: smuggled, X: []float64{1, 2}, Y: []float64{1, 2}}
+	axis := view.Axis{Label: smuggled}
+	var page strings.Builder
+	require.NoError(t, WritePage(&page, view.Page{Title: smuggled, Figures: []view.Chart{
+		{Title: smuggled, X: axis, Y: axis, Lines: []view.Line{line}},
+		{Title: "heat", Time: true, X: view.Axis{Label: "s", Zero: true},
+			Y: view.Axis{Label: "µs", Log: true},
+			Heat: &view.Heat{Colour: 7, At: []float64{1, 2},
+				From: []float64{64, 64 * view.HalfOctave}, Counts: [][]int64{{4321, 0}, {0, 30}}},
+			Lines: []view.Line{{Name: "p50", Step: true, X: []float64{0, 1, 2},
+				Y: []float64{64, 90, 90}}}},
+		{Title: "bars", X: view.Axis{Label: "KiB", Ticks: []view.Tick{{Label: "4\nread"}}},
+			Y: view.Axis{Label: "%"}, Bars: []view.Bars{{Name: "a", Y: []float64{10, 90}}}},
+		{Title: "wide", X: view.Axis{Log: true}, Y: view.Axis{Log: true, Label: "B"},
+			Lines: []view.Line{{X: []float64{0, 1, 1}, Y: []float64{1, 1e-30, 1e30}}}},
+		{Title: "flat", Y: view.Axis{Label: "B"},
+			Lines: []view.Line{{X: []float64{1, 1}, Y: []float64{5, 5}}}},
+	}}))
+	return page.String()
+}
+
+// A chart in JSON has null for a gap, and its table has everything that it draws.
+func TestAChartAndItsTable(t *testing.T) {
+	x := []float64{1, 2, 4}
+	c := view.Chart{Title: "a <b>", X: view.Axis{Label: "users", Log: true,
+		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}}}, Y: view.Axis{Label: "share", Max: 1},
+		Lines: []view.Line{{Name: "read", X: x, Y: []float64{1, math.NaN(), 3.5}},
+			{Name: "write", Run: 2, Colour: 13, X: x, Y: []float64{1, 1, 2}}},
+		Bands: []view.Band{{Run: 2, X: x[:1], Lo: x[:1], Hi: x[1:2]}}}
+	text, err := json.Marshal(newPlot(c))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"title": "a <b>", "x": {"label": "users", "log": true,
+		"ticks": [{"At": 1, "Label": "one\nuser"}]}, "y": {"label": "share", "range": [0, 1]},
+		"series": [{"name": "read", "colour": 0, "x": [1, 2, 4], "y": [1, null, 3.5]},
+			{"name": "write", "run": 2, "colour": 1, "y": [1, 1, 2]}],
+		"bands": [{"run": 2, "colour": 0, "x": [1], "lo": [1], "hi": [2]}]}`, string(text))
+	assert.Equal(t, grid{
+		Heads: []string{"users", "read", "2 write", "2 least of all trials", "2 most of all trials"},
+		Rows: [][]string{{"one user", "1", "1", "1", "2"}, {"2", "", "1", "", ""},
+			{"4", "3.5", "2", "", ""}}}, newGrid(c))
+	assert.Equal(t, grid{Heads: []string{"", "how often from 64", "how often from 90.5"},
+		Rows: [][]string{{"0", "4,321", "0"}, {"1", "0", "30"}}},
+		newGrid(view.Chart{Heat: &view.Heat{At: x[:2], From: []float64{64, 64 * view.HalfOctave},
+			Counts: [][]int64{{4321, 0}, {0, 30}}}}))
+}
+
+// What a reader does with a page of twelve runs, by a real mouse in a real browser: nothing is
+// reported on its console.
 func TestThePageInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds: make test-all")
@@ -145,59 +198,42 @@ func TestThePageInABrowser(t *testing.T) {
 		}
 	}
 
-	// On paper the drawings stand, whatever was drawn on the screen.
+	// On paper all charts are there, without their buttons.
 	b.call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
-	var printed []string
-	b.eval(`["svg.plot", ".live", ".tools"].map(s => getComputedStyle(fig.querySelector(s)).display)`,
-		&printed)
-	assert.Equal(t, []string{"block", "none", "none"}, printed)
-	assert.Empty(t, b.troubles)
-}
+	var printed string
+	b.eval(`new Promise(function look(done) {
+		if (kvbench.charts.size < document.querySelectorAll("figure").length)
+			return requestAnimationFrame(() => look(done));
+		done(getComputedStyle(fig.querySelector(".tools")).display);
+	})`, &printed)
+	assert.Equal(t, "none", printed)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": ""}, nil)
 
-// A heat map tells how often values lay where somebody points.
-func TestAHeatMapInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser takes seconds: make test-all")
-	}
-	var page strings.Builder
-	require.NoError(t, WritePage(&page, view.Page{Title: "heat", Figures: []view.Chart{{
-		Title: "heat", Time: true, X: view.Axis{Label: "s", Zero: true},
-		Y: view.Axis{Label: "µs", Log: true},
-		Heat: &view.Heat{Colour: 7, At: []float64{1, 2}, From: []float64{64, 64 * view.HalfOctave},
-			Counts: [][]int64{{4321, 0}, {0, 30}}},
-		Lines: []view.Line{{Name: "p50", Step: true, X: []float64{0, 1, 2},
-			Y: []float64{64, 90, 90}}}}}}))
-	b := newBrowser(t)
-	b.open(page.String(), 1280, "dark")
-	var at box
+	// What is in a result runs nowhere, and a heat map shows how often values lay at the pointer.
+	b.open(single(t), 1280, "dark")
 	b.eval(fmt.Sprintf(near, "heat"), &at)
 	b.mouse("mouseMoved", at.X+at.W/4, at.Y+at.H*3/4)
-	var told string
-	b.eval(`fig.querySelector(".cell").textContent`, &told)
-	assert.Equal(t, "4321 from 64 to 90.51", told)
-	assert.Empty(t, b.troubles)
-}
-
-// What stands in a result runs nowhere: neither as a part of the page, nor out of the numbers that
-// the script reads.
-func TestNothingIsSmuggledIn(t *testing.T) {
-	const smuggled = `</script><script>document.title = "smuggled"</script><img src=x onerror=alert(1)>`
-	var page strings.Builder
-	require.NoError(t, WritePage(&page, view.Page{Title: smuggled, Figures: []view.Chart{{
-		Title: smuggled, X: view.Axis{Label: smuggled}, Y: view.Axis{Label: smuggled},
-		Lines: []view.Line{{Name: smuggled, X: []float64{1, 2}, Y: []float64{1, 2}}}}}}))
-	assert.NotContains(t, page.String(), smuggled)
-	assert.NotContains(t, page.String(), "<img")
-	if testing.Short() {
-		t.Skip("a browser takes seconds: make test-all")
-	}
-	b := newBrowser(t)
-	b.open(page.String(), 1280, "light")
+	var title, legend, cell string
+	b.eval(`fig.querySelector(".cell").textContent`, &cell)
+	assert.Equal(t, "4321 from 64 to 90.51", cell)
 	b.eval(fmt.Sprintf(near, "</script>"), new(box))
-	var title, legend string
 	b.eval(`document.title`, &title)
 	assert.Equal(t, smuggled, title)
 	b.eval(`fig.querySelectorAll(".u-label")[1].textContent`, &legend)
 	assert.Equal(t, smuggled, legend)
+	var ranges map[string][][]float64
+	b.eval(`(document.querySelectorAll("figure").forEach(f =>
+		kvbench.charts.has(f) || kvbench.build(f)), Object.fromEntries([...kvbench.charts.values()].map(
+		c => [c.spec.title, ["x", "y"].map(k => [c.u.scales[k].min, c.u.scales[k].max])])))`, &ranges)
+	assert.Equal(t, [][]float64{{-0.5, 1.5}, {0, 90}}, ranges["bars"])
+	assert.Equal(t, [][]float64{{0.5, 1.5}, {4.5, 5.5}}, ranges["flat"])
+	for _, ends := range ranges["wide"] {
+		assert.Less(t, ends[0], ends[1])
+	}
+
+	// Without a script the numbers of each chart are in a table.
+	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+	b.open(html, 390, "light")
+	b.shot("390-no-script")
 	assert.Empty(t, b.troubles)
 }
