@@ -146,7 +146,7 @@ func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
 	text := strings.Join(data, "\n")
 	assert.Contains(t, text, "Bandwidth by tier (median of the trials)\nBenchmark|Storage read\n"+
 		"Synthetic|2\n")
-	assert.Contains(t, text, "over time, median trial\n")
+	assert.Contains(t, text, "over time, median trial; shaded: all trials\n")
 	assert.Contains(t, text, "|read|read, least of all trials|read, most of all trials\n0|2|1|4")
 	assert.Contains(t, text, "Percentile|Synthetic\nP50|7\nP95\n")
 	assert.NotContains(t, text, "7.5")

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -56,8 +58,9 @@ type Line struct {
 	X, Y   []float64
 }
 
-// Band is what lies between two series, as a line's points do.
+// Band is the area between the bounds of a line.
 type Band struct {
+	Name        string // the line's
 	Run, Colour int
 	Step        bool
 	X, Lo, Hi   []float64
@@ -107,6 +110,75 @@ func (h *Heat) rate(column, row int) float64 {
 
 // add appends a point.
 func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
+
+// Numbers is a chart as a table.
+type Numbers struct {
+	Places []float64 // on the X axis
+	Labels []string  // of the places: their ticks, or empty
+	Series []Series
+}
+
+// Series is a column of Numbers, with a gap where it has no point.
+type Series struct {
+	Name   string
+	Run    int  // as a line's
+	Dashed bool // the bound of a band, or a dashed line
+	Values []float64
+}
+
+// Numbers has a row for each position on the X axis and a column for each line, series of bars,
+// bound of a band and row of a heat map. Values that an axis cannot show are in it.
+func (c Chart) Numbers() (n Numbers) {
+	lines := slices.Clone(c.Lines)
+	for _, b := range c.Bars {
+		l := Line{Name: b.Name, Run: b.Run, Y: b.Y}
+		for i := range b.Y {
+			l.X = append(l.X, float64(i))
+		}
+		lines = append(lines, l)
+	}
+	for _, b := range c.Bands {
+		lines = append(lines,
+			Line{Name: b.Name + ", least of all trials", Run: b.Run, Dash: 1, X: b.X, Y: b.Lo},
+			Line{Name: b.Name + ", most of all trials", Run: b.Run, Dash: 1, X: b.X, Y: b.Hi})
+	}
+	if h := c.Heat; h != nil {
+		starts := append([]float64{0}, h.At[:len(h.At)-1]...)
+		for k, low := range h.From {
+			l := Line{Name: "how often from " + stats.Number(low), X: starts}
+			for i := range h.At {
+				l.Y = append(l.Y, float64(h.Counts[i][k]))
+			}
+			lines = append(lines, l)
+		}
+	}
+	for _, l := range lines {
+		n.Places = append(n.Places, l.X...)
+	}
+	slices.Sort(n.Places)
+	n.Places = slices.Compact(n.Places)
+	for _, x := range n.Places {
+		label := ""
+		for _, t := range c.X.Ticks {
+			if t.At == x {
+				label = strings.ReplaceAll(t.Label, "\n", " ")
+			}
+		}
+		n.Labels = append(n.Labels, label)
+	}
+	for _, l := range lines {
+		s := Series{Name: cmp.Or(l.Name, c.Y.Label), Run: l.Run, Dashed: l.Dash == 1}
+		for _, x := range n.Places {
+			y := math.NaN()
+			if i := slices.Index(l.X, x); i >= 0 {
+				y = l.Y[i]
+			}
+			s.Values = append(s.Values, y)
+		}
+		n.Series = append(n.Series, s)
+	}
+	return n
+}
 
 // Bars is a series over the categories 0, 1, 2, … of the X axis.
 type Bars struct {

@@ -69,9 +69,9 @@ func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, labe
 					l.add(float64(j)*float64(tl.IntervalNS)/1e9, v)
 				}
 				c.Lines = append(c.Lines, l)
-				if band, ok := BandOf(b.Trials[k.run], tl.IntervalNS,
+				if band, ok := bandOf(b.Trials[k.run], tl.IntervalNS,
 					func(tl *result.Timeline) []float64 { return of(tl, level)[i] }); ok {
-					band.Run, band.Colour, band.Step = l.Run, l.Colour, l.Step
+					band.Name, band.Run, band.Colour, band.Step = l.Name, l.Run, l.Colour, l.Step
 					c.Bands = append(c.Bands, band)
 				}
 			}
@@ -85,9 +85,9 @@ func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, labe
 	return out
 }
 
-// BandOf is what lies between the least and the most of the trials with intervals of that length,
+// bandOf is what lies between the least and the most of the trials with intervals of that length,
 // if there are several.
-func BandOf(trials []*load.Record, interval int64,
+func bandOf(trials []*load.Record, interval int64,
 	of func(*result.Timeline) []float64) (band Band, ok bool) {
 	n := 0
 	for _, rec := range trials {
@@ -245,15 +245,15 @@ func blockFigures(typical []trial, t *stats.Table) []Chart {
 	return []Chart{interval, soFar}
 }
 
-// RoundSeries is a number of each round of an autoscaler.
-type RoundSeries struct {
-	Name string
-	Of   func(result.Round) float64
+// roundSeries is a number of each round of an autoscaler.
+type roundSeries struct {
+	name  string
+	value func(result.Round) float64
 }
 
-// Rounds are the charts of an autoscaler: who ran, how saturated the storage was (a share), and
+// rounds are the charts of an autoscaler: who ran, how saturated the storage was (a share), and
 // what it moved (bytes/s). They are three, since their units have no axis in common.
-var Rounds = [3][]RoundSeries{
+var rounds = [3][]roundSeries{
 	{{"users", func(r result.Round) float64 { return float64(r.Users) }},
 		{"workers", func(r result.Round) float64 { return float64(r.Workers) }},
 		{"goroutines", func(r result.Round) float64 { return float64(r.Goroutines) }}},
@@ -271,25 +271,25 @@ func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 			X: overTime, Time: true, Y: Axis{Label: "bandwidth (%s/s)", Zero: true}}}
 	scale := []float64{1, 100, 1} // shares are shown in per cent
 	for _, k := range typical {
-		rounds := k.Result.Rounds()
-		if len(rounds) == 0 {
+		list := k.Result.Rounds()
+		if len(list) == 0 {
 			continue
 		}
-		for i, series := range Rounds {
+		for i, series := range rounds {
 			// What it aims at is drawn beside what it reached.
 			if target, ok := saturationTarget(k.Record); ok && i == 1 {
 				series = append(slices.Clip(series),
-					RoundSeries{"target", func(result.Round) float64 { return target }})
+					roundSeries{"target", func(result.Round) float64 { return target }})
 			}
 			for what, s := range series {
-				l := lineOf(t, k.run, what, s.Name)
+				l := lineOf(t, k.run, what, s.name)
 				l.Step = true
 				from := 0.0
-				for _, r := range rounds { // each value held during its round
-					l.add(from, scale[i]*s.Of(r))
+				for _, r := range list { // each value held during its round
+					l.add(from, scale[i]*s.value(r))
 					from = r.AtS
 				}
-				l.add(from, scale[i]*s.Of(rounds[len(rounds)-1]))
+				l.add(from, scale[i]*s.value(list[len(list)-1]))
 				charts[i].Lines = append(charts[i].Lines, l)
 			}
 		}

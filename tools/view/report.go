@@ -38,6 +38,35 @@ func New(records []*load.Record, t *stats.Table) *Report {
 		Sweeps: Sweeps(t), Groups: groups(t)}
 }
 
+// Charts are the figures of a report, named by their benchmark or sweep: the first of each, then the
+// second, so that the first few show something of all.
+func (r *Report) Charts() (out []Chart) {
+	type named struct {
+		name   string
+		charts []Chart
+	}
+	list := []named{{"", r.TierFigures}}
+	for _, s := range r.Sweeps {
+		list = append(list, named{s.Title + ": ", s.Figures})
+	}
+	for _, g := range r.Groups {
+		for _, m := range g.Members {
+			list = append(list, named{m.Of.Name + ": ", m.Figures})
+		}
+	}
+	for i, more := 0, true; more; i++ {
+		more = false
+		for _, x := range list {
+			if i < len(x.charts) {
+				c := x.charts[i]
+				c.Title = x.name + c.Title
+				out, more = append(out, c), true
+			}
+		}
+	}
+	return out
+}
+
 // Missing says what the page cannot show for want of result files.
 func Missing(records []*load.Record) (notes []string) {
 	lost, python, first := 0, 0, ""

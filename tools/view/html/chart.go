@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -127,68 +126,27 @@ type grid struct {
 	Rows  [][]string
 }
 
-// newGrid has a row for each position on the X axis and a column for each series. Values that an
-// axis cannot show are in the table.
-func newGrid(c view.Chart) (g grid) {
-	var places []float64
-	lines := columns(c)
-	g.Heads = []string{c.X.Label}
-	for _, l := range lines {
-		g.Heads = append(g.Heads, l.Name)
-		places = append(places, l.X...)
-	}
-	slices.Sort(places)
-	for _, x := range slices.Compact(places) {
-		label := stats.Number(x)
-		for _, t := range c.X.Ticks {
-			if t.At == x {
-				label = strings.ReplaceAll(t.Label, "\n", " ")
-			}
+func newGrid(c view.Chart) grid {
+	n := c.Numbers()
+	g := grid{Heads: []string{c.X.Label}}
+	for _, s := range n.Series {
+		if s.Run > 0 { // as in the legend of the chart
+			s.Name = strconv.Itoa(s.Run) + " " + s.Name
 		}
-		row := []string{label}
-		for _, l := range lines {
+		g.Heads = append(g.Heads, s.Name)
+	}
+	for i, x := range n.Places {
+		row := []string{cmp.Or(n.Labels[i], stats.Number(x))}
+		for _, s := range n.Series {
 			text := ""
-			if i := slices.Index(l.X, x); i >= 0 && !math.IsNaN(l.Y[i]) {
-				text = stats.Number(l.Y[i])
+			if !math.IsNaN(s.Values[i]) {
+				text = stats.Number(s.Values[i])
 			}
 			row = append(row, text)
 		}
 		g.Rows = append(g.Rows, row)
 	}
 	return g
-}
-
-// columns are the series of a chart: lines, bars, the rows of a heat map, the bounds of bands.
-func columns(c view.Chart) []view.Line {
-	lines := slices.Clone(c.Lines)
-	for _, b := range c.Bars {
-		l := view.Line{Name: b.Name, Run: b.Run, Y: b.Y}
-		for i := range b.Y {
-			l.X = append(l.X, float64(i))
-		}
-		lines = append(lines, l)
-	}
-	for _, b := range c.Bands {
-		lines = append(lines, view.Line{Name: "least of all trials", Run: b.Run, X: b.X, Y: b.Lo},
-			view.Line{Name: "most of all trials", Run: b.Run, X: b.X, Y: b.Hi})
-	}
-	if h := c.Heat; h != nil {
-		starts := append([]float64{0}, h.At[:len(h.At)-1]...)
-		for k, low := range h.From {
-			l := view.Line{Name: "how often from " + stats.Number(low), X: starts}
-			for i := range h.At {
-				l.Y = append(l.Y, float64(h.Counts[i][k]))
-			}
-			lines = append(lines, l)
-		}
-	}
-	for i, l := range lines {
-		if l.Run > 0 {
-			lines[i].Name = strconv.Itoa(l.Run) + " " + l.Name
-		}
-		lines[i].Name = cmp.Or(lines[i].Name, c.Y.Label)
-	}
-	return lines
 }
 
 // number is a coordinate in JSON: with six digits, which are more than a screen has, and null where

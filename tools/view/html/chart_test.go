@@ -89,7 +89,7 @@ func TestAChartAndItsTable(t *testing.T) {
 		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}}}, Y: view.Axis{Label: "share", Max: 1},
 		Lines: []view.Line{{Name: "read", X: x, Y: []float64{1, math.NaN(), 3.5}},
 			{Name: "write", Run: 2, Colour: 13, X: x, Y: []float64{1, 1, 2}}},
-		Bands: []view.Band{{Run: 2, X: x[:1], Lo: x[:1], Hi: x[1:2]}}}
+		Bands: []view.Band{{Name: "write", Run: 2, X: x[:1], Lo: x[:1], Hi: x[1:2]}}}
 	text, err := json.Marshal(newPlot(c))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"title": "a <b>", "x": {"label": "users", "log": true,
@@ -98,7 +98,8 @@ func TestAChartAndItsTable(t *testing.T) {
 			{"name": "write", "run": 2, "colour": 1, "y": [1, 1, 2]}],
 		"bands": [{"run": 2, "colour": 0, "x": [1], "lo": [1], "hi": [2]}]}`, string(text))
 	assert.Equal(t, grid{
-		Heads: []string{"users", "read", "2 write", "2 least of all trials", "2 most of all trials"},
+		Heads: []string{"users", "read", "2 write", "2 write, least of all trials",
+			"2 write, most of all trials"},
 		Rows: [][]string{{"one user", "1", "1", "1", "2"}, {"2", "", "1", "", ""},
 			{"4", "3.5", "2", "", ""}}}, newGrid(c))
 	assert.Equal(t, grid{Heads: []string{"", "how often from 64", "how often from 90.5"},

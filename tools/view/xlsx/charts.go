@@ -16,7 +16,8 @@ import (
 const (
 	chartSheet = "Charts"
 	dataSheet  = "Chart Data"
-	maxSeries  = 12 // more lines than that nobody tells apart
+	maxCharts  = 10
+	maxSeries  = 12 // more colours are hard to tell apart
 	maxBars    = 40
 )
 
@@ -25,7 +26,7 @@ const (
 type series struct {
 	name   string
 	values []float64
-	dashed bool // what could have been, beside what was
+	dashed bool
 }
 
 // plot is a chart with its data. Kind decides what the categories are: names for bars, percentiles
@@ -35,29 +36,31 @@ type plot struct {
 	kind        excelize.ChartType
 	categories  []any
 	series      []series
-	log         bool
+	log, logX   bool
 	percent     bool   // the y axis shows shares
 	left        string // what the chart leaves out
 }
 
 // charts puts the data of every chart on a sheet and the charts on another. A chart refers to its
-// data by place, so that both are laid out together.
-func (b *book) charts(t *stats.Table) {
-	// In the order of the questions: how fast, how late, what the device saw, what happened when.
+// data by place, so that both are laid out together. The first charts compare all benchmarks; the
+// others are those of the page.
+func (b *book) charts(records []*load.Record, t *stats.Table) {
 	plots := []plot{bandwidth(t)}
 	for _, op := range []string{"read", "write"} {
 		plots = append(plots, percentileLines(t, op), latencyBars(t, op))
 	}
-	for _, key := range []string{"d2c_read_us", "d2c_write_us", "q2d_read_us", "q2d_write_us",
-		"bssplit_read_kb", "bssplit_write_kb", "qd_read", "qd_write", "d2c_flush_us",
-		"flush_wait_us", "d2c_discard_us"} {
-		plots = append(plots, traceBars(t, key))
+	for _, c := range view.New(records, t).Charts() {
+		plots = append(plots, fromPage(c))
 	}
-	plots = append(append(plots, hitsByCapacity(t)...), overTime(t)...)
 	plots = slices.DeleteFunc(plots,
 		func(p plot) bool { return len(p.series) == 0 || len(p.categories) == 0 })
 	if len(plots) == 0 {
 		return
+	}
+	if n := len(plots); n > maxCharts {
+		plots = plots[:maxCharts]
+		plots[maxCharts-1].left = strings.TrimSpace(plots[maxCharts-1].left + fmt.Sprintf(
+			" These are %d of %d charts; the page (kvreport html) has all.", maxCharts, n))
 	}
 	b.sheet(chartSheet)
 	b.sheet(dataSheet)
@@ -75,32 +78,38 @@ func (b *book) charts(t *stats.Table) {
 	}
 }
 
-// hitsByCapacity are the hit ratios of sweeps of a capacity, as the page draws them.
-func hitsByCapacity(t *stats.Table) (out []plot) {
-	for _, s := range view.Sweeps(t) {
-		for _, c := range s.Figures {
-			if !s.Room() || !strings.Contains(c.Title, "Hit ratio") {
-				continue
-			}
-			p := plot{title: s.Title + ": " + c.Title, x: c.X.Label, y: "Found",
-				kind: excelize.Line, percent: true}
-			for _, tick := range c.X.Ticks {
-				p.categories = append(p.categories, tick.Label)
-			}
-			for _, l := range c.Lines {
-				values := make([]float64, len(c.X.Ticks))
-				for i, tick := range c.X.Ticks {
-					values[i] = math.NaN() // a gap
-					if k := slices.Index(l.X, tick.At); k >= 0 {
-						values[i] = l.Y[k]
-					}
-				}
-				p.series = append(p.series, series{l.Name, values, l.Name == "ideal"})
-			}
-			out = append(out, p)
+// fromPage converts a chart of the page. Positions with ticks are categories, others are numbers. A
+// heat map has no native chart, and percentile curves over nines are in percentileLines.
+func fromPage(c view.Chart) (p plot) {
+	n := c.Numbers()
+	categories := len(c.X.Ticks) > 0
+	if c.Heat != nil || categories && slices.Contains(n.Labels, "") {
+		return plot{}
+	}
+	p = plot{title: c.Title, x: c.X.Label, y: c.Y.Label, kind: excelize.Scatter, log: c.Y.Log,
+		logX: c.X.Log && !categories}
+	switch {
+	case len(c.Bars) > 0:
+		p.kind = excelize.Col
+	case categories:
+		p.kind = excelize.Line
+	}
+	for i, x := range n.Places {
+		if categories {
+			p.categories = append(p.categories, n.Labels[i])
+		} else {
+			p.categories = append(p.categories, round(x))
 		}
 	}
-	return out
+	for _, s := range n.Series {
+		if len(p.series) == maxSeries {
+			p.left = fmt.Sprintf("The chart shows the first %d of %d series.", maxSeries,
+				len(n.Series))
+			break
+		}
+		p.series = append(p.series, series{s.Name, s.Values, s.Dashed})
+	}
+	return p
 }
 
 // tierNames are the tiers in titles and in keys of the result file.
@@ -189,53 +198,29 @@ func percentileLines(t *stats.Table, op string) plot {
 	return p
 }
 
-// latencyBars is the distribution of the device's latency over all trials.
+// latencyBars is the distribution of the device's latency over all trials, by powers of two, for
+// every benchmark of every run.
 func latencyBars(t *stats.Table, op string) plot {
 	p := plot{title: "Storage " + op + " latency of the device: distribution over all trials",
 		x: "Latency of one entry (ms, up to)", y: "Share of the operations", kind: excelize.Col,
 		percent: true}
-	octaves(t, &p, stats.Bucket.UpTo, 1e6, func(b *stats.Benchmark, run int) []stats.Bucket {
-		return stats.Octaves(stats.Merge(b.Trials[run], "storage_"+op+"_device"))
-	})
-	return p
-}
-
-// traceBars is one histogram of block-layer tracing.
-func traceBars(t *stats.Table, key string) plot {
-	p := plot{kind: excelize.Col, y: "Share of the block requests", percent: true}
-	octaves(t, &p, stats.Bucket.From, 1, func(b *stats.Benchmark, run int) []stats.Bucket {
-		buckets, about := stats.TraceOctaves(b.Trials[run], key)
-		if len(buckets) > 0 {
-			p.title = "Block layer: " + about.Title + " (" + about.What + ")"
-			p.x = about.Title + " (from, " + about.Unit + ")"
-		}
-		return buckets
-	})
-	return p
-}
-
-// octaves adds a distribution by powers of two for every benchmark of every run. The categories
-// are the bounds of the octaves, divided by scale. Whoever has several runs sees the shift of a
-// distribution at once.
-func octaves(t *stats.Table, p *plot, bound func(stats.Bucket) float64, scale float64,
-	of func(*stats.Benchmark, int) []stats.Bucket,
-) {
 	var hists [][]stats.Bucket
-	each(t, p, func(b *stats.Benchmark, run int) []float64 {
-		h := of(b, run)
+	each(t, &p, func(b *stats.Benchmark, run int) []float64 {
+		h := stats.Octaves(stats.Merge(b.Trials[run], "storage_"+op+"_device"))
 		if len(h) == 0 {
 			return nil
 		}
 		hists = append(hists, h)
 		return []float64{}
 	})
-	bounds, shares := stats.Shares(hists, bound)
+	bounds, shares := stats.Shares(hists, stats.Bucket.UpTo)
 	for _, at := range bounds {
-		p.categories = append(p.categories, stats.Number(at/scale))
+		p.categories = append(p.categories, stats.Number(at/1e6))
 	}
 	for i := range p.series {
 		p.series[i].values = shares[i]
 	}
+	return p
 }
 
 // each adds a series for every benchmark of every run for which values has some, up to maxSeries.

@@ -4,7 +4,6 @@
 //	columns.go   the columns of Summary; columns.txt lists them
 //	parts.go     sheets of what only some results have, from package report; simulated rows
 //	charts.go    what the charts show
-//	overtime.go  those of what happened over time, and heat maps
 //	draw.go      a chart and its data on their sheets
 //	sheet.go     cells, styles, tables
 //
@@ -17,7 +16,6 @@
 //	Load Served …        the tables of the summary, a row for each of their rows
 //	Simulation …         what only some results have
 //	Timeline             what happened in each interval
-//	Heat Maps            how often what took how long, over time: the median trials
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //
 // Summary has a row for each result. Its first 99 columns are those of the Python benchmark's
@@ -35,11 +33,11 @@
 // Simulated results are coloured in Summary and named "(simulated)" on every sheet: a row may be
 // copied into another workbook, and must not lose that on the way.
 //
-// Charts have native series, so that a reader can change them. Their kinds follow the data: bars
-// that lie for long names, lines for percentiles on a logarithmic axis, columns for distributions,
-// scatter charts for what happens over time. More than twelve series nobody tells apart, and more
-// than forty bars do not fit a page: what is left out is said below the chart, and all of it is in
-// the tables.
+// Charts have native series, so that a reader can change them. There are ten at most: first those
+// that compare all benchmarks, then charts of the page, one of each benchmark before the second.
+// Their kinds follow the data: bars that lie for long names, lines for percentiles on a logarithmic
+// axis, columns for distributions, scatter charts for what happens over time. A chart has at most
+// twelve series or forty bars; a note below the chart counts what it leaves out.
 //
 // Golden files hold all cells as text. The bytes of two workbooks of the same results may differ,
 // since the library writes one part in the order of a map.

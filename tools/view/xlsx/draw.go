@@ -30,7 +30,7 @@ func (b *book) draw(p plot, row, top int) int {
 		Type:   p.kind,
 		Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: p.title}}},
 		Legend: excelize.ChartLegend{Position: "bottom"},
-		XAxis:  axis(p.x, false, false),
+		XAxis:  axis(p.x, p.logX, false),
 		YAxis:  axis(p.y, p.log, p.percent),
 		Format: excelize.GraphicOptions{OffsetX: 10, OffsetY: 10},
 	}
@@ -62,7 +62,10 @@ func (b *book) draw(p plot, row, top int) int {
 	height := 380 + 16*len(p.series)
 	switch p.kind {
 	case excelize.Scatter:
-		chart.XAxis.Minimum, chart.ShowBlanksAs = new(0.0), "gap"
+		chart.ShowBlanksAs = "gap"
+		if !p.logX {
+			chart.XAxis.Minimum = new(0.0)
+		}
 	case excelize.Bar:
 		height = 180 + len(p.categories)*(8+6*len(p.series))
 		chart.XAxis.ReverseOrder = true

@@ -40,8 +40,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
 	b.parts(records)
 	b.results(timeline(), records, intervals)
-	b.heats(t)
-	b.charts(t)
+	b.charts(records, t)
 	if b.err != nil {
 		return b.err
 	}
