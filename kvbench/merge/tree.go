@@ -72,13 +72,6 @@ func ReadTree(dir string) (*Tree, error) {
 		err = fmt.Errorf("%s: no result file (kvcache_results_*.json) in it or below", dir)
 	}
 	slices.SortFunc(t.Files, compareFiles)
-	// Sums over ranks, means over trials: all of it would mix what does not mean the same.
-	var formats Formats
-	for _, f := range t.Files {
-		if err == nil {
-			err = formats.Add(result.Format(f.Result.SchemaVersion), filepath.Join(dir, f.Path))
-		}
-	}
 	t.split()
 	slices.SortFunc(t.Files, compareFiles)
 	return t, err

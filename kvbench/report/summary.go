@@ -528,14 +528,9 @@ func (s *summary) harness() {
 	}
 	s.line("harness", "%s, %s, %s (%s paused)", cpu, rss,
 		units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
-	// The results of format 1 know less of the harness.
-	what, of := "harness", h.Verdict.HarnessShare
-	if of == nil {
-		what, of = "host and buffer wait", h.Verdict.HostWaitShare
-	}
 	took := ""
-	if of != nil {
-		took = fmt.Sprintf(", %s %s of busy time", what, percent(of))
+	if share := h.Verdict.HarnessShare; share != nil {
+		took = fmt.Sprintf(", harness %s of busy time", percent(share))
 	}
 	cut := units.Plural(s.Requests.CancelledOperations, "operation") + " cut off at the end"
 	if s.EndedBy == result.EndedBySignal { // the result did not wait for them

@@ -126,8 +126,6 @@ func (r *Result) hitRatios(add func(unit string, v *float64)) {
 		}
 	case r.Prompt != nil:
 		add("hit-ratio", r.Prompt.HitRatio)
-	case Format(r.SchemaVersion) == "1":
-		add("hit-ratio", r.Lookups.HitRate) // of lookups, those that cannot miss among them
 	}
 }
 

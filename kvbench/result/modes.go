@@ -1,7 +1,6 @@
 package result
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -212,22 +211,6 @@ type Simulation struct {
 	Outstanding *float64 `json:"outstanding_requests"`
 	// QueueGrowth is how fast the backlog grew over the window.
 	QueueGrowth *float64 `json:"queue_growth_requests_per_s"`
-}
-
-// UnmarshalJSON reads a number of users that is no whole number, too: format 1 had estimates.
-func (s *Simulation) UnmarshalJSON(data []byte) error {
-	type plain Simulation
-	read := struct {
-		*plain
-		SustainedUsers *float64 `json:"sustained_users"`
-	}{plain: (*plain)(s)}
-	if err := json.Unmarshal(data, &read); err != nil {
-		return err
-	}
-	if s.SustainedUsers = nil; read.SustainedUsers != nil {
-		s.SustainedUsers = new(int(*read.SustainedUsers))
-	}
-	return nil
 }
 
 // Outstanding is how many requests waited or ran, on average over the second half of the window, by

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 
@@ -47,14 +46,4 @@ func TestBlockRatios(t *testing.T) {
 	equal([]float64{0.5, nan}, r.Ideal)
 	assert.Nil(t, (*Timeline)(nil).BlockRatios(10))
 	assert.Nil(t, (&Timeline{IntervalNS: 1}).BlockRatios(10))
-}
-
-// A simulation of format 1 had an estimate of the users, which was no whole number.
-func TestSimulationsOfFormat1AreRead(t *testing.T) {
-	var r Result
-	require.NoError(t, json.Unmarshal([]byte(`{"simulation":{"sustained_users":3.32,
-		"io_trace_rows":7}}`), &r))
-	assert.Equal(t, &Simulation{SustainedUsers: new(3), TraceRows: 7}, r.Simulation)
-	require.NoError(t, json.Unmarshal([]byte(`{"simulation":{"sustained_users":null}}`), &r))
-	assert.Nil(t, r.Simulation.SustainedUsers)
 }

@@ -16,11 +16,10 @@ import (
 )
 
 // SchemaVersion of the results written. Within a format, its first number, new keys may come, and
-// none goes or changes its meaning. Readers accept 1.x and 2.x, but no two formats side by side:
-// what changed between them stands in kvbench/README.md.
+// none goes or changes its meaning. Readers accept this format alone.
 const SchemaVersion = "2.0"
 
-// Format is the first number of a schema version, which the line's kvbench-format tells too.
+// Format is the first number of a schema version. Benchmark text has it as kvbench-format.
 func Format(schema string) string {
 	format, _, _ := strings.Cut(schema, ".")
 	return format
@@ -96,7 +95,7 @@ type Result struct {
 	Requests        RequestTotals           `json:"requests"`
 	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
 	Lookups         Lookups                 `json:"lookups"`
-	Prompt          *Prompt                 `json:"prompt"`      // null: format 1, or no requests
+	Prompt          *Prompt                 `json:"prompt"`      // null: no requests
 	BlockCache      *BlockCache             `json:"block_cache"` // of blocks and engines' objects
 	Tiers           []Tier                  `json:"tiers"`
 	Policy          *Policy                 `json:"policy,omitempty"` // of runs with requests
@@ -223,8 +222,8 @@ func (r *Result) WriteJSON(path string) error {
 	return nil
 }
 
-// Parse reads a result of schema 1.x or 2.x. Unknown keys are ignored; another format, or none, is
-// refused with an error wrapping ErrSchema.
+// Parse reads a result of schema 2.x. Unknown keys are ignored; another schema, or none, is refused
+// with an error wrapping ErrSchema.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
 		SchemaVersion string `json:"schema_version"`
@@ -232,40 +231,25 @@ func Parse(data []byte) (*Result, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
 	}
-	if f := Format(head.SchemaVersion); f != "1" && f != Format(SchemaVersion) {
-		return nil, fmt.Errorf("%w %q, this version reads 1.x and 2.x", ErrSchema,
-			head.SchemaVersion)
-	}
-	r := &Result{}
-	if err := json.Unmarshal(data, r); err != nil {
+	if err := CheckSchema(head.SchemaVersion); err != nil {
 		return nil, err
 	}
-	if Format(head.SchemaVersion) == "1" {
-		return r, r.fromFormat1(data)
-	}
-	return r, nil
+	r := &Result{}
+	return r, json.Unmarshal(data, r)
 }
 
-// fromFormat1 moves what format 1 had under keys that are the Python benchmark's since: its own
-// autoscaler and comparison.
-func (r *Result) fromFormat1(data []byte) error {
-	var old struct {
-		Summary struct {
-			Rounds  []Round           `json:"autoscaling_stats"`
-			Summary *AutoscaleSummary `json:"autoscaling_summary"`
-		} `json:"summary"`
-		Recording *Recording `json:"validation"`
+// CheckSchema refuses a schema version, or a kvbench-format, of every format but the one that is
+// written: units and keys changed their meaning in between.
+func CheckSchema(version string) error {
+	switch Format(version) {
+	case Format(SchemaVersion):
+		return nil
+	case "1":
+		return fmt.Errorf("%w: schema 1 is of an older kvbench; read it with the release that "+
+			"wrote it (its environment.kvbench_version), or run the benchmark again", ErrSchema)
 	}
-	if err := json.Unmarshal(data, &old); err != nil {
-		return err
-	}
-	r.Summary.AutoscalingStats, r.Summary.AutoscalingSummary, r.Validation = nil, nil, nil
-	if old.Summary.Summary != nil {
-		r.Autoscaler = &Autoscaler{AutoscaleSummary: *old.Summary.Summary,
-			History: old.Summary.Rounds}
-	}
-	r.Recording = old.Recording
-	return nil
+	return fmt.Errorf("%w %q, this version reads %s.x", ErrSchema, version,
+		Format(SchemaVersion))
 }
 
 // Filesystems are what the storage tier lies on: of each directory where there are several.

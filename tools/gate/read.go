@@ -21,9 +21,8 @@ import (
 func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 ) (*stats.Table, error) {
 	c := stats.Collection{Ignore: ignore}
-	var lost error             // a trial that failed and that no row would have
-	formats := &load.Formats{} // of both sides
-	o := load.Options{Stdin: stdin, Trials: true, Formats: formats,
+	var lost error // a trial that failed and that no row would have
+	o := load.Options{Stdin: stdin, Trials: true,
 		Warn: func(err error) {
 			if errors.Is(err, load.ErrLost) {
 				lost = fmt.Errorf("%w; restore that file, or remove the line that names it", err)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,7 +29,25 @@ func Check(t testing.TB, name, got string) {
 	// A file that is not there is not written: a test that forgot its file would pass.
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "run the test with -update, then look at the file")
-	assert.Equal(t, string(want), got, "%s: run the test with -update if this is meant", path)
+	if string(want) == got {
+		return
+	}
+	t.Errorf("%s differs; run the test with -update if this is meant", path)
+	old, new := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+	for shown, i := 0, 0; i < max(len(old), len(new)) && shown < 10; i++ {
+		if i >= len(old) || i >= len(new) || old[i] != new[i] {
+			t.Errorf("line %d: want %q, got %q", i+1, line(old, i), line(new, i))
+			shown++
+		}
+	}
+}
+
+// line is the i-th one, cut to what a terminal shows, or empty behind the end.
+func line(lines []string, i int) string {
+	if i >= len(lines) {
+		return ""
+	}
+	return lines[i][:min(len(lines[i]), 160)]
 }
 
 // JSON is a value as commands write it for machines.
@@ -46,8 +63,7 @@ func JSON(t testing.TB, v any) string {
 
 // parts are four results that the engine built once: forty seconds in which 1 MiB a second was
 // written, with the sections of one benchmark each put in by hand. They are kept as files, so that
-// tests of what reads results need no engine, and so that a reader meets a file that an older
-// version wrote.
+// tests of what reads results need no engine.
 //
 //	autoscaled-simulated  four rounds of the autoscaler of capacity, on a device model
 //	autoscaled            the same, measured

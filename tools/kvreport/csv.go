@@ -22,8 +22,8 @@ func runCSV(c *Call) error {
 	if err != nil {
 		return err
 	}
-	records, _, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn, Trials: true,
-		Formats: &load.Formats{}})
+	records, _, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
+		Trials: true})
 	if err != nil {
 		return err
 	}

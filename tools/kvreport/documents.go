@@ -38,7 +38,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 		return errors.New("no output; give -o FILE")
 	}
 	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
-		Trials: true, Formats: &load.Formats{}})
+		Trials: true})
 	if err != nil {
 		return err
 	}

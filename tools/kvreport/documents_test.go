@@ -116,22 +116,6 @@ func TestNoOutputReplacesAnInput(t *testing.T) {
 		"directory\n")
 }
 
-func TestDocumentsRefuseTwoFormats(t *testing.T) {
-	const old = "../load/testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"
-	for _, name := range []string{"html", "xlsx"} {
-		out := filepath.Join(t.TempDir(), "x")
-		code, _, errs := call("", name, old, alone(t, "2.0"), "-o", out)
-		assert.Equal(t, Usage, code)
-		assert.Contains(t, errs, old+" is of result format 1, ")
-		assert.NoFileExists(t, out)
-		code, _, errs = call("", name, old, "../load/testdata/python.json", "-o", out)
-		assert.Equal(t, Done, code, errs)
-	}
-	// An archive compares nothing.
-	code, _, errs := call("", "json", old, alone(t, "2.0"))
-	assert.Equal(t, Done, code, errs)
-}
-
 func TestDocuments(t *testing.T) {
 	for name, want := range map[string]string{"html": "2 of 3 results have no readable result file",
 		"xlsx": "2 of 3 results have no readable result file"} {

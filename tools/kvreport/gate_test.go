@@ -32,7 +32,7 @@ func lines(name, unit string, centre float64, n int) string {
 	return b.String()
 }
 
-const header = "kvbench-format: 1\ndivision: quick\nseed: 42\nUnit read-B/s better=higher\nUnit " +
+const header = "kvbench-format: 2\ndivision: quick\nseed: 42\nUnit read-B/s better=higher\nUnit " +
 	"write-B/s better=higher\nUnit read-p95-ns better=lower\npkg: kvbench/benchmarks\n"
 
 // file writes benchmark output into a temporary directory.
@@ -201,9 +201,8 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 		{"virtual time", header + "simulated: true\n",
 			"simulated differs (no against on infinitely fast storage in MaxStorageStress): such " +
 				"numbers mean different things"},
-		{"format", strings.Replace(header, "format: 1", "format: 2", 1),
-			"of format 2: units and keys changed their meaning in between (kvbench/README.md, " +
-				"\"What changed in format 2\")"},
+		{"format", strings.Replace(header, "format: 2", "format: 1", 1),
+			"unsupported result schema: schema 1 is of an older kvbench"},
 		{"another parameter", header + "num-users: 9\n",
 			"num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or " +
 				"give -ignore num-users"},
@@ -227,34 +226,6 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 	assert.Contains(t, out, "MISSING in new")
 	code, _, _ = runsGate("-old", file(t, header+"num-users: 8\n", body), "-new", old)
 	assert.Zero(t, code, "giving the default is no difference")
-}
-
-// A result file tells its format itself, without a line.
-func TestGateRefusesResultFilesOfTwoFormats(t *testing.T) {
-	old, new := alone(t, "1.0"), alone(t, "2.0")
-	code, out, errs := runsGate("-old", old, "-new", new)
-	assert.Equal(t, 2, code)
-	assert.Empty(t, out)
-	assert.Contains(t, errs, old+" is of result format 1, "+new+" of format 2: ")
-	for _, alone := range []string{old, new} {
-		code, _, errs = runsGate("-old", alone, "-new", alone, "-allow-few")
-		assert.Zero(t, code, errs)
-	}
-}
-
-// alone copies a result file of one of two ranks as if a version of a format had written it for one
-// client.
-func alone(t *testing.T, schema string) string {
-	t.Helper()
-	const path = "../load/testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	text := strings.NewReplacer(`"schema_version": "1.0"`, `"schema_version": "`+schema+`"`,
-		`"ranks": 2`, `"ranks": 1`).Replace(string(data))
-	require.Contains(t, text, `"ranks": 1`)
-	to := filepath.Join(t.TempDir(), filepath.Base(path))
-	require.NoError(t, os.WriteFile(to, []byte(text), 0o644))
-	return to
 }
 
 // turns are what a benchmark prints in n trials of a side that takes turns, two to a turn, on a

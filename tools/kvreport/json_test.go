@@ -46,7 +46,7 @@ func suite(t *testing.T) (text string, want map[string]map[string]float64) {
 	require.NotEmpty(t, metrics)
 	want = map[string]map[string]float64{}
 	var b strings.Builder
-	b.WriteString("kvbench-format: 1\ndivision: quick\n")
+	b.WriteString("kvbench-format: 2\ndivision: quick\n")
 	for _, u := range units.UnitDirections() {
 		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
 		metrics = append(metrics, result.Metric{Unit: u.Unit + "-extra", Value: 1.25e-7})

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
@@ -23,10 +24,6 @@ const Stdin = "-"
 type Options struct {
 	Stdin io.Reader   // what - reads
 	Warn  func(error) // gets every bad line, with file and line; nil drops them
-
-	// Formats refuses inputs of several formats. Who puts records side by side gives it, and one
-	// for all inputs; who reads each by itself needs none.
-	Formats *Formats
 
 	// Trials makes one record of the ranks of a trial, which stands behind the others of its
 	// argument. Who counts or compares gives it; who passes records on has them as they are.
@@ -112,9 +109,9 @@ func (r *reader) emit(rec *Record) error {
 		r.seen[id] = true
 	}
 	r.records++
-	if r.Formats != nil {
-		if err := r.Formats.Add(rec); err != nil {
-			return err
+	if format := rec.format(); format != "" {
+		if err := result.CheckSchema(format); err != nil {
+			return fmt.Errorf("%s: %w", rec.place(), err)
 		}
 	}
 	if r.Trials && rec.isRank() {

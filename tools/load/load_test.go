@@ -66,7 +66,7 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	assert.Nil(t, records[2].Result)
 	assert.Equal(t, 1, units.GetBetter("read-B/s"))
 	assert.Equal(t, 1, units.GetBetter("hit-ratio"), "what the suite knows of its units")
-	assert.Equal(t, []Setting{{"kvbench-format", "1"}, {"division", "quick"}, {"seed", "42"},
+	assert.Equal(t, []Setting{{"kvbench-format", "2"}, {"division", "quick"}, {"seed", "42"},
 		{"goos", "linux"}, {"pkg", "kvbench/benchmarks"}}, first.Config)
 }
 
@@ -172,17 +172,20 @@ func TestWhatCannotBeRead(t *testing.T) {
 	result, err := os.ReadFile(
 		"testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
 	require.NoError(t, err)
-	future := bytes.Replace(result, []byte(`"schema_version": "1.0"`),
+	future := bytes.Replace(result, []byte(`"schema_version": "2.0"`),
 		[]byte(`"schema_version": "3.0"`), 1)
 	for _, c := range []struct{ arg, want string }{
 		{write("zero.txt", ""), "zero.txt:1: it is empty"},
 		{write("zero.json", ""), "zero.json:1: it is empty"},
 		{write("prose.txt", "hello\nworld\n"), "prose.txt: no benchmark result in it"},
-		{write("cut.json", string(result[:1000])), "cut.json:42: truncated JSON"},
-		{write("wrong.json", `{"schema_version":"1.0","summary":{},"trial":"x"}`),
+		{write("cut.json", string(result[:1000])), "cut.json:38: truncated JSON"},
+		{write("wrong.json", `{"schema_version":"2.0","summary":{},"trial":"x"}`),
 			"wrong.json:1: json: cannot unmarshal"},
 		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
 		{write("future.json", string(future)), `unsupported result schema "3.0"`},
+		{write("past.json", `{"schema_version":"1.0","summary":{}}`), "past.json:1: unsupported " +
+			"result schema: schema 1 is of an older kvbench"},
+		{write("past.txt", "kvbench-format: 1\nBenchmarkA 1 5 ns/op\n"), "past.txt:2: unsupported "},
 		{write("doc.json", `{"kvreport_schema": "1.0", "results": [{"name":"X","values":[]}`),
 			"doc.json:1: it is truncated"},
 		{write("doc2.json", `{"kvreport_schema": "2.0", "results": []}`), "this version reads 1.x"},

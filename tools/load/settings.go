@@ -218,12 +218,6 @@ func (rec *Record) IsSimulated() bool {
 	return rec.Simulation() != "" && rec.Simulation() != merge.Measured
 }
 
-// Formats refuses records of several formats, as merge.Formats does.
-type Formats struct{ seen merge.Formats }
-
-// Add takes in a record.
-func (f *Formats) Add(rec *Record) error { return f.seen.Add(rec.format(), rec.place()) }
-
 // format is what the record tells of itself: its file if it has one, else the line's text.
 func (rec *Record) format() string {
 	if rec.Result != nil {

@@ -41,7 +41,7 @@ func settingsOf(records []*load.Record) *load.Settings {
 }
 
 func TestDifferences(t *testing.T) {
-	const open, line = "kvbench-format: 1\ndivision: open\n", "BenchmarkSynthetic 1 5 ns/op\n"
+	const open, line = "kvbench-format: 2\ndivision: open\n", "BenchmarkSynthetic 1 5 ns/op\n"
 	real, model, fast := res(nil, "direct"),
 		res(&result.Simulation{Device: &result.SimulatedDevice{}}, "direct"),
 		res(&result.Simulation{}, "direct")
@@ -127,12 +127,12 @@ func TestWhatARunFinds(t *testing.T) {
 }
 
 func TestDifferencesReadNames(t *testing.T) {
-	const text = "kvbench-format: 1\ndivision: open\nBenchmarkSynthetic/io=buffered 1 5 ns/op\n"
+	const text = "kvbench-format: 2\ndivision: open\nBenchmarkSynthetic/io=buffered 1 5 ns/op\n"
 	assert.Empty(t, differences(settingsOf(lines(t, text)), settingsOf(res(nil, "buffered"))))
 }
 
 func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
-	const suite, line = "kvbench-format: 1\n", "BenchmarkA 1 5 ns/op\n"
+	const suite, line = "kvbench-format: 2\n", "BenchmarkA 1 5 ns/op\n"
 	for text, want := range map[string]string{
 		line:                       "",
 		suite + line:               merge.Measured,

@@ -129,7 +129,7 @@ func TestSettingsThatDifferSplitARow(t *testing.T) {
 // A prediction has a row of its own: it is in no median of measured trials and has no change
 // against one.
 func TestSimulatedResultsAreBenchmarksOfTheirOwn(t *testing.T) {
-	const head = "kvbench-format: 1\ndivision: open\n"
+	const head = "kvbench-format: 2\ndivision: open\n"
 	real, sim := lines("A/num-users=8-2", "read-B/s", 1, 2, 3, 4),
 		lines("A/num-users=8-2", "read-B/s", 100, 100, 100, 100)
 	tab := build(t, head+real+"simulated: true\n"+sim, head+"simulated: true\n"+sim)

@@ -429,16 +429,6 @@ func TestAllOptionsMustBeRun(t *testing.T) {
 	assert.Contains(t, text, "1 deviation(s), listed in check.md")
 }
 
-func TestResultsOfTwoFormatsAreNothingToSubmit(t *testing.T) {
-	dir := results(t, func(r *result.Result) {
-		if r.Trial == 1 {
-			r.SchemaVersion = "1.0"
-		}
-	})
-	_, _, _, err := submit(dir, filepath.Join(t.TempDir(), "out"))
-	assert.ErrorContains(t, err, "of result format 2, ")
-}
-
 func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		if r.Rank == 1 {

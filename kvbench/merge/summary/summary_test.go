@@ -347,25 +347,10 @@ func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "are both trial 0 of rank 0 of 1")
 }
 
-func TestResultsOfTwoFormatsAreRefused(t *testing.T) {
-	dir := run6(t, func(r *result.Result) {
-		if r.Trial == 1 {
-			r.SchemaVersion = "1.0"
-		}
-	})
-	code, out, errs := execute(dir, "")
-	assert.Equal(t, 2, code)
-	assert.Empty(t, out)
-	assert.Contains(t, errs, "trial_0/rank_0/kvcache_results_20260908_120000.json is of result "+
-		"format 2, ")
-	assert.Contains(t, errs, "trial_1/rank_0/kvcache_results_20260908_120000.json of format 1: ")
-	aggregated(t, run6(t, func(r *result.Result) { r.SchemaVersion = "1.0" }))
-}
-
 func TestBrokenInputs(t *testing.T) {
 	for what, text := range map[string]string{"empty": "",
-		"truncated": `{"schema_version": "1.0", "summary": {`, "no result": "{}",
-		"future": `{"schema_version":"3.0"}`} {
+		"truncated": `{"schema_version": "2.0", "summary": {`, "no result": "{}",
+		"past": `{"schema_version":"1.0"}`, "future": `{"schema_version":"3.0"}`} {
 		dir := run6(t, nil)
 		path := filepath.Join(dir, "option_1/trial_1/rank_0/kvcache_results_20260908_120000.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))

@@ -147,7 +147,7 @@ func TestLinesAlone(t *testing.T) {
 			"BenchmarkBlockIO/op=read/size=" + p.n + "MiB" + numbers)
 	}
 	for _, c := range []struct{ lines, has, not string }{
-		{"kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 ns/op " +
+		{"kvbench-format: 2\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 ns/op " +
 			"1073741824 read-B/s\n",
 			">Synthetic (simulated): in virtual time on infinitely fast storage<", ""},
 		// The size of a request is no load.
