@@ -2,11 +2,12 @@ package convert
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
@@ -25,11 +26,11 @@ type Options struct {
 	users int
 	seed  int64
 	// What was typed, which a value does not tell.
-	flags *flag.FlagSet
+	flags *pflag.FlagSet
 }
 
 // NewOptions adds the flags to a flag set.
-func NewOptions(fs *flag.FlagSet) *Options {
+func NewOptions(fs *pflag.FlagSet) *Options {
 	o := &Options{flags: fs}
 	fs.IntVar(&o.tokens, "block-tokens", 0, "")
 	fs.StringVar(&o.start, "trace-start", "0s", "")
@@ -77,7 +78,7 @@ func (o *Options) Check(paths []string) (cfg traces.Config, err error) {
 		cfg.Paths = append(cfg.Paths, files...)
 	}
 	// Of a flag's value nobody knows whether a person gave it.
-	o.flags.Visit(func(f *flag.Flag) {
+	o.flags.Visit(func(f *pflag.Flag) {
 		if f.Name == "num-users" {
 			problems = append(problems, formats.OnlySessions("-num-users", cfg.Paths))
 		}

@@ -2,13 +2,14 @@ package curve
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
@@ -35,11 +36,11 @@ type Options struct {
 	// Sessions that are live at a time, and of the moments at which they begin.
 	users int
 	seed  int64         // what the benchmarks' streams derive from, at rank 0
-	flags *flag.FlagSet // what was typed
+	flags *pflag.FlagSet // what was typed
 }
 
 // NewOptions adds the flags to a flag set.
-func NewOptions(fs *flag.FlagSet) *Options {
+func NewOptions(fs *pflag.FlagSet) *Options {
 	o := &Options{flags: fs}
 	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
 	fs.StringVar(&o.dtype, "kv-dtype", model.OwnType, "")
@@ -165,7 +166,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 		q.trace.Paths = append(q.trace.Paths, files...)
 	}
 	// Of a flag's value nobody knows whether a person gave it, and only who did is refused.
-	o.flags.Visit(func(f *flag.Flag) {
+	o.flags.Visit(func(f *pflag.Flag) {
 		if f.Name == "num-users" {
 			problems = append(problems, formats.OnlySessions("-num-users", q.trace.Paths))
 		}

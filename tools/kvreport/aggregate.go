@@ -13,29 +13,31 @@ import (
 // which MLPerf Storage's tools look for a summary, unless -o names another place. A partial or
 // invalid summary is written all the same, because what is there may be all that there will be; the
 // exit code says it.
-func runAggregate(c *Call) error {
+func runAggregate(c *Call) func([]string) error {
 	out := c.String("o", "", "")
-	dir, err := c.directory("kvbench-results/20260908-120000-4711")
-	if err != nil {
+	return func(args []string) error {
+		dir, err := c.directory(args, "kvbench-results/20260908-120000-4711")
+		if err != nil {
+			return err
+		}
+		t, err := merge.ReadTree(dir)
+		if err != nil {
+			return err
+		}
+		// A run that starts its ranks has made the same of the same files.
+		s := summary.Aggregate(t)
+		for _, w := range s.Warnings {
+			c.say(w)
+		}
+		path := cmp.Or(*out, filepath.Join(dir, summary.FileName))
+		err = c.write(path, s.WriteJSON)
+		// The text is for people who look at a terminal: a pipe gets the document alone.
+		if err == nil && path != load.Stdin {
+			err = s.WriteText(c.stdout, path)
+		}
+		if err == nil && !s.Good() {
+			err = errNo
+		}
 		return err
 	}
-	t, err := merge.ReadTree(dir)
-	if err != nil {
-		return err
-	}
-	// A run that starts its ranks has made the same of the same files.
-	s := summary.Aggregate(t)
-	for _, w := range s.Warnings {
-		c.say(w)
-	}
-	path := cmp.Or(*out, filepath.Join(dir, summary.FileName))
-	err = c.write(path, s.WriteJSON)
-	// The text is for people who look at a terminal: a pipe gets the document alone.
-	if err == nil && path != load.Stdin {
-		err = s.WriteText(c.stdout, path)
-	}
-	if err == nil && !s.Good() {
-		err = errNo
-	}
-	return err
 }

@@ -16,22 +16,20 @@ import (
 // runCSV writes the columns of the workbook's first sheet for programs: a trial is a row, the ranks
 // of a trial are one. On standard output it is part of a pipe, so that what is to be said of it
 // goes to standard error, as for every command that writes a document.
-func runCSV(c *Call) error {
+func runCSV(c *Call) func([]string) error {
 	out := c.String("o", "", "file to write; without it standard output")
-	in, err := c.parse()
-	if err != nil {
-		return err
+	return func(in []string) error {
+		records, _, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
+			Trials: true})
+		if err != nil {
+			return err
+		}
+		// Empty cells do not say why they are empty.
+		for _, n := range view.Missing(records) {
+			c.say(n)
+		}
+		return c.write(*out, func(w io.Writer) error { return writeCSV(w, records) })
 	}
-	records, _, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
-		Trials: true})
-	if err != nil {
-		return err
-	}
-	// Empty cells do not say why they are empty.
-	for _, n := range view.Missing(records) {
-		c.say(n)
-	}
-	return c.write(*out, func(w io.Writer) error { return writeCSV(w, records) })
 }
 
 // writeCSV has one head for all rows, whatever a result lacks: programs look columns up by it, and

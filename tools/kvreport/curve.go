@@ -17,44 +17,38 @@ var curveFormats = []string{"text", "json", "csv", "html"}
 
 // runCurve reckons how large a cache must be. Every mistake on the command line is told before a
 // trace is read, which may take minutes.
-func runCurve(c *Call) error {
+func runCurve(c *Call) func([]string) error {
 	o := curve.NewOptions(c.FlagSet)
 	out := c.String("o", "", "file to write; without it standard output")
 	format := c.String("format", "", "text, json, csv or html; that of -o's name, else text")
-	paths, err := c.parse()
-	if err != nil {
-		return err
-	}
-	if *format == "" {
-		*format = strings.TrimPrefix(filepath.Ext(*out), ".")
+	return func(paths []string) error {
+		if *format == "" {
+			*format = strings.TrimPrefix(filepath.Ext(*out), ".")
+			if !slices.Contains(curveFormats, *format) {
+				*format = curveFormats[0]
+			}
+		}
 		if !slices.Contains(curveFormats, *format) {
-			*format = curveFormats[0]
+			return fmt.Errorf("-format: must be one of %s, given %s", strings.Join(curveFormats, ", "),
+				*format)
 		}
-	}
-	if !slices.Contains(curveFormats, *format) {
-		return fmt.Errorf("-format: must be one of %s, given %s", strings.Join(curveFormats, ", "),
-			*format)
-	}
-	// A page on standard output would fill the terminal of whoever forgot -o.
-	if *format == "html" && *out == "" {
-		return errors.New("-format html needs -o FILE")
-	}
-	r, err := curve.Run(o, paths)
-	if err != nil {
-		// Every mistake has a line of its own.
-		for mistake := range strings.SplitSeq(err.Error(), "\n") {
-			c.warn(errors.New(mistake))
+		// A page on standard output would fill the terminal of whoever forgot -o.
+		if *format == "html" && *out == "" {
+			return errors.New("-format html needs -o FILE")
 		}
-		return errSaid
-	}
-	c.inputs = r.Files // of directories and patterns
-	return c.write(*out, func(w io.Writer) error {
-		switch *format {
-		case "html":
-			return html.WritePage(w, r.Page())
-		case "csv":
-			return r.WriteCSV(w)
+		r, err := curve.Run(o, paths)
+		if err != nil {
+			return c.mistakes(err)
 		}
-		return encode(w, r, *format == "json")
-	})
+		c.inputs = r.Files // of directories and patterns
+		return c.write(*out, func(w io.Writer) error {
+			switch *format {
+			case "html":
+				return html.WritePage(w, r.Page())
+			case "csv":
+				return r.WriteCSV(w)
+			}
+			return encode(w, r, *format == "json")
+		})
+	}
 }

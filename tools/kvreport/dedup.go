@@ -10,33 +10,32 @@ import (
 // runDedup reads everything below its paths once. What cannot be read is named and the rest is
 // reported: a share of a directory is worth knowing. It fails when there was nothing to read at
 // all: a share of nothing is no answer.
-func runDedup(c *Call) error {
+func runDedup(c *Call) func([]string) error {
 	asJSON := c.Bool("json", false, "")
 	kept := c.Int("max-blocks", dedup.DefaultKept, "")
-	paths, err := c.parse()
-	switch {
-	case err != nil:
+	return func(paths []string) error {
+		switch {
+		case len(paths) == 0:
+			return errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
+		// A smaller sample has an interval as wide as the question.
+		case *kept < 1024:
+			return fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
+		}
+		r, err := dedup.Scan(paths, *kept)
+		if err != nil {
+			return err
+		}
+		for _, p := range r.Problems {
+			c.say(p)
+		}
+		if r.Bytes > 0 {
+			err = c.print(r, *asJSON)
+		} else if len(r.Problems) == 0 {
+			err = errors.New("no data: the files are empty or there are none")
+		}
+		if err == nil && len(r.Problems) > 0 {
+			err = errSaid
+		}
 		return err
-	case len(paths) == 0:
-		return errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
-	// A smaller sample has an interval as wide as the question.
-	case *kept < 1024:
-		return fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
 	}
-	r, err := dedup.Scan(paths, *kept)
-	if err != nil {
-		return err
-	}
-	for _, p := range r.Problems {
-		c.say(p)
-	}
-	if r.Bytes > 0 {
-		err = c.print(r, *asJSON)
-	} else if len(r.Problems) == 0 {
-		err = errors.New("no data: the files are empty or there are none")
-	}
-	if err == nil && len(r.Problems) > 0 {
-		err = errSaid
-	}
-	return err
 }

@@ -9,19 +9,17 @@ import (
 // runDevice prints one line on standard output, which scripts put into -simulate-device; the
 // reasons go to standard error: without them nobody could tell a good fit from a lucky one. In the
 // other formats it is a document.
-func runDevice(c *Call) error {
+func runDevice(c *Call) func([]string) error {
 	format := c.String("format", "text", sizing.Formats)
-	in, err := c.parse()
-	if err != nil {
-		return err
+	return func(in []string) error {
+		text, reasons, err := sizing.Device(in, c.stdin, *format, c.warn)
+		if err != nil {
+			return err
+		}
+		for _, why := range reasons {
+			fmt.Fprintln(c.stderr, why)
+		}
+		fmt.Fprintln(c.stdout, text)
+		return nil
 	}
-	text, reasons, err := sizing.Device(in, c.stdin, *format, c.warn)
-	if err != nil {
-		return err
-	}
-	for _, why := range reasons {
-		fmt.Fprintln(c.stderr, why)
-	}
-	fmt.Fprintln(c.stdout, text)
-	return nil
 }

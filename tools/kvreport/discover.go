@@ -8,19 +8,17 @@ import (
 
 // runDiscover describes this machine and one directory of it, the current one unless another is
 // named: the advice is about one, it names its drive.
-func runDiscover(c *Call) error {
+func runDiscover(c *Call) func([]string) error {
 	asJSON := c.Bool("json", false, "")
-	dirs, err := c.parse()
-	if err != nil {
-		return err
+	return func(dirs []string) error {
+		if len(dirs) > 1 {
+			return fmt.Errorf("one directory at most, given %d", len(dirs))
+		}
+		// A directory that does not exist has no filesystem to describe.
+		h, err := discover.Describe(append(dirs, ".")[0])
+		if err != nil {
+			return err
+		}
+		return c.print(h, *asJSON)
 	}
-	if len(dirs) > 1 {
-		return fmt.Errorf("one directory at most, given %d", len(dirs))
-	}
-	// A directory that does not exist has no filesystem to describe.
-	h, err := discover.Describe(append(dirs, ".")[0])
-	if err != nil {
-		return err
-	}
-	return c.print(h, *asJSON)
 }

@@ -1,7 +1,7 @@
 // Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
 //
 //	main.go       the table of commands; help/: what each says of itself
-//	frame.go      Call: finding the command, help, flags in any place, answers, exit codes
+//	frame.go      Call: commands by spf13/cobra, flags with one dash, help, answers, exit codes
 //	output.go     output files that are whole or absent
 //	json.go, csv.go, documents.go (xlsx and html), fio.go, turns.go, gate.go,
 //	aggregate.go, submission.go, discover.go, datasize.go, curve.go, convert.go, device.go,
@@ -9,8 +9,8 @@
 //	              a file per command: its flags and the call of its package
 //
 // The packages behind the commands know neither flags nor exit codes, so that one uses another
-// without a process, and tests need none. A command is a function of a Call. It
-// exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
+// without a process, and tests need none. A command defines its flags on a Call and returns the function
+// that runs it. It exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
 // not pass, the memory does not fit), with 2 for wrong usage and for input or output that fails,
 // and with 3 when it did and the results are not sufficient for an answer (gate, turns).
 //

@@ -13,41 +13,40 @@ import (
 )
 
 // runHTML makes a page of everything that is read.
-func runHTML(c *Call) error { return document(c, html.Write) }
+func runHTML(c *Call) func([]string) error { return document(c, html.Write) }
 
 // runXLSX makes a workbook of everything that is read.
-func runXLSX(c *Call) error { return document(c, xlsx.Write) }
+func runXLSX(c *Call) func([]string) error { return document(c, xlsx.Write) }
 
 // document is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
 // file: it reads everything, warns of bad lines and of what is missing on stderr, and writes the
 // file whole or not at all. A bad line in one of many inputs must not cost the page; an input that
 // cannot be read must, because nobody would miss it there.
-func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error) error {
+func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
+) func([]string) error {
 	path := c.String("o", "", "file to write")
 	ignore := c.String("ignore", "", "settings in which trials of one row may differ")
-	in, err := c.parse()
-	if err != nil {
-		return err
+	return func(in []string) error {
+		ignored, err := overlooked(*ignore)
+		if err != nil {
+			return err
+		}
+		// A page on standard output would fill the terminal of whoever forgot -o.
+		if *path == "" {
+			return errors.New("no output; give -o FILE")
+		}
+		records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
+			Trials: true})
+		if err != nil {
+			return err
+		}
+		// What a document lacks is said twice: here, and in it.
+		table := stats.Build(records, units, ignored...)
+		for _, n := range append(view.Missing(records), table.Notes...) {
+			c.say(n)
+		}
+		return c.write(*path, func(w io.Writer) error { return write(w, records, table) })
 	}
-	ignored, err := overlooked(*ignore)
-	if err != nil {
-		return err
-	}
-	// A page on standard output would fill the terminal of whoever forgot -o.
-	if *path == "" {
-		return errors.New("no output; give -o FILE")
-	}
-	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
-		Trials: true})
-	if err != nil {
-		return err
-	}
-	// What a document lacks is said twice: here, and in it.
-	table := stats.Build(records, units, ignored...)
-	for _, n := range append(view.Missing(records), table.Notes...) {
-		c.say(n)
-	}
-	return c.write(*path, func(w io.Writer) error { return write(w, records, table) })
 }
 
 // overlooked are the settings of -ignore: nothing to ignore is no name, and not an empty one.

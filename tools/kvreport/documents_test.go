@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,45 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"kvbench/tools/load"
-	"kvbench/tools/stats"
 )
-
-func TestWriteDocument(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "out")
-	const text = "BenchmarkA 1 5 ns/op\nBenchmarkA 1 six ns/op\nBenchmarkB 1 7 ns/op\n"
-	run := func(fail error, args ...string) (code int, errs string) {
-		var b strings.Builder
-		c := newCall("thing", args, strings.NewReader(text), nil, &b)
-		code = c.end(document(c,
-			func(w io.Writer, records []*load.Record, t *stats.Table) error {
-				_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
-				return errors.Join(err, fail)
-			}))
-		return code, b.String()
-	}
-	code, errs := run(nil, "-", "-o", out)
-	assert.Equal(t, Done, code)
-	assert.Contains(t, errs, "kvreport thing: stdin:2:", "a bad line is named, the rest is read")
-	assert.Contains(t, errs, "kvreport thing: 2 of 2 results have no readable result file: ")
-	data, err := os.ReadFile(out)
-	require.NoError(t, err)
-	assert.Equal(t, "AB", string(data))
-
-	for _, args := range [][]string{{"-"}, {"-o", out}, {filepath.Join(dir, "none"), "-o", out}} {
-		code, errs = run(nil, args...)
-		assert.Equal(t, Usage, code)
-		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
-	}
-	code, errs = run(errors.New("it broke"), "-", "-o", out)
-	assert.Equal(t, Usage, code)
-	assert.Contains(t, errs, "it broke")
-	data, err = os.ReadFile(out)
-	require.NoError(t, err)
-	assert.Equal(t, "AB", string(data), "the file of before stays as it was")
-}
 
 // No command replaces what it reads: a file, a link to it, what is in a directory or matches a
 // pattern, or the result files that a text names.

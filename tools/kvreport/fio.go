@@ -12,22 +12,20 @@ import (
 
 // runFio distils traces. It checks the window before anything is read: reading a large trace takes
 // seconds.
-func runFio(c *Call) error {
+func runFio(c *Call) func([]string) error {
 	out := c.String("o", "", "file, or directory for several jobs; without it standard output")
 	window := c.Duration("window", 0,
 		"how long there was load while a bpftrace text was traced; 0 = unknown")
-	in, err := c.parse()
-	if err != nil {
-		return err
+	return func(in []string) error {
+		if *window < 0 {
+			return fmt.Errorf("-window %s must not be negative", *window)
+		}
+		jobs, err := trace.Jobs(in, c.stdin, *window, c.warn)
+		if err != nil {
+			return err
+		}
+		return writeJobs(c, jobs, *out)
 	}
-	if *window < 0 {
-		return fmt.Errorf("-window %s must not be negative", *window)
-	}
-	jobs, err := trace.Jobs(in, c.stdin, *window, c.warn)
-	if err != nil {
-		return err
-	}
-	return writeJobs(c, jobs, *out)
 }
 
 // writeJobs puts one job where out says, or several into the directory out. Several jobs never go

@@ -3,111 +3,90 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"kvbench/kvbench/units"
 	"kvbench/kvbench/version"
 	"kvbench/tools/load"
 )
 
-// Exit codes of every subcommand. Scripts tell a failed gate from a broken one by them.
+// Exit codes of every subcommand. Scripts distinguish a failed gate from a broken one by them.
 const (
-	Done  = 0 // it did what was asked
-	No    = 1 // it did, and the answer is no
+	Done  = 0 // completed
+	No    = 1 // completed, and the answer is no
 	Usage = 2 // wrong usage, or input or output that cannot be read or written
 
-	Undecided = 3 // it did, and nobody can tell
+	Undecided = 3 // completed, and the results are not sufficient for an answer
 )
 
 var (
-	// errNo ends a command that did what was asked and whose answer is no.
-	errNo = errors.New("the answer is no")
-	// errUndecided ends a command that did what was asked and found no answer.
-	errUndecided = errors.New("nobody can tell")
-	// errSaid ends a command that failed and has said why.
-	errSaid = errors.New("said already")
+	errNo        = errors.New("the answer is no")
+	errUndecided = errors.New("undecided")
+	// errSaid ends a command that failed and has printed why.
+	errSaid = errors.New("printed already")
 )
 
-// Command is one subcommand. help/NAME.txt says what it does.
+// Command is one subcommand. help/NAME.txt describes it. New defines its flags and returns what runs
+// once they are parsed, with the other arguments.
 type Command struct {
 	Name  string
 	Args  string // as in the usage line: "IN… -o FILE"
 	Short string // one line for the list of commands
-	Run   func(*Call) error
+	New   func(*Call) func(args []string) error
 }
 
-// Call is one call of a command: what was typed and the streams, so that tests can make one without
-// a process. A command defines its flags first and then parses.
+// Call is one call of a command, with its flags and streams.
 type Call struct {
-	*flag.FlagSet
-	args           []string
+	*pflag.FlagSet
+	name           string
 	inputs         []string // what is read: outputs never replace it
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-func newCall(name string, args []string, stdin io.Reader, stdout, stderr io.Writer) *Call {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	// The package would print the usage of all flags for every slip.
-	fs.SetOutput(io.Discard)
-	return &Call{FlagSet: fs, args: args, stdin: stdin, stdout: stdout, stderr: stderr}
-}
-
-// Main finds the subcommand that args[0] names, runs it and returns the exit code. Without
-// arguments it prints the table to stderr; help, -h and --help print it to stdout, help COMMAND
-// explains one, version tells the build. An unknown name is answered with the nearest known one.
+// Main runs the subcommand that args[0] names and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// Without a command nothing was asked: help that nobody asked for goes to standard error, so
-	// that a pipe does not take it for an answer.
+	// Help without a request goes to standard error, so that a pipe does not take it for an answer.
 	if len(args) == 0 {
 		usage(stderr)
 		return Usage
 	}
-	name, rest := args[0], args[1:]
-	if name == "help" || isHelp(name) {
-		if len(rest) == 0 {
+	root := &cobra.Command{Use: "kvreport", Version: version.Current(), SilenceErrors: true,
+		SilenceUsage: true, Args: cobra.ArbitraryArgs, RunE: unknown}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetVersionTemplate("kvreport {{.Version}}\n")
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		if c == root {
 			usage(stdout)
-			return Done
+			return
 		}
-		name, rest = rest[0], []string{"-h"}
-	}
-	if slices.Contains([]string{"version", "-version", "--version"}, name) {
+		fmt.Fprintf(stdout, "usage: kvreport %s\n\n%s", c.Use, c.Long)
+	})
+	root.SetHelpCommand(&cobra.Command{Use: "help", RunE: func(_ *cobra.Command, a []string) error {
+		c, rest, err := root.Find(a)
+		if err != nil || len(rest) > 0 {
+			return unknown(root, a)
+		}
+		return c.Help()
+	}})
+	root.AddCommand(&cobra.Command{Use: "version", Run: func(*cobra.Command, []string) {
 		fmt.Fprintln(stdout, "kvreport", version.Current())
-		return Done
+	}})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	for _, c := range commands {
+		root.AddCommand(c.cobra(stdin, stdout, stderr))
 	}
-	names := make([]string, len(commands))
-	for i, c := range commands {
-		names[i] = c.Name
-	}
-	i := slices.Index(names, name)
-	if i < 0 {
-		// Slips of the finger get an answer that can be copied.
-		fmt.Fprintf(stderr, "kvreport: unknown command %q%s; kvreport help lists the commands\n",
-			name, units.Suggestion(name, names))
-		return Usage
-	}
-	// Help is found anywhere on the line, as people add -h to what they have typed.
-	for _, a := range rest {
-		if a == "--" {
-			break
-		}
-		if isHelp(a) {
-			explain(stdout, commands[i])
-			return Done
-		}
-	}
-	c := newCall(name, rest, stdin, stdout, stderr)
-	return c.end(commands[i].Run(c))
-}
-
-// end turns how a command ended into its exit code, and says what went wrong.
-func (c *Call) end(err error) int {
-	switch err {
+	found, _, _ := root.Find(args[:1])
+	root.SetArgs(twoDashes(found.Flags(), args))
+	switch err := root.Execute(); err {
 	case nil:
 		return Done
 	case errNo:
@@ -116,18 +95,62 @@ func (c *Call) end(err error) int {
 		return Undecided
 	case errSaid:
 	default:
-		c.warn(err)
+		say(stderr, found.CommandPath(), err.Error())
 	}
 	return Usage
 }
 
-// isHelp knows the spellings of every flag package.
-func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
+// cobra makes the command of the library.
+func (c Command) cobra(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
+	text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
+	cmd := &cobra.Command{Use: c.Name + " " + c.Args, Short: c.Short, Long: string(text),
+		DisableFlagsInUseLine: true}
+	call := &Call{FlagSet: cmd.Flags(), name: c.Name, stdin: stdin, stdout: stdout, stderr: stderr}
+	run := c.New(call)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return call.hint(err) })
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		// An output that would destroy an input is refused here, because reading can take minutes.
+		call.inputs = args
+		if out := call.Lookup("o"); out != nil {
+			if err := call.spare(out.Value.String()); err != nil {
+				return err
+			}
+		}
+		return run(args)
+	}
+	return cmd
+}
+
+// unknown refuses a command that does not exist, with the nearest one that does.
+func unknown(root *cobra.Command, args []string) error {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	return fmt.Errorf("unknown command %q%s; kvreport help lists the commands", args[0],
+		units.Suggestion(args[0], names))
+}
+
+// twoDashes writes -name as --name: the flags of this program have one dash, as those of go test,
+// and the library takes one dash for letters. Values of flags stay as they are.
+func twoDashes(flags *pflag.FlagSet, args []string) []string {
+	args = slices.Clone(args)
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		name, _, whole := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
+		if name == "" || args[i][0] != '-' || args[i] == "-h" {
+			continue
+		}
+		args[i] = "--" + strings.TrimLeft(args[i], "-")
+		if f := flags.Lookup(name); f != nil && f.NoOptDefVal == "" && !whole {
+			i++ // its value
+		}
+	}
+	return args
+}
 
 // usage is the table of commands.
 func usage(w io.Writer) {
-	// The second column begins behind the longest name.
-	width := 0
+	width := 0 // of the first column
 	for _, c := range commands {
 		width = max(width, len(c.Name))
 	}
@@ -136,97 +159,61 @@ func usage(w io.Writer) {
 		fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Short)
 	}
 	fmt.Fprint(w, "\nkvreport help COMMAND explains one of them with an example; kvreport version "+
-		"tells which build this is.\n"+
+		"prints which build this is.\n"+
 		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read; "+
 		"3 the results are not sufficient for an answer.\n")
 }
 
-// explain is the help of one command: usage, text, example.
-func explain(w io.Writer, c Command) {
-	text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
-	fmt.Fprintf(w, "usage: kvreport %s %s\n\n%s", c.Name, c.Args, text)
+// say writes a line that begins with the program's and the command's name.
+func say(w io.Writer, command, text string) {
+	fmt.Fprintf(w, "%s: %s\n", command, strings.ReplaceAll(text, "\n", "; "))
 }
 
-// say writes what is no answer, a line each that begins with the program's and the command's name,
-// so that whoever greps for the command finds all. It is called from one goroutine.
-func (c *Call) say(text string) {
-	fmt.Fprintf(c.stderr, "kvreport %s: %s\n", c.Name(), strings.ReplaceAll(text, "\n", "; "))
-}
+// say writes a note to standard error. It is called from one goroutine.
+func (c *Call) say(text string) { say(c.stderr, "kvreport "+c.name, text) }
 
-// warn says what is wrong.
+// warn reports an error.
 func (c *Call) warn(err error) { c.say(err.Error()) }
 
-// list defines a flag that may be given several times. Shells expand a pattern into several
-// arguments; a flag takes one, so that it is given again.
-func (c *Call) list(name string) *[]string {
-	var values []string
-	c.Func(name, "", func(s string) error {
-		values = append(values, s)
-		return nil
-	})
-	return &values
-}
-
-// parse parses flags and positional arguments in any order and returns the latter; behind -- all
-// are positional. A lone - is positional: it stands for standard input. An output that would
-// destroy an input is refused here, because reading can take minutes.
-func (c *Call) parse() (positional []string, err error) {
-	defer func() {
-		c.inputs = positional
-		if out := c.Lookup("o"); err == nil && out != nil {
-			err = c.spare(out.Value.String())
-		}
-	}()
-	for args := c.args; len(args) > 0; {
-		before := args
-		if err := c.Parse(args); err != nil {
-			return nil, c.hint(err)
-		}
-		// The flag package stops at the first argument that is no flag. That is taken, and the
-		// rest is parsed again.
-		args = c.Args()
-		if n := len(before) - len(args); n > 0 && before[n-1] == "--" {
-			return append(positional, args...), nil
-		}
-		if len(args) > 0 {
-			positional, args = append(positional, args[0]), args[1:]
-		}
+// mistakes reports each line of an error as one of its own.
+func (c *Call) mistakes(err error) error {
+	for mistake := range strings.SplitSeq(err.Error(), "\n") {
+		c.say(mistake)
 	}
-	return positional, nil
+	return errSaid
 }
 
-// bareDuration is what the flag package says of a time without a unit.
-var bareDuration = regexp.MustCompile(`^invalid value "([0-9.]+)" for flag -(\S+): parse error$`)
+// list defines a flag that may be given several times, once for each input.
+func (c *Call) list(name string) *[]string { return c.StringArray(name, nil, "") }
 
-// hint adds the nearest flag to the flag package's complaint about an unknown one, and where to
-// read about all.
+// bareDuration is the library's error for a time without a unit.
+var bareDuration = regexp.MustCompile(`^invalid argument "([0-9.]+)" for "--(\S+)" flag: time: miss`)
+
+// hint writes the library's complaints about flags as one line, with the nearest flag that exists.
 func (c *Call) hint(err error) error {
-	// The package tells of an unknown flag in its text only.
 	msg := err.Error()
-	if _, name, ok := strings.Cut(msg, "flag provided but not defined: -"); ok {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
-		c.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		c.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := unknown.GetSpecifiedName()
 		msg = fmt.Sprintf("unknown flag -%s%s", name, units.Suggestion(name, names))
 	}
 	if m := bareDuration.FindStringSubmatch(msg); m != nil {
 		msg = fmt.Sprintf("-%s must be a time with its unit, did you mean %ss or %sm?", m[2], m[1],
 			m[1])
 	}
-	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.Name())
+	msg = strings.NewReplacer(`"--`, `"-`, " --", " -").Replace(msg)
+	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.name)
 }
 
-// directory parses the arguments of a command that has one results directory: two are two runs,
-// which are never summed.
-func (c *Call) directory(example string) (string, error) {
-	dirs, err := c.parse()
-	if err != nil {
-		return "", err
-	}
-	if len(dirs) != 1 {
+// directory is the argument of a command that has one results directory: two are two runs, which
+// are never summed.
+func (c *Call) directory(args []string, example string) (string, error) {
+	if len(args) != 1 {
 		return "", fmt.Errorf("one results directory is needed, for example: kvreport %s %s",
-			c.Name(), example)
+			c.name, example)
 	}
-	return dirs[0], nil
+	return args[0], nil
 }
 
 // print writes what a command found out to standard output, for people or for programs.

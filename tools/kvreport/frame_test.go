@@ -52,31 +52,6 @@ func TestUnknownCommand(t *testing.T) {
 	assert.NotContains(t, errs, "did you mean")
 }
 
-func TestParse(t *testing.T) {
-	parsed := func(args ...string) ([]string, string, error) {
-		c := newCall("xlsx", args, nil, nil, nil)
-		o := c.String("o", "", "")
-		c.Bool("verbose", false, "")
-		pos, err := c.parse()
-		return pos, *o, err
-	}
-	pos, o, err := parsed("a", "-o", "x", "-", "-verbose", "b", "--", "-c")
-	require.NoError(t, err)
-	assert.Equal(t, []string{"a", "-", "b", "-c"}, pos)
-	assert.Equal(t, "x", o)
-	_, _, err = parsed("-verbos")
-	assert.EqualError(t, err,
-		`unknown flag -verbos, did you mean "verbose"?; kvreport help xlsx shows the usage`)
-	_, _, err = parsed("-o")
-	assert.ErrorContains(t, err, "flag needs an argument")
-}
-
-func TestMessagesAreOneLine(t *testing.T) {
-	var b strings.Builder
-	newCall("json", nil, nil, nil, &b).warn(errors.New("a\nb"))
-	assert.Equal(t, "kvreport json: a; b\n", b.String())
-}
-
 func TestWriteFileIsWholeOrAbsent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")

@@ -15,7 +15,7 @@ import (
 // runGate reads both sides, judges, and writes in the format asked for. Its exit code is its
 // result: 1 is a failed gate, 3 one that cannot tell, and 2 says that nothing was compared. Flags
 // that are wrong in themselves are found before any input is opened, the first mistake is told.
-func runGate(c *Call) error {
+func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")
 	c.gateOptions(&o)
@@ -26,56 +26,55 @@ func runGate(c *Call) error {
 	c.IntVar(&o.Count, "count", 0, "")
 	c.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	c.BoolVar(&o.All, "all", false, "")
-	rest, err := c.parse()
-	ignored, wrong := overlooked(*ignore)
-	o.Ignore = ignored
-	form := gate.Formats[*format]
-	switch {
-	case err != nil:
-		return err
-	case len(rest) > 0:
-		return fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable",
-			rest[0])
-	case len(*old) == 0 || len(*new) == 0:
-		return errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt " +
-			"-new b.txt")
-	case slices.Contains(*old, load.Stdin) && slices.Contains(*new, load.Stdin):
-		return errors.New("only one of -old and -new can be standard input")
-	case form == nil:
-		return fmt.Errorf("-format: must be one of %s, given %q", strings.Join(
-			slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
-	case o.Count < 0:
-		return fmt.Errorf("-count: must be the number of trials of each side, given %d", o.Count)
-	case checkAlpha(o) != nil:
-		return checkAlpha(o)
-	case wrong != nil:
-		return wrong
-	}
-	// Bad lines are warned about on both sides alike; a side without any good line is an error.
-	t, err := gate.Read(*old, *new, o.Ignore, c.stdin, c.warn)
-	if err != nil {
-		return err
-	}
-	r, err := gate.Judge(t, o)
-	if err != nil {
-		return err
-	}
-	// Nothing was compared: no table, and the exit code of wrong usage. Refusals go to standard
-	// error: a report that a pipeline posts must not look like a comparison.
-	if len(r.Refusals) > 0 {
-		for _, line := range r.Refusals {
-			c.say(line)
+	return func(rest []string) error {
+		ignored, wrong := overlooked(*ignore)
+		o.Ignore = ignored
+		form := gate.Formats[*format]
+		switch {
+		case len(rest) > 0:
+			return fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable",
+				rest[0])
+		case len(*old) == 0 || len(*new) == 0:
+			return errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt " +
+				"-new b.txt")
+		case slices.Contains(*old, load.Stdin) && slices.Contains(*new, load.Stdin):
+			return errors.New("only one of -old and -new can be standard input")
+		case form == nil:
+			return fmt.Errorf("-format: must be one of %s, given %q", strings.Join(
+				slices.Sorted(maps.Keys(gate.Formats)), ", "), *format)
+		case o.Count < 0:
+			return fmt.Errorf("-count: must be the number of trials of each side, given %d", o.Count)
+		case checkAlpha(o) != nil:
+			return checkAlpha(o)
+		case wrong != nil:
+			return wrong
 		}
-		return errSaid
+		// Bad lines are warned about on both sides alike; a side without any good line is an error.
+		t, err := gate.Read(*old, *new, o.Ignore, c.stdin, c.warn)
+		if err != nil {
+			return err
+		}
+		r, err := gate.Judge(t, o)
+		if err != nil {
+			return err
+		}
+		// Nothing was compared: no table, and the exit code of wrong usage. Refusals go to standard
+		// error: a report that a pipeline posts must not look like a comparison.
+		if len(r.Refusals) > 0 {
+			for _, line := range r.Refusals {
+				c.say(line)
+			}
+			return errSaid
+		}
+		if _, err := io.WriteString(c.stdout, form(r)); err != nil {
+			return err
+		}
+		switch r.Outcome() {
+		case gate.Lost:
+			return errNo
+		case gate.Undecided:
+			return errUndecided
+		}
+		return nil
 	}
-	if _, err := io.WriteString(c.stdout, form(r)); err != nil {
-		return err
-	}
-	switch r.Outcome() {
-	case gate.Lost:
-		return errNo
-	case gate.Undecided:
-		return errUndecided
-	}
-	return nil
 }

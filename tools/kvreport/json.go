@@ -9,17 +9,15 @@ import (
 // runJSON archives: one file instead of a directory, which every other command reads. It streams
 // nothing: the document is written when everything was read, so that a broken input leaves no half
 // of it.
-func runJSON(c *Call) error {
+func runJSON(c *Call) func([]string) error {
 	out := c.String("o", "", "file to write; without it standard output")
-	in, err := c.parse()
-	if err != nil {
-		return err
+	return func(in []string) error {
+		records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
+		if err != nil {
+			return err
+		}
+		return c.write(*out, func(w io.Writer) error {
+			return load.WriteDocument(w, records, units)
+		})
 	}
-	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
-	if err != nil {
-		return err
-	}
-	return c.write(*out, func(w io.Writer) error {
-		return load.WriteDocument(w, records, units)
-	})
 }

@@ -17,75 +17,73 @@ import (
 // runModels lists the bytes per token of models, a line each. All models are in one table so that
 // they can be compared. If a configuration is refused, the others are still listed and the exit
 // code is 1.
-func runModels(c *Call) error {
+func runModels(c *Call) func([]string) error {
 	dtype := c.String("kv-dtype", model.OwnType, "")
-	args, err := c.parse()
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(model.DTypes(), *dtype) {
-		return fmt.Errorf("-kv-dtype: must be one of %s, given %q",
-			strings.Join(model.DTypes(), ", "), *dtype)
-	}
-	// One file that is missing does not hide the rows of the others.
-	var names []string
-	missing := map[string]error{}
-	for _, arg := range args {
-		files, err := configs(arg)
-		if err != nil {
-			files, missing[arg] = []string{arg}, err
+	return func(args []string) error {
+		if !slices.Contains(model.DTypes(), *dtype) {
+			return fmt.Errorf("-kv-dtype: must be one of %s, given %q",
+				strings.Join(model.DTypes(), ", "), *dtype)
 		}
-		names = append(names, files...)
-	}
-	// Without arguments it lists the built-in models.
-	if len(args) == 0 {
-		for _, m := range model.BuiltIn() {
-			names = append(names, m.Key)
-		}
-	}
-	// Columns are as wide as the longest name: paths of checkpoints are long, and the path is what
-	// tells two files of a model apart.
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	refused, unread := 0, 0
-	fmt.Fprintln(w, "model\tB per token\tB per sequence\ttype\tattention: layers × bytes, source")
-	for _, name := range names {
-		m, err := model.Find(name, nil)
-		if err != nil && missing[name] != nil {
-			err = missing[name]
-		}
-		if err == nil {
-			m, err = m.In(*dtype)
-		}
-		if err != nil {
-			// The line has the name already, and a reason may be several lines.
-			verdict := "refused"
-			refused++
-			if err == missing[name] || model.Unreadable(err) {
-				verdict = "unreadable"
-				unread++
+		// One file that is missing does not hide the rows of the others.
+		var names []string
+		missing := map[string]error{}
+		for _, arg := range args {
+			files, err := configs(arg)
+			if err != nil {
+				files, missing[arg] = []string{arg}, err
 			}
-			reason := strings.NewReplacer("model configuration "+name+": ", "",
-				fmt.Sprintf("model %q: ", name), "", "model without a name: ", "",
-				"read model configuration: ", "",
-				"open "+name+": ", "", "lstat "+name+": ", "", "\n", "; ").Replace(err.Error())
-			fmt.Fprintf(w, "%s\t-\t-\t-\t%s: %s\n", name, verdict, reason)
-			continue
+			names = append(names, files...)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s: %s\n", name, m.BytesPerToken(), m.FixedBytes(),
-			cmp.Or(m.StoredAs, m.DType, assumed(name)), m.Attention, m.Arithmetic())
+		// Without arguments it lists the built-in models.
+		if len(args) == 0 {
+			for _, m := range model.BuiltIn() {
+				names = append(names, m.Key)
+			}
+		}
+		// Columns are as wide as the longest name: paths of checkpoints are long, and the path is what
+		// tells two files of a model apart.
+		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		refused, unread := 0, 0
+		fmt.Fprintln(w, "model\tB per token\tB per sequence\ttype\tattention: layers × bytes, source")
+		for _, name := range names {
+			m, err := model.Find(name, nil)
+			if err != nil && missing[name] != nil {
+				err = missing[name]
+			}
+			if err == nil {
+				m, err = m.In(*dtype)
+			}
+			if err != nil {
+				// The line has the name already, and a reason may be several lines.
+				verdict := "refused"
+				refused++
+				if err == missing[name] || model.Unreadable(err) {
+					verdict = "unreadable"
+					unread++
+				}
+				reason := strings.NewReplacer("model configuration "+name+": ", "",
+					fmt.Sprintf("model %q: ", name), "", "model without a name: ", "",
+					"read model configuration: ", "",
+					"open "+name+": ", "", "lstat "+name+": ", "", "\n", "; ").Replace(err.Error())
+				fmt.Fprintf(w, "%s\t-\t-\t-\t%s: %s\n", name, verdict, reason)
+				continue
+			}
+			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s: %s\n", name, m.BytesPerToken(), m.FixedBytes(),
+				cmp.Or(m.StoredAs, m.DType, assumed(name)), m.Attention, m.Arithmetic())
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if unread > 0 {
+			c.say(fmt.Sprintf("%d of %d models cannot be read", unread, len(names)))
+			return errSaid
+		}
+		if refused > 0 {
+			c.say(fmt.Sprintf("%d of %d configurations were refused", refused, len(names)))
+			return errNo
+		}
+		return nil
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if unread > 0 {
-		c.say(fmt.Sprintf("%d of %d models cannot be read", unread, len(names)))
-		return errSaid
-	}
-	if refused > 0 {
-		c.say(fmt.Sprintf("%d of %d configurations were refused", refused, len(names)))
-		return errNo
-	}
-	return nil
 }
 
 // assumed is the type of a model that names none.

@@ -6,7 +6,7 @@ import (
 )
 
 // runSubmission checks and builds a tree or nothing; deviations are told in any case.
-func runSubmission(c *Call) (err error) {
+func runSubmission(c *Call) func([]string) error {
 	s := submission.Submission{Hardware: make(map[string]discover.Hardware)}
 	c.StringVar(&s.Organisation, "organisation", "", "")
 	// Both spellings are in use.
@@ -16,23 +16,26 @@ func runSubmission(c *Call) (err error) {
 	c.StringVar(&s.Division, "division", "closed", "")
 	c.StringVar(&s.Code, "code", "", "")
 	described := c.list("discover") // each client describes itself
-	s.Dir, err = c.directory("results -organisation acme -system flash7 -o submission")
-	if err == nil {
-		err = s.Validate()
-	}
-	if err != nil {
-		return err
-	}
-	for _, path := range *described {
-		h, err := discover.ReadFile(path)
+	return func(args []string) error {
+		var err error
+		s.Dir, err = c.directory(args, "results -organisation acme -system flash7 -o submission")
+		if err == nil {
+			err = s.Validate()
+		}
 		if err != nil {
 			return err
 		}
-		s.Hardware[h.Hostname] = h
+		for _, path := range *described {
+			h, err := discover.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			s.Hardware[h.Hostname] = h
+		}
+		built, err := s.Run(c.stdout, c.say)
+		if err == nil && !built {
+			err = errNo
+		}
+		return err
 	}
-	built, err := s.Run(c.stdout, c.say)
-	if err == nil && !built {
-		err = errNo
-	}
-	return err
 }

@@ -15,34 +15,32 @@ import (
 
 // runTrace watches a process that somebody else started until the time is over. Ctrl-C and SIGTERM
 // end the tracing, not the report.
-func runTrace(c *Call) error {
+func runTrace(c *Call) func([]string) error {
 	opt := trace.NewOptions(c.FlagSet)
-	rest, err := c.parse()
-	if err == nil {
-		err = opt.Check(rest)
-	}
-	if err != nil {
-		return err
-	}
-	// The signal ends the watching; what was seen until then is reported.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// Notes stand between live lines and must not be lost in them.
-	job, document, err := trace.Run(ctx, opt, c.stdout, c.stderr, c.say)
-	if err != nil {
-		c.say(strings.TrimPrefix(err.Error(), "trace: ")) // the command's name says it
-		if nothing := new(trace.NothingError); errors.As(err, &nothing) {
-			return errNo
-		}
-		return errSaid
-	}
-	// The trace first: a job can be made of it again.
-	if opt.JSON != "" {
-		if err := c.writeText(opt.JSON, string(document)); err != nil {
+	return func(rest []string) error {
+		if err := opt.Check(rest); err != nil {
 			return err
 		}
+		// The signal ends the watching; what was seen until then is reported.
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		// Notes stand between live lines and must not be lost in them.
+		job, document, err := trace.Run(ctx, opt, c.stdout, c.stderr, c.say)
+		if err != nil {
+			c.say(strings.TrimPrefix(err.Error(), "trace: ")) // the command's name says it
+			if nothing := new(trace.NothingError); errors.As(err, &nothing) {
+				return errNo
+			}
+			return errSaid
+		}
+		// The trace first: a job can be made of it again.
+		if opt.JSON != "" {
+			if err := c.writeText(opt.JSON, string(document)); err != nil {
+				return err
+			}
+		}
+		return c.writeTraced(job, opt.Fio)
 	}
-	return c.writeTraced(job, opt.Fio)
 }
 
 // writeTraced puts the job where it is asked for. On standard output an empty line separates it

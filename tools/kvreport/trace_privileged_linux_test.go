@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -59,6 +60,16 @@ func (l loopFile) fio(args ...string) []string {
 		"--norandommap", "--output=/dev/null"}, args...)
 }
 
+// options are those of a command line.
+func options(t testing.TB, args ...string) *trace.Options {
+	t.Helper()
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	opt := trace.NewOptions(fs)
+	require.NoError(t, fs.Parse(twoDashes(fs, args)))
+	require.NoError(t, opt.Check(fs.Args()))
+	return opt
+}
+
 // watch traces a load that is running until the file's device has served so many requests since
 // they were counted: however slow the machine is, it has seen them. The call prints into the
 // buffers.
@@ -66,11 +77,8 @@ func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, 
 	document string, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
-	c = newCall("trace", append(args, "-dir", l.dir), nil, stdout, stderr)
-	opt := trace.NewOptions(c.FlagSet)
-	rest, err := c.parse()
-	require.NoError(t, err)
-	require.NoError(t, opt.Check(rest))
+	c = &Call{name: "trace", stdout: stdout, stderr: stderr}
+	opt := options(t, append(args, "-dir", l.dir)...)
 	device, err := host.BackingDevice(l.dir)
 	require.NoError(t, err)
 	served := func() int64 {
@@ -167,12 +175,8 @@ func traceShell(t testing.TB, dir, command string) (pid int, notes, job string, 
 	ended := make(chan error, 1)
 	go func() { ended <- sh.Wait() }() // at once, or it stays as a zombie
 	t.Cleanup(func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
-	c := newCall("trace", []string{"-pid", strconv.Itoa(sh.Process.Pid), "-dir", dir, "-duration",
-		"5m", "-json", "-", "-fio", "-"}, nil, nil, nil)
-	opt := trace.NewOptions(c.FlagSet)
-	rest, err := c.parse()
-	require.NoError(t, err)
-	require.NoError(t, opt.Check(rest))
+	opt := options(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", dir, "-duration", "5m", "-json",
+		"-", "-fio", "-")
 	opt.Counting = func() { _ = begin.Close() }
 	job, document, err = trace.Run(t.Context(), opt, io.Discard, io.Discard,
 		func(text string) { notes += text + "\n" })

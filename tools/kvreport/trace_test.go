@@ -83,7 +83,7 @@ func TestTraceOfAPidThatDoesNotExist(t *testing.T) {
 // The job is written whole or not at all.
 func TestTraceWritesItsJob(t *testing.T) {
 	var out strings.Builder
-	c := newCall("trace", nil, nil, &out, nil)
+	c := &Call{name: "trace", stdout: &out}
 	file := filepath.Join(t.TempDir(), "x.fio")
 	require.NoError(t, c.writeTraced("[job]\n", file))
 	assert.Equal(t, "fio job: "+file+"\n", out.String())

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/pflag"
+
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/workdir"
@@ -31,18 +33,19 @@ type Question struct {
 	rate    *float64
 }
 
-// NewQuestion adds the flags of a question to a flag set.
-func NewQuestion(fs *flag.FlagSet) *Question {
-	return &Question{
-		machine: machine{host.ReadLimits, host.FilesystemOf}, set: params.Register(fs),
+// NewQuestion adds the flags of a question to a flag set. The division is the open one unless the
+// user gives another: duration, sizes and users of the quick division are too small to plan with.
+func NewQuestion(fs *pflag.FlagSet) *Question {
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	q := &Question{
+		machine: machine{host.ReadLimits, host.FilesystemOf}, set: params.Register(own),
 		bench: fs.String("bench", "Synthetic", ""), window: fs.String("benchtime", "", ""),
 		count: fs.String("count", "", ""), rate: fs.Float64("write-gbps", 0, ""),
 	}
+	_ = own.Set("division", string(params.Open)) // which is one
+	fs.AddGoFlagSet(own)
+	return q
 }
-
-// Defaults are arguments that stand before the user's: a duration, sizes and users of the quick
-// division would answer a question that nobody asks.
-func Defaults() []string { return []string{"-division=open"} }
 
 // Answer is what the run needs and what this machine has. It is the JSON as it stands.
 type Answer struct {

@@ -3,9 +3,10 @@ package sizing
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
+	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -28,11 +29,17 @@ var lab = machine{
 
 // test returns what the command would exit with.
 func (h machine) test(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	fs := flag.NewFlagSet("datasize", flag.ContinueOnError)
+	fs := pflag.NewFlagSet("datasize", pflag.ContinueOnError)
 	q := NewQuestion(fs)
 	q.machine = h
 	asJSON := fs.Bool("json", false, "")
-	if err := fs.Parse(append(Defaults(), args...)); err != nil {
+	for i, a := range args { // as the command does
+		name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
+		if strings.HasPrefix(a, "-") && fs.Lookup(name) != nil {
+			args[i] = "-" + a
+		}
+	}
+	if err := fs.Parse(args); err != nil {
 		return 2, "", err.Error()
 	}
 	a, err := q.Answer(fs.Args())
