@@ -35,7 +35,7 @@ type Options struct {
 	malformed     bool // any share of malformed rows
 	// Sessions that are live at a time, and of the moments at which they begin.
 	users int
-	seed  int64         // what the benchmarks' streams derive from, at rank 0
+	seed  int64          // what the benchmarks' streams derive from, at rank 0
 	flags *pflag.FlagSet // what was typed
 }
 

@@ -16,6 +16,9 @@ import (
 var update = flag.Bool("update", false,
 	"rewrite the golden files of the tests that run; look at the difference before committing it")
 
+// Update reports whether the tests are run with -update.
+func Update() bool { return *update }
+
 // Check compares got with testdata/<name> of the package under test. With -update it writes the
 // file instead: the difference is then to be read line by line before it is committed.
 func Check(t testing.TB, name, got string) {

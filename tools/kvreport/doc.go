@@ -9,10 +9,11 @@
 //	              a file per command: its flags and the call of its package
 //
 // The packages behind the commands know neither flags nor exit codes, so that one uses another
-// without a process, and tests need none. A command defines its flags on a Call and returns the function
-// that runs it. It exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
-// not pass, the memory does not fit), with 2 for wrong usage and for input or output that fails,
-// and with 3 when it did and the results are not sufficient for an answer (gate, turns).
+// without a process, and tests need none. A command defines its flags on a Call and returns the
+// function that runs it. It exits with 0 when it did what was asked, with 1 when it did and the
+// answer is no (the gate does not pass, the memory does not fit), with 2 for wrong usage and for
+// input or output that fails, and with 3 when it did and the results are not sufficient for an
+// answer (gate, turns).
 //
 // This package is large because every command has a file of its own, where its flags are found.
 //
@@ -24,7 +25,7 @@
 // argument. Help is asked for with help COMMAND or -h in any place; it goes to standard output and
 // is no error, while the help that an empty command line gets is one.
 //
-// The tests here run commands as a user types them, with their golden files in testdata; what they
-// decide is tested in their packages. trace_privileged_linux_test.go watches real processes and
+// The scripts in testdata/script run commands as a user types them; what the commands decide is
+// tested in their packages. trace_privileged_linux_test.go watches real processes and
 // needs root, fio and a loop device.
 package main

@@ -5,52 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"kvbench/kvbench/version"
 )
-
-func TestMainFindsTheCommand(t *testing.T) {
-	code, out, errs := call("", "device", "-x")
-	assert.Equal(t, Usage, code)
-	assert.Empty(t, out)
-	assert.Equal(t, "kvreport device: unknown flag -x; kvreport help device shows the usage\n", errs)
-}
-
-func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}} {
-		code, out, errs := call("", args...)
-		assert.Equal(t, Done, code)
-		assert.Contains(t, out, "  json        all results as one JSON document\n")
-		assert.Empty(t, errs)
-	}
-	for _, args := range [][]string{{"help", "json"}, {"json", "-h"}, {"json", "a", "--help"}} {
-		code, out, _ := call("", args...)
-		assert.Equal(t, Done, code)
-		assert.True(t, strings.HasPrefix(out, "usage: kvreport json IN… [-o FILE]\n\nReads "), out)
-		assert.Contains(t, out, "\n\nExample:\n    go test ./benchmarks ")
-	}
-	code, _, errs := call("")
-	assert.Equal(t, Usage, code)
-	assert.Contains(t, errs, "usage: kvreport COMMAND")
-	_, out, errs := call("", "json", "--", "-h")
-	assert.Empty(t, out)
-	assert.Contains(t, errs, "kvreport json: ", "behind -- it is the name of a file")
-}
-
-func TestUnknownCommand(t *testing.T) {
-	code, _, errs := call("", "jsno")
-	assert.Equal(t, Usage, code)
-	assert.Equal(t, "kvreport: unknown command \"jsno\", did you mean \"json\"?; kvreport help "+
-		"lists the commands\n", errs)
-	_, _, errs = call("", "help", "presentation")
-	assert.NotContains(t, errs, "did you mean")
-}
 
 func TestWriteFileIsWholeOrAbsent(t *testing.T) {
 	dir := t.TempDir()
@@ -92,13 +52,4 @@ func TestWriteFileNeverReplacesWhatIsNoFile(t *testing.T) {
 	info, err := os.Lstat(pipe)
 	require.NoError(t, err)
 	assert.Equal(t, os.ModeNamedPipe, info.Mode().Type())
-}
-
-func TestTheBuildIsToldWhicheverWayItIsAsked(t *testing.T) {
-	for _, asked := range []string{"version", "-version", "--version"} {
-		code, out, errs := call("", asked)
-		assert.Equal(t, Done, code)
-		assert.Equal(t, "kvreport "+version.Current()+"\n", out)
-		assert.Empty(t, errs)
-	}
 }

@@ -106,23 +106,3 @@ func TestJSONRoundTripOfEveryBenchmark(t *testing.T) {
 	_, second, _ := call("", "json", again)
 	assert.Equal(t, out, second, "kvreport reads its own document back")
 }
-
-func TestJSONOfUnreadableInputLeavesNoFile(t *testing.T) {
-	dir := t.TempDir()
-	zero := filepath.Join(dir, "zero")
-	require.NoError(t, os.WriteFile(zero, nil, 0o644))
-	out := filepath.Join(dir, "out.json")
-	for _, args := range [][]string{{zero, "-o", out},
-		{"../load/testdata/bench.txt", zero, "-o", out}, {dir, "-o", out}, {"absent", "-o", out},
-		{"-o", out},
-		{"../load/testdata/python.json", "-o", filepath.Join(dir, "no", "x")},
-		{"../load/testdata/python.json", "-o", dir}} {
-		code, _, errs := call("", append([]string{"json"}, args...)...)
-		assert.Equal(t, Usage, code, args)
-		lines := strings.Split(strings.TrimSpace(errs), "\n")
-		assert.True(t, strings.HasPrefix(lines[len(lines)-1], "kvreport json: "), errs)
-	}
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Len(t, left, 1)
-}

@@ -92,19 +92,3 @@ func TestDamagedResultsAreNamed(t *testing.T) {
 		assert.Contains(t, textOf(t, out), "2 of 2 results have no readable result file")
 	}
 }
-
-// A trial that failed and whose result is gone has no row, so that a gate would pass without it.
-func TestGateOfALostFailure(t *testing.T) {
-	lines := header + gibs("A", nil, 4, 5, 6, 7, 8, 9)
-	lost := file(t, lines, "--- FAIL: BenchmarkA\n    run.go:1: result: /none/r.json\nFAIL\n")
-	for _, args := range [][]string{{"-old", lost, "-new", file(t, lines)},
-		{"-old", file(t, lines), "-new", lost}} {
-		code, out, errs := runsGate(append(args, "-allow-blind")...)
-		assert.Equal(t, Usage, code)
-		assert.Empty(t, out)
-		assert.Contains(t, errs, "a failed benchmark left no result: ")
-		assert.Contains(t, errs, "/none/r.json: no such file or directory; restore that file")
-	}
-	code, _, errs := runsGate("-old", file(t, lines), "-new", file(t, lines), "-allow-blind")
-	assert.Equal(t, Done, code, errs)
-}

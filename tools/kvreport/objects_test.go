@@ -49,11 +49,3 @@ func TestGateOfTheFirstByte(t *testing.T) {
 	assert.Zero(t, code, "%s%s", out, errs)
 	assert.Contains(t, out, "ttfb-p95-ns")
 }
-
-// Who has no block device has no trace, and needs none.
-func TestFioOfAnObjectStore(t *testing.T) {
-	code, out, errs := callFio(stored)
-	require.Zero(t, code, errs)
-	assert.Contains(t, out, "no block device: the storage is an object store")
-	assert.Contains(t, out, "bssplit=600k/100,600k/100")
-}

@@ -205,7 +205,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestNobodyToTrace(t *testing.T) {
 	privtest.Root(t)
-	code, stdout, stderr := traceCall("-comm", "no-such-program", "-duration", "50ms")
+	code, stdout, stderr := call("", "trace", "-comm", "no-such-program", "-duration", "50ms")
 	assert.Empty(t, stdout, "a report about nothing")
 	assert.Equal(t, No, code, stderr)
 	if !assert.Contains(t, stderr, "no process named no-such-program ran or was started") {
@@ -217,7 +217,7 @@ func TestNobodyToTrace(t *testing.T) {
 // TestWithoutPrivilege runs the command as nobody.
 func TestWithoutPrivilege(t *testing.T) {
 	if os.Getenv("KVREPORT_TRACE_AS_NOBODY") != "" {
-		code, stdout, stderr := traceCall("-pid", strconv.Itoa(os.Getpid()), "-duration", "10ms")
+		code, stdout, stderr := call("", "trace", "-pid", strconv.Itoa(os.Getpid()), "-duration", "10ms")
 		fmt.Printf("code %d\n%s%s", code, stdout, stderr)
 		return
 	}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"kvreport": main}) }
+
+// TestScripts runs testdata/script: what users type, and what they get. The scripts have commands
+// of their own:
+//
+//	exits N COMMAND…       runs a command that ends with that exit code
+//	lines STREAM N         counts the lines that the last command wrote to stdout or stderr
+//	bench FILE SPEC…       appends benchmark text: SPEC is "NAME UNIT CENTRE TRIALS", "blocks NAME
+//	                       CENTRE SPREAD TRIALS" for trials in turns, or a line as it is
+//	results DIR CHUNK X    writes the example of ranks_test.go
+//	text PAGE FILE         writes the text of a page
+func TestScripts(t *testing.T) {
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: golden.Update(),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TRACES", filepath.Join(here, "../../testdata"))
+			env.Setenv("LOAD", filepath.Join(here, "../load/testdata"))
+			env.Setenv("FIO", filepath.Join(here, "testdata/fio"))
+			env.Setenv("GOLDEN", filepath.Join(here, "../golden/testdata"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": func(ts *testscript.TestScript, _ bool, args []string) {
+				want, code := args[0], 0
+				err := ts.Exec(args[1], args[2:]...)
+				if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+					code = exit.ExitCode()
+				} else {
+					ts.Check(err)
+				}
+				if strconv.Itoa(code) != want {
+					ts.Fatalf("exit code %d, want %s", code, want)
+				}
+			},
+			"lines": func(ts *testscript.TestScript, _ bool, args []string) {
+				if n := strings.Count(ts.ReadFile(args[0]), "\n"); strconv.Itoa(n) != args[1] {
+					ts.Fatalf("%d lines, want %s", n, args[1])
+				}
+			},
+			"bench": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(benchText(ts.MkAbs(args[0]), args[1:]))
+			},
+			"results": func(ts *testscript.TestScript, _ bool, args []string) {
+				factor, err := strconv.ParseFloat(args[2], 64)
+				ts.Check(err)
+				ranks(t, ts.MkAbs(args[0]), args[1], factor)
+			},
+			"text": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(os.WriteFile(ts.MkAbs(args[1]),
+					[]byte(html.UnescapeString(textOf(t, ts.MkAbs(args[0])))), 0o600))
+			},
+		},
+	})
+}
+
+const header = "kvbench-format: 2\ndivision: quick\nseed: 42\nUnit read-B/s better=higher\nUnit " +
+	"write-B/s better=higher\nUnit read-p95-ns better=lower\npkg: kvbench/benchmarks\n"
+
+var trialsOf = regexp.MustCompile(`^(\S+) (\S+) ([0-9.e]+) (\d+)$`)
+
+// benchText appends what benchmarks print to a file, and begins it with the header.
+func benchText(path string, specs []string) error {
+	var b strings.Builder
+	if _, err := os.Stat(path); err != nil {
+		b.WriteString(header)
+	}
+	for _, spec := range specs {
+		var name string
+		var centre, spread float64
+		var n int
+		if _, err := fmt.Sscanf(spec, "blocks %s %g %g %d", &name, &centre, &spread, &n); err == nil {
+			b.WriteString(turns(name, centre, spread, n))
+			continue
+		}
+		m := trialsOf.FindStringSubmatch(spec)
+		if m == nil {
+			b.WriteString(spec + "\n")
+			continue
+		}
+		centre, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			return err
+		}
+		n, err = strconv.Atoi(m[4])
+		if err != nil {
+			return err
+		}
+		b.WriteString(lines(m[1], m[2], centre, n))
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.String())
+	return errors.Join(err, f.Close())
+}
+
+// lines are what a benchmark prints in n trials: values around a centre, the same in every run of
+// the test.
+func lines(name, unit string, centre float64, n int) string {
+	var b strings.Builder
+	for i := range n {
+		v := centre * (1 + 0.01*float64((i*7)%5-2) + 0.001*float64(i))
+		fmt.Fprintf(&b, "Benchmark%s-2\t1\t%.0f ns/op\t%.0f %s\t%.0f read-p95-ns\n", name, 1e15/v,
+			v, unit, 4e15/v)
+	}
+	return b.String()
+}
+
+// turns are what a benchmark prints in n trials of a side that takes turns, two to a turn, on a
+// machine whose speed halves from turn to turn.
+func turns(name string, centre, spread float64, n int) string {
+	var b strings.Builder
+	for i := range n {
+		v := centre / math.Exp2(float64(i/2)) * (1 + spread*float64((i*7)%5-2))
+		fmt.Fprintf(&b, "turn: %d\nBenchmark%s-2 1 %.0f read-B/s\n", 1+i/2, name, v)
+	}
+	return b.String()
+}
+
+// file writes benchmark output into a temporary directory.
+func file(t *testing.T, parts ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bench.txt")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(parts, "")), 0o644))
+	return path
+}
