@@ -124,7 +124,7 @@ const barWidth = 40
 func (t *textWriter) histogram(n Named) {
 	v := func(p float64) string { return unitText(n.Unit, n.Percentile(p)) }
 	t.line("")
-	t.line("%s (%s): %d samples, mean %s, p50 %s, p95 %s, p99 %s", n.Name, n.Label, n.Count,
+	t.line("%s (%s): %d samples, mean %s, p50 %s, p95 %s, p99 %s", n.Key, n.Title+", "+n.What, n.Count,
 		unitText(n.Unit, *n.Mean), v(50), v(95), v(99))
 	rows := rowsOf(n.Histogram)
 	most := slices.MaxFunc(rows, func(a, b Bucket) int { return cmp.Compare(a.Count, b.Count) })

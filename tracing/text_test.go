@@ -45,7 +45,7 @@ func TestText(t *testing.T) {
 
 func TestRowsSayRealSizes(t *testing.T) {
 	b := &textWriter{}
-	b.histogram(Named{Name: "sizes", Label: "of requests", Histogram: fixture(t, "mixed").SizeRead})
+	b.histogram(Named{Histogram: fixture(t, "mixed").SizeRead})
 	assert.Contains(t, b.String(), "       4 KiB                     900  90.0% "+strings.Repeat(
 		"█", barWidth)+"\n")
 	assert.Contains(t, b.String(), "     512 KiB … 1 MiB              10   1.0% ▌\n")
@@ -61,7 +61,7 @@ func TestRowsOfDepthsAreWholeNumbers(t *testing.T) {
 	b := &textWriter{}
 	h := NewHistogram("requests", 30, []Bucket{one(1, 3), one(2, 1), one(3, 1), one(5, 2),
 		one(7, 1)})
-	b.histogram(Named{Name: "qd_read", Label: "reads", Histogram: h})
+	b.histogram(Named{Histogram: h})
 	assert.Contains(t, b.String(), "           1                       3  37.5% ")
 	assert.Contains(t, b.String(), "           2 … 3                   2  25.0% ")
 	assert.Contains(t, b.String(), "           4 … 7                   3  37.5% ")

@@ -1,7 +1,5 @@
 package tracing
 
-import "slices"
-
 // Trace is what a Collector saw between OpenWindow and CloseWindow. Its JSON is the result's
 // device_latency_tracing: one key per histogram, and "capture", which says how they were taken and
 // how far they can be trusted.
@@ -43,33 +41,16 @@ type Histograms struct {
 
 // Named is a histogram with what it is called.
 type Named struct {
-	Name, Label string
+	Kind
 	Histogram
 }
 
-// All returns the histograms that have samples, in the order in which reports show them.
-func (h *Histograms) All() []Named {
-	return slices.DeleteFunc([]Named{
-		{"d2c_read_us", "D2C read: dispatch to completion", h.D2CRead},
-		{"d2c_write_us", "D2C write: dispatch to completion", h.D2CWrite},
-		{"q2d_read_us", "Q2D read: queue to dispatch", h.Q2DRead},
-		{"q2d_write_us", "Q2D write: queue to dispatch", h.Q2DWrite},
-		{"d2c_flush_us", "D2C flush: the device's own", h.Flush},
-		{"flush_wait_us", "flush wait: asked for to done", h.FlushWait},
-		{"d2c_discard_us", "D2C discard", h.Discard},
-		{"bssplit_read_kb", "size of read requests", h.SizeRead},
-		{"bssplit_write_kb", "size of write requests", h.SizeWrite},
-		{"qd_read", "reads in flight at dispatch", h.DepthRead},
-		{"qd_write", "writes in flight at dispatch", h.DepthWrite},
-		{"lba_read_gb", "where reads went", h.LBARead},
-		{"lba_write_gb", "where writes went", h.LBAWrite},
-		{"idle_us", "gaps with nothing in flight", h.Idle},
-		{"vfs_read_us", "read calls", h.VFSRead},
-		{"vfs_write_us", "write calls", h.VFSWrite},
-		{"vfs_read_sz_kb", "size of read calls", h.VFSReadSize},
-		{"vfs_write_sz_kb", "size of write calls", h.VFSWriteSize},
-		{"fsync_us", "fsync and fdatasync calls", h.Fsync},
-		{"write_to_fsync_us", "end of write to fsync", h.WriteToFsync},
-		{"fadvise_to_read_us", "cache-drop hint to read", h.FadviseToRead},
-	}, func(n Named) bool { return n.Count == 0 })
+// All returns the histograms that have samples, in the order of Kinds.
+func (h *Histograms) All() (list []Named) {
+	for _, k := range Kinds {
+		if n := k.of(h); n.Count != 0 {
+			list = append(list, Named{k, *n})
+		}
+	}
+	return list
 }

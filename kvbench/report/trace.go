@@ -119,7 +119,7 @@ func captured(r *result.Result) (*tracing.Trace, error) {
 	// A result is a file that people may edit: what is drawn from it has to be of something.
 	for _, h := range tr.All() {
 		if err := h.Check(); err != nil {
-			return nil, fmt.Errorf("device_latency_tracing of %s, %s: %w", r.Benchmark, h.Name, err)
+			return nil, fmt.Errorf("device_latency_tracing of %s, %s: %w", r.Benchmark, h.Key, err)
 		}
 	}
 	return tr, nil

@@ -148,7 +148,7 @@ func traced(r *result.Result) (out []report.Table) {
 			{Page: "p50", Unit: kind.unit}, {Page: "p95", Unit: kind.unit},
 			{Page: "p99", Unit: kind.unit}, {Page: "below", Unit: kind.unit}}}
 		for _, h := range (&load.Record{Raw: raw}).Tracing() {
-			if h.Unit == kind.of {
+			if h.Units == kind.of {
 				t.Rows = append(t.Rows, []any{h.Title, h.What, h.Count, *h.P50 * kind.scale,
 					*h.P95 * kind.scale, *h.P99 * kind.scale,
 					h.Buckets[len(h.Buckets)-1].Range[1] * kind.scale})

@@ -239,25 +239,15 @@ func qos(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// traceNames are the Python benchmark's, so that what looks a row up by its name finds it; what it
+// traceName is the Python benchmark's, so that what looks a row up by its name finds it; what that
 // does not have is called as elsewhere.
-var traceNames = map[string]string{
-	"d2c_read_us": "D2C Read (us)", "d2c_write_us": "D2C Write (us)",
-	"q2d_read_us": "Q2D Read (us)", "q2d_write_us": "Q2D Write (us)",
-	"vfs_read_us": "VFS Read (us)", "vfs_write_us": "VFS Write (us)", "fsync_us": "fsync (us)",
-	"write_to_fsync_us": "Write-to-fsync (us)", "fadvise_to_read_us": "fadvise-to-read (us)",
-	"bssplit_read_kb": "Block Size Read (KiB)", "bssplit_write_kb": "Block Size Write (KiB)",
-	"qd_read": "Queue Depth Read", "qd_write": "Queue Depth Write",
-	"lba_read_gb": "LBA Heatmap Read (GiB)", "lba_write_gb": "LBA Heatmap Write (GiB)",
-}
-
-func traceName(h load.TraceHistogram) string { return cmp.Or(traceNames[h.Key], h.Title) }
+func traceName(h load.TraceHistogram) string { return cmp.Or(h.Python, h.Title) }
 
 // traceSums are the percentiles of the kernel's histograms, and how far they reach.
 func traceSums(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		rows = append(rows, []any{traceName(h), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
-			h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Unit})
+			h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Units})
 	}
 	return rows
 }
@@ -267,7 +257,7 @@ func traceBuckets(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		for _, k := range h.Buckets {
 			rows = append(rows,
-				[]any{traceName(h), k.Range[0], k.Range[1], float64(k.Count), h.Unit})
+				[]any{traceName(h), k.Range[0], k.Range[1], float64(k.Count), h.Units})
 		}
 	}
 	return rows
