@@ -165,35 +165,6 @@ func TestAMixtureOfSettingsIsTwoRows(t *testing.T) {
 		"Synthetic_chunk-size=16KiB/trial_2/rank_1/kvcache_results_20260908_120000.json"))
 }
 
-// TestARankThatIsMissing is named; its trial is no sample.
-func TestARankThatIsMissing(t *testing.T) {
-	dir := ranks(t, t.TempDir(), "64KiB", 1)
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "Synthetic_64KiB/trial_1/rank_1")))
-	path := filepath.Join(t.TempDir(), "page.html")
-	code, _, errs := call("", "html", dir, "-o", path)
-	require.Equal(t, Done, code, errs)
-	const lacks = "1 of 3 trials lack a rank and have no numbers (the first: Synthetic, trial 1: " +
-		"rank 1 of 2 is missing); name the directory that holds the results of all ranks"
-	assert.Contains(t, errs, lacks)
-	text := textOf(t, path)
-	assert.Contains(t, text, lacks)
-	assert.Contains(t, text, "Synthetic is incomplete, ended by rank 1 of 2 is missing")
-	assert.Contains(t, text, "Synthetic read bandwidth 4.5 GiB/s n=2, too few for an "+
-		"interval 1 of 3 trials failed")
-	code, text, _ = call("", "gate", "-old", dir, "-new", dir, "-allow-few")
-	assert.Equal(t, No, code)
-	assert.Contains(t, text, "FAILED: old: incomplete: rank 1 of 2 is missing; new: ")
-	assert.NotContains(t, text, "only in", "it is a trial of the same row")
-	code, _, _ = call("", "gate", "-old", dir, "-new", dir, "-allow-few", "-allow-failed")
-	assert.Equal(t, Done, code)
-	// Of one rank alone nobody can say what the trial was.
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "Synthetic_64KiB/trial_0/rank_1")))
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "Synthetic_64KiB/trial_2/rank_1")))
-	code, _, errs = call("", "gate", "-old", dir, "-new", dir)
-	assert.Equal(t, Usage, code)
-	assert.Contains(t, errs, "rank 1 of 2 is missing")
-}
-
 // TestARankOfAnotherRun is missing in its trial, and is not summed with the ranks of this one.
 func TestARankOfAnotherRun(t *testing.T) {
 	for name, change := range map[string]func(r *result.Result){
@@ -237,15 +208,4 @@ func TestARankOfAnotherRun(t *testing.T) {
 			assert.NotContains(t, textOf(t, out+".html"), "Synthetic read bandwidth 5 GiB/s n=3")
 		})
 	}
-}
-
-// TestACopyIsNoTrial: -artifacts and people copy results.
-func TestACopyIsNoTrial(t *testing.T) {
-	dir := ranks(t, t.TempDir(), "64KiB", 1)
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "copy"),
-		os.DirFS(filepath.Join(dir, "Synthetic_64KiB"))))
-	path := filepath.Join(t.TempDir(), "page.html")
-	code, _, errs := call("", "html", dir, "-o", path)
-	require.Equal(t, Done, code, errs)
-	assert.Contains(t, textOf(t, path), "Synthetic read bandwidth 5 GiB/s n=3")
 }
