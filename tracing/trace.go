@@ -39,6 +39,64 @@ type Histograms struct {
 	Idle      Histogram `json:"idle_us,omitzero"`        // times in which nothing was in flight
 }
 
+// Kind describes a histogram of a trace. The words are those of btt, the tool that named D2C and
+// Q2D.
+type Kind struct {
+	Key    string // in results; of the Python benchmark, too
+	Title  string
+	What   string // what it measures
+	Units  string // of the bounds of its buckets, for people
+	Python string // what the Python benchmark's spreadsheet calls it, if it has it
+
+	of func(*Histograms) *Histogram
+}
+
+// Kinds are all histograms in the order in which reports show them.
+var Kinds = []Kind{
+	{"d2c_read_us", "D2C read", "device: dispatch to completion", "µs", "D2C Read (us)",
+		func(h *Histograms) *Histogram { return &h.D2CRead }},
+	{"d2c_write_us", "D2C write", "device: dispatch to completion", "µs", "D2C Write (us)",
+		func(h *Histograms) *Histogram { return &h.D2CWrite }},
+	{"q2d_read_us", "Q2D read", "scheduler: queue to dispatch", "µs", "Q2D Read (us)",
+		func(h *Histograms) *Histogram { return &h.Q2DRead }},
+	{"q2d_write_us", "Q2D write", "scheduler: queue to dispatch", "µs", "Q2D Write (us)",
+		func(h *Histograms) *Histogram { return &h.Q2DWrite }},
+	{"d2c_flush_us", "D2C flush", "device: its own flushes", "µs", "",
+		func(h *Histograms) *Histogram { return &h.Flush }},
+	{"flush_wait_us", "flush wait", "from asking for a flush to its end", "µs", "",
+		func(h *Histograms) *Histogram { return &h.FlushWait }},
+	{"d2c_discard_us", "D2C discard", "device: discards", "µs", "",
+		func(h *Histograms) *Histogram { return &h.Discard }},
+	{"idle_us", "idle", "gaps with nothing in flight", "µs", "",
+		func(h *Histograms) *Histogram { return &h.Idle }},
+	{"vfs_read_us", "VFS read", "read calls as the application sees them", "µs", "VFS Read (us)",
+		func(h *Histograms) *Histogram { return &h.VFSRead }},
+	{"vfs_write_us", "VFS write", "write calls as the application sees them", "µs", "VFS Write (us)",
+		func(h *Histograms) *Histogram { return &h.VFSWrite }},
+	{"vfs_read_sz_kb", "VFS read size", "bytes asked for by one read call", "KiB", "",
+		func(h *Histograms) *Histogram { return &h.VFSReadSize }},
+	{"vfs_write_sz_kb", "VFS write size", "bytes given to one write call", "KiB", "",
+		func(h *Histograms) *Histogram { return &h.VFSWriteSize }},
+	{"fsync_us", "fsync", "flushes as the application sees them", "µs", "fsync (us)",
+		func(h *Histograms) *Histogram { return &h.Fsync }},
+	{"write_to_fsync_us", "write to fsync", "gap between the last write and its flush", "µs", "Write-to-fsync (us)",
+		func(h *Histograms) *Histogram { return &h.WriteToFsync }},
+	{"fadvise_to_read_us", "fadvise to read", "gap between dropping pages and reading", "µs", "fadvise-to-read (us)",
+		func(h *Histograms) *Histogram { return &h.FadviseToRead }},
+	{"bssplit_read_kb", "block size read", "sizes of block requests", "KiB", "Block Size Read (KiB)",
+		func(h *Histograms) *Histogram { return &h.SizeRead }},
+	{"bssplit_write_kb", "block size write", "sizes of block requests", "KiB", "Block Size Write (KiB)",
+		func(h *Histograms) *Histogram { return &h.SizeWrite }},
+	{"qd_read", "queue depth read", "requests in flight at dispatch", "requests", "Queue Depth Read",
+		func(h *Histograms) *Histogram { return &h.DepthRead }},
+	{"qd_write", "queue depth write", "requests in flight at dispatch", "requests", "Queue Depth Write",
+		func(h *Histograms) *Histogram { return &h.DepthWrite }},
+	{"lba_read_gb", "LBA read", "where on the device", "GiB", "LBA Heatmap Read (GiB)",
+		func(h *Histograms) *Histogram { return &h.LBARead }},
+	{"lba_write_gb", "LBA write", "where on the device", "GiB", "LBA Heatmap Write (GiB)",
+		func(h *Histograms) *Histogram { return &h.LBAWrite }},
+}
+
 // Named is a histogram with what it is called.
 type Named struct {
 	Kind

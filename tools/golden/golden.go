@@ -70,7 +70,7 @@ func JSON(t testing.TB, v any) string {
 //
 //	autoscaled-simulated  four rounds of the autoscaler of capacity, on a device model
 //	autoscaled            the same, measured
-//	blocks                block hits beside the ideal ones, and a validation that failed in part
+//	blocks                block hits and the ideal ones, and a validation that failed in part
 //	replay                counts of an I/O trace
 //
 // A fifth is made by package objects, whose test pins it: requests to a store of two endpoints.
@@ -81,7 +81,7 @@ var parts embed.FS
 // Parts writes results that have what only some benchmarks have, one file each, and returns their
 // paths: an autoscaled run, the same simulated, a block trace with its validation, a replay, and
 // a run on an object store.
-// Whoever lays out results shows all of it.
+// Reports show all of it.
 func Parts(t testing.TB) (paths []string) {
 	t.Helper()
 	for _, name := range []string{"autoscaled-simulated", "autoscaled", "blocks", "replay",

@@ -9,7 +9,7 @@ import (
 	"kvbench/tools/load"
 )
 
-// runAggregate sums over the clients of a run. It writes beside the results, under the name by
+// runAggregate sums over the clients of a run. It writes next to the results, under the name by
 // which MLPerf Storage's tools look for a summary, unless -o names another place. A partial or
 // invalid summary is written all the same, because what is there may be all that there will be; the
 // exit code says it.

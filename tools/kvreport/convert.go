@@ -17,12 +17,12 @@ func runConvert(c *Call) func([]string) error {
 			return c.mistakes(err)
 		}
 		c.inputs = cfg.Paths // of directories and patterns
-		var told []string
+		var notes []string
 		err = c.write(*out, func(w io.Writer) error {
-			told, err = o.Run(cfg, w)
+			notes, err = o.Run(cfg, w)
 			return err
 		})
-		for _, line := range told {
+		for _, line := range notes {
 			c.say(line)
 		}
 		return err

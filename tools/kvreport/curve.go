@@ -12,10 +12,10 @@ import (
 	"kvbench/tools/view/html"
 )
 
-// curveFormats are the forms of the answer, the first where nothing tells another.
+// curveFormats are the forms of the answer, the first by default.
 var curveFormats = []string{"text", "json", "csv", "html"}
 
-// runCurve reckons how large a cache must be. Every mistake on the command line is told before a
+// runCurve computes how large a cache must be. Every mistake on the command line is reported before a
 // trace is read, which may take minutes.
 func runCurve(c *Call) func([]string) error {
 	o := curve.NewOptions(c.FlagSet)
@@ -32,7 +32,7 @@ func runCurve(c *Call) func([]string) error {
 			return fmt.Errorf("-format: must be one of %s, given %s", strings.Join(curveFormats, ", "),
 				*format)
 		}
-		// A page on standard output would fill the terminal of whoever forgot -o.
+		// A page on standard output would fill the terminal when -o was forgotten.
 		if *format == "html" && *out == "" {
 			return errors.New("-format html needs -o FILE")
 		}

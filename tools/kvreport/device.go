@@ -7,7 +7,7 @@ import (
 )
 
 // runDevice prints one line on standard output, which scripts put into -simulate-device; the
-// reasons go to standard error: without them nobody could tell a good fit from a lucky one. In the
+// reasons go to standard error: without them a good fit looks like a lucky one. In the
 // other formats it is a document.
 func runDevice(c *Call) func([]string) error {
 	format := c.String("format", "text", sizing.Formats)

@@ -18,7 +18,7 @@
 // This package is large because every command has a file of its own, where its flags are found.
 //
 // Every error is one line on standard error that begins with the command's name, and every line of
-// a bad input is named with its file. Output files are written beside their place and renamed: an
+// a bad input is named with its file. Output files are written next to their place and renamed: an
 // old report stays until the new one is whole.
 //
 // Flags may stand anywhere on the line, a lone - is standard input, and behind -- everything is an

@@ -21,7 +21,7 @@ func runXLSX(c *Call) func([]string) error { return document(c, xlsx.Write) }
 // document is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
 // file: it reads everything, warns of bad lines and of what is missing on stderr, and writes the
 // file whole or not at all. A bad line in one of many inputs must not cost the page; an input that
-// cannot be read must, because nobody would miss it there.
+// cannot be read must, because its absence would not be noticed.
 func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
 ) func([]string) error {
 	path := c.String("o", "", "file to write")
@@ -31,7 +31,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 		if err != nil {
 			return err
 		}
-		// A page on standard output would fill the terminal of whoever forgot -o.
+		// A page on standard output would fill the terminal when -o was forgotten.
 		if *path == "" {
 			return errors.New("no output; give -o FILE")
 		}

@@ -14,7 +14,7 @@ import (
 
 // runGate reads both sides, judges, and writes in the format asked for. Its exit code is its
 // result: 1 is a failed gate, 3 one that cannot tell, and 2 says that nothing was compared. Flags
-// that are wrong in themselves are found before any input is opened, the first mistake is told.
+// that are wrong in themselves are found before any input is opened, the first mistake is reported.
 func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")

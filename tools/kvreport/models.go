@@ -41,7 +41,7 @@ func runModels(c *Call) func([]string) error {
 			}
 		}
 		// Columns are as wide as the longest name: paths of checkpoints are long, and the path is what
-		// tells two files of a model apart.
+		// distinguishes two files of a model.
 		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 		refused, unread := 0, 0
 		fmt.Fprintln(w, "model\tB per token\tB per sequence\ttype\tattention: layers × bytes, source")

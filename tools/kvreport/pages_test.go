@@ -113,7 +113,7 @@ func checkBenchmarks(t *testing.T, line string, args []string, known map[string]
 	}
 }
 
-// selects tells whether each alternative of a -bench pattern names a benchmark.
+// selects reports whether each alternative of a -bench pattern names a benchmark.
 func selects(pattern string) bool {
 	for _, alternative := range strings.Split(strings.Trim(pattern, "^$()"), "|") {
 		first, _, _ := strings.Cut(alternative, "/")

@@ -13,7 +13,7 @@ import (
 	"kvbench/tools/trace"
 )
 
-// runTrace watches a process that somebody else started until the time is over. Ctrl-C and SIGTERM
+// runTrace watches a process of another program until the time is over. Ctrl-C and SIGTERM
 // end the tracing, not the report.
 func runTrace(c *Call) func([]string) error {
 	opt := trace.NewOptions(c.FlagSet)

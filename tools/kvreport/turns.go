@@ -15,7 +15,7 @@ import (
 // kept, and 3 when so many runs could show nothing.
 func runTurns(c *Call) func([]string) error {
 	// A command is one text for the shell rather than a list of words: a benchmark's pattern has
-	// characters that two lists of words on one line could not be told apart by.
+	// characters that two lists of words on one line could not separate.
 	var t gate.Turns
 	c.StringVar(&t.Commands[0], "old", "", "")
 	c.StringVar(&t.Commands[1], "new", "", "")
@@ -36,9 +36,9 @@ func runTurns(c *Call) func([]string) error {
 			return err
 		}
 		// A line for each run: what the runs themselves say goes into files, of which a log of CI that
-		// held all would be read by nobody.
+		// held all would be too long to read.
 		t.Say = c.say
-		// Whoever ends this ends the run that is under way, in order: it has files to remove. What was
+		// A signal ends the run in progress, in order: it has files to remove. What was
 		// measured until then stays.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

@@ -211,8 +211,8 @@ func ofRun(t *stats.Table, run int) string {
 }
 
 // lineOf is a series of a run. Its colour is that of the run where there are several, and the dash
-// tells apart what has it in common; with one run the colour is that of what it shows. Nobody
-// tells more than eight colours apart, and dashes read in print.
+// tells apart what has it in common; with one run the colour is that of what it shows. More
+// than eight colours are hard to distinguish, and dashes read in print.
 func lineOf(t *stats.Table, run, what int, name string) Line {
 	l := Line{Name: runName(t, run, name), Colour: what}
 	if len(t.Runs) > 1 {

@@ -114,7 +114,7 @@ func bandOf(trials []*load.Record, interval int64,
 	return band, n > 1
 }
 
-// loadFigures are what waited and what was under way, and how many requests were completed, of
+// loadFigures are what waited and what was in flight, and how many requests were completed, of
 // results that have requests.
 func loadFigures(typical []trial, t *stats.Table) []Chart {
 	waiting := Chart{Title: "Requests queued and in flight, median trial", X: overTime, Time: true,
@@ -223,7 +223,7 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 	return out
 }
 
-// blockFigures are the block hit ratio beside the ideal one, in each interval and from the
+// blockFigures are the block hit ratio and the ideal one, in each interval and from the
 // beginning. A policy is as good as the gap between the two lines is small.
 func blockFigures(typical []trial, t *stats.Table) []Chart {
 	y := Axis{Label: "blocks hit (share)", Min: 0, Max: 1}
@@ -276,7 +276,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 			continue
 		}
 		for i, series := range rounds {
-			// What it aims at is drawn beside what it reached.
+			// The target is drawn with what was reached.
 			if target, ok := saturationTarget(k.Record); ok && i == 1 {
 				series = append(slices.Clip(series),
 					roundSeries{"target", func(result.Round) float64 { return target }})

@@ -78,8 +78,8 @@ func Missing(records []*load.Record) (notes []string) {
 			first = cmp.Or(first, r.Missing)
 		}
 	}
-	// Lines without their result file are the commonest reason for an empty page: somebody passed
-	// the text on and kept the directory.
+	// Lines without their result file are the commonest reason for an empty page: the text
+	// was passed on without the directory.
 	if lost > 0 {
 		why := "their text names none"
 		if first != "" {

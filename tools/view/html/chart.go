@@ -10,8 +10,8 @@ import (
 	"kvbench/tools/view"
 )
 
-// colours is how many series colours the page defines. More runs than that share them, and are told
-// apart by their numbers.
+// colours is how many series colours the page defines. More runs than that share them, and differ by
+// their numbers.
 const colours = 12
 
 // plot is what the script draws a chart from. The script fits the ranges and finds the ticks.

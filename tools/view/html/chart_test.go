@@ -130,13 +130,13 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.Equal(t, 12, runs.Numbers, "and a number")
 	assert.GreaterOrEqual(t, runs.Series, 12)
 
-	// Pointing at a place tells the values there, in all charts of the time.
-	const told = `[...fig.querySelectorAll(".u-series:not(.band) .u-value")].map(v => v.textContent)`
+	// Pointing at a place shows the values there, in all charts of the time.
+	const shownValues = `[...fig.querySelectorAll(".u-series:not(.band) .u-value")].map(v => v.textContent)`
 	var values []string
-	b.eval(told, &values)
-	assert.NotContains(t, strings.Join(values, ""), "1", "nobody points yet")
+	b.eval(shownValues, &values)
+	assert.NotContains(t, strings.Join(values, ""), "1", "no pointer yet")
 	b.mouse("mouseMoved", at.X+at.W/2, at.Y+at.H/2)
-	b.eval(told, &values)
+	b.eval(shownValues, &values)
 	require.Len(t, values, runs.Series+1)
 	for i, v := range values {
 		assert.NotContains(t, []string{"", "–", "--"}, v, "series %d has a value in the middle", i)

@@ -71,7 +71,7 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 }).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. The template is executed as it is
-// written: what fails, fails in the middle, and whoever calls keeps the old file.
+// written: what fails, fails in the middle, and the caller keeps the old file.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return pageTemplate.Execute(w, view.New(records, t))
 }

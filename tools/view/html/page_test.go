@@ -57,7 +57,7 @@ func TestTheLibraryIsTheReleasedOne(t *testing.T) {
 	assert.Equal(t, "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
 		fmt.Sprintf("%x", sha256.Sum256([]byte(library))), "uplot 1.6.32")
 	assert.Contains(t, render(t, load.Options{}, inputs...), "Copyright (c) 2022 Leon Sorokin",
-		"whoever passes on the page passes on the licence")
+		"the page carries the licence")
 }
 
 func TestPageIsSelfContained(t *testing.T) {

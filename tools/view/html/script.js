@@ -138,7 +138,7 @@ function bars(u, spec) {
 	});
 }
 
-// heat paints cells, and tells of the one that is pointed at.
+// heat paints cells.
 function heat(u, h) {
 	const ctx = u.ctx;
 	ctx.save();
@@ -403,7 +403,7 @@ for (const table of document.querySelectorAll("table")) {
 			const rows = [...first];
 			if (next !== "none") {
 				const sign = next === "ascending" ? 1 : -1;
-				// What nobody knows stays at the end, whichever way.
+				// Unknown values stay at the end, whichever way.
 				rows.sort((a, b) => {
 					const [x, y] = [keyOf(a.cells[i]), keyOf(b.cells[i])];
 					const lost = [x, y].some(v => v === "" || v === "–");

@@ -133,7 +133,7 @@ func label(t *stats.Table, run int, bench string) string {
 func bandwidth(t *stats.Table) plot {
 	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s",
 		kind: excelize.Bar}
-	// Bars of many benchmarks cannot be told apart, and a page holds forty.
+	// A page holds forty bars.
 	benches := t.Benchmarks
 	if len(benches) > maxBars {
 		p.left = fmt.Sprintf("The chart shows the first %d of %d benchmarks; all are in "+

@@ -23,11 +23,11 @@
 // works on this one. Ours follow behind them.
 //
 // Units stand in the heads and values are numbers, so that a reader can go on reckoning. An empty
-// cell is a value that nobody knows; a 0 was measured. Shares are fractions that are shown in per
+// cell is an unknown value; a 0 was measured. Shares are fractions that are shown in per
 // cent.
 //
 // Charts stand on a sheet of their own with their data on another: a chart that refers to the rows
-// of Summary would break when somebody sorts them. Programs differ in how wide they lay out a
+// of Summary would break when they are sorted. Programs differ in how wide they lay out a
 // chart, so that each fits a page with room to spare.
 //
 // Simulated results are coloured in Summary and named "(simulated)" on every sheet: a row may be

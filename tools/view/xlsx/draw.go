@@ -2,7 +2,7 @@ package xlsx
 
 import "github.com/xuri/excelize/v2"
 
-// palette of the series: dark enough on white, told apart without telling red from green. The
+// palette of the series: dark enough on white, distinct without red against green. The
 // first four are those of Okabe and Ito.
 var palette = []string{"0072B2", "E69F00", "009E73",
 	"CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}

@@ -53,7 +53,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 }
 
 // Summary has a row for each result. Cells are numbers, texts, truths and times, and nil where
-// nobody knows.
+// the value is unknown.
 func Summary(records []*load.Record) (heads []string, rows [][]any) {
 	rows = make([][]any, len(records))
 	for _, c := range summaryColumns() {
@@ -163,7 +163,7 @@ func metrics(t *stats.Table) table {
 				run+": Significant")
 		}
 	}
-	better := map[int]any{1: "higher", -1: "lower"} // empty where nobody knows
+	better := map[int]any{1: "higher", -1: "lower"} // empty where unknown
 	for _, bench := range t.Benchmarks {
 		for _, m := range bench.Metrics {
 			unit, scale := stats.Line(m.Unit)
