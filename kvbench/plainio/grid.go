@@ -124,12 +124,16 @@ func points(cells []*cell) (out []result.KneePoint) {
 	return out
 }
 
-// choose takes as the knee the first of the points within 5 % of the best median: the one with the
-// fewest bytes in flight, and of several with equally many the one with the fewest requests, which
-// costs the least CPU. It reports whether there are any points.
+// choose takes as the knee the first of the points whose median is within 5 % of the best: the one
+// with the fewest bytes in flight, and of several with equally many the one with the fewest
+// requests, which costs the least CPU. It reports whether there are any points.
+//
+// The best is the largest rate that a cell reached in each of its measurements. The largest median
+// of forty cells would be that of a cell which was lucky twice: on a loop device that a cgroup held
+// to 200 MiB/s, on a busy machine, burst credit made one 277 MiB/s, and its lowest was 200.
 func choose(k *result.Knee) bool {
 	for _, p := range k.Points {
-		k.Best = max(k.Best, p.Rate)
+		k.Best = max(k.Best, p.Min)
 	}
 	for _, p := range k.Points {
 		if p.Rate >= kneeWithin*k.Best {

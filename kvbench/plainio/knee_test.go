@@ -67,13 +67,14 @@ func TestTheKneeOfModels(t *testing.T) {
 				k.RequestBytes)
 			assert.InEpsilon(t, c.rate, k.Rate, 0.08)
 			assert.GreaterOrEqual(t, k.Rate, kneeWithin*k.Best)
+			assert.InEpsilon(t, c.rate, k.Best, 0.08)
 			assert.Less(t, time.Duration(k.NS), kneeLimit)
 			assert.Equal(t, k.InFlight, res.Workload.Workers, "the window measures the knee")
 			assert.Equal(t, k.RequestBytes, res.PlainIO.BlockBytes)
 			assert.EqualValues(t, 1, k.OrderSeed)
 			for _, p := range k.Points {
 				assert.Equal(t, kneeRounds, p.Rounds)
-				assert.True(t, p.Min <= p.Rate && p.Rate <= p.Max && p.Rate <= k.Best)
+				assert.True(t, p.Min <= p.Rate && p.Rate <= p.Max && p.Min <= k.Best)
 			}
 		})
 	}
@@ -138,10 +139,13 @@ func TestWhichCellIsTheKnee(t *testing.T) {
 	}{
 		"K1: one measurement that is far off": {map[[2]int64]rates{{1024, 1}: {5.69, 3.5, 3.4},
 			{1024, 2}: {3.70, 3.72, 3.74}, {1024, 4}: {3.71, 3.72, 3.73}},
-			[2]int64{1024, 2}, 3.72, [][2]int64{{1024, 1}, {1024, 4}}},
+			[2]int64{1024, 2}, 3.71, [][2]int64{{1024, 1}, {1024, 4}}},
+		"burst credit in two of three": {map[[2]int64]rates{{16, 2}: {199, 201, 224},
+			{16, 16}: {200, 277, 316}, {1024, 1}: {206, 210, 218}},
+			[2]int64{16, 2}, 206, [][2]int64{{16, 16}, {1024, 1}}},
 		"K3: sizes that cannot be distinguished": {map[[2]int64]rates{{256, 1}: {1, 1, 1.1},
 			{1024, 1}: {3.6, 3.7, 3.8}, {4096, 1}: {3.5, 3.75, 3.8}, {4096, 4}: {3.7, 3.8, 3.9}},
-			[2]int64{1024, 1}, 3.8, [][2]int64{{4096, 1}, {4096, 4}}},
+			[2]int64{1024, 1}, 3.7, [][2]int64{{4096, 1}, {4096, 4}}},
 		"within 5 %": {map[[2]int64]rates{{4, 1}: {94, 94, 94}, {4, 2}: {95, 95, 95},
 			{4, 4}: {100, 100, 100}}, [2]int64{4, 2}, 100, nil},
 		"equally many bytes in flight: the fewest requests": {map[[2]int64]rates{

@@ -19,15 +19,14 @@ func knee(r *result.Result) (t Table) {
 	k := r.PlainIO.Knee
 	t = Table{Title: "The knee", Sheet: "Knee",
 		Note: "Requests of each size at random places, so many in flight. Rates are medians of " +
-			"three short measurements. The knee is the cell with the fewest bytes in flight of " +
-			"those within 5 % of the best.",
+			"three short measurements. The knee is the cell with the fewest bytes in flight " +
+			"within 5 % of what the best cell reached in each of its measurements.",
 		Columns: []Column{{Page: "size", Unit: units.Bytes},
 			{Page: "in flight", Sheet: "In Flight", Unit: units.Count},
 			{Page: "bytes in flight", Sheet: "Bytes In Flight (GiB)", Unit: units.Bytes},
 			{Page: "rate", Sheet: "Rate (GiB/s)", Unit: units.BytesPerSec},
 			{Page: "lowest", Sheet: "Lowest (GiB/s)", Unit: units.BytesPerSec},
 			{Page: "highest", Sheet: "Highest (GiB/s)", Unit: units.BytesPerSec},
-			{Page: "of the best", Sheet: "Of The Best", Unit: units.Share},
 			{Page: "p99", Sheet: "P99 (ms)", Unit: units.Milliseconds},
 			{Page: "measured", Sheet: "Measured", Unit: units.Count},
 			{Page: "knee", Sheet: "Knee"},
@@ -48,8 +47,7 @@ func knee(r *result.Result) (t Table) {
 			mark = "equal within the spread"
 		}
 		t.add(p.RequestBytes, int64(p.InFlight), p.Bytes(), p.Rate, p.Min, p.Max,
-			units.Ratio(p.Rate, k.Best), ms(p.P99NS), int64(p.Rounds), mark,
-			float64(p.RequestBytes)/1024)
+			ms(p.P99NS), int64(p.Rounds), mark, float64(p.RequestBytes)/1024)
 	}
 	return t
 }

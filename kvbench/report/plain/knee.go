@@ -39,8 +39,8 @@ func Knee(r *result.Result) (lines [][2]string) {
 		add("", "the window has the best so far, %s in the grid", what)
 		return lines
 	}
-	add("knee", "%s, %s of the best cell's %s; p99 %s", what,
-		units.Percent(units.Ratio(k.Rate, k.Best)), rate(k.Best), ns(k.P99NS))
+	add("knee", "%s, within 5 %% of the %s that the best cell reached in each measurement; p99 %s",
+		what, rate(k.Best), ns(k.P99NS))
 	if equal := k.Equal(); len(equal) > 0 {
 		add("", "%s within the spread (=), %s to %s in flight with the knee",
 			map[bool]string{true: "1 other cell equals it", false: fmt.Sprint(len(equal),

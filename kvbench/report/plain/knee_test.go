@@ -27,8 +27,8 @@ func TestTheKneeInTheSettingsOfEngines(t *testing.T) {
 		text = append(text, line[0]+": "+line[1])
 	}
 	assert.Equal(t, []string{
-		"knee: 8 of 256 KiB, 2 MiB in flight: 3.95 GiB/s, 98.8 % of the best cell's 4 GiB/s; " +
-			"p99 700 µs",
+		"knee: 8 of 256 KiB, 2 MiB in flight: 3.95 GiB/s, within 5 % of the 4 GiB/s that the " +
+			"best cell reached in each measurement; p99 700 µs",
 		": 2 other cells equal it within the spread (=), 2 MiB to 4 MiB in flight with the knee",
 		": the window moved 4.43 GiB/s, 112 % of the cell's median", // case K2
 		": 8 cells in 27 s, each the median of three measurements (lowest to highest) in random " +
