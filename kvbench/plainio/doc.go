@@ -20,12 +20,12 @@
 // Climb is for others, too: an engine that wants to know after its window whether more in flight
 // would have moved more is given it as kvbench.Climber.
 //
-// The ceiling, the queue-depth sweep and the knee share how they move bytes and how they count them
-// (mover, beside), so that their rates can be compared. This package is large because of that. A
-// step of the sweep has whole files with their flushes, in the mix of a run, because it shows what a
-// run would have moved. A cell of the knee has requests inside open files, one direction at a time,
-// because the settings of engines are about these; after a window of such requests (Blocks, Knee)
-// steps have them too, in the same files.
+// The ceiling, the queue-depth sweep and the knee share how they move bytes and how they count
+// them (mover, beside), so that their rates can be compared. This package is large because of
+// that. A step of the sweep has whole files with their flushes, in the mix of a run, because it
+// shows what a run would have moved. A cell of the knee has requests inside open files, one
+// direction at a time, because the settings of engines are about these; after a window of such
+// requests (Blocks, Knee) steps have them too, in the same files.
 //
 // A routine's Step runs on all workers at once; what they share it guards itself.
 package plainio

@@ -2,16 +2,16 @@ package result
 
 import "slices"
 
-// Knee is the cell of a grid, request size times requests in flight, that has the fewest bytes in
-// flight of those whose median is within 5 % of the best, or above it; of equally many the one with
-// the fewest requests. Where time ended the grid it is the best so far, and where an error or a signal ended
-// it, InFlight is 0.
+// Knee is the cell of a grid, request size times requests in flight, that has the fewest bytes
+// in flight of those whose median is within 5 % of the best, or above it; of equally many the
+// one with the fewest requests. Where time ended the grid it is the best so far, and where an
+// error or a signal ended it, InFlight is 0.
 type Knee struct {
 	RequestBytes int64       `json:"request_bytes"`
 	InFlight     int         `json:"in_flight"`
 	Rate         float64     `json:"bytes_per_s"` // median of its measurements
 	P99NS        *int64      `json:"p99_ns"`
-	Best         float64     `json:"best_bytes_per_s"` // the largest that a cell reached in each measurement
+	Best         float64     `json:"best_bytes_per_s"` // reached in each measurement of a cell
 	OrderSeed    uint64      `json:"order_seed"`       // of the random order of the measurements
 	EndedBy      string      `json:"ended_by"`         // KneeGrid, …
 	NS           int64       `json:"ns"`               // filling and grid together

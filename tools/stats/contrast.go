@@ -43,8 +43,8 @@ func (s *Side) Add(v float64, turn string) {
 // TookTurns tells whether each value has a turn.
 func (s Side) TookTurns() bool { return len(s.Turns) > 0 && len(s.Turns) == len(s.Values) }
 
-// NewContrast compares two sides. Turns count where each value of both has one; a turn of which only
-// one side has values is left out.
+// NewContrast compares two sides. Turns count where each value of both has one; a turn of which
+// only one side has values is left out.
 func NewContrast(old, new Side) *Contrast {
 	middle, _ := units.Median(old.Values)
 	c := &Contrast{logs: true, centre: math.Abs(middle)}
