@@ -267,6 +267,16 @@ func (l *Leader) Live() [][]byte {
 // there reports whether a rank has come, and neither left nor been lost.
 func (c *client) there() bool { return c != nil && c.lost == nil && !c.left }
 
+// here are the ranks that are there, with mu.
+func (l *Leader) here() (list []*client) {
+	for _, c := range l.clients {
+		if c.there() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // Stop ends the run: every rank gets the reason, ends its window and keeps its result. The first
 // reason counts.
 func (l *Leader) Stop(why string) {
@@ -281,10 +291,8 @@ func (l *Leader) stop(why string) {
 		return
 	}
 	l.stopped = why
-	for _, c := range l.clients {
-		if c.there() {
-			c.link.send(&wire.Message{Kind: wire.Stop, Text: why})
-		}
+	for _, c := range l.here() {
+		c.link.send(&wire.Message{Kind: wire.Stop, Text: why})
 	}
 	l.notify()
 }
@@ -337,9 +345,7 @@ func (l *Leader) lose(c *client, why string) {
 
 // Close waits until every rank has left, as long as ctx lasts, and closes the other connections.
 func (l *Leader) Close(ctx context.Context) {
-	_ = l.await(ctx, func() bool {
-		return !slices.ContainsFunc(l.clients, (*client).there)
-	})
+	_ = l.await(ctx, func() bool { return len(l.here()) == 0 })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.clients {

@@ -74,9 +74,8 @@ func TestResultsThatComeLate(t *testing.T) {
 				m.Done("")
 			}
 		}
-		got := <-done
+		<-done
 		assert.Equal(t, 2*time.Minute, time.Since(began))
-		assert.Equal(t, []bool{true, false, false}, got.Done)
 		assert.Len(t, g.docs, 2)
 		g.leave()
 	})

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"kvbench/kvbench/group/wire"
@@ -144,6 +146,9 @@ func (l *link) read(handle func(*wire.Message)) error {
 	defer l.conn.Close()
 	for {
 		m, err := wire.Read(slow{l.conn}, wire.MaxFrame)
+		if errors.Is(err, syscall.ECONNRESET) { // the end of a process that had more to read
+			err = io.EOF
+		}
 		if err != nil {
 			return err
 		}

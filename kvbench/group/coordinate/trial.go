@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"kvbench/kvbench/group/wire"
@@ -99,13 +100,9 @@ func (l *Leader) receive(c *client, m *wire.Message) {
 func (l *Leader) progress() {
 	// Counted anew each time: with ranks that come and go there is no count to keep in step, and a
 	// thousand of them are counted in a microsecond.
-	entered, waiting, here := 0, 0, 0
+	entered, waiting, here := 0, 0, l.here()
 	var failed *client
-	for _, c := range l.clients {
-		if !c.there() {
-			continue
-		}
-		here++
+	for _, c := range here {
 		if c.part.terms == nil {
 			continue
 		}
@@ -116,10 +113,10 @@ func (l *Leader) progress() {
 			waiting++
 		}
 	}
-	if here == 0 { // the last one has gone
+	if len(here) == 0 { // the last one has gone
 		return
 	}
-	if l.step.agreed.IsZero() && entered == here {
+	if l.step.agreed.IsZero() && entered == len(here) {
 		l.agree()
 	}
 	switch {
@@ -131,32 +128,26 @@ func (l *Leader) progress() {
 			l.step.unready = fmt.Sprintf("%s was not ready: %s", failed.hello.Place(),
 				failed.part.text)
 		}
-		for _, c := range l.clients {
-			if c.there() && c.part.waits {
+		for _, c := range here {
+			if c.part.waits {
 				c.part.waits = false
 				c.link.send(&wire.Message{Kind: wire.Begin, Trial: l.step.trial,
 					Text: l.step.unready})
 			}
 		}
-	case waiting == here:
+	case waiting == len(here):
 		l.step.comparing = true
 		go l.begin(l.step.trial)
 	}
 }
 
-// agree tells all ranks the terms of the trial, or that there are none.
+// agree sends all ranks the terms of the trial, or that there are none.
 func (l *Leader) agree() {
 	l.step.agreed = time.Now()
-	var first *client
-	problem := ""
-	for _, c := range l.clients {
-		if !c.there() {
-			continue
-		}
-		if first == nil {
-			first = c
-			l.step.name = c.part.terms.Name
-		}
+	here, problem := l.here(), ""
+	first := here[0]
+	l.step.name = first.part.terms.Name
+	for _, c := range here {
 		if c.part.terms.Name != l.step.name {
 			problem = fmt.Sprintf("%s came to %s, %s to %s: what they were asked to run differs",
 				first.hello.Place(), l.step.name, c.hello.Place(), c.part.terms.Name)
@@ -164,15 +155,12 @@ func (l *Leader) agree() {
 	}
 	// The capacity of a filesystem is the least that any rank has found; any rank's nonce would do,
 	// as long as it is one.
-	for _, c := range l.clients {
-		if !c.there() {
-			continue
-		}
+	for _, c := range here {
 		terms := *c.part.terms
 		terms.Nonce, terms.Rooms = first.part.terms.Nonce, slices.Clone(terms.Rooms)
-		for _, o := range l.clients {
+		for _, o := range here {
 			// A rank that has failed has no capacity: the others get its error at the barrier.
-			if o.there() && o.part.terms.Capacity > 0 {
+			if o.part.terms.Capacity > 0 {
 				smallest(&terms, c, o)
 			}
 		}
@@ -207,26 +195,18 @@ func smallest(terms *wire.Terms, c, o *client) {
 	}
 }
 
-// begin compares clocks with all ranks at a time and tells each when to begin.
+// begin compares clocks with all ranks and sends each when to begin.
 func (l *Leader) begin(trial int) {
 	l.mu.Lock()
-	var all []*client
-	for _, c := range l.clients {
-		if c.there() && c.part.waits {
-			all = append(all, c)
-		}
-	}
+	all := slices.DeleteFunc(l.here(), func(c *client) bool { return !c.part.waits })
 	l.mu.Unlock()
-	// Side by side: one after the other a thousand ranks would wait for a second and more.
-	found := make([]chan Offset, len(all))
-	for i, c := range all {
-		found[i] = make(chan Offset, 1)
-		go func() { found[i] <- l.compare(c) }()
-	}
+	// Concurrently: one after the other a thousand ranks would wait for a second and more.
 	offsets := make([]Offset, len(all))
-	for i := range all {
-		offsets[i] = <-found[i]
+	var each sync.WaitGroup
+	for i, c := range all {
+		each.Go(func() { offsets[i] = l.compare(c) })
 	}
+	each.Wait()
 	shareClocks(all, offsets)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,13 +254,8 @@ func (l *Leader) compare(c *client) Offset {
 
 // Trial is a trial that has ended, before its outcome is sent.
 type Trial struct {
-	Number int
-	Name   string
-	// Text is each rank's error, "" where it went well or is lost; Done whether it came to its end.
-	Text []string
-	Done []bool
-	Wall []int64 // each rank's wall clock less the leader's, ns
-	Lost []Lost  // all that are, of this trial or before
+	Text []string // each rank's error, "" where it went well or is lost
+	Lost []Lost   // all that are, of this trial or before
 	// Skew is the time between the first and the last opening of a window, and how far that may be
 	// off, in ns; nil unless all that are there have opened one, and there are several. Of a trial
 	// in which they begin more than once it is the largest.
@@ -293,9 +268,7 @@ type Trial struct {
 func (l *Leader) Collect(ctx context.Context) Trial {
 	all := func(done func(p *part) bool) func() bool {
 		return func() bool {
-			return !slices.ContainsFunc(l.clients, func(c *client) bool {
-				return c.there() && !done(&c.part)
-			})
+			return !slices.ContainsFunc(l.here(), func(c *client) bool { return !done(&c.part) })
 		}
 	}
 	if l.await(ctx, all(func(p *part) bool { return p.done })) != nil {
@@ -306,13 +279,9 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := Trial{Number: l.step.trial, Name: l.step.name, Text: make([]string, len(l.clients)),
-		Done: make([]bool, len(l.clients)), Wall: make([]int64, len(l.clients))}
-	for rank, c := range l.clients {
-		if c == nil {
-			continue
-		}
-		t.Text[rank], t.Done[rank], t.Wall[rank] = c.part.text, c.part.done, c.part.offset.Wall
+	t := Trial{}
+	for _, c := range l.clients {
+		t.Text = append(t.Text, c.part.text)
 		if c.lost != nil {
 			t.Lost = append(t.Lost, *c.lost)
 		}
@@ -379,11 +348,9 @@ func (l *Leader) Conclude(outcome string) {
 	defer l.mu.Unlock()
 	trial := l.step.trial
 	l.step = step{trial: trial + 1}
-	for _, c := range l.clients {
-		if c.there() {
-			c.part, c.at = part{}, wire.Outcome
-			c.link.send(&wire.Message{Kind: wire.Outcome, Trial: trial, Text: outcome})
-		}
+	for _, c := range l.here() {
+		c.part, c.at = part{}, wire.Outcome
+		c.link.send(&wire.Message{Kind: wire.Outcome, Trial: trial, Text: outcome})
 	}
 	l.notify()
 }
