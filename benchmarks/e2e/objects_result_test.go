@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,7 +20,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/group/wire"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/objecttier/s3double"
 )
@@ -252,7 +250,7 @@ func (b *bench) nowhere(o outcome, name, secret, token string, texts map[string]
 }
 
 // The same of ranks, which are processes that hand things to each other, of the metrics that they
-// show to whoever asks, and of checkpoints. (Ranks on other hosts: see TestHosts.)
+// show to whoever asks, and of checkpoints.
 func TestSecretsOfRanksAreNowhere(t *testing.T) {
 	t.Parallel()
 	endToEnd(t)
@@ -298,66 +296,6 @@ func TestSecretsOfRanksAreNowhere(t *testing.T) {
 		"-checkpoint-accelerators=4", "-checkpoint-scale=1/1024", "-stream-chunk=5MiB",
 		"-test.v")...)
 	b.nowhere(o, "checkpoints", secret, token, nil)
-}
-
-// recorder stands for ssh: it runs what is to be run on a host right here, with an environment of
-// its own, and keeps all that goes there, and all that comes back.
-const recorder = `#!/bin/sh
-tee "%[1]s/to" | env -i PATH="$PATH" sh -c "$2" | tee "%[1]s/from"
-`
-
-// TestSecretsAreInNoFrame: a host gets them once, on the standard input of the rank, before the
-// first message, and no message has them, whichever way it goes and whatever it carries.
-func TestSecretsAreInNoFrame(t *testing.T) {
-	t.Parallel()
-	endToEnd(t)
-	secret, token := letters(40), letters(100)
-	const planted = "c0ffee5eed5c0ffee5eed5c0ffee5eed"
-	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, AccessKey: keyID,
-		SecretKey: secret, Token: token,
-		Rules: []s3double.Rule{{Key: "/[0-9a-f]{2}/", Nth: 3, Fault: s3double.Fault{
-			Kind: s3double.Status, Status: 500, Message: secret + token}}}}, 1)
-	b, flags := onObjects(t, d.URLs(), secret, token)
-	kept := t.TempDir() // outside of what is searched below: setup has secrets
-	shell := filepath.Join(t.TempDir(), "shell")
-	require.NoError(t, os.WriteFile(shell, []byte(fmt.Sprintf(recorder, kept)), 0o755))
-	o := b.ok(append(append(flags, b.places()...), "-test.bench=MaxStorageStress", "-test.v",
-		"-test.benchtime=40x", "-hosts=localhost:1,far:1", "-ssh="+shell,
-		"-remote-binary="+binary(t), "-nonce="+planted)...)
-	to, err := os.ReadFile(filepath.Join(kept, "to"))
-	require.NoError(t, err)
-	setup, messages, found := strings.Cut(string(to), "\n")
-	require.True(t, found)
-	for _, s := range []string{secret, token} { // which is how the rank has them
-		quoted, err := json.Marshal(s)
-		require.NoError(t, err)
-		assert.Contains(t, setup, strings.Trim(string(quoted), `"`))
-	}
-	from, err := os.ReadFile(filepath.Join(kept, "from"))
-	require.NoError(t, err)
-	texts := map[string]string{}
-	kinds := map[wire.Kind]string{}
-	for way, bytes := range map[string]string{"to": messages, "from": string(from)} {
-		texts["raw, "+way] = bytes
-		for r := strings.NewReader(bytes); r.Len() > 0; {
-			m, err := wire.Read(r, wire.MaxFrame)
-			require.NoError(t, err)
-			doc := m.Doc // which a frame has in base64
-			m.Doc = nil
-			text, err := json.Marshal(m)
-			require.NoError(t, err)
-			kinds[m.Kind] += string(text) + string(doc)
-		}
-	}
-	for kind, text := range kinds {
-		texts["messages: "+string(kind)] = text
-	}
-	// What is in a message is found there: in those of both ways, and inside of a document.
-	for _, kind := range []wire.Kind{wire.Enter, wire.Agreed, wire.Result} {
-		assert.Contains(t, kinds[kind], planted, kind)
-	}
-	assert.Contains(t, kinds, wire.Leave, "all was recorded, up to the end")
-	b.nowhere(o, "frames", secret, token, texts)
 }
 
 // letters are so many of a secret, at random.

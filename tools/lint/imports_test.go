@@ -119,7 +119,7 @@ var mayImport = map[string]string{
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
-		"kvbench/result kvbench/merge/settings",
+		"kvbench/result kvbench/merge",
 	"tools/submission": "kvbench/version tools/load tools/stats tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params kvbench/merge/...",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
