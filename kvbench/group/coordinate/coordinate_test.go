@@ -79,6 +79,7 @@ type party struct {
 	mu      sync.Mutex
 	docs    map[int]string
 	stops   map[int]error
+	wall    []int64 // clock offsets of the last trial
 }
 
 func hello(rank, ranks int) wire.Hello {
@@ -90,7 +91,8 @@ func hello(rank, ranks int) wire.Hello {
 // meet lets as many ranks meet as there are clocks, each over its own connection.
 func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 	connect func(rank int) (net.Conn, net.Conn)) *party {
-	g := &party{t: t, docs: map[int]string{}, stops: map[int]error{}}
+	g := &party{t: t, docs: map[int]string{}, stops: map[int]error{},
+		wall: make([]int64, len(clocks))}
 	cfg.Hello, cfg.Clock = hello(0, len(clocks)), clocks[0]
 	cfg.Result = func(rank, trial int, doc []byte) {
 		g.mu.Lock()
@@ -133,6 +135,35 @@ func (g *party) each(f func(m *Member)) {
 	all.Wait()
 }
 
+// trial runs a trial of all ranks, with that outcome.
+func (g *party) trial(outcome string, f func(m *Member)) Trial {
+	done := make(chan Trial, 1)
+	go func() {
+		trial := g.leader.Collect(g.t.Context())
+		for rank := range g.wall {
+			g.wall[rank] = g.leader.WallOffset(rank)
+		}
+		done <- trial
+		g.leader.Conclude(outcome)
+	}()
+	g.each(func(m *Member) {
+		f(m)
+		got, err := m.Outcome(g.t.Context())
+		require.NoError(g.t, err)
+		assert.Equal(g.t, outcome, got)
+	})
+	return <-done
+}
+
+// begin comes to a trial and waits for its window.
+func (g *party) begin(m *Member) time.Time {
+	_, err := m.Enter(g.t.Context(), wire.Terms{Name: "X"})
+	require.NoError(g.t, err)
+	begun, err := m.Barrier(g.t.Context(), "window")
+	require.NoError(g.t, err)
+	return begun
+}
+
 func (g *party) leave() {
 	g.each(func(m *Member) { m.Leave("") })
 	g.leader.Close(g.t.Context())
@@ -147,9 +178,7 @@ func TestATrial(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(4), pipe)
 		for trial := 1; trial <= 2; trial++ {
 			var begun [4]time.Time
-			done := make(chan Trial, 1)
-			go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("") }()
-			g.each(func(m *Member) {
+			got := g.trial("", func(m *Member) {
 				least := int64(100 - m.Rank())
 				terms, err := m.Enter(t.Context(), wire.Terms{Name: "X", Nonce: fmt.Sprint(m.Rank()),
 					Capacity: least, Rooms: []wire.Room{{Bytes: least, Floor: 7}}})
@@ -165,11 +194,7 @@ func TestATrial(t *testing.T) {
 				m.Opened()
 				require.NoError(t, m.Publish([]byte("{}")))
 				m.Done("")
-				outcome, err := m.Outcome(t.Context())
-				require.NoError(t, err)
-				assert.Empty(t, outcome)
 			})
-			got := <-done
 			for _, at := range begun {
 				assert.Zero(t, at.Sub(begun[0]))
 			}
@@ -188,9 +213,7 @@ func TestATrial(t *testing.T) {
 func TestATrialThatBeginsMoreThanOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
-		done := make(chan Trial, 1)
-		go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("") }()
-		g.each(func(m *Member) {
+		got := g.trial("", func(m *Member) {
 			_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
 			require.NoError(t, err)
 			for _, late := range []time.Duration{1, 4, 2, -1} {
@@ -202,10 +225,8 @@ func TestATrialThatBeginsMoreThanOnce(t *testing.T) {
 				}
 			}
 			m.Done("")
-			_, err = m.Outcome(t.Context())
-			require.NoError(t, err)
 		})
-		assert.Equal(t, 8*time.Millisecond, time.Duration(*(<-done).Skew))
+		assert.Equal(t, 8*time.Millisecond, time.Duration(*got.Skew))
 		g.leave()
 	})
 }
@@ -222,33 +243,19 @@ func TestClocksThatLieApart(t *testing.T) {
 					}
 					return net.Pipe()
 				})
-			done := make(chan Trial, 1)
-			var wall []int64
-			go func() {
-				trial := g.leader.Collect(t.Context())
-				wall = []int64{0, g.leader.WallOffset(1), g.leader.WallOffset(2)}
-				done <- trial
-				g.leader.Conclude("")
-			}()
 			var begun [3]time.Time
-			g.each(func(m *Member) {
-				_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
-				require.NoError(t, err)
-				begun[m.Rank()], err = m.Barrier(t.Context(), "window")
-				require.NoError(t, err)
+			got := g.trial("", func(m *Member) {
+				begun[m.Rank()] = g.begin(m)
 				m.Opened()
 				m.Done("")
-				_, err = m.Outcome(t.Context())
-				require.NoError(t, err)
 			})
-			got := <-done
 			real := begun[2].Sub(begun[0]).Abs()
 			assert.LessOrEqual(t, real, 5*time.Millisecond, "half of the round trip")
 			assert.Equal(t, 5*time.Millisecond, time.Duration(*got.Uncertainty))
 			assert.LessOrEqual(t, (real - time.Duration(*got.Skew)).Abs(),
 				time.Duration(*got.Uncertainty))
-			assert.InDelta(t, int64(30*time.Minute), wall[2], float64(5*time.Millisecond))
-			assert.Zero(t, wall[1])
+			assert.InDelta(t, int64(30*time.Minute), g.wall[2], float64(5*time.Millisecond))
+			assert.Zero(t, g.wall[1])
 			g.leave()
 		}
 	})
@@ -258,9 +265,7 @@ func TestClocksThatLieApart(t *testing.T) {
 func TestARankThatFailsToPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
-		done := make(chan Trial, 1)
-		go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude("rank 1: no space") }()
-		g.each(func(m *Member) {
+		got := g.trial("rank 1: no space", func(m *Member) {
 			mine := wire.Terms{Name: "X", Capacity: 9, Rooms: []wire.Room{{Bytes: 9, Floor: 2}}}
 			if m.Rank() == 1 {
 				mine = wire.Terms{Name: "X"} // it has found no room, which is its own
@@ -275,11 +280,8 @@ func TestARankThatFailsToPrepare(t *testing.T) {
 				text = err.Error()
 			}
 			m.Done(text)
-			outcome, err := m.Outcome(t.Context())
-			require.NoError(t, err)
-			assert.Equal(t, "rank 1: no space", outcome)
 		})
-		assert.Nil(t, (<-done).Skew)
+		assert.Nil(t, got.Skew)
 		assert.Empty(t, g.stops, "the next trial may go well")
 		g.leave()
 	})
@@ -322,13 +324,7 @@ func TestADeadRank(t *testing.T) {
 					}
 					return ours, theirs
 				})
-			g.each(func(m *Member) {
-				_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
-				require.NoError(t, err)
-				_, err = m.Barrier(t.Context(), "window")
-				require.NoError(t, err)
-				m.Opened()
-			})
+			g.each(func(m *Member) { g.begin(m); m.Opened() })
 			time.Sleep(10 * time.Second) // in the window; beats keep everybody
 			require.Empty(t, g.leader.Stopped())
 			began := time.Now()
@@ -357,40 +353,19 @@ func TestADeadRank(t *testing.T) {
 				_, err := g.members[0].Barrier(t.Context(), "another")
 				assert.EqualError(t, err, want)
 			}
-			done := make(chan Trial, 1)
-			go func() { done <- g.leader.Collect(t.Context()); g.leader.Conclude(want) }()
-			for _, m := range []*Member{g.members[0], g.members[2]} {
+			all := g.members
+			g.members = []*Member{all[0], all[2]}
+			got := g.trial(want, func(m *Member) {
 				require.NoError(t, m.Publish([]byte("{}")))
-			}
-			var all sync.WaitGroup
-			for _, m := range []*Member{g.members[0], g.members[2]} {
-				all.Go(func() {
-					m.Done("")
-					outcome, err := m.Outcome(t.Context())
-					require.NoError(t, err)
-					assert.Equal(t, want, outcome)
-				})
-			}
-			got := <-done
-			all.Wait()
+				m.Done("")
+			})
 			require.Len(t, got.Lost, 1)
 			assert.Equal(t, want, got.Lost[0].String())
 			assert.GreaterOrEqual(t, got.Lost[0].After, 10*time.Second)
 			if c.goOn { // the others come to the next one without it
-				go func() { g.leader.Collect(t.Context()); g.leader.Conclude("") }()
-				for _, m := range []*Member{g.members[0], g.members[2]} {
-					all.Go(func() {
-						_, err := m.Enter(t.Context(), wire.Terms{Name: "Y"})
-						assert.NoError(t, err)
-						_, err = m.Barrier(t.Context(), "window")
-						assert.NoError(t, err)
-						m.Done("")
-						_, err = m.Outcome(t.Context())
-						assert.NoError(t, err)
-					})
-				}
-				all.Wait()
+				g.trial("", func(m *Member) { g.begin(m); m.Done("") })
 			}
+			g.members = all
 			g.leave()
 		})
 	}
