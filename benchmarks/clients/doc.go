@@ -1,4 +1,4 @@
-// Package clients is a run of several clients, as the command line of each of them drives it: who
+// Package clients is a run of several clients, as the command line of each of them drives it: what
 // starts the others, what all agree about before a trial, and how their results become one.
 //
 //	meet.go     the address at which ranks meet, starting ranks on this host, refusals

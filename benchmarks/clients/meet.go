@@ -97,7 +97,7 @@ func (c *Clients) start() error {
 		return fmt.Errorf("making the results directory: %w", err)
 	}
 	for rank := 1; rank < c.Ranks && c.leader.Stopped() == ""; rank++ {
-		// Nobody reads what a rank prints, unless something goes wrong.
+		// What a rank prints is of use when something goes wrong.
 		log, err := os.Create(logPath(c.ResultsDir, rank))
 		if err != nil {
 			return fmt.Errorf("making the log of rank %d: %w", rank, err)

@@ -209,7 +209,7 @@ func TestATrial(t *testing.T) {
 }
 
 // TestATrialThatBeginsMoreThanOnce: of its starts the one counts at which the ranks lay apart the
-// most. Where nobody opens anything after the last barrier, those before it are told.
+// most. Where no window opens after the last barrier, the earlier ones count.
 func TestATrialThatBeginsMoreThanOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
@@ -261,7 +261,7 @@ func TestClocksThatLieApart(t *testing.T) {
 	})
 }
 
-// TestARankThatFailsToPrepare lets nobody wait at the barrier.
+// TestARankThatFailsToPrepare: no other rank waits at the barrier.
 func TestARankThatFailsToPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
@@ -371,7 +371,7 @@ func TestADeadRank(t *testing.T) {
 	}
 }
 
-// TestTheCoordinatorGoes: each rank is told once, and waits for nothing any more.
+// TestTheCoordinatorGoes: Stop is called once in each rank, which waits for nothing any more.
 func TestTheCoordinatorGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(2), pipe)
@@ -451,7 +451,7 @@ func TestWhoIsNotTaken(t *testing.T) {
 		go l.Accept(ours)
 		_, _ = theirs.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
 		theirs.Close()
-		// Nobody else comes.
+		// No other rank comes.
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		assert.EqualError(t, l.Gather(ctx), "1 of 3 ranks came within 1m0s; missing 0, 2")
@@ -505,7 +505,7 @@ func TestARankThatIsEndedIsNamed(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, "rank 1 on h0 (pid 101) was ended: terminated, before the first trial",
 			g.leader.Stopped())
-		// All are stopped now: who leaves because of that is not lost as well.
+		// All are stopped now: a rank that leaves because of that is not lost as well.
 		g.members[2].Leave("terminated")
 		synctest.Wait()
 		g.leader.mu.Lock()

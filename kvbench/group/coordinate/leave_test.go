@@ -50,7 +50,7 @@ func TestALastWordThatIsLate(t *testing.T) {
 }
 
 // TestResultsThatComeLate: an interrupted run waits for what a rank has measured as long as it is
-// heard of it, and not for one that never came to the trial.
+// it sends beats, and not for one that never came to the trial.
 func TestResultsThatComeLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
@@ -63,7 +63,7 @@ func TestResultsThatComeLate(t *testing.T) {
 			m.link.send(&wire.Message{Kind: wire.Enter, Trial: 1, Terms: &wire.Terms{Name: "X"}})
 			m.trial = 1
 		})
-		synctest.Wait() // until the leader has heard who came
+		synctest.Wait() // until the leader has the messages
 		done := make(chan Trial, 1)
 		go func() { done <- g.leader.Collect(ctx) }()
 		interrupt()
@@ -81,19 +81,19 @@ func TestResultsThatComeLate(t *testing.T) {
 	})
 }
 
-// TestAWordBeforeTheEnd: what somebody has said before the connection ended is heard, also where
-// that end is noticed by somebody who writes.
-func TestAWordBeforeTheEnd(t *testing.T) {
+// TestAMessageBeforeTheEnd: what was sent before the connection ended is read, also where a write
+// fails first.
+func TestAMessageBeforeTheEnd(t *testing.T) {
 	ours, theirs := sockets(t)
 	l := newLink(ours, func() *wire.Message { return &wire.Message{Kind: wire.Beat} })
 	require.NoError(t, wire.Write(theirs, &wire.Message{Kind: wire.Leave}))
 	require.NoError(t, theirs.Close())
-	l.send(&wire.Message{Kind: wire.Ping}) // which nobody takes any more
+	l.send(&wire.Message{Kind: wire.Ping}) // which is not read
 	<-l.gone
-	var heard []wire.Kind
-	err := l.read(func(m *wire.Message) { heard = append(heard, m.Kind) })
+	var got []wire.Kind
+	err := l.read(func(m *wire.Message) { got = append(got, m.Kind) })
 	assert.Error(t, err)
-	assert.Equal(t, []wire.Kind{wire.Leave}, heard)
+	assert.Equal(t, []wire.Kind{wire.Leave}, got)
 	_, err = ours.Write(nil)
 	assert.ErrorIs(t, err, net.ErrClosed, "the reader has closed it")
 }

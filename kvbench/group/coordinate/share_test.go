@@ -10,7 +10,7 @@ import (
 	"kvbench/kvbench/group/wire"
 )
 
-// TestShare: directories of one kernel are told apart by its numbers, those of several by type,
+// TestShare: directories of one kernel have its numbers, those of several kernels are one by type,
 // source and id of what others can mount.
 func TestShare(t *testing.T) {
 	yes, no := true, false

@@ -45,7 +45,7 @@ func TestSkew(t *testing.T) {
 	assert.False(t, TooFarApart(90e6, 50e6, 2e9))
 }
 
-// TestRanksOfOneClock: the fastest answer of any of them tells of it.
+// TestRanksOfOneClock: the fastest answer of any of them counts for all.
 func TestRanksOfOneClock(t *testing.T) {
 	rank := func(boot, ns string) *client {
 		return &client{hello: wire.Hello{Boot: boot, TimeNS: ns}}

@@ -181,7 +181,7 @@ func TestPods(t *testing.T) {
 	}{
 		{Machine{"kv-3-3", "10.0.0.1 kv-3-3.s.ns.svc kv-3-3"}, "kv-3-0.s.ns.svc", "Kubernetes kv-3"},
 		{Machine{"kv-3", "10.0.0.1 kv-3"}, "", "Kubernetes kv"},
-		{Machine{"kv-4", "10.0.0.1 kv-4.s.ns.svc"}, "", ""}, // somebody named the pod
+		{Machine{"kv-4", "10.0.0.1 kv-4.s.ns.svc"}, "", ""}, // with a name of the user
 		{Machine{"kv-3", "10.0.0.1 kv-3.$(x)"}, "", "Kubernetes kv"},
 		{Machine{}, "", ""},
 	} {

@@ -14,7 +14,7 @@ const Protocol = 1
 // Hello identifies a rank.
 type Hello struct {
 	Protocol int    `json:"protocol"`
-	Job      string `json:"job"` // tells runs apart, and is no secret under a launcher
+	Job      string `json:"job"` // identifies the run, and is no secret under a launcher
 	Rank     int    `json:"rank"`
 	Ranks    int    `json:"ranks"`
 	Host     string `json:"host"`

@@ -1,5 +1,5 @@
 // Package summary sums the results of several clients: over ranks within a trial, then the mean
-// over trials, as MLPerf Storage does, and beside that what the clients did together.
+// over trials, as MLPerf Storage does, and next to that what the clients did together.
 //
 //	summary.go    Summary and its parts, the schema of summary.json; Aggregate
 //	option.go     one option or benchmark: sums, means, spread, merged percentiles
@@ -10,7 +10,7 @@
 // taken over the trials; the p95 of the device is the largest of all ranks and trials. That sum
 // overstates what the storage did when clients start at different times, and a maximum says nothing
 // of the distribution. So the common window (the bytes that moved between the last start and the
-// first end, from the timelines) and percentiles of the merged histograms stand beside them.
+// first end, from the timelines) and percentiles of the merged histograms stand next to them.
 //
 // Ranks that are missing or failed leave their share out of the sums and make the summary partial;
 // a rank that was served wholly from memory is listed, and an option where all were is invalid.

@@ -87,9 +87,9 @@ func (o *Option) judge(complete []merge.File, s *Summary) {
 			"reached the storage"
 	}
 	for _, f := range complete {
-		// Entries in the storage tier at the end of the window are the witness: reads may be absent
+		// Entries in the storage tier at the end of the window are the proof: reads may be absent
 		// for other reasons. Of few large entries all may be on their way at that moment, which
-		// what was moved tells. Plain I/O has no cache, and nothing but the storage to move. An
+		// what was moved shows. Plain I/O has no cache, and nothing but the storage to move. An
 		// option is valid as soon as one rank touched the storage: that one has measured it.
 		read, written := f.Result.StorageTraffic()
 		if r := f.Result; r.Summary.CacheStats.StorageEntries != 0 ||
@@ -99,7 +99,7 @@ func (o *Option) judge(complete []merge.File, s *Summary) {
 			o.CPUTierRanks = append(o.CPUTierRanks, f.Path)
 			o.memoryRanks = append(o.memoryRanks, f.Rank)
 		}
-		// The numbers count all the same; the reader is told.
+		// The numbers count all the same, with a warning.
 		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
 			s.Warnings = append(s.Warnings, f.Path+
 				": the device read less than the application: served from a cache")
@@ -168,7 +168,7 @@ func (o *Option) means() {
 		if len(values) > 0 {
 			mean := stat.Mean(values, nil)
 			*o.averaged()[i] = mean
-			// The mean is what the summary reports, so that spread is given beside it.
+			// The mean is what the summary reports, so that the spread is given next to it.
 			median, _ := units.Median(values)
 			s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
 			if len(values) > 1 && mean != 0 {

@@ -20,7 +20,7 @@ const SchemaVersion = "1.0"
 type Summary struct {
 	SchemaVersion string `json:"schema_version"`
 	// start of the first window, in the local time of its client, as file names have it; "unknown"
-	// when no result tells
+	// when no result has one
 	RunDatetime     string             `json:"run_datetime"`
 	NPerNode        *int               `json:"npernode"`
 	HostCount       *int               `json:"host_count"`
@@ -34,7 +34,7 @@ type Summary struct {
 	Notice   string   `json:"notice,omitempty"`
 	Warnings []string `json:"warnings"`
 
-	start   time.Time // of the first window, zero when no result tells
+	start   time.Time // of the first window, zero when no result has one
 	invalid bool      // one of the options is
 }
 
@@ -81,7 +81,7 @@ type TrialFailure struct {
 	Error string `json:"error"`
 }
 
-// Trial is one trial: sums over its ranks. Whoever doubts a mean finds here what it was made of.
+// Trial is one trial: sums over its ranks, of which the option has the means.
 type Trial struct {
 	Trial             int     `json:"trial"`
 	Ranks             []int   `json:"ranks"` // whose numbers are in it
@@ -93,7 +93,7 @@ type Trial struct {
 	Window *merge.Window `json:"common_window"`
 }
 
-// Spread tells how far trials of one option lie apart.
+// Spread is how far trials of one option lie apart.
 type Spread struct {
 	Median float64  `json:"median"`
 	Min    float64  `json:"min"`
@@ -162,7 +162,7 @@ func (s *Summary) place(files []merge.File) {
 	}
 	s.RunDatetime = s.Stamp()
 	if len(perHost) > 0 {
-		// Clients per host is the most that any has: uneven ranks are told by their largest.
+		// Clients per host is the most that any has: of uneven hosts the largest number.
 		s.HostCount = new(len(perHost))
 		s.NPerNode = new(slices.Max(slices.Collect(maps.Values(perHost))))
 	}

@@ -17,7 +17,7 @@ import (
 // (6.3.4) still have an older one, kvcache_run_summary, which no tool of theirs reads.
 const FileName = "summary.json"
 
-// Good tells whether nothing is missing and every option is valid.
+// Good reports whether nothing is missing and every option is valid.
 func (s *Summary) Good() bool { return !s.PartialFailure && !s.invalid }
 
 // WriteJSON writes the summary. The same results give the same bytes.
@@ -39,7 +39,7 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
 			Number(o.ReadBandwidth), Number(o.WriteBandwidth), Number(o.AvgThroughput),
 			latency(o.ReadP95MS), latency(o.WriteP95MS), strings.Join(o.remarks(), "; "))
-		// What is missing is named with the reason, path by path: somebody has to find it.
+		// What is missing is named with the reason, path by path, so that it can be found.
 		for _, missing := range o.MissingFiles {
 			why := cmp.Or(o.Failed[missing], "no such file")
 			fmt.Fprintf(&below, "missing: %s (%s)\n", missing, why)
@@ -71,7 +71,7 @@ func (o *Option) remarks() []string {
 	}
 	if len(o.memoryRanks) > 0 && (o.Valid || o.PartialFailure) {
 		list = append(list, fmt.Sprintf("served from memory: rank %s",
-			strings.Trim(strings.ReplaceAll(fmt.Sprint(o.memoryRanks), " ", ", "), "[]")))
+			units.List(o.memoryRanks)))
 	}
 	if o.Window != nil && o.RankCount > 1 {
 		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; "+
