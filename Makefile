@@ -167,3 +167,12 @@ gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fa
 	"$$out/kvreport" turns -old "$$OLD" -new "$$NEW" -count $(gate_count) -out "$$out" -max-regress '$(MAX_REGRESS)' || [ $$? = 1 ]; \
 	"$$out/kvreport" gate -old "$$out/old.txt" -new "$$out/new.txt" -count $(gate_count) -max-regress '$(MAX_REGRESS)' \
 		-format $(FORMAT) $(GATE_ARGS)
+
+# `make proof` compares this tree with the commit before the redesign, unless BASE says another one.
+STEPS ?=
+.PHONY: proof
+proof: export BASE := $(if $(filter file,$(origin BASE)),37e73fc6,$(BASE))
+proof: export STEPS := $(STEPS)
+proof: export CACHE_DIR := $(CACHE_DIR)
+proof: ## what a redesign lost: this tree against BASE (37e73fc6), all of tools/proof or the STEPS named (an hour); not in .ci/run
+	@tools/proof/run
