@@ -57,6 +57,7 @@ var mayImport = map[string]string{
 	"tiers/faults":                 "tiers",
 	"tiers/tiertest":               "tiers",
 
+	"tiers/objecttier/fakes3": "",
 	"tiers/objecttier/s3double": "tiers/objecttier/s3double/wire " +
 		"tiers/objecttier/s3double/testnet",
 	"tiers/objecttier/s3double/wire":    "",
@@ -137,7 +138,7 @@ var mayImport = map[string]string{
 
 // onlyTests are packages that help tests; only tests and each other may import them.
 var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "tools/golden",
-	"tiers/objecttier/s3double", "tiers/objecttier/s3double/wire",
+	"tiers/objecttier/fakes3", "tiers/objecttier/s3double", "tiers/objecttier/s3double/wire",
 	"tiers/objecttier/s3double/testnet", "tiers/objecttier/s3gateway"}
 
 // level is the height of a folder: tests may import folders at the same level and below.

@@ -1,0 +1,115 @@
+package fakes3
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// memoryNetwork makes connections of pipes. Goroutines wait on channels only, so a bubble of
+// testing/synctest knows when all of them do. Errors are the kernel's.
+type memoryNetwork struct {
+	mu    sync.Mutex
+	ports map[string]*memoryListener
+}
+
+func (n *memoryNetwork) listen(address string) (net.Listener, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ports == nil {
+		n.ports = map[string]*memoryListener{}
+	}
+	l := &memoryListener{address: memoryAddress(address), conns: make(chan net.Conn),
+		closed: make(chan struct{})}
+	n.ports[address] = l
+	return l, nil
+}
+
+func (n *memoryNetwork) dial(ctx context.Context, address string) (net.Conn, error) {
+	n.mu.Lock()
+	l := n.ports[address]
+	n.mu.Unlock()
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: memoryAddress(address),
+		Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	if l == nil {
+		return nil, refused
+	}
+	client, server := net.Pipe()
+	var reset atomic.Bool
+	select {
+	case l.conns <- &memoryConn{Conn: server, reset: &reset, remote: "client"}:
+		return &memoryConn{Conn: client, reset: &reset, remote: l.address}, nil
+	case <-l.closed:
+		return nil, refused
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type memoryAddress string
+
+func (memoryAddress) Network() string  { return "tcp" }
+func (a memoryAddress) String() string { return string(a) }
+
+type memoryListener struct {
+	address memoryAddress
+	conns   chan net.Conn
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memoryListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *memoryListener) Addr() net.Addr { return l.address }
+
+// memoryConn is one end of a pipe that can be reset.
+type memoryConn struct {
+	net.Conn
+	reset  *atomic.Bool // of both ends
+	remote memoryAddress
+}
+
+// SetLinger makes Close a reset, as net.TCPConn does with 0.
+func (c *memoryConn) SetLinger(int) error {
+	c.reset.Store(true)
+	return nil
+}
+
+func (c *memoryConn) RemoteAddr() net.Addr { return c.remote }
+
+func (c *memoryConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	return n, c.fail("read", err)
+}
+
+func (c *memoryConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	return n, c.fail("write", err)
+}
+
+// fail turns a pipe's error into a socket's: a write to a closed connection resets it.
+func (c *memoryConn) fail(op string, err error) error {
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) &&
+		(c.reset.Load() || op == "write" && errors.Is(err, io.ErrClosedPipe)) {
+		return &net.OpError{Op: op, Net: "tcp", Addr: c.remote,
+			Err: os.NewSyscallError(op, syscall.ECONNRESET)}
+	}
+	return err
+}

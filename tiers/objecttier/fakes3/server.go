@@ -1,0 +1,307 @@
+// Package fakes3 is an S3 server for tests: gofakes3 with its objects in memory, behind a handler
+// that injects faults and logs requests.
+//
+//	server.go   Config, Server, Endpoint: the store and its addresses; Start
+//	faults.go   Rule, Fault: which request fails, and how
+//	log.go      Op, Entry: the access log
+//	network.go  connections in memory, for tests in a bubble of testing/synctest
+//
+// Signatures are not verified: only the access key is compared. A test that needs verified
+// signatures or checksums runs against versitygw, see benchmarks/e2e.
+package fakes3
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// Config describes a server.
+type Config struct {
+	Buckets []string
+	// AccessKey and Token are what requests must contain; "key" and no token if empty.
+	AccessKey, Token string
+	// Domain makes BUCKET.Domain a host name of the bucket (virtual-hosted style).
+	Domain string
+	// Versioning enables versions in all buckets.
+	Versioning bool
+	// TLS makes the endpoints speak https: see Certificate.
+	TLS *tls.Config
+	// InMemory makes connections by DialContext pipes, not TCP. Time in a bubble of testing/synctest
+	// passes only with these.
+	InMemory bool
+	Rules    []Rule
+}
+
+// Server is a store with one or more endpoints, which show the same objects. Its methods are safe
+// for concurrent use.
+type Server struct {
+	config    Config
+	backend   *s3mem.Backend
+	store     http.Handler
+	rules     ruleSet
+	log       accessLog
+	network   memoryNetwork
+	endpoints []*Endpoint
+}
+
+// Start makes a server with n endpoints, which the end of the test closes.
+func Start(t testing.TB, c Config, n int) *Server {
+	t.Helper()
+	c.AccessKey = cmp.Or(c.AccessKey, "key")
+	s := &Server{config: c, backend: s3mem.New()}
+	s.store = gofakes3.New(s.backend).Server()
+	s.log.opened = time.Now()
+	fail := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail(s.SetRules(c.Rules...))
+	for _, name := range c.Buckets {
+		fail(s.backend.CreateBucket(name))
+		if c.Versioning {
+			fail(s.backend.SetVersioningConfiguration(name, gofakes3.VersioningConfiguration{
+				Status: gofakes3.VersioningEnabled}))
+		}
+		// gofakes3 reports NoSuchUpload when it lists the uploads of a bucket that never had one.
+		answer := httptest.NewRecorder()
+		s.store.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/"+name+"/k?uploads", nil))
+		id := submatch(`<UploadId>(.*)</UploadId>`, answer.Body.Bytes())[0]
+		s.store.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete,
+			"/"+name+"/k?uploadId="+id, nil))
+	}
+	for i := range n {
+		e := &Endpoint{server: s, index: i, address: "127.0.0.1:0"}
+		if c.InMemory {
+			e.address = fmt.Sprintf("10.0.0.%d:9000", i+1)
+		}
+		fail(e.Return())
+		t.Cleanup(e.Kill)
+		s.endpoints = append(s.endpoints, e)
+	}
+	return s
+}
+
+// Certificate returns a server's certificate for 127.0.0.1, ::1 and example.com, and a client's
+// configuration that trusts it.
+func Certificate() (server, client *tls.Config) {
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	client = s.Client().Transport.(*http.Transport).TLSClientConfig
+	return &tls.Config{Certificates: s.TLS.Certificates}, client
+}
+
+// Transport returns an http.RoundTripper to the endpoints without a network, for clients that take
+// one; DialContext is for clients that have a transport of their own.
+func (s *Server) Transport() *http.Transport { return &http.Transport{DialContext: s.DialContext} }
+
+// DialContext connects to an endpoint.
+func (s *Server) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.config.InMemory {
+		return s.network.dial(ctx, address)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// SetRules replaces the rules, whose counts begin anew.
+func (s *Server) SetRules(rules ...Rule) error { return s.rules.set(rules) }
+
+// Log returns the access log in the order in which requests began, those in flight included.
+func (s *Server) Log() []Entry { return s.log.copy() }
+
+// ClearLog removes all entries.
+func (s *Server) ClearLog() { s.log.clear() }
+
+// Keys lists the objects of a bucket that begin with prefix, in order.
+func (s *Server) Keys(bucket, prefix string) (keys []string) {
+	p := gofakes3.NewPrefix(&prefix, nil)
+	list, err := s.backend.ListBucket(bucket, &p, gofakes3.ListBucketPage{})
+	if err != nil {
+		panic(err)
+	}
+	for _, o := range list.Contents {
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+// Uploads lists the keys of a bucket's multipart uploads in flight, in order.
+func (s *Server) Uploads(bucket string) []string {
+	answer := httptest.NewRecorder()
+	s.store.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/"+bucket+"?uploads", nil))
+	return submatch(`<Key>(.*)</Key>`, answer.Body.Bytes())
+}
+
+// Object returns the body of an object.
+func (s *Server) Object(bucket, key string) ([]byte, error) {
+	o, err := s.backend.GetObject(bucket, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(o.Contents)
+}
+
+// SetObject stores an object that no client under test has written.
+func (s *Server) SetObject(bucket, key, body string) error {
+	_, err := s.backend.PutObject(bucket, key, map[string]string{}, strings.NewReader(body),
+		int64(len(body)), nil)
+	return err
+}
+
+// Endpoints are in the order of their numbers.
+func (s *Server) Endpoints() []*Endpoint { return s.endpoints }
+
+// URLs are the addresses of the endpoints.
+func (s *Server) URLs() (urls []string) {
+	scheme := "http://"
+	if s.config.TLS != nil {
+		scheme = "https://"
+	}
+	for _, e := range s.endpoints {
+		urls = append(urls, scheme+e.address)
+	}
+	return urls
+}
+
+// Endpoint is one address of a server.
+type Endpoint struct {
+	server  *Server
+	index   int
+	address string // the first Return replaces port 0
+	http    *http.Server
+	stop    context.CancelFunc
+	running sync.WaitGroup // the listener and the connections
+}
+
+// Return opens the endpoint at its address, also after Kill.
+func (e *Endpoint) Return() (err error) {
+	var l net.Listener
+	if e.server.config.InMemory {
+		l, err = e.server.network.listen(e.address)
+	} else {
+		l, err = net.Listen("tcp", e.address)
+	}
+	if err != nil {
+		return err
+	}
+	e.address = l.Addr().String()
+	if config := e.server.config.TLS; config != nil {
+		l = tls.NewListener(l, config)
+	}
+	var down context.Context
+	down, e.stop = context.WithCancel(context.Background())
+	e.http = &http.Server{Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return down },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew: // before Serve returns
+				e.running.Add(1)
+			case http.StateClosed: // after the last request
+				e.running.Done()
+			}
+		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			e.server.serve(e.index, w, r)
+		})}
+	e.http.Protocols.SetHTTP1(true)
+	server := e.http
+	e.running.Go(func() { _ = server.Serve(l) })
+	return nil
+}
+
+// Kill closes the listener and all connections, and waits for the requests in flight. It may be repeated.
+func (e *Endpoint) Kill() {
+	e.stop()
+	_ = e.http.Close()
+	e.running.Wait()
+}
+
+type connectionKey struct{}
+
+// serve completes one request, or lets it fail.
+func (s *Server) serve(endpoint int, w http.ResponseWriter, r *http.Request) {
+	if name, ok := strings.CutSuffix(r.Host, "."+s.config.Domain); ok && s.config.Domain != "" {
+		r.URL.Path = "/" + name + r.URL.Path
+	}
+	if strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
+		unchunk(r)
+	}
+	entry := s.log.begin(endpoint, r)
+	defer func() { s.log.change(func() { entry.Ended = time.Since(s.log.opened) }) }()
+	a := &answer{ResponseWriter: w, request: r, server: s, entry: entry, fault: s.rules.meet(entry)}
+	s.log.change(func() { entry.Fault = a.fault.Kind })
+	r.Body = &requestBody{ReadCloser: r.Body, answer: a}
+	switch {
+	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+s.config.AccessKey+"/"):
+		a.fail(http.StatusForbidden, "InvalidAccessKeyId", "The access key does not exist")
+	case r.Header.Get("X-Amz-Security-Token") != s.config.Token:
+		a.fail(http.StatusForbidden, "InvalidToken", "The token is not valid")
+	case a.instead():
+	case s.changed(r, entry):
+		a.fail(http.StatusPreconditionFailed, "PreconditionFailed", "If-Match")
+	default:
+		s.store.ServeHTTP(a, r)
+		a.WriteHeader(http.StatusOK)
+	}
+}
+
+// changed compares a GET's If-Match, which gofakes3 ignores.
+func (s *Server) changed(r *http.Request, e *Entry) bool {
+	tag := r.Header.Get("If-Match")
+	if tag == "" || e.Op != Get {
+		return false
+	}
+	o, err := s.backend.HeadObject(e.Bucket, e.Key)
+	return err == nil && strings.Trim(tag, `"`) != fmt.Sprintf("%x", o.Hash)
+}
+
+// unchunk removes the framing of aws-chunked bodies, which gofakes3 knows only for signed PUTs.
+// Signatures and checksums of the chunks are dropped.
+func unchunk(r *http.Request) {
+	size := r.Header.Get("X-Amz-Decoded-Content-Length")
+	_, _ = fmt.Sscan(size, &r.ContentLength)
+	r.Header.Set("Content-Length", size)
+	r.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
+	framed := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(httputil.NewChunkedReader(framed), drained{framed}), framed}
+}
+
+// drained reads the trailer, so that the connection can be used again.
+type drained struct{ io.Reader }
+
+func (d drained) Read([]byte) (int, error) {
+	_, err := io.Copy(io.Discard, d.Reader)
+	return 0, cmp.Or(err, io.EOF)
+}
+
+// submatch returns the first group of all matches.
+func submatch(pattern string, text []byte) (found []string) {
+	for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+		found = append(found, string(bytes.TrimSpace(m[1])))
+	}
+	return found
+}
