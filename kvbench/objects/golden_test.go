@@ -19,8 +19,7 @@ import (
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/s3double"
-	"kvbench/tiers/objecttier/s3double/testnet"
+	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 	"kvbench/tools/golden"
@@ -40,12 +39,10 @@ func goldenEntry(n int) tiers.Object {
 // one endpoint is gone for a while. Tests of reports, pages and workbooks read it.
 func TestGoldenResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := &testnet.Network{}
-		ms := func(n int) s3double.Duration { return s3double.Duration(n) * 1e6 }
-		slow := s3double.Rule{Fault: s3double.Fault{Kind: s3double.Delay, HeaderDelay: ms(2),
-			BodyDelay: ms(5)}}
-		d := s3double.Start(t, s3double.Config{Buckets: []string{"kvb"}, MinPart: 1,
-			Network: network, Rules: []s3double.Rule{slow}, AccessKey: "AKIAIOSFODNN7EXAMPLE"}, 2)
+		slow := fakes3.Rule{Fault: fakes3.Fault{Kind: fakes3.Delay, HeaderDelay: 2 * time.Millisecond,
+			BodyDelay: 5 * time.Millisecond}}
+		d := fakes3.Start(t, fakes3.Config{Buckets: []string{"kvb"},
+			InMemory: true, Rules: []fakes3.Rule{slow}, AccessKey: "AKIAIOSFODNN7EXAMPLE"}, 2)
 		clk := tiertest.Wall()
 		set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 		require.NoError(t, err)
@@ -57,7 +54,7 @@ func TestGoldenResult(t *testing.T) {
 					Secret: credentials.NewSecret("secret")},
 				Payload: store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 				ConnectTimeout: 5 * time.Second, Connections: 16, Clock: clk, Observer: r,
-				Random: func() float64 { return 0.5 }, Dial: network.DialContext},
+				Random: func() float64 { return 0.5 }, Dial: d.DialContext},
 			Prefix: "bench", Names: objecttier.Names{Format: objecttier.Own},
 			Process:        &objecttier.Process{PID: 1, Host: "client", Boot: "boot", Space: "pid"},
 			MultipartAbove: 1 << 20, PartSize: 1 << 20, RangeSize: 1 << 20, Depth: 1, Nonce: "test",
@@ -82,8 +79,8 @@ func TestGoldenResult(t *testing.T) {
 }
 
 // goldenLoad fills the tier, opens the window, looks up, reads, writes and removes.
-func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3double.Double, rec *record.Recorder,
-	r *Recorder, clk clock.Clock, slow s3double.Rule) {
+func goldenLoad(t *testing.T, tier *objecttier.Tier, d *fakes3.Server, rec *record.Recorder,
+	r *Recorder, clk clock.Clock, slow fakes3.Rule) {
 	put := func(o tiers.Object) {
 		timing, err := tier.Put(t.Context(), o, func(off, n int64) io.ReadSeeker {
 			return io.NewSectionReader(zeros{}, off, n)
@@ -103,15 +100,15 @@ func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3double.Double, rec *re
 	for n := range 20 {
 		put(goldenEntry(n))
 	}
-	fault := func(nth int, op s3double.Op, f s3double.Fault) s3double.Rule {
-		return s3double.Rule{Op: op, Nth: nth, Fault: f}
+	fault := func(nth int, op fakes3.Op, f fakes3.Fault) fakes3.Rule {
+		return fakes3.Rule{Op: op, Nth: nth, Fault: f}
 	}
 	require.NoError(t, d.SetRules(
-		fault(30, s3double.Get, s3double.Fault{Kind: s3double.Status, Status: 503, Code: "SlowDown"}),
-		fault(60, s3double.Get, s3double.Fault{Kind: s3double.Cut, At: 300_000}),
-		fault(90, s3double.Get, s3double.Fault{Kind: s3double.Delay,
-			HeaderDelay: s3double.Duration(80 * time.Millisecond)}),
-		fault(100, s3double.Put, s3double.Fault{Kind: s3double.Status, Status: 500}), slow))
+		fault(30, fakes3.Get, fakes3.Fault{Kind: fakes3.Status, Status: 503, Code: "SlowDown"}),
+		fault(60, fakes3.Get, fakes3.Fault{Kind: fakes3.Cut, At: 300_000}),
+		fault(90, fakes3.Get, fakes3.Fault{Kind: fakes3.Delay,
+			HeaderDelay: 80 * time.Millisecond}),
+		fault(100, fakes3.Put, fakes3.Fault{Kind: fakes3.Status, Status: 500}), slow))
 	rec.Open(clk.Now(), clk.Now()+time.Minute)
 	r.OpenWindow(tier)
 	for n := 20; n < 260; n++ {

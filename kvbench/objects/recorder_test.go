@@ -23,8 +23,7 @@ import (
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/s3double"
-	"kvbench/tiers/objecttier/s3double/testnet"
+	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
@@ -35,7 +34,7 @@ type setting struct {
 	*objecttier.Tier
 	t      testing.TB
 	rec    *Recorder
-	double *s3double.Double
+	double *fakes3.Server
 	// Of the window. A connection that nobody waits for any more asks for it whenever it is made.
 	start, end atomic.Int64
 	clock      func() time.Duration
@@ -45,11 +44,9 @@ type setting struct {
 
 // inBubble is one in memory and virtual time.
 func inBubble(t *testing.T, endpoints int, change func(*objecttier.Config)) *setting {
-	network := &testnet.Network{}
-	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1,
-		Network: network}, endpoints)
+	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}, InMemory: true}, endpoints)
 	return open(t, d, func(c *objecttier.Config) {
-		c.Store.Dial = network.DialContext
+		c.Store.Dial = d.DialContext
 		if change != nil {
 			change(c)
 		}
@@ -57,7 +54,7 @@ func inBubble(t *testing.T, endpoints int, change func(*objecttier.Config)) *set
 }
 
 // open makes a tier of a double. Its end removes everything.
-func open(t testing.TB, d *s3double.Double, change func(*objecttier.Config)) *setting {
+func open(t testing.TB, d *fakes3.Server, change func(*objecttier.Config)) *setting {
 	clk := tiertest.Wall()
 	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 	require.NoError(t, err)
@@ -136,20 +133,20 @@ func (s *setting) log(from int) (kinds map[string]logged, endpoints []logged,
 		}
 		name, moved := string(e.Op), int64(0)
 		switch e.Op {
-		case s3double.Get:
-			if moved = e.BytesOut; e.Code != "" {
+		case fakes3.Get:
+			if moved = e.BytesOut; e.Status/100 != 2 {
 				moved = 0 // an error's text is no object
 			}
-		case s3double.Put, s3double.PutPart:
+		case fakes3.Put, fakes3.PutPart:
 			moved = e.BytesIn
 			if e.Status == 412 { // of the marker, refused before its body was read: it was sent
 				marker, err := s.double.Object(e.Bucket, e.Key)
 				assert.NoError(s.t, err)
 				moved = int64(len(marker))
 			}
-		case s3double.ListUploads:
+		case fakes3.ListUploads:
 			name = "list"
-		case s3double.Versioning:
+		case fakes3.Bucket:
 			name = "bucket"
 		}
 		k := kinds[name]
@@ -157,7 +154,7 @@ func (s *setting) log(from int) (kinds map[string]logged, endpoints []logged,
 		at := &endpoints[e.Endpoint]
 		at.requests++
 		at.bytes += moved
-		if e.Status > 0 && e.Fault != s3double.Lost {
+		if e.Status > 0 && e.Fault != fakes3.Lost {
 			status[strconv.Itoa(e.Status)]++
 		}
 	}
@@ -206,7 +203,7 @@ func (s *setting) load(t *testing.T, name string, n int) {
 		})
 	}
 	all.Wait()
-	synctest.Wait() // also for the double, which writes its log behind its answers
+	synctest.Wait() // the server completes its log after the response
 }
 
 // Each request is in the store's log, and each byte: of the window in the window, and what lies
@@ -214,15 +211,15 @@ func (s *setting) load(t *testing.T, name string, n int) {
 func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 3, nil)
-		var rules []s3double.Rule
-		for _, f := range []s3double.Fault{{Kind: s3double.Status, Status: 500},
-			{Kind: s3double.Status, Status: 503, Code: "SlowDown"}, {Kind: s3double.Lost},
-			{Kind: s3double.Delay, HeaderDelay: s3double.Duration(time.Second)}} {
-			rules = append(rules, s3double.Rule{Key: "/[0-9a-f]{2}/", Share: 0.01, Fault: f})
+		var rules []fakes3.Rule
+		for _, f := range []fakes3.Fault{{Kind: fakes3.Status, Status: 500},
+			{Kind: fakes3.Status, Status: 503, Code: "SlowDown"}, {Kind: fakes3.Lost},
+			{Kind: fakes3.Delay, HeaderDelay: time.Second}} {
+			rules = append(rules, fakes3.Rule{Key: "/[0-9a-f]{2}/", Every: 100, Fault: f})
 		}
-		for _, f := range []s3double.Fault{{Kind: s3double.Cut, At: 20_000},
-			{Kind: s3double.Hang, At: 30_000}} {
-			rules = append(rules, s3double.Rule{Op: s3double.Get, Key: "/[0-9a-f]{2}/", Share: 0.02,
+		for _, f := range []fakes3.Fault{{Kind: fakes3.Cut, At: 20_000},
+			{Kind: fakes3.Hang, At: 30_000}} {
+			rules = append(rules, fakes3.Rule{Op: fakes3.Get, Key: "/[0-9a-f]{2}/", Every: 50,
 				Fault: f})
 		}
 		require.NoError(t, s.double.SetRules(rules...))
@@ -247,7 +244,7 @@ func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 		}
 		assert.Greater(t, faults, int64(20))
 		assert.Positive(t, o.BackoffNS)
-		assert.Equal(t, "s3double", o.Server)
+		assert.Equal(t, "fakes3", o.Server)
 		for _, op := range o.Operations {
 			assert.Zero(t, op.Failed)
 			assert.Equal(t, op.Requests, op.Latency.Count)
@@ -274,10 +271,10 @@ func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 func TestBrokenConnectionsAreRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 2, nil)
-		var rules []s3double.Rule
-		for _, f := range []s3double.Fault{{Kind: s3double.Cut, At: 20_000},
-			{Kind: s3double.Reset, At: 9_000}, {Kind: s3double.Hang, At: 30_000}} {
-			rules = append(rules, s3double.Rule{Key: "/[0-9a-f]{2}/", Share: 0.05, Fault: f})
+		var rules []fakes3.Rule
+		for _, f := range []fakes3.Fault{{Kind: fakes3.Cut, At: 20_000},
+			{Kind: fakes3.Reset, At: 9_000}, {Kind: fakes3.Hang, At: 30_000}} {
+			rules = append(rules, fakes3.Rule{Key: "/[0-9a-f]{2}/", Every: 20, Fault: f})
 		}
 		require.NoError(t, s.double.SetRules(rules...))
 		begun := len(s.double.Log())
@@ -307,9 +304,9 @@ func TestFirstByteIsApartFromTheWhole(t *testing.T) {
 			all = append(all, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 30_000})
 			require.NoError(t, s.put(t.Context(), all[i]))
 		}
-		require.NoError(t, s.double.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
-			Kind: s3double.Delay, HeaderDelay: s3double.Duration(50 * time.Millisecond),
-			BodyDelay: s3double.Duration(100 * time.Millisecond)}}))
+		require.NoError(t, s.double.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
+			Kind: fakes3.Delay, HeaderDelay: 50 * time.Millisecond,
+			BodyDelay: 100 * time.Millisecond}}))
 		s.openWindow()
 		for _, o := range all {
 			require.NoError(t, s.get(t.Context(), o))
@@ -330,10 +327,10 @@ func TestFirstByteOfAGetThatGoesOn(t *testing.T) {
 		s := inBubble(t, 1, nil)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 30_000}
 		require.NoError(t, s.put(t.Context(), o))
-		delay := s3double.Duration(time.Millisecond)
+		delay := time.Millisecond
 		require.NoError(t, s.double.SetRules(
-			s3double.Rule{Op: s3double.Get, Nth: 1, Fault: s3double.Fault{Kind: s3double.Status}},
-			s3double.Rule{Op: s3double.Get, Nth: 1, Fault: s3double.Fault{Kind: s3double.Cut,
+			fakes3.Rule{Op: fakes3.Get, Nth: 1, Fault: fakes3.Fault{Kind: fakes3.Status}},
+			fakes3.Rule{Op: fakes3.Get, Nth: 1, Fault: fakes3.Fault{Kind: fakes3.Cut,
 				At: 10_000, HeaderDelay: delay}}))
 		s.openWindow()
 		require.NoError(t, s.get(t.Context(), o))
@@ -357,11 +354,11 @@ func TestWhatDoesNotSucceed(t *testing.T) {
 		found, err := s.Lookup(t.Context(), tiers.Object{Key: "none", Gen: 1, Size: 1})
 		require.NoError(t, err)
 		assert.Zero(t, found)
-		require.NoError(t, s.double.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
-			Kind: s3double.Status, Status: 404, Code: "NoSuchKey"}}))
+		require.NoError(t, s.double.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
+			Kind: fakes3.Status, Status: 404, Code: "NoSuchKey"}}))
 		require.Error(t, s.get(t.Context(), o))
-		require.NoError(t, s.double.SetRules(s3double.Rule{Op: s3double.Get,
-			Fault: s3double.Fault{Kind: s3double.Hang}}))
+		require.NoError(t, s.double.SetRules(fakes3.Rule{Op: fakes3.Get,
+			Fault: fakes3.Fault{Kind: fakes3.Hang}}))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		require.ErrorIs(t, s.get(ctx, o), context.Canceled)
@@ -394,7 +391,7 @@ func TestWhatDoesNotSucceed(t *testing.T) {
 
 // On real sockets the kernel has seen the bytes, too.
 func TestTheNetworkOfTheWindow(t *testing.T) {
-	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1}, 2)
+	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 2)
 	s := open(t, d, func(*objecttier.Config) {})
 	o := tiers.Object{Key: "k", Gen: 1, Size: 3 << 20}
 	require.NoError(t, s.put(t.Context(), o))

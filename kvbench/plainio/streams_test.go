@@ -19,8 +19,7 @@ import (
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/s3double"
-	"kvbench/tiers/objecttier/s3double/testnet"
+	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 )
@@ -99,12 +98,11 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 
 // onStore runs a routine on a bucket of the double, whose answers take 10 ms, in virtual time.
 func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*result.Result,
-	*s3double.Double) {
+	*fakes3.Server) {
 	t.Helper()
-	network := &testnet.Network{}
-	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, Network: network,
-		Rules: []s3double.Rule{{Fault: s3double.Fault{Kind: s3double.Delay,
-			HeaderDelay: s3double.Duration(10 * time.Millisecond)}}}}, 2)
+	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}, InMemory: true,
+		Rules: []fakes3.Rule{{Fault: fakes3.Fault{Kind: fakes3.Delay,
+			HeaderDelay: 10 * time.Millisecond}}}}, 2)
 	wall := tiertest.Wall()
 	cfg := plainRun{kvbench.Config{Clock: wall, Storage: kvbench.StorageConfig{
 		StorageBytes: 8 << 20, CacheDir: "s3://bucket/runs",
@@ -115,7 +113,7 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 					Credentials: credentials.Credentials{ID: "key",
 						Secret: credentials.NewSecret("secret")},
 					Retries: 3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
-					Connections: 64, Dial: network.DialContext},
+					Connections: 64, Dial: d.DialContext},
 				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},
 				MultipartAbove: 64 << 20, PartSize: 32 << 20, RangeSize: 32 << 20}},
 	}}, Config{Workers: workers}}.lasting(window)
@@ -155,7 +153,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 					assert.Positive(t, moved.Deleted.Entries)
 				}
 				for _, e := range d.Log() { // a request is an object, from its first byte on
-					if e.Op == s3double.Get && e.Status == 206 && e.Key != "" {
+					if e.Op == fakes3.Get && e.Status == 206 && e.Key != "" {
 						assert.Contains(t, e.Key, "proof", "a part of an object: %+v", e)
 					}
 				}
@@ -167,7 +165,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 		assert.EqualValues(t, 64, res.Removal.Files)
 		deleted := 0
 		for _, e := range d.Log() {
-			if e.Op == s3double.Delete {
+			if e.Op == fakes3.Delete {
 				deleted++
 			}
 		}

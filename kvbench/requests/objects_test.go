@@ -14,13 +14,13 @@ import (
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/s3double"
+	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/workloads"
 )
 
 // bucket is one of a double in the place of a directory. Small ranges and parts are many requests.
-func bucket(d *s3double.Double, capacity int64) func(*runConfig) {
+func bucket(d *fakes3.Server, capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
 		c.Storage.StorageBytes, c.Storage.Depth = capacity, 2
 		c.Storage.Bucket = &kvbench.Bucket{URLs: d.URLs(), Balance: endpoint.RoundRobin,
@@ -35,8 +35,8 @@ func bucket(d *s3double.Double, capacity int64) func(*runConfig) {
 	}
 }
 
-func double(t *testing.T, rules ...s3double.Rule) *s3double.Double {
-	return s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1,
+func double(t *testing.T, rules ...fakes3.Rule) *fakes3.Server {
+	return fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"},
 		Rules: rules}, 2)
 }
 
@@ -62,7 +62,7 @@ func TestObjectsHitAsAnyTierDoes(t *testing.T) {
 		assert.Equal(t, want, got, "two objects per block")
 		puts := int64(0)
 		for _, e := range d.Log() {
-			if e.Op == s3double.Put && !proof(e.Key) {
+			if e.Op == fakes3.Put && !proof(e.Key) {
 				puts++
 			}
 		}
@@ -86,7 +86,7 @@ func TestLookupsComeBeforeReads(t *testing.T) {
 	})
 	var heads, missed int64
 	for _, e := range d.Log() {
-		if e.Op != s3double.Head || e.Key == "runs/rank_0/.kvbench.json" || proof(e.Key) {
+		if e.Op != fakes3.Head || e.Key == "runs/rank_0/.kvbench.json" || proof(e.Key) {
 			continue
 		}
 		heads++
@@ -103,13 +103,13 @@ func proof(key string) bool { return len(key) > 20 && key[:20] == "runs/rank_0/.
 // What nothing will mend ends the trial, with its result and without waiting for the rest.
 func TestAStoreEndsTheTrial(t *testing.T) {
 	for name, c := range map[string]struct {
-		rule s3double.Rule
+		rule fakes3.Rule
 		want string
 	}{
-		"full": {s3double.Rule{Op: s3double.Put, Key: "/[0-9a-f]{2}/", Nth: 20,
-			Fault: s3double.Fault{Kind: s3double.Status, Status: 507}}, "the store is full"},
-		"other bytes": {s3double.Rule{Op: s3double.Get, Key: "/[0-9a-f]{2}/", Nth: 3,
-			Fault: s3double.Fault{Kind: s3double.Flip, At: 100}},
+		"full": {fakes3.Rule{Op: fakes3.Put, Key: "/[0-9a-f]{2}/", Nth: 20,
+			Fault: fakes3.Fault{Kind: fakes3.Status, Status: 507}}, "the store is full"},
+		"other bytes": {fakes3.Rule{Op: fakes3.Get, Key: "/[0-9a-f]{2}/", Nth: 3,
+			Fault: fakes3.Fault{Kind: fakes3.Flip, At: 100}},
 			"what was read is not what was written"},
 	} {
 		d := double(t, c.rule)

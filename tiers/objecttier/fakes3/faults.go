@@ -203,6 +203,7 @@ func (a *answer) WriteHeader(status int) {
 	a.wait(a.fault.HeaderDelay)
 	a.began, a.length = true, -1
 	h := a.Header()
+	h.Set("Server", "fakes3")
 	if a.fault.Kind == WrongETag {
 		h.Set("ETag", `"00000000000000000000000000000000"`)
 	}
@@ -213,14 +214,14 @@ func (a *answer) WriteHeader(status int) {
 	}
 	a.server.log.change(func() { a.entry.Status = status })
 	a.ResponseWriter.WriteHeader(status)
-	if a.fault.BodyDelay > 0 {
-		_ = http.NewResponseController(a.ResponseWriter).Flush()
-		a.wait(a.fault.BodyDelay)
-	}
 }
 
 func (a *answer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
+	if a.fault.BodyDelay > 0 && a.written == 0 {
+		_ = http.NewResponseController(a.ResponseWriter).Flush()
+		a.wait(a.fault.BodyDelay)
+	}
 	size, ends := len(b), false
 	if onResponse := a.entry.Op != Put && a.entry.Op != PutPart; onResponse {
 		at := a.fault.At - a.written
