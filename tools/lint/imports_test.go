@@ -110,8 +110,6 @@ var mayImport = map[string]string{
 	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
 		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
-	"benchmarks/e2e/objectloop": "tiers tiers/clock tiers/objecttier " +
-		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",
 	"tools/load":      "kvbench/units kvbench/result kvbench/merge/... kvbench/params tracing",

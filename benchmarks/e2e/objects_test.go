@@ -1,0 +1,483 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/workloads/checkpoint"
+)
+
+// bucket exists in all stores of these tests.
+const bucket = "bench"
+
+// entryKey matches the keys of entries.
+const entryKey = `/[0-9a-f]{2}/[0-9a-f]{30}-`
+
+// objects are the flags for results, and for a prefix in the bucket of a store.
+func (b *bench) objects(urls []string) []string {
+	return []string{"-cache-dir", "s3://" + bucket + "/runs", "-results-dir", b.results,
+		"-s3-endpoint", strings.Join(urls, ","), "-progress", "none"}
+}
+
+// newObjectBench is a bench with credentials in its environment.
+func newObjectBench(t testing.TB, id, secret, token string) *bench {
+	b := newBench(t)
+	b.env = slices.DeleteFunc(b.env, func(v string) bool {
+		return strings.HasPrefix(v, "AWS_") || strings.HasPrefix(v, "S3_")
+	})
+	b.env = append(b.env, "AWS_ACCESS_KEY_ID="+id, "AWS_SECRET_ACCESS_KEY="+secret)
+	if token != "" {
+		b.env = append(b.env, "AWS_SESSION_TOKEN="+token)
+	}
+	return b
+}
+
+// fakeStore is a store in this process.
+func fakeStore(t testing.TB, rules ...fakes3.Rule) *fakes3.Server {
+	t.Helper()
+	endToEnd(t)
+	return fakes3.Start(t, fakes3.Config{Buckets: []string{bucket}, Rules: rules}, 2)
+}
+
+// Flags of the loads below.
+var (
+	checkpoints = []string{"-test.bench=Checkpoint$", "-checkpoint-accelerators=4",
+		"-checkpoint-scale=1/1024", "-stream-chunk=5MiB", "-verify=full", "-s3-retries=2"}
+	synthetic = []string{"-test.bench=Synthetic", "-storage-capacity-gb=0.25", "-verify=full"}
+)
+
+// blocks are the flags of a trace of blocks.
+func blocks(t *testing.T) []string {
+	return []string{"-test.bench=BlockTrace", "-block-trace-path=" + data(t, "mooncake-small.jsonl"),
+		"-trace-speedup=0", "-storage-capacity-gb=0.25", "-verify=full"}
+}
+
+// TestObjectStore runs loads against a store in this process that fails in one way.
+func TestObjectStore(t *testing.T) {
+	t.Parallel()
+	status := func(op fakes3.Op, key string, code int) fakes3.Rule {
+		return fakes3.Rule{Op: op, Key: key, Fault: fakes3.Fault{Kind: fakes3.Status, Status: code}}
+	}
+	every := func(op fakes3.Op, k int, f fakes3.Fault) fakes3.Rule {
+		return fakes3.Rule{Op: op, Key: entryKey, Every: k, Fault: f}
+	}
+	for _, c := range []struct {
+		name  string
+		id    string // of the key, "key" if empty
+		cache string // instead of the bucket that exists
+		args  []string
+		rules []fakes3.Rule
+		code  int
+		words []string // in what the run prints
+	}{
+		{name: "load", args: append(blocks(t), "-layout=block", "-s3-lookup=head"), rules: []fakes3.Rule{
+			every(fakes3.Put, 20, fakes3.Fault{Kind: fakes3.Status, Status: 503}),
+			every(fakes3.Get, 20, fakes3.Fault{Kind: fakes3.Cut, At: 1000}),
+			every(fakes3.Get, 21, fakes3.Fault{Kind: fakes3.Reset, At: -1}),
+			every(fakes3.Put, 31, fakes3.Fault{Kind: fakes3.Lost})}},
+		{name: "ranks", args: append(synthetic, "-test.benchtime=50x", "-ranks=2"), rules: []fakes3.Rule{
+			every("", 50, fakes3.Fault{Kind: fakes3.Status, Status: 500})}},
+		{name: "checkpoint", args: append(checkpoints, "-ranks=2", "-checkpoint-shift=2"),
+			rules: []fakes3.Rule{every(fakes3.PutPart, 5, fakes3.Fault{Kind: fakes3.Cut, At: 100_000}),
+				{Op: fakes3.Get, Key: "rank_2_mp_rank_0_optim", Nth: 2,
+					Fault: fakes3.Fault{Kind: fakes3.Reset, At: 100_000}}},
+			words: []string{"from the store, whose own caches nobody here sees"}},
+		{name: "full", args: checkpoints, rules: []fakes3.Rule{status(fakes3.PutPart, "rank_3_mp", 507)},
+			code: exitFailed, words: []string{"free space in the store"}},
+		{name: "other bytes", args: append(blocks(t), "-layout=block"), rules: []fakes3.Rule{
+			{Op: fakes3.Get, Key: entryKey, Nth: 3, Fault: fakes3.Fault{Kind: fakes3.Flip, At: 10_000}}},
+			code: exitFailed, words: []string{"rank_0/", "http://127.0.0.1:"}},
+		{name: "credentials", args: synthetic, id: "other", code: exitFailed,
+			words: []string{"AWS_ACCESS_KEY_ID"}},
+		{name: "bucket", cache: "s3://missing/x", args: synthetic, code: exitFailed,
+			words: []string{"missing", "-cache-dir"}},
+		{name: "page", args: synthetic, rules: []fakes3.Rule{{Fault: fakes3.Fault{Kind: fakes3.Page}}},
+			code: exitFailed, words: []string{"-s3-endpoint"}},
+		{name: "endpoint down", args: append(synthetic, "-s3-endpoint=http://127.0.0.1:1",
+			"-s3-retries=0"), code: exitFailed, words: []string{"is the store running"}},
+		{name: "parameters", args: append(checkpoints, "-io=direct", "-fadvise=none",
+			"-io-timeout=5s", "-checkpoint-flush=fadvise", "-stream-chunk=1MiB", "-s3-part-size=64MiB",
+			"-storage-capacity-gb=4"), code: exitParameters,
+			words: []string{"-io: must be absent", "-fadvise: must be absent",
+				"-io-timeout: must be absent", "-checkpoint-flush: must be none",
+				"-stream-chunk: must be at least 5 MiB", "-s3-part-size: must be absent",
+				"-storage-capacity-gb: must be absent"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := fakeStore(t, c.rules...)
+			id := "key"
+			if c.id != "" {
+				id = c.id
+			}
+			b := newObjectBench(t, id, "secret", "")
+			args := append(b.objects(s.URLs()), c.args...)
+			if c.cache != "" {
+				args[1] = c.cache
+			}
+			if !strings.HasPrefix(c.args[0], "-test.bench=Checkpoint") {
+				args = append(b.micro(), args...)
+			}
+			o := b.run(args...)
+			assert.Equal(t, c.code, o.code, "%s\n%s", o.stdout, o.stderr)
+			for _, word := range c.words {
+				assert.Contains(t, o.stdout+o.stderr, word)
+			}
+			assert.Empty(t, s.Keys(bucket, ""), "nothing is left")
+			assert.Empty(t, s.Uploads(bucket))
+			failed := slices.ContainsFunc(s.Log(), func(e fakes3.Entry) bool { return e.Fault != "" })
+			assert.Equal(t, len(c.rules) > 0, failed, "the fault happens")
+			if c.code != 0 {
+				return
+			}
+			for _, path := range resultFiles(t, b.results) {
+				r := readResult(t, path)
+				assert.Equal(t, result.StatusComplete, r.Status)
+				assert.Equal(t, result.IOObjects, r.IO.Mode)
+				require.Len(t, r.Endpoints, 2)
+				assert.Zero(t, r.Objects.Lost)
+				for name, op := range r.Objects.Operations {
+					assert.Zero(t, op.Failed, name)
+				}
+			}
+		})
+	}
+}
+
+// An endpoint that dies costs attempts and no operation; when it returns it gets requests again.
+func TestAnEndpointOfTwoDies(t *testing.T) {
+	t.Parallel()
+	s := fakeStore(t)
+	completed := func(endpoint, after int) (n int) {
+		for _, e := range s.Log() {
+			if e.Seq > after && strings.HasPrefix(e.Key, "runs/") && e.Status/100 == 2 &&
+				e.Endpoint == endpoint {
+				n++
+			}
+		}
+		return n
+	}
+	now := func() int { log := s.Log(); return log[len(log)-1].Seq }
+	b := newObjectBench(t, "key", "secret", "")
+	p := b.start(append(append(b.micro(), b.objects(s.URLs())...),
+		append(synthetic, "-test.benchtime=1h")...)...)
+	eventually(t, "requests to both", func() bool { return completed(1, 0) >= 20 })
+	s.Endpoints()[1].Kill()
+	dead := now()
+	eventually(t, "requests to the other", func() bool { return completed(0, dead) >= 200 })
+	assert.Zero(t, completed(1, dead))
+	require.NoError(t, s.Endpoints()[1].Return())
+	eventually(t, "requests to the one that is back", func() bool { return completed(1, dead) >= 20 })
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	o := p.end()
+	assert.Equal(t, 130, o.code, "%s\n%s", o.stdout, o.stderr)
+	r := theResult(t, b.results)
+	assert.Empty(t, r.Errors)
+	for name, op := range r.Objects.Operations {
+		if name != "connect" {
+			assert.Zero(t, op.Failed, name)
+		}
+	}
+	assert.NotEmpty(t, r.Objects.Retries)
+	assert.Empty(t, s.Keys(bucket, ""))
+}
+
+// TestObjectStoreOfOthers runs on a server that verifies signatures and checksums: the way in which
+// each payload is protected, engines' names, parts, ranks, and the user's mistakes.
+func TestObjectStoreOfOthers(t *testing.T) {
+	t.Parallel()
+	urls, dir := gateway(t)
+	for _, c := range []struct {
+		secret string
+		args   []string
+		code   int
+		words  string
+	}{
+		{"secret", []string{"-test.bench=StorageCeiling/op=(churn|delete)$", "-test.benchtime=1s",
+			"-ceiling-size-gb=0.1", "-s3-payload=signed"}, 0, ""},
+		{"secret", append(blocks(t), "-layout=lmcache", "-s3-lookup=head", "-s3-keys=lmcache"), 0, ""},
+		{"secret", append(checkpoints, "-ranks=2", "-s3-payload=crc32c"), 0, ""},
+		{"secret", append(checkpoints, "-ranks=1", "-s3-payload=crc64nvme"), 0, ""},
+		{"other", synthetic, exitFailed, "AWS_SECRET_ACCESS_KEY"},
+		{"secret", append(synthetic, "-s3-region=eu-west-1"), exitFailed, "-s3-region"},
+	} {
+		b := newObjectBench(t, "key", c.secret, "")
+		args := append(b.objects(urls), c.args...)
+		if !strings.HasPrefix(c.args[0], "-test.bench=Checkpoint") {
+			args = append(b.micro(), args...)
+		}
+		o := b.run(args...)
+		assert.Equal(t, c.code, o.code, "%v\n%s\n%s", c.args, o.stdout, o.stderr)
+		assert.Contains(t, o.stdout+o.stderr, c.words)
+		for _, path := range resultFiles(t, b.results) {
+			r := readResult(t, path)
+			require.NotNil(t, r.Objects, path)
+			for name, op := range r.Objects.Operations {
+				assert.Zero(t, op.Failed, "%s in %s", name, path)
+			}
+			if n := r.BlockCache; n != nil && c.code == 0 { // a block is two objects, but short ones
+				assert.EqualValues(t, []int64{258, 92, 166}, []int64{n.Blocks, n.Hits, n.Written})
+				assert.Positive(t, r.Objects.Operations["head"].Requests)
+				assert.Greater(t, r.Objects.Operations["put"].Requests, int64(3*166/2))
+			}
+		}
+	}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			t.Errorf("left behind: %s", path)
+		}
+		return err
+	}))
+}
+
+// What a killed run has left stays: the next one lists it, with the command that removes it, and
+// removes its own objects only.
+func TestAKilledRunIsListed(t *testing.T) {
+	t.Parallel()
+	entries := []string{"-test.bench=Tier/tier=storage/op=write/size=16MiB", "-test.benchtime=3x",
+		"-storage-capacity-gb=4", "-s3-multipart-above=5MiB", "-s3-part-size=5MiB"}
+	for name, c := range map[string]struct {
+		rule fakes3.Rule
+		args []string
+		dir  string
+	}{
+		"between objects": {fakes3.Rule{Op: fakes3.Put, Key: entryKey, Nth: 5,
+			Fault: fakes3.Fault{Kind: fakes3.Hang, At: -1}}, append(entries, "-s3-multipart-above=5GiB"),
+			"runs/rank_0/"},
+		"in an upload": {fakes3.Rule{Op: fakes3.PutPart, Key: entryKey, Nth: 3,
+			Fault: fakes3.Fault{Kind: fakes3.Hang, At: 1000}}, entries, "runs/rank_0/"},
+		"in a checkpoint": {fakes3.Rule{Op: fakes3.PutPart, Key: "rank_2_mp", Nth: 2,
+			Fault: fakes3.Fault{Kind: fakes3.Hang, At: 1000}}, append(checkpoints, "-ranks=2"),
+			"runs/ckpt_8b/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fakeStore(t, c.rule)
+			args := func(b *bench) []string {
+				if strings.HasPrefix(c.args[0], "-test.bench=Checkpoint") {
+					return append(b.objects(s.URLs()), c.args...)
+				}
+				return append(append(b.micro(), b.objects(s.URLs())...), c.args...)
+			}
+			b := newObjectBench(t, "key", "secret", "")
+			p := b.start(args(b)...)
+			eventually(t, "the request that hangs", func() bool {
+				return slices.ContainsFunc(s.Log(), func(e fakes3.Entry) bool {
+					return e.Fault == fakes3.Hang
+				})
+			})
+			require.NoError(t, p.Process.Signal(syscall.SIGKILL))
+			p.end()
+			require.NoError(t, s.SetRules())
+			for _, key := range []string{c.dir + "notes.txt", "runs/rank_01/x", "other"} {
+				require.NoError(t, s.SetObject(bucket, key, "mine"))
+			}
+			left, uploads := s.Keys(bucket, ""), s.Uploads(bucket)
+			require.Greater(t, len(left)+len(uploads), 3)
+			s.ClearLog()
+			b = newObjectBench(t, "key", "secret", "")
+			o := b.ok(args(b)...)
+			if slices.ContainsFunc(left, func(key string) bool {
+				return strings.Count(strings.TrimPrefix(key, c.dir), "/") > 1
+			}) {
+				assert.Contains(t, o.stdout+o.stderr, "aws s3 rm --recursive --endpoint-url "+
+					s.URLs()[0]+" s3://"+bucket+"/"+c.dir)
+			}
+			if len(uploads) > 0 {
+				assert.Contains(t, o.stdout+o.stderr, "aws s3api abort-multipart-upload")
+			}
+			assert.Equal(t, left, s.Keys(bucket, ""))
+			assert.Equal(t, uploads, s.Uploads(bucket))
+			for _, e := range s.Log() { // it touches nothing outside of its prefix
+				for _, key := range append(e.Keys, e.Key) {
+					assert.True(t, key == "" && e.Op != fakes3.List || strings.HasPrefix(key, c.dir),
+						"%s %q", e.Op, key)
+				}
+			}
+		})
+	}
+}
+
+// What one run writes others read, as often as they like, with any number of ranks.
+func TestCheckpointsOnObjectsInTwoRuns(t *testing.T) {
+	t.Parallel()
+	s := fakeStore(t)
+	b := newObjectBench(t, "key", "secret", "")
+	run := func(code int, more ...string) outcome {
+		o := b.run(append(append(b.objects(s.URLs()), checkpoints...), more...)...)
+		require.Equal(t, code, o.code, "%s\n%s", o.stdout, o.stderr)
+		return o
+	}
+	none := run(exitFailed, "-checkpoint-writes=0")
+	assert.Contains(t, none.stdout, "there is no checkpoint to read")
+	assert.Empty(t, s.Keys(bucket, ""))
+	run(0, "-checkpoint-reads=0", "-ranks=2")
+	m, err := checkpoint.Find("8b")
+	require.NoError(t, err)
+	spec, err := checkpoint.New(m, 4, 1024)
+	require.NoError(t, err)
+	want := []string{"manifest.json"}
+	for step := range 2 {
+		for a := range spec.Accelerators {
+			for _, f := range spec.Files(a) {
+				want = append(want, fmt.Sprintf("%s/%s", checkpoint.Step(step+1), f.Name))
+			}
+		}
+	}
+	kept := s.Keys(bucket, "")
+	var names []string
+	for _, key := range kept { // runs/ckpt_8b/RUN/…
+		parts := strings.SplitN(key, "/", 4)
+		names = append(names, parts[len(parts)-1])
+	}
+	assert.ElementsMatch(t, want, names)
+	for _, ranks := range []string{"-ranks=1", "-ranks=2"} {
+		run(0, "-checkpoint-writes=0", ranks)
+	}
+	other := run(exitFailed, "-checkpoint-writes=0", "-checkpoint-scale=1/2048")
+	assert.Contains(t, other.stdout, "not of 8b on 4 accelerators at a scale of 1/2048")
+	assert.Equal(t, kept, s.Keys(bucket, ""))
+}
+
+// No 8 characters of a secret are in anything that a run prints or writes: a store that quotes the
+// secret, a wrong key, a page, an address with a secret, a crash with all stacks.
+func TestSecretsAreNowhere(t *testing.T) {
+	t.Parallel()
+	endToEnd(t)
+	const id = "AKIAIOSFODNN7EXAMPLE" // the key of AWS's documents
+	secret, token := letters(40), letters(100)
+	quote := fakes3.Fault{Kind: fakes3.Status, Status: 500, Message: secret + token}
+	s := fakes3.Start(t, fakes3.Config{Buckets: []string{bucket}, AccessKey: id, Token: token,
+		Rules: []fakes3.Rule{{Key: `/[0-9a-f]{2}/|\.pt$`, Every: 100, Fault: quote}}}, 1)
+	page := fakes3.Start(t, fakes3.Config{Buckets: []string{bucket}, AccessKey: id, Token: token,
+		Rules: []fakes3.Rule{{Fault: fakes3.Fault{Kind: fakes3.Page,
+			Text: "<!DOCTYPE html><html><title>" + secret + "</title></html>"}}}}, 1)
+	for _, c := range []struct {
+		name   string
+		id     string
+		url    string
+		args   []string
+		words  string // "" = it succeeds
+		signal syscall.Signal
+	}{
+		{name: "good"},
+		{name: "wrong key", id: "AKIAI44QH8DHBEXAMPLE", words: "AWS_ACCESS_KEY_ID"},
+		{name: "page", url: page.URLs()[0], words: "web page"},
+		{name: "not TLS", url: strings.Replace(s.URLs()[0], "http:", "https:", 1), words: "TLS"},
+		{name: "address", url: "http://" + id + ":" + secret + "@127.0.0.1:9000",
+			words: "-s3-endpoint"},
+		{name: "crash", signal: syscall.SIGABRT, words: "goroutine"},
+		{name: "ranks", args: []string{"-ranks=2", "-metrics-listen=127.0.0.1:0"},
+			signal: syscall.SIGINT, words: "metrics"},
+		{name: "checkpoint", args: append(checkpoints, "-ranks=2")},
+	} {
+		b := newObjectBench(t, id, secret, token)
+		if c.id != "" {
+			b = newObjectBench(t, c.id, secret, token)
+		}
+		b.env = append(b.env, "S3_ANYTHING=UNRELATED")
+		url := s.URLs()[0]
+		if c.url != "" {
+			url = c.url
+		}
+		args := append(b.objects([]string{url}), c.args...)
+		if c.name != "checkpoint" {
+			args = append(append(b.micro(), args...), "-test.bench=MaxStorageStress")
+		}
+		if c.signal != 0 {
+			args = append(args, "-test.benchtime=10m")
+		} else if c.name != "checkpoint" {
+			args = append(args, "-test.benchtime=20x")
+		}
+		s.ClearLog()
+		texts := map[string]string{}
+		p := b.start(append(args, "-test.v")...)
+		if c.signal != 0 {
+			eventually(t, "requests", func() bool { return len(s.Log()) > 200 })
+			if c.name == "ranks" {
+				texts["metrics"] = b.metrics(p)
+			}
+			lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // none but on Linux
+			for _, path := range lines {
+				if text, err := os.ReadFile(path); err == nil { // else the process has ended
+					texts[path] = string(text)
+				}
+			}
+			require.NoError(t, p.Process.Signal(c.signal))
+		}
+		o := p.end()
+		assert.Equal(t, c.words == "", o.code == 0, "%s\n%s\n%s", c.name, o.stdout, o.stderr)
+		assert.Contains(t, o.stdout+o.stderr, c.words, c.name)
+		texts["standard output"], texts["standard error"] = o.stdout, o.stderr
+		b.nowhere(c.name, texts, secret, token, "UNRELATED")
+	}
+}
+
+// metrics reads the metrics of a run of two ranks.
+func (b *bench) metrics(p *process) (text string) {
+	address := regexp.MustCompile(`metrics until the run ends: (http://127\.0\.0\.1:\d+/metrics)`)
+	eventually(b.t, "metrics of both ranks", func() bool {
+		m := address.FindStringSubmatch(p.errout.String())
+		if m == nil {
+			return false
+		}
+		answer, err := http.Get(m[1])
+		require.NoError(b.t, err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(b.t, err)
+		text = string(body)
+		return strings.Contains(text, `rank="1"`)
+	})
+	http.DefaultClient.CloseIdleConnections()
+	return text
+}
+
+// nowhere fails where 8 characters of a secret are in a text or in a file of the bench.
+func (b *bench) nowhere(name string, texts map[string]string, secrets ...string) {
+	b.t.Helper()
+	all := maps.Clone(texts)
+	require.NoError(b.t, filepath.WalkDir(b.work, func(path string, e fs.DirEntry,
+		err error) error {
+		if err == nil && e.Type().IsRegular() {
+			text, err := os.ReadFile(path)
+			all[path] = string(text)
+			return err
+		}
+		return err
+	}))
+	for where, text := range all {
+		for _, secret := range secrets {
+			for i := 0; i+8 <= len(secret); i++ {
+				if strings.Contains(text, secret[i:i+8]) {
+					b.t.Errorf("%s: %s has characters %d to %d of a secret", name, where, i, i+8)
+					break
+				}
+			}
+		}
+	}
+}
+
+// letters are random characters of a secret.
+func letters(n int) string {
+	const all = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = all[rand.IntN(len(all))]
+	}
+	return string(text)
+}
