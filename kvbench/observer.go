@@ -155,7 +155,6 @@ func (o *observer) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kin
 func fatal(err error) string {
 	var mismatch *content.MismatchError
 	var panicked *tiers.PanicError
-	var taken *objecttier.TakenError
 	switch {
 	case errors.As(err, &panicked):
 		return "a bug in this program"
@@ -165,8 +164,6 @@ func fatal(err error) string {
 		return "the store is full: give a smaller -storage-capacity-gb or free space in it"
 	case errors.Is(err, store.ErrDown):
 		return "no endpoint of the store answers any more"
-	case errors.As(err, &taken):
-		return "the objects may be another run's by now"
 	case errors.Is(err, syscall.ENOSPC):
 		return full(err)
 	case errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):

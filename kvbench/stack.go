@@ -14,7 +14,6 @@ import (
 
 	"kvbench/kvbench/objects"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
@@ -218,8 +217,7 @@ func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 // its requests.
 func (e *Env) BufferBound() int64 { return e.trial.cfg.Storage.Bound() }
 
-// openBucket takes the run's prefix of a bucket over, which removes what an earlier run left there,
-// and notes how to end that.
+// openBucket begins the run's prefix in a bucket, and notes how to remove it.
 func (t *trial) openBucket(ctx context.Context) error {
 	cfg := &t.cfg.Storage
 	c := cfg.Bucket.Config
@@ -260,15 +258,6 @@ func (t *trial) openBucket(ctx context.Context) error {
 	t.Levels = append(t.Levels, cache.Level{Kind: tiers.Storage, Tier: tier,
 		Capacity: cfg.StorageBytes})
 	t.info.IO.CacheDir, t.info.IO.Mode = tier.URL(), result.IOObjects
-	if r := tier.Reclaimed(); r.Objects+r.Uploads > 0 {
-		what := fmt.Sprintf("%s (%.2f GiB)", units.Plural(r.Objects, "object"),
-			float64(r.Bytes)/(1<<30))
-		if r.Uploads > 0 {
-			what += " and " + units.Plural(r.Uploads, "unfinished upload")
-		}
-		t.warn(fmt.Sprintf("reclaimed %s of an earlier run that was killed or kept its objects",
-			what))
-	}
 	return nil
 }
 
@@ -300,9 +289,6 @@ func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *obje
 // emptyBucket removes the run's objects, unless they are to be kept.
 func (t *trial) emptyBucket(ctx context.Context) error {
 	cfg := &t.cfg.Storage
-	if _, failure := t.ended(); failure != nil && cfg.Folder != nil && t.Group.Size() > 1 {
-		t.bucket.Linger()
-	}
 	if !cfg.KeepFiles {
 		cfg.Removal.Counted(t.bucket.Amount())
 	}

@@ -8,10 +8,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
 )
@@ -27,9 +28,9 @@ func Config(v *params.Values) (*kvbench.Bucket, error) {
 	s := &v.S3
 	at, err := endpoints(v)
 	errs := []error{err}
-	var keys credentials.Credentials
+	var keys *credentials.Credentials
 	if !s.Anonymous {
-		keys, err = credentials.Find(os.Getenv)
+		keys, err = store.FindCredentials()
 		errs = append(errs, err)
 	}
 	roots, err := certificates(s.CAFile)

@@ -201,12 +201,11 @@ var table = []row{
 	// Connections belong to a process, so that what the kernel says of them is added, too; the
 	// shortest round trip is that of the way, whoever has measured it.
 	{of: result.Objects{}, sum: "Status Retries BackoffNS Lost WastedBytes", most: "ProofNS",
-		same: "Store Server", fold: "Operations Outside Reclaimed", after: "FirstByte"},
+		same: "Store Server", fold: "Operations Outside", after: "FirstByte"},
 	{of: result.ObjectCounts{}, sum: "Requests Attempts Failed Cancelled Unsent Bytes"},
 	{of: result.ObjectOperation{}, after: "Latency"},
-	{of: result.ReclaimedObjects{}, sum: "Objects Bytes Uploads"},
 	{of: result.Endpoint{}, same: "URL",
-		sum: "Requests Attempts Failed BytesRead BytesWritten Retries MaxInFlight Rests RestedNS"},
+		sum: "Requests Attempts Failed BytesRead BytesWritten Retries MaxInFlight"},
 	{of: result.Network{}, sum: "ReceivedBytes AckedBytes Retransmits", least: "MinRTTNS",
 		after: "ReadRatio"},
 }

@@ -17,7 +17,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
@@ -50,13 +49,11 @@ func TestGoldenResult(t *testing.T) {
 		r := New(2, clk.Now, rec.Window)
 		cfg := objecttier.Config{
 			Store: store.Config{Bucket: "kvb", Endpoints: set, Region: "us-east-1",
-				Credentials: credentials.Credentials{ID: "AKIAIOSFODNN7EXAMPLE",
-					Secret: credentials.NewSecret("secret")},
-				Payload: store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
+				Credentials: store.StaticCredentials("AKIAIOSFODNN7EXAMPLE", "secret", ""),
+				Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 				ConnectTimeout: 5 * time.Second, Connections: 16, Clock: clk, Observer: r,
 				Random: func() float64 { return 0.5 }, Dial: d.DialContext},
 			Prefix: "bench", Names: objecttier.Names{Format: objecttier.Own},
-			Process:        &objecttier.Process{PID: 1, Host: "client", Boot: "boot", Space: "pid"},
 			MultipartAbove: 1 << 20, PartSize: 1 << 20, RangeSize: 1 << 20, Depth: 1, Nonce: "test",
 		}
 		tier, err := objecttier.Open(t.Context(), cfg)

@@ -9,7 +9,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/store"
 )
@@ -21,12 +20,10 @@ func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string
 	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),
 		Addressing: string(store.Path), Region: c.Store.Region, Names: string(c.Names.Format),
 		Lookup: lookup, Payload: string(c.Store.Payload), MultipartAbove: c.MultipartAbove,
-		PartBytes: c.PartSize, RangeBytes: c.RangeSize, ObjectBytes: c.Split, Requests: c.Requests}
+		PartBytes: c.PartSize, RangeBytes: c.RangeSize, ObjectBytes: c.Split, Requests: c.Requests,
+		Key: c.Store.Key()}
 	if c.Store.Virtual() {
 		s.Addressing = string(store.Virtual)
-	}
-	if id := c.Store.Credentials.ID; id != "" {
-		s.Key = credentials.Masked(id)
 	}
 	return s
 }
@@ -34,16 +31,16 @@ func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string
 // edge is what was counted elsewhere when the window opened, or closed: what belongs to the window
 // is the difference.
 type edge struct {
-	known     bool
-	tier      objecttier.Stats
-	endpoints []endpoint.Stats
+	known bool
+	tier  objecttier.Stats
+	peaks []int // of requests in flight, by endpoint
 }
 
 // read reads it. The kernel is asked about each connection, a few µs for all.
 func read(t *objecttier.Tier) edge {
 	e := edge{known: true, tier: t.Stats()}
 	for _, at := range t.Endpoints() {
-		e.endpoints = append(e.endpoints, at.Stats())
+		e.peaks = append(e.peaks, at.Stats().MaxInFlight)
 	}
 	return e
 }
@@ -120,15 +117,10 @@ func (r *Recorder) Fill(res *result.Result, t *objecttier.Tier) result.Histogram
 	for k, at := range t.Endpoints() {
 		e := &endpoints[k]
 		e.URL = at.URL
-		e.MaxInFlight = int64(is.endpoints[k].MaxInFlight)
-		e.Rests = is.endpoints[k].Rests - was.endpoints[k].Rests
-		e.RestedNS = int64(is.endpoints[k].Rested - was.endpoints[k].Rested)
+		e.MaxInFlight = int64(is.peaks[k])
 	}
 	o.Lost = is.tier.Lost - was.tier.Lost
 	o.WastedBytes = is.tier.WastedBytes - was.tier.WastedBytes
-	found := t.Reclaimed()
-	o.Reclaimed = result.ReclaimedObjects{Objects: found.Objects, Bytes: found.Bytes,
-		Uploads: found.Uploads}
 	slices.Sort(now.tier.Servers)
 	o.Server, o.ProofNS = strings.Join(now.tier.Servers, ", "), int64(now.tier.Proof)
 	res.Objects, res.Endpoints, res.Network = o, endpoints, &result.Network{}

@@ -17,7 +17,6 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
 	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
@@ -110,9 +109,8 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 		Bucket: &kvbench.Bucket{URLs: d.URLs(), Balance: endpoint.RoundRobin,
 			Config: objecttier.Config{
 				Store: store.Config{Bucket: "bucket", Region: "us-east-1", Payload: store.Unsigned,
-					Credentials: credentials.Credentials{ID: "key",
-						Secret: credentials.NewSecret("secret")},
-					Retries: 3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
+					Credentials: store.StaticCredentials("key", "secret", ""),
+					Retries:     3, Timeout: 30 * time.Second, ConnectTimeout: 5 * time.Second,
 					Connections: 64, Dial: d.DialContext},
 				Prefix: "runs", Names: objecttier.Names{Format: objecttier.Own},
 				MultipartAbove: 64 << 20, PartSize: 32 << 20, RangeSize: 32 << 20}},
@@ -154,7 +152,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 				}
 				for _, e := range d.Log() { // a request is an object, from its first byte on
 					if e.Op == fakes3.Get && e.Status == 206 && e.Key != "" {
-						assert.Contains(t, e.Key, "proof", "a part of an object: %+v", e)
+						assert.Contains(t, e.Key, "check", "a part of an object: %+v", e)
 					}
 				}
 			})

@@ -162,17 +162,14 @@ func endpoints(r *result.Result) (t Table) {
 			{"attempts", "attempts", "Attempts", n}, {"failed", "failed", "Failed", n},
 			{"retried", "retried", "Retried", n}, {"read", "read", "Read (GiB)", units.Bytes},
 			{"written", "written", "Written (GiB)", units.Bytes},
-			{"most in flight", "most in flight", "Most in Flight", n},
-			{"rests", "rests", "Rests", n},
-			{"rested", "rested", "Rested (s)", units.Seconds}}}
+			{"most in flight", "most in flight", "Most in Flight", n}}}
 	all := int64(0)
 	for _, e := range r.Endpoints {
 		all += e.Requests
 	}
 	for _, e := range r.Endpoints {
 		t.add(e.URL, e.Requests, units.Ratio(e.Requests, all), e.Attempts, e.Failed, e.Retries,
-			e.BytesRead, e.BytesWritten, e.MaxInFlight, e.Rests,
-			float64(e.RestedNS)/1e9)
+			e.BytesRead, e.BytesWritten, e.MaxInFlight)
 	}
 	return t
 }

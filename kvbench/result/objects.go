@@ -22,9 +22,8 @@ type Objects struct {
 	// of uploads that failed after the store had acknowledged them
 	WastedBytes int64 `json:"wasted_bytes"`
 
-	Reclaimed ReclaimedObjects `json:"reclaimed"` // of a dead run, before this one
-	Server    string           `json:"server"`    // what answers call themselves
-	ProofNS   int64            `json:"proof_ns"`
+	Server  string `json:"server"`   // what answers call themselves
+	ProofNS int64  `json:"proof_ns"` // of the check of the store before the run
 }
 
 // ObjectCounts is how often something was asked of a store. Attempts are those of all requests:
@@ -88,13 +87,6 @@ type ObjectStore struct {
 	Requests int `json:"requests"`
 }
 
-// ReclaimedObjects is what a dead run had left.
-type ReclaimedObjects struct {
-	Objects int64 `json:"objects"`
-	Bytes   int64 `json:"bytes"`
-	Uploads int64 `json:"uploads"`
-}
-
 // Endpoint is one address of a store, and what it carried in the window.
 type Endpoint struct {
 	URL          string `json:"url"`
@@ -105,9 +97,6 @@ type Endpoint struct {
 	BytesWritten int64  `json:"bytes_written"`
 	Retries      int64  `json:"retries"` // attempts after a first one, here or elsewhere
 	MaxInFlight  int64  `json:"max_in_flight"`
-	// How often it was left alone after failures, and for how long.
-	Rests    int64 `json:"rests"`
-	RestedNS int64 `json:"rested_ns"`
 }
 
 // Add adds what another part of a process has counted of the same endpoint.

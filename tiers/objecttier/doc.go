@@ -1,31 +1,26 @@
 // Package objecttier is a bucket of an object store as a tier: an object per entry, PUT and GET as
 // streams, below one prefix that belongs to the run.
 //
-//	names.go   Names: what objects are called, and which ones are the suite's
-//	tier.go    Config, Tier: what lies in it, and who reads it
-//	stream.go  Put and Get: whole objects, parts and ranges
-//	turns.go   turns, beside: how many requests go at a time, of all entries and of one
-//	handle.go  writers and readers at offsets, the second best
-//	remove.go  Remove
-//	owner.go   the marker that says whose the prefix is, and its heartbeat
-//	reclaim.go what a dead run has left
-//	folder.go  objects whose names mean something: who reads what another run has left
-//	proof.go   what a store is asked to show before it is measured
+//	names.go   Names: the keys of objects, the suite's own and those of engines
+//	tier.go    Config, Tier: which objects exist, and who reads them
 //	open.go    Open, Clear: the begin and the end of a run in a bucket
+//	check.go   the check of a store before it is measured
+//	folder.go  manifest.json, and objects that a later run reads
+//	stream.go  Put and Get: whole objects, parts and ranges
+//	turns.go   turns, parallel: how many requests are in flight, of all entries and of one
+//	remove.go  Remove
 //
-// Below it: endpoint is which of several addresses is asked, credentials are the keys, and store is
-// the requests, with attempts and counts. s3double is a store for tests.
-//
-// This package is large because a prefix of a bucket has no directory, no lock and no rename below
-// it: what makes those of objects, owner, reclaim, proof and folder, stands beside what moves them.
+// Below it: endpoint is the addresses of a store, and store is the requests, with attempts and
+// counts. fakes3 is a store for tests.
 //
 // # Rules
 //
-// Nothing outside of PREFIX/rank_<N>/ is read, written, listed or removed, and of what lies there
-// only what has exactly a name of the suite's. A bucket is never made nor removed.
+// A run writes below PREFIX/rank_<N>/<RUN>/, or PREFIX/<folder>/<RUN>/, where RUN is random. It
+// removes everything below that at its end, and nothing else: so runs need no locks. What killed
+// runs have left below PREFIX/rank_<N>/ it lists in a warning, with the command that removes it. A
+// run that keeps its objects describes them in <RUN>/manifest.json.
 //
-// A Tier is safe for concurrent use. Put and Get run on their caller's goroutine, and as many more
-// as parts or ranges of an object may be under way; those end before they return. One goroutine
-// keeps the marker fresh until Close. What leaves the tier has been tried again as often as it may:
-// its errors are never of the kind that a cache would try once more.
+// A Tier is safe for concurrent use. Put and Get run on their caller's goroutine, and on as many
+// more as parts or ranges of an object are in flight; those end before they return. The errors of
+// the tier never ask for another attempt: package store has made all of them.
 package objecttier

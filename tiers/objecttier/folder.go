@@ -1,144 +1,186 @@
 package objecttier
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier/store"
-	"kvbench/tiers/workdir"
 )
 
-// A folder is for objects that somebody may look for by their names: its marker keeps what a later
-// run has to know of them, be it to read them or to remove exactly these.
+// manifestName is the object that describes a run whose objects a later one may read.
+const manifestName = "manifest.json"
 
-// ours says whether a name below the prefix is one of this run's.
-func (t *Tier) ours(name string) bool {
-	if t.files != nil {
-		return of(t.files, name)
+// manifest is its content.
+type manifest struct {
+	Run     string    `json:"kvbench_run"`
+	Nonce   string    `json:"nonce"` // of the content
+	Rank    int       `json:"rank"`
+	Started time.Time `json:"started"`
+	process
+	Names
+	Contents json.RawMessage `json:"contents,omitempty"` // of the folder: what reading needs
+}
+
+// process identifies the process that wrote a run.
+type process struct {
+	PID  int    `json:"pid"`
+	Host string `json:"host"`
+	Boot string `json:"boot_id"`
+}
+
+func thisProcess() process {
+	host, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return process{PID: os.Getpid(), Host: host, Boot: strings.TrimSpace(string(boot))}
+}
+
+func newManifest(cfg Config, run string) manifest {
+	m := manifest{Run: run, Nonce: cfg.Nonce, Rank: cfg.Rank, Started: time.Now().UTC(),
+		process: thisProcess(), Names: cfg.Names}
+	if cfg.Folder != nil {
+		m.Contents = cfg.Folder.Contents
 	}
-	return t.cfg.Names.Ours(name)
+	return m
 }
 
-// theirs says whether it is one of an earlier run's, by its own marker.
-func (o *owner) theirs(name string) bool {
-	return slices.ContainsFunc(o.old.all(), func(n Names) bool { return n.Ours(name) }) ||
-		slices.ContainsFunc(o.left, func(n workdir.Names) bool { return of(n, name) })
+// mine reports whether this process has written the run: it removes no other one.
+func (m manifest) mine() bool { return m.process == thisProcess() }
+
+// writeManifest writes the manifest of this run.
+func (t *Tier) writeManifest(ctx context.Context) error {
+	t.mu.Lock()
+	text, err := json.Marshal(t.mark)
+	t.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	_, err = t.client.Put(ctx, t.base+manifestName, int64(len(text)),
+		func() io.ReadSeeker { return bytes.NewReader(text) })
+	return err
 }
 
-// of says whether a name is one that a folder gives, or that of a proof in it.
-func of(n workdir.Names, name string) bool {
-	dir, file, below := strings.Cut(name, "/")
-	return proofName.MatchString(name) || below && n.Dir(dir) && n.File(dir, file)
+// readManifest reads the manifest of a run. ErrNoKey where it has none.
+func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err error) {
+	key := t.parent + run + "/" + manifestName
+	size, err := t.client.Head(ctx, key)
+	if err != nil {
+		return m, err
+	}
+	text := make([]byte, 0, size)
+	_, err = t.client.Get(ctx, key, store.Range{N: size, Size: size}, make([]byte, size),
+		func(p []byte, _ int64) error { text = append(text, p...); return nil })
+	if err != nil {
+		return m, err
+	}
+	if json.Unmarshal(text, &m) != nil || m.Run != run {
+		return m, store.ErrNoKey
+	}
+	return m, nil
 }
 
-// recall asks the folder what becomes of what an earlier run has left, before this run's marker
-// takes the place of the other's. An error leaves everything as it is.
-func (o *owner) recall() error {
-	f := o.t.cfg.Folder
+// choose finds the run that a folder reads, or that a joining process takes part in. Of those with a
+// fitting manifest, runs of this process come first, then runs with its nonce, then the newest.
+func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error) {
+	f := t.cfg.Folder
 	if f == nil {
-		return nil
+		return false, nil
 	}
-	o.mark.Contents = f.Contents
-	if f.Recall == nil {
-		return nil
+	if f.Recall != nil {
+		_, _, err = f.Recall(nil) // without a run it fails where the folder reads
 	}
-	// Of a start that was killed while it reclaimed there are several: only the last can be what
-	// this run wants.
-	for _, contents := range append(slices.Clone(o.old.ContentsBefore), o.old.Contents) {
-		names, stay, err := f.Recall(contents)
-		if err != nil {
-			return fmt.Errorf("in %s: %w", o.t.URL(), err)
-		}
-		o.left, o.stays = append(o.left, names), stay
+	if reads = err != nil; !reads && !t.cfg.Join {
+		return false, nil
 	}
-	o.mark.ContentsBefore = o.old.ContentsBefore
-	// What is to be removed stays known until it is gone: this start may be killed, too.
-	if o.stays {
-		o.t.files, o.mark.Contents = o.left[len(o.left)-1], o.old.Contents
-	} else if len(o.old.Contents) > 0 {
-		o.mark.ContentsBefore = append(slices.Clone(o.old.ContentsBefore), o.old.Contents)
-	}
-	return nil
-}
-
-// join takes part in the folder of another process of the run.
-func (t *Tier) join(ctx context.Context) error {
-	o := &t.owner
-	_, text, err := o.read(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("taking part in %s: %w", t.URL(), err)
-	case json.Unmarshal(text, &o.mark) != nil || o.mark.Nonce != t.cfg.Nonce:
-		return fmt.Errorf("%s is another run's, or the store does not show what another process "+
-			"of this run has just written there", t.URL())
-	}
-	if f := t.cfg.Folder; f.Recall != nil {
-		names, stay, err := f.Recall(o.mark.Contents)
-		if err != nil {
-			return fmt.Errorf("in %s: %w", t.URL(), err)
-		}
-		if stay {
-			t.files = names
+	var found []manifest
+	for _, run := range runs {
+		m, failed := t.readManifest(ctx, run)
+		if failed == nil {
+			found = append(found, m)
+		} else if !errors.Is(failed, store.ErrNoKey) {
+			return false, failed
 		}
 	}
-	return nil
+	near := func(m manifest) int {
+		switch {
+		case m.mine():
+			return 2
+		case m.Nonce == t.cfg.Nonce:
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(found, func(a, b manifest) int {
+		return cmp.Or(near(b)-near(a), b.Started.Compare(a.Started))
+	})
+	for i, m := range found {
+		fits := m.Nonce == t.cfg.Nonce
+		if reads {
+			var wrong error
+			t.files, fits, wrong = f.Recall(m.Contents)
+			if i == 0 { // the error about the nearest run says most
+				err = cmp.Or(wrong, err)
+			}
+		}
+		if fits {
+			t.mark, t.base = m, t.parent+m.Run+"/"
+			return reads, nil
+		}
+	}
+	if !reads {
+		err = errors.New("the store does not show what another process of this run has just written")
+	}
+	return false, fmt.Errorf("in %s: %w", t.URL(), err)
 }
 
 // Path is where the objects of a folder lie, for people.
 func (t *Tier) Path() string { return t.URL() }
 
-// Joined says that another process has opened the folder.
+// Joined reports that another process has opened the folder.
 func (t *Tier) Joined() bool { return t.cfg.Join }
 
-// Contents is what the marker keeps for a folder.
+// Contents is what the manifest keeps for a folder.
 func (t *Tier) Contents() json.RawMessage {
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
-	return t.owner.mark.Contents
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mark.Contents
 }
 
-// SetContents replaces it, for whoever has opened the folder.
+// SetContents replaces it.
 func (t *Tier) SetContents(contents json.RawMessage) error {
+	t.mu.Lock()
+	t.mark.Contents = contents
+	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), cleanup)
 	defer cancel()
-	o := &t.owner
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.mark.Contents = contents
-	err := o.write(ctx, store.Condition{ETag: o.etag})
-	if errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrNoKey) {
-		o.taken.Store(true)
-		return o.check()
-	}
-	return err
+	return t.writeManifest(ctx)
 }
 
-// Stay lets Clear leave the objects from now on, as Config.Keep does.
+// Stay makes Clear leave the objects, as Config.Keep does.
 func (t *Tier) Stay() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cfg.Keep = true
+	t.keep = true
 }
 
-// Linger lets Clear leave the marker, because other processes of the run may still write: what they
-// leave the next start removes, which would else take it for somebody else's.
-func (t *Tier) Linger() { t.lingers = true }
-
-// Adopt makes an object of the tier of one that an earlier run left, under its name and of exactly
-// its size: it can be read and removed from now on. ErrNotFound where there is none; one of another
-// size is an error.
+// Adopt makes an object of the tier of one in the bucket with its name and exactly its size: it can
+// be read and removed then. ErrNotFound where there is none.
 func (t *Tier) Adopt(ctx context.Context, o tiers.Object) error {
-	info, err := t.client.Head(ctx, t.key(o))
+	size, err := t.client.Head(ctx, t.key(o))
 	switch {
 	case errors.Is(err, store.ErrNoKey):
 		err = tiers.ErrNotFound
-	case err == nil && info.Size != o.Size:
-		err = fmt.Errorf("the object has %d bytes, it should have %d", info.Size, o.Size)
+	case err == nil && size != o.Size:
+		err = fmt.Errorf("the object has %d bytes, it should have %d", size, o.Size)
 	}
 	if err != nil {
 		return t.fail("find", o, -1, err)

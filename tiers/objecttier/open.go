@@ -1,10 +1,11 @@
 package objecttier
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,31 +13,27 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Open takes the prefix over: it proves that the store can be relied on, refuses a prefix in which
-// another run works or somebody else's objects lie, and reclaims what a dead run has left.
-// Whatever it made is removed again when it fails.
+// Open begins a run in a bucket: it checks the store, finds the objects of the run whose objects it
+// reads, if it reads, and warns of what other runs have left.
 func Open(ctx context.Context, cfg Config) (*Tier, error) {
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Names.validate(); err != nil {
 		return nil, err
 	}
 	client, err := store.New(cfg.Store)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Process = cmp.Or(cfg.Process, thisProcess())
 	t := &Tier{cfg: cfg, client: client, clock: cfg.Store.Clock, entries: map[tiers.ID]*entry{},
-		turns: newTurns(cfg.Requests),
-		base:  strings.TrimPrefix(fmt.Sprintf("%s/rank_%d/", cfg.Prefix, cfg.Rank), "/")}
-	begin := t.begin
+		keep: cfg.Keep, turns: newTurns(cfg.Requests)}
+	name := fmt.Sprintf("rank_%d", cfg.Rank)
 	if cfg.Folder != nil {
-		t.files = cfg.Folder.Files
-		t.base = strings.TrimPrefix(cfg.Prefix+"/"+cfg.Folder.Name+"/", "/")
+		t.files, name = cfg.Folder.Files, cfg.Folder.Name
 	}
-	if cfg.Join {
-		begin = t.join
-	}
-	t.owner = owner{t: t, at: client}
-	if err := begin(ctx); err != nil {
+	t.parent = strings.TrimPrefix(cfg.Prefix+"/"+name+"/", "/")
+	run := fmt.Sprintf("%016x", rand.Uint64())
+	t.own = t.parent + run + "/"
+	t.base, t.mark = t.own, newManifest(cfg, run)
+	if err := t.begin(ctx); err != nil {
 		client.Close()
 		return nil, err
 	}
@@ -44,78 +41,140 @@ func Open(ctx context.Context, cfg Config) (*Tier, error) {
 }
 
 func (t *Tier) begin(ctx context.Context) error {
-	// The marker comes first: a proof beside another run's objects would be a trace in its log, and
-	// two that reclaim would delete each other's.
-	if err := t.owner.take(ctx); err != nil {
+	runs, err := t.runs(ctx)
+	if err != nil {
 		return err
 	}
-	// From here on, because reclaiming a million objects takes longer than it takes to be dead.
-	t.owner.beat()
-	err := t.reclaim(ctx)
-	if err == nil {
-		begun := t.clock.Now()
-		err = t.prove(ctx)
-		t.proof = t.clock.Now() - begun
+	reads, err := t.choose(ctx, runs)
+	if err != nil || t.cfg.Join {
+		return err
 	}
-	if err != nil {
-		t.owner.stop()
-		return errors.Join(err, t.owner.release(context.WithoutCancel(ctx), false))
+	if !reads {
+		t.warnOfLeftovers(ctx, runs)
+	}
+	begun := t.clock.Now()
+	if err := t.check(ctx); err != nil {
+		return err
+	}
+	t.checked = t.clock.Now() - begun
+	if t.keep && !reads {
+		t.warn("the objects stay in %s", t.Run())
+	}
+	if t.cfg.Folder != nil && !reads {
+		return t.writeManifest(ctx)
 	}
 	return nil
 }
 
-// late is how long after a write was given up its object may still appear.
+// runs are the names of the runs that have objects in the parent prefix.
+func (t *Tier) runs(ctx context.Context) (names []string, err error) {
+	err = t.client.List(ctx, t.parent, true, func(key string) bool {
+		name, folder := strings.CutSuffix(strings.TrimPrefix(key, t.parent), "/")
+		if folder && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		return true
+	})
+	return names, err
+}
+
+// warnOfLeftovers warns of objects and uploads of other runs, which this run does not touch.
+func (t *Tier) warnOfLeftovers(ctx context.Context, runs []string) {
+	at := t.Endpoints()[0].URL
+	if n := len(runs); n > 0 {
+		t.warn("%s holds objects of other runs (%d: %s), which were killed, have kept their objects, "+
+			"or still run; to remove one: aws s3 rm --recursive --endpoint-url %s %s/%s/", t.URL(), n,
+			some(runs), at, t.URL(), runs[0])
+	}
+	if !t.multipart() {
+		return
+	}
+	if uploads, _ := t.client.Uploads(ctx, t.parent); len(uploads) > 0 {
+		t.warn("%s holds unfinished uploads of other runs (%d), which take space until they "+
+			"are aborted, as by a lifecycle rule (AbortIncompleteMultipartUpload); to abort one: aws "+
+			"s3api abort-multipart-upload --endpoint-url %s --bucket %s --key '%s' --upload-id '%s'",
+			t.URL(), len(uploads), at, t.cfg.Store.Bucket, uploads[0].Key, uploads[0].ID)
+	}
+}
+
+// some are the first of many names.
+func some(names []string) string {
+	if len(names) > 3 {
+		return strings.Join(names[:3], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// late is how long after a write was given up its object, or a part of it, may still appear.
 const late = 500 * time.Millisecond
 
-// Clear removes everything of the run, the marker last, unless it is to be kept. Deleted is told of
-// each object that has gone how many bytes it had, perhaps by several goroutines at once. When ctx
-// ends the rest is left for the next start. No transfer may be under way. It ends the heartbeat,
-// and the tier with it.
+// Clear removes everything that the run has written, unless it is to be kept. It calls deleted with
+// the bytes of each deleted object, perhaps from several goroutines at once. No transfer may be in
+// flight. When ctx ends the rest stays in the bucket.
 func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
-	t.owner.stop()
 	t.mu.Lock()
-	keep := t.cfg.Keep
-	t.mu.Unlock()
-	switch {
-	case t.cfg.Join && keep:
-		return nil
-	case t.cfg.Join: // what it has not written is its owner's
-	case keep:
-		return t.owner.leave(ctx)
-	default:
-		if err := t.owner.confirm(ctx); err != nil {
-			return err
-		}
-	}
-	// Entries that are still being written belong to transfers that have been given up; what of
-	// them has become an object the sweep below finds.
-	t.mu.Lock()
+	keep := t.keep || !t.mark.mine()
 	all := make([]tiers.Object, 0, len(t.entries))
 	for id, e := range t.entries {
 		all = append(all, tiers.Object{Key: id.Key, Gen: id.Gen, Size: e.size})
 	}
 	t.mu.Unlock()
-	_, err := t.deleteKeys(ctx, all, func(o tiers.Object) {
-		t.mu.Lock()
-		delete(t.entries, o.ID())
-		t.mu.Unlock()
+	err := t.undoLate(ctx)
+	switch {
+	case keep && (t.cfg.Folder != nil || err != nil):
+		return err
+	case keep:
+		return t.writeManifest(ctx)
+	}
+	if t.cfg.Folder != nil && !t.cfg.Join { // first: a run that is half removed cannot be read
+		err = errors.Join(err, t.client.Delete(ctx, t.base+manifestName))
+	}
+	_, failed := t.deleteKeys(ctx, all, func(o tiers.Object) {
+		t.gone(o, true)
 		deleted(o.Size)
 	})
-	// A store may still carry out what it was sent, behind the deletion that came after it.
-	if at := t.cut.Load(); at > 0 {
-		_ = t.clock.Sleep(ctx, late-(t.clock.Now()-time.Duration(at)))
+	if t.cfg.Join { // what other processes have written is theirs
+		return errors.Join(err, failed)
 	}
-	// What this process does not know of: a request that was given up may have been carried out.
-	// A deletion that failed before is made up for by this.
-	if t.cfg.Join {
-		return err
+	// The sweep repeats deletions that have failed.
+	return errors.Join(err, t.sweep(ctx))
+}
+
+// undoLate repeats the aborts of failed uploads when a part that was in flight must have arrived.
+func (t *Tier) undoLate(ctx context.Context) (err error) {
+	if t.cut > 0 {
+		_ = t.clock.Sleep(ctx, late-(t.clock.Now()-t.cut)) // the requests see the end of ctx
 	}
-	if _, failed := t.sweep(ctx, t.ours, t.owner.litter.Load() || t.lingers); failed != nil {
-		// The marker stays: the next start knows whose the rest is.
-		return errors.Join(err, failed, t.owner.leave(context.WithoutCancel(ctx)))
+	for _, u := range t.aborted {
+		err = errors.Join(err, t.client.Abort(ctx, u.Key, u.ID))
 	}
-	if t.lingers {
-		return t.owner.leave(ctx)
+	return err
+}
+
+// rounds bounds the rounds of a sweep: a store may still execute what the run has sent.
+const rounds = 3
+
+// sweep removes all objects and uploads below the run's prefix, which holds nothing else, until a
+// round finds none. Uploads come first: one that completes meanwhile is an object of the list.
+func (t *Tier) sweep(ctx context.Context) error {
+	for range rounds {
+		var uploads []store.Upload
+		var err error
+		if t.multipart() {
+			uploads, err = t.client.Uploads(ctx, t.base)
+		}
+		for _, u := range uploads {
+			err = errors.Join(err, t.client.Abort(ctx, u.Key, u.ID))
+		}
+		var keys []string
+		err = errors.Join(err, t.client.List(ctx, t.base, false, func(key string) bool {
+			keys = append(keys, key)
+			return len(keys) < 1<<20 // the next round continues
+		}))
+		err = errors.Join(err, t.client.DeleteAll(ctx, keys, func(string) {}))
+		if err != nil || len(keys)+len(uploads) == 0 {
+			return err
+		}
 	}
-	return t.owner.release(ctx, true)
+	return nil
 }

@@ -8,21 +8,16 @@ import (
 	"kvbench/tiers"
 )
 
-// Remove deletes objects, one by one or, where there are many, a thousand at a time. One that is
-// being read is deleted when its last reader closes.
+// Remove deletes objects: one by one or, where there are many, a thousand in a request. An object
+// that is being read is deleted when its last read ends. The end of ctx stops no deletion, because
+// the cache counts on the room.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
-	if err := t.owner.check(); err != nil { // another run may have objects of these names
-		return t.fail("remove", objs[0], -1, err)
-	}
-	// Whoever evicts counts on the room: a window's end stops no deletion.
-	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	var now []tiers.Object
 	t.mu.Lock()
 	for _, o := range objs {
 		e := t.entries[o.ID()]
-		// Twice the same in one call is not there the second time.
-		if e == nil || e.state != present {
+		if e == nil || e.state != present { // also the second of two equal ones in a call
 			errs = append(errs, t.fail("remove", o, -1, tiers.ErrNotFound))
 			continue
 		}
@@ -32,14 +27,11 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 		}
 	}
 	t.mu.Unlock()
-	if len(now) == 1 {
-		return errors.Join(append(errs, t.delete(ctx, now[0]))...)
-	}
-	return errors.Join(append(errs, t.deleteAll(ctx, now))...)
+	return errors.Join(append(errs, t.deleteAll(context.WithoutCancel(ctx), now))...)
 }
 
-// deleteAll deletes many that nobody reads. Of those that the store has kept the entries stay, so
-// that they are tried again at the end; nobody can open them.
+// deleteAll deletes objects without readers. The entries of those that the store has kept stay for
+// Clear.
 func (t *Tier) deleteAll(ctx context.Context, objs []tiers.Object) error {
 	if len(objs) == 0 {
 		return nil
@@ -54,8 +46,8 @@ func (t *Tier) deleteAll(ctx context.Context, objs []tiers.Object) error {
 	return nil
 }
 
-// deleteKeys deletes the objects of entries, tells of each entry of which the last one has gone,
-// perhaps by several goroutines at once, and returns the others.
+// deleteKeys deletes the objects of entries, calls gone with each entry of which the last object is
+// deleted, perhaps from several goroutines at once, and returns the other entries.
 func (t *Tier) deleteKeys(ctx context.Context, entries []tiers.Object,
 	gone func(tiers.Object)) (left map[tiers.ID]tiers.Object, err error) {
 	byKey := make(map[string]tiers.ID, len(entries))

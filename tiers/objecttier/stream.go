@@ -24,15 +24,15 @@ func (e *LostError) Error() string {
 // Unwrap returns the store's answer.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// timed has a busy time exclude what the caller does within a request.
+// timed excludes from a busy time what the caller does within a request.
 type timed struct {
 	io.ReadSeeker
 	busy  *clock.Busy
 	clock clock.Clock
 }
 
-// Read is the caller's: nothing waits for the store meanwhile. It runs on a goroutine of net/http,
-// where a panic would end the process.
+// Read generates bytes, while nothing waits for the store. It runs on a goroutine of net/http, where
+// a panic would end the process.
 func (r timed) Read(p []byte) (n int, err error) {
 	r.busy.Exit(r.clock.Now())
 	defer func() {
@@ -44,7 +44,7 @@ func (r timed) Read(p []byte) (n int, err error) {
 	return r.ReadSeeker.Read(p)
 }
 
-// put is a Put under way.
+// put is a Put in progress.
 type put struct {
 	t    *Tier
 	ctx  context.Context
@@ -60,8 +60,8 @@ type put struct {
 	parts []store.Part
 }
 
-// Put implements tiers.Streamer. What it could not undo, because the store does not answer, is
-// found by Clear, or by the next start.
+// Put implements tiers.Streamer. Clear repeats what it could not undo because the store did not
+// answer.
 func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
 	done tiers.ChunkFunc) (tm tiers.Timing, err error) {
 	return t.put(ctx, o, body, done, t.turns)
@@ -69,16 +69,12 @@ func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) 
 
 func (t *Tier) put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
 	done tiers.ChunkFunc, turn turns) (tm tiers.Timing, err error) {
-	if err := t.owner.check(); err != nil {
-		return tm, t.fail("write", o, -1, err)
-	}
 	if err := t.claim(o); err != nil {
 		return tm, err
 	}
 	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: turn, body: body, done: done}
-	there := false
-	// Its name is taken from the first moment on, and free again whatever happens.
-	defer func() { t.settle(o, there) }()
+	exists := false
+	defer func() { t.settle(o, exists) }()
 	switch pieces := t.pieces(o); {
 	case len(pieces) > 1:
 		err = p.inPieces(pieces)
@@ -87,7 +83,7 @@ func (t *Tier) put(ctx context.Context, o tiers.Object, body func(off, n int64) 
 	default:
 		err = p.inParts()
 	}
-	there = err == nil
+	exists = err == nil
 	if err != nil {
 		err = t.fail("write", o, -1, err)
 	}
@@ -99,15 +95,14 @@ func (p *put) stream(off, n int64) store.Body {
 	return func() io.ReadSeeker { return timed{p.body(off, n), &p.busy, p.t.clock} }
 }
 
-// enter and exit are around each request, those that undo something included: with several under
-// way the store has one as long as any of them is.
+// enter and exit enclose each request, those that undo something included. Concurrent requests count
+// their common time once.
 func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
 func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 
-// tell tells of a request that the store has acknowledged: its bytes, and for how long it had them,
-// attempts and pauses included, after it was held back. Parts end side by side, so that one is told
-// at a time.
-func (p *put) tell(off int64, r store.Request, held time.Duration, flush bool) {
+// report reports a request that the store has acknowledged, with all attempts and pauses, and for how
+// long it was held back before. Parts end concurrently.
+func (p *put) report(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
@@ -125,25 +120,32 @@ func (p *put) whole(ctx context.Context, key string, off, n int64) error {
 		return err
 	}
 	defer p.turn.leave()
-	_, r, err := p.t.client.Put(ctx, key, n, p.stream(off, n), store.Condition{})
+	r, err := p.t.client.Put(ctx, key, n, p.stream(off, n))
 	if err == nil {
-		p.tell(off, r, held, false)
+		p.report(off, r, held, false)
 		return nil
 	}
-	// One of which bytes were missing cannot have become an object: its length was told first.
-	if r.AllSent { // the store may have it, and only its answer was lost
-		p.t.cut.Store(int64(p.t.clock.Now()))
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
-		defer cancel()
-		_ = p.t.client.Delete(ctx, key) // Clear looks for what is left
+	if r.AllSent { // the store may have made the object; of an incomplete body it makes none
+		p.undo(key)
 	}
 	return err
 }
 
-// inPieces is a PUT for each object of an entry. When one fails the others go, too, and what was
-// told of them is taken back.
+// undo deletes an object that a failed request may have made. The store may execute the request after
+// the deletion, so Clear waits for that.
+func (p *put) undo(key string) {
+	p.t.mu.Lock()
+	p.t.cut = p.t.clock.Now()
+	p.t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
+	defer cancel()
+	_ = p.t.client.Delete(ctx, key)
+}
+
+// inPieces makes a PUT for each object of an entry. When one fails it deletes the others and takes
+// their bytes back.
 func (p *put) inPieces(pieces []tiers.Object) error {
-	err := beside(p.ctx, len(pieces), p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
+	err := parallel(p.ctx, len(pieces), p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
 		return p.whole(ctx, p.t.key(pieces[i]), int64(i)*p.t.cfg.Split, pieces[i].Size)
 	})
 	if err == nil || p.acked == 0 {
@@ -158,8 +160,8 @@ func (p *put) inPieces(pieces []tiers.Object) error {
 	return err
 }
 
-// partSize is that of the parts of an object: as configured, or so much larger that there are no
-// more parts than S3 allows, in whole MiB.
+// partSize is the size of an object's parts: as configured, or in whole MiB so large that there are
+// no more parts than S3 allows.
 func (t *Tier) partSize(size int64) int64 {
 	least := (size + mostParts - 1) / mostParts
 	if least <= t.cfg.PartSize {
@@ -168,18 +170,14 @@ func (t *Tier) partSize(size int64) int64 {
 	return tiers.AlignUp(least, 1<<20)
 }
 
-// inParts is an upload, whose object is visible when it is completed. One that fails is aborted,
-// and what was told of it is taken back.
+// inParts makes an upload, whose object is visible when it is completed. One that fails is aborted,
+// and its bytes are taken back.
 func (p *put) inParts() (err error) {
 	p.enter()
-	id, attempts, err := p.t.client.Create(p.ctx, p.key)
+	id, err := p.t.client.Create(p.ctx, p.key)
 	p.exit()
-	// That upload belongs to nobody, and costs room until it is aborted: Clear looks for it.
-	if attempts > 1 || err != nil { // an answer may have been lost, with the id of an upload
-		p.t.owner.litter.Store(true)
-	}
 	if err != nil {
-		return err
+		return err // an upload of which only the answer was lost is found by Clear
 	}
 	completed := false
 	defer func() {
@@ -188,20 +186,21 @@ func (p *put) inParts() (err error) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 		defer cancel()
+		// A part in flight may reach the store after the abort, so Clear repeats it.
+		p.t.mu.Lock()
+		p.t.aborted = append(p.t.aborted, store.Upload{Key: p.key, ID: id})
+		p.t.cut = p.t.clock.Now()
+		p.t.mu.Unlock()
 		p.enter()
-		failed := p.t.client.Abort(ctx, p.key, id)
+		err = errors.Join(err, p.t.client.Abort(ctx, p.key, id))
 		p.exit()
-		if failed != nil {
-			p.t.owner.litter.Store(true)
-			err = errors.Join(err, failed)
-		}
 		p.takeBack()
 	}()
-	// Parts are taken in their order and end in any: the store puts them together by number.
+	// Parts begin in their order and end in any: the store puts them together by number.
 	size := p.t.partSize(p.o.Size)
 	n := int((p.o.Size + size - 1) / size)
 	p.parts = make([]store.Part, n)
-	err = beside(p.ctx, n, p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
+	err = parallel(p.ctx, n, p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
 		off := int64(i) * size
 		p.enter()
 		defer p.exit()
@@ -213,7 +212,7 @@ func (p *put) inParts() (err error) {
 		part, r, err := p.t.client.PutPart(ctx, p.key, id, i+1, min(size, p.o.Size-off),
 			p.stream(off, min(size, p.o.Size-off)))
 		if err == nil {
-			p.tell(off, r, held, false)
+			p.report(off, r, held, false)
 			p.parts[i] = part
 		}
 		return err
@@ -226,19 +225,15 @@ func (p *put) inParts() (err error) {
 	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, p.parts)
 	if err == nil {
 		completed = true
-		p.tell(0, r, 0, true)
+		p.report(0, r, 0, true)
 		return nil
 	}
-	// It may have made the object all the same: a store answers when it has put parts together,
-	// which can take longer than anybody waits.
-	p.t.cut.Store(int64(p.t.clock.Now()))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
-	defer cancel()
-	_ = p.t.client.Delete(ctx, p.key)
+	// A store answers when it has put the parts together, which can take longer than the time limit.
+	p.undo(p.key)
 	return err
 }
 
-// takeBack tells that the bytes of an upload that failed have not been written.
+// takeBack reports that the bytes of a failed write have not been written.
 func (p *put) takeBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,20 +263,20 @@ func (t *Tier) spans(o tiers.Object) (all []span) {
 		}
 		for off := int64(0); off < piece.Size; off += each {
 			all = append(all, span{t.key(piece), base, store.Range{Off: off,
-				N: min(each, piece.Size-off), Of: piece.Size, Always: t.cfg.AlwaysRange}})
+				N: min(each, piece.Size-off), Size: piece.Size, Always: t.cfg.AlwaysRange}})
 		}
 		base += piece.Size
 	}
 	return all
 }
 
-// Streams implements tiers.Streamer: a buffer for each range that may be under way.
+// Streams implements tiers.Streamer: a buffer for each range that may be in flight.
 func (t *Tier) Streams(o tiers.Object) int {
 	return min(len(t.spans(o)), t.cfg.Depth)
 }
 
-// Get implements tiers.Streamer. Bytes are told as pieces come, and the request with its last one:
-// an object of 32 MiB takes seconds, and a window's end would cut off all of it.
+// Get implements tiers.Streamer. It reports bytes as pieces come, and the request with its last one:
+// an object of 32 MiB takes seconds, all of which the end of a window would cut off.
 func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
 	return t.get(ctx, o, bufs, sink, done, t.turns)
@@ -296,16 +291,16 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	defer func() { err = errors.Join(err, t.drop(o)) }()
 	var busy clock.Busy
 	var mu sync.Mutex // of done
-	tell := func(c tiers.Chunk) {
+	report := func(c tiers.Chunk) {
 		mu.Lock()
 		defer mu.Unlock()
 		done(c)
 	}
 	spans := t.spans(o)
-	err = beside(ctx, len(spans), len(bufs), func(ctx context.Context, worker, i int) error {
+	err = parallel(ctx, len(spans), len(bufs), func(ctx context.Context, worker, i int) error {
 		s := &spans[i]
 		end := s.Off + s.N
-		// Pauses between attempts are the store's time, too: a request waits for them.
+		// Pauses between attempts are the store's time, too.
 		busy.Enter(t.clock.Now())
 		defer func() { busy.Exit(t.clock.Now()) }()
 		held, err := turn.take(ctx, t.clock)
@@ -318,10 +313,10 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 			now := t.clock.Now()
 			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
 				Asked: begun, Done: now, Held: held}
-			if off+int64(len(p)) < end { // the request's time is told with its last piece
+			if off+int64(len(p)) < end { // the last piece reports the request's time
 				c.Piece, c.Begun, c.Asked, c.Held = true, now, now, 0
 			}
-			tell(c)
+			report(c)
 			busy.Exit(now)
 			defer func() { busy.Enter(t.clock.Now()) }()
 			return sink(p, s.base+off)
@@ -330,7 +325,7 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		return err
 	})
 	if err != nil {
-		// It was written and nobody has removed it, or hold would have refused.
+		// It was written and not removed, or hold would have refused.
 		if errors.Is(err, store.ErrNoKey) {
 			t.lost.Add(1)
 			err = &LostError{err}
@@ -340,24 +335,24 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	return tiers.Timing{Device: busy.Total()}, err
 }
 
-// Lookup asks the store which of some objects it has, one after the other as an engine does before
-// it reads them, until the first that it lacks. It returns how many there are before that.
+// Lookup makes a HEAD for one object after the other, as an engine does before it reads them, until
+// the first that the store lacks. It returns how many come before that.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for _, o := range objs {
 		for _, piece := range t.pieces(o) {
 			if _, err := t.turns.take(ctx, t.clock); err != nil {
 				return found, t.fail("look up", o, -1, err)
 			}
-			info, err := t.client.Head(ctx, t.key(piece))
+			size, err := t.client.Head(ctx, t.key(piece))
 			t.turns.leave()
 			switch {
 			case errors.Is(err, store.ErrNoKey):
 				return found, nil
 			case err != nil:
 				return found, t.fail("look up", o, -1, err)
-			case info.Size != piece.Size:
+			case size != piece.Size:
 				return found, t.fail("look up", o, -1, fmt.Errorf("the store has %d bytes of it "+
-					"instead of %d", info.Size, piece.Size))
+					"instead of %d", size, piece.Size))
 			}
 		}
 		found++
@@ -370,7 +365,7 @@ var _ tiers.Bounded = (*Tier)(nil)
 // Unbounded implements tiers.Bounded.
 func (t *Tier) Unbounded() tiers.Streamer { return unbounded{t} }
 
-// unbounded is a tier whose requests wait for no turn.
+// unbounded is a tier whose requests wait for no turn: for plain I/O next to requests.
 type unbounded struct{ *Tier }
 
 // Put implements tiers.Streamer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,152 +17,120 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Config says which bucket, and how it is used. Sizes of objects decide alone how each is moved, so
-// that a run is the same whatever the store does.
+// Config configures a Tier. The size of an object alone decides how it is moved, so that a run does
+// the same whatever the store does.
 type Config struct {
 	Store  store.Config // with its bucket
 	Prefix string       // of all ranks, without slashes at its ends; "" is none
 	Rank   int          // the tier works in PREFIX/rank_<Rank>/
 	Names  Names
-	// Objects above MultipartAbove bytes go in parts of PartSize; those above RangeSize come in
-	// ranges of that size, a multiple of 4096, 0 = always whole.
+	// Objects above MultipartAbove bytes are written in parts of PartSize. Those above RangeSize are
+	// read in ranges of that size, a multiple of 4096; 0 = always whole.
 	MultipartAbove, PartSize, RangeSize int64
-	Depth                               int // parts or ranges of an object under way at once
-	// Split, if not 0, makes an entry of so many bytes each objects, whole ones all of them: as an
-	// engine has it whose chunks are smaller than the blocks of a trace.
+	Depth                               int // parts or ranges of an object in flight
+	// Split, if not 0, keeps an entry in objects of so many bytes each, which are moved whole: as
+	// an engine does whose chunks are smaller than the blocks of a trace.
 	Split int64
-	// Requests is how many PUT, GET and HEAD of entries are under way at most, as an engine has
-	// threads for its store; 0 = as many as are asked for. Unbounded has no such bound.
+	// Requests bounds the PUT, GET and HEAD of entries in flight, as the threads of an engine do;
+	// 0 = no bound. Unbounded is a view without it.
 	Requests int
-	// AlwaysRange asks for a range also where it is all of an object.
+	// AlwaysRange sends a Range header also for all of an object.
 	AlwaysRange bool
-	// Folder, if not nil, is a place of objects whose names mean something: the tier works in
-	// PREFIX/<its name>/, and Names.Format is Files. Join takes part in what another process of the
-	// run, with the same Nonce, has opened: it proves, reclaims and keeps nothing fresh.
+	// Folder, if not nil, names the objects: the tier works in PREFIX/<its name>/, and Names.Format
+	// is Files. Join takes part in the run of another process with the same Nonce.
 	Folder *workdir.Folder
 	Join   bool
-	Nonce  string // of the run, for the marker
-	Keep   bool   // Clear leaves everything for inspection; the next Open reclaims it
-	// Process is who works here, for the marker; nil: this process.
-	Process *Process
+	Nonce  string // of the run's content
+	Keep   bool   // Clear leaves everything
 }
 
-// The limits of S3: the smallest part but the last, and how many an upload may have.
+// The limits of S3: the smallest part but the last, and the parts of an upload.
 const (
 	smallestPart = 5 << 20
 	mostParts    = 10_000
 )
 
-// cleanup is for how long what failed is undone, whoever waits: an upload that is not aborted in
-// this time is the next start's.
+// cleanup bounds the requests that undo a failed write. Clear repeats what takes longer.
 const cleanup = 5 * time.Second
 
-// validate names all that cannot be worked with. Flags have checked most of it in their own words.
-func (c *Config) validate() error {
-	errs := []error{c.Names.validate()}
-	if (c.Folder != nil) != (c.Names.Format == Files) || c.Join && c.Folder == nil {
-		errs = append(errs, errors.New("a tier of objects: names of files are those of a folder"))
-	}
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("a tier of objects: "+format, args...))
-		}
-	}
-	want(c.Rank >= 0, "rank %d: ranks count from 0", c.Rank)
-	want(c.Requests >= 0, "%d requests at a time: must not be negative", c.Requests)
-	want(c.Depth > 0, "depth %d must be positive", c.Depth)
-	want(c.MultipartAbove > 0 && c.PartSize > 0, "objects above %d bytes go in parts of %d: both "+
-		"must be positive", c.MultipartAbove, c.PartSize)
-	// Pieces begin where ranges do, and content is compared by blocks of 4 KiB.
-	want(c.Split >= 0 && c.Split%4096 == 0, "objects of %d bytes must be a multiple of 4096",
-		c.Split)
-	want(c.RangeSize >= 0 && c.RangeSize%4096 == 0, "ranges of %d bytes must be a multiple of 4096",
-		c.RangeSize)
-	want(!strings.HasPrefix(c.Prefix, "/") && !strings.HasSuffix(c.Prefix, "/") &&
-		!strings.Contains(c.Prefix, "//"), "the prefix %q has slashes at its ends, or two together",
-		c.Prefix)
-	return errors.Join(errs...)
-}
-
-// Tier keeps objects in a bucket. It remembers which it has written, because a store tells neither
-// whether a deletion found anything nor, without a request, whether an object is there.
+// Tier keeps objects in a bucket. It remembers which it has written, because a store reports neither
+// whether a deletion found anything nor, without a request, whether an object exists.
 type Tier struct {
 	cfg    Config
 	client *store.Client
 	clock  clock.Clock
-	base   string // PREFIX/rank_N/
-	owner  owner
-	files  workdir.Names // of a folder, nil without
+	parent string // PREFIX/rank_N/
+	own    string // parent/RUN/
+	base   string // own, or where the run lies whose objects this one reads
+	files  workdir.Names
 	turns  turns
 
-	mu      sync.Mutex
-	entries map[tiers.ID]*entry
-	closed  bool
+	mu       sync.Mutex
+	entries  map[tiers.ID]*entry
+	closed   bool
+	keep     bool
+	mark     manifest
+	warnings []string
+	aborted  []store.Upload // uploads that failed, for Clear
+	cut      time.Duration  // when the tier last gave up a write that the store may still execute
 
-	lingers   bool // see Linger
-	reclaimed Reclaimed
-	warnings  []string
-	proof     time.Duration
-	lost      atomic.Int64
-	cut       atomic.Int64 // when an object was last given up that the store had all bytes of
-	wasted    atomic.Int64
+	checked time.Duration
+	lost    atomic.Int64
+	wasted  atomic.Int64
 }
 
 var _ tiers.Streamer = (*Tier)(nil)
 
-// entry is an object that is there, or on its way.
+// entry is an object that exists, or is being written.
 type entry struct {
 	state   state
 	readers int
 	size    int64
 }
 
-// state is how far an object has come.
+// state is the state of an object.
 type state uint8
 
 const (
 	writing state = iota
 	present
-	leaving // removed, and read by somebody
-	stuck   // removed, and the store would not delete it
+	leaving // removed, and still read
+	stuck   // removed, and the store failed to delete it
 )
 
-// URL is where the tier lies: s3://BUCKET/PREFIX/rank_N.
+// URL is where the runs of the rank lie: s3://BUCKET/PREFIX/rank_N.
 func (t *Tier) URL() string {
-	return "s3://" + t.cfg.Store.Bucket + "/" + strings.TrimSuffix(t.base, "/")
+	return "s3://" + t.cfg.Store.Bucket + "/" + strings.TrimSuffix(t.parent, "/")
 }
 
-// Warnings are what is not as it should be and does not keep a run from measuring.
+// Run is where this run lies: s3://BUCKET/PREFIX/rank_N/RUN.
+func (t *Tier) Run() string { return t.URL() + "/" + t.mark.Run }
+
+// Warnings are conditions that do not keep a run from measuring.
 func (t *Tier) Warnings() []string { return t.warnings }
 
-// Reclaimed is what Open found of a dead run and removed.
-func (t *Tier) Reclaimed() Reclaimed { return t.reclaimed }
-
-// Stats is what the tier has to tell beside its requests.
+// Stats are the counts of the tier besides its requests.
 type Stats struct {
 	Lost        int64 // reads of written objects that the store did not have
-	WastedBytes int64 // of uploads that failed after they had been acknowledged
+	WastedBytes int64 // of uploads that failed after the store had acknowledged them
 	Proof       time.Duration
 	Servers     []string
 	Network     store.Network
-	Failing     time.Duration // for how long no endpoint has answered
 }
 
-// Stats are the numbers so far.
+// Stats are the counts so far.
 func (t *Tier) Stats() Stats {
-	return Stats{Lost: t.lost.Load(), WastedBytes: t.wasted.Load(), Proof: t.proof,
-		Servers: t.client.Servers(), Network: t.client.Network(),
-		Failing: t.cfg.Store.Endpoints.Failing()}
+	return Stats{Lost: t.lost.Load(), WastedBytes: t.wasted.Load(), Proof: t.checked,
+		Servers: t.client.Servers(), Network: t.client.Network()}
 }
 
-// Endpoints are those of the store, with what each has carried.
+// Endpoints are the store's, with their counts.
 func (t *Tier) Endpoints() []*endpoint.Endpoint { return t.cfg.Store.Endpoints.All() }
 
-// ResetPeaks begins the largest numbers of requests in flight anew, of each endpoint.
+// ResetPeaks begins the largest numbers of requests in flight anew.
 func (t *Tier) ResetPeaks() { t.cfg.Store.Endpoints.ResetPeaks() }
 
-// Amount is what the run has in the bucket, as far as it knows: not what a request made of which
-// only the answer was lost, and already what is being written.
+// Amount is the run's objects in the bucket, those included that are being written.
 func (t *Tier) Amount() (n workdir.Amount) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,9 +141,9 @@ func (t *Tier) Amount() (n workdir.Amount) {
 	return n
 }
 
-// Traits: streams, whose bytes count when the store has acknowledged them.
+// Traits implements tiers.Tier. Chunk is 0, because the tier decides how much a request moves, and
+// Align is 1, because no byte is padded.
 func (t *Tier) Traits() tiers.Traits {
-	// No chunk size: how much one request moves is decided here. Align 1: no byte is padded.
 	urls := t.cfg.Store.Endpoints.All()
 	text := t.URL() + " at " + urls[0].URL
 	if len(urls) > 1 {
@@ -183,24 +152,30 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Stream: true, Holds: true, Description: text}
 }
 
-// Space is unknown: a store tells nobody, which is why a capacity has to be given.
+// Create implements tiers.Tier: objects are streams only.
+func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	return nil, t.fail("create", objs[0], -1, errors.ErrUnsupported)
+}
+
+// Open implements tiers.Tier: objects are streams only.
+func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	return nil, t.fail("open", objs[0], -1, errors.ErrUnsupported)
+}
+
+// Space is unknown: a store does not report it, so a capacity has to be given.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, fmt.Errorf("the room of %s: %w", t.URL(), errors.ErrUnsupported)
 }
 
-// warn notes what is not as it should be, once.
-func (t *Tier) warn(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, w := range t.warnings {
-		if w == text {
-			return
-		}
+// warn notes a warning, once.
+func (t *Tier) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(t.warnings, text) {
+		t.warnings = append(t.warnings, text)
 	}
-	t.warnings = append(t.warnings, text)
 }
 
-// key is an object's name in the bucket.
+// key is an object's key in the bucket.
 func (t *Tier) key(o tiers.Object) string {
 	if t.files != nil {
 		dir, file := t.files.Of(o)
@@ -226,14 +201,14 @@ func (t *Tier) fail(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: t.URL(), Key: o.Key, Offset: off, Err: err}
 }
 
-// claim notes that an object is being written, which must not exist.
+// claim notes that an object, which must not exist, is being written.
 func (t *Tier) claim(o tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return t.fail("create", o, -1, tiers.ErrClosed)
 	}
-	// What could not be deleted is overwritten: nobody can read it, and a generation is new.
+	// An object that could not be deleted is overwritten: no reader can open it.
 	if e := t.entries[o.ID()]; e != nil && e.state != stuck {
 		return t.fail("create", o, -1, tiers.ErrExists)
 	}
@@ -241,20 +216,18 @@ func (t *Tier) claim(o tiers.Object) error {
 	return nil
 }
 
-// settle ends a write: the object is there, or it is as if it had never been. Clear may have
-// forgotten it meanwhile.
-func (t *Tier) settle(o tiers.Object, there bool) {
+// settle ends a write: the object exists, or it is forgotten. Clear may have forgotten it.
+func (t *Tier) settle(o tiers.Object, exists bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !there {
+	if !exists {
 		delete(t.entries, o.ID())
 	} else if e := t.entries[o.ID()]; e != nil {
 		e.state = present
 	}
 }
 
-// hold keeps an object from being deleted until drop. A store would delete it under a reader: what
-// had not come by then would be lost.
+// hold keeps an object from being deleted until drop. A store would delete it under its reader.
 func (t *Tier) hold(o tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -266,34 +239,23 @@ func (t *Tier) hold(o tiers.Object) error {
 	return nil
 }
 
-// drop ends a hold. The last one of an object that was removed meanwhile deletes it, whoever has
-// gone by then: its room is counted as free.
+// drop ends a hold. The last one of a removed object deletes it.
 func (t *Tier) drop(o tiers.Object) error {
 	t.mu.Lock()
 	e := t.entries[o.ID()]
-	e.readers--
-	last := e.readers == 0 && e.state == leaving
+	last := false
+	if e != nil { // else Clear has deleted it under a late read
+		e.readers--
+		last = e.readers == 0 && e.state == leaving
+	}
 	t.mu.Unlock()
 	if !last {
 		return nil
 	}
-	return t.delete(context.Background(), o)
+	return t.deleteAll(context.Background(), []tiers.Object{o}) // its room counts as free already
 }
 
-// delete deletes one object that nobody reads.
-func (t *Tier) delete(ctx context.Context, o tiers.Object) error {
-	if len(t.pieces(o)) > 1 {
-		return t.deleteAll(ctx, []tiers.Object{o})
-	}
-	err := t.client.Delete(ctx, t.key(o))
-	t.gone(o, err == nil)
-	if err != nil {
-		return t.fail("remove", o, -1, err)
-	}
-	return nil
-}
-
-// gone forgets an object, or notes that the store has kept it: Clear tries it again.
+// gone forgets a deleted object, or notes that the store has kept it: Clear tries it again.
 func (t *Tier) gone(o tiers.Object, deleted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -304,14 +266,11 @@ func (t *Tier) gone(o tiers.Object, deleted bool) {
 	}
 }
 
-// Close ends the heartbeat and the connections. What lies in the bucket is for Clear.
+// Close closes the connections. Objects in the bucket are removed by Clear.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.closed {
-		t.closed = true
-		t.owner.stop()
-		t.client.Close()
-	}
+	t.closed = true
+	t.client.Close()
 	return nil
 }

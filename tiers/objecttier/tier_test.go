@@ -22,10 +22,8 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 	"kvbench/tiers/objecttier"
-	"kvbench/tiers/objecttier/credentials"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/s3double"
-	"kvbench/tiers/objecttier/s3double/testnet"
+	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
@@ -34,29 +32,25 @@ import (
 // rank numbers tiers, so that each has a prefix of its own.
 var rank atomic.Int64
 
-// config is for a tier of small parts and ranges at the endpoints of a double.
-func config(t testing.TB, d *s3double.Double, network *testnet.Network) objecttier.Config {
+// config is for a tier of small parts and ranges at the endpoints of a server.
+func config(t testing.TB, d *fakes3.Server) objecttier.Config {
 	t.Helper()
 	clk := tiertest.Wall()
 	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 	require.NoError(t, err)
-	c := objecttier.Config{
+	return objecttier.Config{
 		Store: store.Config{Bucket: "bucket", Endpoints: set, Region: "us-east-1",
-			Credentials: credentials.Credentials{ID: "key", Secret: credentials.NewSecret("secret")},
+			Credentials: store.StaticCredentials("key", "secret", ""),
 			Payload:     store.Unsigned, Retries: 3, Timeout: 30 * time.Second,
 			ConnectTimeout: 5 * time.Second, Connections: 32, Clock: clk,
-			Random: func() float64 { return 1 }},
+			Random: func() float64 { return 1 }, Dial: d.DialContext},
 		Prefix: "a/b", Rank: int(rank.Add(1)), Names: objecttier.Names{Format: objecttier.Own},
 		MultipartAbove: 96 << 10, PartSize: 40 << 10, RangeSize: 36 << 10, Depth: 3, Nonce: "test",
 	}
-	if network != nil {
-		c.Store.Dial = network.DialContext
-	}
-	return c
 }
 
-// nobody is not told how far a removal is.
-func nobody(int64) {}
+// ignore ignores the progress of a removal.
+func ignore(int64) {}
 
 // open opens a tier, whose end removes everything.
 func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
@@ -64,53 +58,121 @@ func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
 	tier, err := objecttier.Open(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		assert.NoError(t, tier.Clear(context.Background(), nobody))
+		assert.NoError(t, tier.Clear(context.Background(), ignore))
 		assert.NoError(t, tier.Close())
 	})
 	return tier
 }
 
-// keys are all keys in the bucket of a double.
-func keys(d *s3double.Double) (all []string) {
-	return d.Keys("bucket", "")
+// keys are all keys in the bucket of a server.
+func keys(d *fakes3.Server) []string { return d.Keys("bucket", "") }
+
+// streams makes writers and readers at offsets of a tier's streams, which the contract of tiers is
+// written for: a writer keeps all of an object until Commit.
+type streams struct{ *objecttier.Tier }
+
+type stream struct {
+	tiers.One
+	t     *objecttier.Tier
+	o     tiers.Object
+	bytes []byte
+	mu    sync.Mutex
+	ended bool
+	read  chan error // of a reader: its GET has ended
+	close func()
 }
 
+func (s streams) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	return &stream{t: s.Tier, o: objs[0], bytes: make([]byte, objs[0].Size)}, nil
+}
+
+// Open begins a GET, which holds the object until Close.
+func (s streams) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	o := objs[0]
+	r := &stream{t: s.Tier, o: o, bytes: make([]byte, o.Size), read: make(chan error, 1)}
+	begun, closed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r.close = sync.OnceFunc(func() { close(closed); r.mu.Lock(); r.mu.Unlock() })
+	end := make(chan error, 1)
+	r.mu.Lock()
+	go func() {
+		defer r.mu.Unlock()
+		left := o.Size
+		_, err := s.Get(context.WithoutCancel(ctx), o, []tiers.Buffer{{B: make([]byte, 4096)}},
+			func(p []byte, off int64) error {
+				copy(r.bytes[off:], p)
+				if left -= int64(len(p)); left == 0 {
+					once.Do(func() { close(begun) })
+					<-closed
+				}
+				return nil
+			}, func(tiers.Chunk) {})
+		end <- err
+	}()
+	select {
+	case <-begun:
+		return r, nil
+	case err := <-end:
+		return nil, err
+	}
+}
+
+func (s *stream) Submit(io *tiers.IO) {
+	if s.ended || io.Off < 0 || io.Off+int64(io.N) > s.o.Size {
+		io.End(&tiers.OpError{Op: "move", Key: s.o.Key, Err: errors.New("not in the entry")})
+		return
+	}
+	if s.close == nil {
+		copy(s.bytes[io.Off:], io.Buf.B[:io.N])
+	} else {
+		copy(io.Buf.B[:io.N], s.bytes[io.Off:])
+	}
+	io.End(nil)
+}
+
+func (s *stream) Commit(ctx context.Context) error {
+	if s.ended {
+		return tiers.ErrClosed
+	}
+	s.ended = true
+	_, err := s.t.Put(ctx, s.o, func(off, n int64) io.ReadSeeker {
+		return bytes.NewReader(s.bytes[off : off+n])
+	}, func(tiers.Chunk) {})
+	return err
+}
+
+func (s *stream) Abort() error { s.ended = true; return nil }
+func (s *stream) Close() error { s.close(); return nil }
+
 func TestObjectsKeepTheContract(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		n      int
-		change func(*objecttier.Config)
-	}{
-		{"one endpoint", 1, func(*objecttier.Config) {}},
-		{"three", 3, func(*objecttier.Config) {}},
-		{"whole objects, lmcache", 2, func(c *objecttier.Config) {
+	for name, change := range map[string]func(*objecttier.Config){
+		"parts and ranges": func(*objecttier.Config) {},
+		"whole objects, lmcache": func(c *objecttier.Config) {
 			c.MultipartAbove, c.RangeSize = 5<<30, 0
 			c.Names = objecttier.Names{Format: objecttier.LMCache, Model: "org/model", Ranks: 1}
-		}},
-		{"vllm", 1, func(c *objecttier.Config) {
+		},
+		"vllm": func(c *objecttier.Config) {
 			c.AlwaysRange = true
 			c.Names = objecttier.Names{Format: objecttier.VLLM, Model: "org/model", Ranks: 1}
-		}},
+		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1}, c.n)
+		t.Run(name, func(t *testing.T) {
+			d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 2)
 			tiertest.Run(t, func(t testing.TB) tiers.Tier {
-				cfg := config(t, d, nil)
-				c.change(&cfg)
-				return open(t, cfg)
+				cfg := config(t, d)
+				change(&cfg)
+				return streams{open(t, cfg)}
 			})
 			assert.Empty(t, keys(d), "nothing is left")
 		})
 	}
 }
 
-// inBubble is a double with endpoints without sockets, for tests in virtual time.
-func inBubble(t *testing.T, n int) (*s3double.Double, objecttier.Config) {
+// inBubble is a server with endpoints without sockets, for tests in virtual time.
+func inBubble(t *testing.T, n int) (*fakes3.Server, objecttier.Config) {
 	t.Helper()
-	network := &testnet.Network{}
-	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1,
-		Network: network}, n)
-	return d, config(t, d, network)
+	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}, InMemory: true}, n)
+	return d, config(t, d)
 }
 
 // body is an object's content, as a stream.
@@ -120,7 +182,7 @@ func body(o tiers.Object) func(off, n int64) io.ReadSeeker {
 	return func(off, n int64) io.ReadSeeker { return bytes.NewReader(all[off : off+n]) }
 }
 
-// sums adds up what is told.
+// sums adds up what is reported.
 func sums() (tiers.ChunkFunc, *[tiers.NumOps]int64) {
 	var mu sync.Mutex
 	var n [tiers.NumOps]int64
@@ -143,19 +205,19 @@ func check(ctx context.Context, tier *objecttier.Tier, o tiers.Object, done tier
 	return err
 }
 
-// One in twenty of everything goes wrong, in every way that may be tried again: what comes back is
-// what was written, and each byte is told once.
-func TestFaultsAreNobodysBusiness(t *testing.T) {
+// Every twentieth request fails, in each way that another attempt repairs: what comes back is what was
+// written, and each byte is reported once.
+func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 3)
 		c.Store.Retries = 10
 		tier := open(t, c)
-		var rules []s3double.Rule
-		for _, f := range []s3double.Fault{{Kind: s3double.Status, Status: 500},
-			{Kind: s3double.Status, Status: 503, Code: "SlowDown"}, {Kind: s3double.Cut, At: 20_000},
-			{Kind: s3double.Reset, At: 9_000}, {Kind: s3double.Hang, At: 30_000},
-			{Kind: s3double.Lost}} {
-			rules = append(rules, s3double.Rule{Key: "/[0-9a-f]{2}/", Share: 0.05, Fault: f})
+		var rules []fakes3.Rule
+		for i, f := range []fakes3.Fault{{Kind: fakes3.Status, Status: 500},
+			{Kind: fakes3.Status, Status: 503, Code: "SlowDown"}, {Kind: fakes3.Cut, At: 20_000},
+			{Kind: fakes3.Reset, At: 9_000}, {Kind: fakes3.Hang, At: 30_000},
+			{Kind: fakes3.Lost}} {
+			rules = append(rules, fakes3.Rule{Key: "/[0-9a-f]{2}/", Every: 17 + i, Fault: f})
 		}
 		require.NoError(t, d.SetRules(rules...))
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -186,17 +248,17 @@ func TestFaultsAreNobodysBusiness(t *testing.T) {
 	})
 }
 
-// An upload that fails in its middle is aborted, and what it had told is taken back.
+// An upload that fails is aborted, and what it has reported is taken back.
 func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 300_000}
-		for _, rule := range []s3double.Rule{
-			{Op: s3double.PutPart, Nth: 5,
-				Fault: s3double.Fault{Kind: s3double.Status, Status: 403}},
-			{Op: s3double.Complete, Fault: s3double.Fault{Kind: s3double.Error200, Code: "InvalidPart"}},
-			{Op: s3double.Create, Fault: s3double.Fault{Kind: s3double.Status, Status: 507}},
+		for _, rule := range []fakes3.Rule{
+			{Op: fakes3.PutPart, Nth: 5,
+				Fault: fakes3.Fault{Kind: fakes3.Status, Status: 403}},
+			{Op: fakes3.Complete, Fault: fakes3.Fault{Kind: fakes3.Status, Status: 400, Code: "InvalidPart"}},
+			{Op: fakes3.Create, Fault: fakes3.Fault{Kind: fakes3.Status, Status: 507}},
 		} {
 			require.NoError(t, d.SetRules(rule))
 			done, told := sums()
@@ -204,15 +266,14 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 			_, err := tier.Put(t.Context(), o, body(o), done)
 			require.Error(t, err)
 			assert.Zero(t, told[tiers.Write])
-			if rule.Op != s3double.Create {
+			if rule.Op != fakes3.Create {
 				assert.Positive(t, tier.Stats().WastedBytes-before)
 			} else {
 				assert.ErrorIs(t, err, syscall.ENOSPC)
 			}
 			assert.Empty(t, d.Uploads("bucket"))
-			assert.Len(t, keys(d), 1, "the marker")
-			_, err = tier.Open(t.Context(), o)
-			assert.ErrorIs(t, err, tiers.ErrNotFound)
+			assert.Empty(t, keys(d))
+			assert.ErrorIs(t, check(t.Context(), tier, o, done), tiers.ErrNotFound)
 		}
 		require.NoError(t, d.SetRules())
 		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
@@ -233,31 +294,31 @@ type panics struct{ io.ReadSeeker }
 func (panics) Read([]byte) (int, error) { panic("on purpose") }
 
 // A PUT whose answer is lost for good may have made the object; nothing of it remains.
-func TestAPutThatNobodyAnswersLeavesNothing(t *testing.T) {
+func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		c.Store.Retries = 1
 		tier := open(t, c)
-		require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Put,
-			Fault: s3double.Fault{Kind: s3double.Lost}}))
+		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Put,
+			Fault: fakes3.Fault{Kind: fakes3.Lost}}))
 		o := tiers.Object{Key: "k", Gen: 1, Size: 1000}
 		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
 		require.Error(t, err)
-		assert.Len(t, keys(d), 1, "the marker")
+		assert.Empty(t, keys(d))
 		require.NoError(t, d.SetRules())
 	})
 }
 
-// What a store has lost is a failed read, and told apart from one that was never written.
-func TestWhatIsLostIsNoMiss(t *testing.T) {
+// What a store has lost is a failed read, not a miss.
+func TestALostObjectIsNoMiss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 5000}
 		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
 		require.NoError(t, err)
-		require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
-			Kind: s3double.Status, Status: 404, Code: "NoSuchKey"}}))
+		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
+			Kind: fakes3.Status, Status: 404, Code: "NoSuchKey"}}))
 		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
 		_, lost := errors.AsType[*objecttier.LostError](err)
 		assert.True(t, lost, err)
@@ -265,8 +326,8 @@ func TestWhatIsLostIsNoMiss(t *testing.T) {
 		assert.ErrorContains(t, err, "entry k")
 		assert.EqualValues(t, 1, tier.Stats().Lost)
 
-		require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Get, Fault: s3double.Fault{
-			Kind: s3double.Flip, At: 4321}}))
+		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
+			Kind: fakes3.Flip, At: 4321}}))
 		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
 		m, ok := errors.AsType[*content.MismatchError](err)
 		require.True(t, ok, err)
@@ -276,14 +337,14 @@ func TestWhatIsLostIsNoMiss(t *testing.T) {
 	})
 }
 
-// The time of a tier is that of the store: not that of making bytes, nor that of looking at them.
+// The time of a tier is the store's: neither generating bytes nor comparing them counts.
 func TestTimesAreTheStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
-		require.NoError(t, d.SetRules(s3double.Rule{Key: "/[0-9a-f]{2}/", Fault: s3double.Fault{
-			Kind: s3double.Delay, HeaderDelay: s3double.Duration(50 * time.Millisecond),
-			BodyDelay: s3double.Duration(100 * time.Millisecond)}}))
+		require.NoError(t, d.SetRules(fakes3.Rule{Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
+			Kind: fakes3.Delay, HeaderDelay: (50 * time.Millisecond),
+			BodyDelay: (100 * time.Millisecond)}}))
 		o := tiers.Object{Key: "k", Gen: 1, Size: 80_000}
 		slow := func(off, n int64) io.ReadSeeker {
 			return &slowly{ReadSeeker: body(o)(off, n),
@@ -309,22 +370,22 @@ func TestTheTimeToUndoIsTheStores(t *testing.T) {
 	const undo = 700 * time.Millisecond
 	for name, c := range map[string]struct {
 		size int64
-		op   s3double.Op // that fails at once
-		undo s3double.Op // and what undoes it, slowly
+		op   fakes3.Op // that fails at once
+		undo fakes3.Op // and what undoes it, slowly
 	}{
-		"an entry":      {80_000, s3double.Put, s3double.Delete},
-		"a part":        {200_000, s3double.PutPart, s3double.Abort},
-		"all its parts": {200_000, s3double.Complete, s3double.Abort},
+		"an entry":      {80_000, fakes3.Put, fakes3.Delete},
+		"a part":        {200_000, fakes3.PutPart, fakes3.Abort},
+		"all its parts": {200_000, fakes3.Complete, fakes3.Abort},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, cfg := inBubble(t, 1)
 				tier := open(t, cfg)
 				require.NoError(t, d.SetRules(
-					s3double.Rule{Op: c.op, Key: "/[0-9a-f]{2}/", Fault: s3double.Fault{
-						Kind: s3double.Status, Status: 403, Code: "AccessDenied"}},
-					s3double.Rule{Op: c.undo, Key: "/[0-9a-f]{2}/", Fault: s3double.Fault{
-						Kind: s3double.Delay, HeaderDelay: s3double.Duration(undo)}}))
+					fakes3.Rule{Op: c.op, Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
+						Kind: fakes3.Status, Status: 403, Code: "AccessDenied"}},
+					fakes3.Rule{Op: c.undo, Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
+						Kind: fakes3.Delay, HeaderDelay: (undo)}}))
 				o := tiers.Object{Key: "k", Gen: 1, Size: c.size}
 				begun := time.Now()
 				tm, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
@@ -396,7 +457,7 @@ func TestManyAreRemovedByTheThousand(t *testing.T) {
 			assert.Empty(t, keys(d))
 			batches := 0
 			for _, e := range d.Log() {
-				if e.Op == s3double.DeleteBatch {
+				if e.Op == fakes3.DeleteBatch {
 					batches++
 				}
 			}
@@ -408,30 +469,27 @@ func TestManyAreRemovedByTheThousand(t *testing.T) {
 
 // An entry of several objects is there as a whole or not at all.
 func TestAnEntryOfSeveralObjects(t *testing.T) {
-	d := s3double.Start(t, s3double.Config{Buckets: []string{"bucket"}, MinPart: 1}, 2)
-	c := config(t, d, nil)
+	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 2)
+	c := config(t, d)
 	c.Split, c.RangeSize = 64<<10, 36<<10
 	tier, err := objecttier.Open(t.Context(), c)
 	require.NoError(t, err)
-	before := len(keys(d)) // the marker
 	o := tiers.Object{Key: "entry", Gen: 1, Size: 150_000}
 	done, n := sums()
 	_, err = tier.Put(t.Context(), o, body(o), done)
 	require.NoError(t, err)
 	assert.Equal(t, o.Size, n[tiers.Write])
-	assert.Len(t, keys(d), before+3)
+	assert.Len(t, keys(d), 3)
 	found, err := tier.Lookup(t.Context(), o, tiers.Object{Key: "none", Gen: 1, Size: 150_000})
 	require.NoError(t, err)
 	assert.Equal(t, 1, found)
 	assert.Equal(t, 3, tier.Streams(o), "five ranges, three at a time")
 	require.NoError(t, check(t.Context(), tier, o, done))
 	assert.Equal(t, o.Size, n[tiers.Read])
-	_, err = tier.Open(t.Context(), o)
-	require.ErrorIs(t, err, errors.ErrUnsupported)
 	// One of them cannot be written: what was told of the others is taken back.
 	other := tiers.Object{Key: "entry", Gen: 2, Size: 150_000}
-	require.NoError(t, d.SetRules(s3double.Rule{Op: s3double.Put, Nth: 3,
-		Fault: s3double.Fault{Kind: s3double.Status, Status: 403}}))
+	require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Put, Nth: 3,
+		Fault: fakes3.Fault{Kind: fakes3.Status, Status: 403}}))
 	n[tiers.Write] = 0
 	_, err = tier.Put(t.Context(), other, body(other), done)
 	require.Error(t, err)

@@ -2,19 +2,21 @@ package objecttier
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"kvbench/tiers"
 	"kvbench/tiers/clock"
 )
 
-// turns let so many requests go to the store at a time, in the order in which they ask; nil: all of
-// them. An engine has so many threads for its store: what waits for one is inside of the tier, and
-// not with the store.
+// turns bound the requests in flight, in the order of their arrival, as the threads of an engine do;
+// nil: no bound. A request that waits for a turn is in the tier, and not with the store.
 type turns chan struct{}
 
-// newTurns are those of n threads, 0: of as many as there are requests.
+// newTurns are the turns of n threads; 0: no bound.
 func newTurns(n int) turns {
 	if n == 0 {
 		return nil
@@ -22,15 +24,14 @@ func newTurns(n int) turns {
 	return make(turns, n)
 }
 
-// leave gives a turn to who has waited longest.
+// leave gives the turn to the request that has waited longest.
 func (t turns) leave() {
 	if t != nil {
 		<-t
 	}
 }
 
-// take takes a turn, and says for how long the request was held back. It fails when nobody waits
-// for it any more.
+// take waits for a turn, and returns for how long. It fails when ctx ends.
 func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, err error) {
 	if t == nil {
 		return 0, nil
@@ -44,55 +45,30 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 	}
 }
 
-// beside does n things in their order, so many at once, and returns the first failure, after which
-// nothing new begins and what is under way is cancelled. All have ended when it returns. A panic of
-// one is the caller's.
-func beside(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
+// parallel calls do for 0 to n-1, in this order and atOnce at a time; worker is the number of the
+// goroutine. After a failure, which it returns, it begins no more calls and cancels those in
+// progress. All have ended when it returns. A panic is a PanicError.
+func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
 ) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var mu sync.Mutex
-	next := 0
-	var failure error
-	var panicked any
-	take := func() (i int) {
-		mu.Lock()
-		defer mu.Unlock()
-		if next == n || failure != nil {
-			return -1
-		}
-		next++
-		return next - 1
+	if n == 1 {
+		return do(ctx, 0, 0)
 	}
-	var all sync.WaitGroup
-	work := func(worker int) {
-		defer func() {
-			if v := recover(); v != nil {
-				mu.Lock()
-				panicked, failure = v, errors.New("panic")
-				mu.Unlock()
-				cancel(failure)
-			}
-		}()
-		for i := take(); i >= 0; i = take() {
-			if err := do(ctx, worker, i); err != nil {
-				mu.Lock()
-				if failure == nil {
-					failure = err
+	group, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for worker := range min(n, atOnce) {
+		group.Go(func() (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					err = &tiers.PanicError{Value: v, Stack: debug.Stack()}
 				}
-				mu.Unlock()
-				cancel(err)
-				return
+			}()
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if err := do(ctx, worker, i); err != nil {
+					return err
+				}
 			}
-		}
+			return context.Cause(ctx)
+		})
 	}
-	for w := 1; w < min(n, atOnce); w++ {
-		all.Go(func() { work(w) })
-	}
-	work(0)
-	all.Wait()
-	if panicked != nil {
-		panic(panicked)
-	}
-	return failure
+	return group.Wait()
 }

@@ -49,13 +49,11 @@ var mayImport = map[string]string{
 	"tiers/evict":         "",
 	"tiers/objecttier": "tiers tiers/clock tiers/workdir tiers/objecttier/store " +
 		"tiers/objecttier/endpoint",
-	"tiers/objecttier/store": "tiers/clock tiers/objecttier/endpoint " +
-		"tiers/objecttier/credentials",
-	"tiers/objecttier/endpoint":    "",
-	"tiers/objecttier/credentials": "",
-	"tiers/privtest":               "",
-	"tiers/faults":                 "tiers",
-	"tiers/tiertest":               "tiers",
+	"tiers/objecttier/store":    "tiers/clock tiers/objecttier/endpoint",
+	"tiers/objecttier/endpoint": "",
+	"tiers/privtest":            "",
+	"tiers/faults":              "tiers",
+	"tiers/tiertest":            "tiers",
 
 	"tiers/objecttier/fakes3": "",
 	"tiers/objecttier/s3double": "tiers/objecttier/s3double/wire " +
@@ -78,7 +76,7 @@ var mayImport = map[string]string{
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
-		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store workloads",
+		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
 	"kvbench/group":            "kvbench/result",
 	"kvbench/group/launchers":  "",
 	"kvbench/group/wire":       "",
@@ -108,7 +106,7 @@ var mayImport = map[string]string{
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
 		"kvbench/params kvbench/version tracing/host",
 	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
-		"tiers/objecttier/credentials tiers/objecttier/endpoint tiers/objecttier/store",
+		"tiers/objecttier/endpoint tiers/objecttier/store",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",

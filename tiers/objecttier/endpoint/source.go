@@ -8,15 +8,13 @@ import (
 
 // Source is where the endpoints of a run came from.
 type Source struct {
-	URLs []string
-	// From names what said so: "-s3-endpoint", a variable, or "the region" where nobody did.
-	From string
-	// Ignored are variables that are set too, and do not count.
-	Ignored []string
+	URLs    []string
+	From    string   // "-s3-endpoint", the name of a variable, or "the region" without either
+	Ignored []string // variables that are set, too, and do not count
 }
 
-// sources are the environment's, in their order. The first five are those of the Python benchmark
-// and of the SDKs; how a value is read is said beside it, because each has its own form there.
+// sources are the environment's, in their order: the variables of the Python benchmark and of the
+// SDKs.
 var sources = []struct {
 	name string
 	file bool // it holds the path of a file of URLs
@@ -29,12 +27,11 @@ var sources = []struct {
 	{"S3_ENDPOINT", false},
 }
 
-// Find returns all endpoints of the first source that says anything: given, which is the flag's
-// value, then the environment's, then Amazon's of the region. A source that is wrong is an error:
-// to take the next one would measure another store than the one that was meant.
+// Find returns all endpoints of the first source with a value: given, which is the flag's, then the
+// environment, then Amazon's endpoint of the region. A wrong value is an error: the next source
+// would be another store than the one that was meant.
 func Find(given, region string, getenv func(string) string) (s Source, err error) {
-	// Spaces are what a shell script leaves around a value, and a variable that is set to nothing
-	// is not set: both are so with the SDKs, too.
+	// As in the SDKs, spaces around a value do not count, and an empty variable is not set.
 	text := strings.TrimSpace(given)
 	if text != "" {
 		s.From = "-s3-endpoint"
@@ -56,7 +53,7 @@ func Find(given, region string, getenv func(string) string) (s Source, err error
 		s.URLs, err = Parse("https://s3." + region + ".amazonaws.com")
 	case file:
 		s.URLs, err = ReadFile(cmp.Or(strings.TrimPrefix(text, FilePrefix), text))
-	default: // ranges are read wherever a URL may stand: the Python benchmark's template has one
+	default: // with ranges: the template of the Python benchmark has one
 		s.URLs, err = Parse(text)
 	}
 	if err != nil {

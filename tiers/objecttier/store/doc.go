@@ -1,21 +1,20 @@
-// Package store is one client of an object store behind several endpoints: the requests of the S3
-// protocol, with attempts, failover, time limits and counts. It alone imports the library that
-// makes and signs those requests of which a run has few.
+// Package store is a client of an object store behind several endpoints: the requests of the S3
+// protocol, with attempts, failover, time limits and counts. It alone imports minio-go.
 //
-//	config.go    Config, Op, Observer: what a client is told, and what it tells
-//	errors.go    Error: what went wrong, what cures it; which errors are tried again
-//	attempt.go   Client, do: one request as attempts, and the pauses between them
-//	requests.go  Put, Get, Head, Delete and the requests of uploads
-//	direct.go    GET, PUT, HEAD and DELETE of objects past the library
-//	sign.go      headerSigner: the signatures of those
-//	sweep.go     lists, and deletions by the thousand
-//	transport.go connections: how they are made, and Network, what the kernel says of them
-//	network_*.go how kernels are asked: TCP_INFO
+//	config.go      Config, Op, Attempt, Request, Observer
+//	client.go      Client: a request as attempts, and the pauses between them
+//	requests.go    Put, Get, Head, Delete and the requests of uploads
+//	lists.go       lists, and batch deletions
+//	errors.go      Error: kinds, cures, and which failures another attempt may change
+//	credentials.go keys of the environment, and texts without them
+//	transport.go   connections, and Network: the kernel's counters of them
+//	network_*.go   TCP_INFO
 //
-// The library tries nothing again (MaxRetries 1): an attempt that it made by itself would be in
-// nobody's count, would not go to another endpoint, and would wait for up to 0.2 s after a failure.
-// Latencies of requests hold all attempts and pauses, as an engine would feel them.
+// The library makes one attempt (MaxRetries 1). Its own retries would not be counted, would not go
+// to another endpoint, and would wait up to 0.2 s after each failure. The latency of a request
+// holds all attempts and pauses, as an engine would feel them. What the counts need, Client sees as
+// the http.RoundTripper of the library.
 //
-// A Client is safe for concurrent use. Each request runs on its caller's goroutine, but for the
-// bodies that net/http sends on its own.
+// A Client is safe for concurrent use. Each request runs on its caller's goroutine, except that
+// net/http sends bodies on its own.
 package store

@@ -1,34 +1,29 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 )
 
-// Body begins a stream of the bytes of a PUT, anew for each attempt: one that was cut off may still
-// be read by the connection that it was meant for.
+// Body begins a stream of the bytes of a PUT, anew for each attempt: the connection of an attempt
+// that was cut off may still read the old one.
 type Body func() io.ReadSeeker
-
-// Condition makes a PUT depend on what is there. The zero value is none.
-type Condition struct {
-	Absent bool   // nothing is there
-	ETag   string // just this is
-}
 
 // sent is a body on its way out.
 type sent struct {
 	io.ReadSeeker
 	a   *attempt
-	err error // of reading it
+	err error // of reading it, which net/http would wrap
 }
 
-// Read counts, and keeps what the transport would wrap.
+// Read counts what goes out.
 func (s *sent) Read(p []byte) (n int, err error) {
 	n, err = s.ReadSeeker.Read(p)
 	s.a.moved(n)
@@ -38,36 +33,34 @@ func (s *sent) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Put makes an object in one request, and returns its ETag. Body may still be read from when it has
-// returned because ctx ended. After a failure the object may be there all the same where Request
-// says that all of it was sent.
-func (c *Client) Put(ctx context.Context, key string, size int64, body Body, only Condition) (
-	etag string, _ Request, err error) {
-	r := &request{Request: Request{Op: Put, Bytes: size}, key: key}
-	r.try = func(a *attempt, n *node) error {
-		b := &sent{ReadSeeker: body(), a: a}
-		got, err := c.putObject(a, n, key, b, size, only)
-		etag = got
-		r.AllSent = r.AllSent || a.bytes.Load() >= size
-		return c.answered(a, b, err)
-	}
-	err = c.do(ctx, r)
-	return etag, r.Request, err
-}
-
-// answered is the error of a PUT: the body's, if that is why it failed, or that it was no store
-// that said yes. A proxy's page has status 200, too, and the library looks no further.
-func (c *Client) answered(a *attempt, b *sent, err error) error {
+// stored is the error of a PUT. It looks for an ETag, because the page of a proxy has status 200,
+// too, and the library looks no further.
+func (s *sent) stored(err error) error {
 	switch {
-	case err != nil && b.err != nil && a.status == 0: // with an answer it was the store's, earlier
-		return &callers{b.err}
-	case err == nil && (a.html || a.header.Get("ETag") == ""):
+	case err != nil && s.err != nil && s.a.status == 0: // else the store failed earlier
+		return &callers{s.err}
+	case err == nil && (s.a.html || s.a.header.Get("ETag") == ""):
 		return &unexpected{"the answer to a PUT has no ETag"}
 	}
 	return err
 }
 
-// checksum is what follows bodies; nothing unless it was asked for.
+// Put makes an object in one request. The transport may still read from body after Put has returned
+// because ctx ended. After a failure the object may exist where Request.AllSent is set.
+func (c *Client) Put(ctx context.Context, key string, size int64, body Body) (Request, error) {
+	r := &request{Request: Request{Op: Put, Bytes: size}, key: key}
+	r.try = func(a *attempt, core *minio.Core) error {
+		b := &sent{ReadSeeker: body(), a: a}
+		_, err := core.PutObject(a.ctx, c.cfg.Bucket, key, b, size, "", "", minio.PutObjectOptions{
+			DisableContentSha256: c.cfg.Payload != Signed, Checksum: c.checksum()})
+		r.AllSent = r.AllSent || a.bytes.Load() >= size
+		return b.stored(err)
+	}
+	err := c.do(ctx, r)
+	return r.Request, err
+}
+
+// checksum is the checksum behind bodies; ChecksumNone without one.
 func (c *Client) checksum() minio.ChecksumType {
 	switch c.cfg.Payload {
 	case CRC32C:
@@ -81,61 +74,58 @@ func (c *Client) checksum() minio.ChecksumType {
 // Range is a part of an object, or all of it.
 type Range struct {
 	Off, N int64
-	// Of is the size of the object: an answer that says otherwise is not that of the object.
-	Of int64
-	// Always asks for a range also where it is all of the object, as some engines do.
-	Always bool
+	Size   int64 // of the object: an answer with another size is not of this object
+	Always bool  // send a Range header also for the whole object, as some engines do
 }
 
-// Get reads a range of an object in pieces of the length of buf, the last one shorter. Sink is
-// given each when it is full, once, in order. A body that breaks off is gone on with at the first
-// missing byte, of the same object only. The connection is used again when all has come.
+// Get reads a range of an object in pieces of the length of buf, the last one shorter. It calls
+// sink with each full piece once, in order. A body that breaks off is resumed at the first missing
+// byte, if the object is still the same.
 func (c *Client) Get(ctx context.Context, key string, rg Range, buf []byte,
 	sink func(p []byte, off int64) error) (Request, error) {
 	op := GetRange
-	if rg.Off == 0 && rg.N == rg.Of {
+	if rg.Off == 0 && rg.N == rg.Size {
 		op = Get
 	}
 	r := &request{Request: Request{Op: op, Bytes: rg.N}, key: key}
-	g := &get{Range: rg, key: key, buf: buf, sink: sink, at: rg.Off}
+	g := &get{Range: rg, bucket: c.cfg.Bucket, key: key, buf: buf, sink: sink, at: rg.Off}
 	r.try = g.try
 	err := c.do(ctx, r)
 	return r.Request, err
 }
 
-// get is how far a GET has come, over its attempts.
+// get is the progress of a GET over its attempts.
 type get struct {
 	Range
-	key    string
-	buf    []byte
-	sink   func(p []byte, off int64) error
-	at     int64 // of the object, where buf begins
-	filled int   // of buf
-	etag   string
+	bucket, key string
+	buf         []byte
+	sink        func(p []byte, off int64) error
+	at          int64 // of the object, where buf begins
+	filled      int   // of buf
+	etag        string
 }
 
-// try is one GET, from the first byte that is missing to the end of the range.
-func (g *get) try(a *attempt, node *node) error {
+// try makes one GET, from the first missing byte to the end of the range.
+func (g *get) try(a *attempt, core *minio.Core) error {
 	from, end := g.at+int64(g.filled), g.Off+g.N
-	ranged := g.Always || from > 0 || end < g.Of
-	header := make(http.Header, 6)
+	ranged := g.Always || from > 0 || end < g.Size
+	var opts minio.GetObjectOptions
 	if ranged {
-		header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, end-1))
+		opts.Set("Range", fmt.Sprintf("bytes=%d-%d", from, end-1))
 	}
 	if g.etag != "" {
-		header.Set("If-Match", quoted(g.etag))
+		opts.Set("If-Match", `"`+g.etag+`"`)
 	}
-	body, length, etag, err := a.c.getObject(a, node, g.key, header)
+	body, info, header, err := core.GetObject(a.ctx, g.bucket, g.key, opts)
 	if err != nil {
 		return err
 	}
-	defer body.Close() // before its end it costs the connection, which is what is wanted then
-	if err := g.fits(a, length, a.header, from, ranged); err != nil {
+	defer body.Close() // before the end of the body it closes the connection
+	if err := g.fits(a, info.Size, header.Get("Content-Range"), from, ranged); err != nil {
 		return err
 	}
-	// From here on another object under this key is another one, also between two attempts.
-	if g.etag == "" {
-		g.etag = etag
+	if g.etag == "" { // from here on another object under this key is an error
+		g.etag = info.ETag
 	}
 	for g.at < end {
 		want := int(min(int64(len(g.buf)), end-g.at))
@@ -146,7 +136,7 @@ func (g *get) try(a *attempt, node *node) error {
 			if err == nil || g.filled == want && err == io.EOF {
 				continue
 			}
-			// What ended the context tells more than the error of a connection closed by it.
+			// The cause of the context says more than the error of the closed connection.
 			if cause := context.Cause(a.ctx); cause != nil {
 				return cause
 			}
@@ -156,15 +146,15 @@ func (g *get) try(a *attempt, node *node) error {
 			a.failure = err
 			return err
 		}
-		a.still() // the sink takes what time it needs
+		a.watchdog.Stop() // the time of the sink is not the store's
 		if err := g.sink(g.buf[:want], g.at); err != nil {
-			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, etag,
-				node.host, err)}
+			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
+				core.EndpointURL().Host, err)}
 		}
 		a.moved(0)
 		g.at, g.filled = g.at+int64(want), 0
 	}
-	// The end is read, too: a connection with something left in it cannot be used again.
+	// Reading the end makes the connection usable again.
 	var more [1]byte
 	if n, err := body.Read(more[:]); n > 0 || err != io.EOF {
 		return &unexpected{"the body goes on behind its length"}
@@ -172,136 +162,103 @@ func (g *get) try(a *attempt, node *node) error {
 	return nil
 }
 
-// fits compares the header of an answer with what was asked for: before the first byte is taken for
-// one of the object.
-func (g *get) fits(a *attempt, length int64, h http.Header, from int64, ranged bool) error {
+// fits compares the header of an answer with the request, before any byte is believed.
+func (g *get) fits(a *attempt, length int64, got string, from int64, ranged bool) error {
 	end := g.Off + g.N
+	want := fmt.Sprintf("bytes %d-%d/%d", from, end-1, g.Size)
 	switch {
 	case a.html:
 		return &unexpected{"the answer is a page"}
 	case !ranged && a.status != http.StatusOK:
-		return &unexpected{fmt.Sprintf("a part of the object came (%d), all of it was asked for",
+		return &unexpected{fmt.Sprintf("a part of the object came (%d) instead of all of it",
 			a.status)}
 	case ranged && a.status != http.StatusPartialContent:
 		return &unexpected{fmt.Sprintf("the store ignores ranges: %d instead of 206", a.status)}
 	case length != end-from:
 		return &unexpected{fmt.Sprintf("the answer has %d bytes instead of %d", length, end-from)}
-	case ranged:
-		want := fmt.Sprintf("bytes %d-%d/%d", from, end-1, g.Of)
-		if got := h.Get("Content-Range"); got != want {
-			return &unexpected{fmt.Sprintf("the answer is %q instead of %q", got, want)}
-		}
+	case ranged && got != want:
+		return &unexpected{fmt.Sprintf("the answer is %q instead of %q", got, want)}
 	}
 	return nil
 }
 
-// Info is what a store says of an object.
-type Info struct {
-	Key      string
-	Size     int64
-	ETag     string
-	Modified time.Time
+// Head returns the size of an object.
+func (c *Client) Head(ctx context.Context, key string) (size int64, err error) {
+	err = c.simple(ctx, Head, key, func(a *attempt, core *minio.Core) error {
+		info, err := core.StatObject(a.ctx, c.cfg.Bucket, key, minio.StatObjectOptions{})
+		size = info.Size
+		return cmp.Or(err, a.notPage())
+	})
+	return size, err
 }
 
-// Head asks for an object without its bytes. Its errors have no body: a store that says no by HEAD
-// does not say why.
-func (c *Client) Head(ctx context.Context, key string) (info Info, err error) {
-	r := &request{Request: Request{Op: Head}, key: key}
-	r.try = func(a *attempt, n *node) (err error) {
-		info, err = c.headObject(a, n, key)
-		return err
-	}
-	err = c.do(ctx, r)
-	return info, err
-}
-
-// Delete removes an object. One that is not there is no error: the store does not say.
+// Delete removes an object. A missing object is no error: most stores do not report it.
 func (c *Client) Delete(ctx context.Context, key string) error {
-	r := &request{Request: Request{Op: Delete}, key: key}
-	r.try = func(a *attempt, n *node) error {
-		err := c.deleteObject(a, n, key)
-		// S3 answers 204 whatever was there; some stores are more exact. A proxy's page with 404
-		// knows nothing of objects.
-		if a.status == http.StatusNotFound && !a.html &&
-			minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+	return c.simple(ctx, Delete, key, func(a *attempt, core *minio.Core) error {
+		err := core.RemoveObject(a.ctx, c.cfg.Bucket, key, minio.RemoveObjectOptions{})
+		if !a.html && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 			return nil
 		}
-		return err
-	}
-	return c.do(ctx, r)
+		return cmp.Or(err, a.notPage())
+	})
 }
 
-// Part is one of an upload, of which the store has all bytes.
-type Part struct {
-	Number int // from 1
-	ETag   string
-	checks minio.ObjectPart
-}
+// Part is a part of an upload that the store has acknowledged.
+type Part = minio.CompletePart
 
-// Create begins an upload and returns its id. When an answer is lost, the upload that it told of
-// stays in the store: Uploads finds it.
-func (c *Client) Create(ctx context.Context, key string) (id string, attempts int, err error) {
-	r := &request{Request: Request{Op: Create}, key: key}
-	r.try = func(a *attempt, n *node) (err error) {
+// Create begins an upload and returns its id. Where only the answer is lost the store keeps an
+// upload, which Uploads finds.
+func (c *Client) Create(ctx context.Context, key string) (id string, err error) {
+	err = c.simple(ctx, Create, key, func(a *attempt, core *minio.Core) (err error) {
 		var opts minio.PutObjectOptions
-		if k := c.checksum(); k.IsSet() {
-			// A part's checksum counts only where the upload was begun with the same kind.
+		if k := c.checksum(); k.IsSet() { // the checksums of parts count only for uploads of that kind
 			opts.UserMetadata = map[string]string{"X-Amz-Checksum-Algorithm": k.String()}
 		}
-		id, err = n.NewMultipartUpload(a.ctx, c.cfg.Bucket, key, opts)
+		id, err = core.NewMultipartUpload(a.ctx, c.cfg.Bucket, key, opts)
 		if err == nil && id == "" {
 			err = &unexpected{"the answer to a new upload has no id"}
 		}
 		return err
-	}
-	err = c.do(ctx, r)
-	return id, r.Attempts, err
+	})
+	return id, err
 }
 
-// PutPart sends one part of an upload. Sent twice it is there once.
+// PutPart sends one part of an upload. A part that is sent twice exists once.
 func (c *Client) PutPart(ctx context.Context, key, id string, number int, size int64, body Body) (
-	Part, Request, error) {
-	p := Part{Number: number}
+	p Part, _ Request, err error) {
 	r := &request{Request: Request{Op: PutPart, Bytes: size}, key: key}
-	r.try = func(a *attempt, n *node) error {
+	r.try = func(a *attempt, core *minio.Core) error {
 		b := &sent{ReadSeeker: body(), a: a}
 		opts := minio.PutObjectPartOptions{DisableContentSha256: c.cfg.Payload != Signed}
 		var data io.Reader = b
 		if k := c.checksum(); k.IsSet() {
-			t := newTrailer(k, b, size)
+			t := &trailer{sent: b, kind: k, sum: k.Hasher(), header: http.Header{}, left: size}
+			t.set() // a value of the right length: it is part of the length of the request
 			opts.Trailer, data = t.header, t
 		}
-		part, err := n.PutObjectPart(a.ctx, c.cfg.Bucket, key, id, number, data, size, opts)
-		p.ETag, p.checks = part.ETag, part
-		return c.answered(a, b, err)
+		done, err := core.PutObjectPart(a.ctx, c.cfg.Bucket, key, id, number, data, size, opts)
+		p = Part{PartNumber: number, ETag: done.ETag, ChecksumCRC32C: done.ChecksumCRC32C,
+			ChecksumCRC64NVME: done.ChecksumCRC64NVME}
+		return b.stored(err)
 	}
-	err := c.do(ctx, r)
+	err = c.do(ctx, r)
 	return p, r.Request, err
 }
 
-// Complete makes an object of its parts, which are in the order of their numbers. A second attempt
-// that is told that there is no such upload looks whether the first has made the object.
+// Complete makes an object of its parts, in the order of their numbers. Where an attempt finds no
+// upload, the one before it may have made the object: a HEAD decides.
 func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts []Part) (Request,
 	error) {
-	list := make([]minio.CompletePart, len(parts))
-	for i, p := range parts {
-		list[i] = minio.CompletePart{PartNumber: p.Number, ETag: p.ETag,
-			ChecksumCRC32C: p.checks.ChecksumCRC32C, ChecksumCRC64NVME: p.checks.ChecksumCRC64NVME}
-	}
 	r := &request{Request: Request{Op: Complete}, key: key}
-	tries := 0
-	r.try = func(a *attempt, n *node) error {
-		tries++
-		info, err := n.CompleteMultipartUpload(a.ctx, c.cfg.Bucket, key, id, list,
+	r.try = func(a *attempt, core *minio.Core) error {
+		info, err := core.CompleteMultipartUpload(a.ctx, c.cfg.Bucket, key, id, parts,
 			minio.PutObjectOptions{})
 		if err == nil && info.ETag == "" {
 			err = &unexpected{"the answer to a completed upload has no ETag"}
 		}
-		// Of the right size is as good as it gets: the ETag of an upload is the store's own affair.
-		if tries+int(a.sent.Load()) > 2 && err != nil && a.status == http.StatusNotFound &&
-			minio.ToErrorResponse(err).Code != minio.NoSuchBucket {
-			a.still() // the other request has a time limit of its own
-			if info, there := c.Head(ctx, key); there == nil && info.Size == size {
+		if r.Attempts+int(a.sent.Load()) > 1 && minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
+			a.watchdog.Stop() // the HEAD has its own
+			if got, there := c.Head(ctx, key); there == nil && got == size {
 				return nil
 			}
 		}
@@ -311,75 +268,52 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 	return r.Request, err
 }
 
-// Abort ends an upload without its object. One that is not there is fine: an abort whose answer was
-// lost is tried again.
+// Abort ends an upload without its object. A missing upload is no error: an abort whose answer was
+// lost is repeated.
 func (c *Client) Abort(ctx context.Context, key, id string) error {
-	r := &request{Request: Request{Op: Abort}, key: key}
-	r.try = func(a *attempt, n *node) error {
-		err := n.AbortMultipartUpload(a.ctx, c.cfg.Bucket, key, id)
+	return c.simple(ctx, Abort, key, func(a *attempt, core *minio.Core) error {
+		err := core.AbortMultipartUpload(a.ctx, c.cfg.Bucket, key, id)
 		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 			return nil
 		}
 		return err
-	}
-	return c.do(ctx, r)
+	})
 }
 
-// Versioning is what the bucket says of versions: "", Enabled, Suspended. A store that does not
-// know the question has none.
-func (c *Client) Versioning(ctx context.Context) (status string, err error) {
-	r := &request{Request: Request{Op: Bucket}, key: "?versioning"}
-	r.try = func(a *attempt, n *node) error {
-		v, err := n.GetBucketVersioning(a.ctx, c.cfg.Bucket)
-		status = v.Status
+// Versioned reports whether the bucket keeps versions. A store that does not serve the request keeps
+// none.
+func (c *Client) Versioned(ctx context.Context) (versioned bool, err error) {
+	err = c.simple(ctx, Bucket, "?versioning", func(a *attempt, core *minio.Core) error {
+		v, err := core.GetBucketVersioning(a.ctx, c.cfg.Bucket)
+		versioned = v.Enabled()
 		return err
-	}
-	err = c.do(ctx, r)
+	})
 	if errors.Is(err, ErrNotServed) {
-		return "", nil
+		return false, nil
 	}
-	return status, err
+	return versioned, err
 }
 
-// trailer is a body that makes its checksum as it is read, for the header behind it.
+// trailer is the body of a part whose checksum stands in a header behind it: the library adds one
+// to whole objects only.
 type trailer struct {
 	*sent
 	header http.Header
-	name   string
-	sum    interface {
-		io.Writer
-		Sum([]byte) []byte
-		Reset()
-	}
-	left, size int64
-	encode     func([]byte) string
+	kind   minio.ChecksumType
+	sum    hash.Hash
+	left   int64
 }
 
-func newTrailer(k minio.ChecksumType, b *sent, size int64) *trailer {
-	t := &trailer{sent: b, name: k.Key(), sum: k.Hasher(), left: size, size: size,
-		encode: func(sum []byte) string { return minio.NewChecksum(k, sum).Encoded() }}
-	// The value here is of the right length: it is part of the request's.
-	t.header = http.Header{}
-	t.header.Set(t.name, t.encode(t.sum.Sum(nil)))
-	return t
+func (t *trailer) set() {
+	t.header.Set(t.kind.Key(), minio.NewChecksum(t.kind, t.sum.Sum(nil)).Encoded())
 }
 
-// Read sums up what it reads; with the last byte the header is known.
+// Read adds what it reads to the checksum; with the last byte the header is known.
 func (t *trailer) Read(p []byte) (n int, err error) {
 	n, err = t.sent.Read(p)
 	_, _ = t.sum.Write(p[:n]) // it cannot fail
 	if t.left -= int64(n); t.left == 0 {
-		t.header.Set(t.name, t.encode(t.sum.Sum(nil)))
+		t.set()
 	}
 	return n, err
-}
-
-// Seek goes back to the start, which the library does before it begins.
-func (t *trailer) Seek(off int64, whence int) (int64, error) {
-	if off != 0 || whence != io.SeekStart {
-		return 0, errors.New("only its start can be sought")
-	}
-	t.left = t.size
-	t.sum.Reset()
-	return t.sent.Seek(0, io.SeekStart)
 }

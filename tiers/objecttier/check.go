@@ -1,0 +1,90 @@
+package objecttier
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"golang.org/x/sync/errgroup"
+
+	"kvbench/tiers/objecttier/store"
+)
+
+// checkBytes is the size of the checked object: several pieces, and no multiple of anything.
+const checkBytes = 100_003
+
+// check writes an object through each endpoint, reads it through all that show the same objects, and
+// deletes it. It refuses a bucket that keeps versions, and a store that returns other bytes: there
+// are such, for some protections of bodies.
+func (t *Tier) check(ctx context.Context) error {
+	versioned, err := t.client.Versioned(ctx)
+	switch {
+	case err != nil:
+		t.warn("the store does not say whether %s keeps versions, in which deleted objects would "+
+			"stay and cost: %v", t.cfg.Store.Bucket, err)
+	case versioned:
+		return fmt.Errorf("the bucket %s keeps versions: what the run deletes would stay and "+
+			"cost; name one without in -cache-dir", t.cfg.Store.Bucket)
+	}
+	data := make([]byte, checkBytes) // random: what a proxy keeps of an old object differs
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	// A failure does not cancel the others: a cancelled PUT could be executed after its deletion.
+	var checks errgroup.Group
+	for i := range t.Endpoints() {
+		checks.Go(func() error {
+			key := fmt.Sprintf("%s.kvbench-check-%d", t.own, i)
+			at, err := t.checkEndpoint(ctx, i, key, data)
+			cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+			defer cancel()
+			left := t.client.At(i).Delete(cctx, key)
+			switch answer, ok := errors.AsType[*store.Error](err); {
+			case err == nil && left == nil:
+				return nil
+			case ok && answer.Status == 0:
+				return fmt.Errorf("the endpoint %s does not answer: %w", at, err)
+			}
+			return fmt.Errorf("the store at %s cannot be relied on: %w", at, errors.Join(err, left))
+		})
+	}
+	return checks.Wait()
+}
+
+// checkEndpoint checks one endpoint, and returns the URL of the one to blame.
+func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte) (at string,
+	err error) {
+	all := t.Endpoints()
+	_, err = t.client.At(i).Put(ctx, key, checkBytes,
+		func() io.ReadSeeker { return bytes.NewReader(data) })
+	if err != nil {
+		return all[i].URL, err
+	}
+	for k, other := range all {
+		if k != i && t.cfg.Store.Endpoints.Pinned() {
+			continue
+		}
+		got := make([]byte, 0, checkBytes)
+		_, err := t.client.At(k).Get(ctx, key, store.Range{N: checkBytes, Size: checkBytes},
+			make([]byte, 32<<10), func(b []byte, _ int64) error { got = append(got, b...); return nil })
+		switch {
+		case k != i && errors.Is(err, store.ErrNoKey):
+			return all[i].URL, fmt.Errorf("what was written through it is not at %s: they are "+
+				"different stores; with -s3-balance pin-key or pin-rank each object stays with one",
+				other.URL)
+		case err != nil:
+			return other.URL, err
+		case !bytes.Equal(got, data):
+			return other.URL, errors.New("it gave back other bytes than it was given: try another " +
+				"-s3-payload")
+		}
+	}
+	return all[i].URL, nil
+}
+
+// multipart reports whether the run makes uploads. Engines write whole objects, so their limit is
+// the largest PUT of S3.
+func (t *Tier) multipart() bool { return t.cfg.MultipartAbove < 5<<30 }

@@ -1,0 +1,298 @@
+package objecttier_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/objecttier"
+	"kvbench/tiers/objecttier/endpoint"
+	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/store"
+	"kvbench/tiers/workdir"
+)
+
+// write puts an object of 100 bytes.
+func write(t *testing.T, tier *objecttier.Tier, key string) tiers.Object {
+	t.Helper()
+	o := tiers.Object{Key: key, Gen: 1, Size: 100}
+	_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
+	require.NoError(t, err)
+	return o
+}
+
+// begin opens a tier that the test ends.
+func begin(t *testing.T, c objecttier.Config) *objecttier.Tier {
+	t.Helper()
+	tier, err := objecttier.Open(t.Context(), c)
+	require.NoError(t, err)
+	return tier
+}
+
+// Runs with one prefix and rank do not see each other's objects. What a killed run has left stays, as
+// every object of others does, and the next run names the commands that remove it.
+func TestRunsLeaveEachOtherAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 2)
+		c.Rank = 0
+		killed := begin(t, c)
+		o := write(t, killed, "k")
+		assert.Regexp(t, `^s3://bucket/a/b/rank_0/[0-9a-f]{16}$`, killed.Run())
+		client, err := store.New(c.Store)
+		require.NoError(t, err)
+		defer client.Close()
+		left := strings.TrimPrefix(killed.Run(), "s3://bucket/")
+		id, err := client.Create(t.Context(), left+"/upload")
+		require.NoError(t, err)
+		require.NoError(t, killed.Close())
+		for _, key := range []string{"a/b/rank_0/notes.txt", "a/b/rank_00/x", "a/b/x", "rank_0/x"} {
+			require.NoError(t, d.SetObject("bucket", key, "theirs"))
+		}
+		before := keys(d)
+
+		tier := begin(t, c)
+		require.Len(t, tier.Warnings(), 2)
+		assert.Contains(t, tier.Warnings()[0], "aws s3 rm --recursive --endpoint-url "+d.URLs()[0]+
+			" "+killed.Run()+"/")
+		assert.Contains(t, tier.Warnings()[1], "--key '"+left+"/upload' --upload-id '"+id+"'")
+		assert.ErrorIs(t, check(t.Context(), tier, o, func(tiers.Chunk) {}), tiers.ErrNotFound)
+		write(t, tier, "k")
+		own := strings.TrimPrefix(tier.Run(), "s3://bucket/") + "/"
+		require.NoError(t, d.SetObject("bucket", own+"late", "of a request that was given up"))
+		_, err = client.Create(t.Context(), own+"upload")
+		require.NoError(t, err)
+		require.NoError(t, tier.Clear(t.Context(), ignore))
+		require.NoError(t, tier.Close())
+		assert.Equal(t, before, keys(d))
+		assert.Equal(t, []string{left + "/upload"}, d.Uploads("bucket"))
+	})
+}
+
+func TestKeptObjectsHaveAManifest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		c.Keep = true
+		tier := begin(t, c)
+		write(t, tier, "k")
+		require.NoError(t, tier.Clear(t.Context(), ignore))
+		require.NoError(t, tier.Close())
+		require.Len(t, keys(d), 2)
+		text, err := d.Object("bucket", strings.TrimPrefix(tier.Run(), "s3://bucket/")+"/manifest.json")
+		require.NoError(t, err)
+		assert.Regexp(t, `^\{"kvbench_run":"[0-9a-f]{16}","nonce":"test","rank":\d+,.*"keys":"own"`,
+			string(text))
+	})
+}
+
+// A part that was in flight may reach the store after the abort, so the end of the run repeats it.
+func TestClearRepeatsAborts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		tier := begin(t, c)
+		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.PutPart, Nth: 2,
+			Fault: fakes3.Fault{Kind: fakes3.Hang, At: 100}}))
+		o := tiers.Object{Key: "k", Gen: 1, Size: 200_000}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := tier.Put(ctx, o, body(o), func(tiers.Chunk) {})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		ended := time.Now()
+		require.NoError(t, tier.Clear(t.Context(), ignore))
+		assert.GreaterOrEqual(t, time.Since(ended), 500*time.Millisecond)
+		aborts := slices.DeleteFunc(d.Log(), func(e fakes3.Entry) bool { return e.Op != fakes3.Abort })
+		assert.Len(t, aborts, 2)
+		require.NoError(t, tier.Close())
+	})
+}
+
+// A read that outlives Clear ends without a panic.
+func TestALateReadEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := inBubble(t, 1)
+		tier := begin(t, c)
+		o := write(t, tier, "k")
+		_, err := tier.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 4096)}},
+			func([]byte, int64) error { return tier.Clear(t.Context(), ignore) }, func(tiers.Chunk) {})
+		assert.NoError(t, err)
+		require.NoError(t, tier.Close())
+	})
+}
+
+// A store is checked for what the run relies on; the error says what to change.
+func TestTheCheck(t *testing.T) {
+	fault := func(op fakes3.Op, f fakes3.Fault) fakes3.Rule { return fakes3.Rule{Op: op, Fault: f} }
+	status := func(code int, name string) fakes3.Fault {
+		return fakes3.Fault{Kind: fakes3.Status, Status: code, Code: name}
+	}
+	for want, c := range map[string]fakes3.Config{
+		"it gave back other bytes than it was given": {Rules: []fakes3.Rule{
+			fault(fakes3.Put, fakes3.Fault{Kind: fakes3.Flip, At: 777})}},
+		"the answer has 100002 bytes instead of 100003": {Rules: []fakes3.Rule{
+			fault(fakes3.Get, fakes3.Fault{Kind: fakes3.WrongLength})}},
+		"may not do that in the bucket bucket": {Rules: []fakes3.Rule{
+			fault(fakes3.Delete, status(403, "AccessDenied"))}},
+		"check host and port of -s3-endpoint": {Rules: []fakes3.Rule{
+			fault("", fakes3.Fault{Kind: fakes3.Page})}},
+		"check AWS_ACCESS_KEY_ID": {AccessKey: "other"},
+		"the bucket bucket must exist, it is never made": {Rules: []fakes3.Rule{
+			fault("", status(404, "NoSuchBucket"))}},
+		"the bucket's region is not us-east-1: give it with -s3-region": {Rules: []fakes3.Rule{
+			fault("", status(400, "AuthorizationHeaderMalformed"))}},
+		"keeps versions": {Versioning: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c.Buckets, c.InMemory = []string{"bucket"}, true
+			d := fakes3.Start(t, c, 1)
+			_, err := objecttier.Open(t.Context(), config(t, d))
+			assert.ErrorContains(t, err, want)
+			if want != "may not do that in the bucket bucket" {
+				assert.Empty(t, keys(d), want)
+			}
+		})
+	}
+}
+
+// Endpoints that do not show the same objects are different stores.
+func TestEndpointsHaveToShowTheSame(t *testing.T) {
+	a := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 1)
+	b := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 1)
+	for _, balance := range []endpoint.Balance{endpoint.RoundRobin, endpoint.PinKey} {
+		c := config(t, a)
+		var err error
+		c.Store.Endpoints, err = endpoint.NewSet(append(a.URLs(), b.URLs()...), balance, 0,
+			c.Store.Clock.Now)
+		require.NoError(t, err)
+		tier, err := objecttier.Open(t.Context(), c)
+		if balance == endpoint.RoundRobin {
+			assert.ErrorContains(t, err, "they are different stores; with -s3-balance pin-key")
+			assert.Empty(t, append(keys(a), keys(b)...), "a start that is refused leaves nothing")
+			continue
+		}
+		require.NoError(t, err)
+		for i := range 50 {
+			o := write(t, tier, fmt.Sprint("k", i))
+			require.NoError(t, check(t.Context(), tier, o, func(tiers.Chunk) {}))
+		}
+		assert.Greater(t, len(keys(a)), 10)
+		assert.Greater(t, len(keys(b)), 10)
+		require.NoError(t, tier.Clear(t.Context(), ignore))
+		require.NoError(t, tier.Close())
+		assert.Empty(t, append(keys(a), keys(b)...))
+	}
+}
+
+// Of two endpoints the error names the one that does not answer.
+func TestADeadEndpointIsNamed(t *testing.T) {
+	for dead := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			d, c := inBubble(t, 2)
+			d.Endpoints()[dead].Kill()
+			_, err := objecttier.Open(t.Context(), c)
+			assert.ErrorContains(t, err, "the endpoint "+d.URLs()[dead]+" does not answer")
+			assert.NotContains(t, err.Error(), d.URLs()[1-dead])
+			assert.Empty(t, keys(d))
+		})
+	}
+}
+
+// numbered are names of a folder: the key of an object.
+type numbered struct{ workdir.Names }
+
+func (numbered) Of(o tiers.Object) (dir, file string) { return "step", o.Key }
+
+// folder is for a run that writes, or one that reads what runs with the same contents have written.
+func folder(c objecttier.Config, contents string, reads bool) objecttier.Config {
+	text, _ := json.Marshal(contents)
+	c.Names = objecttier.Names{Format: objecttier.Files}
+	c.Folder = &workdir.Folder{Name: "ckpt", Files: numbered{}, Contents: text,
+		Recall: func(found json.RawMessage) (workdir.Names, bool, error) {
+			if reads && string(found) != string(text) {
+				return nil, false, fmt.Errorf("there is %s", found)
+			}
+			return numbered{}, reads, nil
+		}}
+	return c
+}
+
+// TestFolders: a run reads what an earlier one has kept, and removes it only if its process has
+// written it.
+func TestFolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		_, err := objecttier.Open(t.Context(), folder(c, "mine", true))
+		assert.ErrorContains(t, err, "in s3://bucket/a/b/ckpt: there is")
+		writes := begin(t, folder(c, "", false))
+		o := write(t, writes, "file")
+		require.NoError(t, writes.SetContents(json.RawMessage(`"mine"`)))
+		writes.Stay()
+		require.NoError(t, writes.Clear(t.Context(), ignore))
+		require.NoError(t, writes.Close())
+		kept := keys(d)
+		assert.Regexp(t, regexp.MustCompile(`^a/b/ckpt/[0-9a-f]{16}/manifest.json`), kept[0])
+		assert.Regexp(t, regexp.MustCompile(`^a/b/ckpt/[0-9a-f]{16}/step/file`), kept[1])
+		_, err = objecttier.Open(t.Context(), folder(c, "other", true))
+		assert.ErrorContains(t, err, `there is "mine"`)
+
+		read := func() {
+			t.Helper()
+			tier := begin(t, folder(c, "mine", true))
+			require.NoError(t, tier.Adopt(t.Context(), o))
+			assert.NoError(t, check(t.Context(), tier, o, func(tiers.Chunk) {}))
+			assert.JSONEq(t, `"mine"`, string(tier.Contents()))
+			missing := tier.Adopt(t.Context(), tiers.Object{Key: "none", Size: 1})
+			assert.ErrorIs(t, missing, tiers.ErrNotFound)
+			require.NoError(t, tier.Clear(t.Context(), ignore))
+			require.NoError(t, tier.Close())
+		}
+		text, err := d.Object("bucket", kept[0])
+		require.NoError(t, err)
+		other := regexp.MustCompile(`"pid":\d+`).ReplaceAllString(string(text), `"pid":1`)
+		require.NoError(t, d.SetObject("bucket", kept[0], other))
+		read()
+		assert.Equal(t, kept, keys(d), "another process has written them")
+		// A newer run of this process comes before it, and is removed when it has been read.
+		newer := begin(t, folder(c, "mine", false))
+		write(t, newer, "file")
+		newer.Stay()
+		require.NoError(t, newer.Clear(t.Context(), ignore))
+		require.NoError(t, newer.Close())
+		assert.Len(t, keys(d), 4)
+		read()
+		assert.Equal(t, kept, keys(d))
+	})
+}
+
+// The processes of one run write below one prefix. Each removes its own objects, and the first one
+// what is left.
+func TestAJoinedFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, c := inBubble(t, 1)
+		join := folder(c, "mine", false)
+		join.Join = true
+		_, err := objecttier.Open(t.Context(), join)
+		assert.ErrorContains(t, err, "does not show what another process of this run has just written")
+		first := begin(t, folder(c, "mine", false))
+		second := begin(t, join)
+		assert.True(t, second.Joined())
+		assert.Equal(t, first.Run(), second.Run())
+		write(t, first, "a")
+		write(t, second, "b")
+		require.NoError(t, second.Clear(t.Context(), ignore))
+		assert.Len(t, keys(d), 2, "the manifest and the object of the first")
+		write(t, second, "c")
+		require.NoError(t, first.Clear(t.Context(), ignore))
+		assert.Empty(t, keys(d))
+		require.NoError(t, errors.Join(first.Close(), second.Close()))
+	})
+}

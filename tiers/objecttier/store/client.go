@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"kvbench/tiers/objecttier/endpoint"
+)
+
+func init() {
+	// The library pauses after each attempt, also after the last one, and here each is the last:
+	// up to 0.2 s of latency that no count would show.
+	minio.DefaultRetryUnit = 0
+}
+
+// Client makes requests to one bucket.
+type Client struct {
+	cfg   Config
+	cores []*minio.Core // one per endpoint
+	wire  *wire
+
+	mu      sync.Mutex
+	servers map[string]bool // values of the header Server
+}
+
+// New makes a client. It opens no connection.
+func New(cfg Config) (*Client, error) {
+	if cfg.Observer == nil {
+		cfg.Observer = noObserver{}
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Float64
+	}
+	c := &Client{cfg: cfg, servers: map[string]bool{}}
+	c.wire = newWire(&c.cfg)
+	for _, e := range cfg.Endpoints.All() {
+		scheme, host, _ := strings.Cut(e.URL, "://")
+		lookup := minio.BucketLookupPath
+		if cfg.virtual(host) {
+			lookup = minio.BucketLookupDNS
+		}
+		keys := cfg.Credentials
+		if keys == nil {
+			keys = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
+		}
+		core, err := minio.NewCore(host, &minio.Options{Creds: keys, Secure: scheme == "https",
+			Transport: c, Region: cfg.Region, BucketLookup: lookup, MaxRetries: 1,
+			TrailingHeaders: cfg.Payload == CRC32C || cfg.Payload == CRC64NVME})
+		if err != nil {
+			return nil, fmt.Errorf("endpoint %s: %s", e.URL, cfg.redact(err.Error()))
+		}
+		c.cores = append(c.cores, core)
+	}
+	return c, nil
+}
+
+// At returns a client for one endpoint alone, whose requests are not observed. It shares the
+// connections of c, and is closed with it.
+func (c *Client) At(i int) *Client {
+	one := &Client{cfg: c.cfg, cores: c.cores[i : i+1], wire: c.wire, servers: map[string]bool{}}
+	one.cfg.Observer = noObserver{}
+	// One endpoint and a known balance: there is nothing to refuse.
+	one.cfg.Endpoints, _ = endpoint.NewSet([]string{c.cfg.Endpoints.All()[i].URL},
+		endpoint.PinRank, 0, c.cfg.Clock.Now)
+	return one
+}
+
+// Servers are the values of the header Server in the answers.
+func (c *Client) Servers() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.servers {
+		names = append(names, name)
+	}
+	return names
+}
+
+// attempt is one attempt of a request. RoundTrip finds it in the context of the library's HTTP
+// request and notes in it what it saw.
+type attempt struct {
+	clientOf *Client
+	ctx      context.Context
+	watchdog *time.Timer // cancels ctx when nothing has moved for the time limit
+
+	sent    atomic.Int32 // headers on the wire
+	status  int
+	header  http.Header
+	html    bool          // the answer is a page
+	failure error         // of the transport
+	first   time.Duration // when the header of the answer had come
+	bytes   atomic.Int64  // of the object that it moved
+}
+
+type attemptKey struct{}
+
+// moved counts bytes of the object; the time limit begins anew.
+func (a *attempt) moved(n int) {
+	a.bytes.Add(int64(n))
+	a.watchdog.Reset(a.clientOf.cfg.Timeout)
+}
+
+// RoundTrip is the library's way to the network.
+func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, ok := r.Context().Value(attemptKey{}).(*attempt)
+	if !ok {
+		return nil, errors.New("a request without an attempt")
+	}
+	answer, err := c.wire.transport.RoundTrip(r)
+	if err != nil {
+		a.failure = err
+		return nil, err
+	}
+	a.first = c.cfg.Clock.Now()
+	a.status, a.header, a.failure = answer.StatusCode, answer.Header, nil
+	a.html = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
+	a.moved(0)
+	if name := answer.Header.Get("Server"); name != "" {
+		c.mu.Lock()
+		if len(c.servers) < 8 { // a balancer may name each of its servers
+			c.servers[name] = true
+		}
+		c.mu.Unlock()
+	}
+	return answer, nil
+}
+
+// notPage is an error where the answer is a web page, which has status 200, too.
+func (a *attempt) notPage() error {
+	if a.html {
+		return &unexpected{"the answer is a page"}
+	}
+	return nil
+}
+
+// simple makes a request that moves no bytes of an object.
+func (c *Client) simple(ctx context.Context, op Op, key string,
+	try func(a *attempt, core *minio.Core) error) error {
+	return c.do(ctx, &request{Request: Request{Op: op}, key: key, try: try})
+}
+
+// request is a request with all its attempts.
+type request struct {
+	Request
+	key string
+	// try makes one attempt at an endpoint. It may change the request, and resume where the last
+	// attempt broke off. It must not outlive its call.
+	try func(a *attempt, core *minio.Core) error
+}
+
+// A pause before an attempt is a random share of a time that doubles from firstPause. No pause is
+// longer than longestPause, also where the store asks for more.
+const (
+	firstPause   = 200 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// do makes attempts until one succeeds, at another endpoint where the endpoint caused the failure.
+func (c *Client) do(ctx context.Context, r *request) error {
+	if ctx.Err() != nil { // it is never in flight, and so is not counted
+		return ended(ctx, r)
+	}
+	r.Begun = c.cfg.Clock.Now()
+	e := c.cfg.Endpoints.First(uint8(r.Op), r.key)
+	begun := false // a GET of which an attempt has brought something
+	for n := 0; ; n++ {
+		f, a, err := c.attempt(ctx, r, e)
+		if err == nil && !begun || (r.Op == Get || r.Op == GetRange) && !begun &&
+			a.bytes.Load() > 0 {
+			begun, r.FirstByte = true, a.first
+		}
+		r.Attempts += max(1, int(a.sent.Load()))
+		cancelled := err != nil && ctx.Err() != nil // then the failure is not the store's
+		again := err != nil && f.again && n < c.cfg.Retries && !cancelled
+		c.cfg.Observer.Attempt(Attempt{Op: r.Op, Endpoint: e.Index, First: n == 0,
+			Sent: int(a.sent.Load()), Status: a.status, Cause: f.cause, Retried: again,
+			Cancelled: cancelled, Bytes: a.bytes.Load()})
+		if again {
+			from := c.cfg.Clock.Now()
+			_ = c.cfg.Clock.Sleep(ctx, c.pause(n, a)) // the next attempt sees the end of ctx
+			r.Backoff += c.cfg.Clock.Now() - from
+			e = c.cfg.Endpoints.Next(e, f.outcome != endpoint.Failed)
+			continue
+		}
+		own, isOwn := errors.AsType[*callers](err)
+		switch {
+		case err == nil:
+		case cancelled:
+			r.Cancelled, r.Err = true, ended(ctx, r)
+		case isOwn:
+			r.Err = own.err
+		default:
+			r.Err = &Error{Op: r.Op, Endpoint: e.URL, Key: r.key, Attempts: r.Attempts,
+				Status: a.status, Code: f.code, Cause: f.cause, Message: f.message, Cure: f.cure,
+				Down: c.cfg.Endpoints.Failing()}
+		}
+		r.Ended = c.cfg.Clock.Now()
+		c.cfg.Observer.Request(r.Request)
+		return r.Err
+	}
+}
+
+// ended is the error of a request whose context has ended, with the reason.
+func ended(ctx context.Context, r *request) error {
+	err := fmt.Errorf("%s %s: %w", r.Op, r.key, context.Cause(ctx))
+	if !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%s %s: %w: %w", r.Op, r.key, ctx.Err(), context.Cause(ctx))
+	}
+	return err
+}
+
+// callers is an error of the caller: a body that cannot be read, a sink that failed. It is returned
+// as it is, without another attempt.
+type callers struct{ err error }
+
+func (e *callers) Error() string { return e.err.Error() }
+func (e *callers) Unwrap() error { return e.err }
+
+// attempt makes one attempt at one endpoint. Its context ends with it, which closes the connection
+// of an attempt that the time limit ended.
+func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) (f failure,
+	a *attempt, err error) {
+	actx, cancel := context.WithCancelCause(ctx)
+	a = &attempt{clientOf: c}
+	// net/http repeats a request on another connection where the store had closed the idle one. A
+	// store may have seen both, so both count.
+	actx = httptrace.WithClientTrace(actx, &httptrace.ClientTrace{
+		WroteHeaders: func() { a.sent.Add(1) }})
+	a.ctx = context.WithValue(actx, attemptKey{}, a)
+	a.watchdog = time.AfterFunc(c.cfg.Timeout, func() { cancel(errTimeout) })
+	outcome := endpoint.Cancelled // also when try panics
+	defer func() {
+		a.watchdog.Stop()
+		cancel(nil)
+		e.End(outcome)
+	}()
+	if ctx.Err() != nil { // the library would hide the reason
+		return f, a, ctx.Err()
+	}
+	err = r.try(a, c.cores[e.Index])
+	switch _, own := errors.AsType[*callers](err); {
+	case err == nil:
+		outcome = endpoint.Answered
+	case ctx.Err() != nil:
+	case own:
+		f.cause = CausedByCaller
+	default:
+		f = c.classify(a, err)
+		outcome = f.outcome
+	}
+	return f, a, err
+}
+
+// pause is the pause after attempt n, counted from 0.
+func (c *Client) pause(n int, a *attempt) time.Duration {
+	pause := time.Duration(c.cfg.Random() * float64(min(longestPause, firstPause<<n)))
+	if s, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && s > 0 {
+		pause = max(pause, min(time.Duration(min(s, 60))*time.Second, longestPause))
+	}
+	return pause
+}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// metadataTimeout bounds a request to the metadata service: where there is none, a run without
+// keys is refused after this time.
+const metadataTimeout = 2 * time.Second
+
+// FindCredentials returns the keys of the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+// else AWS_PROFILE in the AWS files, else the IAM role of the machine, container or pod. No keys
+// and half a pair are errors: the library would send unsigned requests, and a forgotten variable
+// would show as "access denied".
+func FindCredentials() (*credentials.Credentials, error) {
+	id, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
+	for _, pair := range [][4]string{
+		{id, secret, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
+		{secret, id, "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"},
+	} {
+		if pair[0] != "" && pair[1] == "" {
+			return nil, fmt.Errorf("%s is set and %s is not: both are needed", pair[2], pair[3])
+		}
+		if strings.ContainsAny(pair[0], " \t\r\n") {
+			return nil, fmt.Errorf("%s has a space or a line break, which no key has", pair[2])
+		}
+	}
+	files := &credentials.FileAWSCredentials{}
+	providers := []credentials.Provider{&credentials.EnvAWS{}, files}
+	if !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
+		providers = append(providers,
+			&credentials.IAM{Client: &http.Client{Timeout: metadataTimeout}})
+	}
+	chain := credentials.NewChainCredentials(providers)
+	keys, err := chain.GetWithContext(nil)
+	if err == nil && keys.AccessKeyID != "" && keys.SecretAccessKey != "" {
+		return chain, nil
+	}
+	err = errors.New("no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to " +
+		"a profile with keys, or give -s3-anonymous for requests that are not signed")
+	if _, why := files.Retrieve(); why != nil && !errors.Is(why, fs.ErrNotExist) {
+		err = fmt.Errorf("%w (the AWS files: %w)", err, why)
+	}
+	return nil, err
+}
+
+// StaticCredentials are keys that do not change.
+func StaticCredentials(id, secret, token string) *credentials.Credentials {
+	return credentials.NewStaticV4(id, secret, token)
+}
+
+// Key returns the key id as people may see it: its ends, or "" where requests are not signed. An
+// id below 8 characters would be shown whole.
+func (c *Config) Key() string {
+	id := c.keys().AccessKeyID
+	switch {
+	case id == "":
+		return ""
+	case len(id) < 8:
+		return "****"
+	}
+	return id[:4] + "****" + id[len(id)-4:]
+}
+
+// keys are the keys in use now; those of a role change.
+func (c *Config) keys() (v credentials.Value) {
+	if c.Credentials != nil {
+		v, _ = c.Credentials.GetWithContext(nil) // after an error requests fail with it
+	}
+	return v
+}
+
+// redact replaces the secrets in a text of the store, a proxy or the library.
+func (c *Config) redact(text string) string {
+	keys := c.keys()
+	for _, secret := range []string{keys.SecretAccessKey, keys.SessionToken} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "****")
+		}
+	}
+	return text
+}
