@@ -11,41 +11,29 @@ import (
 	"syscall"
 )
 
-// memoryNetwork makes connections of pipes. Goroutines wait on channels only, so a bubble of
+// memoryListener makes connections of pipes. Goroutines wait on channels only, so a bubble of
 // testing/synctest knows when all of them do. Errors are the kernel's.
-type memoryNetwork struct {
-	mu    sync.Mutex
-	ports map[string]*memoryListener
+type memoryListener struct {
+	address memoryAddress
+	conns   chan net.Conn
+	once    sync.Once
+	closed  chan struct{}
 }
 
-func (n *memoryNetwork) listen(address string) (net.Listener, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ports == nil {
-		n.ports = map[string]*memoryListener{}
-	}
-	l := &memoryListener{address: memoryAddress(address), conns: make(chan net.Conn),
+func listenInMemory(address string) *memoryListener {
+	return &memoryListener{address: memoryAddress(address), conns: make(chan net.Conn),
 		closed: make(chan struct{})}
-	n.ports[address] = l
-	return l, nil
 }
 
-func (n *memoryNetwork) dial(ctx context.Context, address string) (net.Conn, error) {
-	n.mu.Lock()
-	l := n.ports[address]
-	n.mu.Unlock()
-	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: memoryAddress(address),
-		Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	if l == nil {
-		return nil, refused
-	}
+func (l *memoryListener) dial(ctx context.Context) (net.Conn, error) {
 	client, server := net.Pipe()
 	var reset atomic.Bool
 	select {
 	case l.conns <- &memoryConn{Conn: server, reset: &reset, remote: "client"}:
 		return &memoryConn{Conn: client, reset: &reset, remote: l.address}, nil
 	case <-l.closed:
-		return nil, refused
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: l.address,
+			Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -55,13 +43,6 @@ type memoryAddress string
 
 func (memoryAddress) Network() string  { return "tcp" }
 func (a memoryAddress) String() string { return string(a) }
-
-type memoryListener struct {
-	address memoryAddress
-	conns   chan net.Conn
-	once    sync.Once
-	closed  chan struct{}
-}
 
 func (l *memoryListener) Accept() (net.Conn, error) {
 	select {

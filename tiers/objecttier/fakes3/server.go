@@ -25,6 +25,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,7 +58,6 @@ type Server struct {
 	store     http.Handler
 	rules     ruleSet
 	log       accessLog
-	network   memoryNetwork
 	endpoints []*Endpoint
 }
 
@@ -115,8 +115,10 @@ func (s *Server) Transport() *http.Transport { return &http.Transport{DialContex
 
 // DialContext connects to an endpoint.
 func (s *Server) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if s.config.InMemory {
-		return s.network.dial(ctx, address)
+	for _, e := range s.endpoints {
+		if l := e.memory.Load(); l != nil && e.address == address {
+			return l.dial(ctx)
+		}
 	}
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
@@ -187,6 +189,7 @@ type Endpoint struct {
 	index   int
 	address string // the first Return replaces port 0
 	http    *http.Server
+	memory  atomic.Pointer[memoryListener] // of an endpoint in memory
 	stop    context.CancelFunc
 	running sync.WaitGroup // the listener and the connections
 }
@@ -195,11 +198,10 @@ type Endpoint struct {
 func (e *Endpoint) Return() (err error) {
 	var l net.Listener
 	if e.server.config.InMemory {
-		l, err = e.server.network.listen(e.address)
-	} else {
-		l, err = net.Listen("tcp", e.address)
-	}
-	if err != nil {
+		memory := listenInMemory(e.address)
+		e.memory.Store(memory)
+		l = memory
+	} else if l, err = net.Listen("tcp", e.address); err != nil {
 		return err
 	}
 	e.address = l.Addr().String()
