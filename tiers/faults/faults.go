@@ -76,9 +76,6 @@ func (t *Tier) SetHook(hook Hook) {
 	t.hook.Store(&hook)
 }
 
-// Unwrap returns the tier inside.
-func (t *Tier) Unwrap() tiers.Tier { return t.inner }
-
 // Count is how many calls of that kind were made, failed ones included.
 func (t *Tier) Count(call Call) int64 {
 	t.mu.Lock()
