@@ -3,9 +3,9 @@
 //
 //	privtest.go        Need and Root: skip, or fail where a skip must not happen
 //	loop_linux.go      LoopFS: an ext4 on a loop device over memory
-//	slow_linux.go      under LoopFS with Times: a disk of those, served over FUSE by a process
+//	fuse_linux.go      FuseDir, and the file of a LoopFS with Times: a process that serves them over
+//	                   FUSE, with times and with operations that wait
 //	hang_linux.go      a device or a directory that stops to answer, or to take writes
-//	dir_linux.go       FuseDir: a directory that can do that for some operations alone
 //	throttle_linux.go  ThrottleLoop: a cgroup whose processes are slow on one device
 //	ahead_linux.go     Ahead: the processor before all others
 //	reclaim_linux.go   removes what killed tests have left

@@ -15,9 +15,9 @@ import (
 
 // Server is a process that serves a filesystem over FUSE: a device's file, or a directory.
 type Server struct {
-	pid   int
-	dir   string // where it is mounted
-	hangs string // of a directory: see hangingDir
+	pid        int
+	connection string // the kernel's number of the mount
+	hangs      string // see mirror
 }
 
 // Hang makes it take requests and answer none, until Answer or the end of the test. When it
@@ -29,22 +29,11 @@ func (s *Server) Hang(t testing.TB) {
 	}
 	// What is unmounted and detached at the end has to be answered.
 	t.Cleanup(func() { _ = syscall.Kill(s.pid, syscall.SIGCONT) })
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !s.Hangs() {
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatal("the process that serves the filesystem does not stop")
-		}
+	for stopped := false; !stopped; time.Sleep(time.Millisecond) {
+		// The state follows the name, which is in brackets and may hold anything.
+		stat := readLine(fmt.Sprintf("/proc/%d/stat", s.pid))
+		stopped = strings.HasPrefix(stat[strings.LastIndexByte(stat, ')')+1:], " T")
 	}
-}
-
-// Hangs says whether it answers nothing.
-func (s *Server) Hangs() bool {
-	// The state is behind the name, which is in brackets and may hold anything.
-	stat := readLine(fmt.Sprintf("/proc/%d/stat", s.pid))
-	return strings.HasPrefix(stat[strings.LastIndexByte(stat, ')')+1:], " T")
 }
 
 // Answer ends what Hang began.
@@ -55,40 +44,17 @@ func (s *Server) Answer(t testing.TB) {
 	}
 }
 
-// Abort ends the connection to it: what has not been answered fails, and all that is asked later.
-// It is what an administrator can do about a server that does not come back.
+// Abort ends the connection to it: requests in flight fail, and all later ones. An administrator does
+// this to a server that does not come back.
 func (s *Server) Abort(t testing.TB) {
 	t.Helper()
-	err := os.WriteFile(filepath.Join(s.control(t), "abort"), []byte("1"), 0o200)
-	if err != nil {
-		t.Fatalf("abort the connection of %s: %v", s.dir, err)
-	}
-}
-
-// control is what the kernel tells of the connection, and can do about it, for the duration of the
-// test.
-func (s *Server) control(t testing.TB) (dir string) {
-	t.Helper()
-	// Nothing asks the directory itself, which would wait.
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection := ""
-	for line := range strings.Lines(string(text)) {
-		// proc(5): the third is major:minor of the device, the fifth the mount point.
-		if f := strings.Fields(line); f[4] == s.dir {
-			_, connection, _ = strings.Cut(f[2], ":")
-		}
-	}
 	control := t.TempDir()
 	Need(t, unix.Mount("fusectl", control, "fusectl", 0, ""))
-	t.Cleanup(func() {
-		if err := unix.Unmount(control, 0); err != nil {
-			t.Errorf("unmount fusectl: %v", err)
-		}
-	})
-	return filepath.Join(control, connection)
+	t.Cleanup(func() { _ = unix.Unmount(control, 0) })
+	err := os.WriteFile(filepath.Join(control, s.connection, "abort"), []byte("1"), 0o200)
+	if err != nil {
+		t.Fatalf("abort the connection of the filesystem: %v", err)
+	}
 }
 
 // Freeze stops all writes to the filesystem, which wait, until the function that it returns is

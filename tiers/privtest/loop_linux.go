@@ -8,9 +8,52 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// LoopOptions of LoopFS; the zero value is an ext4 with its journal, through the page cache of the
+// backing file.
+type LoopOptions struct {
+	// DirectIO lets the loop device read and write its file around the page cache. tmpfs supports
+	// that since Linux 6.6.
+	DirectIO bool
+	// PreferDirectIO is DirectIO where tmpfs supports it, and the page cache elsewhere.
+	PreferDirectIO bool
+	// NoJournal makes device writes countable: without a journal nothing is written that was not
+	// asked for.
+	NoJournal bool
+	// Discard makes the filesystem discard what is deleted, soon after.
+	Discard bool
+	// Times make the device slow: a disk of known times, whatever the machine can do. Direct I/O
+	// then needs nothing of tmpfs.
+	Times Times
+	// CanHang gives the Loop a Server, which lets the test stop the device in the middle of
+	// anything.
+	CanHang bool
+}
+
+// Times are what a made device takes for a request, beside what memory does: zero is no such
+// device. It serves any number of reads and writes at a time, of up to 1 MiB each, and nothing else
+// while it discards.
+type Times struct{ Read, Write, Discard time.Duration }
+
+// Loop is a mounted filesystem on a loop device.
+type Loop struct {
+	Dir          string // where it is mounted
+	Name         string // kernel name of the loop device: loop3
+	Path         string // its node: /dev/loop3
+	Major, Minor uint32
+	BackingFile  string
+	// Memory is the tmpfs that holds its blocks, each from when it was first written. Where that is
+	// full writes fail: with EIO on a device that has a Server, else with ENOSPC.
+	Memory string
+	Server *Server // nil where the kernel itself serves the backing file
+}
+
+// Rates are limits of a device: bytes and requests per second, 0 is none.
+type Rates struct{ Read, Write, ReadIOPS, WriteIOPS int64 }
 
 // tmpfsSlack is room for what is not the backing file.
 const tmpfsSlack = 4
@@ -19,6 +62,15 @@ const tmpfsSlack = 4
 // duration of the test. The device is as fast as memory, so that what is measured on it is the
 // program and not a disk, or as slow as opt.Times makes it.
 func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
+	t.Helper()
+	base := newBase(t)
+	l, err := build(base, sizeMiB, opt)
+	Need(t, err)
+	return l
+}
+
+// newBase makes the directory of a test filesystem, whose end dismantles it.
+func newBase(t testing.TB) (base string) {
 	t.Helper()
 	Root(t)
 	reclaim()
@@ -29,24 +81,21 @@ func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 			t.Errorf("clean up the test filesystem: %v", err)
 		}
 	})
-	l, err := build(base, sizeMiB, opt)
-	Need(t, err)
-	return l
+	for _, dir := range []string{memory(base), served(base), mounted(base), hangs(base)} {
+		Need(t, os.Mkdir(dir, 0o755))
+	}
+	return base
 }
 
 // The parts of a test filesystem below its base directory.
 func memory(base string) string  { return filepath.Join(base, "memory") }
-func slow(base string) string    { return filepath.Join(base, "slow") }
+func served(base string) string  { return filepath.Join(base, "served") }
 func mounted(base string) string { return filepath.Join(base, "mnt") }
+func hangs(base string) string   { return filepath.Join(base, "hangs") }
 
-// build makes a filesystem below base, which dismantle removes however far it got. The backing file
-// lies in a tmpfs of its own: a test must fill neither the machine's disk nor another test's.
+// build makes a filesystem below base. The backing file lies in a tmpfs of its own: a test must fill
+// neither the machine's disk nor another test's.
 func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
-	for _, dir := range []string{memory(base), slow(base), mounted(base)} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
 	if err := unix.Mount("tmpfs", memory(base), "tmpfs", 0,
 		fmt.Sprintf("size=%dm", sizeMiB+tmpfsSlack)); err != nil {
 		return nil, fmt.Errorf("mount a tmpfs: %w", err)
@@ -69,12 +118,11 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 		return nil, err
 	}
 	if opt.Times != (Times{}) || opt.CanHang {
-		pid, err := startSlow(slowDisk{Backing: l.BackingFile, Dir: slow(base), Times: opt.Times})
+		server, err := startFuse(base, true, opt.Times)
 		if err != nil {
 			return nil, err
 		}
-		l.BackingFile = filepath.Join(slow(base), slowName)
-		l.Server = &Server{pid: pid, dir: slow(base)}
+		l.BackingFile, l.Server = filepath.Join(served(base), "disk"), server
 	}
 	if err := l.attach(opt); err != nil {
 		return nil, err
@@ -135,13 +183,12 @@ func (l *Loop) Remount(t testing.TB, readOnly bool) {
 // dismantle removes a test filesystem in whatever state it is: half built, in use, or partly gone.
 // Mounts that are in use vanish from sight now and in fact when the last user leaves.
 func dismantle(base string) error {
-	var errs []error
-	errs = append(errs, unmount(mounted(base)))
+	errs := []error{unmount(mounted(base))}
 	for _, name := range loopsIn(base) {
 		_, err := output("losetup", "--detach", "/dev/"+name)
 		errs = append(errs, err)
 	}
-	errs = append(errs, unmount(slow(base)), unmount(memory(base)))
+	errs = append(errs, unmount(served(base)), unmount(memory(base)))
 	if err := errors.Join(errs...); err != nil {
 		return err // and leave the directory: removing it could reach into a mount
 	}

@@ -1,6 +1,7 @@
 package privtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -51,35 +52,26 @@ func throttle(root string, l *Loop, r Rates) (*Throttle, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, none, no := map[string]string{}, map[string]string{}, "0"
-	if unified {
-		no = "max"
-	}
-	limit := func(file, key string, most int64) {
-		if most > 0 {
-			if rules[file] == "" {
-				rules[file] = fmt.Sprintf("%d:%d", l.Major, l.Minor)
-				none[file] = rules[file]
-			}
-			rules[file] += fmt.Sprintf(" %s%d", key, most)
-			none[file] += " " + key + no
+	th := &Throttle{group, unified, map[string]string{}}
+	device := fmt.Sprintf("%d:%d ", l.Major, l.Minor)
+	for _, limit := range []struct {
+		key, v1 string
+		most    int64
+	}{{"rbps=", v1Read, r.Read}, {"wbps=", v1Write, r.Write},
+		{"riops=", "blkio.throttle.read_iops_device", r.ReadIOPS},
+		{"wiops=", "blkio.throttle.write_iops_device", r.WriteIOPS}} {
+		if limit.most == 0 {
+			continue
 		}
+		file, key, none := limit.v1, "", "0"
+		if unified {
+			file, key, none = "io.max", limit.key, "max"
+		}
+		rule := []byte(fmt.Sprint(device, key, limit.most))
+		err = errors.Join(err, os.WriteFile(filepath.Join(group, file), rule, 0o644))
+		th.none[file] = cmp.Or(th.none[file], device) + " " + key + none
 	}
-	if unified {
-		limit("io.max", "rbps=", r.Read)
-		limit("io.max", "wbps=", r.Write)
-		limit("io.max", "riops=", r.ReadIOPS)
-		limit("io.max", "wiops=", r.WriteIOPS)
-	} else {
-		limit(v1Read, "", r.Read)
-		limit(v1Write, "", r.Write)
-		limit("blkio.throttle.read_iops_device", "", r.ReadIOPS)
-		limit("blkio.throttle.write_iops_device", "", r.WriteIOPS)
-	}
-	for file, rule := range rules {
-		err = errors.Join(err, os.WriteFile(filepath.Join(group, file), []byte(rule), 0o644))
-	}
-	return &Throttle{group, unified, none}, err
+	return th, err
 }
 
 // The limits of cgroup v1.
