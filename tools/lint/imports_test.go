@@ -56,13 +56,6 @@ var mayImport = map[string]string{
 	"tiers/tiertest":            "tiers",
 
 	"tiers/objecttier/fakes3": "",
-	"tiers/objecttier/s3double": "tiers/objecttier/s3double/wire " +
-		"tiers/objecttier/s3double/testnet",
-	"tiers/objecttier/s3double/wire":    "",
-	"tiers/objecttier/s3double/testnet": "",
-	"tiers/objecttier/s3double/serve":   "tiers/objecttier/s3double",
-	"tiers/objecttier/s3gateway":        "tiers/objecttier/s3double/testnet",
-	"tiers/objecttier/s3test":           "",
 
 	"kvbench/units":         "",
 	"kvbench/version":       "",
@@ -134,8 +127,7 @@ var mayImport = map[string]string{
 
 // onlyTests are packages that help tests; only tests and each other may import them.
 var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "tools/golden",
-	"tiers/objecttier/fakes3", "tiers/objecttier/s3double", "tiers/objecttier/s3double/wire",
-	"tiers/objecttier/s3double/testnet", "tiers/objecttier/s3gateway"}
+	"tiers/objecttier/fakes3"}
 
 // level is the height of a folder: tests may import folders at the same level and below.
 var level = map[string]int{"workloads": 0, "tracing": 0, "tiers": 1, "kvbench": 2, "benchmarks": 3,
