@@ -292,7 +292,8 @@ func TestAKilledRunIsListed(t *testing.T) {
 			b = newObjectBench(t, "key", "secret", "")
 			o := b.ok(args(b)...)
 			if slices.ContainsFunc(left, func(key string) bool {
-				return strings.Count(strings.TrimPrefix(key, c.dir), "/") > 1
+				name, below := strings.CutPrefix(key, c.dir)
+				return below && strings.Contains(name, "/")
 			}) {
 				assert.Contains(t, o.stdout+o.stderr, "aws s3 rm --recursive --endpoint-url "+
 					s.URLs()[0]+" s3://"+bucket+"/"+c.dir)
@@ -300,8 +301,23 @@ func TestAKilledRunIsListed(t *testing.T) {
 			if len(uploads) > 0 {
 				assert.Contains(t, o.stdout+o.stderr, "aws s3api abort-multipart-upload")
 			}
-			assert.Equal(t, left, s.Keys(bucket, ""))
-			assert.Equal(t, uploads, s.Uploads(bucket))
+			// The second rank of a killed run may still end what it has begun, below its own prefix.
+			prefixes := func(keys []string) (all []string) {
+				for _, key := range keys {
+					dir, _, _ := strings.Cut(strings.TrimPrefix(key, c.dir), "/")
+					all = append(all, dir)
+				}
+				slices.Sort(all)
+				return slices.Compact(all)
+			}
+			if strings.HasPrefix(name, "in a checkpoint") {
+				left, uploads = prefixes(left), prefixes(append(left, uploads...))
+				assert.Equal(t, left, prefixes(s.Keys(bucket, "")))
+				assert.Subset(t, uploads, prefixes(s.Uploads(bucket)))
+			} else {
+				assert.Equal(t, left, s.Keys(bucket, ""))
+				assert.Equal(t, uploads, s.Uploads(bucket))
+			}
 			for _, e := range s.Log() { // it touches nothing outside of its prefix
 				for _, key := range append(e.Keys, e.Key) {
 					assert.True(t, key == "" && e.Op != fakes3.List || strings.HasPrefix(key, c.dir),
