@@ -175,16 +175,17 @@ func (s *session) left() string {
 	others, more := s.leftByOthers()
 	n.Dirs = append(n.Dirs, others...)
 	n.Files, n.Bytes = n.Files+more.Files, n.Bytes+more.Bytes
-	files, also, most := "files", ", as does rm -r", ""
+	files, also, most := "files", ", which the next run there removes, as does rm -r", ""
 	for _, dir := range n.Dirs {
 		also += " " + word(dir)
 	}
 	if n.Others > 0 {
-		also = "; it leaves " + units.Plural(n.Others, "other file") + " there"
+		also = ", which the next run there removes; it leaves " + units.Plural(n.Others, "other file") + " there"
 	}
 	if dir := strings.Join(n.Dirs, ""); strings.Contains(dir, "://") {
 		// One that is being written counts, and what a deletion in flight has not reported yet.
-		files, also, most = "objects", "", "at most "
+		files, most = "objects", "at most "
+		also = "/, which aws s3 rm --recursive removes (--endpoint-url names a store that is not AWS)"
 	}
 	what := fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
 	switch {
@@ -193,8 +194,7 @@ func (s *session) left() string {
 	case !n.Known:
 		what = files
 	}
-	return fmt.Sprintf("left behind %s in %s, which the next run there removes%s", what,
-		strings.Join(n.Dirs, ", "), also)
+	return fmt.Sprintf("left behind %s in %s%s", what, strings.Join(n.Dirs, ", "), also)
 }
 
 // leftByOthers is what the other ranks on this host left: they print it into their logs, and one

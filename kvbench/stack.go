@@ -251,7 +251,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 	}
 	t.bucket, t.store = tier, objects.Describe(c, cfg.Bucket.Balance, cfg.Bucket.From,
 		map[bool]string{false: "none", true: "head"}[cfg.Bucket.Lookup])
-	cfg.Removal.Works(tier.URL(), tier.Amount)
+	cfg.Removal.Works(tier.Run(), tier.Amount)
 	t.closers = append(t.closers, func(ctx context.Context) error {
 		return errors.Join(t.emptyBucket(ctx), tier.Close())
 	})
