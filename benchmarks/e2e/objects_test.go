@@ -210,7 +210,7 @@ func TestObjectStoreOfOthers(t *testing.T) {
 	}{
 		{"secret", []string{"-test.bench=StorageCeiling/op=(churn|delete)$", "-test.benchtime=1s",
 			"-ceiling-size-gb=0.1", "-s3-payload=signed"}, 0, ""},
-		{"secret", append(blocks(t), "-layout=lmcache", "-s3-lookup=head", "-s3-keys=lmcache",
+		{"secret", append(blocks(t), "-layout=block", "-s3-lookup=head", "-s3-keys=lmcache",
 			"-test.benchtime=5m"), 0, ""},
 		{"secret", append(checkpoints, "-ranks=2", "-s3-payload=crc32c"), 0, ""},
 		{"secret", append(checkpoints, "-ranks=1", "-s3-payload=crc64nvme"), 0, ""},
@@ -231,10 +231,10 @@ func TestObjectStoreOfOthers(t *testing.T) {
 			for name, op := range r.Objects.Operations {
 				assert.Zero(t, op.Failed, "%s in %s", name, path)
 			}
-			if n := r.BlockCache; n != nil && c.code == 0 { // a block is two objects, but short ones
+			if n := r.BlockCache; n != nil && c.code == 0 {
 				assert.EqualValues(t, []int64{258, 92, 166}, []int64{n.Blocks, n.Hits, n.Written})
 				assert.Positive(t, r.Objects.Operations["head"].Requests)
-				assert.Greater(t, r.Objects.Operations["put"].Requests, int64(3*166/2))
+				assert.GreaterOrEqual(t, r.Objects.Operations["put"].Requests, int64(166))
 			}
 		}
 	}

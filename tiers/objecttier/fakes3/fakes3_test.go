@@ -2,7 +2,6 @@ package fakes3_test
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -108,7 +107,7 @@ func TestOperations(t *testing.T) {
 			assert.Equal(t, []string{"f"}, s.Keys("bucket", ""))
 			log := s.Log()
 			assert.Equal(t, fakes3.Entry{Seq: 1, Op: fakes3.Put, Bucket: "bucket", Key: "a/b c+d",
-				Payload: log[0].Payload, BytesIn: 200_000, Status: 200, Begun: log[0].Begun,
+				BytesIn: 200_000, Status: 200, Begun: log[0].Begun,
 				Ended: log[0].Ended}, log[0])
 			assert.Equal(t, listed, log[len(log)-1].Keys)
 		})
@@ -136,7 +135,6 @@ func TestFaults(t *testing.T) {
 		"hang":          {fakes3.Fault{Kind: fakes3.Hang, At: 100}, false, 100, time.Minute, "deadline exceeded"},
 		"flip":          {fakes3.Fault{Kind: fakes3.Flip, At: 100}, false, 1000, 0, "other data"},
 		"length":        {fakes3.Fault{Kind: fakes3.WrongLength, At: 100}, false, 900, 0, "other data"},
-		"tag":           {fakes3.Fault{Kind: fakes3.WrongETag}, false, 1000, 0, "other tag"},
 		"page":          {fakes3.Fault{Kind: fakes3.Page, Text: "hello"}, false, 5, 0, "other data"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +146,6 @@ func TestFaults(t *testing.T) {
 				transport := s.Transport()
 				transport.DisableKeepAlives = true // else it repeats requests of broken connections
 				client := http.Client{Transport: transport, Timeout: time.Minute}
-				var tag string
 				request := func() (n int, err error) {
 					method := map[bool]string{true: "PUT", false: "GET"}[c.put]
 					r, err := newRequest(method, s.URLs()[0]+"/bucket/k", data)
@@ -165,10 +162,7 @@ func TestFaults(t *testing.T) {
 						return 0, errors.New(string(body))
 					case !c.put && string(body) != data:
 						err = errors.New("other data")
-					case tag != "" && answer.Header.Get("ETag") != tag:
-						err = errors.New("other tag")
 					}
-					tag = cmp.Or(tag, answer.Header.Get("ETag"))
 					return len(body), err
 				}
 				_, err := request()

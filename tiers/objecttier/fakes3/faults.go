@@ -26,7 +26,6 @@ const (
 	Reset       Kind = "reset"        // reset it (RST) after At bytes
 	Hang        Kind = "hang"         // stop after At bytes until the client or the endpoint closes
 	Flip        Kind = "flip"         // invert byte At
-	WrongETag   Kind = "wrong-etag"   // respond with a tag that belongs to no object
 	WrongLength Kind = "wrong-length" // a body, and a Content-Length, that lack At bytes
 	ShortPage   Kind = "short-page"   // at most At entries in a list
 )
@@ -50,12 +49,11 @@ type Fault struct {
 // Rule is a fault, and the requests that it applies to: those that match all fields that are set.
 // The first rule that applies counts.
 type Rule struct {
-	Op       Op
-	Key      string // a regular expression
-	Endpoint int    // from 1
-	Nth      int    // one of the requests that match
-	Every    int    // each k-th of them
-	Times    int    // at most so often
+	Op    Op
+	Key   string // a regular expression
+	Nth   int    // one of the requests that match
+	Every int    // each k-th of them
+	Times int    // at most so often
 	Fault
 
 	key           *regexp.Regexp
@@ -87,8 +85,7 @@ func (s *ruleSet) meet(e *Entry) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rules {
-		if r.Op != "" && r.Op != e.Op || !r.key.MatchString(e.Key) ||
-			r.Endpoint != 0 && r.Endpoint != e.Endpoint+1 {
+		if r.Op != "" && r.Op != e.Op || !r.key.MatchString(e.Key) {
 			continue
 		}
 		r.matched++
@@ -204,9 +201,6 @@ func (a *answer) WriteHeader(status int) {
 	a.began, a.length = true, -1
 	h := a.Header()
 	h.Set("Server", "fakes3")
-	if a.fault.Kind == WrongETag {
-		h.Set("ETag", `"00000000000000000000000000000000"`)
-	}
 	if length, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil &&
 		a.fault.Kind == WrongLength {
 		a.length = max(0, length-max(1, a.fault.At))

@@ -27,7 +27,6 @@ const (
 	Complete    Op = "complete"
 	Abort       Op = "abort"
 	ListUploads Op = "list_uploads"
-	ListParts   Op = "list_parts"
 	Bucket      Op = "bucket" // HEAD, location or versioning of the bucket
 )
 
@@ -37,7 +36,7 @@ func operation(r *http.Request, key string) Op {
 	method := Op(strings.ToLower(r.Method))
 	switch {
 	case query.Has("uploadId"):
-		return map[Op]Op{"put": PutPart, "post": Complete, "delete": Abort, "get": ListParts}[method]
+		return map[Op]Op{"put": PutPart, "post": Complete, "delete": Abort}[method]
 	case query.Has("uploads"):
 		return map[Op]Op{"post": Create, "get": ListUploads}[method]
 	case query.Has("delete"):
@@ -57,11 +56,10 @@ type Entry struct {
 	Op       Op
 	Bucket   string
 	// Key is the object's, or the prefix of a list; Keys are those of a batch delete.
-	Key     string
-	Keys    []string
-	Part    int
-	Range   string // the header: bytes=0-99
-	Payload string // the header X-Amz-Content-Sha256, empty where the body was framed
+	Key   string
+	Keys  []string
+	Part  int
+	Range string // the header: bytes=0-99
 	// BytesIn is what was read of the request's body, BytesOut what was written of the response's.
 	BytesIn, BytesOut int64
 	Status            int  // 0 without a response

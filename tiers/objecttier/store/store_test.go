@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -459,4 +460,28 @@ func TestTLS(t *testing.T) {
 	})
 	_, err = s.Head(t.Context(), "k")
 	assert.ErrorContains(t, err, "write http:// in -s3-endpoint")
+}
+
+// In virtual-hosted style the bucket is in the host, also where the address has a port.
+func TestVirtualHostedStyle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, 1, fakes3.Config{InMemory: true, Domain: "s3.test:9000"},
+			func(c *store.Config) {
+				var err error
+				c.Addressing = store.Virtual
+				c.Endpoints, err = endpoint.NewSet([]string{"http://s3.test:9000"}, endpoint.RoundRobin,
+					0, c.Clock.Now)
+				require.NoError(t, err)
+				dial := c.Dial
+				c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					assert.Equal(t, "bucket.s3.test:9000", address)
+					return dial(ctx, network, "10.0.0.1:9000")
+				}
+			})
+		s.put(t, "a/k", data(1000))
+		got, err := s.get(t.Context(), "a/k", 1000)
+		require.NoError(t, err)
+		assert.Equal(t, data(1000), got)
+		assert.Equal(t, []string{"a/k"}, s.server.Keys("bucket", ""))
+	})
 }
