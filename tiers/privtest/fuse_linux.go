@@ -124,7 +124,7 @@ func serveFuse(text string) error {
 		return err
 	}
 	options := nodes.Options{MountOptions: fuse.MountOptions{
-		FsName: "kvbench-fuse", DirectMountStrict: true,
+		FsName: "kvbench-fuse", DirectMountStrict: true, DisableSplice: true,
 		// More requests at a time than any test has, also asynchronous ones.
 		MaxBackground: 1024, MaxWrite: 1 << 20, ExtraCapabilities: fuse.CAP_ASYNC_DIO,
 		// Else the kernel itself reads and writes the files, and a stopped process delays nothing.
