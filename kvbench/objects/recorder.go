@@ -2,9 +2,7 @@ package objects
 
 import (
 	"errors"
-	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,131 +13,99 @@ import (
 	"kvbench/workloads"
 )
 
-// connect is the place of connections behind the kinds of requests.
+// kind is a kind of request: a store.Op, or connections.
+type kind int
+
 const (
-	connect  = int(store.NumOps)
-	numKinds = connect + 1
+	connect   = kind(store.NumOps)
+	numKinds  = connect + 1
+	firstByte = numKinds // behind the latencies of the kinds
 )
 
-// kind is the key of a place in a result.
-func kind(place int) string {
-	if place == connect {
+// String is the key of results.
+func (k kind) String() string {
+	if k == connect {
 		return "connect"
 	}
-	return store.Op(place).String()
+	return store.Op(k).String()
 }
 
-// Recorder counts what a client of a store tells. It is a store.Observer, and safe for concurrent
-// use. Requests of many connections hardly ever meet: each takes one of a few shards that is
-// free.
+// Recorder counts the events of a store's client. It is safe for concurrent use: one lock is enough,
+// because a request, which is two events, holds it for 0.2 µs (BenchmarkRequest).
 type Recorder struct {
 	now    func() time.Duration
 	window func() (start, end time.Duration)
 	over   atomic.Bool
-	shards []shard
 	edges  [2]edge // of the window: where it opened, and where it closed
-}
 
-var _ store.Observer = (*Recorder)(nil)
-
-// shard is a part of the counts, with a mutex for a few additions. A request, told in two calls,
-// takes 70 ns, 0.3 µs where all cores do nothing else (BenchmarkRequest): 0.2 to 1 % of one core at
-// 30,000 requests a second.
-type shard struct {
 	mu              sync.Mutex
 	inside, outside [numKinds]result.ObjectCounts
-	times           [numKinds]*result.Histogram // made when the first value comes: 300 KB each
-	firstByte       *result.Histogram
+	times           [firstByte + 1]*result.Histogram // in the window; 300 KB each, made when used
 	status          map[int]int64
 	retries         map[string]int64
 	backoff         time.Duration
 	endpoints       []result.Endpoint // by their index; without addresses
-	_               [64]byte          // neighbours do not share a line of the cache
 }
 
-// New makes a recorder for a store with so many endpoints. Now is the run's clock, window returns
+var _ store.Observer = (*Recorder)(nil)
+
+// New makes a recorder for a store with so many endpoints. Now is the run's clock; window returns
 // the bounds of the trial's window so far, workloads.Never before it opens.
 func New(endpoints int, now func() time.Duration, window func() (start, end time.Duration),
 ) *Recorder {
-	r := &Recorder{now: now, window: window, shards: make([]shard, min(8, runtime.GOMAXPROCS(0)))}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.status, s.retries = map[int]int64{}, map[string]int64{}
-		s.endpoints = make([]result.Endpoint, endpoints)
-	}
-	return r
+	return &Recorder{now: now, window: window, status: map[int]int64{},
+		retries: map[string]int64{}, endpoints: make([]result.Endpoint, endpoints)}
 }
 
-// inside says whether a moment counts, both bounds included, as a record.Recorder does.
-func (r *Recorder) inside(at time.Duration) bool {
+// counts returns the counts of a kind of request at a moment, and whether that is in the window, both
+// bounds included, as in a record.Recorder. Callers hold mu.
+func (r *Recorder) counts(k kind, at time.Duration) (c *result.ObjectCounts, inside bool) {
 	start, end := r.window()
-	return start != workloads.Never && start <= at && at <= end && !r.over.Load()
-}
-
-// shard returns one that is free, locked; of so many that are not, any.
-func (r *Recorder) shard() *shard {
-	n := uint32(len(r.shards))
-	first := rand.Uint32N(n)
-	for i := range n {
-		if s := &r.shards[(first+i)%n]; s.mu.TryLock() {
-			return s
-		}
+	if start != workloads.Never && start <= at && at <= end && !r.over.Load() {
+		return &r.inside[k], true
 	}
-	s := &r.shards[first]
-	s.mu.Lock()
-	return s
+	return &r.outside[k], false
 }
 
-// counts are those of a kind of request at a moment.
-func (s *shard) counts(place int, inside bool) *result.ObjectCounts {
-	if inside {
-		return &s.inside[place]
+// took adds a time to a histogram. Callers hold mu.
+func (r *Recorder) took(k kind, d time.Duration) {
+	if r.times[k] == nil {
+		r.times[k] = result.NewHistogram(units.Nanoseconds)
 	}
-	return &s.outside[place]
+	r.times[k].Record(int64(d))
 }
 
-// took adds a time to a histogram, which it makes if need be.
-func took(h **result.Histogram, d time.Duration) {
-	if *h == nil {
-		*h = result.NewHistogram(units.Nanoseconds)
-	}
-	(*h).Record(int64(d))
-}
-
-// Attempt counts a try at one endpoint, at the moment of its end. What the transport sent twice,
-// because a connection had been closed meanwhile, the store may have seen twice: it counts so.
+// Attempt counts an attempt, at its end. What net/http sent twice, because the store had closed the
+// connection, counts twice: the store may have seen both.
 func (r *Recorder) Attempt(a store.Attempt) {
-	inside := r.inside(r.now())
-	s := r.shard()
-	defer s.mu.Unlock()
-	tries, unsent := int64(a.Sent), int64(0)
-	if a.Sent == 0 {
-		tries, unsent = 1, 1
-	}
-	c := s.counts(int(a.Op), inside)
+	at := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, inside := r.counts(kind(a.Op), at)
+	tries := max(1, int64(a.Sent))
 	c.Attempts += tries
-	c.Unsent += unsent
+	if a.Sent == 0 {
+		c.Unsent++
+	}
 	c.Bytes += a.Bytes
 	if !inside {
 		return
 	}
 	if a.Status > 0 {
-		s.status[a.Status]++
+		r.status[a.Status]++
 	}
 	if a.Retried {
-		s.retries[a.Cause]++
+		r.retries[a.Cause]++
 	}
-	e := &s.endpoints[a.Endpoint]
+	e := &r.endpoints[a.Endpoint]
 	e.Attempts += tries
+	e.Retries += tries
 	if a.First {
 		e.Requests++
-		tries-- // what the transport sent again is a second attempt, too
+		e.Retries-- // what net/http sent again is a second attempt
 	}
-	e.Retries += tries
-	switch {
-	case a.Cause == "", a.Cancelled, a.Cause == store.CausedByCaller:
-	case a.Op == store.Head && a.Status == http.StatusNotFound:
-	default:
+	missing := a.Op == store.Head && a.Status == http.StatusNotFound // an answer
+	if a.Cause != "" && a.Cause != store.CausedByCaller && !a.Cancelled && !missing {
 		e.Failed++
 	}
 	switch a.Op {
@@ -150,25 +116,23 @@ func (r *Recorder) Attempt(a store.Attempt) {
 	}
 }
 
-// Request counts a request, at the moment of its end. One that failed or was cut off adds no
-// latency: how long it took until somebody gave up says nothing of the store.
+// Request counts a request, at its end. A request that failed or was cut off adds no latency, which
+// would be that of a time limit.
 func (r *Recorder) Request(q store.Request) {
-	inside := r.inside(q.Ended)
-	s := r.shard()
-	defer s.mu.Unlock()
-	c := s.counts(int(q.Op), inside)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, inside := r.counts(kind(q.Op), q.Ended)
 	c.Requests++
-	// Who asks whether something is there has been answered by a no, too.
 	good := q.Err == nil || q.Op == store.Head && errors.Is(q.Err, store.ErrNoKey)
-	_, failed := errors.AsType[*store.Error](q.Err) // else it was this program's own end
+	_, failed := errors.AsType[*store.Error](q.Err) // else this program ended it
 	switch {
 	case good:
 	case q.Cancelled || !failed:
 		c.Cancelled++
-		// The window's end has cut it off, which it tells a moment later. What plain I/O behind the
-		// window gives up has begun there.
+		// The window's end has cut it off, which shows a moment later. What plain I/O behind the
+		// window cuts off has begun there.
 		if start, end := r.window(); !inside && start <= q.Begun && q.Begun <= end {
-			s.inside[q.Op].Cancelled++
+			r.inside[q.Op].Cancelled++
 		}
 	default:
 		c.Failed++
@@ -176,28 +140,28 @@ func (r *Recorder) Request(q store.Request) {
 	if !inside {
 		return
 	}
-	s.backoff += q.Backoff
+	r.backoff += q.Backoff
 	if !good {
 		return
 	}
-	took(&s.times[q.Op], q.Ended-q.Begun)
+	r.took(kind(q.Op), q.Ended-q.Begun)
 	if q.Op == store.Get || q.Op == store.GetRange {
-		took(&s.firstByte, q.FirstByte-q.Begun)
+		r.took(firstByte, q.FirstByte-q.Begun)
 	}
 }
 
-// Connected counts a connection that was made, or was not.
+// Connected counts a connection.
 func (r *Recorder) Connected(_ string, d time.Duration, err error) {
-	inside := r.inside(r.now())
-	s := r.shard()
-	defer s.mu.Unlock()
-	c := s.counts(connect, inside)
+	at := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, inside := r.counts(connect, at)
 	c.Requests++
 	c.Attempts++
 	switch {
 	case err != nil:
 		c.Failed++
 	case inside:
-		took(&s.times[connect], d)
+		r.took(connect, d)
 	}
 }

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +14,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Describe tells how a store is used, for Objects.Store: from is who named its endpoints, a flag or
-// a variable, and lookup whether it is asked before it is read. Of the key only its ends are told.
+// Describe describes how a store is used, for Objects.Store: from is the flag or variable that names
+// its endpoints, and lookup whether a HEAD comes before reads.
 func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string,
 ) result.ObjectStore {
 	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),
@@ -28,15 +29,14 @@ func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string
 	return s
 }
 
-// edge is what was counted elsewhere when the window opened, or closed: what belongs to the window
-// is the difference.
+// edge is the counts of the tier when the window opened, or closed: the difference is the window's.
 type edge struct {
 	known bool
 	tier  objecttier.Stats
 	peaks []int // of requests in flight, by endpoint
 }
 
-// read reads it. The kernel is asked about each connection, a few µs for all.
+// read reads it, with a system call of a few µs for each connection.
 func read(t *objecttier.Tier) edge {
 	e := edge{known: true, tier: t.Stats()}
 	for _, at := range t.Endpoints() {
@@ -59,53 +59,37 @@ func (r *Recorder) CloseWindow(t *objecttier.Tier) {
 	r.edges[1] = read(t)
 }
 
-// Fill puts the sections about the store into a result. How it is used, Objects.Store, is the
-// caller's to tell. It returns the distributions, which the result's histograms have to have.
+// Fill fills the sections about the store in a result, but for Objects.Store. It returns the
+// distributions, which the result's histograms need.
 func (r *Recorder) Fill(res *result.Result, t *objecttier.Tier) result.Histograms {
-	hists := result.Histograms{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	o := &result.Objects{Operations: map[string]result.ObjectOperation{},
 		Outside: map[string]result.ObjectCounts{}, Status: map[string]int64{},
-		Retries: map[string]int64{}}
-	var inside, outside [numKinds]result.ObjectCounts
-	endpoints := make([]result.Endpoint, len(t.Endpoints()))
-	merge := func(name string, h *result.Histogram) {
-		if h == nil {
-			return
+		Retries: maps.Clone(r.retries), BackoffNS: int64(r.backoff)}
+	for status, n := range r.status {
+		o.Status[strconv.Itoa(status)] = n
+	}
+	hists := result.Histograms{}
+	for k := range numKinds {
+		if c := r.inside[k]; c != (result.ObjectCounts{}) {
+			o.Operations[k.String()] = result.ObjectOperation{ObjectCounts: c}
 		}
-		if hists[name] == nil {
+		if c := r.outside[k]; c != (result.ObjectCounts{}) {
+			o.Outside[k.String()] = c
+		}
+	}
+	for k, h := range r.times {
+		if h != nil {
+			name := "object_get_first_byte"
+			if kind(k) != firstByte {
+				name = "object_" + kind(k).String()
+			}
 			hists[name] = result.NewHistogram(units.Nanoseconds)
-		}
-		hists[name].Merge(h)
-	}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		for place := range numKinds {
-			inside[place].Add(s.inside[place])
-			outside[place].Add(s.outside[place])
-			merge("object_"+kind(place), s.times[place])
-		}
-		merge("object_get_first_byte", s.firstByte)
-		for status, n := range s.status {
-			o.Status[strconv.Itoa(status)] += n
-		}
-		for cause, n := range s.retries {
-			o.Retries[cause] += n
-		}
-		o.BackoffNS += int64(s.backoff)
-		for k, e := range s.endpoints {
-			endpoints[k].Add(e)
-		}
-		s.mu.Unlock()
-	}
-	for place := range numKinds {
-		if inside[place] != (result.ObjectCounts{}) {
-			o.Operations[kind(place)] = result.ObjectOperation{ObjectCounts: inside[place]}
-		}
-		if outside[place] != (result.ObjectCounts{}) {
-			o.Outside[kind(place)] = outside[place]
+			hists[name].Merge(h)
 		}
 	}
+	endpoints := slices.Clone(r.endpoints)
 	was, is := r.edges[0], r.edges[1]
 	now := read(t)
 	if !was.known { // the window never opened: there is nothing in it

@@ -3,7 +3,7 @@ package result
 import "kvbench/kvbench/units"
 
 // Objects is what was asked of an object store. What ended inside the window is the window's;
-// Outside is what ended before it (the marker, what a dead run had left, fill, warm-up) and what
+// Outside is what ended before it (lists, fill, warm-up) and what
 // was under way at its end. Requests of the proof, one endpoint after the other, are in neither.
 // What is deleted at the end of the run comes after its result.
 type Objects struct {
@@ -43,16 +43,6 @@ type ObjectCounts struct {
 // Parts says that larger objects were written in parts. Engines write whole ones, up to the most
 // that S3 takes in a PUT.
 func (o *Objects) Parts() bool { return o.Store.MultipartAbove < 5<<30 }
-
-// Add adds counts.
-func (c *ObjectCounts) Add(x ObjectCounts) {
-	c.Requests += x.Requests
-	c.Attempts += x.Attempts
-	c.Failed += x.Failed
-	c.Cancelled += x.Cancelled
-	c.Unsent += x.Unsent
-	c.Bytes += x.Bytes
-}
 
 // ObjectOperation is one kind of request in the window. Its latency is of requests that succeeded,
 // with all attempts and the pauses between them. A HEAD that finds nothing has succeeded.
@@ -97,16 +87,6 @@ type Endpoint struct {
 	BytesWritten int64  `json:"bytes_written"`
 	Retries      int64  `json:"retries"` // attempts after a first one, here or elsewhere
 	MaxInFlight  int64  `json:"max_in_flight"`
-}
-
-// Add adds what another part of a process has counted of the same endpoint.
-func (e *Endpoint) Add(x Endpoint) {
-	e.Requests += x.Requests
-	e.Attempts += x.Attempts
-	e.Failed += x.Failed
-	e.BytesRead += x.BytesRead
-	e.BytesWritten += x.BytesWritten
-	e.Retries += x.Retries
 }
 
 // Network is what the kernel's TCP_INFO says of the connections to a store in the window, headers
