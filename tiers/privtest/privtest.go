@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 )
 
 // RequireEnv is the environment variable that turns skips into failures when it is "1".
@@ -36,3 +37,32 @@ func Root(t testing.TB) {
 		Need(t, errNotRoot)
 	}
 }
+
+// LoopOptions of LoopFS; the zero value is an ext4 with its journal, through the page cache of the
+// backing file.
+type LoopOptions struct {
+	// DirectIO lets the loop device read and write its file around the page cache. tmpfs supports
+	// that since Linux 6.6.
+	DirectIO bool
+	// PreferDirectIO is DirectIO where tmpfs supports it, and the page cache elsewhere.
+	PreferDirectIO bool
+	// NoJournal makes device writes countable: without a journal nothing is written that was not
+	// asked for.
+	NoJournal bool
+	// Discard makes the filesystem discard what is deleted, soon after.
+	Discard bool
+	// Times make the device slow: a disk of known times, whatever the machine can do. Direct I/O
+	// then needs nothing of tmpfs.
+	Times Times
+	// CanHang gives the Loop a Server, which lets the test stop the device in the middle of
+	// anything.
+	CanHang bool
+}
+
+// Times are what a made device takes for a request, beside what memory does: zero is no such
+// device. It serves any number of reads and writes at a time, of up to 1 MiB each, and nothing else
+// while it discards.
+type Times struct{ Read, Write, Discard time.Duration }
+
+// Rates are limits of a device: bytes and requests per second, 0 is none.
+type Rates struct{ Read, Write, ReadIOPS, WriteIOPS int64 }
