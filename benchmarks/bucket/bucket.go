@@ -56,14 +56,13 @@ func Config(v *params.Values) (*kvbench.Bucket, error) {
 	}, errors.Join(errs...)
 }
 
-// endpoints are those of the store, with who named them.
+// endpoints are the endpoints of the store, with their source.
 func endpoints(v *params.Values) (endpoint.Source, error) {
 	return endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
 }
 
-// connections are kept to each endpoint, and are as many as requests can be under way: those of the
-// plain I/O beside a run, too, which tries up to four times as many, or, where it looks for how
-// many are enough, a fixed number.
+// connections are kept to each endpoint: as many as requests can be in flight. Plain I/O after a
+// window tries up to four times the requests of the load, or plainStreams.
 func connections(v *params.Values) int {
 	return max(4*v.WorkerCount()*v.Depth(), plainStreams) + 8
 }

@@ -1,7 +1,7 @@
-// Package bucket finds what a run on an object store needs beside its parameters: endpoints, keys
-// and certificates, in the environment and in files.
+// Package bucket finds what a run on an object store needs in addition to its parameters: endpoints,
+// keys and certificates, in the environment and in files.
 //
 //	bucket.go  Config: a bucket as the storage tier; Warnings
 //
-// It asks no store. Keys are printed nowhere, see package credentials.
+// It makes no request to the store. No text shows a key: see package store.
 package bucket

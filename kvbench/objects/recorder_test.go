@@ -34,7 +34,7 @@ type setting struct {
 	t      testing.TB
 	rec    *Recorder
 	double *fakes3.Server
-	// Of the window. A connection that nobody waits for any more asks for it whenever it is made.
+	// Of the window. A connection whose request has ended asks for it whenever it is made.
 	start, end atomic.Int64
 	clock      func() time.Duration
 	res        result.Result
@@ -181,7 +181,7 @@ func inWindow(o *result.Objects) map[string]result.ObjectCounts {
 	return all
 }
 
-// load writes and reads objects of all sizes beside each other.
+// load writes and reads objects of all sizes concurrently.
 func (s *setting) load(t *testing.T, name string, n int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var all sync.WaitGroup
@@ -201,7 +201,7 @@ func (s *setting) load(t *testing.T, name string, n int) {
 }
 
 // Each request is in the store's log, and each byte: of the window in the window, and what lies
-// around it beside. One request in twenty meets a fault.
+// around it apart. One request in twenty meets a fault.
 func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 3, nil)
@@ -339,7 +339,7 @@ func TestFirstByteOfAGetThatGoesOn(t *testing.T) {
 	})
 }
 
-// What cannot be sent, what is not there, what nobody waits for any more.
+// What cannot be sent, what is not there, what its caller has cancelled.
 func TestWhatDoesNotSucceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 1, func(c *objecttier.Config) { c.Store.Retries = 2 })
@@ -443,7 +443,7 @@ func TestConnectionsThatFail(t *testing.T) {
 	assert.EqualValues(t, 1, r.times[connect].Count(), "of those that came about")
 }
 
-// What was under way when the window closed was cut off by that; what begins behind it was not.
+// The end of the window cuts off what is in flight, and nothing that begins behind it.
 func TestTheWindowsEndCutsOffWhatBeganInIt(t *testing.T) {
 	rec := New(1, func() time.Duration { return 11 * time.Second },
 		func() (start, end time.Duration) { return time.Second, 10 * time.Second })

@@ -26,7 +26,6 @@ import (
 	"kvbench/tiers/objecttier/fakes3"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
-	"kvbench/tiers/workdir"
 )
 
 // rank numbers tiers, so that each has a prefix of its own.
@@ -221,7 +220,7 @@ func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 		}
 		require.NoError(t, d.SetRules(rules...))
 		rng := rand.New(rand.NewPCG(1, 2))
-		done, told := sums()
+		done, moved := sums()
 		var all sync.WaitGroup
 		var bytes atomic.Int64
 		for i := range 60 {
@@ -236,8 +235,8 @@ func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 			})
 		}
 		all.Wait()
-		assert.Equal(t, bytes.Load(), told[tiers.Write])
-		assert.Equal(t, bytes.Load(), told[tiers.Read])
+		assert.Equal(t, bytes.Load(), moved[tiers.Write])
+		assert.Equal(t, bytes.Load(), moved[tiers.Read])
 		assert.Zero(t, tier.Stats().WastedBytes)
 		retried := int64(0)
 		for _, e := range tier.Endpoints() {
@@ -261,11 +260,11 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 			{Op: fakes3.Create, Fault: fakes3.Fault{Kind: fakes3.Status, Status: 507}},
 		} {
 			require.NoError(t, d.SetRules(rule))
-			done, told := sums()
+			done, moved := sums()
 			before := tier.Stats().WastedBytes
 			_, err := tier.Put(t.Context(), o, body(o), done)
 			require.Error(t, err)
-			assert.Zero(t, told[tiers.Write])
+			assert.Zero(t, moved[tiers.Write])
 			if rule.Op != fakes3.Create {
 				assert.Positive(t, tier.Stats().WastedBytes-before)
 			} else {
@@ -430,43 +429,6 @@ func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
 	})
 }
 
-func TestManyAreRemovedByTheThousand(t *testing.T) {
-	for _, b := range []endpoint.Balance{endpoint.RoundRobin, endpoint.PinKey} {
-		synctest.Test(t, func(t *testing.T) {
-			d, c := inBubble(t, 3)
-			var err error
-			c.Store.Endpoints, err = endpoint.NewSet(d.URLs(), b, 0, c.Store.Clock.Now)
-			require.NoError(t, err)
-			tier, err := objecttier.Open(t.Context(), c)
-			require.NoError(t, err)
-			for i := range 2500 {
-				o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: 10}
-				_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
-				require.NoError(t, err)
-			}
-			d.ClearLog()
-			assert.Equal(t, workdir.Amount{Files: 2500, Bytes: 25_000}, tier.Amount())
-			var gone, bytes atomic.Int64
-			require.NoError(t, tier.Clear(t.Context(), func(n int64) {
-				gone.Add(1)
-				bytes.Add(n)
-			}))
-			assert.Equal(t, int64(2500), gone.Load())
-			assert.Equal(t, int64(25_000), bytes.Load())
-			assert.Zero(t, tier.Amount())
-			assert.Empty(t, keys(d))
-			batches := 0
-			for _, e := range d.Log() {
-				if e.Op == fakes3.DeleteBatch {
-					batches++
-				}
-			}
-			assert.Equal(t, 3, batches)
-			require.NoError(t, tier.Close())
-		})
-	}
-}
-
 // An entry of several objects is there as a whole or not at all.
 func TestAnEntryOfSeveralObjects(t *testing.T) {
 	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 2)
@@ -486,7 +448,7 @@ func TestAnEntryOfSeveralObjects(t *testing.T) {
 	assert.Equal(t, 3, tier.Streams(o), "five ranges, three at a time")
 	require.NoError(t, check(t.Context(), tier, o, done))
 	assert.Equal(t, o.Size, n[tiers.Read])
-	// One of them cannot be written: what was told of the others is taken back.
+	// One of them cannot be written: the bytes of the others are taken back.
 	other := tiers.Object{Key: "entry", Gen: 2, Size: 150_000}
 	require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Put, Nth: 3,
 		Fault: fakes3.Fault{Kind: fakes3.Status, Status: 403}}))
@@ -509,6 +471,8 @@ func TestAnEntryOfSeveralObjects(t *testing.T) {
 	_, err = tier.Put(t.Context(), other, body(other), done)
 	require.NoError(t, err)
 	var gone []int64
+	assert.EqualValues(t, 1, tier.Amount().Files)
+	assert.EqualValues(t, 150_000, tier.Amount().Bytes)
 	require.NoError(t, tier.Clear(t.Context(), func(n int64) { gone = append(gone, n) }))
 	assert.Equal(t, []int64{150_000}, gone)
 	assert.Empty(t, keys(d))

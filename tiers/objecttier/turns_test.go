@@ -16,7 +16,7 @@ import (
 )
 
 // An engine with two threads for its store: of five requests that come together two are with the
-// store at a time, and the others are told to have been held back. Plain I/O is not.
+// store at a time, and the others report that they were held back. Plain I/O is not.
 func TestAnEngineHasSoManyThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)

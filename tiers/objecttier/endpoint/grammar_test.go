@@ -145,5 +145,5 @@ func TestTheFirstSourceCountsWithAllItsURLs(t *testing.T) {
 	assert.Len(t, s.Ignored, 6)
 	env["S3_ENDPOINT_URIS"] = "http://a1,a2"
 	_, err = find("")
-	assert.ErrorContains(t, err, "S3_ENDPOINT_URIS: URL 2 (a2)", "nobody takes the next source")
+	assert.ErrorContains(t, err, "S3_ENDPOINT_URIS: URL 2 (a2)", "the next source does not count")
 }
