@@ -30,8 +30,8 @@ func (k kind) String() string {
 	return store.Op(k).String()
 }
 
-// Recorder counts the events of a store's client. It is safe for concurrent use: one lock is enough,
-// because a request, which is two events, holds it for 0.2 µs (BenchmarkRequest).
+// Recorder counts the events of a store's client. It is safe for concurrent use: one lock is
+// enough, because a request, which is two events, holds it for 0.2 µs (BenchmarkRequest).
 type Recorder struct {
 	now    func() time.Duration
 	window func() (start, end time.Duration)
@@ -57,8 +57,8 @@ func New(endpoints int, now func() time.Duration, window func() (start, end time
 		retries: map[string]int64{}, endpoints: make([]result.Endpoint, endpoints)}
 }
 
-// counts returns the counts of a kind of request at a moment, and whether that is in the window, both
-// bounds included, as in a record.Recorder. Callers hold mu.
+// counts returns the counts of a kind of request at a moment, and whether that is in the window,
+// both bounds included, as in a record.Recorder. Callers hold mu.
 func (r *Recorder) counts(k kind, at time.Duration) (c *result.ObjectCounts, inside bool) {
 	start, end := r.window()
 	if start != workloads.Never && start <= at && at <= end && !r.over.Load() {

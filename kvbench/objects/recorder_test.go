@@ -120,8 +120,8 @@ func (s *setting) get(ctx context.Context, o tiers.Object) error {
 // logged is what an access log shows of a kind of request.
 type logged struct{ requests, bytes int64 }
 
-// log adds up the entries from one on: by the names of a result, by endpoint, and by status. It leaves
-// out the check of the store, which the recorder does not see.
+// log adds up the entries from one on: by the names of a result, by endpoint, and by status. It
+// leaves out the check of the store, which the recorder does not see.
 func (s *setting) log(from int) (kinds map[string]logged, endpoints []logged,
 	status map[string]int64) {
 	kinds, status = map[string]logged{}, map[string]int64{}

@@ -14,8 +14,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Describe describes how a store is used, for Objects.Store: from is the flag or variable that names
-// its endpoints, and lookup whether a HEAD comes before reads.
+// Describe describes how a store is used, for Objects.Store: from is the flag or variable that
+// names its endpoints, and lookup whether a HEAD comes before reads.
 func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string,
 ) result.ObjectStore {
 	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),

@@ -16,9 +16,9 @@ import (
 // checkBytes is the size of the checked object: several pieces, and no multiple of anything.
 const checkBytes = 100_003
 
-// check writes an object through each endpoint, reads it through all that show the same objects, and
-// deletes it. It refuses a bucket that keeps versions, and a store that returns other bytes: there
-// are such, for some protections of bodies.
+// check writes an object through each endpoint, reads it through all that show the same objects,
+// and deletes it. It refuses a bucket that keeps versions, and a store that returns other bytes:
+// there are such, for some protections of bodies.
 func (t *Tier) check(ctx context.Context) error {
 	versioned, err := t.client.Versioned(ctx)
 	switch {
@@ -69,7 +69,10 @@ func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte
 		}
 		got := make([]byte, 0, checkBytes)
 		_, err := t.client.At(k).Get(ctx, key, store.Range{N: checkBytes, Size: checkBytes},
-			make([]byte, 32<<10), func(b []byte, _ int64) error { got = append(got, b...); return nil })
+			make([]byte, 32<<10), func(b []byte, _ int64) error {
+				got = append(got, b...)
+				return nil
+			})
 		switch {
 		case k != i && errors.Is(err, store.ErrNoKey):
 			return all[i].URL, fmt.Errorf("what was written through it is not at %s: they are "+
@@ -78,8 +81,8 @@ func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte
 		case err != nil:
 			return other.URL, err
 		case !bytes.Equal(got, data):
-			return other.URL, errors.New("it gave back other bytes than it was given: try another " +
-				"-s3-payload")
+			return other.URL, errors.New("it gave back other bytes than it was given: try " +
+				"another -s3-payload")
 		}
 	}
 	return all[i].URL, nil

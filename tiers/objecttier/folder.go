@@ -88,8 +88,8 @@ func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err er
 	return m, nil
 }
 
-// choose finds the run that a folder reads, or that a joining process takes part in. Of those with a
-// fitting manifest, runs of this process come first, then runs with its nonce, then the newest.
+// choose finds the run that a folder reads, or that a joining process takes part in. Of those with
+// a fitting manifest, runs of this process come first, then runs with its nonce, then the newest.
 func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error) {
 	f := t.cfg.Folder
 	if f == nil {
@@ -137,7 +137,8 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 		}
 	}
 	if !reads {
-		err = errors.New("the store does not show what another process of this run has just written")
+		err = errors.New("the store does not show what another process of this run has just " +
+			"written")
 	}
 	return false, fmt.Errorf("in %s: %w", t.URL(), err)
 }

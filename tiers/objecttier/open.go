@@ -82,17 +82,18 @@ func (t *Tier) runs(ctx context.Context) (names []string, err error) {
 func (t *Tier) warnOfLeftovers(ctx context.Context, runs []string) {
 	at := t.Endpoints()[0].URL
 	if n := len(runs); n > 0 {
-		t.warn("%s holds objects of other runs (%d: %s), which were killed, have kept their objects, "+
-			"or still run; to remove one: aws s3 rm --recursive --endpoint-url %s %s/%s/", t.URL(), n,
-			some(runs), at, t.URL(), runs[0])
+		t.warn("%s holds objects of other runs (%d: %s), which were killed, have kept their "+
+			"objects, or still run; to remove one: aws s3 rm --recursive --endpoint-url %s "+
+			"%s/%s/", t.URL(), n, some(runs), at, t.URL(), runs[0])
 	}
 	if !t.multipart() {
 		return
 	}
 	if uploads, _ := t.client.Uploads(ctx, t.parent); len(uploads) > 0 {
-		t.warn("%s holds unfinished uploads of other runs (%d), which take space until they "+
-			"are aborted, as by a lifecycle rule (AbortIncompleteMultipartUpload); to abort one: aws "+
-			"s3api abort-multipart-upload --endpoint-url %s --bucket %s --key '%s' --upload-id '%s'",
+		t.warn("%s holds unfinished uploads of other runs (%d), which take space until they are "+
+			"aborted, as by a lifecycle rule (AbortIncompleteMultipartUpload); to abort one: "+
+			"aws s3api abort-multipart-upload --endpoint-url %s --bucket %s --key '%s' "+
+			"--upload-id '%s'",
 			t.URL(), len(uploads), at, t.cfg.Store.Bucket, uploads[0].Key, uploads[0].ID)
 	}
 }

@@ -40,8 +40,8 @@ func begin(t *testing.T, c objecttier.Config) *objecttier.Tier {
 	return tier
 }
 
-// Runs with one prefix and rank do not see each other's objects. What a killed run has left stays, as
-// every object of others does, and the next run names the commands that remove it.
+// Runs with one prefix and rank do not see each other's objects. What a killed run has left stays,
+// as every object of others does, and the next run names the commands that remove it.
 func TestRunsLeaveEachOtherAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 2)

@@ -31,8 +31,8 @@ type timed struct {
 	clock clock.Clock
 }
 
-// Read generates bytes, while nothing waits for the store. It runs on a goroutine of net/http, where
-// a panic would end the process.
+// Read generates bytes, while nothing waits for the store. It runs on a goroutine of net/http,
+// where a panic would end the process.
 func (r timed) Read(p []byte) (n int, err error) {
 	r.busy.Exit(r.clock.Now())
 	defer func() {
@@ -95,13 +95,13 @@ func (p *put) stream(off, n int64) store.Body {
 	return func() io.ReadSeeker { return timed{p.body(off, n), &p.busy, p.t.clock} }
 }
 
-// enter and exit enclose each request, those that undo something included. Concurrent requests count
-// their common time once.
+// enter and exit enclose each request, those that undo something included. Concurrent requests
+// count their common time once.
 func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
 func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 
-// report reports a request that the store has acknowledged, with all attempts and pauses, and for how
-// long it was held back before. Parts end concurrently.
+// report reports a request that the store has acknowledged, with all attempts and pauses, and for
+// how long it was held back before. Parts end concurrently.
 func (p *put) report(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,8 +131,8 @@ func (p *put) whole(ctx context.Context, key string, off, n int64) error {
 	return err
 }
 
-// undo deletes an object that a failed request may have made. The store may execute the request after
-// the deletion, so Clear waits for that.
+// undo deletes an object that a failed request may have made. The store may execute the request
+// after the deletion, so Clear waits for that.
 func (p *put) undo(key string) {
 	p.t.mu.Lock()
 	p.t.cut = p.t.clock.Now()
@@ -228,7 +228,8 @@ func (p *put) inParts() (err error) {
 		p.report(0, r, 0, true)
 		return nil
 	}
-	// A store answers when it has put the parts together, which can take longer than the time limit.
+	// A store answers when it has put the parts together, which can take longer than the time
+	// limit.
 	p.undo(p.key)
 	return err
 }
@@ -275,8 +276,8 @@ func (t *Tier) Streams(o tiers.Object) int {
 	return min(len(t.spans(o)), t.cfg.Depth)
 }
 
-// Get implements tiers.Streamer. It reports bytes as pieces come, and the request with its last one:
-// an object of 32 MiB takes seconds, all of which the end of a window would cut off.
+// Get implements tiers.Streamer. It reports bytes as pieces come, and the request with its last
+// one: an object of 32 MiB takes seconds, all of which the end of a window would cut off.
 func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
 	return t.get(ctx, o, bufs, sink, done, t.turns)

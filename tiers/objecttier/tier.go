@@ -24,8 +24,8 @@ type Config struct {
 	Prefix string       // of all ranks, without slashes at its ends; "" is none
 	Rank   int          // the tier works in PREFIX/rank_<Rank>/
 	Names  Names
-	// Objects above MultipartAbove bytes are written in parts of PartSize. Those above RangeSize are
-	// read in ranges of that size, a multiple of 4096; 0 = always whole.
+	// Objects above MultipartAbove bytes are written in parts of PartSize. Those above RangeSize
+	// are read in ranges of that size, a multiple of 4096; 0 = always whole.
 	MultipartAbove, PartSize, RangeSize int64
 	Depth                               int // parts or ranges of an object in flight
 	// Split, if not 0, keeps an entry in objects of so many bytes each, which are moved whole: as
@@ -53,8 +53,8 @@ const (
 // cleanup bounds the requests that undo a failed write. Clear repeats what takes longer.
 const cleanup = 5 * time.Second
 
-// Tier keeps objects in a bucket. It remembers which it has written, because a store reports neither
-// whether a deletion found anything nor, without a request, whether an object exists.
+// Tier keeps objects in a bucket. It remembers which it has written, because a store reports
+// neither whether a deletion found anything nor, without a request, whether an object exists.
 type Tier struct {
 	cfg    Config
 	client *store.Client

@@ -204,8 +204,8 @@ func check(ctx context.Context, tier *objecttier.Tier, o tiers.Object, done tier
 	return err
 }
 
-// Every twentieth request fails, in each way that another attempt repairs: what comes back is what was
-// written, and each byte is reported once.
+// Every twentieth request fails, in each way that another attempt repairs: what comes back is what
+// was written, and each byte is reported once.
 func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 3)

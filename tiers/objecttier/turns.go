@@ -12,8 +12,8 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// turns bound the requests in flight, in the order of their arrival, as the threads of an engine do;
-// nil: no bound. A request that waits for a turn is in the tier, and not with the store.
+// turns bound the requests in flight, in the order of their arrival, as the threads of an engine
+// do; nil: no bound. A request that waits for a turn is in the tier, and not with the store.
 type turns chan struct{}
 
 // newTurns are the turns of n threads; 0: no bound.

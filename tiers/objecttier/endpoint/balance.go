@@ -142,8 +142,8 @@ func (s *Set) choose(kind uint8, key string) *Endpoint {
 	return s.open(from, s.balance == LeastInFlight)
 }
 
-// open returns the first endpoint from an index on that is not pausing, or of those the one with the
-// fewest requests. Where all pause it returns the one whose pause ends first. Callers hold mu.
+// open returns the first endpoint from an index on that is not pausing, or of those the one with
+// the fewest requests. Where all pause it returns the one whose pause ends first. Callers hold mu.
 func (s *Set) open(from int, fewest bool) *Endpoint {
 	now := s.now()
 	var best, soonest *Endpoint

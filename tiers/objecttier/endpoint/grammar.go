@@ -126,7 +126,8 @@ func check(text string) (string, error) {
 		return "", errors.New("is no host name")
 	}
 	port, err := strconv.Atoi(u.Port())
-	if strings.HasSuffix(u.Host, ":") || u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+	if strings.HasSuffix(u.Host, ":") ||
+		u.Port() != "" && (err != nil || port < 1 || port > 65535) {
 		return "", errors.New("has a port outside of 1…65535")
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host), nil

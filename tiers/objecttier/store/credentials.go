@@ -44,8 +44,8 @@ func FindCredentials() (*credentials.Credentials, error) {
 	if err == nil && keys.AccessKeyID != "" && keys.SecretAccessKey != "" {
 		return chain, nil
 	}
-	err = errors.New("no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to " +
-		"a profile with keys, or give -s3-anonymous for requests that are not signed")
+	err = errors.New("no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE " +
+		"to a profile with keys, or give -s3-anonymous for requests that are not signed")
 	if _, why := files.Retrieve(); why != nil && !errors.Is(why, fs.ErrNotExist) {
 		err = fmt.Errorf("%w (the AWS files: %w)", err, why)
 	}

@@ -188,8 +188,8 @@ func (c *Client) transportFailure(err error) failure {
 		f.cure = "the endpoint does not speak TLS: write http:// in -s3-endpoint"
 	case isDNS && dns.IsNotFound:
 		f.cause, f.again = "no_such_host", false
-		f.cure = "check the host in -s3-endpoint; with -s3-addressing virtual the bucket is part of " +
-			"its name"
+		f.cure = "check the host in -s3-endpoint; with -s3-addressing virtual the bucket is part " +
+			"of its name"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.cause, f.cure = "refused", "is the store running, and is that its port?"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -203,8 +203,8 @@ func (c *Client) transportFailure(err error) failure {
 	return f
 }
 
-// cure is what the user can do about an answer that no attempt changes: by the store's code, else by
-// the status.
+// cure is what the user can do about an answer that no attempt changes: by the store's code, else
+// by the status.
 func (c *Client) cure(status int, code string) string {
 	key := "key " + c.cfg.Key()
 	if key == "key " {

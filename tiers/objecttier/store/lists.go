@@ -13,11 +13,12 @@ import (
 // page is the number of keys that one request lists or deletes at most: the limit of S3.
 const page = 1000
 
-// List calls yield with the key of each object that begins with prefix, until it returns false. With
-// folders it stops at the next slash: yield gets the folders, with that slash, and the objects next
-// to them. A page that fails is repeated behind the last key. Where keys are pinned it lists one
-// endpoint after the other.
-func (c *Client) List(ctx context.Context, prefix string, folders bool, yield func(key string) bool) error {
+// List calls yield with the key of each object that begins with prefix, until it returns false.
+// With folders it stops at the next slash: yield gets the folders, with that slash, and the objects
+// next to them. A page that fails is repeated behind the last key. Where keys are pinned it lists
+// one endpoint after the other.
+func (c *Client) List(ctx context.Context, prefix string, folders bool,
+	yield func(key string) bool) error {
 	return c.each(func(c *Client) error {
 		after := ""
 		return c.simple(ctx, List, prefix, func(a *attempt, core *minio.Core) error {
@@ -47,8 +48,8 @@ func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err 
 		for got := (minio.ListMultipartUploadsResult{}); ; {
 			last := got
 			err := c.simple(ctx, List, prefix, func(a *attempt, core *minio.Core) (err error) {
-				got, err = core.ListMultipartUploads(a.ctx, c.cfg.Bucket, prefix, last.NextKeyMarker,
-					last.NextUploadIDMarker, "", page)
+				got, err = core.ListMultipartUploads(a.ctx, c.cfg.Bucket, prefix,
+					last.NextKeyMarker, last.NextUploadIDMarker, "", page)
 				return err
 			})
 			for _, u := range got.Uploads {

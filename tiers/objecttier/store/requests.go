@@ -211,7 +211,7 @@ type Part = minio.CompletePart
 func (c *Client) Create(ctx context.Context, key string) (id string, err error) {
 	err = c.simple(ctx, Create, key, func(a *attempt, core *minio.Core) (err error) {
 		var opts minio.PutObjectOptions
-		if k := c.checksum(); k.IsSet() { // the checksums of parts count only for uploads of that kind
+		if k := c.checksum(); k.IsSet() { // else the checksums of parts do not count
 			opts.UserMetadata = map[string]string{"X-Amz-Checksum-Algorithm": k.String()}
 		}
 		id, err = core.NewMultipartUpload(a.ctx, c.cfg.Bucket, key, opts)
@@ -256,7 +256,8 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 		if err == nil && info.ETag == "" {
 			err = &unexpected{"the answer to a completed upload has no ETag"}
 		}
-		if r.Attempts+int(a.sent.Load()) > 1 && minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
+		if r.Attempts+int(a.sent.Load()) > 1 &&
+			minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 			a.watchdog.Stop() // the HEAD has its own
 			if got, there := c.Head(ctx, key); there == nil && got == size {
 				return nil
@@ -280,8 +281,8 @@ func (c *Client) Abort(ctx context.Context, key, id string) error {
 	})
 }
 
-// Versioned reports whether the bucket keeps versions. A store that does not serve the request keeps
-// none.
+// Versioned reports whether the bucket keeps versions. A store that does not serve the request
+// keeps none.
 func (c *Client) Versioned(ctx context.Context) (versioned bool, err error) {
 	err = c.simple(ctx, Bucket, "?versioning", func(a *attempt, core *minio.Core) error {
 		v, err := core.GetBucketVersioning(a.ctx, c.cfg.Bucket)
