@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
@@ -92,7 +93,8 @@ func (c *Client) Servers() (names []string) {
 type attempt struct {
 	clientOf *Client
 	ctx      context.Context
-	watchdog *time.Timer // cancels ctx when nothing has moved for the time limit
+	watchdog *time.Timer
+	last     atomic.Int64 // when something moved, by the run's clock; MaxInt64 in a pause
 
 	sent    atomic.Int32 // headers on the wire
 	status  int
@@ -105,10 +107,27 @@ type attempt struct {
 
 type attemptKey struct{}
 
-// moved counts bytes of the object; the time limit begins anew.
+// moved counts bytes of the object; the time limit begins anew. Resetting a timer for each piece would
+// cost more than noting the time, which watch looks at.
 func (a *attempt) moved(n int) {
 	a.bytes.Add(int64(n))
-	a.watchdog.Reset(a.clientOf.cfg.Timeout)
+	a.last.Store(int64(a.clientOf.cfg.Clock.Now()))
+}
+
+// pause stops the time limit until something moves.
+func (a *attempt) pause() { a.last.Store(math.MaxInt64) }
+
+// watch ends the attempt when nothing has moved for the time limit, else it waits for the rest.
+func (a *attempt) watch(cancel context.CancelCauseFunc) {
+	left := a.clientOf.cfg.Timeout
+	if last := a.last.Load(); last != math.MaxInt64 {
+		left -= a.clientOf.cfg.Clock.Now() - time.Duration(last)
+	}
+	if left <= 0 {
+		cancel(errTimeout)
+		return
+	}
+	a.watchdog.Reset(left)
 }
 
 // RoundTrip is the library's way to the network.
@@ -238,7 +257,10 @@ func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) 
 	actx = httptrace.WithClientTrace(actx, &httptrace.ClientTrace{
 		WroteHeaders: func() { a.sent.Add(1) }})
 	a.ctx = context.WithValue(actx, attemptKey{}, a)
-	a.watchdog = time.AfterFunc(c.cfg.Timeout, func() { cancel(errTimeout) })
+	a.moved(0)
+	armed := make(chan struct{})
+	a.watchdog = time.AfterFunc(c.cfg.Timeout, func() { <-armed; a.watch(cancel) })
+	close(armed)
 	outcome := endpoint.Cancelled // also when try panics
 	defer func() {
 		a.watchdog.Stop()

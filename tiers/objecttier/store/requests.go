@@ -146,7 +146,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 			a.failure = err
 			return err
 		}
-		a.watchdog.Stop() // the time of the sink is not the store's
+		a.pause() // the time of the sink is not the store's
 		if err := g.sink(g.buf[:want], g.at); err != nil {
 			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
 				core.EndpointURL().Host, err)}
@@ -258,7 +258,7 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 		}
 		if r.Attempts+int(a.sent.Load()) > 1 &&
 			minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
-			a.watchdog.Stop() // the HEAD has its own
+			a.pause() // the HEAD has its own time limit
 			if got, there := c.Head(ctx, key); there == nil && got == size {
 				return nil
 			}
