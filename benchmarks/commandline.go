@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/benchmarks/launch"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 )
@@ -175,7 +174,7 @@ func strayError(set *flag.FlagSet, before []string, word string) error {
 }
 
 // startedByGo tells whether this process is a child of the go command.
-func startedByGo() bool { return launch.IsGoCommand(os.Getppid()) }
+func startedByGo() bool { return isGoCommand(os.Getppid()) }
 
 // howToRun is what the binary says that was started with nothing.
 const howToRun = `kvbench.test measures the storage behind an LLM's KV cache. For example:

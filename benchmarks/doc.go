@@ -1,4 +1,4 @@
-// Package benchmarks is the front door of kvbench: one Benchmark function per workload, to be run
+// Package benchmarks is the command line of kvbench: one Benchmark function per workload, to be run
 // with go test.
 //
 //	go test ./benchmarks -run '^$' -bench MaxStorageStress -cache-dir /mnt/nvme/kv
@@ -10,7 +10,7 @@
 //	workloads_test, plain_test, checkpoint_test, datagen_test   the benchmark functions
 //	main       TestMain's body: checks, header, run, exit code; commandline: the flags
 //	select     which benchmarks, points of a sweep and trials -bench, -skip, -count and -cpu mean;
-//	           package pattern reads the first two
+//	           pattern: -bench and -skip as the testing package reads them
 //	run        one trial: engine, files, the benchmark line
 //	engines    the turns of Engines; ranking: the table of its lines
 //	config     values in force → configuration of the engine, with layout, sources, simulate,
@@ -19,7 +19,7 @@
 //	terminal   the line during it
 //	unwritten  the result of a trial until it is safe
 //	asking     questions to files and directories that may never answer
-//	signals    what ends a run early; launch/: who started it, and where
+//	signals    what ends a run early; launch: where the command was typed
 //	metrics/   what a run does while it does it, for Prometheus
 //	clients/   several clients: who starts them, and how their results become one
 //

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"kvbench/benchmarks/clients"
-	"kvbench/benchmarks/launch"
 	"kvbench/benchmarks/metrics"
 	"kvbench/kvbench"
 	"kvbench/kvbench/group/coordinate"
@@ -449,7 +448,7 @@ func (s *session) nothingRuns() (bad params.Violations) {
 
 // place finds where the command was typed.
 func (s *session) place() {
-	s.inputs.Base = launch.Dir()
+	s.inputs.Base = launchDir()
 	if s.orders != nil { // this is one of the ranks that a coordinator has started
 		clients.Obey(s.orders, &s.inputs)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"kvbench/benchmarks/pattern"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -19,7 +18,7 @@ import (
 
 // choice is what -bench and -skip select.
 type choice struct {
-	bench, skip pattern.Pattern
+	bench, skip pattern
 	served      map[string]bool // alternatives of -bench that select a leaf
 	near        []string        // the leaves that there are
 }
@@ -27,8 +26,8 @@ type choice struct {
 // readChoice reads both patterns.
 func readChoice() (c *choice, err error) {
 	c = &choice{served: map[string]bool{}}
-	if c.bench, err = pattern.Read("-bench", flagValue("test.bench")); err == nil {
-		c.skip, err = pattern.Read("-skip", flagValue("test.skip"))
+	if c.bench, err = readPattern("-bench", flagValue("test.bench")); err == nil {
+		c.skip, err = readPattern("-skip", flagValue("test.skip"))
 	}
 	return c, err
 }
@@ -43,18 +42,18 @@ func (c *choice) benchmarks() (list []params.Bench, err error) {
 		name, takes := "Benchmark"+b.Name, false
 		names = append(names, b.Name)
 		for _, a := range c.bench {
-			if matches, _ := a.Matches(name); matches {
-				takes, matched[a.Text] = true, true
+			if matches, _ := a.matches(name); matches {
+				takes, matched[a.text] = true, true
 			}
 		}
-		if takes && !c.skip.Skips(name) {
+		if takes && !c.skip.skips(name) {
 			list = append(list, b)
 		}
 	}
 	// Each alternative for itself: the other ones would hide the slip in one.
 	for _, a := range c.bench {
-		if !matched[a.Text] {
-			return nil, pattern.None(a.Text, "benchmark", names)
+		if !matched[a.text] {
+			return nil, nothingSelected(a.text, "benchmark", names)
 		}
 	}
 	if len(list) == 0 {
@@ -83,7 +82,7 @@ func (c *choice) leaves(base *params.Values) (chosen []leaf) {
 	for _, axis := range base.Sweep {
 		keys = append(keys, axis.Key)
 	}
-	bench, skip := c.bench.Swept(keys), c.skip.Swept(keys)
+	bench, skip := c.bench.swept(keys), c.skip.swept(keys)
 	for _, v := range base.Points {
 		for _, part := range parts(v) {
 			l, takes := leaf{v, part}, false
@@ -91,11 +90,11 @@ func (c *choice) leaves(base *params.Values) (chosen []leaf) {
 			c.near = append(c.near, name)
 			elements := strings.Split("Benchmark"+name, "/")
 			for _, a := range bench {
-				if matches, below := a.Matches(elements...); matches && !below {
-					takes, c.served[a.Text] = true, true
+				if matches, below := a.matches(elements...); matches && !below {
+					takes, c.served[a.text] = true, true
 				}
 			}
-			if takes && !skip.Skips(elements...) {
+			if takes && !skip.skips(elements...) {
 				chosen = append(chosen, l)
 			}
 		}
@@ -107,8 +106,8 @@ func (c *choice) leaves(base *params.Values) (chosen []leaf) {
 // out by -skip.
 func (c *choice) check() error {
 	for _, a := range c.bench {
-		if a.Deep() && !c.served[a.Text] {
-			return pattern.None(a.Text, "sub-benchmark", c.near)
+		if a.deep() && !c.served[a.text] {
+			return nothingSelected(a.text, "sub-benchmark", c.near)
 		}
 	}
 	return nil

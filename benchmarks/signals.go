@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"kvbench/benchmarks/clients"
-	"kvbench/benchmarks/launch"
 	"kvbench/kvbench"
 )
 
@@ -58,7 +57,7 @@ func watchSignals(attended func() bool, last func()) (_ context.Context,
 				Attended: sig != syscall.SIGHUP && attended()})
 		}, last)))
 	}()
-	watchParent(ctx, os.Getppid, launch.IsGoCommand,
+	watchParent(ctx, os.Getppid, isGoCommand,
 		func() { cancel(kvbench.Interrupted{Why: errParentGone}) })
 	return ctx, cancel, func() { cancel(nil); signal.Stop(got) }
 }

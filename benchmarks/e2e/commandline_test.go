@@ -20,9 +20,7 @@ func TestUnknownFlagsAreAnsweredInThreeLines(t *testing.T) {
 		{"-duration=60s", "unknown flag -duration\n  it is -benchtime here, such as -benchtime 60s\n"},
 		{"-benchtime=60s", "in the binary Go's own flags have a prefix: -test.benchtime\n"},
 		{"-test.benchtim=60s", "did you mean -test.benchtime?\n"},
-		{"-zz", "unknown flag -zz\n  -help-parameters"},
 		{"-xyzzy-frotz-plugh", "unknown flag -xyzzy-frotz-plugh\n  -help-parameters"},
-		{"-enable-rag=maybe", "-enable-rag: must be true or false, given maybe (flag)"},
 		{"-test.v=maybe", "-test.v: cannot be \"maybe\""},
 	} {
 		text := b.answered("-test.bench=Synthetic", c.flag)
@@ -49,19 +47,8 @@ func TestStrayWordsAreRefused(t *testing.T) {
 func TestWhatTheTestingPackageWouldPassOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for arg, want := range map[string]string{
-		"-test.benchtime=10": `-benchtime: must be a time such as 30s or a number of requests such ` +
-			`as 500x, did you mean 10s or 10x?, given 10 (flag)`,
-		"-test.benchtime=0":      "-benchtime: must be",
-		"-test.benchtime=0s":     "-benchtime: must be more than 0s",
-		"-test.count=0":          "-count: must be a whole number of at least 1, given 0 (flag)",
-		"-test.count=x":          "-count: must be a whole number of at least 1, given x (flag)",
-		"-test.cpu=1,x":          "-cpu: must be numbers of at least 1 with commas between them, given 1,x",
-		"-warmup=10":             "-warmup: must be a time with its unit, did you mean 10s?, given 10",
-		"-autoscaler-interval=5": "did you mean 5s?",
-	} {
-		has(t, b.refused("-test.bench=Synthetic", "-enable-autoscaling", arg), want)
-	}
+	has(t, b.refused("-test.bench=Synthetic", "-test.cpu=1,x"),
+		"-cpu: must be numbers of at least 1 with commas between them, given 1,x")
 	// All of them together, with those of the parameters.
 	assert.Len(t, b.refused("-test.bench=Synthetic", "-test.count=0", "-test.benchtime=7",
 		"-num-users=0", "-rag-num-docs=5"), 4)
@@ -89,24 +76,6 @@ func TestTheBinaryAloneSaysHowToRunIt(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	assert.Equal(t, o.stdout, b.ok("-version").stdout)
-}
-
-func TestWhatNobodyHearsIsRefused(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	has(t, b.refused("-test.bench=Synthetic", "-precondition-size-gb=1", "-cache-dir", b.cache),
-		"-precondition-size-gb: must be absent: it is for all with requests with -precondition, "+
-			"and Synthetic runs without that, given 1 (flag)")
-	has(t, b.refused("-test.bench=AzureTrace", "-decode-only", "-cache-dir", b.cache),
-		"-decode-only: must be absent: it is for synthetic users, and -bench selects AzureTrace")
-	has(t, b.refused("-test.bench=BlockTrace", "-sweep=rag-num-docs=1,2"), "-sweep: must be",
-		"rag-num-docs is for")
-	b.env = append(b.env, "KVBENCH_NUM_USER=3", "KVBENCH_CACHEDIR=/nowhere")
-	lines := b.refused("-test.bench=Synthetic", "-arrival=closed")
-	has(t, lines, `KVBENCH_NUM_USER (environment) is no parameter, did you mean "KVBENCH_NUM_USERS"?`)
-	has(t, lines, `did you mean "KVBENCH_CACHE_DIR"?`)
-	has(t, lines, "-arrival: must be", "closed-loop")
-	assert.Len(t, lines, 3)
 }
 
 // Environment and file serve several runs: what one does not hear of them is listed once.
@@ -153,16 +122,6 @@ func TestTheResultsDirectoryIsTriedBeforeTheRun(t *testing.T) {
 	assert.Len(t, lines, 1, "the free space of another directory is nobody's business")
 	lines = b.refused("-test.bench=Synthetic", "-division=open", "-storage-capacity-gb=x")
 	assert.Len(t, lines, 1, "what stands in for it is not told as if it was given")
-}
-
-// Several violations that different stages find are told at once.
-func TestMemoryIsToldWithTheCapacity(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	lines := b.refused("-test.bench=Synthetic", "-division=open", "-cpu-mem-gb=100000",
-		"-cache-dir", "/var/tmp/kvbench-never-made", "-storage-capacity-gb=100000000")
-	has(t, lines, "-cpu-mem-gb: must be at most")
-	has(t, lines, "-storage-capacity-gb: must be at most")
 }
 
 // The quick division shows that everything works: who asks for a directory wants to know more.

@@ -248,9 +248,9 @@ func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, e
 	return since, wall, err
 }
 
-// each runs do for all accelerators of this client concurrently and returns how long each took since
-// a moment. The first failure ends all of them, and is returned: there is no checkpoint without the
-// files of all.
+// each runs do for all accelerators of this client concurrently and returns how long each took
+// since a moment. The first failure ends all of them, and is returned: there is no checkpoint
+// without the files of all.
 func (l *Load) each(ctx context.Context, since time.Duration,
 	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
 	took := make([]time.Duration, l.Count)

@@ -152,8 +152,8 @@ func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) er
 	var taken atomic.Int64
 	over := make(chan struct{}) // all chunks are with a writer
 	all, each := errgroup.WithContext(ctx)
-	// A writer is a goroutine that waits: with chunks of MiB that costs nothing, and the waiting time
-	// of each is known.
+	// A writer is a goroutine that waits: with chunks of MiB that costs nothing, and the waiting
+	// time of each is known.
 	for range min(int64(l.p.writers), chunks) {
 		all.Go(func() error {
 			for {

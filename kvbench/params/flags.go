@@ -111,8 +111,8 @@ func UnknownEnvironment(environ []string) (bad Violations) {
 	return bad
 }
 
-// Instead names the replacement of flags that are none here: of the Python benchmark's, and of those
-// that were removed.
+// Instead names the replacement of flags that are none here: of the Python benchmark's, and of
+// those that were removed.
 var Instead = map[string]string{
 	"duration":        "it is -benchtime here, such as -benchtime 60s",
 	"output":          "it is -results-dir here, a directory",

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestScripts runs the scripts of testdata/resolve: which values are in force, where they came from,
-// and what is refused. Rewrite them with -rewrite.
+// TestScripts runs the scripts of testdata/resolve: which values are in force, where they came
+// from, and what is refused. Rewrite them with -rewrite.
 //
 //	file NAME                        a file of that text; $DIR is its directory
-//	each [BENCHMARK] [show=(a,b)]    each line is a command of its own: its flags, the variables of
-//	                                 its environment (NAME=value), -benchtime and -count
+//	each [BENCHMARK] [show=(a,b)]    each line is a command of its own: its flags, the
+//	                                 variables of its environment (NAME=value), -benchtime, -count
 //	unheard BENCHMARK…               likewise, and all benchmarks are selected: see Unheard
 //	environment                      each line is a variable: see UnknownEnvironment
 //

@@ -176,8 +176,8 @@ type Policy struct {
 
 	Copied     EntryCount `json:"copied"`            // to the storage tier, from above
 	Promoted   EntryCount `json:"promoted"`          // from the storage tier, upward
-	Dropped    EntryCount `json:"dropped"`           // from one tier, because they lived on in another
-	Refused    EntryCount `json:"refused"`           // evicted above the storage tier, which had no copy
+	Dropped    EntryCount `json:"dropped"`           // from one tier; they lived on in another
+	Refused    EntryCount `json:"refused"`           // evicted above the storage tier without a copy
 	Unwritten  EntryCount `json:"unwritten"`         // copies: too many waited, or they failed
 	MostBehind int64      `json:"most_behind_bytes"` // that waited or were being written at a time
 

@@ -140,7 +140,8 @@ func Slip(word string, distance int) bool {
 	return distance <= max(min(2, len(word)/2), len(word)/3)
 }
 
-// Suggestion is `, did you mean "x"?` when the nearest candidate is a typing error away, else empty.
+// Suggestion is `, did you mean "x"?` when the nearest candidate is a typing error away, else
+// empty.
 func Suggestion(word string, candidates []string) string {
 	best, d := Nearest(word, candidates)
 	if !Slip(word, d) {

@@ -35,8 +35,8 @@ var policies = map[string]Policy{
 func testBuckets(int64) evict.Order { return evict.NewBuckets(60, 9) }
 
 // Under every policy the hits are a function of the requests and the capacities: the same with one
-// worker and with eight, whatever the timing, the tiers and the write limit. The accounts are exact,
-// and the tiers hold what the index says.
+// worker and with eight, whatever the timing, the tiers and the write limit. The accounts are
+// exact, and the tiers hold what the index says.
 func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
 	for name, p := range policies {
 		for where, capacity := range map[string][]int64{
@@ -80,8 +80,8 @@ func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
 	}
 }
 
-// Whatever fails, is cancelled, abandoned or written behind the requests, also where the requests in
-// flight do not fit next to each other, the accounts stay exact and no request hangs.
+// Whatever fails, is cancelled, abandoned or written behind the requests, also where the requests
+// in flight do not fit next to each other, the accounts stay exact and no request hangs.
 func TestPoliciesInAStorm(t *testing.T) {
 	all := map[string]Policy{
 		"write-through behind": {Place: WriteThrough, Behind: 300, Promote: OnHit},
@@ -196,7 +196,8 @@ func (n *countWrites) Chunk(_ Tag, l tiers.Kind, _ tiers.Phase, ch tiers.Chunk) 
 // A queue behind the requests holds so many bytes, and gives up what finds it full.
 func TestWriteBehindIsBounded(t *testing.T) {
 	bubble(func(t *testing.T) {
-		c, stores := policyCache(t, 0, false, Policy{Place: WriteThrough, Behind: 250}, 0, 1000, 2000)
+		p := Policy{Place: WriteThrough, Behind: 250}
+		c, stores := policyCache(t, 0, false, p, 0, 1000, 2000)
 		held := make(chan struct{})
 		stores[tiers.Storage].pause = func() { <-held }
 		for i := range 5 {

@@ -125,8 +125,8 @@ func object(i int) tiers.Object {
 	return tiers.Object{Key: strconv.Itoa(i), Gen: 1, Size: 8192}
 }
 
-// beWatched is the process under strace. Before each object it opens a file that is named after what
-// comes next.
+// beWatched is the process under strace. Before each object it opens a file that is named after
+// what comes next.
 func beWatched(t *testing.T, where string) {
 	at, layout, _ := strings.Cut(where, "=")
 	dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test", Keep: true})

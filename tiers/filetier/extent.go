@@ -151,8 +151,8 @@ func (x *extent) end() error {
 	return x.t.leave(x.run...)
 }
 
-// Submit turns a request into one of the engine. The operation is kept for the next use of the IO: a
-// stream of requests allocates nothing.
+// Submit turns a request into one of the engine. The operation is kept for the next use of the IO:
+// a stream of requests allocates nothing.
 func (x *extent) Submit(io *tiers.IO) {
 	r, ok := io.State.(*request)
 	if !ok {

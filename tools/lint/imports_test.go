@@ -90,10 +90,8 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks": "benchmarks/pattern benchmarks/bucket benchmarks/clients benchmarks/launch " +
-		"benchmarks/metrics kvbench/... workloads/... tiers/... tracing/...",
-	"benchmarks/pattern": "kvbench/units",
-	"benchmarks/launch":  "kvbench/version",
+	"benchmarks": "benchmarks/bucket benchmarks/clients benchmarks/metrics kvbench/... " +
+		"workloads/... tiers/... tracing/...",
 	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers tiers/cache",
 
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +

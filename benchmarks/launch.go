@@ -1,4 +1,4 @@
-package launch
+package benchmarks
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"kvbench/kvbench/version"
 )
 
-// Dir returns the directory in which the user typed the command, which is what relative paths
+// launchDir returns the directory in which the user typed the command, which is what relative paths
 // in flags, environment and configuration mean. `go test` starts test binaries in the directory of
 // their package, where the working directory is not the answer:
 //
@@ -21,7 +21,7 @@ import (
 //
 // The directory is absolute. Call it before anything changes the working directory, and while the
 // parent still lives.
-func Dir() string {
+func launchDir() string {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return string(filepath.Separator)

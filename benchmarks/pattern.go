@@ -1,4 +1,4 @@
-package pattern
+package benchmarks
 
 import (
 	"cmp"
@@ -10,24 +10,24 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Pattern is a -bench or a -skip as the testing package reads it: alternatives, each of elements
+// pattern is a -bench or a -skip as the testing package reads it: alternatives, each of elements
 // that match a name between its slashes.
-type Pattern []Alternative
+type pattern []alternative
 
-// Alternative is one of them.
-type Alternative struct {
-	Text     string // as it was typed
+// alternative is one of them.
+type alternative struct {
+	text     string // as it was typed
 	elements []*regexp.Regexp
 }
 
-// Read reads the text of a flag; an empty one has no alternatives.
-func Read(flag, text string) (p Pattern, err error) {
+// readPattern reads the text of a flag; an empty one has no alternatives.
+func readPattern(flag, text string) (p pattern, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	for _, alternative := range split(text, '|') {
-		a := Alternative{Text: alternative}
-		for _, element := range split(alternative, '/') {
+	for _, part := range splitPattern(text, '|') {
+		a := alternative{text: part}
+		for _, element := range splitPattern(part, '/') {
 			re, err := regexp.Compile(element)
 			if err != nil {
 				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
@@ -39,12 +39,12 @@ func Read(flag, text string) (p Pattern, err error) {
 	return p, nil
 }
 
-// Deep tells whether it selects sub-benchmarks.
-func (a Alternative) Deep() bool { return len(a.elements) > 1 }
+// deep reports whether it selects sub-benchmarks.
+func (a alternative) deep() bool { return len(a.elements) > 1 }
 
-// Matches tells whether it matches the elements of a name, and whether it has more than these: what
-// it means then lies below.
-func (a Alternative) Matches(name ...string) (matches, below bool) {
+// matches reports whether it matches the elements of a name, and whether it has more than these:
+// what it means then lies below.
+func (a alternative) matches(name ...string) (matches, below bool) {
 	for n, re := range a.elements[:min(len(name), len(a.elements))] {
 		if !re.MatchString(name[n]) {
 			return false, false
@@ -53,40 +53,40 @@ func (a Alternative) Matches(name ...string) (matches, below bool) {
 	return true, len(a.elements) > len(name)
 }
 
-// Skips tells whether the pattern, one of -skip, takes a name out, or what lies above it.
-func (p Pattern) Skips(name ...string) bool {
-	return slices.ContainsFunc(p, func(a Alternative) bool {
-		matches, below := a.Matches(name...)
+// skips reports whether the pattern, one of -skip, takes a name out, or what lies above it.
+func (p pattern) skips(name ...string) bool {
+	return slices.ContainsFunc(p, func(a alternative) bool {
+		matches, below := a.matches(name...)
 		return matches && !below
 	})
 }
 
-// Swept has the elements where they are in the names of a sweep, whose keys stand before the
+// swept has the elements where they are in the names of a sweep, whose keys stand before the
 // benchmark's own: with -sweep io-depth=1,2 there is StorageCeiling/io-depth=1/op=read, which
 // StorageCeiling/op=read means. An alternative with an element whose key cannot be told, such as
 // .*, stays as it was typed.
-func (p Pattern) Swept(keys []string) Pattern {
+func (p pattern) swept(keys []string) pattern {
 	p = slices.Clone(p)
 	for n, a := range p {
-		swept, own, told := make([]*regexp.Regexp, len(keys)), []*regexp.Regexp(nil), a.Deep()
+		byKey, own, known := make([]*regexp.Regexp, len(keys)), []*regexp.Regexp(nil), a.deep()
 		for _, e := range a.elements[1:] {
 			key := elementKey.FindStringSubmatch(e.String())
 			i := slices.IndexFunc(keys,
 				func(name string) bool { return key != nil && name == key[1] })
 			switch {
-			case key == nil || i >= 0 && swept[i] != nil: // or said twice
-				told = false
+			case key == nil || i >= 0 && byKey[i] != nil: // or said twice
+				known = false
 			case i < 0:
 				own = append(own, e)
 			default:
-				swept[i] = e
+				byKey[i] = e
 			}
 		}
-		if !told {
+		if !known {
 			continue
 		}
 		// Elements that were not typed match anything; behind the last typed one none is needed.
-		all := append(swept, own...)
+		all := append(byKey, own...)
 		for all[len(all)-1] == nil {
 			all = all[:len(all)-1]
 		}
@@ -103,9 +103,9 @@ var anything = regexp.MustCompile(".")
 // elementKey is what an element of a pattern begins with, be it anchored or grouped.
 var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
 
-// split cuts s at sep where it stands outside brackets and parentheses, as the testing package
-// cuts a pattern: (a/b|c) is one element.
-func split(s string, sep byte) []string {
+// splitPattern cuts s at sep where it stands outside brackets and parentheses, as the testing
+// package cuts a pattern: (a/b|c) is one element.
+func splitPattern(s string, sep byte) []string {
 	var parts []string
 	depth, square, from := 0, 0, 0
 	for i := 0; i < len(s); i++ {
@@ -128,9 +128,10 @@ func split(s string, sep byte) []string {
 	return append(parts, s[from:])
 }
 
-// None says that an alternative of -bench selects none of a few names, the nearest first.
-func None(alternative, what string, names []string) error {
-	word := strings.Trim(alternative, "^$()")
+// nothingSelected is the error of an alternative of -bench that selects none of a few names, the
+// nearest first.
+func nothingSelected(selection, what string, names []string) error {
+	word := strings.Trim(selection, "^$()")
 	word = strings.TrimPrefix(word, "Benchmark")
 	distance := func(name string) int {
 		_, d := units.Nearest(word, []string{name})
@@ -143,6 +144,6 @@ func None(alternative, what string, names []string) error {
 	if n := len(names) - most; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", alternative,
+	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", selection,
 		what, strings.Join(names[:min(most, len(names))], ", "), more)
 }

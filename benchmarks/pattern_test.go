@@ -1,4 +1,4 @@
-package pattern
+package benchmarks
 
 import (
 	"strings"
@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// text is a pattern as it would be typed.
-func text(p Pattern) string {
+// typedPattern is a pattern as it would be typed.
+func typedPattern(p pattern) string {
 	var alternatives []string
 	for _, a := range p {
 		var elements []string
@@ -23,7 +23,7 @@ func text(p Pattern) string {
 
 func TestArrangePatternsOfSweeps(t *testing.T) {
 	sweep := []string{"io-depth", "chunk-size"}
-	for pattern, want := range map[string]string{
+	for typed, want := range map[string]string{
 		"StorageCeiling":                                     "StorageCeiling",
 		"StorageCeiling/op=read":                             "StorageCeiling/././op=read",
 		"StorageCeiling/op=read/io-depth=1":                  "StorageCeiling/io-depth=1/./op=read",
@@ -35,9 +35,9 @@ func TestArrangePatternsOfSweeps(t *testing.T) {
 		"StorageCeiling/io-depth=1/io-depth=2":               "StorageCeiling/io-depth=1/io-depth=2",
 		"(StorageCeiling|Tier)/op=read|(a/b|c)/chunk-size=2": "(StorageCeiling|Tier)/././op=read|(a/b|c)/./chunk-size=2",
 	} {
-		p, err := Read("-bench", pattern)
+		p, err := readPattern("-bench", typed)
 		require.NoError(t, err)
-		assert.Equal(t, want, text(p.Swept(sweep)), pattern)
-		assert.Equal(t, pattern, text(p), "which it leaves as it was")
+		assert.Equal(t, want, typedPattern(p.swept(sweep)), typed)
+		assert.Equal(t, typed, typedPattern(p), "which it leaves as it was")
 	}
 }

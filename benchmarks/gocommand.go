@@ -1,0 +1,7 @@
+//go:build !darwin
+
+package benchmarks
+
+// isGoCommand tells whether a process is the go command. Where there is no /proc none is, and no
+// run ends with its parent.
+func isGoCommand(pid int) bool { return proc("/proc").isGoCommand(pid) }
