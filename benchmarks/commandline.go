@@ -169,7 +169,7 @@ func strayError(set *flag.FlagSet, before []string, word string) error {
 			}
 		}
 	}
-	return threeLines(fmt.Sprintf("%q%s is no flag: nothing behind it would be heard", word,
+	return threeLines(fmt.Sprintf("%q%s is no flag: everything after it would be ignored", word,
 		behind), hint)
 }
 

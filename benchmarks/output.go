@@ -144,7 +144,7 @@ func (s *session) epilogue() {
 			"meant.",
 		})
 	}
-	list("set, and not heard", s.unheard)
+	list("set, and ignored by this run", s.unheard)
 }
 
 // wholes says of each result whether its whole summary is told: of the trials of one benchmark, the

@@ -36,8 +36,8 @@ func TestStrayWordsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	assert.Contains(t, b.answered("-test.bench=RAG", "-enable-rag", "true", "-num-users=2",
-		"-cache-dir", b.cache), "\"true\" behind -enable-rag is no flag: nothing behind it would be "+
-		"heard\n  did you mean -enable-rag=true?\n")
+		"-cache-dir", b.cache), "\"true\" behind -enable-rag is no flag: everything after it would "+
+		"be ignored\n  did you mean -enable-rag=true?\n")
 	assert.Contains(t, b.answered("-enable-rag", "true", "-test.bench=RAG"),
 		"did you mean -enable-rag=true?", "although -bench stands behind it")
 	assert.Contains(t, b.answered("-num-users=2", "Synthetic"), "\"Synthetic\" is no flag")
@@ -84,7 +84,7 @@ func TestUnheardValuesOfTheEnvironmentAreListed(t *testing.T) {
 	b := newBench(t)
 	b.env = append(b.env, "KVBENCH_RAG_NUM_DOCS=3", "KVBENCH_SEED=7")
 	o := b.ok(b.few(append(b.places(), "-test.count=2")...)...)
-	assert.Equal(t, 1, strings.Count(o.stderr, "\nset, and not heard\n  "+
+	assert.Equal(t, 1, strings.Count(o.stderr, "\nset, and ignored by this run\n  "+
 		"rag-num-docs = 3 (environment KVBENCH_RAG_NUM_DOCS) is for synthetic users "+
 		"with -enable-rag\n"), o.stderr)
 	assert.NotContains(t, o.stderr, "KVBENCH_SEED)")

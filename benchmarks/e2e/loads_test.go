@@ -41,16 +41,6 @@ func TestBlockTraceLayouts(t *testing.T) {
 		"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout=slots",
 		// of entries that fit into the slots
 		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...)
-	for _, layout := range []string{"slots", "packed=4"} {
-		has(t, b.refused("-test.bench=Synthetic", "-layout="+layout),
-			"-layout: must be entry, block or an engine's but for block traces")
-	}
-	for _, layout := range []string{"packed", "packed=", "packed=1", "packed=1025", "packed=x",
-		"chunks"} {
-		has(t, b.refused("-test.bench=BlockTrace", "-layout="+layout),
-			"or packed=N with N in 2…1024")
-	}
-	has(t, b.refused("-test.bench=BlockTrace", "-layout=lmcache"), "lmcache-fs writes LMCache's files")
 	has(t, b.refused("-test.bench=BlockTrace", "-layout=slots",
 		"-block-trace-path="+data(t, "azure-small.csv")), "azure-small.csv")
 	odd := filepath.Join(b.work, "odd.json")
@@ -102,23 +92,8 @@ func TestEngineLayouts(t *testing.T) {
 	}
 	b := newBench(t)
 	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
-	both := b.refused("-test.bench=BlockTrace", trace, "-layout=vllm-slots", "-chunk-size=64KiB",
-		"-io-depth=65")
-	has(t, both, "-chunk-size: must be absent")
-	has(t, both, "-io-depth: must be at most 64")
-	has(t, b.refused("-test.bench=BlockTrace", trace, "-layout=hicache-file", "-io=direct"),
-		"-io: must be absent with -layout hicache-file")
-	has(t, b.refused("-test.bench=BlockTrace", trace, "-layout=packed=4", "-object-tokens=16"),
-		"-object-tokens: must be auto")
 	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", trace, "-layout=vllm-fs",
 		"-object-tokens=100")...), "blocks of 512 tokens and an object has 100")
-	users := b.refused("-test.bench=Synthetic", "-layout=vllm-fs", "-turns=overtaking",
-		"-decode-reads=batched", "-enable-rag")
-	has(t, users, "-enable-rag: must be false")
-	has(t, users, "-turns: must be ordered")
-	has(t, users, "-decode-reads: must be once")
-	has(t, b.refused("-test.bench=MaxStorageStress", "-division=closed", "-layout=vllm-fs"),
-		"-layout: must be entry")
 }
 
 // The I/O of all tensor-parallel ranks: the bytes of each, beside each other or in one file.
@@ -145,11 +120,6 @@ func TestTensorParallelRanks(t *testing.T) {
 			"tensor parallel 4")
 		assert.False(t, exists(b.cache), "nothing is left behind")
 	}
-	b := newBench(t)
-	has(t, b.refused(append(group, "-test.bench=MultiTurn", "-layout=mooncake-bucket")...),
-		"-tp-io: must be one but with -layout vllm-fs, vllm-slots")
-	has(t, b.refused("-test.bench=MultiTurn", "-layout=vllm-fs", "-tp-io=all"),
-		"-tp-io: must be absent: it is for all with requests with -tensor-parallel")
 }
 
 // Layer by layer: as many files as two layers and objects make, and the same hits, bytes and
@@ -191,8 +161,6 @@ func TestLayerByLayer(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, real.Tiers[0].Description, ", a file for each layer")
 	assert.Contains(t, string(summary), " with waiting, layer by layer, while the GPU computed ")
-	has(t, newBench(t).refused("-test.bench=MultiTurn", "-layout=vllm-fs", "-layerwise"),
-		"-layerwise: must be false but with -layout lmcache-fs")
 }
 
 // A model with windows has a file of each group of layers, and of the windowed one those files are
@@ -295,18 +263,6 @@ func TestTierPolicies(t *testing.T) {
 		assert.Equal(t, []int64{res.BlockCache.Blocks, res.BlockCache.Hits},
 			[]int64{p.Compared.Lookups, p.Compared.Hits}, "the same decisions, counted twice")
 	}
-	b := newBench(t)
-	alone := b.refused("-test.bench=BlockTrace", trace, "-tier-policy=write-through",
-		"-promote=on-hit", "-admit-after=2")
-	has(t, alone, "-tier-policy: must be waterfall without a tier above the storage")
-	has(t, alone, "-promote: must be never without a tier above the storage")
-	has(t, alone, "-admit-after: must be 0 without a tier above the storage")
-	has(t, b.refused("-test.bench=BlockTrace", trace, "-cpu-mem-gb=1", "-promote=on-hit"),
-		"-promote: must be never with -tier-policy waterfall")
-	has(t, b.refused("-test.bench=BlockTrace", trace, "-evict=bucket"),
-		"-evict: must be lru, fifo, lfu or s3-fifo but with -layout mooncake-bucket")
-	has(t, b.refused("-test.bench=StorageThroughput", "-division=closed", "-evict=fifo",
-		"-tier-policy=write-through"), "-tier-policy: must be waterfall in the closed division")
 }
 
 // Conversations and documents go through the front door, and the tokenizer is named.

@@ -99,7 +99,7 @@ func TestASweepIsOfThoseWhoHearIt(t *testing.T) {
 		"-test.skip=/num-users=1")...)
 	assert.Equal(t, []string{"StorageCeiling/op=read", "Synthetic/num-users=2"},
 		sorted(names(t, o.stdout)))
-	assert.Contains(t, o.stderr, "set, and not heard\n  the sweep of num-users, by StorageCeiling: "+
+	assert.Contains(t, o.stderr, "set, and ignored by this run\n  the sweep of num-users, by StorageCeiling: "+
 		"it is for synthetic users, Tier, BlockTrace, Engines, ShareGPT; StorageCeiling with "+
 		"-io-depth\n")
 }

@@ -153,7 +153,7 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 			benchmarks = append(benchmarks, []string{b.Name, b.About()})
 		}
 	}
-	table := [][]string{{"parameter", "value", "from", "default", "meaning [heard by]"}}
+	table := [][]string{{"parameter", "value", "from", "default", "meaning [applies to]"}}
 	group := ""
 	for _, p := range v.rows {
 		if p.has(action) || !wanted(p.name) && !wanted(p.group) {

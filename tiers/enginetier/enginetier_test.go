@@ -159,6 +159,14 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 					break
 				}
 			}
+			if l.Ranks == tiers.RanksApart || l.Ranks == tiers.RanksEach {
+				second, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir,
+					Layout: l.Name, Engine: tiertest.Psync(t), Model: "m", Bytes: 4096, Layers: 4,
+					Capacity: 1 << 20, Tensor: 1, World: 2})
+				require.NoError(t, err)
+				require.NoError(t, store(t, second, tiers.Object{Key: "r", Gen: 1, Size: 4096}))
+				require.NoError(t, second.Close())
+			}
 			w, err := tier.Create(t.Context(), tiers.Object{Key: "half", Gen: 1, Size: 4096})
 			require.NoError(t, err)
 			_ = w // a file with its temporary name
