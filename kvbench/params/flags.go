@@ -119,10 +119,16 @@ var Instead = map[string]string{
 	"xlsx-output":     "it is go tool kvreport xlsx here",
 	"use-burst-trace": "it is -bench BurstGPT with -burst-trace-path here",
 
-	"evict-ttl":  "it was removed: entries leave in the order of -evict alone",
-	"pin-tokens": "it was removed: -evict lfu and s3-fifo keep what many requests use",
-	"recycle":    "it was removed: -layout slots overwrites in place",
+	"evict-ttl":     "it was removed: entries leave in the order of -evict alone",
+	"pin-tokens":    "it was removed: -evict lfu and s3-fifo keep what many requests use",
+	"recycle":       "it was removed: -layout slots overwrites in place",
+	"hosts":         removedLauncher,
+	"ssh":           removedLauncher,
+	"remote-binary": removedLauncher,
 }
+
+const removedLauncher = "it was removed: mpirun, srun, torchrun or Kubernetes start the ranks, and " +
+	"-ranks starts those of this machine"
 
 // usage is the line of -help. Defaults stand in it as text, because there are three of them; the
 // flag package would print what is typed.
