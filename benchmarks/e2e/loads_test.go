@@ -23,6 +23,7 @@ func TestBlockTraceLayouts(t *testing.T) {
 		require.NoError(t, os.WriteFile(recorded,
 			[]byte(`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`), 0o600))
 		b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
+			"-test.benchtime=1h", // the input's end ends it, however slow the machine is
 			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout="+layout,
 			"-validation-trace="+recorded, "-verify=full")...)
 		res := theResult(t, b.results)
