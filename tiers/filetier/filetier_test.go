@@ -111,3 +111,19 @@ func TestFileTierRefusesToFollowALink(t *testing.T) {
 	assert.Equal(t, "mine", string(text))
 	require.NoError(t, os.Remove(path))
 }
+
+func TestAClosedTierTakesNothing(t *testing.T) {
+	tier := tiertest.Files(t, filetier.Config{Layout: tiertest.Layouts["slots"]})
+	w, err := tier.Create(t.Context(), tiers.Object{Key: "k", Size: 4096})
+	require.NoError(t, err)
+	require.NoError(t, w.Commit(t.Context()))
+	r, err := tier.Open(t.Context(), tiers.Object{Key: "k"})
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	_, err = request(t, r, 0, 4096)
+	assert.ErrorIs(t, err, tiers.ErrClosed)
+	assert.ErrorIs(t, w.Commit(t.Context()), tiers.ErrClosed)
+	require.NoError(t, tier.Close())
+	_, err = tier.Create(t.Context(), tiers.Object{Key: "l", Size: 4096})
+	assert.ErrorIs(t, err, tiers.ErrClosed)
+}
