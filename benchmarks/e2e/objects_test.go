@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/workloads/checkpoint"
 )
 
@@ -49,10 +49,10 @@ func newObjectBench(t testing.TB, id, secret, token string) *bench {
 }
 
 // fakeStore is a store in this process.
-func fakeStore(t testing.TB, rules ...fakes3.Rule) *fakes3.Server {
+func fakeStore(t testing.TB, rules ...s3test.Rule) *s3test.Server {
 	t.Helper()
 	endToEnd(t)
-	return fakes3.Start(t, fakes3.Config{Buckets: []string{bucket}, Rules: rules}, 2)
+	return s3test.Start(t, s3test.Config{Buckets: []string{bucket}, Rules: rules}, 2)
 }
 
 // Flags of the loads below.
@@ -71,43 +71,43 @@ func blocks(t *testing.T) []string {
 // TestObjectStore runs loads against a store in this process that fails in one way.
 func TestObjectStore(t *testing.T) {
 	t.Parallel()
-	status := func(op fakes3.Op, key string, code int) fakes3.Rule {
-		return fakes3.Rule{Op: op, Key: key, Fault: fakes3.Fault{Kind: fakes3.Status, Status: code}}
+	status := func(op s3test.Op, key string, code int) s3test.Rule {
+		return s3test.Rule{Op: op, Key: key, Fault: s3test.Fault{Kind: s3test.Status, Status: code}}
 	}
-	every := func(op fakes3.Op, k int, f fakes3.Fault) fakes3.Rule {
-		return fakes3.Rule{Op: op, Key: entryKey, Every: k, Fault: f}
+	every := func(op s3test.Op, k int, f s3test.Fault) s3test.Rule {
+		return s3test.Rule{Op: op, Key: entryKey, Every: k, Fault: f}
 	}
 	for _, c := range []struct {
 		name  string
 		id    string // of the key, "key" if empty
 		cache string // instead of the bucket that exists
 		args  []string
-		rules []fakes3.Rule
+		rules []s3test.Rule
 		code  int
 		words []string // in what the run prints
 	}{
-		{name: "load", args: append(blocks(t), "-layout=block", "-s3-lookup=head"), rules: []fakes3.Rule{
-			every(fakes3.Put, 20, fakes3.Fault{Kind: fakes3.Status, Status: 503}),
-			every(fakes3.Get, 20, fakes3.Fault{Kind: fakes3.Cut, At: 1000}),
-			every(fakes3.Get, 21, fakes3.Fault{Kind: fakes3.Reset, At: -1}),
-			every(fakes3.Put, 31, fakes3.Fault{Kind: fakes3.Lost})}},
-		{name: "ranks", args: append(synthetic, "-test.benchtime=50x", "-ranks=2"), rules: []fakes3.Rule{
-			every("", 50, fakes3.Fault{Kind: fakes3.Status, Status: 500})}},
+		{name: "load", args: append(blocks(t), "-layout=block", "-s3-lookup=head"), rules: []s3test.Rule{
+			every(s3test.Put, 20, s3test.Fault{Kind: s3test.Status, Status: 503}),
+			every(s3test.Get, 20, s3test.Fault{Kind: s3test.Cut, At: 1000}),
+			every(s3test.Get, 21, s3test.Fault{Kind: s3test.Reset, At: -1}),
+			every(s3test.Put, 31, s3test.Fault{Kind: s3test.Lost})}},
+		{name: "ranks", args: append(synthetic, "-test.benchtime=50x", "-ranks=2"), rules: []s3test.Rule{
+			every("", 50, s3test.Fault{Kind: s3test.Status, Status: 500})}},
 		{name: "checkpoint", args: append(checkpoints, "-ranks=2", "-checkpoint-shift=2"),
-			rules: []fakes3.Rule{every(fakes3.PutPart, 5, fakes3.Fault{Kind: fakes3.Cut, At: 100_000}),
-				{Op: fakes3.Get, Key: "rank_2_mp_rank_0_optim", Nth: 2,
-					Fault: fakes3.Fault{Kind: fakes3.Reset, At: 100_000}}},
+			rules: []s3test.Rule{every(s3test.PutPart, 5, s3test.Fault{Kind: s3test.Cut, At: 100_000}),
+				{Op: s3test.Get, Key: "rank_2_mp_rank_0_optim", Nth: 2,
+					Fault: s3test.Fault{Kind: s3test.Reset, At: 100_000}}},
 			words: []string{"from the store, whose own caches nobody here sees"}},
-		{name: "full", args: checkpoints, rules: []fakes3.Rule{status(fakes3.PutPart, "rank_3_mp", 507)},
+		{name: "full", args: checkpoints, rules: []s3test.Rule{status(s3test.PutPart, "rank_3_mp", 507)},
 			code: exitFailed, words: []string{"free space in the store"}},
-		{name: "other bytes", args: append(blocks(t), "-layout=block"), rules: []fakes3.Rule{
-			{Op: fakes3.Get, Key: entryKey, Nth: 3, Fault: fakes3.Fault{Kind: fakes3.Flip, At: 10_000}}},
+		{name: "other bytes", args: append(blocks(t), "-layout=block"), rules: []s3test.Rule{
+			{Op: s3test.Get, Key: entryKey, Nth: 3, Fault: s3test.Fault{Kind: s3test.Flip, At: 10_000}}},
 			code: exitFailed, words: []string{"rank_0/", "http://127.0.0.1:"}},
 		{name: "credentials", args: synthetic, id: "other", code: exitFailed,
 			words: []string{"AWS_ACCESS_KEY_ID"}},
 		{name: "bucket", cache: "s3://missing/x", args: synthetic, code: exitFailed,
 			words: []string{"missing", "-cache-dir"}},
-		{name: "page", args: synthetic, rules: []fakes3.Rule{{Fault: fakes3.Fault{Kind: fakes3.Page}}},
+		{name: "page", args: synthetic, rules: []s3test.Rule{{Fault: s3test.Fault{Kind: s3test.Page}}},
 			code: exitFailed, words: []string{"-s3-endpoint"}},
 		{name: "endpoint down", args: append(synthetic, "-s3-endpoint=http://127.0.0.1:1",
 			"-s3-retries=0"), code: exitFailed, words: []string{"is the store running"}},
@@ -140,7 +140,7 @@ func TestObjectStore(t *testing.T) {
 			}
 			assert.Empty(t, s.Keys(bucket, ""), "nothing is left")
 			assert.Empty(t, s.Uploads(bucket))
-			failed := slices.ContainsFunc(s.Log(), func(e fakes3.Entry) bool { return e.Fault != "" })
+			failed := slices.ContainsFunc(s.Log(), func(e s3test.Entry) bool { return e.Fault != "" })
 			assert.Equal(t, len(c.rules) > 0, failed, "the fault happens")
 			if c.code != 0 {
 				return
@@ -253,17 +253,17 @@ func TestAKilledRunIsListed(t *testing.T) {
 	entries := []string{"-test.bench=Tier/tier=storage/op=write/size=16MiB", "-test.benchtime=3x",
 		"-storage-capacity-gb=4", "-s3-multipart-above=5MiB", "-s3-part-size=5MiB"}
 	for name, c := range map[string]struct {
-		rule fakes3.Rule
+		rule s3test.Rule
 		args []string
 		dir  string
 	}{
-		"between objects": {fakes3.Rule{Op: fakes3.Put, Key: entryKey, Nth: 5,
-			Fault: fakes3.Fault{Kind: fakes3.Hang, At: -1}}, append(entries, "-s3-multipart-above=5GiB"),
+		"between objects": {s3test.Rule{Op: s3test.Put, Key: entryKey, Nth: 5,
+			Fault: s3test.Fault{Kind: s3test.Hang, At: -1}}, append(entries, "-s3-multipart-above=5GiB"),
 			"runs/rank_0/"},
-		"in an upload": {fakes3.Rule{Op: fakes3.PutPart, Key: entryKey, Nth: 3,
-			Fault: fakes3.Fault{Kind: fakes3.Hang, At: 1000}}, entries, "runs/rank_0/"},
-		"in a checkpoint": {fakes3.Rule{Op: fakes3.PutPart, Key: "rank_2_mp", Nth: 2,
-			Fault: fakes3.Fault{Kind: fakes3.Hang, At: 1000}}, checkpoints,
+		"in an upload": {s3test.Rule{Op: s3test.PutPart, Key: entryKey, Nth: 3,
+			Fault: s3test.Fault{Kind: s3test.Hang, At: 1000}}, entries, "runs/rank_0/"},
+		"in a checkpoint": {s3test.Rule{Op: s3test.PutPart, Key: "rank_2_mp", Nth: 2,
+			Fault: s3test.Fault{Kind: s3test.Hang, At: 1000}}, checkpoints,
 			"runs/ckpt_8b/"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,15 +277,15 @@ func TestAKilledRunIsListed(t *testing.T) {
 			b := newObjectBench(t, "key", "secret", "")
 			p := b.start(args(b)...)
 			eventually(t, "the request that hangs", func() bool {
-				return slices.ContainsFunc(s.Log(), func(e fakes3.Entry) bool {
-					return e.Fault == fakes3.Hang
+				return slices.ContainsFunc(s.Log(), func(e s3test.Entry) bool {
+					return e.Fault == s3test.Hang
 				})
 			})
 			require.NoError(t, p.Process.Signal(syscall.SIGKILL))
 			p.end()
 			eventually(t, "the requests that the killed run had sent", func() bool {
-				return !slices.ContainsFunc(s.Log(), func(e fakes3.Entry) bool {
-					return e.Ended == 0 && e.Fault != fakes3.Hang
+				return !slices.ContainsFunc(s.Log(), func(e s3test.Entry) bool {
+					return e.Ended == 0 && e.Fault != s3test.Hang
 				})
 			})
 			require.NoError(t, s.SetRules())
@@ -311,7 +311,7 @@ func TestAKilledRunIsListed(t *testing.T) {
 			assert.Equal(t, uploads, s.Uploads(bucket))
 			for _, e := range s.Log() { // it touches nothing outside of its prefix
 				for _, key := range append(e.Keys, e.Key) {
-					assert.True(t, key == "" && e.Op != fakes3.List || strings.HasPrefix(key, c.dir),
+					assert.True(t, key == "" && e.Op != s3test.List || strings.HasPrefix(key, c.dir),
 						"%s %q", e.Op, key)
 				}
 			}
@@ -367,11 +367,11 @@ func TestSecretsAreNowhere(t *testing.T) {
 	endToEnd(t)
 	const id = "AKIAIOSFODNN7EXAMPLE" // the key of AWS's documents
 	secret, token := letters(40), letters(100)
-	quote := fakes3.Fault{Kind: fakes3.Status, Status: 500, Message: secret + token}
-	s := fakes3.Start(t, fakes3.Config{Buckets: []string{bucket}, AccessKey: id, Token: token,
-		Rules: []fakes3.Rule{{Key: `/[0-9a-f]{2}/|\.pt$`, Every: 100, Fault: quote}}}, 1)
-	page := fakes3.Start(t, fakes3.Config{Buckets: []string{bucket}, AccessKey: id, Token: token,
-		Rules: []fakes3.Rule{{Fault: fakes3.Fault{Kind: fakes3.Page,
+	quote := s3test.Fault{Kind: s3test.Status, Status: 500, Message: secret + token}
+	s := s3test.Start(t, s3test.Config{Buckets: []string{bucket}, AccessKey: id, Token: token,
+		Rules: []s3test.Rule{{Key: `/[0-9a-f]{2}/|\.pt$`, Every: 100, Fault: quote}}}, 1)
+	page := s3test.Start(t, s3test.Config{Buckets: []string{bucket}, AccessKey: id, Token: token,
+		Rules: []s3test.Rule{{Fault: s3test.Fault{Kind: s3test.Page,
 			Text: "<!DOCTYPE html><html><title>" + secret + "</title></html>"}}}}, 1)
 	for _, c := range []struct {
 		name   string

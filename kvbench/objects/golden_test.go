@@ -18,7 +18,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 	"kvbench/tools/golden"
@@ -38,10 +38,10 @@ func goldenEntry(n int) tiers.Object {
 // one endpoint is gone for a while. Tests of reports, pages and workbooks read it.
 func TestGoldenResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := fakes3.Rule{Fault: fakes3.Fault{Kind: fakes3.Delay, HeaderDelay: 2 * time.Millisecond,
+		slow := s3test.Rule{Fault: s3test.Fault{Kind: s3test.Delay, HeaderDelay: 2 * time.Millisecond,
 			BodyDelay: 5 * time.Millisecond}}
-		d := fakes3.Start(t, fakes3.Config{Buckets: []string{"kvb"},
-			InMemory: true, Rules: []fakes3.Rule{slow}, AccessKey: "AKIAIOSFODNN7EXAMPLE"}, 2)
+		d := s3test.Start(t, s3test.Config{Buckets: []string{"kvb"},
+			InMemory: true, Rules: []s3test.Rule{slow}, AccessKey: "AKIAIOSFODNN7EXAMPLE"}, 2)
 		clk := tiertest.Wall()
 		set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 		require.NoError(t, err)
@@ -76,8 +76,8 @@ func TestGoldenResult(t *testing.T) {
 }
 
 // goldenLoad fills the tier, opens the window, looks up, reads, writes and removes.
-func goldenLoad(t *testing.T, tier *objecttier.Tier, d *fakes3.Server, rec *record.Recorder,
-	r *Recorder, clk clock.Clock, slow fakes3.Rule) {
+func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3test.Server, rec *record.Recorder,
+	r *Recorder, clk clock.Clock, slow s3test.Rule) {
 	put := func(o tiers.Object) {
 		timing, err := tier.Put(t.Context(), o, func(off, n int64) io.ReadSeeker {
 			return io.NewSectionReader(zeros{}, off, n)
@@ -97,15 +97,15 @@ func goldenLoad(t *testing.T, tier *objecttier.Tier, d *fakes3.Server, rec *reco
 	for n := range 20 {
 		put(goldenEntry(n))
 	}
-	fault := func(nth int, op fakes3.Op, f fakes3.Fault) fakes3.Rule {
-		return fakes3.Rule{Op: op, Nth: nth, Fault: f}
+	fault := func(nth int, op s3test.Op, f s3test.Fault) s3test.Rule {
+		return s3test.Rule{Op: op, Nth: nth, Fault: f}
 	}
 	require.NoError(t, d.SetRules(
-		fault(30, fakes3.Get, fakes3.Fault{Kind: fakes3.Status, Status: 503, Code: "SlowDown"}),
-		fault(60, fakes3.Get, fakes3.Fault{Kind: fakes3.Cut, At: 300_000}),
-		fault(90, fakes3.Get, fakes3.Fault{Kind: fakes3.Delay,
+		fault(30, s3test.Get, s3test.Fault{Kind: s3test.Status, Status: 503, Code: "SlowDown"}),
+		fault(60, s3test.Get, s3test.Fault{Kind: s3test.Cut, At: 300_000}),
+		fault(90, s3test.Get, s3test.Fault{Kind: s3test.Delay,
 			HeaderDelay: 80 * time.Millisecond}),
-		fault(100, fakes3.Put, fakes3.Fault{Kind: fakes3.Status, Status: 500}), slow))
+		fault(100, s3test.Put, s3test.Fault{Kind: s3test.Status, Status: 500}), slow))
 	rec.Open(clk.Now(), clk.Now()+time.Minute)
 	r.OpenWindow(tier)
 	for n := 20; n < 260; n++ {

@@ -22,7 +22,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
@@ -33,7 +33,7 @@ type setting struct {
 	*objecttier.Tier
 	t      testing.TB
 	rec    *Recorder
-	double *fakes3.Server
+	double *s3test.Server
 	// Of the window. A connection whose request has ended asks for it whenever it is made.
 	start, end atomic.Int64
 	clock      func() time.Duration
@@ -43,7 +43,7 @@ type setting struct {
 
 // inBubble is one in memory and virtual time.
 func inBubble(t *testing.T, endpoints int, change func(*objecttier.Config)) *setting {
-	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}, InMemory: true}, endpoints)
+	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}, InMemory: true}, endpoints)
 	return open(t, d, func(c *objecttier.Config) {
 		c.Store.Dial = d.DialContext
 		if change != nil {
@@ -53,7 +53,7 @@ func inBubble(t *testing.T, endpoints int, change func(*objecttier.Config)) *set
 }
 
 // open makes a tier of a double. Its end removes everything.
-func open(t testing.TB, d *fakes3.Server, change func(*objecttier.Config)) *setting {
+func open(t testing.TB, d *s3test.Server, change func(*objecttier.Config)) *setting {
 	clk := tiertest.Wall()
 	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
 	require.NoError(t, err)
@@ -132,15 +132,15 @@ func (s *setting) log(from int) (kinds map[string]logged, endpoints []logged,
 		}
 		name, moved := string(e.Op), int64(0)
 		switch e.Op {
-		case fakes3.Get:
+		case s3test.Get:
 			if moved = e.BytesOut; e.Status/100 != 2 {
 				moved = 0 // an error's text is no object
 			}
-		case fakes3.Put, fakes3.PutPart:
+		case s3test.Put, s3test.PutPart:
 			moved = e.BytesIn
-		case fakes3.ListUploads:
+		case s3test.ListUploads:
 			name = "list"
-		case fakes3.Bucket:
+		case s3test.Bucket:
 			name = "bucket"
 		}
 		k := kinds[name]
@@ -148,7 +148,7 @@ func (s *setting) log(from int) (kinds map[string]logged, endpoints []logged,
 		at := &endpoints[e.Endpoint]
 		at.requests++
 		at.bytes += moved
-		if e.Status > 0 && e.Fault != fakes3.Lost {
+		if e.Status > 0 && e.Fault != s3test.Lost {
 			status[strconv.Itoa(e.Status)]++
 		}
 	}
@@ -205,15 +205,15 @@ func (s *setting) load(t *testing.T, name string, n int) {
 func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 3, nil)
-		var rules []fakes3.Rule
-		for _, f := range []fakes3.Fault{{Kind: fakes3.Status, Status: 500},
-			{Kind: fakes3.Status, Status: 503, Code: "SlowDown"}, {Kind: fakes3.Lost},
-			{Kind: fakes3.Delay, HeaderDelay: time.Second}} {
-			rules = append(rules, fakes3.Rule{Key: "/[0-9a-f]{2}/", Every: 100, Fault: f})
+		var rules []s3test.Rule
+		for _, f := range []s3test.Fault{{Kind: s3test.Status, Status: 500},
+			{Kind: s3test.Status, Status: 503, Code: "SlowDown"}, {Kind: s3test.Lost},
+			{Kind: s3test.Delay, HeaderDelay: time.Second}} {
+			rules = append(rules, s3test.Rule{Key: "/[0-9a-f]{2}/", Every: 100, Fault: f})
 		}
-		for _, f := range []fakes3.Fault{{Kind: fakes3.Cut, At: 20_000},
-			{Kind: fakes3.Hang, At: 30_000}} {
-			rules = append(rules, fakes3.Rule{Op: fakes3.Get, Key: "/[0-9a-f]{2}/", Every: 50,
+		for _, f := range []s3test.Fault{{Kind: s3test.Cut, At: 20_000},
+			{Kind: s3test.Hang, At: 30_000}} {
+			rules = append(rules, s3test.Rule{Op: s3test.Get, Key: "/[0-9a-f]{2}/", Every: 50,
 				Fault: f})
 		}
 		require.NoError(t, s.double.SetRules(rules...))
@@ -238,7 +238,7 @@ func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 		}
 		assert.Greater(t, faults, int64(20))
 		assert.Positive(t, o.BackoffNS)
-		assert.Equal(t, "fakes3", o.Server)
+		assert.Equal(t, "s3test", o.Server)
 		for _, op := range o.Operations {
 			assert.Zero(t, op.Failed)
 			assert.Equal(t, op.Requests, op.Latency.Count)
@@ -266,10 +266,10 @@ func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 func TestBrokenConnectionsAreRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 2, nil)
-		var rules []fakes3.Rule
-		for _, f := range []fakes3.Fault{{Kind: fakes3.Cut, At: 20_000},
-			{Kind: fakes3.Reset, At: 9_000}, {Kind: fakes3.Hang, At: 30_000}} {
-			rules = append(rules, fakes3.Rule{Key: "/[0-9a-f]{2}/", Every: 20, Fault: f})
+		var rules []s3test.Rule
+		for _, f := range []s3test.Fault{{Kind: s3test.Cut, At: 20_000},
+			{Kind: s3test.Reset, At: 9_000}, {Kind: s3test.Hang, At: 30_000}} {
+			rules = append(rules, s3test.Rule{Key: "/[0-9a-f]{2}/", Every: 20, Fault: f})
 		}
 		require.NoError(t, s.double.SetRules(rules...))
 		begun := len(s.double.Log())
@@ -299,8 +299,8 @@ func TestFirstByteIsApartFromTheWhole(t *testing.T) {
 			all = append(all, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 30_000})
 			require.NoError(t, s.put(t.Context(), all[i]))
 		}
-		require.NoError(t, s.double.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
-			Kind: fakes3.Delay, HeaderDelay: 50 * time.Millisecond,
+		require.NoError(t, s.double.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
+			Kind: s3test.Delay, HeaderDelay: 50 * time.Millisecond,
 			BodyDelay: 100 * time.Millisecond}}))
 		s.openWindow()
 		for _, o := range all {
@@ -324,8 +324,8 @@ func TestFirstByteOfAGetThatGoesOn(t *testing.T) {
 		require.NoError(t, s.put(t.Context(), o))
 		delay := time.Millisecond
 		require.NoError(t, s.double.SetRules(
-			fakes3.Rule{Op: fakes3.Get, Nth: 1, Fault: fakes3.Fault{Kind: fakes3.Status}},
-			fakes3.Rule{Op: fakes3.Get, Nth: 1, Fault: fakes3.Fault{Kind: fakes3.Cut,
+			s3test.Rule{Op: s3test.Get, Nth: 1, Fault: s3test.Fault{Kind: s3test.Status}},
+			s3test.Rule{Op: s3test.Get, Nth: 1, Fault: s3test.Fault{Kind: s3test.Cut,
 				At: 10_000, HeaderDelay: delay}}))
 		s.openWindow()
 		require.NoError(t, s.get(t.Context(), o))
@@ -349,11 +349,11 @@ func TestWhatDoesNotSucceed(t *testing.T) {
 		found, err := s.Lookup(t.Context(), tiers.Object{Key: "none", Gen: 1, Size: 1})
 		require.NoError(t, err)
 		assert.Zero(t, found)
-		require.NoError(t, s.double.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
-			Kind: fakes3.Status, Status: 404, Code: "NoSuchKey"}}))
+		require.NoError(t, s.double.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
+			Kind: s3test.Status, Status: 404, Code: "NoSuchKey"}}))
 		require.Error(t, s.get(t.Context(), o))
-		require.NoError(t, s.double.SetRules(fakes3.Rule{Op: fakes3.Get,
-			Fault: fakes3.Fault{Kind: fakes3.Hang}}))
+		require.NoError(t, s.double.SetRules(s3test.Rule{Op: s3test.Get,
+			Fault: s3test.Fault{Kind: s3test.Hang}}))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		require.ErrorIs(t, s.get(ctx, o), context.Canceled)
@@ -386,7 +386,7 @@ func TestWhatDoesNotSucceed(t *testing.T) {
 
 // On real sockets the kernel has seen the bytes, too.
 func TestTheNetworkOfTheWindow(t *testing.T) {
-	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 2)
+	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 2)
 	s := open(t, d, func(*objecttier.Config) {})
 	o := tiers.Object{Key: "k", Gen: 1, Size: 3 << 20}
 	require.NoError(t, s.put(t.Context(), o))

@@ -18,7 +18,7 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 )
@@ -97,10 +97,10 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 
 // onStore runs a routine on a bucket of the double, whose answers take 10 ms, in virtual time.
 func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*result.Result,
-	*fakes3.Server) {
+	*s3test.Server) {
 	t.Helper()
-	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}, InMemory: true,
-		Rules: []fakes3.Rule{{Fault: fakes3.Fault{Kind: fakes3.Delay,
+	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}, InMemory: true,
+		Rules: []s3test.Rule{{Fault: s3test.Fault{Kind: s3test.Delay,
 			HeaderDelay: 10 * time.Millisecond}}}}, 2)
 	wall := tiertest.Wall()
 	cfg := plainRun{kvbench.Config{Clock: wall, Storage: kvbench.StorageConfig{
@@ -151,7 +151,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 					assert.Positive(t, moved.Deleted.Entries)
 				}
 				for _, e := range d.Log() { // a request is an object, from its first byte on
-					if e.Op == fakes3.Get && e.Status == 206 && e.Key != "" {
+					if e.Op == s3test.Get && e.Status == 206 && e.Key != "" {
 						assert.Contains(t, e.Key, "check", "a part of an object: %+v", e)
 					}
 				}
@@ -163,7 +163,7 @@ func TestPlainIOOnAStore(t *testing.T) {
 		assert.EqualValues(t, 64, res.Removal.Files)
 		deleted := 0
 		for _, e := range d.Log() {
-			if e.Op == fakes3.Delete {
+			if e.Op == s3test.Delete {
 				deleted++
 			}
 		}

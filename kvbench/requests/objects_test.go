@@ -14,13 +14,13 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/workloads"
 )
 
 // bucket is one of a double in the place of a directory. Small ranges and parts are many requests.
-func bucket(d *fakes3.Server, capacity int64) func(*runConfig) {
+func bucket(d *s3test.Server, capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
 		c.Storage.StorageBytes, c.Storage.Depth = capacity, 2
 		c.Storage.Bucket = &kvbench.Bucket{URLs: d.URLs(), Balance: endpoint.RoundRobin,
@@ -34,8 +34,8 @@ func bucket(d *fakes3.Server, capacity int64) func(*runConfig) {
 	}
 }
 
-func double(t *testing.T, rules ...fakes3.Rule) *fakes3.Server {
-	return fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"},
+func double(t *testing.T, rules ...s3test.Rule) *s3test.Server {
+	return s3test.Start(t, s3test.Config{Buckets: []string{"bucket"},
 		Rules: rules}, 2)
 }
 
@@ -61,7 +61,7 @@ func TestObjectsHitAsAnyTierDoes(t *testing.T) {
 		assert.Equal(t, want, got, "two objects per block")
 		puts := int64(0)
 		for _, e := range d.Log() {
-			if e.Op == fakes3.Put && !checks(e.Key) {
+			if e.Op == s3test.Put && !checks(e.Key) {
 				puts++
 			}
 		}
@@ -85,7 +85,7 @@ func TestLookupsComeBeforeReads(t *testing.T) {
 	})
 	var heads, missed int64
 	for _, e := range d.Log() {
-		if e.Op != fakes3.Head || checks(e.Key) {
+		if e.Op != s3test.Head || checks(e.Key) {
 			continue
 		}
 		heads++
@@ -102,13 +102,13 @@ func checks(key string) bool { return strings.Contains(key, "/.kvbench-check-") 
 // What nothing will mend ends the trial, with its result and without waiting for the rest.
 func TestAStoreEndsTheTrial(t *testing.T) {
 	for name, c := range map[string]struct {
-		rule fakes3.Rule
+		rule s3test.Rule
 		want string
 	}{
-		"full": {fakes3.Rule{Op: fakes3.Put, Key: "/[0-9a-f]{2}/", Nth: 20,
-			Fault: fakes3.Fault{Kind: fakes3.Status, Status: 507}}, "the store is full"},
-		"other bytes": {fakes3.Rule{Op: fakes3.Get, Key: "/[0-9a-f]{2}/", Nth: 3,
-			Fault: fakes3.Fault{Kind: fakes3.Flip, At: 100}},
+		"full": {s3test.Rule{Op: s3test.Put, Key: "/[0-9a-f]{2}/", Nth: 20,
+			Fault: s3test.Fault{Kind: s3test.Status, Status: 507}}, "the store is full"},
+		"other bytes": {s3test.Rule{Op: s3test.Get, Key: "/[0-9a-f]{2}/", Nth: 3,
+			Fault: s3test.Fault{Kind: s3test.Flip, At: 100}},
 			"what was read is not what was written"},
 	} {
 		d := double(t, c.rule)

@@ -11,7 +11,7 @@
 //	remove.go  Remove
 //
 // Below it: endpoint is the addresses of a store, and store is the requests, with attempts and
-// counts. fakes3 is a store for tests.
+// counts. s3test is a store for tests.
 //
 // # Rules
 //

@@ -18,7 +18,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/workdir"
 )
@@ -100,8 +100,8 @@ func TestClearRepeatsAborts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := begin(t, c)
-		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.PutPart, Nth: 2,
-			Fault: fakes3.Fault{Kind: fakes3.Hang, At: 100}}))
+		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.PutPart, Nth: 2,
+			Fault: s3test.Fault{Kind: s3test.Hang, At: 100}}))
 		o := tiers.Object{Key: "k", Gen: 1, Size: 200_000}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -110,7 +110,7 @@ func TestClearRepeatsAborts(t *testing.T) {
 		ended := time.Now()
 		require.NoError(t, tier.Clear(t.Context(), ignore))
 		assert.GreaterOrEqual(t, time.Since(ended), 500*time.Millisecond)
-		aborts := slices.DeleteFunc(d.Log(), func(e fakes3.Entry) bool { return e.Op != fakes3.Abort })
+		aborts := slices.DeleteFunc(d.Log(), func(e s3test.Entry) bool { return e.Op != s3test.Abort })
 		assert.Len(t, aborts, 2)
 		require.NoError(t, tier.Close())
 	})
@@ -131,29 +131,29 @@ func TestALateReadEnds(t *testing.T) {
 
 // A store is checked for what the run relies on; the error says what to change.
 func TestTheCheck(t *testing.T) {
-	fault := func(op fakes3.Op, f fakes3.Fault) fakes3.Rule { return fakes3.Rule{Op: op, Fault: f} }
-	status := func(code int, name string) fakes3.Fault {
-		return fakes3.Fault{Kind: fakes3.Status, Status: code, Code: name}
+	fault := func(op s3test.Op, f s3test.Fault) s3test.Rule { return s3test.Rule{Op: op, Fault: f} }
+	status := func(code int, name string) s3test.Fault {
+		return s3test.Fault{Kind: s3test.Status, Status: code, Code: name}
 	}
-	for want, c := range map[string]fakes3.Config{
-		"it gave back other bytes than it was given": {Rules: []fakes3.Rule{
-			fault(fakes3.Put, fakes3.Fault{Kind: fakes3.Flip, At: 777})}},
-		"the answer has 100002 bytes instead of 100003": {Rules: []fakes3.Rule{
-			fault(fakes3.Get, fakes3.Fault{Kind: fakes3.WrongLength})}},
-		"may not do that in the bucket bucket": {Rules: []fakes3.Rule{
-			fault(fakes3.Delete, status(403, "AccessDenied"))}},
-		"check host and port of -s3-endpoint": {Rules: []fakes3.Rule{
-			fault("", fakes3.Fault{Kind: fakes3.Page})}},
+	for want, c := range map[string]s3test.Config{
+		"it gave back other bytes than it was given": {Rules: []s3test.Rule{
+			fault(s3test.Put, s3test.Fault{Kind: s3test.Flip, At: 777})}},
+		"the answer has 100002 bytes instead of 100003": {Rules: []s3test.Rule{
+			fault(s3test.Get, s3test.Fault{Kind: s3test.WrongLength})}},
+		"may not do that in the bucket bucket": {Rules: []s3test.Rule{
+			fault(s3test.Delete, status(403, "AccessDenied"))}},
+		"check host and port of -s3-endpoint": {Rules: []s3test.Rule{
+			fault("", s3test.Fault{Kind: s3test.Page})}},
 		"check AWS_ACCESS_KEY_ID": {AccessKey: "other"},
-		"the bucket bucket must exist, it is never made": {Rules: []fakes3.Rule{
+		"the bucket bucket must exist, it is never made": {Rules: []s3test.Rule{
 			fault("", status(404, "NoSuchBucket"))}},
-		"the bucket's region is not us-east-1: give it with -s3-region": {Rules: []fakes3.Rule{
+		"the bucket's region is not us-east-1: give it with -s3-region": {Rules: []s3test.Rule{
 			fault("", status(400, "AuthorizationHeaderMalformed"))}},
 		"keeps versions": {Versioning: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.Buckets, c.InMemory = []string{"bucket"}, true
-			d := fakes3.Start(t, c, 1)
+			d := s3test.Start(t, c, 1)
 			_, err := objecttier.Open(t.Context(), config(t, d))
 			assert.ErrorContains(t, err, want)
 			if want != "may not do that in the bucket bucket" {
@@ -165,8 +165,8 @@ func TestTheCheck(t *testing.T) {
 
 // Endpoints that do not show the same objects are different stores.
 func TestEndpointsHaveToShowTheSame(t *testing.T) {
-	a := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 1)
-	b := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 1)
+	a := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 1)
+	b := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 1)
 	for _, balance := range []endpoint.Balance{endpoint.RoundRobin, endpoint.PinKey} {
 		c := config(t, a)
 		var err error

@@ -23,7 +23,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/objecttier"
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 )
@@ -32,7 +32,7 @@ import (
 var rank atomic.Int64
 
 // config is for a tier of small parts and ranges at the endpoints of a server.
-func config(t testing.TB, d *fakes3.Server) objecttier.Config {
+func config(t testing.TB, d *s3test.Server) objecttier.Config {
 	t.Helper()
 	clk := tiertest.Wall()
 	set, err := endpoint.NewSet(d.URLs(), endpoint.RoundRobin, 0, clk.Now)
@@ -64,7 +64,7 @@ func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
 }
 
 // keys are all keys in the bucket of a server.
-func keys(d *fakes3.Server) []string { return d.Keys("bucket", "") }
+func keys(d *s3test.Server) []string { return d.Keys("bucket", "") }
 
 // streams makes writers and readers at offsets of a tier's streams, which the contract of tiers is
 // written for: a writer keeps all of an object until Commit.
@@ -156,7 +156,7 @@ func TestObjectsKeepTheContract(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 2)
+			d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 2)
 			tiertest.Run(t, func(t testing.TB) tiers.Tier {
 				cfg := config(t, d)
 				change(&cfg)
@@ -168,9 +168,9 @@ func TestObjectsKeepTheContract(t *testing.T) {
 }
 
 // inBubble is a server with endpoints without sockets, for tests in virtual time.
-func inBubble(t *testing.T, n int) (*fakes3.Server, objecttier.Config) {
+func inBubble(t *testing.T, n int) (*s3test.Server, objecttier.Config) {
 	t.Helper()
-	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}, InMemory: true}, n)
+	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}, InMemory: true}, n)
 	return d, config(t, d)
 }
 
@@ -211,12 +211,12 @@ func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 		d, c := inBubble(t, 3)
 		c.Store.Retries = 10
 		tier := open(t, c)
-		var rules []fakes3.Rule
-		for i, f := range []fakes3.Fault{{Kind: fakes3.Status, Status: 500},
-			{Kind: fakes3.Status, Status: 503, Code: "SlowDown"}, {Kind: fakes3.Cut, At: 20_000},
-			{Kind: fakes3.Reset, At: 9_000}, {Kind: fakes3.Hang, At: 30_000},
-			{Kind: fakes3.Lost}} {
-			rules = append(rules, fakes3.Rule{Key: "/[0-9a-f]{2}/", Every: 17 + i, Fault: f})
+		var rules []s3test.Rule
+		for i, f := range []s3test.Fault{{Kind: s3test.Status, Status: 500},
+			{Kind: s3test.Status, Status: 503, Code: "SlowDown"}, {Kind: s3test.Cut, At: 20_000},
+			{Kind: s3test.Reset, At: 9_000}, {Kind: s3test.Hang, At: 30_000},
+			{Kind: s3test.Lost}} {
+			rules = append(rules, s3test.Rule{Key: "/[0-9a-f]{2}/", Every: 17 + i, Fault: f})
 		}
 		require.NoError(t, d.SetRules(rules...))
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -253,11 +253,11 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
 		o := tiers.Object{Key: "k", Gen: 1, Size: 300_000}
-		for _, rule := range []fakes3.Rule{
-			{Op: fakes3.PutPart, Nth: 5,
-				Fault: fakes3.Fault{Kind: fakes3.Status, Status: 403}},
-			{Op: fakes3.Complete, Fault: fakes3.Fault{Kind: fakes3.Status, Status: 400, Code: "InvalidPart"}},
-			{Op: fakes3.Create, Fault: fakes3.Fault{Kind: fakes3.Status, Status: 507}},
+		for _, rule := range []s3test.Rule{
+			{Op: s3test.PutPart, Nth: 5,
+				Fault: s3test.Fault{Kind: s3test.Status, Status: 403}},
+			{Op: s3test.Complete, Fault: s3test.Fault{Kind: s3test.Status, Status: 400, Code: "InvalidPart"}},
+			{Op: s3test.Create, Fault: s3test.Fault{Kind: s3test.Status, Status: 507}},
 		} {
 			require.NoError(t, d.SetRules(rule))
 			done, moved := sums()
@@ -265,7 +265,7 @@ func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 			_, err := tier.Put(t.Context(), o, body(o), done)
 			require.Error(t, err)
 			assert.Zero(t, moved[tiers.Write])
-			if rule.Op != fakes3.Create {
+			if rule.Op != s3test.Create {
 				assert.Positive(t, tier.Stats().WastedBytes-before)
 			} else {
 				assert.ErrorIs(t, err, syscall.ENOSPC)
@@ -298,8 +298,8 @@ func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
 		d, c := inBubble(t, 1)
 		c.Store.Retries = 1
 		tier := open(t, c)
-		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Put,
-			Fault: fakes3.Fault{Kind: fakes3.Lost}}))
+		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Put,
+			Fault: s3test.Fault{Kind: s3test.Lost}}))
 		o := tiers.Object{Key: "k", Gen: 1, Size: 1000}
 		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
 		require.Error(t, err)
@@ -316,8 +316,8 @@ func TestALostObjectIsNoMiss(t *testing.T) {
 		o := tiers.Object{Key: "k", Gen: 1, Size: 5000}
 		_, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
 		require.NoError(t, err)
-		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
-			Kind: fakes3.Status, Status: 404, Code: "NoSuchKey"}}))
+		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
+			Kind: s3test.Status, Status: 404, Code: "NoSuchKey"}}))
 		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
 		_, lost := errors.AsType[*objecttier.LostError](err)
 		assert.True(t, lost, err)
@@ -325,8 +325,8 @@ func TestALostObjectIsNoMiss(t *testing.T) {
 		assert.ErrorContains(t, err, "entry k")
 		assert.EqualValues(t, 1, tier.Stats().Lost)
 
-		require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Get, Fault: fakes3.Fault{
-			Kind: fakes3.Flip, At: 4321}}))
+		require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
+			Kind: s3test.Flip, At: 4321}}))
 		err = check(t.Context(), tier, o, func(tiers.Chunk) {})
 		m, ok := errors.AsType[*content.MismatchError](err)
 		require.True(t, ok, err)
@@ -341,8 +341,8 @@ func TestTimesAreTheStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
 		tier := open(t, c)
-		require.NoError(t, d.SetRules(fakes3.Rule{Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
-			Kind: fakes3.Delay, HeaderDelay: (50 * time.Millisecond),
+		require.NoError(t, d.SetRules(s3test.Rule{Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
+			Kind: s3test.Delay, HeaderDelay: (50 * time.Millisecond),
 			BodyDelay: (100 * time.Millisecond)}}))
 		o := tiers.Object{Key: "k", Gen: 1, Size: 80_000}
 		slow := func(off, n int64) io.ReadSeeker {
@@ -369,22 +369,22 @@ func TestTheTimeToUndoIsTheStores(t *testing.T) {
 	const undo = 700 * time.Millisecond
 	for name, c := range map[string]struct {
 		size int64
-		op   fakes3.Op // that fails at once
-		undo fakes3.Op // and what undoes it, slowly
+		op   s3test.Op // that fails at once
+		undo s3test.Op // and what undoes it, slowly
 	}{
-		"an entry":      {80_000, fakes3.Put, fakes3.Delete},
-		"a part":        {200_000, fakes3.PutPart, fakes3.Abort},
-		"all its parts": {200_000, fakes3.Complete, fakes3.Abort},
+		"an entry":      {80_000, s3test.Put, s3test.Delete},
+		"a part":        {200_000, s3test.PutPart, s3test.Abort},
+		"all its parts": {200_000, s3test.Complete, s3test.Abort},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, cfg := inBubble(t, 1)
 				tier := open(t, cfg)
 				require.NoError(t, d.SetRules(
-					fakes3.Rule{Op: c.op, Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
-						Kind: fakes3.Status, Status: 403, Code: "AccessDenied"}},
-					fakes3.Rule{Op: c.undo, Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
-						Kind: fakes3.Delay, HeaderDelay: (undo)}}))
+					s3test.Rule{Op: c.op, Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
+						Kind: s3test.Status, Status: 403, Code: "AccessDenied"}},
+					s3test.Rule{Op: c.undo, Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
+						Kind: s3test.Delay, HeaderDelay: (undo)}}))
 				o := tiers.Object{Key: "k", Gen: 1, Size: c.size}
 				begun := time.Now()
 				tm, err := tier.Put(t.Context(), o, body(o), func(tiers.Chunk) {})
@@ -431,7 +431,7 @@ func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
 
 // An entry of several objects is there as a whole or not at all.
 func TestAnEntryOfSeveralObjects(t *testing.T) {
-	d := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 2)
+	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 2)
 	c := config(t, d)
 	c.Split, c.RangeSize = 64<<10, 36<<10
 	tier, err := objecttier.Open(t.Context(), c)
@@ -450,8 +450,8 @@ func TestAnEntryOfSeveralObjects(t *testing.T) {
 	assert.Equal(t, o.Size, n[tiers.Read])
 	// One of them cannot be written: the bytes of the others are taken back.
 	other := tiers.Object{Key: "entry", Gen: 2, Size: 150_000}
-	require.NoError(t, d.SetRules(fakes3.Rule{Op: fakes3.Put, Nth: 3,
-		Fault: fakes3.Fault{Kind: fakes3.Status, Status: 403}}))
+	require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Put, Nth: 3,
+		Fault: s3test.Fault{Kind: s3test.Status, Status: 403}}))
 	n[tiers.Write] = 0
 	_, err = tier.Put(t.Context(), other, body(other), done)
 	require.Error(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 )
 
 // An engine with two threads for its store: of five requests that come together two are with the
@@ -22,8 +22,8 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 		d, c := inBubble(t, 1)
 		c.Requests = 2
 		tier := open(t, c)
-		require.NoError(t, d.SetRules(fakes3.Rule{Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
-			Kind: fakes3.Delay, HeaderDelay: (time.Second)}}))
+		require.NoError(t, d.SetRules(s3test.Rule{Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
+			Kind: s3test.Delay, HeaderDelay: (time.Second)}}))
 		tier.ResetPeaks()
 		// together moves five objects of a name, and says how long it took and who was held back.
 		together := func(name string, move func(o tiers.Object, done tiers.ChunkFunc) error) (
@@ -85,8 +85,8 @@ func TestWaitingForATurnEnds(t *testing.T) {
 		d, c := inBubble(t, 1)
 		c.Requests = 1
 		tier := open(t, c)
-		require.NoError(t, d.SetRules(fakes3.Rule{Key: "/[0-9a-f]{2}/", Fault: fakes3.Fault{
-			Kind: fakes3.Delay, HeaderDelay: (5 * time.Second)}}))
+		require.NoError(t, d.SetRules(s3test.Rule{Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
+			Kind: s3test.Delay, HeaderDelay: (5 * time.Second)}}))
 		put := func(ctx context.Context, key string) error {
 			o := tiers.Object{Key: key, Gen: 1, Size: 30_000}
 			_, err := tier.Put(ctx, o, body(o), func(tiers.Chunk) {})

@@ -55,7 +55,7 @@ var mayImport = map[string]string{
 	"tiers/faults":              "tiers",
 	"tiers/tiertest":            "tiers",
 
-	"tiers/objecttier/fakes3": "",
+	"tiers/objecttier/s3test": "",
 
 	"kvbench/units":         "",
 	"kvbench/version":       "",
@@ -125,7 +125,7 @@ var mayImport = map[string]string{
 
 // onlyTests are packages that help tests; only tests and each other may import them.
 var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "tools/golden",
-	"tiers/objecttier/fakes3"}
+	"tiers/objecttier/s3test"}
 
 // level is the height of a folder: tests may import folders at the same level and below.
 var level = map[string]int{"workloads": 0, "tracing": 0, "tiers": 1, "kvbench": 2, "benchmarks": 3,

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 )
 
@@ -18,16 +18,16 @@ import (
 func TestNoErrorShowsASecret(t *testing.T) {
 	const secret, token = "Zq7/xW+9Zq7/xW+9Zq7/xW+9Zq7/xW+9", "session-token-of-a-role"
 	synctest.Test(t, func(t *testing.T) {
-		config := fakes3.Config{InMemory: true, AccessKey: "AKIAEXAMPLE", Token: token}
+		config := s3test.Config{InMemory: true, AccessKey: "AKIAEXAMPLE", Token: token}
 		s := start(t, 1, config, func(c *store.Config) {
 			c.Retries, c.Credentials = 0, store.StaticCredentials("AKIAEXAMPLE", secret, token)
 		})
-		for _, f := range []fakes3.Fault{
-			{Kind: fakes3.Status, Status: 403, Code: "SignatureDoesNotMatch",
+		for _, f := range []s3test.Fault{
+			{Kind: s3test.Status, Status: 403, Code: "SignatureDoesNotMatch",
 				Message: "you signed with " + secret + " and " + token},
-			{Kind: fakes3.Page, Status: 403}, {Kind: fakes3.Reset, At: -1},
+			{Kind: s3test.Page, Status: 403}, {Kind: s3test.Reset, At: -1},
 		} {
-			require.NoError(t, s.server.SetRules(fakes3.Rule{Fault: f}))
+			require.NoError(t, s.server.SetRules(s3test.Rule{Fault: f}))
 			_, err := s.get(t.Context(), "k", 10)
 			require.Error(t, err)
 			text := fmt.Sprintf("%v %+v %#v", err, err, err)

@@ -11,23 +11,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 )
 
-func status(code int, name string) fakes3.Fault {
-	return fakes3.Fault{Kind: fakes3.Status, Status: code, Code: name}
+func status(code int, name string) s3test.Fault {
+	return s3test.Fault{Kind: s3test.Status, Status: code, Code: name}
 }
 
-func page(code int) fakes3.Fault { return fakes3.Fault{Kind: fakes3.Page, Status: code} }
+func page(code int) s3test.Fault { return s3test.Fault{Kind: s3test.Page, Status: code} }
 
 // broken is a connection that breaks before any answer.
-func broken(kind fakes3.Kind) fakes3.Fault { return fakes3.Fault{Kind: kind, At: -1} }
+func broken(kind s3test.Kind) s3test.Fault { return s3test.Fault{Kind: kind, At: -1} }
 
 // Which failures another attempt may change, and what the user can do about the others.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
-		fault    fakes3.Fault
+		fault    s3test.Fault
 		attempts int
 		cause    string
 		is       error
@@ -40,9 +40,9 @@ func TestErrors(t *testing.T) {
 		{status(503, "SlowDown"), 4, "503", nil, ""},
 		{status(504, ""), 4, "504", nil, ""},
 		{page(503), 4, "503", nil, ""},
-		{broken(fakes3.Cut), 4, "eof", nil, ""},
-		{broken(fakes3.Reset), 4, "reset", nil, ""},
-		{broken(fakes3.Hang), 4, "timeout", nil, ""},
+		{broken(s3test.Cut), 4, "eof", nil, ""},
+		{broken(s3test.Reset), 4, "reset", nil, ""},
+		{broken(s3test.Hang), 4, "timeout", nil, ""},
 		{status(400, "InvalidArgument"), 1, "400", nil, ""},
 		{status(403, "AccessDenied"), 1, "403", nil, "key **** may not do that in the bucket bucket"},
 		{status(403, "InvalidAccessKeyId"), 1, "403", nil, "check AWS_ACCESS_KEY_ID"},
@@ -59,9 +59,9 @@ func TestErrors(t *testing.T) {
 		{page(200), 1, "page", nil, "check host and port of -s3-endpoint"},
 		{page(403), 1, "page", nil, "check host and port of -s3-endpoint"},
 	} {
-		for _, op := range []fakes3.Op{fakes3.Put, fakes3.Get, fakes3.Head, fakes3.Delete} {
-			if op == fakes3.Head && c.fault.Code != "" || // its answer has no body, and so no code
-				op == fakes3.Delete && c.is == store.ErrNoKey { // which is deleted
+		for _, op := range []s3test.Op{s3test.Put, s3test.Get, s3test.Head, s3test.Delete} {
+			if op == s3test.Head && c.fault.Code != "" || // its answer has no body, and so no code
+				op == s3test.Delete && c.is == store.ErrNoKey { // which is deleted
 				continue
 			}
 			t.Run(fmt.Sprint(c.fault.Kind, c.fault.Status, c.fault.Code, op), func(t *testing.T) {
@@ -70,15 +70,15 @@ func TestErrors(t *testing.T) {
 					all := data(5000)
 					s.put(t, "k", all)
 					*s.counts = counts{}
-					rule := fakes3.Rule{Op: op, Fault: c.fault}
+					rule := s3test.Rule{Op: op, Fault: c.fault}
 					require.NoError(t, s.server.SetRules(rule))
 					try := func() (err error) {
 						switch op {
-						case fakes3.Put:
+						case s3test.Put:
 							_, err = s.Put(t.Context(), "k", 5000, body(all))
-						case fakes3.Get:
+						case s3test.Get:
 							_, err = s.get(t.Context(), "k", 5000)
-						case fakes3.Head:
+						case s3test.Head:
 							_, err = s.Head(t.Context(), "k")
 						default:
 							err = s.Delete(t.Context(), "k")

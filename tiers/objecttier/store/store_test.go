@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers/objecttier/endpoint"
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 	"kvbench/tiers/objecttier/store"
 	"kvbench/tiers/tiertest"
 )
@@ -60,16 +60,16 @@ type setting struct {
 	*store.Client
 	counts *counts
 	set    *endpoint.Set
-	server *fakes3.Server
+	server *s3test.Server
 }
 
-var inMemory = fakes3.Config{InMemory: true}
+var inMemory = s3test.Config{InMemory: true}
 
 // start makes a server with n endpoints and a client of it.
-func start(t *testing.T, n int, config fakes3.Config, change func(*store.Config)) setting {
+func start(t *testing.T, n int, config s3test.Config, change func(*store.Config)) setting {
 	t.Helper()
 	config.Buckets = append(config.Buckets, "bucket")
-	server := fakes3.Start(t, config, n)
+	server := s3test.Start(t, config, n)
 	clk := tiertest.Wall()
 	set, err := endpoint.NewSet(server.URLs(), endpoint.RoundRobin, 0, clk.Now)
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func (s setting) list(t *testing.T, prefix string, folders bool) (keys []string)
 func TestEveryRequest(t *testing.T) {
 	for _, payload := range []store.Payload{store.Unsigned, store.Signed, store.CRC32C,
 		store.CRC64NVME} {
-		s := start(t, 1, fakes3.Config{}, func(c *store.Config) { c.Payload = payload })
+		s := start(t, 1, s3test.Config{}, func(c *store.Config) { c.Payload = payload })
 		ctx, all := t.Context(), data(300_001)
 		for _, n := range []int{1, 1000, 300_001} {
 			s.put(t, "a/b c+d", all[:n])
@@ -195,9 +195,9 @@ func TestEveryRequest(t *testing.T) {
 		for _, e := range s.server.Log() {
 			name := string(e.Op)
 			switch {
-			case e.Op == fakes3.Get && e.Range != "":
+			case e.Op == s3test.Get && e.Range != "":
 				name = "get_range"
-			case e.Op == fakes3.ListUploads:
+			case e.Op == s3test.ListUploads:
 				name = "list"
 			}
 			logged[name]++
@@ -210,7 +210,7 @@ func TestEveryRequest(t *testing.T) {
 
 // The kernel's counters confirm that the bytes went through the network.
 func TestNetwork(t *testing.T) {
-	s := start(t, 1, fakes3.Config{}, nil)
+	s := start(t, 1, s3test.Config{}, nil)
 	all := data(1 << 20)
 	s.put(t, "k", all)
 	before := s.Network()
@@ -234,8 +234,8 @@ func TestRetryAfter(t *testing.T) {
 		"-1": 200 * time.Millisecond, "soon": 200 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			s := start(t, 1, inMemory, nil)
-			require.NoError(t, s.server.SetRules(fakes3.Rule{Times: 1, Fault: fakes3.Fault{
-				Kind: fakes3.Status, RetryAfter: text}}))
+			require.NoError(t, s.server.SetRules(s3test.Rule{Times: 1, Fault: s3test.Fault{
+				Kind: s3test.Status, RetryAfter: text}}))
 			s.put(t, "k", data(10))
 			assert.Equal(t, want, s.counts.requests[0].Backoff, text)
 		})
@@ -244,16 +244,16 @@ func TestRetryAfter(t *testing.T) {
 
 // A body that breaks off is resumed where it broke off, and nothing comes twice.
 func TestAGetIsResumed(t *testing.T) {
-	for _, kind := range []fakes3.Kind{fakes3.Cut, fakes3.Reset, fakes3.Hang} {
+	for _, kind := range []s3test.Kind{s3test.Cut, s3test.Reset, s3test.Hang} {
 		synctest.Test(t, func(t *testing.T) {
 			s := start(t, 1, inMemory, nil)
 			all := data(10_000)
 			s.put(t, "k", all)
 			s.server.ClearLog()
 			require.NoError(t, s.server.SetRules(
-				fakes3.Rule{Op: fakes3.Get, Nth: 1, Fault: fakes3.Fault{Kind: kind, At: 2500}},
+				s3test.Rule{Op: s3test.Get, Nth: 1, Fault: s3test.Fault{Kind: kind, At: 2500}},
 				// It counts from where the first rule does not apply.
-				fakes3.Rule{Op: fakes3.Get, Nth: 1, Fault: fakes3.Fault{Kind: kind, At: 3000}}))
+				s3test.Rule{Op: s3test.Get, Nth: 1, Fault: s3test.Fault{Kind: kind, At: 3000}}))
 			got, err := s.get(t.Context(), "k", len(all))
 			require.NoError(t, err)
 			assert.Equal(t, all, got)
@@ -278,8 +278,8 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 1, inMemory, nil)
 		s.put(t, "k", data(10_000))
-		require.NoError(t, s.server.SetRules(fakes3.Rule{Op: fakes3.Get, Nth: 1,
-			Fault: fakes3.Fault{Kind: fakes3.Cut, At: 2500}}))
+		require.NoError(t, s.server.SetRules(s3test.Rule{Op: s3test.Get, Nth: 1,
+			Fault: s3test.Fault{Kind: s3test.Cut, At: 2500}}))
 		changed := false
 		_, err := s.Get(t.Context(), "k", store.Range{N: 10_000, Size: 10_000}, make([]byte, 1000),
 			func([]byte, int64) error {
@@ -297,8 +297,8 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 				func([]byte, int64) error { t.Error("a piece"); return nil })
 			assert.ErrorContains(t, err, "instead of")
 		}
-		require.NoError(t, s.server.SetRules(fakes3.Rule{Fault: fakes3.Fault{
-			Kind: fakes3.WrongLength, At: 7}}))
+		require.NoError(t, s.server.SetRules(s3test.Rule{Fault: s3test.Fault{
+			Kind: s3test.WrongLength, At: 7}}))
 		_, err = s.get(t.Context(), "k", 10_000)
 		assert.ErrorContains(t, err, "9993 bytes instead of 10000")
 	})
@@ -355,8 +355,8 @@ func TestTheCallersOwnEnds(t *testing.T) {
 		s.put(t, "k", data(5000))
 		stop := errors.New("the window is over")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		require.NoError(t, s.server.SetRules(fakes3.Rule{Fault: fakes3.Fault{
-			Kind: fakes3.Hang, At: -1}}))
+		require.NoError(t, s.server.SetRules(s3test.Rule{Fault: s3test.Fault{
+			Kind: s3test.Hang, At: -1}}))
 		time.AfterFunc(time.Second, func() { cancel(stop) })
 		_, err := s.get(ctx, "k", 5000)
 		assert.ErrorIs(t, err, stop)
@@ -393,8 +393,8 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func TestALostAnswerOfComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 1, inMemory, nil)
-		require.NoError(t, s.server.SetRules(fakes3.Rule{Op: fakes3.Complete, Nth: 1,
-			Fault: fakes3.Fault{Kind: fakes3.Lost}}))
+		require.NoError(t, s.server.SetRules(s3test.Rule{Op: s3test.Complete, Nth: 1,
+			Fault: s3test.Fault{Kind: s3test.Lost}}))
 		id, err := s.Create(t.Context(), "k")
 		require.NoError(t, err)
 		p, _, err := s.PutPart(t.Context(), "k", id, 1, 100, body(data(100)))
@@ -418,21 +418,21 @@ func TestListsAndDeletionsOfThousands(t *testing.T) {
 		}
 		require.NoError(t, s.server.SetObject("bucket", "q", "x"))
 		require.NoError(t, s.server.SetRules(
-			fakes3.Rule{Op: fakes3.List, Nth: 2, Fault: fakes3.Fault{Kind: fakes3.Status}},
-			fakes3.Rule{Op: fakes3.List, Fault: fakes3.Fault{Kind: fakes3.ShortPage, At: 300}}))
+			s3test.Rule{Op: s3test.List, Nth: 2, Fault: s3test.Fault{Kind: s3test.Status}},
+			s3test.Rule{Op: s3test.List, Fault: s3test.Fault{Kind: s3test.ShortPage, At: 300}}))
 		assert.Equal(t, keys, s.list(t, "p/", false), "short pages, and one that fails")
 		for _, status := range []int{400, 501} {
 			s.server.ClearLog()
-			require.NoError(t, s.server.SetRules(fakes3.Rule{Op: fakes3.DeleteBatch,
-				Fault: fakes3.Fault{Kind: fakes3.Status, Status: status}}))
+			require.NoError(t, s.server.SetRules(s3test.Rule{Op: s3test.DeleteBatch,
+				Fault: s3test.Fault{Kind: s3test.Status, Status: status}}))
 			gone, n := 0, len(keys)
 			require.NoError(t, s.DeleteAll(t.Context(), keys[n-10:], func(string) { gone++ }))
 			keys = keys[:n-10]
 			assert.Equal(t, 10, gone)
 			assert.Len(t, s.server.Log(), 11, "one by one")
 		}
-		require.NoError(t, s.server.SetRules(fakes3.Rule{Op: fakes3.DeleteBatch, Nth: 1,
-			Fault: fakes3.Fault{Kind: fakes3.Lost}}))
+		require.NoError(t, s.server.SetRules(s3test.Rule{Op: s3test.DeleteBatch, Nth: 1,
+			Fault: s3test.Fault{Kind: s3test.Lost}}))
 		s.server.ClearLog()
 		require.NoError(t, s.DeleteAll(t.Context(), keys, func(string) {}))
 		assert.Len(t, s.server.Log(), 4, "three thousands, one of them twice")
@@ -441,8 +441,8 @@ func TestListsAndDeletionsOfThousands(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	server, client := fakes3.Certificate()
-	config := fakes3.Config{TLS: server}
+	server, client := s3test.Certificate()
+	config := s3test.Config{TLS: server}
 	s := start(t, 1, config, func(c *store.Config) { c.RootCAs = client.RootCAs })
 	s.put(t, "k", data(1000))
 	s = start(t, 1, config, nil)
@@ -452,8 +452,8 @@ func TestTLS(t *testing.T) {
 	s = start(t, 1, config, func(c *store.Config) { c.SkipVerify = true })
 	s.put(t, "k", data(1000))
 
-	plain := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}}, 1)
-	s = start(t, 1, fakes3.Config{}, func(c *store.Config) {
+	plain := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 1)
+	s = start(t, 1, s3test.Config{}, func(c *store.Config) {
 		c.Endpoints, err = endpoint.NewSet([]string{strings.Replace(plain.URLs()[0], "http", "https", 1)},
 			endpoint.RoundRobin, 0, c.Clock.Now)
 		require.NoError(t, err)
@@ -465,7 +465,7 @@ func TestTLS(t *testing.T) {
 // In virtual-hosted style the bucket is in the host, also where the address has a port.
 func TestVirtualHostedStyle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, 1, fakes3.Config{InMemory: true, Domain: "s3.test:9000"},
+		s := start(t, 1, s3test.Config{InMemory: true, Domain: "s3.test:9000"},
 			func(c *store.Config) {
 				var err error
 				c.Addressing = store.Virtual

@@ -1,4 +1,4 @@
-package fakes3
+package s3test
 
 import (
 	"cmp"
@@ -200,7 +200,7 @@ func (a *answer) WriteHeader(status int) {
 	a.wait(a.fault.HeaderDelay)
 	a.began, a.length = true, -1
 	h := a.Header()
-	h.Set("Server", "fakes3")
+	h.Set("Server", "s3test")
 	if length, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil &&
 		a.fault.Kind == WrongLength {
 		a.length = max(0, length-max(1, a.fault.At))

@@ -1,4 +1,4 @@
-// Package fakes3 is an S3 server for tests: gofakes3 with its objects in memory, behind a handler
+// Package s3test is an S3 server for tests: gofakes3 with its objects in memory, behind a handler
 // that injects faults and logs requests.
 //
 //	server.go   Config, Server, Endpoint: the store and its addresses; Start
@@ -8,7 +8,7 @@
 //
 // Signatures are not verified: only the access key is compared. A test that needs verified
 // signatures or checksums runs against versitygw, see benchmarks/e2e.
-package fakes3
+package s3test
 
 import (
 	"bytes"

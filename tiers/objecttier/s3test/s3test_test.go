@@ -1,4 +1,4 @@
-package fakes3_test
+package s3test_test
 
 import (
 	"bytes"
@@ -17,11 +17,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers/objecttier/fakes3"
+	"kvbench/tiers/objecttier/s3test"
 )
 
 // client makes a client of a server's first endpoint.
-func client(t *testing.T, s *fakes3.Server, config *tls.Config, trailer bool) *minio.Core {
+func client(t *testing.T, s *s3test.Server, config *tls.Config, trailer bool) *minio.Core {
 	t.Helper()
 	transport := s.Transport()
 	transport.TLSClientConfig = config
@@ -36,20 +36,20 @@ func client(t *testing.T, s *fakes3.Server, config *tls.Config, trailer bool) *m
 
 // Clients depend on these operations, in plain, framed and framed bodies with a checksum behind.
 func TestOperations(t *testing.T) {
-	certificate, trusts := fakes3.Certificate()
+	certificate, trusts := s3test.Certificate()
 	for name, c := range map[string]struct {
-		config  fakes3.Config
+		config  s3test.Config
 		tls     *tls.Config
 		trailer bool
 		put     minio.PutObjectOptions
 	}{
-		"signed chunks":  {fakes3.Config{}, nil, false, minio.PutObjectOptions{}},
-		"unsigned, TLS":  {fakes3.Config{TLS: certificate}, trusts, false, minio.PutObjectOptions{}},
-		"checksum, pipe": {fakes3.Config{InMemory: true}, nil, true, minio.PutObjectOptions{Checksum: minio.ChecksumCRC32C}},
+		"signed chunks":  {s3test.Config{}, nil, false, minio.PutObjectOptions{}},
+		"unsigned, TLS":  {s3test.Config{TLS: certificate}, trusts, false, minio.PutObjectOptions{}},
+		"checksum, pipe": {s3test.Config{InMemory: true}, nil, true, minio.PutObjectOptions{Checksum: minio.ChecksumCRC32C}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.config.Buckets = []string{"bucket"}
-			s := fakes3.Start(t, c.config, 1)
+			s := s3test.Start(t, c.config, 1)
 			core, ctx := client(t, s, c.tls, c.trailer), t.Context()
 			data := bytes.Repeat([]byte("0123456789"), 20_000)
 			reader := func() io.Reader { return bytes.NewReader(data) }
@@ -89,8 +89,8 @@ func TestOperations(t *testing.T) {
 			require.NoError(t, core.AbortMultipartUpload(ctx, "bucket", "a/up2", id))
 			assert.Empty(t, s.Uploads("bucket"))
 
-			require.NoError(t, s.SetRules(fakes3.Rule{Op: fakes3.List,
-				Fault: fakes3.Fault{Kind: fakes3.ShortPage, At: 1}}))
+			require.NoError(t, s.SetRules(s3test.Rule{Op: s3test.List,
+				Fault: s3test.Fault{Kind: s3test.ShortPage, At: 1}}))
 			var listed []string
 			objects := make(chan minio.ObjectInfo, 10)
 			for o := range core.Client.ListObjects(ctx, "bucket", minio.ListObjectsOptions{Prefix: "a/",
@@ -106,7 +106,7 @@ func TestOperations(t *testing.T) {
 			}
 			assert.Equal(t, []string{"f"}, s.Keys("bucket", ""))
 			log := s.Log()
-			assert.Equal(t, fakes3.Entry{Seq: 1, Op: fakes3.Put, Bucket: "bucket", Key: "a/b c+d",
+			assert.Equal(t, s3test.Entry{Seq: 1, Op: s3test.Put, Bucket: "bucket", Key: "a/b c+d",
 				BytesIn: 200_000, Status: 200, Begun: log[0].Begun,
 				Ended: log[0].Ended}, log[0])
 			assert.Equal(t, listed, log[len(log)-1].Keys)
@@ -117,32 +117,32 @@ func TestOperations(t *testing.T) {
 // Each fault happens where and when its rule says, in virtual time.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault fakes3.Fault
+		fault s3test.Fault
 		put   bool
 		bytes int // of the GET's body
 		took  time.Duration
 		want  string // "" = no error
 	}{
-		"status":        {fakes3.Fault{Kind: fakes3.Status, Status: 503, Code: "SlowDown"}, false, 0, 0, "SlowDown"},
-		"delays":        {fakes3.Fault{Kind: fakes3.Delay, HeaderDelay: time.Second, BodyDelay: 2 * time.Second}, false, 1000, 3 * time.Second, ""},
-		"bandwidth":     {fakes3.Fault{Kind: fakes3.Delay, Bandwidth: 100}, false, 1000, 10 * time.Second, ""},
-		"slow put":      {fakes3.Fault{Kind: fakes3.Delay, Bandwidth: 100}, true, 0, 10 * time.Second, ""},
-		"cut":           {fakes3.Fault{Kind: fakes3.Cut, At: 100}, false, 100, 0, io.ErrUnexpectedEOF.Error()},
-		"reset":         {fakes3.Fault{Kind: fakes3.Reset, At: 100}, false, 100, 0, syscall.ECONNRESET.Error()},
-		"reset put":     {fakes3.Fault{Kind: fakes3.Reset, At: 100}, true, 0, 0, syscall.ECONNRESET.Error()},
-		"reset at once": {fakes3.Fault{Kind: fakes3.Reset, At: -1}, false, 0, 0, syscall.ECONNRESET.Error()},
-		"lost":          {fakes3.Fault{Kind: fakes3.Lost}, true, 0, 0, "EOF"},
-		"hang":          {fakes3.Fault{Kind: fakes3.Hang, At: 100}, false, 100, time.Minute, "deadline exceeded"},
-		"flip":          {fakes3.Fault{Kind: fakes3.Flip, At: 100}, false, 1000, 0, "other data"},
-		"length":        {fakes3.Fault{Kind: fakes3.WrongLength, At: 100}, false, 900, 0, "other data"},
-		"page":          {fakes3.Fault{Kind: fakes3.Page, Text: "hello"}, false, 5, 0, "other data"},
+		"status":        {s3test.Fault{Kind: s3test.Status, Status: 503, Code: "SlowDown"}, false, 0, 0, "SlowDown"},
+		"delays":        {s3test.Fault{Kind: s3test.Delay, HeaderDelay: time.Second, BodyDelay: 2 * time.Second}, false, 1000, 3 * time.Second, ""},
+		"bandwidth":     {s3test.Fault{Kind: s3test.Delay, Bandwidth: 100}, false, 1000, 10 * time.Second, ""},
+		"slow put":      {s3test.Fault{Kind: s3test.Delay, Bandwidth: 100}, true, 0, 10 * time.Second, ""},
+		"cut":           {s3test.Fault{Kind: s3test.Cut, At: 100}, false, 100, 0, io.ErrUnexpectedEOF.Error()},
+		"reset":         {s3test.Fault{Kind: s3test.Reset, At: 100}, false, 100, 0, syscall.ECONNRESET.Error()},
+		"reset put":     {s3test.Fault{Kind: s3test.Reset, At: 100}, true, 0, 0, syscall.ECONNRESET.Error()},
+		"reset at once": {s3test.Fault{Kind: s3test.Reset, At: -1}, false, 0, 0, syscall.ECONNRESET.Error()},
+		"lost":          {s3test.Fault{Kind: s3test.Lost}, true, 0, 0, "EOF"},
+		"hang":          {s3test.Fault{Kind: s3test.Hang, At: 100}, false, 100, time.Minute, "deadline exceeded"},
+		"flip":          {s3test.Fault{Kind: s3test.Flip, At: 100}, false, 1000, 0, "other data"},
+		"length":        {s3test.Fault{Kind: s3test.WrongLength, At: 100}, false, 900, 0, "other data"},
+		"page":          {s3test.Fault{Kind: s3test.Page, Text: "hello"}, false, 5, 0, "other data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := fakes3.Start(t, fakes3.Config{Buckets: []string{"bucket"}, InMemory: true}, 1)
+				s := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}, InMemory: true}, 1)
 				data := strings.Repeat("x", 1000)
 				require.NoError(t, s.SetObject("bucket", "k", data))
-				require.NoError(t, s.SetRules(fakes3.Rule{Key: "^k$", Nth: 2, Fault: c.fault}))
+				require.NoError(t, s.SetRules(s3test.Rule{Key: "^k$", Nth: 2, Fault: c.fault}))
 				transport := s.Transport()
 				transport.DisableKeepAlives = true // else it repeats requests of broken connections
 				client := http.Client{Transport: transport, Timeout: time.Minute}
