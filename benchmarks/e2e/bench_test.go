@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,14 +38,24 @@ const (
 	exitParameters = 2
 )
 
+// concurrently is how many parallel tests run at a time: most of them wait for windows, timeouts and
+// storage that hangs, and use little of a processor.
+const concurrently = 4
+
 // TestMain removes the binary that the tests made.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(max(concurrently, runtime.GOMAXPROCS(0))))
+	}
 	code := m.Run()
 	removeBuilt()
 	os.Exit(code)
 }
 
-// built is the binary, made once per process by whoever needs it first.
+// built is the binary, made once per process by the first test that needs it.
 var built struct {
 	once sync.Once
 	dir  string
@@ -113,7 +125,7 @@ func endToEnd(t testing.TB) {
 }
 
 // microConfig makes entries small (1 KiB per token, 64 tokens at most) and users
-// quick, so that a run takes milliseconds. Whatever a benchmark's own model is.
+// quick, so that a run takes milliseconds. It replaces the model of each benchmark.
 const microConfig = `
 parameters: {model: micro}
 model_configs:
@@ -205,7 +217,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// process is a run under way.
+// process is a run in progress.
 type process struct {
 	*exec.Cmd
 	t           testing.TB
@@ -337,13 +349,13 @@ func tree(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// exists is true when something of that name is there, whatever it is.
+// exists reports whether there is a file of any kind at a path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// patience is for a busy machine: what tests wait for comes, or the program hangs.
+// patience bounds waiting, also on a busy machine.
 const patience = 5 * time.Minute
 
 // eventually polls every millisecond.

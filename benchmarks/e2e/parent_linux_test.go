@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"kvbench/kvbench/result"
 )
 
 // goTest makes the bench run the real go command in this directory.
@@ -75,18 +73,4 @@ func TestControlCAtTheGoCommand(t *testing.T) {
 		assert.Equal(t, before, tree(t, root))
 		return s
 	})
-}
-
-// TestTheDeathOfAShellDoesNot: only a go command that dies takes the run along.
-func TestTheDeathOfAShellDoesNot(t *testing.T) {
-	b := newBench(t)
-	b.command = []string{"sh", "-c", `"$0" -test.run='^$' "$@" & wait`, binary(t)}
-	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
-		"-test.benchtime=700ms")...)
-	eventually(t, "a marker",
-		func() bool { return exists(filepath.Join(b.cache, "rank_0/.kvbench.json")) })
-	require.NoError(t, p.Process.Kill())
-	_ = p.Cmd.Wait() // ends with the orphan
-	assert.Contains(t, p.out.String(), "PASS")
-	assert.Equal(t, result.StatusComplete, theResult(t, b.results).Status)
 }

@@ -15,13 +15,20 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// What README promises, of an idle machine. Whether it is kept is measured where timesEnv=1
-// says that the machine is idle; else times are told, and nothing depends on them.
+// What README promises, of an idle machine. timesEnv=1 says that the machine is idle: then the times
+// are checked, and tests run one after the other. Else they are only logged.
 const (
 	timesEnv      = "KVTEST_TIMES"
 	durableWithin = 500 * time.Millisecond
 	endWithin     = 2 * time.Second
 )
+
+// parallel lets a test run concurrently with others, except where times are measured.
+func parallel(t *testing.T) {
+	if os.Getenv(timesEnv) != "1" {
+		t.Parallel()
+	}
+}
 
 // stopping is how a run ended after something was done to it.
 type stopping struct {
@@ -62,7 +69,7 @@ func (b *bench) stop(p *process, what func()) stopping {
 	}
 }
 
-// inTime tells the times, and whether they are as promised, where they are measured.
+// inTime logs the times, and reports whether they are as promised.
 func (s stopping) inTime(t *testing.T) bool {
 	t.Helper()
 	t.Logf("result after %v, end after %v", s.durable.Round(time.Millisecond),
@@ -98,21 +105,19 @@ func interrupted(t testing.TB, b *bench) *result.Result {
 }
 
 func TestSignalsEndARunWithItsResult(t *testing.T) {
-	for _, sig := range []struct {
-		signal syscall.Signal
-		code   int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGQUIT, 131},
-		{syscall.SIGHUP, 129}} {
-		t.Run(sig.signal.String(), func(t *testing.T) {
+	parallel(t)
+	for sig, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGQUIT: 131} {
+		t.Run(sig.String(), func(t *testing.T) {
+			parallel(t)
 			inTime(t, func() stopping {
 				b, root, before := userBench(t)
 				p := b.start(b.long()...)
 				b.working()
-				s := b.stop(p, func() { require.NoError(t, p.Process.Signal(sig.signal)) })
-				assert.Equal(t, sig.code, s.code)
+				s := b.stop(p, func() { require.NoError(t, p.Process.Signal(sig)) })
+				assert.Equal(t, code, s.code)
 				r := interrupted(t, b)
 				assert.Positive(t, r.WindowNS)
-				assert.Contains(t, r.Error, sig.signal.String())
+				assert.Contains(t, r.Error, sig.String())
 				checkInterruptedLog(t, s, b)
 				assert.Equal(t, before, tree(t, root))
 				return s
@@ -131,29 +136,33 @@ func checkInterruptedLog(t *testing.T, s stopping, b *bench) {
 	parse(t, s.stdout)
 }
 
-// TestSignalsInEveryStage: a run can be stopped before its window too.
+// TestSignalsInEveryStage: a signal ends a run in each stage that waits in code of its own.
 func TestSignalsInEveryStage(t *testing.T) {
+	parallel(t)
 	for name, args := range map[string][]string{
 		"populating": {"-test.bench=DecodeOnly", "-num-users=4", "-storage-capacity-gb=4"},
 		"preconditioning": {"-test.bench=Synthetic", "-precondition", "-storage-capacity-gb=1",
 			"-precondition-size-gb=50"},
-		"warming up": {"-test.bench=MaxStorageStress", "-warmup=10m", "-storage-capacity-gb=1"},
-		"tier": {"-test.bench=Tier/tier=storage/op=write/size=16MiB",
-			"-storage-capacity-gb=1"},
 		"ceiling":  {"-test.bench=StorageCeiling/op=mixed", "-storage-capacity-gb=1"},
 		"buffered": {"-test.bench=MaxStorageStress", "-io=buffered", "-storage-capacity-gb=1"},
-		"trace": {"-test.bench=AzureTrace", "-replay-cycles=0", "-storage-capacity-gb=1",
-			"-azure-trace-path=" + data(t, "azure-small.csv")},
+		"resting":  {"-test.bench=Synthetic", "-settle=10m"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			parallel(t)
 			inTime(t, func() stopping {
 				b, root, before := userBench(t)
 				p := b.start(append(append(b.places(), "-test.benchtime=10m"), args...)...)
-				b.working()
+				if name == "resting" {
+					eventually(t, "a marker", func() bool {
+						return exists(filepath.Join(b.cache, "rank_0/.kvbench.json"))
+					})
+				} else {
+					b.working()
+				}
 				s := b.stop(p, func() { require.NoError(t, p.Process.Signal(syscall.SIGTERM)) })
 				assert.Equal(t, 143, s.code)
 				interrupted(t, b)
-				// what is being flushed cannot be stopped: the next run cleans up
+				// A flush cannot be stopped: the next run removes its file.
 				if name == "buffered" {
 					b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
 						"-test.benchtime=2x")...)
@@ -163,23 +172,11 @@ func TestSignalsInEveryStage(t *testing.T) {
 			})
 		})
 	}
-	t.Run("resting", func(t *testing.T) {
-		inTime(t, func() stopping {
-			b := newBench(t)
-			p := b.start(append(b.places(), "-test.bench=Synthetic", "-settle=10m")...)
-			eventually(t, "a marker",
-				func() bool { return exists(filepath.Join(b.cache, "rank_0/.kvbench.json")) })
-			s := b.stop(p, func() { require.NoError(t, p.Process.Signal(os.Interrupt)) })
-			assert.Equal(t, 130, s.code)
-			interrupted(t, b)
-			assert.False(t, exists(b.cache))
-			return s
-		})
-	})
 }
 
-// TestSignalsEndAllTrials: what was selected behind the interrupted trial is not started.
+// TestSignalsEndAllTrials: no trial starts after the interrupted one.
 func TestSignalsEndAllTrials(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	p := b.start(append(b.long(), "-test.count=1000",
 		"-test.bench=MaxStorageStress|MultiTurn|Synthetic")...)
@@ -193,6 +190,7 @@ func TestSignalsEndAllTrials(t *testing.T) {
 
 // TestASignalEndsTheGenerator, which has no result file.
 func TestASignalEndsTheGenerator(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	p := b.start("-test.bench=DataGen", "-test.benchtime=10m")
 	// The header is out, so the handlers are there and the benchmark is about to start or runs.
@@ -205,6 +203,7 @@ func TestASignalEndsTheGenerator(t *testing.T) {
 // TestASecondSignalEndsAtOnce even while the first one's result is being made. The process stands
 // still while both are sent: on a busy machine it could end by the first before the second comes.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	b, root, before := userBench(t)
 	p := b.start(b.long()...)
 	b.working()
@@ -237,7 +236,7 @@ func data(t testing.TB, name string) string {
 	return path
 }
 
-// A process that was stopped says so: what was in flight meanwhile is not the storage's.
+// The result warns that the process was stopped: the time in flight is not the storage's.
 func TestAStoppedProcessIsNotTheStorage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -101,6 +99,7 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 
 // TestControlCAtATerminalLeavesNothing of several hundred MiB, however long their removal takes.
 func TestControlCAtATerminalLeavesNothing(t *testing.T) {
+	t.Parallel()
 	b, root, before := userBench(t)
 	s := b.terminal(100)
 	p := b.start(b.long()...)
@@ -115,25 +114,9 @@ func TestControlCAtATerminalLeavesNothing(t *testing.T) {
 	assert.Equal(t, before, tree(t, root))
 }
 
-// TestKeptFilesAreSpokenOf also when the run was interrupted.
-func TestKeptFilesAreSpokenOf(t *testing.T) {
-	b := newBench(t)
-	s := b.terminal(100)
-	p := b.start(append(b.long(), "-keep-files")...)
-	b.filled(0.1)
-	_, err := s.master.WriteString("\x03")
-	require.NoError(t, err)
-	o := p.end()
-	assert.Equal(t, 130, o.code)
-	kept, err := filepath.Glob(filepath.Join(b.cache, "rank_0/??/*"))
-	require.NoError(t, err)
-	require.NotEmpty(t, kept)
-	assert.Regexp(t, fmt.Sprintf(`\nleft behind %d files \(0\.\d\d GiB\) in %s/rank_0, `, len(kept),
-		regexp.QuoteMeta(b.cache)), o.stderr)
-}
-
 // TestALostConnectionEndsTheRun closes the terminal under a run: the kernel sends SIGHUP.
 func TestALostConnectionEndsTheRun(t *testing.T) {
+	parallel(t)
 	inTime(t, func() stopping {
 		b, root, before := userBench(t)
 		s := b.terminal(100)
