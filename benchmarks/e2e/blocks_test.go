@@ -12,8 +12,9 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// TestBlocksInsideFiles: what one types, and what it says.
+// TestBlocksInsideFiles: the lines, results and tables of BlockIO.
 func TestBlocksInsideFiles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	o := b.run(append(b.places(), "-test.bench=BlockIO/op=(read|write)/size=64KiB",
 		"-storage-capacity-gb=0.125", "-io-depth=5", "-test.benchtime=3000x")...)

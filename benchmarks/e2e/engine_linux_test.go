@@ -54,9 +54,10 @@ func refuse(number uint32) error {
 	return nil
 }
 
-// TestTheResultNamesTheEngine: the one that was asked for or none, and where it was left open one
-// that works, and why it is not the other.
+// TestTheResultNamesTheEngine: with -io-engine it is that one or the run fails. Else it is one that
+// works, with the reason why it is not io_uring.
 func TestTheResultNamesTheEngine(t *testing.T) {
+	t.Parallel()
 	run := func(refused bool, args ...string) (outcome, *bench) {
 		b := newBench(t)
 		if refused {

@@ -17,7 +17,7 @@ import (
 // A block trace is replayed with each layout, hits the same, and is judged by a recorded run.
 func TestBlockTraceLayouts(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{"entry", "block", "slots", "packed=3"} {
+	for _, layout := range []string{"entry", "packed=3"} {
 		b := newBench(t)
 		recorded := filepath.Join(b.work, "recorded.json")
 		require.NoError(t, os.WriteFile(recorded,
@@ -30,8 +30,7 @@ func TestBlockTraceLayouts(t *testing.T) {
 		require.NotNil(t, res.BlockCache)
 		assert.EqualValues(t, 258, res.BlockCache.Blocks)
 		assert.EqualValues(t, 92, res.BlockCache.Hits)
-		together := layout == "slots" || layout == "packed=3"
-		assert.Equal(t, together, res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks,
+		assert.Equal(t, layout == "packed=3", res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks,
 			layout)
 		require.NotNil(t, res.Recording)
 		assert.False(t, res.Recording.Passed)
@@ -42,14 +41,6 @@ func TestBlockTraceLayouts(t *testing.T) {
 		"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout=slots",
 		// of entries that fit into the slots
 		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...)
-	has(t, b.refused("-test.bench=BlockTrace", "-layout=slots",
-		"-block-trace-path="+data(t, "azure-small.csv")), "azure-small.csv")
-	odd := filepath.Join(b.work, "odd.json")
-	require.NoError(t, os.WriteFile(odd, []byte(`{"id": "x", "block_size": 100,
-		"requests": [{"t": 0, "in": 200, "out": 1, "hash_ids": [1, 2]}]}`), 0o600))
-	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-model=llama3.1-8b",
-		"-block-trace-path="+odd, "-storage-capacity-gb=0.01")...),
-		"a block of 100 tokens takes 12.5 MiB, the storage tier has 10.2 MiB")
 }
 
 // A block trace is replayed as each engine would keep it: in its objects, past the page cache or
@@ -76,32 +67,24 @@ func TestEngineLayouts(t *testing.T) {
 		assert.Equal(t, l.Buckets, storage.Write.Bytes+storage.Read.Bytes == 0, l.Name)
 		assert.Equal(t, storage.Read.EntryBytes, storage.Read.Bytes+storage.Read.MemoryBytes)
 	}
-	// The prompts of users are cut likewise, one layout of each kind.
-	for _, name := range []string{"lmcache-fs", "kvbm-slots", "mooncake-bucket"} {
-		l, _ := tiers.EngineLayoutOf(name)
-		b := newBench(t)
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn",
-			"-test.benchtime=20x", "-layout="+l.Name, "-object-tokens=8", "-verify=full")...)
-		res := theResult(t, b.results)
-		require.NotNil(t, res.BlockCache, l.Name)
-		assert.Positive(t, res.BlockCache.Writes.Operations, l.Name)
-		assert.Positive(t, res.BlockCache.Hits, l.Name)
-		assert.Equal(t, res.BlockCache.Tokens, res.BlockCache.Blocks*8, l.Name)
-		assert.Nil(t, res.BlockCache.IdealHitRatio)
-		assert.Equal(t, l.LooksUp, res.Requests.Time.Lookup > 0, l.Name)
-		assert.False(t, exists(b.cache), "nothing is left behind")
-	}
+	// The prompts of users are split in the same way.
 	b := newBench(t)
-	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
-	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", trace, "-layout=vllm-fs",
-		"-object-tokens=100")...), "blocks of 512 tokens and an object has 100")
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=MultiTurn", "-test.benchtime=20x",
+		"-layout=mooncake-bucket", "-object-tokens=8", "-verify=full")...)
+	res := theResult(t, b.results)
+	require.NotNil(t, res.BlockCache)
+	assert.Positive(t, res.BlockCache.Writes.Operations)
+	assert.Positive(t, res.BlockCache.Hits)
+	assert.Equal(t, res.BlockCache.Tokens, res.BlockCache.Blocks*8)
+	assert.Nil(t, res.BlockCache.IdealHitRatio)
+	assert.False(t, exists(b.cache), "nothing is left behind")
 }
 
-// The I/O of all tensor-parallel ranks: the bytes of each, beside each other or in one file.
+// The I/O of all tensor-parallel ranks: the bytes of each, in files of their own or in one file.
 func TestTensorParallelRanks(t *testing.T) {
 	t.Parallel()
 	group := []string{"-num-gpus=4", "-tensor-parallel=4", "-tp-io=all"}
-	for _, layout := range []string{"lmcache-fs", "kvbm-slots", "vllm-fs"} {
+	for _, layout := range []string{"lmcache-fs", "vllm-fs"} {
 		b := newBench(t)
 		b.ok(slices.Concat(b.micro(), b.places(), group, []string{"-test.bench=MultiTurn",
 			"-max-requests=20", "-layout=" + layout, "-object-tokens=8", "-verify=full"})...)
@@ -208,7 +191,7 @@ func TestGroupsOfLayers(t *testing.T) {
 		"kv_cache_quant_algo), 1 KiB per token")
 }
 
-// An engine is imitated as a whole, and what of it somebody wants otherwise is told.
+// -engine sets all parameters of an engine, and the summary names those that the user changed.
 func TestEngines(t *testing.T) {
 	t.Parallel()
 	for engine, policy := range map[string]string{"vllm": "write-through, promotion on-hit",
@@ -234,15 +217,13 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// Policies of the tiers go through the front door, and the result says what they moved and cost.
+// A run with a tier policy reports what the policy moved and cost.
 func TestTierPolicies(t *testing.T) {
 	t.Parallel()
 	trace := "-block-trace-path=" + data(t, "mooncake-small.jsonl")
 	for policy, extra := range map[string][]string{
 		"write-through": {"-evict=fifo"},
 		"write-back":    {"-promote=on-hit", "-evict=s3-fifo"},
-		"selective":     {"-write-behind-gb=0.001"},
-		"waterfall":     {"-admit-after=2", "-evict=lfu"},
 	} {
 		b := newBench(t)
 		b.ok(append(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", trace,
@@ -254,8 +235,7 @@ func TestTierPolicies(t *testing.T) {
 		require.NotNil(t, p, policy)
 		assert.Equal(t, policy, p.Tier)
 		require.NotNil(t, p.DriveWritesPerDay)
-		copies := policy == "write-through" || policy == "selective"
-		assert.Equal(t, copies, p.Copied.Bytes+p.Unwritten.Bytes > 0, policy)
+		assert.Equal(t, policy == "write-through", p.Copied.Bytes+p.Unwritten.Bytes > 0, policy)
 		storage := res.Tiers[len(res.Tiers)-1]
 		if policy == "write-through" {
 			assert.Equal(t, p.Copied.Bytes, storage.Write.Bytes, "all of it was copied")
@@ -266,7 +246,7 @@ func TestTierPolicies(t *testing.T) {
 	}
 }
 
-// Conversations and documents go through the front door, and the tokenizer is named.
+// Runs of conversations and documents, with the tokenizer in the result.
 func TestConversationsAndDocuments(t *testing.T) {
 	t.Parallel()
 	for tokenizer, name := range map[string]string{"cl100k": "cl100k_base",
@@ -287,48 +267,4 @@ func TestConversationsAndDocuments(t *testing.T) {
 		"-test.benchtime=200x")...)
 	res := theResult(t, b.results)
 	assert.Positive(t, res.Lookups.ByKind["rag"].Hits)
-}
-
-// An autoscaler changes the users of a load with documents as of any other.
-func TestRAGWithAutoscaling(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.ok(append(b.micro(), "-results-dir", b.results, "-test.bench=AutoscaleCapacity",
-		"-enable-rag", "-rag-num-docs=2", "-autoscaler-interval=100ms", "-test.benchtime=600ms",
-		"-simulate-device=read=1GiB/s,write=1GiB/s")...)
-	r := theResult(t, b.results)
-	assert.NotEmpty(t, r.Summary.AutoscalingStats)
-	r2 := newBench(t)
-	r2.ok(append(append(r2.micro(), r2.places()...), "-test.bench=RAG", "-enable-autoscaling",
-		"-rag-num-docs=2", "-autoscaler-interval=100ms", "-test.benchtime=600ms")...)
-	assert.NotEmpty(t, theResult(t, r2.results).Summary.AutoscalingStats)
-}
-
-// Sizes of objects that cannot be are refused with one that can, or with the reason why none can.
-func TestObjectsThatCannotBe(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	// Its objects have whole pages, of 5760 tokens in four groups of layers.
-	states := filepath.Join(b.work, "states.json")
-	require.NoError(t, os.WriteFile(states, []byte(`{"num_hidden_layers": 93,
-		"num_attention_heads": 96, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
-		"linear_attn_config": {"num_heads": 96, "head_dim": 128, "short_conv_kernel_size": 4,
-		"full_attn_layers": [`+strings.Repeat("4, ", 23)+`4], "kda_layers": [`+
-		strings.Repeat("1, ", 68)+`1]}}`), 0o600))
-	for _, c := range []struct{ args, want string }{
-		{"-engine=vllm -model=" + states,
-			"block traces of 512 tokens cannot be replayed with this model"},
-		{"-engine=vllm -object-tokens=11520 -model=" + states, "must be at most 5760: 11520 " +
-			"tokens have 304 MiB (27,648 B per token in each of 4 groups of layers)"},
-		{"-engine=lmcache -model=" + states, "-model: must be another with -layout lmcache-fs: " +
-			"its smallest object, of 5760 tokens, has 608 MiB (110,592 B per token)"},
-		{"-engine=vllm -object-tokens=48", "give -object-tokens 512"},
-		// What must fit is an object of an engine, not the trace's block.
-		{"-engine=vllm -model=llama3.1-8b -storage-capacity-gb=0.001",
-			"an object of 16 tokens takes 2 MiB"},
-	} {
-		args := append(b.places(), "-test.bench=BlockTrace", "-division=open",
-			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-storage-capacity-gb=1")
-		has(t, b.refused(append(args, strings.Fields(c.args)...)...), c.want)
-	}
 }

@@ -208,9 +208,9 @@ func TestAFailureOfALaterTrial(t *testing.T) {
 	assert.FileExists(t, filepath.Join(b.results, "Synthetic", "trial_0", "rank_0", "summary.txt"))
 }
 
-// TestGoTestJSON concatenates the output events of the package, which split
-// result lines, and reads the whole. The go command merges both streams, so
-// this also shows that nothing is written to either while a benchmark runs.
+// TestGoTestJSON concatenates the output events of the package, which split result lines, and reads
+// the whole. The go command merges both streams, so this also shows that nothing is written to either
+// while a benchmark runs.
 func TestGoTestJSON(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -218,74 +218,44 @@ func TestGoTestJSON(t *testing.T) {
 	here, err := filepath.Abs(benchmarks)
 	require.NoError(t, err)
 	b.command = []string{"go", "test", "-C", here, "-json", "."}
-	o := b.ok(append([]string{"-run=^$", "-bench=MaxStorageStress|MultiTurn|Tier/tier=cpu",
+	o := b.ok(append([]string{"-run=^$", "-bench=MaxStorageStress|MultiTurn|BurstGPT",
 		"-count=2", "-benchtime=4x"}, append(b.micro(), b.places()...)...)...)
-	var text strings.Builder
+	var events strings.Builder
 	for line := range strings.Lines(o.stdout) {
 		var event struct{ Action, Package, Output string }
 		require.NoError(t, json.Unmarshal([]byte(line), &event), line)
 		if event.Action == "output" {
-			text.WriteString(event.Output)
+			events.WriteString(event.Output)
 		}
 	}
-	results, units := parse(t, text.String())
-	assert.Len(t, results, 2*(1+1+4))
+	text := events.String()
+	results, units := parse(t, text)
+	assert.Len(t, results, 2*2)
 	assert.Equal(t, "better=higher", units["req/s"])
-	passed := strings.Index(text.String(), "\nPASS\n")
-	require.Positive(t, passed)
-	summary := strings.Index(text.String(), "MaxStorageStress (option 1), quick division")
-	assert.Greater(t, summary, passed, "summaries come last:\n%s", text.String())
-	checkEpilogue(t, text.String())
-}
-
-// checkEpilogue wants no line after PASS that looks like configuration.
-func checkEpilogue(t *testing.T, text string) {
-	t.Helper()
+	for _, r := range results {
+		config := make(map[string]string)
+		for _, c := range r.Config {
+			if c.File {
+				config[c.Key] = string(c.Value)
+			}
+		}
+		assert.Subset(t, slices.Collect(maps.Keys(config)),
+			[]string{"kvbench-format", "division", "seed", "model", "storage-capacity-gb",
+				"goos", "goarch", "pkg", "cpu"})
+		for _, place := range []string{"cache-dir", "results-dir", "config", "burst-trace-path"} {
+			assert.NotContains(t, config, place, "outputs of two places must compare")
+		}
+	}
+	assert.Contains(t, text, "skipped benchmarks\n  BenchmarkBurstGPT: needs -burst-trace-path\n")
 	_, epilogue, found := strings.Cut(text, "\nPASS\n")
 	assert.True(t, found)
+	assert.Contains(t, epilogue, "MaxStorageStress (option 1), quick division", "summaries come last")
 	for line := range strings.Lines(epilogue) {
-		assert.NotRegexp(t, pairLine, line)
-	}
-}
-
-// TestGoTestPlainOutput reads what a user redirects into a file.
-func TestGoTestPlainOutput(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	endToEnd(t)
-	here, err := filepath.Abs(benchmarks)
-	require.NoError(t, err)
-	b.command = []string{"go", "test", "-C", here, "."}
-	for _, v := range []bool{false, true} {
-		args := append([]string{"-run=^$", "-bench=MaxStorageStress|LargeModel|BurstGPT",
-			"-count=2", "-benchtime=4x"}, append(b.micro(), b.places()...)...)
-		if v {
-			args = append([]string{"-v"}, args...)
-		}
-		o := b.ok(args...)
-		results, _ := parse(t, o.stdout)
-		assert.Len(t, results, 4)
-		for _, r := range results {
-			config := make(map[string]string)
-			for _, c := range r.Config {
-				if c.File {
-					config[c.Key] = string(c.Value)
-				}
-			}
-			assert.Subset(t, slices.Collect(maps.Keys(config)),
-				[]string{"kvbench-format", "division", "seed", "model", "storage-capacity-gb",
-					"goos", "goarch", "pkg", "cpu"})
-			for _, place := range []string{"cache-dir", "results-dir", "config",
-				"burst-trace-path"} {
-				assert.NotContains(t, config, place, "outputs of two places must compare")
-			}
-		}
-		assert.Contains(t, o.stdout,
-			"skipped benchmarks\n  BenchmarkBurstGPT: needs -burst-trace-path\n")
-		checkEpilogue(t, o.stdout)
+		assert.NotRegexp(t, pairLine, line, "benchfmt reads no configuration there")
 	}
 	// README's command. Of a package that passes the go command would print nothing.
-	o := b.run("-help-parameters", "knee")
+	b.command = []string{"go", "test", "-C", here, "."}
+	o = b.run("-help-parameters", "knee")
 	assert.Contains(t, o.stdout, "\nKnee ")
 	assert.Contains(t, o.stdout, "ignore FAIL")
 }

@@ -123,14 +123,6 @@ func TestReadmeAndUnitLinesAgree(t *testing.T) {
 	assert.Empty(t, directed, "Unit lines for units that nobody documented")
 }
 
-func TestReadmeNamesEveryBenchmark(t *testing.T) {
-	_, list, _ := strings.Cut(page(t, benchmarksPage), "\n## Benchmarks\n")
-	list, _, _ = strings.Cut(list, "\n## ")
-	for _, b := range params.Benchmarks() {
-		assert.Regexp(t, `(?m)^\|[^|]*\b`+b.Name+`\b[^|]*\|`, list)
-	}
-}
-
 // TestReadmeTables compares the README's table of benchmarks and PARAMETERS.md with the code. With
 // -update it writes both.
 func TestReadmeTables(t *testing.T) {

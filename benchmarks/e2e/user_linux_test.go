@@ -106,18 +106,6 @@ func logOf(t *testing.T, stdout string) (lines []string) {
 	return lines
 }
 
-func TestAnUnreadableTraceIsRefusedWithItsFlag(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	trace := filepath.Join(b.work, "trace.csv")
-	require.NoError(t, os.WriteFile(trace, nil, 0))
-	if b.unprivileged(); os.Getuid() != 0 { // root reads everything: the child is somebody else
-		t.Log("the trace belongs to this user, who may not read it either")
-	}
-	has(t, b.refused("-test.bench=AzureTrace", "-azure-trace-path", trace),
-		"-azure-trace-path: must be something that can be read", "permission denied", trace)
-}
-
 // TestTheMemoryLimitOfTheContainerIsTold puts a run into a cgroup that is too small for it.
 func TestTheMemoryLimitOfTheContainerIsTold(t *testing.T) {
 	t.Parallel()
