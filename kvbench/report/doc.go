@@ -7,8 +7,8 @@
 //	latency.go  its tables of latencies; what the storage answered late, or not at all
 //	first_token.go  the time to the first token, and from which length on loading is worth it
 //	objects.go  an object store: its requests, its endpoints, its network
-//	parts.go    Tables: what only some results have, for text, page and workbook; the sentences
-//	            about checkpoints and plain I/O are those of the packages of these names
+//	parts.go    Tables: what only some results have, for text, page and workbook
+//	checkpoints.go, plain.go, knee.go, knee_engines.go  the sentences about these loads
 //	table.go    Table and how each document draws one; tables in columns of text
 //	trials.go   the line that sums up the trials of one benchmark
 //	trace.go    the kernel's trace and the fio job that is distilled from it
@@ -21,11 +21,6 @@
 // lines about storage say how it is asked, and its witness is the kernel's count of what came over
 // the network. Its requests stand below the latencies of entries, because an entry is one of them
 // or several.
-//
-// This package is large because each section is a function of one result, and many of them are a
-// table of three documents at once: apart from each other a number would be named, rounded and left
-// out by rules of its own. What a sentence says of one kind of load is in packages below (see
-// checkpoints, plain), because nobody else needs it.
 //
 // The texts are made by Go and not by text/template, which calls methods by their names: the linker
 // then keeps every method of the program, and a benchmark's binary is a third larger, with 2 MiB

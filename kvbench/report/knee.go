@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/report/plain"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
@@ -31,9 +30,7 @@ func knee(r *result.Result) (t Table) {
 			{Page: "measured", Sheet: "Measured", Unit: units.Count},
 			{Page: "knee", Sheet: "Knee"},
 			{Sheet: "Request (KiB)"}}}
-	for _, line := range plain.Knee(r) {
-		t.Words = append(t.Words, strings.TrimSpace(line[0]+" "+line[1])+".")
-	}
+	t.Words = sentences(kneeLines(r))
 	equal := k.Equal()
 	for _, p := range k.Points {
 		// In words, because a workbook is filtered by it and a page is read aloud.

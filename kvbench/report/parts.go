@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/report/checkpoints"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
@@ -441,10 +440,7 @@ func checkpointRuns(r *result.Result) (t Table) {
 			{Page: "at the device", Sheet: "At The Device (GiB)", Unit: units.Bytes},
 			{Page: "cold", Sheet: "Cold"}, {Sheet: "Model"}, {Sheet: "Scale"},
 			{Sheet: "Accelerators"}, {Sheet: "Gap (s)"}, {Sheet: "Bottleneck"}}}
-	// The page has no margin either, and its sentences end with a point.
-	for _, line := range checkpoints.Log(c, r.Network) {
-		t.Words = append(t.Words, line+".")
-	}
+	t.Words = sentences(checkpointLines(c, r.Network))
 	// Empty cells, not zeros: writes have no gap, and reads no pipeline.
 	var gap, limit any
 	if c.GapNS != nil {

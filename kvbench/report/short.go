@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"kvbench/kvbench/report/checkpoints"
-	"kvbench/kvbench/report/plain"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tracing"
@@ -19,9 +17,7 @@ func WriteShort(w io.Writer, r *result.Result) error {
 	s := &summary{Result: r} // without the trace: its warnings stand among the others
 	s.title()
 	s.put("error", s.Error)
-	for _, line := range checkpoints.Lines(s.Checkpoint, s.Network) {
-		s.put(line[0], line[1])
-	}
+	s.lines(checkpointLines(s.Checkpoint, s.Network))
 	if r.WindowNS > 0 {
 		s.line("verdict", "%s: %s", r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
 		s.throughput()
@@ -57,9 +53,9 @@ func LogLines(r *result.Result) []string {
 		add("%s", text)
 	}
 	if r.Removal != nil {
-		add("%s", plain.Removed(r))
+		add("%s", removed(r))
 	}
-	lines = append(lines, checkpoints.Log(r.Checkpoint, r.Network)...)
+	lines = append(lines, joined(checkpointLines(r.Checkpoint, r.Network))...)
 	for _, t := range r.Tiers {
 		if t.Level == "storage" && r.Removal == nil && r.Checkpoint == nil {
 			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),

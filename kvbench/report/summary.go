@@ -9,8 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"kvbench/kvbench/report/checkpoints"
-	"kvbench/kvbench/report/plain"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
@@ -104,6 +102,13 @@ func (s *summary) put(topic, text string) {
 	}
 }
 
+// lines writes lines of a topic and a text.
+func (s *summary) lines(list [][2]string) {
+	for _, line := range list {
+		s.put(line[0], line[1])
+	}
+}
+
 // tables writes those that have rows.
 func (s *summary) tables(all ...Table) {
 	for _, t := range all {
@@ -147,9 +152,7 @@ func (s *summary) head() {
 		warm = "warm-up " + ns(s.WarmupNS) + ", "
 	}
 	// Above the window, because the rates of one with pauses in it are others.
-	for _, line := range checkpoints.Lines(s.Checkpoint, s.Network) {
-		s.put(line[0], line[1])
-	}
+	s.lines(checkpointLines(s.Checkpoint, s.Network))
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
 		warm, ns(s.DrainNS))
 	dir := cmp.Or(strings.ReplaceAll(s.IO.CacheDir, "\n", `\n`), "no directory")
@@ -336,9 +339,7 @@ func (s *summary) replay() {
 // knee writes the grid by which the knee was found, and what follows from it.
 func (s *summary) knee() {
 	s.tables(kneeGrid(s.Result))
-	for _, line := range plain.Knee(s.Result) {
-		s.put(line[0], line[1])
-	}
+	s.lines(kneeLines(s.Result))
 }
 
 // throughput is what was completed in the window, in the unit of the benchmark, and what share of
@@ -348,9 +349,7 @@ func (s *summary) knee() {
 func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
 		s.put("throughput", units.Plural(s.Completions(), "operation"))
-		for _, line := range plain.Lines(s.Result) {
-			s.put(line[0], line[1])
-		}
+		s.lines(plainLines(s.Result))
 		s.tables(blockIO(s.Result))
 		s.knee()
 	} else {

@@ -133,3 +133,20 @@ func (t Table) String() string {
 	}
 	return b.String()
 }
+
+// joined are lines for a document without a margin: the topic is the first word.
+func joined(lines [][2]string) (list []string) {
+	for _, line := range lines {
+		list = append(list, strings.TrimSpace(line[0]+" "+line[1]))
+	}
+	return list
+}
+
+// sentences are joined lines for the page.
+func sentences(lines [][2]string) []string {
+	list := joined(lines)
+	for i := range list {
+		list[i] += "."
+	}
+	return list
+}

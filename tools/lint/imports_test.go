@@ -61,11 +61,8 @@ var mayImport = map[string]string{
 	"kvbench/version":       "",
 	"kvbench/result":        "kvbench/units kvbench/result/python tracing",
 	"kvbench/result/python": "",
-	"kvbench/report": "kvbench/units kvbench/result/... kvbench/report/... tracing " +
-		"tracing/fio",
-	"kvbench/report/checkpoints": "kvbench/units kvbench/result",
-	"kvbench/report/plain":       "kvbench/units kvbench/result",
-	"kvbench/verdict":            "kvbench/units kvbench/result",
+	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
+	"kvbench/verdict":       "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +

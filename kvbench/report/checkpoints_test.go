@@ -1,4 +1,4 @@
-package checkpoints
+package report
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"kvbench/kvbench/result"
 )
 
-func TestLines(t *testing.T) {
+func TestCheckpointLines(t *testing.T) {
 	run := func(i int, ns, bytes int64) result.CheckpointRun {
 		return result.CheckpointRun{Index: i, DurationNS: ns, MinNS: ns / 2, Slowest: 3,
 			Bytes: bytes, CachedBytes: new(int64(0)), DeviceBytes: new(bytes), Cold: new(true)}
@@ -33,13 +33,13 @@ func TestLines(t *testing.T) {
 			"was the limit, not generation (producers waited 80 %, writers 10 %)"},
 		{"rules", "flush fsync per file; differs from closed: scale (1/64, required: 1)"},
 		{"", "a note"},
-	}, Lines(c, nil))
-	assert.Equal(t, "a note", Log(c, nil)[4])
+	}, checkpointLines(c, nil))
+	assert.Equal(t, "a note", joined(checkpointLines(c, nil))[4])
 
 	c.Reads, c.Writes, c.Stages, c.Notes = c.Writes, nil, nil, nil
 	c.Flush, c.FlushNS, c.GapNS, c.RecoveryNS = "drop", new(int64(5e8)), new(int64(2e8)),
 		new(int64(17e8))
-	lines := Lines(c, nil)
+	lines := checkpointLines(c, nil)
 	assert.Equal(t, [2]string{"read", "2 checkpoints, 1.500 ± 0.500 s, 1.50 GiB/s (total ÷ " +
 		"slowest accelerator), the slowest 1 GiB/s, by accelerator 3; cold: 0 B in the page cache " +
 		"before, the device read 1.000 of the bytes"}, lines[1])
@@ -48,23 +48,23 @@ func TestLines(t *testing.T) {
 
 	c.GapNS = new(int64(-3600e9))
 	assert.Equal(t, [2]string{"", "recovery unknown: by the wall clocks the first read began " +
-		"3600.0 s before the last write ended, so the clocks differ"}, Lines(c, nil)[2])
+		"3600.0 s before the last write ended, so the clocks differ"}, checkpointLines(c, nil)[2])
 	c.GapNS = new(int64(2e8))
 
 	c.Reads[1].Cold = nil
-	assert.Contains(t, Lines(c, nil)[1][1], "not provably cold")
+	assert.Contains(t, checkpointLines(c, nil)[1][1], "not provably cold")
 	c.Reads[0].Cold = new(false)
-	lines = Lines(c, nil)
+	lines = checkpointLines(c, nil)
 	assert.Contains(t, lines[1][1], "1 checkpoint, 2.000 ± 0.000 s, 1 GiB/s")
 	assert.Equal(t, "WARM, and no part of these numbers: 1 checkpoint, 1.000 ± 0.000 s, 2 GiB/s "+
 		"(total ÷ slowest accelerator), the slowest 2 GiB/s, by accelerator 3", lines[2][1])
 	c.Reads[1].Cold = new(false)
-	lines = Lines(c, nil)
+	lines = checkpointLines(c, nil)
 	assert.Contains(t, lines[1][1], "WARM: ")
 	assert.Contains(t, lines[1][1], "2 checkpoints")
 	assert.Contains(t, lines[2][1], "recovery")
-	of := Lines(c, &result.Network{ReadRatio: new(1.0004)})[1][1]
+	of := checkpointLines(c, &result.Network{ReadRatio: new(1.0004)})[1][1]
 	assert.Contains(t, of, "; from the store, whose own caches nobody here sees: 1.000 bytes received")
 	assert.NotContains(t, of, "page cache")
-	assert.Nil(t, Lines(nil, nil))
+	assert.Nil(t, checkpointLines(nil, nil))
 }

@@ -1,4 +1,4 @@
-package plain
+package report
 
 import (
 	"fmt"
@@ -10,14 +10,14 @@ import (
 // enough is how near the best cell an engine's setting has to come, as the knee does.
 const enough = 0.95
 
-// Knee reports where the knee is, and what that means in the settings of inference engines: lines
+// kneeLines report where the knee is, and what that means in the settings of inference engines: lines
 // of a topic, which may be empty, and a text. A grid that was not measured to its end has no knee,
 // and no settings.
 //
 // An engine's threads each read or write one object after the other: its threads are requests in
 // flight, and its objects are their size. The settings and their defaults are those of the engines'
 // main branches of September 2026.
-func Knee(r *result.Result) (lines [][2]string) {
+func kneeLines(r *result.Result) (lines [][2]string) {
 	if r.PlainIO == nil || r.PlainIO.Knee == nil {
 		return nil
 	}
@@ -42,9 +42,11 @@ func Knee(r *result.Result) (lines [][2]string) {
 	add("knee", "%s, within 5 %% of the %s that the best cell reached in each measurement; p99 %s",
 		what, rate(k.Best), ns(k.P99NS))
 	if equal := k.Equal(); len(equal) > 0 {
-		add("", "%s within the spread (=), %s to %s in flight with the knee",
-			map[bool]string{true: "1 other cell equals it", false: fmt.Sprint(len(equal),
-				" other cells equal it")}[len(equal) == 1],
+		others := "1 other cell equals it"
+		if len(equal) > 1 {
+			others = fmt.Sprint(len(equal), " other cells equal it")
+		}
+		add("", "%s within the spread (=), %s to %s in flight with the knee", others,
 			bytes(min(k.Bytes(), equal[0].Bytes())),
 			bytes(max(k.Bytes(), equal[len(equal)-1].Bytes())))
 	}
@@ -62,42 +64,42 @@ func Knee(r *result.Result) (lines [][2]string) {
 	}
 	add("", "%s in %s, each the median of three measurements (lowest to highest) in random order, "+
 		"seed %d", cells, ns(k.NS), k.OrderSeed)
-	engines(r, k, add)
+	engineLines(r, k, add)
 	return lines
 }
 
-// engines says what the knee means for them.
-func engines(r *result.Result, k *result.Knee, add func(string, string, ...any)) {
+// engineLines report what the knee means for inference engines.
+func engineLines(r *result.Result, k *result.Knee, add func(string, string, ...any)) {
 	add("engines", "as many objects at a time as come within 5 %% of the best cell")
 	most := 0
-	for _, o := range objects {
+	for _, o := range engineObjects {
 		text, n := inFlight(k, o.bytes)
 		add("", "%s: %s", o.what, text)
 		most = n
 	}
 	read, _ := r.StorageTraffic()
+	verb, use := "read", "load"
 	if read.Requests == 0 {
-		add("", "vLLM: n_write_threads (16), each of which writes all objects of a request, one "+
-			"after the other: as many requests have to store at once")
-		add("", "LMCache: num_workers (4)")
-	} else {
-		add("", "vLLM: n_read_threads (16), each of which reads all objects of a request, one "+
-			"after the other: as many requests have to load at once")
-		bound := ""
-		if size := objects[len(objects)-1].bytes; most > 0 {
-			bound = fmt.Sprintf("; read_max_bytes_in_flight (0 = 1536 MiB): %s at least, %s of %s",
-				bytes(int64(most)*size), units.Plural(int64(most), "object"), bytes(size))
-		}
-		add("", "LMCache: num_workers (4), or read_io_depth (0 = off), which is the reads of all "+
-			"its workers together%s", bound)
+		verb, use = "write", "store"
 	}
+	add("", "vLLM: n_%s_threads (16), each of which %ss all objects of a request, one after the "+
+		"other: as many requests have to %[3]s at once", verb, verb, use)
+	settings := "LMCache: num_workers (4)"
+	if read.Requests > 0 {
+		settings += ", or read_io_depth (0 = off), which is the reads of all its workers together"
+		if size := engineObjects[len(engineObjects)-1].bytes; most > 0 {
+			settings += fmt.Sprintf("; read_max_bytes_in_flight (0 = 1536 MiB): %s at least, %s of "+
+				"%s", bytes(int64(most)*size), units.Plural(int64(most), "object"), bytes(size))
+		}
+	}
+	add("", "%s", settings)
 	add("", "NIXL: the blocks of a batch (16), times the batches in flight: 4 of KVBM's, "+
 		"64 blocks")
 }
 
-// objects are what engines keep of a model of 128 KiB per token, llama3.1-8b. The last is
+// engineObjects are what engines keep of a model of 128 KiB per token, llama3.1-8b. The last is
 // LMCache's.
-var objects = []struct {
+var engineObjects = []struct {
 	what  string
 	bytes int64
 }{

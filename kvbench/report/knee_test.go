@@ -1,4 +1,4 @@
-package plain
+package report
 
 import (
 	"slices"
@@ -23,7 +23,7 @@ func TestTheKneeInTheSettingsOfEngines(t *testing.T) {
 	r := &result.Result{PlainIO: &result.PlainIO{Knee: k}, Tiers: []result.Tier{{Level: "storage",
 		Read: result.TierTraffic{Requests: 1, BytesPerSecond: new(4.43 * gib)}}}}
 	var text []string
-	for _, line := range Knee(r) {
+	for _, line := range kneeLines(r) {
 		text = append(text, line[0]+": "+line[1])
 	}
 	assert.Equal(t, []string{
@@ -47,12 +47,12 @@ func TestTheKneeInTheSettingsOfEngines(t *testing.T) {
 		": NIXL: the blocks of a batch (16), times the batches in flight: 4 of KVBM's, 64 blocks",
 	}, text)
 	r.Tiers[0].Read.Requests = 0
-	assert.Contains(t, Knee(r)[7][1], "vLLM: n_write_threads (16)")
-	assert.Equal(t, "LMCache: num_workers (4)", Knee(r)[8][1], "without the settings of reads")
-	assert.NotContains(t, Knee(r)[2][1], "edge")
+	assert.Contains(t, kneeLines(r)[7][1], "vLLM: n_write_threads (16)")
+	assert.Equal(t, "LMCache: num_workers (4)", kneeLines(r)[8][1], "without the settings of reads")
+	assert.NotContains(t, kneeLines(r)[2][1], "edge")
 	k.Points = k.Points[:5]
-	assert.Contains(t, Knee(r)[1][1], "the knee is at the edge of the grid, 2 MiB in flight")
-	assert.Empty(t, Knee(&result.Result{}))
+	assert.Contains(t, kneeLines(r)[1][1], "the knee is at the edge of the grid, 2 MiB in flight")
+	assert.Empty(t, kneeLines(&result.Result{}))
 }
 
 // A grid that ended early has no knee, and no engine is to be set by it.
@@ -64,7 +64,7 @@ func TestAnUnknownKneeIsNone(t *testing.T) {
 		{"knee", "not known: the time was up after 35 s, before each of 9 cells was measured three " +
 			"times"},
 		{"", "the window has the best so far, 8 of 256 KiB, 2 MiB in flight: 1 GiB/s in the grid"},
-	}, Knee(r))
+	}, kneeLines(r))
 	knees := func() int {
 		return len(slices.DeleteFunc(r.Metrics(), func(m result.Metric) bool {
 			return m.Unit != "knee-bytes"
@@ -74,7 +74,7 @@ func TestAnUnknownKneeIsNone(t *testing.T) {
 	k.EndedBy = result.KneeInterrupted
 	assert.Zero(t, knees())
 	assert.Equal(t, [][2]string{{"knee", "not known: the grid was interrupted after 35 s, with " +
-		"9 cells measured"}}, Knee(r))
+		"9 cells measured"}}, kneeLines(r))
 	k.EndedBy = result.KneeGrid
 	assert.Equal(t, 1, knees())
 }

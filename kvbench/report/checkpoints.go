@@ -1,4 +1,4 @@
-package checkpoints
+package report
 
 import (
 	"fmt"
@@ -10,16 +10,10 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// How values read in a sentence.
-var (
-	number, bytes     = units.Number.Text, units.Bytes.Text
-	rate, ns, percent = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
-)
-
-// Lines says what was written or read, how fast, what held it up, and which rules of the closed
-// division were kept: lines of a topic, which may be empty, and a text. Of nil there are none.
+// checkpointLines report what was written or read, how fast, what limited it, and which rules of the
+// closed division were kept: lines of a topic, which may be empty, and a text. Of nil there are none.
 // Network is that of an object store, nil of files.
-func Lines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
+func checkpointLines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
 	if c == nil {
 		return nil
 	}
@@ -34,7 +28,13 @@ func Lines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
 	if c.Streamed() {
 		add("stream", "one file, %s each time", bytes(c.Bytes))
 	} else {
-		model(c, scale, add)
+		add("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s each "+
+			"time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
+			bytes(c.Bytes), scale)
+		if c.First != nil && c.Count != nil {
+			add("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
+				*c.First+*c.Count-1)
+		}
 	}
 	// A result has one of the two, but for one that was put together.
 	if runs := c.Writes; len(runs) > 0 {
@@ -63,7 +63,7 @@ func Lines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
 		add("pipeline", "%s", pipeline(p))
 	}
 	if len(c.Rules) > 0 {
-		add("rules", "%s", rules(c.Rules))
+		add("rules", "%s", rulesText(c.Rules))
 	}
 	for _, n := range c.Notes {
 		add("", "%s", n)
@@ -71,42 +71,22 @@ func Lines(c *result.Checkpoint, network *result.Network) (lines [][2]string) {
 	return lines
 }
 
-// model says whose checkpoint it is, and of which part of it.
-func model(c *result.Checkpoint, scale string, add func(topic, format string, args ...any)) {
-	add("checkpoint", "%s, %d accelerators (ZeRO %d, TP %d × PP %d × DP %d), %d files, %s each "+
-		"time%s", c.Model, c.Accelerators, c.Zero, c.Tensor, c.Pipeline, c.Data, c.Files,
-		bytes(c.Bytes), scale)
-	if c.First != nil && c.Count != nil {
-		add("", "A PART of it, that of one client: accelerators %d to %d", *c.First,
-			*c.First+*c.Count-1)
-	}
-}
-
-// Log is Lines for who has no margin: the topic is a word in front.
-func Log(c *result.Checkpoint, network *result.Network) (lines []string) {
-	for _, line := range Lines(c, network) {
-		lines = append(lines, strings.TrimSpace(line[0]+" "+line[1]))
-	}
-	return lines
-}
-
-// spread is how long checkpoints took, and how fast they were: means, and how far they lay apart.
+// spread is how long checkpoints took, and their rates: means and standard deviations.
 func spread(c *result.Checkpoint, runs []result.CheckpointRun) string {
-	// A mean hides the one checkpoint for which a training run stood still: that is told, too, and
-	// whose it was.
+	// A mean hides the one checkpoint for which a training run stood still: the slowest is reported
+	// too, with its accelerator.
 	s := result.Sum(runs)
 	slowest := slices.MaxFunc(runs, func(a, b result.CheckpointRun) int {
 		return int(a.DurationNS - b.DurationNS)
 	})
-	if c.Streamed() {
-		return fmt.Sprintf("%s, %.3f ± %.3f s, %s, the slowest %s",
-			units.Plural(int64(s.Count), "time"), s.Duration/1e9, s.DurationStdev/1e9, rate(s.Rate),
-			rate(s.RateWorst))
+	what, of, by := "time", "", ""
+	if !c.Streamed() {
+		what, of = "checkpoint", " (total ÷ slowest accelerator)"
+		by = fmt.Sprintf(", by accelerator %d", slowest.Slowest)
 	}
-	return fmt.Sprintf("%s, %.3f ± %.3f s, %s (total ÷ slowest accelerator), the slowest %s, by "+
-		"accelerator %d", units.Plural(int64(s.Count), "checkpoint"), s.Duration/1e9,
-		s.DurationStdev/1e9,
-		rate(s.Rate), rate(s.RateWorst), slowest.Slowest)
+	return fmt.Sprintf("%s, %.3f ± %.3f s, %s%s, the slowest %s%s",
+		units.Plural(int64(s.Count), what), s.Duration/1e9, s.DurationStdev/1e9, rate(s.Rate), of,
+		rate(s.RateWorst), by)
 }
 
 // flushes is how long a file's fsync took: the longest, where there were too few of them for a
@@ -121,8 +101,8 @@ func flushes(c *result.Checkpoint) string {
 	return "at most " + ns(*c.FlushMaxNS)
 }
 
-// origin tells where the bytes came from. A store has caches of its own, of which nobody here knows
-// anything: what can be shown is that the bytes came from it.
+// origin reports where the bytes came from. The caches of a store are unknown: the counters show only
+// that the bytes came from it.
 func origin(c *result.Checkpoint, runs []result.CheckpointRun, network *result.Network) string {
 	if network == nil {
 		return cold(c, runs)
@@ -134,11 +114,11 @@ func origin(c *result.Checkpoint, runs []result.CheckpointRun, network *result.N
 	return text
 }
 
-// cold tells where the bytes of files came from, as far as it is known: what lay in the page cache
-// before, and what the device's counters saw meanwhile. Either is told without the other.
+// cold reports where the bytes of files came from, as far as it is known: what lay in the page cache
+// before, and what the device's counters show. Each is reported without the other.
 func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	word := "cold"
-	// They are all warm, or none is. One that nobody knows of makes all of them unproven.
+	// They are all warm, or none is. One unknown makes all of them unproven.
 	for _, r := range runs {
 		switch {
 		case r.Cold == nil && word == "cold":
@@ -153,7 +133,7 @@ func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	} else {
 		text += "nobody knows what was in the page cache"
 	}
-	// More than one of the bytes is somebody else's reading, or the file system's own.
+	// A ratio above one includes reads of other processes, or the filesystem's own.
 	if ratio := c.DeviceRatio(); ratio != nil {
 		return text + fmt.Sprintf(", the device read %.3f of the bytes", *ratio)
 	}
@@ -175,15 +155,15 @@ func cached(runs []result.CheckpointRun) *int64 {
 	return sum
 }
 
-// pipeline tells who waited for whom: whether the number is one of the storage, or of the client
-// that could not make the bytes fast enough, stands in one word before any share.
+// pipeline reports which side waited for the other: whether the rate is the storage's, or the client
+// could not generate the bytes fast enough.
 func pipeline(p *result.Pipeline) string {
 	// Of the time of the checkpoints, not of the window: that has pauses in it.
 	share := func(wait int64) string {
 		return percent(new(float64(wait) / float64(max(p.TotalNS, 1))))
 	}
-	// Both shares are told: where they are alike, neither was much of a limit. It is not said to be
-	// the storage: with more writers it may do more.
+	// Both shares are reported: where they are alike, neither was much of a limit. The text does not
+	// name the storage as the limit: with more writers it may do more.
 	limit := fmt.Sprintf("writing was the limit, not generation (producers waited %s, writers %s)",
 		share(p.ProducerWaitNS), share(p.WriterWaitNS))
 	if p.Bottleneck == result.BottleneckGeneration {
@@ -199,11 +179,11 @@ func pipeline(p *result.Pipeline) string {
 	return text + fmt.Sprintf("overhead %s; %s", percent(p.Overhead), limit)
 }
 
-// rules names what was kept, what nobody knows, and what was not kept with what would have been
-// asked for: a reader who wants a closed run sees all of it at once.
-func rules(all []result.CheckpointRule) string {
+// rulesText names the rules that were kept, those that are unknown, and those that were not kept, with
+// what is required.
+func rulesText(checked []result.CheckpointRule) string {
 	var kept, not, unknown []string
-	for _, r := range all {
+	for _, r := range checked {
 		switch {
 		case r.OK == nil:
 			unknown = append(unknown, r.Name+" ("+r.Found+")")
@@ -213,7 +193,6 @@ func rules(all []result.CheckpointRule) string {
 			not = append(not, fmt.Sprintf("%s (%s, required: %s)", r.Name, r.Found, r.Required))
 		}
 	}
-	// What was not kept comes last: it is what whoever reads one line to its end should remember.
 	text := strings.Join(kept, ", ")
 	if len(unknown) > 0 {
 		text += "; not known: " + strings.Join(unknown, ", ")
