@@ -37,24 +37,15 @@ func TestCheckpointsOfSeveralRanks(t *testing.T) {
 		require.Len(t, whole, 2)
 		mean := 0.0
 		for i, run := range whole {
-			var bytes, verified, slowest, fastest int64
-			var by int
+			var bytes, slowest int64
 			for rank, r := range ranks {
 				c := r.Checkpoint
 				assert.Equal(t, []int{2 * rank, 2}, []int{*c.First, *c.Count})
 				part := append(c.Writes, c.Reads...)[i]
-				bytes, verified = bytes+part.Bytes, verified+part.VerifiedBytes
-				if part.DurationNS > slowest {
-					slowest, by = part.DurationNS, part.Slowest
-				}
-				if fastest == 0 || part.MinNS < fastest {
-					fastest = part.MinNS
-				}
+				bytes, slowest = bytes+part.Bytes, max(slowest, part.DurationNS)
 			}
 			assert.Equal(t, all.Checkpoint.Bytes, bytes)
-			assert.Equal(t, []int64{bytes, verified, slowest, fastest, int64(by)},
-				[]int64{run.Bytes, run.VerifiedBytes, run.DurationNS, run.MinNS,
-					int64(run.Slowest)})
+			assert.Equal(t, []int64{bytes, slowest}, []int64{run.Bytes, run.DurationNS})
 			mean += float64(bytes) / (float64(slowest) / 1e9) / float64(len(whole))
 		}
 		assert.Equal(t, op == "read", whole[0].VerifiedBytes > 0)
@@ -67,11 +58,6 @@ func TestCheckpointsOfSeveralRanks(t *testing.T) {
 		key := map[string]string{"write": "save", "read": "load"}[op] +
 			"_checkpoint_io_mean_GB_per_second"
 		assert.InEpsilon(t, mean/(1<<30), s.Metric[key], 1e-9)
-		text, err = os.ReadFile(filepath.Join(b.results, "summary.json"))
-		require.NoError(t, err)
-		var run struct{ Options map[string]map[string]any }
-		require.NoError(t, json.Unmarshal(text, &run))
-		assert.InEpsilon(t, mean/(1<<30), run.Options["Checkpoint/model=8b/op="+op]["aggregated_"+op+"_bandwidth_gbps"], 1e-9)
 		assert.False(t, exists(filepath.Join(b.results, group, "trial_0/rank_1",
 			"checkpoint_summary.json")), "of a part it would look like one of the whole")
 	}

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -59,12 +58,8 @@ func (b *bench) writing(n int) bool {
 func (b *bench) children(p *process, n int) map[int]int {
 	b.t.Helper()
 	found := map[int]int{0: p.Process.Pid}
-	children, err := exec.Command("pgrep", "-P", strconv.Itoa(p.Process.Pid)).Output()
-	require.NoError(b.t, err)
-	for text := range strings.FieldsSeq(string(children)) {
-		pid, err := strconv.Atoi(text)
-		require.NoError(b.t, err)
-		open, err := filepath.EvalSymlinks(filepath.Join("/proc", text, "fd/1"))
+	for _, pid := range childrenOf(p.Process.Pid) {
+		open, err := filepath.EvalSymlinks(fmt.Sprintf("/proc/%d/fd/1", pid))
 		require.NoError(b.t, err)
 		rank := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(open), "rank_"), ".log")
 		number, err := strconv.Atoi(rank)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/result"
 	"kvbench/tiers/privtest"
 )
 
@@ -57,26 +56,6 @@ func TestADirectoryThatHangsEndsTheStart(t *testing.T) {
 			assert.NoDirExists(t, b.results)
 		})
 	}
-}
-
-// TestADirectoryThatHangsBetweenTrials: the live line shows it, and -io-timeout ends the run.
-func TestADirectoryThatHangsBetweenTrials(t *testing.T) {
-	t.Parallel()
-	dir, server := privtest.FuseDir(t)
-	b := newBench(t)
-	b.cache = filepath.Join(dir, "kv")
-	s := b.terminal(200)
-	p := b.start(append(append(b.places(), b.micro()...), "-test.bench=MultiTurn",
-		"-test.count=2", "-settle=3s", "-test.benchtime=1s", "-io-timeout=3s")...)
-	eventually(t, "the rest after a trial",
-		func() bool { return strings.Count(s.String(), ": resting 0s") > 1 })
-	server.Hang(t)
-	s.shows(t, ": waiting for an answer of the cache directory "+b.cache+" 2s")
-	o := p.end() // the directory still hangs
-	assert.Equal(t, exitFailed, o.code)
-	assert.Contains(t, o.stdout, "the storage does not answer: the cache directory "+b.cache)
-	server.Answer(t)
-	assert.Equal(t, result.StatusComplete, theResult(t, b.results).Status)
 }
 
 // TestAResultsDirectoryThatHangsLosesNoResult: the run prints the result on standard error when it

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -33,61 +34,15 @@ func loopBench(t testing.TB) (b *bench, disk *privtest.Loop, before map[string]s
 	return b, disk, tree(t, userFiles(t, b.cache))
 }
 
-// frozen is a run on a filesystem that was frozen under it: its writes wait in the kernel until
-// thaw, as on a device that hangs. A process in which threads wait so ends with them only.
-type frozen struct {
-	*process
-	b      *bench
-	thaw   func()
-	before map[string]string // what lay beside the cache directory
-}
-
-// freezeUnder starts a run, and freezes its filesystem when every worker is about to write.
-func freezeUnder(b *bench, disk *privtest.Loop, before map[string]string) *frozen {
+// freezeUnder starts a run, and freezes its filesystem when every worker is about to write: writes
+// wait in the kernel until thaw, as on a device that hangs, and the process ends with them only.
+func freezeUnder(b *bench, disk *privtest.Loop) (p *process, thaw func()) {
 	b.t.Helper()
-	mount, err := os.Open(disk.Dir)
-	require.NoError(b.t, err)
-	freezing := func(request uint) error { return unix.IoctlSetInt(int(mount.Fd()), request, 0) }
-	const freeze, thaw = 0xc0045877, 0xc0045878 // FIFREEZE, FITHAW
-	p := b.start(b.microLoad()...)
-	b.t.Cleanup(func() {
-		_ = freezing(thaw) // before the run is waited for, which cannot end before
-		assert.NoError(b.t, mount.Close())
-	})
+	p = b.start(b.microLoad()...)
 	b.working()
-	require.NoError(b.t, freezing(freeze))
+	thaw = disk.Freeze(b.t)
 	time.Sleep(time.Second) // every worker comes to a write, and waits
-	return &frozen{p, b, func() { require.NoError(b.t, freezing(thaw)) }, before}
-}
-
-// hasResult waits for the result, which nothing frozen may hold.
-func (f *frozen) hasResult() {
-	f.t.Helper()
-	eventually(f.t, "a result", func() bool {
-		files := resultFiles(f.t, f.b.results)
-		return len(files) > 0 && exists(filepath.Join(filepath.Dir(files[0]), "summary.txt"))
-	})
-	interrupted(f.t, f.b)
-}
-
-// leaves waits until the run says on its last line what it leaves behind.
-func (f *frozen) leaves() {
-	f.t.Helper()
-	said := regexp.MustCompile(`\nleft behind \d+ files \(\d+\.\d\d GiB\) in ` +
-		regexp.QuoteMeta(f.b.cache+"/rank_0") + `, which the next run there removes, .*\n$`)
-	eventually(f.t, "last words", func() bool {
-		return said.MatchString(f.errout.String())
-	})
-}
-
-// reclaimed wants what was left to be gone after another run.
-func (f *frozen) reclaimed() {
-	f.t.Helper()
-	b := f.b
-	require.NoError(f.t, os.RemoveAll(b.results))
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x",
-		"-storage-capacity-gb=0.03")...)
-	assert.Equal(f.t, f.before, tree(f.t, filepath.Dir(b.cache)), "what it left was reclaimed")
+	return p, thaw
 }
 
 // TestAHungDeviceDoesNotHoldTheEnd: Ctrl-C writes the result on a device that hangs. A launcher's run
@@ -106,9 +61,13 @@ func TestAHungDeviceDoesNotHoldTheEnd(t *testing.T) {
 				_, err := s.master.WriteString("\x03")
 				require.NoError(t, err)
 			}
-			f := freezeUnder(b, disk, before)
+			p, thaw := freezeUnder(b, disk)
 			press()
-			f.hasResult()
+			eventually(t, "a result", func() bool {
+				files := resultFiles(t, b.results)
+				return len(files) > 0 && exists(filepath.Join(filepath.Dir(files[0]), "summary.txt"))
+			})
+			interrupted(t, b)
 			if name != "launched" {
 				seconds := regexp.MustCompile(`waiting for what is in flight 3s.*, again Ctrl-C ` +
 					`leaves the files`)
@@ -119,16 +78,19 @@ func TestAHungDeviceDoesNotHoldTheEnd(t *testing.T) {
 				press()
 			}
 			if name != "waits" {
-				f.leaves()
+				left := regexp.MustCompile(`\nleft behind \d+ files \(\d+\.\d\d GiB\) in ` +
+					regexp.QuoteMeta(b.cache+"/rank_0") + `, which the next run there removes, .*\n$`)
+				eventually(t, "the last line", func() bool { return left.MatchString(p.errout.String()) })
 			}
-			f.thaw()
-			o := f.end()
+			thaw()
+			o := p.end()
 			assert.Equal(t, 130, o.code)
 			if name != "waits" {
-				f.reclaimed()
-				return
+				require.NoError(t, os.RemoveAll(b.results))
+				b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+					"-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
 			}
-			assert.NotContains(t, o.stderr, "left behind")
+			assert.Equal(t, name == "waits", !strings.Contains(o.stderr, "left behind"))
 			assert.Equal(t, before, tree(t, filepath.Dir(b.cache)), "nothing is left")
 		})
 	}
@@ -222,24 +184,14 @@ func TestAReadOnlyRemountEndsTheRun(t *testing.T) {
 // The next run removes what an earlier run left before it writes: it needs no bigger disk.
 func TestWhatAnEarlierRunLeftIsRemovedFirst(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{
-		"checkpoints": {"-test.bench=Checkpoint$", "-checkpoint-accelerators=2",
-			"-checkpoint-scale=1/4096", "-checkpoint-writes=5", "-checkpoint-reads=1",
-			"-stream-chunk=64KiB"},
-		"entries": {"-test.bench=StorageCeiling/op=write", "-storage-capacity-gb=0.045",
-			"-ceiling-size-gb=0.04"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, _, _ := loopBench(t)
-			args := append(b.places(), args...)
-			b.ok(append(args, "-keep-files")...)
-			var fs syscall.Statfs_t
-			require.NoError(t, syscall.Statfs(b.cache, &fs))
-			free := int64(fs.Bavail) * fs.Bsize
-			require.Less(t, free, int64(24<<20), "too little for another one")
-			o := b.ok(args...)
-			assert.Contains(t, o.stderr+o.stdout, "reclaimed")
-		})
-	}
+	b, _, _ := loopBench(t)
+	args := append(b.places(), "-test.bench=StorageCeiling/op=write",
+		"-storage-capacity-gb=0.045", "-ceiling-size-gb=0.04")
+	b.ok(append(args, "-keep-files")...)
+	var fs syscall.Statfs_t
+	require.NoError(t, syscall.Statfs(b.cache, &fs))
+	require.Less(t, int64(fs.Bavail)*fs.Bsize, int64(24<<20), "too little for another one")
+	o := b.ok(args...)
+	assert.Contains(t, o.stderr+o.stdout, "reclaimed")
+	assert.False(t, exists(filepath.Join(b.cache, "rank_0")), "kept files are gone")
 }

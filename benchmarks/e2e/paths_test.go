@@ -17,7 +17,7 @@ func (b *bench) few(args ...string) []string {
 	return append(append(b.micro(), "-test.bench=Synthetic", "-test.benchtime=5x"), args...)
 }
 
-// cacheOf is the parameter as the result tells it.
+// cacheOf is the parameter in the result.
 func cacheOf(t testing.TB, results string) string {
 	t.Helper()
 	return parameter(t, theResult(t, results), "cache-dir")

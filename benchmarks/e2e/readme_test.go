@@ -120,7 +120,7 @@ func TestReadmeAndUnitLinesAgree(t *testing.T) {
 		assert.True(t, directed[d.unit], "%s has no Unit line", d.unit)
 		delete(directed, d.unit)
 	}
-	assert.Empty(t, directed, "Unit lines for units that nobody documented")
+	assert.Empty(t, directed, "Unit lines for undocumented units")
 }
 
 // TestReadmeTables compares the README's table of benchmarks and PARAMETERS.md with the code. With
@@ -149,7 +149,7 @@ func parameters(t *testing.T) (list []*flag.Flag) {
 	require.NoError(t, v.WriteHelp(&help, ""))
 	for _, m := range regexp.MustCompile(`(?m)^-([a-z0-9-]+) `).FindAllStringSubmatch(help.String(),
 		-1) {
-		if f := fs.Lookup(m[1]); f != nil { // else Go's own: the text tells them
+		if f := fs.Lookup(m[1]); f != nil { // else it is one of Go's own
 			list = append(list, f)
 		}
 	}

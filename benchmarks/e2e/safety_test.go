@@ -19,7 +19,7 @@ import (
 // entryLike is a name that the suite could give to a file of its own.
 const entryLike = "ab/0123456789abcdef0123456789abcd-0000000000000001"
 
-// userFiles puts a user's files into dir, and others beside it to which links
+// userFiles puts a user's files into dir, and others next to it to which links
 // in dir point. It returns the directory of both.
 func userFiles(t testing.TB, dir string) (root string) {
 	t.Helper()
@@ -198,21 +198,4 @@ func TestASecondRunIsRefused(t *testing.T) {
 	assert.Equal(t, 143, first.end().code, "the first was not disturbed")
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
 	assert.Equal(t, before, tree(t, root))
-}
-
-func TestKeptFilesAreReclaimedByTheNextRun(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	args := append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=20x")
-	b.ok(append(args, "-keep-files")...)
-	kept, err := filepath.Glob(filepath.Join(b.cache, "rank_0/[0-9a-f][0-9a-f]/*"))
-	require.NoError(t, err)
-	assert.NotEmpty(t, kept)
-	assert.FileExists(t, filepath.Join(b.cache, "rank_0/.kvbench.json"))
-
-	require.NoError(t, os.RemoveAll(b.results))
-	b.ok(args...)
-	assert.False(t, exists(b.cache), "kept files and the directories made for them are gone")
-	assert.Contains(t, strings.Join(theResult(t, b.results).Warnings, "\n"),
-		"reclaimed "+strconv.Itoa(len(kept))+" files")
 }

@@ -121,19 +121,14 @@ func TestSeveralCPUsHaveTrialsOfTheirOwn(t *testing.T) {
 	b := newBench(t)
 	o := b.ok(b.few(append(b.places(), "-test.cpu=1,2", "-test.count=2")...)...)
 	assert.Equal(t, []string{"Synthetic", "Synthetic-2"}, names(t, o.stdout))
-	for _, of := range []string{"trial 1 of 2", "trial 2 of 2"} {
-		assert.Contains(t, o.stderr, of)
-	}
 	assert.NotContains(t, o.stderr, "trial 3")
 	require.Len(t, resultFiles(t, b.results), 4)
 	for _, name := range []string{"Synthetic", "Synthetic-2"} {
-		r := theResult(t, filepath.Join(b.results, name, "trial_1"))
-		assert.Equal(t, name, r.Name)
-		assert.Equal(t, 1, r.Trial)
-		// the first call of all, too, although the testing package sets its processors only after
-		// it
+		// Trial 0 too, although the testing package sets its processors only after the first call.
 		for trial := range 2 {
 			r := theResult(t, filepath.Join(b.results, name, "trial_"+string(rune('0'+trial))))
+			assert.Equal(t, name, r.Name)
+			assert.Equal(t, trial, r.Trial)
 			assert.Equal(t, map[string]int{"Synthetic": 1, "Synthetic-2": 2}[name],
 				r.Environment.GOMAXPROCS)
 		}

@@ -188,18 +188,6 @@ func TestSignalsEndAllTrials(t *testing.T) {
 	assert.Equal(t, 3, strings.Count(o.stdout, "--- FAIL"), "one of each benchmark")
 }
 
-// TestASignalEndsTheGenerator, which has no result file.
-func TestASignalEndsTheGenerator(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	p := b.start("-test.bench=DataGen", "-test.benchtime=10m")
-	// The header is out, so the handlers are there and the benchmark is about to start or runs.
-	eventually(t, "the header",
-		func() bool { return strings.Contains(p.out.String(), "Unit ") })
-	s := b.stop(p, func() { require.NoError(t, p.Process.Signal(syscall.SIGTERM)) })
-	assert.Equal(t, 143, s.code) // not after ten minutes
-}
-
 // TestASecondSignalEndsAtOnce even while the first one's result is being made. The process stands
 // still while both are sent: on a busy machine it could end by the first before the second comes.
 func TestASecondSignalEndsAtOnce(t *testing.T) {

@@ -51,7 +51,7 @@ func (b *bench) terminal(width uint16) *screen {
 			n, err := master.Read(buf)
 			_, _ = s.Write(buf[:n])
 			if err != nil {
-				return // closed, or nobody holds the other end
+				return // closed, or no process holds the other end
 			}
 		}
 	})
@@ -104,7 +104,7 @@ func TestControlCAtATerminalLeavesNothing(t *testing.T) {
 	s := b.terminal(100)
 	p := b.start(b.long()...)
 	b.filled(0.3)
-	// Typed, so that the kernel sends the signal, to whoever is in the foreground.
+	// Typed, so that the kernel sends the signal to the foreground process group.
 	_, err := s.master.WriteString("\x03")
 	require.NoError(t, err)
 	o := p.end()

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,11 +15,10 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/tiers/privtest"
-	"kvbench/tracing"
 )
 
-// nobody is a user without any right.
-const nobody = 65534
+// noUser is a user without any right.
+const noUser = 65534
 
 // TestEveryBenchmarkWithoutRootOrArguments runs the quick division as it comes,
 // but for the window: as an unprivileged user where this test is root.
@@ -54,56 +52,18 @@ func TestEveryBenchmarkWithoutRootOrArguments(t *testing.T) {
 	}
 }
 
-// unprivileged makes b run as nobody where this test is root, and returns the user as whom it runs.
+// unprivileged makes b run without any right where this test is root, and returns its user.
 func (b *bench) unprivileged() int {
 	uid := os.Getuid()
 	if uid != 0 {
 		return uid
 	}
-	b.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	b.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: noUser, Gid: noUser}}
 	require.NoError(b.t, os.Chmod(filepath.Dir(b.work), 0o755)) // t.TempDir's own
 	for _, dir := range []string{b.work, filepath.Join(b.work, "tmp")} {
-		require.NoError(b.t, os.Chown(dir, nobody, nobody))
+		require.NoError(b.t, os.Chown(dir, noUser, noUser))
 	}
-	return nobody
-}
-
-// TestAnUnprivilegedRunSaysWhyItIsNotTraced asks for what only root may have.
-func TestAnUnprivilegedRunSaysWhyItIsNotTraced(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.unprivileged()
-	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
-		"-test.benchtime=5x", "-cpu-mem-gb=0", "-enable-latency-tracing")...)
-	const why = "this process lacks the privilege (CAP_BPF and CAP_PERFMON)"
-	log := logOf(t, o.stdout)
-	assert.LessOrEqual(t, len(log), 9)
-	assert.Regexp(t, `^result: /`, log[len(log)-1])
-	assert.Contains(t, strings.Join(log, "\n"),
-		"not traced: "+why+"; needed: CAP_BPF and CAP_PERFMON")
-	assert.Contains(t, o.stderr, "Requests were not traced: "+why, "the summary")
-	r := theResult(t, b.results)
-	var tr tracing.Trace
-	require.NoError(t, json.Unmarshal(r.DeviceLatencyTracing, &tr))
-	c := tr.Capture
-	assert.NotEqual(t, tracing.StatusTraced, c.Status)
-	assert.Equal(t, why, c.Reason)
-	assert.NotEmpty(t, c.Needs)
-	results, _ := parse(t, o.stdout)
-	assert.Len(t, results, 1, "the log does not disturb the result line")
-}
-
-// logOf returns what the one benchmark of an output logged.
-func logOf(t *testing.T, stdout string) (lines []string) {
-	t.Helper()
-	for l := range strings.Lines(stdout) {
-		if m := regexp.MustCompile(`^\s+\w+\.go:\d+: (.*)$`).FindStringSubmatch(strings.TrimRight(l,
-			"\n")); m != nil {
-			lines = append(lines, m[1])
-		}
-	}
-	require.NotEmpty(t, lines, stdout)
-	return lines
+	return noUser
 }
 
 // TestTheMemoryLimitOfTheContainerIsTold puts a run into a cgroup that is too small for it.
