@@ -1,5 +1,10 @@
 package tracing
 
+import (
+	"reflect"
+	"strings"
+)
+
 // Trace is what a Collector saw between OpenWindow and CloseWindow. Its JSON is the result's
 // device_latency_tracing: one key per histogram, and "capture", which says how they were taken and
 // how far they can be trusted.
@@ -42,59 +47,36 @@ type Histograms struct {
 // Kind describes a histogram of a trace. The words are those of btt, the tool that named D2C and
 // Q2D.
 type Kind struct {
-	Key    string // in results; of the Python benchmark, too
+	Key    string // in results, as in those of the Python benchmark
 	Title  string
 	What   string // what it measures
 	Units  string // of the bounds of its buckets, for people
-	Python string // what the Python benchmark's spreadsheet calls it, if it has it
-
-	of func(*Histograms) *Histogram
+	Python string // its name in the Python benchmark's spreadsheet, if it has one
 }
 
 // Kinds are all histograms in the order in which reports show them.
 var Kinds = []Kind{
-	{"d2c_read_us", "D2C read", "device: dispatch to completion", "µs", "D2C Read (us)",
-		func(h *Histograms) *Histogram { return &h.D2CRead }},
-	{"d2c_write_us", "D2C write", "device: dispatch to completion", "µs", "D2C Write (us)",
-		func(h *Histograms) *Histogram { return &h.D2CWrite }},
-	{"q2d_read_us", "Q2D read", "scheduler: queue to dispatch", "µs", "Q2D Read (us)",
-		func(h *Histograms) *Histogram { return &h.Q2DRead }},
-	{"q2d_write_us", "Q2D write", "scheduler: queue to dispatch", "µs", "Q2D Write (us)",
-		func(h *Histograms) *Histogram { return &h.Q2DWrite }},
-	{"d2c_flush_us", "D2C flush", "device: its own flushes", "µs", "",
-		func(h *Histograms) *Histogram { return &h.Flush }},
-	{"flush_wait_us", "flush wait", "from asking for a flush to its end", "µs", "",
-		func(h *Histograms) *Histogram { return &h.FlushWait }},
-	{"d2c_discard_us", "D2C discard", "device: discards", "µs", "",
-		func(h *Histograms) *Histogram { return &h.Discard }},
-	{"idle_us", "idle", "gaps with nothing in flight", "µs", "",
-		func(h *Histograms) *Histogram { return &h.Idle }},
-	{"vfs_read_us", "VFS read", "read calls as the application sees them", "µs", "VFS Read (us)",
-		func(h *Histograms) *Histogram { return &h.VFSRead }},
-	{"vfs_write_us", "VFS write", "write calls as the application sees them", "µs", "VFS Write (us)",
-		func(h *Histograms) *Histogram { return &h.VFSWrite }},
-	{"vfs_read_sz_kb", "VFS read size", "bytes asked for by one read call", "KiB", "",
-		func(h *Histograms) *Histogram { return &h.VFSReadSize }},
-	{"vfs_write_sz_kb", "VFS write size", "bytes given to one write call", "KiB", "",
-		func(h *Histograms) *Histogram { return &h.VFSWriteSize }},
-	{"fsync_us", "fsync", "flushes as the application sees them", "µs", "fsync (us)",
-		func(h *Histograms) *Histogram { return &h.Fsync }},
-	{"write_to_fsync_us", "write to fsync", "gap between the last write and its flush", "µs", "Write-to-fsync (us)",
-		func(h *Histograms) *Histogram { return &h.WriteToFsync }},
-	{"fadvise_to_read_us", "fadvise to read", "gap between dropping pages and reading", "µs", "fadvise-to-read (us)",
-		func(h *Histograms) *Histogram { return &h.FadviseToRead }},
-	{"bssplit_read_kb", "block size read", "sizes of block requests", "KiB", "Block Size Read (KiB)",
-		func(h *Histograms) *Histogram { return &h.SizeRead }},
-	{"bssplit_write_kb", "block size write", "sizes of block requests", "KiB", "Block Size Write (KiB)",
-		func(h *Histograms) *Histogram { return &h.SizeWrite }},
-	{"qd_read", "queue depth read", "requests in flight at dispatch", "requests", "Queue Depth Read",
-		func(h *Histograms) *Histogram { return &h.DepthRead }},
-	{"qd_write", "queue depth write", "requests in flight at dispatch", "requests", "Queue Depth Write",
-		func(h *Histograms) *Histogram { return &h.DepthWrite }},
-	{"lba_read_gb", "LBA read", "where on the device", "GiB", "LBA Heatmap Read (GiB)",
-		func(h *Histograms) *Histogram { return &h.LBARead }},
-	{"lba_write_gb", "LBA write", "where on the device", "GiB", "LBA Heatmap Write (GiB)",
-		func(h *Histograms) *Histogram { return &h.LBAWrite }},
+	{"d2c_read_us", "D2C read", "device: dispatch to completion", "µs", "D2C Read (us)"},
+	{"d2c_write_us", "D2C write", "device: dispatch to completion", "µs", "D2C Write (us)"},
+	{"q2d_read_us", "Q2D read", "scheduler: queue to dispatch", "µs", "Q2D Read (us)"},
+	{"q2d_write_us", "Q2D write", "scheduler: queue to dispatch", "µs", "Q2D Write (us)"},
+	{"d2c_flush_us", "D2C flush", "device: its own flushes", "µs", ""},
+	{"flush_wait_us", "flush wait", "from asking for a flush to its end", "µs", ""},
+	{"d2c_discard_us", "D2C discard", "device: discards", "µs", ""},
+	{"idle_us", "idle", "gaps with nothing in flight", "µs", ""},
+	{"vfs_read_us", "VFS read", "read calls as the application sees them", "µs", "VFS Read (us)"},
+	{"vfs_write_us", "VFS write", "write calls as the application sees them", "µs", "VFS Write (us)"},
+	{"vfs_read_sz_kb", "VFS read size", "bytes asked for by one read call", "KiB", ""},
+	{"vfs_write_sz_kb", "VFS write size", "bytes given to one write call", "KiB", ""},
+	{"fsync_us", "fsync", "flushes as the application sees them", "µs", "fsync (us)"},
+	{"write_to_fsync_us", "write to fsync", "gap between the last write and its flush", "µs", "Write-to-fsync (us)"},
+	{"fadvise_to_read_us", "fadvise to read", "gap between dropping pages and reading", "µs", "fadvise-to-read (us)"},
+	{"bssplit_read_kb", "block size read", "sizes of block requests", "KiB", "Block Size Read (KiB)"},
+	{"bssplit_write_kb", "block size write", "sizes of block requests", "KiB", "Block Size Write (KiB)"},
+	{"qd_read", "queue depth read", "requests in flight at dispatch", "requests", "Queue Depth Read"},
+	{"qd_write", "queue depth write", "requests in flight at dispatch", "requests", "Queue Depth Write"},
+	{"lba_read_gb", "LBA read", "where on the device", "GiB", "LBA Heatmap Read (GiB)"},
+	{"lba_write_gb", "LBA write", "where on the device", "GiB", "LBA Heatmap Write (GiB)"},
 }
 
 // Named is a histogram with what it is called.
@@ -105,9 +87,14 @@ type Named struct {
 
 // All returns the histograms that have samples, in the order of Kinds.
 func (h *Histograms) All() (list []Named) {
+	byKey := map[string]Histogram{}
+	for field, value := range reflect.ValueOf(h).Elem().Fields() {
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		byKey[key] = value.Interface().(Histogram)
+	}
 	for _, k := range Kinds {
-		if n := k.of(h); n.Count != 0 {
-			list = append(list, Named{k, *n})
+		if n := byKey[k.Key]; n.Count != 0 {
+			list = append(list, Named{k, n})
 		}
 	}
 	return list
