@@ -9,8 +9,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// knee lists the cells of the grid by which the knee was found, for page and workbook. The text has
-// kneeGrid.
+// knee lists the cells of the grid by which the knee was found, for the page. The text has kneeGrid,
+// and the workbook no sheet of it.
 func knee(r *result.Result) (t Table) {
 	if r.PlainIO == nil || r.PlainIO.Knee == nil {
 		return t
@@ -20,20 +20,15 @@ func knee(r *result.Result) (t Table) {
 		Note: "Requests of each size at random places, so many in flight. Rates are medians of " +
 			"three short measurements. The knee is the cell with the fewest bytes in flight " +
 			"within 5 % of what the best cell reached in each of its measurements.",
-		Columns: []Column{{Page: "size", Unit: units.Bytes},
-			{Page: "in flight", Sheet: "In Flight", Unit: units.Count},
-			{Page: "bytes in flight", Sheet: "Bytes In Flight (GiB)", Unit: units.Bytes},
-			{Page: "rate", Sheet: "Rate (GiB/s)", Unit: units.BytesPerSec},
-			{Page: "lowest", Sheet: "Lowest (GiB/s)", Unit: units.BytesPerSec},
-			{Page: "highest", Sheet: "Highest (GiB/s)", Unit: units.BytesPerSec},
-			{Page: "p99", Sheet: "P99 (ms)", Unit: units.Milliseconds},
-			{Page: "measured", Sheet: "Measured", Unit: units.Count},
-			{Page: "knee", Sheet: "Knee"},
-			{Sheet: "Request (KiB)"}}}
+		Columns: []Column{{Page: "size", Unit: units.Bytes}, {Page: "in flight", Unit: units.Count},
+			{Page: "bytes in flight", Unit: units.Bytes}, {Page: "rate", Unit: units.BytesPerSec},
+			{Page: "lowest", Unit: units.BytesPerSec}, {Page: "highest", Unit: units.BytesPerSec},
+			{Page: "p99", Unit: units.Milliseconds}, {Page: "measured", Unit: units.Count},
+			{Page: "knee"}}}
 	t.Words = sentences(kneeLines(r))
 	equal := k.Equal()
 	for _, p := range k.Points {
-		// In words, because a workbook is filtered by it and a page is read aloud.
+		// In words, because a page is read aloud.
 		mark := ""
 		switch {
 		case k.Is(p) && k.Known():
@@ -44,7 +39,7 @@ func knee(r *result.Result) (t Table) {
 			mark = "equal within the spread"
 		}
 		t.add(p.RequestBytes, int64(p.InFlight), p.Bytes(), p.Rate, p.Min, p.Max,
-			ms(p.P99NS), int64(p.Rounds), mark, float64(p.RequestBytes)/1024)
+			ms(p.P99NS), int64(p.Rounds), mark)
 	}
 	return t
 }

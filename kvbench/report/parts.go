@@ -240,24 +240,18 @@ func blockIO(r *result.Result) (t Table) {
 		Note: "Requests of one size at random places in files that stay open, without flushes. " +
 			"In flight is the mean number at the device, CPU what this process used of its " +
 			"processors for a request.",
-		Columns: []Column{{" ", "operation", "Operation", units.Number},
-			{"size", "size", "", units.Bytes},
-			{"asked for", "asked for", "In Flight Asked For", units.Count},
-			{"in flight", "in flight", "In Flight", units.Number},
-			{"requests/s", "requests/s", "Requests per Second", units.Number},
-			{"rate", "rate", "Rate (GiB/s)", units.BytesPerSec},
-			{"mean", "mean", "Mean (ms)", d}, {"p50", "p50", "P50 (ms)", d},
-			{"p99", "p99", "P99 (ms)", d}, {"p99.9", "p99.9", "P99.9 (ms)", d},
-			{"CPU", "CPU per request", "CPU per Request (ms)", d},
-			{Sheet: "I/O Engine"},
-			{Sheet: "Request (KiB)"}, {Sheet: "Files (GiB)", Unit: units.Bytes}}}
+		Columns: []Column{{Text: " ", Page: "operation"}, both("size", units.Bytes),
+			both("asked for", units.Count), both("in flight", units.Number),
+			both("requests/s", units.Number), both("rate", units.BytesPerSec), both("mean", d),
+			both("p50", d), both("p99", d), both("p99.9", d),
+			{Text: "CPU", Page: "CPU per request", Unit: d}}}
 	lat := r.Latency.Levels["storage"]
 	read, write := r.StorageTraffic()
 	row := func(op string, n result.TierTraffic, l result.Distribution) {
 		if n.Requests > 0 {
 			t.add(op, p.BlockBytes, int64(r.Workload.Workers), n.MeanInFlight, p.RequestsPerSecond,
 				n.BytesPerSecond, ms(l.Mean), ms(l.P50), ms(l.P99), ms(l.P999),
-				ms(p.CPUNSPerRequest), r.IO.Engine, float64(p.BlockBytes)/1024, p.FootprintBytes)
+				ms(p.CPUNSPerRequest))
 		}
 	}
 	row("read", read, lat.Read.Request)

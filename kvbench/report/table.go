@@ -64,6 +64,11 @@ func head(first string, others ...any) []Column {
 	return all
 }
 
+// both is a column with one name in the text and on the page.
+func both(name string, unit units.Unit) Column {
+	return Column{Text: name, Page: name, Unit: unit}
+}
+
 // add appends a row, with a cell for each column. A text in a column of numbers stays as it is.
 func (t *Table) add(row ...any) { t.Rows = append(t.Rows, row) }
 
