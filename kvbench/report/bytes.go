@@ -33,7 +33,7 @@ func tiers(r *result.Result) Table {
 		Columns: head("", units.Count, "entries", units.Bytes, "used", "+ being written", "+ free",
 			"= capacity", "still leaving", units.Count, "demoted in", "evicted")}
 	if r.CompletionUnit == result.UnitOperation {
-		return t // without a cache nobody tells what is in them
+		return t // without a cache their content is unknown
 	}
 	for _, l := range r.Tiers {
 		held := l.UsedBytes - l.LeavingBytes
@@ -74,7 +74,7 @@ func moved(r *result.Result) Table {
 		}
 	}
 	t.trim(5)
-	if r.CompletionUnit == result.UnitOperation { // nobody notes which of them it has read before
+	if r.CompletionUnit == result.UnitOperation { // first reads and re-reads are not counted apart
 		t.Topic, t.Columns[3].Text = "tiers", "= completed"
 		t.drop(4)
 	}
@@ -82,8 +82,8 @@ func moved(r *result.Result) Table {
 }
 
 // roots is what each of several directories had and moved, and what the kernel counted of its
-// device. The last row is the sum; times and shares have none. That of the devices is the witness,
-// which has each of them once: of directories on one device none is told apart.
+// device. The last row is the sum; times and shares have none. The sum of the devices comes from the
+// device counters, which have each device once, also where directories share it.
 func roots(r *result.Result) Table {
 	t := Table{Topic: "roots", Columns: head("", units.Count, "entries", "not by hash", units.Bytes,
 		"used", units.BytesPerSec, "read", units.Nanoseconds, "per request", units.BytesPerSec,
@@ -105,7 +105,7 @@ func roots(r *result.Result) Table {
 			o.DeviceReadBytes, o.DeviceWriteBytes, o.DeviceBusyShare)
 	}
 	for _, o := range r.IO.Roots {
-		// The device beside the directory: two names of one device explain two equal rows.
+		// The device next to the directory: two names of one device explain two equal rows.
 		name := o.Directory
 		if o.Device != "" {
 			name += " (" + o.Device + ")"
@@ -152,7 +152,7 @@ func laggard(r *result.Result) string {
 		enough, devices := len(r.IO.Roots) > 1, map[string]bool{}
 		for k := range r.IO.Roots {
 			t, device := of(&r.IO.Roots[k]), r.IO.Roots[k].Device
-			// Of two on one device, or whose devices nobody knows, none can be the slower one.
+			// Of two on one device, or on unknown devices, none can be the slower one.
 			enough = enough && t.Requests >= rootRequests && device != "" && !devices[device]
 			devices[device] = true
 			all.Requests += t.Requests
@@ -163,7 +163,7 @@ func laggard(r *result.Result) string {
 				slowest = &r.IO.Roots[k]
 			}
 		}
-		// How many are under way at a root follows from how long each takes there (Little's law),
+		// How many are in flight at a root follows from how long each takes there (Little's law),
 		// and not from what the root could take. The mean of a few says nothing of a directory.
 		if !enough {
 			continue

@@ -10,7 +10,7 @@ import (
 )
 
 // together says in one line how many clients there were and how far they began together, "" of a
-// trial that nobody coordinated.
+// trial without a coordinator.
 func together(r *result.Result) string {
 	c := r.Clients
 	if c == nil {
@@ -30,7 +30,7 @@ func together(r *result.Result) string {
 }
 
 // title says in one line which trial it was and whether it counts. A simulated one is marked in its
-// first word, because nobody reads further to find out.
+// first word.
 func (s *summary) title() {
 	title := cmp.Or(s.Name, s.Benchmark)
 	if s.Option != nil {

@@ -18,7 +18,7 @@
 // section is its function, its place in WriteSummary, and a look at the golden files.
 //
 // An object store takes the places that a filesystem and its device have in other summaries: the
-// lines about storage say how it is asked, and its witness is the kernel's count of what came over
+// lines about storage say how it is used, and its cross-check is the kernel's count of what came over
 // the network. Its requests stand below the latencies of entries, because an entry is one of them
 // or several.
 //
@@ -35,13 +35,13 @@
 // and the page in paragraphs.
 //
 // Columns stand in the order of reading: what was asked for before what came of it, and what only a
-// reader of numbers needs behind what everybody reads. Whoever adds one gives it a name in each
-// document that shall have it; the golden files of all three then change, and are looked at.
+// reader of numbers needs behind what everybody reads. A new one gets a name in each
+// document that has it; the golden files of all three then change, and are looked at.
 //
 // Rows of many results stand in one sheet of the workbook, so that what holds for a result as a
 // whole (the mode of an autoscaler, the tolerance of a validation) is a column there and not words:
 // people filter by it.
 //
 // The text is made of a result alone, so that a file reads as its run did. Its words and numbers
-// are pinned by golden files beside package record, which makes the results for them.
+// are pinned by golden files of package record, which makes the results for them.
 package report

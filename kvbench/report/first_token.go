@@ -36,11 +36,11 @@ func firstTokens(r *result.Result) (t Table) {
 }
 
 // firstToken writes the table, what the cache saved, and from which length on loading is worth it.
-// Without a rate it says that misses were free: whoever compares capacities must know.
+// Without a rate it says that misses were free: who compares capacities must know.
 func (s *summary) firstToken() {
 	f := s.FirstToken
 	// A load without prompts has no misses; where misses were free, times and rates of two
-	// capacities cannot be compared, which nobody would guess from them.
+	// capacities cannot be compared.
 	switch {
 	case f == nil && s.Prompt != nil:
 		s.put("first token", "misses were free: computing took no time, so that a smaller cache "+
@@ -131,7 +131,7 @@ func breakEven(b *result.BreakEven, measured []result.LoadingTime) string {
 	}
 	// A length is a rule: who has prompts above it should look them up. Where loading stops to be
 	// worth it behind a second length (a latency hidden by read-ahead, a cache in the drive), both
-	// are told, because the first alone would be a wrong rule.
+	// are reported, because the first alone would be a wrong rule.
 	switch b.Answer {
 	case result.LoadAlways:
 		return "always beats computing" + doubt

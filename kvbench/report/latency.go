@@ -143,7 +143,7 @@ func bySize(r *result.Result) (t Table) {
 }
 
 // contexts is how long the KV of contexts takes to load from the slowest tier while the load of the
-// run goes on, beside how long it takes to compute it again: what a cache is for.
+// run goes on, compared with how long it takes to compute it again.
 func contexts(r *result.Result) (t Table) {
 	if r.CompletionUnit == result.UnitOperation || len(r.Tiers) == 0 || r.FirstToken != nil {
 		return t

@@ -49,7 +49,7 @@ func (s *summary) objectStore() {
 	if o.ObjectBytes > 0 {
 		each = ", an object for each " + bytes(o.ObjectBytes) + " of an entry"
 	}
-	// Of one object that moves whole there is nothing to have more of under way.
+	// An object that moves whole is one request in flight.
 	if s.Objects.Parts() || o.RangeBytes > 0 || o.ObjectBytes > 0 {
 		depth = fmt.Sprintf(", depth %d", s.IO.Depth)
 	}
@@ -62,7 +62,7 @@ func (s *summary) objectStore() {
 
 // objects has a row for each kind of request to a store: how often it was asked for, and how long
 // it took until it succeeded, attempts and pauses included. Bytes are those on the way, of attempts
-// that failed, too: with them the table can be laid beside the store's access log, and what a store
+// that failed, too: with them the table can be compared with the store's access log, and what a store
 // throws away by answering late is seen. Cells that have no meaning in a row are empty, which is
 // neither 0 nor unknown.
 func objects(r *result.Result) (t Table) {
@@ -116,7 +116,7 @@ func ms[N int64 | float64](v *N) *float64 {
 	return new(float64(*v) / 1e6)
 }
 
-// objectWords are what happened to requests beside their times. That nothing was tried again, lost
+// objectWords are what happened to requests, without their times. That nothing was tried again, lost
 // or wasted is not worth a line; who answered, and that it was asked for its bytes before, is.
 func objectWords(r *result.Result) (all []string) {
 	o := r.Objects
@@ -148,7 +148,7 @@ func causes(of map[string]int64) string {
 	return strings.Join(names, ", ")
 }
 
-// endpoints tells whether a balance did what it should: shares that differ, or one that failed
+// endpoints shows whether a balance did what it should: shares that differ, or one that failed
 // while the others did not. It is what each address of a store carried.
 func endpoints(r *result.Result) (t Table) {
 	if len(r.Endpoints) == 0 || r.Objects == nil {
@@ -205,7 +205,7 @@ func (s *summary) network() {
 	}
 }
 
-// networkText is what the kernel's TCP_INFO says of the connections to a store: the witness that
+// networkText is what the kernel's TCP_INFO says of the connections to a store: the cross-check that
 // bytes came from it, and whether the network lost some. Bytes that were received and belong to
 // headers are among them, so that a load of small objects has a ratio well above 1.
 func networkText(r *result.Result) string {

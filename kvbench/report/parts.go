@@ -198,7 +198,7 @@ func replay(r *result.Result) (t Table) {
 	return t
 }
 
-// validation sets what was measured beside what was recorded. One that either run does not have is
+// validation compares the measured with the recorded numbers. One that either run does not have is
 // shown and not judged.
 func validation(r *result.Result) (t Table) {
 	v := r.Recording
@@ -227,7 +227,7 @@ func validation(r *result.Result) (t Table) {
 }
 
 // blockIO is requests inside files: how many per second, how long one took, and what it cost. How
-// many were asked for stands beside how many there were: where they differ the process, not the
+// many were requested stands next to how many there were: where they differ the process, not the
 // device, was late. A request here is a whole operation, so that its latency is in no other table
 // but that of I/O requests.
 func blockIO(r *result.Result) (t Table) {
@@ -259,7 +259,7 @@ func blockIO(r *result.Result) (t Table) {
 	return t
 }
 
-// blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ
+// blocks compares the hit ratio of a block trace with the ideal one of a cache without bounds: policies differ
 // in the fourth digit.
 func blocks(r *result.Result) (t Table) {
 	b := r.BlockCache
@@ -341,8 +341,8 @@ func (s *summary) blocks() {
 	s.tables(blocksOverTime(s.Result))
 }
 
-// engine is what was imitated, and what of it somebody wanted otherwise: that is no engine's number
-// any more, and has to be said beside it.
+// engine reports which engine was imitated, and the parameters that the user changed: the numbers are
+// then not the engine's.
 func (s *summary) engine() {
 	if name, its, others := s.Imitated(); name != "" {
 		s.line("engine", "%s: %s", name, strings.Join(its, ", "))
@@ -353,10 +353,10 @@ func (s *summary) engine() {
 }
 
 // policy is where entries lived, what that moved, and how that wears the storage tier. A run with
-// users and the usual policy is told neither: its pace is as fast as it goes, which no server has
+// users and the usual policy reports neither: its pace is as fast as it goes, which no server has
 // for a day. What did not happen, and what is not in force, has no words.
 //
-// How often a tier is written is told beside how many bytes that are: drives differ in size, and
+// The writes per day are reported with their bytes: drives differ in size, and
 // the tier may be a part of one.
 func (s *summary) policy() {
 	p := s.Policy
@@ -443,7 +443,7 @@ func checkpointRuns(r *result.Result) (t Table) {
 	if c.Stages != nil {
 		limit = c.Stages.Bottleneck
 	}
-	// What nobody knows is an empty cell: a pointer to a bool is none that documents draw.
+	// What is unknown is an empty cell: a pointer to a bool is none that documents draw.
 	add := func(op string, runs []result.CheckpointRun) {
 		for _, x := range runs {
 			cold := any(nil)

@@ -60,7 +60,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	s.gap()
 	// What it cost, what the kernel says of the same window, and what to doubt.
 	s.harness()
-	s.witness()
+	s.deviceCounters()
 	s.network()
 	if capture != nil {
 		s.gap()
@@ -124,7 +124,7 @@ func (s *summary) gap() {
 	}
 }
 
-// head says what ran. Whoever compares two summaries looks here first, so that what makes results
+// head says what ran. A reader who compares two summaries looks here first, so that what makes results
 // incomparable (I/O mode, write device time, what differs from the closed division) stands in it.
 func (s *summary) head() {
 	s.title()
@@ -241,7 +241,7 @@ func (s *summary) differs() {
 	s.put("differs", strings.Join(names, ", "))
 }
 
-// input is what the reader of a trace met. Malformed rows are told even when there are none.
+// input is what the reader of a trace met. Malformed rows are reported even when there are none.
 func (s *summary) input() {
 	in := s.Input
 	if in == nil {
@@ -538,12 +538,12 @@ func (s *summary) harness() {
 	s.line("", "workers idle %s%s; %s", percent(h.Verdict.IdleShare), took, cut)
 }
 
-// witness is what the kernel counted beside what the application says. Ratios far from one mean a
-// cache, read-ahead, or somebody else on the device.
-func (s *summary) witness() {
+// deviceCounters compares what the kernel counted with what the application did. Ratios far from one
+// mean a cache, read-ahead, or another process on the device.
+func (s *summary) deviceCounters() {
 	w := s.DeviceWitness
 	if s.Simulation != nil || s.Network != nil {
-		return // which has no device; a simulation says so at its top, a store has its own witness
+		return // which has no device; a simulation says so at its top, a store has the network's counters
 	}
 	if w.ReadBytes == nil {
 		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))
@@ -560,7 +560,7 @@ func (s *summary) witness() {
 }
 
 // doubts are warnings and failures, so many of them that they fit on a screen: what is left out is
-// in the JSON. Those of a trace stand beside its numbers and not here.
+// in the JSON. Warnings of a trace stand with its numbers and not here.
 func (s *summary) doubts() {
 	const mostWarnings, mostErrors = 12, 5
 	warnings := s.Warnings

@@ -24,9 +24,9 @@ type Table struct {
 
 // Column is what one cell of each row is, by its name in each document; one without a name is not
 // in it, and a blank is a column without a title. A column of one document only is one that the
-// others say in words, or that a reader of numbers needs beside them. A unit stands with every
+// others say in words, or that a reader of numbers needs as well. A unit stands with every
 // value and not in the heading: 900 ms and 1.20 s are easier to compare than 0.900 and 1.200 s;
-// sizes and rates of bytes, which are added up and set beside each other, have one unit in a table
+// sizes and rates of bytes, which are added up and compared, have one unit in a table
 // ([units.Unit.Beside]). In the workbook values are bare, and names have the units.
 type Column struct {
 	Text, Page, Sheet string
@@ -105,16 +105,16 @@ func (t Table) String() string {
 	if len(t.Rows) == 0 {
 		return ""
 	}
-	// Bytes are compared with those below and beside them: all of a table have one unit, and so
+	// Bytes are compared within the table: all of a table have one unit, and so
 	// have its rates.
-	beside := map[units.Unit][]any{}
+	values := map[units.Unit][]any{}
 	_, _ = Draw(t, func(c Column) string { return c.Text }, func(u units.Unit, v any) bool {
-		beside[u] = append(beside[u], v)
+		values[u] = append(values[u], v)
 		return true
 	})
 	format := map[units.Unit]func(any) string{}
-	for u, values := range beside {
-		format[u] = u.Beside(values...)
+	for u, list := range values {
+		format[u] = u.Beside(list...)
 	}
 	heads, rows := Draw(t, func(c Column) string { return c.Text },
 		func(u units.Unit, v any) string { return format[u](v) })
