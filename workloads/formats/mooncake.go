@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"time"
 )
 
@@ -23,7 +22,6 @@ const mooncakeTokens = 512
 type mooncakeRows struct {
 	lineReader
 	scope string
-	row   mooncakeRow
 
 	asked map[string]*time.Duration // by session: when its last row came
 	held  heldRows                  // with delays
@@ -31,28 +29,6 @@ type mooncakeRows struct {
 	timed Row                       // with a timestamp
 	ended error                     // what ended the file
 }
-
-// mooncakeRow is one line.
-type mooncakeRow struct {
-	at      float64 // ms
-	in, out int64
-	size    int64   // of its blocks, 0 = not given
-	ids     []int64 // memory that rows share
-	present uint8   // the keys of the line, a bit each
-	session []byte  // as written, with its quotes; valid until the next line
-	delay   float64 // ms, where there is no time
-}
-
-// The keys, in the order of their bits.
-const (
-	mooncakeTime = 1 << iota
-	mooncakeIn
-	mooncakeOut
-	mooncakeSize
-	mooncakeDelay
-	mooncakeSession
-	mooncakeNeeds = mooncakeIn | mooncakeOut
-)
 
 // Next implements Reader.
 func (m *mooncakeRows) Next() (Row, error) {
@@ -67,15 +43,13 @@ func (m *mooncakeRows) Next() (Row, error) {
 		case m.ended != nil:
 			return Row{}, m.ended
 		}
-		row, err := m.read()
-		timed := m.row.present&mooncakeTime != 0
+		row, timed, err := m.read()
 		switch {
 		case err == nil && timed && len(m.held.rows) == 0: // nearly all rows of nearly all files
 			return row, nil
 		case err == nil && timed:
 			m.timed, m.ready = row, true
 		case err == nil:
-			row.Blocks = slices.Clone(row.Blocks)
 			m.held.add(row)
 		case IsMalformed(err):
 			return Row{}, err
@@ -88,61 +62,78 @@ func (m *mooncakeRows) Next() (Row, error) {
 // maxAsked bounds the sessions whose last row is known, to some hundred MB.
 const maxAsked = 1 << 20
 
-// read reads a line.
-func (m *mooncakeRows) read() (Row, error) {
-	line, err := m.lineReader.next()
+// read reads a line. timed reports whether it has a timestamp.
+func (m *mooncakeRows) read() (row Row, timed bool, err error) {
+	text, err := m.lineReader.next()
 	if err != nil {
-		return Row{}, err
+		return row, false, err
 	}
-	r := &m.row
-	if err := r.decode(line); err != nil {
-		return Row{}, Malformed{err}
+	var line mooncakeLine
+	if err := json.Unmarshal(text, &line); err != nil {
+		return row, false, Malformed{err}
 	}
-	if r.present&(mooncakeSession|mooncakeTime|mooncakeDelay) == mooncakeSession {
+	// Where a key of a pair is missing, the other one counts.
+	at, delay := cmp.Or(line.Time, line.Created), cmp.Or(line.Delay, line.DelayToo)
+	in, out := cmp.Or(line.In, line.InToo), cmp.Or(line.Out, line.OutToo)
+	session := string(line.Session) // a number or a text
+	if session == "null" || session == `""` {
+		session = ""
+	}
+	switch {
+	case line.IDs == nil && (line.Messages != nil || line.Text != nil || line.Input != nil):
+		return row, false, malformed("messages, input or text_input without hash_ids: their blocks " +
+			"are not known")
+	case line.WaitFor != nil:
+		return row, false, malformed("%s: %s", agenticSchema, agenticInstead)
+	case session != "" && at == nil && delay == nil:
 		// AIPerf begins such a session as soon as it has a place for it.
-		return Row{}, malformed("a row of a session with neither timestamp nor delay: nobody " +
+		return row, false, malformed("a row of a session with neither timestamp nor delay: nobody " +
 			"wrote down when it came")
+	case in == nil || out == nil || at == nil && delay == nil:
+		return row, false, malformed("want timestamp, input_length, output_length and hash_ids")
 	}
-	if r.present&mooncakeNeeds != mooncakeNeeds || r.present&(mooncakeTime|mooncakeDelay) == 0 {
-		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
-	}
-	if r.present&mooncakeTime == 0 {
-		before := m.asked[string(r.session)]
-		if before == nil || !(r.delay >= 0) {
-			return Row{}, malformed("a row with a delay and no timestamp: want a session_id of a " +
-				"row before it, after which it comes, and a delay of at least 0")
+	before := m.asked[session]
+	if at == nil {
+		if before == nil || !(*delay >= 0) {
+			return row, false, malformed("a row with a delay and no timestamp: want a session_id of " +
+				"a row before it, after which it comes, and a delay of at least 0")
 		}
-		r.at = float64(*before)/1e6 + r.delay
+		at = new(float64(*before)/1e6 + *delay)
+	} else {
+		timed = true
 	}
-	size := cmp.Or(r.size, mooncakeTokens)
-	if err := checkTokens(int(size), 1); err != nil {
-		return Row{}, malformed("block_size: %w", err)
+	size := mooncakeTokens
+	if line.Size != nil && *line.Size != 0 {
+		size = *line.Size
 	}
-	row, err := blockRow(r.at/1e3, int(r.in), int(r.out), r.ids, int(size), m.scope)
-	if err == nil && len(r.session) > 0 {
-		// Most rows are of a session that is known: no copy of its name is made for a look-up.
-		if at := m.asked[string(r.session)]; at != nil {
-			*at = row.Stamp
-			return row, nil
-		}
-		if m.asked == nil || len(m.asked) == maxAsked {
-			m.asked = make(map[string]*time.Duration)
-		}
-		m.asked[string(r.session)] = new(row.Stamp)
+	if err := checkTokens(size, 1); err != nil {
+		return row, timed, malformed("block_size: %w", err)
 	}
-	return row, err
+	row, err = blockRow(*at/1e3, *in, *out, line.IDs, size, m.scope)
+	if err != nil || session == "" {
+		return row, timed, err
+	}
+	if before != nil {
+		*before = row.Stamp
+		return row, timed, nil
+	}
+	if m.asked == nil || len(m.asked) == maxAsked {
+		m.asked = make(map[string]*time.Duration)
+	}
+	m.asked[session] = new(row.Stamp)
+	return row, timed, nil
 }
 
 // mooncakeLine is any line. Pointers tell what is missing.
 type mooncakeLine struct {
 	Time    *float64 `json:"timestamp"`
 	Created *float64 `json:"created_time"`
-	In      *int64   `json:"input_length"`
-	InToo   *int64   `json:"input_tokens"`
-	Out     *int64   `json:"output_length"`
-	OutToo  *int64   `json:"output_tokens"`
+	In      *int     `json:"input_length"`
+	InToo   *int     `json:"input_tokens"`
+	Out     *int     `json:"output_length"`
+	OutToo  *int     `json:"output_tokens"`
 	IDs     blockIDs `json:"hash_ids"`
-	Size    *int64   `json:"block_size"`
+	Size    *int     `json:"block_size"`
 
 	Session  json.RawMessage `json:"session_id"`
 	Delay    *float64        `json:"delay"`
@@ -151,44 +142,6 @@ type mooncakeLine struct {
 	Text     json.RawMessage `json:"text_input"`
 	Input    json.RawMessage `json:"input"`
 	WaitFor  json.RawMessage `json:"wait_for"`
-}
-
-// decode reads any line that is a JSON object. Where a name of each pair is missing the other
-// counts.
-func (r *mooncakeRow) decode(line []byte) error {
-	var v mooncakeLine
-	if err := json.Unmarshal(line, &v); err != nil {
-		return err
-	}
-	at, in, out := cmp.Or(v.Time, v.Created), cmp.Or(v.In, v.InToo), cmp.Or(v.Out, v.OutToo)
-	switch {
-	case v.IDs == nil && (v.Messages != nil || v.Text != nil || v.Input != nil):
-		return malformed("messages, input or text_input without hash_ids: their blocks are not " +
-			"known")
-	case v.WaitFor != nil:
-		return malformed("%s: %s", agenticSchema, agenticInstead)
-	}
-	ids := append(r.ids[:0], v.IDs...)
-	*r = mooncakeRow{ids: ids}
-	if id := string(v.Session); id != "" && id != "null" && id != `""` { // a number or a text
-		r.session, r.present = v.Session, r.present|mooncakeSession
-	}
-	if delay := cmp.Or(v.Delay, v.DelayToo); delay != nil {
-		r.delay, r.present = *delay, r.present|mooncakeDelay
-	}
-	if at != nil {
-		r.at, r.present = *at, r.present|mooncakeTime
-	}
-	if in != nil {
-		r.in, r.present = *in, r.present|mooncakeIn
-	}
-	if out != nil {
-		r.out, r.present = *out, r.present|mooncakeOut
-	}
-	if v.Size != nil {
-		r.size, r.present = *v.Size, r.present|mooncakeSize
-	}
-	return nil
 }
 
 // bailianTokens is the size of the blocks of Bailian's traces.
