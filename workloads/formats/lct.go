@@ -3,10 +3,13 @@ package formats
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/tinylib/msgp/msgp"
 )
 
 // lctRows reads what LMCache records of its storage manager (lmcache/v1/mp_observability/trace,
@@ -68,7 +71,7 @@ func (l *lctRows) header() error {
 	if len(head) < 4 {
 		return errors.New("it has no header")
 	}
-	n := frame(head)
+	n := int64(binary.BigEndian.Uint32(head))
 	whole := head[4:min(int64(len(head)), 4+n)]
 	fields, at := headerFields(whole)
 	if v, _ := fields["format_version"].(int64); v != 1 {
@@ -95,24 +98,16 @@ func (l *lctRows) header() error {
 // headerFields reads the fields of a header up to its configuration, and where that begins.
 func headerFields(b []byte) (fields map[string]any, config int) {
 	fields = make(map[string]any)
-	p := packed(b)
-	first, err := p.take(1)
-	if err != nil || first[0]&0xf0 != 0x80 { // up to 15 fields
-		return fields, len(b)
-	}
-	for range first[0] & 0x0f {
-		name, err := p.value(0)
-		if err != nil {
-			break
+	n, rest, err := msgp.ReadMapHeaderBytes(b)
+	for i := uint32(0); err == nil && i < n; i++ {
+		var name, v any
+		if name, rest, err = unpackValue(rest, 0); err == nil && name == "sm_config_json" {
+			return fields, len(b) - len(rest)
 		}
-		if name == "sm_config_json" {
-			return fields, len(b) - len(p)
+		if err == nil {
+			v, rest, err = unpackValue(rest, 0)
 		}
-		v, err := p.value(0)
-		if err != nil {
-			break
-		}
-		if key, is := name.(string); is {
+		if key, is := name.(string); is && err == nil {
 			fields[key] = v
 		}
 	}
@@ -159,7 +154,7 @@ func (l *lctRows) next() ([]byte, error) {
 		return nil, io.EOF
 	}
 	var b []byte
-	n := frame(head)
+	n := int64(binary.BigEndian.Uint32(head))
 	if err == nil && n > maxFrame {
 		l.over = true
 		return nil, malformed("the rest of the file is lost: a record of %d bytes", n)
