@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"errors"
-	"slices"
 	"time"
 
 	"kvbench/workloads"
@@ -34,8 +33,8 @@ type Config struct {
 type Live struct {
 	cfg    Config
 	blocks Blocks
-	due    dues // requests that wait for their time, or to be taken
-	live   int  // sessions
+	due    agenda[due] // requests that wait for their time, or to be taken
+	live   int         // sessions
 	taken  workloads.ClassLoad
 	now    time.Duration
 	seq    int64
@@ -73,6 +72,12 @@ type due struct {
 	at   time.Duration
 	talk *talk
 	step int
+}
+
+// before orders by time. Equal times go by session and step.
+func (d due) before(e due) bool {
+	return cmp.Or(cmp.Compare(d.at, e.at),
+		cmp.Compare(d.talk.session.Number, e.talk.session.Number), cmp.Compare(d.step, e.step)) < 0
 }
 
 // begin lets the next session begin at a time.
@@ -194,21 +199,3 @@ func (l *Live) Report() workloads.TraceReport { return l.report }
 
 // Ended is how many sessions have come to their end.
 func (l *Live) Ended() int64 { return l.ended }
-
-// dues is a heap, the earliest first. Equal times go by session and step.
-type dues []due
-
-func (h dues) Len() int { return len(h) }
-func (h dues) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[i].at, h[j].at),
-		cmp.Compare(h[i].talk.session.Number, h[j].talk.session.Number),
-		cmp.Compare(h[i].step, h[j].step)) < 0
-}
-func (h dues) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *dues) Push(d any)   { *h = append(*h, d.(due)) }
-func (h *dues) Pop() any {
-	last := len(*h) - 1
-	d := (*h)[last]
-	*h = slices.Delete(*h, last, last+1)
-	return d
-}

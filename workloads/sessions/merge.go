@@ -22,7 +22,7 @@ type Merge struct {
 	live   int // sessions at a time
 	stream profile.Stream
 
-	plays  plays
+	plays  agenda[*play]
 	filled bool
 	memory []int64
 }
@@ -90,20 +90,8 @@ type play struct {
 // at is the time of its next request.
 func (p *play) at() time.Duration { return p.begun + p.session.Steps[p.step].Stamp }
 
-// plays is a heap of live sessions, the one that asks next first. Equal times go by the sessions'
-// numbers.
-type plays []*play
-
-func (h plays) Len() int { return len(h) }
-func (h plays) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[i].at(), h[j].at()),
-		cmp.Compare(h[i].session.Number, h[j].session.Number)) < 0
-}
-func (h plays) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *plays) Push(p any)   { *h = append(*h, p.(*play)) }
-func (h *plays) Pop() any {
-	last := len(*h) - 1
-	p := (*h)[last]
-	*h = (*h)[:last]
-	return p
+// before orders by the time of the next request. Equal times go by the sessions' numbers.
+func (p *play) before(q *play) bool {
+	return cmp.Or(cmp.Compare(p.at(), q.at()),
+		cmp.Compare(p.session.Number, q.session.Number)) < 0
 }
