@@ -102,14 +102,14 @@ func (m *mooncakeRows) read() (row Row, timed bool, err error) {
 	} else {
 		timed = true
 	}
-	size := mooncakeTokens
+	size := int64(mooncakeTokens)
 	if line.Size != nil && *line.Size != 0 {
 		size = *line.Size
 	}
-	if err := checkTokens(size, 1); err != nil {
+	if err := checkTokens(int(size), 1); err != nil {
 		return row, timed, malformed("block_size: %w", err)
 	}
-	row, err = blockRow(*at/1e3, *in, *out, line.IDs, size, m.scope)
+	row, err = blockRow(*at/1e3, int(*in), int(*out), line.IDs, int(size), m.scope)
 	if err != nil || session == "" {
 		return row, timed, err
 	}
@@ -128,12 +128,12 @@ func (m *mooncakeRows) read() (row Row, timed bool, err error) {
 type mooncakeLine struct {
 	Time    *float64 `json:"timestamp"`
 	Created *float64 `json:"created_time"`
-	In      *int     `json:"input_length"`
-	InToo   *int     `json:"input_tokens"`
-	Out     *int     `json:"output_length"`
-	OutToo  *int     `json:"output_tokens"`
+	In      *int64   `json:"input_length"`
+	InToo   *int64   `json:"input_tokens"`
+	Out     *int64   `json:"output_length"`
+	OutToo  *int64   `json:"output_tokens"`
 	IDs     blockIDs `json:"hash_ids"`
-	Size    *int     `json:"block_size"`
+	Size    *int64   `json:"block_size"`
 
 	Session  json.RawMessage `json:"session_id"`
 	Delay    *float64        `json:"delay"`
@@ -189,12 +189,8 @@ func (b *bailianRows) Next() (Row, error) {
 	b.ids = b.ids[:0]
 	before := int64(0)
 	for _, id := range r.IDs {
-		at, known := b.chain[link{before, id}]
-		if !known {
-			at = int64(len(b.chain)) + 1
-			b.chain[link{before, id}] = at
-		}
-		b.ids, before = append(b.ids, at), at
+		before = numbered(b.chain, link{before, id}, int64(len(b.chain))+1)
+		b.ids = append(b.ids, before)
 	}
 	return blockRow(*r.Time, *r.In, *r.Out, b.ids, bailianTokens, b.scope)
 }
