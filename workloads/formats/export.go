@@ -18,7 +18,8 @@ type MooncakeWriter struct {
 	count  int64          // ids given out
 	joined map[link]int64 // of larger blocks: places in the tree of their parts
 	blocks map[int64]int64
-	line   []byte
+	row    []int64 // ids of the row that is written
+	list   []byte  // and their text
 }
 
 // NewMooncakeWriter writes blocks of so many tokens, 0 for those of the rows. Larger ones are made
@@ -42,83 +43,56 @@ func (m *MooncakeWriter) Write(r *Row, at time.Duration) (written bool, err erro
 		}
 		size, parts = m.tokens, m.tokens/size
 	}
-	line := append(m.line[:0], `{"timestamp": `...)
-	line = strconv.AppendInt(line, at.Round(time.Millisecond).Milliseconds(), 10)
-	line = strconv.AppendInt(append(line, `, "input_length": `...), int64(r.Context), 10)
-	line = strconv.AppendInt(append(line, `, "output_length": `...), int64(r.Generate), 10)
+	ids := m.numbers(r, parts)
+	if len(ids) == 0 {
+		return false, nil
+	}
+	fmt.Fprintf(m.out, `{"timestamp": %d, "input_length": %d, "output_length": %d`,
+		at.Round(time.Millisecond).Milliseconds(), r.Context, r.Generate)
 	if size != mooncakeTokens {
-		line = strconv.AppendInt(append(line, `, "block_size": `...), int64(size), 10)
+		fmt.Fprintf(m.out, `, "block_size": %d`, size)
 	}
-	line = append(line, `, "hash_ids": [`...)
-	begun := len(line)
-	if parts == 1 {
-		scope := m.scope(r.Scope)
-		for i, id := range r.Blocks {
-			line = m.append(line, i, m.number(scope, id))
-		}
-	} else {
-		line = m.join(line, r, parts)
+	list := append(m.list[:0], `, "hash_ids": [`...)
+	for _, id := range ids {
+		list = append(strconv.AppendInt(list, id, 10), ", "...)
 	}
-	if len(line) > begun {
-		line = append(line, "]}\n"...)
-		_, err = m.out.Write(line)
-		written = err == nil
-	}
-	m.line = line
-	return written, err
+	m.list = append(list[:len(list)-len(", ")], "]}\n"...)
+	_, err = m.out.Write(m.list) // the first error of a bufio.Writer stays
+	return err == nil, err
 }
 
-// join appends blocks of several parts each. The last one may have fewer, if the row has a block
-// for every token: engines that leave a part of a block out leave it out of larger ones, too.
-func (m *MooncakeWriter) join(line []byte, r *Row, parts int) []byte {
-	scope := m.scope(r.Scope)
+// numbers returns the ids of a row's blocks in the file, valid until the next call, of blocks that
+// are joined of several parts each. The last one may have fewer, if the row has a block for every
+// token: engines that leave a part of a block out leave it out of larger ones, too.
+func (m *MooncakeWriter) numbers(r *Row, parts int) []int64 {
+	scope := m.ids[r.Scope]
+	if scope == nil {
+		scope = make(map[int64]int64)
+		m.ids[r.Scope] = scope
+	}
 	partial := len(r.Blocks)*r.BlockTokens >= r.Context
-	place, n := int64(0), 0
+	place := int64(0)
+	m.row = m.row[:0]
 	for i, id := range r.Blocks {
-		next := link{place, m.number(scope, id) + 1}
-		at, known := m.joined[next]
-		if !known {
-			at = int64(len(m.joined)) + 1
-			m.joined[next] = at
+		n := numbered(scope, id, m.count)
+		m.count = max(m.count, n+1)
+		if parts == 1 {
+			m.row = append(m.row, n)
+			continue
 		}
-		place = at
+		place = numbered(m.joined, link{place, n + 1}, int64(len(m.joined))+1)
 		if (i+1)%parts == 0 || partial && i == len(r.Blocks)-1 {
-			block, known := m.blocks[place]
-			if !known {
-				block = int64(len(m.blocks))
-				m.blocks[place] = block
-			}
-			line = m.append(line, n, block)
-			n++
+			m.row = append(m.row, numbered(m.blocks, place, int64(len(m.blocks))))
 		}
 	}
-	return line
+	return m.row
 }
 
-// append appends the i-th id of a row.
-func (m *MooncakeWriter) append(line []byte, i int, id int64) []byte {
-	if i > 0 {
-		line = append(line, ", "...)
-	}
-	return strconv.AppendInt(line, id, 10)
-}
-
-func (m *MooncakeWriter) scope(name string) map[int64]int64 {
-	ids := m.ids[name]
-	if ids == nil {
-		ids = make(map[int64]int64)
-		m.ids[name] = ids
-	}
-	return ids
-}
-
-// number is the id of a block of a scope among those of all.
-func (m *MooncakeWriter) number(scope map[int64]int64, id int64) int64 {
-	n, known := scope[id]
-	if !known {
-		n = m.count
-		m.count++
-		scope[id] = n
+// numbered returns the number of a key; a new key gets next.
+func numbered[K comparable](known map[K]int64, key K, next int64) int64 {
+	n, ok := known[key]
+	if !ok {
+		n, known[key] = next, next
 	}
 	return n
 }
