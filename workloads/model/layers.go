@@ -117,32 +117,13 @@ func (m Model) indexBytes() float64 {
 	return float64(m.index.layers) * key / float64(max(1, m.index.every))
 }
 
-// SequenceBytes is what a sequence of so many tokens needs to be continued: of layers with a window
-// the last tokens alone, and the state of layers that keep one instead of tokens. It is less than
-// BytesPerToken for each token, which counts what engines store block by block, and more where a
-// state is large: one state is kept for each place from which a sequence is to be continued.
-func (m Model) SequenceBytes(tokens int) int64 {
-	total := m.fixed(tokens) + float64(tokens)*m.indexBytes()
-	for _, g := range m.groups() {
-		n := tokens
-		if g.Window > 0 {
-			n = min(n, g.Window)
-		}
-		total += float64(n) * m.perToken(g)
-	}
-	return int64(math.Ceil(total))
-}
-
-// FixedBytes is what a long sequence keeps besides what BytesPerToken counts, however long it is:
-// states, and with compressed attention the last tokens as they are. Entries of a load do not have
-// it.
-func (m Model) FixedBytes() int64 { return int64(math.Ceil(m.fixed(m.csaWindow))) }
-
-// fixed is what a sequence of so many tokens has of that, of all ranks together.
-func (m Model) fixed(tokens int) float64 {
+// FixedBytes is what a long sequence keeps on all ranks besides what BytesPerToken counts, however
+// long it is: states, and with compressed attention the last tokens as they are. Entries of a load
+// do not have it.
+func (m Model) FixedBytes() int64 {
 	sum := float64(m.StateBytes)
 	if m.Attention == CSA {
-		sum += float64(m.Layers) * float64(min(tokens, m.csaWindow)) * m.entry(Group{})
+		sum += float64(m.Layers) * float64(m.csaWindow) * m.entry(Group{})
 	}
-	return sum
+	return int64(math.Ceil(sum))
 }

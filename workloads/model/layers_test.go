@@ -189,28 +189,6 @@ func TestBytesPerTokenOfPublishedModels(t *testing.T) {
 	assert.Len(t, sources, 17)
 }
 
-// What a whole sequence needs, as published.
-func TestSequenceBytes(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		tokens int
-		want   int64
-	}{
-		{"Qwen/Qwen3-8B", 32768, 4_831_838_208},
-		{"deepseek-ai/DeepSeek-V3", 131072, 9_210_691_584},
-		{"deepseek-ai/DeepSeek-V3.2", 1048576, 90_060_095_488},
-		{"zai-org/GLM-5.2", 131072, 12_482_248_704},
-		{"openai/gpt-oss-120b", 131072, 4_836_556_800},
-		{"openai/gpt-oss-120b", 100, 100 * 73728},
-		{"google/gemma-4-31b", 4096, 4096*81920 + 1024*819200},
-		// 9.62 GiB: growing 9,848 bytes, and 128 tokens of 61 layers as they are
-		{"deepseek-ai/DeepSeek-V4-Pro", 1048576, 9848*1048576 + 128*61*1024},
-		{"Qwen/Qwen3-Next-80B-A3B", 1000, 1000*24576 + 39_518_208},
-	} {
-		assert.Equal(t, c.want, config(t, c.name, "").SequenceBytes(c.tokens), c.name)
-	}
-}
-
 // What loads do not count, and users are told: 8.0 and 4.6 MB of DeepSeek-V4, as published.
 func TestFixedBytes(t *testing.T) {
 	assert.Zero(t, config(t, "openai/gpt-oss-120b", "").FixedBytes())
@@ -287,7 +265,7 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 		"layer_types": ["chunked_attention", "full_attention"]}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*2*2*4*2, m.BytesPerToken())
-	assert.EqualValues(t, (100+64)*2*2*4*2, m.SequenceBytes(100))
+	assert.Equal(t, []Group{{Layers: 1}, {Layers: 1, Window: 64}}, m.Groups)
 	m, err = parse(`{` + gqa + `, "layer_types": ["mamba", "attention"],
 		"mamba_n_heads": 2, "mamba_d_head": 4, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_d_conv": 4}`)
 	require.NoError(t, err)

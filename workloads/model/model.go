@@ -88,7 +88,7 @@ func (m Model) dtype() string { return strings.ToLower(cmp.Or(m.DType, "float16"
 // BytesPerToken returns what one token takes in the caches of all ranks together, rounded up: a key
 // and a value per layer and KV head, with MLA a latent and a rotary part per layer, each with its
 // scales, and the keys of indexers. Layers with a window count as engines store them, block by
-// block; layers that keep a state do not count: see SequenceBytes. The model must be valid; an
+// block; layers that keep a state do not count: see FixedBytes. The model must be valid; an
 // unknown dtype counts as 0 bytes.
 func (m Model) BytesPerToken() int64 { return int64(math.Ceil(m.bytesPerToken())) }
 
