@@ -97,37 +97,28 @@ func pick(weights []float64, sum, share float64) (at int) {
 	return at
 }
 
-// WithRAG lets the turns of a source retrieve chunks of documents, and lets their users ask queries
-// besides: a query arrives with the turn that it follows, is of its class, and decodes the chunks
-// that it retrieves. Queries come on top of the source's own number of requests; they count as
-// offered from the moment at which their turn is taken. The source is told of queries too, which it
-// does not know by their Origin. A source that is Scalable stays so.
-func WithRAG(src workloads.Source, c *Corpus) workloads.Source {
+// WithRAG lets the turns of a source retrieve chunks of documents, and lets their users submit
+// queries besides: a query arrives with the turn that it follows, is of its class, and decodes the
+// chunks that it retrieves. Queries come on top of the source's own number of requests; they count
+// as offered from the moment at which their turn is taken. Written and Done of the source are
+// called for queries too: their Origin is not the source's.
+func WithRAG(src workloads.Scalable, c *Corpus) workloads.Scalable {
 	if c.documents < 1 {
 		return src
 	}
-	rag := ragSource{Source: src, corpus: c}
-	if _, ok := src.(workloads.Scalable); ok {
-		return &scalableRAG{rag}
-	}
-	return &rag
+	return &ragSource{Scalable: src, corpus: c}
 }
 
 type ragSource struct {
-	workloads.Source
+	workloads.Scalable
 	corpus  *Corpus
 	waiting []*workloads.Request
 	taken   [workloads.NumClasses]int64
 }
 
-// scalableRAG is a ragSource over a Scalable.
-type scalableRAG struct{ ragSource }
-
-var _ workloads.Scalable = (*scalableRAG)(nil)
-
 // SetUsers implements Scalable: the queries that a user has waiting leave with it.
-func (s *scalableRAG) SetUsers(n int, now time.Duration) {
-	s.Source.(workloads.Scalable).SetUsers(n, now)
+func (s *ragSource) SetUsers(n int, now time.Duration) {
+	s.Scalable.SetUsers(n, now)
 	s.waiting = slices.DeleteFunc(s.waiting,
 		func(q *workloads.Request) bool { return q.User >= n })
 }
@@ -140,7 +131,7 @@ func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State
 		s.taken[q.Class]++
 		return q, workloads.Ready, 0
 	}
-	r, st, wake := s.Source.Take(now)
+	r, st, wake := s.Scalable.Take(now)
 	if st != workloads.Ready {
 		return r, st, wake
 	}
@@ -167,7 +158,7 @@ func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State
 
 // Account implements Source.
 func (s *ragSource) Account(until time.Duration) []workloads.ClassLoad {
-	loads := s.Source.Account(until)
+	loads := s.Scalable.Account(until)
 	for c := range loads {
 		loads[c].Offered += s.taken[c]
 	}

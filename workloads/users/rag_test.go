@@ -223,11 +223,9 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 func TestUsersWithRAGStayScalable(t *testing.T) {
 	p := profile.Default()
 	p.RAG.Share = 1 // each turn has a query
-	load := WithRAG(New(Config{Profile: p, Users: Population(p, 42, 4, false), Seed: 42,
+	scaled := WithRAG(New(Config{Profile: p, Users: Population(p, 42, 4, false), Seed: 42,
 		MultiTurn: true, Overtaking: true}),
 		NewCorpus(p.RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
-	scaled, ok := load.(workloads.Scalable)
-	require.True(t, ok, "%T", load)
 	asked := func(from, to time.Duration) map[int]int {
 		users := map[int]int{}
 		for now := from; now < to; now += 100 * time.Millisecond {
@@ -269,11 +267,4 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 	}
 	scaled.SetUsers(6, now+60*time.Second)
 	assert.Len(t, asked(now+60*time.Second, now+120*time.Second), 6)
-	// A source without that has it not.
-	_, ok = WithRAG(fixed{scaled}, NewCorpus(p.RAG, 1, ragModel,
-		model.Sizer{BytesPerToken: 1}, 42)).(workloads.Scalable)
-	assert.False(t, ok)
 }
-
-// fixed is a source whose users cannot change.
-type fixed struct{ workloads.Source }

@@ -44,7 +44,7 @@ func ask(t *testing.T, d *datadriven.TestData) string {
 	cfg.Users = Population(p, cfg.Seed, n, d.HasArg("cpython"))
 	took, err := time.ParseDuration(service)
 	require.NoError(t, err)
-	source := workloads.Source(New(cfg))
+	source := workloads.Scalable(New(cfg))
 	if documents > 0 {
 		p.RAG.Share = 0.5
 		source = WithRAG(source, NewCorpus(p.RAG, documents, model.Model{}, plans.Sizer, cfg.Seed))
