@@ -85,7 +85,7 @@ func (s *rowStream) next() (row traceRow, ok bool) {
 	}
 	switch {
 	case s.sessions != nil:
-		return s.nextOfSessions()
+		row, ok = s.nextOfSessions()
 	case s.beside != nil:
 		row, ok = s.nextOfTalks()
 	default:
@@ -158,13 +158,9 @@ func (s *rowStream) nextOfSessions() (traceRow, bool) {
 		case s.times.pass(row.Stamp):
 			s.skipped++
 		default:
-			t := traceRow{Row: row, seq: s.seq, row: s.seq + 1, cycle: session.Cycle,
-				arrival: s.times.arrive(s.seq)}
-			s.seq++
-			return t, true
+			return traceRow{Row: row, row: s.seq + 1, cycle: session.Cycle}, true
 		}
 	}
-	s.stop()
 	return traceRow{}, false
 }
 
@@ -261,42 +257,23 @@ func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
 	return r, nil
 }
 
-// Next returns the next row and when it arrives, since the beginning of the replay; io.EOF at the
-// end, or what ended the input early: a file that cannot be read, or too many malformed rows. The
-// row is valid until the next call.
-func (r *Rows) Next() (*formats.Row, time.Duration, error) {
-	r.stream.drop()
-	row := r.stream.peek()
-	switch {
-	case row != nil:
-		return &row.Row, row.arrival, nil
-	case r.stream.err != nil:
-		return nil, 0, r.stream.err
-	}
-	return nil, 0, io.EOF
-}
-
-// Each gives the rows that are left to do, until it fails. It returns that error, or what ended the
-// input early.
+// Each gives the rows that are left to do, with the time at which each arrives since the beginning
+// of the replay, until do fails. It returns that error, or what ended the input early: a file that
+// cannot be read, or too many malformed rows. A row is valid until do returns.
 func (r *Rows) Each(do func(row *formats.Row, at time.Duration) error) error {
-	for {
-		row, at, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = do(row, at)
-		}
-		if err != nil {
+	for row := r.stream.peek(); row != nil; row = r.stream.peek() {
+		if err := do(&row.Row, row.arrival); err != nil {
 			return err
 		}
+		r.stream.drop()
 	}
+	return r.stream.err
 }
 
 // Report returns what was read so far.
 func (r *Rows) Report() workloads.TraceReport { return r.stream.report() }
 
-// Close closes the files. Afterwards Next says io.EOF.
+// Close closes the files.
 func (r *Rows) Close() error {
 	r.stream.stop()
 	return nil
