@@ -2,13 +2,13 @@ package sessions
 
 // agenda is a container/heap.Interface of items that order themselves: the first one comes before all
 // others.
-type agenda[T interface{ before(T) bool }] []T
+type agenda[T interface{ Before(T) bool }] []T
 
 // Len implements heap.Interface.
 func (h agenda[T]) Len() int { return len(h) }
 
 // Less implements heap.Interface.
-func (h agenda[T]) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h agenda[T]) Less(i, j int) bool { return h[i].Before(h[j]) }
 
 // Swap implements heap.Interface.
 func (h agenda[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }

@@ -74,8 +74,8 @@ type due struct {
 	step int
 }
 
-// before orders by time. Equal times go by session and step.
-func (d due) before(e due) bool {
+// Before orders by time. Equal times go by session and step.
+func (d due) Before(e due) bool {
 	return cmp.Or(cmp.Compare(d.at, e.at),
 		cmp.Compare(d.talk.session.Number, e.talk.session.Number), cmp.Compare(d.step, e.step)) < 0
 }

@@ -90,8 +90,8 @@ type play struct {
 // at is the time of its next request.
 func (p *play) at() time.Duration { return p.begun + p.session.Steps[p.step].Stamp }
 
-// before orders by the time of the next request. Equal times go by the sessions' numbers.
-func (p *play) before(q *play) bool {
+// Before orders by the time of the next request. Equal times go by the sessions' numbers.
+func (p *play) Before(q *play) bool {
 	return cmp.Or(cmp.Compare(p.at(), q.at()),
 		cmp.Compare(p.session.Number, q.session.Number)) < 0
 }
