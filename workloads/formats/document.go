@@ -19,9 +19,9 @@ type document struct {
 	over   bool // there are no rows behind this
 }
 
-// maxValue bounds one value of a document. Real ones, a request or a conversation, are a thousand
-// times smaller.
-const maxValue = 64 << 20
+// maxValue bounds one value of a document, in bytes. Real ones, a request or a conversation, are a
+// thousand times smaller. Tests lower it.
+var maxValue int64 = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 

@@ -59,13 +59,15 @@ func TestNoFilesAreAnError(t *testing.T) {
 
 // What nobody reads of a session may be larger than any value that is read.
 func TestBlocksBehindALargeValue(t *testing.T) {
+	defer func(old int64) { maxValue = old }(maxValue)
+	maxValue = 1 << 20
 	path := filepath.Join(t.TempDir(), "session.json.gz")
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	defer f.Close()
 	z := gzip.NewWriter(f)
 	_, err = io.WriteString(z, `{"block_size": 64, "log": [`+
-		strings.Repeat(`"`+strings.Repeat("x", 1<<20)+`",`, maxValue>>20+1)+
+		strings.Repeat(`"`+strings.Repeat("x", 1<<16)+`",`, 17)+
 		`{}], "requests": [{"t": 0, "in": 100, "out": 5, "hash_ids": [1, 2]}]}`)
 	require.NoError(t, errors.Join(err, z.Close()))
 	rows, err := Blocks.Open(path)

@@ -1,68 +1,37 @@
 package formats
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tinylib/msgp/msgp"
 )
 
 // fields are a message's, in their order: names and values.
 type fields []any
 
-// pack writes msgpack as msgspec does: the shortest form of everything.
-func pack(v any) []byte {
-	sized := func(n int, short int, fix, first byte, least byte) []byte {
-		switch {
-		case n < short:
-			return []byte{fix | byte(n)}
-		case n < 1<<8 && least == 1:
-			return []byte{first, byte(n)}
-		case n < 1<<16:
-			return binary.BigEndian.AppendUint16([]byte{first + 2 - least}, uint16(n))
-		}
-		return binary.BigEndian.AppendUint32([]byte{first + 3 - least}, uint32(n))
-	}
+// pack writes a message.
+func pack(v any) (b []byte) {
 	switch v := v.(type) {
-	case nil:
-		return []byte{0xc0}
-	case bool:
-		return []byte{map[bool]byte{false: 0xc2, true: 0xc3}[v]}
-	case int:
-		switch {
-		case v >= 0 && v < 1<<7:
-			return []byte{byte(v)}
-		case v < 0 && v >= -32:
-			return []byte{byte(int8(v))}
-		case v >= 0 && v < 1<<16:
-			return binary.BigEndian.AppendUint16([]byte{0xcd}, uint16(v))
-		}
-		return binary.BigEndian.AppendUint64([]byte{0xd3}, uint64(v))
-	case float64:
-		return binary.BigEndian.AppendUint64([]byte{0xcb}, math.Float64bits(v))
-	case string:
-		return append(sized(len(v), 32, 0xa0, 0xd9, 1), v...)
-	case []byte:
-		return append(sized(len(v), 0, 0, 0xc4, 1), v...)
 	case []any:
-		b := sized(len(v), 16, 0x90, 0xdc, 2)
+		b = msgp.AppendArrayHeader(nil, uint32(len(v)))
 		for _, x := range v {
 			b = append(b, pack(x)...)
 		}
-		return b
 	case fields:
-		b := sized(len(v)/2, 16, 0x80, 0xde, 2)
+		b = msgp.AppendMapHeader(nil, uint32(len(v)/2))
 		for _, x := range v {
 			b = append(b, pack(x)...)
 		}
-		return b
+	default:
+		b, _ = msgp.AppendIntf(nil, v) // it knows all types of these tests
 	}
-	panic(fmt.Sprintf("no msgpack of %T", v))
+	return b
 }
 
 // framed is messages behind their lengths.
@@ -186,32 +155,18 @@ func TestChunks(t *testing.T) {
 	assert.NotEqual(t, of(key("cache_salt", "x")), of(key("model_name", "x")))
 }
 
-// What is packed is unpacked, at every boundary of lengths.
 func TestUnpack(t *testing.T) {
-	for _, n := range []int{0, 1, 15, 16, 31, 32, 127, 128, 255, 256, 65535, 65536} {
-		text := string(bytes.Repeat([]byte("x"), n))
-		for _, v := range []any{n, -n, float64(n) / 3, text, []byte(text)} {
-			got, err := unpack(pack(v))
-			require.NoError(t, err, "%T %d", v, n)
-			if i, is := v.(int); is {
-				v = int64(i)
-			}
-			require.Equal(t, v, got)
-		}
-		got, err := unpack(pack(make([]any, n)))
-		require.NoError(t, err)
-		require.Len(t, got, n)
-	}
-	for text, want := range map[string]any{"\xcc\xff": int64(255), "\xce\xff\xff\xff\xff": int64(1<<32 - 1),
-		"\xd0\x80": int64(-128), "\xd1\xff\xfe": int64(-2), "\xd2\xff\xff\xff\xfd": int64(-3),
+	for text, want := range map[string]any{"\xcc\xff": int64(255), "\xd1\xff\xfe": int64(-2),
 		"\xcf\xff\xff\xff\xff\xff\xff\xff\xff": int64(-1), "\xca\x3f\x80\x00\x00": 1.0,
-		"\xd4\x01\x02": nil, "\xc7\x03\x01abc": nil, "\xc3": true} {
+		"\xd4\x01\x02": nil, "\xc7\x03\x01abc": nil, "\xc0": nil, "\xc3": true,
+		"\xc4\x01a": []byte("a"), "\x91\xa1a": []any{"a"},
+		"\x83\x01\x02\xa1a\x03\xa1a\x04": map[string]any{"a": int64(4)}} {
 		got, err := unpack([]byte(text))
 		require.NoError(t, err, "%x", text)
 		assert.Equal(t, want, got, "%x", text)
 	}
 	for _, text := range []string{"", "\xc1", "\xa2x", "\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff",
-		"\xc4\x05abc", "\x00\x00", string(bytes.Repeat([]byte("\x91"), 100))} {
+		"\xc4\x05abc", "\x00\x00", strings.Repeat("\x91", 100)} {
 		_, err := unpack([]byte(text))
 		assert.Error(t, err, "%x", text)
 	}

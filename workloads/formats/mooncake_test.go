@@ -1,10 +1,7 @@
 package formats
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -97,58 +94,4 @@ func TestMooncakeDelays(t *testing.T) {
 	assert.Equal(t, []int64{1, 2, 4, 5, 3, 8, 7}, ids)
 	assert.Equal(t, []int64{1000, 1500, 1500, 1600, 3500, 3500, 11600}, at)
 	assert.Len(t, errs, 3)
-}
-
-func TestDistinct(t *testing.T) {
-	assert.True(t, distinct(nil))
-	assert.True(t, distinct([]int64{1, 2, 9}))
-	assert.True(t, distinct([]int64{9, 2, 1}))
-	assert.False(t, distinct([]int64{1, 2, 2}))
-	assert.False(t, distinct([]int64{1, 5, 2, 1}))
-}
-
-// BenchmarkMooncake reads rows like those of the published traces, of 30 blocks each: rows/s is
-// what must be above a million.
-func BenchmarkMooncake(b *testing.B) {
-	b.Run("rows=timed", func(b *testing.B) { readMooncake(b, 0) })
-	b.Run("rows=sessions", func(b *testing.B) { readMooncake(b, 500) })
-}
-
-// readMooncake reads rows of so many sessions, of which all but the first rows have a delay; 0 =
-// rows that have a timestamp each.
-func readMooncake(b *testing.B, sessions int) {
-	var text bytes.Buffer
-	out := json.NewEncoder(&text)
-	const rows = 20_000
-	for i := range rows {
-		ids := make([]int, 1+i*7%60)
-		for k := range ids {
-			ids[k] = i*13%40_000 + k
-		}
-		row := map[string]any{"output_length": 100, "input_length": 512 * len(ids), "hash_ids": ids}
-		if sessions > 0 {
-			row["session_id"] = fmt.Sprintf("session-%d", i%sessions)
-		}
-		if i < sessions || sessions == 0 {
-			row["timestamp"] = i * 250
-		} else {
-			row["delay"] = 125_000
-		}
-		require.NoError(b, out.Encode(row))
-	}
-	path := filepath.Join(b.TempDir(), "m.jsonl")
-	require.NoError(b, os.WriteFile(path, text.Bytes(), 0o644))
-	b.SetBytes(int64(text.Len()))
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		r, err := Blocks.Open(path)
-		require.NoError(b, err)
-		for err = nil; err == nil; n++ {
-			_, err = r.Next()
-		}
-		require.ErrorIs(b, err, io.EOF, fmt.Sprint(err))
-		require.NoError(b, r.Close())
-	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
 }

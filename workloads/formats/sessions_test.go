@@ -1,11 +1,7 @@
 package formats
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,70 +92,6 @@ func TestScopesOfSessions(t *testing.T) {
 	assert.Contains(t, errs[0], `hash_id_scope "per_moon" is unknown`)
 }
 
-// writeSessions writes sessions with agents, and agents of agents, on both clocks. It returns how
-// many requests they have.
-func writeSessions(t *testing.T, dir string, n int) (requests int) {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(9, 9))
-	var list func(from float64, depth int) []map[string]any
-	list = func(from float64, depth int) (all []map[string]any) {
-		at, relative := from, rng.IntN(2) == 0
-		for i := range 2 + rng.IntN(6) {
-			at += 1 + rng.Float64()
-			if i > 0 && depth < 3 && rng.IntN(4) == 0 {
-				start := at
-				if relative {
-					start = 0
-				}
-				all = append(all, map[string]any{"t": at, "type": "subagent",
-					"requests": list(start, depth+1)})
-				continue
-			}
-			requests++
-			all = append(all, map[string]any{"t": at, "type": "n", "in": 64 * (i + 1), "out": 5,
-				"hash_ids": []int{1, 2, 3, 4, 5, 6, 7, 8}[:i+1]})
-		}
-		return all
-	}
-	for i := range n {
-		text, err := json.Marshal(map[string]any{"id": fmt.Sprint(i), "block_size": 64,
-			"requests": list(0, 0)})
-		require.NoError(t, err)
-		// maps have their keys in order: block_size stands before requests
-		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("s%04d.json", i)), text,
-			0o644))
-	}
-	return requests
-}
-
-// A directory of hundreds of sessions is read to the last request, each session in order of time.
-func TestADirectoryOfSessions(t *testing.T) {
-	dir := t.TempDir()
-	want := writeSessions(t, dir, 700)
-	files, err := Blocks.Files(dir)
-	require.NoError(t, err)
-	require.Len(t, files, 700)
-	got := 0
-	for _, f := range files {
-		r, err := Blocks.Open(f)
-		require.NoError(t, err)
-		last := time.Duration(0)
-		for {
-			row, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err, f)
-			require.GreaterOrEqual(t, row.Stamp, last, f)
-			last = row.Stamp
-			got++
-		}
-		require.NoError(t, r.Close())
-	}
-	assert.Equal(t, want, got)
-	assert.Greater(t, got, 2500)
-}
-
 func TestBailian(t *testing.T) {
 	rows, errs := rowsOf(t, "b.jsonl", `{"chat_id":1,"parent_chat_id":-1,"timestamp":0.25,"input_length":40,"output_length":9,"type":"text","turn":1,"hash_ids":[1,2,3]}
 {"chat_id":2,"parent_chat_id":-1,"timestamp":0.90,"input_length":35,"output_length":5,"type":"search","turn":1,"hash_ids":[1,4,5]}
@@ -227,10 +159,4 @@ func TestIDsOfContextsAndShortPrompts(t *testing.T) {
 	_, errs = rowsOf(t, "d.json", agentSession(`{"t":0,"in":64,"out":2,"hash_ids":[]}`))
 	require.Len(t, errs, 1)
 	assert.Contains(t, errs[0], "no block ids")
-}
-
-// Files whose rows would have the same scope are told apart by their order.
-func TestFilesOfOneName(t *testing.T) {
-	assert.Equal(t, []string{"", "~2", "", "~3"},
-		Apart([]string{"a/t.jsonl", "b/t.jsonl", "b/u.jsonl", "t.1.jsonl.gz"}))
 }
