@@ -1,15 +1,12 @@
 package traces
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -103,72 +100,6 @@ func TestMooncakeRequests(t *testing.T) {
 	}
 }
 
-// Another cycle asks for the same blocks: content has no cycle.
-func TestBlocksAreSharedByCycles(t *testing.T) {
-	cfg := traceConfig(testdata("mooncake-small.jsonl"), testdata("session-small.json"))
-	cfg.Cycles = 2
-	rs := all(t, openTrace(t, formats.Blocks, cfg))
-	require.Len(t, rs, 2*65)
-	for i, r := range rs[65:] {
-		assert.Equal(t, rs[i].Blocks, r.Blocks)
-		assert.Equal(t, len(r.Blocks), r.IdealBlocks)
-	}
-}
-
-func TestAgentSessions(t *testing.T) {
-	path := testdata("session-small.json")
-	cfg := traceConfig(path)
-	cfg.Speedup = 10
-	rs := all(t, openTrace(t, formats.Blocks, cfg))
-	require.Len(t, rs, 5)
-	var doc struct {
-		Size     int `json:"block_size"`
-		Requests []struct {
-			T     float64
-			Input int `json:"in"`
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(read(t, path)), &doc))
-	for i, r := range rs {
-		assert.Equal(t, "blk/session-small.small/1", r.Blocks[0].Key)
-		assert.Equal(t, doc.Requests[i].Input, r.ContextTokens)
-		assert.Equal(t, time.Duration(doc.Requests[i].T*1e8), r.Arrival)
-		for _, b := range r.Blocks {
-			assert.Equal(t, doc.Size, b.Tokens, "tokens behind the last whole block are not cached")
-		}
-	}
-	c := countBlocks(rs)
-	assert.Equal(t, c.hits, c.ideal)
-	assert.Positive(t, c.hits)
-}
-
-// Ids mean something within one session only.
-func TestSessionsDoNotShareBlocks(t *testing.T) {
-	text := strings.ReplaceAll(read(t, testdata("session-small.json")), "\n", "")
-	other := strings.Replace(text, `"small"`, `"an/o ther"`, 1)
-	rs := all(
-		t,
-		openTrace(t, formats.Blocks, traceConfig(write(t, "two.json", text+"\n"+other+" "+text))),
-	)
-	require.Len(t, rs, 15)
-	assert.Equal(t, "blk/two.small/1", rs[0].Blocks[0].Key)
-	assert.Equal(t, "blk/two.an_o_ther/1", rs[5].Blocks[0].Key)
-	assert.Zero(t, rs[5].IdealBlocks)
-	assert.Equal(t, len(rs[10].Blocks), rs[10].IdealBlocks, "the same session again")
-}
-
-func TestBlocksFromCompressedFiles(t *testing.T) {
-	for _, name := range []string{"mooncake-small.jsonl", "session-small.json"} {
-		text := read(t, testdata(name))
-		want := all(t, openTrace(t, formats.Blocks, traceConfig(testdata(name))))
-		packings := map[string]string{".gz": gzipped(t, text), ".zst": zstded(t, text)}
-		for ext, packed := range packings {
-			got := all(t, openTrace(t, formats.Blocks, traceConfig(write(t, name+ext, packed))))
-			assert.Equal(t, want, got, ext)
-		}
-	}
-}
-
 func FuzzBlocks(f *testing.F) {
 	fuzzRows(
 		f,
@@ -178,23 +109,6 @@ func FuzzBlocks(f *testing.F) {
 		`{"block_size":1e99}`,
 		"[",
 	)
-}
-
-func gzipped(t *testing.T, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write([]byte(text))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	return b.String()
-}
-
-func zstded(t *testing.T, text string) string {
-	t.Helper()
-	enc, err := zstd.NewWriter(nil)
-	require.NoError(t, err)
-	return string(enc.EncodeAll([]byte(text), nil))
 }
 
 // Objects of an engine are parts of blocks, or several blocks; what fills none is left out, and a

@@ -13,47 +13,6 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// TestSessions: rows of version 3 that share a session id are the turns of a conversation.
-func TestSessions(t *testing.T) {
-	cfg := traceConfig(testdata("burstgpt-v3-small.csv"))
-	cfg.Cycles = 2
-	s := openTrace(t, formats.BurstGPT, cfg)
-	rs := all(t, s)
-	require.Len(t, rs, 2*23)
-	keys := func(r *workloads.Request) string {
-		var b strings.Builder
-		fmt.Fprintf(&b, "%s c%d t%d:", r.Own.Key, r.Conversation, r.Turn)
-		for _, e := range r.History {
-			fmt.Fprintf(&b, " %s=%d", e.Key, e.Tokens)
-		}
-		return b.String()
-	}
-	assert.Equal(t, "req/burstgpt/1.0 c0 t1:", keys(rs[0]))
-	assert.Equal(t, "req/burstgpt/3.0 c2 t1:", keys(rs[2]))
-	assert.Equal(
-		t,
-		"req/burstgpt/7.0 c2 t3: req/burstgpt/3.0=2322 req/burstgpt/5.0=1492",
-		keys(rs[6]),
-	)
-	assert.Equal(t, "req/burstgpt/9.0 c1 t2: req/burstgpt/2.0=1805", keys(rs[7]))
-	assert.Equal(
-		t,
-		"req/burstgpt/3.1 c25 t1:",
-		keys(rs[25]),
-		"another cycle is another conversation",
-	)
-
-	cfg.MultiTurn = false
-	for _, r := range all(t, openTrace(t, formats.BurstGPT, cfg)) {
-		require.Empty(t, r.History)
-		require.Equal(t, int(r.Seq), r.Conversation)
-	}
-	cfg.MultiTurn, cfg.Profile.MaxTurns = true, 2
-	for _, r := range all(t, openTrace(t, formats.BurstGPT, cfg)) {
-		require.LessOrEqual(t, r.Turn, 2)
-	}
-}
-
 // TestOrderedSessions: a turn waits for the entry of its predecessor, and others pass it.
 func TestOrderedSessions(t *testing.T) {
 	text := "Timestamp,Request tokens,Response tokens,Session ID\n1,10,1,a\n2,10,1,a\n3,10,1,b\n" +

@@ -69,24 +69,6 @@ func TestConversationsInObjects(t *testing.T) {
 	assert.NotEmpty(t, seen)
 }
 
-// A turn waits for the entry of the one before, and another conversation goes on meanwhile.
-func TestConversationsOverlap(t *testing.T) {
-	text := talks(
-		talk("a", "human", "q", "gpt", "a", "human", "q", "gpt", "a"),
-		talk("b", "human", "q", "gpt", "a"),
-	)
-	s := openTrace(t, perCharacter(t), traceConfig(write(t, "x.json", text)))
-	first, _, _ := s.Take(0)
-	other, _, _ := s.Take(0)
-	assert.Equal(t, []string{"sg/1.0/t1", "sg/2.0/t1"}, []string{first.Own.Key, other.Own.Key})
-	_, st, _ := s.Take(0)
-	assert.Equal(t, workloads.Wait, st)
-	s.Written(first)
-	second, st, _ := s.Take(0)
-	require.Equal(t, workloads.Ready, st)
-	assert.Equal(t, "sg/1.0/t2", second.Own.Key)
-}
-
 // So many conversations are live, each in its order, and every turn is asked once; the order is the
 // seed's, and a cycle ends before the next one begins.
 func TestConversationsRunBesideEachOther(t *testing.T) {
@@ -174,17 +156,6 @@ func TestTextsAreCappedAndRepaired(t *testing.T) {
 		s := openTrace(t, perCharacter(t), traceConfig(write(t, "x.json", talks(text))))
 		assert.Equal(t, []string{want}, turns(all(t, s)))
 		require.NoError(t, s.Err())
-	}
-}
-
-func TestDatasetsFromCompressedFiles(t *testing.T) {
-	text := read(t, testdata("sharegpt-small.json"))
-	want := turns(
-		all(t, openTrace(t, perCharacter(t), traceConfig(testdata("sharegpt-small.json")))),
-	)
-	for ext, packed := range map[string]string{".gz": gzipped(t, text), ".zst": zstded(t, text)} {
-		path := write(t, "x.json"+ext, packed)
-		assert.Equal(t, want, turns(all(t, openTrace(t, perCharacter(t), traceConfig(path)))))
 	}
 }
 

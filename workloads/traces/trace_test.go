@@ -186,21 +186,6 @@ func TestAsFastAsPossible(t *testing.T) {
 	assert.Equal(t, workloads.Exhausted, st)
 }
 
-func TestBurstGPT(t *testing.T) {
-	cfg := traceConfig(testdata("burstgpt-small.csv"))
-	cfg.Speedup = 1
-	s := openTrace(t, formats.BurstGPT, cfg)
-	rs := all(t, s)
-	require.Len(t, rs, 18)
-	assert.Equal(t, `0 0s req/burstgpt/1.0 1713+85
-1 59s req/burstgpt/2.0 2003+216
-2 1m47s req/burstgpt/3.0 2286+294
-3 2m31s req/burstgpt/4.0 1435+305
-4 3m19s req/burstgpt/6.0 2721+34
-`, lines(rs[:5]), "row 5 failed: it is skipped but keeps its number")
-	assert.Equal(t, workloads.TraceReport{Rows: 20, Failed: 2, Cycles: 1}, s.Report())
-}
-
 // TestSpellings: the same rows in other clothes give the same requests.
 func TestSpellings(t *testing.T) {
 	plain := read(t, testdata("azure-small.csv"))
