@@ -119,7 +119,7 @@ func TestDigest(t *testing.T) {
 	cfg := Config{
 		Profile:       p,
 		Seed:          42,
-		Users:         Population(p, 42, 200, true),
+		Users:         Population(p, 42, 40, true),
 		MultiTurn:     true,
 		PrefixCaching: true,
 	}
@@ -131,51 +131,20 @@ func TestDigest(t *testing.T) {
 		return time.Duration(r.ContextTokens) * time.Microsecond
 	}
 	brief := func(*workloads.Request) time.Duration { return 20 * time.Microsecond }
-	want := digests(t, cfg, 50, 200, func(*workloads.Request) time.Duration { return 0 })
+	want := digests(t, cfg, 20, 40, func(*workloads.Request) time.Duration { return 0 })
 	overtaking := cfg
 	overtaking.Overtaking = true
 	closed := cfg
 	closed.ClosedLoop = true
 	for name, got := range map[string][]string{
-		"random times":            digests(t, cfg, 50, 200, random),
-		"large entries take long": digests(t, cfg, 50, 150, byLength),
-		"few workers":             digests(t, cfg, 50, 2, brief),
-		"overtaking":              digests(t, overtaking, 50, 200, random),
-		"closed-loop":             digests(t, closed, 50, 200, random),
+		"random times":            digests(t, cfg, 20, 40, random),
+		"large entries take long": digests(t, cfg, 20, 30, byLength),
+		"few workers":             digests(t, cfg, 20, 2, brief),
+		"overtaking":              digests(t, overtaking, 20, 40, random),
+		"closed-loop":             digests(t, closed, 20, 40, random),
 	} {
 		assert.Equal(t, want, got, name)
 	}
 	cfg.Seed++
-	assert.NotEqual(t, want, digests(t, cfg, 50, 200, random))
-}
-
-// TestFourTurnConversation is the worked example: 1+2+3 history reads and 4 probes.
-func TestFourTurnConversation(t *testing.T) {
-	p := profile.Default()
-	p.NewConversation, p.MaxTurns, p.PrefillOnlyTokens = 0, 4, workloads.MaxTokens
-	s := New(Config{Profile: p, Users: Population(p, 1, 1, false), MultiTurn: true, MaxRequests: 4})
-	counts := map[workloads.Purpose]int{}
-	for range 4 {
-		r, st, wake := s.Take(0)
-		if st == workloads.Wait {
-			r, st, _ = s.Take(wake)
-		}
-		require.Equal(t, workloads.Ready, st)
-		for _, op := range (workloads.Planner{}).Plan(nil, r) {
-			counts[op.Purpose]++
-		}
-		s.Written(r)
-		s.Done(r, 0)
-	}
-	_, st, _ := s.Take(0)
-	assert.Equal(t, workloads.Exhausted, st)
-	assert.Equal(
-		t,
-		map[workloads.Purpose]int{
-			workloads.ForHistory:    6,
-			workloads.ForPrefill:    4,
-			workloads.ForDecodeRead: 4,
-		},
-		counts,
-	)
+	assert.NotEqual(t, want, digests(t, cfg, 20, 40, random))
 }

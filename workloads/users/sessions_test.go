@@ -33,7 +33,7 @@ func TestSessionsGrow(t *testing.T) {
 	last := map[[2]int64]int{}  // context by session and agent
 	of := map[int64]int64{}     // the last session that had a block
 	grown, shorter, inner, joined, shared := 0, 0, 0, 0, 0
-	for n := range int64(300) {
+	for n := range int64(60) {
 		session, err := s.Next()
 		require.NoError(t, err)
 		require.Equal(t, n, session.Number)
@@ -77,7 +77,7 @@ func TestSessionsGrow(t *testing.T) {
 	assert.Len(t, first, 3, "one for each common prompt")
 	assert.Greater(t, grown, 10*shorter, "forks and full windows are rare")
 	assert.Positive(t, shorter)
-	assert.Greater(t, inner, 200)
+	assert.Greater(t, inner, 40)
 	assert.Positive(t, joined, "sessions wait for their agents")
 	assert.Positive(t, shared, "common prompts are shared")
 }
