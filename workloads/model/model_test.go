@@ -29,23 +29,6 @@ func TestBytesPerToken(t *testing.T) {
 	}
 }
 
-func TestBytesPerTokenByDType(t *testing.T) {
-	m := Model{
-		Layers:    2,
-		Hidden:    64,
-		Heads:     4,
-		KVHeads:   2,
-		Attention: GQA,
-	} // head dimension 16 by division
-	for dtype, want := range map[string]int64{"": 256, "float16": 256, "BFloat16": 256,
-		"float32": 512, "fp8": 128, "int8": 160,
-		"int4": 96, "nvfp4": 72} {
-		m.DType = dtype
-		assert.NoError(t, m.Validate())
-		assert.Equal(t, want, m.BytesPerToken(), "dtype %q", dtype)
-	}
-}
-
 func TestModelValidateListsEverything(t *testing.T) {
 	err := Model{Key: "x", Layers: 0, KVHeads: -1, Attention: "mqa", DType: "int3"}.Validate()
 	assert.ErrorContains(t, err, `model "x": layers is 0, must be 1 to`)
@@ -138,24 +121,6 @@ func TestHuggingFaceConfig(t *testing.T) {
 				`"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`,
 			131072,
 			GQA,
-		},
-		"explicit head dimension": {
-			`{"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":64,` +
-				`"num_key_value_heads":8,"head_dim":128,"torch_dtype":"bfloat16"}`,
-			262144,
-			GQA,
-		},
-		"no groups": {
-			`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32}`,
-			524288,
-			MHA,
-		},
-		"latents": {
-			`{"num_hidden_layers":61,"hidden_size":7168,"num_attention_heads":128,` +
-				`"num_key_value_heads":128,"kv_lora_rank":512,"qk_rope_head_dim":64,` +
-				`"torch_dtype":"bfloat16"}`,
-			70272,
-			MLA,
 		},
 		"multimodal, dtype outside": {
 			`{"dtype":"float32","text_config":{"max_position_embeddings":32768,"num_hidden_layers":2,"hidden_size":64,` +

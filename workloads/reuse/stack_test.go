@@ -115,21 +115,3 @@ func TestABlockKeepsItsFirstSize(t *testing.T) {
 	assert.EqualValues(t, 1, resized)
 	assert.Equal(t, []int64{10, 14}, depths)
 }
-
-// BenchmarkRequest is distances alone, of conversations of some hundred blocks among a million:
-// blocks/s is what a curve needs above five millions.
-func BenchmarkRequest(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	s, blocks := newStack(), int64(0)
-	var ids, sizes []int64
-	for b.Loop() {
-		talk := min(rng.IntN(4000), rng.IntN(4000))
-		ids, sizes = ids[:0], sizes[:0]
-		for i := range 100 + rng.IntN(200) {
-			ids, sizes = append(ids, int64(talk*300+i)), append(sizes, 64<<10)
-		}
-		s.request("", ids, sizes)
-		blocks += int64(len(ids))
-	}
-	b.ReportMetric(float64(blocks)/b.Elapsed().Seconds(), "blocks/s")
-}
