@@ -16,13 +16,8 @@ type Loading []Point
 // Point is one measured length.
 type Point struct{ Tokens, Seconds float64 }
 
-// Seconds is the time of loading n tokens. There must be a point.
-func (l Loading) Seconds(n float64) float64 {
-	p, q := l.line(n)
-	return p + q*n
-}
-
-// line is the straight line p + q·n on which the time of n tokens lies.
+// line is the straight line p + q·n on which the time of loading n tokens lies. There
+// must be a point.
 func (l Loading) line(n float64) (p, q float64) {
 	through := func(a, b Point) (p, q float64) {
 		q = (b.Seconds - a.Seconds) / (b.Tokens - a.Tokens)
@@ -55,39 +50,24 @@ type BreakEven struct {
 
 // BreakEven compares at all lengths from 1 to longest.
 func (l Loading) BreakEven(c Cost, longest int64) (b BreakEven) {
-	if len(l) == 0 || longest < 1 {
+	if len(l) == 0 {
 		return b
 	}
-	// Between the joints of the lines and the roots of the difference on each of them nothing
-	// changes, so that the integers around them are all that has to be looked at.
-	at := []int64{1, longest}
-	add := func(x float64) {
-		if !(x >= 1 && x <= float64(longest)) {
-			return
+	var p, q, end float64 // the line of n, and its last length
+	for n := int64(1); n <= longest && b.Until == 0; n++ {
+		x := float64(n)
+		if x > end {
+			p, q = l.line(x)
+			end = math.Inf(1)
+			if i := slices.IndexFunc(l, func(at Point) bool { return x <= at.Tokens }); i >= 0 {
+				end = l[i].Tokens
+			}
 		}
-		// The second one behind it, because a root may be rounded below the integer that it is.
-		at = append(at, int64(x), min(int64(x)+1, longest), min(int64(x)+2, longest))
-	}
-	// Each joint is on the line before it, and there is one behind the last.
-	joints := []float64{2 * l[len(l)-1].Tokens}
-	for _, x := range l {
-		joints = append(joints, x.Tokens)
-	}
-	for _, n := range joints {
-		add(n)
-		p, q := l.line(n)
-		for _, root := range roots(c.PerSquare, c.PerToken-q, -p) {
-			add(root)
-		}
-	}
-	slices.Sort(at)
-	for _, n := range slices.Compact(at) {
-		wins := l.Seconds(float64(n)) < c.Seconds(float64(n))
+		wins := p+q*x < c.Seconds(x)
 		if b.Tokens == 0 && wins {
 			b.Tokens = n
 		} else if b.Tokens > 0 && !wins {
 			b.Until = n
-			break
 		}
 	}
 	inside := func(n int64) bool {
@@ -95,24 +75,4 @@ func (l Loading) BreakEven(c Cost, longest int64) (b BreakEven) {
 	}
 	b.Extrapolated = !inside(b.Tokens) || !inside(b.Until)
 	return b
-}
-
-// roots are the real solutions of a·x² + b·x + c = 0.
-func roots(a, b, c float64) []float64 {
-	if a == 0 {
-		if b == 0 {
-			return nil
-		}
-		return []float64{-c / b}
-	}
-	d := b*b - 4*a*c
-	if d < 0 {
-		return nil
-	}
-	// The sum of equal signs first: their difference would lose the digits of the small root.
-	s := -(b + math.Copysign(math.Sqrt(d), b)) / 2
-	if s == 0 {
-		return []float64{0}
-	}
-	return []float64{s / a, c / s}
 }
