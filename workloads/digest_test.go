@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,20 +52,4 @@ func TestADigestIsASum(t *testing.T) {
 	assert.Equal(t, sum(a, b), sum(b, a))
 	assert.NotEqual(t, sum(a, b), sum(a))
 	assert.NotEqual(t, sum(a, a), sum(a), "once is not twice")
-}
-
-func BenchmarkDigest(b *testing.B) {
-	for _, n := range []int{1, 1000} {
-		b.Run(fmt.Sprint("operations=", n), func(b *testing.B) {
-			var plan []Op
-			for i := range n {
-				plan = append(plan, Op{Key: fmt.Sprintf("block/%032x", i), Bytes: 1 << 20, Times: 1})
-			}
-			var d Digest
-			b.ReportAllocs()
-			for b.Loop() {
-				d.Add(&Request{}, plan, func(i int) uint8 { return uint8(i) })
-			}
-		})
-	}
 }

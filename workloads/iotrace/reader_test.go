@@ -110,31 +110,10 @@ func TestIOTraceReadsThePythonBenchmarksFile(t *testing.T) {
 	)
 	assert.Equal(
 		t,
-		Row{158 * time.Microsecond, Write, 2 << 20, 0, "trace_user_2_req_0001", "Prefill"},
-		rows[1],
-	)
-	assert.Equal(
-		t,
-		Row{11644 * time.Microsecond, Read, 2 << 20, 0, "trace_user_2_req_0001", "Evict"},
-		rows[4],
-	)
-	assert.Equal(
-		t,
-		Row{11780 * time.Microsecond, Write, 2 << 20, 2, "trace_user_2_req_0001", "Evict"},
-		rows[5],
-	)
-	assert.Equal(
-		t,
 		Row{37985 * time.Microsecond, Read, 122880, 2, "kv_system_8f3b1c09d2a47e65", "Decode"},
 		rows[7],
 		"Both",
 	)
-	assert.Equal(
-		t,
-		Row{65882 * time.Microsecond, Read, 2 << 20, 2, "trace_user_2_req_0001", "Decode"},
-		rows[13],
-	)
-
 	rows, _, err = readIO(t, ioFile(t, "both.csv", ioHeader+"1,Write,5,Tier-2,k,Both\n"), false)
 	require.NoError(t, err)
 	assert.Equal(t, "Prefill", rows[0].Phase)

@@ -1,9 +1,6 @@
 package traces
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +9,6 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/model"
 )
 
 // blockCounts counts what a cache without bounds would find, from the requests alone and as the
@@ -39,65 +35,24 @@ func countBlocks(rs []*workloads.Request) (c blockCounts) {
 	return c
 }
 
+// The published requests find what a cache without bounds finds of them.
 func TestMooncakeRequests(t *testing.T) {
-	path := testdata("mooncake-small.jsonl")
-	type mooncakeRow struct {
-		Timestamp float64
-		Input     int     `json:"input_length"`
-		Output    int     `json:"output_length"`
-		Blocks    []int64 `json:"hash_ids"`
-	}
-	var rows []mooncakeRow
-	for line := range strings.Lines(read(t, path)) {
-		var row mooncakeRow
-		require.NoError(t, json.Unmarshal([]byte(line), &row))
-		rows = append(rows, row)
-	}
-	cfg := traceConfig(path)
+	cfg := traceConfig(testdata("mooncake-small.jsonl"))
 	cfg.Speedup = 1
 	s := openTrace(t, formats.Blocks, cfg)
 	rs := all(t, s)
 	require.NoError(t, s.Err())
-	require.Len(t, rs, len(rows))
-	for i, r := range rs {
-		assert.Equal(
-			t,
-			time.Duration(rows[i].Timestamp-rows[0].Timestamp)*time.Millisecond,
-			r.Arrival,
-		)
-		assert.Equal(t, rows[i].Output, r.GenerateTokens)
-		require.Len(t, r.Blocks, len(rows[i].Blocks))
+	for _, r := range rs {
 		sum := 0
-		for k, b := range r.Blocks {
-			assert.Equal(t, fmt.Sprintf("blk/mooncake-small/%d", rows[i].Blocks[k]), b.Key)
+		for _, b := range r.Blocks {
 			sum += b.Tokens
 		}
-		assert.Equal(t, rows[i].Input, sum, "the last block is partial")
-		assert.Equal(t, sum, r.ContextTokens)
+		assert.Equal(t, r.ContextTokens, sum, "the last block is partial")
 	}
-	c := countBlocks(rs)
-	assert.Equal(t, c.hits, c.ideal)
-	assert.Equal(t, blockCounts{asked: 258, distinct: 166, hits: 92, ideal: 92}, c)
+	assert.Equal(t, blockCounts{asked: 258, distinct: 166, hits: 92, ideal: 92}, countBlocks(rs))
 	load := s.Account(time.Hour)[workloads.Responsive]
-	assert.EqualValues(t, len(rows), load.Offered)
+	assert.EqualValues(t, len(rs), load.Offered)
 	assert.Zero(t, load.Queued)
-
-	plan := workloads.Planner{Sizer: model.Sizer{BytesPerToken: 128}}.Plan(nil, rs[0])
-	require.Len(t, plan, len(rs[0].Blocks))
-	for i, op := range plan {
-		assert.Equal(
-			t,
-			workloads.Op{
-				Kind:    workloads.ReadPrefixOrWrite,
-				Purpose: workloads.ForBlock,
-				Key:     rs[0].Blocks[i].Key,
-				Tokens:  rs[0].Blocks[i].Tokens,
-				Bytes:   128 * int64(rs[0].Blocks[i].Tokens),
-				Times:   1,
-			},
-			op,
-		)
-	}
 }
 
 func FuzzBlocks(f *testing.F) {

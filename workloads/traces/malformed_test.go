@@ -81,22 +81,6 @@ func TestMalformedReasons(t *testing.T) {
 	}
 }
 
-func TestBurstGPTMalformed(t *testing.T) {
-	path := write(
-		t,
-		"x.csv",
-		"1,GPT-4,10,5,15,API log\n-1,GPT-4,10,5,15,API log\nNaN,GPT-4,10,5,15,API log\n1e30,"+
-			"GPT-4,10,5,15,API log\n2.5,GPT-4,10.0,5,15,API log\n",
-	)
-	cfg := traceConfig(path)
-	cfg.AllowMalformed, cfg.Speedup = true, 1
-	s := openTrace(t, formats.BurstGPT, cfg)
-	assert.Equal(t, "0 0s req/burstgpt/1.0 10+5\n1 1.5s req/burstgpt/5.0 10+5\n", lines(all(t, s)))
-	report := s.Report()
-	assert.Equal(t, int64(3), report.Malformed)
-	assert.Equal(t, `Timestamp "-1": want seconds, 0 to 9000000000`, report.First[0].Reason)
-}
-
 // TestMalformedShare: one percent is the limit, at the end of a file and in the middle of a long
 // one.
 func TestMalformedShare(t *testing.T) {

@@ -378,23 +378,3 @@ func BenchmarkTake(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkAccount counts one second of arrivals of 10,000 users.
-func BenchmarkAccount(b *testing.B) {
-	p := profile.Default()
-	s := New(
-		Config{
-			Profile:       p,
-			Users:         Population(p, 42, 10000, false),
-			Seed:          42,
-			MultiTurn:     true,
-			PrefixCaching: true,
-		},
-	)
-	b.ReportAllocs()
-	now := time.Duration(0)
-	for b.Loop() {
-		now += time.Second
-		s.Account(now)
-	}
-}
