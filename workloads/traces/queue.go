@@ -33,20 +33,14 @@ func (q *queue) waiting() (n int) {
 	return n
 }
 
-// order lets the classes take turns by their priority, those of one priority by the rows.
+// order gives each class the line of its priority: higher ones first, equal ones together.
 func (q *queue) order(p profile.Profile, byClass bool) {
-	if !byClass {
-		return
-	}
-	var priorities []int
-	for _, c := range p.QoS {
-		priorities = append(priorities, c.Priority)
-	}
-	slices.Sort(priorities)
-	priorities = slices.Compact(priorities)
-	slices.Reverse(priorities)
 	for c := range q.lineOf {
-		q.lineOf[c] = slices.Index(priorities, p.QoS[c].Priority)
+		for _, other := range p.QoS {
+			if byClass && other.Priority > p.QoS[c].Priority {
+				q.lineOf[c]++
+			}
+		}
 	}
 }
 

@@ -25,9 +25,7 @@ type sessionReader struct {
 	cycled int64 // sessions of this cycle
 	each   int64 // sessions of a cycle, 0 until that is known
 	build  sessions.Builder
-	play   int          // of the rows in build
-	held   *formats.Row // the first row of the next session
-	memory []int64      // its blocks
+	play   int // of the rows in build
 	done   bool
 
 	ready *sessions.Session // that was read ahead
@@ -42,7 +40,7 @@ type sessionReader struct {
 
 // next reads on to the end of a session. It is nil at the end of the input.
 func (s *sessionReader) next() (*sessions.Session, error) {
-	for s.ready == nil && s.err == nil && !s.over() {
+	for s.ready == nil && s.err == nil && !s.done {
 		s.ahead()
 	}
 	session := s.ready
@@ -56,20 +54,13 @@ func (s *sessionReader) next() (*sessions.Session, error) {
 // ahead reads one more row of the session that comes next, so that it is there when one ends: a
 // session has megabytes, for which nobody should have to wait. What is wrong comes back from next.
 func (s *sessionReader) ahead() {
-	if s.ready == nil && s.err == nil && !s.over() {
+	if s.ready == nil && s.err == nil && !s.done {
 		s.ready, s.err = s.read()
 	}
 }
 
-// over says that there is nothing more to read.
-func (s *sessionReader) over() bool { return s.done && s.held == nil && s.build.Empty() }
-
 // read reads a row, and returns the session that it shows to be complete.
 func (s *sessionReader) read() (session *sessions.Session, err error) {
-	if s.held != nil {
-		s.add(*s.held)
-		s.held = nil
-	}
 	if s.file == nil {
 		s.file, err = openOne(s.format, s.cfg, s.index)
 		return nil, err
@@ -83,12 +74,9 @@ func (s *sessionReader) read() (session *sessions.Session, err error) {
 	case row.Agent.Play != s.play:
 		session = s.end()
 		s.play = row.Agent.Play
-		s.memory = append(s.memory[:0], row.Blocks...)
-		row.Blocks, s.held = s.memory, &row
-		return session, nil
 	}
 	s.add(row)
-	return nil, nil
+	return session, nil
 }
 
 // add adds a row to the session that is being read. One that is played again has blocks of its own,
