@@ -7,7 +7,7 @@ import (
 )
 
 // Digest is one of what requests asked for and what was decided about it: a sum over them, so that
-// the order in which they come does not count. It proves nothing against somebody who wants two
+// the order in which they come does not count. It proves nothing against an attacker who wants two
 // loads to look alike: its functions are quick, not strong. The zero value has seen nothing. It is
 // not safe for concurrent use.
 type Digest struct {

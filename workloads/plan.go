@@ -27,7 +27,7 @@ func (k OpKind) String() string {
 		"read-if-present", "write-if-absent", "read-or-write", "reread", "read-prefix-or-write")
 }
 
-// Purpose says what an operation is for; lookups and latencies are told apart by it.
+// Purpose says what an operation is for; lookups and latencies are counted by it.
 type Purpose uint8
 
 // The purposes.

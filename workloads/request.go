@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Request is one question to the model. Whoever takes it owns it, except History: its elements are
-// shared with later requests of the conversation and must not be changed.
+// Request is one question to the model. The caller that takes it owns it, except History: its
+// elements are shared with later requests of the conversation and must not be changed.
 type Request struct {
 	User    int   // -1 in a trace, which has no users
 	Seq     int64 // n-th request of its user (of the trace), from 0
@@ -33,11 +33,11 @@ type Request struct {
 
 	// Blocks make up a request of a block trace, from the first on, whose Own entry has their
 	// tokens and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds,
-	// -1 if nobody knows. Others have nil.
+	// -1 if it is unknown. Others have nil.
 	Blocks      []Entry
 	IdealBlocks int
 
-	// Origin belongs to the Source that made the request, which finds its own state by it; nobody
+	// Origin belongs to the Source that made the request, which finds its own state by it; no one
 	// else looks at it.
 	Origin any
 }
@@ -46,7 +46,7 @@ type Request struct {
 func (r *Request) OfBlocks() bool { return r.Blocks != nil }
 
 // pieces are what the prompt consists of, in its order. A request that only decodes has one, which
-// somebody else has computed.
+// another request has computed.
 func (r *Request) pieces() []Entry {
 	if r.Kind == DecodeOnly {
 		return []Entry{r.Own}

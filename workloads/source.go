@@ -98,7 +98,7 @@ type TraceReport struct {
 	// 0 of an input that has none.
 	Sessions int64
 	Live     int
-	// Tokenizer counted the tokens of texts, "" where the input tells them.
+	// Tokenizer counted the tokens of texts, "" where the input has their counts.
 	Tokenizer string
 }
 

@@ -65,7 +65,7 @@ func New(m Model, accelerators int, scale int64) (Spec, error) {
 // accelerators, whose files are those of the whole; more accelerators divide it further.
 func (s Spec) Data() int { return max(s.Model.Data, s.Accelerators/s.Group()) }
 
-// Subset tells whether accelerators of the model are missing, so that no model could be restored
+// Subset reports whether accelerators of the model are missing, so that no model could be restored
 // from the files.
 func (s Spec) Subset() bool { return s.Accelerators < s.Model.Accelerators() }
 

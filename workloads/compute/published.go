@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Rate is what somebody measured and published: a model on so many GPUs of a kind.
+// Rate is a measured and published rate: a model on so many GPUs of a kind.
 type Rate struct {
 	Model string // its key
 	GPU   string // 2xh100: two of them together; one has no number

@@ -15,7 +15,7 @@ import (
 )
 
 // Blocks is block traces: JSON lines of Mooncake, of Bailian or of Dynamo, sessions of agents as
-// JSON documents, events of GPUs' caches, or recordings of LMCache, told apart by what is in each
+// JSON documents, events of GPUs' caches, or recordings of LMCache, detected by the content of each
 // file. Blocks are how engines that page their cache
 // keep it: a fixed number of tokens each, addressed by their content and all that comes before it,
 // so that requests with equal beginnings share blocks. A row without generated tokens is a request
@@ -98,7 +98,7 @@ const (
 	lctKind
 )
 
-// blockKind tells the formats apart by the keys of the first object: by one that only one format
+// blockKind detects the format by the keys of the first object: by one that only one format
 // has, else at its end.
 func blockKind(path string) (kind int, err error) {
 	doc, err := openDocument(path)
@@ -180,9 +180,9 @@ func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row
 		Blocks: ids, BlockTokens: size, Scope: scope}, nil
 }
 
-// distinct tells whether no id stands twice. Most requests have theirs in ascending order, as they
-// were given out. For the others a map would be slower than sorting: requests have up to a hundred
-// thousand.
+// distinct reports whether no id stands twice. Most requests have theirs in ascending order, as
+// they were given out. For the others a map would be slower than sorting: requests have up to a
+// hundred thousand.
 func distinct(ids []int64) bool {
 	for i := 1; i < len(ids); i++ {
 		if ids[i] <= ids[i-1] {

@@ -4,7 +4,7 @@
 //	formats.go    Format, the files that a path means, and their Identity; Row, Reader; Malformed,
 //	              Tally: which rows are refused, when a file is
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
-//	blocks.go     Blocks: block traces, told apart by what is in each file; their rows
+//	blocks.go     Blocks: block traces, detected by the content of each file; their rows
 //	mooncake.go   the JSON lines of Mooncake and of Bailian
 //	dynamo.go     Dynamo's request traces
 //	kvevents.go   events of GPUs' caches, as vLLM, SGLang and Dynamo publish them
@@ -18,9 +18,9 @@
 //	document.go   JSON value by value
 //
 // This package is large because a path does not tell which format it is of: all block traces are
-// told apart by one look at their first object, so that their readers lie together.
+// detected by one look at their first object, so that their readers lie together.
 //
 // A new format is a file like requests.go; package traces needs to know no more of it. Nothing here
-// has a clock or a goroutine. A Reader belongs to one goroutine at a time, whoever opened it closes
-// it.
+// has a clock or a goroutine. A Reader belongs to one goroutine at a time, the caller that opened
+// it closes it.
 package formats

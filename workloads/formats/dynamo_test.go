@@ -23,7 +23,7 @@ const dynamoLines = `{"schema":"dynamo.request.trace.v1","event_type":"request_e
 func TestDynamo(t *testing.T) {
 	rows, errs := rowsOf(t, "d.jsonl", dynamoLines)
 	require.Len(t, rows, 3)
-	assert.Equal(t, []string{"1s 40 dynamo", "1.5s 20 dynamo", "2s 60 dynamo"}, told(rows))
+	assert.Equal(t, []string{"1s 40 dynamo", "1.5s 20 dynamo", "2s 60 dynamo"}, summaries(rows))
 	assert.Equal(t, []int64{11, 22, 44, -1}, rows[2].Blocks)
 	assert.Equal(t, 16, rows[0].BlockTokens)
 	require.Len(t, errs, 3)

@@ -31,7 +31,7 @@ func NewMooncakeWriter(w io.Writer, tokens int) *MooncakeWriter {
 }
 
 // Write writes a row that arrives at a time, which is rounded to a millisecond. Blocks of other
-// than 512 tokens have their size in each row: readers that do not know the key must be told it. It
+// than 512 tokens have their size in each row: readers that do not know the key need it. It
 // says false of a row that has no whole block where parts of one are left out: a line without a
 // block is none.
 func (m *MooncakeWriter) Write(r *Row, at time.Duration) (written bool, err error) {

@@ -17,8 +17,8 @@ import (
 	"kvbench/workloads"
 )
 
-// Format is a way to record requests. A new one is one file with a Reader, and a Format beside
-// those that are here.
+// Format is a way to record requests. A new one is one file with a Reader, and a Format next
+// to those that are here.
 type Format struct {
 	Name string // in messages; in lower case also in keys
 	// Extensions are those of the files that Files takes from a directory.
@@ -119,9 +119,9 @@ type Agent struct {
 	// ID is 0 for the session's own requests, and otherwise the agent's number within it, of whom
 	// Starter has started it.
 	ID, Starter int
-	// Detached: nobody waits for what the agent finds out.
+	// Detached: no step waits for what the agent finds out.
 	Detached bool
-	Took     time.Duration // from the request to its answer, 0 where nobody wrote it down
+	Took     time.Duration // from the request to its answer, 0 where it was not recorded
 }
 
 // Reader reads the rows of one file, with memory that does not depend on its size.
@@ -143,14 +143,14 @@ func (m Malformed) Error() string { return m.Reason.Error() }
 // malformed makes the error of a row.
 func malformed(format string, args ...any) error { return Malformed{fmt.Errorf(format, args...)} }
 
-// IsMalformed tells whether an error is that of one row: the file can be read on.
+// IsMalformed reports whether an error is that of one row: the file can be read on.
 func IsMalformed(err error) bool {
 	var m Malformed
 	return errors.As(err, &m)
 }
 
-// Tally counts the rows of one file and tells when too many of them are malformed: files of another
-// format are refused, one bad row in a hundred is lived with.
+// Tally counts the rows of one file and reports when too many of them are malformed: files of
+// another format are refused, one bad row in a hundred is lived with.
 type Tally struct {
 	What, File string // "trace", its path
 	Format     string // that it is read as, "" if there is but one
@@ -164,8 +164,8 @@ type Tally struct {
 const CheckedRows = 1000
 
 // Row counts a row by the error that Next returned with it, and refuses the file when that can be
-// told already. An error that ends the file is no row's, and comes back. Which line a row is in is
-// asked only when it will be told.
+// known already. An error that ends the file is no row's, and comes back. Which line a row is in is
+// read only when it is reported.
 func (t *Tally) Row(err error, line func() int) error {
 	if err != nil && !IsMalformed(err) {
 		return err
@@ -215,7 +215,7 @@ func (t *Tally) Example() string {
 	return "; the first is " + t.Report.First[0].Error()
 }
 
-// Identity tells recordings apart that lie in the same place, and recognises one that lies in
+// Identity distinguishes recordings that lie in the same place, and recognises one that lies in
 // another: where a file lies says nothing of what is in it.
 type Identity struct {
 	Files  int

@@ -14,9 +14,9 @@ import (
 // …]. Who records what is published writes down these bytes; lists are how older engines pack them,
 // and names how newer ones do.
 //
-// Nobody's look-ups are in it. What the GPU stores it did not have: it was computed, or loaded from
+// It has no look-ups. What the GPU stores it did not have: it was computed, or loaded from
 // a tier below. So the blocks of a BlockStored are a request for these blocks to such a tier, and a
-// hit is a block that is stored again. What the GPU found itself is nobody's request. Stores of
+// hit is a block that is stored again. What the GPU found itself is no request. Stores of
 // other media are copies, and what is removed makes room in the engine's cache, not in another one.
 //
 // Hashes are of a block and all before it. Those of workers that begin them with the same number,

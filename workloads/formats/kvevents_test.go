@@ -29,7 +29,7 @@ func TestKVEvents(t *testing.T) {
 ["BlockStored"]
 `)
 	assert.Equal(t, []string{"16m40.5s 8 kv", "16m40.9s 4 kv", "16m44s 12 kv", "16m44s 4 kv"},
-		told(rows))
+		summaries(rows))
 	assert.Equal(t, []int64{101, 102}, rows[0].Blocks)
 	last := uint64(0x8899aabbccddeeff)
 	assert.Equal(t, []int64{-1, -2, int64(last)}, rows[2].Blocks)

@@ -48,7 +48,7 @@ const (
 	lctScope = "lmcache"
 )
 
-// isLCT tells a recording by its beginning: the length of a header, in which the magic stands.
+// isLCT recognizes a recording by its beginning: the length of a header, in which the magic stands.
 func isLCT(head []byte) bool {
 	return len(head) > 4 && head[0] == 0 && bytes.Contains(head, []byte(lctMagic))
 }

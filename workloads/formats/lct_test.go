@@ -79,7 +79,7 @@ var lctCalls = []fields{
 	call(0.6, "reserve_write", "keys", []any{chunk("b", 0)}, "layout_desc",
 		layoutOf(2, 32, 64, 1024), "mode", "new"),
 	call(0.7, "finish_write", "keys", []any{chunk("b", 0)}),
-	// An answer's: nobody has asked for it.
+	// An answer's: no request has asked for it.
 	call(2, "reserve_write", "keys", []any{chunk("c", 0)}, "mode", "new"),
 	call(2, "reserve_write", "keys", []any{chunk("c", 1)}, "mode", "new"),
 	// As older ones are called.
@@ -105,7 +105,7 @@ func TestLCT(t *testing.T) {
 		for i := range rows { // the header has the date
 			rows[i].Stamp -= 1.7e9 * time.Second
 		}
-		require.Equal(t, want, told(rows), name)
+		require.Equal(t, want, summaries(rows), name)
 		assert.Equal(t, 64, rows[0].BlockTokens)
 		assert.Equal(t, rows[0].Blocks, rows[2].Blocks[:2], "hashes mean the same everywhere")
 		assert.Equal(t, rows[1].Blocks[0], rows[2].Blocks[2])

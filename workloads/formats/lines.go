@@ -135,8 +135,8 @@ func OpenCSV(path string, columns Columns) (*CSV, error) {
 
 // Fields returns the fields of the next row in the order of the columns, "" for one that is
 // missing. They are valid until the next call. Its errors are those of Reader.Next. A row that is
-// too short for its required columns is malformed; what is behind the last column is nobody's
-// business.
+// too short for its required columns is malformed; what is behind the last column is
+// ignored.
 func (c *CSV) Fields() ([]string, error) {
 	line, err := c.next()
 	if err != nil {
@@ -164,7 +164,8 @@ func (c *CSV) Fields() ([]string, error) {
 	return c.row, nil
 }
 
-// header finds out which column is which from the first line, and tells whether that was a header.
+// header finds out which column is which from the first line, and reports whether that was a
+// header.
 func (c *CSV) header() (bool, error) {
 	find := func(name string) int {
 		return slices.IndexFunc(c.fields, func(f string) bool { return strings.EqualFold(f, name) })

@@ -88,7 +88,7 @@ func tokenCount(text string, low int) (int, error) {
 	return n, checkTokens(n, low)
 }
 
-// checkTokens tells whether so many can be.
+// checkTokens reports what is wrong with a number of tokens.
 func checkTokens(n, low int) error {
 	switch {
 	case n < low:

@@ -14,9 +14,9 @@ import (
 // come in any order as long as block_size stands before requests.
 //
 // Among the requests stand those of agents that the session starts: {"type": "subagent", "t",
-// "requests": […]}, which may start others in turn. They run beside the session's own, and their
-// rows come in the order of time with those: what an agent has still to ask waits here, and memory
-// is that of the agents which run at a time.
+// "requests": […]}, which may start others in turn. They run concurrently with the session's own,
+// and their rows come in the order of time with those: what an agent has still to ask waits here,
+// and memory is that of the agents which run at a time.
 type sessionRows struct {
 	*document
 	base string // name of the file

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// told are rows as arrival, input and scope.
-func told(rows []Row) (list []string) {
+// summaries are rows as arrival, input and scope.
+func summaries(rows []Row) (list []string) {
 	for _, r := range rows {
 		list = append(list, fmt.Sprintf("%v %d %s", r.Stamp, r.Context, r.Scope))
 	}
@@ -37,12 +37,12 @@ func TestAgentsOfASession(t *testing.T) {
 	for _, clock := range [][]any{{0.0, 4.0}, {5.0, 9.0}} {
 		rows, errs := rowsOf(t, "a.json", agentSession(fmt.Sprintf(inner, clock...)))
 		assert.Empty(t, errs)
-		assert.Equal(t, want, told(rows), "%v", clock)
+		assert.Equal(t, want, summaries(rows), "%v", clock)
 	}
 	// One that runs on when the session asks again.
 	rows, _ := rowsOf(t, "a.json", agentSession(fmt.Sprintf(inner, 1, 60)))
 	assert.Equal(t, []string{"0s 200 a.ex", "6s 130 a.ex.small", "9.5s 330 a.ex", "1m5s 131 a.ex"},
-		told(rows))
+		summaries(rows))
 }
 
 // Agents start agents, on either clock.
@@ -55,11 +55,11 @@ func TestAgentsOfAgents(t *testing.T) {
 		rows, errs := rowsOf(t, "a.json", agentSession(inner))
 		assert.Empty(t, errs)
 		assert.Equal(t, []string{"0s 200 a.ex", "6s 64 a.ex", "7.5s 65 a.ex", "8s 66 a.ex",
-			"9.5s 330 a.ex"}, told(rows))
+			"9.5s 330 a.ex"}, summaries(rows))
 	}
 }
 
-// What is wrong within an agent costs that row alone, and is told.
+// What is wrong within an agent costs that row alone, and is reported.
 func TestMalformedRequestsOfAgents(t *testing.T) {
 	rows, errs := rowsOf(t, "a.json", agentSession(`{"t":0,"in":64,"out":1,"hash_ids":[7]},
 		{"t":"x"},{"in":3},{"t":1,"in":64,"out":1,"hash_ids":[7,8]},{"t":2,"in":64,"out":1,"hash_ids":[7]}`))
@@ -154,7 +154,7 @@ func TestIDsOfContextsAndShortPrompts(t *testing.T) {
 	rows, errs := rowsOf(t, "c.json", text)
 	assert.Empty(t, errs)
 	assert.Equal(t, []string{"0s 200 c.ex", "5s 130 c.ex.agent1", "6s 63 c.ex.agent1",
-		"9.5s 330 c.ex"}, told(rows))
+		"9.5s 330 c.ex"}, summaries(rows))
 	assert.Empty(t, rows[2].Blocks)
 	_, errs = rowsOf(t, "d.json", agentSession(`{"t":0,"in":64,"out":2,"hash_ids":[]}`))
 	require.Len(t, errs, 1)

@@ -13,7 +13,7 @@ import (
 // value}]}, or with the names of OpenAI: {messages: [{role: user|assistant, content}]}. Each
 // question followed by an answer is a turn. Messages without a known role, and questions or answers
 // without their other half, are left out; a conversation without a turn counts as failed, and one
-// of which no message has a known role as malformed. Conversations are told apart by their place in
+// of which no message has a known role as malformed. Conversations are identified by their place in
 // the input, not by their id. counter counts tokens. Each question is capped at maxContext tokens,
 // each answer at maxGenerate.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {

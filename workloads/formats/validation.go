@@ -76,7 +76,7 @@ func ReadValidation(path string) (v Validation, err error) {
 	return v, err
 }
 
-// add counts a request; one that tells nothing, or nonsense, is malformed.
+// add counts a request; one without a known value, or with an impossible one, is malformed.
 func (v *Validation) add(row validationRow) error {
 	for _, n := range []*float64{row.Read, row.Write} {
 		if bytes := orZero(n); !(bytes >= 0 && bytes <= maxTraceBytes) {

@@ -6,5 +6,5 @@
 //	writer.go    Writer: rows into a file that is whole or is not there
 //
 // Begin with Row. Nothing here has a goroutine or a clock; a Reader and a Writer belong to one
-// goroutine at a time, and whoever opened one closes it.
+// goroutine at a time, and the caller that opened one closes it.
 package iotrace

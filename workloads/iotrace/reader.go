@@ -91,7 +91,7 @@ var fields = [...]struct {
 	}},
 }
 
-// phaseOf returns the phase in our spelling, "" for one that nobody writes. The Python benchmark
+// phaseOf returns the phase in our spelling, "" for an unknown one. The Python benchmark
 // reads a prefix in the phase of the whole request, which is Both when that prefills and decodes:
 // such a read serves the decode.
 func phaseOf(text string, op Operation) string {

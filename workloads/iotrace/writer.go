@@ -27,7 +27,7 @@ type Writer struct {
 	closes []func() error // of what lies between out and the file, in order
 	rows   int64
 
-	file *os.File // nil for a writer of somebody else
+	file *os.File // nil for a caller's writer
 	path string   // its name after Close
 }
 

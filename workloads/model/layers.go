@@ -44,7 +44,7 @@ var dtypes = map[string]dtype{
 // (vllm/v1/kv_cache_interface.py, 2026): of fp8 one scale serves a whole tensor and is not stored;
 // int8 and int4 have one of four bytes for each token, head, and key or value; nvfp4 has one byte
 // for sixteen numbers. fp8_ds_mla is the latent in fp8 with a scale of four bytes for 128 numbers,
-// beside a rotary part in bfloat16 (FlashMLA: 656 = 512 + 16 + 128 bytes).
+// next to a rotary part in bfloat16 (FlashMLA: 656 = 512 + 16 + 128 bytes).
 type dtype struct {
 	bytes  float64 // of a number
 	scales float64 // bytes for each key and value of a head

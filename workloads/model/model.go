@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Attention tells how a model keeps its keys and values.
+// Attention is how a model keeps its keys and values.
 type Attention string
 
 // The attention types whose caches differ in size.
@@ -224,7 +224,7 @@ func (m Model) Arithmetic() string {
 }
 
 // BuiltIn returns the built-in models in the order of the documentation, with the dimensions of
-// their published config.json; tiny-1b is nobody's and has no window. Of gpt-oss every other layer
+// their published config.json; tiny-1b is made up and has no window. Of gpt-oss every other layer
 // looks at 128 tokens, which a token's bytes know nothing of. The slice is the caller's.
 func BuiltIn() []Model {
 	model := func(key, name string, layers, hidden, heads, kvHeads, headDim int, a Attention,

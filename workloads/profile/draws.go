@@ -8,7 +8,7 @@ import (
 )
 
 // Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n).
-// Nobody's draw can shift somebody else's, whatever the timing and the number of cores, and any
+// No draw can shift another one, whatever the timing and the number of cores, and any
 // request can be made again without its predecessors.
 //
 // A stream is SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number

@@ -75,7 +75,7 @@ type Sessions struct {
 	ToolCalls, ToolTokens [2]int
 	ToolSeconds           [2]float64
 	// Agents is the probability that a tool call starts agents, so many Together, each with a
-	// common prompt and tool calls of its own, beside each other; the session waits for the answers
+	// common prompt and tool calls of its own, concurrently; the session waits for the answers
 	// of all.
 	Agents         float64
 	Together       [2]int // less than 1 is 1

@@ -12,10 +12,10 @@
 // holds, and the blocks above a block in the order are what a cache must hold to have it: its stack
 // distance. So one count of distances is a curve.
 //
-// Two things break that order, and are told: a block that comes with another size than it had first
-// (Resized), and a request whose blocks do not fit beside each other (Small). Other orders than
-// least recent use have no such distances. A tier above the storage takes hits from it that are
-// counted here.
+// Two things break that order, and are reported: a block that comes with another size than it had
+// first (Resized), and a request whose blocks do not fit together (Small). Other orders than least
+// recent use have no such distances. A tier above the storage takes hits from it that are counted
+// here.
 //
 // Nothing here has a clock, a file or a goroutine. A Curve belongs to one goroutine.
 package reuse

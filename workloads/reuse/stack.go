@@ -19,7 +19,7 @@ type stack struct {
 	scope  string                     // that was asked for last
 	ids    map[int64]int32            // of it
 	blocks []block
-	last   []int32 // by use: the block whose last use it is, or none; use 0 is nobody's
+	last   []int32 // by use: the block whose last use it is, or none; use 0 is unused
 	tree   []int64 // by use u: bytes of the uses in (u - lowest bit of u, u]
 	uses   int     // given out
 	bytes  int64   // of all blocks
@@ -103,7 +103,7 @@ func (s *stack) before(use int32) (sum int64) {
 	return sum
 }
 
-// take lets a block's last use be nobody's.
+// take removes a block's last use.
 func (s *stack) take(b block) {
 	s.last[b.use] = none
 	for u := int(b.use); u <= s.uses; u += u & -u {

@@ -25,7 +25,7 @@ type Summary struct {
 type Point struct {
 	Capacity int64 // bytes
 	Asked    bool  // by Config.Capacities
-	// Small: a request's blocks do not fit beside each other. What a cache does then depends on
+	// Small: a request's blocks do not fit together. What a cache does then depends on
 	// when it writes, and the point is that of one which keeps the first blocks.
 	Small bool
 
@@ -86,8 +86,8 @@ func (c *Curve) Summary() Summary {
 const longest = 36525 * 24 * time.Hour
 
 // pace is the bytes per second by which distinct blocks became more in the second half of the
-// trace, to the interval, 0 if nobody knows: the beginning, when everything is new, says nothing of
-// later.
+// trace, to the interval, 0 if it is unknown: the beginning, when everything is new, says nothing
+// of later.
 func (c *Curve) pace() float64 {
 	half := c.origin + (c.now-c.origin)/2
 	i := slices.IndexFunc(c.growth, func(g size) bool { return g.at > half })

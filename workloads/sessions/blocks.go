@@ -66,7 +66,7 @@ func cut(row *formats.Row, n int) []workloads.Entry {
 	return list
 }
 
-// idealCache tells how well a cache could do: what is missing in it was never asked for before, in
+// idealCache counts how well a cache could do: what is missing in it was never asked for before, in
 // this replay. A block counts as found only behind others that were, because its content means all
 // that comes before it. It knows every block that was asked for, as a cache without bounds would.
 type idealCache struct {

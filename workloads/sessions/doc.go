@@ -1,4 +1,4 @@
-// Package sessions lets many sessions of agents run side by side: whoever serves agents has the
+// Package sessions lets many sessions of agents run side by side: a server of agents has the
 // contexts of all live ones to keep, and of each asks now and then.
 //
 //	session.go  Session, Step: who asks for what, and after whose answers; Builder: rows of blocks

@@ -142,7 +142,7 @@ func (l *Live) Take(now time.Duration) (*workloads.Request, workloads.State, tim
 	return r, workloads.Ready, 0
 }
 
-// Written implements workloads.Source; nobody waits for it.
+// Written implements workloads.Source; no step waits for it.
 func (l *Live) Written(*workloads.Request) {}
 
 // Done implements workloads.Source: who waited for this answer only thinks from now on.

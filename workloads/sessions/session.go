@@ -9,7 +9,7 @@ import (
 )
 
 // Session is the requests of one session and of all agents that it starts, in the order of their
-// times. It is plain data that nobody changes once it is built.
+// times. It is plain data and does not change once it is built.
 type Session struct {
 	Number int64 // counted from 0, over all cycles
 	Cycle  int   // of the input that it is from
@@ -21,7 +21,7 @@ type Step struct {
 	// Row has no blocks: see Session.Blocks. Its Stamp is the time since the session's first one.
 	formats.Row
 	// After are the steps whose answers it waits for, all of them before it; the first step, and
-	// what nobody in the session has asked for, waits for none.
+	// what no step of the session has asked for, waits for none.
 	After []int32
 	// Wait is from the last of these answers to the request: a user thinks, a tool runs.
 	Wait time.Duration

@@ -10,9 +10,10 @@
 //	stream.go     rowStream: files and cycles, row after row, with constant memory; Rows, for
 //	              those who serve no requests
 //	file.go       file: its usable rows; check: how each file of an input begins
-//	beside.go     traceRow; beside: recorded conversations, which have no times, beside each other
+//	interleave.go traceRow; interleave: recorded conversations, which have no times, concurrently
 //	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files
 //
 // Begin with New. A Trace has no clock and no goroutine and is not safe for concurrent use: the
-// engine holds one lock around it. Whoever opened it closes it; requests belong to who took them.
+// engine holds one lock around it. The caller that opened it closes it; requests belong to who took
+// them.
 package traces

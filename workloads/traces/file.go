@@ -61,7 +61,7 @@ func (f *file) next(most int64) (formats.Row, error) {
 	return formats.Row{}, io.EOF
 }
 
-// end checks what can be told at the end of a file only.
+// end checks what is known at the end of a file only.
 func (f *file) end() error {
 	usable := f.Report.Rows - f.Report.Malformed - f.Report.Failed
 	if err := f.End(); err != nil || usable > 0 || f.Allow {
@@ -122,7 +122,7 @@ func check(format formats.Format, cfg *Config) (files []opening, problems error)
 	return files, problems
 }
 
-// sessional tells whether all there is are sessions of agents.
+// sessional reports whether all files have sessions of agents.
 func sessional(files []opening) bool {
 	return !slices.ContainsFunc(files, func(o opening) bool { return !o.sessional })
 }

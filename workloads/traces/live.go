@@ -25,7 +25,7 @@ var (
 	_ io.Closer        = (*Sessions)(nil)
 )
 
-// NewSessions reads the start of every file and the first sessions. It hears of the configuration
+// NewSessions reads the start of every file and the first sessions. It uses of the configuration
 // Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed: what comes when
 // it is waited for has no Start and no Rate.
 func NewSessions(format formats.Format, cfg Config) (*Sessions, error) {

@@ -182,7 +182,7 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 		s := rowStream{cfg: &cfg, files: newTimeline(format, &cfg, make([]opening, 1)),
 			times: schedule{cfg: &cfg}}
 		if format.Untimed {
-			s.beside = &beside{live: 3, stream: profile.NewStream(1, -1)}
+			s.interleave = &interleave{live: 3, stream: profile.NewStream(1, -1)}
 		}
 		usable, last := int64(0), s.times.arrival
 		least := 1

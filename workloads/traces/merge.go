@@ -49,8 +49,8 @@ func newTimeline(format formats.Format, cfg *Config, openings []opening) timelin
 }
 
 // merge is the rows of files that were recorded at the same time, in the order of their stamps; of
-// a file with no other beside it as they come. Files are open as long as they have rows at the time
-// that is read.
+// a file with no other at its time as they come. Files are open as long as they have rows at the
+// time that is read.
 type merge struct {
 	timeline
 	opened  int     // files

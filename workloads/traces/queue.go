@@ -14,10 +14,10 @@ import (
 const maxWaiting = 1 << 16
 
 // queue is the requests that were read and not taken. Each class is a line in the order of the
-// rows; a turn whose predecessor's entry is not written waits beside them, in its session.
+// rows; a turn whose predecessor's entry is not written waits in its session instead.
 type queue struct {
-	// The lines, and which of them is whose. Where rows arrive as they are taken nobody waits, so
-	// that nobody can be preferred: then there is one.
+	// The lines, and which of them is whose. Where rows arrive as they are taken no request
+	// waits, so that none can be preferred: then there is one.
 	lines  [workloads.NumClasses][]*workloads.Request
 	lineOf [workloads.NumClasses]int
 

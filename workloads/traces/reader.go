@@ -52,7 +52,8 @@ func (s *sessionReader) next() (*sessions.Session, error) {
 }
 
 // ahead reads one more row of the session that comes next, so that it is there when one ends: a
-// session has megabytes, for which nobody should have to wait. What is wrong comes back from next.
+// session has megabytes, for which no request should have to wait. What is wrong comes back from
+// next.
 func (s *sessionReader) ahead() {
 	if s.ready == nil && s.err == nil && !s.done {
 		s.ready, s.err = s.read()
@@ -120,7 +121,7 @@ func (s *sessionReader) finishFile() error {
 }
 
 // played counts a row of a session that the replay has come to, the last one or not, with so many
-// live sessions beside it.
+// live sessions.
 func (s *sessionReader) played(of *sessions.Session, last bool, live int) {
 	s.most = max(s.most, live)
 	if of.Cycle == 0 {

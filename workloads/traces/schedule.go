@@ -34,7 +34,7 @@ type schedule struct {
 // bounds the rate of a replay whose files hold a single instant.
 const minSeam = time.Millisecond
 
-// timed tells whether rows arrive by themselves. Otherwise they have no arrival of their own.
+// timed reports whether rows arrive by themselves. Otherwise they have no arrival of their own.
 func (s *schedule) timed() bool { return s.cfg.Rate > 0 || s.cfg.Speedup > 0 }
 
 // scale is a distance on the trace's clock in the time of the replay.
@@ -42,7 +42,7 @@ func (s *schedule) scale(d float64) time.Duration {
 	return workloads.Nanoseconds(d / s.cfg.Speedup)
 }
 
-// pass moves the trace's clock to a usable row, and tells whether that is before the start.
+// pass moves the trace's clock to a usable row, and reports whether that is before the start.
 func (s *schedule) pass(stamp time.Duration) (before bool) {
 	if s.rows == 0 {
 		s.first, s.last = stamp, stamp

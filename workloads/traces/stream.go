@@ -31,10 +31,10 @@ type rowStream struct {
 	err      error
 	done     bool
 
-	beside   *beside         // of conversations; nil where rows come as they are in the files
-	sessions *sessionReader  // instead of files; nil where rows are of none
-	merge    *sessions.Merge // of what it reads
-	skipped  int64
+	interleave *interleave     // of conversations; nil where rows come as they are in the files
+	sessions   *sessionReader  // instead of files; nil where rows are of none
+	merge      *sessions.Merge // of what it reads
+	skipped    int64
 }
 
 // newStream is a reader of an input, at its start.
@@ -46,7 +46,7 @@ func newStream(format formats.Format, cfg *Config, files []opening) *rowStream {
 		s.sessions = &sessionReader{format: format, cfg: cfg}
 		s.merge = sessions.NewMerge(s.sessions.next, max(1, cfg.Live), stream)
 	} else if format.Untimed && cfg.Live > 1 {
-		s.beside = &beside{live: cfg.Live, stream: stream}
+		s.interleave = &interleave{live: cfg.Live, stream: stream}
 	}
 	return s
 }
@@ -68,9 +68,9 @@ func (s *rowStream) drop() { s.headRead = false }
 // stop ends the input.
 func (s *rowStream) stop() {
 	s.done, s.headRead = true, false
-	if s.closeFile(); s.beside != nil {
+	if s.closeFile(); s.interleave != nil {
 		s.closed = s.report() // without what is never asked
-		s.beside.over, s.beside.open, s.beside.ahead = true, nil, nil
+		s.interleave.over, s.interleave.open, s.interleave.ahead = true, nil, nil
 	}
 	if s.sessions != nil {
 		s.sessions.close()
@@ -86,7 +86,7 @@ func (s *rowStream) next() (row traceRow, ok bool) {
 	switch {
 	case s.sessions != nil:
 		row, ok = s.nextOfSessions()
-	case s.beside != nil:
+	case s.interleave != nil:
 		row, ok = s.nextOfTalks()
 	default:
 		row, ok = s.nextOfFiles()
@@ -102,16 +102,16 @@ func (s *rowStream) next() (row traceRow, ok bool) {
 
 // nextOfTalks takes the next row of the conversations that are live; false at the end.
 func (s *rowStream) nextOfTalks() (traceRow, bool) {
-	for s.beside.wants() {
+	for s.interleave.wants() {
 		row, ok := s.nextOfFiles()
 		if s.err != nil {
 			return row, false
 		}
-		if s.beside.over = !ok; ok {
-			s.beside.add(row)
+		if s.interleave.over = !ok; ok {
+			s.interleave.add(row)
 		}
 	}
-	return s.beside.take(s.seq)
+	return s.interleave.take(s.seq)
 }
 
 // nextOfFiles reads the next usable row, without its place in the replay; false at the end.
@@ -215,8 +215,8 @@ func (s *rowStream) report() workloads.TraceReport {
 	if s.file != nil && s.cycle == 0 {
 		r.Add(s.file.report())
 	}
-	if s.beside != nil {
-		if rows, cycle := s.beside.waiting(); cycle >= 0 {
+	if s.interleave != nil {
+		if rows, cycle := s.interleave.waiting(); cycle >= 0 {
 			r.Rows, r.Cycles = r.Rows-rows, cycle
 		}
 	}
@@ -245,7 +245,7 @@ type Rows struct {
 }
 
 // OpenRows reads the start of every file, so that an input of another format is an error now. Of
-// the configuration it hears what has to do with files and times: Paths, Speedup, Cycles (at least
+// the configuration it uses what has to do with files and times: Paths, Speedup, Cycles (at least
 // 1), Live, Start, Rate, MaxRequests and AllowMalformed.
 func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
 	files, err := check(format, &cfg)

@@ -114,7 +114,8 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 	t.main = newStream(format, &t.cfg, files)
 	t.shadow = newStream(format, &t.cfg, files)
 	t.queue.order(cfg.Profile, t.main.times.timed())
-	// Reading up to the start may be millions of rows: here, where nobody waits for a request yet.
+	// Reading up to the start may be millions of rows: here, where no worker waits for a request
+	// yet.
 	if cfg.Start > 0 {
 		if t.main.peek() == nil && t.main.err != nil {
 			return nil, t.main.err
@@ -219,7 +220,7 @@ func (t *Trace) Report() workloads.TraceReport {
 }
 
 // Rows counts the rows of one cycle of the whole input by reading it again from its start, so that
-// what was replayed of it can be told. It gives up, and says false, after most rows and where the
+// the replayed share can be reported. It stops, and says false, after most rows and where the
 // input is bounded by conversations. It may be called while the load goes on.
 func (t *Trace) Rows(most int64) (rows int64, all bool) {
 	return countRows(t.format, &t.cfg, most)

@@ -2,7 +2,7 @@ package users
 
 import "time"
 
-// userItem is a user at the time of one of its arrivals. What orders it is kept beside the cursor:
+// userItem is a user at the time of one of its arrivals. What orders it is kept next to the cursor:
 // with 10,000 users, looking into a cursor at each comparison would miss the cache.
 type userItem struct {
 	priority int // of those who are served; 0 in time

@@ -43,7 +43,7 @@ func (s *Sessions) Next() (*sessions.Session, error) {
 	w := script{cfg: &s.cfg, stream: profile.NewStream(s.cfg.Seed, int(s.number)),
 		number: s.number}
 	w.session()
-	// Agents run beside each other: requests come by their times.
+	// Agents run concurrently: requests come by their times.
 	slices.SortStableFunc(w.rows, func(a, b formats.Row) int { return int(a.Stamp - b.Stamp) })
 	var b sessions.Builder
 	b.Begin(s.number, 0)
@@ -94,7 +94,7 @@ const (
 // text is the identity of a piece of text.
 func text(kind int, n uint64) uint64 { return uint64(profile.NewStream(n, kind)) }
 
-// own is a text that nobody has said before.
+// own is a new text.
 func (w *script) own() uint64 {
 	w.said++
 	return text(ownText, uint64(profile.NewStream(uint64(w.stream), int(w.said))))
@@ -150,7 +150,7 @@ func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.
 	}
 }
 
-// together starts agents beside each other. It returns when the last of them has answered.
+// together starts agents concurrently. It returns when the last of them has answered.
 func (w *script) together(talk *prompt, begin prompt, at time.Duration,
 	by formats.Agent) time.Duration {
 	last := at

@@ -82,11 +82,11 @@ func TestSessionsGrow(t *testing.T) {
 	assert.Positive(t, shared, "common prompts are shared")
 }
 
-// Agents that are started together ask beside each other, and whoever started them asks again when
-// all have answered.
+// Agents that are started together ask concurrently, and the agent that started them asks again
+// when all have answered.
 func TestAgentsBesideEachOther(t *testing.T) {
 	s := NewSessions(SessionsConfig{Profile: agents(), Seed: 3, BlockTokens: 64})
-	beside, waited := 0, 0
+	concurrent, waited := 0, 0
 	for range 100 {
 		session, err := s.Next()
 		require.NoError(t, err)
@@ -105,11 +105,11 @@ func TestAgentsBesideEachOther(t *testing.T) {
 		}
 		for id, a := range of {
 			if b, is := of[id+1]; is && b.first <= a.last {
-				beside++
+				concurrent++
 			}
 		}
 	}
-	assert.Positive(t, beside)
+	assert.Positive(t, concurrent)
 	assert.Positive(t, waited)
 }
 

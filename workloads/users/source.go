@@ -36,8 +36,8 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 // Written implements Source.
 func (s *Users) Written(r *workloads.Request) {
 	c, mine := r.Origin.(*cursor)
-	// Only the request just before the cursor can be waited for: after a new conversation nobody
-	// asks for older ones.
+	// Only the request just before the cursor can be waited for: after a new conversation no
+	// request asks for older ones.
 	if mine && c.state == blocked && c.seq == r.Seq+1 {
 		s.schedule(c)
 	}
@@ -129,7 +129,7 @@ func (s *Users) context(c *cursor, n int64) int {
 // full says whether a user's next turn would not fit behind the one just made.
 func (s *Users) full(c *cursor, r *workloads.Request) bool {
 	return s.cfg.Window > 0 && !s.cfg.DecodeOnly &&
-		c.told+r.Own.Tokens+s.context(c, c.seq) > s.cfg.Window
+		c.kept+r.Own.Tokens+s.context(c, c.seq) > s.cfg.Window
 }
 
 // step moves a cursor behind the request just made and puts its user where the next one belongs.
@@ -137,17 +137,17 @@ func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
 	p := &s.cfg.Profile
 	if s.cfg.KeepPrompt && c.turn == 1 {
-		c.told = r.SystemPromptTokens
+		c.kept = r.SystemPromptTokens
 	}
 	ends := c.stream.Unit(profile.DrawNewConversation, c.seq) < p.NewConversation
 	if ends || !s.cfg.MultiTurn || c.turn >= p.MaxTurns || s.full(c, r) {
-		c.conversation, c.turn, c.history, c.told = c.conversation+1, 1, nil, 0
+		c.conversation, c.turn, c.history, c.kept = c.conversation+1, 1, nil, 0
 		c.begun = c.seq
 	} else {
 		c.turn++
 		if !s.cfg.DecodeOnly {
 			c.history = append(c.history, r.Own)
-			c.told += r.Own.Tokens
+			c.kept += r.Own.Tokens
 		}
 	}
 	if s.cfg.ClosedLoop {
@@ -230,7 +230,7 @@ func (a *arrivals) advance(until time.Duration, s *Users) {
 	}
 }
 
-// within tells whether an arrival that advance has passed counts.
+// within reports whether an arrival that advance has passed counts.
 func (a *arrivals) within(it userItem) bool {
 	return a == nil || a.left > 0 || !a.last.before(it)
 }
@@ -243,7 +243,8 @@ func (a *arrivals) join(c *cursor) {
 	}
 }
 
-// leave forgets what a user has asked for and nobody took. Its next arrival is still to be dropped.
+// leave forgets what a user has asked for and no worker took. Its next arrival is still to be
+// dropped.
 func (a *arrivals) leave(c *cursor, s *Users) {
 	if a == nil {
 		return

@@ -23,8 +23,8 @@ type Config struct {
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
 	// Window is the model's context window in tokens, 0 = none. A prompt, which is history and the
-	// turn's context, never passes it: engines refuse one that does, so that whoever talks to them
-	// begins anew. A conversation whose next turn would not fit ends, and a context that is longer
+	// turn's context, never passes it: engines refuse one that does, so that clients
+	// begin anew. A conversation whose next turn would not fit ends, and a context that is longer
 	// by itself is cut to the window. What is generated does not count, because no entry holds it.
 	Window int
 	// KeepPrompt lets a conversation keep the common prompt of its first turn, as it has to where
@@ -81,7 +81,7 @@ type cursor struct {
 	// history holds the entries of the turns before it. Its elements are shared with requests, and
 	// it is only appended to.
 	history []workloads.Entry
-	told    int // tokens of history, and of the common prompt that is kept
+	kept    int // tokens of history, and of the common prompt that is kept
 	state   cursorState
 	silent  bool // does not ask until SetUsers wants it again
 

@@ -19,14 +19,14 @@ type traceRow struct {
 	conversation int64 // of a recorded conversation: its number within the cycle, from 1
 }
 
-// beside lets recorded conversations, which have no times, run beside each other: so many are live,
+// interleave lets recorded conversations, which have no times, run concurrently: so many are live,
 // and who of them asks next is drawn, each as likely as another. Where one has ended the next of
 // the file begins. The order is a function of the seed alone. At the end of a cycle all of them end
 // before the next one begins.
 //
 // One after the other each would find its own last turn as the entry used last, so that any cache
 // above one conversation would hit all there is.
-type beside struct {
+type interleave struct {
 	live   int
 	stream profile.Stream
 	// open are the conversations, each with the rows that it has still to ask. The one behind the
@@ -37,7 +37,7 @@ type beside struct {
 }
 
 // wants says that a row has to be read before one is taken.
-func (b *beside) wants() bool {
+func (b *interleave) wants() bool {
 	if b.ahead != nil && len(b.open) == 0 {
 		b.open, b.ahead = append(b.open, []traceRow{*b.ahead}), nil
 	}
@@ -45,7 +45,7 @@ func (b *beside) wants() bool {
 }
 
 // add adds the next row of the files.
-func (b *beside) add(row traceRow) {
+func (b *interleave) add(row traceRow) {
 	last := len(b.open) - 1
 	switch {
 	case last >= 0 && b.open[last][0].cycle != row.cycle:
@@ -58,7 +58,7 @@ func (b *beside) add(row traceRow) {
 }
 
 // take takes the n-th row of the replay, if there is one.
-func (b *beside) take(n int64) (row traceRow, ok bool) {
+func (b *interleave) take(n int64) (row traceRow, ok bool) {
 	live := min(len(b.open), b.live)
 	if live == 0 {
 		return row, false
@@ -73,7 +73,7 @@ func (b *beside) take(n int64) (row traceRow, ok bool) {
 
 // waiting is how many rows of the first cycle were read and not taken, and the cycle of those that
 // are asked, -1 if there are none.
-func (b *beside) waiting() (rows int64, cycle int) {
+func (b *interleave) waiting() (rows int64, cycle int) {
 	if len(b.open) == 0 {
 		return 0, -1
 	}
