@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+
+	"kvbench/workloads"
 )
 
 // TestSplitMix compares with the first outputs of SplitMix64 seeded with 1234567, as published with
@@ -111,4 +113,12 @@ func TestExponential(t *testing.T) {
 	assert.InDelta(t, 2, mean, 0.06)
 	assert.InDelta(t, 2, math.Sqrt(squares/n-mean*mean), 0.1)
 	assert.InDelta(t, math.Exp(-1), float64(above)/n, 0.01)
+}
+
+func TestDefaultProfile(t *testing.T) {
+	p := Default()
+	assert.Equal(t, 25000, p.MaxContextTokens())
+	assert.Equal(t, workloads.Interactive, p.Class(0.14))
+	assert.Equal(t, workloads.Responsive, p.Class(0.15))
+	assert.Equal(t, workloads.Batch, p.Class(0.5))
 }
