@@ -79,9 +79,6 @@ func (t Tails) Of(size int64, n int) int64 {
 type Traits struct {
 	// Chunk is how many bytes one request should move; 0 = as many as the run's chunk size.
 	Chunk int
-	// MaxChunks bounds the requests of one object, which grow beyond Chunk when it is larger; 0 =
-	// no bound.
-	MaxChunks int
 	// Align is the multiple of offset, length and address that requests need: 4096 or more for
 	// direct I/O, else
 	// 1. It divides every chunk size in use; only the last request of an extent may be shorter, see

@@ -198,7 +198,7 @@ func (c *Cache) check() error {
 		case e.copied != nil && (e.in.last || !e.copied.in.last || e.copying):
 			return fmt.Errorf("%s in %s has a copy in %s (copying %v)", e.key, e.in.Kind,
 				e.copied.in.Kind, e.copying)
-		case e.hasLower() && !c.policy.copies():
+		case e.hasLower() && c.policy.Place == Exclusive:
 			return fmt.Errorf("%s has a copy under an exclusive policy", e.key)
 		}
 	}

@@ -61,9 +61,6 @@ const (
 	OnHit
 )
 
-// copies says whether an entry of an upper level may have a copy in the last one.
-func (p *Policy) copies() bool { return p.Place != Exclusive }
-
 // copiesAtWrite says whether it has one from the beginning.
 func (p *Policy) copiesAtWrite() bool { return p.Place == WriteThrough }
 

@@ -177,9 +177,6 @@ func (op *operation) admit(objs []tiers.Object) (err error) {
 		if wish := int64(s.traits.Chunk); wish > 0 {
 			op.chunk = wish // a source's and a sink's: the sink decides, it pays for small ones
 		}
-		if most := int64(s.traits.MaxChunks); most > 0 {
-			op.chunk = max(op.chunk, tiers.AlignUp((objs[0].Size+most-1)/most, buffer.PageSize))
-		}
 	}
 	if err := op.validate(objs[0], align); err != nil {
 		return err
