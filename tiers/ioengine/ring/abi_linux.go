@@ -2,12 +2,10 @@ package ring
 
 // Operations of a Request.
 const (
-	Nop           = 0
 	Fsync         = 3
 	ReadFixed     = 4
 	WriteFixed    = 5
 	SyncFileRange = 8
-	AsyncCancel   = 14
 	Read          = 22
 	Write         = 23
 	Fadvise       = 24
@@ -15,12 +13,9 @@ const (
 
 // Flags of a Request, and of single operations.
 const (
-	FlagLink  = 1 << 2 // the next request begins when this one has ended well
 	FlagAsync = 1 << 4 // in a thread of the kernel's from the beginning
 
 	FsyncData = 1 << 0 // OpFlags of Fsync: fdatasync
-
-	CancelAll = 1<<0 | 1<<2 // OpFlags of AsyncCancel: every request, whatever it is
 )
 
 // Request is a submission queue entry.
@@ -58,8 +53,6 @@ const (
 
 const (
 	enterGetEvents = 1 << 0
-
-	sqOverflow = 1 << 1 // the kernel keeps completions that found no room
 
 	featureSingleMmap = 1 << 0
 	featureNoDrop     = 1 << 1

@@ -24,9 +24,9 @@ type Ring struct {
 	sqes  []byte // of the requests
 
 	// The submission queue: the kernel moves head, we tail.
-	sqHead, sqTail, sqFlags *uint32
-	requests                []Request
-	next                    uint32 // tail with what has not been told the kernel
+	sqHead, sqTail *uint32
+	requests       []Request
+	next           uint32 // tail with what has not been told the kernel
 
 	// The completion queue: the kernel moves tail, we head.
 	cqHead, cqTail *uint32
@@ -100,7 +100,7 @@ func (r *Ring) share(p *setup) (err error) {
 		return fmt.Errorf("map the requests of an io_uring: %w", err)
 	}
 	word := func(at uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.mem[at])) }
-	r.sqHead, r.sqTail, r.sqFlags = word(p.sq.head), word(p.sq.tail), word(p.sq.flagsOrOverflow)
+	r.sqHead, r.sqTail = word(p.sq.head), word(p.sq.tail)
 	r.cqHead, r.cqTail = word(p.cq.head), word(p.cq.tail)
 	r.requests = unsafe.Slice((*Request)(unsafe.Pointer(&r.sqes[0])), p.sqEntries)
 	r.completions = unsafe.Slice((*Completion)(unsafe.Pointer(&r.mem[p.cq.droppedOrEntries])),
@@ -169,10 +169,6 @@ func (r *Ring) Reap(each func(Completion)) (n int) {
 	}
 	return n
 }
-
-// Overflowed says whether the kernel keeps completions that the queue had no room for. The next
-// Enter brings them.
-func (r *Ring) Overflowed() bool { return atomic.LoadUint32(r.sqFlags)&sqOverflow != 0 }
 
 // SetBuffer registers memory as buffer i, 0 to MaxBuffers-1, and nil takes it away again: what
 // requests are under way with keeps it until they are done. The kernel keeps its pages in memory,

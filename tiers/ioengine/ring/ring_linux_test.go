@@ -2,7 +2,6 @@ package ring
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
+
+// nop is IORING_OP_NOP, which only tests need.
+const nop = 0
 
 // open makes a ring, or skips where the system allows none.
 func open(t testing.TB, entries, ahead int) *Ring {
@@ -46,7 +48,7 @@ func TestTheQueuesWrapAround(t *testing.T) {
 		for range 1 + round%8 {
 			q := r.Next()
 			require.NotNil(t, q)
-			q.Op, q.User = Nop, next
+			q.Op, q.User = nop, next
 			next++
 		}
 		if round%8 == 7 {
@@ -73,7 +75,7 @@ func TestCompletionsThatOverflowAreNotLost(t *testing.T) {
 		for i := range 8 {
 			q := r.Next()
 			require.NotNil(t, q)
-			q.Op, q.User = Nop, uint64(batch*8+i)
+			q.Op, q.User = nop, uint64(batch*8+i)
 		}
 		require.NoError(t, r.Enter(0))
 		if r.Next() == nil { // the kernel takes nothing until some were reaped
@@ -81,13 +83,11 @@ func TestCompletionsThatOverflowAreNotLost(t *testing.T) {
 		}
 		r.next--
 	}
-	assert.True(t, r.Overflowed() || r.next-*r.sqHead > 0)
 	came := make(map[uint64]int)
 	for range 100 {
 		r.Reap(func(c Completion) { came[c.User]++ })
 		require.NoError(t, r.Enter(0))
 	}
-	assert.False(t, r.Overflowed())
 	assert.Len(t, came, int(r.next))
 	for user, times := range came {
 		assert.Equal(t, 1, times, "%d", user)
@@ -148,78 +148,7 @@ func TestASignalEndsAWait(t *testing.T) {
 	assert.Zero(t, r.Reap(func(Completion) {}))
 }
 
-// A request that waits for ever can be cancelled, and says so.
-func TestCancelledRequestsComeBack(t *testing.T) {
-	r := open(t, 8, 2)
-	var pipe [2]int
-	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
-	defer unix.Close(pipe[0])
-	defer unix.Close(pipe[1])
-	buf := make([]byte, 16)
-	q := r.Next()
-	q.Op, q.FD, q.User, q.Len = Read, int32(pipe[0]), 1, uint32(len(buf))
-	q.Addr = uint64(uintptr(unsafe.Pointer(&buf[0])))
-	q = r.Next()
-	q.Op, q.OpFlags, q.User = AsyncCancel, CancelAll, 2
-	require.NoError(t, r.Enter(2))
-	results := make(map[uint64]int32)
-	r.Reap(func(c Completion) { results[c.User] = c.Result })
-	assert.EqualValues(t, -int32(unix.ECANCELED), results[1])
-	assert.EqualValues(t, 1, results[2], "as many as were cancelled")
-	runtime.KeepAlive(buf)
-}
-
 func TestTheModeIsTold(t *testing.T) {
 	r := open(t, 8, 2)
 	assert.NotContains(t, r.Mode(), "flags", "one of those that are tried")
-}
-
-// A direct write and its flush: one after the other, the flush as a system call, as the engine does
-// it, or linked, in one call of the ring's.
-func BenchmarkWriteAndFlush(b *testing.B) {
-	const size = 64 << 20
-	for _, n := range []int{4 << 10, 64 << 10, 1 << 20} {
-		for _, linked := range []bool{false, true} {
-			b.Run(fmt.Sprintf("size=%dKiB/linked=%t", n>>10, linked), func(b *testing.B) {
-				r := open(b, 8, 2)
-				path := filepath.Join(b.TempDir(), "f")
-				require.NoError(b, os.WriteFile(path, make([]byte, size), 0o600))
-				f, err := os.OpenFile(path, os.O_WRONLY|unix.O_DIRECT, 0)
-				require.NoError(b, err)
-				defer f.Close()
-				require.NoError(b, f.Sync())
-				mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE,
-					unix.MAP_ANON|unix.MAP_PRIVATE)
-				require.NoError(b, err)
-				defer unix.Munmap(mem)
-				check := func(c Completion) {
-					if c.Result < 0 || c.User == Write && c.Result != int32(n) {
-						b.Fatalf("operation %d of %d bytes: %d", c.User, n, c.Result)
-					}
-				}
-				at := uint64(0)
-				for b.Loop() {
-					q, wait := r.Next(), 1
-					q.Op, q.User, q.FD, q.Off, q.Len = Write, Write, int32(f.Fd()), at, uint32(n)
-					q.Addr = uint64(uintptr(unsafe.Pointer(&mem[0])))
-					if linked {
-						q.Flags, wait = FlagLink, 2
-						q = r.Next()
-						q.Op, q.User, q.FD, q.OpFlags = Fsync, Fsync, int32(f.Fd()), FsyncData
-					}
-					for got := 0; got < wait; got += r.Reap(check) {
-						if err := r.Enter(wait - got); err != nil {
-							b.Fatal(err)
-						}
-					}
-					if !linked {
-						if err := unix.Fdatasync(int(f.Fd())); err != nil {
-							b.Fatal(err)
-						}
-					}
-					at = (at + uint64(n)) % size
-				}
-			})
-		}
-	}
 }
