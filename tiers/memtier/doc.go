@@ -1,6 +1,6 @@
 // Package memtier keeps entries in memory: the cpu tier.
 //
-// memtier.go is all of it: Tier gives out memory in blocks of 64 KiB, which need no compaction
+// memtier.go is all of it: Tier gives out memory in blocks of 16 KiB, which need no compaction
 // whatever sizes come and go; handle is one writer or reader, which copies in the caller's
 // goroutine.
 //

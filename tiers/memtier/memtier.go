@@ -4,25 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 )
 
-// blockSize is the unit in which the cpu tier gives out memory, large enough that a chunk is copied
-// in a few pieces. The end of an entry takes pages, into which some blocks are cut: an entry wastes
-// less than one of these, however small it is.
-const (
-	blockSize = 64 << 10
-	pageSize  = 4 << 10
-)
+// blockSize is the unit in which the cpu tier gives out memory: large enough that copying a chunk
+// in blocks costs no more than copying it at once, small enough that what an entry wastes at its
+// end, less than a block, does not matter beside engines' objects of some 100 KiB and more.
+const blockSize = 16 << 10
 
 // Tier keeps entries in memory outside the Go heap: real bytes, copied in and out. The Cache keeps
 // its exact capacity; the tier holds any mix of entries of that many bytes, and takes memory from
-// the system only as far as it was ever filled (see Prefault), plus less than a page (4 KiB) per
-// entry.
+// the system only as far as it was ever filled (see Prefault), plus less than a block per entry.
 type Tier struct {
 	capacity int64
 	nodes    []int
@@ -32,9 +27,8 @@ type Tier struct {
 	arenas  []*buffer.Arena
 	fresh   []byte   // of the last arena: what was never given out
 	free    [][]byte // released blocks, warmest last
-	pages   [][]byte // released pages, and those of a block that was cut; they stay pages
 	held    int64    // bytes of entries, being written or committed
-	used    int64    // bytes of their blocks and pages
+	used    int64    // bytes of their blocks
 	closed  bool
 }
 
@@ -64,7 +58,7 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Holds: true, Description: "memory outside the Go heap"}
 }
 
-// Footprint returns the bytes of the entries, and the bytes lost beside them to whole blocks.
+// Footprint returns the bytes of the entries, and the bytes that their last blocks waste.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,28 +69,24 @@ func (t *Tier) Footprint() (held, waste int64) {
 // itself while the entry can be opened, a handle, a request under way.
 type entry struct {
 	o      tiers.Object
-	blocks [][]byte // then pages; fixed from Create on: copying needs no lock
+	blocks [][]byte // fixed from Create on: copying needs no lock
 	uses   int      // guarded by Tier.mu
 }
 
 // Create takes the memory for the whole entry: a write that began does not fail for want of it.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	o := objs[0]
-	blocks, pages := pieces(o.Size)
-	e := &entry{o: o, blocks: make([][]byte, 0, blocks+pages), uses: 1}
+	n := blocks(o.Size)
+	e := &entry{o: o, blocks: make([][]byte, 0, n), uses: 1}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.usable(o); err != nil {
 		return nil, t.error("create", o, -1, err)
 	}
-	for i := range blocks + pages {
-		piece := t.block
-		if i >= blocks {
-			piece = t.page
-		}
-		b, err := piece(o.Size)
+	for range n {
+		b, err := t.block(o.Size)
 		if err != nil {
-			t.giveBack(e.blocks)
+			t.free = append(t.free, e.blocks...)
 			return nil, t.error("create", o, -1, err)
 		}
 		e.blocks = append(e.blocks, b)
@@ -105,10 +95,8 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	return &handle{tier: t, e: e, op: tiers.Write}, nil
 }
 
-// pieces is how much memory an entry takes: whole blocks, and pages for its end.
-func pieces(size int64) (blocks, pages int) {
-	return int(size / blockSize), int((size%blockSize + pageSize - 1) / pageSize)
-}
+// blocks is how many an entry takes.
+func blocks(size int64) int { return int((size + blockSize - 1) / blockSize) }
 
 // usable says why an object cannot be made: it is asked at both ends of a write, because two may
 // be writing the same one.
@@ -136,33 +124,6 @@ func (t *Tier) block(size int64) (b []byte, err error) {
 	}
 	b, t.fresh = t.fresh[:blockSize:blockSize], t.fresh[blockSize:]
 	return b, nil
-}
-
-// page takes a page, for which a block is cut when there is none. Nobody puts pages together again:
-// they are for the ends of entries, of which there are as many as entries, and a tier whose entries
-// grow keeps at most the pages that the small ones before had.
-func (t *Tier) page(size int64) (p []byte, err error) {
-	if len(t.pages) == 0 {
-		b, err := t.block(size)
-		if err != nil {
-			return nil, err
-		}
-		t.pages = slices.AppendSeq(t.pages, slices.Chunk(b, pageSize))
-	}
-	n := len(t.pages) - 1
-	p, t.pages = t.pages[n], t.pages[:n]
-	return p, nil
-}
-
-// giveBack frees blocks and pages. Callers hold mu.
-func (t *Tier) giveBack(pieces [][]byte) {
-	for _, p := range pieces {
-		if len(p) == blockSize {
-			t.free = append(t.free, p)
-		} else {
-			t.pages = append(t.pages, p)
-		}
-	}
 }
 
 // grow reserves an arena for at least that many bytes of blocks.
@@ -221,7 +182,7 @@ func (t *Tier) Close() error {
 		return nil
 	}
 	t.closed = true
-	t.entries, t.fresh, t.free, t.pages = nil, nil, nil, nil
+	t.entries, t.fresh, t.free = nil, nil, nil
 	for _, a := range t.arenas {
 		if err := a.Close(); err != nil {
 			return fmt.Errorf("close the cpu tier: %w", err)
@@ -234,7 +195,7 @@ func (t *Tier) Close() error {
 func (t *Tier) release(e *entry) {
 	if e.uses--; e.uses == 0 {
 		t.take(e, -1)
-		t.giveBack(e.blocks)
+		t.free = append(t.free, e.blocks...)
 		e.blocks = nil
 	}
 }
@@ -242,8 +203,7 @@ func (t *Tier) release(e *entry) {
 // take counts an entry's memory as used (+1) or free (-1).
 func (t *Tier) take(e *entry, sign int64) {
 	t.held += sign * e.o.Size
-	blocks, pages := pieces(e.o.Size)
-	t.used += sign * (int64(blocks)*blockSize + int64(pages)*pageSize)
+	t.used += sign * int64(blocks(e.o.Size)) * blockSize
 }
 
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
@@ -257,7 +217,7 @@ func (e *entry) move(op tiers.Op, b []byte, off int64) error {
 			e.o.Size)
 	}
 	for len(b) > 0 {
-		mem, n := e.at(off), 0
+		mem, n := e.blocks[off/blockSize][off%blockSize:], 0
 		if op == tiers.Write {
 			n = copy(mem, b)
 		} else {
@@ -266,17 +226,6 @@ func (e *entry) move(op tiers.Op, b []byte, off int64) error {
 		b, off = b[n:], off+int64(n)
 	}
 	return nil
-}
-
-// at is the memory from an offset to the end of its block or page: blocks come first, so that both
-// are found by a division.
-func (e *entry) at(off int64) []byte {
-	blocks := e.o.Size / blockSize
-	if i := off / blockSize; i < blocks {
-		return e.blocks[i][off%blockSize:]
-	}
-	off -= blocks * blockSize
-	return e.blocks[blocks+off/pageSize][off%pageSize:]
 }
 
 // handle is a writer or reader of one entry.

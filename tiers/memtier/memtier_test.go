@@ -75,7 +75,7 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 		live = append(live, o)
 		got, waste := tier.Footprint()
 		assert.Equal(t, held, got)
-		assert.Less(t, waste, int64(len(live))*4<<10, "less than a page each")
+		assert.Less(t, waste, int64(len(live))*16<<10, "less than a block each")
 	}
 	for _, o := range live {
 		check(t, tier, o)
