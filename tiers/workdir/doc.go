@@ -4,8 +4,7 @@
 //	workdir.go  Dir: Open, Close
 //	marker.go   the file that says whose it is, and its lock
 //	shared.go   Join: several processes of one run in one directory
-//	files.go    the names of entries' files, and the removal of nothing else
-//	tree.go     likewise of files that are called as an engine calls them
+//	files.go    the names of the run's files, and the removal of nothing else
 //	removal.go  how far that has come, for whoever waits for it
 //
 // Three things together keep a user's files safe, also when a run is killed with SIGKILL at any

@@ -1,47 +1,71 @@
 package workdir
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
 )
 
-// Names are those of a run's files, in directories one below the work directory. They are safe for
-// concurrent use.
+// Names are those of a run's files. They are safe for concurrent use.
 type Names interface {
-	// Of says where an object lies, which is a file that is the run's.
+	// Of says where an object lies: in a directory one below the work directory.
 	Of(o tiers.Object) (dir, file string)
-	// Dir and File say whether a directory, and a file in it, are the run's, by their names alone.
-	// Nothing is deleted that is not.
+	// Dir and File say whether a directory of the work directory, and a file in it, are the run's,
+	// by their names alone. File is a path below the directory. Nothing else is deleted.
 	Dir(name string) bool
-	File(dir, name string) bool
+	File(dir, file string) bool
 }
 
-// entryNames are those that Name gives.
+// entryNames are those that Name gives, and those of the engines' layouts below treeName.
 type entryNames struct{}
 
 // Of implements Names.
 func (entryNames) Of(o tiers.Object) (dir, file string) { return Name(o) }
 
 // Dir implements Names.
-func (entryNames) Dir(name string) bool { return fanName.MatchString(name) }
+func (entryNames) Dir(name string) bool { return name == treeName || fanName.MatchString(name) }
 
 // File implements Names.
-func (entryNames) File(_, name string) bool { return fileName.MatchString(name) }
+func (entryNames) File(dir, file string) bool {
+	if dir == treeName {
+		return treeFile.MatchString(file)
+	}
+	return fileName.MatchString(file)
+}
 
-// The names that Name gives: nothing is deleted whose name differs from them in a single character.
+// treeName is the directory below which an engine's layout has its files.
+const treeName = "engine"
+
+// Nothing is deleted whose name differs in a single character from those that Name gives, or from
+// the patterns that the engines' layouts own.
 var (
 	fanName  = regexp.MustCompile(`^[0-9a-f]{2}$`)
 	fileName = regexp.MustCompile(`^[0-9a-f]{30}-[0-9a-f]{16}$`)
+	treeFile = func() *regexp.Regexp {
+		var names []string
+		for _, l := range tiers.EngineLayouts {
+			names = append(names, l.FilePattern)
+		}
+		return regexp.MustCompile(`^(?:` + strings.Join(names, "|") + `)$`)
+	}()
 )
+
+// KnowsTree says whether a file of that path below an engine's directory is removed with the run.
+func KnowsTree(path string) bool { return treeFile.MatchString(path) }
+
+// TreeMode is the mode of directories in that of an engine: it marks them as the suite's.
+const TreeMode = ownedMode
 
 // Name returns where an entry lies: a directory of two hexadecimal digits (256 of them: none grows
 // large) and a name of thirty more, both from the key's hash, with the generation: versions of a
@@ -74,6 +98,13 @@ func (d *Dir) Fan(name string) (int, error) {
 	return fd, nil
 }
 
+// Tree returns the descriptor and the path of the directory for files of an engine's layout, which
+// it makes when it is first needed. Directories in it are made with TreeMode.
+func (d *Dir) Tree() (fd int, path string, err error) {
+	fd, err = d.Fan(treeName)
+	return fd, d.path + "/" + treeName, err
+}
+
 // Sync makes the names of the files durable that lie in one of the directories below.
 func (d *Dir) Sync(name string) error {
 	fd, err := d.Fan(name)
@@ -88,18 +119,19 @@ func (d *Dir) Sync(name string) error {
 	return nil
 }
 
-// sweep removes every file of the suite, and its directories that are empty then. When ctx ends it
+// sweep removes every file of the run, and its directories that are empty then. When ctx ends it
 // stops between two files, or two steps of a large one, and returns why.
 func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) {
-	stopped := stopped(ctx)
 	d.removal.ends.Store(false)
-	// Counted first: whoever waits for the removal wants to know how much of it there is.
-	of, err := count(d.fd, d.path, names,
-		func() error { d.removal.moves(d.path, names); return stopped() })
+	// Counted first, so that the progress of the removal is known.
+	all, err := count(d.fd, d.path, names, func() error {
+		d.removal.moves(d.path, names)
+		return context.Cause(ctx)
+	})
 	if err != nil {
 		return swept, err
 	}
-	d.removal.set(d.path, names, true, of)
+	d.removal.set(d.path, names, true, all)
 	remove := func(fd int, name string, size int64) error {
 		cut := func() error { return shorten(fd, name, size-step) }
 		for size > step && ctx.Err() == nil && d.removal.step(cut) == nil {
@@ -107,7 +139,7 @@ func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) 
 			swept.Bytes += step
 			d.removal.Removed(Amount{Bytes: step})
 		}
-		if err := stopped(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		err := d.removal.step(func() error {
@@ -121,20 +153,7 @@ func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) 
 		d.removal.Removed(Amount{1, size})
 		return nil
 	}
-	err = fans(d.fd, d.path, names, func(dir string, fd int) error {
-		err := ours(fd, dir, names, func(name string, size int64) error {
-			return remove(fd, name, size)
-		})
-		if sticky, _ := stickyDir(fd, false); err == nil && sticky {
-			// It fails when something of the user's is in it.
-			_ = unix.Unlinkat(d.fd, dir, unix.AT_REMOVEDIR)
-		}
-		return err
-	})
-	if err == nil {
-		err = engineTree(d.fd, d.path, true, remove)
-	}
-	return swept, err
+	return swept, walk(d.fd, d.path, names, true, remove)
 }
 
 // step is how many bytes of a file are given up at once. On a disk mounted discard the removal of
@@ -158,9 +177,9 @@ func shorten(dir int, name string, size int64) error {
 	return Retry(func() error { return unix.Ftruncate(fd, size) })
 }
 
-// count adds up the files of the suite in a work directory.
+// count adds up the run's files in a work directory.
 func count(dir int, path string, names Names, stopped func() error) (n Amount, err error) {
-	err = each(dir, path, names, func(_ int, _ string, size int64) error {
+	err = walk(dir, path, names, false, func(_ int, _ string, size int64) error {
 		n.Files++
 		n.Bytes += size
 		return stopped()
@@ -168,64 +187,70 @@ func count(dir int, path string, names Names, stopped func() error) (n Amount, e
 	return n, err
 }
 
-// each calls do with every file of the suite in a work directory, until that fails.
-func each(dir int, path string, names Names, do func(dir int, name string, size int64) error,
-) error {
-	err := fans(dir, path, names, func(in string, fd int) error {
-		return ours(fd, in, names, func(name string, size int64) error {
-			return do(fd, name, size)
-		})
-	})
-	if err == nil {
-		err = engineTree(dir, path, false, do)
-	}
-	return err
-}
-
-// fans calls do with each of the run's directories in a work directory, until that fails.
-func fans(dir int, path string, run Names, do func(name string, fd int) error) error {
+// walk calls do with each of the run's files in a work directory, until that fails. With prune it
+// removes the suite's directories that are empty then.
+func walk(dir int, path string, run Names, prune bool,
+	do func(dir int, name string, size int64) error) error {
 	names, err := readNames(dir)
 	if err != nil {
 		return fail("list", path, err)
 	}
-	for _, name := range names {
-		if !run.Dir(name) {
-			continue
-		}
-		fd, err := OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) ||
-			errors.Is(err, unix.ENOENT) {
-			continue // no directory: a user's
-		}
-		if err != nil {
-			return fail("open", path+"/"+name, err)
-		}
-		err = do(name, fd)
-		unix.Close(fd)
-		if err != nil {
-			return fail("in", path+"/"+name, err)
+	for _, top := range names {
+		if run.Dir(top) {
+			w := walker{run, top, prune, do}
+			if err := w.walk(dir, top, ""); err != nil {
+				return fail("in", path+"/"+top, err)
+			}
 		}
 	}
 	return nil
 }
 
-// ours calls do with each of the suite's files in one of its directories. What carries such a name
-// and is no regular file, a link above all, is somebody else's.
-func ours(fd int, dir string, run Names, do func(name string, size int64) error) error {
-	names, err := readNames(fd)
-	if err != nil {
-		return fmt.Errorf("list: %w", err)
+// walker walks through one directory of a work directory.
+type walker struct {
+	run   Names
+	top   string // its name
+	prune bool
+	do    func(dir int, name string, size int64) error
+}
+
+// walk does so for the directory itself, or one in it, whose path there is below. A file is the
+// run's if its name is and it is a regular file, no link above all.
+func (w *walker) walk(in int, name, below string) error {
+	dir, err := OpenAt(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
+		return nil // no directory: a user's
 	}
-	for _, name := range names {
+	if err != nil {
+		return fmt.Errorf("open %s: %w", cmp.Or(below, name), err)
+	}
+	defer unix.Close(dir)
+	sticky, err := stickyDir(dir, false)
+	if err != nil || w.top == treeName && below == "" && !sticky { // a user's
+		return err
+	}
+	names, err := readNames(dir)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", cmp.Or(below, name), err)
+	}
+	for _, file := range names {
 		var s unix.Stat_t
-		if !run.File(dir, name) ||
-			unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil ||
-			s.Mode&unix.S_IFMT != unix.S_IFREG {
+		if unix.Fstatat(dir, file, &s, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue
 		}
-		if err := do(name, s.Size); err != nil {
+		path := filepath.Join(below, file)
+		switch kind := s.Mode & unix.S_IFMT; {
+		case kind == unix.S_IFREG && w.run.File(w.top, path):
+			err = w.do(dir, file, s.Size)
+		case kind == unix.S_IFDIR && w.top == treeName:
+			err = w.walk(dir, file, path)
+		}
+		if err != nil {
 			return err
 		}
+	}
+	if w.prune && sticky {
+		_ = unix.Unlinkat(in, name, unix.AT_REMOVEDIR) // fails where a user's files are in it
 	}
 	return nil
 }

@@ -152,8 +152,7 @@ func foreign(path string, names Names) (n int) {
 			return nil // what cannot be read is not counted
 		}
 		in, name, _ := strings.Cut(strings.TrimPrefix(at, path+"/"), "/")
-		if in != markerName && !(names.Dir(in) && names.File(in, name)) &&
-			!(in == treeName && treeFile.MatchString(name)) {
+		if in != markerName && !(names.Dir(in) && names.File(in, name)) {
 			n++
 		}
 		return nil

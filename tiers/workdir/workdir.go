@@ -176,7 +176,7 @@ func Left(opt Options) (left Amount) {
 		}
 	}
 	// A file may have holes, and one that is allocated ahead more than its size.
-	err = each(d.fd, d.path, names, func(dir int, name string, _ int64) error {
+	err = walk(d.fd, d.path, names, false, func(dir int, name string, _ int64) error {
 		var s unix.Stat_t
 		if unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) == nil && s.Nlink == 1 {
 			left.Files, left.Bytes = left.Files+1, left.Bytes+s.Blocks*512
