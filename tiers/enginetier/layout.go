@@ -61,10 +61,14 @@ func newLayout(t *Tier) (layout, error) {
 		p.model = strings.ReplaceAll(t.cfg.Model, "/", "_")
 		return newVLLMFS(p), nil
 	case "lmcache-fs":
-		return &lmcacheFS{perFile: p}, nil
+		l := &lmcacheFS{perFile: p}
+		l.path, l.look = l.name, l.calls.stat
+		return l, nil
 	case "hicache-file":
 		p.model = strings.ReplaceAll(t.cfg.Model, "/", "-")
-		return &hicacheFile{perFile: p}, nil
+		l := &hicacheFile{perFile: p}
+		l.path, l.look, l.direct = l.name, l.calls.stat, false // it has no direct I/O
+		return l, nil
 	case "vllm-slots":
 		return &vllmSlots{slots: s}, nil
 	case "kvbm-slots":

@@ -24,11 +24,14 @@ type perFile struct {
 	calls  *calls
 	model  string
 	direct bool
+	path   func(o tiers.Object) string               // of an object's file
+	look   func(path string) (there bool, err error) // the call with which the engine looks for it
 }
 
-// read opens a whole file for one read.
-func (p *perFile) read(o tiers.Object, path string, flags int) (*file, error) {
-	fd, err := p.calls.open(path, unix.O_RDONLY|flags, 0)
+// open opens a whole file for one read.
+func (p *perFile) open(_ context.Context, o tiers.Object) (*file, error) {
+	path := p.path(o)
+	fd, err := p.calls.open(path, unix.O_RDONLY|p.past(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +49,18 @@ func (p *perFile) past() int {
 // done closes what was read: nothing of it is kept open from one load to the next.
 func (p *perFile) done(f *file) error { return p.calls.close(f.fd, f.path) }
 
-// create opens the file that is going to take the place of another.
-func (p *perFile) create(o tiers.Object, temp string, flags int, mode uint32) (*file, error) {
+// missing is the path of an object's file, which must not be there.
+func (p *perFile) missing(o tiers.Object) (path string, err error) {
+	path = p.path(o)
+	there, err := p.look(path)
+	if err == nil && there {
+		err = tiers.ErrExists
+	}
+	return path, err
+}
+
+// begin opens the file that is going to have the object's name.
+func (p *perFile) begin(o tiers.Object, temp string, flags int, mode uint32) (*file, error) {
 	fd, err := p.calls.open(temp, flags, mode)
 	if err != nil {
 		return nil, err
@@ -55,12 +68,13 @@ func (p *perFile) create(o tiers.Object, temp string, flags int, mode uint32) (*
 	return &file{o: o, fd: fd, path: temp}, nil
 }
 
-// put closes a file and gives it its name. What fails is abandoned, without a descriptor.
-func (p *perFile) put(f *file, path string) error {
+// commit closes a file and gives it its name, which alone makes it visible. What fails is abandoned,
+// without a descriptor. No flush: what a crash leaves is the filesystem's decision.
+func (p *perFile) commit(_ context.Context, f *file) error {
 	err := p.calls.close(f.fd, f.path)
 	f.fd = -1
 	if err == nil {
-		err = p.calls.rename(f.path, path)
+		err = p.calls.rename(f.path, p.path(f.o))
 	}
 	return err
 }
@@ -70,11 +84,12 @@ func (p *perFile) abandon(f *file) (err error) {
 	if f.fd >= 0 {
 		err = p.calls.close(f.fd, f.path)
 	}
-	if p.t.leaves.Load() {
-		return err
-	}
-	return errors.Join(err, p.calls.unlink(f.path))
+	return errors.Join(err, p.unlink(f.path))
 }
+
+// remove deletes an object's file. vLLM itself never does; LMCache and HiCache do, if they are
+// given a capacity.
+func (p *perFile) remove(o tiers.Object) error { return p.unlink(p.path(o)) }
 
 // unlink deletes a file, unless the run ends and the directory does that.
 func (p *perFile) unlink(path string) error {
@@ -89,12 +104,11 @@ func (p *perFile) takes(o tiers.Object) int64 { return tiers.AlignUp(o.Size, pag
 
 func (p *perFile) close() error { return nil }
 
-// statEach is a look-up with a call for each object. What is found changes nothing: the tier knows
-// which objects it has, and what the calls cost is what they are made for.
-func statEach(objs []tiers.Object, ask func(string) (bool, error), path func(tiers.Object) string,
-) error {
+// lookUp makes a call for each object. What is found changes nothing: the tier knows which objects
+// it has, and what the calls cost is what they are made for.
+func (p *perFile) lookUp(objs []tiers.Object) error {
 	for _, o := range objs {
-		if _, err := ask(path(o)); err != nil {
+		if _, err := p.look(p.path(o)); err != nil {
 			return err
 		}
 	}
@@ -114,7 +128,9 @@ type vllmFS struct {
 // this suite has.
 func newVLLMFS(p perFile) *vllmFS {
 	sum := sha256.Sum256([]byte(p.model))
-	return &vllmFS{p, fmt.Sprintf("%s_%s_r0", p.model, hex.EncodeToString(sum[:])[:12])}
+	l := &vllmFS{p, fmt.Sprintf("%s_%s_r0", p.model, hex.EncodeToString(sum[:])[:12])}
+	l.path, l.look = l.name, l.calls.access
+	return l
 }
 
 // start is the engine's: the directory of a model and its configuration, the description of that,
@@ -157,26 +173,22 @@ func (l *vllmFS) probe(ctx context.Context) error {
 	return errors.Join(err, l.calls.unlink(name))
 }
 
-// path spreads files by the first digits of their hash. Groups of layers count from 0.
-func (l *vllmFS) path(o tiers.Object) string {
+// name spreads files by the first digits of their hash. Groups of layers count from 0.
+func (l *vllmFS) name(o tiers.Object) string {
 	h := hash(o)
 	return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", l.dir, h[:3], h[3:5], max(0, o.Layer-1), h)
 }
 
 // create has a random number in the name, which each thread of the engine draws once.
 func (l *vllmFS) create(_ context.Context, o tiers.Object) (*file, error) {
-	path := l.path(o)
-	there, err := l.calls.access(path)
-	if err == nil && there {
-		err = tiers.ErrExists
-	}
+	path, err := l.missing(o)
 	if err == nil {
 		err = l.parents(path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return l.perFile.create(o, fmt.Sprintf("%s_%d.tmp", path, os.Getpid()),
+	return l.begin(o, fmt.Sprintf("%s_%d.tmp", path, os.Getpid()),
 		unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_TRUNC|l.past(), 0o644)
 }
 
@@ -201,21 +213,6 @@ func (l *vllmFS) parents(path string) error {
 	return err
 }
 
-// commit: rename alone makes it visible. No flush: what a crash leaves is the filesystem's
-// decision.
-func (l *vllmFS) commit(_ context.Context, f *file) error { return l.put(f, l.path(f.o)) }
-
-func (l *vllmFS) open(_ context.Context, o tiers.Object) (*file, error) {
-	return l.read(o, l.path(o), l.past())
-}
-
-// remove has no counterpart in the engine.
-func (l *vllmFS) remove(o tiers.Object) error { return l.unlink(l.path(o)) }
-
-func (l *vllmFS) lookUp(objs []tiers.Object) error {
-	return statEach(objs, l.calls.access, l.path)
-}
-
 // lmcacheFS is LMCache's fs adapter: a file for each chunk of a rank in one flat directory, through
 // the page cache unless use_odirect is set, which then takes whole pages alone.
 type lmcacheFS struct{ perFile }
@@ -229,8 +226,8 @@ func (l *lmcacheFS) start(context.Context) error {
 	return nil
 }
 
-// path has world size, rank, local world size and local rank, a byte each.
-func (l *lmcacheFS) path(o tiers.Object) string {
+// name has world size, rank, local world size and local rank, a byte each.
+func (l *lmcacheFS) name(o tiers.Object) string {
 	rank, world := l.t.cfg.who()
 	name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", l.model, world&0xff,
 		rank&0xff, hash(o))
@@ -241,11 +238,7 @@ func (l *lmcacheFS) path(o tiers.Object) string {
 }
 
 func (l *lmcacheFS) create(_ context.Context, o tiers.Object) (*file, error) {
-	path := l.path(o)
-	there, err := l.calls.stat(path)
-	if err == nil && there {
-		err = tiers.ErrExists
-	}
+	path, err := l.missing(o)
 	if err != nil {
 		return nil, err
 	}
@@ -253,20 +246,7 @@ func (l *lmcacheFS) create(_ context.Context, o tiers.Object) (*file, error) {
 	if l.direct {
 		flags = unix.O_WRONLY | unix.O_CREAT | openDirect
 	}
-	return l.perFile.create(o, path+".tmp", flags, 0o666)
-}
-
-func (l *lmcacheFS) commit(_ context.Context, f *file) error { return l.put(f, l.path(f.o)) }
-
-func (l *lmcacheFS) open(_ context.Context, o tiers.Object) (*file, error) {
-	return l.read(o, l.path(o), l.past())
-}
-
-// remove is what LMCache's eviction does, which is off unless a capacity is set.
-func (l *lmcacheFS) remove(o tiers.Object) error { return l.unlink(l.path(o)) }
-
-func (l *lmcacheFS) lookUp(objs []tiers.Object) error {
-	return statEach(objs, l.calls.stat, l.path)
+	return l.begin(o, path+".tmp", flags, 0o666)
 }
 
 // hicacheFile is SGLang's HiCacheFile: a file for each page of a rank in one flat directory,
@@ -276,7 +256,7 @@ type hicacheFile struct{ perFile }
 
 func (l *hicacheFile) start(context.Context) error { return nil }
 
-func (l *hicacheFile) path(o tiers.Object) string {
+func (l *hicacheFile) name(o tiers.Object) string {
 	if l.t.cfg.Latents {
 		return fmt.Sprintf("%s_%s.bin", hash(o), l.model)
 	}
@@ -287,27 +267,14 @@ func (l *hicacheFile) path(o tiers.Object) string {
 // create writes a file whose name is a random number in the engine, and no longer for a model with
 // a long name.
 func (l *hicacheFile) create(_ context.Context, o tiers.Object) (*file, error) {
-	path := l.path(o)
-	there, err := l.calls.stat(path)
-	if err == nil && there {
-		err = tiers.ErrExists
-	}
+	path, err := l.missing(o)
 	if err != nil {
 		return nil, err
 	}
 	unique := sha256.Sum256([]byte(path))
-	return l.perFile.create(o, fmt.Sprintf(".%x.tmp", unique[:16]),
+	return l.begin(o, fmt.Sprintf(".%x.tmp", unique[:16]),
 		unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o666)
 }
-
-func (l *hicacheFile) commit(_ context.Context, f *file) error { return l.put(f, l.path(f.o)) }
-
-func (l *hicacheFile) open(_ context.Context, o tiers.Object) (*file, error) {
-	return l.read(o, l.path(o), 0)
-}
-
-// remove is what HiCache's eviction does, one file after the other, if it has a limit.
-func (l *hicacheFile) remove(o tiers.Object) error { return l.unlink(l.path(o)) }
 
 // batch is how many pages HiCache asks for at once. It asks for no more behind a missing one.
 const batch = 128
