@@ -2,7 +2,6 @@ package ranks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -46,7 +45,7 @@ func (t *Groups) Lookup(ctx context.Context, objs ...tiers.Object) (found int, e
 		if from == found {
 			break
 		}
-		n, err := t.ranks[i].(*group).lookUp(ctx, objs[from:found])
+		n, err := spread.Lookup(ctx, t.ranks[i], objs[from:found]...)
 		if err != nil {
 			return 0, err
 		}
@@ -70,14 +69,9 @@ func (g *group) of(objs []tiers.Object) []tiers.Object {
 	return objs
 }
 
-func (g *group) lookUp(ctx context.Context, objs []tiers.Object) (int, error) {
-	l, ok := g.Files.(interface {
-		Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
-	})
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
-	return l.Lookup(ctx, g.of(objs)...)
+// Lookup asks for the group's objects.
+func (g *group) Lookup(ctx context.Context, objs ...tiers.Object) (int, error) {
+	return spread.Lookup(ctx, g.Files, g.of(objs)...)
 }
 
 // Create begins the group's objects.

@@ -171,14 +171,8 @@ func (t *Tier) Close() error {
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	there := make([]int, len(t.ranks))
 	err = t.each(len(t.ranks), func(i int) (err error) {
-		l, ok := t.ranks[i].(interface {
-			Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
-		})
-		if !ok {
-			return errors.ErrUnsupported
-		}
 		own := t.allOf(i, objs)
-		if there[i], err = l.Lookup(ctx, own...); there[i] == len(own) {
+		if there[i], err = spread.Lookup(ctx, t.ranks[i], own...); there[i] == len(own) {
 			there[i] = len(objs) // of the others it has nothing
 		}
 		return err

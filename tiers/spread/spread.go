@@ -21,6 +21,18 @@ type Files interface {
 	LeaveFiles()
 }
 
+// Lookup asks a tier for objects, if it can look them up. It returns how many of the first ones
+// there are.
+func Lookup(ctx context.Context, f Files, objs ...tiers.Object) (int, error) {
+	l, ok := f.(interface {
+		Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
+	})
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	return l.Lookup(ctx, objs...)
+}
+
 // Part is one of the directories.
 type Part struct {
 	Files
@@ -329,13 +341,7 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for found < len(objs) {
 		part, n := t.where(objs[found:])
-		l, ok := t.parts[part].Files.(interface {
-			Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
-		})
-		if !ok {
-			return found, errors.ErrUnsupported
-		}
-		there, err := l.Lookup(ctx, objs[found:found+n]...)
+		there, err := Lookup(ctx, t.parts[part].Files, objs[found:found+n]...)
 		found += there
 		if err != nil || there < n {
 			return found, err
