@@ -39,26 +39,19 @@ type Arena struct {
 // have any, whoever touches it; without any from the node of whoever touches it first. See
 // [Arena.Placed].
 func NewArena(bytes int64, nodes ...int) (*Arena, error) {
-	return newArenaOn(bytes, nodes, bind)
-}
-
-// newArenaOn is told how memory is bound to nodes, for tests.
-func newArenaOn(bytes int64, nodes []int, bind binder) (*Arena, error) {
 	if bytes <= 0 || bytes != int64(int(bytes)) {
 		return nil, fmt.Errorf("reserve an arena of %d bytes: the size must be positive and fit "+
 			"the address space", bytes)
 	}
 	a, err := newArena(int(bytes))
 	if err == nil && len(nodes) > 0 {
-		a.place(nodes, bind)
+		a.place(nodes)
 	}
 	return a, err
 }
 
-// binder makes memory that nobody has touched come from NUMA nodes.
-type binder func(mem []byte, nodes []int) error
-
-func (a *Arena) place(nodes []int, bind binder) {
+// place binds the memory, which nothing has touched yet, to NUMA nodes.
+func (a *Arena) place(nodes []int) {
 	numbers := strings.Trim(fmt.Sprint(nodes), "[]")
 	if a.mapped == nil {
 		a.placed = "anywhere: the race detector needs the heap"

@@ -12,39 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An arena is bound once, whole, before anybody touches it; without nodes it is not.
-func TestArenasAreBoundOnce(t *testing.T) {
-	if RaceEnabled {
-		t.Skip("under the race detector arenas lie on the heap")
-	}
-	var calls [][]int
-	var bytes int
-	count := func(mem []byte, nodes []int) error {
-		calls, bytes = append(calls, nodes), len(mem)
-		return nil
-	}
-	for _, c := range []struct {
-		nodes []int
-		want  string
-	}{{nil, ""}, {[]int{1}, "node 1"}, {[]int{0, 70}, "node 0 70"}} {
-		calls = nil
-		a, err := newArenaOn(3*HugePage, c.nodes, count)
-		require.NoError(t, err)
-		assert.Equal(t, c.want, a.Placed())
-		if c.nodes == nil {
-			assert.Empty(t, calls)
-		} else {
-			assert.Equal(t, [][]int{c.nodes}, calls)
-			assert.GreaterOrEqual(t, bytes, 3*HugePage)
-		}
-		require.NoError(t, a.Close())
-	}
-	a, err := newArenaOn(HugePage, []int{1}, func([]byte, []int) error { return unix.EPERM })
-	require.NoError(t, err, "a container that refuses it still runs")
-	assert.Contains(t, a.Placed(), "anywhere: mbind to node 1: operation not permitted")
-	require.NoError(t, a.Close())
-}
-
 // The kernel has the policy that was asked for, and a node that is not there is no reason to fail.
 func TestTheKernelKnowsTheNode(t *testing.T) {
 	if RaceEnabled {
