@@ -157,40 +157,6 @@ func TestContentAllocatesNothingPerByte(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { _ = c.Check(p, o, 0) }), 2.0)
 }
 
-// The two benchmarks run beside each other: generation must reach 0.35 of a copy.
-func BenchmarkContentFill(b *testing.B) {
-	c, o := New(nonceA, 0), tiers.Object{Key: "u1/c2/t3", Size: 1 << 40}
-	arena := make([]byte, 64<<20)
-	b.SetBytes(1 << 20)
-	off := int64(0)
-	for b.Loop() {
-		c.Fill(arena[off:off+1<<20], o, off)
-		off = (off + 1<<20) % int64(len(arena))
-	}
-}
-
-func BenchmarkCopy(b *testing.B) {
-	from, to := make([]byte, 64<<20), make([]byte, 64<<20)
-	New(nonceA, 0).Fill(from, tiers.Object{Key: "k"}, 0)
-	b.SetBytes(1 << 20)
-	off := 0
-	for b.Loop() {
-		copy(to[off:off+1<<20], from[off:])
-		off = (off + 1<<20) % len(to)
-	}
-}
-
-func BenchmarkContentCheck(b *testing.B) {
-	c, o := New(nonceA, 0), tiers.Object{Key: "u1/c2/t3", Size: 1 << 20}
-	p := filled(c, o)
-	b.SetBytes(1 << 20)
-	for b.Loop() {
-		if err := c.Check(p, o, 0); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // A stream makes the same bytes as Fill, whether a piece follows the last or not.
 func TestAStreamMakesWhatFillMakes(t *testing.T) {
 	c := New(nonceA, 3)

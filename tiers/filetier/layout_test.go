@@ -250,23 +250,6 @@ func TestRunsFromManyGoroutines(t *testing.T) {
 	})
 }
 
-// BenchmarkWritersOfOnePack is many requests that write blocks into the same files.
-func BenchmarkWritersOfOnePack(b *testing.B) {
-	tier := tiertest.Files(b, filetier.Config{Direct: true,
-		Layout: tiers.Layout{Kind: tiers.LayoutPacked, Places: 64}})
-	x := tiertest.Transfer(b, 64<<10, 1)
-	var next atomic.Int64
-	b.SetBytes(64 << 10)
-	b.SetParallelism(16)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			o := tiers.Object{Key: fmt.Sprint(next.Add(1)), Size: 64 << 10}
-			_, _, err := x.Write(b.Context(), tier, nil, o)
-			require.NoError(b, err)
-		}
-	})
-}
-
 // calls lists the calls that it makes, and fails one of them after the call.
 type calls struct {
 	ioengine.Engine

@@ -518,46 +518,6 @@ func checkDone(t *testing.T, op *Op, want, file []byte, full int64) {
 	}
 }
 
-// BenchmarkEngines is a chain of reads of a file in memory by each engine: what a request costs
-// beside the copying.
-func BenchmarkEngines(b *testing.B) {
-	f, err := os.Create(filepath.Join(b.TempDir(), "f"))
-	require.NoError(b, err)
-	defer f.Close()
-	require.NoError(b, f.Truncate(1<<20))
-	var ticks atomic.Int64
-	now := func() time.Duration { return time.Duration(ticks.Add(1)) }
-	for _, depth := range []int{1, 8, 32} {
-		for _, name := range []string{"psync", "uring"} {
-			b.Run(fmt.Sprintf("%s/depth=%d", name, depth), func(b *testing.B) {
-				e := NewPsync(now)
-				if name == "uring" {
-					if e, _, err = NewURing(now, 1, false); err != nil {
-						b.Skip(err)
-					}
-				}
-				var left atomic.Int64
-				left.Store(int64(b.N))
-				var all sync.WaitGroup
-				for range depth {
-					op := &Op{FD: int(f.Fd()), N: 4096, Buf: tiers.Buffer{B: make([]byte, 4096)}}
-					op.Done = func(op *Op) {
-						if left.Add(-1) > 0 {
-							e.Submit(op)
-							return
-						}
-						all.Done()
-					}
-					all.Add(1)
-					e.Submit(op)
-				}
-				all.Wait()
-				require.NoError(b, e.Close(context.Background()))
-			})
-		}
-	}
-}
-
 func count(is bool) int {
 	if is {
 		return 1

@@ -85,33 +85,6 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 	assert.Zero(t, got+waste)
 }
 
-func TestCPUTierKeepsMemoryOfARemovedEntryUntilItsReaderCloses(t *testing.T) {
-	tier := memory(t, 1<<20)
-	o := tiers.Object{Key: "k", Gen: 1, Size: piece}
-	put(t, tier, o)
-	r, err := tier.Open(t.Context(), o)
-	require.NoError(t, err)
-	require.NoError(t, tier.Remove(t.Context(), o))
-	put(t, tier, tiers.Object{Key: "k", Gen: 2, Size: piece})
-	p := make([]byte, piece)
-	require.NoError(t, do(r, p, 0))
-	assert.NoError(t, bytesIn.Check(p, o, 0), "the new version did not take its place")
-	held, _ := tier.Footprint()
-	assert.EqualValues(t, 2*piece, held)
-	require.NoError(t, r.Close())
-	require.NoError(t, r.Close())
-	held, _ = tier.Footprint()
-	assert.EqualValues(t, piece, held)
-	assert.ErrorContains(t, readBeyond(t, tier), "beyond the entry's")
-}
-
-func readBeyond(t *testing.T, tier tiers.Tier) error {
-	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: piece})
-	require.NoError(t, err)
-	defer r.Close()
-	return do(r, make([]byte, 10), piece-5)
-}
-
 func TestCPUTierRefusesSizesThatCannotBe(t *testing.T) {
 	_, err := memtier.New(0)
 	assert.ErrorContains(t, err, "-cpu-mem-gb")

@@ -141,22 +141,6 @@ func TestDeviceModelHandsOutSlices(t *testing.T) {
 
 func a2(s *stream) *stream { return &stream{op: s.op, size: s.size} }
 
-func TestDeviceModelSharesItsMediumUnlessDuplex(t *testing.T) {
-	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 29, Parallelism: 128}
-	for _, duplex := range []bool{false, true} {
-		m.Duplex = duplex
-		r, w := &stream{op: tiers.Read, size: 64 << 20}, &stream{op: tiers.Write, size: 64 << 20}
-		runStreams(t, m, 1<<20, 8, r, w)
-		used := float64(r.bytes)/m.Read + float64(w.bytes)/m.Write
-		if duplex {
-			assert.InEpsilon(t, 2, used, 0.02)
-		} else {
-			assert.InEpsilon(t, 1, used, 0.02)
-			assert.InEpsilon(t, float64(w.bytes), float64(r.bytes), 0.05, "equal requests in turn")
-		}
-	}
-}
-
 // Requests queue in the device and not before it: their latency grows with how many are in flight,
 // by as much as Little's law says.
 func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {

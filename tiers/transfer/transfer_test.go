@@ -325,33 +325,6 @@ func TestWaitingForBuffersIsAdmission(t *testing.T) {
 	})
 }
 
-func TestManyTransfersShareASmallPool(t *testing.T) {
-	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
-		tier := open(t)
-		pool, err := buffer.NewPool(3, chunk)
-		require.NoError(t, err)
-		x := tiertest.Transfer(t, chunk, 4)
-		x.Pool = pool
-		var all sync.WaitGroup
-		for g := range 8 {
-			all.Go(func() {
-				rng := rand.New(rand.NewPCG(uint64(g), 1))
-				for i := range 12 {
-					o := tiers.Object{Key: fmt.Sprintf("u%d/t%d", g, i), Gen: uint64(i),
-						Size: rng.Int64N(6*chunk) + 1}
-					_, _, err := x.Write(t.Context(), tier, nil, o)
-					assert.NoError(t, err)
-					_, _, err = x.Read(t.Context(), tier, nil, o)
-					assert.NoError(t, err)
-					assert.NoError(t, tier.Remove(t.Context(), o))
-				}
-			})
-		}
-		all.Wait()
-		assert.NoError(t, pool.Close())
-	})
-}
-
 func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 	if buffer.RaceEnabled {
 		t.Skip("the race detector allocates by itself")

@@ -80,23 +80,3 @@ func TestJoinIsForOneRun(t *testing.T) {
 	assert.NoFileExists(t, path)
 	assert.NoDirExists(t, cache)
 }
-
-// Kept files stay, whoever is closed last, and the next run reclaims them.
-func TestSharedFilesStay(t *testing.T) {
-	cache := t.TempDir() + "/cache"
-	a, err := Open(t.Context(), shared(cache, "n"))
-	require.NoError(t, err)
-	b, err := Join(shared(cache, "n"))
-	require.NoError(t, err)
-	path := putEntry(t, b, "b")
-	a.Stay()
-	b.Stay()
-	require.NoError(t, a.Close())
-	require.NoError(t, b.Close())
-	assert.FileExists(t, path)
-	c, err := Open(t.Context(), shared(cache, "m"))
-	require.NoError(t, err)
-	assert.Equal(t, 1, c.Reclaimed().Files)
-	require.NoError(t, c.Close())
-	assert.NoDirExists(t, cache)
-}

@@ -475,24 +475,3 @@ func TestWhoeverLooksSeesAllDirectories(t *testing.T) {
 	stuck, _ := seen.Waits()
 	assert.Empty(t, stuck, "of no directory")
 }
-
-// What the filesystem may never answer is known while it is asked, and by its own name: making the
-// directory is no removal.
-func TestCallsAreKnown(t *testing.T) {
-	cache := filepath.Join(t.TempDir(), "new")
-	var asked []string
-	var seen Removal
-	d, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen,
-		Call: func(what, where string, f func() error) error {
-			stuck, _ := seen.Waits()
-			assert.Empty(t, stuck, what)
-			asked = append(asked, what+" "+strings.TrimPrefix(where, cache))
-			return f()
-		}})
-	require.NoError(t, err)
-	require.NoError(t, d.Sync("00"))
-	assert.Equal(t, []string{"resolve ", "create ", "open /rank_0", "open /rank_0/.kvbench.json",
-		"read /rank_0/.kvbench.json", "write /rank_0/.kvbench.json", "flush /rank_0",
-		"flush /rank_0/00"}, asked)
-	require.NoError(t, d.Close())
-}
