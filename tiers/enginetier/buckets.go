@@ -290,7 +290,7 @@ func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
 	if f.fd, err = b.calls.open(f.path, unix.O_RDONLY, 0); err != nil {
 		return nil, errors.Join(err, b.done(f))
 	}
-	f.whole = func(op *ioengine.Op) { op.Vec = [][]byte{op.Buf.B[:op.N]} }
+	f.whole = single
 	return f, nil
 }
 

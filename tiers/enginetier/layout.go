@@ -55,7 +55,8 @@ type file struct {
 func newLayout(t *Tier) (layout, error) {
 	p := perFile{t: t, calls: &t.calls, model: strings.ReplaceAll(t.cfg.Model, "/", "-SEP-"),
 		direct: t.direct}
-	s := &slots{t: t, calls: &t.calls, bytes: t.cfg.Bytes, direct: t.direct}
+	s := &slots{t: t, calls: &t.calls, bytes: t.cfg.Bytes, direct: t.direct,
+		whole: positional}
 	switch t.cfg.Layout {
 	case "vllm-fs":
 		p.model = strings.ReplaceAll(t.cfg.Model, "/", "_")
@@ -70,7 +71,9 @@ func newLayout(t *Tier) (layout, error) {
 		l.path, l.look, l.direct = l.name, l.calls.stat, false // it has no direct I/O
 		return l, nil
 	case "vllm-slots":
-		return &vllmSlots{slots: s}, nil
+		l := &vllmSlots{slots: s}
+		l.whole = l.layers
+		return l, nil
 	case "kvbm-slots":
 		return &kvbmSlots{slots: s}, nil
 	case "lmcache-raw":

@@ -31,7 +31,7 @@ type perFile struct {
 // open opens a whole file for one read.
 func (p *perFile) open(_ context.Context, o tiers.Object) (*file, error) {
 	path := p.path(o)
-	fd, err := p.calls.open(path, unix.O_RDONLY|p.past(), 0)
+	fd, err := p.calls.open(path, unix.O_RDONLY|past(p.direct), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ func (p *perFile) open(_ context.Context, o tiers.Object) (*file, error) {
 }
 
 // past is the flag of an open call that goes past the page cache, if it does.
-func (p *perFile) past() int {
-	if p.direct {
+func past(direct bool) int {
+	if direct {
 		return openDirect
 	}
 	return 0
@@ -189,7 +189,7 @@ func (l *vllmFS) create(_ context.Context, o tiers.Object) (*file, error) {
 		return nil, err
 	}
 	return l.begin(o, fmt.Sprintf("%s_%d.tmp", path, os.Getpid()),
-		unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_TRUNC|l.past(), 0o644)
+		unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_TRUNC|past(l.direct), 0o644)
 }
 
 // parents makes the two directories above a file: os.makedirs with exist_ok, which looks for the

@@ -25,6 +25,8 @@ type slots struct {
 	head   int64 // bytes of a slot before the object's
 	fd     int
 	path   string // what it was opened as
+	// whole shapes the request for all bytes of an object: see file.
+	whole func(op *ioengine.Op)
 
 	mu   sync.Mutex
 	free []int64
@@ -57,8 +59,8 @@ func (s *slots) made(fd int, path string, err error) error {
 	return nil
 }
 
-// take gives an object a slot.
-func (s *slots) take(o tiers.Object) (*file, error) {
+// create gives an object a slot.
+func (s *slots) create(_ context.Context, o tiers.Object) (*file, error) {
 	if o.Size > s.bytes {
 		return nil, fmt.Errorf("%d bytes do not fit into a slot of %d", o.Size, s.bytes)
 	}
@@ -71,12 +73,12 @@ func (s *slots) take(o tiers.Object) (*file, error) {
 		s.end += s.room()
 	}
 	s.at[o.ID()] = p
-	return &file{o: o, fd: s.fd, path: s.path, at: p.at + s.head, spot: p}, nil
+	return s.file(o, p), nil
 }
 
-// find is the slot of an object, with one more use: engines pin a slot while it is read, or its
-// next owner's bytes would be what is loaded.
-func (s *slots) find(o tiers.Object) (*file, error) {
+// open finds the slot of an object and adds a use: engines pin a slot while it is read, or the bytes
+// of its next owner would be loaded.
+func (s *slots) open(_ context.Context, o tiers.Object) (*file, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.at[o.ID()]
@@ -84,7 +86,11 @@ func (s *slots) find(o tiers.Object) (*file, error) {
 		return nil, tiers.ErrNotFound
 	}
 	p.uses++
-	return &file{o: o, fd: s.fd, path: s.path, at: p.at + s.head, spot: p}, nil
+	return s.file(o, p), nil
+}
+
+func (s *slots) file(o tiers.Object, p *spot) *file {
+	return &file{o: o, fd: s.fd, path: s.path, at: p.at + s.head, spot: p, whole: s.whole}
 }
 
 // leave ends a use of a slot. Callers hold mu.
@@ -99,7 +105,7 @@ func (s *slots) commit(context.Context, *file) error { return nil }
 
 // abandon leaves the bytes where they are, as engines do: whoever has the slot next overwrites
 // them.
-func (s *slots) abandon(f *file) error { return s.drop(f.o) }
+func (s *slots) abandon(f *file) error { return s.remove(f.o) }
 
 // done lets go of a slot that was read.
 func (s *slots) done(f *file) error {
@@ -109,11 +115,8 @@ func (s *slots) done(f *file) error {
 	return nil
 }
 
-// remove frees a slot. The disk gets nothing back and hears nothing: engines discard nothing.
-func (s *slots) remove(o tiers.Object) error { return s.drop(o) }
-
-// drop takes an object out of its slot.
-func (s *slots) drop(o tiers.Object) error {
+// remove takes an object out of its slot. The disk gets nothing back: engines discard nothing.
+func (s *slots) remove(o tiers.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.at[o.ID()]
@@ -134,24 +137,10 @@ func (s *slots) takes(tiers.Object) int64 { return s.room() }
 // close ends the file's use; those with a name are the directory's to remove.
 func (s *slots) close() error { return s.calls.close(s.fd, s.path) }
 
-// past is the flag of an open call that goes past the page cache, if it does.
-func (s *slots) past() int {
-	if s.direct {
-		return openDirect
-	}
-	return 0
-}
-
-// positional is one pread or pwrite.
+// positional is one pread or pwrite, single one preadv of one piece.
 func positional(*ioengine.Op) {}
 
-// whole lets an object be one call of that shape.
-func (s *slots) whole(f *file, err error, shape func(*ioengine.Op)) (*file, error) {
-	if err == nil {
-		f.whole = shape
-	}
-	return f, err
-}
+func single(op *ioengine.Op) { op.Vec = [][]byte{op.Buf.B[:op.N]} }
 
 // vllmSlots is vLLM's disk backend: a sparse file for each rank, which is gone with it. A slot is a
 // block of the GPU, and a call names its layers one by one.
@@ -165,21 +154,11 @@ func (l *vllmSlots) start(context.Context) error {
 	if err := l.calls.unlink(path); err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
-	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|l.past(), 0o600)
+	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|past(l.direct), 0o600)
 	if err != nil {
 		return err
 	}
 	return l.made(fd, path, l.calls.size(fd, path, l.size()))
-}
-
-func (l *vllmSlots) create(_ context.Context, o tiers.Object) (*file, error) {
-	f, err := l.take(o)
-	return l.whole(f, err, l.layers)
-}
-
-func (l *vllmSlots) open(_ context.Context, o tiers.Object) (*file, error) {
-	f, err := l.find(o)
-	return l.whole(f, err, l.layers)
 }
 
 // layers cuts an object into those of the model. Where they are no whole pages each, which direct
@@ -238,16 +217,6 @@ func (s *slots) allocate(fd int, path string) error {
 	return err
 }
 
-func (l *kvbmSlots) create(_ context.Context, o tiers.Object) (*file, error) {
-	f, err := l.take(o)
-	return l.whole(f, err, positional)
-}
-
-func (l *kvbmSlots) open(_ context.Context, o tiers.Object) (*file, error) {
-	f, err := l.find(o)
-	return l.whole(f, err, positional)
-}
-
 // lmcacheRaw is LMCache's raw_block adapter on a file: a slot has a page of header before the
 // chunk, which is written first and read only after a restart. Its index, which it saves once a
 // minute, is left out.
@@ -257,7 +226,7 @@ type lmcacheRaw struct{ *slots }
 func (l *lmcacheRaw) start(context.Context) error {
 	const path = "raw_block"
 	l.head = pageSize
-	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|l.past(), 0o644)
+	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|past(l.direct), 0o644)
 	if err != nil {
 		return err
 	}
@@ -266,7 +235,7 @@ func (l *lmcacheRaw) start(context.Context) error {
 
 // create writes the header, with a call of its own, as the engine does.
 func (l *lmcacheRaw) create(ctx context.Context, o tiers.Object) (*file, error) {
-	f, err := l.take(o)
+	f, err := l.slots.create(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -279,14 +248,9 @@ func (l *lmcacheRaw) create(ctx context.Context, o tiers.Object) (*file, error) 
 	err = l.t.request(ctx, &l.t.limits.stores, &ioengine.Op{Kind: ioengine.Write, FD: f.fd,
 		Off: f.at - l.head, Buf: tiers.Buffer{B: page}, N: pageSize}, nil)
 	if err != nil {
-		return nil, errors.Join(err, l.drop(o))
+		return nil, errors.Join(err, l.remove(o))
 	}
-	return l.whole(f, nil, positional)
-}
-
-func (l *lmcacheRaw) open(_ context.Context, o tiers.Object) (*file, error) {
-	f, err := l.find(o)
-	return l.whole(f, err, positional)
+	return f, nil
 }
 
 // mooncakeOffset is Mooncake's offset_allocator: records of header, key and value in one allocated
@@ -308,8 +272,8 @@ func (l *mooncakeOffset) start(context.Context) error {
 }
 
 // create has the record's head ready: what goes before the value, and the padding between them.
-func (l *mooncakeOffset) create(_ context.Context, o tiers.Object) (*file, error) {
-	f, err := l.take(o)
+func (l *mooncakeOffset) create(ctx context.Context, o tiers.Object) (*file, error) {
+	f, err := l.slots.create(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -318,16 +282,17 @@ func (l *mooncakeOffset) create(_ context.Context, o tiers.Object) (*file, error
 	binary.LittleEndian.PutUint64(head, uint64(len(key)))
 	binary.LittleEndian.PutUint64(head[8:], uint64(o.Size))
 	copy(head[recordHeader:], key)
-	return l.whole(f, nil, func(op *ioengine.Op) {
+	f.whole = func(op *ioengine.Op) {
 		op.Vec = [][]byte{head[:recordHeader], head[recordHeader : recordHeader+len(key)],
 			head[recordHeader+len(key):], op.Buf.B[:op.N]}
 		op.Off, op.N = op.Off-pageSize, op.N+pageSize
-	})
+	}
+	return f, nil
 }
 
 // open reads header and key, which the engine compares with what it asked for.
 func (l *mooncakeOffset) open(ctx context.Context, o tiers.Object) (*file, error) {
-	f, err := l.find(o)
+	f, err := l.slots.open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -342,5 +307,6 @@ func (l *mooncakeOffset) open(ctx context.Context, o tiers.Object) (*file, error
 			return nil, errors.Join(err, l.done(f))
 		}
 	}
-	return l.whole(f, nil, func(op *ioengine.Op) { op.Vec = [][]byte{op.Buf.B[:op.N]} })
+	f.whole = single
+	return f, nil
 }
