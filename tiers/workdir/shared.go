@@ -54,15 +54,13 @@ func Join(opt Options) (_ *Dir, err error) {
 		return nil, none(errors.New("the marker is that of another run"))
 	}
 	d.mark = mark
-	if opt.Folder.Recall != nil {
-		// As who opened it has asked, before it wrote the marker: who reads keeps its names.
-		names, stay, err := opt.Folder.Recall(mark.Contents)
-		if err != nil {
-			return nil, fmt.Errorf("in %s: %w", d.path, err)
-		}
-		if stay {
-			d.names = names
-		}
+	// The process that opened the directory recalled them, too, before it wrote the marker.
+	names, stay, err := opt.recall(mark)
+	if err != nil {
+		return nil, fmt.Errorf("in %s: %w", d.path, err)
+	}
+	if stay {
+		d.names = names
 	}
 	return d, nil
 }

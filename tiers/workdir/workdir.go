@@ -169,11 +169,9 @@ func Left(opt Options) (left Amount) {
 	if err != nil || !known || old.PID != os.Getpid() && old.works() {
 		return Amount{}
 	}
-	names, stay := d.names, false
-	if opt.Folder != nil && opt.Folder.Recall != nil {
-		if names, stay, err = opt.Folder.Recall(old.Contents); err != nil || stay {
-			return Amount{}
-		}
+	names, stay, err := opt.recall(old)
+	if err != nil || stay {
+		return Amount{}
 	}
 	// A file may have holes, and one that is allocated ahead more than its size.
 	err = walk(d.fd, d.path, names, false, func(dir int, name string, _ int64) error {
@@ -195,6 +193,15 @@ func (o *Options) folder() string {
 		return o.Folder.Name
 	}
 	return fmt.Sprintf("rank_%d", o.Rank)
+}
+
+// recall returns the names of the files that an earlier run left, by its marker, and whether they
+// are to stay.
+func (o *Options) recall(old marker) (names Names, stay bool, err error) {
+	if o.Folder == nil || o.Folder.Recall == nil {
+		return o.names(), false, nil
+	}
+	return o.Folder.Recall(old.Contents)
 }
 
 // names are those of the run's files.
@@ -287,7 +294,7 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 	}); err != nil {
 		return nil, err
 	}
-	old, err := d.takeOver(ctx, opt.Folder)
+	old, err := d.takeOver(ctx, &opt)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +357,7 @@ func stickyDir(fd int, made bool) (sticky bool, err error) {
 
 // takeOver reads the marker of the run before and removes what it left, unless the folder wants it.
 // The Contents of what it returns are those of the directory from now on.
-func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
+func (d *Dir) takeOver(ctx context.Context, opt *Options) (marker, error) {
 	var old marker
 	var known bool
 	err := d.call("read", d.marker(), func() (err error) {
@@ -366,12 +373,10 @@ func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
 	}
 	// Not before: the files of another run, or of a user, are not this run's to report.
 	d.removal.works(d.path, d.names)
-	names, stay := d.names, false
-	if folder != nil && folder.Recall != nil {
-		if names, stay, err = folder.Recall(old.Contents); err != nil {
-			d.removal.Over() // what lies here is another run's, and stays
-			return old, fmt.Errorf("in %s: %w", d.path, err)
-		}
+	names, stay, err := opt.recall(old)
+	if err != nil {
+		d.removal.Over() // the files here are another run's, and stay
+		return old, fmt.Errorf("in %s: %w", d.path, err)
 	}
 	if stay {
 		d.names = names
@@ -381,8 +386,8 @@ func (d *Dir) takeOver(ctx context.Context, folder *Folder) (marker, error) {
 		if d.removal.rests(); err != nil {
 			return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
 		}
-		if old.Contents = nil; folder != nil {
-			old.Contents = folder.Contents
+		if old.Contents = nil; opt.Folder != nil {
+			old.Contents = opt.Folder.Contents
 		}
 	}
 	if d.reclaim.Files > 0 {
