@@ -68,7 +68,7 @@ func (t *Transfer) put(ctx context.Context, s tiers.Streamer, done tiers.ChunkFu
 	}
 	if body == nil {
 		body = func(off, n int64) io.ReadSeeker {
-			return &generated{c: t.Content, o: o, part: part{from: off, size: n}}
+			return section(&generated{c: t.Content, o: o}, off, n)
 		}
 	}
 	from := t.Clock.Now()
@@ -95,7 +95,7 @@ func (t *Transfer) demote(ctx context.Context, from tiers.Tier, to tiers.Streame
 	}
 	up.side.to = r
 	wr, err = t.put(ctx, to, write, o, func(off, n int64) io.ReadSeeker {
-		return &copied{above: up, part: part{from: off, size: n}}
+		return section(&copied{above: up}, off, n)
 	})
 	wr.Generation = 0 // nothing was made: that time is the source's
 	if failed := up.failed(); failed != nil {
@@ -104,50 +104,24 @@ func (t *Transfer) demote(ctx context.Context, from tiers.Tier, to tiers.Streame
 	return rd, wr, errors.Join(err, r.Close())
 }
 
-// part is a range of an object that is read from its start to its end, and again from anywhere: an
-// attempt that fails is followed by one that sends the same bytes.
-type part struct{ from, size, at int64 }
-
-// next is the rest of the range, as much of it as p takes.
-func (r *part) next(p []byte) ([]byte, int64, error) {
-	if r.at >= r.size {
-		return nil, 0, io.EOF
-	}
-	return p[:min(int64(len(p)), r.size-r.at)], r.from + r.at, nil
+// section is a range of an object that is read from its start to its end, and again from anywhere: an
+// attempt that fails is followed by one that sends the same bytes. It is no io.ReaderAt, because
+// object serves one goroutine.
+func section(object io.ReaderAt, off, n int64) io.ReadSeeker {
+	return struct{ io.ReadSeeker }{io.NewSectionReader(object, off, n)}
 }
 
-// Seek is what io.Seeker says.
-func (r *part) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.at
-	case io.SeekEnd:
-		offset += r.size
-	}
-	if offset < 0 {
-		return 0, errors.New("seek before the start of a range")
-	}
-	r.at = offset
-	return offset, nil
-}
-
-// generated is a range of an object's content. It is made in the memory that it is sent from, so
-// that no byte is copied and no buffer waits for a slow connection.
+// generated is an object's content. It is made in the memory that it is sent from, so that no byte
+// is copied and no buffer waits for a slow connection.
 type generated struct {
-	part
 	c      *content.Content
 	o      tiers.Object
 	stream content.Stream
 }
 
-// Read makes the next bytes where they are wanted.
-func (g *generated) Read(p []byte) (int, error) {
-	p, off, err := g.next(p)
-	if err != nil {
-		return 0, err
-	}
+// ReadAt makes bytes in p.
+func (g *generated) ReadAt(p []byte, off int64) (int, error) {
 	g.stream.Fill(g.c, p, g.o, off)
-	g.at += int64(len(p))
 	return len(p), nil
 }
 
@@ -201,21 +175,16 @@ func (a *above) read(req *tiers.IO, back <-chan struct{}) error {
 	return nil
 }
 
-// copied is a range of an object in the tier above. Its one request is used again and again: a part
-// is read in pieces of some KiB.
+// copied is an object in the tier above. Its one request is used again and again: a part is read in
+// pieces of some KiB.
 type copied struct {
-	part
 	above *above
 	req   tiers.IO
 	back  chan struct{}
 }
 
-// Read reads the next bytes to where they are wanted.
-func (c *copied) Read(p []byte) (int, error) {
-	p, off, err := c.next(p)
-	if err != nil {
-		return 0, err
-	}
+// ReadAt reads bytes into p.
+func (c *copied) ReadAt(p []byte, off int64) (int, error) {
 	if c.back == nil {
 		c.back = make(chan struct{}, 1)
 		c.req.Done = func(*tiers.IO) { c.back <- struct{}{} }
@@ -225,6 +194,5 @@ func (c *copied) Read(p []byte) (int, error) {
 	if err := c.above.read(&c.req, c.back); err != nil {
 		return 0, err
 	}
-	c.at += int64(len(p))
 	return len(p), nil
 }
