@@ -131,7 +131,7 @@ func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) 
 	if err != nil {
 		return swept, err
 	}
-	d.removal.set(d.path, names, true, all)
+	d.removal.Counted(all)
 	remove := func(fd int, name string, size int64) error {
 		cut := func() error { return shorten(fd, name, size-step) }
 		for size > step && ctx.Err() == nil && d.removal.step(cut) == nil {

@@ -20,16 +20,16 @@ type Amount struct {
 }
 
 // Removal is how far the removal of files has come: in Open of those that an earlier run left, in
-// Remove and Close of the run's own. The zero value is ready. Anybody may look at it at any time,
-// also while the removal hangs in the kernel.
+// Remove and Close of the run's own. The zero value is ready. It can be read at any time, also while
+// the removal hangs in the kernel.
 //
-// What else holds a run's bytes tells of it by Works, Counted, Removed and Over.
+// Another store of a run's bytes reports them by Works, Counted, Removed and Over.
 type Removal struct {
 	mu       sync.Mutex
 	path     string        // of the directory; "" while there is none that could hold files
 	names    Names         // of the files in it that count
 	count    func() Amount // what lies there, where it is no directory
-	counted  bool          // of is known
+	counted  bool          // of is valid
 	of, done Amount
 	moved    time.Time // when it began or last came further; zero while nothing is removed
 	beside   []*Removal
@@ -38,7 +38,7 @@ type Removal struct {
 	ends     atomic.Bool // Left was called: nothing more is removed
 }
 
-// Beside returns a Removal for one more directory of the same run. Whoever looks at r sees all.
+// Beside returns a Removal for one more directory of the same run, which r includes.
 func (r *Removal) Beside() *Removal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,42 +47,36 @@ func (r *Removal) Beside() *Removal {
 	return more
 }
 
-// others are those beside it.
-func (r *Removal) others() []*Removal {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.beside)
-}
-
-// Progress returns the bytes that are removed, of those that were there; 0 of 0 before they are
+// Progress returns the bytes that are removed, and the bytes that were there; 0 of 0 before they are
 // counted.
 func (r *Removal) Progress() (done, of int64) {
-	for _, more := range r.others() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	done, of = r.done.Bytes, r.of.Bytes
+	for _, more := range r.beside {
 		d, o := more.Progress()
 		done, of = done+d, of+o
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return done + r.done.Bytes, of + r.of.Bytes
+	return done, of
 }
 
-// Waits returns for how long the removal that is under way has come no further, and its directory;
-// "" while none is.
+// Waits returns for how long the removal in progress has made no progress, and its directory; ""
+// where nothing is being removed.
 func (r *Removal) Waits() (dir string, since time.Duration) {
-	for _, more := range r.others() {
-		if d, s := more.Waits(); d != "" && s > since {
-			dir, since = d, s
-		}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.moved.IsZero() && (dir == "" || time.Since(r.moved) > since) {
+	if !r.moved.IsZero() {
 		dir, since = r.path, time.Since(r.moved)
+	}
+	for _, more := range r.beside {
+		if d, s := more.Waits(); d != "" && (dir == "" || s > since) {
+			dir, since = d, s
+		}
 	}
 	return dir, since
 }
 
-// countingTime is how long Left waits for figures: it is asked when a process is to end at once.
+// countingTime is how long Left waits for figures: it is called when a process is to end at once.
 const countingTime = 200 * time.Millisecond
 
 // Remains are what of a run lies on the disk.
@@ -97,7 +91,10 @@ type Remains struct {
 // and stops the removal, so that the line is still true when it is read.
 func (r *Removal) Left() Remains {
 	left := r.here()
-	for _, more := range r.others() {
+	r.mu.Lock()
+	others := slices.Clone(r.beside)
+	r.mu.Unlock()
+	for _, more := range others {
 		m := more.Left()
 		left.Dirs, left.Known = append(left.Dirs, m.Dirs...), left.Known && m.Known
 		left.Files, left.Bytes = left.Files+m.Files, left.Bytes+m.Bytes
@@ -172,13 +169,10 @@ func (r *Removal) step(remove func() error) error {
 
 var errEnds = errors.New("the process ends")
 
-// works notes that a run works in a directory from now on, whose files nobody has counted.
-func (r *Removal) works(path string, names Names) { r.set(path, names, false, Amount{}) }
-
 // Works notes that a run works in a place from now on that is no directory, and who counts what
 // lies there: quickly, and at any time.
 func (r *Removal) Works(place string, count func() Amount) {
-	r.set(place, nil, false, Amount{})
+	r.set(place, nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count = count
@@ -191,8 +185,8 @@ func (r *Removal) Counted(of Amount) {
 	r.counted, r.of, r.done = true, of, Amount{}
 }
 
-// Over notes that nothing is left to tell of.
-func (r *Removal) Over() { r.set("", nil, false, Amount{}) }
+// Over notes that nothing is left to report.
+func (r *Removal) Over() { r.set("", nil) }
 
 // moves notes that the removal of files of such names in a directory has begun, or come further.
 func (r *Removal) moves(path string, names Names) {
@@ -208,11 +202,12 @@ func (r *Removal) rests() {
 	r.moved = time.Time{}
 }
 
-func (r *Removal) set(path string, names Names, counted bool, of Amount) {
+// set notes that a run works in a directory from now on, whose files are not counted yet.
+func (r *Removal) set(path string, names Names) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.path, r.names, r.count, r.counted = path, names, nil, counted
-	r.of, r.done = of, Amount{}
+	r.path, r.names, r.count, r.counted = path, names, nil, false
+	r.of, r.done = Amount{}, Amount{}
 }
 
 // Removed notes that so much has gone.

@@ -372,7 +372,7 @@ func (d *Dir) takeOver(ctx context.Context, opt *Options) (marker, error) {
 			"move the directory away or give another -cache-dir", d.marker())
 	}
 	// Not before: the files of another run, or of a user, are not this run's to report.
-	d.removal.works(d.path, d.names)
+	d.removal.set(d.path, d.names)
 	names, stay, err := opt.recall(old)
 	if err != nil {
 		d.removal.Over() // the files here are another run's, and stay
@@ -393,7 +393,7 @@ func (d *Dir) takeOver(ctx context.Context, opt *Options) (marker, error) {
 	if d.reclaim.Files > 0 {
 		d.reclaim.PID = old.PID
 	}
-	d.removal.works(d.path, d.names)
+	d.removal.set(d.path, d.names)
 	return old, nil
 }
 
