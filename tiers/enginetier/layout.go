@@ -52,7 +52,7 @@ type file struct {
 
 // newLayout is the one of a name. Each engine has its own way with the slashes in a model's name,
 // which become part of file names.
-func newLayout(t *Tier) (layout, error) {
+func newLayout(t *Tier) layout {
 	p := perFile{t: t, calls: &t.calls, model: strings.ReplaceAll(t.cfg.Model, "/", "-SEP-"),
 		direct: t.direct}
 	s := &slots{t: t, calls: &t.calls, bytes: t.cfg.Bytes, direct: t.direct,
@@ -60,38 +60,35 @@ func newLayout(t *Tier) (layout, error) {
 	switch t.cfg.Layout {
 	case "vllm-fs":
 		p.model = strings.ReplaceAll(t.cfg.Model, "/", "_")
-		return newVLLMFS(p), nil
+		return newVLLMFS(p)
 	case "lmcache-fs":
 		l := &lmcacheFS{perFile: p}
 		l.path, l.look = l.name, l.calls.stat
-		return l, nil
+		return l
 	case "hicache-file":
 		p.model = strings.ReplaceAll(t.cfg.Model, "/", "-")
 		l := &hicacheFile{perFile: p}
 		l.path, l.look, l.direct = l.name, l.calls.stat, false // it has no direct I/O
-		return l, nil
+		return l
 	case "vllm-slots":
 		l := &vllmSlots{slots: s}
 		l.whole = l.layers
-		return l, nil
+		return l
 	case "kvbm-slots":
-		return &kvbmSlots{slots: s}, nil
+		return &kvbmSlots{slots: s}
 	case "lmcache-raw":
-		return &lmcacheRaw{slots: s}, nil
+		return &lmcacheRaw{slots: s}
 	case "mooncake-offset":
-		return &mooncakeOffset{slots: s}, nil
-	case "mooncake-bucket":
-		return newBuckets(t), nil
+		return &mooncakeOffset{slots: s}
 	}
-	return nil, fmt.Errorf("make a storage tier: no engine has a layout %q", t.cfg.Layout)
+	return newBuckets(t) // mooncake-bucket
 }
 
 // LongestName is how many bytes the longest name has that a layout makes of a model's for a whole
 // object, 0 = it makes none. It is known before there is a directory.
 func LongestName(cfg Config) int {
 	var o tiers.Object
-	l, _ := newLayout(&Tier{cfg: cfg})
-	switch l := l.(type) {
+	switch l := newLayout(&Tier{cfg: cfg}).(type) {
 	case *vllmFS:
 		return len(l.dir)
 	case *lmcacheFS:

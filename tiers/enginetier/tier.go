@@ -139,9 +139,7 @@ func New(ctx context.Context, cfg Config) (*Tier, error) {
 	if cfg.Depth > 1 {
 		t.traits.Extent = int64(cfg.Depth) * cfg.Bytes
 	}
-	if t.layout, err = newLayout(t); err != nil {
-		return nil, err
-	}
+	t.layout = newLayout(t)
 	if err := t.layout.start(ctx); err != nil {
 		return nil, fmt.Errorf("create files of %s: %w%s", cfg.Layout, err, tiers.Advice(err))
 	}
