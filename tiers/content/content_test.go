@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 )
 
 var nonceA, nonceB = [16]byte{1}, [16]byte{2}
@@ -138,23 +137,6 @@ func TestSampledCheckLooksAtOneBlockOfItsOwnPerChunk(t *testing.T) {
 		places[found] = true
 	}
 	assert.Greater(t, len(places), 8, "different keys, different places")
-}
-
-func TestContentAllocatesNothingPerByte(t *testing.T) {
-	if buffer.RaceEnabled {
-		t.Skip("the race detector allocates by itself")
-	}
-	c := New(nonceA, 0)
-	o := tiers.Object{Key: "u1/c2/t3", Size: 64 << 20}
-	p := make([]byte, 1<<20)
-	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { c.Fill(p, o, 1<<20) }), 2.0)
-	var s Stream
-	off := int64(0)
-	s.Fill(c, p, o, off)
-	assert.Zero(t, testing.AllocsPerRun(20, func() { off += int64(len(p)); s.Fill(c, p, o, off) }))
-	c.Fill(p, o, 0)
-	assert.Zero(t, testing.AllocsPerRun(20, func() { _ = c.CheckSample(p, o, 0) }))
-	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { _ = c.Check(p, o, 0) }), 2.0)
 }
 
 // A stream makes the same bytes as Fill, whether a piece follows the last or not.

@@ -3,7 +3,6 @@ package workdir
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -435,24 +434,6 @@ func TestKeptFilesAreLeft(t *testing.T) {
 	put(t, d.Path()+"/results/Synthetic/summary.txt", "")
 	left.Others = 2
 	assert.Equal(t, left, seen.Left())
-}
-
-// TestAFolderThatIsRefused: who asks meanwhile what is left is told, and afterwards nothing is this
-// run's.
-func TestAFolderThatIsRefused(t *testing.T) {
-	cache := t.TempDir()
-	var seen Removal
-	refuse := errors.New("another run's")
-	_, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen, Folder: &Folder{
-		Name: "named", Files: entryNames{},
-		Recall: func(json.RawMessage) (Names, bool, error) {
-			left := seen.Left() // nothing as well where counting takes too long
-			assert.Equal(t, []string{cache + "/named"}, left.Dirs)
-			assert.Zero(t, left.Amount)
-			return nil, false, refuse
-		}}})
-	require.ErrorIs(t, err, refuse)
-	assert.Empty(t, seen.Left().Dirs)
 }
 
 // TestWhoeverLooksSeesAllDirectories of a run that has several.
