@@ -36,7 +36,7 @@ type Arena struct {
 // space.
 //
 // Of the NUMA nodes given its memory comes from the one, or from several in turn, as long as they
-// have any, whoever touches it; without any from the node of whoever touches it first. See
+// have any; without nodes from that of the thread that touches it first. See
 // [Arena.Placed].
 func NewArena(bytes int64, nodes ...int) (*Arena, error) {
 	if bytes <= 0 || bytes != int64(int(bytes)) {

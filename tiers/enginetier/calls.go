@@ -22,8 +22,8 @@ type calls struct {
 	note   func(string) // is told of each call before it is made; nil: nobody is
 }
 
-// told tells of a call, before it is made: what it finds does not matter to who compares calls.
-func (c *calls) told(format string, args ...any) {
+// announce reports a call to note, before it is made: its outcome is not compared.
+func (c *calls) announce(format string, args ...any) {
 	if c.note != nil {
 		c.note(fmt.Sprintf(format, args...))
 	}
@@ -46,7 +46,7 @@ func (c *calls) call(what, path string, do func() error) error {
 // open opens a file. Links are not followed: whatever lies there, nothing is written outside of the
 // directory.
 func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
-	c.told("openat %s %s %#o", path, flagNames(flags), mode)
+	c.announce("openat %s %s %#o", path, flagNames(flags), mode)
 	what := "open"
 	if flags&unix.O_CREAT != 0 {
 		what = "create"
@@ -60,7 +60,7 @@ func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 
 // access says whether a path is there: os.access.
 func (c *calls) access(path string) (there bool, err error) {
-	c.told("faccessat %s", path)
+	c.announce("faccessat %s", path)
 	return found(c.call("look-up", path, func() error {
 		return unix.Faccessat(c.root, path, unix.F_OK, 0)
 	}))
@@ -68,7 +68,7 @@ func (c *calls) access(path string) (there bool, err error) {
 
 // stat likewise, as os.stat and os.path.exists.
 func (c *calls) stat(path string) (there bool, err error) {
-	c.told("newfstatat %s", path)
+	c.announce("newfstatat %s", path)
 	return found(c.call("look-up", path, func() error {
 		var s unix.Stat_t
 		return unix.Fstatat(c.root, path, &s, 0)
@@ -85,7 +85,7 @@ func found(err error) (bool, error) {
 
 // mkdir makes a directory, and says whether it was not there already.
 func (c *calls) mkdir(path string) (made bool, err error) {
-	c.told("mkdirat %s", path)
+	c.announce("mkdirat %s", path)
 	err = c.call("mkdir", path, func() error {
 		return unix.Mkdirat(c.root, path, workdir.TreeMode)
 	})
@@ -97,19 +97,19 @@ func (c *calls) mkdir(path string) (made bool, err error) {
 
 // rename gives a file its name, in the place of one that may have it.
 func (c *calls) rename(from, to string) error {
-	c.told("renameat %s %s", from, to)
+	c.announce("renameat %s %s", from, to)
 	return c.call("rename", from, func() error { return unix.Renameat(c.root, from, c.root, to) })
 }
 
 // unlink removes a name; whoever has the file open keeps it.
 func (c *calls) unlink(path string) error {
-	c.told("unlinkat %s", path)
+	c.announce("unlinkat %s", path)
 	return c.call("remove", path, func() error { return unix.Unlinkat(c.root, path, 0) })
 }
 
 // close closes a file. Interrupted, it is closed all the same.
 func (c *calls) close(fd int, path string) error {
-	c.told("close")
+	c.announce("close")
 	return c.call("close", path, func() error {
 		if err := unix.Close(fd); !errors.Is(err, unix.EINTR) {
 			return err
@@ -120,14 +120,14 @@ func (c *calls) close(fd int, path string) error {
 
 // size gives a file its size.
 func (c *calls) size(fd int, path string, n int64) error {
-	c.told("ftruncate %d", n)
+	c.announce("ftruncate %d", n)
 	return c.call("truncate", path, func() error { return unix.Ftruncate(fd, n) })
 }
 
 // write puts a short text into a file at its position, that of a configuration or an index: those
 // are so few that they need no engine.
 func (c *calls) write(fd int, path string, p []byte) error {
-	c.told("write %d", len(p))
+	c.announce("write %d", len(p))
 	n := 0
 	err := c.call("write", path, func() (err error) { n, err = unix.Write(fd, p); return err })
 	if err == nil && n < len(p) {
@@ -145,7 +145,7 @@ func (c *calls) scan() error {
 	}
 	buf := make([]byte, 32<<10)
 	for n := 1; n > 0 && err == nil; {
-		c.told("getdents64")
+		c.announce("getdents64")
 		err = c.call("list", path, func() (err error) {
 			n, err = unix.ReadDirent(fd, buf)
 			return err

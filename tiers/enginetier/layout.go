@@ -30,7 +30,7 @@ type layout interface {
 	lookUp(objs []tiers.Object) error
 	// takes is the bytes of an object's place.
 	takes(o tiers.Object) int64
-	// close ends the engine. Nothing is under way.
+	// close ends the engine. No request is in flight.
 	close() error
 }
 

@@ -118,7 +118,7 @@ func (p *perFile) lookUp(objs []tiers.Object) error {
 // vllmFS is vLLM's tiering offload to a filesystem: a file for each chunk, of all ranks, padded to
 // whole pages, in one of 4096 x 256 directories, which are asked for each time. Files are written
 // past the page cache where a file at the start could be, and never deleted: what leaves the tier
-// here, in the engine somebody else's cleaner removes.
+// here, another program removes from the engine's directory.
 type vllmFS struct {
 	perFile
 	dir string

@@ -34,7 +34,7 @@ type slots struct {
 	at   map[tiers.ID]*spot
 }
 
-// spot is the slot of an object, free when nobody uses it any more: the tier is one user.
+// spot is the slot of an object, free when it has no user any more: the tier is one user.
 type spot struct {
 	at   int64 // of the slot
 	uses int
@@ -103,7 +103,7 @@ func (s *slots) leave(p *spot) {
 // commit: an object is there when its bytes are, and nothing on the disk says so.
 func (s *slots) commit(context.Context, *file) error { return nil }
 
-// abandon leaves the bytes where they are, as engines do: whoever has the slot next overwrites
+// abandon leaves the bytes where they are, as engines do: the next owner of the slot overwrites
 // them.
 func (s *slots) abandon(f *file) error { return s.remove(f.o) }
 
@@ -195,7 +195,7 @@ func (l *kvbmSlots) start(context.Context) error {
 		return err
 	}
 	if l.direct {
-		l.calls.told("fcntl F_SETFL O_DIRECT")
+		l.calls.announce("fcntl F_SETFL O_DIRECT")
 		err = setDirect(fd)
 	}
 	if err == nil {
@@ -209,7 +209,7 @@ func (l *kvbmSlots) start(context.Context) error {
 
 // allocate gives the file its blocks, or where there is no call for it its size.
 func (s *slots) allocate(fd int, path string) error {
-	s.calls.told("fallocate %d", s.size())
+	s.calls.announce("fallocate %d", s.size())
 	err := s.calls.call("allocate", path, func() error { return allocate(fd, s.size()) })
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		return s.calls.size(fd, path, s.size())
@@ -239,7 +239,7 @@ func (l *lmcacheRaw) create(ctx context.Context, o tiers.Object) (*file, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The header's fields are the suite's own: nobody but the engine reads them, and that after a
+	// The header's fields are the suite's own: only the engine reads them, after a
 	// restart.
 	page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
 	copy(page, "LMCBLK01")
@@ -260,7 +260,7 @@ type mooncakeOffset struct{ *slots }
 // recordHeader is the bytes before a record's key.
 const recordHeader = 24
 
-// start truncates what was there, as the engine does unless it is told to persist.
+// start truncates what was there, as the engine does unless it is set to persist.
 func (l *mooncakeOffset) start(context.Context) error {
 	const path = "kv_cache.data"
 	l.head = pageSize

@@ -12,7 +12,7 @@ import (
 
 // blockSize is the unit in which the cpu tier gives out memory: large enough that copying a chunk
 // in blocks costs no more than copying it at once, small enough that what an entry wastes at its
-// end, less than a block, does not matter beside engines' objects of some 100 KiB and more.
+// end, less than a block, does not matter compared with engines' objects of some 100 KiB and more.
 const blockSize = 16 << 10
 
 // Tier keeps entries in memory outside the Go heap: real bytes, copied in and out. The Cache keeps
@@ -66,7 +66,7 @@ func (t *Tier) Footprint() (held, waste int64) {
 }
 
 // entry is one entry's blocks. They return to the tier when the last user has gone: the tier
-// itself while the entry can be opened, a handle, a request under way.
+// itself while the entry can be opened, a handle, a request in flight.
 type entry struct {
 	o      tiers.Object
 	blocks [][]byte // fixed from Create on: copying needs no lock
@@ -167,7 +167,7 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// Space is what was asked for, whoever uses it.
+// Space is the capacity, and what entries leave of it.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,7 +238,7 @@ type handle struct {
 }
 
 // Submit copies at once, in the caller's goroutine: there is nothing to wait for. The request
-// is a user of the entry, because nobody who gives up waits for it.
+// is a user of the entry, because an operation that is cancelled does not wait for it.
 func (h *handle) Submit(io *tiers.IO) {
 	t := h.tier
 	t.mu.Lock()
@@ -259,7 +259,7 @@ func (h *handle) Submit(io *tiers.IO) {
 	io.End(err)
 }
 
-// Commit makes the writer's use the tier's. Whoever commits the same object second has lost, and
+// Commit makes the writer's use the tier's. The second to commit the same object fails, and
 // nothing of it remains.
 func (h *handle) Commit(context.Context) error {
 	t := h.tier

@@ -89,7 +89,7 @@ func (g *group) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return g.Files.Remove(ctx, g.of(objs)...)
 }
 
-// Footprint is that of all groups, which the first one tells.
+// Footprint is that of all groups, which the first one reports.
 func (g *group) Footprint() (held, waste int64) {
 	if g.number > 1 {
 		return 0, 0

@@ -17,7 +17,7 @@ type Config struct {
 	Ranks []spread.Files // by number, at least two alike
 	// Bytes are those of an object, all ranks' together: requests are as large.
 	Bytes int64
-	// Depth is how many objects of a rank are under way beside each other, 0 = 1.
+	// Depth is how many objects of a rank are in flight together, 0 = 1.
 	Depth int
 	// Part is how many bytes of every object each has, also of one that is opened with fewer than
 	// it was made with: then those have none of it that lie behind. 0: they share it evenly.
@@ -196,7 +196,7 @@ func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, 
 	return &writer{f}, nil
 }
 
-// claim is the first of some objects that nobody else is creating: of two who create the same
+// claim is the first of some objects that no other call is creating: of two that create the same
 // object one would have some ranks' and the other one the others'.
 func (t *Tier) claim(objs []tiers.Object) ([]tiers.Object, error) {
 	t.mu.Lock()

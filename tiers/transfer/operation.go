@@ -14,7 +14,7 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// operation is one Read, Write or Move under way.
+// operation is one Read, Write or Move in progress.
 type operation struct {
 	t       *Transfer
 	ctx     context.Context
@@ -32,13 +32,13 @@ type operation struct {
 
 	mu      sync.Mutex
 	running int         // streams that have not ended
-	over    clock.Event // the last one has, or nobody waits for it any more; nil: nobody waits yet
+	over    clock.Event // the last one has, or is not waited for any more; nil: not waited for yet
 	parts   []stretch   // in which chunks are taken
 	all     [1]stretch  // where it is one
 	err     error       // the first failure
 	failed  *side       // whose it is; nil: of neither tier, or unknown
-	made    []made      // that nobody uses just now
-	left    bool        // the operation has returned: nobody is told any more
+	made    []made      // that no stream uses now
+	left    bool        // the operation has returned: nothing is reported any more
 }
 
 // side is a tier at one end of an operation. Guarded by operation.mu.
@@ -248,8 +248,8 @@ func (op *operation) pump() error {
 	return op.wait()
 }
 
-// wait returns when all streams have ended. When the context ends it waits for requests under way a
-// little longer, since whoever reads a device's counters wants them in: those that are then not
+// wait returns when all streams have ended. When the context ends it waits for requests in flight a
+// little longer, so that a device's counters include them: those that are then not
 // back are given up.
 func (op *operation) wait() error {
 	op.mu.Lock()
@@ -291,7 +291,7 @@ func (op *operation) dismiss(err error) {
 // fail notes a failure, if it is one and the first. Callers hold mu.
 func (op *operation) fail(err error) { op.err = cmp.Or(op.err, err) }
 
-// stopped tells, between chunks, that something failed or that the context has ended. Callers hold
+// stopped reports, between chunks, that something failed or that the context has ended. Callers hold
 // mu.
 func (op *operation) stopped() bool {
 	if op.ctx.Err() != nil {

@@ -125,7 +125,7 @@ func (g *generated) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// above is the upper tier of a demotion, whose ranges are read side by side by whoever sends the
+// above is the upper tier of a demotion, whose ranges are read side by side by the senders of the
 // parts: goroutines that may outlive the operation by a read.
 type above struct {
 	side  side
@@ -134,10 +134,10 @@ type above struct {
 
 	mu   sync.Mutex
 	err  error // of the first read that failed
-	left bool  // the move has returned: nobody is told any more
+	left bool  // the move has returned: nothing is reported any more
 }
 
-// failed is what the first read failed with. Whoever sent the bytes has its own error of it.
+// failed is what the first read failed with. The sender of the bytes has its own error of it.
 func (a *above) failed() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -158,11 +158,11 @@ func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) 
 
 // step is how many bytes of a file are given up at once. On a disk mounted discard the removal of
 // 1 GiB was seen to take 1.4 s in one call, which nothing can interrupt: the process could not end
-// meanwhile, and nobody would see that it goes on. In steps of twice this size no call took longer
+// meanwhile, and would show no progress. In steps of twice this size no call took longer
 // than 0.2 s, and all of them no longer than the one.
 const step = 32 << 20
 
-// shorten cuts a file of ours to a size. One to which somebody has made a link of their own, it
+// shorten cuts a file of ours to a size. One to which a user has made a link, it
 // leaves: that would lose its content.
 func shorten(dir int, name string, size int64) error {
 	fd, err := OpenAt(dir, name, unix.O_WRONLY|unix.O_NONBLOCK, 0)

@@ -79,7 +79,7 @@ func (d *Dir) openMarker() (fresh bool, err error) {
 		return false, fail("open", d.marker(), err)
 	}
 	if err := d.lockMarker(); err != nil {
-		return false, err // not fresh: whoever holds the lock has taken it over
+		return false, err // not fresh: the holder of the lock has taken it over
 	}
 	// It may have been removed, or made again, between opening and locking it.
 	var held, there unix.Stat_t
@@ -98,7 +98,7 @@ func (d *Dir) openMarker() (fresh bool, err error) {
 	return fresh, nil
 }
 
-// nothingInside refuses a directory in which somebody else's files lie.
+// nothingInside refuses a directory in which a user's files lie.
 func (d *Dir) nothingInside() error {
 	names, err := readNames(d.fd)
 	switch {
@@ -147,15 +147,15 @@ func (d *Dir) share() error {
 	return nil
 }
 
-// last says whether nobody else works in the directory any more. One that gives way has lost its
+// last says whether no other process works in the directory any more. One that gives way has lost its
 // lock with the attempt, which is how of several at a time the last one gets it.
 func (d *Dir) last() bool {
 	err := d.lockAs(unix.LOCK_EX)
 	return err == nil || lockless(err) && !d.joined
 }
 
-// lockAs takes the marker's lock, or changes the one that is held: not at once, but then whoever
-// comes in between is told of by the error.
+// lockAs takes the marker's lock, or changes the one that is held: not in one step: the error
+// says if another process came in between.
 func (d *Dir) lockAs(how int) error {
 	flock := func() error { return unix.Flock(d.lock, how|unix.LOCK_NB) }
 	err := Retry(flock)

@@ -31,8 +31,8 @@ type Removal struct {
 	count    func() Amount // what lies there, where it is no directory
 	counted  bool          // of is valid
 	of, done Amount
-	moved    time.Time // when it began or last came further; zero while nothing is removed
-	beside   []*Removal
+	moved    time.Time  // when it began or last came further; zero while nothing is removed
+	others   []*Removal // of more directories of the run
 
 	stepping sync.Mutex  // held while a file is removed, for as long as the disk takes
 	ends     atomic.Bool // Left was called: nothing more is removed
@@ -43,7 +43,7 @@ func (r *Removal) Beside() *Removal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	more := &Removal{}
-	r.beside = append(r.beside, more)
+	r.others = append(r.others, more)
 	return more
 }
 
@@ -53,7 +53,7 @@ func (r *Removal) Progress() (done, of int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	done, of = r.done.Bytes, r.of.Bytes
-	for _, more := range r.beside {
+	for _, more := range r.others {
 		d, o := more.Progress()
 		done, of = done+d, of+o
 	}
@@ -68,7 +68,7 @@ func (r *Removal) Waits() (dir string, since time.Duration) {
 	if !r.moved.IsZero() {
 		dir, since = r.path, time.Since(r.moved)
 	}
-	for _, more := range r.beside {
+	for _, more := range r.others {
 		if d, s := more.Waits(); d != "" && (dir == "" || s > since) {
 			dir, since = d, s
 		}
@@ -92,7 +92,7 @@ type Remains struct {
 func (r *Removal) Left() Remains {
 	left := r.here()
 	r.mu.Lock()
-	others := slices.Clone(r.beside)
+	others := slices.Clone(r.others)
 	r.mu.Unlock()
 	for _, more := range others {
 		m := more.Left()

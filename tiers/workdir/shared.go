@@ -14,7 +14,7 @@ var ErrNotShared = errors.New("no other process of this run works there")
 
 // Join opens a directory that another process of the same run has opened as Shared and still holds:
 // one whose marker has the Nonce. It makes, reclaims and removes nothing. The two are equals from
-// here on: whichever of all of them is closed last removes what the run has left, so that nobody
+// here on: whichever of all of them is closed last removes what the run has left, so that no process
 // loses the files with which others still work.
 //
 // Shared directories are held with shared locks, which keep other runs out as one's own lock does.

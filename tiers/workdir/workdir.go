@@ -28,10 +28,10 @@ type Options struct {
 	Folder *Folder
 	// Shared lets others Join: processes of the same run, which has one Nonce for all of them.
 	Shared bool
-	// Removal, if not nil, shows whoever looks at it how far removing files has come.
+	// Removal, if not nil, shows the progress of removing files.
 	Removal *Removal
 	// Call, if not nil, makes the calls other than those that remove files, as ioengine.Engine's
-	// does: whoever waits can see which of them the filesystem does not answer.
+	// does: it shows which of them the filesystem does not complete.
 	Call func(what, where string, f func() error) error
 }
 
@@ -42,7 +42,7 @@ func (o *Options) call(what, where string, f func() error) error {
 	return o.Call(what, where, f)
 }
 
-// Folder is a work directory other than rank_<N>, the files of which somebody else may look for.
+// Folder is a work directory other than rank_<N>, the files of which other programs may look for.
 type Folder struct {
 	Name  string // the directory is CacheDir/<Name>
 	Files Names  // of this run
@@ -56,9 +56,9 @@ type Folder struct {
 }
 
 // Dir is the one directory in which the suite works: <cache-dir>/rank_<N>, or that of a Folder,
-// made by the suite itself, told by a marker file and held under its lock. Only files whose names
+// made by the suite itself, known by a marker file and held under its lock. Only files whose names
 // are exactly those of the suite, in its own directories, are ever deleted; whatever else lies in
-// it, or beside it, stays as it is.
+// it, or next to it, stays as it is.
 //
 // It survives being killed at any point. Directories of the suite carry the sticky bit,
 // given in the same system call that makes them, so even one that is still empty is
@@ -120,7 +120,7 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 		if err := checkOwner(opt.CacheDir); err != nil {
 			return nil, err
 		}
-		made = parent // whoever made it: the name is the suite's
+		made = parent // also if another run made it: the name is the suite's
 	}
 	for n := 0; ; n++ {
 		var d *Dir
@@ -212,7 +212,7 @@ func (o *Options) names() Names {
 	return entryNames{}
 }
 
-// checkOwner refuses a default directory that somebody else made first: /tmp is everybody's.
+// checkOwner refuses a default directory that another user made first: all users share /tmp.
 func checkOwner(dir string) error {
 	var s unix.Stat_t
 	if unix.Lstat(dir, &s) == nil &&
@@ -475,7 +475,7 @@ func (d *Dir) Remove(ctx context.Context) error {
 		return fail("clean the cache directory: list", d.path, err)
 	}
 	if !slices.Equal(names, []string{markerName}) {
-		return nil // somebody else's files: the marker keeps telling whose directory it is
+		return nil // a user's files: the marker stays to say whose directory it is
 	}
 	if err := Retry(func() error { return unix.Unlinkat(d.fd, markerName, 0) }); err != nil {
 		return fail("remove", d.marker(), err)

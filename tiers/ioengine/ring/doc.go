@@ -6,11 +6,11 @@
 //
 // # Ownership
 //
-// A Ring belongs to one thread, that which made it (see New): no method is safe for concurrent use.
-// What a request points to belongs to the kernel until its completion has been reaped, whatever
-// became of it; Close does not wait for that, so that whoever closes a Ring with requests under way
-// must never use their memory again.
+// A Ring belongs to one thread, the one that made it (see New): no method is safe for concurrent
+// use. What a request points to belongs to the kernel until its completion has been reaped,
+// whatever became of it. Close does not wait for that: the owner who closes a Ring with requests in
+// flight must never use their memory again.
 //
 // Numbers and structs are those of include/uapi/linux/io_uring.h; how the two queues are shared
-// with the kernel is told by io_uring(7).
+// with the kernel is described by io_uring(7).
 package ring

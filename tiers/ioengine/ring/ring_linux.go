@@ -26,7 +26,7 @@ type Ring struct {
 	// The submission queue: the kernel moves head, we tail.
 	sqHead, sqTail *uint32
 	requests       []Request
-	next           uint32 // tail with what has not been told the kernel
+	next           uint32 // tail with what the kernel has not seen yet
 
 	// The completion queue: the kernel moves tail, we head.
 	cqHead, cqTail *uint32
@@ -171,7 +171,7 @@ func (r *Ring) Reap(each func(Completion)) (n int) {
 }
 
 // SetBuffer registers memory as buffer i, 0 to MaxBuffers-1, and nil takes it away again: what
-// requests are under way with keeps it until they are done. The kernel keeps its pages in memory,
+// requests in flight use keeps it until they are done. The kernel keeps its pages in memory,
 // which counts against RLIMIT_MEMLOCK of processes without CAP_IPC_LOCK.
 func (r *Ring) SetBuffer(i int, mem []byte) error {
 	if !r.buffers {
@@ -204,7 +204,7 @@ func (r *Ring) register(what uintptr, arg unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
-// Close gives the Ring back. Requests that are under way go on, or end, without being told of.
+// Close gives the Ring back. Requests in flight go on, or end, without being reported.
 func (r *Ring) Close() error {
 	var errs []error
 	for _, mem := range [][]byte{r.sqes, r.mem} {
