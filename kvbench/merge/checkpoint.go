@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // checkpoint makes the checkpoints of all clients of what each has done of them: the bytes are
@@ -25,16 +26,13 @@ func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpo
 		}
 		parts, accelerators = append(parts, c), accelerators+*c.Count
 	}
-	out := &result.Checkpoint{Model: first.Model, Scale: first.Scale, Mode: first.Mode,
-		Accelerators: first.Accelerators, Zero: first.Zero, Tensor: first.Tensor,
-		Pipeline: first.Pipeline, Data: first.Data, Files: first.Files, Bytes: first.Bytes,
-		Flush: first.Flush, Notes: first.Notes}
+	out := foldAll(parts)
 	// A client that was lost leaves the others' parts, which are in their own results.
 	if accelerators == first.Accelerators {
-		out.Writes = together(ranks, func(c *result.Checkpoint) []result.CheckpointRun {
+		out.Writes = runs(ranks, func(c *result.Checkpoint) []result.CheckpointRun {
 			return c.Writes
 		})
-		out.Reads = together(ranks, func(c *result.Checkpoint) []result.CheckpointRun {
+		out.Reads = runs(ranks, func(c *result.Checkpoint) []result.CheckpointRun {
 			return c.Reads
 		})
 		for i := range out.Reads {
@@ -42,8 +40,18 @@ func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpo
 		}
 	}
 	out.Flushes(hists[result.CheckpointFlushes])
-	gaps(out, parts)
-	out.Stages = stages(out, parts)
+	// A gap below 0 shows clocks that differ, which a longer one of another client must not hide.
+	for _, c := range parts {
+		if c.GapNS != nil && *c.GapNS < 0 {
+			out.GapNS = c.GapNS
+		}
+	}
+	if out.FlushNS != nil && out.GapNS != nil && len(out.Reads) > 0 {
+		out.RecoveryNS = new(*out.FlushNS + *out.GapNS + out.Reads[0].DurationNS)
+	}
+	if out.Stages != nil {
+		stages(out, parts)
+	}
 	for _, r := range first.Rules {
 		out.Rules = append(out.Rules, strictest(r, ranks))
 	}
@@ -57,122 +65,81 @@ func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpo
 	return out
 }
 
-// together makes each checkpoint of the parts that the clients have of it, of those that all have
-// come to the end of.
-func together(ranks []*result.Result, of func(*result.Checkpoint) []result.CheckpointRun) (
-	list []result.CheckpointRun) {
-	n := len(of(ranks[0].Checkpoint))
+// runs folds each checkpoint of the parts that the clients have of it, of those that all clients
+// have completed.
+func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.CheckpointRun) (
+	folded []result.CheckpointRun) {
+	n := len(list(ranks[0].Checkpoint))
 	for _, r := range ranks {
-		n = min(n, len(of(r.Checkpoint)))
+		n = min(n, len(list(r.Checkpoint)))
 	}
 	for i := range n {
-		sum := of(ranks[0].Checkpoint)[i]
+		var parts []*result.CheckpointRun
+		for _, r := range ranks {
+			parts = append(parts, &list(r.Checkpoint)[i])
+		}
+		run := foldAll(parts)
+		run.Start, run.Slowest = parts[0].Start, parts[0].Slowest
 		var first time.Time
 		device := map[[2]string]*int64{}
-		for k, r := range ranks {
-			run := of(r.Checkpoint)[i]
-			if run.Index != sum.Index {
-				return list // of another checkpoint: it is none of all clients
+		for k, part := range parts {
+			if part.Index != parts[0].Index {
+				return folded // of another checkpoint: it is none of all clients
 			}
-			// All began at one moment, so that a device's counters, which count for whoever
-			// asks, are those of the client that took the longest.
-			if start, err := r.Coordinated(run.Start); err == nil &&
+			// All began at one moment, so that a device's counters, which count the bytes of every
+			// client, are those of the client that took the longest.
+			r := ranks[k]
+			if start, err := r.Coordinated(part.Start); err == nil &&
 				(first.IsZero() || start.Before(first)) {
-				first, sum.Start = start, start.UTC().Format(time.RFC3339Nano)
+				first, run.Start = start, start.UTC().Format(time.RFC3339Nano)
 			}
 			at := [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
 			if have, seen := device[at]; !seen {
-				device[at] = run.DeviceBytes
-			} else if have != nil && run.DeviceBytes != nil {
-				device[at] = new(max(*have, *run.DeviceBytes))
+				device[at] = part.DeviceBytes
+			} else if have != nil && part.DeviceBytes != nil {
+				device[at] = new(max(*have, *part.DeviceBytes))
 			} else {
 				device[at] = nil
 			}
-			if k == 0 {
-				continue
-			}
-			sum.Bytes, sum.VerifiedBytes = sum.Bytes+run.Bytes, sum.VerifiedBytes+run.VerifiedBytes
-			sum.CachedBytes = plus(sum.CachedBytes, run.CachedBytes)
-			if run.FlushNS != nil && (sum.FlushNS == nil || *run.FlushNS > *sum.FlushNS) {
-				sum.FlushNS = run.FlushNS
-			}
-			sum.MinNS = min(sum.MinNS, run.MinNS)
-			if run.DurationNS > sum.DurationNS {
-				sum.DurationNS, sum.Slowest = run.DurationNS, run.Slowest
+		}
+		for _, part := range parts { // of several that took as long the first
+			if part.DurationNS == run.DurationNS {
+				run.Slowest = part.Slowest
+				break
 			}
 		}
-		// Judged anew with the bytes of all: of one client nobody knows whose bytes a device's
-		// were.
-		sum.DeviceBytes, sum.Cold = new(int64(0)), nil
+		// Judged anew with the bytes of all: one client's result does not show whose bytes the
+		// device counted.
+		run.DeviceBytes = new(int64(0))
 		for _, n := range device {
-			sum.DeviceBytes = plus(sum.DeviceBytes, n)
-		}
-		list = append(list, sum)
-	}
-	return list
-}
-
-// plus adds numbers that are known: of others there is no sum.
-func plus(a, b *int64) *int64 {
-	if a == nil || b == nil {
-		return nil
-	}
-	return new(*a + *b)
-}
-
-// gaps are the longest of any client: a training run begins when the last one has read.
-func gaps(out *result.Checkpoint, parts []*result.Checkpoint) {
-	longest := func(of func(*result.Checkpoint) *int64) (most *int64) {
-		for _, c := range parts {
-			if n := of(c); n != nil && (most == nil || *n > *most) {
-				most = n
+			if n == nil {
+				run.DeviceBytes = nil
+				break
 			}
+			*run.DeviceBytes += *n
 		}
-		return most
+		folded = append(folded, *run)
 	}
-	out.FlushNS = longest(func(c *result.Checkpoint) *int64 { return c.FlushNS })
-	out.GapNS = longest(func(c *result.Checkpoint) *int64 { return c.GapNS })
-	// A gap below 0 shows clocks that differ, which a longer one of another client must not hide.
-	for _, c := range parts {
-		if c.GapNS != nil && *c.GapNS < 0 {
-			out.GapNS = c.GapNS
-		}
-	}
-	out.TotalNS = longest(func(c *result.Checkpoint) *int64 { return c.TotalNS })
-	if out.FlushNS != nil && out.GapNS != nil && len(out.Reads) > 0 {
-		out.RecoveryNS = new(*out.FlushNS + *out.GapNS + out.Reads[0].DurationNS)
-	}
+	return folded
 }
 
-// stages are the pipelines of all clients side by side. What was made is the sum; waits are those
-// of one thread, on average over all; walls are those of the client with the longest: when clients
-// waited at the same time and when one after the other nobody knows. So the overhead is no less
-// than it was.
-func stages(out *result.Checkpoint, parts []*result.Checkpoint) *result.Pipeline {
-	// Threads make content beside each other on all hosts, so that rates add up; a client without
-	// a rate has made nothing.
-	var p result.Pipeline
+// stages completes the pipelines of all clients that ran concurrently. What was made is the sum;
+// waits are those of one thread, on average over all; wall times are those of the client with the
+// longest: which clients waited at the same time is unknown. So the overhead is no less than it
+// was.
+func stages(out *result.Checkpoint, parts []*result.Checkpoint) {
+	p := out.Stages
+	// Threads make content concurrently on all hosts, so that rates add up; a client without a rate
+	// has made nothing.
 	rate := 0.0
-	var waits, writes int64
 	for _, c := range parts {
-		s := c.Stages
-		if s == nil {
-			return nil
-		}
-		p.ChunkBytes, p.Buffers = s.ChunkBytes, s.Buffers
-		p.Producers, p.Writers = p.Producers+s.Producers, p.Writers+s.Writers
-		p.Chunks, p.GenerationNS = p.Chunks+s.Chunks, p.GenerationNS+s.GenerationNS
-		waits += s.ProducerWaitNS * int64(s.Producers)
-		writes += s.WriterWaitNS * int64(s.Writers)
-		p.GenerationWallNS = max(p.GenerationWallNS, s.GenerationWallNS)
-		p.IONS, p.CloseNS = max(p.IONS, s.IONS), max(p.CloseNS, s.CloseNS)
-		if s.GenerationRate != nil {
-			rate += *s.GenerationRate
-		}
+		p.ProducerWaitNS += c.Stages.ProducerWaitNS * int64(c.Stages.Producers)
+		p.WriterWaitNS += c.Stages.WriterWaitNS * int64(c.Stages.Writers)
+		rate += units.OrZero(c.Stages.GenerationRate)
 	}
-	p.ProducerWaitNS = waits / int64(max(1, p.Producers))
-	p.WriterWaitNS = writes / int64(max(1, p.Writers))
-	// The time is not that of any client: each checkpoint has ended with another one, perhaps.
+	p.ProducerWaitNS /= int64(max(1, p.Producers))
+	p.WriterWaitNS /= int64(max(1, p.Writers))
+	// Each checkpoint may have ended with another client.
 	for _, w := range out.Writes {
 		p.TotalNS += w.DurationNS
 	}
@@ -180,7 +147,6 @@ func stages(out *result.Checkpoint, parts []*result.Checkpoint) *result.Pipeline
 		p.GenerationRate = &rate
 	}
 	p.Derive()
-	return &p
 }
 
 // strictest is a rule as the client found it that kept it least: all have to keep it.

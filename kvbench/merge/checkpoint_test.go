@@ -130,17 +130,19 @@ func TestPartsOfCheckpoints(t *testing.T) {
 
 // TestPipelinesSideBySide: sums of what was made, means of waits, walls of the longest.
 func TestPipelinesSideBySide(t *testing.T) {
-	p := stages(&result.Checkpoint{Writes: []result.CheckpointRun{{DurationNS: 100}}},
-		[]*result.Checkpoint{
-			{Stages: &result.Pipeline{Producers: 1, Writers: 4, Chunks: 3, GenerationNS: 20,
-				GenerationWallNS: 20, IONS: 80, CloseNS: 7, ProducerWaitNS: 70, WriterWaitNS: 10,
-				GenerationRate: new(2.0), TotalNS: 90}},
-			{Stages: &result.Pipeline{Producers: 3, Writers: 4, Chunks: 5, GenerationNS: 60,
-				GenerationWallNS: 30, IONS: 60, CloseNS: 9, ProducerWaitNS: 30, WriterWaitNS: 20,
-				GenerationRate: new(3.0), TotalNS: 80}},
-		})
+	parts := []*result.Checkpoint{
+		{Stages: &result.Pipeline{Producers: 1, Writers: 4, Chunks: 3, GenerationNS: 20,
+			GenerationWallNS: 20, IONS: 80, CloseNS: 7, ProducerWaitNS: 70, WriterWaitNS: 10,
+			GenerationRate: new(2.0), TotalNS: 90}},
+		{Stages: &result.Pipeline{Producers: 3, Writers: 4, Chunks: 5, GenerationNS: 60,
+			GenerationWallNS: 30, IONS: 60, CloseNS: 9, ProducerWaitNS: 30, WriterWaitNS: 20,
+			GenerationRate: new(3.0), TotalNS: 80}},
+	}
+	out := foldAll(parts)
+	out.Writes = []result.CheckpointRun{{DurationNS: 100}}
+	stages(out, parts)
 	assert.Equal(t, &result.Pipeline{Producers: 4, Writers: 8, Chunks: 8, GenerationNS: 80,
 		GenerationWallNS: 30, IONS: 80, CloseNS: 9, ProducerWaitNS: 40, WriterWaitNS: 15,
 		GenerationRate: new(5.0), TotalNS: 100, Ratio: new(4.0), Overhead: new(0.2),
-		Bottleneck: result.BottleneckIO}, p)
+		Bottleneck: result.BottleneckIO}, out.Stages)
 }

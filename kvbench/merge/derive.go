@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"time"
 
@@ -192,16 +191,14 @@ func alike[T any](ranks []*result.Result, list func(*result.Result) []T, name fu
 			if slices.ContainsFunc(out, same) {
 				continue
 			}
-			var of []reflect.Value
+			var parts []*T
 			for _, other := range ranks {
 				entries := list(other)
 				if i := slices.IndexFunc(entries, same); i >= 0 {
-					of = append(of, reflect.ValueOf(&entries[i]).Elem())
+					parts = append(parts, &entries[i])
 				}
 			}
-			var folded T
-			structure(reflect.ValueOf(&folded).Elem(), of)
-			out = append(out, folded)
+			out = append(out, *foldAll(parts))
 		}
 	}
 	return out

@@ -34,12 +34,7 @@ func Fold(ranks []*result.Result) (*result.Result, error) {
 		}
 	}
 	// First what the table says, field by field, then what is made of that.
-	out := &result.Result{}
-	from := make([]reflect.Value, len(ranks))
-	for i, r := range ranks {
-		from[i] = reflect.ValueOf(r).Elem()
-	}
-	structure(reflect.ValueOf(out).Elem(), from)
+	out := foldAll(ranks)
 	derive(out, ranks)
 	return out, nil
 }
@@ -57,6 +52,16 @@ func Missing(r *result.Result) (list []int) {
 		}
 	}
 	return list
+}
+
+// foldAll folds structures, each field by its rule.
+func foldAll[T any](from []*T) *T {
+	out, values := new(T), make([]reflect.Value, len(from))
+	for i, part := range from {
+		values[i] = reflect.ValueOf(part).Elem()
+	}
+	structure(reflect.ValueOf(out).Elem(), values)
+	return out
 }
 
 // structure is the walk over a result: it folds each field by its rule.

@@ -55,9 +55,11 @@ func TestEveryFieldHasARule(t *testing.T) {
 		}
 	}
 	visit(reflect.TypeFor[result.Result]())
-	visit(reflect.TypeFor[result.Tier]())     // by its level, in derive.go
-	visit(reflect.TypeFor[result.Endpoint]()) // by its address, likewise
-	visit(reflect.TypeFor[result.Root]())     // by its directory, likewise
+	visit(reflect.TypeFor[result.Tier]())          // by its level, in derive.go
+	visit(reflect.TypeFor[result.Endpoint]())      // by its address, also there
+	visit(reflect.TypeFor[result.Root]())          // by its directory, also there
+	visit(reflect.TypeFor[result.Checkpoint]())    // in checkpoint.go
+	visit(reflect.TypeFor[result.CheckpointRun]()) // by its index, also there
 	for _, r := range table {
 		assert.True(t, met[reflect.TypeOf(r.of)], "%T is nowhere in a result that is folded", r.of)
 		all := ""

@@ -196,6 +196,17 @@ var table = []row{
 	{of: result.Removal{}, sum: "Files Bytes FilesPerSecond BytesPerSecond",
 		most: "UnlinkNS QuietNS"},
 
+	// The bytes of a checkpoint are those of all clients together, its time that of the slowest.
+	{of: result.Checkpoint{}, most: "FlushNS GapNS TotalNS", fold: "Stages", each: "First Count",
+		same:  "Model Scale Accelerators Mode Zero Tensor Pipeline Data Files Bytes Flush Notes",
+		after: "Writes Reads FlushP95NS FlushMaxNS RecoveryNS Rules"},
+	{of: result.CheckpointRun{}, sum: "Bytes CachedBytes VerifiedBytes",
+		most: "DurationNS FlushNS", least: "MinNS", same: "Index",
+		after: "Start Slowest DeviceBytes Cold"},
+	{of: result.Pipeline{}, sum: "Producers Writers Chunks GenerationNS",
+		most: "GenerationWallNS IONS CloseNS", same: "ChunkBytes Buffers",
+		after: "ProducerWaitNS WriterWaitNS TotalNS GenerationRate Ratio Overhead Bottleneck"},
+
 	// Ranks share a store, and each has counted its own requests. Endpoints are put together by
 	// their addresses; what was in flight at one of them at most is added as peaks of tiers are.
 	// Connections belong to a process, so that what the kernel says of them is added, too; the
