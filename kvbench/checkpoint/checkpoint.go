@@ -86,7 +86,6 @@ type Load struct {
 	mark    contents
 	buffers [][]tiers.Buffer // of each accelerator that writes
 	files   [][]files.File   // of each of all accelerators
-	ends    bool             // see pipeline
 
 	// What came of it. The lock is for those who report while it goes on.
 	mu      sync.Mutex

@@ -30,7 +30,6 @@ type runs struct {
 	dir  string
 	spec files.Spec
 	with func(*kvbench.Config, *Config)
-	ends bool // see pipeline
 	hook faults.Hook
 }
 
@@ -72,7 +71,6 @@ func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Re
 	}
 	cfg.Storage.Folder = Folder(r.spec, number, c.Nonce, op == tiers.Read, 0)
 	load := New(c)
-	load.ends = r.ends
 	if r.hook != nil {
 		return kvbench.Run(t.Context(), cfg, hooked{load, r.hook})
 	}

@@ -26,11 +26,6 @@ type pipeline struct {
 	writers int        // of a line
 	chunk   int64
 	times   *times
-	// early gives a buffer back when its write has begun: what the reference does. Tests hold that
-	// this would be noticed.
-	early bool
-	// ends leaves out all chunks of a file but the first and the last, for tests of large ones.
-	ends bool
 }
 
 // slot is a buffer with the chunk that it holds, or is going to.
@@ -113,26 +108,13 @@ func (p *pipeline) produce(ctx context.Context) {
 	}
 }
 
-// chunks is how many a file has, and offset where one of them begins.
-func (p *pipeline) chunks(size int64) int64 {
-	n := (size + p.chunk - 1) / p.chunk
-	if p.ends {
-		n = min(n, 2)
-	}
-	return n
-}
-
-func (p *pipeline) offset(size, chunk int64) int64 {
-	if p.ends && chunk > 0 {
-		return (size - 1) / p.chunk * p.chunk
-	}
-	return chunk * p.chunk
-}
+// chunks is the number of a file's chunks.
+func (p *pipeline) chunks(size int64) int64 { return (size + p.chunk - 1) / p.chunk }
 
 // give lets producers have a buffer again, for the next chunk, if there is one.
 func (l *line) give(s *slot) {
 	if i := l.next.Add(1) - 1; i < l.p.chunks(l.o.Size) {
-		s.off = l.p.offset(l.o.Size, i)
+		s.off = i * l.p.chunk
 		l.p.free <- s
 	}
 }
@@ -189,9 +171,6 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	asked := l.p.clock.Now()
 	l.enter(asked)
 	l.to.Submit(&s.io)
-	if l.p.early {
-		l.give(s)
-	}
 	if !answered(ctx, s.back) {
 		s.stuck = true
 		return context.Cause(ctx)
@@ -212,9 +191,7 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	}
 	l.done(c)
 	l.p.times.chunks.Add(1)
-	if !l.p.early {
-		l.give(s)
-	}
+	l.give(s)
 	return nil
 }
 

@@ -20,7 +20,7 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 		return run, err
 	}
 	p, lines := newPipeline(l.env.Clock, l.buffers, l.Chunk, l.Writers, &l.times)
-	p.fill, p.ends = l.content.Fill, l.ends
+	p.fill = l.content.Fill
 	l.times.producers, l.times.writers = l.Producers, l.Writers*l.Count
 	// Whatever happens, the producers have ended before the buffers are anybody else's.
 	producing, stop := context.WithCancel(ctx)
