@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -273,10 +272,8 @@ func (l *Load) each(ctx context.Context, since time.Duration,
 
 // bytes are those of this client's accelerators.
 func (l *Load) bytes() (n int64) {
-	for i := range l.Count {
-		for _, f := range l.files[l.source(i)] {
-			n += f.Bytes
-		}
+	for _, o := range l.of(0) {
+		n += o.Size
 	}
 	return n
 }
@@ -432,12 +429,4 @@ func (l *Load) Close() error {
 	}
 	l.buffers = nil
 	return nil
-}
-
-// nonceOf is that of the bytes that a marker tells of.
-func nonceOf(c contents) (nonce [16]byte, err error) {
-	if n, err := hex.Decode(nonce[:], []byte(c.Nonce)); err != nil || n != len(nonce) {
-		return nonce, fmt.Errorf("the marker's nonce %q is none", c.Nonce)
-	}
-	return nonce, nil
 }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 
 	"kvbench/kvbench/result"
@@ -16,11 +17,11 @@ func (l *Load) oldest() int { return l.mark.Last - l.mark.Kept + 1 }
 
 // prepareReads finds all files before the first is read, and empties the page cache of them.
 func (l *Load) prepareReads(ctx context.Context) error {
-	nonce, err := nonceOf(l.mark)
-	if err != nil {
-		return err
+	nonce, err := hex.DecodeString(l.mark.Nonce)
+	if err != nil || len(nonce) != len(l.Nonce) {
+		return fmt.Errorf("the marker's nonce %q is none", l.mark.Nonce)
 	}
-	l.content = content.New(nonce, 0)
+	l.content = content.New([16]byte(nonce), 0)
 	// Where time decided how many were written, it decides how many can be read.
 	if l.Within > 0 {
 		l.Number = min(l.Number, l.mark.Kept)
@@ -38,7 +39,10 @@ func (l *Load) prepareReads(ctx context.Context) error {
 	}
 	// All of them, before the first byte: a file that is missing in the last checkpoint would else
 	// cost the reads of all others.
-	all := l.objects()
+	var all []tiers.Object
+	for n := range l.Number {
+		all = append(all, l.of(l.oldest()+n)...)
+	}
 	for _, o := range all {
 		if err := tier.Adopt(ctx, o); err != nil {
 			return err
@@ -65,14 +69,6 @@ func (l *Load) prepareReads(ctx context.Context) error {
 		l.flush = l.env.Clock.Now() - begun
 	}
 	return nil
-}
-
-// objects are all files that this client reads.
-func (l *Load) objects() (list []tiers.Object) {
-	for n := range l.Number {
-		list = append(list, l.of(l.oldest()+n)...)
-	}
-	return list
 }
 
 // of are the files of one checkpoint.

@@ -179,16 +179,7 @@ func (l *Load) drop(ctx context.Context, step int) error {
 		return nil
 	}
 	// Not timed: the pause before a checkpoint is there for it.
-	for i := range l.Count {
-		var objects []tiers.Object
-		for _, f := range l.files[l.source(i)] {
-			objects = append(objects, object(step, f))
-		}
-		if err := l.tier.Remove(ctx, objects...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.tier.Remove(ctx, l.of(step)...)
 }
 
 // forget leaves the buffers to the tier that it has not answered for.
