@@ -6,7 +6,6 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/transfer"
 	"kvbench/workloads/profile"
 )
 
@@ -24,7 +23,6 @@ type Blocks struct {
 	loan  *loan // the workers' buffers
 	draws []profile.Stream
 	drawn []int64
-	huge  string // what kind of memory the buffers are
 }
 
 var _ Routine = (*Blocks)(nil)
@@ -56,15 +54,10 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 
 // equip gives each worker a buffer, and its draws: where it reads follows from the seed.
 func (r *Blocks) equip(ctx context.Context) (err error) {
-	m, err := newMover(r.env, r.level, "blocks/")
-	if err != nil {
+	if r.loan, err = r.buffers(ctx, r.bench.Workers, r.Size); err != nil {
 		return err
 	}
-	m.chunk = r.Size
-	if r.loan, err = m.buffers(ctx, r.bench.Workers); err != nil {
-		return err
-	}
-	r.huge, r.drawn = m.huge, make([]int64, r.bench.Workers)
+	r.drawn = make([]int64, r.bench.Workers)
 	for w := range r.bench.Workers {
 		r.draws = append(r.draws, profile.NewStream(r.bench.Seed, w))
 	}
@@ -86,11 +79,8 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 
 // Climber is the ladder after its window: such requests, in the same files.
 func (r *Blocks) Climber() kvbench.Climber {
-	p := &places{r.Op, func(draws profile.Stream, until func() bool) transfer.Next {
-		return r.anywhere(draws, new(int64), r.Size, until)
-	}}
 	return func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
-		return climbIn(ctx, e, l, p)
+		return climbIn(ctx, e, l, r)
 	}
 }
 
@@ -111,8 +101,5 @@ func (r *Blocks) Report(res *result.Result) {
 		return
 	}
 	res.PlainIO.FileBytes = r.size
-	if r.holds() {
-		res.IO.Pool = result.Pool{Buffers: r.loan.len(), BufferBytes: int(r.Size),
-			HugePages: r.huge, Covers: true}
-	}
+	r.pool(res, r.loan, r.Size)
 }

@@ -165,7 +165,7 @@ func bestRung(all []result.Rung, request int64) int {
 // equip gives each stream a buffer.
 func (r *Ceiling) equip(ctx context.Context, streams int) error {
 	r.Finish(r.bench)
-	loan, err := r.buffers(ctx, streams)
+	loan, err := r.buffers(ctx, streams, r.mover.chunk)
 	if err == nil {
 		r.loan = loan
 	}
@@ -209,9 +209,8 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 // Report says what was used, and how it was found.
 func (r *Ceiling) Report(res *result.Result) {
 	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Ladder: r.ladder}
-	if r.mover != nil && r.holds() {
-		res.IO.Pool = result.Pool{Buffers: r.loan.len(), BufferBytes: int(r.mover.chunk),
-			HugePages: r.huge, Covers: true}
+	if r.mover != nil {
+		r.pool(res, r.loan, r.mover.chunk)
 	}
 }
 

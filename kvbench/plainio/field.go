@@ -69,7 +69,7 @@ func newField(e *kvbench.Env, l cache.Level, op tiers.Op, request, footprint int
 // has room for, at the rate of those before, and the last ones none to spare.
 func (f *field) fill(ctx context.Context, footprint int64, until time.Duration) error {
 	n := max(1, int(footprint/f.size))
-	l, err := f.buffers(ctx, min(fieldFillers, n*int(f.size/fieldFill)))
+	l, err := f.buffers(ctx, min(fieldFillers, n*int(f.size/fieldFill)), fieldFill)
 	if err != nil {
 		return err
 	}

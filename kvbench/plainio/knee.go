@@ -30,7 +30,7 @@ type Knee struct {
 	// Brief measures every second depth, for half as long each.
 	Brief bool
 
-	pool     *loan // buffers of KneeSize each
+	shared   *loan // buffers of KneeSize each
 	measured int   // measurements so far: each draws its own places
 	knee     result.Knee
 }
@@ -64,17 +64,12 @@ func (r *Knee) Prepare(ctx context.Context, b *Bench) (err error) {
 		return err
 	}
 	r.Footprint = int64(len(r.files)) * r.size
-	m, err := newMover(b.Env, r.level, "knee/")
-	if err != nil {
-		return err
-	}
-	m.chunk = KneeSize
-	if r.pool, err = m.buffers(ctx, KneeFlight/KneeSize); err != nil {
+	if r.shared, err = r.buffers(ctx, KneeFlight/KneeSize, KneeSize); err != nil {
 		return err
 	}
 	err = r.grid(ctx, limit)
 	r.knee.NS = int64(b.Clock.Now() - begun)
-	if err = errors.Join(err, r.pool.free()); err != nil {
+	if err = errors.Join(err, r.shared.free()); err != nil {
 		return fmt.Errorf("measuring the grid of the knee: %w", err)
 	}
 	r.Size, b.Workers = r.knee.RequestBytes, r.knee.InFlight
@@ -227,7 +222,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 // cut returns the i-th buffer of a size.
 func (r *Knee) cut(size int64, i int) lent {
 	at := int64(i) * size
-	b := r.pool.bufs[at/KneeSize]
+	b := r.shared.bufs[at/KneeSize]
 	if b.B != nil {
 		b.B = b.B[at%KneeSize : at%KneeSize+size : at%KneeSize+size]
 	}

@@ -12,7 +12,6 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/transfer"
 	"kvbench/workloads/profile"
 )
 
@@ -30,16 +29,10 @@ func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []resul
 	return climbIn(ctx, e, l, nil)
 }
 
-// places are where the requests of a ladder go that has no files of its own.
-type places struct {
-	op   tiers.Op
-	next func(draws profile.Stream, until func() bool) transfer.Next // of each stream
-}
-
-// climbIn is Climb where there are such places; nil: there are none.
-func climbIn(ctx context.Context, e *kvbench.Env, l kvbench.Ladder, p *places) (
+// climbIn is Climb with the requests of a routine inside its files; nil: with files of its own.
+func climbIn(ctx context.Context, e *kvbench.Env, l kvbench.Ladder, within *Blocks) (
 	rungs []result.Rung, err error) {
-	c, err := newClimb(e, l, p)
+	c, err := newClimb(e, l, within)
 	if err != nil {
 		return nil, fmt.Errorf("climb a ladder of plain I/O: %w", err)
 	}
@@ -63,16 +56,14 @@ func (c *climb) spare(ctx context.Context) error {
 		return err
 	}
 	m.chunk = max(m.chunk, fieldFill)
-	l, err := m.buffers(ctx, min(len(c.Spare), fieldFillers))
+	l, err := m.buffers(ctx, min(len(c.Spare), fieldFillers), m.chunk)
 	if err != nil {
 		return err
 	}
-	err = beside(ctx, c.env, l.len(), func(ctx context.Context, w int) (err error) {
-		for i := w; i < len(c.Spare) && err == nil; i += l.len() {
-			if err = m.write(ctx, l.bufs[w], c.Spare[i],
-				func(tiers.Chunk) bool { return true }); err == nil {
-				c.wrote(c.Spare[i])
-			}
+	err = fill(ctx, c.env, len(c.Spare), l.len(), func(ctx context.Context, w, i int) error {
+		err := m.write(ctx, l.bufs[w], c.Spare[i], func(tiers.Chunk) bool { return true })
+		if err == nil {
+			c.wrote(c.Spare[i])
 		}
 		return err
 	})
@@ -87,7 +78,7 @@ func (c *climb) spare(ctx context.Context) error {
 type climb struct {
 	*mover
 	kvbench.Ladder
-	within *places
+	within *Blocks
 	size   int64 // of the files
 	// enough ends the ladder before its last rung; nil: nothing does.
 	enough func([]result.Rung) bool
@@ -98,7 +89,7 @@ type climb struct {
 	files []tiers.Object
 }
 
-func newClimb(e *kvbench.Env, l kvbench.Ladder, within *places) (*climb, error) {
+func newClimb(e *kvbench.Env, l kvbench.Ladder, within *Blocks) (*climb, error) {
 	if l.InFlight < 1 || l.Bytes < 1 || l.Time <= 0 {
 		return nil, fmt.Errorf("from %d in flight, in rungs of %d bytes and %s: all must be "+
 			"positive", l.InFlight, l.Bytes, l.Time)
@@ -150,7 +141,7 @@ func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
 		if c.within == nil && c.ReadShare < 1 && c.used+int64(n)*c.size > c.Room {
 			break
 		}
-		l, err := c.buffers(ctx, n)
+		l, err := c.buffers(ctx, n, c.chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -245,8 +236,8 @@ func (r *rung) count(op tiers.Op, i int) counter {
 func (r *rung) stream(ctx context.Context, buf lent, i, n int) error {
 	draws := profile.NewStream(r.Seed, r.rungs<<16+i)
 	if r.within != nil {
-		return buf.pass(ctx, r.env.Clock, &tiers.IO{}, r.within.next(draws, r.over.Load),
-			r.count(r.within.op, i))
+		next := r.within.anywhere(draws, new(int64), r.within.Size, r.over.Load)
+		return buf.pass(ctx, r.env.Clock, &tiers.IO{}, next, r.count(r.within.Op, i))
 	}
 	size := r.fileSize(r.size * int64(i+1) / int64(n))
 	for k := int64(0); !r.over.Load(); k++ {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
@@ -73,10 +74,10 @@ func (m *mover) request(size int64) int64 {
 	return m.chunk
 }
 
-// buffers makes some of one chunk each, full of what no device can compress. They are the mover's
+// buffers makes n buffers of a size, full of what no device can compress. They are the mover's
 // own: a run's pool has as many as its workers need, and nobody knows yet how many these will be.
 // A tier without bytes needs none.
-func (m *mover) buffers(ctx context.Context, n int) (*loan, error) {
+func (m *mover) buffers(ctx context.Context, n int, size int64) (*loan, error) {
 	l := &loan{bufs: make([]lent, n)}
 	l.users.Store(1)
 	for i := range l.bufs {
@@ -85,7 +86,7 @@ func (m *mover) buffers(ctx context.Context, n int) (*loan, error) {
 	if !m.holds() {
 		return l, nil
 	}
-	pool, err := m.env.NewPool(n, int(m.chunk))
+	pool, err := m.env.NewPool(n, int(size))
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +95,30 @@ func (m *mover) buffers(ctx context.Context, n int) (*loan, error) {
 		return nil, errors.Join(err, pool.Close())
 	}
 	for i, b := range bufs {
-		m.env.Content.Fill(b.B, tiers.Object{Key: m.name, Size: m.chunk}, 0)
+		m.env.Content.Fill(b.B, tiers.Object{Key: m.name, Size: size}, 0)
 		l.bufs[i].Buffer = b
 	}
 	l.pool, m.huge = pool, pool.HugePages()
 	return l, nil
+}
+
+// pool reports the buffers that a routine has for its window.
+func (m *mover) pool(res *result.Result, l *loan, size int64) {
+	if m.holds() {
+		res.IO.Pool = result.Pool{Buffers: l.len(), BufferBytes: int(size), HugePages: m.huge,
+			Covers: true}
+	}
+}
+
+// fill writes n objects, several at a time, each by a function that gets the number of its writer.
+func fill(ctx context.Context, e *kvbench.Env, n, writers int,
+	write func(ctx context.Context, writer, i int) error) error {
+	return beside(ctx, e, min(writers, n), func(ctx context.Context, w int) (err error) {
+		for i := w; i < n && err == nil; i += writers {
+			err = write(ctx, w, i)
+		}
+		return err
+	})
 }
 
 // loan is the buffers of streams, all of them in use until the last request is back: a device that

@@ -50,12 +50,10 @@ func (s *shelf) readable(ctx context.Context, b *Bench, objects, writers int) (e
 // fill writes objects.
 func (s *shelf) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
 	made := make([]tiers.Object, objects)
-	return made, beside(ctx, b.Env, min(writers, objects), func(ctx context.Context, w int) error {
-		for n := w; n < objects; n += writers {
-			made[n] = b.Object(s.level, s.size)
-			if _, err := s.move(ctx, w, tiers.Write, made[n], 0); err != nil {
-				return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
-			}
+	return made, fill(ctx, b.Env, objects, writers, func(ctx context.Context, w, i int) error {
+		made[i] = b.Object(s.level, s.size)
+		if _, err := s.move(ctx, w, tiers.Write, made[i], 0); err != nil {
+			return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
 		}
 		return nil
 	})
