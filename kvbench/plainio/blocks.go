@@ -20,7 +20,7 @@ type Blocks struct {
 
 	*field
 	bench *Bench
-	loan  *loan // the workers' buffers
+	lease *lease // the workers' buffers
 	draws []profile.Stream
 	drawn []int64
 }
@@ -54,7 +54,7 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 
 // equip gives each worker a buffer, and its draws: where it reads follows from the seed.
 func (r *Blocks) equip(ctx context.Context) (err error) {
-	if r.loan, err = r.buffers(ctx, r.bench.Workers, r.Size); err != nil {
+	if r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size); err != nil {
 		return err
 	}
 	r.drawn = make([]int64, r.bench.Workers)
@@ -70,7 +70,7 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 	n := r.drawn[worker]
 	defer func() { r.drawn[worker] = n }()
 	next := r.anywhere(r.draws[worker], &n, r.Size, b.over.Load)
-	return r.loan.bufs[worker].pass(ctx, b.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
+	return r.lease.bufs[worker].pass(ctx, b.Clock, &tiers.IO{}, next, func(c tiers.Chunk) bool {
 		c.Op = r.Op
 		b.Block(worker, c)
 		return true
@@ -84,10 +84,10 @@ func (r *Blocks) Climber() kvbench.Climber {
 	}
 }
 
-// Finish lets go of files and buffers.
+// Finish releases files and buffers.
 func (r *Blocks) Finish(*Bench) {
-	_ = r.loan.free() // memory that is ours alone
-	r.loan = nil
+	_ = r.lease.free() // memory that is ours alone
+	r.lease = nil
 	if r.field != nil {
 		_ = r.close() // of files that the run removes
 	}
@@ -101,5 +101,5 @@ func (r *Blocks) Report(res *result.Result) {
 		return
 	}
 	res.PlainIO.FileBytes = r.size
-	r.pool(res, r.loan, r.Size)
+	r.pool(res, r.lease, r.Size)
 }

@@ -28,17 +28,17 @@ type Ceiling struct {
 	// footprint is full.
 	Churn     bool
 	Footprint int64 // bytes that may lie in the tier; 0 = half of its capacity
-	// InFlight is the number of streams; 0 = as many as a ladder shows to be enough, whose rungs
+	// InFlight is the number of streams; 0 = as many as a sweep shows to be enough, whose steps
 	// take Rung each.
 	InFlight int
 	Rung     time.Duration
 
-	shelf
+	fileSet
 	*mover
 	mix    mix
 	bench  *Bench
-	loan   *loan // of the streams
-	files  int   // to read, at least
+	lease  *lease // of the streams
+	files  int    // to read, at least
 	ladder []result.Rung
 }
 
@@ -47,28 +47,27 @@ var _ Routine = (*Ceiling)(nil)
 // filesPerStream is how many files there are of each stream: those of a window differ in phase.
 const filesPerStream = 4
 
-// The ladder begins with few and doubles up to what nothing but a large array needs.
+// The sweep begins with few in flight and doubles them.
 const (
-	firstRung = 4
-	lastRung  = 256
-	// What is as fast as the fastest within enoughShare needs no more in flight; two rungs that
-	// bring nothing end the ladder.
+	firstDepth = 4
+	// What is as fast as the fastest within enoughShare needs no more in flight; two steps that
+	// bring nothing end the sweep.
 	enoughShare = 0.95
 )
 
 // Prepare writes the files to read, climbs the ladder, and gives each stream its buffer.
 func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
-	if r.shelf.level, err = b.Level(tiers.Storage); err != nil {
+	if r.fileSet.level, err = b.Level(tiers.Storage); err != nil {
 		return err
 	}
 	if r.Footprint == 0 {
-		r.Footprint = r.shelf.level.Capacity / 2
+		r.Footprint = r.fileSet.level.Capacity / 2
 	}
-	if r.mover, err = newMover(b.Env, r.shelf.level, "ceiling/"); err != nil {
+	if r.mover, err = newMover(b.Env, r.fileSet.level, "ceiling/"); err != nil {
 		return err
 	}
-	r.bench, r.move, r.mix.share, r.shelf.chunk = b, r.whole, r.ReadShare, r.mover.chunk
-	r.shelf.entire = r.store != nil
+	r.bench, r.move, r.mix.share, r.fileSet.chunk = b, r.whole, r.ReadShare, r.mover.chunk
+	r.fileSet.entire = r.store != nil
 	read := r.Footprint / 2
 	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has it all
 		read = int64(r.ReadShare) * r.Footprint
@@ -107,46 +106,46 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 		r.size = r.wholeChunks(min(r.largest(), write/int64(filesPerStream*b.Workers)))
 	}
 	if r.Churn {
-		full, err := r.shelf.fill(ctx, b, int(write/r.size), fillers)
+		full, err := r.fileSet.fill(ctx, b, int(write/r.size), fillers)
 		if err != nil {
 			return err
 		}
-		r.turnOver(len(full), full)
+		r.cycle(len(full), full)
 	}
 	r.room.Store(write)
-	r.staff(b)
+	r.seedWorkers(b)
 	return r.equip(ctx, b.Workers)
 }
 
 // find climbs the ladder with the mix of the window and returns the smallest number in flight that
-// is enough. What it writes lies beside the footprint and stays until the end of the trial: a
+// is enough. What it writes lies next to the footprint and stays until the end of the trial: a
 // filesystem that discards what is removed would do so within the window.
 func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
-	room := min(r.Footprint, r.shelf.level.Capacity-r.Footprint)
-	const rungs = 7
-	c, err := newClimb(b.Env, kvbench.Ladder{Level: r.shelf.level, Objects: r.objects,
-		ReadShare: r.ReadShare, Seed: b.Seed, InFlight: firstRung, Rungs: rungs,
-		Bytes: max(room/rungs, r.mover.chunk), Time: r.Rung, FileSize: r.largest(), Room: room},
+	room := min(r.Footprint, r.fileSet.level.Capacity-r.Footprint)
+	const steps = 7 // up to 256 in flight, which only a large array needs
+	c, err := newClimb(b.Env, kvbench.Ladder{Level: r.fileSet.level, Objects: r.objects,
+		ReadShare: r.ReadShare, Seed: b.Seed, InFlight: firstDepth, Rungs: steps,
+		Bytes: max(room/steps, r.mover.chunk), Time: r.Rung, FileSize: r.largest(), Room: room},
 		nil)
 	if err != nil {
 		return 0, err
 	}
 	c.enough = func(all []result.Rung) bool {
 		request := c.request(c.size)
-		return all[len(all)-1].Brief(request) || bestRung(all, request) < len(all)-2
+		return all[len(all)-1].Brief(request) || bestStep(all, request) < len(all)-2
 	}
 	if r.ladder, err = c.climb(ctx); err != nil {
 		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
 	}
 	if len(r.ladder) == 0 {
-		return firstRung, nil // there was no room: the window says what it had
+		return firstDepth, nil // there was no room: the window says what it had
 	}
-	return r.ladder[bestRung(r.ladder, c.request(c.size))].InFlight, nil
+	return r.ladder[bestStep(r.ladder, c.request(c.size))].InFlight, nil
 }
 
-// bestRung is the first one that is as fast as the fastest, but for what may be noise. From the
+// bestStep is the first one that is as fast as the fastest, but for what may be noise. From the
 // first one on that saw too few requests end, none shows that more in flight are faster.
-func bestRung(all []result.Rung, request int64) int {
+func bestStep(all []result.Rung, request int64) int {
 	most := 0.0
 	for _, r := range all {
 		if r.Brief(request) {
@@ -165,17 +164,17 @@ func bestRung(all []result.Rung, request int64) int {
 // equip gives each stream a buffer.
 func (r *Ceiling) equip(ctx context.Context, streams int) error {
 	r.Finish(r.bench)
-	loan, err := r.buffers(ctx, streams, r.mover.chunk)
+	lease, err := r.buffers(ctx, streams, r.mover.chunk)
 	if err == nil {
-		r.loan = loan
+		r.lease = lease
 	}
 	return err
 }
 
 // Finish frees the buffers.
 func (r *Ceiling) Finish(*Bench) {
-	_ = r.loan.free() // memory that is ours alone
-	r.loan = nil
+	_ = r.lease.free() // memory that is ours alone
+	r.lease = nil
 }
 
 // Step reads or writes one whole file, whichever keeps the mix.
@@ -194,14 +193,14 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 	start := r.env.Clock.Now()
 	count := func(c tiers.Chunk) bool {
 		c.Op = op
-		r.bench.Chunk(worker, r.shelf.level.Kind, c)
+		r.bench.Chunk(worker, r.fileSet.level.Kind, c)
 		return true
 	}
 	var err error
 	if op == tiers.Read {
-		err = r.read(ctx, r.loan.bufs[worker], o, from, count)
+		err = r.read(ctx, r.lease.bufs[worker], o, from, count)
 	} else {
-		err = r.write(ctx, r.loan.bufs[worker], o, count)
+		err = r.write(ctx, r.lease.bufs[worker], o, count)
 	}
 	return tiers.Timing{Device: r.env.Clock.Now() - start}, err
 }
@@ -210,7 +209,7 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 func (r *Ceiling) Report(res *result.Result) {
 	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Ladder: r.ladder}
 	if r.mover != nil {
-		r.pool(res, r.loan, r.mover.chunk)
+		r.pool(res, r.lease, r.mover.chunk)
 	}
 }
 

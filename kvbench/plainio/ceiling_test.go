@@ -53,7 +53,7 @@ func TestAWindowOfWritesEndsWithItsFootprint(t *testing.T) {
 		&Ceiling{Footprint: 64 << 20, InFlight: 4})
 	assert.Equal(t, result.EndedByFootprint, res.EndedBy)
 	assert.Equal(t, result.StatusComplete, res.Status)
-	assert.InEpsilon(t, 64<<20, res.Tiers[0].Write.Bytes, 0.2, "but for what was under way")
+	assert.InEpsilon(t, 64<<20, res.Tiers[0].Write.Bytes, 0.2, "but for what was in flight")
 	assert.LessOrEqual(t, res.Tiers[0].Write.Bytes, int64(64<<20))
 	assert.InEpsilon(t, 4*page/(1.125e-3), *res.Tiers[0].Write.BytesPerSecond, 0.1)
 	assert.Zero(t, res.Tiers[0].Deleted)
@@ -181,8 +181,8 @@ func TestAPickNeedsEnoughRequests(t *testing.T) {
 	}
 	const request = 1e6 // four for each of 16 in flight are 64 MB of the 100 MB of a rung
 	all := []result.Rung{rung(4, 1e9), rung(8, 1e9), rung(16, 1.02e9), rung(32, 1.2e9)}
-	assert.Equal(t, 0, bestRung(all, request), "32 would need 128 requests to end, and saw 120")
-	assert.Equal(t, 3, bestRung(append(all[:3:3], rung(32, 1.3e9)), request))
-	assert.Equal(t, 0, bestRung([]result.Rung{rung(4, 1e8), rung(8, 1e9)}, request),
+	assert.Equal(t, 0, bestStep(all, request), "32 would need 128 requests to end, and saw 120")
+	assert.Equal(t, 3, bestStep(append(all[:3:3], rung(32, 1.3e9)), request))
+	assert.Equal(t, 0, bestStep([]result.Rung{rung(4, 1e8), rung(8, 1e9)}, request),
 		"behind a rung that shows nothing none shows anything")
 }

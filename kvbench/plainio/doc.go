@@ -3,13 +3,13 @@
 //
 //	plain.go        Routine, Bench: the workload that repeats a routine
 //	tier.go         Tier: entries of one size in one tier
-//	shelf.go        the objects of a routine in one tier: to read, to write, to remove
+//	fileset.go        the objects of a routine in one tier: to read, to write, to remove
 //	ceiling.go      Ceiling: plain sequential I/O of files, in one mix of reads and writes
 //	field.go        files that stay open, with requests at any place in them
 //	blocks.go       Blocks: requests of one size there
 //	knee.go         Knee: the fewest bytes in flight there that are nearly as fast as the best
 //	grid.go         its grid: which cells are measured, in which order, and which is the knee
-//	beside.go       streams beside each other, and what they move in a time
+//	concurrent.go       streams concurrently, and what they move in a time
 //	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
@@ -21,7 +21,7 @@
 // would have moved more is given it as kvbench.Climber.
 //
 // The ceiling, the queue-depth sweep and the knee share how they move bytes and how they count
-// them (mover, beside), so that their rates can be compared. This package is large because of
+// them (mover, concurrently), so that their rates can be compared. This package is large because of
 // that. A step of the sweep has whole files with their flushes, in the mix of a run, because it
 // shows what a run would have moved. A cell of the knee has requests inside open files, one
 // direction at a time, because the settings of engines are about these; after a window of such

@@ -21,11 +21,11 @@ type field struct {
 	*mover
 	op    tiers.Op
 	size  int64 // of a file
-	files []plot
+	files []region
 }
 
-// plot is one of the files.
-type plot struct {
+// region is one of the files.
+type region struct {
 	tiers.Submitter
 	close func() error
 }
@@ -65,8 +65,8 @@ func newField(e *kvbench.Env, l cache.Level, op tiers.Op, request, footprint int
 // fill writes files of footprint bytes in all, one at least, and opens them, but none beyond that
 // one after until; 0: there is no such moment. They are closed by close, also after an error.
 //
-// Files whose end nobody would wait for are not begun: a batch has as many as half of the time left
-// has room for, at the rate of those before, and the last ones none to spare.
+// Files that would not be complete in time are not begun: a batch has as many as fit into half of
+// the time left, at the rate of those before.
 func (f *field) fill(ctx context.Context, footprint int64, until time.Duration) error {
 	n := max(1, int(footprint/f.size))
 	l, err := f.buffers(ctx, min(fieldFillers, n*int(f.size/fieldFill)), fieldFill)
@@ -93,9 +93,9 @@ func (f *field) fill(ctx context.Context, footprint int64, until time.Duration) 
 	return errors.Join(err, l.free())
 }
 
-// batch writes files beside each other, piece by piece in turns, and says whether they are whole:
+// batch writes files concurrently, piece by piece in turns, and says whether they are whole:
 // else nothing of them is left.
-func (f *field) batch(ctx context.Context, l *loan, files, streams int,
+func (f *field) batch(ctx context.Context, l *lease, files, streams int,
 	until time.Duration) (whole bool, err error) {
 	objects, made := make([]tiers.Object, files), make([]tiers.Writer, files)
 	abort := func(err error) error {
@@ -115,7 +115,7 @@ func (f *field) batch(ctx context.Context, l *loan, files, streams int,
 	}
 	pieces := int64(files) * (f.size / fieldFill)
 	var begun, ended atomic.Int64
-	err = beside(ctx, f.env, streams, func(ctx context.Context, i int) error {
+	err = concurrently(ctx, f.env, streams, func(ctx context.Context, i int) error {
 		next := func(io *tiers.IO) tiers.Submitter {
 			if until > 0 && len(f.files) > 0 && f.env.Clock.Now() >= until {
 				return nil
@@ -136,20 +136,20 @@ func (f *field) batch(ctx context.Context, l *loan, files, streams int,
 	if err != nil || ended.Load() < pieces {
 		return false, abort(err)
 	}
-	plots := make([]plot, files)
-	err = beside(ctx, f.env, files, func(ctx context.Context, i int) (err error) {
-		plots[i], err = f.open(ctx, made[i], objects[i])
+	regions := make([]region, files)
+	err = concurrently(ctx, f.env, files, func(ctx context.Context, i int) (err error) {
+		regions[i], err = f.open(ctx, made[i], objects[i])
 		return err
 	})
-	f.files = append(f.files, slices.DeleteFunc(plots,
-		func(p plot) bool { return p.close == nil })...)
+	f.files = append(f.files, slices.DeleteFunc(regions,
+		func(p region) bool { return p.close == nil })...)
 	return true, err
 }
 
 // open makes a file that is written one that requests go to.
-func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p plot, err error) {
+func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p region, err error) {
 	if f.op == tiers.Write {
-		return plot{w, func() error { return w.Commit(over) }}, nil
+		return region{w, func() error { return w.Commit(over) }}, nil
 	}
 	if err := w.Commit(ctx); err != nil {
 		return p, err
@@ -158,10 +158,10 @@ func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p plo
 	if err != nil {
 		return p, err
 	}
-	return plot{r, r.Close}, nil
+	return region{r, r.Close}, nil
 }
 
-// over has ended: a flush that nobody measures is waited for no longer than any request after the
+// over has ended: a flush that is not measured is waited for no longer than any request after the
 // end.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -169,7 +169,7 @@ var over = func() context.Context {
 	return ctx
 }()
 
-// close flushes what was written, and lets go of the files.
+// close flushes what was written, and closes the files.
 func (f *field) close() (err error) {
 	for _, p := range f.files {
 		err = errors.Join(err, p.close())

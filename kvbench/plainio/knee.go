@@ -30,8 +30,8 @@ type Knee struct {
 	// Brief measures every second depth, for half as long each.
 	Brief bool
 
-	shared   *loan // buffers of KneeSize each
-	measured int   // measurements so far: each draws its own places
+	shared   *lease // buffers of KneeSize each
+	measured int    // measurements so far: each draws its own places
 	knee     result.Knee
 }
 
@@ -186,7 +186,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 	for i := range hists {
 		hists[i].Histogram = result.NewHistogram(units.Nanoseconds)
 	}
-	err = beside(ctx, r.env, p.n, func(ctx context.Context, i int) error {
+	err = concurrently(ctx, r.env, p.n, func(ctx context.Context, i int) error {
 		t, h := &tallies[i], &hists[i%len(hists)]
 		n := int64(0)
 		next := r.anywhere(profile.NewStream(r.bench.Seed, r.measured<<16+i), &n, p.size, over.Load)
@@ -220,7 +220,7 @@ func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate 
 }
 
 // cut returns the i-th buffer of a size.
-func (r *Knee) cut(size int64, i int) lent {
+func (r *Knee) cut(size int64, i int) leased {
 	at := int64(i) * size
 	b := r.shared.bufs[at/KneeSize]
 	if b.B != nil {

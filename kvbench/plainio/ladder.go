@@ -15,23 +15,23 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// Climb measures plain I/O on a tier, rung by rung, as the Ladder says: it is a kvbench.Climber. It
-// returns the rungs that it came to: fewer than asked for where the room for files or the memory
+// Climb measures plain I/O on a tier, step by step, as the Ladder says: it is a kvbench.Climber. It
+// returns the steps that it came to: fewer than asked for where the room for files or the memory
 // for buffers ends, and none where the tier takes no time. It needs nothing of the run but its
 // clock, its content and the size of its chunks, so that it can come before a window or after one,
 // when no worker is at work any more; in virtual time, too.
 //
 // Bytes count as requests complete, from the start of all streams to the moment that ends the
-// rung, the middle of that time most (see mean); what is in flight then has ended before the next
-// rung begins. Files are flushed like those of a run. So a rung says what a run would have moved
+// step, the middle of that time most (see mean); what is in flight then has ended before the next
+// step begins. Files are flushed like those of a run. So a step says what a run would have moved
 // with as many in flight all the time. It is short: differences of a few percent are noise.
-func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []result.Rung, err error) {
+func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (steps []result.Rung, err error) {
 	return climbIn(ctx, e, l, nil)
 }
 
 // climbIn is Climb with the requests of a routine inside its files; nil: with files of its own.
 func climbIn(ctx context.Context, e *kvbench.Env, l kvbench.Ladder, within *Blocks) (
-	rungs []result.Rung, err error) {
+	steps []result.Rung, err error) {
 	c, err := newClimb(e, l, within)
 	if err != nil {
 		return nil, fmt.Errorf("climb a ladder of plain I/O: %w", err)
@@ -40,16 +40,16 @@ func climbIn(ctx context.Context, e *kvbench.Env, l kvbench.Ladder, within *Bloc
 		if l.Begins != nil {
 			l.Begins()
 		}
-		rungs, err = c.climb(ctx)
+		steps, err = c.climb(ctx)
 		if l.Climbed != nil {
 			l.Climbed()
 		}
 	}
-	return rungs, errors.Join(err, c.remove(ctx))
+	return steps, errors.Join(err, c.remove(ctx))
 }
 
-// spare writes what is to be read beside each other and in large requests, whatever those of the
-// ladder are: page by page it would take longer than all rungs.
+// spare writes what is to be read concurrently and in large requests, whatever those of the
+// ladder are: page by page it would take longer than all steps.
 func (c *climb) spare(ctx context.Context) error {
 	m, err := newMover(c.env, c.Level, c.name)
 	if err != nil || len(c.Spare) == 0 {
@@ -74,15 +74,15 @@ func (c *climb) spare(ctx context.Context) error {
 	return nil
 }
 
-// climb is a Ladder under way.
+// climb is a Ladder in flight.
 type climb struct {
 	*mover
 	kvbench.Ladder
 	within *Blocks
 	size   int64 // of the files
-	// enough ends the ladder before its last rung; nil: nothing does.
+	// enough ends the sweep before its last step; nil: nothing does.
 	enough func([]result.Rung) bool
-	rungs  int // so far, so that the draws of each are its own
+	steps  int // so far, so that the draws of each are its own
 
 	mu    sync.Mutex
 	used  int64 // of the room
@@ -109,7 +109,7 @@ func newClimb(e *kvbench.Env, l kvbench.Ladder, within *Blocks) (*climb, error) 
 	return c, nil
 }
 
-// slower is how much longer a rung may take on a tier that streams: its requests are whole objects,
+// slower is how much longer a step may take on a tier that streams: its requests are whole objects,
 // and a request to a distant store takes some hundred milliseconds.
 const slower = 4
 
@@ -123,7 +123,7 @@ func (c *climb) fileSize(size int64) int64 {
 	return size
 }
 
-// most is how many are in flight on the last rung, whose buffers are bounded as a run's are.
+// most is how many are in flight in the last step, whose buffers are bounded as a run's are.
 func (c *climb) most() int {
 	n := c.InFlight
 	for range c.Rungs - 1 {
@@ -135,7 +135,7 @@ func (c *climb) most() int {
 	return n
 }
 
-func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
+func (c *climb) climb(ctx context.Context) (steps []result.Rung, err error) {
 	most := c.most()
 	for n := c.InFlight; n <= most; n *= 2 {
 		if c.within == nil && c.ReadShare < 1 && c.used+int64(n)*c.size > c.Room {
@@ -145,17 +145,17 @@ func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := c.rung(ctx, l.bufs)
+		r, err := c.step(ctx, l.bufs)
 		if err = errors.Join(err, l.free()); err != nil || r.took <= 0 {
-			return rungs, err
+			return steps, err
 		}
-		rungs = append(rungs, result.Rung{InFlight: n, NS: int64(r.took),
+		steps = append(steps, result.Rung{InFlight: n, NS: int64(r.took),
 			Read: mean(r.tallies[tiers.Read], r.took), Write: mean(r.tallies[tiers.Write], r.took)})
-		if c.enough != nil && c.enough(rungs) {
+		if c.enough != nil && c.enough(steps) {
 			break
 		}
 	}
-	return rungs, nil
+	return steps, nil
 }
 
 // remove deletes what was written, also when ctx has ended.
@@ -168,26 +168,26 @@ func (c *climb) remove(ctx context.Context) error {
 	return c.level.Tier.Remove(context.WithoutCancel(ctx), c.files...)
 }
 
-// rung is one step of a ladder: as many streams as are to be in flight.
-type rung struct {
+// sweepStep is one step of a sweep: as many streams as are to be in flight.
+type sweepStep struct {
 	*climb
 	mix   mix
 	begun time.Duration
 	moved atomic.Int64
 	over  atomic.Bool
-	cut   func() // ends what is under way, nil: it ends with its next request
+	cut   func() // ends what is in flight, nil: it ends with its next request
 
 	tallies [tiers.NumOps][]tally // of each stream
 	once    sync.Once
 	took    time.Duration
 }
 
-func (c *climb) rung(ctx context.Context, bufs []lent) (*rung, error) {
-	c.rungs++
+func (c *climb) step(ctx context.Context, bufs []leased) (*sweepStep, error) {
+	c.steps++
 	now := c.env.Clock.Now()
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	r := &rung{climb: c, mix: mix{share: c.ReadShare}, begun: now}
+	r := &sweepStep{climb: c, mix: mix{share: c.ReadShare}, begun: now}
 	for op := range r.tallies {
 		r.tallies[op] = make([]tally, len(bufs))
 	}
@@ -195,7 +195,7 @@ func (c *climb) rung(ctx context.Context, bufs []lent) (*rung, error) {
 		r.cut = func() { cut(errEnough) }
 	}
 	c.env.Clock.At(now+c.Time, r.end)
-	err := beside(ctx, c.env, len(bufs), func(ctx context.Context, i int) error {
+	err := concurrently(ctx, c.env, len(bufs), func(ctx context.Context, i int) error {
 		err := r.stream(ctx, bufs[i], i, len(bufs))
 		if c.store != nil && r.over.Load() && context.Cause(ctx) == errEnough {
 			return nil
@@ -206,8 +206,8 @@ func (c *climb) rung(ctx context.Context, bufs []lent) (*rung, error) {
 	return r, err
 }
 
-// end ends the rung: what moves from now on does not count.
-func (r *rung) end() {
+// end ends the step: what moves from now on does not count.
+func (r *sweepStep) end() {
 	r.once.Do(func() {
 		r.over.Store(true)
 		r.took = r.env.Clock.Now() - r.begun
@@ -217,8 +217,8 @@ func (r *rung) end() {
 	})
 }
 
-// count counts one direction of a stream and ends the rung when it has moved its bytes.
-func (r *rung) count(op tiers.Op, i int) counter {
+// count counts one direction of a stream and ends the step when it has moved its bytes.
+func (r *sweepStep) count(op tiers.Op, i int) counter {
 	return func(c tiers.Chunk) (more bool) {
 		if r.over.Load() {
 			return false
@@ -233,8 +233,8 @@ func (r *rung) count(op tiers.Op, i int) counter {
 
 // stream is stream i of n: object after object, through one buffer. The first one of each is
 // shorter by another part, so that the flushes of many do not come at one moment.
-func (r *rung) stream(ctx context.Context, buf lent, i, n int) error {
-	draws := profile.NewStream(r.Seed, r.rungs<<16+i)
+func (r *sweepStep) stream(ctx context.Context, buf leased, i, n int) error {
+	draws := profile.NewStream(r.Seed, r.steps<<16+i)
 	if r.within != nil {
 		next := r.within.anywhere(draws, new(int64), r.within.Size, r.over.Load)
 		return buf.pass(ctx, r.env.Clock, &tiers.IO{}, next, r.count(r.within.Op, i))

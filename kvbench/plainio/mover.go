@@ -75,10 +75,10 @@ func (m *mover) request(size int64) int64 {
 }
 
 // buffers makes n buffers of a size, full of what no device can compress. They are the mover's
-// own: a run's pool has as many as its workers need, and nobody knows yet how many these will be.
+// own: a run's pool has as many as its workers need, and how many these will be is not known yet.
 // A tier without bytes needs none.
-func (m *mover) buffers(ctx context.Context, n int, size int64) (*loan, error) {
-	l := &loan{bufs: make([]lent, n)}
+func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) {
+	l := &lease{bufs: make([]leased, n)}
 	l.users.Store(1)
 	for i := range l.bufs {
 		l.bufs[i].of = l
@@ -103,7 +103,7 @@ func (m *mover) buffers(ctx context.Context, n int, size int64) (*loan, error) {
 }
 
 // pool reports the buffers that a routine has for its window.
-func (m *mover) pool(res *result.Result, l *loan, size int64) {
+func (m *mover) pool(res *result.Result, l *lease, size int64) {
 	if m.holds() {
 		res.IO.Pool = result.Pool{Buffers: l.len(), BufferBytes: int(size), HugePages: m.huge,
 			Covers: true}
@@ -113,7 +113,7 @@ func (m *mover) pool(res *result.Result, l *loan, size int64) {
 // fill writes n objects, several at a time, each by a function that gets the number of its writer.
 func fill(ctx context.Context, e *kvbench.Env, n, writers int,
 	write func(ctx context.Context, writer, i int) error) error {
-	return beside(ctx, e, min(writers, n), func(ctx context.Context, w int) (err error) {
+	return concurrently(ctx, e, min(writers, n), func(ctx context.Context, w int) (err error) {
 		for i := w; i < n && err == nil; i += writers {
 			err = write(ctx, w, i)
 		}
@@ -121,22 +121,22 @@ func fill(ctx context.Context, e *kvbench.Env, n, writers int,
 	})
 }
 
-// loan is the buffers of streams, all of them in use until the last request is back: a device that
-// does not answer may write into one long after whoever waited for it has gone.
-type loan struct {
+// lease is the buffers of streams, all of them in use until the last request is back: a device that
+// does not answer may write into one long after its caller has returned.
+type lease struct {
 	pool  *buffer.Pool // nil: of a tier without bytes
-	bufs  []lent
+	bufs  []leased
 	users atomic.Int64 // its holder, and the passes whose buffer may be the device's
 }
 
-// lent is one of them.
-type lent struct {
+// leased is one of them.
+type leased struct {
 	tiers.Buffer
-	of *loan
+	of *lease
 }
 
-// len is how many there are. A nil loan is none.
-func (l *loan) len() int {
+// len is how many there are. A nil lease is none.
+func (l *lease) len() int {
 	if l == nil {
 		return 0
 	}
@@ -144,7 +144,7 @@ func (l *loan) len() int {
 }
 
 // take keeps the buffers for another user, unless they are gone.
-func (l *loan) take() bool {
+func (l *lease) take() bool {
 	for n := l.users.Load(); n > 0; n = l.users.Load() {
 		if l.users.CompareAndSwap(n, n+1) {
 			return true
@@ -153,8 +153,8 @@ func (l *loan) take() bool {
 	return false
 }
 
-// free gives them back; the memory is freed now, or when the device lets go of it.
-func (l *loan) free() error {
+// free gives them back; the memory is freed now, or when the device has completed its requests.
+func (l *lease) free() error {
 	if l == nil || l.users.Add(-1) > 0 || l.pool == nil {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (l *loan) free() error {
 }
 
 // pass is a transfer.Pass through one of them.
-func (b lent) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
+func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
 	count counter) error {
 	io.Buf = b.Buffer
 	b.of.users.Add(1)
@@ -206,11 +206,11 @@ func (m *mover) io(off int64, o tiers.Object) *tiers.IO {
 	return &tiers.IO{Off: off, N: int(min(m.chunk, o.Size-off))}
 }
 
-// counter is told of each request and flush, and says whether there are to be more requests.
+// counter gets each request and flush, and reports whether there are to be more requests.
 type counter func(tiers.Chunk) (more bool)
 
 // read reads an object from an offset on, which is a multiple of the chunk, and drops what it read.
-func (m *mover) read(ctx context.Context, buf lent, o tiers.Object, from int64,
+func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64,
 	count counter) error {
 	if m.store != nil {
 		return m.get(ctx, buf, o, count)
@@ -225,10 +225,10 @@ func (m *mover) read(ctx context.Context, buf lent, o tiers.Object, from int64,
 }
 
 // write makes an object and flushes it. Bytes that count at the commit alone, behind a page cache,
-// are told with the flush. An object that count cut short stays, and is flushed: to remove it would
-// make the filesystem discard its blocks while the next measurement runs. The end of ctx leaves
-// nothing of it.
-func (m *mover) write(ctx context.Context, buf lent, o tiers.Object, count counter) error {
+// are reported with the flush. An object that count cut short stays, and is flushed: to remove it
+// would make the filesystem discard its blocks while the next measurement runs. The end of ctx
+// leaves nothing of it.
+func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	if m.store != nil {
 		return m.put(ctx, buf, o, count)
 	}
@@ -262,7 +262,7 @@ func (m *mover) write(ctx context.Context, buf lent, o tiers.Object, count count
 }
 
 // pour writes all of an object, from its start to its end.
-func (m *mover) pour(ctx context.Context, f tiers.Writer, buf lent, o tiers.Object,
+func (m *mover) pour(ctx context.Context, f tiers.Writer, buf leased, o tiers.Object,
 	count counter) error {
 	io := m.io(0, o)
 	return buf.pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, m.stampBlocks), count)
@@ -285,7 +285,7 @@ type mix struct {
 	begun [tiers.NumOps]atomic.Int64
 }
 
-// next is told how many bytes would be read or written.
+// next gets how many bytes would be read or written.
 func (m *mix) next(read, write int64) (op tiers.Op) {
 	begun, wrote := float64(m.begun[tiers.Read].Load()), float64(m.begun[tiers.Write].Load())
 	if m.share > 0 && begun <= (begun+wrote)*m.share {

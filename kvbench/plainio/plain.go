@@ -70,8 +70,8 @@ func New(cfg Config, r Routine) *Bench {
 // Phases implements Workload.
 func (b *Bench) Phases() []kvbench.Phase { return []kvbench.Phase{b.Phase} }
 
-// Prepare implements Workload. It rests first: what the drive still does for whoever used it before
-// would slow the filling.
+// Prepare implements Workload. It waits first until the device is idle: what the drive still does
+// for an earlier user would slow the filling.
 func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	b.Env, b.drained = e, e.Clock.NewEvent()
 	if err := e.Rest(ctx); err != nil {
@@ -187,7 +187,7 @@ func (b *Bench) Move(
 	return t, err
 }
 
-// Chunk counts a request that the tier has answered, or a flush.
+// Chunk counts a request that the tier has completed, or a flush.
 func (b *Bench) Chunk(worker int, l tiers.Kind, c tiers.Chunk) {
 	b.Rec.Chunk(worker, l, phases[c.Op], c)
 }

@@ -11,9 +11,9 @@ import (
 	"kvbench/tiers"
 )
 
-// Removal removes files that it has written before, all workers beside each other, and waits until
-// the device has nothing left to discard: that is when the room is free again for somebody who
-// measures, and it is what a full cache pays for each entry that it evicts.
+// Removal removes files that it has written before, all workers concurrently, and waits until
+// the device has nothing left to discard: that is when the space is free again for a
+// measurement, and it is what a full cache pays for each entry that it evicts.
 //
 // Between the last file and the last discard it writes and flushes one small file: filesystems
 // discard what was removed when they commit the removal, and would else wait some seconds for that.
@@ -46,8 +46,8 @@ func (r *Removal) Prepare(ctx context.Context, b *Bench) (err error) {
 	return nil
 }
 
-// Step removes the next file. Whoever has removed the last one waits for the device and ends the
-// window.
+// Step removes the next file. The worker that has removed the last one waits for the device and
+// ends the window.
 func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 	r.start.Do(func() { r.begun = b.Clock.Now() })
 	i := r.next.Add(1) - 1
@@ -64,14 +64,14 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 		return nil
 	}
 	r.unlink = b.Clock.Now() - r.begun
-	if r.store != nil { // which tells nobody what it has put off
+	if r.store != nil { // which does not report what it has deferred
 		r.quiet = r.unlink
 		b.Stop(result.EndedByInput)
 		return nil
 	}
 	last := r.object(r.mover.chunk)
 	none := func(tiers.Chunk) bool { return true }
-	if err := r.write(ctx, r.loan.bufs[worker], last, none); err != nil {
+	if err := r.write(ctx, r.lease.bufs[worker], last, none); err != nil {
 		return err
 	}
 	since, err := b.Quiet(ctx)

@@ -53,7 +53,7 @@ type Replay struct {
 
 	mu       sync.Mutex           // guards what follows: reader, workers and report meet there
 	latest   map[string]*replayOp // of each key, while it is not complete
-	deletion *replayOp            // the latest one, likewise
+	deletion *replayOp            // the latest one, also
 	count    result.Replay
 	input    workloads.TraceReport
 }

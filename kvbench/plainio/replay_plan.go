@@ -29,7 +29,7 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 		}
 	}
 	if errors.Is(err, io.EOF) {
-		err = r.ahead.Acquire(ctx, replayAhead) // nobody else holds any: all is complete
+		err = r.ahead.Acquire(ctx, replayAhead) // no other operation holds any: all are complete
 	}
 	switch {
 	case err == nil:
@@ -44,7 +44,7 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration) (
 	last time.Duration, err error,
 ) {
-	// A result tells of the input once, however often it was read: malformed rows of a second
+	// A result reports the input once, however often it was read: malformed rows of a second
 	// pass are the same rows.
 	defer func() {
 		r.mu.Lock()
@@ -121,7 +121,7 @@ func (r *Replay) tally(count *int64) {
 }
 
 // write makes room and writes. A write of what is there replaces it: the old entry is deleted
-// first, because it and the new one may not fit beside each other.
+// first, because it and the new one may not fit concurrently.
 func (r *Replay) write(ctx context.Context, o tiers.Object, due time.Duration) error {
 	if old, there := r.lru.Peek(o.Key); there {
 		if err := r.remove(ctx, old, &r.count.Overwrites); err != nil {

@@ -347,5 +347,5 @@ func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
 	res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
 	require.NoError(t, err)
 	assert.EqualValues(t, 20, res.Requests.Completed)
-	assert.InDelta(t, 20, res.Replay.Writes, 1, "and the one that was under way")
+	assert.InDelta(t, 20, res.Replay.Writes, 1, "and the one that was in flight")
 }

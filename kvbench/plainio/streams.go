@@ -14,8 +14,8 @@ import (
 var errEnough = errors.New("enough has been read")
 
 // get is read of a tier that streams, from the object's start.
-func (m *mover) get(ctx context.Context, buf lent, o tiers.Object, count counter) error {
-	more := true // one buffer is one request at a time, so that nobody else is told meanwhile
+func (m *mover) get(ctx context.Context, buf leased, o tiers.Object, count counter) error {
+	more := true // one buffer is one request at a time, so that no other call runs meanwhile
 	_, err := m.store.Get(ctx, o, []tiers.Buffer{buf.Buffer}, func([]byte, int64) error {
 		if !more {
 			return errEnough
@@ -31,7 +31,7 @@ func (m *mover) get(ctx context.Context, buf lent, o tiers.Object, count counter
 // put is write of a tier that streams: all bytes are those of the buffer, stamped on their way out.
 // An object cannot be cut short: who wants no more of it ends ctx. The store's client may read on
 // for a moment when that has ended: see tiers.Streamer.
-func (m *mover) put(ctx context.Context, buf lent, o tiers.Object, count counter) error {
+func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	first := m.stamp.Add(uint64(o.Size/stampedBlock)+1) - uint64(o.Size/stampedBlock)
 	body := func(off, n int64) io.ReadSeeker {
 		return &stamped{SectionReader: io.NewSectionReader(repeated{buf}, off, n), off: off,
@@ -45,7 +45,7 @@ func (m *mover) put(ctx context.Context, buf lent, o tiers.Object, count counter
 const stampedBlock = 4096
 
 // repeated is a buffer without an end.
-type repeated struct{ lent }
+type repeated struct{ leased }
 
 // ReadAt copies bytes of the buffer as if it stood there again and again. It is an error when the
 // buffer has been given back.
@@ -60,7 +60,7 @@ func (b repeated) ReadAt(p []byte, off int64) (n int, err error) {
 }
 
 // stamped is a range of an object whose blocks begin with numbers that no other block has. A block
-// that a read cuts has the part of its number that lies in it, so that whoever reads it again, in
+// that a read cuts has the part of its number that lies in it, so that a second read, in
 // other pieces, gets the same bytes.
 type stamped struct {
 	*io.SectionReader

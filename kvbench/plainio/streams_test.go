@@ -30,14 +30,14 @@ func TestABodyOutlivesItsPut(t *testing.T) {
 	require.NoError(t, err)
 	bufs, err := pool.Get(t.Context(), 1, nil)
 	require.NoError(t, err)
-	l := &loan{pool: pool, bufs: []lent{{Buffer: bufs[0]}}}
+	l := &lease{pool: pool, bufs: []leased{{Buffer: bufs[0]}}}
 	l.bufs[0].of = l
 	l.users.Store(1)
 	body := repeated{l.bufs[0]}
 	n, err := body.ReadAt(make([]byte, 10000), 3)
 	require.NoError(t, err)
 	assert.Equal(t, 10000, n)
-	require.True(t, l.take()) // as a read under way does
+	require.True(t, l.take()) // as a read in flight does
 	require.NoError(t, l.free())
 	_, err = body.ReadAt(make([]byte, 10), 0)
 	require.NoError(t, err)
@@ -55,9 +55,9 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	for i := range buf {
 		buf[i] = byte(i * 7)
 	}
-	l := &loan{}
+	l := &lease{}
 	l.users.Store(1)
-	mem := repeated{lent{Buffer: tiers.Buffer{B: buf}, of: l}}
+	mem := repeated{leased{Buffer: tiers.Buffer{B: buf}, of: l}}
 	const size, first = 10*stampedBlock + 100, 1 << 40
 	of := func(off, n int64) io.ReadSeeker {
 		return &stamped{SectionReader: io.NewSectionReader(mem, off, n), off: off,

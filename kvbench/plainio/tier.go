@@ -19,7 +19,7 @@ type Tier struct {
 	// many times an entry, lest a drive's own memory serves all reads.
 	Footprint int64
 
-	shelf
+	fileSet
 }
 
 var _ Routine = (*Tier)(nil)
@@ -45,14 +45,14 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 		tiers.Timing, error) {
 		return b.Move(ctx, worker, r.level, op, o)
 	}
-	r.staff(b)
+	r.seedWorkers(b)
 	switch {
 	case r.Op == tiers.Read:
 		return r.readable(ctx, b, keep, b.Workers)
 	case r.Level == tiers.Storage:
 		r.room.Store(r.Footprint)
 	default:
-		r.turnOver(keep, nil)
+		r.cycle(keep, nil)
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// shelf is the objects of a routine in one tier: some to read, which stay, and room for those that
-// it writes. Where that is full the window ends: to go on means to remove something, which on many
-// filesystems and drives takes longer than to write it, and is measured apart. A shelf with places
-// is for those who want just that: each new object takes the place of the oldest.
-type shelf struct {
+// fileSet is the objects of a routine in one tier: some to read, which stay, and a capacity for
+// those that it writes. When that is full the window ends: to go on means to remove something, which
+// on many filesystems and drives takes longer than to write it, and is measured separately. In a
+// fileSet that cycles each new object takes the place of the oldest.
+type fileSet struct {
 	level cache.Level
 	size  int64 // of an object
 	// chunk > 0: the first operation of each worker is shorter by another part of an object, in
@@ -26,7 +26,7 @@ type shelf struct {
 	entire  bool
 	move    moveFunc
 	objects []tiers.Object // to read
-	hands   []hand         // of the workers
+	states  []workerState  // of the workers
 	room    atomic.Int64   // bytes that may still be written
 	places  chan tiers.Object
 }
@@ -35,20 +35,20 @@ type shelf struct {
 type moveFunc func(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error)
 
-// hand is what a worker has of its own.
-type hand struct {
+// workerState is what a worker has of its own.
+type workerState struct {
 	draws profile.Stream
 	n     int64 // operations begun
 }
 
 // readable writes the objects to read, by several writers at a time.
-func (s *shelf) readable(ctx context.Context, b *Bench, objects, writers int) (err error) {
+func (s *fileSet) readable(ctx context.Context, b *Bench, objects, writers int) (err error) {
 	s.objects, err = s.fill(ctx, b, objects, writers)
 	return err
 }
 
 // fill writes objects.
-func (s *shelf) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
+func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
 	made := make([]tiers.Object, objects)
 	return made, fill(ctx, b.Env, objects, writers, func(ctx context.Context, w, i int) error {
 		made[i] = b.Object(s.level, s.size)
@@ -60,23 +60,24 @@ func (s *shelf) fill(ctx context.Context, b *Bench, objects, writers int) ([]tie
 }
 
 // Readable is what is there to be read.
-func (s *shelf) Readable() []tiers.Object {
+func (s *fileSet) Readable() []tiers.Object {
 	if s.level.Kind != tiers.Storage {
 		return nil
 	}
 	return s.objects
 }
 
-// staff gives each worker its draws: what is read follows from the seed, whoever is faster.
-func (s *shelf) staff(b *Bench) {
-	s.hands = make([]hand, b.Workers)
-	for w := range s.hands {
-		s.hands[w].draws = profile.NewStream(b.Seed, w)
+// seedWorkers gives each worker its draws: what is read follows from the seed, not from how fast
+// the workers are.
+func (s *fileSet) seedWorkers(b *Bench) {
+	s.states = make([]workerState, b.Workers)
+	for w := range s.states {
+		s.states[w].draws = profile.NewStream(b.Seed, w)
 	}
 }
 
-// turnOver makes places, those of some objects among them, oldest first.
-func (s *shelf) turnOver(places int, taken []tiers.Object) {
+// cycle makes places, those of some objects among them, oldest first.
+func (s *fileSet) cycle(places int, taken []tiers.Object) {
 	s.places = make(chan tiers.Object, places)
 	for i := range places {
 		if i < len(taken) {
@@ -90,14 +91,14 @@ func (s *shelf) turnOver(places int, taken []tiers.Object) {
 // step reads a random object, or writes a new one.
 //
 // Objects are read in random order: in that of their writing a drive would read ahead.
-func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) error {
-	h := &s.hands[worker]
+func (s *fileSet) step(ctx context.Context, b *Bench, worker int, op tiers.Op) error {
+	h := &s.states[worker]
 	h.n++
 	part := func(size int64) int64 {
 		if s.chunk == 0 || h.n > 1 {
 			return size
 		}
-		return max(s.chunk, size*int64(worker+1)/int64(len(s.hands))/s.chunk*s.chunk)
+		return max(s.chunk, size*int64(worker+1)/int64(len(s.states))/s.chunk*s.chunk)
 	}
 	size := part(s.size)
 	var o tiers.Object
@@ -134,7 +135,7 @@ func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) err
 }
 
 // remove removes an object and counts it, unless the place was empty.
-func (s *shelf) remove(ctx context.Context, b *Bench, worker int, o tiers.Object) error {
+func (s *fileSet) remove(ctx context.Context, b *Bench, worker int, o tiers.Object) error {
 	if o.Size == 0 {
 		return nil
 	}

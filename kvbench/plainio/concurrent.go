@@ -10,10 +10,9 @@ import (
 	"kvbench/kvbench"
 )
 
-// beside calls f n times beside each other, each with its number, and waits for all of them: none
-// may wait for anything but for I/O once ctx has ended, which the first failure ends. That is
-// returned.
-func beside(ctx context.Context, e *kvbench.Env, n int,
+// concurrently calls f n times, each with its number, and waits for all of them: they may wait for
+// nothing but I/O once ctx has ended, which the first failure ends. That failure is returned.
+func concurrently(ctx context.Context, e *kvbench.Env, n int,
 	f func(ctx context.Context, i int) error) error {
 	if n == 0 {
 		return nil
@@ -73,7 +72,7 @@ func (t *tally) add(at time.Duration, bytes int64) {
 // mean is what all of them have moved per second from the beginning to that time.
 //
 // It is a mean over time in which the middle weighs most and both ends nothing (Hann's window, 1 -
-// cos). Bytes over time would lose what is under way at the end, with large requests at a device
+// cos). Bytes over time would lose what is in flight at the end, with large requests at a device
 // that is full a quarter of four. And devices with a limit give bytes by slices (cgroups: 100 ms),
 // with a credit at first: a slice more or less is a third of 300 ms. Here what comes back in
 // periods says what it is, once there are two of them (the window's transform vanishes at whole
