@@ -2,9 +2,7 @@ package plainio
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +15,6 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
@@ -261,30 +258,6 @@ func TestTheLadderOfBlocks(t *testing.T) {
 			return nil
 		}))
 		require.NoError(t, err)
-	}
-}
-
-// The same in real files, by both engines.
-func TestBlocksInRealFiles(t *testing.T) {
-	for _, engine := range []string{"psync", "auto"} {
-		for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
-			cfg := plainRun{trialConfig{Storage: kvbench.StorageConfig{StorageBytes: 32 << 20,
-				CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, IOEngine: engine,
-				Chained: true, Use: buffer.Use{Chunk: 2 * page, Depth: 1, Workers: 1}}},
-				Config{Workers: 6}}
-			cfg.Limit = 2000
-			res, err := runPlain(t.Context(), cfg,
-				&Blocks{Op: op, Size: 2 * page, Footprint: 16 << 20})
-			if err != nil && strings.Contains(err.Error(), "need direct I/O") {
-				t.Skip("the filesystem of ", t.TempDir(), " refuses direct I/O")
-			}
-			require.NoError(t, err)
-			assert.Equal(t, result.StatusComplete, res.Status, res.Error)
-			assert.EqualValues(t, 2000, res.Completions())
-			assert.EqualValues(t, 2000*2*page, res.Tiers[0].Read.Bytes+res.Tiers[0].Write.Bytes)
-			assert.Positive(t, *res.PlainIO.CPUNSPerRequest)
-			assert.Equal(t, 6, res.IO.Pool.Buffers)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package plainio
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
-	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tracing/host"
 )
@@ -142,35 +140,6 @@ func TestRemovalIsANumberOfItsOwn(t *testing.T) {
 		units = append(units, m.Unit)
 	}
 	assert.True(t, slices.Contains(units, "removals/s") && slices.Contains(units, "freed-B/s"))
-}
-
-// What is read follows from the seed, whatever the streams do.
-func TestTheCeilingReadsWhatItsSeedSays(t *testing.T) {
-	read := func(seed uint64) (keys []string) {
-		v := clock.NewVirtual()
-		tier := &opening{Tier: drive(t)(v), keys: &keys}
-		cfg := overLevels(onTier(tier, 1<<30), 1).lasting(time.Second)
-		cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed = v, true, seed
-		_, err := runPlain(t.Context(), cfg,
-			&Ceiling{ReadShare: 1, Footprint: 1 << 20, InFlight: 4})
-		require.NoError(t, err)
-		return keys
-	}
-	one := read(1)
-	assert.Greater(t, len(one), 50)
-	assert.Equal(t, one, read(1))
-	assert.NotEqual(t, one, read(2))
-}
-
-// opening notes what is read, in order.
-type opening struct {
-	tiers.Tier
-	keys *[]string
-}
-
-func (o *opening) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	*o.keys = append(*o.keys, objs[0].Key)
-	return o.Tier.Open(ctx, objs...)
 }
 
 // A disk of 1 GB/s by 4 in flight: on a busy machine a rung with 128 in flight that saw 37 requests

@@ -2,7 +2,6 @@ package plainio
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
@@ -235,35 +233,4 @@ func TestALadderThatCannotBeClimbed(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, rungs, "nothing took time")
 		})
-}
-
-// On real files, beside what a run has written.
-func TestALadderOnFiles(t *testing.T) {
-	cfg := plainRun{Config: Config{Workers: 1, Phase: kvbench.Phase{Limit: 1}}}
-	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
-		Use: buffer.Use{Chunk: 16 * page, Depth: 1, Workers: 1},
-	}
-	var _ kvbench.Climber = Climb
-	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
-		o := b.Object(b.Levels[0], 1<<20-77)
-		if _, err := b.Move(ctx, 0, b.Levels[0], tiers.Write, o); err != nil {
-			return err
-		}
-		rungs, err := Climb(ctx, b.Env, kvbench.Ladder{Level: b.Levels[0], ReadShare: 0.5,
-			Objects: []tiers.Object{o}, InFlight: 2, Rungs: 2, Bytes: 1 << 20, Time: time.Minute,
-			FileSize: 256 << 10, Room: 8 << 20})
-		require.NoError(t, err)
-		require.Len(t, rungs, 2)
-		for i, r := range rungs {
-			assert.Equal(t, 2<<i, r.InFlight)
-			assert.Positive(t, r.NS)
-			assert.Positive(t, r.Read)
-			assert.Positive(t, r.Write)
-		}
-		held, _ := b.Levels[0].Tier.(interface{ Footprint() (held, waste int64) }).Footprint()
-		assert.Equal(t, o.Size, held, "its own files are gone")
-		return nil
-	}))
-	require.NoError(t, err)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/spread"
@@ -34,23 +33,6 @@ func TestRequestsSmallerThanABlockOfTheFilesystem(t *testing.T) {
 		}
 		assert.ErrorContains(t, err, "direct I/O takes multiples of 16384 bytes here")
 		assert.Empty(t, a.asked)
-	}
-}
-
-// The knee is looked for among those that can be made.
-func TestTheKneeOfLargeBlocks(t *testing.T) {
-	v := clock.NewVirtual()
-	tier := drive(t)(v)
-	a := &asking{Tier: tier, traits: tier.Traits()}
-	a.traits.Align = 16 << 10
-	cfg := overLevels(onTier(a, 1<<40), 1).lasting(time.Second)
-	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Storage.Chunk = v, true, 1<<20
-	res, err := runPlain(t.Context(), cfg, &Knee{Blocks: Blocks{Op: tiers.Read,
-		Footprint: 512 << 20}})
-	require.NoError(t, err)
-	require.NotNil(t, res.PlainIO.Knee, res.Error)
-	for _, p := range a.asked {
-		require.Zero(t, p.size%(16<<10))
 	}
 }
 

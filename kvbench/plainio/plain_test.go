@@ -2,7 +2,6 @@ package plainio
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
 )
@@ -102,13 +102,25 @@ func TestARoutineGoesOnAfterItsWarmUp(t *testing.T) {
 
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 	for _, kind := range []tiers.Kind{tiers.Storage, tiers.CPU} {
-		seen := &footprint{Tier: tiertest.NewNull()}
-		cfg := overLevels([]cache.Level{{Kind: kind, Tier: seen, Capacity: 1000 * page}}, 4)
+		var now, most, removed atomic.Int64 // entries, those being written included
+		tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
+			switch e.Call {
+			case faults.Create:
+				for n, was := now.Add(1), most.Load(); n > was && !most.CompareAndSwap(was, n); {
+					was = most.Load()
+				}
+			case faults.Remove:
+				now.Add(-1)
+				removed.Add(1)
+			}
+			return nil
+		})
+		cfg := overLevels([]cache.Level{{Kind: kind, Tier: tier, Capacity: 1000 * page}}, 4)
 		cfg.Limit = 500
 		r, err := runPlain(t.Context(), cfg,
 			&Tier{Level: kind, Op: tiers.Write, Size: page, Footprint: 20 * page})
 		require.NoError(t, err)
-		assert.LessOrEqual(t, seen.most.Load(), int64(20))
+		assert.LessOrEqual(t, most.Load(), int64(20))
 		assert.EqualValues(t, 20*page, r.PlainIO.FootprintBytes)
 		if kind == tiers.CPU {
 			assert.Equal(t, result.EndedByCount, r.EndedBy)
@@ -118,33 +130,13 @@ func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 		assert.Equal(t, result.EndedByFootprint, r.EndedBy)
 		assert.Equal(t, result.StatusComplete, r.Status)
 		assert.LessOrEqual(t, r.Requests.Completed, int64(20))
-		assert.Zero(t, seen.removed.Load(), "within the window")
+		assert.Zero(t, removed.Load(), "within the window")
 	}
 	cfg := overLevels(onTier(tiertest.NewNull(), 8*page), 4)
 	_, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	_, err = runPlain(t.Context(), cfg, &Tier{Level: tiers.GPU, Size: page})
 	assert.ErrorContains(t, err, "no gpu tier")
-}
-
-// footprint counts the entries in a tier, those being written included.
-type footprint struct {
-	tiers.Tier
-	now, most, removed atomic.Int64
-}
-
-func (f *footprint) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	n := f.now.Add(1)
-	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
-	}
-	return f.Tier.Create(ctx, objs...)
-}
-
-func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
-	err := f.Tier.Remove(ctx, objs...)
-	f.now.Add(-1)
-	f.removed.Add(1)
-	return err
 }
 
 // With several workers one may end an operation while another ends the last that counts.
@@ -186,13 +178,9 @@ type broken struct {
 }
 
 func (b *broken) Prepare(context.Context, *Bench) error { return b.prepare }
-func (b *broken) Step(ctx context.Context, _ *Bench, _ int) error {
+func (b *broken) Step(context.Context, *Bench, int) error {
 	if b.panics {
 		panic("on purpose")
-	}
-	if b.step == nil {
-		<-ctx.Done()
-		return context.Cause(ctx)
 	}
 	return b.step
 }
@@ -228,21 +216,6 @@ func TestABenchThatWasNeverPrepared(t *testing.T) {
 	}
 }
 
-// Or while it rests, when there is an Env but the routine has not been asked for anything.
-func TestABenchThatIsInterruptedWhileItRests(t *testing.T) {
-	for _, r := range []Routine{&Tier{}, &Blocks{}, &Knee{}, &Ceiling{}, &Removal{}, &Replay{}} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(time.Second, func() { cancel(kvbench.Interrupted{Why: assert.AnError}) })
-			cfg := overLevels(onTier(tiertest.NewNull(), 1<<50), 2).lasting(time.Hour)
-			cfg.Settle = time.Minute
-			res, err := runPlain(ctx, cfg, r)
-			require.True(t, errors.As(err, new(kvbench.Interrupted)))
-			assert.Equal(t, result.StatusIncomplete, res.Status)
-		})
-	}
-}
-
 // What comes before the window is seen, also while the storage does not answer.
 func TestPreparationIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -258,18 +231,5 @@ func TestPreparationIsShown(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"resting 0s of 1.5s", "resting 1s of 1.5s", "preparing 0s of 0s",
 			"preparing 1s of 0s", "preparing 2s of 0s"}, shown[:5])
-	})
-}
-
-func TestARoutineIsInterrupted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(3*time.Second, func() { cancel(kvbench.Interrupted{Why: assert.AnError}) })
-		r, err := runPlain(ctx, overLevels(onTier(tiertest.NewNull(), 1<<50), 2).lasting(time.Hour),
-			&broken{})
-		require.True(t, errors.As(err, new(kvbench.Interrupted)))
-		assert.Equal(t, result.StatusIncomplete, r.Status)
-		assert.Equal(t, result.EndedBySignal, r.EndedBy)
-		assert.Equal(t, int64(3*time.Second), r.WindowNS)
 	})
 }
