@@ -514,21 +514,3 @@ func TestARankThatIsEndedIsNamed(t *testing.T) {
 		g.leave()
 	})
 }
-
-// TestWhoIsNoCoordinator ends an attempt to join, and not the run.
-func TestWhoIsNoCoordinator(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, say := range []string{"", "SSH-2.0-OpenSSH_9.2\r\n"} {
-			ours, theirs := net.Pipe()
-			go func() {
-				_, _ = wire.Read(theirs, wire.MaxHello)
-				_, _ = theirs.Write([]byte(say))
-				theirs.Close()
-			}()
-			_, err := Join(t.Context(), ours, hello(1, 2), MemberConfig{Clock: ahead(0),
-				Stop: func(error) { t.Error("this rank was never welcomed") }})
-			assert.Error(t, err)
-		}
-		synctest.Wait()
-	})
-}

@@ -131,20 +131,3 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
-
-// FuzzHello: no field of a stranger's hello breaks the answer, or gets control characters into it.
-func FuzzHello(f *testing.F) {
-	f.Add("4711", "a", "abc", "num-users", "16", 1, 4, 1)
-	f.Add("", "\x1b[2J", "", "\n", "\x00", -1, 0, 0)
-	f.Fuzz(func(t *testing.T, job, host, build, name, value string, rank, ranks, protocol int) {
-		o := &Hello{Protocol: protocol, Job: job, Rank: rank, Ranks: ranks, Host: host,
-			Build: build, Parameters: map[string]string{name: value}}
-		text := o.Place()
-		if coordinator.Belongs(o) {
-			text += coordinator.Objection(o)
-		}
-		if i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }); i >= 0 {
-			t.Errorf("%q has a control character", text)
-		}
-	})
-}
