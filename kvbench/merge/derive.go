@@ -19,14 +19,8 @@ func derive(out *result.Result, ranks []*result.Result) {
 	status(out, ranks)
 	// The trial began when the first of them did.
 	out.StartTime = ranks[0].StartTime
-	if begins, ok := starts(ranks); ok {
-		for i, at := range begins {
-			if at == 0 {
-				first, _ := ranks[i].Coordinated(ranks[i].StartTime)
-				out.StartTime = first.UTC().Format(time.RFC3339Nano)
-				break
-			}
-		}
+	if times, ok := starts(ranks); ok {
+		out.StartTime = slices.MinFunc(times, time.Time.Compare).UTC().Format(time.RFC3339Nano)
 	}
 	out.Parameters = parameters(ranks)
 	out.Errors, out.ErrorSamples = failures(ranks)

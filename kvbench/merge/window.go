@@ -21,11 +21,9 @@ type Window struct {
 // gib is what keys in _gbps are measured in, for compatibility.
 const gib = 1 << 30
 
-// starts are the openings of the ranks' windows since the first of them, by the clock of the
-// coordinator's host; where nobody compared clocks they are taken as they are: skew of NTP is far
-// below an interval of a timeline.
-func starts(ranks []*result.Result) (since []time.Duration, ok bool) {
-	var times []time.Time
+// starts are when the ranks' windows opened, by the clock of the coordinator's host; where clocks
+// were not compared they are taken as they are: skew of NTP is far below an interval of a timeline.
+func starts(ranks []*result.Result) (times []time.Time, ok bool) {
 	for _, r := range ranks {
 		at, err := r.Coordinated(r.StartTime)
 		if err != nil {
@@ -33,19 +31,19 @@ func starts(ranks []*result.Result) (since []time.Duration, ok bool) {
 		}
 		times = append(times, at)
 	}
-	first := slices.MinFunc(times, time.Time.Compare)
-	for _, at := range times {
-		since = append(since, at.Sub(first))
-	}
-	return since, true
+	return times, true
 }
 
 // common is the part of all windows that they share, since the first start. It is empty for ranks
 // that never ran at the same time, and where somebody's start or timeline is unknown.
 func common(ranks []*result.Result) (since []time.Duration, from, to time.Duration) {
-	since, ok := starts(ranks)
+	times, ok := starts(ranks)
 	if !ok {
 		return nil, 0, 0
+	}
+	first := slices.MinFunc(times, time.Time.Compare)
+	for _, at := range times {
+		since = append(since, at.Sub(first))
 	}
 	// From the last start to the first end.
 	from = slices.Max(since)
