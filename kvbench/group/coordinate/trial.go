@@ -232,24 +232,33 @@ func (l *Leader) begin(trial int) {
 func (l *Leader) compare(c *client) Offset {
 	var answers []pong
 	for seq := range pings {
-		p := pong{sent: l.Clock.Now(), wallSent: l.Clock.Wall()}
-		c.link.send(&wire.Message{Kind: wire.Ping, Seq: seq + 1})
-		for late := time.After(Silence); p.came == 0; {
-			select {
-			case m := <-c.pongs:
-				if m.Seq == seq+1 {
-					p.came, p.wallCame = l.Clock.Now(), l.Clock.Wall()
-					p.at, p.wall = m.At, m.Wall
-				}
-			case <-c.link.gone: // it has left, or is lost
-				return offsetOf(answers, l.Hello.OneClock(&c.hello))
-			case <-late:
-				return offsetOf(answers, l.Hello.OneClock(&c.hello))
-			}
+		p, ok := l.ping(c, seq+1)
+		if !ok {
+			break
 		}
 		answers = append(answers, p)
 	}
 	return offsetOf(answers, l.Hello.OneClock(&c.hello))
+}
+
+// ping asks for the clocks once.
+func (l *Leader) ping(c *client, seq int) (pong, bool) {
+	p := pong{sent: l.Clock.Now(), wallSent: l.Clock.Wall()}
+	c.link.send(&wire.Message{Kind: wire.Ping, Seq: seq})
+	for late := time.After(Silence); ; {
+		select {
+		case m := <-c.pongs:
+			if m.Seq == seq {
+				p.came, p.wallCame = l.Clock.Now(), l.Clock.Wall()
+				p.at, p.wall = m.At, m.Wall
+				return p, true
+			}
+		case <-c.link.gone: // it has left, or is lost
+			return p, false
+		case <-late:
+			return p, false
+		}
+	}
 }
 
 // Trial is a trial that has ended, before its outcome is sent.

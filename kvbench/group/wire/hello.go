@@ -87,10 +87,8 @@ const mostNamed = 3
 
 func (h *Hello) differences(o *Hello) string {
 	var list []string
-	all := maps.Clone(h.Parameters)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, h.Parameters)
 	maps.Copy(all, o.Parameters)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if mine, theirs := h.Parameters[name], o.Parameters[name]; mine != theirs {
