@@ -56,39 +56,28 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 		rulePerHost), "%d", f.PerHost)
 	add(count(f.Writes), "writes", "10, or 0", "%d", f.Writes)
 	add(count(f.Reads), "reads", "10, or 0", "%d", f.Reads)
+	flush, results := "fsync per file", "on the same filesystem"
 	if f.Objects {
-		add(new(true), "flush", "each file, then the directory", "complete objects")
-	} else {
-		add(new(true), "flush", "each file, then the directory", "fsync per file")
+		flush = "complete objects"
 	}
-	add(new(f.Apart), "results", "on another filesystem", "%s",
-		map[bool]string{true: "on another filesystem", false: "on the same filesystem"}[f.Apart])
-	f.memory(add)
-	add(new(f.Verify != content.VerifyNone), "verification", "sample", "%s", f.Verify)
-	if f.Op == tiers.Read {
-		f.reading(add)
+	if f.Apart {
+		results = "on another filesystem"
 	}
-	return list
-}
-
-type adder func(ok *bool, name, required, format string, args ...any)
-
-// memory: a checkpoint has to fit the accelerators that it is of.
-func (f Facts) memory(add adder) {
+	add(new(true), "flush", "each file, then the directory", "%s", flush)
+	add(new(f.Apart), "results", "on another filesystem", "%s", results)
+	// A checkpoint has to fit the accelerators that it is of. Without their type their memory is
+	// unknown.
 	_, bytes := f.Spec.Totals()
-	const name = "accelerator memory"
-	required := "at least " + units.Bytes.Text(bytes) + " in all"
-	// Without a type nobody can say that there are accelerators that would write this.
-	if f.Memory == 0 {
-		add(new(false), name, required, "not given")
-		return
+	memory, found := f.Memory*int64(f.Spec.Accelerators), "not given"
+	if f.Memory > 0 {
+		found = units.Bytes.Text(memory)
 	}
-	all := f.Memory * int64(f.Spec.Accelerators)
-	add(new(all >= bytes), name, required, "%s", units.Bytes.Text(all))
-}
-
-// reading adds what is asked of reads.
-func (f Facts) reading(add adder) {
+	add(new(f.Memory > 0 && memory >= bytes), "accelerator memory",
+		"at least "+units.Bytes.Text(bytes)+" in all", "%s", found)
+	add(new(f.Verify != content.VerifyNone), "verification", "sample", "%s", f.Verify)
+	if f.Op != tiers.Read {
+		return list
+	}
 	// A negative gap is one of clocks that differ: it proves nothing.
 	if f.Gap == nil {
 		add(nil, "gap", "at most 30 s", "unknown")
@@ -98,6 +87,7 @@ func (f Facts) reading(add adder) {
 	}
 	ok, found := result.ColdReads(f.Runs)
 	add(ok, result.RuleCold, "from the device", "%s", found)
+	return list
 }
 
 // Notes are what a reader has to know of the workload itself.

@@ -238,7 +238,9 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	}
 	late := m.level.Tier.Traits().CountsAtCommit
 	moved := int64(0)
-	if err := m.pour(ctx, f, buf, o, func(c tiers.Chunk) bool {
+	io := m.io(0, o)
+	next := transfer.Sequence(f, io, o.Size, m.stampBlocks)
+	if err := buf.pass(ctx, m.env.Clock, io, next, func(c tiers.Chunk) bool {
 		c.Op = tiers.Write
 		moved += c.Bytes
 		if late {
@@ -259,13 +261,6 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	}
 	count(flush)
 	return nil
-}
-
-// pour writes all of an object, from its start to its end.
-func (m *mover) pour(ctx context.Context, f tiers.Writer, buf leased, o tiers.Object,
-	count counter) error {
-	io := m.io(0, o)
-	return buf.pass(ctx, m.env.Clock, io, transfer.Sequence(f, io, o.Size, m.stampBlocks), count)
 }
 
 // stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and
