@@ -52,6 +52,8 @@ type line struct {
 	busy *clock.Busy  // writes in flight, and the flush
 	done tiers.ChunkFunc
 	late bool // its bytes count at the flush
+	// completing: the file is flushed, or the object completed, now.
+	completing bool
 }
 
 // times are what producers and writers did and waited for, of all lines and checkpoints.
@@ -193,6 +195,39 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	l.p.times.chunks.Add(1)
 	l.give(s)
 	return nil
+}
+
+// commit flushes a file. A flush that fails is not tried again: the kernel has dropped what it could
+// not write, and the next fsync would report success.
+func (l *line) commit(ctx context.Context, o tiers.Object, w tiers.Writer) error {
+	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: l.p.clock.Now()}
+	l.complete(true)
+	err := w.Commit(ctx)
+	l.complete(false)
+	if err != nil {
+		return err
+	}
+	now := l.p.clock.Now()
+	c.Asked, c.Ended, c.Done = c.Begun, now, now
+	if l.late {
+		c.Bytes = o.Size
+	}
+	l.done(c)
+	return nil
+}
+
+// complete begins or ends the time in which a file is flushed or an object completed.
+func (l *line) complete(begins bool) {
+	now := l.p.clock.Now()
+	switch {
+	case begins && !l.completing:
+		l.enter(now)
+		l.p.times.closing.Enter(now)
+	case !begins && l.completing:
+		l.p.times.closing.Exit(now)
+		l.exit(now)
+	}
+	l.completing = begins
 }
 
 // answered waits until something is back, but when ctx has ended no longer than Grace.

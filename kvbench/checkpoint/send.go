@@ -62,9 +62,7 @@ type sending struct {
 	got  []*slot    // by number, from when it is made until the store has it
 	sent []bool     // asked for by the store at least once: its buffer is being read from
 
-	// Of done, which is called for one request at a time, and of who calls Put.
-	parts   int // that are acknowledged
-	closing bool
+	parts int // that are acknowledged; done, which counts them, is called for one request at a time
 }
 
 // body begins a part.
@@ -111,7 +109,7 @@ func (s *sending) done(c tiers.Chunk) {
 	l := s.line
 	switch {
 	case c.Flush:
-		s.close(false)
+		l.complete(false)
 	case !c.Piece: // what is taken back of an upload that failed is no part
 		s.mu.Lock()
 		i := c.Off / l.p.chunk
@@ -121,7 +119,7 @@ func (s *sending) done(c tiers.Chunk) {
 		// What follows the last part of several is the completion of the object. Its own times come
 		// when it has ended, too late for clocks that several lines share.
 		if s.parts++; s.parts == len(s.got) && s.parts > 1 {
-			s.close(true)
+			l.complete(true)
 		}
 		l.exit(l.p.clock.Now())
 		l.p.times.chunks.Add(1)
@@ -130,24 +128,10 @@ func (s *sending) done(c tiers.Chunk) {
 	l.done(c)
 }
 
-// close begins or ends the time in which an object is completed.
-func (s *sending) close(begins bool) {
-	l, now := s.line, s.line.p.clock.Now()
-	switch {
-	case begins && !s.closing:
-		l.enter(now)
-		l.p.times.closing.Enter(now)
-	case !begins && s.closing:
-		l.p.times.closing.Exit(now)
-		l.exit(now)
-	}
-	s.closing = begins
-}
-
 // end leaves to the store what it was asked to send and has not acknowledged: a connection that was
 // given up may still read from there.
 func (s *sending) end() {
-	s.close(false)
+	s.line.complete(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, b := range s.got {

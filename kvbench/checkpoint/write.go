@@ -119,57 +119,29 @@ func (l *Load) make(ctx context.Context, n *line, step int, list []files.File) (
 	return made, nil
 }
 
-// file writes one file through a line, and makes it durable.
+// file writes one file through a line, and makes it durable. An object of a store is durable when it
+// is complete.
 func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
-	o, w, begun := f.o, f.w, l.env.Clock.Now()-f.took
-	n.busy = f.busy
-	if w == nil {
-		return l.object(ctx, a, n, o, l.tier.(tiers.Streamer))
-	}
-	n.late = l.tier.Traits().CountsAtCommit
-	n.done = func(c tiers.Chunk) { l.chunk(a, c) }
-	if err := n.write(ctx, o, w); err != nil {
-		return err
-	}
-	// A flush that fails is not tried again: the kernel has dropped what it could not write, and
-	// the next fsync would say that all is well.
-	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: l.env.Clock.Now()}
-	n.enter(flush.Begun)
-	l.times.closing.Enter(flush.Begun)
-	err := w.Commit(ctx)
-	now := l.env.Clock.Now()
-	l.times.closing.Exit(now)
-	n.exit(now)
-	if err != nil {
-		return err
-	}
-	flush.Asked, flush.Ended, flush.Done = flush.Begun, now, now
-	if n.late {
-		flush.Bytes = o.Size
-	}
-	l.chunk(a, flush)
-	l.flushed(now - flush.Begun)
-	device := n.busy.Total()
-	l.moved(a, o, tiers.Timing{Device: device, Generation: now - begun - device})
-	return nil
-}
-
-// object is file for a store: an object is durable when it is complete.
-func (l *Load) object(ctx context.Context, a int, n *line, o tiers.Object, to tiers.Streamer,
-) error {
-	begun := l.env.Clock.Now()
+	begun := l.env.Clock.Now() - f.took
+	n.busy, n.late = f.busy, l.tier.Traits().CountsAtCommit
 	// Completing an object puts its parts together, which is what a flush is: nothing of it is
-	// there before. One of a single part has none.
+	// there before. An object of a single part has none.
 	n.done = func(c tiers.Chunk) {
 		if l.chunk(a, c); c.Flush {
 			l.flushed(c.Ended - c.Begun)
 		}
 	}
-	if err := n.send(ctx, o, to); err != nil {
+	var err error
+	if f.w == nil {
+		err = n.send(ctx, f.o, l.tier.(tiers.Streamer))
+	} else if err = n.write(ctx, f.o, f.w); err == nil {
+		err = n.commit(ctx, f.o, f.w)
+	}
+	if err != nil {
 		return err
 	}
 	device := n.busy.Total()
-	l.moved(a, o, tiers.Timing{Device: device, Generation: l.env.Clock.Now() - begun - device})
+	l.moved(a, f.o, tiers.Timing{Device: device, Generation: l.env.Clock.Now() - begun - device})
 	return nil
 }
 
