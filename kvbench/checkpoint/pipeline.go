@@ -197,8 +197,8 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	return nil
 }
 
-// commit flushes a file. A flush that fails is not tried again: the kernel has dropped what it could
-// not write, and the next fsync would report success.
+// commit flushes a file. A flush that fails is not tried again: the kernel has dropped what it
+// could not write, and the next fsync would report success.
 func (l *line) commit(ctx context.Context, o tiers.Object, w tiers.Writer) error {
 	c := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: l.p.clock.Now()}
 	l.complete(true)

@@ -119,8 +119,8 @@ func (l *Load) make(ctx context.Context, n *line, step int, list []files.File) (
 	return made, nil
 }
 
-// file writes one file through a line, and makes it durable. An object of a store is durable when it
-// is complete.
+// file writes one file through a line, and makes it durable. An object of a store is durable when
+// it is complete.
 func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 	begun := l.env.Clock.Now() - f.took
 	n.busy, n.late = f.busy, l.tier.Traits().CountsAtCommit

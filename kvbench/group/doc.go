@@ -16,8 +16,8 @@ import (
 // goroutine that drives the trial, one at a time.
 //
 // What is measured by several clients is their sum only if they run together. So a phase begins at
-// a Barrier; in between clients send nothing but beats, so that a slow network does not become part
-// of the numbers. The engine does not know how results come together.
+// a Barrier; in between clients send nothing but heartbeats, so that a slow network does not become
+// part of the numbers. The engine does not know how results come together.
 type Group interface {
 	// Rank is this client's number, from 0, and Size how many there are.
 	Rank() int

@@ -325,7 +325,7 @@ func TestADeadRank(t *testing.T) {
 					return ours, theirs
 				})
 			g.each(func(m *Member) { g.begin(m); m.Opened() })
-			time.Sleep(10 * time.Second) // in the window; beats keep everybody
+			time.Sleep(10 * time.Second) // in the window; heartbeats keep all
 			require.Empty(t, g.leader.Stopped())
 			began := time.Now()
 			switch {
@@ -441,11 +441,11 @@ func TestWhoIsNotTaken(t *testing.T) {
 		again.PID = 999
 		assert.EqualError(t, join(l, again),
 			"the coordinator refused this rank: rank 1 on h0 (pid 101) has been here")
-		// A hundred strangers: each is left without a word.
+		// A hundred ranks of another job: each is left without a word.
 		for range 100 {
-			stranger := hello(2, 3)
-			stranger.Job = "another"
-			assert.ErrorIs(t, join(l, stranger), ErrCoordinatorGone)
+			other := hello(2, 3)
+			other.Job = "another"
+			assert.ErrorIs(t, join(l, other), ErrCoordinatorGone)
 		}
 		ours, theirs := net.Pipe()
 		go l.Accept(ours)

@@ -4,7 +4,7 @@
 //
 //	process.go  ranks as processes that rank 0 starts on its host
 //	meet.go     the address at which rank 0 listens and to which all connect
-//	link.go     a connection: a queue of messages, beats, and what is silence
+//	link.go     a connection: a queue of messages, heartbeats, and what is silence
 //	member.go   Member: a rank's side, the group.Group of its trial
 //	leader.go   Leader: which ranks are there or lost, and which share filesystems
 //	trial.go    the steps of a trial, as the leader sees them
@@ -16,8 +16,8 @@
 // when to begin; each sends when its window opened, then its result, then that it has cleaned up.
 // The outcome goes to all: a benchmark that failed for one rank has failed for all.
 //
-// Both sides send a beat once a second. A rank that is silent for Silence is lost, as is one whose
-// connection has ended. Windows end by themselves: nothing but beats is sent during them.
+// Both sides send a heartbeat once a second. A rank that is silent for Silence is lost, as is one
+// whose connection has ended. Windows end by themselves: nothing but heartbeats is sent during them.
 //
 // Nothing is encrypted, and a job's name is no password: addresses are for a closed network.
 //

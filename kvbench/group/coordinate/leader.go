@@ -70,20 +70,20 @@ func NewLeader(cfg LeaderConfig) *Leader {
 		clients: make([]*client, cfg.Hello.Ranks), step: step{trial: 1}}
 }
 
-// strangerTime is the time for a hello.
-const strangerTime = 10 * time.Second
+// helloTimeout is the time for a hello.
+const helloTimeout = 10 * time.Second
 
 // Accept serves a connection until it ends. One without a hello of this job gets no answer.
 func (l *Leader) Accept(conn net.Conn) {
 	// Before its hello a connection gets little time, and no memory but for what it sends.
-	_ = conn.SetReadDeadline(time.Now().Add(strangerTime))
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	first, err := wire.Read(conn, wire.MaxHello)
 	if err != nil || first.Kind != wire.Greeting || !l.Hello.Belongs(first.Hello) {
 		_ = conn.Close()
 		return
 	}
 	c := &client{hello: *first.Hello, pongs: make(chan *wire.Message, pings)}
-	c.link = newLink(conn, func() *wire.Message { return &wire.Message{Kind: wire.Beat} })
+	c.link = newLink(conn, func() *wire.Message { return &wire.Message{Kind: wire.Heartbeat} })
 	if why, fatal := l.admit(c); why != "" {
 		c.link.send(&wire.Message{Kind: wire.Refusal, Text: why})
 		c.link.end()
@@ -255,7 +255,7 @@ func (l *Leader) Sharing() (list [][]wire.Sharing) {
 func (l *Leader) Live() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([][]byte, len(l.clients)) // each beat brings a new text
+	list := make([][]byte, len(l.clients)) // each heartbeat brings a new text
 	for rank, c := range l.clients {
 		if c.there() {
 			list[rank] = c.live

@@ -50,7 +50,7 @@ func TestALastWordThatIsLate(t *testing.T) {
 }
 
 // TestResultsThatComeLate: an interrupted run waits for what a rank has measured as long as it is
-// it sends beats, and not for one that never came to the trial.
+// it sends heartbeats, and not for one that never came to the trial.
 func TestResultsThatComeLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
@@ -58,7 +58,7 @@ func TestResultsThatComeLate(t *testing.T) {
 		began := time.Now()
 		g.each(func(m *Member) {
 			if m.Rank() == 2 {
-				return // it waits for something else, and beats
+				return // it waits for something else, and sends heartbeats
 			}
 			m.link.send(&wire.Message{Kind: wire.Enter, Trial: 1, Terms: &wire.Terms{Name: "X"}})
 			m.trial = 1
@@ -85,7 +85,7 @@ func TestResultsThatComeLate(t *testing.T) {
 // fails first.
 func TestAMessageBeforeTheEnd(t *testing.T) {
 	ours, theirs := sockets(t)
-	l := newLink(ours, func() *wire.Message { return &wire.Message{Kind: wire.Beat} })
+	l := newLink(ours, func() *wire.Message { return &wire.Message{Kind: wire.Heartbeat} })
 	require.NoError(t, wire.Write(theirs, &wire.Message{Kind: wire.Leave}))
 	require.NoError(t, theirs.Close())
 	l.send(&wire.Message{Kind: wire.Ping}) // which is not read

@@ -14,13 +14,13 @@ import (
 	"kvbench/kvbench/group/wire"
 )
 
-// Both sides send a beat once a second. A side that sends nothing for Silence is lost. Patience is
-// added once: a process that was itself stopped, or got no processor, finds its timers run out, and
+// Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost. Patience
+// is added once: a process that was itself stopped, or got no processor, finds its timers run out, and
 // must not take what has arrived meanwhile for silence.
 const (
-	beat     = time.Second
-	Silence  = 4 * time.Second
-	patience = 500 * time.Millisecond
+	heartbeatInterval = time.Second
+	Silence           = 4 * time.Second
+	patience          = 500 * time.Millisecond
 )
 
 // errSilent is the error of a read from a side that sends nothing.
@@ -70,10 +70,10 @@ type link struct {
 	gone  chan struct{} // closed when nothing is written any more
 }
 
-// newLink starts the writer: it sends the queue, and what beats returns each second.
-func newLink(conn net.Conn, beats func() *wire.Message) *link {
+// newLink starts the writer: it sends the queue, and what heartbeat returns each second.
+func newLink(conn net.Conn, heartbeat func() *wire.Message) *link {
 	l := &link{conn: conn, wake: make(chan struct{}, 1), gone: make(chan struct{})}
-	go l.write(beats)
+	go l.write(heartbeat)
 	return l
 }
 
@@ -82,7 +82,7 @@ func (l *link) send(m *wire.Message) {
 	defer l.mu.Unlock()
 	if !l.ended {
 		l.queue = append(l.queue, m)
-		l.stir()
+		l.signal()
 	}
 }
 
@@ -91,19 +91,19 @@ func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	l.stir()
+	l.signal()
 }
 
-func (l *link) stir() {
+func (l *link) signal() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (l *link) write(beats func() *wire.Message) {
+func (l *link) write(heartbeat func() *wire.Message) {
 	defer close(l.gone)
-	tick := time.NewTicker(beat)
+	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
 		l.mu.Lock()
@@ -135,7 +135,7 @@ func (l *link) write(beats func() *wire.Message) {
 		select {
 		case <-l.wake:
 		case <-tick.C:
-			l.send(beats())
+			l.send(heartbeat())
 		}
 	}
 }

@@ -30,9 +30,9 @@ func Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// mostStrangers is how many connections without a hello are open at a time: each takes a descriptor
-// for up to strangerTime.
-const mostStrangers = 256
+// maxPending is how many connections without a hello are open at a time: each takes a descriptor
+// for up to helloTimeout.
+const maxPending = 256
 
 // Serve accepts connections until the listener is closed.
 func (l *Leader) Serve(listener net.Listener) {
@@ -45,7 +45,7 @@ func (l *Leader) Serve(listener net.Listener) {
 		case err != nil: // too many descriptors are open, or the other side is gone
 			time.Sleep(retryLeast)
 			continue
-		case open.Load() >= mostStrangers+int64(l.Hello.Ranks):
+		case open.Load() >= maxPending+int64(l.Hello.Ranks):
 			_ = conn.Close() // a rank tries again
 			continue
 		}

@@ -51,11 +51,11 @@ func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig
 	m := &Member{MemberConfig: cfg, hello: hello, over: make(chan struct{}), state: newState(),
 		inbox: map[wire.Kind]*wire.Message{}}
 	m.link = newLink(conn, func() *wire.Message {
-		beat := &wire.Message{Kind: wire.Beat}
+		message := &wire.Message{Kind: wire.Heartbeat}
 		if m.Live != nil {
-			beat.Doc = m.Live()
+			message.Doc = m.Live()
 		}
-		return beat
+		return message
 	})
 	m.link.send(&wire.Message{Kind: wire.Greeting, Hello: &hello})
 	go m.read()
@@ -110,7 +110,7 @@ func (m *Member) read() {
 			// network's.
 			m.link.send(&wire.Message{Kind: wire.Pong, Seq: got.Seq, At: m.Clock.Now(),
 				Wall: m.Clock.Wall()})
-		case wire.Beat:
+		case wire.Heartbeat:
 		case wire.Stop:
 			m.end(errors.New(got.Text), nil)
 		default:

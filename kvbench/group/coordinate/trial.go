@@ -38,7 +38,7 @@ type part struct {
 // receive handles a message of a rank.
 func (l *Leader) receive(c *client, m *wire.Message) {
 	switch m.Kind {
-	case wire.Beat:
+	case wire.Heartbeat:
 		l.mu.Lock()
 		c.live = m.Doc
 		l.mu.Unlock()
@@ -273,7 +273,7 @@ type Trial struct {
 
 // Collect waits until every rank that is there has done the trial, as long as ctx lasts, and
 // returns what has become of it. For results it waits longer: a rank that has entered the trial and
-// sends beats sends one, however slow its host or the network is.
+// sends heartbeats sends one, however slow its host or the network is.
 func (l *Leader) Collect(ctx context.Context) Trial {
 	all := func(done func(p *part) bool) func() bool {
 		return func() bool {

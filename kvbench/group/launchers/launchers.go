@@ -62,6 +62,9 @@ type family struct {
 	rank   string
 	size   string   // "" where the launcher does not say
 	local  []string // the first that is set counts
+	// alone is the variable of a launcher that starts one rank on a host where local holds no other
+	// number; "" is unknown.
+	alone string
 	// here makes the local size where no variable holds it; "" is unknown. The error is about it.
 	here func(env func(string) string) (Value, error)
 	// first is the host of rank 0, "" where the family does not say.
@@ -95,9 +98,10 @@ var families = []family{
 		size: "FLUX_JOB_SIZE", here: fluxLocal, job: variable("FLUX_JOB_ID")},
 	// Kubeflow sets no local size: a pod has one rank.
 	{name: "torchrun", counts: []string{"RANK", "WORLD_SIZE", "MASTER_ADDR"}, rank: "RANK",
-		size: "WORLD_SIZE", here: torchLocal, first: variable("MASTER_ADDR"), job: torchJob},
+		size: "WORLD_SIZE", local: []string{"LOCAL_WORLD_SIZE"}, alone: "WORLD_SIZE",
+		first: variable("MASTER_ADDR"), job: torchJob},
 	{name: "Kubernetes", counts: []string{"JOB_COMPLETION_INDEX"}, rank: "JOB_COMPLETION_INDEX",
-		here: podLocal, first: podFirst, job: podJob},
+		alone: "JOB_COMPLETION_INDEX", first: podFirst, job: podJob},
 }
 
 // Find tries the families in their order. It is false where no launcher has started this process.
@@ -128,8 +132,11 @@ func (f *family) place(env func(string) string) Place {
 	for _, name := range f.local {
 		p.Local = cmp.Or(p.Local, value(name))
 	}
+	if f.alone != "" {
+		p.Local = cmp.Or(p.Local, Value{"1", f.alone})
+	}
 	var err error
-	if f.here != nil && p.Size.Given() || f.size == "" {
+	if f.here != nil && p.Size.Given() {
 		p.Local, err = f.here(env)
 	}
 	switch {
@@ -181,21 +188,10 @@ func fluxLocal(env func(string) string) (Value, error) {
 	return Value{strconv.Itoa(size / nodes), "FLUX_JOB_NNODES"}, nil
 }
 
-func torchLocal(env func(string) string) (Value, error) {
-	if text := env("LOCAL_WORLD_SIZE"); text != "" {
-		return Value{text, "LOCAL_WORLD_SIZE"}, nil
-	}
-	return Value{"1", "WORLD_SIZE"}, nil
-}
-
 // torchJob: without torchrun's own id the port of its store, which it listens at itself,
 // distinguishes the jobs of one host.
 func torchJob(env func(string) string, _ Machine) string {
 	return cmp.Or(env("TORCHELASTIC_RUN_ID"), env("MASTER_PORT"))
-}
-
-func podLocal(func(string) string) (Value, error) {
-	return Value{"1", "JOB_COMPLETION_INDEX"}, nil
 }
 
 // pod cuts the index off the name of a pod of an Indexed Job, which is <job>-<index>.
@@ -205,11 +201,10 @@ func pod(env func(string) string, m Machine) (job string, ok bool) {
 }
 
 func podJob(env func(string) string, m Machine) string {
-	job, _ := pod(env, m)
-	if _, ok := pod(env, m); !ok {
-		return ""
+	if job, ok := pod(env, m); ok {
+		return job
 	}
-	return job
+	return ""
 }
 
 var domain = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)

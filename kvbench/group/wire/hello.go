@@ -107,7 +107,7 @@ func (h *Hello) differences(o *Hello) string {
 		more
 }
 
-// named is a text that a stranger may have sent, ready to print.
+// named is a text that another process may have sent, ready to print.
 func named(text string) string { return printable(cmp.Or(text, "none"), 60) }
 
 func printable(text string, most int) string {

@@ -41,9 +41,9 @@ const (
 	Stop     Kind = "stop"     // Text: the run ends, why
 )
 
-// Beat comes from both sides once a second: a silent side is lost. A rank's beat has the text for
+// Heartbeat comes from both sides once a second: a silent side is lost. A rank's has the text for
 // the live line.
-const Beat Kind = "beat"
+const Heartbeat Kind = "beat"
 
 // Message is one of these. A field that its kind does not name is absent.
 type Message struct {

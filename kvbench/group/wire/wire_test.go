@@ -18,7 +18,7 @@ var coordinator = Hello{Protocol: Protocol, Job: "4711", Ranks: 4, Host: "a", Bo
 
 func TestFramesComeBack(t *testing.T) {
 	var pipe bytes.Buffer
-	sent := []*Message{{Kind: Greeting, Hello: &coordinator}, {Kind: Beat},
+	sent := []*Message{{Kind: Greeting, Hello: &coordinator}, {Kind: Heartbeat},
 		{Kind: Enter, Trial: 2, Terms: &Terms{Name: "X", Nonce: "ff", Capacity: 1 << 40}},
 		{Kind: Result, Trial: 2, Doc: bytes.Repeat([]byte("{}\n"), 100_000)},
 		{Kind: Pong, Seq: 8, At: -5, Wall: 1 << 60}}
@@ -54,7 +54,7 @@ func TestBrokenFrames(t *testing.T) {
 	}
 	require.Error(t, Write(io.Discard, &Message{Kind: Result, Doc: make([]byte, MaxFrame)}))
 	broken := errors.New("gone")
-	assert.ErrorIs(t, Write(failing{broken}, &Message{Kind: Beat}), broken)
+	assert.ErrorIs(t, Write(failing{broken}, &Message{Kind: Heartbeat}), broken)
 }
 
 type failing struct{ err error }
