@@ -41,13 +41,13 @@ type Config struct {
 	Buffers   int   // of each accelerator, at least 2
 	Producers int   // of all
 	Writers   int   // chunks of a file in flight
-	Depth     int   // likewise for reading, at most Buffers: of all Readers
-	Readers   int   // stretches of a file that are read beside each other, 0 = one
+	Depth     int   // the same for reading, at most Buffers: of all Readers
+	Readers   int   // ranges of a file that are read concurrently, 0 = one
 
 	// Keep is how many checkpoints, the newest, there are at most while more are written; 0 = all.
 	Keep int
-	// Stay leaves the files of a run that has written them all where they are. Who reads another
-	// run's keeps them from the start, see StorageConfig.KeepFiles.
+	// Stay leaves the files of a run that has written them all where they are. A run that reads
+	// another run's keeps them from the start, see StorageConfig.KeepFiles.
 	Stay bool
 	// Shift: accelerator a reads what (a + Shift) mod all of them wrote.
 	Shift int
@@ -86,7 +86,7 @@ type Load struct {
 	buffers [][]tiers.Buffer // of each accelerator that writes
 	files   [][]files.File   // of each of all accelerators
 
-	// What came of it. The lock is for those who report while it goes on.
+	// What came of it. The lock is for reports while it goes on.
 	mu      sync.Mutex
 	runs    []result.CheckpointRun
 	flushes *result.Histogram // of files, or completions of objects, ns
@@ -94,14 +94,14 @@ type Load struct {
 	flush   time.Duration     // of the page cache
 	process time.Time         // when it began
 	worked  time.Duration     // of accelerators, summed
-	waited  time.Duration     // for the slowest of this client's, likewise
+	waited  time.Duration     // for the slowest of this client's, also summed
 	ended   time.Time         // the last one
 	times   times
 }
 
 var _ kvbench.Workload = (*Load)(nil)
 
-// New makes a workload. What a result tells is there from now on: a trial may end before anything
+// New makes a workload. What a result reports is there from now on: a trial may end before anything
 // was prepared.
 func New(cfg Config) *Load {
 	l := &Load{Config: cfg, process: processBegun, flushes: result.NewHistogram("ns")}
@@ -134,8 +134,8 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 		return errors.New("a checkpoint needs a storage tier with a folder")
 	}
 	l.tier = e.Levels[i].Tier
-	// Without one there is a reason, which the result tells with its own witness: reads are then
-	// judged by the page cache alone.
+	// Without one there is a reason, which the result reports with the device counters: reads are
+	// then judged by the page cache alone.
 	if e.Dir != nil {
 		l.device, _ = host.BackingDevice(e.Dir.Path())
 	}
@@ -203,7 +203,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 		l.ended = time.Now()
 		l.mu.Unlock()
 	}
-	// Only now may somebody read them: a marker without an end is that of a run that was killed.
+	// Only now may a run read them: a marker without an end is that of a run that was killed.
 	if l.Op == tiers.Write && !l.folder.Joined() {
 		kept := len(l.runs)
 		if l.Keep > 0 {
@@ -219,7 +219,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 			return err
 		}
 	}
-	// Whoever fails before leaves nothing: half a checkpoint is of no use to anybody.
+	// A run that fails before leaves nothing: half a checkpoint is of no use.
 	if l.Stay {
 		l.folder.Stay()
 	}
@@ -352,7 +352,7 @@ func (l *Load) Report(in *record.Info) {
 	}
 	c.Files, c.Bytes = s.Totals()
 	// Accelerators have files to move from the start of a checkpoint to the last of them, and wait
-	// for the slowest one then. Pauses between checkpoints are nobody's work and nobody's wait.
+	// for the slowest one then. Pauses between checkpoints are neither work nor wait.
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, l.Count
 	in.Harness.WorkerBusyNS, in.Harness.WorkerIdleNS = int64(l.worked), int64(l.waited)
 	if l.Count < s.Accelerators {
@@ -369,7 +369,7 @@ func (l *Load) Report(in *record.Info) {
 		in.Times = result.Histograms{result.CheckpointFlushes: l.flushes}
 		c.Stages = l.times.report()
 		c.Stages.ChunkBytes, c.Stages.Buffers = l.Chunk, l.Buffers
-		// Threads that make content beside each other share the time that it takes.
+		// Threads that make content concurrently share the time that it takes.
 		alone := float64(c.Stages.GenerationNS) / 1e9 / float64(max(1, l.times.producers))
 		if rate := float64(l.bytes()) * float64(len(runs)) / alone; !math.IsInf(rate, 0) &&
 			!math.IsNaN(rate) {
@@ -409,9 +409,9 @@ func (l *Load) recovery(c *result.Checkpoint) {
 		return
 	}
 	// The two times come from two processes, perhaps, and so from the wall clock: with one that was
-	// set in between, the gap is wrong, and a negative one says so. Who reads what another process
-	// wrote has begun with its own: what it takes to start, to meet the other clients and to look
-	// for the files is the suite's time, and no training run waits for it.
+	// set in between, the gap is wrong, and a negative one says so. A run that reads what another
+	// process wrote has begun with its own: what it takes to start, to meet the other clients and
+	// to look for the files is the suite's time, and no training run waits for it.
 	c.FlushNS = new(int64(l.flush))
 	if c.GapNS = new(int64(begun.Sub(*l.mark.Ended) - l.flush)); l.mark.Ended.Before(l.process) {
 		c.GapNS = new(int64(l.process.Sub(*l.mark.Ended)))
@@ -422,7 +422,7 @@ func (l *Load) recovery(c *result.Checkpoint) {
 	}
 }
 
-// Close gives back the buffers that are the load's: not one that a device has not answered for.
+// Close gives back the load's buffers: not one whose request the device has not completed.
 func (l *Load) Close() error {
 	for _, bufs := range l.buffers {
 		l.env.Pool.Put(bufs...)

@@ -14,7 +14,7 @@ import (
 )
 
 // contents is what the marker of ckpt_<model> keeps: from it follow the names of all files, and
-// what is in them. Whatever else lies there is somebody else's.
+// what is in them. Anything else that lies there is not ours.
 type contents struct {
 	Model        string `json:"model"`
 	Accelerators int    `json:"accelerators"`
@@ -31,7 +31,7 @@ type contents struct {
 	Ended *time.Time `json:"ended,omitempty"`
 }
 
-// spec is the checkpoint that the marker tells of.
+// spec is the checkpoint that the marker describes.
 func (c contents) spec() (files.Spec, error) {
 	if c.Model == files.StreamKey {
 		return files.NewStream(c.Stream)
@@ -43,7 +43,7 @@ func (c contents) spec() (files.Spec, error) {
 	return files.New(m, c.Accelerators, c.Scale)
 }
 
-// String tells it from others, for people.
+// String distinguishes it from others, for people.
 func (c contents) String() string {
 	if c.Stream > 0 {
 		return fmt.Sprintf("a stream of %d bytes", c.Stream)
@@ -53,7 +53,7 @@ func (c contents) String() string {
 
 // Folder is the work directory of a run that writes checkpoints, or reads those that are there.
 //
-// Who writes reclaims what an earlier run left. Who reads leaves everything as it is, and is
+// A run that writes reclaims what an earlier run left. One that reads leaves all as it is, and is
 // refused a directory that does not hold what it wants. All ranks of a run work in one.
 func Folder(s files.Spec, steps int, nonce [16]byte, read bool, rank int) *workdir.Folder {
 	mine := contents{Model: s.Key, Accelerators: s.Accelerators, Scale: s.Scale, Steps: steps,
@@ -132,8 +132,8 @@ func (n names) File(_, name string) bool {
 	return n.files[name] || is && err == nil && number >= 0 && strconv.Itoa(number) == rank
 }
 
-// object is a file of the checkpoint with a number as tiers and content know it: whoever has the
-// nonce can tell its bytes.
+// object is a file of the checkpoint with a number as tiers and content know it: its bytes
+// follow from the nonce.
 func object(step int, f files.File) tiers.Object {
 	return tiers.Object{Key: files.Step(step) + "/" + f.Name, Size: f.Bytes}
 }

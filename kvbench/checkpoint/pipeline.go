@@ -15,8 +15,8 @@ import (
 
 // pipeline carries the bytes of one checkpoint from producers to the tier: a free buffer goes to a
 // producer with the number of the next chunk, full to a writer, and comes back free when the tier
-// has answered, not earlier. Nothing else is allocated per chunk, and both queues hold at most all
-// buffers, so that who puts something into them never waits.
+// has completed it, not earlier. Nothing else is allocated per chunk, and both queues hold at most
+// all buffers, so that putting something into them never waits.
 //
 // A line is the files of one accelerator, one at a time. All lines share the producers.
 type pipeline struct {
@@ -35,7 +35,7 @@ type slot struct {
 	off  int64
 	io   tiers.IO
 	back chan struct{}
-	// stuck: the tier has not answered, and the buffer is its own.
+	// stuck: the tier has not completed the request and owns the buffer.
 	stuck bool
 }
 
@@ -80,7 +80,7 @@ func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers i
 		}
 		lines, n = append(lines, l), n+len(part)
 	}
-	// With room for all of them, so that giving one back never waits, also where a device answers.
+	// With room for all of them, so that giving one back never waits, also in a completion.
 	p.free = make(chan *slot, n)
 	return p, lines
 }
@@ -121,7 +121,7 @@ func (l *line) give(s *slot) {
 	}
 }
 
-// write moves a file's chunks to the tier and returns when all are answered, or with the first
+// write moves a file's chunks to the tier and returns when all are completed, or with the first
 // failure. After a failure, or the end of ctx, the line is of no more use: its buffers may be the
 // tier's.
 func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) error {
@@ -162,8 +162,8 @@ func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) er
 	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
-// put writes one chunk and waits for the answer. When ctx ends it waits for as long as a device may
-// take that answers at all.
+// put writes one chunk and waits for its completion, for no longer than tiers.Grace once ctx has
+// ended.
 func (l *line) put(ctx context.Context, s *slot) error {
 	// The last chunk is shorter. Its buffer is not, so that direct I/O finds its padding there.
 	n := min(l.p.chunk, l.o.Size-s.off)
@@ -173,7 +173,7 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	asked := l.p.clock.Now()
 	l.enter(asked)
 	l.to.Submit(&s.io)
-	if !answered(ctx, s.back) {
+	if !completed(ctx, s.back) {
 		s.stuck = true
 		return context.Cause(ctx)
 	}
@@ -230,14 +230,14 @@ func (l *line) complete(begins bool) {
 	l.completing = begins
 }
 
-// answered waits until something is back, but when ctx has ended no longer than Grace.
-func answered(ctx context.Context, back <-chan struct{}) bool {
+// completed waits until a request is back, but when ctx has ended no longer than Grace.
+func completed(ctx context.Context, back <-chan struct{}) bool {
 	select {
 	case <-back:
 		return true
 	case <-ctx.Done():
 	}
-	// A request cannot be called back. Until it is answered its buffer is the device's.
+	// A request cannot be called back. Until it is completed its buffer is the device's.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), tiers.Grace)
 	defer cancel()
 	select {

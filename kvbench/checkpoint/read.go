@@ -110,8 +110,8 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 		return run, err
 	}
 	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
-	// Whoever else reads from the device adds to it, so that it proves no more than that not less
-	// came from there.
+	// Another process that reads from the device adds to it, so that it proves no more than that
+	// not less came from there.
 	if after := l.stat(); before != nil && after != nil {
 		run.DeviceBytes = new(after.Sub(*before).ReadBytes)
 	}
@@ -119,8 +119,8 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 		run.VerifiedBytes += l.verified(o.Size)
 	}
 	run.CachedBytes = cached
-	// What the device has read for all clients says nothing of one of them: who puts their results
-	// together compares it with the bytes of all.
+	// What the device has read for all clients says nothing of one of them: merge, which puts their
+	// results together compares it with the bytes of all.
 	alone := run
 	if l.env.Group.Size() > 1 {
 		alone.DeviceBytes = nil
@@ -130,7 +130,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	return run, nil
 }
 
-// cached is how much of some files lies in the page cache, nil where nobody can know.
+// cached is how much of some files lies in the page cache, nil where it is unknown.
 func (l *Load) cached(all []tiers.Object) *int64 {
 	if l.env.Dir == nil { // objects are read over the network, and pass no page cache here
 		return nil

@@ -13,10 +13,10 @@ import (
 
 // Facts are what the rules ask about: those of a trial, and what the front door knows of the run.
 type Facts struct {
-	Writes, Reads int   // that were asked for
+	Writes, Reads int   // that were requested
 	PerHost       int   // accelerators
 	Apart         bool  // results lie on another filesystem
-	Memory        int64 // bytes of an accelerator's, 0 = nobody said
+	Memory        int64 // bytes of an accelerator's, 0 = not given
 	HostMemory    int64 // bytes, 0 = unknown
 	Buffered      bool
 	Objects       bool // instead of files
@@ -37,7 +37,7 @@ const (
 	ruleMemory  = 3                // times a host's memory is written, or the page cache emptied
 )
 
-// Rules are what the closed division asks for and what was found. All are told, kept or not.
+// Rules are what the closed division requires and what was found. All are reported, kept or not.
 func (f Facts) Rules() (list []result.CheckpointRule) {
 	if f.Spec.Stream > 0 { // the rules know none
 		return []result.CheckpointRule{}
@@ -120,7 +120,7 @@ func (f Facts) Warnings() (list []string) {
 		}
 	}
 	// What counts is the proof. Without one there is the rules' own measure: how much was written
-	// beside what the memory can keep.
+	// compared with what the memory can keep.
 	ok, found := result.ColdReads(f.Runs)
 	_, bytes := f.Spec.Totals()
 	// Of what all hosts wrote, this one's memory can only keep its own accelerators' part.

@@ -30,7 +30,7 @@ func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) erro
 	}
 	// Put asks for parts in their order, each as soon as one before it is acknowledged, so that the
 	// chunk it wants is never behind as many others as there are buffers.
-	// Chunks come from several producers in any order: who wants one finds it by its number.
+	// Chunks come from several producers in any order: a part finds its chunk by its number.
 	var all sync.WaitGroup
 	all.Go(func() {
 		for range chunks {
@@ -70,8 +70,8 @@ func (s *sending) body(off, n int64) io.ReadSeeker {
 	return io.NewSectionReader(part{s, off / s.line.p.chunk}, 0, n)
 }
 
-// errAcknowledged is what is read of a part that the store has already, by an attempt that nobody
-// waits for any more: its buffer has other bytes by now.
+// errAcknowledged is what is read of a part that the store has already, by an attempt that was
+// given up: its buffer has other bytes by now.
 var errAcknowledged = errors.New("the part has been acknowledged")
 
 // read copies from a chunk, and waits for it before. The lock keeps its buffer from being given

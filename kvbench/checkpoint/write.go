@@ -53,7 +53,7 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 		}
 		made.Done()
 		if made.Wait(); err != nil || missing.Load() {
-			return err // of who could not make one
+			return err // of the one that could not be made
 		}
 		for _, f := range list {
 			if err := l.file(ctx, l.First+i, lines[i], f); err != nil {
@@ -154,7 +154,7 @@ func (l *Load) drop(ctx context.Context, step int) error {
 	return l.tier.Remove(ctx, l.of(step)...)
 }
 
-// forget leaves the buffers to the tier that it has not answered for.
+// forget leaves the buffers whose requests are not completed to the tier.
 func (l *Load) forget(lines []*line) {
 	for i, n := range lines {
 		l.buffers[i] = slices.Clone(l.buffers[i][:0])

@@ -151,7 +151,7 @@ func stages(out *result.Checkpoint, parts []*result.Checkpoint) {
 
 // strictest is a rule as the client found it that kept it least: all have to keep it.
 func strictest(of result.CheckpointRule, ranks []*result.Result) result.CheckpointRule {
-	// Kept, unknown, not kept: what one client does not know nobody can say of all.
+	// Kept, unknown, not kept: what one client does not know is unknown of all.
 	badness := func(r result.CheckpointRule) int {
 		switch {
 		case r.OK == nil:

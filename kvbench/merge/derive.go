@@ -137,7 +137,7 @@ func parameters(ranks []*result.Result) []result.Parameter {
 	return list
 }
 
-// mostSamples of failures is what one rank tells, too.
+// mostSamples of failures is what one rank lists, too.
 const mostSamples = 10
 
 // failures are counted by kind, the most frequent first, ties in the order of their names.
@@ -198,7 +198,7 @@ func alike[T any](ranks []*result.Result, list func(*result.Result) []T, name fu
 	return out
 }
 
-// witness tells whether the device saw what the clients asked for. Of a device that ranks share
+// witness checks whether the device saw what the clients requested. Of a device that ranks share
 // each of them has the counters of all, over its own window: their sum counts bytes twice, and none
 // of them is of the trial.
 func witness(out *result.Result, ranks []*result.Result) {
@@ -242,7 +242,7 @@ func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
 	}
 	for _, r := range ranks {
 		for _, name := range slices.Sorted(maps.Keys(r.Histograms)) {
-			// All of them are read: which a report will ask for, nobody knows here.
+			// All of them are read: which of them a report will show is not known here.
 			data := r.Histograms[name]
 			h, err := data.Decode()
 			switch {

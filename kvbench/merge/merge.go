@@ -91,7 +91,7 @@ func apply(how rule, to reflect.Value, from []reflect.Value) {
 			})
 			return
 		}
-		// The largest of those that are known is told: an age is null where nothing waits. A sum
+		// The largest of those that are known is reported: an age is null where nothing waits. A sum
 		// without one of its parts would be a number of something else.
 		if to.Kind() == reflect.Pointer {
 			from = known(from, how != sum)
@@ -200,7 +200,7 @@ func byKey(to reflect.Value, from []reflect.Value, of func(reflect.Value, []refl
 	}
 }
 
-// contains compares by value, since lists hold values of any type: it tells whether a list has a
+// contains compares by value, since lists hold values of any type: it reports whether a list has a
 // value.
 func contains(list, v reflect.Value) bool {
 	for i := range list.Len() {

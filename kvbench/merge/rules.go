@@ -37,7 +37,7 @@ type row struct {
 }
 
 // table is what becomes of each field. A test holds it complete: a new field of a result is folded
-// when somebody has thought about how. What lies below a field with another rule than fold needs
+// once its rule is decided. What lies below a field with another rule than fold needs
 // no row.
 var table = []row{
 	{of: result.Result{},
@@ -77,7 +77,7 @@ var table = []row{
 		sum: "PrefixHits PrefixMisses SystemPromptReuse CommonPhraseReuse BytesSaved"},
 	{of: python.MultiTurnStats{}, sum: "CacheHits CacheMisses", after: "HitRate"},
 
-	// Users of a trial are those of all clients. Where it ran is told as far as all ran alike: a
+	// Users of a trial are those of all clients. Where it ran is reported as far as all ran alike: a
 	// directory that differs, rank_0 and rank_1, is no directory of the trial.
 	{of: result.Workload{}, sum: "Users Workers",
 		same: "Arrival Turns GenerationMode DecodeReads PrefillRate"},
@@ -159,7 +159,7 @@ var table = []row{
 		"ComputeAll"},
 
 	// Ranks are processes: what measuring cost is that of all of them, and the memory is that of
-	// the largest, which has to fit beside the others. A ladder was climbed by one alone, and what
+	// the largest, which has to fit next to the others. A ladder was climbed by one alone, and what
 	// bounded the trial is known where it bounded all of them.
 	{of: result.Harness{},
 		sum: "CPUSeconds CPUNS Mallocs AllocBytes GCCount GCPauseNS VolCtxSw InvolCtxSw " +
@@ -210,7 +210,7 @@ var table = []row{
 	// Ranks share a store, and each has counted its own requests. Endpoints are put together by
 	// their addresses; what was in flight at one of them at most is added as peaks of tiers are.
 	// Connections belong to a process, so that what the kernel says of them is added, too; the
-	// shortest round trip is that of the way, whoever has measured it.
+	// shortest round trip is that of the way, whichever rank has measured it.
 	{of: result.Objects{}, sum: "Status Retries BackoffNS Lost WastedBytes", most: "ProofNS",
 		same: "Store Server", fold: "Operations Outside", after: "FirstByte"},
 	{of: result.ObjectCounts{}, sum: "Requests Attempts Failed Cancelled Unsent Bytes"},

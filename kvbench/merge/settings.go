@@ -144,11 +144,11 @@ func LeftToTheRun(name, value string) bool {
 // Formats sees everything that is put side by side. The zero value is ready to use; it is not for
 // several goroutines.
 type Formats struct {
-	first  string // the format of the first that tells one
+	first  string // the format of the first that has one
 	origin string // where that stands
 }
 
-// Add takes in something of a format, which stands at origin; what tells no format, of the Python
+// Add takes in something of a format, which stands at origin; what has no format, of the Python
 // benchmark or of other programs, passes. The error names it and the first of the other format.
 func (f *Formats) Add(format, origin string) error {
 	switch {

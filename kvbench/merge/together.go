@@ -40,7 +40,7 @@ func Together(ranks []*result.Result, c *result.Clients) (*result.Result, error)
 	}
 	if c.StartSkewNS != nil {
 		sharedWitness(out, ranks)
-		// No rank alone knows who else was on its device.
+		// No rank alone knows which other processes used its device.
 		if text := out.DeviceWitness.ReadByOthers(); text != "" && out.Ranks > 1 {
 			// Before those of a rank, of which there may be hundreds.
 			out.Warnings = slices.Insert(out.Warnings, 0, text)
@@ -100,7 +100,7 @@ func verdict(out *result.Result, ranks []*result.Result) result.Verdict {
 	}
 	// Cores are those that the clients of a host may use: the largest quota of any, as if they had
 	// it together. Clients with a quota each, side by side, would be taken for busier than they
-	// are, and are told so in the words of the verdict.
+	// are, and the reason says so in the words of the verdict.
 	//
 	// A host is a name of a kernel: containers side by side need not share their processors.
 	type host struct {

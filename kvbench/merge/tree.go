@@ -24,7 +24,7 @@ type File struct {
 	Result *result.Result
 	Python bool // of the Python benchmark: its schema has no status, no parameters, no environment
 
-	settings map[string]string // that were asked for, and define numbers
+	settings map[string]string // that were requested, and define numbers
 }
 
 // Complete reports whether the numbers of the trial may be used.

@@ -35,7 +35,7 @@ func starts(ranks []*result.Result) (times []time.Time, ok bool) {
 }
 
 // common is the part of all windows that they share, since the first start. It is empty for ranks
-// that never ran at the same time, and where somebody's start or timeline is unknown.
+// that never ran at the same time, and where a start or timeline is unknown.
 func common(ranks []*result.Result) (since []time.Duration, from, to time.Duration) {
 	times, ok := starts(ranks)
 	if !ok {
@@ -183,7 +183,7 @@ func timeline(ranks []*result.Result) *result.Timeline {
 
 // times adds the ranks' times where their intervals lie, by name and row. Rows lie at the same
 // values in every rank, but each has only those from its own fastest to its own slowest: it is by
-// their values that they are told.
+// their values that they are matched.
 func times(ranks []*result.Result, n int, shifts []int) map[string]tracing.Growth {
 	counts := map[string][]map[int]int64{}
 	for i, r := range ranks {

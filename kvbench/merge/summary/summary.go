@@ -147,7 +147,7 @@ func (s *Summary) place(files []merge.File) {
 		if start, err := f.Result.Coordinated(f.Result.StartTime); err == nil &&
 			(s.start.IsZero() || start.Before(s.start)) {
 			// The names of a submission have the local time of where the test was run. Results that
-			// do not tell it have UTC.
+			// do not have it have UTC.
 			east := 0
 			if s := f.Result.Environment.UTCOffsetS; s != nil {
 				east = int(*s)
