@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"kvbench/benchmarks/bucket"
 	"kvbench/kvbench"
 	"kvbench/kvbench/checkpoint"
 	"kvbench/kvbench/params"
@@ -52,7 +51,7 @@ func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if err != nil {
 		return c, err
 	}
-	if c.Bucket, err = bucket.Config(v); c.Bucket != nil {
+	if c.Bucket, err = bucketConfig(v); c.Bucket != nil {
 		// A part is a chunk, on its way from its buffer. A request reads as much as its range says.
 		b := c.Bucket
 		b.MultipartAbove, b.PartSize, b.RangeSize = v.Stream.Chunk, v.Stream.Chunk, v.StreamRange()

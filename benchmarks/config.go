@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/benchmarks/bucket"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
@@ -121,7 +120,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 		c.StorageBytes, c.Engine.Tails = v.StorageBytes, v.Tails() // whatever this machine has
 		return c, nil
 	}
-	if c.Bucket, err = bucket.Config(v); c.Bucket != nil { // whose free space nobody knows
+	if c.Bucket, err = bucketConfig(v); c.Bucket != nil { // whose free space nobody knows
 		c.StorageBytes, c.Nonce = v.StorageBytes, v.TrialNonce()
 		c.Use = pieces(v, c.Use)
 		if err == nil {
@@ -379,7 +378,7 @@ func warnings(v *params.Values) []string {
 			units.Bytes.Text(int64(tiers.BucketBytes))))
 	}
 	list = append(list, bound(v)...)
-	list = append(list, bucket.Warnings(v)...)
+	list = append(list, bucketWarnings(v)...)
 	for _, n := range v.Notes() {
 		list = append(list, fmt.Sprintf("%s (line %s of %s) has no effect: %s", n.Key, n.Line,
 			v.ConfigFile, n.Why))

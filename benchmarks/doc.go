@@ -14,7 +14,8 @@
 //	run        one trial: engine, files, the benchmark line
 //	engines    the turns of Engines; ranking: the table of its lines
 //	config     values in force → configuration of the engine, with layout, sources, simulate,
-//	           and checkpoint for those; room: how large a cache can be where it lies
+//	           and checkpoint for those; bucket: an object store as the storage tier; room: how
+//	           large a cache can be where it lies
 //	output     what benchstat reads before, and a person after, the run
 //	terminal   the line during it
 //	unwritten  the result of a trial until it is safe

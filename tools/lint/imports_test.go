@@ -87,14 +87,12 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks": "benchmarks/bucket benchmarks/clients benchmarks/metrics kvbench/... " +
+	"benchmarks": "benchmarks/clients benchmarks/metrics kvbench/... " +
 		"workloads/... tiers/... tracing/...",
 	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers tiers/cache",
 
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
 		"kvbench/params kvbench/version tracing/host",
-	"benchmarks/bucket": "kvbench kvbench/params tiers/objecttier " +
-		"tiers/objecttier/endpoint tiers/objecttier/store",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",

@@ -1,4 +1,4 @@
-package bucket
+package benchmarks
 
 import (
 	"cmp"
@@ -17,16 +17,16 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Config turns the values in force into a bucket as the storage tier. Endpoints, keys and
-// certificates are looked for here, in the environment and in files; no store is asked. The error
-// says all that is wrong with them.
-func Config(v *params.Values) (*kvbench.Bucket, error) {
+// bucketConfig is the bucket that is the storage tier, nil where the tier is a directory. Endpoints,
+// keys and certificates come from the environment and from files; it sends no request to the store.
+// The error names everything that is wrong with them.
+func bucketConfig(v *params.Values) (*kvbench.Bucket, error) {
 	name, prefix := v.Bucket()
 	if name == "" {
 		return nil, nil
 	}
 	s := &v.S3
-	at, err := endpoints(v)
+	at, err := endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
 	errs := []error{err}
 	var keys *credentials.Credentials
 	if !s.Anonymous {
@@ -41,7 +41,10 @@ func Config(v *params.Values) (*kvbench.Bucket, error) {
 				Bucket: name, Credentials: keys, Region: s.Region,
 				Addressing: store.Addressing(s.Addressing), Payload: store.Payload(s.Payload),
 				Retries: s.Retries, Timeout: s.Timeout, ConnectTimeout: s.ConnectTimeout,
-				RootCAs: roots, SkipVerify: s.SkipVerify, Connections: connections(v),
+				RootCAs: roots, SkipVerify: s.SkipVerify,
+				// To each endpoint as many as requests can be in flight. Plain I/O after a window
+				// tries up to four times the requests of the load, and 256 by itself.
+				Connections: max(4*v.WorkerCount()*v.Depth(), 256) + 8,
 			},
 			Prefix: prefix,
 			// One tensor parallel rank is simulated, the first.
@@ -56,21 +59,7 @@ func Config(v *params.Values) (*kvbench.Bucket, error) {
 	}, errors.Join(errs...)
 }
 
-// endpoints are the endpoints of the store, with their source.
-func endpoints(v *params.Values) (endpoint.Source, error) {
-	return endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
-}
-
-// connections are kept to each endpoint: as many as requests can be in flight. Plain I/O after a
-// window tries up to four times the requests of the load, or plainStreams.
-func connections(v *params.Values) int {
-	return max(4*v.WorkerCount()*v.Depth(), plainStreams) + 8
-}
-
-// plainStreams is the largest number of streams that plain I/O tries by itself.
-const plainStreams = 256
-
-// certificates are the system's and those of a file, nil for the system's alone.
+// certificates are the system's and the file's, nil for the system's alone.
 func certificates(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
@@ -90,8 +79,8 @@ func certificates(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Warnings are what a run on an object store should know before it starts.
-func Warnings(v *params.Values) (list []string) {
+// bucketWarnings are the warnings of a run on an object store.
+func bucketWarnings(v *params.Values) (list []string) {
 	if !v.OnObjects() || v.Simulated() {
 		return nil
 	}
@@ -99,7 +88,7 @@ func Warnings(v *params.Values) (list []string) {
 		list = append(list, "-s3-skip-verify: certificates are not looked at, so that anybody may "+
 			"be the store")
 	}
-	at, err := endpoints(v)
+	at, err := endpoint.Find(v.S3.Endpoint, v.S3.Region, os.Getenv)
 	if err == nil && len(at.Ignored) > 0 {
 		list = append(list, fmt.Sprintf("endpoints are those of %s: %s is set, too, and ignored",
 			at.From, strings.Join(at.Ignored, ", ")))
