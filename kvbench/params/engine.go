@@ -81,21 +81,24 @@ var decidedFirst = []string{"engine", "cache-dir", "gpu-mem-gb", "num-gpus", "cp
 func (r *resolver) imitate() {
 	v := r.v
 	var e engine
+	set := map[string]string{}
 	for _, name := range decidedFirst {
 		if name == "layout" {
-			e = r.v.imitated()
-			r.engine = r.v.engineSettings(e)
+			e = v.imitated()
+			set = v.engineSettings(e)
+			r.set(FromEngine, v.Engine, set)
 		}
 		r.decide(v.row(name))
 	}
-	r.layout = v.layoutSettings()
-	if r.engine["tier-policy"] == "" || v.TierPolicy == "waterfall" {
+	r.set(FromLayout, v.Layout, v.layoutSettings())
+	if set["tier-policy"] == "" || v.TierPolicy == "waterfall" {
 		return
 	}
-	r.engine["promote"] = e.promote
+	set["promote"] = e.promote
 	if v.TierPolicy != "write-back" && v.CPUBytes > 0 {
-		r.engine["write-behind-gb"] = units.FormatGiB(v.CPUBytes)
+		set["write-behind-gb"] = units.FormatGiB(v.CPUBytes)
 	}
+	r.set(FromEngine, v.Engine, set)
 }
 
 // engineSettings is what an engine sets that hangs on the tiers alone.

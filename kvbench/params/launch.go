@@ -22,11 +22,11 @@ func (r *resolver) launched() {
 		return
 	}
 	r.v.Launcher = &from
-	r.says = map[string]setting{}
+	r.suite[FromLauncher] = map[string]setting{}
 	for name, value := range map[string]launchers.Value{"rank": from.Rank, "ranks": from.Size,
 		"local-ranks": from.Local} {
 		if value.Given() && !(name == "rank" && from.Problem != "") {
-			r.says[name] = setting{value.Text, Origin{FromLauncher, value.Variable}}
+			r.suite[FromLauncher][name] = setting{value.Text, Origin{FromLauncher, value.Variable}}
 		}
 	}
 }

@@ -83,16 +83,17 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	}
 	// From here on the division is known, and with it defaults and the benchmark's size.
 	r.bad = append(r.bad, r.file.bad...)
-	r.bench = in.Bench.settings(v.Division)
+	bench := in.Bench.settings(v.Division)
 	if r.decide(v.row("rehearse")); v.Rehearse {
 		r.want(v.Division == Closed, "rehearse", "false in the "+string(v.Division)+
 			" division, whose windows may be short (it goes with -division closed)")
-		maps.Copy(r.bench, rehearsal)
+		maps.Copy(bench, rehearsal)
 	}
+	r.set(FromBenchmark, in.Bench.Name, bench)
 	r.launched()
 	r.decide(v.row("profile"))
 	if v.OfSessions() {
-		r.users = settingsOfProfile(v.ProfileName, v.Division)
+		r.set(FromProfile, v.ProfileName, settingsOfProfile(v.ProfileName, v.Division))
 	}
 	r.imitate()
 	for i := range v.rows {

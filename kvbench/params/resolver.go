@@ -9,7 +9,7 @@ import (
 	"kvbench/kvbench/group/launchers"
 )
 
-// Inputs are what Resolve needs to know beside the flags. Only Base is required.
+// Inputs are what Resolve needs in addition to the flags. Only Base is required.
 type Inputs struct {
 	// Bench is the benchmark to resolve for; the zero Bench stands for none: division defaults
 	// only.
@@ -45,19 +45,23 @@ func (in *Inputs) env(name string) string {
 	return ""
 }
 
-// resolver is one resolution under way.
+// resolver is one resolution in progress.
 type resolver struct {
-	given  map[string][]string
-	point  map[string]string // of the sweep, nil for the values that hold at none
-	in     Inputs
-	file   *configFile
-	says   map[string]setting // rank, ranks and local-ranks, as far as a launcher tells them
-	bench  map[string]string  // the benchmark's settings in this division
-	users  map[string]string  // those of -profile
-	layout map[string]string  // those of an engine's layout
-	engine map[string]string  // those of an engine
-	v      *Values
-	bad    Violations
+	given map[string][]string
+	point map[string]string // of the sweep, nil for the values that hold at none
+	in    Inputs
+	file  *configFile
+	suite [FromLauncher + 1]map[string]setting // FromBenchmark to FromLauncher, by parameter or key
+	v     *Values
+	bad   Violations
+}
+
+// set fills one layer of the suite. Where names its source.
+func (r *resolver) set(kind OriginKind, where string, texts map[string]string) {
+	r.suite[kind] = make(map[string]setting, len(texts))
+	for name, text := range texts {
+		r.suite[kind][name] = setting{text, Origin{kind, where}}
+	}
 }
 
 // decide takes the strongest layer, if there is any. A text that cannot be read is reported and the
@@ -115,21 +119,13 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	} else {
 		list = append(list, r.file.values[sectionParameters+"."+p.name]...)
 	}
-	if s, ok := r.says[p.name]; ok {
+	if _, ok := r.suite[FromLauncher][p.name]; ok {
 		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
-		list = append(list, s)
 	}
-	if text, ok := r.users[p.name]; ok {
-		add(FromProfile, r.v.ProfileName, text)
-	}
-	if text, ok := r.layout[p.name]; ok {
-		add(FromLayout, r.v.Layout, text)
-	}
-	if text, ok := r.engine[p.name]; ok {
-		add(FromEngine, r.v.Engine, text)
-	}
-	if text, ok := r.bench[p.name]; ok {
-		add(FromBenchmark, r.in.Bench.Name, text)
+	for kind := FromLauncher; kind >= FromBenchmark; kind-- {
+		if s, ok := r.suite[kind][p.name]; ok {
+			list = append(list, s)
+		}
 	}
 	if text, why := r.ofObjects(p.name); text != "" {
 		add(FromDefault, why, text)
