@@ -9,12 +9,12 @@
 //	kinds     what a parameter may be, a flag.Value on its field; device: the simulated drive
 //	bench     divisions, and what each benchmark sets
 //	values    the values in force, and what follows from them
-//	table     binds the rows to fields, kinds and limits; keys: those of the YAML file beside them
+//	table     binds the rows to fields, kinds and limits; keys (keys.txt): the other keys of the YAML file
 //	profiles  what -profile sets
 //	heard     which benchmarks hear a parameter, and what is said about one that none does
 //	flags     flags, environment names, -help-parameters
 //	origin    where a value came from, and what is said about one that cannot be used
-//	file      the YAML file (accepted.txt: keys that it may have in vain)
+//	file      the YAML file
 //	resolver  the layers: -sweep > flag > environment > YAML file > layout and engine >
 //	          benchmark ([Bench]) > division
 //	launch    rank and ranks; sweep: combinations; estimate: what fits this machine

@@ -117,7 +117,7 @@ const (
 
 // fileKeys are all keys that may stand in a file, but for those of models.
 func fileKeys() []parameter {
-	list := keys(newValues(""))
+	list := newValues("").keys
 	for _, p := range rows {
 		if p.inFile() {
 			p.name = sectionParameters + "." + p.name

@@ -17,7 +17,7 @@ func TestEveryHearerIsKnown(t *testing.T) {
 	for _, b := range Benchmarks() {
 		known = append(known, b.Name)
 	}
-	for _, p := range slices.Concat(rows, keys(newValues("/"))) {
+	for _, p := range slices.Concat(rows, newValues("/").keys) {
 		for _, h := range p.heard {
 			assert.Subset(t, known, h.who, p.name)
 			assert.True(t, slices.ContainsFunc(Benchmarks(), h.by), p.name)

@@ -8,18 +8,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads/model"
 )
 
 func TestEveryLineOfTheTablesIsRead(t *testing.T) {
 	lines := regexp.MustCompile(`(?m)^[^#\n]`)
 	assert.Len(t, rows, len(lines.FindAllString(parametersText, -1)))
-	count := 0
-	for _, k := range newValues("/base").keys {
-		if k.has(idle) {
-			count++
-		}
+	assert.Len(t, lines.FindAllString(keysText, -1), len(keyTable)+len(modelTable))
+	for _, k := range append(newValues("/base").keys, modelKeys("m", &model.Model{})...) {
+		assert.NotNil(t, k.value, k.name)
 	}
-	assert.Equal(t, count, len(lines.FindAllString(acceptedText, -1)))
 }
 
 func TestEveryRowOfTheTableIsComplete(t *testing.T) {
