@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"kvbench/benchmarks/clients"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/tiers/ioengine"
@@ -145,44 +146,14 @@ func soon[T any](work func() (T, error)) (T, error) {
 	return ask(question{ctx: ctx, limit: func() time.Duration { return 0 }}, work)
 }
 
-// inquiry is what the check of the parameters is at, for who waits for it: it goes through files
-// and directories of all benchmarks, and only it knows which comes next.
+// inquiry is the state of the check of the parameters, for the goroutine that waits for it: the check
+// goes through files and directories of all benchmarks, and only it knows which comes next.
 type inquiry struct {
-	mu      sync.Mutex
-	what    string
-	limit   time.Duration
-	decline func(error) // tells the other ranks, nil without any
+	what    atomic.Value                    // text: what is looked at now
+	limit   atomic.Int64                    // ns: how long silence may last, 0 = no limit
+	meeting atomic.Pointer[clients.Meeting] // the ranks that learn that this one has no part
 }
 
-func (i *inquiry) about() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.what
-}
+func (i *inquiry) about() string { what, _ := i.what.Load().(string); return what }
 
-// of says what is asked from now on.
-func (i *inquiry) of(what string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.what = what
-}
-
-func (i *inquiry) most() time.Duration {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.limit
-}
-
-// within says how long silence may last.
-func (i *inquiry) within(limit time.Duration) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.limit = limit
-}
-
-// declines says how the other ranks hear that this one has no part.
-func (i *inquiry) declines(decline func(why error)) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.decline = decline
-}
+func (i *inquiry) most() time.Duration { return time.Duration(i.limit.Load()) }

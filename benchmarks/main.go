@@ -250,17 +250,14 @@ func (s *session) serveMetrics(plans []*params.Values) (err error) {
 	return nil
 }
 
-// leaving is how long a run that was ended may still take for telling the other ranks.
+// leaving is how long a run that was ended may still take to inform the other ranks.
 const leaving = 2 * time.Second
 
 // join is gather, which looks at the directories of all ranks: that they do not answer must not
 // keep a signal from ending the run.
 func (s *session) join(plans []*params.Values) error {
-	ctx, end := context.WithCancelCause(context.WithoutCancel(s.ctx))
-	defer end(nil)
-	defer context.AfterFunc(s.ctx, func() {
-		time.AfterFunc(leaving, func() { end(context.Cause(s.ctx)) })
-	})()
+	ctx, stop := clients.Lasting(s.ctx, leaving)
+	defer stop()
 	none := func() time.Duration { return 0 } // -rendezvous-timeout says it
 	_, err := ask(question{ctx: ctx, limit: none},
 		func() (struct{}, error) { return struct{}{}, s.gather(plans) })
@@ -320,11 +317,11 @@ func (s *session) setGoFlags(plans []*params.Values) {
 // checked is what work finds out about the parameters and this machine. It may ask files and
 // directories that do not answer: that is told once on standard error.
 func checked[T any](s *session, work func() (T, error)) (T, error) {
-	s.inquiry.of(namedFiles)
-	s.inquiry.within(s.set.IOTimeout(s.inputs))
+	s.inquiry.what.Store(namedFiles)
+	s.inquiry.limit.Store(int64(s.set.IOTimeout(s.inputs)))
 	s.inputs.CheckCacheDir = func(dir string) error {
-		s.inquiry.of("the cache directory " + dir)
-		defer s.inquiry.of(namedFiles)
+		s.inquiry.what.Store("the cache directory " + dir)
+		defer s.inquiry.what.Store(namedFiles)
 		return workdir.CheckPath(dir)
 	}
 	told := ""
@@ -351,11 +348,8 @@ func (s *session) unchecked(err error) (code int, is bool) {
 			"it looked at %s\n", why, s.inquiry.about())
 		return interruptedCode(s.ctx, exitFailed), true
 	case errors.Is(err, kvbench.ErrUnanswered):
-		s.inquiry.mu.Lock()
-		decline := s.inquiry.decline
-		s.inquiry.mu.Unlock()
-		if decline != nil {
-			decline(err)
+		if meeting := s.inquiry.meeting.Load(); meeting != nil {
+			meeting.Decline(err)
 		}
 		fmt.Fprintln(os.Stderr, "kvbench: nothing was run or made:", err)
 		return exitFailed, true
@@ -382,7 +376,7 @@ func (s *session) check() ([]*params.Values, error) {
 	in := s.inputs
 	for _, in.Bench = range selected {
 		base, err := s.set.Resolve(in)
-		s.inquiry.within(base.IOTimeout)
+		s.inquiry.limit.Store(int64(base.IOTimeout))
 		// Which sub-benchmarks there are is known now, with the division and the sweep.
 		leaves := chosen.leaves(base)
 		if len(leaves) == 0 {
@@ -400,9 +394,9 @@ func (s *session) check() ([]*params.Values, error) {
 		for _, v := range base.Points {
 			s.quick = s.quick || describesNoStorage(v)
 			if !bad.About("config", "cache-dir", "layout", "block-trace-path") {
-				s.inquiry.of(places(v))
+				s.inquiry.what.Store(places(v))
 				all = all.Merge(s.feasible(v).Besides(bad))
-				s.inquiry.of(namedFiles)
+				s.inquiry.what.Store(namedFiles)
 			}
 		}
 	}
@@ -420,7 +414,7 @@ func (s *session) check() ([]*params.Values, error) {
 	for _, v := range plans {
 		if !asked[v.ResultsDir] && v.Skip() == "" {
 			asked[v.ResultsDir] = true
-			s.inquiry.of("the results directory " + v.ResultsDir)
+			s.inquiry.what.Store("the results directory " + v.ResultsDir)
 			all = all.Merge(writable(v.ResultsDir))
 		}
 	}
@@ -479,7 +473,7 @@ func (s *session) meet(v *params.Values) params.Violations {
 // meets makes this process a rank that reports to rank 0 why it cannot take part.
 func (s *session) meets(m *clients.Meeting) {
 	s.meeting = m
-	s.inquiry.declines(m.Decline)
+	s.inquiry.meeting.Store(m)
 }
 
 // help answers -help-parameters with the values in force, for the first

@@ -172,9 +172,9 @@ func (s *session) left() string {
 		n.Dirs = nil
 	}
 	// In one line: a person removes it, or starts the run again, for all of them.
-	others, more := s.leftByOthers()
-	n.Dirs = append(n.Dirs, others...)
-	n.Files, n.Bytes = n.Files+more.Files, n.Bytes+more.Bytes
+	others := s.leftByOthers()
+	n.Dirs = append(n.Dirs, others.Dirs...)
+	n.Files, n.Bytes = n.Files+others.Files, n.Bytes+others.Bytes
 	files, also, most := "files", ", which the next run there removes, as does rm -r", ""
 	for _, dir := range n.Dirs {
 		also += " " + word(dir)
@@ -197,34 +197,27 @@ func (s *session) left() string {
 	return fmt.Sprintf("left behind %s in %s%s", what, strings.Join(n.Dirs, ", "), also)
 }
 
-// leftByOthers is what the other ranks on this host left: they print it into their logs, and one
-// that was killed nowhere. A disk that does not answer is not waited for.
-func (s *session) leftByOthers() (dirs []string, left workdir.Amount) {
+// leftByOthers is what the other ranks on this host left: they print it into their logs, and a
+// killed one nowhere. It does not wait for a disk that does not answer.
+func (s *session) leftByOthers() workdir.Remains {
 	ranks := s.clients.OthersHere()
 	if len(ranks) == 0 || s.first.KeepFiles || s.first.OnObjects() {
-		return nil, left
+		return workdir.Remains{}
 	}
 	// This host cannot look at ranks on other hosts: their directories may have the same names.
-	type found struct {
-		dirs []string
-		workdir.Amount
-	}
-	all, err := soon(func() (f found, err error) {
+	left, _ := soon(func() (left workdir.Remains, err error) {
 		for _, dir := range cacheDirs(s.first) {
 			for _, rank := range ranks {
-				of := workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
-				if of.Files > 0 {
-					f.dirs = append(f.dirs, filepath.Join(dir, fmt.Sprint("rank_", rank)))
-					f.Files, f.Bytes = f.Files+of.Files, f.Bytes+of.Bytes
+				n := workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
+				if n.Files > 0 {
+					left.Dirs = append(left.Dirs, filepath.Join(dir, fmt.Sprint("rank_", rank)))
+					left.Files, left.Bytes = left.Files+n.Files, left.Bytes+n.Bytes
 				}
 			}
 		}
-		return f, nil
+		return left, nil
 	})
-	if err != nil {
-		return nil, left
-	}
-	return all.dirs, all.Amount
+	return left
 }
 
 // word is a path as a shell takes it for one word: the command is to remove nothing else.

@@ -114,12 +114,9 @@ func TestASignalWhileTheParametersAreChecked(t *testing.T) {
 	assert.False(t, is)
 	_, is = s.unchecked(params.Violations{"-x: must be y"})
 	assert.False(t, is)
-	var told error
-	s.inquiry.declines(func(why error) { told = why })
 	code, is := s.unchecked(unanswered("a disk", time.Minute, time.Second))
 	assert.True(t, is)
 	assert.Equal(t, exitFailed, code)
-	assert.ErrorIs(t, told, kvbench.ErrUnanswered)
 	came.Store(int64(syscall.SIGTERM))
 	cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
 	code, is = s.unchecked(context.Cause(s.ctx))

@@ -79,19 +79,18 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		MaxConversations: v.MaxConversations,
 		ObjectTokens:     v.CutTokens(), Live: v.Users,
 	}
-	// A nil pointer is no nil Source.
 	if v.Bench.Blocks() && v.ClosedLoop() {
-		s, err := traces.NewSessions(format, cfg)
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
+		return opened(traces.NewSessions(format, cfg))
 	}
-	t, err := traces.New(format, cfg)
+	return opened(traces.New(format, cfg))
+}
+
+// opened is a source without the nil pointer in it that comes with an error.
+func opened[S workloads.Source](s S, err error) (workloads.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, nil
+	return s, nil
 }
 
 // sessionsOnly refuses of a trace without sessions what is said of live ones.

@@ -305,7 +305,7 @@ func (c *Clients) Conclude(own *result.Result, ownPath string, failure error) (*
 	// When its files are gone: the next trial of all ranks begins with what the filesystem then has
 	// free.
 	c.member.Done(text)
-	patient, stop := lasting(c.Context, outcomePatience)
+	patient, stop := Lasting(c.Context, outcomePatience)
 	defer stop()
 	// The outcome of all counts; a rank that failed has its own reason in its log.
 	if c.leader == nil {
@@ -328,8 +328,8 @@ func (c *Clients) Conclude(own *result.Result, ownPath string, failure error) (*
 	return res, path, err
 }
 
-// lasting is a context that ends some time after another one has.
-func lasting(ctx context.Context, after time.Duration) (context.Context, func()) {
+// Lasting is a context that ends some time after another one has.
+func Lasting(ctx context.Context, after time.Duration) (context.Context, func()) {
 	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		time.AfterFunc(after, func() { end(context.Cause(ctx)) })
