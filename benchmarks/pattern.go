@@ -53,13 +53,19 @@ func (a alternative) matches(name ...string) (matches, below bool) {
 	return true, len(a.elements) > len(name)
 }
 
-// skips reports whether the pattern, one of -skip, takes a name out, or what lies above it.
-func (p pattern) skips(name ...string) bool {
-	return slices.ContainsFunc(p, func(a alternative) bool {
-		matches, below := a.matches(name...)
-		return matches && !below
-	})
+// selects reports whether an alternative matches a name, and adds those that do to served. Of leaves
+// an alternative that goes on below the name matches nothing.
+func (p pattern) selects(served map[string]bool, leaf bool, name ...string) (takes bool) {
+	for _, a := range p {
+		if matches, below := a.matches(name...); matches && !(leaf && below) {
+			takes, served[a.text] = true, true
+		}
+	}
+	return takes
 }
+
+// skips reports whether the pattern, one of -skip, takes a name out, or what lies above it.
+func (p pattern) skips(name ...string) bool { return p.selects(map[string]bool{}, true, name...) }
 
 // swept has the elements where they are in the names of a sweep, whose keys stand before the
 // benchmark's own: with -sweep io-depth=1,2 there is StorageCeiling/io-depth=1/op=read, which

@@ -20,7 +20,7 @@ import (
 type choice struct {
 	bench, skip pattern
 	served      map[string]bool // alternatives of -bench that select a leaf
-	near        []string        // the leaves that there are
+	near        []string        // the names of all leaves
 }
 
 // readChoice reads both patterns.
@@ -33,24 +33,17 @@ func readChoice() (c *choice, err error) {
 }
 
 // benchmarks lists those whose top-level name -bench matches and -skip leaves, in the order of the
-// table, which is that of the functions in the package. The error says what there is when there is
-// none.
+// table, which is that of the functions in the package. The error names all benchmarks.
 func (c *choice) benchmarks() (list []params.Bench, err error) {
 	matched := map[string]bool{}
 	var names []string
 	for _, b := range params.Benchmarks() {
-		name, takes := "Benchmark"+b.Name, false
 		names = append(names, b.Name)
-		for _, a := range c.bench {
-			if matches, _ := a.matches(name); matches {
-				takes, matched[a.text] = true, true
-			}
-		}
-		if takes && !c.skip.skips(name) {
+		if c.bench.selects(matched, false, "Benchmark"+b.Name) && !c.skip.skips("Benchmark"+b.Name) {
 			list = append(list, b)
 		}
 	}
-	// Each alternative for itself: the other ones would hide the slip in one.
+	// Each alternative by itself: the other ones would hide the slip in one.
 	for _, a := range c.bench {
 		if !matched[a.text] {
 			return nil, nothingSelected(a.text, "benchmark", names)
@@ -67,7 +60,7 @@ func errNothingLeft() error {
 		flagValue("test.bench"))
 }
 
-// leaf is what has a line of its own: a benchmark at a point of its sweep, or a part of it there.
+// leaf has a line of its own: a benchmark at a point of its sweep, or a part of it there.
 type leaf struct {
 	v    *params.Values
 	part string // "" of a benchmark without parts
@@ -85,16 +78,11 @@ func (c *choice) leaves(base *params.Values) (chosen []leaf) {
 	bench, skip := c.bench.swept(keys), c.skip.swept(keys)
 	for _, v := range base.Points {
 		for _, part := range parts(v) {
-			l, takes := leaf{v, part}, false
+			l := leaf{v, part}
 			name := strings.TrimSuffix(v.Bench.Name+"/"+l.path(), "/")
 			c.near = append(c.near, name)
 			elements := strings.Split("Benchmark"+name, "/")
-			for _, a := range bench {
-				if matches, below := a.matches(elements...); matches && !below {
-					takes, c.served[a.text] = true, true
-				}
-			}
-			if takes && !skip.skips(elements...) {
+			if bench.selects(c.served, true, elements...) && !skip.skips(elements...) {
 				chosen = append(chosen, l)
 			}
 		}
@@ -102,8 +90,8 @@ func (c *choice) leaves(base *params.Values) (chosen []leaf) {
 	return chosen
 }
 
-// check says which alternative selects no leaf. One that names a benchmark only has it, be it taken
-// out by -skip.
+// check returns the alternative that selects no leaf. One that names a benchmark only has it, even
+// if -skip takes it out.
 func (c *choice) check() error {
 	for _, a := range c.bench {
 		if a.deep() && !c.served[a.text] {
@@ -282,7 +270,7 @@ func (s *session) watch(b *testing.B) {
 	}
 }
 
-// chosen tells whether a part of a benchmark at a point of its sweep has a line.
+// chosen reports whether a part of a benchmark at a point of its sweep has a line.
 func (s *session) chosen(v *params.Values, part string) bool {
 	return slices.ContainsFunc(s.leaves[v.Bench.Name],
 		func(l leaf) bool { return l.v == v && l.part == part })
