@@ -41,16 +41,17 @@ const opWrite, opRead = "op=write", "op=read"
 // checkpointStorage is where checkpoints lie: files of their own names, which need as much room as
 // are kept at a time.
 func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
-	c = kvbench.StorageConfig{CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
-		Direct: v.Direct(), IOEngine: v.IOEngine, IOTimeout: v.IOTimeout, Nonce: v.TrialNonce(),
-		StorageBytes: checkpointBytes(v),
-		Layout:       tiers.Layout{Kind: tiers.LayoutNamed}, Verify: verification(v),
-		Advice: map[string]filetier.Advice{"none": filetier.AdviseNothing,
-			"sequential": filetier.AdviseSequential}[v.Fadvise]}
 	spec, err := v.CheckpointSpec()
 	if err != nil {
 		return c, err
 	}
+	_, bytes := spec.Totals()
+	c = kvbench.StorageConfig{CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
+		Direct: v.Direct(), IOEngine: v.IOEngine, IOTimeout: v.IOTimeout, Nonce: v.TrialNonce(),
+		StorageBytes: bytes * int64(checkpointsKept(v)), // at a time
+		Layout:       tiers.Layout{Kind: tiers.LayoutNamed}, Verify: verification(v),
+		Advice: map[string]filetier.Advice{"none": filetier.AdviseNothing,
+			"sequential": filetier.AdviseSequential}[v.Fadvise]}
 	if c.Bucket, err = bucketConfig(v); c.Bucket != nil {
 		// A part is a chunk, on its way from its buffer. A request reads as much as its range says.
 		b := c.Bucket
@@ -61,16 +62,6 @@ func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers,
 		Workers: count, Exactly: v.Stream.Buffers * count}
 	return c, err
-}
-
-// checkpointBytes is what lies on the disk at a time.
-func checkpointBytes(v *params.Values) int64 {
-	spec, err := v.CheckpointSpec()
-	if err != nil {
-		return 0
-	}
-	_, bytes := spec.Totals()
-	return bytes * int64(checkpointsKept(v))
 }
 
 // checkpointsKept is how many there are at a time. Who only reads needs no room, but is told how
@@ -110,10 +101,7 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 	if err != nil {
 		return params.Violations{err.Error()}
 	}
-	spec, err := v.CheckpointSpec()
-	if err != nil {
-		return params.Violations{err.Error()}
-	}
+	spec, _ := v.CheckpointSpec()
 	if c.Bucket != nil { // which shows no free space
 		return append(bad, checkpointMemory(v, c)...)
 	}
@@ -142,7 +130,7 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 	bad = append(bad, resultsApart(v, c.CacheDir)...)
 	var open syscall.Rlimit // Go's runtime has raised it to as much as this process may have
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err == nil && writes > 0 {
-		bad = append(bad, checkpointFiles(v, open.Cur)...)
+		bad = append(bad, checkpointFiles(v, spec, open.Cur)...)
 	}
 	return append(bad, checkpointMemory(v, c)...)
 }
@@ -153,11 +141,7 @@ const otherFiles = 64
 
 // checkpointFiles checks the limit of open files: all of a checkpoint's are made before the first
 // one is written.
-func checkpointFiles(v *params.Values, most uint64) params.Violations {
-	spec, err := v.CheckpointSpec()
-	if err != nil {
-		return nil // said elsewhere
-	}
+func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Violations {
 	first, count := v.CheckpointShare(spec)
 	need := uint64(otherFiles)
 	for a := first; a < first+count; a++ {

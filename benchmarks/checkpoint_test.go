@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -40,9 +39,7 @@ func checkpoints(b *testing.B, name string) {
 // read, late. So the outcome of the reads waits for the turn of their line.
 func checkpointTrial(b *testing.B, v *params.Values, name string, number int, part string) outcome {
 	s := current
-	of := func(name string) string { return fmt.Sprintf("%s trial %d", name, number) }
-	if o, ran := s.waiting[of(name)]; ran {
-		delete(s.waiting, of(name))
+	if o, ran := s.waited(name, number); ran {
 		return o
 	}
 	writes, reads, _ := v.CheckpointRuns()
@@ -60,17 +57,16 @@ func checkpointTrial(b *testing.B, v *params.Values, name string, number int, pa
 	case !read:
 		return written
 	case written.err != nil:
-		s.waiting[of(reading)] = outcome{err: errors.New("nothing was read, because the " +
+		s.waiting[trialName(reading, number)] = outcome{err: errors.New("nothing was read, because the " +
 			"checkpoints could not be written")}
 	default:
-		s.waiting[of(reading)] = s.measure(b, v, reading, number, checkpointBody(v, tiers.Read,
-			writes == 0))
+		s.waiting[trialName(reading, number)] = s.measure(b, v, reading, number,
+			checkpointBody(v, tiers.Read, writes == 0))
 	}
 	if name == writing {
 		return written
 	}
-	o := s.waiting[of(reading)]
-	delete(s.waiting, of(reading))
+	o, _ := s.waited(reading, number)
 	return o
 }
 
@@ -91,12 +87,14 @@ func checkpointBody(v *params.Values, op tiers.Op, stay bool) trialBody {
 func TestFilesOfACheckpointAreOpenAtOnce(t *testing.T) {
 	v := &params.Values{Ranks: 1}
 	v.Checkpoint.Model, v.Checkpoint.Accelerators, v.Checkpoint.Scale = "405b", 0, 1
+	spec, err := v.CheckpointSpec()
+	require.NoError(t, err)
 	assert.Equal(t, params.Violations{"-checkpoint-accelerators: 512 have up to 1,608 files open " +
 		"while they write, and this process may have 1024 (ulimit -n); raise that limit, share the " +
-		"accelerators out to more -ranks, or give fewer of them"}, checkpointFiles(v, 1024))
-	assert.Empty(t, checkpointFiles(v, 1608))
+		"accelerators out to more -ranks, or give fewer of them"}, checkpointFiles(v, spec, 1024))
+	assert.Empty(t, checkpointFiles(v, spec, 1608))
 	v.Ranks, v.Rank = 2, 1
-	assert.Empty(t, checkpointFiles(v, 1024), "whose part is smaller")
+	assert.Empty(t, checkpointFiles(v, spec, 1024), "whose part is smaller")
 }
 
 // TestAFilesystemHasRoomForItsRanks: each host of its own needs what its ranks write, a shared one

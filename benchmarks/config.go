@@ -215,18 +215,19 @@ func runInfo(v *params.Values, trial int) record.Info {
 	return in
 }
 
-// feasible checks what depends on this machine: directory, disk and memory.
+// feasible checks what depends on this machine: directory, disk and memory. Other ranks check their
+// own host.
 func feasible(v *params.Values) params.Violations {
-	if v.Bench.Name == "DataGen" {
+	if v.Bench.Name == "DataGen" || v.Skip() != "" {
 		return nil
 	}
-	if v.Simulated() {
-		return simulationFeasible(v)
-	}
-	if v.Bench.Checkpoints() {
+	if v.Bench.Checkpoints() && !v.Simulated() {
 		return checkpointFeasible(v)
 	}
 	bad := sessionsOnly(v).Merge(memoryFits(v))
+	if v.Simulated() {
+		return append(bad, simulationFeasible(v)...)
+	}
 	c, err := storageConfig(v)
 	if err != nil {
 		bad = append(bad, strings.Split(err.Error(), "\n")...) // what else is wrong is told, too

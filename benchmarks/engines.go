@@ -26,12 +26,9 @@ func engines(b *testing.B) {
 
 // inTurns runs trials in the order of their turns until the one that is asked for has run.
 func (s *session) inTurns(b *testing.B, name string, number int, suffix string) outcome {
-	of := func(name string, number int) string { return fmt.Sprintf("%s trial %d", name, number) }
 	leaves := s.leaves[result.BenchmarkEngines]
-	asked := of(name, number)
 	for {
-		if o, ran := s.waiting[asked]; ran {
-			delete(s.waiting, asked)
+		if o, ran := s.waited(name, number); ran {
 			return o
 		}
 		at := s.turns[suffix]
@@ -39,12 +36,23 @@ func (s *session) inTurns(b *testing.B, name string, number int, suffix string) 
 		round := at / len(leaves)
 		// Every line has as many trials: what is asked for lies in this round or an earlier one.
 		if round > number { // the names that package testing makes are not ours
-			return outcome{err: fmt.Errorf("%s is none of the lines that take turns", asked)}
+			return outcome{err: fmt.Errorf("%s is none of the lines that take turns",
+				trialName(name, number))}
 		}
 		l := leaves[turn(uint64(leaves[0].v.Seed), round, len(leaves))[at%len(leaves)]]
 		next := result.BenchmarkEngines + "/" + l.path() + suffix
-		s.waiting[of(next, round)] = s.measure(b, l.v, next, round, requestsBody(l.v))
+		s.waiting[trialName(next, round)] = s.measure(b, l.v, next, round, requestsBody(l.v))
 	}
+}
+
+// trialName is the key of session.waiting.
+func trialName(name string, number int) string { return fmt.Sprintf("%s trial %d", name, number) }
+
+// waited takes the outcome of a trial that ran before its line's turn.
+func (s *session) waited(name string, number int) (o outcome, ran bool) {
+	o, ran = s.waiting[trialName(name, number)]
+	delete(s.waiting, trialName(name, number))
+	return o, ran
 }
 
 // turn is the order of a round's lines: drawn anew for every second round, which goes through them

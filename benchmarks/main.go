@@ -282,7 +282,7 @@ func (s *session) gather(plans []*params.Values) (err error) {
 		return err
 	}
 	// All ranks come to the same answer, and each to its end.
-	if err := s.clients.Share(plans, s.feasible); err != nil {
+	if err := s.clients.Share(plans, feasible); err != nil {
 		s.clients.Leave()
 		return err
 	}
@@ -395,7 +395,7 @@ func (s *session) check() ([]*params.Values, error) {
 			s.quick = s.quick || describesNoStorage(v)
 			if !bad.About("config", "cache-dir", "layout", "block-trace-path") {
 				s.inquiry.what.Store(places(v))
-				all = all.Merge(s.feasible(v).Besides(bad))
+				all = all.Merge(feasible(v).Besides(bad))
 				s.inquiry.what.Store(namedFiles)
 			}
 		}
@@ -446,14 +446,6 @@ func (s *session) place() {
 	if s.orders != nil { // this is one of the ranks that a coordinator has started
 		clients.Obey(s.orders, &s.inputs)
 	}
-}
-
-// feasible checks what a plan needs of this machine; others look at their own host.
-func (s *session) feasible(v *params.Values) params.Violations {
-	if v.Skip() != "" {
-		return nil
-	}
-	return feasible(v)
 }
 
 // meet finds out where ranks meet that a launcher or the user has started.

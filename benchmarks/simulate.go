@@ -73,8 +73,7 @@ func tracePath(v *params.Values) string {
 }
 
 // simulationFeasible checks what a simulation needs of this machine: a place for its trace.
-func simulationFeasible(v *params.Values) params.Violations {
-	bad := sessionsOnly(v).Merge(memoryFits(v))
+func simulationFeasible(v *params.Values) (bad params.Violations) {
 	if _, err := v.BlockSizes(); v.Bench.Blocks() && err != nil {
 		bad = append(bad, err.Error())
 	}
