@@ -13,17 +13,10 @@ import (
 
 func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed")
-	assert.Equal(t, Window{Length: 300 * time.Second}, v.Window)
-	assert.Equal(t, 3, v.Count)
-	assert.Equal(t, []any{"llama3.1-8b", 200, 16, int64(42)},
-		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs, v.Seed})
-	assert.Equal(t, 90*time.Second, v.Settle)
-	assert.Equal(t, 1, v.IODepth)
-	assert.Equal(t, "mlperf", v.TPRule)
-	assert.False(t, v.Direct())
-	assert.False(t, v.ClosedLoop())
-	assert.True(t, v.Overtaking())
-	assert.True(t, v.Batched())
+	assert.Equal(t, []any{Window{Length: 300 * time.Second}, 3, "llama3.1-8b", 200, 16, int64(42),
+		90 * time.Second, 1, "mlperf", "buffered", "open-loop", "overtaking", "batched"},
+		[]any{v.Window, v.Count, v.Model.Key, v.Users, v.MaxConcurrentAllocs, v.Seed, v.Settle,
+			v.IODepth, v.TPRule, v.IO, v.Arrival, v.Turns, v.DecodeReads})
 	assert.True(t, v.CPythonPopulation())
 	assert.Nil(t, v.Differences())
 	assert.Equal(t, "MLPerf Storage v3.0 parameters, not an MLPerf result", v.Notice())

@@ -38,6 +38,7 @@ func TestPythonKeysAct(t *testing.T) {
 		p.ResponsiveThreshold, p.SystemPromptShare, p.NewConversation})
 	assert.Equal(t, []int{40, 16}, []int{p.MaxTurns, p.DecodeBatch})
 	assert.Equal(t, 3*ms, v.GenerationTime)
+	assert.Zero(t, pythonFile(t).GenerationTime)
 	assert.EqualValues(t, 10*(256+32)*2, v.Model.BytesPerToken())
 	assert.EqualValues(t, 20*8*128*2, pythonFile(t, "-model=house-wide").Model.BytesPerToken())
 	assert.Equal(t, "Tiny 1B", pythonFile(t).Model.Name)
@@ -62,10 +63,11 @@ func TestNotesTellWhichKeysAct(t *testing.T) {
 	}
 	assert.Equal(t, "the autoscaler begins with -num-users and keeps between 1 and 100000",
 		idle["autoscaler.min_users"])
-	assert.Equal(t, "the limits are fixed", idle["validation_limits.max_users"])
-	assert.Equal(t, "a user has one live conversation, so there are never more than users",
-		idle["conversation.max_conversations"])
 	assert.Len(t, idle, 27)
+	var help strings.Builder
+	require.NoError(t, v.WriteHelp(&help, ""))
+	assert.Contains(t, help.String(), ": autoscaler.min_users: "+idle["autoscaler.min_users"])
+	assert.Contains(t, help.String(), "decode.batch_size = 16")
 }
 
 func TestOurOwnSectionHoldsParametersByName(t *testing.T) {

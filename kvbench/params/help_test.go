@@ -61,25 +61,6 @@ func TestHelpTableFitsAScreen(t *testing.T) {
 	}
 }
 
-func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, pythonFile(t).WriteHelp(&out, ""))
-	assert.Contains(t, out.String(),
-		"autoscaler.min_users: the autoscaler begins with -num-users and keeps between 1 and 100000")
-	const steps = "the steps of the autoscaler's modes are fixed: choose one with " +
-		"-autoscaler-mode, their pace with -autoscaler-interval"
-	const full = "saturation is measured per 100 MiB over the last rounds: " +
-		"set how much of it is wanted with -target-saturation"
-	for key, why := range map[string]string{
-		"autoscaler.scale_up_factor": steps, "autoscaler.consecutive_samples_required": steps,
-		"saturation_detection.read_latency_p95_threshold_ms": full,
-		"saturation_detection.history_window_size":           full,
-	} {
-		assert.Contains(t, out.String(), key+": "+why)
-	}
-	assert.Contains(t, out.String(), "decode.batch_size = 16")
-}
-
 func TestHelpIsAnsweredInSpiteOfViolations(t *testing.T) {
 	s := typed(t, "-help-parameters", "-num-users=0")
 	filter, is := s.HelpRequested()

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -59,14 +58,6 @@ func TestTypeOfCachedNumbers(t *testing.T) {
 	assert.EqualValues(t, 61*656, sized("-model", "deepseek-v3", "-kv-dtype", "fp8_ds_mla"))
 }
 
-func TestGenerationModeChoosesItsTime(t *testing.T) {
-	assert.Zero(t, good(t, Inputs{}).GenerationTime)
-	assert.Equal(t, 2*time.Millisecond,
-		good(t, Inputs{}, "-generation-mode", "fast").GenerationTime)
-	assert.Equal(t, 30*time.Millisecond,
-		good(t, Inputs{}, "-generation-mode", "realistic").GenerationTime)
-}
-
 func TestFieldSize(t *testing.T) {
 	v := good(t, Inputs{Bench: bench(t, "BlockIO")})
 	assert.EqualValues(t, 512<<20, v.FieldSize(4<<30))
@@ -81,8 +72,4 @@ func TestNonceIsRandomOrGiven(t *testing.T) {
 	assert.Equal(t, [16]byte{15: 0x1f}, good(t, Inputs{}, "-nonce", "1F").TrialNonce())
 	v := good(t, Inputs{})
 	assert.NotEqual(t, v.TrialNonce(), v.TrialNonce())
-}
-
-func TestViolationsAreToldOnce(t *testing.T) {
-	assert.Equal(t, Violations{"a", "b"}, Violations{"a"}.Merge(Violations{"a", "b", "b"}))
 }
