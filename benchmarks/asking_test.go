@@ -14,83 +14,58 @@ import (
 	"kvbench/kvbench/params"
 )
 
-// asked is a question to a filesystem, and what became of it.
-type asked struct {
-	limit   time.Duration // of the silence
-	answers time.Duration // after so long
-	busy    time.Duration // for so long the thread that asks runs
-	ends    time.Duration // when a signal comes, 0 = never
-
-	told   []string
-	answer string
-	took   time.Duration
-	err    error
-}
-
 // errSignal ends a question.
 var errSignal = errors.New("Ctrl-C")
 
-// ask asks, in virtual time.
-func (a asked) ask(t *testing.T) asked {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		if a.ends > 0 {
-			time.AfterFunc(a.ends, func() { cancel(errSignal) })
-		}
-		began := time.Now()
-		q := question{ctx: ctx, about: func() string { return "a disk" },
-			limit: func() time.Duration { return a.limit },
-			ran:   func(string) string { return fmt.Sprint(min(time.Since(began), a.busy)) },
-			tell: func(about string, silent time.Duration) {
-				a.told = append(a.told, about+" "+short(silent))
-			}}
-		a.answer, a.err = ask(q, func() (string, error) {
-			<-time.After(a.answers)
-			return "room", nil
+// TestQuestions asks a filesystem in virtual time. To count a million files takes long, and is no
+// silence: the thread runs.
+func TestQuestions(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit, answers, busy, ends time.Duration // ends: when a signal comes, 0 = never
+
+		told []string
+		took time.Duration
+		err  error
+	}{
+		"soon": {answers: time.Second, took: time.Second},
+		"silent": {answers: 4500 * time.Millisecond, took: 4500 * time.Millisecond,
+			told: []string{"a disk 2s", "a disk 3s", "a disk 4s"}},
+		"busy": {answers: time.Minute, busy: 59 * time.Second, limit: 3 * time.Second,
+			took: time.Minute},
+		"signal": {answers: time.Hour, ends: time.Second, took: time.Second, err: errSignal},
+		"io-timeout": {answers: time.Hour, limit: 3 * time.Second, took: 3*time.Second + look,
+			told: []string{"a disk 2s", "a disk 3s"}, err: kvbench.ErrUnanswered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				if c.ends > 0 {
+					time.AfterFunc(c.ends, func() { cancel(errSignal) })
+				}
+				began := time.Now()
+				var told []string
+				q := question{ctx: ctx, about: func() string { return "a disk" },
+					limit: func() time.Duration { return c.limit },
+					ran:   func(string) string { return fmt.Sprint(min(time.Since(began), c.busy)) },
+					tell: func(about string, silent time.Duration) {
+						told = append(told, about+" "+short(silent))
+					}}
+				answer, err := ask(q, func() (string, error) {
+					<-time.After(c.answers)
+					return "room", nil
+				})
+				assert.ErrorIs(t, err, c.err)
+				assert.Equal(t, map[bool]string{true: "room"}[c.err == nil], answer)
+				assert.Equal(t, c.took, time.Since(began))
+				assert.Equal(t, c.told, told)
+				if name == "io-timeout" {
+					assert.ErrorContains(t, err, ": a disk, for 3.1s, longer than -io-timeout 3s: ")
+				}
+				<-time.After(c.answers) // the goroutine that asks ends
+				cancel(nil)
+			})
 		})
-		a.took = time.Since(began)
-		<-time.After(a.answers) // to somebody who has gone
-		cancel(nil)
-	})
-	return a
-}
-
-func TestAQuestionIsWaitedFor(t *testing.T) {
-	a := asked{answers: time.Second}.ask(t)
-	assert.NoError(t, a.err)
-	assert.Equal(t, "room", a.answer)
-	assert.Equal(t, time.Second, a.took)
-	assert.Empty(t, a.told)
-}
-
-func TestASilentFilesystemIsToldOf(t *testing.T) {
-	a := asked{answers: 4500 * time.Millisecond}.ask(t)
-	assert.NoError(t, a.err)
-	assert.Equal(t, "room", a.answer)
-	assert.Equal(t, []string{"a disk 2s", "a disk 3s", "a disk 4s"}, a.told)
-}
-
-// TestABusyQuestionIsNoSilence: to count a million files takes long, and all of them answer.
-func TestABusyQuestionIsNoSilence(t *testing.T) {
-	a := asked{answers: time.Minute, busy: 59 * time.Second, limit: 3 * time.Second}.ask(t)
-	assert.NoError(t, a.err)
-	assert.Equal(t, "room", a.answer)
-	assert.Empty(t, a.told)
-}
-
-func TestASignalEndsAQuestion(t *testing.T) {
-	a := asked{answers: time.Hour, ends: time.Second}.ask(t)
-	assert.ErrorIs(t, a.err, errSignal)
-	assert.Empty(t, a.answer)
-	assert.Equal(t, time.Second, a.took)
-}
-
-func TestIOTimeoutEndsAQuestion(t *testing.T) {
-	a := asked{answers: time.Hour, limit: 3 * time.Second}.ask(t)
-	assert.ErrorIs(t, a.err, kvbench.ErrUnanswered)
-	assert.ErrorContains(t, a.err, ": a disk, for 3.1s, longer than -io-timeout 3s: ")
-	assert.Empty(t, a.answer)
-	assert.Equal(t, 3*time.Second+look, a.took)
+	}
 }
 
 // TestTheLiveLineTellsOfAQuestion, and of which directory.

@@ -65,6 +65,11 @@ func TestNoResultIsSaid(t *testing.T) {
 	assert.NoFileExists(t, part)
 	s.unwritten.end(nil)
 	assert.Empty(t, saying(t, s.lastWords), "the trial is over")
+	r := &result.Result{}
+	s.unwritten.begin(r)
+	s.unwritten.end(nil)
+	assert.Empty(t, saying(t, s.lastWords), "its result is safe")
+	assert.Equal(t, []*result.Result{r}, s.unwritten.untold([]*result.Result{r}))
 }
 
 // TestWhereAResultLies: who looks at the file of one that was given up would hang, too.
@@ -78,14 +83,4 @@ func TestWhereAResultLies(t *testing.T) {
 	assert.Equal(t, "/res/x.json", u.path())
 	u.clear()
 	assert.Empty(t, u.path())
-}
-
-// TestAResultThatIsSafeIsNotTold before all others.
-func TestAResultThatIsSafeIsNotTold(t *testing.T) {
-	s := &session{}
-	r := &result.Result{}
-	s.unwritten.begin(r)
-	s.unwritten.end(nil)
-	assert.Empty(t, saying(t, s.lastWords))
-	assert.Equal(t, []*result.Result{r}, s.unwritten.untold([]*result.Result{r}))
 }
