@@ -169,8 +169,7 @@ func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
 		return
 	}
 	for _, name := range []string{"io", "io-engine", "io-timeout", "fadvise"} {
-		r.want(!v.Typed(name), name, "absent with -cache-dir s3://…: requests to a store go over "+
-			"the network")
+		r.want(!v.Typed(name), name, overNetwork)
 	}
 	r.want(v.Checkpoint.Flush == "none", "checkpoint-flush", "none with -cache-dir s3://…, whose "+
 		"objects pass no page cache here")

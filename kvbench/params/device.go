@@ -100,7 +100,7 @@ var decimal = map[string]int64{"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 // rate is bytes per second. What a data sheet says is meant: 14GB/s is 14,000,000,000, and 7 % less
 // than 14GiB/s.
 func rate(to *float64) kind[float64] {
-	return bounded(kind[float64]{to, func(text string) (float64, error) {
+	return bounded(to, func(text string) (float64, error) {
 		size, perSecond := strings.CutSuffix(text, "/s")
 		number := strings.TrimRight(size, "kKmMgGtTbB")
 		if unit := decimal[strings.ToLower(size[len(number):])]; perSecond && unit > 0 {
@@ -109,24 +109,24 @@ func rate(to *float64) kind[float64] {
 		}
 		n, err := units.ParseSize(size, 1)
 		return float64(n), err
-	}, func(x float64) string { return units.FormatSize(int64(x)) + "/s" }}, 1, maxDeviceRate,
+	}, func(x float64) string { return units.FormatSize(int64(x)) + "/s" }, 1, maxDeviceRate,
 		"a rate of at least 1B/s and at most 1PiB/s, such as 7GiB/s or 7GB/s")
 }
 
 // iops is requests per second.
 func iops(to *float64) kind[float64] {
-	return bounded(kind[float64]{to, func(text string) (float64, error) {
+	return bounded(to, func(text string) (float64, error) {
 		n, err := strconv.Atoi(text)
 		return float64(n), err
-	}, formatFloat}, 0, maxDeviceIOPS,
+	}, formatFloat, 0, maxDeviceIOPS,
 		fmt.Sprintf("a whole number of requests/s in 0…%d, 0 = no bound", maxDeviceIOPS))
 }
 
 // latency is a time that a drive takes.
 func latency(to *time.Duration) kind[time.Duration] {
-	return bounded(kind[time.Duration]{to, units.ParseDuration, func(d time.Duration) string {
+	return bounded(to, units.ParseDuration, func(d time.Duration) string {
 		return strings.ReplaceAll(d.String(), "µ", "u")
-	}}, 0, maxDeviceLatency, fmt.Sprintf("a time from 0s to %s", maxDeviceLatency))
+	}, 0, maxDeviceLatency, fmt.Sprintf("a time from 0s to %s", maxDeviceLatency))
 }
 
 // device is a simulated drive, or nil.

@@ -52,17 +52,21 @@ func boolean(to *bool) kind[bool] {
 
 // bounded refuses what is outside of two limits, and numbers that cannot be read, with a rule that
 // names both limits: the first guess after a refusal is the limit itself.
-func bounded[T cmp.Ordered](k kind[T], low, high T, rule string) kind[T] {
-	parse := k.parse
-	k.parse = func(text string) (T, error) {
+func bounded[T cmp.Ordered](to *T, parse func(string) (T, error), format func(T) string, low, high T,
+	rule string) kind[T] {
+	return kind[T]{to, func(text string) (T, error) {
 		x, err := parse(text)
 		_, unread := err.(*strconv.NumError)
-		if unread || err == nil && !(x >= low && x <= high) { // not a number is inside of nothing
+		if unread || err == nil && !(x >= low && x <= high) { // NaN is inside of nothing
 			err = errors.New(rule)
 		}
 		return x, err
-	}
-	return k
+	}, format}
+}
+
+// in is a parser of sizes; unit counts where the text has none.
+func in(unit int64) func(string) (int64, error) {
+	return func(text string) (int64, error) { return units.ParseSize(text, unit) }
 }
 
 // The upper limits of what the specification only calls non-negative.
@@ -80,10 +84,10 @@ func integer[T int | int64](base int, to *T, low, high T) kind[T] {
 	if high == endless {
 		rule = fmt.Sprintf("a whole number of at least %d", low)
 	}
-	return bounded(kind[T]{to, func(text string) (T, error) {
+	return bounded(to, func(text string) (T, error) {
 		x, err := strconv.ParseInt(text, base, 64)
 		return T(x), err
-	}, func(x T) string { return strconv.FormatInt(int64(x), 10) }}, low, high, rule)
+	}, func(x T) string { return strconv.FormatInt(int64(x), 10) }, low, high, rule)
 }
 
 // number is any finite number.
@@ -92,34 +96,31 @@ func number(to *float64, low, high float64) kind[float64] {
 	if high == unbounded {
 		rule = "a number of at least " + formatFloat(low)
 	}
-	return bounded(kind[float64]{to, func(text string) (float64, error) {
-		return strconv.ParseFloat(text, 64)
-	}, formatFloat}, low, high, rule)
+	return bounded(to, parseFloat, formatFloat, low, high, rule)
 }
+
+func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 // formatFloat is the shortest text that reads back to the same number, without an exponent.
 func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // size is a size in bytes. Only binary units are read: half of those who write 1MB mean 1MiB.
 func size(to *int64, low, high int64) kind[int64] {
-	return bounded(kind[int64]{to, func(text string) (int64, error) {
-		return units.ParseSize(text, 1)
-	}, units.FormatSize}, low, high,
+	return bounded(to, in(1), units.FormatSize, low, high,
 		"a size in "+units.FormatSize(low)+"…"+units.FormatSize(high))
 }
 
 // gib is a size that counts GiB when no unit is given, up to high GiB.
 func gib(to *int64, high int64) kind[int64] {
-	return bounded(kind[int64]{to, func(text string) (int64, error) {
-		return units.ParseSize(text, units.GiB)
-	}, units.FormatGiB}, 0, high*units.GiB, fmt.Sprintf("a size in 0…%d GiB", high))
+	return bounded(to, in(units.GiB), units.FormatGiB, 0, high*units.GiB,
+		fmt.Sprintf("a size in 0…%d GiB", high))
 }
 
 const day = 24 * time.Hour
 
 // span is a time with its unit: a bare 90 could be seconds or minutes, and is refused.
 func span(to *time.Duration, low, high time.Duration) kind[time.Duration] {
-	return bounded(kind[time.Duration]{to, units.ParseDuration, units.FormatDuration}, low, high,
+	return bounded(to, units.ParseDuration, units.FormatDuration, low, high,
 		"a time in "+formatFloat(low.Seconds())+"s…"+formatFloat(high.Seconds())+"s")
 }
 

@@ -154,6 +154,8 @@ func (r *resolver) ofObjects(name string) (text, why string) {
 // smallestRange is the smallest -s3-range-size but 0: below it a read is requests and little else.
 const smallestRange = 64 * units.KiB
 
+const overNetwork = "absent with -cache-dir s3://…: requests to a store go over the network"
+
 // objects checks what the storage tier cannot be, or must have, on an object store.
 func (r *resolver) objects() {
 	v := r.v
@@ -167,8 +169,7 @@ func (r *resolver) objects() {
 		"no free space")
 	r.want(!v.Typed("io"), "io", "absent with -cache-dir s3://…: requests to a store pass no page "+
 		"cache")
-	r.want(!v.Typed("io-engine"), "io-engine", "absent with -cache-dir s3://…: requests to a "+
-		"store go over the network")
+	r.want(!v.Typed("io-engine"), "io-engine", overNetwork)
 	r.want(!v.Typed("io-timeout"), "io-timeout", "absent with -cache-dir s3://…, which has "+
 		"-s3-timeout")
 	r.want(v.Layout == "entry" || v.Layout == "block", "layout",
