@@ -86,14 +86,11 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 	if len(lines) < 2 {
 		return
 	}
-	t := report.Table{Topic: "ranking"}
-	for _, c := range []report.Column{{Text: " "}, {Text: "found tok/s", Unit: units.Count},
+	t := report.Table{Topic: "ranking", Columns: []report.Column{{Text: " "}, {Text: "found tok/s", Unit: units.Count},
 		{Text: "interval"}, {Text: "of the first", Unit: units.Share},
 		{Text: "trials", Unit: units.Count}, {Text: "found", Unit: units.Share},
 		{Text: "a read", Unit: units.Bytes}, {Text: "in flight", Unit: units.Number},
-		{Text: "from memory", Unit: units.Share}, {Text: "verdict"}} {
-		t.Columns = append(t.Columns, c)
-	}
+		{Text: "from memory", Unit: units.Share}, {Text: "verdict"}}}
 	partly, paced := 0, ""
 	for _, l := range lines {
 		sample := benchmath.NewSample(slices.Clone(l.found), &benchmath.DefaultThresholds)

@@ -98,34 +98,25 @@ func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
+// tierTraffic counts the bytes and the I/O requests of one direction.
+func tierTraffic(op tiers.Op, moved, requests, also string) []family {
+	name := "kv_offload_tiering_" + op.String()
+	return []family{
+		tierCounter(name, "bytes", "Bytes "+moved+" the tier.",
+			func(t record.Live, k tiers.Kind) float64 { return float64(t.Bytes[k][op]) }),
+		tierCounter(name+"_time", "seconds", "Time that I/O requests of "+requests+also+" were in "+
+			"flight at the tier, summed over parallel ones.",
+			func(t record.Live, k tiers.Kind) float64 { return t.IO[k][op].InFlight.Seconds() }),
+		tierCounter(name+"_requests", "", "I/O requests of "+requests+" that the tier completed.",
+			func(t record.Live, k tiers.Kind) float64 { return float64(t.IO[k][op].Requests) }),
+	}
+}
+
 // families are all metrics. Names are those of vLLM's OffloadingConnector and its tiers
 // (vllm/v1/kv_offload) and of its engine (docs/usage/metrics.md), where the counted events are the
 // same or nearly so: blocks there, entries here.
-var families = []family{
-	tierCounter("kv_offload_tiering_read", "bytes", "Bytes read from the tier.",
-		func(t record.Live, k tiers.Kind) float64 { return float64(t.Bytes[k][tiers.Read]) }),
-	tierCounter("kv_offload_tiering_write", "bytes", "Bytes written to the tier.",
-		func(t record.Live, k tiers.Kind) float64 { return float64(t.Bytes[k][tiers.Write]) }),
-	tierCounter("kv_offload_tiering_read_time", "seconds", "Time that I/O requests of reads were "+
-		"in flight at the tier, summed over parallel ones.",
-		func(t record.Live, k tiers.Kind) float64 {
-			return t.IO[k][tiers.Read].InFlight.Seconds()
-		}),
-	tierCounter("kv_offload_tiering_write_time", "seconds", "Time that I/O requests of writes, "+
-		"flushes among them, were in flight at the tier, summed over parallel ones.",
-		func(t record.Live, k tiers.Kind) float64 {
-			return t.IO[k][tiers.Write].InFlight.Seconds()
-		}),
-	tierCounter("kv_offload_tiering_read_requests", "", "I/O requests of reads that the tier "+
-		"completed.",
-		func(t record.Live, k tiers.Kind) float64 {
-			return float64(t.IO[k][tiers.Read].Requests)
-		}),
-	tierCounter("kv_offload_tiering_write_requests", "", "I/O requests of writes that the tier "+
-		"completed.",
-		func(t record.Live, k tiers.Kind) float64 {
-			return float64(t.IO[k][tiers.Write].Requests)
-		}),
+var families = append(append(tierTraffic(tiers.Read, "read from", "reads", ""),
+	tierTraffic(tiers.Write, "written to", "writes", ", flushes among them,")...), []family{
 	tierCounter("kv_offload_eviction", "", "Entries that were evicted from the tier.",
 		func(t record.Live, k tiers.Kind) float64 { return float64(t.Evicted[k]) }),
 	counter("prefix_cache_queries", "Prompt tokens of completed requests.",
@@ -170,4 +161,4 @@ var families = []family{
 				emit(float64(s.trial))
 			}
 		}),
-}
+}...)
