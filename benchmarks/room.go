@@ -35,19 +35,15 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	}
 	// Who typed a size wants that one, or to be told why not.
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
-	sharing := sharers(v, dirs)
-	if len(dirs) == 1 {
-		var err error
-		c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(on[0], c.CacheDir,
-			v.StorageBytes, sharing[0], byDefault)
-		return err
-	}
 	// The sum is what the cache may fill, the shares what each directory may take of it.
-	bytes, shares, err := params.ChooseShares(dirs, on, sharing, v.StorageBytes, byDefault)
+	bytes, shares, err := params.ChooseShares(dirs, on, sharers(v, dirs), v.StorageBytes, byDefault)
+	if c.StorageBytes = bytes; err == nil && len(dirs) == 1 {
+		c.FreeFloor = shares[0].Floor
+		return nil
+	}
 	for i, s := range shares {
 		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Room, Floor: s.Floor})
 	}
-	c.StorageBytes = bytes
 	return err
 }
 

@@ -82,8 +82,8 @@ const skewShare = 0.1
 // stay free, in bytes; a Floor of 0 is not watched.
 type Share struct{ Room, Floor int64 }
 
-// ChooseShares decides the size of a storage tier of several directories, as [ChooseCapacity] does
-// for one: each takes as much as the one that can take least. Sharing are how many directories, of
+// ChooseShares decides the size of a storage tier of one or several directories by [ChooseCapacity]:
+// each takes as much as the one that can take least. Sharing are how many directories, of
 // all clients, share the room of the filesystem of each, itself included.
 //
 // How much a directory may take is more than its part of the capacity, as far as there is room: the
@@ -97,8 +97,10 @@ func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int6
 	for i, dir := range dirs {
 		take, floor, err := ChooseCapacity(on[i], dir, part, sharing[i], byDefault)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w: each of %d directories takes an equal part", err,
-				n))
+			if n > 1 {
+				err = fmt.Errorf("%w: each of %d directories takes an equal part", err, n)
+			}
+			errs = append(errs, err)
 			continue
 		}
 		room := take
@@ -115,7 +117,7 @@ func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int6
 		return 0, nil, errors.Join(errs...)
 	case given > 0 && least >= part:
 		return given, shares, nil
-	case given > 0: // nobody typed it, and it does not fit
+	case given > 0 || n == 1: // a default that does not fit, or no hash
 		return n * least, shares, nil
 	}
 	return int64(float64(n*least) * (1 - skewShare)), shares, nil
