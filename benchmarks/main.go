@@ -175,7 +175,7 @@ func (s *session) run(m *testing.M) int {
 	if err != nil && s.meeting != nil {
 		s.meeting.Decline(err)
 	}
-	if bad := params.Violations(nil); errors.As(err, &bad) {
+	if violations(err) != nil {
 		fmt.Fprint(os.Stderr, refusal(err))
 		return exitParameters
 	}
@@ -340,12 +340,8 @@ func checked[T any](s *session, work func() (T, error)) (T, error) {
 func (s *session) unchecked(err error) (code int, is bool) {
 	switch {
 	case s.ctx.Err() != nil:
-		why := context.Cause(s.ctx)
-		if i := (kvbench.Interrupted{}); errors.As(why, &i) {
-			why = i.Why
-		}
 		fmt.Fprintf(os.Stderr, "kvbench: nothing was run or made: the run was ended (%v) while "+
-			"it looked at %s\n", why, s.inquiry.about())
+			"it looked at %s\n", clients.Why(s.ctx), s.inquiry.about())
 		return interruptedCode(s.ctx, exitFailed), true
 	case errors.Is(err, kvbench.ErrUnanswered):
 		if meeting := s.inquiry.meeting.Load(); meeting != nil {
@@ -382,8 +378,7 @@ func (s *session) check() ([]*params.Values, error) {
 		if len(leaves) == 0 {
 			continue
 		}
-		bad := params.Violations(nil)
-		errors.As(err, &bad)
+		bad := violations(err)
 		all, plans = all.Merge(bad), append(plans, base.Points...)
 		if s.first == nil && len(base.Points) > 0 {
 			all = all.Merge(s.meet(base.Points[0]))
@@ -489,10 +484,7 @@ func (s *session) help(filter string) int {
 	if err := v.WriteHelp(os.Stdout, filter); err != nil {
 		return refuse(err)
 	}
-	bad := params.UnknownEnvironment(os.Environ())
-	if more := params.Violations(nil); errors.As(err, &more) {
-		bad = bad.Merge(more)
-	}
+	bad := params.UnknownEnvironment(os.Environ()).Merge(violations(err))
 	if len(bad) > 0 {
 		fmt.Fprint(os.Stderr, refusal(bad))
 		return exitParameters
@@ -508,6 +500,12 @@ func shown() int {
 	}
 	fmt.Println("\n(The go command shows this output only when the test fails: ignore FAIL.)")
 	return exitParameters
+}
+
+// violations are those in an error, nil where there are none.
+func violations(err error) (bad params.Violations) {
+	errors.As(err, &bad)
+	return bad
 }
 
 // refusal is what stands on standard error when nothing is run.

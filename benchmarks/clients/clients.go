@@ -121,7 +121,7 @@ func Gather(cfg Config) (*Clients, error) {
 		return c, err
 	}
 	// A signal to this process is one to all: those of a terminal reach the others by themselves.
-	context.AfterFunc(c.Context, func() { c.leader.Stop(c.why()) })
+	context.AfterFunc(c.Context, func() { c.leader.Stop(Why(c.Context).Error()) })
 	return c, nil
 }
 
@@ -165,13 +165,12 @@ func Ended(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &by)
 }
 
-// why is what ended the run here.
-func (c *Clients) why() string {
-	cause := context.Cause(c.Context)
-	if i := (kvbench.Interrupted{}); errors.As(cause, &i) {
-		cause = i.Why
+// Why is what ended a run here.
+func Why(ctx context.Context) error {
+	if i := (kvbench.Interrupted{}); errors.As(context.Cause(ctx), &i) {
+		return i.Why
 	}
-	return cause.Error()
+	return context.Cause(ctx)
 }
 
 // Coordinates reports whether this process's exit code and output are those of all ranks, which is
@@ -201,7 +200,7 @@ func (c *Clients) Leave() {
 	}
 	why := ""
 	if c.Context.Err() != nil && c.leader == nil && !Ended(c.Context) {
-		why = c.why()
+		why = Why(c.Context).Error()
 	}
 	if c.member != nil {
 		c.member.Leave(why)
