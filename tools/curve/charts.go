@@ -44,7 +44,7 @@ func (r *Report) line(name string, colour, dash int, value func(Point) *float64)
 // differ.
 func (r *Report) hitChart() view.Chart {
 	c := view.Chart{Title: "Hit ratio", X: r.capacityAxis(),
-		Y: view.Axis{Label: "share found", Min: 0, Max: 1},
+		Y: view.Axis{Label: "share found", Range: view.Values{0, 1}},
 		Lines: []view.Line{
 			r.line("of blocks", 0, 0, func(p Point) *float64 { return p.HitRatio }),
 			r.line("of tokens", 1, 1, func(p Point) *float64 { return p.TokenHitRatio }),

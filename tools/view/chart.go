@@ -2,37 +2,37 @@ package view
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
-
-	"gonum.org/v1/gonum/floats"
 
 	"kvbench/tools/stats"
 )
 
-// Chart is lines or bars in one pair of axes. It knows nothing of colours on paper or screen: a
-// number of a colour is what the drawing looks up.
+// Chart is lines or bars in one pair of axes. Its JSON is what the page's script draws. It knows
+// nothing of colours on paper or screen: a colour is a number that the drawing looks up.
 type Chart struct {
-	Title string
-	X, Y  Axis
-	Heat  *Heat  // behind all of it
-	Bands []Band // behind the lines
-	Lines []Line
-	Bars  []Bars
-	Marks []Mark
-	Time  bool // X is the time in the window: charts that share it are looked at together
+	Title string `json:"title"`
+	X     Axis   `json:"x"`
+	Y     Axis   `json:"y"`
+	Heat  *Heat  `json:"heat,omitempty"`  // behind all of it
+	Bands []Band `json:"bands,omitempty"` // behind the lines
+	Lines []Line `json:"series"`
+	Bars  bool   `json:"bars,omitempty"` // Lines are bars over the categories 0, 1, 2, … of the X axis
+	Marks []Mark `json:"marks,omitempty"`
+	Time  bool   `json:"time,omitempty"` // X is the time in the window: such charts zoom together
 }
 
-// Axis is one of them. Values are those of the data; Ticks replaces the computed ones. On a
-// logarithmic axis what is not positive cannot be shown, and is a gap.
+// Axis is one of them. Values have the unit of the data. On a logarithmic axis a value that is not
+// positive is a gap.
 type Axis struct {
-	Label string // with the unit
-	Log   bool
-	Ticks []Tick
-	Zero  bool // begin at 0
-	Min   float64
-	Max   float64 // with Min: fixed range when they differ
+	Label string `json:"label"` // with the unit
+	Log   bool   `json:"log,omitempty"`
+	Ticks []Tick `json:"ticks,omitempty"` // instead of computed ones
+	Zero  bool   `json:"zero,omitempty"`  // begin at 0
+	Range Values `json:"range,omitempty"` // instead of a fitted one: the two ends
 }
 
 // Shows says whether a value can stand on the axis.
@@ -46,66 +46,104 @@ type Tick struct {
 	Label string
 }
 
-// Line is a series of points, in the order of X. Gaps are points that are not numbers.
+// Values are coordinates. What is not a finite number is a gap.
+type Values []float64
+
+// MarshalJSON writes six digits, which are more than a screen has, and null for a gap.
+func (v Values) MarshalJSON() ([]byte, error) {
+	out := []byte("[")
+	for i, x := range v {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			out = append(out, "null"...)
+		} else {
+			out = strconv.AppendFloat(out, x, 'g', 6, 64)
+		}
+	}
+	return append(out, ']'), nil
+}
+
+// Colours is the number of series colours. More runs than that share them and differ by their numbers.
+const Colours = 12
+
+// Line is a series of points in the order of X, or of bars, which have no X.
 type Line struct {
-	Name   string
-	Run    int // whose it is, from 1; 0 where there is one run
-	Colour int // of the page's; the same for what belongs together
-	Dash   int // 0 solid, 1 dashed, 2 dotted
-	Dots   bool
-	Step   bool // a value holds until the next point
-	Apart  bool // points that no line joins: the X axis has categories
-	X, Y   []float64
+	Name   string `json:"name"`
+	Run    int    `json:"run,omitempty"`  // from 1; 0 where there is one run
+	Colour int    `json:"colour"`         // below Colours; the same for what belongs together
+	Dash   int    `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted
+	Dots   bool   `json:"dots,omitempty"`
+	Step   bool   `json:"step,omitempty"`  // a value holds until the next point
+	Apart  bool   `json:"apart,omitempty"` // points that no line joins: the X axis has categories
+	X      Values `json:"x,omitempty"`
+	Y      Values `json:"y"`
 }
 
 // Band is the area between the bounds of a line.
 type Band struct {
-	Name        string // the line's
-	Run, Colour int
-	Step        bool
-	X, Lo, Hi   []float64
+	Name   string `json:"-"` // the line's
+	Run    int    `json:"run,omitempty"`
+	Colour int    `json:"colour"`
+	Step   bool   `json:"step,omitempty"`
+	X      Values `json:"x"`
+	Lo     Values `json:"lo"`
+	Hi     Values `json:"hi"`
 }
 
 // Heat is how often values lay where, over time: rows of a logarithmic Y axis, columns of an X axis
 // that begins at 0.
 type Heat struct {
-	Colour int
-	At     []float64 // where columns end
-	From   []float64 // where rows begin, each a half octave high
-	Counts [][]int64 // by column and row
+	Colour int       `json:"colour"`
+	At     Values    `json:"at"`     // ends of columns
+	From   Values    `json:"from"`   // beginnings of rows, each a half octave high
+	Counts [][]int64 `json:"counts"` // by column and row
 }
 
 // HalfOctave is how much larger the end of a row is than its beginning.
 const HalfOctave = math.Sqrt2
 
-// Shades is how dark each cell is, from 0 to 1: by the logarithm of its count ÷ the length of its
-// column, against the most of any. One request of a million is still seen.
-func (h *Heat) Shades() [][]float64 {
-	most := 0.0
-	out := make([][]float64, len(h.Counts))
-	for i, rows := range h.Counts {
-		out[i] = make([]float64, len(rows))
-		for k := range rows {
-			out[i][k] = math.Log1p(h.rate(i, k))
-			most = max(most, out[i][k])
-		}
-	}
-	for _, rows := range out {
-		floats.Scale(1/max(most, math.SmallestNonzeroFloat32), rows)
-	}
-	return out
+// MarshalJSON adds the height of a row and the shades of the cells.
+func (h *Heat) MarshalJSON() ([]byte, error) {
+	type heat Heat
+	return json.Marshal(struct {
+		*heat
+		High   float64  `json:"high"`
+		Shades []string `json:"shades"`
+	}{(*heat)(h), HalfOctave, h.shades()})
 }
 
-// rate is how many of them there were in a second.
-func (h *Heat) rate(column, row int) float64 {
-	from := 0.0
-	if column > 0 {
-		from = h.At[column-1]
+// shades is how dark each cell is, from 0 to 9, one digit a row: by the logarithm of its count ÷
+// the length of its column, against the most of any. One request of a million still has a shade.
+func (h *Heat) shades() (out []string) {
+	most := math.SmallestNonzeroFloat32
+	rate := func(column, row int) float64 {
+		from := 0.0
+		if column > 0 {
+			from = h.At[column-1]
+		}
+		if h.At[column] <= from {
+			return 0
+		}
+		return math.Log1p(float64(h.Counts[column][row]) / (h.At[column] - from))
 	}
-	if h.At[column] <= from {
-		return 0
+	for i, rows := range h.Counts {
+		for k := range rows {
+			most = max(most, rate(i, k))
+		}
 	}
-	return float64(h.Counts[column][row]) / (h.At[column] - from)
+	for i, rows := range h.Counts {
+		digits := make([]byte, len(rows))
+		for k, n := range rows {
+			digits[k] = '0'
+			if n > 0 {
+				digits[k] += byte(min(9, max(1, math.Ceil(9*rate(i, k)/most))))
+			}
+		}
+		out = append(out, string(digits))
+	}
+	return out
 }
 
 // add appends a point.
@@ -126,16 +164,16 @@ type Series struct {
 	Values []float64
 }
 
-// Numbers has a row for each position on the X axis and a column for each line, series of bars,
-// bound of a band and row of a heat map. Values that an axis cannot show are in it.
+// Numbers has a row for each position on the X axis and a column for each line, bound of a band and
+// row of a heat map. Values that an axis cannot show are in it.
 func (c Chart) Numbers() (n Numbers) {
 	lines := slices.Clone(c.Lines)
-	for _, b := range c.Bars {
-		l := Line{Name: b.Name, Run: b.Run, Y: b.Y}
-		for i := range b.Y {
-			l.X = append(l.X, float64(i))
+	for i := range lines {
+		for k := range lines[i].Y {
+			if c.Bars {
+				lines[i].X = append(lines[i].X, float64(k))
+			}
 		}
-		lines = append(lines, l)
 	}
 	for _, b := range c.Bands {
 		lines = append(lines,
@@ -180,14 +218,6 @@ func (c Chart) Numbers() (n Numbers) {
 	return n
 }
 
-// Bars is a series over the categories 0, 1, 2, … of the X axis.
-type Bars struct {
-	Name   string
-	Run    int // as a line's
-	Colour int
-	Y      []float64
-}
-
 // Mark is a vertical line with a text.
 type Mark struct {
 	X    float64
@@ -214,9 +244,9 @@ func ofRun(t *stats.Table, run int) string {
 // tells apart what has it in common; with one run the colour is that of what it shows. More
 // than eight colours are hard to distinguish, and dashes read in print.
 func lineOf(t *stats.Table, run, what int, name string) Line {
-	l := Line{Name: runName(t, run, name), Colour: what}
+	l := Line{Name: runName(t, run, name), Colour: what % Colours}
 	if len(t.Runs) > 1 {
-		l.Run, l.Colour, l.Dash = run+1, run, what
+		l.Run, l.Colour, l.Dash = run+1, run%Colours, what
 	}
 	return l
 }
@@ -228,21 +258,16 @@ func (c *Chart) addLine(l Line) {
 	}
 }
 
-// empty says that the chart has no number to show.
+// empty says that the chart has no number to show. A bar of no height is a value.
 func (c Chart) empty() bool {
 	for _, l := range c.Lines {
-		for i := range l.X {
-			if c.X.Shows(l.X[i]) && c.Y.Shows(l.Y[i]) {
+		for i, y := range l.Y {
+			if c.Y.Shows(y) && (c.Bars || c.X.Shows(l.X[i])) {
 				return false
 			}
 		}
 	}
-	if c.Heat != nil { // which has something somewhere
-		return false
-	}
-	// A bar of no height is a value; one without a value is none.
-	return !slices.ContainsFunc(c.Bars,
-		func(b Bars) bool { return slices.ContainsFunc(b.Y, c.Y.Shows) })
+	return c.Heat == nil // which has something somewhere
 }
 
 // shown are the charts that have numbers: an empty pair of axes would be read as a measurement of

@@ -226,7 +226,7 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 // blockFigures are the block hit ratio and the ideal one, in each interval and from the
 // beginning. A policy is as good as the gap between the two lines is small.
 func blockFigures(typical []trial, t *stats.Table) []Chart {
-	y := Axis{Label: "blocks hit (share)", Min: 0, Max: 1}
+	y := Axis{Label: "blocks hit (share)", Range: Values{0, 1}}
 	interval := Chart{Title: "Block hit ratio in each interval, median trial", X: overTime, Y: y,
 		Time: true}
 	soFar := Chart{Title: "Block hit ratio so far, median trial", X: overTime, Y: y, Time: true}
@@ -266,7 +266,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 	charts := []Chart{{Title: "Users, workers and goroutines in each round, median trial",
 		X: overTime, Time: true, Y: Axis{Label: "how many (of each)", Zero: true}},
 		{Title: "Saturation at the end of each round, median trial",
-			X: overTime, Time: true, Y: Axis{Label: "saturation (%)", Max: 105}},
+			X: overTime, Time: true, Y: Axis{Label: "saturation (%)", Range: Values{0, 105}}},
 		{Title: "Storage rate of each round, median trial",
 			X: overTime, Time: true, Y: Axis{Label: "bandwidth (%s/s)", Zero: true}}}
 	scale := []float64{1, 100, 1} // shares are shown in per cent

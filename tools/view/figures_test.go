@@ -23,9 +23,9 @@ func TestLoadingIsDrawnBesideComputing(t *testing.T) {
 	table := &stats.Table{Runs: []string{"a"}, Labels: []string{"a"}}
 	c := firstTokenFigures([]trial{{0, &load.Record{Result: r}}}, table)[0]
 	require.Len(t, c.Lines, 3)
-	assert.Equal(t, []float64{1000, 4000}, c.Lines[0].X)
+	assert.Equal(t, Values{1000, 4000}, c.Lines[0].X)
 	assert.InDeltaSlice(t, []float64{30, 90}, c.Lines[0].Y, 1e-9)
-	assert.Equal(t, []float64{4000}, c.Lines[1].X, "too few loads of the shorter ones")
+	assert.Equal(t, Values{4000}, c.Lines[1].X, "too few loads of the shorter ones")
 	assert.InDeltaSlice(t, []float64{125, 250, 500, 1000, 2000, 4000}, c.Lines[2].X, 0)
 	assert.InDelta(t, 12.5, c.Lines[2].Y[0], 1e-9)
 	assert.InDelta(t, 400, c.Lines[2].Y[5], 1e-9)

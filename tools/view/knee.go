@@ -72,7 +72,7 @@ func kneeFigures(typical []trial, t *stats.Table) (out []Chart) {
 		rate := Chart{Title: "Rate" + title, X: x, Y: Axis{Label: "rate (%s/s)", Zero: true}}
 		p99 := Chart{Title: "p99" + title, X: x, Y: Axis{Label: "p99 (ms)", Log: true}}
 		for i, c := range curves {
-			l := Line{Name: c.Name, Colour: i, Dots: true, X: depths, Y: slices.Clone(c.Rate)}
+			l := Line{Name: c.Name, Colour: i % Colours, Dots: true, X: depths, Y: slices.Clone(c.Rate)}
 			rate.Lines = append(rate.Lines, l)
 			l.Y = slices.Clone(c.P99)
 			for j := range l.Y {

@@ -73,7 +73,7 @@ func percentile(h *result.Histogram, p float64) Cell {
 // apart.
 func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 	c := Chart{Title: "Bandwidth of each tier alone, median of the trials",
-		X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(rows)) - 0.5},
+		X: Axis{Label: "tier and entry size", Range: Values{-0.5, float64(len(rows)) - 0.5}},
 		Y: Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
 	for i, r := range rows {
 		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: r.Tier + "\n" + r.Size})

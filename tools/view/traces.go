@@ -35,7 +35,7 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 		{"Gaps between calls on files", "length of a gap (µs, from)",
 			"write_to_fsync_us fadvise_to_read_us"},
 	} {
-		c := Chart{Title: what.title + ", all trials", X: Axis{Label: what.label},
+		c := Chart{Title: what.title + ", all trials", X: Axis{Label: what.label}, Bars: true,
 			Y: Axis{Label: "share of all (%)", Zero: true}}
 		var parts [][]stats.Bucket
 		for run := range t.Runs {
@@ -43,7 +43,8 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 				list, about := stats.TraceOctaves(b.Trials[run], key)
 				if len(list) > 0 {
 					l := lineOf(t, run, len(parts), about.Title)
-					c.Bars = append(c.Bars, Bars{Name: l.Name, Run: l.Run, Colour: len(parts)})
+					l.Colour, l.Dash = len(parts)%Colours, 0
+					c.Lines = append(c.Lines, l)
 					parts = append(parts, list)
 				}
 			}
@@ -53,8 +54,8 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 		for i, low := range lows {
 			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(low)})
 		}
-		for i := range c.Bars {
-			c.Bars[i].Y = shares[i]
+		for i := range c.Lines {
+			c.Lines[i].Y = shares[i]
 			floats.Scale(100, shares[i])
 		}
 		out = append(out, c)

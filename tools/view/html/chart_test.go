@@ -73,7 +73,8 @@ func single(t *testing.T) string {
 			Lines: []view.Line{{Name: "p50", Step: true, X: []float64{0, 1, 2},
 				Y: []float64{64, 90, 90}}}},
 		{Title: "bars", X: view.Axis{Label: "KiB", Ticks: []view.Tick{{Label: "4\nread"}}},
-			Y: view.Axis{Label: "%"}, Bars: []view.Bars{{Name: "a", Y: []float64{10, 90}}}},
+			Y: view.Axis{Label: "%"}, Bars: true,
+			Lines: []view.Line{{Name: "a", Y: []float64{10, 90}}}},
 		{Title: "wide", X: view.Axis{Log: true}, Y: view.Axis{Log: true, Label: "B"},
 			Lines: []view.Line{{X: []float64{0, 1, 1}, Y: []float64{1, 1e-30, 1e30}}}},
 		{Title: "flat", Y: view.Axis{Label: "B"},
@@ -86,9 +87,9 @@ func single(t *testing.T) string {
 func TestAChartAndItsTable(t *testing.T) {
 	x := []float64{1, 2, 4}
 	c := view.Chart{Title: "a <b>", X: view.Axis{Label: "users", Log: true,
-		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}}}, Y: view.Axis{Label: "share", Max: 1},
+		Ticks: []view.Tick{{At: 1, Label: "one\nuser"}}}, Y: view.Axis{Label: "share", Range: view.Values{0, 1}},
 		Lines: []view.Line{{Name: "read", X: x, Y: []float64{1, math.NaN(), 3.5}},
-			{Name: "write", Run: 2, Colour: 13, X: x, Y: []float64{1, 1, 2}}},
+			{Name: "write", Run: 2, Colour: 1, X: x, Y: []float64{1, 1, 2}}},
 		Bands: []view.Band{{Name: "write", Run: 2, X: x[:1], Lo: x[:1], Hi: x[1:2]}}}
 	text, err := json.Marshal(newPlot(c))
 	require.NoError(t, err)

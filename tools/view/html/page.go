@@ -60,7 +60,7 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 		return all
 	},
 	"number": func(run int) int { return run + 1 },
-	"colour": func(run int) int { return run % colours },
+	"colour": func(run int) int { return run % view.Colours },
 	"plot":   newPlot, "grid": newGrid, "bounded": view.Bounded, "of": of, "scale": view.Scale, "plain": plain,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
@@ -109,7 +109,7 @@ func intervalBar(run int, c stats.Cell, most float64) *bar {
 		return nil
 	}
 	place := func(v float64) float64 { return max(0, v) / most * (180 - 6) }
-	b := &bar{Colour: run % colours,
+	b := &bar{Colour: run % view.Colours,
 		Width: place(c.Summary.Center), Lo: place(c.Summary.Lo), Hi: place(c.Summary.Hi),
 		Interval: !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0)}
 	for _, v := range c.Values {

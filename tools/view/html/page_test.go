@@ -17,6 +17,7 @@ import (
 	"kvbench/tools/golden"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
+	"kvbench/tools/view"
 )
 
 var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2",
@@ -90,7 +91,7 @@ func TestPlotsAreLabelled(t *testing.T) {
 	for _, f := range figures {
 		_, text, _ := strings.Cut(f, `<script type="application/json">`)
 		text, rest, _ := strings.Cut(text, "</script>")
-		var p plot
+		var p view.Chart
 		require.NoError(t, json.Unmarshal([]byte(text), &p))
 		for _, label := range []string{p.X.Label, p.Y.Label} {
 			assert.Regexp(t, `\(.+\)|tier and entry size`, label)
@@ -153,7 +154,7 @@ func TestLinesAlone(t *testing.T) {
 			">Synthetic (simulated): in virtual time on infinitely fast storage<", ""},
 		// The size of a request is no load.
 		{sweep.String(), ">MaxStorageStress/num-users=…<", "of the maximum at size"},
-		{sweep.String(), "read: 90 % of the maximum at num-users=4, 3.8 GiB/s", ""},
+		{sweep.String(), ">read: 90 % of the maximum at num-users=4, 3.8 GiB/s.<", ""},
 		{sweep.String(), `"num-users (log scale)"`, ""},
 		{sweep.String(), ">BlockIO/op=read/size=…<", ""},
 		{"BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +

@@ -89,7 +89,7 @@ func fromPage(c view.Chart) (p plot) {
 	p = plot{title: c.Title, x: c.X.Label, y: c.Y.Label, kind: excelize.Scatter, log: c.Y.Log,
 		logX: c.X.Log && !categories}
 	switch {
-	case len(c.Bars) > 0:
+	case c.Bars:
 		p.kind = excelize.Col
 	case categories:
 		p.kind = excelize.Line
