@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -236,25 +237,24 @@ func (r *Report) table() report.Table {
 // with a replay's.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	number := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*v, 'g', -1, 64)
+	var head []string
+	for f := range reflect.TypeFor[Point]().Fields() {
+		head = append(head, f.Tag.Get("json"))
 	}
-	// Errors are kept and come back from Error.
-	_ = out.Write([]string{"capacity_bytes", "capacity_tokens", "asked", "fits_largest_request",
-		"hits", "kept", "written", "hit_ratio", "of_ideal", "token_hit_ratio", "prefix_hit_ratio",
-		"read_bytes", "write_bytes", "read_bytes_per_second", "write_bytes_per_second",
-		"peak_read_bytes_per_second", "peak_write_bytes_per_second", "drive_writes_per_day",
-		"full_after_s", "full_forecast_s"})
+	_ = out.Write(head) // the error comes back from Error
 	for _, p := range r.Points {
-		_ = out.Write([]string{fmt.Sprint(p.CapacityBytes), number(&p.Tokens),
-			fmt.Sprint(p.Asked), fmt.Sprint(p.Fits), fmt.Sprint(p.Hits), fmt.Sprint(p.Kept),
-			fmt.Sprint(p.Written), number(p.HitRatio), number(p.OfIdeal), number(p.TokenHitRatio),
-			number(p.PrefixHitRatio), fmt.Sprint(p.ReadBytes), fmt.Sprint(p.WriteBytes),
-			number(p.Read), number(p.Write), number(p.PeakRead), number(p.PeakWrite),
-			number(p.DriveWrites), number(p.FullS), number(p.ForecastS)})
+		var row []string
+		for _, v := range reflect.ValueOf(p).Fields() {
+			v = reflect.Indirect(v)
+			text := ""
+			if v.IsValid() && v.CanFloat() {
+				text = strconv.FormatFloat(v.Float(), 'g', -1, 64)
+			} else if v.IsValid() {
+				text = fmt.Sprint(v)
+			}
+			row = append(row, text)
+		}
+		_ = out.Write(row)
 	}
 	out.Flush()
 	return out.Error()

@@ -50,88 +50,67 @@ func Percentiles(h *result.Histogram) (out []Point) {
 	return out
 }
 
-// Bucket counts the values of at least Low and less than High.
-type Bucket struct {
-	Low, High float64
-	Count     int64
-}
+// Octaves counts values by powers of two. The key is the end of an octave: a power of two, 1 for
+// what is below 1.
+type Octaves map[float64]int64
 
-// Octaves are the values of a histogram by powers of two, from the first to the last octave that
-// has any.
-func Octaves(h *result.Histogram) (out []Bucket) {
-	below := int64(0)
+// OctavesOf counts the values of a histogram.
+func OctavesOf(h *result.Histogram) Octaves {
+	out, below := Octaves{}, int64(0)
 	for end := int64(1); below < h.Count() && end < 1<<62; end *= 2 {
-		upTo := h.AtMost(end - 1)
-		if n := upTo - below; n > 0 || len(out) > 0 {
-			out = append(out, Bucket{float64(end / 2), float64(end), n})
+		if n := h.AtMost(end-1) - below; n > 0 {
+			out[float64(end)] = n
+			below += n
 		}
-		below = upTo
 	}
 	return out
 }
 
-// TraceOctaves adds up one tracing histogram of several trials, and of all their ranks, by powers
-// of two, linear ones (queue depth, addresses) too.
-func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.TraceHistogram) {
-	counts := map[float64]int64{}
-	add := func(h load.TraceHistogram) {
-		about = h
-		for _, b := range h.Buckets {
-			low := 0.0
-			if b.Range[0] >= 1 {
-				low = math.Exp2(math.Floor(math.Log2(b.Range[0])))
-			}
-			counts[low] += b.Count
-		}
-	}
+// TraceOctaves adds up one tracing histogram of several trials, and of all their ranks. Linear ones
+// (queue depth, addresses) become octaves too, and values below 1 count to the one from 1.
+func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind load.TraceHistogram) {
+	out = Octaves{}
 	for _, trial := range trials {
-		for _, rec := range trial.Clients() { // what the kernel saw of each is in its file alone
+		for _, rec := range trial.Clients() { // each rank's trace is in its own file alone
 			for _, h := range rec.Tracing() {
-				if h.Key == key {
-					add(h)
+				if h.Key != key {
+					continue
+				}
+				kind = h
+				for _, b := range h.Buckets {
+					out[math.Exp2(math.Floor(math.Log2(max(1, b.Range[0])))+1)] += b.Count
 				}
 			}
 		}
 	}
-	for _, low := range slices.Sorted(maps.Keys(counts)) {
-		out = append(out, Bucket{low, max(1, 2*low), counts[low]})
-	}
-	return out, about
+	return out, kind
 }
 
-// From is where an octave begins, 1 for what is below.
-func (b Bucket) From() float64 { return max(1, b.Low) }
-
-// UpTo is where an octave ends.
-func (b Bucket) UpTo() float64 { return b.High }
-
-// Shares lays histograms of octaves side by side: the bounds that any of them has, and for each the
-// share of its values in every octave.
-func Shares(hists [][]Bucket, bound func(Bucket) float64) (bounds []float64, shares [][]float64) {
-	if len(hists) == 0 {
+// Shares lays histograms side by side: the ends of all octaves from the first to the last that any
+// of them has, and for each histogram the share of its values in every octave.
+func Shares(hists []Octaves) (ends []float64, shares [][]float64) {
+	all := Octaves{}
+	for _, h := range hists {
+		maps.Copy(all, h)
+	}
+	if len(all) == 0 {
 		return nil, nil
 	}
-	lo, hi := math.Inf(1), 0.0
-	for _, h := range hists {
-		lo, hi = min(lo, bound(h[0])), max(hi, bound(h[len(h)-1]))
-	}
-	for at := lo; at <= hi; at *= 2 {
-		bounds = append(bounds, at)
+	known := slices.Sorted(maps.Keys(all))
+	for end := known[0]; end <= known[len(known)-1]; end *= 2 {
+		ends = append(ends, end)
 	}
 	for _, h := range hists {
-		total, list := int64(0), make([]float64, len(bounds))
-		for _, b := range h {
-			total += b.Count
-			if i := slices.Index(bounds, bound(b)); i >= 0 {
-				list[i] += float64(b.Count)
-			}
+		total, list := int64(0), make([]float64, len(ends))
+		for _, n := range h {
+			total += n
 		}
-		for i := range list {
-			list[i] /= float64(total)
+		for i, end := range ends {
+			list[i] = float64(h[end]) / float64(total)
 		}
 		shares = append(shares, list)
 	}
-	return bounds, shares
+	return ends, shares
 }
 
 // Median of one number of the result files, over the trials that have it.

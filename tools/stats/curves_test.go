@@ -31,10 +31,12 @@ func TestMergeAndOctaves(t *testing.T) {
 	h := Merge([]*load.Record{trial(t, histogram(1, 3)), {}, broken,
 		trial(t, histogram(5, 5, 300))}, "x")
 	assert.EqualValues(t, 5, h.Count())
-	assert.Equal(t, []Bucket{{1, 2, 1}, {2, 4, 1}, {4, 8, 2}, {8, 16, 0}, {16, 32, 0}, {32, 64, 0},
-		{64, 128, 0}, {128, 256, 0}, {256, 512, 1}}, Octaves(h))
+	assert.Equal(t, Octaves{2: 1, 4: 1, 8: 2, 512: 1}, OctavesOf(h))
 	assert.Nil(t, Merge(nil, "x"))
-	assert.Nil(t, Octaves(nil))
+	ends, shares := Shares([]Octaves{OctavesOf(h), {1: 3, 4: 1}, OctavesOf(nil)})
+	assert.Equal(t, []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, ends)
+	assert.Equal(t, []float64{0, 0.2, 0.2, 0.4, 0, 0, 0, 0, 0, 0.2}, shares[0])
+	assert.Equal(t, []float64{0.75, 0, 0.25, 0, 0, 0, 0, 0, 0, 0}, shares[1])
 }
 
 // The curve ends where fewer than ten values lie beyond.

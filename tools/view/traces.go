@@ -37,12 +37,12 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 	} {
 		c := Chart{Title: what.title + ", all trials", X: Axis{Label: what.label}, Bars: true,
 			Y: Axis{Label: "share of all (%)", Zero: true}}
-		var parts [][]stats.Bucket
+		var parts []stats.Octaves
 		for run := range t.Runs {
 			for _, key := range strings.Fields(what.keys) {
-				list, about := stats.TraceOctaves(b.Trials[run], key)
+				list, kind := stats.TraceOctaves(b.Trials[run], key)
 				if len(list) > 0 {
-					l := lineOf(t, run, len(parts), about.Title)
+					l := lineOf(t, run, len(parts), kind.Title)
 					l.Colour, l.Dash = len(parts)%Colours, 0
 					c.Lines = append(c.Lines, l)
 					parts = append(parts, list)
@@ -50,9 +50,9 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 			}
 		}
 		// Octaves side by side: a run that has no request of a size has a bar of no height there.
-		lows, shares := stats.Shares(parts, stats.Bucket.From)
-		for i, low := range lows {
-			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(low)})
+		ends, shares := stats.Shares(parts)
+		for i, end := range ends {
+			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(end / 2)})
 		}
 		for i := range c.Lines {
 			c.Lines[i].Y = shares[i]

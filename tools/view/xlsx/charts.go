@@ -204,16 +204,16 @@ func latencyBars(t *stats.Table, op string) plot {
 	p := plot{title: "Storage " + op + " latency of the device: distribution over all trials",
 		x: "Latency of one entry (ms, up to)", y: "Share of the operations", kind: excelize.Col,
 		percent: true}
-	var hists [][]stats.Bucket
+	var hists []stats.Octaves
 	each(t, &p, func(b *stats.Benchmark, run int) []float64 {
-		h := stats.Octaves(stats.Merge(b.Trials[run], "storage_"+op+"_device"))
+		h := stats.OctavesOf(stats.Merge(b.Trials[run], "storage_"+op+"_device"))
 		if len(h) == 0 {
 			return nil
 		}
 		hists = append(hists, h)
 		return []float64{}
 	})
-	bounds, shares := stats.Shares(hists, stats.Bucket.UpTo)
+	bounds, shares := stats.Shares(hists)
 	for _, at := range bounds {
 		p.categories = append(p.categories, stats.Number(at/1e6))
 	}
