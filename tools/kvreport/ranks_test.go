@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/xuri/excelize/v2"
 
 	"kvbench/kvbench/result"
 )
@@ -70,99 +69,6 @@ func textOf(t *testing.T, path string) string {
 	require.NoError(t, err)
 	text := regexp.MustCompile(`(?s)<style>.*?</style>|<script.*?</script>|<[^>]*>`).ReplaceAllString(string(data), " ")
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// medians are the rows of a workbook's metrics: the benchmark, the unit, how many trials, and their
-// median.
-func medians(t *testing.T, path string) (list []string) {
-	t.Helper()
-	f, err := excelize.OpenFile(path)
-	require.NoError(t, err)
-	defer f.Close()
-	rows, err := f.GetRows("Performance Metrics", excelize.Options{RawCellValue: true})
-	require.NoError(t, err)
-	for _, row := range rows[1:] {
-		if row[2] == "read-B/s" {
-			list = append(list, strings.Join([]string{row[0], row[4], row[5]}, " | "))
-		}
-	}
-	return list
-}
-
-// TestRanksAreNoTrials: page, workbook, gate, aggregate and submission tell one story.
-func TestRanksAreNoTrials(t *testing.T) {
-	dir, out := ranks(t, t.TempDir(), "64KiB", 1), t.TempDir()
-	at := func(name string) string { return filepath.Join(out, name) }
-	run := func(want int, args ...string) string {
-		code, text, errs := call("", args...)
-		require.Equal(t, want, code, "%v: %s", args, errs)
-		return text
-	}
-	page := func(path string) {
-		text := textOf(t, path)
-		assert.Contains(t, text, "Synthetic read bandwidth 5 GiB/s n=3")
-		assert.Contains(t, text, "users 16")
-		assert.NotContains(t, text, "n=6")
-	}
-	run(Done, "html", dir, "-o", at("page.html"))
-	page(at("page.html"))
-	run(Done, "xlsx", dir, "-o", at("book.xlsx"))
-	sums := []string{"Synthetic | 3 | 5368709120"}
-	assert.Equal(t, sums, medians(t, at("book.xlsx")))
-	text := run(Done, "gate", "-old", dir, "-new", dir, "-allow-few")
-	assert.Regexp(t, `Synthetic +read-B/s +5.000GiB/s ± ∞ +5.000GiB/s ± ∞ .* 3\+3 `, text)
-	assert.Regexp(t, `Synthetic +2 +3 +5 `, run(Done, "aggregate", dir, "-o", at("sum.json")))
-	run(Done, "submission", "-division", "open", "-organisation", "acme", "-system", "s", "-o",
-		at("tree"), dir)
-	found, err := filepath.Glob(at("tree/open/acme/results/s/kv_cache/llama3.1-8b/run/*"))
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	page(filepath.Join(found[0], "report.html"))
-	assert.Equal(t, sums, medians(t, filepath.Join(found[0], "report.xlsx")))
-	for _, name := range []string{at("sum.json"), filepath.Join(found[0],
-		"summary.json")} {
-		data, err := os.ReadFile(name)
-		require.NoError(t, err)
-		assert.Contains(t, string(data), `"aggregated_read_bandwidth_gbps": 5,`)
-		assert.Contains(t, string(data), `"trial_count": 3,`)
-	}
-}
-
-// TestAMixtureOfSettingsIsTwoRows in each of them.
-func TestAMixtureOfSettingsIsTwoRows(t *testing.T) {
-	dir, out := ranks(t, ranks(t, t.TempDir(), "64KiB", 1), "16KiB", 2), t.TempDir()
-	at := func(name string) string { return filepath.Join(out, name) }
-	run := func(want int, args ...string) string {
-		code, text, errs := call("", args...)
-		require.Equal(t, want, code, "%v: %s", args, errs)
-		return text
-	}
-	page := func(path string) {
-		text := textOf(t, path)
-		assert.Contains(t, text, "Synthetic [chunk-size=64KiB] read bandwidth 5 GiB/s n=3")
-		assert.Contains(t, text, "Synthetic [chunk-size=16KiB] read bandwidth 10 GiB/s n=3")
-	}
-	rows := []string{"Synthetic [chunk-size=16KiB] | 3 | 10737418240",
-		"Synthetic [chunk-size=64KiB] | 3 | 5368709120"}
-	run(Done, "html", dir, "-o", at("page.html"))
-	page(at("page.html"))
-	run(Done, "xlsx", dir, "-o", at("book.xlsx"))
-	assert.Equal(t, rows, medians(t, at("book.xlsx")))
-	text := run(Done, "gate", "-old", dir, "-new", dir, "-allow-few")
-	assert.Regexp(t, `Synthetic \[chunk-size=16KiB\] +read-B/s +10.000GiB/s .* 3\+3 `, text)
-	assert.Regexp(t, `Synthetic \[chunk-size=64KiB\] +read-B/s +5.000GiB/s .* 3\+3 `, text)
-	text = run(Done, "aggregate", dir, "-o", at("sum.json"))
-	assert.Regexp(t, `Synthetic \[chunk-size=16KiB\] +2 +3 +10 `, text)
-	assert.Regexp(t, `Synthetic \[chunk-size=64KiB\] +2 +3 +5 `, text)
-	run(Done, "submission", "-division", "open", "-organisation", "acme", "-system", "s", "-o",
-		at("tree"), dir)
-	found, err := filepath.Glob(at("tree/open/acme/results/s/kv_cache/llama3.1-8b/run/*"))
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	page(filepath.Join(found[0], "report.html"))
-	assert.Equal(t, rows, medians(t, filepath.Join(found[0], "report.xlsx")))
-	assert.FileExists(t, filepath.Join(found[0],
-		"Synthetic_chunk-size=16KiB/trial_2/rank_1/kvcache_results_20260908_120000.json"))
 }
 
 // TestARankOfAnotherRun is missing in its trial, and is not summed with the ranks of this one.

@@ -89,33 +89,6 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 	}
 }
 
-func TestBpftraceTextGivesTheLoadBack(t *testing.T) {
-	t.Run("sizes, mix and depth of a mixed load", func(t *testing.T) {
-		for _, window := range []time.Duration{0, 6 * time.Second} {
-			job := distilled(t, readText(t, "drifted"), window, "")
-			assert.Contains(t, job, "\nrw=randread\nbssplit=4k/50:16k/30:128k/20\n")
-			assert.Contains(t, job, "\nrw=randwrite\nbssplit=64k/100\n")
-			assert.InDelta(t, 8, depthIn(t, job), 2)
-		}
-	})
-	t.Run("requests are counted to the last one", func(t *testing.T) {
-		tr, _ := readText(t, "drifted").Trace(0)
-		p := tr.Capture
-		assert.EqualValues(t, 98742, p.Read.Requests, "fio's own count")
-		assert.EqualValues(t, 42144, p.Write.Requests, "fio's own count")
-	})
-	t.Run("a text of one direction", func(t *testing.T) {
-		job := distilled(t, readText(t, "ended-early"), 8*time.Second, "")
-		assert.Contains(t, job, "\nrw=randread\n")
-		assert.InDelta(t, 16, depthIn(t, job), 3)
-	})
-	t.Run("counters below zero", func(t *testing.T) {
-		job := distilled(t, readText(t, "negative"), 6*time.Second, "")
-		assert.Contains(t, job, "\nrw=randwrite\n")
-		assert.InDelta(t, 4, depthIn(t, job), 1)
-	})
-}
-
 // depthIn is the depth of a job, of reads and writes together.
 func depthIn(t *testing.T, job string) (sum int) {
 	t.Helper()

@@ -3,10 +3,7 @@ package load
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -241,39 +238,6 @@ func TestConflictingUnits(t *testing.T) {
 	assert.Equal(t, 1, units.GetBetter("x"))
 }
 
-// Files of other projects: what benchstat itself is tested with.
-func TestFilesOfOthers(t *testing.T) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/perf").Output()
-	if err != nil || len(bytes.TrimSpace(dir)) == 0 {
-		t.Skipf("the module golang.org/x/perf is not on this machine: %v", err)
-	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)),
-		"cmd/benchstat/testdata/*.txt"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		_, bad, _, err := read(t, Options{}, f)
-		require.NoError(t, err, f)
-		assert.Empty(t, bad, f)
-	}
-}
-
-func TestManyLines(t *testing.T) {
-	const n = 20_000
-	lines := &generator{n: n}
-	got := 0
-	_, err := Each([]string{"-"}, Options{Stdin: lines},
-		func(*Record) error { got++; return nil })
-	require.NoError(t, err)
-	assert.Equal(t, n, got)
-}
-
-// Pages and workbooks ask each of thousands of lines for each histogram.
-func TestLinesWithoutAFileAreAskedForHistogramsAtNoCost(t *testing.T) {
-	rec := &Record{Name: "X"}
-	assert.Zero(t, testing.AllocsPerRun(10, func() { assert.Empty(t, rec.Tracing()) }))
-}
-
 // Other programs that write the document have null for what is not there.
 func TestDocumentOfAnotherProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "archive.json")
@@ -285,42 +249,6 @@ func TestDocumentOfAnotherProgram(t *testing.T) {
 	require.Len(t, records, 1)
 	assert.Nil(t, records[0].Raw)
 	assert.False(t, records[0].Python)
-}
-
-// generator writes n benchmark results without holding them.
-type generator struct {
-	n, at int
-	rest  []byte
-}
-
-func (g *generator) Read(p []byte) (int, error) {
-	if len(g.rest) == 0 {
-		if g.at == g.n {
-			return 0, io.EOF
-		}
-		g.rest = fmt.Appendf(nil,
-			"BenchmarkX/op=read-2 \t 1\t %d ns/op\t 8017412096 read-B/s\n--- BENCH: BenchmarkX\n "+
-				"   run.go:1: log\n", g.at)
-		g.at++
-	}
-	n := copy(p, g.rest)
-	g.rest = g.rest[n:]
-	return n, nil
-}
-
-func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
-	const text = "testdata/bpftrace/drifted.txt"
-	_, err := Each([]string{text}, Options{}, func(*Record) error { return nil })
-	require.ErrorContains(t, err,
-		"drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
-	var got []*Record
-	_, err = Each([]string{text}, Options{Bpftrace: true},
-		func(r *Record) error { got = append(got, r); return nil })
-	require.NoError(t, err)
-	require.Len(t, got, 1)
-	assert.Equal(t, "drifted", got[0].Name)
-	tr, _ := got[0].Bpftrace.Trace(0)
-	assert.EqualValues(t, 98742, tr.Capture.Read.Requests)
 }
 
 // TestRanksOfThePythonBenchmark: its launcher puts each client into a directory of its own, and the

@@ -486,10 +486,4 @@ func TestNothingIsLeftHalfWritten(t *testing.T) {
 	_, _, _, err = submit(results(t, nil), filepath.Join(parent, "none", "out"))
 	assert.Error(t, err)
 	left("an output without a parent")
-
-	require.NoError(t, os.MkdirAll(out, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(out, "thesis.txt"), []byte("precious"), 0o644))
-	_, _, _, err = submit(results(t, nil), out)
-	assert.ErrorContains(t, err, "is not empty")
-	assert.Equal(t, []string{"thesis.txt"}, listing(t, out))
 }
