@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
@@ -57,7 +58,8 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 		return 0, err
 	}
 	for _, side := range sides {
-		if path := filepath.Join(t.Dir, side+".txt"); exists(path) {
+		path := filepath.Join(t.Dir, side+".txt")
+		if _, err := os.Stat(path); err == nil {
 			return 0, fmt.Errorf("%s is there already: remove it, or name another directory", path)
 		}
 	}
@@ -84,11 +86,6 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 		}
 	}
 	return failed, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // enough says whether the runs could show a loss of so many metrics.
@@ -142,10 +139,10 @@ func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results 
 			"in %s", where, t.Dir)
 	}
 	if ran == nil {
-		t.Say(fmt.Sprintf("%s: %s in %v", where, plural(results), took))
+		t.Say(fmt.Sprintf("%s: %s in %v", where, units.Plural(results, "result"), took))
 		return true, results, nil
 	}
-	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s", where, took, plural(results),
+	t.Say(fmt.Sprintf("%s: FAILED after %v with %s: %v%s; see %s", where, took, units.Plural(results, "result"),
 		ran, reason(log.String()), filepath.Join(t.Dir, sides[side]+".log")))
 	return false, results, nil
 }
@@ -174,11 +171,4 @@ func (t *Turns) append(side int, ext, text string) error {
 	}
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
-}
-
-func plural(results int) string {
-	if results == 1 {
-		return "1 result"
-	}
-	return fmt.Sprint(results, " results")
 }

@@ -22,8 +22,7 @@ import (
 // describe one drive are refused by name, all of them at once.
 func Device(in []string, stdin io.Reader, format string, warn func(error)) (text string,
 	reasons []string, err error) {
-	write, ok := formats[format]
-	if !ok {
+	if format != "text" && format != "json" {
 		return "", nil, fmt.Errorf("unknown format %q: must be %s", format, Formats)
 	}
 	var runs []measured
@@ -66,7 +65,7 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 	if err != nil {
 		return "", d.reasons, err
 	}
-	text, err = write(d)
+	text, err = d.write(format)
 	return text, d.reasons, err
 }
 
@@ -199,12 +198,6 @@ func read(r *result.Result) (m measured, ok bool) {
 // Formats are those of Device, for an error and a help text.
 const Formats = "text or json"
 
-// formats are how a derived drive is written.
-var formats = map[string]func(derived) (string, error){
-	"text": func(d derived) (string, error) { return params.FormatDevice(d.device), nil },
-	"json": asJSON,
-}
-
 // document is a drive in JSON. Rates are bytes/s and requests/s, times nanoseconds; 0 of a rate of
 // requests is no bound.
 type document struct {
@@ -221,10 +214,15 @@ type document struct {
 	Reasons        []string `json:"reasons"` // one for each parameter, for people
 }
 
-func asJSON(d derived) (string, error) {
+// write writes a derived drive.
+func (d derived) write(format string) (string, error) {
 	m := d.device
-	text, err := json.MarshalIndent(document{params.FormatDevice(m), m.Read, m.Write, m.ReadIOPS,
-		m.WriteIOPS, int64(m.ReadLatency), int64(m.WriteLatency), m.Parallelism, m.Duplex,
-		int64(m.Slice), d.reasons}, "", "  ")
+	simulate := params.FormatDevice(m)
+	if format == "text" {
+		return simulate, nil
+	}
+	text, err := json.MarshalIndent(document{simulate, m.Read, m.Write, m.ReadIOPS, m.WriteIOPS,
+		int64(m.ReadLatency), int64(m.WriteLatency), m.Parallelism, m.Duplex, int64(m.Slice),
+		d.reasons}, "", "  ")
 	return string(text), err
 }

@@ -28,15 +28,9 @@ func Merge(trials []*load.Record, key string) *result.Histogram {
 	return sum
 }
 
-// Point of a percentile curve: the share Share of all values does not exceed Value.
-type Point struct{ Share, Value float64 }
-
-// Nines is where a share stands on an axis that gives every further nine the same room: 0.9 is 1,
-// 0.99 is 2.
-func Nines(share float64) float64 { return -math.Log10(1 - share) }
-
-// Percentiles is the curve of a histogram up to the last percentile that ten values lie beyond.
-func Percentiles(h *result.Histogram) (out []Point) {
+// Percentiles is the curve of a histogram up to the last percentile that ten values lie beyond. The
+// places are nines: 1 is p90, 2 is p99.
+func Percentiles(h *result.Histogram) (nines, values []float64) {
 	for x := 0.0; x <= 5; x += 0.05 {
 		p := 1 - math.Pow(10, -x)
 		// A percentile that fewer than ten values lie beyond is chance.
@@ -44,10 +38,10 @@ func Percentiles(h *result.Histogram) (out []Point) {
 			break
 		}
 		if v, ok := h.Percentile(p); ok {
-			out = append(out, Point{p, float64(v)})
+			nines, values = append(nines, -math.Log10(1-p)), append(values, float64(v))
 		}
 	}
-	return out
+	return nines, values
 }
 
 // Octaves counts values by powers of two. The key is the end of an octave: a power of two, 1 for

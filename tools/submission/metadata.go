@@ -142,64 +142,46 @@ func window(r *result.Result) (from, to time.Time, ok bool) {
 // logs writes what each trial printed, in files named as mlpstorage's are, and copies what the
 // submitter kept of the run's output: *.log in the results directory itself.
 func (s *Submission) logs(dir, stamp string, m *metadata) error {
-	type trial struct {
-		group string
-		trial int
-	}
-	var order []trial
-	out, errs := map[trial]*bytes.Buffer{}, map[trial]*bytes.Buffer{}
+	texts := map[string]*bytes.Buffer{} // by file
 	// One pair of files for a trial with all its ranks: mpirun prints them into one.
 	for _, f := range s.tree.Files {
-		at := trial{f.Group, f.Trial}
-		if out[at] == nil {
-			order = append(order, at)
-			out[at], errs[at] = &bytes.Buffer{}, &bytes.Buffer{}
-			fmt.Fprintf(out[at], "%s\n", m.Notice)
-			fmt.Fprintf(errs[at], "%s\n", m.Notice)
+		name := fmt.Sprintf("kvcache_%s_trial%d_%s",
+			strings.Replace(directory(f.Group), "option_", "opt", 1), f.Trial, stamp)
+		files := outputFiles{Stdout: name + ".stdout.log", Stderr: name + ".stderr.log"}
+		if texts[files.Stdout] == nil {
+			m.OutputFiles = append(m.OutputFiles, files)
+			texts[files.Stdout] = bytes.NewBufferString(m.Notice + "\n")
+			texts[files.Stderr] = bytes.NewBufferString(m.Notice + "\n")
 		}
-		fmt.Fprintf(out[at], "\nrank %d: %s\n", f.Rank, merge.Fate(f.Result))
+		out, errs := texts[files.Stdout], texts[files.Stderr]
+		fmt.Fprintf(out, "\nrank %d: %s\n", f.Rank, merge.Fate(f.Result))
 		// Its lines are what the trial printed at its end.
 		text, err := os.ReadFile(filepath.Join(s.Dir, filepath.Dir(filepath.FromSlash(f.Path)),
 			"summary.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		out[at].Write(text)
+		out.Write(text)
 		for _, w := range f.Result.Warnings {
-			fmt.Fprintf(errs[at], "rank %d: %s\n", f.Rank, w)
+			fmt.Fprintf(errs, "rank %d: %s\n", f.Rank, w)
 		}
 		// The first of each kind of failure are on record, and that is what is printed of them.
 		for _, e := range f.Result.ErrorSamples {
-			fmt.Fprintf(errs[at], "rank %d: %s: %s\n", f.Rank, e.Operation, e.Message)
+			fmt.Fprintf(errs, "rank %d: %s: %s\n", f.Rank, e.Operation, e.Message)
 		}
 	}
-	for _, at := range order {
-		name := fmt.Sprintf("kvcache_%s_trial%d_%s",
-			strings.Replace(directory(at.group), "option_", "opt", 1), at.trial, stamp)
-		files := outputFiles{Stdout: name + ".stdout.log", Stderr: name + ".stderr.log"}
-		m.OutputFiles = append(m.OutputFiles, files)
-		for file, text := range map[string]*bytes.Buffer{files.Stdout: out[at],
-			files.Stderr: errs[at]} {
-			if err := put(filepath.Join(dir, file), func(w io.Writer) error {
-				_, err := text.WriteTo(w)
-				return err
-			}); err != nil {
-				return err
-			}
+	for file, text := range texts {
+		if err := putBytes(filepath.Join(dir, file), text.Bytes()); err != nil {
+			return err
 		}
 	}
 	// What lies deeper is of trials; a run's own output was kept at the top, if it was.
-	kept, err := filepath.Glob(filepath.Join(escaped(s.Dir), "*.log"))
-	for _, path := range kept {
-		err = errors.Join(err, copyFile(path, filepath.Join(dir, filepath.Base(path))))
+	kept, err := fs.Glob(os.DirFS(s.Dir), "*.log")
+	for _, name := range kept {
+		err = errors.Join(err, copyFile(filepath.Join(s.Dir, name), filepath.Join(dir, name)))
 	}
 	return err
 }
-
-// escaped keeps a directory's own name from being read as a pattern.
-var globs = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
-
-func escaped(dir string) string { return globs.Replace(dir) }
 
 // writeJSON writes the metadata as mlpstorage does, with two spaces.
 func (m *metadata) writeJSON(w io.Writer) error {

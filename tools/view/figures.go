@@ -65,9 +65,7 @@ func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, labe
 				}
 				l := lineOf(t, k.run, i, names[i])
 				l.Step = step
-				for j, v := range values {
-					l.add(float64(j)*float64(tl.IntervalNS)/1e9, v)
-				}
+				l.series(tl, values)
 				c.Lines = append(c.Lines, l)
 				if band, ok := bandOf(b.Trials[k.run], tl.IntervalNS,
 					func(tl *result.Timeline) []float64 { return of(tl, level)[i] }); ok {
@@ -83,6 +81,13 @@ func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, labe
 		out = append(out, c)
 	}
 	return out
+}
+
+// series adds a value of each interval of a timeline, at its beginning.
+func (l *Line) series(tl *result.Timeline, values []float64) {
+	for i, v := range values {
+		l.add(float64(i)*float64(tl.IntervalNS)/1e9, v)
+	}
 }
 
 // bandOf is what lies between the least and the most of the trials with intervals of that length,
@@ -127,18 +132,11 @@ func loadFigures(typical []trial, t *stats.Table) []Chart {
 			continue
 		}
 		queued, inFlight := lineOf(t, k.run, 0, "queued"), lineOf(t, k.run, 1, "in flight")
-		at := func(i int) float64 { return float64(i) * float64(tl.IntervalNS) / 1e9 }
-		for i, v := range stats.Known(tl.Queued) {
-			queued.add(at(i), v)
-		}
-		for i, v := range stats.Known(tl.InFlight) {
-			inFlight.add(at(i), v)
-		}
+		queued.series(tl, stats.Known(tl.Queued))
+		inFlight.series(tl, stats.Known(tl.InFlight))
 		rate := lineOf(t, k.run, 0, "completed")
 		rate.Step = true
-		for i, v := range stats.Rates(tl, tl.Requests) {
-			rate.add(at(i), v)
-		}
+		rate.series(tl, stats.Rates(tl, tl.Requests))
 		waiting.addLine(queued)
 		waiting.addLine(inFlight)
 		done.addLine(rate)
@@ -186,8 +184,8 @@ func running(values []int64) (out []float64) {
 
 // nines are the ticks of a percentile axis. Each further nine has the same room, as each is ten
 // times as rare.
-var nines = []Tick{{At: 0, Label: "min"}, {At: stats.Nines(0.5), Label: "50"}, {At: 1, Label: "90"},
-	{At: stats.Nines(0.95), Label: "95"}, {At: 2, Label: "99"}, {At: 3, Label: "99.9"},
+var nines = []Tick{{At: 0, Label: "min"}, {At: math.Log10(2), Label: "50"}, {At: 1, Label: "90"},
+	{At: math.Log10(20), Label: "95"}, {At: 2, Label: "99"}, {At: 3, Label: "99.9"},
 	{At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
 
 // latencyFigures are percentile curves over all trials: of each tier's operations, and of requests.
@@ -200,10 +198,9 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 			for i, key := range keys {
 				l := lineOf(t, run, i, names[i])
 				// All trials together: the tail needs every sample that there is.
-				if h := stats.Merge(b.Trials[run], key); h.Count() > 0 {
-					for _, p := range stats.Percentiles(h) {
-						l.add(stats.Nines(p.Share), max(p.Value, 1)/1e6)
-					}
+				places, values := stats.Percentiles(stats.Merge(b.Trials[run], key))
+				for i, v := range values {
+					l.add(places[i], max(v, 1)/1e6)
 				}
 				if len(l.X) > 1 { // else too few samples for any percentile
 					c.Lines = append(c.Lines, l)
@@ -251,48 +248,53 @@ type roundSeries struct {
 	value func(result.Round) float64
 }
 
-// rounds are the charts of an autoscaler: who ran, how saturated the storage was (a share), and
-// what it moved (bytes/s). They are three, since their units have no axis in common.
-var rounds = [3][]roundSeries{
-	{{"users", func(r result.Round) float64 { return float64(r.Users) }},
-		{"workers", func(r result.Round) float64 { return float64(r.Workers) }},
-		{"goroutines", func(r result.Round) float64 { return float64(r.Goroutines) }}},
-	{{"saturation", func(r result.Round) float64 { return orNaN(r.Saturation) }}},
-	{{"read and written", func(r result.Round) float64 { return r.BytesPerSecond }}},
+// rounds are the charts of an autoscaler: who ran, how saturated the storage was, and what it moved.
+// They are three, since their units have no axis in common.
+var rounds = []struct {
+	title  string
+	y      Axis
+	series []roundSeries
+}{
+	{"Users, workers and goroutines in", Axis{Label: "how many (of each)", Zero: true},
+		[]roundSeries{
+			{"users", func(r result.Round) float64 { return float64(r.Users) }},
+			{"workers", func(r result.Round) float64 { return float64(r.Workers) }},
+			{"goroutines", func(r result.Round) float64 { return float64(r.Goroutines) }}}},
+	{"Saturation at the end of", Axis{Label: "saturation (%)", Range: Values{0, 105}},
+		[]roundSeries{
+			{"saturation", func(r result.Round) float64 { return 100 * orNaN(r.Saturation) }}}},
+	{"Storage rate of", Axis{Label: "bandwidth (%s/s)", Zero: true}, []roundSeries{
+		{"read and written", func(r result.Round) float64 { return r.BytesPerSecond }}}},
 }
 
 // autoscalingFigures are the rounds of an autoscaler.
-func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
-	charts := []Chart{{Title: "Users, workers and goroutines in each round, median trial",
-		X: overTime, Time: true, Y: Axis{Label: "how many (of each)", Zero: true}},
-		{Title: "Saturation at the end of each round, median trial",
-			X: overTime, Time: true, Y: Axis{Label: "saturation (%)", Range: Values{0, 105}}},
-		{Title: "Storage rate of each round, median trial",
-			X: overTime, Time: true, Y: Axis{Label: "bandwidth (%s/s)", Zero: true}}}
-	scale := []float64{1, 100, 1} // shares are shown in per cent
-	for _, k := range typical {
-		list := k.Result.Rounds()
-		if len(list) == 0 {
-			continue
-		}
-		for i, series := range rounds {
+func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
+	for i, chart := range rounds {
+		c := Chart{Title: chart.title + " each round, median trial", X: overTime, Y: chart.y,
+			Time: true}
+		for _, k := range typical {
+			list, series := k.Result.Rounds(), chart.series
+			if len(list) == 0 {
+				continue
+			}
 			// The target is drawn with what was reached.
 			if target, ok := saturationTarget(k.Record); ok && i == 1 {
 				series = append(slices.Clip(series),
-					roundSeries{"target", func(result.Round) float64 { return target }})
+					roundSeries{"target", func(result.Round) float64 { return 100 * target }})
 			}
 			for what, s := range series {
 				l := lineOf(t, k.run, what, s.name)
 				l.Step = true
 				from := 0.0
 				for _, r := range list { // each value held during its round
-					l.add(from, scale[i]*s.value(r))
+					l.add(from, s.value(r))
 					from = r.AtS
 				}
-				l.add(from, scale[i]*s.value(list[len(list)-1]))
-				charts[i].Lines = append(charts[i].Lines, l)
+				l.add(from, s.value(list[len(list)-1]))
+				c.Lines = append(c.Lines, l)
 			}
 		}
+		charts = append(charts, c)
 	}
 	charts[2].inBytes()
 	return charts
