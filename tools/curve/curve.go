@@ -77,6 +77,11 @@ func (o *Options) question(paths []string) (q question, err error) {
 		problems = append(problems, fmt.Errorf("-%s: must be %s", name,
 			fmt.Sprintf(format, args...)))
 	}
+	check := func(ok bool, name, format string, args ...any) {
+		if !ok {
+			refuse(name, format, args...)
+		}
+	}
 	span := func(name, text string) time.Duration {
 		d, err := units.ParseDuration(text)
 		if err == nil && d < 0 {
@@ -95,12 +100,9 @@ func (o *Options) question(paths []string) (q question, err error) {
 		problems = append(problems, fmt.Errorf("-kv-dtype: %w", err))
 	}
 	rule := model.TPRule(o.tpRule)
-	if rule != model.TPEngine && rule != model.TPMLPerf {
-		refuse("tp-rule", "%s or %s, given %q", model.TPEngine, model.TPMLPerf, o.tpRule)
-	}
-	if o.tp < 1 || o.tp > 65536 {
-		refuse("tensor-parallel", "1 to 65536, given %d", o.tp)
-	}
+	check(rule == model.TPEngine || rule == model.TPMLPerf, "tp-rule", "%s or %s, given %q",
+		model.TPEngine, model.TPMLPerf, o.tpRule)
+	check(o.tp >= 1 && o.tp <= 65536, "tensor-parallel", "1 to 65536, given %d", o.tp)
 	// As the benchmarks': one rank's, as if each had a tier of its own, or those of all in one.
 	q.sizer = model.NewSizer(q.model, o.tp, rule)
 	switch o.tpIO {
@@ -110,13 +112,9 @@ func (o *Options) question(paths []string) (q question, err error) {
 		// latents some engines keep a copy for each rank and others one: which one it is says the
 		// layout, and the curve knows of none.
 		q.sizer.Ranks = int64(o.tp)
-		if rule == model.TPMLPerf {
-			refuse("tp-io", "one with -tp-rule mlperf, which is no engine's")
-		}
-		if q.model.Latents() {
-			refuse("tp-io", "one with %s, whose latents all ranks have alike: most engines keep "+
-				"them once, which this is, and vLLM as often as there are ranks", o.model)
-		}
+		check(rule != model.TPMLPerf, "tp-io", "one with -tp-rule mlperf, which is no engine's")
+		check(!q.model.Latents(), "tp-io", "one with %s, whose latents all ranks have alike: most "+
+			"engines keep them once, which this is, and vLLM as often as there are ranks", o.model)
 	default:
 		refuse("tp-io", "one or all, given %q", o.tpIO)
 	}
@@ -140,19 +138,14 @@ func (o *Options) question(paths []string) (q question, err error) {
 		}
 	}
 	// The benchmarks' 0, as fast as possible, has no time by which bytes could be divided.
-	if !(o.speedup > 0) || math.IsInf(o.speedup, 0) {
-		refuse("trace-speedup", "above 0, given %g: rates need times", o.speedup)
-	}
+	check(o.speedup > 0 && !math.IsInf(o.speedup, 0), "trace-speedup",
+		"above 0, given %g: rates need times", o.speedup)
 	q.warmup = span("warmup", o.warmup)
 	q.trace = traces.Config{Cycles: 1, Speedup: o.speedup, Start: span("trace-start", o.start),
 		AllowMalformed: o.malformed, Live: o.users, Seed: uint64(o.seed)}
-	if o.users < 1 || o.users > 100000 {
-		refuse("num-users", "1 to 100000, given %d", o.users)
-	}
+	check(o.users >= 1 && o.users <= 100000, "num-users", "1 to 100000, given %d", o.users)
 	// What a replay refuses is refused: the seed decides which sessions meet each other.
-	if o.seed < 0 {
-		refuse("seed", "0 or more, given %d", o.seed)
-	}
+	check(o.seed >= 0, "seed", "0 or more, given %d", o.seed)
 	if len(paths) == 0 {
 		problems = append(problems, errors.New("no trace: name a file, a directory or a glob "+
 			"pattern of block traces, for example: kvreport curve mooncake.jsonl"))

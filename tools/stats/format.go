@@ -76,17 +76,17 @@ func Line(unit string) (string, float64) {
 // read-p95-sec.
 var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
-// formats tell by the end of a tidied unit, which is what it counts, how its values are written.
-// Times per byte end in bytes as well and come first.
+// formats are how values are written, by the end of their tidied unit. Times per MiB end in bytes as
+// well and come first.
 var formats = []struct {
 	end  string
-	text func(float64) string
+	unit units.Unit
 	per  string
 }{
-	{"sec/B", Seconds, "/B"}, {"sec/MiB", Seconds, "/MiB"}, {"sec/io", Seconds, "/io"},
-	{"B/s", Binary, "/s"},
-	{"-bytes", Binary, ""}, {"B", Binary, ""}, {"B/op", Binary, ""}, {"sec", Seconds, ""},
-	{"sec/op", Seconds, ""}, {"-ratio", Number, ""},
+	{"sec/MiB", units.Seconds, "/MiB"},
+	{"sec/io", units.Seconds, "/io"}, {"B/s", units.BytesPerSec, ""},
+	{"-bytes", units.Bytes, ""}, {"B", units.Bytes, ""}, {"B/op", units.Bytes, ""},
+	{"sec", units.Seconds, ""}, {"sec/op", units.Seconds, ""},
 }
 
 // Format writes a value with its unit: 4.65 GiB/s, 1.24 ms, 0.93.
@@ -94,10 +94,16 @@ func Format(v float64, unit string) string {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return units.Unknown
 	}
+	if strings.HasSuffix(unit, "sec/B") { // a part of a nanosecond
+		return Number(1e9*v) + " ns/B"
+	}
 	for _, f := range formats {
 		if strings.HasSuffix(unit, f.end) {
-			return f.text(v) + f.per
+			return f.unit.Text(v) + f.per
 		}
+	}
+	if strings.HasSuffix(unit, "-ratio") {
+		return Number(v)
 	}
 	return Number(v) + " " + unit
 }
@@ -120,24 +126,4 @@ func Number(v float64) string {
 	}
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-}
-
-// Binary formats bytes with a binary unit.
-func Binary(v float64) string { return fitted(v, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB") }
-
-// Seconds formats a time with the unit that fits.
-func Seconds(v float64) string {
-	if v == 0 {
-		return "0 s"
-	}
-	return fitted(v*1e9, 1000, "ns", "µs", "ms", "s")
-}
-
-// fitted writes a number in the largest unit that it fills as it is written, in whole numbers from
-// 100 on: 1023.9 MiB are 1 GiB.
-func fitted(v, many float64, names ...string) string {
-	for ; math.Abs(v) >= many-0.5 && len(names) > 1; names = names[1:] {
-		v /= many
-	}
-	return Number(v) + " " + names[0]
 }

@@ -91,11 +91,11 @@ func TestFormat(t *testing.T) {
 		{5e9, "read-B/s", "4.66 GiB/s"}, {0.00124, "read-p50-sec", "1.24 ms"},
 		{0.025, "sec/op", "25 ms"}, {0.93, "hit-ratio", "0.93"},
 		{3.2e7, "peak-RSS-bytes", "30.5 MiB"}, {2.3e-11, "cpu-sec/B", "0.023 ns/B"},
-		{0.0023, "read-sec/MiB", "2.3 ms/MiB"},
+		{0.0023, "read-sec/MiB", "2.30 ms/MiB"},
 		{1234567, "req/s", "1,234,567 req/s"}, {12, "allocs/op", "12 allocs/op"},
-		{math.Inf(1), "x", "–"}, {0, "B/op", "0 B"}, {0, "read-p50-sec", "0 s"},
+		{math.Inf(1), "x", "–"}, {0, "B/op", "0 B"}, {0, "read-p50-sec", "0 ns"},
 		{0.0009999, "read-p50-sec", "1 ms"}, {1023.9 * (1 << 20), "read-B/s", "1 GiB/s"},
-		{1023.4 * (1 << 20), "read-B/s", "1,023 MiB/s"}, {0.9994, "sec/op", "999 ms"},
+		{1023.4 * (1 << 20), "read-B/s", "1023 MiB/s"}, {0.9994, "sec/op", "999 ms"},
 	} {
 		assert.Equal(t, c.want, Format(c.v, c.unit), c.unit)
 	}

@@ -24,35 +24,21 @@ func num(text string) Cell { return Cell{Text: text, Class: "num"} }
 // judged are the classes of judgements: they are coloured, and say themselves in words.
 var judged = map[any]string{"pass": "better", "fail": "worse"}
 
-// Value is a value on the page, set to the right where it is a number, known or not. It has the
-// digits of package stats.
+// Value is a value on the page, set to the right where it is a number, known or not.
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
 	if !ok && text != units.Unknown { // what is text stays text, whatever it looks like
 		return Cell{Text: text, Class: judged[text]}
 	}
-	s, known := scales[u]
-	var c Cell
-	switch {
-	case !ok, u == units.Count, u == units.HitRatio:
-		c = num(u.Text(v))
-	case known:
-		c = num(stats.Format(x*s.by, s.unit))
-	default:
-		c = num(stats.Number(x))
-	}
+	c := num(u.Text(v))
 	if ok {
 		c.Key = new(x)
 	}
+	if ok && u == units.Number {
+		c.Text = stats.Number(x)
+	}
 	return c
 }
-
-// scales are the units of package stats.
-var scales = map[units.Unit]struct {
-	unit string
-	by   float64
-}{units.Nanoseconds: {"sec", 1e-9}, units.Milliseconds: {"sec", 1e-3}, units.Seconds: {"sec", 1},
-	units.Bytes: {"B", 1}, units.BytesPerSec: {"B/s", 1}, units.Share: {"%", 100}}
 
 // Bytes is a size in a sentence.
 func Bytes(n any) string { return Value(units.Bytes, n).Text }
@@ -79,26 +65,20 @@ func Median(c stats.Cell, unit string, beside []stats.Cell) Cell {
 		Key: new(c.Summary.Center)}
 }
 
-// alike writes values of a metric: rates of bytes in one unit, where those of the runs would have
-// several, because 995 MiB/s looks like more than 1.01 GiB/s.
+// alike writes values of a metric: rates of bytes in one unit, because 995 MiB/s looks like more
+// than 1.01 GiB/s.
 func alike(unit string, cells []stats.Cell) func(v float64) string {
-	format := func(v float64) string { return stats.Format(v, unit) }
 	var rates []any
-	several := false
 	for _, c := range cells {
-		if c.N() == 0 || !strings.HasSuffix(unit, "B/s") {
-			continue
+		if c.N() > 0 && strings.HasSuffix(unit, "B/s") {
+			rates = append(rates, c.Summary.Center)
 		}
-		rates = append(rates, c.Summary.Center)
-		_, first, _ := strings.Cut(format(rates[0].(float64)), " ")
-		_, its, _ := strings.Cut(format(c.Summary.Center), " ")
-		several = several || its != first
 	}
-	if !several {
-		return format
+	if len(rates) == 0 {
+		return func(v float64) string { return stats.Format(v, unit) }
 	}
-	beside := units.BytesPerSec.Beside(rates...)
-	return func(v float64) string { return beside(v) }
+	text := units.BytesPerSec.Beside(rates...)
+	return func(v float64) string { return text(v) }
 }
 
 // Change says how a run differs from the first one and whether that is more than chance. A
