@@ -29,7 +29,7 @@ func (r *Report) capacityAxis() view.Axis {
 }
 
 // line is a series over the capacities that fit the largest request: the others are not exact, and
-// nobody sees a footnote on a line.
+// a line has no footnote.
 func (r *Report) line(name string, colour, dash int, value func(Point) *float64) view.Line {
 	l := view.Line{Name: name, Colour: colour, Dash: dash}
 	for _, p := range r.Points {

@@ -72,7 +72,7 @@ type question struct {
 // all of them. Nothing is read yet but the model and the names of directories.
 func (o *Options) question(paths []string) (q question, err error) {
 	var problems []error
-	// Who mistypes two flags wants to hear of both: a trace may take minutes.
+	// All mistakes are reported at once: reading a trace may take minutes.
 	refuse := func(name, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("-%s: must be %s", name,
 			fmt.Sprintf(format, args...)))
@@ -158,7 +158,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 		}
 		q.trace.Paths = append(q.trace.Paths, files...)
 	}
-	// Of a flag's value nobody knows whether a person gave it, and only who did is refused.
+	// Only a flag that was typed is refused, not its default.
 	o.flags.Visit(func(f *pflag.Flag) {
 		if f.Name == "num-users" {
 			problems = append(problems, formats.OnlySessions("-num-users", q.trace.Paths))
@@ -249,7 +249,7 @@ type Point struct {
 	CapacityBytes int64   `json:"capacity_bytes"`
 	Tokens        float64 `json:"capacity_tokens"`
 	Asked         bool    `json:"asked"` // for by -capacities or -drive
-	// Fits says that the blocks of any one request fit beside each other. Otherwise the point is
+	// Fits says that all blocks of any one request fit at the same time. Otherwise the point is
 	// that of a cache which keeps the first of them.
 	Fits bool `json:"fits_largest_request"`
 
@@ -302,7 +302,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if err := rows.Each(curve.Add); err != nil {
 		return nil, err
 	}
-	// What was left out is told: a curve of half a trace is another curve.
+	// Rows that were left out are reported: a curve of half a trace is another curve.
 	read := rows.Report()
 	s := curve.Summary()
 	if s.Requests == 0 {

@@ -13,7 +13,7 @@
 // last, the peak over the busiest interval of whole minutes from the first request on: a device
 // that does no more than the mean falls behind there. Drive writes per day are the mean rate of a
 // day over the drive's size; without a drive, over the capacity of the row, as if the drive had no
-// other use. What the trace does not show, such as a drive larger than all that it writes, is told
+// other use. What the trace does not show, such as a drive larger than all that it writes, is given
 // as a forecast with the pace of its second half, and marked.
 //
 // Nothing here keeps state. A Report belongs to who asked for it.

@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers"
-	"kvbench/tiers/content"
 	"kvbench/tools/golden"
 )
 
@@ -75,29 +72,6 @@ func TestHolesAreNoDuplicates(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	assert.Contains(t, text.String(), "holes  ")
-}
-
-func TestTheSuitesOwnContentDoesNotShrink(t *testing.T) {
-	dir := t.TempDir()
-	content := content.New([16]byte{1}, 0)
-	for _, key := range []string{"u0/c0/t1", "u0/c0/t2"} {
-		buf := make([]byte, 8<<20)
-		content.Fill(buf, tiers.Object{Key: key, Gen: 1, Size: int64(len(buf))}, 0)
-		write(t, filepath.Join(dir, filepath.Base(key)), buf)
-	}
-	r, err := Scan([]string{dir}, DefaultKept)
-	require.NoError(t, err)
-	assert.Zero(t, r.DuplicateBlocks)
-	assert.InDelta(t, 1, r.ZstdRatio, 0.005)
-}
-
-func TestTextCompresses(t *testing.T) {
-	path := write(t, filepath.Join(t.TempDir(), "text"),
-		bytes.Repeat([]byte("all work and no play makes a dull array\n"), 500_000))
-	r, err := Scan([]string{path}, DefaultKept)
-	require.NoError(t, err)
-	assert.Less(t, r.ZstdRatio, 0.01)
-	assert.EqualValues(t, 500_000*40, r.Bytes)
 }
 
 func TestLinksAreReadOnce(t *testing.T) {

@@ -35,7 +35,7 @@ var ErrFew = errors.New("not enough samples")
 // sides are their names, in files and for people.
 var sides = [2]string{"old", "new"}
 
-// interruptGrace is how long a run that was told to end may take to put its files away.
+// interruptGrace is how long a run may take after its interrupt to put its files away.
 const interruptGrace = time.Minute
 
 // order is which side has each run of a turn.
@@ -97,8 +97,8 @@ func (t *Turns) enough(metrics int) error {
 		Needs(metrics, t.Options.Alpha, true))
 }
 
-// metrics is how many a gate of what a side printed has, 1 where nobody knows yet: what is wrong
-// with the question, the gate will say.
+// metrics is how many a gate of what a side printed has, 1 where that is not known yet: the gate
+// reports what is wrong with the question.
 func (t *Turns) metrics(side int) int {
 	in := []string{filepath.Join(t.Dir, sides[side]+".txt")}
 	table, err := Read(in, in, t.Options.Ignore, nil, nil)
@@ -120,7 +120,7 @@ func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results 
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.Commands[side])
 	cmd.Stdout, cmd.Stderr = &out, &log
-	// Of a group of its own all of its processes are told to end, and end in order.
+	// The interrupt goes to all processes of the group, so that each ends in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interruptGrace

@@ -144,8 +144,6 @@ func TestDatasizeUsage(t *testing.T) {
 		"-bench: must be one of": {"-bench", "Nothing"},
 		"unexpected":             {"x"},
 		"-write-gbps":            {"-write-gbps", "-1"},
-		"-num-users: must be":    {"-num-users", "0"},
-		"-model: must be one of": {"-model", "lama"},
 		"-storage-capacity-gb: must be at least": {"-storage-capacity-gb", "1", "-model",
 			"llama3.1-70b-instruct"},
 		"in the closed division": {"-division", "closed", "-num-users", "3",

@@ -85,15 +85,15 @@ func (d *drives) add(run string, r *result.Result) {
 			d.refused = append(d.refused, fmt.Errorf("%s %s", run, fmt.Sprintf(format, args...)))
 		}
 	}
-	fs, witness := r.Environment.Filesystem, r.DeviceWitness
+	fs, device := r.Environment.Filesystem, r.DeviceWitness
 	refuse(r.IO.Mode == "buffered", "was written and read through the page cache (-io buffered): "+
 		"its rates are of memory, too")
 	refuse(len(r.IO.Roots) > 1, "was spread over %d directories: its rates are of all of their "+
 		"drives", len(r.IO.Roots))
 	refuse(fs.InMemory, "was on %s, whose files lie in memory", fs.Type)
-	refuse(witness.ServedFromCache != nil && *witness.ServedFromCache, "was served from a cache: "+
-		"%s read %.0f%% of its bytes", cmp.Or(witness.Device, "the device"),
-		100*units.OrZero(witness.ReadRatio))
+	refuse(device.ServedFromCache != nil && *device.ServedFromCache, "was served from a cache: "+
+		"%s read %.0f%% of its bytes", cmp.Or(device.Device, "the device"),
+		100*units.OrZero(device.ReadRatio))
 	at := origin{run: run, host: r.Environment.Hostname, filesystem: fs.Type}
 	if r.Environment.Device != nil {
 		at.drive = r.Environment.Device.Name

@@ -11,7 +11,7 @@ import (
 )
 
 // Merge adds up one histogram of several trials; nil when none has it. A histogram that cannot be
-// decoded is left out: the numbers beside it in the file do not depend on it.
+// decoded is left out: the other numbers of the file do not depend on it.
 func Merge(trials []*load.Record, key string) *result.Histogram {
 	var sum *result.Histogram
 	for _, rec := range trials {

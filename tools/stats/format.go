@@ -72,8 +72,8 @@ func Line(unit string) (string, float64) {
 	return unit, 1
 }
 
-// nanoseconds finds the seconds in a tidied unit: benchfmt turns ns into sec, and nobody looks for
-// read-p95-sec.
+// nanoseconds finds the seconds in a tidied unit: benchfmt turns ns into sec, and the lines say
+// read-p95-ns.
 var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
 // formats are how values are written, by the end of their tidied unit. Times per MiB end in bytes as

@@ -23,7 +23,7 @@ import (
 
 // metadata is kv_cache_<start>_metadata.json: the keys of mlpstorage's that a validator asks, in
 // its types. Rule 6.3.2.1 wants seed, trials and the pause between options in it. What no result
-// tells is null, and keys that only its own launcher knows are left out.
+// has is null, and keys that only its own launcher knows are left out.
 type metadata struct {
 	BenchmarkType string            `json:"benchmark_type"`
 	Model         string            `json:"model"` // of the first option, as in the tree's path
@@ -53,7 +53,7 @@ type outputFiles struct {
 	Stderr  string  `json:"stderr"`
 }
 
-// The parameters that Table KVCache-1 fixes, and those that mlpstorage's metadata has beside them.
+// The parameters that Table KVCache-1 fixes, and the others in mlpstorage's metadata.
 var fixedParameters = []string{"model", "num-users", "benchtime", "gpu-mem-gb", "cpu-mem-gb",
 	"max-concurrent-allocs", "generation-mode", "performance-profile"}
 

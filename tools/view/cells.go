@@ -43,17 +43,17 @@ func Value(u units.Unit, v any) Cell {
 // Bytes is a size in a sentence.
 func Bytes(n any) string { return Value(units.Bytes, n).Text }
 
-// dash stands for what nobody measured; not a 0, which would enter a mean.
+// dash stands for an unknown number; not a 0, which would enter a mean.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
 // Median is what a run measured of a metric, with its interval and the number of trials, in one
-// unit with those of the runs beside it. An interval needs six trials; with fewer the cell says so
+// unit with the other runs of the row. An interval needs six trials; with fewer the cell says so
 // instead of showing one that is not there.
-func Median(c stats.Cell, unit string, beside []stats.Cell) Cell {
+func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash
 	}
-	text := alike(unit, beside)
+	text := alike(unit, row)
 	sub := fmt.Sprintf("n=%d", c.N())
 	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
 		sub += ", too few for an interval"

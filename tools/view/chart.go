@@ -240,8 +240,8 @@ func ofRun(t *stats.Table, run int) string {
 	return ", " + t.Labels[run]
 }
 
-// lineOf is a series of a run. Its colour is that of the run where there are several, and the dash
-// tells apart what has it in common; with one run the colour is that of what it shows. More
+// lineOf is a series of a run. With several runs the colour is the run's, and the dash distinguishes
+// its series; with one run each series has its own colour. More
 // than eight colours are hard to distinguish, and dashes read in print.
 func lineOf(t *stats.Table, run, what int, name string) Line {
 	l := Line{Name: runName(t, run, name), Colour: what % Colours}

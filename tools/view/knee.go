@@ -14,8 +14,8 @@ import (
 // Curve is what requests of one size moved, by how many of them were in flight.
 type Curve struct {
 	Name string
-	Rate []float64 // bytes/s at each of the depths; not a number where nobody measured it
-	P99  []float64 // ns, likewise
+	Rate []float64 // bytes/s at each of the depths; not a number where it was not measured
+	P99  []float64 // ns, also a gap where it was not measured
 }
 
 // KneeCurves are the curves by which a knee was found, one for each size of a request, and their

@@ -17,8 +17,8 @@ type TierAlone struct {
 }
 
 // tiersAlone are those of BenchmarkTier: other benchmarks of several tiers use them together. It is
-// the one table in which memory, network and drive can be compared, because nothing else ran beside
-// them.
+// the one table in which memory, network and drive can be compared, because nothing else ran at
+// the same time.
 func tiersAlone(t *stats.Table) (rows []TierAlone) {
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
@@ -94,7 +94,7 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 	return shown(false, c)
 }
 
-// Fill is a tier of the median trial of a run: what it held and moved. What it held at most tells
+// Fill is a tier of the median trial of a run: what it held and moved. What it held at most shows
 // whether its capacity was the limit.
 type Fill struct {
 	Run   string
