@@ -241,10 +241,7 @@ func put(path string, write func(io.Writer) error) error {
 	if err := write(&b); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	return putBytes(path, b.Bytes())
 }
 
 // copyFile copies a file byte by byte: a reviewer can compare it with what the run left.
@@ -256,9 +253,12 @@ func copyFile(from, to string) error {
 	return putBytes(to, data)
 }
 
-// putBytes writes what is there already.
+// putBytes writes a file of the stage, with its directory.
 func putBytes(path string, data []byte) error {
-	return put(path, func(w io.Writer) error { _, err := w.Write(data); return err })
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
 }
 
 // run fills the directory of the run.

@@ -6,8 +6,8 @@
 //	               figures and tables that compares no results
 //	runs.go        what ran: facts of each run, its warnings
 //	tiers.go       the tiers beside each other; what they held and moved
-//	sweeps.go      a swept parameter as curves, with the load that reaches 90 % of the maximum
-//	knee.go        the curves by which a knee was found
+//	sweeps.go      a swept parameter as curves, with the load that reaches 90 % of the maximum; the
+//	               curves of a knee
 //	benchmarks.go  a section for each benchmark: facts, what only some results have
 //	sections.go    the summary's tables, with names for page and workbook
 //	figures.go     series over time, percentile curves, loading a prompt beside computing it

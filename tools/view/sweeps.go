@@ -3,11 +3,13 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
@@ -169,4 +171,48 @@ func leastEnough(y []float64) (int, bool) {
 	}
 	k := slices.IndexFunc(y, func(v float64) bool { return v >= enough*slices.Max(y) })
 	return k, k > 0 && k < len(y)-1
+}
+
+// kneeFigures are the rate and the p99 against the requests in flight, a curve for each size of a
+// request, in two charts for each run that measured a knee. Where the rate bends is what an engine
+// has to have in flight, and what a request waits beyond that is its p99. A cell that was not
+// measured is a gap.
+func kneeFigures(typical []trial, t *stats.Table) (out []Chart) {
+	for _, k := range typical {
+		if k.Result.PlainIO == nil || k.Result.PlainIO.Knee == nil {
+			continue
+		}
+		depths, sizes := map[int]bool{}, map[int64]map[int]result.KneePoint{}
+		for _, p := range k.Result.PlainIO.Knee.Points {
+			depths[p.InFlight] = true
+			if sizes[p.RequestBytes] == nil {
+				sizes[p.RequestBytes] = map[int]result.KneePoint{}
+			}
+			sizes[p.RequestBytes][p.InFlight] = p
+		}
+		title := " against requests in flight, by the size of a request, median trial" +
+			ofRun(t, k.run)
+		rate := Chart{Title: "Rate" + title, X: Axis{Label: "requests in flight", Log: true},
+			Y: Axis{Label: "rate (%s/s)", Zero: true}}
+		for _, depth := range slices.Sorted(maps.Keys(depths)) {
+			rate.X.Ticks = append(rate.X.Ticks, Tick{At: float64(depth), Label: fmt.Sprint(depth)})
+		}
+		p99 := Chart{Title: "p99" + title, X: rate.X, Y: Axis{Label: "p99 (ms)", Log: true}}
+		for i, size := range slices.Sorted(maps.Keys(sizes)) {
+			moved := Line{Name: units.Bytes.Text(size), Colour: i % Colours, Dots: true}
+			waited := moved
+			for _, depth := range slices.Sorted(maps.Keys(depths)) {
+				p, measured := sizes[size][depth]
+				if !measured {
+					p.Rate = math.NaN()
+				}
+				moved.add(float64(depth), p.Rate)
+				waited.add(float64(depth), orNaN(p.P99NS)/1e6)
+			}
+			rate.Lines, p99.Lines = append(rate.Lines, moved), append(p99.Lines, waited)
+		}
+		rate.inBytes()
+		out = append(out, rate, p99)
+	}
+	return out
 }

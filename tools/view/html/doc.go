@@ -4,7 +4,6 @@
 //	page.go         the templates and what they call; the policy of the page
 //	page.html.tmpl  the page; single.html.tmpl: one of facts, figures and tables that compares no
 //	                results; style.css: light, dark and print
-//	chart.go        a chart as JSON for the script, and as a table
 //	script.js       charts, values under the pointer, choosing runs, sorting tables
 //	uplot/          the library that draws: uPlot 1.6.32 (MIT), as released
 //
