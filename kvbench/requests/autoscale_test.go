@@ -148,7 +148,7 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 // so often are found within one step, in virtual time.
 func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	tiertest.OneThread(t)
-	const bandwidth = 100 << 30
+	const bandwidth = 20 << 30
 	p := profile.Default()
 	perUser := func(n int) float64 { // bytes/s of the first n users
 		sum := 0.0
@@ -202,14 +202,14 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 		model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1,
 			Attention: model.MHA}
 		for _, mode := range []string{result.AutoscaleQoS, result.AutoscaleCapacity} {
-			cfg := usersConfig(model, 2, time.Second)
+			cfg := usersConfig(model, 2, 600*ms)
 			cfg.Source = func() (workloads.Source, error) {
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 2, false),
 					Seed: 42, MultiTurn: true}), nil
 			}
 			cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20,
 				Use: buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: 64}}
-			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms, MaxUsers: 8}
+			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 50 * ms, MaxUsers: 8}
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)
 			s := res.Autoscaler
@@ -241,7 +241,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 
 // Shrinking stops users and workers, and what they had waiting leaves with them.
 func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
-	cfg := optionOne(t, 100*time.Second)
+	cfg := optionOne(t, 40*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
 	cfg.Users, cfg.Workers = 200, 200
 	res, err := simulateLoad(t.Context(), cfg,

@@ -58,7 +58,7 @@ func TestBlockHitsOfALargeTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agents.jsonl")
 	distinct := agentTrace(t, path, 1500)
 	for _, c := range []struct{ share, ratio float64 }{
-		{1, 0.80539}, {0.1, 0.65489}, {0.05, 0.41993}, {0.02, 0.20705},
+		{0.1, 0.65489}, {0.02, 0.20705},
 	} {
 		capacity := int64(c.share * float64(distinct*smallTokens.Bytes(512)))
 		res, want := replayBlocks(t, path, 1, nullTiers(capacity))

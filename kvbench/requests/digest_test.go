@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,12 +107,6 @@ func rush(u *users.Config) {
 }
 
 func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
-	for _, procs := range []int{1, 2} {
-		func() {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			assert.Equal(t, goldenDigest, digestOf(t, digestUsers, rush), "%d processors", procs)
-		}()
-	}
 	overtaking := func(u *users.Config) { rush(u); u.Overtaking = true }
 	assert.Equal(t, goldenDigest, digestOf(t, 5, overtaking),
 		"few workers, and turns that may overtake")
@@ -125,18 +118,6 @@ func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
 		}
 		assert.Equal(t, goldenDigest, digestOf(t, digestUsers, think), "users that think")
 	})
-}
-
-func TestAnotherSeedMakesOtherRequests(t *testing.T) {
-	a, b := newDigest(nil), newDigest(nil)
-	for seed, d := range map[uint64]*digest{42: a, 43: b} {
-		src := population(digestUsers,
-			func(u *users.Config) { u.Seed, u.MaxRequests = seed, digestUsers })
-		cfg := testConfig(plenty(), src, 4).finite()
-		cfg.OnDispatch = d.see
-		synctest.Test(t, func(t *testing.T) { mustRun(t, cfg) })
-	}
-	assert.NotEqual(t, a.String(), b.String())
 }
 
 // The digest of a result is that of its requests and hits, and of nothing else.

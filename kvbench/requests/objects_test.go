@@ -41,7 +41,8 @@ func double(t *testing.T, rules ...s3test.Rule) *s3test.Server {
 
 // What is decided does not depend on where the bytes lie, and nothing of a run stays there.
 func TestObjectsHitAsAnyTierDoes(t *testing.T) {
-	for _, capacity := range []int64{1 << 30, 3 << 20} {
+	{
+		const capacity = 3 << 20
 		d := double(t)
 		files, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
 		objects, got := replayBlocks(t, smallTrace, 1, bucket(d, capacity))

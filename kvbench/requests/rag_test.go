@@ -43,7 +43,7 @@ func ragConfig(documents, keep int, population int64) runConfig {
 // Documents are written before the window and found inside it.
 func TestDocumentsAreIngestedAndRetrieved(t *testing.T) {
 	for _, keep := range []int{0, 3} {
-		cfg := ragConfig(10, keep, 150)
+		cfg := ragConfig(10, keep, 60)
 		cfg.Window, cfg.EndedBy = 0, result.EndedByInput
 		directory(t, 1<<30)(&cfg)
 		ops := 0

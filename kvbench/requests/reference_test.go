@@ -46,7 +46,7 @@ func TestWhatAPolicyCosts(t *testing.T) {
 			{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1500 * unit},
 		}, src, 1).finite()
 		if corpus { // written before the window, some of it removed again
-			rag := ragConfig(12, 5, 150)
+			rag := ragConfig(12, 5, 80)
 			rag.Storage.Levels = []cache.Level{
 				{Kind: tiers.CPU, Tier: tiertest.NewNull(), Capacity: 4 << 20},
 				{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 256 << 20},

@@ -19,6 +19,8 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
@@ -79,63 +81,114 @@ func instantLevels(c kvbench.StorageConfig) (levels []cache.Level) {
 	return levels
 }
 
-// One load over tiers that take no time is the same in wall time and in virtual time: the
-// same plans in the same order, hits, operations and counts. There is one loop; this keeps it so.
-func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
-	waterfall := func(c *runConfig) {
-		c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes = 5<<30, 10<<30, 30<<30
+// aDrive is the device model of both runs of a load.
+var aDrive = tiers.DeviceModel{Read: 1 << 30, Write: 1 << 29, ReadLatency: 80 * time.Microsecond,
+	WriteLatency: 20 * time.Microsecond, Parallelism: 4}
+
+// drivenLevels are the tiers of a simulation on aDrive, for a run in wall time.
+func drivenLevels(t *testing.T, c kvbench.StorageConfig, wall clock.Clock) []cache.Level {
+	t.Helper()
+	levels := instantLevels(c)
+	for i := range levels {
+		switch levels[i].Kind {
+		case tiers.GPU:
+			link, err := sim.NewLink(c.GPUBandwidth, wall)
+			require.NoError(t, err)
+			levels[i].Tier = link
+		case tiers.Storage:
+			levels[i].Tier = sim.NewDevice(aDrive, "a drive", wall)
+		}
 	}
-	loads := map[string]func() runConfig{
-		"users": func() runConfig {
-			cfg := optionOne(t, 5*time.Second)
-			waterfall(&cfg)
-			return cfg
-		},
-		"few workers that generate, warm-up": func() runConfig {
-			cfg := optionOne(t, 5*time.Second)
-			waterfall(&cfg)
+	return levels
+}
+
+// turns are a closed loop of 100 ordered turns, which one worker serves over three tiers.
+func turns(t *testing.T) runConfig {
+	cfg := optionOne(t, 0)
+	cfg.EndedBy, cfg.Workers = result.EndedByMaxRequests, 1
+	cfg.Source = func() (workloads.Source, error) {
+		p := profile.Default()
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 10, false),
+			Seed: 42, MultiTurn: true, PrefixCaching: true, ClosedLoop: true,
+			MaxRequests: 100}), nil
+	}
+	cfg.Storage.GPUBytes, cfg.Storage.GPUBandwidth = 2<<30, 8<<30
+	cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 4<<30, 8<<30
+	cfg.TokenTime = 2 * time.Millisecond
+	return cfg
+}
+
+// One load over one device is the same in wall time and in virtual time: the same plans in the same
+// order, hits, bytes, evictions, counts, and even times. Many workers act at one moment of a drive,
+// in an order that wall time does not fix, so that their tiers take no time here.
+func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
+	loads := map[string]struct {
+		config  func() runConfig
+		instant bool
+		ended   string
+	}{
+		"few workers that generate, warm-up": {func() runConfig {
+			cfg := optionOne(t, 2*time.Second)
+			cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 5<<30, 10<<30,
+				30<<30
 			cfg.TokenTime, cfg.Workers, cfg.Warmup = 5*time.Millisecond, 30, 1500*time.Millisecond
 			return cfg
-		},
-		"a count of requests": func() runConfig {
-			cfg := optionOne(t, 0)
-			cfg.Limit = 500
+		}, true, result.EndedByDeadline},
+		"turns": {func() runConfig { return turns(t) }, false, result.EndedByMaxRequests},
+		"a count of requests": {func() runConfig {
+			cfg := turns(t)
+			cfg.Limit, cfg.EndedBy = 50, ""
 			return cfg
-		},
-		"decode only": func() runConfig {
-			cfg := optionOne(t, 5*time.Second)
+		}, false, result.EndedByCount},
+		"a deadline": {func() runConfig {
+			cfg := turns(t)
+			cfg.Window = 10*time.Second + 1 // when nothing else happens
+			return cfg
+		}, false, result.EndedByDeadline},
+		"decode only": {func() runConfig {
+			cfg := turns(t)
 			cfg.Source = func() (workloads.Source, error) {
 				p := profile.Default()
-				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false),
-					Seed: 1, DecodeOnly: true}), nil
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 5, false),
+					Seed: 1, DecodeOnly: true, ClosedLoop: true, MaxRequests: 100}), nil
 			}
-			cfg.Population = Population{Entries: 100, Tokens: 2048}
+			cfg.Population = Population{Entries: 50, Tokens: 512}
 			return cfg
-		},
-		"documents": func() runConfig {
-			cfg := ragConfig(10, 3, 200)
-			cfg.Workers = 1 // all comes at once
-			cfg.Storage.StorageBytes = 1 << 30
+		}, false, result.EndedByMaxRequests},
+		"documents": {func() runConfig {
+			cfg := ragConfig(10, 3, 100)
+			cfg.Workers, cfg.Storage.StorageBytes = 1, 1<<30
 			cfg.Window, cfg.EndedBy = 0, result.EndedByMaxRequests
 			return cfg
-		},
-		"blocks": func() runConfig {
+		}, false, result.EndedByMaxRequests},
+		"blocks": {func() runConfig {
 			cfg := blockConfig(smallTrace, 1)
 			cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 30*512*128, 50*512*128
 			return cfg
-		},
+		}, false, result.EndedByInput},
 	}
 	for name, load := range loads {
 		t.Run(name, func(t *testing.T) {
 			var wall, virtual watchedLoad
+			device := &aDrive
+			if load.instant {
+				device = nil
+			}
 			synctest.Test(t, func(t *testing.T) {
-				cfg := wall.watch(load())
-				cfg.Storage.Simulated, cfg.Storage.Levels = true, instantLevels(cfg.Storage)
+				cfg := wall.watch(load.config())
+				cfg.Clock, cfg.Storage.Simulated = clock.NewWall(), true
+				if load.instant {
+					cfg.Storage.Levels = instantLevels(cfg.Storage)
+				} else {
+					cfg.Storage.Levels = drivenLevels(t, cfg.Storage, cfg.Clock)
+				}
 				res, err := runLoad(t.Context(), cfg)
 				require.NoError(t, err)
+				assert.Equal(t, load.ended, res.EndedBy)
 				wall.keep(t, res)
 			})
-			res, err := simulateLoad(t.Context(), virtual.watch(load()), kvbench.SimConfig{})
+			res, err := simulateLoad(t.Context(), virtual.watch(load.config()),
+				kvbench.SimConfig{Device: device})
 			require.NoError(t, err)
 			virtual.keep(t, res)
 			assert.NotEmpty(t, wall.plans)
@@ -144,6 +197,40 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			assert.Equal(t, wall.counts, virtual.counts)
 		})
 	}
+}
+
+// On a real directory times differ. One worker whose users do not pause serves the same requests in
+// the same order with the same hits and evictions as the simulation.
+func TestADirectoryAndItsSimulationServeTheSame(t *testing.T) {
+	var real, virtual watchedLoad
+	load := func(w *watchedLoad) runConfig {
+		cfg := ragConfig(10, 3, 100)
+		cfg.Workers, cfg.Window, cfg.EndedBy = 1, 0, result.EndedByMaxRequests
+		cfg.Storage.StorageBytes, cfg.Storage.Chunk, cfg.Storage.Workers = 7<<20, 64<<10, 1
+		p := profile.Default()
+		p.Templates = []profile.Template{{Name: "t", Context: [2]int{256, 2048},
+			Generate: [2]int{1, 9}}}
+		cfg.Source = func() (workloads.Source, error) {
+			return users.WithRAG(users.New(users.Config{Profile: p,
+				Users: users.Population(p, 42, 8, false), Seed: 42, MultiTurn: true,
+				PrefixCaching: true, ClosedLoop: true, MaxRequests: 100}), cfg.Corpus), nil
+		}
+		cfg.OnDispatch = func(r *workloads.Request, plan []workloads.Op) {
+			w.plans = append(w.plans, fmt.Sprint(r.User, r.Seq, r.Own, r.History, r.Retrieved, plan))
+		}
+		return cfg
+	}
+	cfg := load(&real)
+	cfg.Storage.CacheDir = filepath.Join(t.TempDir(), "cache")
+	onDisk := mustRun(t, cfg)
+	simulated, err := simulateLoad(t.Context(), load(&virtual), kvbench.SimConfig{Device: &aDrive})
+	require.NoError(t, err)
+	assert.Positive(t, simulated.Tiers[0].Evicted.Entries)
+	assert.Equal(t, real.plans, virtual.plans)
+	assert.Equal(t, onDisk.Lookups, simulated.Lookups)
+	assert.Equal(t, onDisk.Tiers[0].Evicted, simulated.Tiers[0].Evicted)
+	assert.Equal(t, onDisk.Tiers[0].Read.Bytes, simulated.Tiers[0].Read.Bytes)
+	assert.Equal(t, onDisk.Tiers[0].Write.Bytes, simulated.Tiers[0].Write.Bytes)
 }
 
 // What is wrong with an input fails a simulation as it fails a run: where it is opened, and also
@@ -166,22 +253,4 @@ func TestABrokenInputFailsASimulation(t *testing.T) {
 		assert.Equal(t, result.EndedByError, res.EndedBy, name)
 		assert.Equal(t, c.served, res.Requests.Completed, name)
 	}
-}
-
-// Documents are in the trace of a simulation before the first request.
-func TestASimulationIngestsDocuments(t *testing.T) {
-	cfg := ragConfig(4, 0, 200)
-	cfg.Window, cfg.EndedBy = 0, result.EndedByMaxRequests
-	text, res := simulateTrace(t, cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30,
-		Write: 1 << 30, Parallelism: 1}})
-	rag := res.Lookups.ByKind["rag"]
-	assert.Positive(t, rag.Hits)
-	assert.Zero(t, rag.Misses)
-	var chunks int
-	n, _ := cfg.Corpus.Documents()
-	for doc := range n {
-		chunks += len(cfg.Corpus.Chunks(nil, doc))
-	}
-	before, _, _ := strings.Cut(text, ",u") // the first entry of a user
-	assert.GreaterOrEqual(t, strings.Count(before, "Write"), chunks)
 }

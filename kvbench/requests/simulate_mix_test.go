@@ -2,7 +2,6 @@ package requests
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strconv"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
-	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
@@ -43,48 +41,36 @@ import (
 // history H(n), and the window's sum of it. Earlier turns are drawn as the
 // present one, so a history read has E[x - prompt] tokens.
 //
-// Conditioned on the 200 users of option 1 these are sums over them; without
-// conditions they are integrals over the templates' ranges, each a third.
+// For the 200 users of option 1 these are sums over them.
 
 // mix is what is expected of, or counted in, one load.
 type mix struct {
 	requests, prefillOnly, rereads, histories, prompts float64
 	writtenTokens, readTokens                          float64
-	turns                                              [lastTurn + 1]float64 // requests by turn
+	conversations                                      float64
 }
-
-// lastTurn is up to where turns are compared one by one.
-const lastTurn = 10
 
 func (m mix) reads() float64 {
 	return m.prompts + m.histories + (m.requests - m.prefillOnly) + m.rereads
 }
 
-func (m *mix) add(o mix, weight float64) {
-	m.requests += weight * o.requests
-	m.prefillOnly += weight * o.prefillOnly
-	m.rereads += weight * o.rereads
-	m.histories += weight * o.histories
-	m.prompts += weight * o.prompts
-	for k := range m.turns {
-		m.turns[k] += weight * o.turns[k]
-	}
-	m.writtenTokens += weight * o.writtenTokens
-	m.readTokens += weight * o.readTokens
+func (m *mix) add(o mix) {
+	m.requests += o.requests
+	m.prefillOnly += o.prefillOnly
+	m.rereads += o.rereads
+	m.histories += o.histories
+	m.prompts += o.prompts
+	m.conversations += o.conversations
+	m.writtenTokens += o.writtenTokens
+	m.readTokens += o.readTokens
 }
 
-// chain sums up the turn's distribution: histories[n] and turns[k][n] are the
-// expected history reads and requests of turn k among the first n requests.
-type chain struct {
-	histories []float64
-	turns     [lastTurn + 1][]float64
-}
+// chain sums up the turn's distribution: histories[n] and conversations[n] are the expected history
+// reads and first turns among the first n requests.
+type chain struct{ histories, conversations []float64 }
 
 func newChain(p profile.Profile, steps int) chain {
-	c := chain{histories: make([]float64, steps+1)}
-	for k := range c.turns {
-		c.turns[k] = make([]float64, steps+1)
-	}
+	c := chain{make([]float64, steps+1), make([]float64, steps+1)}
 	turn := make([]float64, p.MaxTurns+1)
 	turn[1] = 1
 	for n := 1; n <= steps; n++ {
@@ -100,9 +86,7 @@ func newChain(p profile.Profile, steps int) chain {
 			next[k+1] += (1 - p.NewConversation) * turn[k]
 		}
 		c.histories[n] = c.histories[n-1] + mean
-		for k := range c.turns {
-			c.turns[k][n] = c.turns[k][n-1] + turn[k]
-		}
+		c.conversations[n] = c.conversations[n-1] + turn[1]
 		turn = next
 	}
 	return c
@@ -146,36 +130,12 @@ func expect(p profile.Profile, ch chain, c int, meanBatches, think float64,
 	share := p.SystemPromptShare
 	own, ownBelow := mean-share*prompt, meanBelow-share*prompt*below
 	h := interpolate(ch.histories, n)
-	m := mix{
+	return mix{
 		requests: n, prefillOnly: n * (1 - below), rereads: n * below * meanBatches, histories: h,
 		prompts: n * share, writtenTokens: n * own,
-		readTokens: n*share*prompt + h*own + n*ownBelow*(1+meanBatches),
+		readTokens:    n*share*prompt + h*own + n*ownBelow*(1+meanBatches),
+		conversations: interpolate(ch.conversations, n),
 	}
-	for k := range m.turns {
-		m.turns[k] = interpolate(ch.turns[k], n)
-	}
-	return m
-}
-
-// expectTemplates integrates over the templates' ranges.
-func expectTemplates(p profile.Profile, ch chain, window time.Duration) mix {
-	var total mix
-	const cells = 200
-	for _, t := range p.Templates {
-		gens := 0.0
-		for g := t.Generate[0]; g <= t.Generate[1]; g++ {
-			gens += batches(g, p.DecodeBatch) / float64(t.Generate[1]-t.Generate[0]+1)
-		}
-		for i := range cells {
-			c := t.Context[0] + int((float64(i)+0.5)/cells*float64(t.Context[1]-t.Context[0]+1))
-			for k := range cells {
-				think := t.Think[0] + (float64(k)+0.5)/cells*(t.Think[1]-t.Think[0])
-				total.add(expect(p, ch, c, gens, think, window),
-					1.0/cells/cells/float64(len(p.Templates)))
-			}
-		}
-	}
-	return total
 }
 
 // rowCounter counts the rows of an I/O trace.
@@ -225,8 +185,8 @@ func countMix(t *testing.T, cfg runConfig) (mix, *rowCounter) {
 		if r.Kind == workloads.PrefillOnly {
 			m.prefillOnly++
 		}
-		if r.Turn <= lastTurn {
-			m.turns[r.Turn]++
+		if r.Turn == 1 {
+			m.conversations++
 		}
 		m.histories += float64(len(r.History))
 		for _, op := range plan {
@@ -269,7 +229,8 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 	within(t, "re-reads per request", want.rereads/want.requests, got.rereads/got.requests, two)
 	within(t, "history reads per request", want.histories/want.requests, got.histories/got.requests,
 		two)
-	within(t, "turns per conversation", want.requests/want.turns[1], got.requests/got.turns[1], two)
+	within(t, "turns per conversation", want.requests/want.conversations,
+		got.requests/got.conversations, two)
 	assert.Equal(t, got.requests+float64(len(profile.Default().SystemPromptTokens)), rows.writes,
 		"each request and each system prompt once")
 }
@@ -277,36 +238,14 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 // The 200 users of option 1, each as it was drawn.
 func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 	tiertest.OneThread(t)
-	const window = 300 * time.Second
+	const window = 60 * time.Second
 	p := profile.Default()
 	ch := newChain(p, 4000)
 	var want mix
 	for _, u := range users.Population(p, 42, 200, false) {
-		want.add(expect(p, ch, u.Context, batches(u.Generate, p.DecodeBatch), u.Think, window), 1)
+		want.add(expect(p, ch, u.Context, batches(u.Generate, p.DecodeBatch), u.Think, window))
 	}
 	cfg := optionOne(t, window)
 	got, rows := countMix(t, cfg)
 	compareMix(t, want, got, rows, float64(cfg.Planner.Sizer.BytesPerToken))
-}
-
-// Users without number: what the specification's distributions give on average.
-func TestMixOfManyUsersIsThatOfTheDistributions(t *testing.T) {
-	tiertest.OneThread(t)
-	if testing.Short() {
-		t.Skip("30,000 users take five seconds of CPU: make test-all")
-	}
-	const users, window = 30000, 8 * time.Second
-	p := profile.Default()
-	ch := newChain(p, 200)
-	var want mix
-	want.add(expectTemplates(p, ch, window), users)
-	model, err := model.Find("llama3.1-8b", nil)
-	require.NoError(t, err)
-	cfg := usersConfig(model, users, window)
-	cfg.Workers, cfg.Storage.Workers = 100, 100
-	got, rows := countMix(t, cfg)
-	compareMix(t, want, got, rows, float64(cfg.Planner.Sizer.BytesPerToken))
-	for k := 1; k <= lastTurn; k++ {
-		within(t, fmt.Sprintf("requests of turn %d", k), want.turns[k], got.turns[k], 0.02)
-	}
 }

@@ -17,16 +17,26 @@ import (
 	"kvbench/workloads/users"
 )
 
+const queueUsers = 1000
+
+// queueEntry is the mean size in bytes of what prefillOnly writes.
+func queueEntry() (mean float64) {
+	for _, u := range users.Population(profile.Default(), 7, queueUsers, false) {
+		mean += float64(max(1, u.Context/4)+u.Context) / 2 / queueUsers * 131072
+	}
+	return mean
+}
+
 // prefillOnly is a load of single writes that come as a Poisson process.
-func prefillOnly(t *testing.T, population int, rate float64, window time.Duration) runConfig {
+func prefillOnly(t *testing.T, rate float64, window time.Duration) runConfig {
 	t.Helper()
 	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
 	p := profile.Default()
-	cfg := usersConfig(model, population, window)
+	cfg := usersConfig(model, queueUsers, window)
 	cfg.Source = func() (workloads.Source, error) {
 		return users.New(users.Config{
-			Profile: p, Users: users.Population(p, 7, population, false), Seed: 7,
+			Profile: p, Users: users.Population(p, 7, queueUsers, false), Seed: 7,
 			PrefillOnly: true, Rate: rate, Overtaking: true,
 		}), nil
 	}
@@ -41,14 +51,8 @@ func prefillOnly(t *testing.T, population int, rate float64, window time.Duratio
 func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 	tiertest.OneThread(t)
 	const bandwidth, rho = 7 << 30, 0.7
-	mean := 0.0
-	const population = 1000
-	for _, u := range users.Population(profile.Default(), 7, population, false) {
-		low := max(1, u.Context/4)
-		mean += float64(low+u.Context) / 2 / population
-	}
-	service := mean * 131072 / bandwidth
-	cfg := prefillOnly(t, population, rho/service, 1000*time.Second)
+	service := queueEntry() / bandwidth
+	cfg := prefillOnly(t, rho/service, 200*time.Second)
 	res, err := simulateLoad(t.Context(), cfg,
 		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
 			Parallelism: 1 << 16}})
@@ -59,27 +63,22 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 	assert.InEpsilon(t, want, *res.Summary.EndToEndLatency.Mean, 0.1)
 	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
 	assert.InEpsilon(t, want/1e3*rho/service, *res.Outstanding(), 0.15, "Little's law")
-	assert.True(t, res.KeptUp(population))
+	assert.True(t, res.KeptUp(queueUsers))
 }
 
 // Twice as much as the device can do: half of it is served and the queue grows by the other half.
 func TestSimulatedOverloadIsReported(t *testing.T) {
 	tiertest.OneThread(t)
 	const bandwidth = 7 << 30
-	const population = 1000
-	mean := 0.0
-	for _, u := range users.Population(profile.Default(), 7, population, false) {
-		mean += float64(max(1, u.Context/4)+u.Context) / 2 / population
-	}
-	capacity := bandwidth / (mean * 131072)
-	cfg := prefillOnly(t, population, 2*capacity, 400*time.Second)
+	capacity := bandwidth / queueEntry()
+	cfg := prefillOnly(t, 2*capacity, 250*time.Second)
 	res, err := simulateLoad(t.Context(), cfg,
 		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
 			Parallelism: 128}})
 	require.NoError(t, err)
 	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
 	assert.InEpsilon(t, 0.5, *res.Load["total"].ServedRatio, 0.15)
-	assert.False(t, res.KeptUp(population))
+	assert.False(t, res.KeptUp(queueUsers))
 	assert.InEpsilon(t, capacity, *res.Simulation.QueueGrowth, 0.15)
 	assert.Equal(t, result.StorageLimited, res.Harness.Verdict.Kind)
 }

@@ -46,9 +46,9 @@ func multiTurn(t *testing.T, window time.Duration) runConfig {
 // sumsLoads are loads of all kinds, each with what they have not in common.
 func sumsLoads(t *testing.T) map[string]runConfig {
 	t.Helper()
-	option1 := optionOne(t, 20*time.Second)
+	option1 := optionOne(t, 5*time.Second)
 	option1.Storage.StorageBytes, option1.Warmup = 16<<30, 3*time.Second
-	option2 := optionOne(t, 20*time.Second)
+	option2 := optionOne(t, 5*time.Second)
 	option2.Storage.CPUBytes, option2.Storage.StorageBytes = 4<<30, 16<<30
 	option2.TokenTime = time.Millisecond
 	agents := multiTurn(t, 60*time.Second)

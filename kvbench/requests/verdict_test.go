@@ -52,11 +52,11 @@ func simulate(t *testing.T, cfg runConfig, m *tiers.DeviceModel) *result.Result 
 func TestVerdictsOfSimulatedDevices(t *testing.T) {
 	tiertest.OneThread(t)
 	// 4 KiB take 39 µs of the medium behind 1 ms: it is full from 27 requests on.
-	says(t, simulate(t, many(20000, 64, 1), device()), result.StorageLimited, "",
+	says(t, simulate(t, many(5000, 64, 1), device()), result.StorageLimited, "",
 		"more would not have moved more")
 	says(t, simulate(t, many(1000, 1, 1), device()), result.ConcurrencyLimited, verdict.Workers,
 		"the number of workers (1, each with 1 at most")
-	says(t, simulate(t, many(1000, 2, 64), device()), result.ConcurrencyLimited, verdict.Depth,
+	says(t, simulate(t, many(200, 2, 64), device()), result.ConcurrencyLimited, verdict.Depth,
 		"each of 2 workers had 1 at most")
 
 	few := many(2000, 64, 1)
@@ -66,7 +66,7 @@ func TestVerdictsOfSimulatedDevices(t *testing.T) {
 
 	places := device()
 	places.Parallelism = 4
-	says(t, simulate(t, many(4000, 64, 1), places), result.StorageLimited, "",
+	says(t, simulate(t, many(2000, 64, 1), places), result.StorageLimited, "",
 		"4 requests at a time")
 }
 

@@ -28,7 +28,7 @@ import (
 )
 
 func TestACountOfRequestsIsExact(t *testing.T) {
-	for range 4 {
+	{
 		src := population(20, func(u *users.Config) { u.Rate = 1e6 })
 		cfg := testConfig(plenty(), src, 16)
 		cfg.Limit = 500
@@ -275,7 +275,7 @@ func TestUnderOverloadNothingIsLostFromTheCounts(t *testing.T) {
 
 // In real time and with fast tiers, completions crowd around both edges.
 func TestTheCountsAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
-	for n := range 10 {
+	for n := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()
 			tier, err := sim.NewLink(unit*1e8, wall) // many operations end at each moment

@@ -7,7 +7,6 @@
 //	                   FUSE, with times and with operations that wait
 //	hang_linux.go      a device or a directory that stops to answer, or to take writes
 //	throttle_linux.go  ThrottleLoop: a cgroup whose processes are slow on one device
-//	ahead_linux.go     Ahead: the processor before all others
 //	reclaim_linux.go   removes what killed tests have left
 //
 // A test that cannot have it skips and says why; where KVTEST_REQUIRE_PRIVILEGED=1 is set (a CI

@@ -195,15 +195,6 @@ func Crowd(b *testing.B, setup func(b *testing.B) func(pb *testing.PB)) {
 	}
 }
 
-// DevicePace skips, under the race detector, a test that waits for a slow device for most of its
-// time: the same code runs in others, and it would take its minutes once more.
-func DevicePace(t testing.TB) {
-	t.Helper()
-	if Race {
-		t.Skip("as long as a slow device takes: runs without the race detector")
-	}
-}
-
 // OneThread skips, under the race detector, a test of a single thread.
 func OneThread(t testing.TB) {
 	t.Helper()
