@@ -201,7 +201,7 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 		free += objects[0].Size
 		objects = objects[1:]
 	}
-	if w, some := t.workload.(Readable); some {
+	if w, some := t.workload.(Climbs); some {
 		objects = append(slices.Clip(objects), w.Readable()...)
 	}
 	// As plain I/O finds them: layer by layer, where the run has kept them so.

@@ -21,9 +21,9 @@ import (
 // placed is one whose storage tier lies in a directory, as far as anybody asks.
 type placed struct{ *ticking }
 
-func (p placed) Prepare(ctx context.Context, e *Env, phase int) error {
+func (p placed) Prepare(ctx context.Context, e *Env) error {
 	e.trial.places = []string{"/kv"}
-	return p.ticking.Prepare(ctx, e, phase)
+	return p.ticking.Prepare(ctx, e)
 }
 
 // A device that stops answering right after the window costs the ladder, and what the window has
@@ -90,6 +90,8 @@ type climbing struct {
 }
 
 func (c climbing) Climber() Climber { return c.climb }
+
+func (climbing) Readable() []tiers.Object { return nil }
 
 // A workload with a way of its own to climb is asked to, without room for files that it does not
 // write.

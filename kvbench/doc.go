@@ -1,7 +1,7 @@
 // Package kvbench is the engine: it runs one workload through one exact window and returns
 // one Result.
 //
-//	workload.go    Workload, Phase, Counted, Env: what a load is and what it is lent; trial,
+//	workload.go    Workload, Phase, Counted, Climbs, Env: what a load is and what it is lent; trial,
 //	               its end, free space
 //	config.go      Config, StorageConfig: what a trial is given; Snapshot: what it shows;
 //	               Ladder: what more requests in flight would move

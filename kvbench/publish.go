@@ -26,15 +26,11 @@ const slowPublishing = 500 * time.Millisecond
 // errSlowPublishing is the cause with which publishing is given up without a signal.
 var errSlowPublishing = errors.New("the results directory does not answer")
 
-// waiter is trial.await, or nil where nobody may wait beside the work.
-type waiter func(ctx context.Context, grace func(context.Context) time.Duration,
-	show func() Snapshot, work func() error) (ended bool, err error)
-
-// publish hands the result over. Where the caller does not take it, because its directory hangs,
-// that is given up, and Unpublished is told at once: the files of the trial are to be removed, too.
-// What was given up may end well while that goes on: failed says so when it is asked.
-func (c *Config) publish(ctx context.Context, res *result.Result, await waiter,
-	patience func(context.Context) time.Duration) (failed func() error) {
+// publish hands the result over. Where the results directory hangs it stops waiting and calls
+// Unpublished at once, because the files of the trial have to be removed, too. Publishing goes on
+// meanwhile and may succeed: failed returns its error so far.
+func (t *trial) publish(ctx context.Context, res *result.Result) (failed func() error) {
+	c := t.cfg
 	if c.Publish == nil {
 		return func() error { return nil }
 	}
@@ -45,10 +41,9 @@ func (c *Config) publish(ctx context.Context, res *result.Result, await waiter,
 		return err
 	}
 	var abandoned error
-	if await == nil {
+	if t.sim != nil { // virtual time has one thread
 		_ = work()
-	} else if abandoned = c.awaitPublishing(ctx, await, patience, work); abandoned != nil &&
-		c.Unpublished != nil {
+	} else if abandoned = t.awaitPublishing(ctx, work); abandoned != nil && c.Unpublished != nil {
 		c.Unpublished(res, abandoned)
 	}
 	return func() error {
@@ -63,12 +58,11 @@ func (c *Config) publish(ctx context.Context, res *result.Result, await waiter,
 	}
 }
 
-// awaitPublishing waits for work, which publishes. The error says why it does so no more.
-func (c *Config) awaitPublishing(ctx context.Context, await waiter,
-	patience func(context.Context) time.Duration, work func() error) error {
+// awaitPublishing waits for work, which publishes. The error says why it stopped waiting.
+func (t *trial) awaitPublishing(ctx context.Context, work func() error) error {
 	limit := clock.Never
-	if c.Storage.IOTimeout > 0 {
-		limit = max(c.Storage.IOTimeout, publishAttended)
+	if timeout := t.cfg.Storage.IOTimeout; timeout > 0 {
+		limit = max(timeout, publishAttended)
 	}
 	limited, stop := context.WithTimeoutCause(ctx, limit, errSlowPublishing)
 	defer stop()
@@ -77,7 +71,7 @@ func (c *Config) awaitPublishing(ctx context.Context, await waiter,
 		switch {
 		case errors.Is(context.Cause(ctx), errSlowPublishing):
 			return 0
-		case patience(ctx) == clock.Never: // somebody attends it
+		case patience(ctx) == clock.Never: // a user attends the run
 			return publishAttended
 		}
 		return publishOnSignal
@@ -86,11 +80,11 @@ func (c *Config) awaitPublishing(ctx context.Context, await waiter,
 		if time.Since(began) < slowPublishing {
 			return Snapshot{}
 		}
-		return Snapshot{Stage: "writing the result to " + c.PublishTo, Free: -1}
+		return Snapshot{Stage: "writing the result to " + t.cfg.PublishTo, Free: -1}
 	}
-	if ended, _ := await(limited, grace, show, work); ended {
+	if ended, _ := t.await(limited, grace, show, work); ended {
 		return nil
 	}
 	return fmt.Errorf("%w: %s, for %s, and nobody waits for it any more", ErrUnanswered,
-		c.PublishTo, time.Since(began).Round(time.Second/10))
+		t.cfg.PublishTo, time.Since(began).Round(time.Second/10))
 }

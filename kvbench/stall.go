@@ -40,20 +40,26 @@ func (t *trial) attend(over <-chan struct{}) {
 	}
 }
 
-// unanswered is an error if something was not answered for longer than the limit.
-func (t *trial) unanswered(limit time.Duration) error {
-	var stuck []ioengine.Stuck
+// stuck returns the calls of the engine, and the read of the input, that have been in flight for
+// longer than the limit.
+func (t *trial) stuck(limit time.Duration) (all []ioengine.Stuck) {
 	if t.engine != nil {
-		stuck = t.engine.Stuck(nil, limit)
+		all = t.engine.Stuck(nil, limit)
 	}
-	// The work directory removes files by itself.
+	if t.counted != nil {
+		if path, since := t.counted.Waits(); since > limit {
+			all = append(all, ioengine.Stuck{What: "reading", Path: path, For: since})
+		}
+	}
+	return all
+}
+
+// unanswered returns an error if a call has been in flight for longer than the limit.
+func (t *trial) unanswered(limit time.Duration) error {
+	stuck := t.stuck(limit)
+	// The work directory removes files without the engine.
 	if path, since := t.cfg.Storage.Removal.Waits(); path != "" && since > limit {
 		stuck = append(stuck, ioengine.Stuck{What: "removal of files", Path: path, For: since})
-	}
-	if w, ok := t.workload.(Waiter); ok {
-		if path, since := w.Waits(); since > limit {
-			stuck = append(stuck, ioengine.Stuck{What: "reading", Path: path, For: since})
-		}
 	}
 	if len(stuck) == 0 {
 		return nil

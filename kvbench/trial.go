@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,30 +57,6 @@ const (
 // use.
 const garbageAfter = 10
 
-// concluding are the trials that are frugal just now, and what was in force before the first.
-var concluding struct {
-	sync.Mutex
-	trials, percent int
-}
-
-// frugal lets the collector leave little garbage until the function that it returns is called: it
-// is the process's, so that of several trials the last one gives back what the first one found.
-func frugal() (over func()) {
-	c := &concluding
-	c.Lock()
-	defer c.Unlock()
-	if c.trials++; c.trials == 1 {
-		c.percent = debug.SetGCPercent(garbageAfter)
-	}
-	return func() {
-		c.Lock()
-		defer c.Unlock()
-		if c.trials--; c.trials == 0 {
-			debug.SetGCPercent(c.percent)
-		}
-	}
-}
-
 // Run executes one trial: make the tiers, fill and precondition them, run the
 // load through one exact window, drain, build the result, publish it, and
 // remove what was written. It blocks until all of that is done.
@@ -96,15 +71,11 @@ func Run(ctx context.Context, cfg Config, w Workload) (*result.Result, error) {
 }
 
 func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result.Result, error) {
-	phases := w.Phases()
-	if len(phases) != 1 {
-		return nil, fmt.Errorf("the workload has %d phases: a result holds one", len(phases))
-	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg.Storage.Removal = cmp.Or(cfg.Storage.Removal, new(workdir.Removal))
-	t := &trial{cfg: cfg, workload: w, phase: phases[0], sim: sim, info: cfg.Info}
+	t := &trial{cfg: cfg, workload: w, phase: w.Phase(), sim: sim, info: cfg.Info}
 	t.counted, _ = w.(Counted)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	defer t.ending.cancel(nil)
@@ -187,19 +158,15 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	if unprepared != nil { // it tells more than the failed operation that the observer has seen
 		failure = unprepared
 	}
-	// The window is over, and nobody waits for the collector any more: what adding up, encoding and
-	// sending the histograms leaves behind would be memory of each of many ranks, at one moment.
-	defer frugal()()
+	// The window is over, and no measurement waits for the collector any more. The garbage of adding
+	// up, encoding and sending the histograms would be memory of each of many ranks at one moment.
+	defer debug.SetGCPercent(debug.SetGCPercent(garbageAfter))
 	res := t.conclude(by, failure)
 	errs := []error{failure}
 	if failure == nil && res.Status == result.StatusFailed { // nothing completed, too much failed
 		errs = append(errs, errors.New(res.Error))
 	}
-	wait := waiter(t.await)
-	if t.sim != nil { // whose end takes as long as it computes
-		wait = nil
-	}
-	unpublished := t.cfg.publish(ctx, res, wait, patience)
+	unpublished := t.publish(ctx, res)
 	// On a signal the result came first: a flush on the same filesystem would wait for what
 	// cancelled writers do. They leave their files to clean, which removes them in small steps.
 	if t.hurried(ctx) && t.files != nil && !t.cfg.Storage.KeepFiles {
@@ -267,7 +234,7 @@ func (t *trial) prepare(caller context.Context) error {
 	asked = true
 	work := func() error {
 		defer close(t.prepared)
-		return t.workload.Prepare(ctx, &t.Env, 0)
+		return t.workload.Prepare(ctx, &t.Env)
 	}
 	if t.sim != nil {
 		if err := work(); err != nil {
@@ -300,7 +267,7 @@ func (t *trial) load(ctx context.Context) {
 		t.Clock.At(t.loaded+t.phase.Warmup, warm.Fire)
 	}
 	t.Go("the workload", func() {
-		switch err := t.workload.Run(opctx, &t.Env, 0); {
+		switch err := t.workload.Run(opctx, &t.Env); {
 		case opctx.Err() != nil: // it says nothing of the end
 		case err != nil:
 			t.Fail(err, result.EndedByError)

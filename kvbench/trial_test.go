@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,13 +32,13 @@ type ticking struct {
 	closed, reported int
 }
 
-func (w *ticking) Phases() []Phase { return []Phase{w.phase} }
+func (w *ticking) Phase() Phase { return w.phase }
 
-func (w *ticking) Prepare(ctx context.Context, e *Env, _ int) error {
+func (w *ticking) Prepare(ctx context.Context, e *Env) error {
 	return errors.Join(w.prepare, e.Clock.Sleep(ctx, time.Minute))
 }
 
-func (w *ticking) Run(ctx context.Context, e *Env, _ int) error {
+func (w *ticking) Run(ctx context.Context, e *Env) error {
 	if w.run != nil {
 		return w.run(ctx, e)
 	}
@@ -73,54 +72,6 @@ func tick(t *testing.T, w *ticking, virtual bool) (res *result.Result, err error
 		res, err = Run(t.Context(), Config{Storage: storage, Clock: clock.NewWall()}, w)
 	})
 	return res, err
-}
-
-// gcPercent is what is in force.
-func gcPercent() int {
-	percent := debug.SetGCPercent(-1)
-	debug.SetGCPercent(percent)
-	return percent
-}
-
-// TestTrialsBesideEachOther: what they do to the collector in their end is undone when the last of
-// them has ended, whichever that is.
-func TestTrialsBesideEachOther(t *testing.T) {
-	before := gcPercent()
-	require.NotEqual(t, garbageAfter, before)
-	for _, firstEndsFirst := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			begin := func() (end func()) {
-				publishing, goOn, over := make(chan bool), make(chan bool), make(chan error)
-				cfg := Config{Clock: clock.NewWall(), Storage: StorageConfig{
-					Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
-					Levels: []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
-						Capacity: 1 << 40}},
-				}, Publish: func(*result.Result) error {
-					close(publishing)
-					<-goOn
-					return nil
-				}}
-				go func() {
-					_, err := Run(t.Context(), cfg, &ticking{phase: Phase{Limit: 7}})
-					over <- err
-				}()
-				<-publishing
-				return func() {
-					close(goOn)
-					require.NoError(t, <-over)
-				}
-			}
-			first, last := begin(), begin()
-			if !firstEndsFirst {
-				first, last = last, first
-			}
-			assert.Equal(t, garbageAfter, gcPercent())
-			first()
-			assert.Equal(t, garbageAfter, gcPercent(), "the other one goes on")
-			last()
-			assert.Equal(t, before, gcPercent())
-		})
-	}
 }
 
 func TestAnyWorkloadHasAWindow(t *testing.T) {

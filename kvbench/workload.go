@@ -34,22 +34,22 @@ import (
 // Workload loads the storage; [Run] gives it a window and knows nothing else of it. One
 // that holds something has Close, too, which is called when its workers have ended.
 type Workload interface {
-	// Phases are what is measured, each with a window of its own, one after the other.
-	Phases() []Phase
-	// Prepare does what comes before a phase and does not count: it fills, ingests,
+	// Phase is what is measured.
+	Phase() Phase
+	// Prepare does what comes before the phase and does not count: it fills, ingests,
 	// preconditions, opens inputs. ctx ends with the trial.
-	Prepare(ctx context.Context, e *Env, phase int) error
+	Prepare(ctx context.Context, e *Env) error
 	// Run loads the storage until ctx ends or the work is done: returning nil before ctx
 	// ends ends the window. Its workers run through e.Clock.Go and wait through e.Clock
 	// alone, so that the same load runs in virtual time; none may outlive ctx for long.
-	Run(ctx context.Context, e *Env, phase int) error
+	Run(ctx context.Context, e *Env) error
 	// Report adds what only the workload knows, when the window is over. Workers may still
 	// be at work when the run was interrupted, and Prepare was never called when that was while
 	// the device discarded what earlier runs had removed.
 	Report(in *record.Info)
 }
 
-// Phase is one measured part of a workload.
+// Phase is the measured part of a workload.
 type Phase struct {
 	Name   string
 	Window time.Duration // 0 = until Limit is reached or the work is done
@@ -69,26 +69,19 @@ type Counted interface {
 	CloseWindow(end time.Duration, opened bool)
 	// Gauge reads what waits and what runs.
 	Gauge(now time.Duration) record.Gauge
-}
-
-// Readable is a Workload that has written objects past the cache which others may read once its
-// window is over.
-type Readable interface {
-	// Readable is whole objects in the storage tier, nil where there are none.
-	Readable() []tiers.Object
-}
-
-// Climbs is a Workload that may have a Climber of its own: requests of its kind go to places that
-// it alone has.
-type Climbs interface {
-	// Climber is nil where its ladder is climbed like any other.
-	Climber() Climber
-}
-
-// Waiter is a Workload that reads a file while it runs, and says for how long that has not
-// answered. It is asked by anybody at any time.
-type Waiter interface {
+	// Waits returns the input file whose read is in flight, and for how long it has been. Any
+	// goroutine may call it at any time.
 	Waits() (path string, since time.Duration)
+}
+
+// Climbs is a Workload with objects or requests of its own for the queue-depth sweep after its
+// window.
+type Climbs interface {
+	// Readable returns whole objects that it has written to the storage tier past the cache, and
+	// which the sweep may read; nil: there are none.
+	Readable() []tiers.Object
+	// Climber returns its own sweep, for requests to places that only it has; nil: the usual one.
+	Climber() Climber
 }
 
 // Env is what a trial lends to its workload.
@@ -355,15 +348,8 @@ func (e *Env) Show(s Snapshot) {
 // show hands a snapshot to whoever looks, one at a time: a stage of the preparation that is
 // stopped may still be showing when the next one begins.
 func (t *trial) show(s Snapshot) {
-	if t.engine != nil {
-		for _, stuck := range t.engine.Stuck(nil, ioengine.StallAfter) {
-			s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
-		}
-	}
-	if w, ok := t.workload.(Waiter); ok {
-		if _, since := w.Waits(); since > ioengine.StallAfter {
-			s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, since)
-		}
+	for _, stuck := range t.stuck(ioengine.StallAfter) {
+		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
 	}
 	if t.cfg.Progress != nil {
 		t.shown.Lock()

@@ -116,13 +116,13 @@ type adopter interface {
 	Adopt(ctx context.Context, o tiers.Object) error
 }
 
-// Phases implements kvbench.Workload: it ends when all is done. Clients meet before each
+// Phase implements kvbench.Workload: it ends when all is done. Clients meet before each
 // checkpoint, not before the phase.
-func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{{Name: "checkpoint"}} }
+func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{Name: "checkpoint"} }
 
 // Prepare implements kvbench.Workload: it gives each accelerator its buffers, or finds the files to
 // read and empties the page cache.
-func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
+func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
 	// What the trial before has left would be memory of this one: many ranks have it many times.
 	debug.FreeOSMemory()
@@ -164,7 +164,7 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 }
 
 // Run implements kvbench.Workload.
-func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
+func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	begun := time.Now()
 	one := l.write
 	if l.Op == tiers.Read {

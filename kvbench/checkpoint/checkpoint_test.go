@@ -39,12 +39,12 @@ type hooked struct {
 	hook faults.Hook
 }
 
-func (h hooked) Prepare(ctx context.Context, e *kvbench.Env, phase int) error {
+func (h hooked) Prepare(ctx context.Context, e *kvbench.Env) error {
 	e.Levels = slices.Clone(e.Levels)
 	for i := range e.Levels {
 		e.Levels[i].Tier = faults.Wrap(e.Levels[i].Tier, h.hook)
 	}
-	return h.Load.Prepare(ctx, e, phase)
+	return h.Load.Prepare(ctx, e)
 }
 
 func newRuns(t *testing.T) *runs {

@@ -57,7 +57,6 @@ type Bench struct {
 
 var (
 	_ kvbench.Workload = (*Bench)(nil)
-	_ kvbench.Readable = (*Bench)(nil)
 	_ kvbench.Climbs   = (*Bench)(nil)
 )
 
@@ -67,12 +66,12 @@ func New(cfg Config, r Routine) *Bench {
 	return &Bench{Config: cfg, routine: r}
 }
 
-// Phases implements Workload.
-func (b *Bench) Phases() []kvbench.Phase { return []kvbench.Phase{b.Phase} }
+// Phase implements Workload.
+func (b *Bench) Phase() kvbench.Phase { return b.Config.Phase }
 
 // Prepare implements Workload. It waits first until the device is idle: what the drive still does
 // for an earlier user would slow the filling.
-func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
+func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env) error {
 	b.Env, b.drained = e, e.Clock.NewEvent()
 	if err := e.Rest(ctx); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 
 // Run implements Workload: every worker steps through the window. There is no open loop: a worker
 // that has ended an operation begins the next, so that throughput is what this many can get.
-func (b *Bench) Run(ctx context.Context, e *kvbench.Env, _ int) error {
+func (b *Bench) Run(ctx context.Context, e *kvbench.Env) error {
 	for w := range b.Workers {
 		e.Go(fmt.Sprint("worker ", w), func() {
 			for ctx.Err() == nil && !b.over.Load() {
@@ -124,9 +123,9 @@ func (b *Bench) Report(in *record.Info) {
 	}
 }
 
-// Readable implements [kvbench.Readable].
+// Readable implements [kvbench.Climbs].
 func (b *Bench) Readable() []tiers.Object {
-	if r, some := b.routine.(kvbench.Readable); some {
+	if r, some := b.routine.(interface{ Readable() []tiers.Object }); some {
 		return r.Readable()
 	}
 	return nil
@@ -134,7 +133,7 @@ func (b *Bench) Readable() []tiers.Object {
 
 // Climber implements [kvbench.Climbs].
 func (b *Bench) Climber() kvbench.Climber {
-	if r, some := b.routine.(kvbench.Climbs); some {
+	if r, some := b.routine.(interface{ Climber() kvbench.Climber }); some {
 		return r.Climber()
 	}
 	return nil

@@ -95,10 +95,7 @@ type Load struct {
 	unanswered    bool // the source did not answer then
 }
 
-var (
-	_ kvbench.Counted = (*Load)(nil)
-	_ kvbench.Waiter  = (*Load)(nil)
-)
+var _ kvbench.Counted = (*Load)(nil)
 
 // New makes a load for one trial.
 func New(cfg Config) (*Load, error) {
@@ -116,13 +113,13 @@ func New(cfg Config) (*Load, error) {
 	return &Load{cfg: cfg}, errors.Join(errs...)
 }
 
-// Phases implements Workload: there is one.
-func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{l.cfg.Phase} }
+// Phase implements Workload.
+func (l *Load) Phase() kvbench.Phase { return l.cfg.Phase }
 
 // Prepare implements Workload. The order matters: a recorded run that cannot be read costs nothing
 // yet; preconditioning leaves its entries as the first victims of what follows; and the source
 // comes last, because its time begins with the load.
-func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
+func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
 	l.looker, l.askAll = e.Looker()
 	for _, step := range []func(context.Context) error{
@@ -169,7 +166,7 @@ func (l *Load) readValidation(context.Context) error {
 
 // Run implements Workload: it ends when a finite source has been served. A trace that
 // turns out to be broken ends, too.
-func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
+func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	l.startWorkers(ctx, l.cfg.Workers, nil)
 	if err := l.dispatch.drained.Wait(ctx); err != nil {
 		return err
@@ -211,7 +208,7 @@ func (l *Load) Gauge(now time.Duration) (g record.Gauge) {
 	return g
 }
 
-// Waits implements kvbench.Waiter.
+// Waits implements kvbench.Counted.
 func (l *Load) Waits() (path string, since time.Duration) {
 	d := l.started.Load()
 	if d == nil {
