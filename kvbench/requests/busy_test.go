@@ -54,5 +54,8 @@ func TestWaitsForTheWriteLimitAreAccountedFor(t *testing.T) {
 		assert.EqualValues(t, (0+1+2+37*3)*time.Second, b.WriteLimitNS, "until nobody is left")
 		assert.EqualValues(t, r.Harness.WorkerBusyNS, sumOf(b), "%+v", b)
 		assert.InDelta(t, 1, *r.Tiers[0].Write.MeanInFlight, 1e-9)
+		assert.Equal(t, int64(3*time.Second), *r.Latency.WriteAdmission.Max)
+		assert.Equal(t, int64(time.Second), *r.Latency.Levels["storage"].Write.IO.Max,
+			"waiting is not in the latency of the I/O")
 	})
 }

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,6 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
-	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/tiertest"
@@ -187,23 +185,6 @@ func TestThePacerSleepsThroughLongGaps(t *testing.T) {
 	})
 }
 
-func TestOneSlowUserMakesTheRunLoadLimited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		user := one(0, workloads.Batch, 10)
-		user.Context = 1
-		src := ofUsers(func(u *users.Config) { u.PrefillOnly, u.MultiTurn = true, false }, user)
-		cfg := testConfig(slow(wall, 1<<40), src, 1).lasting(200 * time.Second)
-		cfg.Clock = wall
-		r := mustRun(t, cfg)
-		v := r.Harness.Verdict
-		assert.Equal(t, result.LoadLimited, v.Kind, v.Reason)
-		assert.InDelta(t, 0.9, *v.IdleShare, 0.02, "one second of ten is work")
-		assert.Equal(t, int64(200*time.Second), r.Harness.WorkerIdleNS+r.Harness.WorkerBusyNS)
-		assert.EqualValues(t, r.Requests.Completed, time.Duration(r.Harness.WorkerBusyNS).Seconds())
-	})
-}
-
 // Idle time is counted from the window's opening to its end, whatever the
 // workers did before.
 func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
@@ -219,59 +200,6 @@ func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
 		// Busy: from 4 to 10, from 100 to 107.
 		assert.Equal(t, int64(13*time.Second), r.Harness.WorkerBusyNS)
 		assert.Equal(t, int64((3*103-13)*int(time.Second)), r.Harness.WorkerIdleNS)
-	})
-}
-
-// Waiting for a slot is work that waits for storage, not a lack of load.
-func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		cfg := testConfig(slow(wall, 1<<40), newScript(singles(8, 1)...), 4).finite()
-		cfg.Clock, cfg.Storage.MaxWriters = wall, 1
-		r := mustRun(t, cfg)
-		assert.Equal(t, int64((3+2+1)*time.Second), r.Harness.WorkerIdleNS,
-			"at the end of the input only")
-		assert.Equal(t, int64(3*time.Second), *r.Latency.WriteAdmission.Max)
-		assert.Equal(t, int64(time.Second), *r.Latency.Levels["storage"].Write.IO.Max,
-			"waiting is not in the latency of the I/O")
-		assert.Zero(t, r.Harness.BufferWaitNS)
-	})
-}
-
-// The lock that the dispatcher holds is the only one around a source.
-func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wall := clock.NewWall()
-		kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
-			Clock: wall})
-		require.NoError(t, err)
-		rec := record.New(1)
-		src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
-		d := newDispatcher(t.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}},
-			&kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
-		d.staff(8, nil)
-		d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
-		ctx := t.Context()
-		var wg sync.WaitGroup
-		for id := range 8 {
-			wg.Go(func() {
-				var j job
-				for d.next(id, &j) {
-					j.lease.Close(ctx, cache.Tag{})
-					d.done(&j, false)
-				}
-			})
-		}
-		require.NoError(t, d.drained.Wait(t.Context()))
-		end, _ := d.close(wall.Now())
-		wg.Wait()
-		var started int64
-		for _, n := range end.classes {
-			started += n.started
-			assert.Zero(t, n.inFlight+n.failed)
-		}
-		assert.EqualValues(t, 2000, started)
-		assert.EqualValues(t, 2000, rec.Counters().Requests)
 	})
 }
 

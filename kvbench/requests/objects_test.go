@@ -41,33 +41,31 @@ func double(t *testing.T, rules ...s3test.Rule) *s3test.Server {
 
 // What is decided does not depend on where the bytes lie, and nothing of a run stays there.
 func TestObjectsHitAsAnyTierDoes(t *testing.T) {
-	{
-		const capacity = 3 << 20
-		d := double(t)
-		files, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
-		objects, got := replayBlocks(t, smallTrace, 1, bucket(d, capacity))
-		assert.Equal(t, want, got)
-		assert.Equal(t, files.BlockCache.Hits, objects.BlockCache.Hits)
-		assert.Equal(t, files.Tiers[0].Evicted, objects.Tiers[0].Evicted)
-		assert.Equal(t, files.Tiers[0].Read.Bytes, objects.Tiers[0].Read.Bytes)
-		assert.Equal(t, files.Tiers[0].Write.Bytes, objects.Tiers[0].Write.Bytes)
-		assert.Equal(t, "s3", objects.IO.Mode)
-		assert.Empty(t, d.Keys("bucket", ""))
-		assert.Empty(t, d.Uploads("bucket"))
-		d.ClearLog()
-		_, got = replayBlocks(t, smallTrace, 1, func(c *runConfig) {
-			bucket(d, capacity)(c)
-			c.Storage.Bucket.Split = smallTokens.Bytes(256)
-		})
-		assert.Equal(t, want, got, "two objects per block")
-		puts := int64(0)
-		for _, e := range d.Log() {
-			if e.Op == s3test.Put && !checks(e.Key) {
-				puts++
-			}
+	const capacity = 3 << 20
+	d := double(t)
+	files, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
+	objects, got := replayBlocks(t, smallTrace, 1, bucket(d, capacity))
+	assert.Equal(t, want, got)
+	assert.Equal(t, files.BlockCache.Hits, objects.BlockCache.Hits)
+	assert.Equal(t, files.Tiers[0].Evicted, objects.Tiers[0].Evicted)
+	assert.Equal(t, files.Tiers[0].Read.Bytes, objects.Tiers[0].Read.Bytes)
+	assert.Equal(t, files.Tiers[0].Write.Bytes, objects.Tiers[0].Write.Bytes)
+	assert.Equal(t, "s3", objects.IO.Mode)
+	assert.Empty(t, d.Keys("bucket", ""))
+	assert.Empty(t, d.Uploads("bucket"))
+	d.ClearLog()
+	_, got = replayBlocks(t, smallTrace, 1, func(c *runConfig) {
+		bucket(d, capacity)(c)
+		c.Storage.Bucket.Split = smallTokens.Bytes(256)
+	})
+	assert.Equal(t, want, got, "two objects per block")
+	puts := int64(0)
+	for _, e := range d.Log() {
+		if e.Op == s3test.Put && !checks(e.Key) {
+			puts++
 		}
-		assert.Greater(t, puts, 3*objects.Tiers[0].Write.Operations/2)
 	}
+	assert.Greater(t, puts, 3*objects.Tiers[0].Write.Operations/2)
 }
 
 // A HEAD for each block until the first that the store lacks, before a GET of the request.
