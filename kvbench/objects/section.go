@@ -21,7 +21,7 @@ func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string
 	s := result.ObjectStore{EndpointsFrom: from, Balance: string(balance),
 		Addressing: string(store.Path), Region: c.Store.Region, Names: string(c.Names.Format),
 		Lookup: lookup, Payload: string(c.Store.Payload), MultipartAbove: c.MultipartAbove,
-		PartBytes: c.PartSize, RangeBytes: c.RangeSize, ObjectBytes: c.Split, Requests: c.Requests,
+		PartBytes: c.PartSize, RangeBytes: c.RangeSize, Requests: c.Requests,
 		Key: c.Store.Key()}
 	if c.Store.Virtual() {
 		s.Addressing = string(store.Virtual)

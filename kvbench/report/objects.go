@@ -35,7 +35,7 @@ func (s *summary) objectStore() {
 	}
 	s.put("storage", strings.Join([]string{s.IO.CacheDir, where, o.Balance, o.Addressing + " style",
 		o.Region, key}, ", "))
-	put, get, lookup, each, depth := "PUT whole", "GET whole", "", "", ""
+	put, get, lookup, depth := "PUT whole", "GET whole", "", ""
 	if s.Objects.Parts() {
 		put = fmt.Sprintf("PUT above %s in parts of %s", bytes(o.MultipartAbove),
 			bytes(o.PartBytes))
@@ -46,18 +46,15 @@ func (s *summary) objectStore() {
 	if o.Lookup == "head" {
 		lookup = ", HEAD before GET"
 	}
-	if o.ObjectBytes > 0 {
-		each = ", an object for each " + bytes(o.ObjectBytes) + " of an entry"
-	}
-	// An object that moves whole is one request in flight.
-	if s.Objects.Parts() || o.RangeBytes > 0 || o.ObjectBytes > 0 {
+	// An object that moves whole is one request.
+	if s.Objects.Parts() || o.RangeBytes > 0 {
 		depth = fmt.Sprintf(", depth %d", s.IO.Depth)
 	}
 	if o.Requests > 0 {
 		depth += fmt.Sprintf(", at most %s at a time", units.Plural(o.Requests, "request"))
 	}
-	s.line("", "keys %s%s, %s, %s%s, payload %s, pieces of %s%s, HTTP/1.1", o.Names, each, put, get,
-		lookup, o.Payload, bytes(s.IO.ChunkBytes), depth)
+	s.line("", "keys %s, %s, %s%s, payload %s, pieces of %s%s, HTTP/1.1", o.Names, put, get, lookup,
+		o.Payload, bytes(s.IO.ChunkBytes), depth)
 }
 
 // objects has a row for each kind of request to a store: how often it was asked for, and how long

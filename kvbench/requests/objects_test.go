@@ -53,19 +53,6 @@ func TestObjectsHitAsAnyTierDoes(t *testing.T) {
 	assert.Equal(t, "s3", objects.IO.Mode)
 	assert.Empty(t, d.Keys("bucket", ""))
 	assert.Empty(t, d.Uploads("bucket"))
-	d.ClearLog()
-	_, got = replayBlocks(t, smallTrace, 1, func(c *runConfig) {
-		bucket(d, capacity)(c)
-		c.Storage.Bucket.Split = smallTokens.Bytes(256)
-	})
-	assert.Equal(t, want, got, "two objects per block")
-	puts := int64(0)
-	for _, e := range d.Log() {
-		if e.Op == s3test.Put && !checks(e.Key) {
-			puts++
-		}
-	}
-	assert.Greater(t, puts, 3*objects.Tiers[0].Write.Operations/2)
 }
 
 // A HEAD for each block until the first that the store lacks, before a GET of the request.

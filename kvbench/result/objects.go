@@ -70,10 +70,7 @@ type ObjectStore struct {
 	MultipartAbove int64 `json:"multipart_above"`
 	PartBytes      int64 `json:"part_bytes"`
 	RangeBytes     int64 `json:"range_bytes"`
-	// Larger entries are kept in objects of so many bytes, as an engine has them whose chunks are
-	// smaller; 0: each is one.
-	ObjectBytes int64 `json:"object_bytes"`
-	// Requests of entries under way at most, as an engine has threads; 0: no bound.
+	// Requests of entries in flight at most, as an engine has threads; 0: no bound.
 	Requests int `json:"requests"`
 }
 

@@ -130,10 +130,7 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	if t.cfg.Folder != nil && !t.cfg.Join { // first: a run that is half removed cannot be read
 		err = errors.Join(err, t.client.Delete(ctx, t.base+manifestName))
 	}
-	_, failed := t.deleteKeys(ctx, all, func(o tiers.Object) {
-		t.gone(o, true)
-		deleted(o.Size)
-	})
+	failed := t.deleteKeys(ctx, all, deleted)
 	if t.cfg.Join { // what other processes have written is theirs
 		return errors.Join(err, failed)
 	}

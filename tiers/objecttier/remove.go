@@ -3,7 +3,6 @@ package objecttier
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"kvbench/tiers"
 )
@@ -30,51 +29,40 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return errors.Join(append(errs, t.deleteAll(context.WithoutCancel(ctx), now))...)
 }
 
-// deleteAll deletes objects without readers. The entries of those that the store has kept stay for
-// Clear.
+// deleteAll deletes objects without readers.
 func (t *Tier) deleteAll(ctx context.Context, objs []tiers.Object) error {
 	if len(objs) == 0 {
 		return nil
 	}
-	left, err := t.deleteKeys(ctx, objs, func(o tiers.Object) { t.gone(o, true) })
-	for _, o := range left {
-		t.gone(o, false)
-	}
-	if err != nil {
+	if err := t.deleteKeys(ctx, objs, func(int64) {}); err != nil {
 		return t.fail("remove", objs[0], -1, err)
 	}
 	return nil
 }
 
-// deleteKeys deletes the objects of entries, calls gone with each entry of which the last object is
-// deleted, perhaps from several goroutines at once, and returns the other entries.
-func (t *Tier) deleteKeys(ctx context.Context, entries []tiers.Object,
-	gone func(tiers.Object)) (left map[tiers.ID]tiers.Object, err error) {
-	byKey := make(map[string]tiers.ID, len(entries))
-	keys := make([]string, 0, len(entries))
-	pieces := make(map[tiers.ID]int, len(entries))
-	left = make(map[tiers.ID]tiers.Object, len(entries))
-	for _, o := range entries {
-		left[o.ID()] = o
-		for _, piece := range t.pieces(o) {
-			key := t.key(piece)
-			byKey[key], keys = o.ID(), append(keys, key)
-			pieces[o.ID()]++
+// deleteKeys deletes objects. It calls deleted with the bytes of each deleted one, perhaps from
+// several goroutines at once. Clear tries the others again.
+func (t *Tier) deleteKeys(ctx context.Context, objs []tiers.Object, deleted func(bytes int64)) error {
+	keys := make([]string, len(objs))
+	left := make(map[string]tiers.Object, len(objs))
+	for i, o := range objs {
+		keys[i] = t.key(o)
+		left[keys[i]] = o
+	}
+	err := t.client.DeleteAll(ctx, keys, func(key string) {
+		t.mu.Lock()
+		o := left[key]
+		delete(left, key)
+		delete(t.entries, o.ID())
+		t.mu.Unlock()
+		deleted(o.Size)
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range left {
+		if e := t.entries[o.ID()]; e != nil {
+			e.state = stuck
 		}
 	}
-	var mu sync.Mutex
-	err = t.client.DeleteAll(ctx, keys, func(key string) {
-		mu.Lock()
-		id := byKey[key]
-		pieces[id]--
-		o, last := left[id], pieces[id] == 0
-		if last {
-			delete(left, id)
-		}
-		mu.Unlock()
-		if last {
-			gone(o)
-		}
-	})
-	return left, err
+	return err
 }

@@ -1,6 +1,7 @@
 package objecttier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,12 +76,9 @@ func (t *Tier) put(ctx context.Context, o tiers.Object, body func(off, n int64) 
 	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: turn, body: body, done: done}
 	exists := false
 	defer func() { t.settle(o, exists) }()
-	switch pieces := t.pieces(o); {
-	case len(pieces) > 1:
-		err = p.inPieces(pieces)
-	case o.Size <= t.cfg.MultipartAbove:
-		err = p.whole(ctx, p.key, 0, o.Size)
-	default:
+	if o.Size <= t.cfg.MultipartAbove {
+		err = p.whole()
+	} else {
 		err = p.inParts()
 	}
 	exists = err == nil
@@ -111,53 +109,35 @@ func (p *put) report(off int64, r store.Request, held time.Duration, flush bool)
 	p.done(c)
 }
 
-// whole is one PUT, of n bytes from an offset on.
-func (p *put) whole(ctx context.Context, key string, off, n int64) error {
+// whole writes the object in one PUT.
+func (p *put) whole() error {
 	p.enter()
 	defer p.exit()
-	held, err := p.turn.take(ctx, p.t.clock)
+	held, err := p.turn.take(p.ctx, p.t.clock)
 	if err != nil {
 		return err
 	}
 	defer p.turn.leave()
-	r, err := p.t.client.Put(ctx, key, n, p.stream(off, n))
+	r, err := p.t.client.Put(p.ctx, p.key, p.o.Size, p.stream(0, p.o.Size))
 	if err == nil {
-		p.report(off, r, held, false)
+		p.report(0, r, held, false)
 		return nil
 	}
 	if r.AllSent { // the store may have made the object; of an incomplete body it makes none
-		p.undo(key)
+		p.undo()
 	}
 	return err
 }
 
 // undo deletes an object that a failed request may have made. The store may execute the request
 // after the deletion, so Clear waits for that.
-func (p *put) undo(key string) {
+func (p *put) undo() {
 	p.t.mu.Lock()
 	p.t.cut = p.t.clock.Now()
 	p.t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 	defer cancel()
-	_ = p.t.client.Delete(ctx, key)
-}
-
-// inPieces makes a PUT for each object of an entry. When one fails it deletes the others and takes
-// their bytes back.
-func (p *put) inPieces(pieces []tiers.Object) error {
-	err := parallel(p.ctx, len(pieces), p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
-		return p.whole(ctx, p.t.key(pieces[i]), int64(i)*p.t.cfg.Split, pieces[i].Size)
-	})
-	if err == nil || p.acked == 0 {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
-	defer cancel()
-	p.enter()
-	_, _ = p.t.deleteKeys(ctx, []tiers.Object{p.o}, func(tiers.Object) {})
-	p.exit()
-	p.takeBack()
-	return err
+	_ = p.t.client.Delete(ctx, p.key)
 }
 
 // partSize is the size of an object's parts: as configured, or in whole MiB so large that there are
@@ -198,7 +178,7 @@ func (p *put) inParts() (err error) {
 	}()
 	// Parts begin in their order and end in any: the store puts them together by number.
 	size := p.t.partSize(p.o.Size)
-	n := int((p.o.Size + size - 1) / size)
+	n := pieces(p.o.Size, size)
 	p.parts = make([]store.Part, n)
 	err = parallel(p.ctx, n, p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
 		off := int64(i) * size
@@ -230,7 +210,7 @@ func (p *put) inParts() (err error) {
 	}
 	// A store answers when it has put the parts together, which can take longer than the time
 	// limit.
-	p.undo(p.key)
+	p.undo()
 	return err
 }
 
@@ -247,33 +227,20 @@ func (p *put) takeBack() {
 		Asked: now, Done: now})
 }
 
-// span is what one request reads of an entry: a range of an object that begins at an offset of it.
-type span struct {
-	key  string
-	base int64
-	store.Range
+// rangeSize is how much of an object one request reads; engines read whole objects.
+func (t *Tier) rangeSize(o tiers.Object) int64 {
+	return max(1, min(o.Size, cmp.Or(t.cfg.RangeSize, o.Size)))
 }
 
-// spans are the requests that read an entry; engines read whole objects.
-func (t *Tier) spans(o tiers.Object) (all []span) {
-	base := int64(0)
-	for _, piece := range t.pieces(o) {
-		each := piece.Size
-		if t.cfg.RangeSize > 0 {
-			each = min(each, t.cfg.RangeSize)
-		}
-		for off := int64(0); off < piece.Size; off += each {
-			all = append(all, span{t.key(piece), base, store.Range{Off: off,
-				N: min(each, piece.Size-off), Size: piece.Size, Always: t.cfg.AlwaysRange}})
-		}
-		base += piece.Size
-	}
-	return all
-}
+// ranges is the number of requests that read an object.
+func (t *Tier) ranges(o tiers.Object) int { return pieces(o.Size, t.rangeSize(o)) }
+
+// pieces is the number of pieces of n bytes of which size consists, the last one shorter.
+func pieces(size, n int64) int { return int((size + n - 1) / n) }
 
 // Streams implements tiers.Streamer: a buffer for each range that may be in flight.
 func (t *Tier) Streams(o tiers.Object) int {
-	return min(len(t.spans(o)), t.cfg.Depth)
+	return min(t.ranges(o), t.cfg.Depth)
 }
 
 // Get implements tiers.Streamer. It reports bytes as pieces come, and the request with its last
@@ -297,10 +264,11 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		defer mu.Unlock()
 		done(c)
 	}
-	spans := t.spans(o)
-	err = parallel(ctx, len(spans), len(bufs), func(ctx context.Context, worker, i int) error {
-		s := &spans[i]
-		end := s.Off + s.N
+	each := t.rangeSize(o)
+	err = parallel(ctx, t.ranges(o), len(bufs), func(ctx context.Context, worker, i int) error {
+		off := int64(i) * each
+		part := store.Range{Off: off, N: min(each, o.Size-off), Size: o.Size,
+			Always: t.cfg.AlwaysRange}
 		// Pauses between attempts are the store's time, too.
 		busy.Enter(t.clock.Now())
 		defer func() { busy.Exit(t.clock.Now()) }()
@@ -314,15 +282,15 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 			now := t.clock.Now()
 			c := tiers.Chunk{Op: tiers.Read, Bytes: int64(len(p)), Begun: begun, Ended: now,
 				Asked: begun, Done: now, Held: held}
-			if off+int64(len(p)) < end { // the last piece reports the request's time
+			if off+int64(len(p)) < part.Off+part.N { // the last piece reports the request's time
 				c.Piece, c.Begun, c.Asked, c.Held = true, now, now, 0
 			}
 			report(c)
 			busy.Exit(now)
 			defer func() { busy.Enter(t.clock.Now()) }()
-			return sink(p, s.base+off)
+			return sink(p, off)
 		}
-		_, err = t.client.Get(ctx, s.key, s.Range, bufs[worker].B, piece)
+		_, err = t.client.Get(ctx, t.key(o), part, bufs[worker].B, piece)
 		return err
 	})
 	if err != nil {
@@ -340,21 +308,19 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 // the first that the store lacks. It returns how many come before that.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for _, o := range objs {
-		for _, piece := range t.pieces(o) {
-			if _, err := t.turns.take(ctx, t.clock); err != nil {
-				return found, t.fail("look up", o, -1, err)
-			}
-			size, err := t.client.Head(ctx, t.key(piece))
-			t.turns.leave()
-			switch {
-			case errors.Is(err, store.ErrNoKey):
-				return found, nil
-			case err != nil:
-				return found, t.fail("look up", o, -1, err)
-			case size != piece.Size:
-				return found, t.fail("look up", o, -1, fmt.Errorf("the store has %d bytes of it "+
-					"instead of %d", size, piece.Size))
-			}
+		if _, err := t.turns.take(ctx, t.clock); err != nil {
+			return found, t.fail("look up", o, -1, err)
+		}
+		size, err := t.client.Head(ctx, t.key(o))
+		t.turns.leave()
+		switch {
+		case errors.Is(err, store.ErrNoKey):
+			return found, nil
+		case err != nil:
+			return found, t.fail("look up", o, -1, err)
+		case size != o.Size:
+			return found, t.fail("look up", o, -1, fmt.Errorf("the store has %d bytes of it "+
+				"instead of %d", size, o.Size))
 		}
 		found++
 	}

@@ -28,9 +28,6 @@ type Config struct {
 	// are read in ranges of that size, a multiple of 4096; 0 = always whole.
 	MultipartAbove, PartSize, RangeSize int64
 	Depth                               int // parts or ranges of an object in flight
-	// Split, if not 0, keeps an entry in objects of so many bytes each, which are moved whole: as
-	// an engine does whose chunks are smaller than the blocks of a trace.
-	Split int64
 	// Requests bounds the PUT, GET and HEAD of entries in flight, as the threads of an engine do;
 	// 0 = no bound. Unbounded is a view without it.
 	Requests int
@@ -184,18 +181,6 @@ func (t *Tier) key(o tiers.Object) string {
 	return t.base + t.cfg.Names.Name(o)
 }
 
-// pieces are the objects of an entry, in the order of its bytes: itself, unless it is split.
-func (t *Tier) pieces(o tiers.Object) (objs []tiers.Object) {
-	if t.cfg.Split == 0 || o.Size <= t.cfg.Split {
-		return []tiers.Object{o}
-	}
-	for off := int64(0); off < o.Size; off += t.cfg.Split {
-		objs = append(objs, tiers.Object{Key: fmt.Sprintf("%s/%d", o.Key, off/t.cfg.Split),
-			Gen: o.Gen, Size: min(t.cfg.Split, o.Size-off)})
-	}
-	return objs
-}
-
 // fail is an error as every tier has it, with the key that the cache knows.
 func (t *Tier) fail(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: t.URL(), Key: o.Key, Offset: off, Err: err}
@@ -253,17 +238,6 @@ func (t *Tier) drop(o tiers.Object) error {
 		return nil
 	}
 	return t.deleteAll(context.Background(), []tiers.Object{o}) // its room counts as free already
-}
-
-// gone forgets a deleted object, or notes that the store has kept it: Clear tries it again.
-func (t *Tier) gone(o tiers.Object, deleted bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if deleted {
-		delete(t.entries, o.ID())
-	} else if e := t.entries[o.ID()]; e != nil {
-		e.state = stuck
-	}
 }
 
 // Close closes the connections. Objects in the bucket are removed by Clear.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -427,54 +425,4 @@ func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
 		assert.Equal(t, 3, n)
 		assert.Len(t, d.Log(), 4)
 	})
-}
-
-// An entry of several objects is there as a whole or not at all.
-func TestAnEntryOfSeveralObjects(t *testing.T) {
-	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 2)
-	c := config(t, d)
-	c.Split, c.RangeSize = 64<<10, 36<<10
-	tier, err := objecttier.Open(t.Context(), c)
-	require.NoError(t, err)
-	o := tiers.Object{Key: "entry", Gen: 1, Size: 150_000}
-	done, n := sums()
-	_, err = tier.Put(t.Context(), o, body(o), done)
-	require.NoError(t, err)
-	assert.Equal(t, o.Size, n[tiers.Write])
-	assert.Len(t, keys(d), 3)
-	found, err := tier.Lookup(t.Context(), o, tiers.Object{Key: "none", Gen: 1, Size: 150_000})
-	require.NoError(t, err)
-	assert.Equal(t, 1, found)
-	assert.Equal(t, 3, tier.Streams(o), "five ranges, three at a time")
-	require.NoError(t, check(t.Context(), tier, o, done))
-	assert.Equal(t, o.Size, n[tiers.Read])
-	// One of them cannot be written: the bytes of the others are taken back.
-	other := tiers.Object{Key: "entry", Gen: 2, Size: 150_000}
-	require.NoError(t, d.SetRules(s3test.Rule{Op: s3test.Put, Nth: 3,
-		Fault: s3test.Fault{Kind: s3test.Status, Status: 403}}))
-	n[tiers.Write] = 0
-	_, err = tier.Put(t.Context(), other, body(other), done)
-	require.Error(t, err)
-	assert.Zero(t, n[tiers.Write])
-	assert.Positive(t, tier.Stats().WastedBytes)
-	// What was cut off with it may become an object after its deletion, which Clear finds.
-	first := func() int {
-		return len(slices.DeleteFunc(keys(d), func(key string) bool {
-			return !strings.HasSuffix(key, "-0000000000000001") // the generation
-		}))
-	}
-	assert.Equal(t, 3, first())
-	require.NoError(t, d.SetRules())
-	require.NoError(t, tier.Remove(t.Context(), o))
-	assert.Zero(t, first())
-	assert.Zero(t, tier.Amount())
-	_, err = tier.Put(t.Context(), other, body(other), done)
-	require.NoError(t, err)
-	var gone []int64
-	assert.EqualValues(t, 1, tier.Amount().Files)
-	assert.EqualValues(t, 150_000, tier.Amount().Bytes)
-	require.NoError(t, tier.Clear(t.Context(), func(n int64) { gone = append(gone, n) }))
-	assert.Equal(t, []int64{150_000}, gone)
-	assert.Empty(t, keys(d))
-	require.NoError(t, tier.Close())
 }
