@@ -130,6 +130,7 @@ func TestObjectStore(t *testing.T) {
 			for _, word := range c.words {
 				assert.Contains(t, o.stdout+o.stderr, word)
 			}
+			assert.NotContains(t, o.stdout+o.stderr, "still in use", "buffers come back, also after a failure")
 			assert.Empty(t, s.Keys(bucket, ""), "nothing is left")
 			assert.Empty(t, s.Uploads(bucket))
 			failed := slices.ContainsFunc(s.Log(), func(e s3test.Entry) bool { return e.Fault != "" })

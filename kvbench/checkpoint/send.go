@@ -128,15 +128,14 @@ func (s *sending) done(c tiers.Chunk) {
 	l.done(c)
 }
 
-// end leaves to the store what it was asked to send and has not acknowledged: a connection that was
-// given up may still read from there.
+// end ends the time of the parts that the store has not acknowledged. Their buffers are free: ctx has
+// ended, so read copies nothing more from them, whichever connection still calls it.
 func (s *sending) end() {
 	s.line.complete(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, b := range s.got {
 		if b != nil && s.sent[i] {
-			b.stuck = true
 			s.line.exit(s.line.p.clock.Now())
 		}
 	}
