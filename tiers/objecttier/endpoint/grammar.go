@@ -16,8 +16,13 @@ const Most = 256
 // FilePrefix begins the name of a file of URLs in the place of a list.
 const FilePrefix = "file:"
 
-// comment is a # that begins a line or follows a space, with the rest of the line.
-var comment = regexp.MustCompile(`(^|[ \t])#.*`)
+var (
+	// comment is a # that begins a line or follows a space, with the rest of the line.
+	comment = regexp.MustCompile(`(^|[ \t])#.*`)
+	// password is what stands before the last @ of a URL, without the scheme.
+	password = regexp.MustCompile(`^([a-z]*://)?.*@`)
+	numbers  = regexp.MustCompile(`^(\d{1,9})\.\.\.(\d{1,9})$`)
+)
 
 // Parse reads URLs separated by commas, or file:PATH. A URL is http(s)://host[:port]; {a...b} in it
 // stands for all whole numbers from a to b, as wide as a if that has leading zeros. Several ranges
@@ -43,8 +48,13 @@ func ReadFile(path string) ([]string, error) {
 	return urls, nil
 }
 
+// parseLines reads the URLs of a file.
 func parseLines(text []byte) ([]string, error) {
-	return parse(strings.Split(string(text), "\n"), "line")
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		lines[i] = comment.ReplaceAllString(line, "")
+	}
+	return parse(lines, "line")
 }
 
 // parse reads URLs that stand in numbered places. Empty lines of a file are skipped. Equal URLs are
@@ -53,56 +63,40 @@ func parse(items []string, place string) (urls []string, err error) {
 	var errs []error
 	seen := map[string]int{}
 	for i, item := range items {
-		if place == "line" {
-			item = comment.ReplaceAllString(item, "")
-		}
 		if item = strings.TrimSpace(item); item == "" && place == "line" {
 			continue
 		}
-		wrong := func(text string, err error) {
-			errs = append(errs, fmt.Errorf("%s %d (%s): %w", place, i+1, shown(text), err))
-		}
-		expanded, err := expand(item, Most-len(urls))
-		if strings.Contains(item, "@") { // before an error quotes a part of the password
+		shown, expanded, err := item, []string(nil), error(nil)
+		if strings.Contains(item, "@") { // first, so that no error quotes a part of the password
 			err = errors.New("must not hold user:password@; keys come from AWS_ACCESS_KEY_ID " +
 				"and AWS_SECRET_ACCESS_KEY or a profile")
-		}
-		if err != nil {
-			wrong(item, err)
-			continue
+		} else {
+			expanded, err = expand(item, Most-len(urls))
 		}
 		for _, text := range expanded {
-			u, err := check(text)
-			if before, twice := seen[u]; err == nil && twice {
-				err = fmt.Errorf("the same as %s %d", place, before)
+			u, wrong := check(text)
+			if before, twice := seen[u]; wrong == nil && twice {
+				wrong = fmt.Errorf("the same as %s %d", place, before)
 			}
-			if err != nil {
-				wrong(text, err)
+			if wrong != nil {
+				shown, err = text, wrong
 				break // one error is enough for a range
 			}
 			seen[u] = i + 1
 			urls = append(urls, u)
 		}
+		if err != nil {
+			shown = password.ReplaceAllString(shown, "${1}****@")
+			errs = append(errs, fmt.Errorf("%s %d (%.200s): %w", place, i+1, shown, err))
+		}
 	}
-	if len(errs) == 0 && len(urls) == 0 {
-		errs = append(errs, errors.New("no URL in it"))
+	if len(errs)+len(urls) == 0 {
+		return nil, errors.New("no URL in it")
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	return urls, nil
-}
-
-// password is what stands before the last @ of a URL, without the scheme.
-var password = regexp.MustCompile(`^([a-z]*://)?.*@`)
-
-// shown is a URL for an error, without a password and at most 200 bytes long.
-func shown(text string) string {
-	text = password.ReplaceAllString(text, "${1}****@")
-	if len(text) > 200 {
-		text = text[:200] + "…"
-	}
-	return text
 }
 
 // check returns the URL in small letters and without a slash behind it. It refuses what net/url
@@ -119,15 +113,14 @@ func check(text string) (string, error) {
 		return "", fmt.Errorf("is no URL: %w", err)
 	case u.Hostname() == "":
 		return "", errors.New("names no host")
-	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+	case len(u.Path) > 1 || strings.ContainsAny(text, "?#"):
 		return "", errors.New("must end behind host and port: bucket and prefix belong into " +
 			"-cache-dir s3://BUCKET/PREFIX")
 	case strings.ContainsAny(u.Hostname(), " \t{}*?'\"<>|\\%"):
 		return "", errors.New("is no host name")
 	}
-	port, err := strconv.Atoi(u.Port())
-	if strings.HasSuffix(u.Host, ":") ||
-		u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	if strings.HasSuffix(u.Host, ":") || u.Port() != "" && (err != nil || port == 0) {
 		return "", errors.New("has a port outside of 1…65535")
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host), nil
@@ -137,31 +130,33 @@ func check(text string) (string, error) {
 func expand(text string, most int) (urls []string, err error) {
 	head, rest, found := strings.Cut(text, "{")
 	inside, tail, closed := strings.Cut(rest, "}")
-	a, b, dots := strings.Cut(inside, "...")
-	from, errFrom := strconv.ParseUint(a, 10, 31)
-	to, errTo := strconv.ParseUint(b, 10, 31)
-	switch {
-	case !found && strings.Contains(text, "}"):
-		return nil, errors.New("has a } without its {")
-	case !found && most < 1, found && closed && errFrom == nil && errTo == nil && to >= from &&
-		to-from >= uint64(max(most, 0)):
-		return nil, fmt.Errorf("there are more than %d endpoints", Most)
-	case !found:
+	if !found {
+		switch {
+		case strings.Contains(text, "}"):
+			return nil, errors.New("has a } without its {")
+		case most < 1:
+			return nil, fmt.Errorf("there are more than %d endpoints", Most)
+		}
 		return []string{text}, nil
+	}
+	ends := numbers.FindStringSubmatch(inside)
+	switch {
 	case !closed:
 		return nil, errors.New("has a { without its }")
-	case !dots:
-		return nil, fmt.Errorf("{%s} is no range: write three dots, as in {1...4}", inside)
-	case errFrom != nil || errTo != nil:
-		return nil, fmt.Errorf("{%s}: a range has two whole numbers, as in {1...4}", inside)
-	case to < from:
+	case ends == nil:
+		return nil, fmt.Errorf("{%s} is no range: write two whole numbers with three dots "+
+			"between them, as in {1...4}", inside)
+	}
+	from, _ := strconv.Atoi(ends[1])
+	to, _ := strconv.Atoi(ends[2])
+	if to < from {
 		return nil, fmt.Errorf("{%s} falls: write {%d...%d}", inside, to, from)
 	}
 	width := 0
-	if strings.HasPrefix(a, "0") { // n08, n09, n10: names that sort
-		width = len(a)
+	if strings.HasPrefix(ends[1], "0") { // n08, n09, n10: names that sort
+		width = len(ends[1])
 	}
-	for n := from; n <= to; n++ {
+	for n := from; n <= to; n++ { // the first URL beyond the limit ends it
 		more, err := expand(fmt.Sprintf("%s%0*d%s", head, width, n, tail), most-len(urls))
 		if err != nil {
 			return nil, err
