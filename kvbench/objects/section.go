@@ -40,7 +40,7 @@ type edge struct {
 func read(t *objecttier.Tier) edge {
 	e := edge{known: true, tier: t.Stats()}
 	for _, at := range t.Endpoints() {
-		e.peaks = append(e.peaks, at.Stats().MaxInFlight)
+		e.peaks = append(e.peaks, at.Peak())
 	}
 	return e
 }

@@ -68,14 +68,14 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 			return err
 		})
 		assert.Equal(t, 3*time.Second, took)
-		assert.Equal(t, 2, tier.Endpoints()[0].Stats().MaxInFlight)
+		assert.Equal(t, 2, tier.Endpoints()[0].Peak())
 
 		took, held = together("b", put(tier.Unbounded()))
 		assert.Equal(t, time.Second, took)
 		assert.Zero(t, held)
 		took, _ = together("b", get(tier.Unbounded()))
 		assert.Equal(t, time.Second, took)
-		assert.Equal(t, 5, tier.Endpoints()[0].Stats().MaxInFlight)
+		assert.Equal(t, 5, tier.Endpoints()[0].Peak())
 	})
 }
 

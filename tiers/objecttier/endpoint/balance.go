@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -50,19 +51,10 @@ type Endpoint struct {
 	URL   string
 
 	set      *Set
-	stats    Stats
 	inFlight int           // attempts
+	peak     int           // the largest inFlight
 	failures int           // in a row
 	until    time.Duration // when the pause ends
-}
-
-// Stats are the counts of an endpoint so far.
-type Stats struct {
-	Requests    int64 // whose first attempt went here
-	Attempts    int64
-	Failed      int64 // attempts that the endpoint, or the way to it, failed
-	Retries     int64 // attempts after a first one, here or elsewhere
-	MaxInFlight int
 }
 
 // NewSet returns the endpoints of a rank. Now is the run's clock. Ranks begin at different
@@ -105,9 +97,7 @@ func (s *Set) Home(key string) int {
 func (s *Set) First(kind uint8, key string) *Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.choose(kind, key)
-	e.stats.Requests++
-	return e.begin()
+	return s.choose(kind, key).begin()
 }
 
 // Next begins another attempt after one at the endpoint last: at the one after it, or at the same
@@ -119,7 +109,6 @@ func (s *Set) Next(last *Endpoint, stay bool) *Endpoint {
 	if !stay && !s.Pinned() {
 		e = s.open(last.Index+1, false)
 	}
-	e.stats.Retries++
 	return e.begin()
 }
 
@@ -146,29 +135,22 @@ func (s *Set) choose(kind uint8, key string) *Endpoint {
 // the fewest requests. Where all pause it returns the one whose pause ends first. Callers hold mu.
 func (s *Set) open(from int, fewest bool) *Endpoint {
 	now := s.now()
-	var best, soonest *Endpoint
+	best := s.endpoints[from%len(s.endpoints)]
 	for i := range s.endpoints {
 		e := s.endpoints[(from+i)%len(s.endpoints)]
-		switch {
-		case now < e.until:
-			if soonest == nil || e.until < soonest.until {
-				soonest = e
-			}
-		case best == nil, fewest && e.inFlight < best.inFlight:
+		// An endpoint that does not back off has waited until now.
+		wait := cmp.Compare(max(now, e.until), max(now, best.until))
+		if wait < 0 || wait == 0 && fewest && e.until <= now && e.inFlight < best.inFlight {
 			best = e
 		}
-	}
-	if best == nil {
-		return soonest
 	}
 	return best
 }
 
 // begin counts an attempt. Callers hold mu.
 func (e *Endpoint) begin() *Endpoint {
-	e.stats.Attempts++
 	e.inFlight++
-	e.stats.MaxInFlight = max(e.stats.MaxInFlight, e.inFlight)
+	e.peak = max(e.peak, e.inFlight)
 	return e
 }
 
@@ -192,7 +174,6 @@ func (e *Endpoint) End(o Outcome) {
 	case Answered:
 		e.failures, e.until, s.failing = 0, 0, -1
 	case Failed:
-		e.stats.Failed++
 		now := s.now()
 		if s.failing < 0 {
 			s.failing = now
@@ -221,13 +202,13 @@ func (s *Set) ResetPeaks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.endpoints {
-		e.stats.MaxInFlight = e.inFlight
+		e.peak = e.inFlight
 	}
 }
 
-// Stats returns the counts so far.
-func (e *Endpoint) Stats() Stats {
+// Peak is the largest number of attempts in flight since ResetPeaks.
+func (e *Endpoint) Peak() int {
 	e.set.mu.Lock()
 	defer e.set.mu.Unlock()
-	return e.stats
+	return e.peak
 }
