@@ -158,7 +158,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 // notPage is an error where the answer is a web page, which has status 200, too.
 func (a *attempt) notPage() error {
 	if a.html {
-		return &unexpected{"the answer is a page"}
+		return &unexpected{text: "the answer is a page"}
 	}
 	return nil
 }

@@ -99,16 +99,12 @@ func full(status int, code string) bool {
 var errTimeout = errors.New("nothing came in time (-s3-timeout)")
 
 // unexpected is an answer that does not fit the request: of another length, another range.
-type unexpected struct{ text string }
+type unexpected struct {
+	text  string
+	short bool // the body ended before its length: another attempt may bring the rest
+}
 
 func (e *unexpected) Error() string { return e.text }
-
-// shortBody is a body that ended before its length.
-type shortBody struct{ got, want int64 }
-
-func (e *shortBody) Error() string {
-	return fmt.Sprintf("the body ended after %d of %d bytes", e.got, e.want)
-}
 
 // failure is a failed attempt.
 type failure struct {
@@ -120,43 +116,35 @@ type failure struct {
 	cure    string
 }
 
-// Codes and statuses of answers after which another attempt may succeed.
-var (
-	transientCodes = []string{"SlowDown", "SlowDownRead", "SlowDownWrite", "InternalError",
-		"RequestTimeout", "Throttling", "ServiceUnavailable"}
-	transientStatus = []int{http.StatusRequestTimeout, http.StatusTooManyRequests,
-		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
-		http.StatusGatewayTimeout}
-)
+// transient are the statuses and codes of answers after which another attempt may succeed.
+var transient = strings.Fields("408 429 500 502 503 504 SlowDown SlowDownRead SlowDownWrite " +
+	"InternalError RequestTimeout Throttling ServiceUnavailable")
 
 // classify judges an attempt by what RoundTrip saw, because the library's texts hide causes: an EOF
 // becomes a sentence.
 func (c *Client) classify(a *attempt, err error) failure {
 	answer, isAnswer := errors.AsType[minio.ErrorResponse](err)
-	_, short := errors.AsType[*shortBody](err)
-	_, odd := errors.AsType[*unexpected](err)
+	odd, isOdd := errors.AsType[*unexpected](err)
 	f := failure{cause: strconv.Itoa(a.status), code: answer.Code,
 		message: cmp.Or(answer.Message, err.Error())}
 	switch {
 	case errors.Is(context.Cause(a.ctx), errTimeout):
 		f = failure{cause: "timeout", again: true, outcome: endpoint.Failed,
 			message: fmt.Sprintf("%v: %v", errTimeout, c.cfg.Timeout)}
-	case short:
+	case isOdd && odd.short:
 		f.cause, f.again, f.outcome = "short_body", true, endpoint.Failed
 	// The library's own error about a header that it cannot read has no status.
-	case odd, isAnswer && answer.StatusCode == 0 && a.status == http.StatusOK:
+	case isOdd, isAnswer && answer.StatusCode == 0 && a.status == http.StatusOK:
 		f.cause, f.code = "answer", ""
 	case a.failure != nil:
-		f = c.transportFailure(a.failure)
+		f = transportFailure(a.failure)
 	case a.status == 0: // the library refused it before it was sent
 		f.cause = "client"
-	case full(a.status, f.code): // also with a status after which others try again
-		f.cure = "free space in the store or have less there (-storage-capacity-gb; of " +
-			"checkpoints -checkpoint-keep)"
 	default:
-		f.again = slices.Contains(transientCodes, f.code) ||
-			slices.Contains(transientStatus, a.status)
-		if a.status >= 500 && a.status != http.StatusNotImplemented {
+		f.again = !full(a.status, f.code) &&
+			(slices.Contains(transient, f.cause) || slices.Contains(transient, f.code))
+		if a.status >= 500 && a.status != http.StatusNotImplemented &&
+			!full(a.status, f.code) {
 			f.outcome = endpoint.Failed
 		}
 		f.cure = c.cure(a.status, f.code)
@@ -172,7 +160,7 @@ func (c *Client) classify(a *attempt, err error) failure {
 
 // transportFailure is an error without an answer. Certificates, names and schemes do not change
 // between attempts.
-func (c *Client) transportFailure(err error) failure {
+func transportFailure(err error) failure {
 	f := failure{cause: "transport", again: true, outcome: endpoint.Failed, message: err.Error()}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
@@ -203,43 +191,45 @@ func (c *Client) transportFailure(err error) failure {
 	return f
 }
 
-// cure is what the user can do about an answer that no attempt changes: by the store's code, else
-// by the status.
+// cures are what the user can do about answers that no attempt changes, by code or status. The first
+// one counts, so codes come before statuses.
+var cures = []struct{ answers, cure string }{
+	{"InvalidAccessKeyId " + noSuchUser,
+		"the store does not know {key}: check AWS_ACCESS_KEY_ID or AWS_PROFILE"},
+	{"SignatureDoesNotMatch",
+		"AWS_SECRET_ACCESS_KEY does not belong to {key}, or a proxy changes what is sent"},
+	{"ExpiredToken InvalidToken",
+		"get new temporary keys: AWS_SESSION_TOKEN is not valid (any more)"},
+	{"AuthorizationHeaderMalformed InvalidRegion PermanentRedirect " +
+		"IllegalLocationConstraintException",
+		"the bucket's region is not {region}: give it with -s3-region or AWS_REGION"},
+	{"RequestTimeTooSkewed", "set this machine's clock"},
+	{minio.NoSuchBucket, "the bucket {bucket} must exist, it is never made: make it, or name " +
+		"another in -cache-dir s3://BUCKET/PREFIX"},
+	{"EntityTooLarge EntityTooSmall", "give another -s3-part-size or -s3-multipart-above"},
+	{"BadDigest XAmzContentChecksumMismatch XAmzContentSHA256Mismatch InvalidDigest",
+		"the store found other bytes than were sent: try -s3-payload unsigned"},
+	{"403", "{key} may not do that in the bucket {bucket}"},
+	{"301 307", "the bucket lives elsewhere: check -s3-region and -s3-endpoint"},
+	{"405 501", "the store does not serve this kind of request"},
+}
+
+// cure is what the user can do about an answer.
 func (c *Client) cure(status int, code string) string {
-	key := "key " + c.cfg.Key()
-	if key == "key " {
-		key = "an anonymous client (-s3-anonymous)"
+	if full(status, code) {
+		return "free space in the store or have less there (-storage-capacity-gb; of checkpoints " +
+			"-checkpoint-keep)"
 	}
-	switch code {
-	case "InvalidAccessKeyId", noSuchUser:
-		return "the store does not know " + key + ": check AWS_ACCESS_KEY_ID or AWS_PROFILE"
-	case "SignatureDoesNotMatch":
-		return "AWS_SECRET_ACCESS_KEY does not belong to " + key +
-			", or a proxy changes what is sent"
-	case "ExpiredToken", "InvalidToken":
-		return "get new temporary keys: AWS_SESSION_TOKEN is not valid (any more)"
-	case "AuthorizationHeaderMalformed", "InvalidRegion", "PermanentRedirect",
-		"IllegalLocationConstraintException":
-		return fmt.Sprintf("the bucket's region is not %s: give it with -s3-region or AWS_REGION",
-			c.cfg.Region)
-	case "RequestTimeTooSkewed":
-		return "set this machine's clock"
-	case minio.NoSuchBucket:
-		return fmt.Sprintf("the bucket %s must exist, it is never made: make it, or name another "+
-			"in -cache-dir s3://BUCKET/PREFIX", c.cfg.Bucket)
-	case "EntityTooLarge", "EntityTooSmall":
-		return "give another -s3-part-size or -s3-multipart-above"
-	case "BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
-		"InvalidDigest":
-		return "the store found other bytes than were sent: try -s3-payload unsigned"
+	key := "an anonymous client (-s3-anonymous)"
+	if id := c.cfg.Key(); id != "" {
+		key = "key " + id
 	}
-	switch status {
-	case http.StatusForbidden:
-		return fmt.Sprintf("%s may not do that in the bucket %s", key, c.cfg.Bucket)
-	case http.StatusMovedPermanently, http.StatusTemporaryRedirect:
-		return "the bucket lives elsewhere: check -s3-region and -s3-endpoint"
-	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return "the store does not serve this kind of request"
+	for _, known := range cures {
+		answers := strings.Fields(known.answers)
+		if slices.Contains(answers, code) || slices.Contains(answers, strconv.Itoa(status)) {
+			return strings.NewReplacer("{key}", key, "{bucket}", c.cfg.Bucket, "{region}",
+				c.cfg.Region).Replace(known.cure)
+		}
 	}
 	return ""
 }

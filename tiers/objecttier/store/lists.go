@@ -128,7 +128,7 @@ func (c *Client) deleteBatch(ctx context.Context, keys []string, gone func(strin
 				}
 			}
 			if err == nil && len(left) > 0 {
-				err = &unexpected{"the store does not report all keys as deleted"}
+				err = &unexpected{text: "the store does not report all keys as deleted"}
 			}
 			return err
 		})

@@ -40,7 +40,7 @@ func (s *sent) stored(err error) error {
 	case err != nil && s.err != nil && s.a.status == 0: // else the store failed earlier
 		return &callers{s.err}
 	case err == nil && (s.a.html || s.a.header.Get("ETag") == ""):
-		return &unexpected{"the answer to a PUT has no ETag"}
+		return &unexpected{text: "the answer to a PUT has no ETag"}
 	}
 	return err
 }
@@ -141,7 +141,8 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 				return cause
 			}
 			if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-				return &shortBody{g.at + int64(g.filled) - from, end - from}
+				return &unexpected{fmt.Sprintf("the body ended after %d of %d bytes",
+					g.at+int64(g.filled)-from, end-from), true}
 			}
 			a.failure = err
 			return err
@@ -157,7 +158,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 	// Reading the end makes the connection usable again.
 	var more [1]byte
 	if n, err := body.Read(more[:]); n > 0 || err != io.EOF {
-		return &unexpected{"the body goes on behind its length"}
+		return &unexpected{text: "the body goes on behind its length"}
 	}
 	return nil
 }
@@ -168,16 +169,16 @@ func (g *get) fits(a *attempt, length int64, got string, from int64, ranged bool
 	want := fmt.Sprintf("bytes %d-%d/%d", from, end-1, g.Size)
 	switch {
 	case a.html:
-		return &unexpected{"the answer is a page"}
+		return &unexpected{text: "the answer is a page"}
 	case !ranged && a.status != http.StatusOK:
-		return &unexpected{fmt.Sprintf("a part of the object came (%d) instead of all of it",
-			a.status)}
+		return &unexpected{text: fmt.Sprintf("a part of the object came (%d) instead of all of "+
+			"it", a.status)}
 	case ranged && a.status != http.StatusPartialContent:
-		return &unexpected{fmt.Sprintf("the store ignores ranges: %d instead of 206", a.status)}
+		return &unexpected{text: fmt.Sprintf("the store ignores ranges: %d instead of 206", a.status)}
 	case length != end-from:
-		return &unexpected{fmt.Sprintf("the answer has %d bytes instead of %d", length, end-from)}
+		return &unexpected{text: fmt.Sprintf("the answer has %d bytes instead of %d", length, end-from)}
 	case ranged && got != want:
-		return &unexpected{fmt.Sprintf("the answer is %q instead of %q", got, want)}
+		return &unexpected{text: fmt.Sprintf("the answer is %q instead of %q", got, want)}
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func (c *Client) Create(ctx context.Context, key string) (id string, err error) 
 		}
 		id, err = core.NewMultipartUpload(a.ctx, c.cfg.Bucket, key, opts)
 		if err == nil && id == "" {
-			err = &unexpected{"the answer to a new upload has no id"}
+			err = &unexpected{text: "the answer to a new upload has no id"}
 		}
 		return err
 	})
@@ -254,7 +255,7 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 		info, err := core.CompleteMultipartUpload(a.ctx, c.cfg.Bucket, key, id, parts,
 			minio.PutObjectOptions{})
 		if err == nil && info.ETag == "" {
-			err = &unexpected{"the answer to a completed upload has no ETag"}
+			err = &unexpected{text: "the answer to a completed upload has no ETag"}
 		}
 		if r.Attempts+int(a.sent.Load()) > 1 &&
 			minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
