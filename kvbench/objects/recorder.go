@@ -31,7 +31,7 @@ func (k kind) String() string {
 }
 
 // Recorder counts the events of a store's client. It is safe for concurrent use: one lock is
-// enough, because a request, which is two events, holds it for 0.2 µs (BenchmarkRequest).
+// enough, because a request, which is two events, holds it for 0.2 µs.
 type Recorder struct {
 	now    func() time.Duration
 	window func() (start, end time.Duration)

@@ -261,61 +261,6 @@ func TestCountsAreThoseOfTheAccessLog(t *testing.T) {
 	})
 }
 
-// What a PUT has sent when its connection breaks is on its way: the store's log ends where it
-// stopped to read. Requests are the same all the same.
-func TestBrokenConnectionsAreRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := inBubble(t, 2, nil)
-		var rules []s3test.Rule
-		for _, f := range []s3test.Fault{{Kind: s3test.Cut, At: 20_000},
-			{Kind: s3test.Reset, At: 9_000}, {Kind: s3test.Hang, At: 30_000}} {
-			rules = append(rules, s3test.Rule{Key: "/[0-9a-f]{2}/", Every: 20, Fault: f})
-		}
-		require.NoError(t, s.double.SetRules(rules...))
-		begun := len(s.double.Log())
-		s.openWindow()
-		s.load(t, "k", 100)
-		s.closeWindow()
-		kinds, _, _ := s.log(begun)
-		for name, have := range counted(inWindow(s.res.Objects)) {
-			assert.Equal(t, kinds[name].requests, have.requests, name)
-			assert.GreaterOrEqual(t, have.bytes, kinds[name].bytes, name)
-		}
-		o := s.res.Objects
-		for _, cause := range []string{"short_body", "reset", "timeout"} {
-			assert.Positive(t, o.Retries[cause], cause)
-		}
-		require.NoError(t, s.double.SetRules())
-	})
-}
-
-// The first byte is apart from the whole: a store that finds its object late, and one that sends
-// it slowly, are different stores.
-func TestFirstByteIsApartFromTheWhole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := inBubble(t, 1, nil)
-		var all []tiers.Object
-		for i := range 30 {
-			all = append(all, tiers.Object{Key: fmt.Sprint(i), Gen: 1, Size: 30_000})
-			require.NoError(t, s.put(t.Context(), all[i]))
-		}
-		require.NoError(t, s.double.SetRules(s3test.Rule{Op: s3test.Get, Fault: s3test.Fault{
-			Kind: s3test.Delay, HeaderDelay: 50 * time.Millisecond,
-			BodyDelay: 100 * time.Millisecond}}))
-		s.openWindow()
-		for _, o := range all {
-			require.NoError(t, s.get(t.Context(), o))
-		}
-		s.closeWindow()
-		first, whole := s.res.Objects.FirstByte, s.res.Objects.Operations["get"].Latency
-		assert.EqualValues(t, 50*time.Millisecond, *first.Min)
-		assert.EqualValues(t, 150*time.Millisecond, *whole.Min)
-		assert.InEpsilon(t, int64(50*time.Millisecond), *first.P50, 0.001)
-		assert.InEpsilon(t, int64(150*time.Millisecond), *whole.P50, 0.001)
-		require.NoError(t, s.double.SetRules())
-	})
-}
-
 // The first byte of a GET that had to go on came with its first attempt.
 func TestFirstByteOfAGetThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -330,7 +275,8 @@ func TestFirstByteOfAGetThatGoesOn(t *testing.T) {
 		s.openWindow()
 		require.NoError(t, s.get(t.Context(), o))
 		s.closeWindow()
-		// A pause of 0.2 s before the second attempt, which brings bytes, one of 0.4 s behind it.
+		// The first byte is apart from the whole: a store that finds its object late, and one that
+		// sends it slowly, are different stores. A pause of 0.2 s before the second attempt, which brings bytes, one of 0.4 s behind it.
 		assert.EqualValues(t, 201*time.Millisecond, *s.res.Objects.FirstByte.Max)
 		assert.EqualValues(t, 601*time.Millisecond, *s.res.Objects.Operations["get"].Latency.Max)
 		assert.EqualValues(t, 600*time.Millisecond, s.res.Objects.BackoffNS)
@@ -416,19 +362,6 @@ func TestAWindowThatNeverOpens(t *testing.T) {
 		assert.Empty(t, s.res.Objects.Operations)
 		kinds, _, _ := s.log(0)
 		assert.Equal(t, kinds, counted(s.res.Objects.Outside))
-	})
-}
-
-func BenchmarkRequest(b *testing.B) {
-	r := New(4, func() time.Duration { return 1 },
-		func() (time.Duration, time.Duration) { return 0, workloads.Never })
-	b.RunParallel(func(p *testing.PB) {
-		for i := time.Duration(1); p.Next(); i++ {
-			r.Attempt(store.Attempt{Op: store.Get, Endpoint: int(i) & 3, First: true, Sent: 1,
-				Status: 200, Bytes: 64 << 10})
-			r.Request(store.Request{Op: store.Get, Attempts: 1, Bytes: 64 << 10, Begun: 0,
-				FirstByte: i % 1e6, Ended: i % 2e6})
-		}
 	})
 }
 

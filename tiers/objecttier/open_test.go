@@ -142,14 +142,8 @@ func TestTheCheck(t *testing.T) {
 			fault(s3test.Get, s3test.Fault{Kind: s3test.WrongLength})}},
 		"may not do that in the bucket bucket": {Rules: []s3test.Rule{
 			fault(s3test.Delete, status(403, "AccessDenied"))}},
-		"check host and port of -s3-endpoint": {Rules: []s3test.Rule{
-			fault("", s3test.Fault{Kind: s3test.Page})}},
 		"check AWS_ACCESS_KEY_ID": {AccessKey: "other"},
-		"the bucket bucket must exist, it is never made": {Rules: []s3test.Rule{
-			fault("", status(404, "NoSuchBucket"))}},
-		"the bucket's region is not us-east-1: give it with -s3-region": {Rules: []s3test.Rule{
-			fault("", status(400, "AuthorizationHeaderMalformed"))}},
-		"keeps versions": {Versioning: true},
+		"keeps versions":          {Versioning: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.Buckets, c.InMemory = []string{"bucket"}, true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,63 +24,53 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 		c.Requests = 2
 		tier := open(t, c)
 		require.NoError(t, d.SetRules(s3test.Rule{Key: "/[0-9a-f]{2}/", Fault: s3test.Fault{
-			Kind: s3test.Delay, HeaderDelay: (time.Second)}}))
-		tier.ResetPeaks()
-		// together moves five objects of a name, and says how long it took and who was held back.
-		together := func(name string, move func(o tiers.Object, done tiers.ChunkFunc) error) (
-			took, held time.Duration) {
+			Kind: s3test.Delay, HeaderDelay: time.Second}}))
+		put := func(to tiers.Streamer, o tiers.Object, done tiers.ChunkFunc) error {
+			_, err := to.Put(t.Context(), o, body(o), done)
+			return err
+		}
+		get := func(from tiers.Streamer, o tiers.Object, done tiers.ChunkFunc) error {
+			_, err := from.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 8192)}},
+				func([]byte, int64) error { return nil }, done)
+			return err
+		}
+		lookup := func(_ tiers.Streamer, o tiers.Object, _ tiers.ChunkFunc) error {
+			_, err := tier.Lookup(t.Context(), o)
+			return err
+		}
+		// Bounded, two requests wait for one second, and one for two.
+		for _, c := range []struct {
+			name       string
+			move       func(tiers.Streamer, tiers.Object, tiers.ChunkFunc) error
+			via        tiers.Streamer
+			took, held time.Duration
+			peak       int
+		}{
+			{"a", put, tier, 3 * time.Second, 4 * time.Second, 2},
+			{"a", get, tier, 3 * time.Second, 4 * time.Second, 2},
+			{"a", lookup, tier, 3 * time.Second, 0, 2}, // which reports nothing
+			{"b", put, tier.Unbounded(), time.Second, 0, 5},
+			{"b", get, tier.Unbounded(), time.Second, 0, 5},
+		} {
+			tier.ResetPeaks()
 			var all sync.WaitGroup
-			var mu sync.Mutex
+			var held atomic.Int64
 			begun := time.Now()
 			for i := range 5 {
-				o := tiers.Object{Key: fmt.Sprint(name, i), Gen: 1, Size: 30_000}
+				o := tiers.Object{Key: fmt.Sprint(c.name, i), Gen: 1, Size: 30_000}
 				all.Go(func() {
-					assert.NoError(t, move(o, func(c tiers.Chunk) {
-						mu.Lock()
-						defer mu.Unlock()
-						held += c.Held
-					}))
+					assert.NoError(t, c.move(c.via, o, func(c tiers.Chunk) { held.Add(int64(c.Held)) }))
 				})
 			}
 			all.Wait()
-			return time.Since(begun), held
+			assert.Equal(t, c.took, time.Since(begun))
+			assert.EqualValues(t, c.held, held.Load())
+			assert.Equal(t, c.peak, tier.Endpoints()[0].Peak())
 		}
-		put := func(to tiers.Streamer) func(tiers.Object, tiers.ChunkFunc) error {
-			return func(o tiers.Object, done tiers.ChunkFunc) error {
-				_, err := to.Put(t.Context(), o, body(o), done)
-				return err
-			}
-		}
-		get := func(from tiers.Streamer) func(tiers.Object, tiers.ChunkFunc) error {
-			return func(o tiers.Object, done tiers.ChunkFunc) error {
-				_, err := from.Get(t.Context(), o, []tiers.Buffer{{B: make([]byte, 8192)}},
-					func([]byte, int64) error { return nil }, done)
-				return err
-			}
-		}
-		took, held := together("a", put(tier))
-		assert.Equal(t, 3*time.Second, took)
-		assert.Equal(t, 4*time.Second, held, "two waited for one second, one for two")
-		took, held = together("a", get(tier))
-		assert.Equal(t, 3*time.Second, took)
-		assert.Equal(t, 4*time.Second, held)
-		took, _ = together("a", func(o tiers.Object, _ tiers.ChunkFunc) error {
-			_, err := tier.Lookup(t.Context(), o)
-			return err
-		})
-		assert.Equal(t, 3*time.Second, took)
-		assert.Equal(t, 2, tier.Endpoints()[0].Peak())
-
-		took, held = together("b", put(tier.Unbounded()))
-		assert.Equal(t, time.Second, took)
-		assert.Zero(t, held)
-		took, _ = together("b", get(tier.Unbounded()))
-		assert.Equal(t, time.Second, took)
-		assert.Equal(t, 5, tier.Endpoints()[0].Peak())
 	})
 }
 
-// Who waits for a turn when the run ends goes, and takes none.
+// A request that waits for a turn when the run ends takes none.
 func TestWaitingForATurnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)

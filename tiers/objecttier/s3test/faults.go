@@ -43,7 +43,6 @@ type Fault struct {
 	RetryAfter    string // that header: seconds, or a date
 	HeaderDelay   time.Duration
 	BodyDelay     time.Duration
-	Bandwidth     int64 // bytes/s of the body; 0 = unlimited
 }
 
 // Rule is a fault, and the requests that it applies to: those that match all fields that are set.
@@ -183,13 +182,6 @@ func (a *answer) wait(d time.Duration) {
 	}
 }
 
-// pass waits for as long as n bytes take.
-func (a *answer) pass(n int) {
-	if a.fault.Bandwidth > 0 {
-		a.wait(time.Duration(n) * time.Second / time.Duration(a.fault.Bandwidth))
-	}
-}
-
 func (a *answer) WriteHeader(status int) {
 	if a.began {
 		return
@@ -226,7 +218,6 @@ func (a *answer) Write(b []byte) (int, error) {
 			b = append([]byte(nil), b...) // the store's own bytes stay as they are
 			b[at] ^= 0xff
 		}
-		a.pass(size)
 	}
 	if a.length >= 0 {
 		b = b[:min(int64(len(b)), a.length-a.written)]
@@ -265,8 +256,5 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	}
 	b.read += int64(n)
 	b.server.log.change(func() { b.entry.BytesIn = b.read })
-	if carries {
-		b.pass(n)
-	}
 	return n, err
 }

@@ -109,10 +109,6 @@ func Certificate() (server, client *tls.Config) {
 	return &tls.Config{Certificates: s.TLS.Certificates}, client
 }
 
-// Transport returns an http.RoundTripper to the endpoints without a network, for clients that take
-// one; DialContext is for clients that have a transport of their own.
-func (s *Server) Transport() *http.Transport { return &http.Transport{DialContext: s.DialContext} }
-
 // DialContext connects to an endpoint.
 func (s *Server) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	for _, e := range s.endpoints {
