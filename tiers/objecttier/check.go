@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 
 	"golang.org/x/sync/errgroup"
@@ -58,21 +57,14 @@ func (t *Tier) check(ctx context.Context) error {
 func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte) (at string,
 	err error) {
 	all := t.Endpoints()
-	_, err = t.client.At(i).Put(ctx, key, checkBytes,
-		func() io.ReadSeeker { return bytes.NewReader(data) })
-	if err != nil {
+	if err := write(ctx, t.client.At(i), key, data); err != nil {
 		return all[i].URL, err
 	}
 	for k, other := range all {
 		if k != i && t.cfg.Store.Endpoints.Pinned() {
 			continue
 		}
-		got := make([]byte, 0, checkBytes)
-		_, err := t.client.At(k).Get(ctx, key, store.Range{N: checkBytes, Size: checkBytes},
-			make([]byte, 32<<10), func(b []byte, _ int64) error {
-				got = append(got, b...)
-				return nil
-			})
+		got, err := read(ctx, t.client.At(k), key, checkBytes)
 		switch {
 		case k != i && errors.Is(err, store.ErrNoKey):
 			return all[i].URL, fmt.Errorf("what was written through it is not at %s: they are "+

@@ -64,9 +64,21 @@ func (t *Tier) writeManifest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.client.Put(ctx, t.base+manifestName, int64(len(text)),
+	return write(ctx, t.client, t.base+manifestName, text)
+}
+
+// write makes an object of a text.
+func write(ctx context.Context, to *store.Client, key string, text []byte) error {
+	_, err := to.Put(ctx, key, int64(len(text)),
 		func() io.ReadSeeker { return bytes.NewReader(text) })
 	return err
+}
+
+// read returns an object of a known size.
+func read(ctx context.Context, from *store.Client, key string, size int64) (text []byte, err error) {
+	_, err = from.Get(ctx, key, store.Range{N: size, Size: size}, make([]byte, min(size, 32<<10)),
+		func(p []byte, _ int64) error { text = append(text, p...); return nil })
+	return text, err
 }
 
 // readManifest reads the manifest of a run. ErrNoKey where it has none.
@@ -76,9 +88,7 @@ func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err er
 	if err != nil {
 		return m, err
 	}
-	text := make([]byte, 0, size)
-	_, err = t.client.Get(ctx, key, store.Range{N: size, Size: size}, make([]byte, size),
-		func(p []byte, _ int64) error { text = append(text, p...); return nil })
+	text, err := read(ctx, t.client, key, size)
 	if err != nil {
 		return m, err
 	}

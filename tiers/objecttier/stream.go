@@ -58,7 +58,6 @@ type put struct {
 	mu    sync.Mutex
 	done  tiers.ChunkFunc
 	acked int64 // bytes of parts that the store has
-	parts []store.Part
 }
 
 // Put implements tiers.Streamer. Clear repeats what it could not undo because the store did not
@@ -88,11 +87,6 @@ func (t *Tier) put(ctx context.Context, o tiers.Object, body func(off, n int64) 
 	return tiers.Timing{Device: p.busy.Total()}, err
 }
 
-// stream is a part of the body, timed.
-func (p *put) stream(off, n int64) store.Body {
-	return func() io.ReadSeeker { return timed{p.body(off, n), &p.busy, p.t.clock} }
-}
-
 // enter and exit enclose each request, those that undo something included. Concurrent requests
 // count their common time once.
 func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
@@ -103,30 +97,36 @@ func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 func (p *put) report(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
-		Ended: r.Ended, Asked: r.Begun, Done: r.Ended, Held: held}
 	p.acked += r.Bytes
-	p.done(c)
+	p.done(tiers.Chunk{Op: tiers.Write, Flush: flush, Bytes: r.Bytes, Off: off, Begun: r.Begun,
+		Ended: r.Ended, Asked: r.Begun, Done: r.Ended, Held: held})
 }
 
-// whole writes the object in one PUT.
-func (p *put) whole() error {
+// send makes a request with n bytes of the object from an offset on, when it is its turn.
+func (p *put) send(ctx context.Context, off, n int64,
+	request func(body store.Body) (store.Request, error)) error {
 	p.enter()
 	defer p.exit()
-	held, err := p.turn.take(p.ctx, p.t.clock)
+	held, err := p.turn.take(ctx, p.t.clock)
 	if err != nil {
 		return err
 	}
 	defer p.turn.leave()
-	r, err := p.t.client.Put(p.ctx, p.key, p.o.Size, p.stream(0, p.o.Size))
-	if err == nil {
-		p.report(0, r, held, false)
-		return nil
-	}
-	if r.AllSent { // the store may have made the object; of an incomplete body it makes none
-		p.undo()
+	r, err := request(func() io.ReadSeeker { return timed{p.body(off, n), &p.busy, p.t.clock} })
+	switch {
+	case err == nil:
+		p.report(off, r, held, false)
+	case r.AllSent && r.Op == store.Put:
+		p.undo() // the store may have made the object; of an incomplete body it makes none
 	}
 	return err
+}
+
+// whole writes the object in one PUT.
+func (p *put) whole() error {
+	return p.send(p.ctx, 0, p.o.Size, func(body store.Body) (store.Request, error) {
+		return p.t.client.Put(p.ctx, p.key, p.o.Size, body)
+	})
 }
 
 // undo deletes an object that a failed request may have made. The store may execute the request
@@ -159,9 +159,8 @@ func (p *put) inParts() (err error) {
 	if err != nil {
 		return err // an upload of which only the answer was lost is found by Clear
 	}
-	completed := false
 	defer func() {
-		if completed {
+		if err == nil {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
@@ -179,32 +178,22 @@ func (p *put) inParts() (err error) {
 	// Parts begin in their order and end in any: the store puts them together by number.
 	size := p.t.partSize(p.o.Size)
 	n := pieces(p.o.Size, size)
-	p.parts = make([]store.Part, n)
+	parts := make([]store.Part, n)
 	err = parallel(p.ctx, n, p.t.cfg.Depth, func(ctx context.Context, _, i int) error {
 		off := int64(i) * size
-		p.enter()
-		defer p.exit()
-		held, err := p.turn.take(ctx, p.t.clock)
-		if err != nil {
-			return err
-		}
-		defer p.turn.leave()
-		part, r, err := p.t.client.PutPart(ctx, p.key, id, i+1, min(size, p.o.Size-off),
-			p.stream(off, min(size, p.o.Size-off)))
-		if err == nil {
-			p.report(off, r, held, false)
-			p.parts[i] = part
-		}
-		return err
+		n := min(size, p.o.Size-off)
+		return p.send(ctx, off, n, func(body store.Body) (r store.Request, err error) {
+			parts[i], r, err = p.t.client.PutPart(ctx, p.key, id, i+1, n, body)
+			return r, err
+		})
 	})
 	if err != nil {
 		return err
 	}
 	p.enter()
 	defer p.exit()
-	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, p.parts)
+	r, err := p.t.client.Complete(p.ctx, p.key, id, p.o.Size, parts)
 	if err == nil {
-		completed = true
 		p.report(0, r, 0, true)
 		return nil
 	}
