@@ -26,22 +26,19 @@ var (
 
 // Parse reads URLs separated by commas, or file:PATH. A URL is http(s)://host[:port]; {a...b} in it
 // stands for all whole numbers from a to b, as wide as a if that has leading zeros. Several ranges
-// stand for all combinations, the last one fastest. The error names all wrong URLs.
+// stand for all combinations, the last one fastest. A file has a URL in each line; comments begin
+// with #. The error names all wrong URLs.
 func Parse(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
-	if path, ok := strings.CutPrefix(text, FilePrefix); ok {
-		return ReadFile(path)
+	path, isFile := strings.CutPrefix(text, FilePrefix)
+	if !isFile {
+		return parse(strings.Split(text, ","), "URL")
 	}
-	return parse(strings.Split(text, ","), "URL")
-}
-
-// ReadFile reads a file with a URL, which may have ranges, in each line. Comments begin with #.
-func ReadFile(path string) ([]string, error) {
-	text, err := os.ReadFile(path)
+	lines, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the list of endpoints: %w", err)
 	}
-	urls, err := parseLines(text)
+	urls, err := parseLines(lines)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

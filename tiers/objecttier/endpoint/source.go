@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 )
@@ -13,19 +12,13 @@ type Source struct {
 	Ignored []string // variables that are set, too, and do not count
 }
 
+// fileSource is the variable that holds the path of a file of URLs.
+const fileSource = "S3_ENDPOINT_FILE"
+
 // sources are the environment's, in their order: the variables of the Python benchmark and of the
 // SDKs.
-var sources = []struct {
-	name string
-	file bool // it holds the path of a file of URLs
-}{
-	{"S3_ENDPOINT_URIS", false},
-	{"S3_ENDPOINT_TEMPLATE", false},
-	{"S3_ENDPOINT_FILE", true},
-	{"AWS_ENDPOINT_URL_S3", false},
-	{"AWS_ENDPOINT_URL", false},
-	{"S3_ENDPOINT", false},
-}
+var sources = []string{"S3_ENDPOINT_URIS", "S3_ENDPOINT_TEMPLATE", fileSource,
+	"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "S3_ENDPOINT"}
 
 // Find returns all endpoints of the first source with a value: given, which is the flag's, then the
 // environment, then Amazon's endpoint of the region. A wrong value is an error: the next source
@@ -36,27 +29,21 @@ func Find(given, region string, getenv func(string) string) (s Source, err error
 	if text != "" {
 		s.From = "-s3-endpoint"
 	}
-	file := false
-	for _, source := range sources {
-		value := strings.TrimSpace(getenv(source.name))
-		switch {
-		case value == "":
-		case text != "":
-			s.Ignored = append(s.Ignored, source.name)
-		default:
-			text, s.From, file = value, source.name, source.file
+	for _, name := range sources {
+		value := strings.TrimSpace(getenv(name))
+		if value != "" && text != "" {
+			s.Ignored = append(s.Ignored, name)
+		} else if value != "" {
+			text, s.From = value, name
 		}
 	}
-	switch {
-	case text == "":
-		s.From = "the region"
-		s.URLs, err = Parse("https://s3." + region + ".amazonaws.com")
-	case file:
-		s.URLs, err = ReadFile(cmp.Or(strings.TrimPrefix(text, FilePrefix), text))
-	default: // with ranges: the template of the Python benchmark has one
-		s.URLs, err = Parse(text)
+	switch s.From {
+	case "":
+		text, s.From = "https://s3."+region+".amazonaws.com", "the region"
+	case fileSource:
+		text = FilePrefix + strings.TrimPrefix(text, FilePrefix)
 	}
-	if err != nil {
+	if s.URLs, err = Parse(text); err != nil {
 		return s, fmt.Errorf("%s: %w", s.From, err)
 	}
 	return s, nil
