@@ -3,9 +3,9 @@ package objecttier
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,10 +28,8 @@ func (t *Tier) check(ctx context.Context) error {
 		return fmt.Errorf("the bucket %s keeps versions: what the run deletes would stay and "+
 			"cost; name one without in -cache-dir", t.cfg.Store.Bucket)
 	}
-	data := make([]byte, checkBytes) // random: what a proxy keeps of an old object differs
-	for i := range data {
-		data[i] = byte(rand.Uint32())
-	}
+	data := make([]byte, checkBytes)
+	_, _ = rand.Read(data) // random: what a proxy keeps of an old object differs
 	// A failure does not cancel the others: a cancelled PUT could be executed after its deletion.
 	var checks errgroup.Group
 	for i := range t.Endpoints() {

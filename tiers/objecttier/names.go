@@ -55,11 +55,10 @@ func (n Names) Name(o tiers.Object) string {
 // validate checks a configuration.
 func (n Names) validate() error {
 	switch {
-	case n.Format != Own && n.Format != LMCache && n.Format != VLLM && n.Format != Files:
-		return fmt.Errorf("names of format %q: there are %s, %s, %s and %s", n.Format, Own,
-			LMCache, VLLM, Files)
 	case n.Format == Own || n.Format == Files:
 		return nil
+	case n.Format != LMCache && n.Format != VLLM:
+		return fmt.Errorf("names have no format %q", n.Format)
 	case n.Model == "" || strings.ContainsFunc(n.Model, func(r rune) bool {
 		return r < ' ' || r == '@' || r == 0x7f
 	}):

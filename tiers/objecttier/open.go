@@ -24,7 +24,10 @@ func Open(ctx context.Context, cfg Config) (*Tier, error) {
 		return nil, err
 	}
 	t := &Tier{cfg: cfg, client: client, clock: cfg.Store.Clock, entries: map[tiers.ID]*entry{},
-		keep: cfg.Keep, turns: newTurns(cfg.Requests)}
+		keep: cfg.Keep}
+	if cfg.Requests > 0 {
+		t.turns = make(turns, cfg.Requests)
+	}
 	name := fmt.Sprintf("rank_%d", cfg.Rank)
 	if cfg.Folder != nil {
 		t.files, name = cfg.Folder.Files, cfg.Folder.Name

@@ -16,14 +16,6 @@ import (
 // do; nil: no bound. A request that waits for a turn is in the tier, and not with the store.
 type turns chan struct{}
 
-// newTurns are the turns of n threads; 0: no bound.
-func newTurns(n int) turns {
-	if n == 0 {
-		return nil
-	}
-	return make(turns, n)
-}
-
 // leave gives the turn to the request that has waited longest.
 func (t turns) leave() {
 	if t != nil {

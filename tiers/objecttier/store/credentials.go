@@ -21,16 +21,13 @@ const metadataTimeout = 2 * time.Second
 // and half a pair are errors: the library would send unsigned requests, and a forgotten variable
 // would show as "access denied".
 func FindCredentials() (*credentials.Credentials, error) {
-	id, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
-	for _, pair := range [][4]string{
-		{id, secret, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
-		{secret, id, "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"},
-	} {
-		if pair[0] != "" && pair[1] == "" {
-			return nil, fmt.Errorf("%s is set and %s is not: both are needed", pair[2], pair[3])
+	names := []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+	for i, name := range names {
+		if os.Getenv(name) != "" && os.Getenv(names[1-i]) == "" {
+			return nil, fmt.Errorf("%s is set and %s is not: both are needed", name, names[1-i])
 		}
-		if strings.ContainsAny(pair[0], " \t\r\n") {
-			return nil, fmt.Errorf("%s has a space or a line break, which no key has", pair[2])
+		if strings.ContainsAny(os.Getenv(name), " \t\r\n") {
+			return nil, fmt.Errorf("%s has a space or a line break, which no key has", name)
 		}
 	}
 	files := &credentials.FileAWSCredentials{}
@@ -46,7 +43,7 @@ func FindCredentials() (*credentials.Credentials, error) {
 	}
 	err = errors.New("no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE " +
 		"to a profile with keys, or give -s3-anonymous for requests that are not signed")
-	if _, why := files.Retrieve(); why != nil && !errors.Is(why, fs.ErrNotExist) {
+	if _, why := files.RetrieveWithCredContext(nil); why != nil && !errors.Is(why, fs.ErrNotExist) {
 		err = fmt.Errorf("%w (the AWS files: %w)", err, why)
 	}
 	return nil, err
