@@ -60,7 +60,7 @@ type sending struct {
 	mu   sync.Mutex
 	come *sync.Cond // a chunk has
 	got  []*slot    // by number, from when it is made until the store has it
-	sent []bool     // asked for by the store at least once: its buffer is being read from
+	sent []bool     // the store has read from it at least once
 
 	parts int // that are acknowledged; done, which counts them, is called for one request at a time
 }

@@ -30,7 +30,7 @@ type partStore struct {
 
 	mu   sync.Mutex
 	got  map[int][]byte
-	late []io.Reader // attempts that nobody waits for any more
+	late []io.Reader // attempts that were given up
 }
 
 func (s *partStore) Streams(tiers.Object) int { return s.atOnce }
@@ -43,7 +43,7 @@ func (s *partStore) Get(context.Context, tiers.Object, []tiers.Buffer,
 func (s *partStore) Put(ctx context.Context, o tiers.Object,
 	body func(off, n int64) io.ReadSeeker, done tiers.ChunkFunc) (tiers.Timing, error) {
 	var all sync.WaitGroup
-	var told sync.Mutex
+	var mu sync.Mutex
 	var failure error
 	parts := make(chan int)
 	for range s.atOnce {
@@ -58,7 +58,7 @@ func (s *partStore) Put(ctx context.Context, o tiers.Object,
 				if s.fail != nil {
 					err = errors.Join(err, s.fail(i))
 				}
-				told.Lock()
+				mu.Lock()
 				if err != nil {
 					failure = errors.Join(failure, err)
 				} else {
@@ -67,7 +67,7 @@ func (s *partStore) Put(ctx context.Context, o tiers.Object,
 					s.mu.Unlock()
 					done(tiers.Chunk{Op: tiers.Write, Bytes: n, Off: off})
 				}
-				told.Unlock()
+				mu.Unlock()
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buf
 }
 
 // TestPartsAreSentFromTheirBuffers: with two buffers and parts that are sent twice, each part has
-// the bytes of its place; what reads on of an attempt that nobody waits for gets no other's.
+// the bytes of its place; an attempt that was given up reads no bytes of another part.
 func TestPartsAreSentFromTheirBuffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := content.New([16]byte{7}, 0)
@@ -135,7 +135,7 @@ func TestPartsAreSentFromTheirBuffers(t *testing.T) {
 		}
 		assert.EqualValues(t, o.Size, total)
 		assert.EqualValues(t, 40, l.p.times.chunks.Load())
-		// Two at a time, a millisecond each; what follows the last is not told of here.
+		// Two at a time, a millisecond each; the completion is not reported here.
 		assert.Equal(t, 20*time.Millisecond, l.p.times.io.Total())
 		assert.Zero(t, l.p.times.closing.Total())
 		require.Len(t, s.late, 13)

@@ -111,7 +111,7 @@ func goldenLoad(t *testing.T, tier *objecttier.Tier, d *s3test.Server, rec *reco
 	for n := 20; n < 260; n++ {
 		if n == 200 {
 			d.Endpoints()[1].Kill()
-			synctest.Wait() // the client's connections have heard of it
+			synctest.Wait() // the client's connections are closed
 		}
 		if n == 240 {
 			require.NoError(t, d.Endpoints()[1].Return())

@@ -155,7 +155,7 @@ func (s *setting) log(from int) (kinds map[string]logged, endpoints []logged,
 	return kinds, endpoints, status
 }
 
-// counted is what a result says of the same. GETs of ranges are GETs to a store.
+// counted is the same from a result. GETs of ranges are GETs to a store.
 func counted(operations map[string]result.ObjectCounts) map[string]logged {
 	all := map[string]logged{}
 	for name, n := range operations {
@@ -353,7 +353,7 @@ func TestTheNetworkOfTheWindow(t *testing.T) {
 	assert.False(t, n.Short())
 }
 
-// Whatever has happened by then, a trial that fails early tells what it can.
+// A trial that fails before its window reports what it has counted.
 func TestAWindowThatNeverOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t, 1, nil)

@@ -9,7 +9,7 @@ import (
 
 // Remove deletes objects: one by one or, where there are many, a thousand in a request. An object
 // that is being read is deleted when its last read ends. The end of ctx stops no deletion, because
-// the cache counts on the room.
+// the cache counts on the space.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	var errs []error
 	var now []tiers.Object

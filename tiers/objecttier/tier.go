@@ -237,7 +237,7 @@ func (t *Tier) drop(o tiers.Object) error {
 	if !last {
 		return nil
 	}
-	return t.deleteAll(context.Background(), []tiers.Object{o}) // its room counts as free already
+	return t.deleteAll(context.Background(), []tiers.Object{o}) // its space counts as free already
 }
 
 // Close closes the connections. Objects in the bucket are removed by Clear.

@@ -408,7 +408,7 @@ func (s *slowly) Read(p []byte) (int, error) {
 	return s.ReadSeeker.Read(p)
 }
 
-// Each object that is looked up is asked for, until the first that is missing.
+// Lookup makes a HEAD for each object until the first that is missing.
 func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)

@@ -161,7 +161,7 @@ type Outcome uint8
 const (
 	Answered  Outcome = iota // also by an error that is not the endpoint's, as 404
 	Failed                   // refused, reset, timed out, or 5xx
-	Cancelled                // by this process: says nothing of the endpoint
+	Cancelled                // by this process: no failure of the endpoint
 )
 
 // End ends an attempt that First or Next began.
@@ -178,7 +178,7 @@ func (e *Endpoint) End(o Outcome) {
 		if s.failing < 0 {
 			s.failing = now
 		}
-		if now < e.until { // an attempt from before the pause says nothing new
+		if now < e.until { // an attempt from before the pause shows nothing new
 			return
 		}
 		if e.failures++; e.failures >= failuresToPause {

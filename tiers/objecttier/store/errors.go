@@ -40,7 +40,7 @@ type Error struct {
 var (
 	// ErrNoKey: the store has no such object, or no such upload.
 	ErrNoKey = errors.New("the store has no such key")
-	// ErrFull: the store has no room.
+	// ErrFull: the store has no space.
 	ErrFull = errors.New("the store is full")
 	// ErrDown: no endpoint has answered for the time longest.
 	ErrDown = errors.New("no endpoint of the store answers any more")
@@ -88,7 +88,7 @@ func (e *Error) Is(target error) bool {
 // noSuchUser is versitygw's code for an unknown key id, with status 404.
 const noSuchUser = "XAdminUserNotFound"
 
-// full reports whether a store has no room. MinIO answers 507 or names the quota; other stores
+// full reports whether a store has no space. MinIO answers 507 or names the quota; other stores
 // answer 403 or 409 with that code.
 func full(status int, code string) bool {
 	return status == http.StatusInsufficientStorage || code == "XMinioStorageFull" ||
