@@ -63,16 +63,18 @@ type put struct {
 // Put implements tiers.Streamer. Clear repeats what it could not undo because the store did not
 // answer.
 func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
-	done tiers.ChunkFunc) (tm tiers.Timing, err error) {
-	return t.put(ctx, o, body, done, t.turns)
+	done tiers.ChunkFunc) (tiers.Timing, error) {
+	return view{t, t.turns}.Put(ctx, o, body, done)
 }
 
-func (t *Tier) put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
-	done tiers.ChunkFunc, turn turns) (tm tiers.Timing, err error) {
+// Put implements tiers.Streamer.
+func (v view) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
+	done tiers.ChunkFunc) (tm tiers.Timing, err error) {
+	t := v.Tier
 	if err := t.claim(o); err != nil {
 		return tm, err
 	}
-	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: turn, body: body, done: done}
+	p := &put{t: t, ctx: ctx, o: o, key: t.key(o), turn: v.turn, body: body, done: done}
 	exists := false
 	defer func() { t.settle(o, exists) }()
 	if o.Size <= t.cfg.MultipartAbove {
@@ -235,13 +237,14 @@ func (t *Tier) Streams(o tiers.Object) int {
 // Get implements tiers.Streamer. It reports bytes as pieces come, and the request with its last
 // one: an object of 32 MiB takes seconds, all of which the end of a window would cut off.
 func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
-	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
-	return t.get(ctx, o, bufs, sink, done, t.turns)
+	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tiers.Timing, error) {
+	return view{t, t.turns}.Get(ctx, o, bufs, sink, done)
 }
 
-func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
-	sink func(p []byte, off int64) error, done tiers.ChunkFunc,
-	turn turns) (tm tiers.Timing, err error) {
+// Get implements tiers.Streamer.
+func (v view) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
+	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
+	t := v.Tier
 	if err := t.hold(o); err != nil {
 		return tm, err
 	}
@@ -261,11 +264,11 @@ func (t *Tier) get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		// Pauses between attempts are the store's time, too.
 		busy.Enter(t.clock.Now())
 		defer func() { busy.Exit(t.clock.Now()) }()
-		held, err := turn.take(ctx, t.clock)
+		held, err := v.turn.take(ctx, t.clock)
 		if err != nil {
 			return err
 		}
-		defer turn.leave()
+		defer v.turn.leave()
 		begun := t.clock.Now()
 		piece := func(p []byte, off int64) error {
 			now := t.clock.Now()
@@ -318,20 +321,11 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 
 var _ tiers.Bounded = (*Tier)(nil)
 
-// Unbounded implements tiers.Bounded.
-func (t *Tier) Unbounded() tiers.Streamer { return unbounded{t} }
+// Unbounded implements tiers.Bounded: plain I/O next to requests waits for no turn.
+func (t *Tier) Unbounded() tiers.Streamer { return view{t, nil} }
 
-// unbounded is a tier whose requests wait for no turn: for plain I/O next to requests.
-type unbounded struct{ *Tier }
-
-// Put implements tiers.Streamer.
-func (u unbounded) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
-	done tiers.ChunkFunc) (tiers.Timing, error) {
-	return u.put(ctx, o, body, done, nil)
-}
-
-// Get implements tiers.Streamer.
-func (u unbounded) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
-	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tiers.Timing, error) {
-	return u.get(ctx, o, bufs, sink, done, nil)
+// view is a tier whose PUTs and GETs wait for these turns.
+type view struct {
+	*Tier
+	turn turns
 }
