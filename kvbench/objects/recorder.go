@@ -36,7 +36,7 @@ type Recorder struct {
 	now    func() time.Duration
 	window func() (start, end time.Duration)
 	over   atomic.Bool
-	edges  [2]edge // of the window: where it opened, and where it closed
+	edges  []edge // of the window: where it opened, and where it closed
 
 	mu              sync.Mutex
 	inside, outside [numKinds]result.ObjectCounts

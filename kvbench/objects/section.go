@@ -31,14 +31,13 @@ func Describe(c objecttier.Config, balance endpoint.Balance, from, lookup string
 
 // edge is the counts of the tier when the window opened, or closed: the difference is the window's.
 type edge struct {
-	known bool
 	tier  objecttier.Stats
 	peaks []int // of requests in flight, by endpoint
 }
 
 // read reads it, with a system call of a few µs for each connection.
 func read(t *objecttier.Tier) edge {
-	e := edge{known: true, tier: t.Stats()}
+	e := edge{tier: t.Stats()}
 	for _, at := range t.Endpoints() {
 		e.peaks = append(e.peaks, at.Peak())
 	}
@@ -50,13 +49,13 @@ func read(t *objecttier.Tier) edge {
 // at all.
 func (r *Recorder) OpenWindow(t *objecttier.Tier) {
 	t.ResetPeaks()
-	r.edges[0] = read(t)
+	r.edges = append(r.edges, read(t))
 }
 
 // CloseWindow ends the counting.
 func (r *Recorder) CloseWindow(t *objecttier.Tier) {
 	r.over.Store(true)
-	r.edges[1] = read(t)
+	r.edges = append(r.edges, read(t))
 }
 
 // Fill fills the sections about the store in a result, but for Objects.Store. It returns the
@@ -90,14 +89,9 @@ func (r *Recorder) Fill(res *result.Result, t *objecttier.Tier) result.Histogram
 		}
 	}
 	endpoints := slices.Clone(r.endpoints)
-	was, is := r.edges[0], r.edges[1]
 	now := read(t)
-	if !was.known { // the window never opened: there is nothing in it
-		was = now
-	}
-	if !is.known {
-		is = now
-	}
+	edges := slices.Concat(r.edges, []edge{now, now}) // a window that never opened has nothing in it
+	was, is := edges[0], edges[1]
 	for k, at := range t.Endpoints() {
 		e := &endpoints[k]
 		e.URL = at.URL
