@@ -37,12 +37,6 @@ func (b *bench) ranks(n int, more ...string) []string {
 		more...)...)
 }
 
-// allWrite waits until all ranks write entries.
-func (b *bench) allWrite(n int) {
-	b.t.Helper()
-	eventually(b.t, "entries of all ranks in "+b.cache, func() bool { return b.writing(n) })
-}
-
 // writing reports whether all ranks have entries.
 func (b *bench) writing(n int) bool {
 	for rank := range n {

@@ -13,8 +13,6 @@ import (
 	"kvbench/tiers/memtier"
 )
 
-const piece = 64 << 10
-
 var bytesIn = content.New([16]byte{7}, 0)
 
 func memory(t *testing.T, capacity int64) *memtier.Tier {

@@ -89,7 +89,11 @@ func (s streams) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, 
 	r := &stream{t: s.Tier, o: o, bytes: make([]byte, o.Size), read: make(chan error, 1)}
 	begun, closed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	r.close = sync.OnceFunc(func() { close(closed); r.mu.Lock(); r.mu.Unlock() })
+	r.close = sync.OnceFunc(func() {
+		close(closed)
+		r.mu.Lock() // waits for the end of the GET
+		defer r.mu.Unlock()
+	})
 	end := make(chan error, 1)
 	r.mu.Lock()
 	go func() {
