@@ -298,8 +298,12 @@ func TestAKilledRunIsListed(t *testing.T) {
 			if len(uploads) > 0 {
 				assert.Contains(t, o.stdout+o.stderr, "aws s3api abort-multipart-upload")
 			}
-			assert.Equal(t, left, s.Keys(bucket, ""))
-			assert.Equal(t, uploads, s.Uploads(bucket))
+			// The store may still complete an upload that the killed run had asked it to complete.
+			for _, key := range s.Keys(bucket, "") {
+				assert.True(t, slices.Contains(left, key) || slices.Contains(uploads, key), "%s", key)
+			}
+			assert.Subset(t, s.Keys(bucket, ""), left)
+			assert.Subset(t, append(s.Uploads(bucket), s.Keys(bucket, "")...), uploads)
 			for _, e := range s.Log() { // it touches nothing outside of its prefix
 				for _, key := range append(e.Keys, e.Key) {
 					assert.True(t, key == "" && e.Op != s3test.List || strings.HasPrefix(key, c.dir),
