@@ -58,11 +58,12 @@ func (r *Reference) Decide(l *cache.Lease, wants []cache.Want, prefix bool, foun
 	}
 }
 
-// Write has entry i of a decision from now on, if it is to be written: one that is too large for
-// every tier is not there.
+// Write adds entry i of a decision, if the lease owns it. An entry that is larger than every tier is not added. The lease
+// keeps no pin: the request may wait in the run's cache, and a pinned victim would keep its bytes from other requests.
 func (r *Reference) Write(l *cache.Lease, i int) {
 	if r != nil && l.Owned(i) {
 		_, _, _ = l.Write(context.Background(), i, cache.Tag{})
+		l.Drop(context.Background(), i, cache.Tag{})
 	}
 }
 

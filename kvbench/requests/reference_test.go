@@ -3,15 +3,18 @@ package requests
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
 )
 
 // talks are turns of twelve users in an order that some of them dominate, and each with a common
@@ -89,3 +92,18 @@ func TestWhatAPolicyCosts(t *testing.T) {
 }
 
 type comparison struct{ lookups, hits, waterfall int64 }
+
+// TestTheReferenceDelaysNoRequest: workers that wait in the run's cache hold nothing in the reference. With pins held there the
+// workers waited for each other, until nothing moved any more.
+func TestTheReferenceDelaysNoRequest(t *testing.T) {
+	tiny, err := model.Find("tiny-1b", nil)
+	require.NoError(t, err)
+	for _, place := range []string{"write-through", "write-back"} {
+		cfg := usersConfig(tiny, 20, 20*time.Second)
+		cfg.Storage.Policy = kvbench.PolicyOf(place, "never", "lru")
+		cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 1<<29, 2<<30
+		res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: sumsDevice})
+		require.NoError(t, err, place)
+		assert.Equal(t, result.EndedByDeadline, res.EndedBy, place)
+	}
+}
