@@ -229,8 +229,8 @@ func TestAStoppedProcessIsNotTheStorage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
-		"-test.benchtime=5s")...)
-	b.working()
+		"-test.benchtime=8s")...)
+	b.filled(0.05) // the window is open: less is written before it
 	require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 	eventually(t, "time passes", func() bool { return time.Since(stopped) > 2300*time.Millisecond })
