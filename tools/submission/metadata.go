@@ -81,7 +81,7 @@ func parameter(r *result.Result, name string) any {
 // metadata describes the run for validators.
 func (s *Submission) metadata(dir string, sum *summary.Summary) *metadata {
 	first := s.tree.Files[0].Result
-	m := &metadata{BenchmarkType: "kv_cache", Model: first.Model.Key, KVCacheModel: first.Model.Key,
+	m := &metadata{BenchmarkType: "kv_cache", Model: s.model(), KVCacheModel: s.model(),
 		Command: "run", RunDatetime: sum.RunDatetime, NumProcesses: sum.TotalRanks, ResultDir: dir,
 		Parameters: values{}, Overrides: values{}, Notice: sum.Notice, Options: map[string]values{},
 		Hosts: []string{}}

@@ -150,8 +150,18 @@ func realRun() string {
 // runAt is the run's directory below the organisation. All options are one run there, though the
 // third has a model of its own: the path has the first one's, as mlpstorage does it.
 func (s *Submission) runAt(sum *summary.Summary) string {
-	return filepath.Join("results", s.System, "kv_cache", s.tree.Files[0].Result.Model.Key, "run",
-		sum.Stamp())
+	return filepath.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
+}
+
+// model is the first option's model as the name of a directory. A model that -model read from a file is named after the file,
+// and one from a config.json after the directory of that file.
+func (s *Submission) model() string {
+	key := s.tree.Files[0].Result.Model.Key
+	name := strings.TrimSuffix(filepath.Base(key), ".json")
+	if dir := filepath.Base(filepath.Dir(key)); name == "config" && plainName.MatchString(dir) {
+		return dir
+	}
+	return name
 }
 
 // read loads the results and keeps those of KV-cache workloads.

@@ -463,6 +463,24 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 	assert.True(t, inWorkbook(t, filepath.Join(run, "report.xlsx"), result.ClosedNotice))
 }
 
+// TestTheTreeHasNoPathOfTheMachine: -model may be a file, whose path is the model's key.
+func TestTheTreeHasNoPathOfTheMachine(t *testing.T) {
+	for key, want := range map[string]string{
+		"llama3.1-8b":                   "llama3.1-8b",
+		"/home/me/models/mine.json":     "mine",
+		"/models/Qwen3-8B/config.json":  "Qwen3-8B",
+		"models.d/Qwen3-8B/config.json": "Qwen3-8B",
+		"/config.json":                  "config",
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		dir := results(t, func(r *result.Result) { r.Division, r.Notice, r.Model.Key = result.DivisionOpen, "", key })
+		built, _, errs, err := submit(dir, out, "open")
+		require.NoError(t, err)
+		require.True(t, built, errs)
+		assert.DirExists(t, filepath.Join(out, "open/acme/results/flash7/kv_cache", want, "run"))
+	}
+}
+
 func TestNothingIsLeftHalfWritten(t *testing.T) {
 	parent := t.TempDir()
 	out := filepath.Join(parent, "out")
