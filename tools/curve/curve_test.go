@@ -97,8 +97,9 @@ func TestRatiosAreOfTokens(t *testing.T) {
 	assert.ErrorContains(t, err, "-kv-dtype: model \"deepseek-v3\": dtype int4 is of keys and values")
 }
 
-// What the model keeps of a sequence and not of tokens is told: it may be more than all the rest.
-func TestStatesAreTold(t *testing.T) {
+// The report names the bytes that a model keeps per sequence and not per token: they may be more
+// than all others.
+func TestStatesAreReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"num_hidden_layers": 2, "num_attention_heads": 2,
 		"num_key_value_heads": 2, "head_dim": 64, "full_attention_interval": 2,
