@@ -100,7 +100,7 @@ func (l Link) GiBPerSecond() float64 {
 	return rates[l.Generation-1] * 1e9 * coding / 8 * float64(l.Width) / (1 << 30)
 }
 
-// Degraded tells whether the link runs below what both its ends could.
+// Degraded reports whether the link runs below what both its ends could.
 func (l Link) Degraded() bool {
 	return l.MaxGeneration > l.Generation || l.MaxWidth > l.Width
 }

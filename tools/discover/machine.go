@@ -92,7 +92,7 @@ func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	const cpus, nodes = "/sys/devices/system/cpu", "/sys/devices/system/node"
 	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores,
 		AllowedBecause: l.CoresSource, NUMA: []Node{}}
-	// The processor tells a guest that it is one.
+	// The flag "hypervisor" marks a guest.
 	c.Virtual = slices.Contains(strings.Fields(m.Text("/proc/cpuinfo")), "hypervisor")
 	sockets, cores := map[string]bool{}, map[string]bool{}
 	for _, name := range m.Names(cpus) {
@@ -171,7 +171,7 @@ func (m machine) tracing(kernel string) Tracing {
 	return t
 }
 
-// linux tells whether /proc and /sys can be expected.
+// linux reports whether /proc and /sys can be expected.
 func linux() bool { return runtime.GOOS == "linux" }
 
 // ReadFile reads what discover -json wrote on another machine.

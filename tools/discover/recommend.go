@@ -41,7 +41,7 @@ func recommend(h Hardware) []Recommendation {
 	h.tiers(a)
 	h.system(a)
 	a.add(h.Tracing.Possible, "-enable-latency-tracing",
-		"the kernel tells device latencies, sizes and depths")
+		"the kernel reports device latencies, sizes and depths")
 	return *a
 }
 
@@ -59,7 +59,7 @@ func (h Hardware) storage(a *advice) {
 		return
 	case kind == "overlay":
 		a.add(true, "-cache-dir <a mounted volume>", "%s is a container's own layer: copy-up and "+
-			"the missing device witness make numbers of it worth little", d.Path)
+			"missing device counters make its numbers worth little", d.Path)
 	case d.Network:
 		a.add(true, "-io direct", "%s is a shared filesystem (%s): buffered I/O would measure "+
 			"the client's cache", d.Path, kind)
@@ -92,8 +92,8 @@ func (h Hardware) storage(a *advice) {
 
 // device advises on the disk behind the directory.
 func (h Hardware) device(dev Device, a *advice) {
-	// A chunk that the queue splits is several requests: the device sees smaller ones than were
-	// asked for, and latencies are those of the last.
+	// The queue splits a large chunk into several requests: the device sees smaller ones than were
+	// submitted, and the latency is the last one's.
 	q, limit := dev.Queue, ""
 	cure := fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name)
 	if hw := q.MaxHWSectorsKB; hw != nil && *hw<<10 < chunk {
@@ -108,7 +108,7 @@ func (h Hardware) device(dev Device, a *advice) {
 		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
 		"%s takes %d segments per request: 1 MiB of ordinary pages is %d, so every chunk is "+
 			"split without huge pages", dev.Name, units.OrZero(q.MaxSegments), chunk/page)
-	// A virtual disk says what its host pleases; advice about flash is for drives that are there.
+	// A virtual disk reports what its host chooses; advice about flash is for physical drives.
 	real, rotating := dev.Rotational != nil && !h.CPU.Virtual, units.OrZero(dev.Rotational)
 	a.add(real && !rotating && dev.NVMe != nil, "-precondition", "%s is a flash drive: a fresh or "+
 		"trimmed one writes faster than it will in its steady state", dev.Name)
@@ -129,7 +129,7 @@ func (h Hardware) device(dev Device, a *advice) {
 		dev.Name, node)
 }
 
-// splits tells whether a chunk in ordinary pages is more segments than a request may have.
+// splits reports whether a chunk in ordinary pages is more segments than a request may have.
 func (d Device) splits() bool {
 	return d.Queue.MaxSegments != nil && *d.Queue.MaxSegments*page < chunk
 }
