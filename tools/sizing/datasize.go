@@ -112,7 +112,7 @@ func (h machine) available(dir string, n Need) (available, error) {
 	}
 	a.Directory, a.Filesystem, a.FreeBytes = dir, fs.Type, &fs.Free
 	ranks := int64(n.Ranks)
-	// Ranks of one host share its memory and, unless told otherwise, its disk.
+	// Ranks of one host share its memory and, by default, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
 		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %s, %s "+
 			"available according to %s", size(need), units.Plural(ranks, "rank"),

@@ -88,7 +88,7 @@ func TestOneUserByHand(t *testing.T) {
 	const perToken = 131072
 	assert.EqualValues(t, perToken, n.BytesPerToken)
 	assert.EqualValues(t, 25000*perToken, n.LargestEntry.Bytes,
-		"the largest that any user could ask for, whoever was drawn")
+		"the largest request of any user, drawn or not")
 	assert.InDelta(t, 1/u.Think, *n.RequestRate, 1e-9)
 	assert.InDelta(t, mean*perToken/u.Think, *n.WriteRate, 1)
 	assert.InDelta(t, 100*mean*perToken/u.Think, float64(*n.Disk.Everything), 2)

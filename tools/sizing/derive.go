@@ -75,9 +75,9 @@ func (s stream) String() string {
 		units.FormatSize(s.chunk), mib(s.rate))
 }
 
-// middles makes one measurement of several trials, in the order of the first ones: that of the one
-// in the middle by its bytes. Its rates and times belong together, as Little's law wants them; a
-// median of each would be of trials that nobody ran.
+// middles picks one measurement from several trials of a kind: the median by its bytes. Its rates
+// and times belong together, as Little's law requires; a median of each value would mix trials. The
+// order is that of the first trials.
 func middles(runs []measured) (out []measured) {
 	trials := map[kind][]measured{}
 	for _, r := range runs {
@@ -97,7 +97,7 @@ func middles(runs []measured) (out []measured) {
 	return out
 }
 
-// sort tells reads, writes and mixed runs apart.
+// sort separates reads, writes and mixed runs.
 func sort(runs []measured) (streams [2][]stream, mixed []measured) {
 	for _, r := range runs {
 		switch share := r.read / (r.read + r.write); {
@@ -134,7 +134,7 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 			"not known without a run of -workers 1 -io-depth 1: 0 is assumed")
 	case s.kind == best.kind: // its own bandwidth explains all of its time
 		d.because(name+"-latency", "not known, because no run moved more than this one: %s, and "+
-			"nothing tells what of %s for each is latency: 0 is assumed; measure with more "+
+			"nothing shows which part of %s for each is latency: 0 is assumed; measure with more "+
 			"requests at a time", s, micros(s.each()))
 	default:
 		d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s,
@@ -158,9 +158,9 @@ func (m medium) pass(chunk int64) float64 {
 	return float64(chunk) / m.bandwidth
 }
 
-// latency is the least time that a request took beyond its passing: waiting for others only adds to
-// it. Runs that fill the medium with more than one request at a time tell nothing. Of runs that
-// agree to the microsecond, the last; nil if none tells.
+// latency is the least time of a request beyond its transfer: queueing only adds to it. Runs that
+// fill the medium with more than one request at a time are skipped. Of runs that agree to the
+// microsecond the last counts; nil if no run remains.
 func (m medium) latency(runs []stream) (least float64, from *stream) {
 	for i, s := range runs {
 		if s.outstanding > 1 && s.requests()*m.pass(s.chunk) >= full {

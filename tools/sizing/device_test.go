@@ -270,8 +270,8 @@ func TestClientsOfOneHostAreOneRun(t *testing.T) {
 	assert.Contains(t, strings.Join(warned, "\n"), "its ranks ran on several hosts")
 }
 
-// TestRunsOfOneDriveOnly refuses what would describe a cache, or a drive that nobody has, and names
-// each run.
+// TestRunsOfOneDriveOnly refuses runs that would describe a cache or a drive that does not exist,
+// and names each run.
 func TestRunsOfOneDriveOnly(t *testing.T) {
 	dir := t.TempDir()
 	const mib = 1 << 20

@@ -24,7 +24,7 @@
 //
 // The model leaves out what these runs cannot tell (parallelism, garbage collection, flushes).
 //
-// Of several runs of one kind the one in the middle by its bytes counts, with its own rates and
-// times; those whose number in flight a ladder found are of one kind, whatever it found. A latency
-// is not told by the run that the bandwidth is of.
+// Of several runs of one kind the median by its bytes counts, with its own rates and times. Runs
+// whose number in flight was searched for are one kind, whatever number was found. Latency and
+// bandwidth come from different runs.
 package sizing
