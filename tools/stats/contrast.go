@@ -40,7 +40,7 @@ func (s *Side) Add(v float64, turn string) {
 	}
 }
 
-// TookTurns tells whether each value has a turn.
+// TookTurns reports whether each value has a turn.
 func (s Side) TookTurns() bool { return len(s.Turns) > 0 && len(s.Turns) == len(s.Values) }
 
 // NewContrast compares two sides. Turns count where each value of both has one; a turn of which

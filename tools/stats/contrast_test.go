@@ -152,5 +152,5 @@ func TestLossFromNothing(t *testing.T) {
 	below := NewContrast(Side{Values: []float64{-2, -2.1, -2.2, -2.3}},
 		Side{Values: []float64{-4, -4.1, -4.2, -4.3}})
 	assert.InDelta(t, 2/2.15, below.Sight(1, 0, 0.05).Loss, 1e-6)
-	assert.InDelta(t, 1, NewContrast(fives, fives).P(1, 1.5), 0, "nobody can lose more than all")
+	assert.InDelta(t, 1, NewContrast(fives, fives).P(1, 1.5), 0, "a loss is at most 100 %")
 }

@@ -32,8 +32,8 @@ const found = 0.8
 // level and a limit.
 //
 // An alarm needs an estimate that lies beyond the limit by a margin: how far these trials' estimate
-// and bound lie apart, whatever their distribution. How far estimates scatter is told by what
-// turns and sides leave unexplained of the values, with the efficiency of ranks for normal
+// and bound lie apart, whatever their distribution. The scatter of estimates follows
+// from the variance of the values that turns and sides leave unexplained, with the efficiency of ranks for normal
 // values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound holds it to what
 // simulated contrasts find.
 func (c *Contrast) Sight(better int, limit, level float64) Sight {
@@ -124,11 +124,11 @@ func (c *Contrast) scatter() float64 {
 	if free < 1 {
 		return math.NaN()
 	}
-	// Equal values scatter by nothing, which nobody can divide by.
+	// The scatter of equal values is zero, and a division by it has no result.
 	return max(c.alike(), math.Sqrt(squares/float64(free)/weights/(3/math.Pi)))
 }
 
-// weight is how much a turn tells of the difference: the inverse of its variance in units of one
+// weight is a turn's information about the difference: the inverse of its variance in units of one
 // trial's.
 func (t turn) weight() float64 {
 	old, new := float64(len(t.old)), float64(len(t.new))

@@ -35,8 +35,9 @@ type Together struct{ P, Least []float64 }
 // Add takes in a test.
 func (t *Together) Add(p, least float64) { t.P, t.Least = append(t.P, p), append(t.Least, least) }
 
-// Correct adjusts the p values by Holm's method, and says which tests could not have been
-// significant at a level whatever the difference: the same correction of the least p values tells.
+// Correct adjusts the p values by Holm's method. few marks tests that could not have been
+// significant at a level whatever the difference: it corrects the least possible p values in the
+// same way.
 func (t *Together) Correct(alpha float64) (adjusted []float64, few []bool) {
 	for _, p := range Holm(t.Least) {
 		few = append(few, p >= alpha)

@@ -20,7 +20,7 @@ import (
 // Table is everything measured, in the order in which it was read.
 type Table struct {
 	Runs       []string // sources
-	Labels     []string // what to call them: the file's name where that tells them apart
+	Labels     []string // what to call them: the file's name if it is unique
 	Benchmarks []*Benchmark
 	Units      benchfmt.UnitMetadataMap
 	Notes      []string // what was left out, and why
@@ -29,7 +29,7 @@ type Table struct {
 // Benchmark is one benchmark with its metrics.
 type Benchmark struct {
 	Name     string
-	Plain    string // the name without what tells its settings from others'
+	Plain    string // the name without the settings that distinguish it
 	Metrics  []*Metric
 	Trials   [][]*load.Record // by run: those that are complete, else those that there are
 	Settings []*load.Settings // by run; nil where the run has no trial of it
@@ -132,8 +132,8 @@ func (b *Benchmark) Cell(unit string, run int) (c Cell) {
 	return c
 }
 
-// Headlines are the metrics by which a benchmark is judged when nobody names another, the first
-// that it has.
+// Headlines are the metrics by which a benchmark is judged unless another is named: the first that
+// it has.
 var Headlines = []string{"read-B/s", "write-B/s", "sec/op"}
 
 // Headline is the benchmark's, else its first metric. It is nil when there is none.
@@ -188,7 +188,7 @@ type part struct {
 	Benchmark // of this run alone
 }
 
-// partKey tells parts apart. The run is an index into runs.
+// partKey identifies a part. The run is an index into runs.
 type partKey struct {
 	run              int
 	pkg, base, procs string
@@ -366,8 +366,8 @@ func apart(name string, rows int, differ []string) string {
 // defaults of dozens.
 const leastNamed = 3
 
-// name tells the settings in which benchmarks of a name differ: the first, or as many as tell all
-// of them apart.
+// name adds to the names of equal benchmarks the settings in which they differ: the first, or as
+// many as make the names unique.
 func name(all []*Benchmark, differ []string) {
 	names := map[string]bool{}
 	for n := min(leastNamed, len(differ)); n <= len(differ) && len(names) < len(all); n++ {
