@@ -4,5 +4,5 @@
 //	golden.go  Check, with the flag -update; JSON, as commands write it; Parts, results with what
 //	           only some benchmarks have
 //
-// A golden file is the promise of an output: it changes when somebody has decided that it should.
+// A golden file is the promise of an output: it changes by decision only.
 package golden

@@ -18,7 +18,7 @@ import (
 	"kvbench/tracing"
 )
 
-// madeLoads are what fio is told to do; the job that is distilled of each must do the same.
+// madeLoads are fio's loads; the job that is distilled from each must do the same.
 var madeLoads = []struct {
 	name  string
 	after string // a command that follows
@@ -157,7 +157,7 @@ func TestJobsOfMadeLoads(t *testing.T) {
 	}
 }
 
-// BenchmarkJobsOfMadeLoads tells how near the jobs come on a disk of known times: shares in points,
+// BenchmarkJobsOfMadeLoads shows how near the jobs come on a disk of known times: shares in points,
 // rates as the job's ÷ the load's.
 //
 //	go test ./tools/kvreport -run '^$' -bench JobsOfMadeLoads -benchtime 1x

@@ -39,12 +39,12 @@ func (c *Call) spare(path string) error {
 	return nil
 }
 
-// writeFile makes the file at path from what write writes: by way of a temporary file in the same
-// directory, synced and renamed, so that path holds the whole output or is untouched, whatever
-// happens. A report that is replaced while somebody reads it stays readable to him.
+// writeFile writes a temporary file in the same directory, syncs and renames it, so that path holds
+// the whole output or is untouched, whatever happens. A user who reads the replaced report keeps
+// reading the old one.
 func writeFile(path string, write func(io.Writer) error) error {
 	switch info, err := os.Stat(path); {
-	case err != nil: // a new one, or one that the attempt will tell of
+	case err != nil: // a new file, or an error that the attempt reports
 	case info.IsDir():
 		return fmt.Errorf("write %s: it is a directory; name a file", path)
 	case !info.Mode().IsRegular(): // a device or a pipe is written to, and never replaced
@@ -54,7 +54,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	// Beside its place, because a rename does not cross filesystems.
+	// In the same directory, because a rename does not cross filesystems.
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
 		renameio.WithStaticPermissions(0o644))
 	// The name of the temporary file would mislead.

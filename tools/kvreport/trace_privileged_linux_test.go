@@ -42,8 +42,8 @@ func newLoad(t *testing.T) loopFile {
 	return at
 }
 
-// start runs a command on the load's file until the test ends. fio has to run its jobs as threads
-// for that: its processes have sessions of their own, and nobody would end them.
+// start runs a command on the load's file until the test ends. fio has to run its jobs as threads:
+// its processes have sessions of their own, and the test could not end them.
 func start(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(name, args...)
@@ -214,7 +214,7 @@ func TestNobodyToTrace(t *testing.T) {
 	assert.Contains(t, stderr, "waiting for one to start")
 }
 
-// TestWithoutPrivilege runs the command as nobody.
+// TestWithoutPrivilege runs the command as an unprivileged user.
 func TestWithoutPrivilege(t *testing.T) {
 	if os.Getenv("KVREPORT_TRACE_AS_NOBODY") != "" {
 		code, stdout, stderr := call("", "trace", "-pid", strconv.Itoa(os.Getpid()), "-duration", "10ms")
