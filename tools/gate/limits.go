@@ -9,12 +9,11 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-// DefaultLimit is what a gated metric may lose when nothing else was said.
+// DefaultLimit is the share that a gated metric may lose by default.
 const DefaultLimit = 0.05
 
-// Limits say which metrics are gated beside the headline of each benchmark, and how much each may
-// lose. A limit of a metric that nobody gates would be a promise that nobody keeps: naming a
-// metric gates it.
+// Limits names the metrics that are gated in addition to each benchmark's headline, and how much
+// each may lose. Naming a metric gates it: a limit without a gate would check nothing.
 type Limits struct {
 	Default float64
 	of      map[string]float64 // by tidied unit
