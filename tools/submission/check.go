@@ -286,8 +286,8 @@ func (c *Check) result(f merge.File) {
 var started = []string{"rank", "ranks", "local-ranks", "rank-failure", "rendezvous",
 	"rendezvous-timeout", "shared-dir"}
 
-// given are the parameters less those that nobody gave and that the closed division has by itself:
-// some must not be given at all (-rank-failure with one client).
+// given returns the parameters that were set, without those that the closed division sets itself:
+// some of these must not be given at all (-rank-failure with one client).
 func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
 	own, err := resolve(b, nil)
 	if err != nil { // which it never is
@@ -350,8 +350,8 @@ func (c *Check) shared(group string, files []merge.File) {
 	}
 }
 
-// sameDirectory tells whether two results name one place: the same path on one host, or on one
-// network filesystem.
+// sameDirectory reports whether two results used the same directory: the same path on one host, or
+// on one network filesystem.
 func sameDirectory(a, b *result.Result) bool {
 	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
 		return false

@@ -43,7 +43,7 @@ var (
 	leftOutFiles = strings.Fields(".code-hash.json *.pyc *.pyo .DS_Store Thumbs.db")
 )
 
-// inImage tells whether a file of the source, by its path with slashes, belongs to the image.
+// inImage reports whether a file of the source, by its path with slashes, belongs to the image.
 func inImage(name string) bool {
 	dirs := strings.Split(name, "/")
 	for _, d := range dirs[:len(dirs)-1] {
@@ -133,10 +133,10 @@ func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err
 		GitSHA: rev}, nil
 }
 
-// writeCode puts the image into the organisation's pool, where runs of both divisions name it by
-// its hash (CHECK-01 to CHECK-04), and says where. Without one the tree is built all the same, and
-// told is what is missing and the command that makes it.
-func (s *Submission) writeCode(root string) (told string, err error) {
+// writeCode writes the image into the organisation's pool, where runs of both divisions name it by
+// its hash (CHECK-01 to CHECK-04), and returns its place. Without an image the tree is built all
+// the same; place then says what is missing and the command that makes it.
+func (s *Submission) writeCode(root string) (place string, err error) {
 	rev, err := s.revision()
 	var files map[string][]byte
 	var hash *codeHash
@@ -147,7 +147,7 @@ func (s *Submission) writeCode(root string) (told string, err error) {
 			"repository of kvbench that has the commit measured, makes it", "")
 	}
 	if err != nil {
-		// What was named has to work; the directory one happens to stand in need not.
+		// A named -code has to work; the current directory need not.
 		if s.Code != defaultCode {
 			return "", fmt.Errorf("-code: %w", err)
 		}
@@ -156,7 +156,7 @@ func (s *Submission) writeCode(root string) (told string, err error) {
 	s.image = hash.Algorithm + ":" + hash.Hash
 	image := filepath.Join(s.Organisation, "code-"+hash.Hash[:8])
 	dir := filepath.Join(root, image)
-	// The checker takes what lacks this for a migration that was interrupted.
+	// Without this file the checker assumes an interrupted migration.
 	err = putBytes(filepath.Join(root, s.Organisation, ".mlps-image-pool"), fmt.Appendf(nil,
 		"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt))
 	if err != nil {

@@ -243,7 +243,7 @@ func TestDescriptionPassesTheSchema(t *testing.T) {
 			*r.Environment.Device = result.Device{Name: "md0", Members: []result.Device{
 				{Name: "nvme0n1", Transport: "pcie"}, {Name: "sdb", Transport: "iscsi"}}}
 		}, []string{"storage_location: remote_and_local", "unit_count: 2"}},
-		"an array with a disk nobody knows": {func(r *result.Result) {
+		"an array with an unknown disk": {func(r *result.Result) {
 			*r.Environment.Device = result.Device{Name: "md0", Members: []result.Device{
 				{Name: "nvme0n1", Transport: "pcie"}, {Name: "sdb"}}}
 		}, []string{`storage_location: "FILL IN"`}},
@@ -347,7 +347,7 @@ func TestCodeImage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, h.Algorithm+":"+h.Hash, string(pointer))
 
-	t.Run("without one, what is missing is told", func(t *testing.T) {
+	t.Run("without one, the text names what is missing", func(t *testing.T) {
 		for version, want := range map[string][2]string{
 			"abc":      {`version "abc", which is no commit; measure with go test ./benchmarks`},
 			"ab+dirty": {`version "ab+dirty", a checkout with changes; measure with a clean one`},

@@ -52,7 +52,7 @@ const Notice = result.ClosedNotice
 // plainName is what may name an organisation or a system: it becomes a directory.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Validate tells what is wrong with the parameters, and fills in what was left out.
+// Validate returns the mistakes in the parameters, and fills in what was left out.
 func (s *Submission) Validate() error {
 	s.Code = cmp.Or(s.Code, defaultCode)
 	if s.now == nil {
@@ -109,8 +109,8 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	if s.check.Rehearsal {
 		s.Division = rehearsal
 	}
-	// From here on it is disk that may fail, not the results.
-	told, err := s.publish(sum)
+	// From here on the disk may fail, not the results.
+	code, err := s.publish(sum)
 	if err != nil {
 		return false, err
 	}
@@ -126,7 +126,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	_, err = fmt.Fprintf(stdout, "run:         %s\ncode:        %s\n"+
 		"description: %s.yaml (fill in what says %s)\n"+
 		"to do:       %s.pdf, the system in words and pictures: the rules want one\n"+
-		"closed:      %s\n%s\n", filepath.Join(top, s.runAt(sum)), told, systems, unknown,
+		"closed:      %s\n%s\n", filepath.Join(top, s.runAt(sum)), code, systems, unknown,
 		systems, verdict, sum.Notice)
 	return true, err
 }
@@ -196,10 +196,10 @@ func (s *Submission) read() error {
 	return nil
 }
 
-// publish builds the tree beside its place and moves it there when it is whole: with a broken
-// input or a full disk nothing is left. What stands at the place already is somebody's, and stays.
-// What became of the code image is told.
-func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
+// publish builds the tree next to its final path and renames it when it is complete: after a broken
+// input or a full disk nothing is left. Files that exist at the path stay. code says where the code
+// image is.
+func (s *Submission) publish(sum *summary.Summary) (code string, err error) {
 	if entries, err := os.ReadDir(s.Out); err == nil && len(entries) > 0 {
 		return "", fmt.Errorf("%s is not empty, and nothing is added to a tree or replaced in it:"+
 			" name another directory, or remove that one", s.Out)
@@ -208,15 +208,15 @@ func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	// Beside its place, because a rename must not cross filesystems.
+	// In the same directory, because a rename must not cross filesystems.
 	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(s.Out)), ".submission-*")
 	if err != nil {
-		return "", fmt.Errorf("build the submission beside %s: %w", s.Out, err)
+		return "", fmt.Errorf("build the submission next to %s: %w", s.Out, err)
 	}
 	defer os.RemoveAll(stage)
 	fresh := filepath.Join(stage, "new")
 	top := filepath.Join(fresh, s.Division, s.Organisation)
-	if told, err = s.writeCode(fresh); err != nil {
+	if code, err = s.writeCode(fresh); err != nil {
 		return "", err
 	}
 	if err := s.run(filepath.Join(top, s.runAt(sum)), sum); err != nil {
@@ -240,7 +240,7 @@ func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	if err := os.Remove(s.Out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	return told, os.Rename(fresh, s.Out)
+	return code, os.Rename(fresh, s.Out)
 }
 
 // put writes a file of the stage, with its directory. The tree is moved when it is whole, so that
@@ -278,7 +278,7 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 		if err := copyFile(from, to); err != nil {
 			return err
 		}
-		// The summary that a person reads, where the run left one beside the result.
+		// The summary for people, if the run left one next to the result.
 		err := copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
 			filepath.Join(filepath.Dir(to), "summary.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -179,7 +179,7 @@ func TestClosedSubmission(t *testing.T) {
 		_, _, _, err := submit(dir, filepath.Join(out, "closed/acme/systems/flash7.yaml"))
 		assert.ErrorContains(t, err, "not a directory; name a new or an empty directory")
 	})
-	t.Run("again: nothing is replaced, and nothing left beside", func(t *testing.T) {
+	t.Run("again: nothing is replaced, and no temporary directory is left", func(t *testing.T) {
 		path := filepath.Join(out, "closed/acme/systems/flash7.yaml")
 		require.NoError(t, os.WriteFile(path, []byte("mine\n"), 0o644))
 		_, text, _, err := submit(dir, out)
@@ -366,8 +366,8 @@ func TestMissingRank(t *testing.T) {
 	}
 }
 
-// TestRehearsal: results with short windows show what deviates beside them, and make a tree that no
-// checker takes for a submission.
+// TestRehearsal: for results with short windows check.md lists the deviations, and the tree is one
+// that no checker takes for a submission.
 func TestRehearsal(t *testing.T) {
 	short := func(r *result.Result) {
 		r.Notice, r.WindowNS = result.RehearsalNotice, 5e9
@@ -402,7 +402,7 @@ func TestRehearsal(t *testing.T) {
 		assert.Contains(t, errs, "option 1: -num-users: must be 200 in the closed division, given 100")
 		assert.NotContains(t, errs, "window")
 	})
-	t.Run("beside real results", func(t *testing.T) {
+	t.Run("together with real results", func(t *testing.T) {
 		built, _, errs, err := submit(results(t, func(r *result.Result) {
 			if *r.Option == 3 {
 				short(r)

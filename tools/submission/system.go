@@ -65,8 +65,8 @@ func nodes(files []merge.File, found map[string]discover.Hardware) []node {
 // versioned divides "Ubuntu 24.04 LTS" before its first word with a digit.
 var versioned = regexp.MustCompile(`^(.+?)\s+(\S*\d.*)$`)
 
-// describe puts together what a result tells of its client, which was there when it ran, and what
-// discover tells, which may have been asked later: sockets, cores and links stand in no result.
+// describe combines the client's description in a result, made when it ran, with discover's, which
+// may be newer: sockets, cores and links are in no result.
 func describe(e result.Environment, h discover.Hardware) node {
 	n := node{Name: "Benchmark client, as " + e.Hostname, Count: 1, CPU: e.CPUModel, OS: e.OS}
 	if t := e.Filesystem.Type; t != "" {
@@ -188,8 +188,8 @@ func writeSystem(w io.Writer, system string, clients []node) error {
 	if len(clients) == 0 {
 		clients = []node{{Name: "Benchmark client", Count: 1}}
 	}
-	// One client that does not know makes the whole unknown: a guess would be a false statement
-	// about somebody's product.
+	// One client with an unknown location makes the whole unknown: a guess would be a false
+	// statement about a product.
 	location := clients[0].Location
 	for _, c := range clients[1:] {
 		if c.Location == "" || location == "" {
