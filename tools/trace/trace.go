@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Fio  string // where the job goes; empty: nowhere
 	JSON string // where the trace goes as a result that other commands read; empty: nowhere
-	// Counting is called, once, when requests are counted from now on; nil: nobody waits for it.
+	// Counting, if not nil, is called once when counting begins.
 	Counting func()
 
 	tracing  collector.Options
@@ -151,13 +151,15 @@ func (opt *Options) Check(rest []string) error {
 	named := o.Comm != "" || o.PID != 0 || o.Cgroup != ""
 	check(len(rest) == 0, "unexpected arguments %q: the process is named by -comm or -pid", rest)
 	check(named || opt.dev != "" || opt.dir != "", "say what to trace: -comm NAME, -pid N, "+
-		"-cgroup DIR, or with -dev DEVICE or -dir DIR whoever uses the device")
+		"-cgroup DIR, or all users of a device with -dev DEVICE or -dir DIR")
 	check(opt.dev == "" || opt.dir == "", "-dev and -dir both name the device: give one")
 	check(opt.duration >= 0, "-duration %s must not be negative", opt.duration)
-	// Calls are counted of watched processes only: nobody's would be those of the whole machine.
+	// File-level tracing counts the calls of watched processes only: without a process it would
+	// count the whole machine's.
 	check(named || o.Level != tracing.LevelFile, "-level file is for processes: name them with "+
 		"-comm, -pid or -cgroup")
-	// Whoever names processes wants theirs, whoever names a device wants to know whose they are.
+	// Named processes are traced alone; for a named device the trace shows which process owns each
+	// request.
 	o.Filter = tracing.FilterProcess
 	if !named {
 		o.Filter, o.ByOwner = tracing.FilterDevice, true
