@@ -166,7 +166,7 @@ func describe(f *facts, rec *load.Record) {
 	r := rec.Result
 	e := r.Environment
 	f.add("division", r.Division)
-	// Said in either case: whoever compares two pages must not have to know the default.
+	// Shown in either case: a reader who compares two pages must not have to know the default.
 	f.add("time", map[bool]string{true: "virtual, simulated",
 		false: "real, measured"}[r.Simulation != nil])
 	day, _, _ := strings.Cut(r.StartTime, "T")

@@ -25,7 +25,7 @@ func everywhere(t report.Table) report.Table {
 	for _, c := range t.Columns {
 		times[c.Text]++
 	}
-	// What the heading of the names says is of the result: how many requests, beside what.
+	// The heading of the first column is about the result: how many requests, compared with what.
 	t.Words = nil
 	if said := strings.TrimSpace(t.Columns[0].Text); slices.Contains(saying, t.Sheet) {
 		t.Words = []string{said}
@@ -61,8 +61,8 @@ var saying = []string{"Time To Load", "Latency By Size", "Request Time", "First 
 var sheetUnits = map[units.Unit]string{units.Nanoseconds: " (ms)", units.Bytes: " (GiB)",
 	units.BytesPerSec: " (GiB/s)", units.Seconds: " (s)", units.Milliseconds: " (ms)"}
 
-// details tells the tables that a page folds away: of the summary those that are not about what
-// users got, and of a trace.
+// details reports whether a page folds a table away: the tables of the summary that are not about
+// what users got, and those of a trace.
 func details(sheet string) bool {
 	return !slices.Contains([]string{"Load Served", "First Token", "Time To Load"}, sheet)
 }

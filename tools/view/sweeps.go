@@ -138,8 +138,8 @@ func (s *Sweep) draw(t *stats.Table) {
 	s.Figures = shown(s.points[0].of.Simulated, figures...)
 }
 
-// Room says that the key is a capacity and no load: more of it costs money, and what it buys is
-// told by the hit ratio.
+// Room reports whether the key is a capacity and no load: more of it costs money, and the hit ratio
+// shows the gain.
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
 // load says that a larger value puts more load on the storage. Only such a sweep has a load that is

@@ -73,7 +73,8 @@ func newBrowser(t testing.TB) *browser {
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 		_ = c.Wait() // killed, and that is what it says
 		answers.Close()
-		// Its children are killed with it, but nobody can wait for them: one may still make a file.
+		// Its children are killed with it, but the test cannot wait for them: one may still make a
+		// file.
 		for err := os.RemoveAll(profile); err != nil; err = os.RemoveAll(profile) {
 			if !errors.Is(err, syscall.ENOTEMPTY) {
 				t.Error(err)

@@ -66,9 +66,9 @@ func summaryColumns() (list []column) {
 var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
 
 // key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
-// metric". A result file has all digits, a line those that are printed: with a file the line is
-// not asked. "path ? other" is empty where our result has no other: the Python benchmark's keys
-// have percentiles of any number of samples, which its tools want and nobody should read.
+// metric". A result file has all digits, a line only the printed ones: with a file the line is not
+// used. "path ? other" is empty where our result has no other: the Python benchmark's keys have
+// percentiles of any number of samples; its tools need them, and readers should not use them.
 func key(from string) value {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, other, _ := strings.Cut(path, " ? ")
@@ -205,7 +205,7 @@ func gpuMemory(r *load.Record) any {
 	return card * cards
 }
 
-// simulated is empty where nobody says, as in text of other programs.
+// simulated is empty where it is unknown, as in text of other programs.
 func simulated(r *load.Record) any {
 	if how := r.Simulation(); how != "" {
 		return how != merge.Measured

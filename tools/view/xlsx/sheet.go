@@ -118,12 +118,12 @@ type table struct {
 	name  string
 	heads []string
 	rows  [][]any
-	names int  // columns that name a row beside the first
+	names int  // columns that name a row, besides the first
 	wide  bool // too wide for one page
 }
 
 // table writes a sheet, unless it would be empty. Widths follow the longest word of a head and the
-// first 200 rows, since nobody waits for the widths of a million.
+// first 200 rows: measuring a million rows would take too long.
 func (b *book) table(t table) {
 	if len(t.rows) == 0 {
 		return
