@@ -18,7 +18,7 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// placed is one whose storage tier lies in a directory, as far as anybody asks.
+// placed is a load whose storage tier seems to lie in a directory.
 type placed struct{ *ticking }
 
 func (p placed) Prepare(ctx context.Context, e *Env) error {
@@ -26,8 +26,8 @@ func (p placed) Prepare(ctx context.Context, e *Env) error {
 	return p.ticking.Prepare(ctx, e)
 }
 
-// A device that stops answering right after the window costs the ladder, and what the window has
-// measured is told: at once on a signal, as that of a failed trial with -io-timeout.
+// A device that stops answering right after the window costs the sweep only. The window's result is
+// published: at once on a signal, and as a failed trial with -io-timeout.
 func TestALadderThatIsNotAnswered(t *testing.T) {
 	for name, c := range map[string]struct {
 		end    func(e *Env, interrupt context.CancelCauseFunc)

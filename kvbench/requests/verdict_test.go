@@ -167,6 +167,6 @@ func TestDeletionsAreTheLimit(t *testing.T) {
 func TestWhatNothingShowsIsUndecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := mustRun(t, onLink(t, clock.NewWall(), 50, 4, same))
-		says(t, r, result.Undecided, "", "nobody asked for it")
+		says(t, r, result.Undecided, "", "it was not requested")
 	})
 }
