@@ -203,8 +203,8 @@ func interrupting(t *testing.T, attended bool, stick func(w *ticking, stuck func
 	return shown, took
 }
 
-// Whoever sits at a terminal sees the end of the cleaning; else it is cut short.
-func TestCleaningLastsAsLongAsSomebodyWaitsForIt(t *testing.T) {
+// At a terminal the run cleans up to the end; otherwise cleaning is cut short.
+func TestAttendedCleaningRunsToItsEnd(t *testing.T) {
 	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
 		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
 			w.closing = stuck
@@ -218,8 +218,8 @@ func TestCleaningLastsAsLongAsSomebodyWaitsForIt(t *testing.T) {
 	}
 }
 
-// A worker that the device does not let go is waited for, too, and seen.
-func TestWhatIsStuckIsWaitedForAsLongAsSomebodyDoes(t *testing.T) {
+// A worker that hangs in the device is waited for, too, and shown.
+func TestAttendedRunWaitsForStuckWorkers(t *testing.T) {
 	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
 		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
 			w.run = func(ctx context.Context, _ *Env) error {
