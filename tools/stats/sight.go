@@ -31,11 +31,11 @@ const found = 0.8
 // Sight looks at a contrast for a metric of which more (better 1) or less (-1) is better, at a
 // level and a limit.
 //
-// An alarm needs an estimate that lies beyond the limit by a margin: how far these trials' estimate
-// and bound lie apart, whatever their distribution. The scatter of estimates follows
-// from the variance of the values that turns and sides leave unexplained, with the efficiency of ranks for normal
-// values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound holds it to what
-// simulated contrasts find.
+// An alarm needs an estimate that lies beyond the limit by a margin: the distance between these
+// trials' estimate and bound, whatever their distribution. The scatter of estimates follows from
+// the variance of the values that turns and sides leave unexplained, with the efficiency of ranks
+// for normal values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound
+// compares it with simulated contrasts.
 func (c *Contrast) Sight(better int, limit, level float64) Sight {
 	nothing := math.Inf(1)
 	if len(c.turns) == 0 {
