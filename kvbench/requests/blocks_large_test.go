@@ -52,8 +52,8 @@ func agentTrace(t *testing.T, path string, requests int) (distinct int64) {
 }
 
 // The hit ratios of a trace of 1,500 requests do not change, and neither they nor any single hit
-// depends on the number of workers. TestWholeMooncakeTrace does the same where somebody has that
-// trace, which is not ours to keep here.
+// depends on the number of workers. TestWholeMooncakeTrace tests the same with Mooncake's trace,
+// which this repository does not contain.
 func TestBlockHitsOfALargeTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agents.jsonl")
 	distinct := agentTrace(t, path, 1500)

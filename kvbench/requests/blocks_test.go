@@ -216,8 +216,8 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 	}
 }
 
-// The whole Mooncake trace, 2.5 GiB with 128 bytes per token, where somebody has it:
-// KVTEST_MOONCAKE is its path. KVTEST_LAYOUT picks one layout.
+// The whole Mooncake trace, 2.5 GiB with 128 bytes per token. KVTEST_MOONCAKE is its path; without
+// it the test skips. KVTEST_LAYOUT picks one layout.
 func TestWholeMooncakeTrace(t *testing.T) {
 	path := os.Getenv("KVTEST_MOONCAKE")
 	if path == "" {

@@ -67,8 +67,8 @@ func TestTheLadderIsAskedForTheRunsOwnMix(t *testing.T) {
 		lie += o.Size
 	}
 	assert.LessOrEqual(t, lie+ask.Room, int64(32*unit), "never more than the capacity")
-	assert.Positive(t, ask.Room, "a full cache gives up what nobody needs any more")
-	assert.LessOrEqual(t, ask.Bytes, ask.Room/3, "each rung has its part")
+	assert.Positive(t, ask.Room, "a full cache evicts entries of the ended run")
+	assert.LessOrEqual(t, ask.Bytes, ask.Room/3, "each step has its part")
 	assert.EqualValues(t, 4, r.Tiers[0].Evicted.Entries, "what the ladder needed is no eviction")
 
 	_, ask = asked(t, 1<<20, climb, conversation(1, 4, 2, workloads.PrefillOnly)...)

@@ -336,8 +336,8 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// flipBit damages one entry of a run in dir. Its file is found by its content:
-// nobody but the tier knows its name.
+// flipBit damages one entry of a run in dir. It finds the file by its content, because only the
+// tier knows the file's name.
 func flipBit(t *testing.T, dir, key string, offset int64) {
 	t.Helper()
 	content := content.New([16]byte{}, 0)

@@ -121,9 +121,9 @@ func (t inLayers) Traits() tiers.Traits {
 }
 
 // Turn 2 loads the 2 tokens of turn 1, a token a second, and computes 2: 4 s one after the other.
-// In two layers the first one has come after 1 s, and a second of computing fits beside the second:
-// by hand 1 + 1, max(2, 2) + 1. Computing that is slower hides all of loading but the first layer,
-// one that is faster can hide no more than a layer of itself.
+// With two layers the first one arrives after 1 s, and a second of computing overlaps the second
+// layer: by hand 1 + 1, max(2, 2) + 1. Slower computing hides all loading but the first layer;
+// faster computing hides at most a layer of itself.
 func TestLayersAreComputedWhileOthersAreLoaded(t *testing.T) {
 	for _, c := range []struct {
 		perToken               float64
@@ -210,15 +210,15 @@ func (c breakEvenCase) load(storage kvbench.StorageConfig, tokens ...int) runCon
 	return cfg
 }
 
-// check compares the break-even length that a run tells with the one between lengths whose loads
-// were timed by themselves, one run each, where they cross the cost.
+// check compares the break-even length that a run reports with the measured one: it times loads of
+// several lengths in runs of their own, and finds where they cross the cost.
 func (c breakEvenCase) check(t *testing.T, storage kvbench.StorageConfig,
 	run func(runConfig) *result.Result) {
 	t.Helper()
-	told := run(c.load(storage, c.near/2, c.near*4/5, c.near*5/4, c.near*2)).FirstToken
-	require.NotNil(t, told.BreakEven.P50)
-	require.Equal(t, result.LoadFrom, told.BreakEven.P50.Answer, "%+v", told)
-	require.False(t, told.BreakEven.P50.Extrapolated)
+	reported := run(c.load(storage, c.near/2, c.near*4/5, c.near*5/4, c.near*2)).FirstToken
+	require.NotNil(t, reported.BreakEven.P50)
+	require.Equal(t, result.LoadFrom, reported.BreakEven.P50.Answer, "%+v", reported)
+	require.False(t, reported.BreakEven.P50.Extrapolated)
 
 	var measured float64
 	var before compute.Point // by how much computing is slower
@@ -236,10 +236,10 @@ func (c breakEvenCase) check(t *testing.T, storage kvbench.StorageConfig,
 		}
 		before = now
 	}
-	t.Logf("%.0f MiB/s: told %d tokens, measured %.1f", c.rate/(1<<20), *told.BreakEven.P50.Tokens,
+	t.Logf("%.0f MiB/s: reported %d tokens, measured %.1f", c.rate/(1<<20), *reported.BreakEven.P50.Tokens,
 		measured)
 	require.NotZero(t, measured, "loading is never faster")
-	assert.InEpsilon(t, measured, *told.BreakEven.P50.Tokens, 0.05)
+	assert.InEpsilon(t, measured, *reported.BreakEven.P50.Tokens, 0.05)
 }
 
 func TestBreakEvenOnASimulatedDevice(t *testing.T) {

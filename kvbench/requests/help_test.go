@@ -226,8 +226,8 @@ func population(n int, change func(*users.Config)) workloads.Source {
 	return users.New(cfg)
 }
 
-// noLeaks fails the test when goroutines that it started outlive it. Those of a
-// run have been told to end when it returns and need only be let run.
+// noLeaks fails the test when goroutines that it started outlive it. A run has cancelled its
+// goroutines when it returns; they only need time to end.
 func noLeaks(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()

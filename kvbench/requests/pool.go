@@ -2,9 +2,8 @@ package requests
 
 import "time"
 
-// pool is the workers. Guarded by the dispatcher's lock. Its time is what idle time is a share of:
-// with an autoscaler the number of workers changes within a window, so workers × window would not
-// do.
+// pool is the workers, guarded by the dispatcher's lock. Idle time is a share of its time: with an
+// autoscaler the number of workers changes within a window, so workers × window would be wrong.
 type pool struct {
 	limit int // workers with a lower number go on
 	alive map[int]struct{}
@@ -23,12 +22,12 @@ type spent struct {
 	dispatch time.Duration
 }
 
-// doing is what a worker does that is no operation.
+// doing is a worker's activity outside operations.
 type doing uint8
 
 const (
 	waiting  doing = iota // for a request
-	deciding              // for others to let go of what its decision needs
+	deciding              // for entries that other requests hold
 	thinking              // sleeping as long as a GPU would compute
 	numDoings
 )
@@ -38,7 +37,7 @@ func (p *pool) open(at time.Duration) {
 	p.since, p.opened, p.spent = at, at, spent{}
 }
 
-// begin notes that a worker begins to do something else than an operation, end that it has ended.
+// begin notes that a worker begins an activity outside operations; end notes its end.
 func (p *pool) begin(what doing, now time.Duration) {
 	p.pass(now)
 	p.now[what]++

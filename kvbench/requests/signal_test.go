@@ -191,8 +191,7 @@ func TestAnInterruptionCutsTheRestShort(t *testing.T) {
 	})
 }
 
-// Nobody hears of a run's progress after it has returned, and no file of it is
-// looked at.
+// After a run has returned, it reports no progress, and reads none of its files.
 func TestProgressEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := false // unsynchronised on purpose: the race detector is the judge

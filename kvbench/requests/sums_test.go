@@ -66,7 +66,7 @@ func sumsLoads(t *testing.T) map[string]runConfig {
 		"agents whose misses cost": computed, "blocks": blocks, "documents": rag, "a count": counted}
 }
 
-// checkSums demands that what is told apart adds up, to the byte.
+// checkSums checks that the parts of each sum add up, to the byte.
 func checkSums(t *testing.T, r *result.Result) {
 	t.Helper()
 	var first, again result.ReadCount
@@ -129,7 +129,7 @@ func TestWhatIsToldApartAddsUp(t *testing.T) {
 			assert.Positive(t, r.FirstReads.Bytes)
 			assert.Equal(t, cfg.Cost != compute.Cost{}, r.Requests.Time.Compute > 0)
 			sum := func(of func(result.TierTraffic) int64) bool { return total(r, of) > 0 }
-			// What was under way at the end. Below a tier that takes no time that may be nothing.
+			// Bytes in flight at the end. Below a tier that takes no time there may be none.
 			if cfg.Storage.CPUBytes == 0 {
 				assert.Equal(t, cfg.EndedBy == "",
 					sum(func(n result.TierTraffic) int64 { return n.CutBytes }))
@@ -151,8 +151,8 @@ func (p pieces) Traits() tiers.Traits {
 	return t
 }
 
-// What failed and what was repeated is told apart, too. Faults need goroutines of their own, so the
-// time is that of a bubble.
+// Failures and retries are counted separately, too. Faults need goroutines of their own, so the
+// time is a bubble's.
 func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()

@@ -80,7 +80,8 @@ func TestASimulatedUserWhoThinksIsTheLimit(t *testing.T) {
 }
 
 // onLink is a run in the time of a bubble whose storage moves one token per millisecond, and in
-// which nobody waits for a processor: on a busy machine milliseconds of a bubble take seconds.
+// which no goroutine waits for a processor: on a busy machine milliseconds of a bubble take
+// seconds.
 func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) tiers.Tier,
 ) runConfig {
 	t.Helper()
@@ -163,7 +164,7 @@ func TestDeletionsAreTheLimit(t *testing.T) {
 	})
 }
 
-// A storage of which nobody knows whether it could do more.
+// A storage that may or may not be able to do more.
 func TestWhatNothingShowsIsUndecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := mustRun(t, onLink(t, clock.NewWall(), 50, 4, same))

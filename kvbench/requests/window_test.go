@@ -165,7 +165,7 @@ func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 		assert.EqualValues(t, 1, r.Tiers[0].Write.Operations)
 		assert.EqualValues(t, 1, r.Tiers[0].Entries)
 		assert.Equal(t, int64(3*time.Second), r.Requests.OldestCancelledNS,
-			"the chunk under way comes back first")
+			"the chunk in flight completes first")
 		w, rd := tier.InUse()
 		assert.Zero(t, w+rd)
 		assert.Zero(t, r.Requests.FailedOperations, "cutting is no failure")
