@@ -237,16 +237,16 @@ func TestTheLadderOfBlocks(t *testing.T) {
 			rungs, err := r.Climber()(ctx, b.Env, ask)
 			require.NoError(t, err)
 			require.Len(t, rungs, 3)
-			for i, rung := range rungs {
-				assert.Equal(t, 2<<i, rung.InFlight)
-				moved, none, most := rung.Write, rung.Read, 8*page*1000.0
+			for i, step := range rungs {
+				assert.Equal(t, 2<<i, step.InFlight)
+				moved, none, most := step.Write, step.Read, 8*page*1000.0
 				if share {
-					moved, none, most = rung.Read, rung.Write, 2*most
+					moved, none, most = step.Read, step.Write, 2*most
 				}
 				assert.Zero(t, none)
 				each := 1 + 4*page/most*1000 // ms
-				assert.InEpsilon(t, min(most, float64(rung.InFlight)*4*page/each*1000), moved, 0.05,
-					"%d in flight", rung.InFlight)
+				assert.InEpsilon(t, min(most, float64(step.InFlight)*4*page/each*1000), moved, 0.05,
+					"%d in flight", step.InFlight)
 			}
 			assert.Equal(t, made, a.made, "no file of its own")
 			assert.Empty(t, tier.flushes)

@@ -142,16 +142,16 @@ func TestRemovalIsANumberOfItsOwn(t *testing.T) {
 	assert.True(t, slices.Contains(units, "removals/s") && slices.Contains(units, "freed-B/s"))
 }
 
-// A disk of 1 GB/s by 4 in flight: on a busy machine a rung with 128 in flight that saw 37 requests
-// end may look faster, and is no reason to have 128.
+// A disk of 1 GB/s with 4 in flight: on a busy machine a step with 128 in flight and 37 completed
+// requests may look faster, and is no reason to have 128.
 func TestAPickNeedsEnoughRequests(t *testing.T) {
-	rung := func(n int, rate float64) result.Rung {
+	step := func(n int, rate float64) result.Rung {
 		return result.Rung{InFlight: n, Read: rate, NS: int64(100 * time.Millisecond)}
 	}
-	const request = 1e6 // four for each of 16 in flight are 64 MB of the 100 MB of a rung
-	all := []result.Rung{rung(4, 1e9), rung(8, 1e9), rung(16, 1.02e9), rung(32, 1.2e9)}
+	const request = 1e6 // four for each of 16 in flight are 64 MB of the 100 MB of a step
+	all := []result.Rung{step(4, 1e9), step(8, 1e9), step(16, 1.02e9), step(32, 1.2e9)}
 	assert.Equal(t, 0, bestStep(all, request), "32 would need 128 requests to end, and saw 120")
-	assert.Equal(t, 3, bestStep(append(all[:3:3], rung(32, 1.3e9)), request))
-	assert.Equal(t, 0, bestStep([]result.Rung{rung(4, 1e8), rung(8, 1e9)}, request),
-		"behind a rung that shows nothing none shows anything")
+	assert.Equal(t, 3, bestStep(append(all[:3:3], step(32, 1.3e9)), request))
+	assert.Equal(t, 0, bestStep([]result.Rung{step(4, 1e8), step(8, 1e9)}, request),
+		"after a step that shows nothing no step counts")
 }

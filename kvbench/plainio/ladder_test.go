@@ -161,7 +161,7 @@ func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
 				"%d in flight", r.InFlight)
 		}
 		assert.Zero(t, tier.now, "all are removed")
-		assert.Zero(t, tier.aborted, "what a rung's end cut short was kept until then")
+		assert.Zero(t, tier.aborted, "files that the end of a step cut short stay until the end")
 		assert.LessOrEqual(t, tier.most, ask.Room)
 
 		// Steadily, not all at once.
@@ -200,7 +200,7 @@ func TestWhatALadderReadsIsWrittenQuickly(t *testing.T) {
 			Begins: func() { begins = len(tier.asked) }})
 		require.NoError(t, err)
 		assert.Len(t, rungs, 1)
-		assert.Equal(t, 4+4, begins, "before the first rung")
+		assert.Equal(t, 4+4, begins, "before the first step")
 		for i, p := range tier.asked {
 			assert.Equal(t, i < begins, p.op == tiers.Write)
 		}

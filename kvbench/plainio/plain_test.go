@@ -170,7 +170,7 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	}
 }
 
-// broken is a routine that fails where it is told to.
+// broken is a routine that fails in the configured call.
 type broken struct {
 	prepare, step error
 	panics        bool

@@ -177,7 +177,7 @@ func TestReplayKeepsTheTraceTime(t *testing.T) {
 
 // A small file may be read many thousand times in a window.
 func TestReplayClosesTheFileOfEachPass(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what nobody uses
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close unused files
 	path := traceFile(t, "1.0,Write,4096,Tier-2,a,Prefill")
 	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 20})
 	require.NoError(t, err)

@@ -125,8 +125,8 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 	return res, d
 }
 
-// Plain I/O on a store is whole objects: by Put and Get, as many at a time as a ladder shows to be
-// enough, or as it is told.
+// Plain I/O on a store is whole objects: by Put and Get, with the given number in flight or the one
+// that a sweep finds.
 func TestPlainIOOnAStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		r           *Ceiling
