@@ -117,7 +117,7 @@ func TestAFileThatCannotBeMade(t *testing.T) {
 	}
 	_, err := r.run(t, tiers.Write, 1, false)
 	require.ErrorIs(t, err, syscall.ENOSPC)
-	assert.False(t, wrote.Load(), "something was written beside a file that is not there")
+	assert.False(t, wrote.Load(), "another file was written although one could not be created")
 	assert.Empty(t, r.tree(t))
 }
 
@@ -180,7 +180,7 @@ func TestWhatWasWrittenIsReadBack(t *testing.T) {
 		assert.LessOrEqual(t, *run.FlushNS, run.DurationNS)
 	}
 
-	// Any number of times, until somebody removes it.
+	// Repeatable, until the files are removed.
 	for _, stay := range []bool{true, false} {
 		read, err := r.run(t, tiers.Read, 2, stay)
 		require.NoError(t, err)
@@ -291,8 +291,8 @@ func TestAMismatchFailsTheTrial(t *testing.T) {
 	assert.Empty(t, r.tree(t))
 }
 
-// One file, of a size that is no multiple of anything, is moved by the same pipeline; who wants one
-// of another size is told.
+// One file of an odd size moves through the same pipeline; a request for another size gets an
+// error.
 func TestAStream(t *testing.T) {
 	r := newRuns(t)
 	var err error
