@@ -44,7 +44,7 @@ func TestSummaryOfTheParts(t *testing.T) {
 	text := summaryOf(t, fixture(t, "result_parts.json"))
 	golden.Check(t, "summary_parts.txt", text)
 	first, _, _ := strings.Cut(text, "\n")
-	assert.Contains(t, first, "SIMULATED", "nobody reads further to find out")
+	assert.Contains(t, first, "SIMULATED", "the first line has to say it")
 }
 
 // stored is a run on an object store, which package objects made and pins.
@@ -110,14 +110,14 @@ func TestSummaryOfOperations(t *testing.T) {
 	assert.NotContains(t, text, "requests/s")
 }
 
-// After a signal nobody waits for operations, so that their number is not known and is not 0.
+// After a signal the result does not wait for operations, so their number is unknown and not 0.
 func TestSummaryOfAnInterruption(t *testing.T) {
 	r := fixture(t, "result.json")
 	assert.Contains(t, summaryOf(t, r), "cut off at the end")
 	r.EndedBy = result.EndedBySignal
 	text := summaryOf(t, r)
 	assert.NotContains(t, text, "cut off at the end")
-	assert.Contains(t, text, "operations that were under way when it was interrupted are not counted")
+	assert.Contains(t, text, "operations that were in flight when it was interrupted are not counted")
 }
 
 // One trial of several has its own numbers and doubts, and nothing of what all have.
@@ -159,7 +159,7 @@ func TestSummaryTellsWriteErrors(t *testing.T) {
 		"no space left")
 }
 
-// What a removal has nothing of leaves no empty lines, and the log tells of it.
+// Sections that a removal lacks leave no empty lines, and the log reports the removal.
 func TestSummaryOfARemoval(t *testing.T) {
 	r := &result.Result{Benchmark: "StorageCeiling", CompletionUnit: result.UnitOperation,
 		Status: result.StatusComplete, WindowNS: 4e7, PlainIO: &result.PlainIO{FileBytes: 16 << 20},
