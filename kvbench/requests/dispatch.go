@@ -455,11 +455,11 @@ func (d *dispatcher) alarm() {
 	}
 }
 
-// wrote tells the source that the request's own entry is settled, so that its
-// successor may start.
+// wrote reports to the source that the request's own entry is settled, so that the next turn may
+// start.
 //
-// A turn may start when the one before it is written, not when it is answered: its history is in
-// the cache then, and a user reads an answer while the next prompt is prefilled.
+// A turn may start when the one before it is written, before its answer: its history is in the
+// cache then, and a user reads an answer while the next prompt is prefilled.
 func (d *dispatcher) wrote(j *job) {
 	if j.written {
 		return
@@ -470,8 +470,8 @@ func (d *dispatcher) wrote(j *job) {
 	d.cond.Signal()
 }
 
-// done ends a request; cut says that the run ended before it did. What ends after
-// the window counts as in flight at its end, and nothing is handed out any more.
+// done ends a request; cut says that the run ended before it did. A request that ends after the
+// window counts as in flight at its end, and no further one is handed out.
 func (d *dispatcher) done(j *job, cut bool) {
 	d.wrote(j)
 	defer d.leave(d.enter(), new(time.Duration))
