@@ -6,7 +6,7 @@ ARGS ?=
 # For each fuzz target. A number of inputs, not a time: up to Go 1.26 the end of a time can be reported as a failure
 # (go.dev/issue/75804).
 FUZZTIME ?= 20000x
-# For those of which each input makes a whole document, a file or a set of parameters, or is tokenized.
+# For targets whose inputs are slow: each makes a whole document, a file or a set of parameters, or is tokenized.
 FUZZTIME_DOCUMENTS ?= 2000x
 
 DIST_ARCHS := amd64 arm64
@@ -19,7 +19,7 @@ REVISION = $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, staticcheck, the unit tests
+test: fmt vet staticcheck ## run this before a commit: gofmt, vet, staticcheck, the unit tests
 	$(GO) test -short ./...
 
 # Each package is tested once: with the race detector where it or its tests start goroutines, else without. The end-to-end
@@ -47,7 +47,7 @@ test-all: fmt vet staticcheck ## everything, as root: unit tests, privileged tes
 	fi; \
 	echo "$(GO) test"; $(GO) test -timeout 30m $$plain
 
-# What a test may not depend on: that it gets a processor soon.
+# Tests must not depend on getting a processor soon.
 STRESS ?= 5
 stress: ## the unit tests five times while a load runs on all cores
 	@load=; trap 'kill $$load' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
@@ -106,24 +106,24 @@ generate: ## compile the BPF programs again (needs clang and llvm-strip 14)
 clean: ## remove dist/ (results of runs are kept)
 	rm -rf dist
 
-# Where the benchmarks keep their files: a directory on the device to be measured. Empty = a temporary directory.
+# The directory of the benchmarks' files, on the device to be measured. Empty = a temporary directory.
 CACHE_DIR ?=
-# Trials of each benchmark: 6 unless it is said, in `make gate` 8 of each side. With fewer no loss can be shown once several
-# numbers are compared; kvreport says so.
+# Trials of each benchmark: 6 by default, in `make gate` 8 of each side. With fewer, no loss can be shown once several
+# numbers are compared; kvreport reports that.
 COUNT ?=
 OUT ?= kvbench-tiers
 
-# What `make tiers` and `make gate` run with: sizes of the open division at which a drive is asked for more than it gives,
-# and windows that mean something; those of the quick division describe no storage. They are environment variables, because
-# not every benchmark hears all of them.
+# Parameters of `make tiers` and `make gate`: sizes of the open division that overload a drive, and windows long enough to
+# describe storage, unlike the quick division's. They are environment variables, because some do not apply to every
+# benchmark.
 SETTINGS ?= KVBENCH_DIVISION=open KVBENCH_MODEL=tiny-1b KVBENCH_NUM_USERS=16 KVBENCH_STORAGE_CAPACITY_GB=4
 # The window of each trial.
 TIME ?= 5s
 
 bench_flags = -run '^$$' -count $(or $(COUNT),6) -benchtime $(TIME) $(if $(CACHE_DIR),-cache-dir $(CACHE_DIR))
 
-# Each tier alone, all of them together, and a production mix: three runs of the suite and one page. A trial that fails does
-# not lose the others.
+# Each tier alone, all of them together, and a production mix: three runs of the suite and one page. After a failed trial
+# the others run.
 tiers_run = $(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -results-dir $(OUT)/results
 .PHONY: tiers
 tiers: ## each tier alone, all together and a production mix (20 minutes): kvbench-tiers/tiers.html and .xlsx
@@ -138,7 +138,7 @@ tiers: ## each tier alone, all together and a production mix (20 minutes): kvben
 	set +x; echo "open $(OUT)/tiers.html"; \
 	if [ -n "$$failed" ]; then echo "some trials failed: $(OUT)/tiers.txt says why; the page has the others"; exit 1; fi
 
-# What `make gate` compares this tree with, what it runs, what may be lost, and further flags of kvreport gate.
+# `make gate`: the revision to compare with, the benchmarks, the allowed loss, and further flags of kvreport gate.
 BASE ?= origin/main
 BENCH ?= ^BenchmarkStorageCeiling$$/op=(read|write|mixed)$$|^BenchmarkMaxStorageStress$$
 MAX_REGRESS ?= 5%
@@ -146,17 +146,17 @@ FORMAT ?= text
 GATE_OUT ?= kvbench-gate
 GATE_ARGS ?=
 gate_count = $(or $(COUNT),8)
-# A pattern that was typed may end in $, which is no variable's beginning then.
+# A pattern from the command line may end in $, which must not begin a variable.
 gate_bench = $(if $(filter file,$(origin BENCH)),$(BENCH),$(value BENCH))
 gate_run = $(SETTINGS) "$$out/$(1).test" -test.run '^$$' -test.bench '$(gate_bench)' -test.count 1 -test.benchtime $(TIME) \
 	-results-dir "$$out/$(1)" $(if $(CACHE_DIR),-cache-dir '$(CACHE_DIR)') $(ARGS)
 
-# Old and new take turns, so that what drifts on the machine meets both. A trial that fails does not lose the others, and the
-# gate knows of it. The commands are variables of the environment, in which no quote gets lost.
+# Old and new alternate, so that a change of the machine affects both. After a failed trial the others run, and the
+# gate reports it. The commands are environment variables, which keep their quotes.
 .PHONY: gate
 gate: export OLD = $(call gate_run,old)
 gate: export NEW = $(call gate_run,new)
-gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fails when it is worse, or when nobody can tell
+gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fails when it is worse or undecided
 	@set -e; mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); export out; rm -f "$$out"/old.* "$$out"/new.*; \
 	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	git worktree add --quiet --detach "$$tree" '$(BASE)'; \
