@@ -10,8 +10,8 @@ import (
 )
 
 // Sections are the summary's tables of a result, with names for page and workbook. There rows are
-// sorted and filtered, so that a part of a row has the name of its whole before its own, and a
-// column that belongs to the one of counts before it has that one's.
+// sorted and filtered, so the name of a part begins with the name of its whole, and a column that
+// belongs to the count before it begins with that count's name.
 func Sections(r *result.Result) (all []report.Table) {
 	for _, t := range report.Sections(r) {
 		all = append(all, everywhere(t))
@@ -54,7 +54,7 @@ func everywhere(t report.Table) report.Table {
 	return t
 }
 
-// saying are the sheets whose heading says more than what the rows are.
+// saying are the sheets whose heading has more than the kind of the rows.
 var saying = []string{"Time To Load", "Latency By Size", "Request Time", "First Token"}
 
 // sheetUnits are the units of values in the workbook, which stand in the heads.
