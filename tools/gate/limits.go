@@ -27,7 +27,7 @@ func (l *Limits) String() string { return strings.Join(l.named, ",") }
 // Type names the value in messages.
 func (l *Limits) Type() string { return "limits" }
 
-// Set adds to what was said before.
+// Set adds to earlier limits.
 func (l *Limits) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
@@ -74,7 +74,7 @@ func percent(text string) (float64, error) {
 	return v / 100, nil
 }
 
-// limit is what a metric may lose, and whether it was named.
+// limit is the share that a metric may lose, and whether the metric was named.
 func (l *Limits) limit(unit string) (float64, bool) {
 	v, named := l.of[unit]
 	if !named || math.IsNaN(v) {
