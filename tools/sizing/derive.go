@@ -15,14 +15,13 @@ import (
 
 // Thresholds of the rules, found on a throttled loop device and a virtual disk.
 const (
-	// full is the share of what the medium can pass from which on a run is taken to be limited by
-	// it.
+	// full is the share of the medium's rate from which on the medium counts as a run's limit.
 	full = 0.9
-	// short is the share of what bandwidth and latency allow below which something else must be the
+	// short is the share of the rate that bandwidth and latency allow below which IOPS must be the
 	// limit. Real drives scale worse than the model between one request at a time and enough of
 	// them, which must not look like a bound of IOPS.
 	short = 0.67
-	// mixedShare of the bytes must be of either direction, or a run was not a mixed one.
+	// mixedShare is the least share of the bytes in either direction of a mixed run.
 	mixedShare = 0.1
 )
 
@@ -69,7 +68,7 @@ type stream struct {
 	times []float64
 }
 
-// String names a measurement in a reason, with all that its rule looked at.
+// String names a measurement in a reason, with the inputs of its rule.
 func (s stream) String() string {
 	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding,
 		units.FormatSize(s.chunk), mib(s.rate))
@@ -112,8 +111,8 @@ func sort(runs []measured) (streams [2][]stream, mixed []measured) {
 	return streams, mixed
 }
 
-// direction derives the parameters of reads or of writes. The order matters: bandwidth bounds what
-// a request's passing takes, passing and latency bound what IOPS could be seen.
+// direction derives the parameters of reads or of writes. The order matters: bandwidth gives a
+// request's transfer time, and transfer time and latency give the IOPS that could show.
 func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64,
 	latency time.Duration) {
 	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
@@ -143,14 +142,14 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 	return round(best.rate), math.Round(m.iops), micros(least)
 }
 
-// requests is how many passed in a second, each how long one took by Little's law.
+// requests is the requests per second, each the time of one request by Little's law.
 func (s stream) requests() float64 { return s.rate / float64(s.chunk) }
 func (s stream) each() float64     { return float64(s.outstanding) / s.requests() }
 
-// medium is what is known of one direction.
+// medium is the parameters of one direction.
 type medium struct{ bandwidth, iops float64 } // iops 0: no bound
 
-// pass is how long a request needs the medium.
+// pass is the transfer time of a request.
 func (m medium) pass(chunk int64) float64 {
 	if m.iops > 0 {
 		return max(float64(chunk)/m.bandwidth, 1/m.iops)
@@ -173,8 +172,8 @@ func (m medium) latency(runs []stream) (least float64, from *stream) {
 	return least, from
 }
 
-// limitedByRequests says whether the run with the most requests/s did fewer than the bandwidth and
-// the latency allow.
+// limitedByRequests reports whether the run with the most requests/s did fewer than the bandwidth
+// and the latency allow.
 func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool) {
 	s := slices.MaxFunc(runs, func(a, b stream) int {
 		return cmp.Compare(a.requests(), b.requests())
@@ -183,7 +182,7 @@ func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool)
 	return s, s.requests() < short*min(1/pass, float64(s.outstanding)/(latency+pass))
 }
 
-// round keeps what a measurement can mean: whole MiB/s, where that is less than 1 %.
+// round rounds to a measurement's precision: whole MiB/s, where that is less than 1 %.
 func round(rate float64) float64 {
 	const mib = float64(units.MiB)
 	if rate < 100*mib {
@@ -192,18 +191,18 @@ func round(rate float64) float64 {
 	return math.Round(rate/mib) * mib
 }
 
-// mib writes bytes; all of a report are in one unit.
+// mib formats bytes in the report's one unit.
 func mib(bytes float64) string { return units.Number.Text(bytes/float64(units.MiB)) + " MiB" }
 
-// micros rounds to what such measurements can tell.
+// micros rounds to the precision of such measurements.
 func micros(s float64) time.Duration { return seconds(s).Round(time.Microsecond) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// slice looks for a limiter. Of requests of one chunk, one at a time, none can take less than its
-// share of the bandwidth, unless bandwidth saved up lets many pass at once; then the next has to
-// wait. A slice is one wait and the requests that passed before it: with w the wait, f the time of
-// a fast one and c ÷ X that of all on average, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
+// slice looks for a limiter. With one request at a time no request can take less than its share of
+// the bandwidth, unless saved-up bandwidth lets many pass at once; then the next has to wait. A
+// slice is one wait and the requests that passed before it: with w the wait, f the time of a fast
+// request and c ÷ X the mean time, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
 func (d *derived) slice(runs []stream) {
 	for _, s := range runs {
 		if s.outstanding != 1 || s.entry != s.chunk || len(s.times) == 0 {
@@ -223,7 +222,7 @@ func (d *derived) slice(runs []stream) {
 	d.because("slice", "none seen")
 }
 
-// duplex compares what mixed runs moved with what one medium and what two would have.
+// duplex compares the rate of mixed runs with that of one medium and of two.
 func (d *derived) duplex(mixed []measured) {
 	if len(mixed) == 0 {
 		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, "+
