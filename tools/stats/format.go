@@ -13,18 +13,17 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// order is that of the suite's list of units; bandwidths come first, because they are what most
-// people look for.
+// order is the suite's list of units, with bandwidths first, because most people look for them.
 var order = func() []string {
 	list := []string{"read-B/s", "write-B/s"}
 	for _, u := range units.UnitDirections() {
 		_, tidy := benchunit.Tidy(1, u.Unit)
 		list = append(list, tidy)
 	}
-	return append(list, "device-read-ratio", "knee-bytes") // which have no direction
+	return append(list, "device-read-ratio", "knee-bytes") // these have no direction
 }()
 
-// rank puts units that are not the suite's behind all others.
+// rank puts other units than the suite's last.
 func rank(unit string) int {
 	if i := slices.Index(order, unit); i >= 0 {
 		return i
@@ -63,8 +62,8 @@ var titles = map[string]string{
 	"slowest-rank-write-p95-sec": "slowest client's write p95",
 }
 
-// Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to
-// multiply values with.
+// Line returns the unit as on benchmark lines, nanoseconds instead of seconds, and the factor for
+// values.
 func Line(unit string) (string, float64) {
 	if s := nanoseconds.ReplaceAllString(unit, "${1}ns${2}"); s != unit {
 		return s, 1e9
@@ -76,7 +75,7 @@ func Line(unit string) (string, float64) {
 // read-p95-ns.
 var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
-// formats are how values are written, by the end of their tidied unit. Times per MiB end in bytes as
+// formats are the formats of values by the end of their tidied unit. Times per MiB end in bytes as
 // well and come first.
 var formats = []struct {
 	end  string
@@ -108,8 +107,7 @@ func Format(v float64, unit string) string {
 	return Number(v) + " " + unit
 }
 
-// Number has three significant digits, groups thousands, and drops zeros that say nothing: 4.60 is
-// 4.6.
+// Number has three significant digits, groups thousands, and drops trailing zeros: 4.60 is 4.6.
 func Number(v float64) string {
 	digits := 3
 	switch a := math.Abs(v); {

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// LeastSamples is the fewest trials per side that are judged at all. Three against three can never
-// be below p = 0.05: the worst of the 20 ways to deal them out is 0.05 itself.
+// LeastSamples is the least number of trials per side that are judged. Three against three can
+// never be below p = 0.05: the worst of the 20 permutations is 0.05 itself.
 const LeastSamples = 4
 
 // Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts
@@ -29,10 +29,10 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Together are tests that are judged together, with what each could have said at best.
+// Together are tests that are judged together, with the least possible p of each.
 type Together struct{ P, Least []float64 }
 
-// Add takes in a test.
+// Add adds a test.
 func (t *Together) Add(p, least float64) { t.P, t.Least = append(t.P, p), append(t.Least, least) }
 
 // Correct adjusts the p values by Holm's method. few marks tests that could not have been
