@@ -22,8 +22,8 @@ import (
 	"kvbench/kvbench/version"
 )
 
-// hashAlgorithm names how the code image is hashed, as the checker of MLPerf Storage wants it
-// (Rules.md 2.1.6 still says md5-tree-v1, which the checker refuses).
+// hashAlgorithm is the hash of the code image that the checker of MLPerf Storage requires (Rules.md
+// 2.1.6 still says md5-tree-v1, which the checker refuses).
 const hashAlgorithm = "md5-tree-v2"
 
 // codeHash is .code-hash.json, in the order of Rules.md 2.1.6.
@@ -35,8 +35,8 @@ type codeHash struct {
 	GitSHA     string `json:"git_sha"`
 }
 
-// Directories and files that neither the hash nor the image has, wherever they lie: tools' own,
-// what is built, and tests. The list is the checker's; a directory *.egg-info goes, too.
+// Directories and files that neither the hash nor the image has, at any depth: tools' own, build
+// outputs, and tests. The list is the checker's; a directory *.egg-info is left out, too.
 var (
 	leftOutDirs = strings.Fields(".git .idea .vscode .claude .agent .agents .roo .planning " +
 		".gsd-tmp __pycache__ .pytest_cache .venv node_modules build dist .tox test tests")
@@ -72,7 +72,8 @@ func treeHash(files map[string][]byte) string {
 // had no stamp and was run in a checkout, or "commit+dirty".
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// revision is the commit that all results were measured with, or why there is none.
+// revision is the commit that all results were measured with, or an error that says why there is
+// none.
 func (s *Submission) revision() (string, error) {
 	// Ranks and options of one run are measured with one binary; of several runs, not always.
 	versions := make(map[string]string)
@@ -101,9 +102,9 @@ func (s *Submission) revision() (string, error) {
 	return "", errors.New("there is no result")
 }
 
-// code captures the source at the commit that was measured from the git repository -code names. Its
-// working tree does not matter: git archive gives what was committed, without symbolic links, which
-// the hash leaves out.
+// code captures the source at the measured commit from the git repository -code names. Its working
+// tree does not matter: git archive returns the commit, without symbolic links, which the hash
+// leaves out.
 func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err error) {
 	var archive, errs bytes.Buffer
 	git := exec.Command("git", "-C", s.Code, "archive", "--format=tar", rev)
