@@ -30,8 +30,8 @@ func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 }
 
 // Equal files of equal workers that begin together would all be flushed together, again and again:
-// a window would count whole rounds of files, and the number say nothing of the drive. Here a file
-// of 16 pages takes 32 ms and its flush 20.
+// a window would count whole rounds of files, and the number would not describe the drive. Here a
+// file of 16 pages takes 32 ms and its flush 20.
 func TestTheCeilingIsNotInLockstep(t *testing.T) {
 	var rates []float64
 	for _, window := range []time.Duration{50, 61, 77, 100, 115} {
@@ -59,8 +59,8 @@ func TestAWindowOfWritesEndsWithItsFootprint(t *testing.T) {
 	assert.Nil(t, res.PlainIO.Ladder, "the number in flight was given")
 }
 
-// A stream with one file or two would still be writing it when another finds no room, and the
-// window end with nothing of what it wrote.
+// A stream with one or two files would still be writing when another finds no capacity, and the
+// window would end without any of its bytes.
 func TestAFootprintThatIsTooSmallIsRefused(t *testing.T) {
 	for want, r := range map[string]*Ceiling{
 		"writing with 16 streams, each of which needs room for 4 files of a chunk at least, takes " +
@@ -75,14 +75,14 @@ func TestAFootprintThatIsTooSmallIsRefused(t *testing.T) {
 	res, _ := inVirtualTime(t, time.Hour, 3*time.Millisecond,
 		&Ceiling{Footprint: 64 * page, InFlight: 16})
 	assert.Greater(t, res.Completions(), int64(2*16), "of 64 files")
-	// A ladder finds no more than have room.
+	// A sweep finds no more than the capacity allows.
 	res, _ = inVirtualTime(t, time.Hour, 3*time.Millisecond,
 		&Ceiling{Footprint: 16 * page, Rung: 200 * time.Millisecond})
 	assert.Equal(t, 4, res.Workload.Workers)
 }
 
-// The time of an operation that the end of the window cuts off is the storage's, too: else a run of
-// large files would look as if the harness had kept its workers.
+// The time of an operation that the end of the window cuts off is the storage's, too: otherwise a
+// run of large files would seem limited by the harness.
 func TestWhatTheEndCutsOffIsTheStoragesTime(t *testing.T) {
 	for share := range 2 {
 		res, _ := inVirtualTime(t, 300*time.Millisecond, 3*time.Millisecond,

@@ -112,7 +112,7 @@ func TestAGridThatEndsEarlyHasNoKnee(t *testing.T) {
 	assert.Zero(t, k.InFlight)
 }
 
-// What has no capacity for the largest requests is refused, with what it has and what it needs.
+// A tier too small for the largest requests is refused, with its capacity and the needed one.
 func TestAKneeNeedsRoom(t *testing.T) {
 	v := clock.NewVirtual()
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}
@@ -173,8 +173,8 @@ func TestWhichCellIsTheKnee(t *testing.T) {
 	assert.False(t, choose(&result.Knee{}))
 }
 
-// Each round has every cell once, in an order that the seed gives; what would take too long on a
-// slow storage is left out.
+// Each round has every cell once, in an order that follows from the seed; cells that are too slow
+// on a slow storage are left out.
 func TestTheOrderAndSizeOfTheGrid(t *testing.T) {
 	const left, ms = 30 * time.Second, time.Millisecond
 	fast := pace{kneeTime, ms, 1 << 30, 1e5}

@@ -184,8 +184,8 @@ func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// What is there to be read alone is written in large requests, however small those of the ladder
-// are: in pages it would take a slow disk minutes after a window of seconds.
+// Files only to be read are written in large requests, however small the sweep's are: page by page
+// it would take a slow disk minutes after a window of seconds.
 func TestWhatALadderReadsIsWrittenQuickly(t *testing.T) {
 	var tier *asking
 	inTrial(t, func(c clock.Clock) tiers.Tier {
