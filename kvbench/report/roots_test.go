@@ -8,7 +8,7 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// twoRoots are directories of which the second takes so much longer for each read.
+// twoRoots are two directories; a read of the second takes that many times as long.
 func twoRoots(times float64, requests int64) *result.Result {
 	r := plainResult()
 	for i, dir := range []string{"/mnt/a/kv", "/mnt/b/kv"} {
