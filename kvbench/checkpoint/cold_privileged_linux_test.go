@@ -69,7 +69,7 @@ func TestColdReadsAreProven(t *testing.T) {
 // result name the file, and nothing of the checkpoint stays; foreign files stay.
 func TestADeviceThatFailsLeavesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
-		direct, device bool // what has no more room than for two files and a half
+		direct, device bool // the filesystem or device with space for two and a half files
 		errno          unix.Errno
 		says           string
 	}{

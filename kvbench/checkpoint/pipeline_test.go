@@ -23,8 +23,8 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// slowFile takes a while for each write and looks at the bytes when that has passed, as a device
-// does that reads the memory by itself.
+// slowFile takes a while for each write and reads the bytes at the end, like a device that reads
+// the memory itself.
 type slowFile struct {
 	tiers.One
 	clock clock.Clock
@@ -101,8 +101,8 @@ func (p *piped) run(t *testing.T, c clock.Clock) (*result.Pipeline, error) {
 	return times.report(), err
 }
 
-// TestBottleneckIsNamed: for each ratio of a producer's time to a writer's the pipeline says which
-// of the two held it up, and takes hardly longer than the slower one alone.
+// TestBottleneckIsNamed: for each ratio of a producer's time to a writer's the pipeline names the
+// slower side, and takes hardly longer than that side alone.
 func TestBottleneckIsNamed(t *testing.T) {
 	const write = 10 * time.Millisecond
 	for _, c := range []struct {
@@ -194,8 +194,8 @@ func TestBuffersComeBackWithTheAnswer(t *testing.T) {
 	}
 }
 
-// TestAFailedWriteEndsTheFile: the first failure is what is returned, nothing is waited for that
-// does not come, and what the device still has is left to it.
+// TestAFailedWriteEndsTheFile: the first failure is returned, the call does not wait for lost
+// completions, and the device keeps its buffers.
 func TestAFailedWriteEndsTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")
