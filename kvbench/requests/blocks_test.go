@@ -70,7 +70,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 	return res, hits
 }
 
-// nullTiers are a cache of that capacity that keeps no bytes.
+// nullTiers is a cache of that capacity without bytes.
 func nullTiers(capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
 		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
@@ -106,7 +106,7 @@ const (
 	smallSession = "../../testdata/session-small.json"
 )
 
-// A cache larger than the trace hits what a cache without bounds hits, whatever it is made of.
+// A cache larger than the trace has the hits of an unbounded cache, whatever its tiers are.
 func TestBlocksHitTheIdeal(t *testing.T) {
 	caches := map[string]func(*runConfig){"null": nullTiers(1 << 30),
 		"buffered": directory(t, 1<<30)}

@@ -18,8 +18,8 @@ import (
 	"kvbench/workloads"
 )
 
-// asked runs a load of entries of 16 KiB on real files and returns what was asked of the ladder,
-// and what became of what it answered.
+// asked runs a load of entries of 16 KiB on real files and returns the sweep's parameters and the
+// result.
 func asked(t *testing.T, capacity int64, climb kvbench.Climber, requests ...*workloads.Request) (
 	*result.Result, *kvbench.Ladder,
 ) {
@@ -77,7 +77,7 @@ func TestTheLadderIsAskedForTheRunsOwnMix(t *testing.T) {
 	assert.GreaterOrEqual(t, len(ask.Objects), 2, "half of what lay there at least")
 }
 
-// Some layouts have places of one size, smaller than a chunk, and no others.
+// Some layouts have slots of one size only, smaller than a chunk.
 func TestALadderIsClimbedInLayoutsOfOneSize(t *testing.T) {
 	for _, layout := range []string{"slots", "packed=4"} {
 		t.Run(layout, func(t *testing.T) {

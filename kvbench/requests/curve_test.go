@@ -28,7 +28,7 @@ func curveOf(t *testing.T, path string, capacities ...int64) reuse.Summary {
 }
 
 // branchingTrace writes conversations that branch and share prompts. A block that is not full is
-// never asked for again, as with engines whose ids depend on all of a block's tokens.
+// never requested again, as with engines whose ids depend on all of a block's tokens.
 func branchingTrace(t *testing.T, path string, requests int) {
 	t.Helper()
 	rng, next := rand.New(rand.NewPCG(5, 6)), int64(0)
@@ -59,8 +59,7 @@ func branchingTrace(t *testing.T, path string, requests int) {
 	require.NoError(t, f.Close())
 }
 
-// One pass over a trace gives what six replays of it find, read and write, to the last block and
-// byte.
+// One pass over a trace gives the hits, reads and writes of six replays, to the block and byte.
 func TestCurveEqualsReplays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "branches.jsonl")
 	branchingTrace(t, path, 200)

@@ -203,9 +203,8 @@ func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
 	})
 }
 
-// A request is taken, planned, decided, and done, by so many workers at a time, with storage that
-// takes no time: what the dispatcher costs. Its lock is one, for decisions fall in the order of
-// dispatch (see dispatcher).
+// The dispatcher's cost: that many workers take, plan, decide and end requests, with storage that
+// takes no time. It has one lock, because decisions fall in the order of dispatch (see dispatcher).
 func BenchmarkDispatcherContention(b *testing.B) {
 	tiertest.Crowd(b, func(b *testing.B) func(*testing.PB) {
 		wall := clock.NewWall()

@@ -88,7 +88,7 @@ func TestWhatAMissCosts(t *testing.T) {
 	}
 }
 
-// What was found in the tier above says nothing of the storage, and is counted apart: of four turns
+// Hits in the tier above show nothing about the storage and are counted separately: of four turns
 // of two tokens the memory, kept at 80 % of 5 tokens, has the last two, and the storage the others.
 func TestFoundInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestLayersAreComputedWhileOthersAreLoaded(t *testing.T) {
 	}
 }
 
-// Without a cost there is no time to the first token, and nothing is carried out in another order.
+// Without a cost there is no time to the first token, and the order of execution is the plan's.
 func TestFreeMissesHaveNoFirstToken(t *testing.T) {
 	r := mustRun(t, testConfig(plenty(), newScript(conversation(1, 3, 2,
 		workloads.PrefillDecode)...), 1).finite())
@@ -182,7 +182,7 @@ type breakEvenCase struct {
 
 const breakEvenToken = 64 << 10 // bytes
 
-// newBreakEvenCase makes a cost of which 40 % grows with the length and that loading meets after
+// newBreakEvenCase returns a cost that grows by 40 % with the length, and that equals loading at
 // that time.
 func newBreakEvenCase(rate float64, after time.Duration) breakEvenCase {
 	perToken := breakEvenToken / rate

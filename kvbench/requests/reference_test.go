@@ -17,8 +17,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// talks are turns of twelve users in an order that some of them dominate, and each with a common
-// prompt: what is asked for again is sometimes there, sometimes gone.
+// talks are turns of twelve users, some of which dominate the order, each with a common prompt:
+// some repeated requests find their entry, and some do not.
 func talks() (all []*workloads.Request) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	turns := make([][]*workloads.Request, 12)
@@ -37,8 +37,8 @@ func talks() (all []*workloads.Request) {
 	return all
 }
 
-// What the waterfall is said to have found is what a run of the same requests with the waterfall
-// does find, whatever policy the run has; and what the run found is what its lookups say.
+// The reported hits of the waterfall equal those of a run of the same requests with the waterfall,
+// whatever policy the run has; and the run's hits equal its lookups.
 func TestWhatAPolicyCosts(t *testing.T) {
 	run := func(p kvbench.Policy, corpus bool) (lookups, hits int64,
 		compared *comparison) {

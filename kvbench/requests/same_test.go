@@ -26,7 +26,7 @@ import (
 	"kvbench/workloads/users"
 )
 
-// watchedLoad is what a load did, however its time passed.
+// watchedLoad is a load's plans, decisions and counts, independent of the kind of time.
 type watchedLoad struct {
 	plans  []string
 	hits   []int
@@ -233,8 +233,8 @@ func TestADirectoryAndItsSimulationServeTheSame(t *testing.T) {
 	assert.Equal(t, onDisk.Tiers[0].Write.Bytes, simulated.Tiers[0].Write.Bytes)
 }
 
-// What is wrong with an input fails a simulation as it fails a run: where it is opened, and also
-// where it is found when thousands of requests have been served.
+// An error in an input fails a simulation like a run: where it is opened, and also where it is
+// found after thousands of requests.
 func TestABrokenInputFailsASimulation(t *testing.T) {
 	broken, good := strings.Repeat("nonsense\n", 100), ""
 	for i := range 2000 {

@@ -25,7 +25,7 @@ type counting struct {
 
 func (c *counting) Now() time.Duration { return time.Duration(c.now.Add(1)) * time.Second }
 
-// hanging is a source whose file hangs: after so many requests one is asked for in vain, or the
+// hanging is a source whose file hangs: after that many requests, in the next request or in the
 // next account.
 type hanging struct {
 	*script

@@ -17,8 +17,8 @@ import (
 	"kvbench/workloads/users"
 )
 
-// The I/O traces of seeded simulations are the same to the byte whatever becomes of the
-// engine: one that changes makes every trace and prediction before it another one's.
+// The I/O traces of seeded simulations are the same to the byte in every version: a difference
+// would invalidate every earlier trace and prediction.
 func TestSimulationsKeepTheirTraces(t *testing.T) {
 	tiertest.OneThread(t)
 	drive := func() *tiers.DeviceModel {

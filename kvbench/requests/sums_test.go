@@ -43,7 +43,7 @@ func multiTurn(t *testing.T, window time.Duration) runConfig {
 	return cfg
 }
 
-// sumsLoads are loads of all kinds, each with what they have not in common.
+// sumsLoads are loads of all kinds, each with its special features.
 func sumsLoads(t *testing.T) map[string]runConfig {
 	t.Helper()
 	option1 := optionOne(t, 5*time.Second)
@@ -142,7 +142,7 @@ func TestWhatIsToldApartAddsUp(t *testing.T) {
 	}
 }
 
-// pieces is a tier that is asked for the bytes of an entry in many requests.
+// pieces is a tier in which an entry's bytes are many requests.
 type pieces struct{ tiers.Tier }
 
 func (p pieces) Traits() tiers.Traits {

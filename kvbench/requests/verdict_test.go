@@ -27,7 +27,7 @@ func device() *tiers.DeviceModel {
 		WriteLatency: time.Millisecond, Parallelism: 64}
 }
 
-// says demands a word, and for concurrency what bounded it.
+// says checks the verdict, and for concurrency its bound.
 func says(t *testing.T, r *result.Result, kind, bound, reason string) {
 	t.Helper()
 	v := r.Harness.Verdict
@@ -36,7 +36,7 @@ func says(t *testing.T, r *result.Result, kind, bound, reason string) {
 	assert.Contains(t, v.Reason, reason)
 }
 
-// many is a load that asks for as much as n workers can, as entries of so many chunks.
+// many is a load that keeps n workers busy, with entries of that many chunks.
 func many(n, workers, chunks int) runConfig {
 	return testConfig(nil, newScript(singles(n, chunks)...), workers).finite()
 }
@@ -95,7 +95,7 @@ func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) t
 
 func same(tier tiers.Tier) tiers.Tier { return tier }
 
-// What holds the dispatcher's lock keeps all workers from their storage.
+// A held dispatcher lock keeps all workers from their storage.
 func TestAHeldLockIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
@@ -130,7 +130,7 @@ func (w slowWriter) Start(i int) int64 {
 	return w.Writer.Start(i)
 }
 
-// Data that is made while nothing is in flight is time that the storage waits.
+// The storage waits while data is generated with nothing in flight.
 func TestASlowGeneratorIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Of the tiers without a device the only one with bytes: two milliseconds each go by while
