@@ -83,7 +83,7 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// climbing is one that climbs its ladder itself.
+// climbing is a load with a sweep of its own.
 type climbing struct {
 	placed
 	climb Climber
@@ -93,8 +93,7 @@ func (c climbing) Climber() Climber { return c.climb }
 
 func (climbing) Readable() []tiers.Object { return nil }
 
-// A workload with a way of its own to climb is asked to, without room for files that it does not
-// write.
+// A workload's own sweep is called, without capacity for files that it does not write.
 func TestALadderOfTheWorkloadsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}
