@@ -8,7 +8,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// nvmlGPUs asks the driver's library, which is loaded at run time.
+// nvmlGPUs calls the driver's library, which is loaded at run time.
 func nvmlGPUs() (list []GPU, note string) {
 	if ret := nvml.Init(); ret != nvml.SUCCESS {
 		return nil, fmt.Sprintf("NVML: %s: libnvidia-ml.so.1 comes with the NVIDIA driver",
