@@ -42,7 +42,7 @@ type Record struct {
 	Bpftrace *Bpftrace `json:"-"`
 
 	sections map[string]json.RawMessage // of the file, by the keys at its top
-	decoded  map[string]any             // those that Lookup was asked for
+	decoded  map[string]any             // decoded on demand by Lookup
 }
 
 // Setting is one line of a text's configuration.
@@ -117,7 +117,7 @@ func (rec *Record) Lookup(path string) any {
 	key, rest, deeper := strings.Cut(path, ".")
 	v, ok := rec.decoded[key]
 	if !ok {
-		// Only the sections that are asked for are decoded: histograms are most of a file.
+		// Only requested sections are decoded: histograms are most of a file.
 		_ = json.Unmarshal(rec.section(key), &v)
 		if rec.decoded == nil {
 			rec.decoded = map[string]any{}
