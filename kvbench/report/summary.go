@@ -49,7 +49,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	s.store()
 	s.firstToken()
 	s.gap()
-	// What the cache did, and for whom.
+	// What the cache did, and for which requests.
 	s.tables(tiers(r), moved(r), roots(r))
 	s.put("", laggard(r))
 	s.cache()
@@ -84,7 +84,7 @@ func (s *summary) writeTo(w io.Writer) error {
 type summary struct {
 	strings.Builder
 	*result.Result
-	capture *tracing.Trace // what the kernel saw, nil when it was not asked
+	capture *tracing.Trace // the kernel's trace, nil without one
 }
 
 // line writes one line; an empty topic continues the line above. Lines are not wrapped: a terminal
