@@ -6,8 +6,8 @@
 //	dispatch.go   dispatcher: takes, plans and decides; counts what was started
 //	account.go    what was offered and what became of it, also where the source does not answer
 //	pool.go       how many workers there are, and their time
-//	worker.go     worker: carries out the operations of one request at a time
-//	prompt.go     what a prompt asks for, what of it was found, and the time of computing the rest
+//	worker.go     worker: executes the operations of one request at a time
+//	prompt.go     the parts of a prompt, the found ones, and the time of computing the rest
 //	scaler.go     scaler: measures rounds, changes users and workers
 //	autoscale.go  autoscaler: decides how many users the next round has
 //

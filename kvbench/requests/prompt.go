@@ -12,14 +12,14 @@ import (
 // common prefix, history, retrieved chunks, new tokens. A piece that was read from a tier is found
 // and need not be computed.
 //
-// A request that only decodes asks for an entry that was written before; of any other the own entry
-// is what is new, and reading back what it has just written asks for nothing. Blocks cover the
-// input up to a last part that no block holds: that is new, too.
+// A decode-only request reads an entry that was written before. For any other request the own entry
+// is new, and reading it back is no part of the prompt. Blocks cover the input except for a last
+// part that fills no block: that is new, too.
 //
 // Its memory is reused from request to request; it is its worker's own.
 type prompt struct {
 	pieces []piece
-	of     []int // of an intent its piece, -1 for none
+	of     []int // the piece of each intent, -1 for none
 	below  int64 // bytes that came from the last tier
 }
 
@@ -31,7 +31,7 @@ type piece struct {
 	early   bool // its turn is not written yet
 }
 
-// ask starts the prompt of a planned request and returns its length in tokens; intent has the
+// ask initialises the prompt of a planned request and returns its length in tokens; intent has the
 // intent of each operation.
 func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
 	p.pieces, p.of, p.below = p.pieces[:0], p.of[:0], 0
