@@ -89,7 +89,7 @@ type Bucket struct {
 	URLs    []string // of the store's endpoints
 	From    string   // who named them, a flag or a variable, for the result
 	Balance endpoint.Balance
-	// Lookup asks the store which entries of a request it has before any is read.
+	// Lookup requests from the store which entries of a request it has, before any read.
 	Lookup bool
 }
 

@@ -154,7 +154,7 @@ type trial struct {
 	roots         []root               // the directories, where there are several
 	nodes         []int                // the NUMA nodes of their devices, empty if unknown
 	prepared      chan struct{}        // closed when the workload's preparation has returned
-	tracer        *collector.Collector // nil unless asked for
+	tracer        *collector.Collector // nil without tracing
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
