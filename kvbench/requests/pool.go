@@ -7,10 +7,10 @@ import "time"
 type pool struct {
 	limit int // workers with a lower number go on
 	alive map[int]struct{}
-	now   [numDoings]int // how many workers do what just now
+	now   [numDoings]int // workers by their current activity
 
 	opened time.Duration // the window
-	since  time.Duration // up to which the sums are known
+	since  time.Duration // the sums include the time until then
 	spent  spent
 }
 
@@ -32,23 +32,25 @@ const (
 	numDoings
 )
 
-// open forgets what was before the window.
+// open drops the sums from before the window.
 func (p *pool) open(at time.Duration) {
 	p.since, p.opened, p.spent = at, at, spent{}
 }
 
-// begin notes that a worker begins an activity outside operations; end notes its end.
+// begin counts a worker's activity outside operations from now on.
 func (p *pool) begin(what doing, now time.Duration) {
 	p.pass(now)
 	p.now[what]++
 }
 
+// end ends the activity.
 func (p *pool) end(what doing, now time.Duration) {
 	p.pass(now)
 	p.now[what]--
 }
 
-// pass lets time pass.
+// pass adds the time since the last call to the sums, for all workers and for each activity by the
+// number of workers that are in it.
 func (p *pool) pass(now time.Duration) {
 	took := max(0, now-p.since)
 	p.spent.worked += time.Duration(len(p.alive)) * took
