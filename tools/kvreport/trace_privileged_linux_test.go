@@ -70,9 +70,8 @@ func options(t testing.TB, args ...string) *trace.Options {
 	return opt
 }
 
-// watch traces a load that is running until the file's device has served so many requests since
-// they were counted: however slow the machine is, it has seen them. The call prints into the
-// buffers.
+// watch traces a running load until the file's device has completed that many requests since the
+// counting began, however slow the machine is. The call prints into the buffers.
 func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, job,
 	document string, stdout, stderr *bytes.Buffer) {
 	t.Helper()
@@ -142,7 +141,7 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	assert.Contains(t, string(document), `"status": "complete"`)
 	assert.Contains(t, string(document), `"ended_by": "input"`)
 
-	// What was looked at every second is, together, what was counted.
+	// The snapshots of every second add up to the counts.
 	rec, err := load.Parse("trace.json", document)
 	require.NoError(t, err)
 	course, sum := rec.Course(), int64(0)
