@@ -307,7 +307,7 @@ func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
 	}
 }
 
-// TestOneClient: what a run with one client has on record of several is no deviation.
+// TestOneClient: the parameters about several clients in a result of one client are no deviation.
 func TestOneClient(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		b, _ := params.Benchmark(r.Benchmark)
@@ -326,8 +326,8 @@ func TestOneClient(t *testing.T) {
 	assert.True(t, built, errs)
 }
 
-// TestRanksThatTheRunStarted: rank 0 has started the others, which its parameters tell in another
-// way than theirs; neither is a deviation.
+// TestRanksThatTheRunStarted: rank 0 has started the others, so its parameters differ from theirs;
+// neither is a deviation.
 func TestRanksThatTheRunStarted(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		for i, p := range r.Parameters {
