@@ -13,7 +13,7 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Of many values six say that there are many; of the parameters that were given each may matter.
+// Of many values six are listed; given parameters are listed completely, because each may matter.
 func TestEveryGivenParameterIsShown(t *testing.T) {
 	var f facts
 	for i := range 9 {
