@@ -19,7 +19,7 @@ REVISION = $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-test: fmt vet staticcheck ## run this before a commit: gofmt, vet, staticcheck, the unit tests
+test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, staticcheck, the unit tests
 	$(GO) test -short ./...
 
 # Each package is tested once: with the race detector where it or its tests start goroutines, else without. The end-to-end
@@ -47,7 +47,7 @@ test-all: fmt vet staticcheck ## everything, as root: unit tests, privileged tes
 	fi; \
 	echo "$(GO) test"; $(GO) test -timeout 30m $$plain
 
-# Tests must not depend on getting a processor soon.
+# What a test may not depend on: that it gets a processor soon.
 STRESS ?= 5
 stress: ## the unit tests five times while a load runs on all cores
 	@load=; trap 'kill $$load' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \

@@ -206,14 +206,14 @@ func count(n int64) string {
 	return s
 }
 
-// UnitDirection is the direction of improvement of a metric: "higher" or "lower", as Unit lines
-// name them.
+// UnitDirection tells which direction of a metric is an improvement: "higher" or "lower", as Unit
+// lines name them.
 type UnitDirection struct{ Unit, Better string }
 
-// UnitDirections are the directions of all units on the suite's benchmark lines, in the order of
-// their Unit lines. Units of the testing package (ns/op) have directions already. Two units have
-// none: knee-bytes, because a faster drive needs more in flight, and device-read-ratio, which a
-// cache makes smaller than 1 and other programs larger.
+// UnitDirections are those of every unit on the suite's benchmark lines, in the order of their Unit
+// lines. Units of the testing package (ns/op) have theirs already, and these have none: knee-bytes,
+// because a drive that is faster needs more in flight, and device-read-ratio, which a cache makes
+// smaller than 1 and other programs larger.
 func UnitDirections() []UnitDirection {
 	const more, less = "higher", "lower"
 	return []UnitDirection{

@@ -27,9 +27,9 @@
 // with the text that names them: load takes the longest tail of the path that exists below the
 // text's directory.
 //
-// With several clients a trial has one record per rank, and the ranks share the device.
-// Options.Trials merges them into one record (kvbench/merge). A run that started its ranks itself
-// has written the merged result already; the ranks' own records are then skipped.
+// With several clients a trial has a record for each rank, and those share the device: what counts
+// is their fold (kvbench/merge), for which a reader asks with Options.Trials. A run that started
+// its ranks has written it already; then theirs are left aside.
 //
 // Settings come from three places. A result file has all of them, and also what the run found where
 // a parameter was not set: workers, the capacity of the storage tier, the filesystem. Benchmark

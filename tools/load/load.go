@@ -61,8 +61,8 @@ func Each(args []string, o Options, f func(*Record) error) (benchfmt.UnitMetadat
 			return r.units, err
 		}
 	}
-	// The suite's own directions, because result files have no Unit lines. They are added last,
-	// because an input's Unit line takes precedence.
+	// The suite's own directions, because result files have no Unit lines. At the end, because what
+	// an input says of a unit stands.
 	for _, u := range units.UnitDirections() {
 		if r.units.Get(u.Unit, "better") == nil {
 			addUnit(r.units, u.Unit, "better", u.Better)

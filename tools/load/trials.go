@@ -178,8 +178,8 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 	return trials, nil
 }
 
-// joined is the record of a trial: its result is the merged result of the ranks, and its values are
-// those that one client would have printed on its line.
+// joined is the record of a trial: its result is the fold of the ranks', and its values are those
+// of the line that one client would have printed.
 func joined(ranks []*Record) (*Record, error) {
 	slices.SortFunc(ranks, func(a, b *Record) int { return a.Result.Rank - b.Result.Rank })
 	first := ranks[0]

@@ -13,14 +13,15 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// order is the suite's list of units, with bandwidths first, because most people look for them.
+// order is that of the suite's list of units; bandwidths come first, because they are what most
+// people look for.
 var order = func() []string {
 	list := []string{"read-B/s", "write-B/s"}
 	for _, u := range units.UnitDirections() {
 		_, tidy := benchunit.Tidy(1, u.Unit)
 		list = append(list, tidy)
 	}
-	return append(list, "device-read-ratio", "knee-bytes") // these have no direction
+	return append(list, "device-read-ratio", "knee-bytes") // which have no direction
 }()
 
 // rank puts other units than the suite's last.
