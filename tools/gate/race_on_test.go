@@ -2,6 +2,6 @@
 
 package gate
 
-// raceEnabled: simulations in one thread skip, because the detector finds nothing in them and makes
-// them ten times as long.
+// raceEnabled: simulations of one thread skip, because the detector has nothing to find in them and
+// makes them ten times as long.
 const raceEnabled = true

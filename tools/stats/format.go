@@ -24,7 +24,7 @@ var order = func() []string {
 	return append(list, "device-read-ratio", "knee-bytes") // which have no direction
 }()
 
-// rank puts other units than the suite's last.
+// rank puts units that are not the suite's behind all others.
 func rank(unit string) int {
 	if i := slices.Index(order, unit); i >= 0 {
 		return i
@@ -63,8 +63,8 @@ var titles = map[string]string{
 	"slowest-rank-write-p95-sec": "slowest client's write p95",
 }
 
-// Line returns the unit as on benchmark lines, nanoseconds instead of seconds, and the factor for
-// values.
+// Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to
+// multiply values with.
 func Line(unit string) (string, float64) {
 	if s := nanoseconds.ReplaceAllString(unit, "${1}ns${2}"); s != unit {
 		return s, 1e9
@@ -76,7 +76,7 @@ func Line(unit string) (string, float64) {
 // read-p95-ns.
 var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
-// formats are the formats of values by the end of their tidied unit. Times per MiB end in bytes as
+// formats are how values are written, by the end of their tidied unit. Times per MiB end in bytes as
 // well and come first.
 var formats = []struct {
 	end  string
@@ -108,7 +108,8 @@ func Format(v float64, unit string) string {
 	return Number(v) + " " + unit
 }
 
-// Number has three significant digits, groups thousands, and drops trailing zeros: 4.60 is 4.6.
+// Number has three significant digits, groups thousands, and drops zeros that say nothing: 4.60 is
+// 4.6.
 func Number(v float64) string {
 	digits := 3
 	switch a := math.Abs(v); {
