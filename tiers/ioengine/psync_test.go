@@ -36,7 +36,7 @@ func TestPsyncReadsWhatItWrote(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
-// readsWhatItWrote is what every engine does with an empty file.
+// readsWhatItWrote tests an engine with an empty file.
 func readsWhatItWrote(t *testing.T, e Engine, fd int) {
 	t.Helper()
 	text := []byte("what was written")
@@ -58,8 +58,7 @@ func readsWhatItWrote(t *testing.T, e Engine, fd int) {
 		unix.EBADF)
 }
 
-// A device that never answers costs its requests. Others are served, and nobody waits for it for
-// ever.
+// A device that hangs keeps its requests. Other requests complete, and Close does not wait for ever.
 func TestAStuckDeviceCostsItsRequestsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -104,7 +103,7 @@ func TestAStuckDeviceCostsItsRequestsOnly(t *testing.T) {
 	})
 }
 
-// Calls that are no requests are told of as well, under way or late; quick ones are not.
+// Other calls are also reported as stuck or late; quick calls are not.
 func TestCallsThatStallAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -128,13 +127,13 @@ func TestCallsThatStallAreToldOf(t *testing.T) {
 		was := slow
 		was.Answered, was.For = false, was.For-time.Second
 		assert.Equal(t, Stalls{Count: 1, Longest: []Stuck{slow}}, e.stalls([]Stuck{was}),
-			"one that was answered while somebody looked")
+			"a call that completed while Stalls ran")
 		assert.Empty(t, e.Stuck(nil, 0))
 	})
 }
 
-// A request that its own Done submits again stays with its worker: however long the chains, there
-// are no more workers than chains.
+// A request that its own Done submits again stays on its worker: there are no more workers than
+// chains of requests, however long these are.
 func TestAChainOfRequestsNeedsOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inside, most atomic.Int64
@@ -165,7 +164,7 @@ func TestAChainOfRequestsNeedsOneWorker(t *testing.T) {
 		assert.EqualValues(t, 4, most.Load())
 		synctest.Wait()
 		e.mu.Lock()
-		assert.Equal(t, 4, e.idle, "nobody was hired for what a chain does itself")
+		assert.Equal(t, 4, e.idle, "a chain starts no further workers")
 		e.mu.Unlock()
 		require.NoError(t, e.Close(t.Context()))
 	})
@@ -183,7 +182,7 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 		read, write error
 	}{
 		{"at once", []answer{{100, nil}}, 100, nil, nil},
-		{"short ones go on", []answer{{30, nil}, {60, nil}, {10, nil}}, 100, nil, nil},
+		{"short transfers continue", []answer{{30, nil}, {60, nil}, {10, nil}}, 100, nil, nil},
 		{"signals do not count", []answer{{0, unix.EINTR}, {40, nil}, {0, unix.EINTR}, {60, nil}},
 			100, nil, nil},
 		{"full after a part", []answer{{40, nil}, {0, unix.ENOSPC}}, 40, unix.ENOSPC, unix.ENOSPC},
@@ -217,8 +216,8 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 	}
 }
 
-// A direct write that a full disk has cut at an odd place cannot go on from there. What came before
-// its block is not lost, and the reason is not hidden.
+// A direct write that a full disk has cut at an unaligned offset cannot continue from there. The
+// bytes before that block are kept, and the error is ENOSPC.
 func TestAWriteThatWasCutSaysWhy(t *testing.T) {
 	type call struct{ off, n int }
 	for why, want := range map[error]error{unix.ENOSPC: unix.ENOSPC, unix.EDQUOT: unix.EDQUOT,
@@ -229,7 +228,7 @@ func TestAWriteThatWasCutSaysWhy(t *testing.T) {
 			switch {
 			case off%4096 != 0:
 				return 0, unix.EINVAL
-			case len(calls) == 1 || why == nil: // cut there whenever it is tried
+			case len(calls) == 1 || why == nil: // every attempt is cut there
 				return 5000 - int(off), nil
 			}
 			return 0, why
@@ -246,7 +245,7 @@ func TestAWriteThatWasCutSaysWhy(t *testing.T) {
 	}
 }
 
-// A direct read that goes on from an odd place is told that the file has ended.
+// A direct read that would continue from an unaligned offset is at the end of the file.
 func TestADirectReadEndsWithTheFile(t *testing.T) {
 	answers := []int{40, -1}
 	read := func(int, []byte, int64) (int, error) {
