@@ -13,14 +13,14 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// stream moves one object of the given size through a device again and again.
+// stream moves one object of the given size through a device repeatedly.
 type stream struct {
 	op    tiers.Op
 	size  int64
 	bytes int64 // moved
 }
 
-// runStreams lets streams run side by side for a virtual second.
+// runStreams runs streams concurrently for a virtual second.
 func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, streams ...*stream) {
 	t.Helper()
 	v := clock.NewVirtual()
@@ -85,8 +85,8 @@ func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
 		"small reads: places ÷ latency, however many wait")
 }
 
-// Small requests meet the bound of requests/s, large ones that of bytes/s, each
-// direction its own.
+// Small requests reach the limit of requests/s and large ones the limit of bytes/s, separately for
+// each direction.
 func TestDeviceModelCountsRequests(t *testing.T) {
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadIOPS: 1000, WriteIOPS: 500,
 		Parallelism: 128, Duplex: true}
@@ -108,8 +108,8 @@ func TestDeviceModelCountsRequests(t *testing.T) {
 		"one medium shares its time")
 }
 
-// What fits into a slice passes at once, the rest waits for the next; in the long
-// run the rate is the same.
+// Bytes that fit into a slice pass at once, the rest waits for the next slice. The average rate is the
+// same.
 func TestDeviceModelHandsOutSlices(t *testing.T) {
 	const ms = time.Millisecond
 	m := medium{}
@@ -141,8 +141,8 @@ func TestDeviceModelHandsOutSlices(t *testing.T) {
 
 func a2(s *stream) *stream { return &stream{op: s.op, size: s.size} }
 
-// Requests queue in the device and not before it: their latency grows with how many are in flight,
-// by as much as Little's law says.
+// Requests queue in the device and not before it: their latency grows with the number in flight,
+// according to Little's law.
 func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
 	const chunk = 1 << 20
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: time.Millisecond,
@@ -168,8 +168,8 @@ func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
 	}
 }
 
-// An entry is written when its flush is over, too; a reader's requests pass meanwhile, and filling
-// before the load costs nothing.
+// A write includes its flush. Requests of a reader pass during the flush, and filling before the load
+// takes no time.
 func TestAFlushIsPartOfTheWrite(t *testing.T) {
 	const chunk = 1 << 20
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1,
