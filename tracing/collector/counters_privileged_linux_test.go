@@ -180,11 +180,11 @@ func TestNoRoomForRequests(t *testing.T) {
 	assert.EqualValues(t, more, other.Full)
 }
 
-// TestNobodyFindsTheDeviceIdleSinceTooEarly reads, while requests come and go, what a program on
-// another processor reads when it dispatches one: a program that finds the gauge empty must find the time
-// of the last completion with it. Stored behind the gauge that would be the time of the one before,
-// and all the while in which the device was busy would be a gap.
-func TestNobodyFindsTheDeviceIdleSinceTooEarly(t *testing.T) {
+// TestIdleTimeIsTheLastCompletion reads the gauge and the idle time while requests complete, as a program
+// on another processor does at a dispatch. If the gauge is 0, the idle time must be the last completion. If
+// the programs stored it after the gauge, it could be the completion before, and busy time would count as
+// a gap.
+func TestIdleTimeIsTheLastCompletion(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor does one thing after the other")
 	}

@@ -1,19 +1,17 @@
-// Package collector sees every request that a device gets, and counts it in the kernel between two
-// exact moments.
+// Package collector counts in the kernel every request of a device between two exact moments.
 //
-//	options.go       Options: which device, how much, whose requests
+//	options.go       Options: devices, level, processes
 //	collector.go     Collector: start, open and close the window, read
-//	capture.go       a Trace of what was read, and what the numbers call a warning
+//	capture.go       a Trace from the counters, and its warnings
 //	counts.go        the kernel's counters; buckets.go: its log-linear histograms
 //	attach_bpf.go    loads the programs of package bpf for this kernel and attaches them
 //	programs_bpf.go  the attached programs: windows, counters, clocks, lost completions
-//	calls_bpf.go     calls on files; watch_bpf.go: whose they are
-//	explain_linux.go what a user can do when the kernel refuses
+//	calls_bpf.go     calls on files; watch_bpf.go: the watched processes
+//	explain_linux.go advice for the user when the kernel refuses
 //
-// Tracing needs CAP_BPF and CAP_PERFMON and a kernel with type information. Without, the same
-// Collector has the device's own counters, and says what is missing. Its methods may be called from
-// any goroutine. Nothing is pinned in the kernel: the programs vanish with the process, however it
-// ends.
+// Tracing needs CAP_BPF and CAP_PERFMON and a kernel with type information. Without them the Collector
+// reads the device's own counters, and names what is missing. Its methods may be called from any
+// goroutine. Nothing is pinned in the kernel: the programs are removed with the process, however it ends.
 //
 // # Kernels
 //
@@ -36,14 +34,14 @@
 // dm-linear over NVMe and a partition, dm-crypt and RAID 1, each with a filesystem. Not run: arm64,
 // and kernels that still give the queue's events (q, rq).
 //
-// Kernels without type information (CONFIG_DEBUG_INFO_BTF) are not traced: their perf tracepoints
-// show no requests, only places on the device, which two requests may share. What the device counts
-// itself is still reported there.
+// Kernels without type information (CONFIG_DEBUG_INFO_BTF) are not supported: their perf tracepoints show
+// sectors on the device and not requests, and two requests may have the same sector. The device's own
+// counters are still reported there.
 //
 // # Calls on files
 //
-// Of the ways to see calls, fexit runs only where files are used. Tracing system calls costs every
-// process, whatever it calls. Instructions of Linux 6.12 for each call, measured in qemu at revision
+// There are three ways to trace calls. Fexit programs only run for calls on files. Tracing system calls
+// costs every process, whatever it calls. Instructions of Linux 6.12 for each call, measured in qemu at revision
 // 37e73fc6 by its TestCostPerCall, where a pread of 4 KiB from the page cache takes 5768 and getppid
 // 347 untraced:
 //
@@ -52,19 +50,19 @@
 //	tp_btf        +2712            +527             +369
 //	kprobe        +2789           +1222               +1
 //
-// Detaching fexit and kprobes took that kernel a second, and no time for the others; it happens
-// after the window. Kprobes come last, although they are as narrow as fexit: a function has some
-// ten kretprobes for calls in progress, and a server has more threads than that blocked in reads of
-// pipes. On 6.1 with 300 such threads and 1000 other reads fexit and tp_btf saw 1000, kprobes none,
-// and reported 999 as lost (TestCallsBesideBlockedOnes of the same revision).
+// Detaching fexit and kprobes took that kernel a second, and tp_btf no time; it happens after the window.
+// Kprobes come last, although they run for the same calls as fexit: a function has some ten kretprobes for
+// calls in progress, and a server has more threads blocked in reads of pipes. On 6.1 with 300 such threads
+// and 1000 other reads, fexit and tp_btf counted 1000, and kprobes none, with 999 reported as lost
+// (measured at the same revision).
 //
-// All ways count each read, pread, readv, preadv, preadv2, their writes, fsync and fdatasync once,
-// buffered, direct or synchronous. What io_uring reads, writes and flushes is met at its own events
-// besides, from the submission of a request to its completion, on kernels whose events name the
-// request (since 6.4). What libaio does is met in io_submit, and in io_getevents and io_pgetevents
-// where the program fetches its end: it lasts until then. A program that takes ends out of the
-// memory which it shares with the kernel (fio with userspace_reap, Seastar) calls nothing, and what
-// it had submitted is counted as lost. It is met there whatever the way, at the cost of tp_btf, and
-// where other processes than this one are watched alone: this one makes no such calls. Of libaio
-// 6.18 was tested by tp_btf and 6.1 in all three ways. What is mapped into memory is seen by none.
+// All ways count each read, pread, readv, preadv, preadv2, the same writes, fsync and fdatasync once,
+// buffered, direct or synchronous. Requests of io_uring are traced at io_uring's own events, from
+// submission to completion, on kernels whose events name the request (since 6.4). Requests of libaio are
+// traced in io_submit, and in io_getevents and io_pgetevents where the program fetches the completion: they
+// last until then. A program that reads completions from memory shared with the kernel (fio with
+// userspace_reap, Seastar) makes no such call, and its requests count as lost. Libaio is traced in its
+// system calls with all three ways, at the cost of tp_btf, and only if other processes than this one are
+// watched: this one does not use libaio. Libaio was tested on 6.18 with tp_btf and on 6.1 in all three
+// ways. No way traces memory mappings.
 package collector

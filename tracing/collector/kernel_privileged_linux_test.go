@@ -188,7 +188,8 @@ func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
 	}
 }
 
-// TestUnprivileged runs as nobody and expects counters, and a message that names what is missing.
+// TestUnprivileged runs as an unprivileged user and expects counters, and a message that names what is
+// missing.
 func TestUnprivileged(t *testing.T) {
 	if os.Getenv("KVTEST_TRACE_AS_NOBODY") == "1" {
 		d, err := host.BackingDevice("/")

@@ -117,8 +117,8 @@ func TestEndedProcessesAreForgotten(t *testing.T) {
 	assert.Zero(t, running)
 }
 
-// TestSequentialIsToldFromRandom reads a file in order, by four streams in turn, and at random.
-func TestSequentialIsToldFromRandom(t *testing.T) {
+// TestSequentialDiffersFromRandom reads a file in order, by four streams in turn, and at random.
+func TestSequentialDiffersFromRandom(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
 	read := func(args ...string) float64 {
