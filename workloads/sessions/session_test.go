@@ -50,7 +50,7 @@ func TestWhoWaitsForWhom(t *testing.T) {
 		row(10, 0, 0, 1, 2), // 0
 		row(11, 1, 0, 7),    // 1: an agent after the first request
 		row(12, 1, 0, 7, 8), // 2: goes on
-		detached,            // 3: out of order, and nobody waits for it
+		detached,            // 3: out of order, and no step waits for it
 		row(13, 3, 1, 6),    // 4: an agent of the agent
 		row(14, 4, 0, 5),    // 5: a second agent of the session, which goes on behind 6
 		row(15, 0, 0, 1, 2), // 6: waits for the first agent, not for those that run on
