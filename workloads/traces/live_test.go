@@ -195,7 +195,7 @@ func TestRecordedSessionsWait(t *testing.T) {
 	assert.True(t, whole)
 }
 
-// A row that nobody can use costs no other, and a broken file ends the input with its name.
+// An unusable row does not affect other rows, and a broken file ends the input with an error that names it.
 func TestMalformedRowsOfSessions(t *testing.T) {
 	good := `{"t":1,"in":64,"out":1,"hash_ids":[1]}`
 	path := write(t, "bad.json", `{"block_size":64,"requests":[`+good+`,{"t":2},`+good+`]}`)

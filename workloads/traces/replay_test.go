@@ -115,7 +115,7 @@ func perCharacter(t testing.TB) formats.Format {
 	return formats.ShareGPT(16384, 2048, counter)
 }
 
-// line tells what matters of a request.
+// line formats the relevant fields of a request.
 func line(r *workloads.Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v", r.Arrival)

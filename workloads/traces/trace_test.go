@@ -150,7 +150,7 @@ func TestClassesAreDrawnByRow(t *testing.T) {
 	assert.True(t, slices.IsSorted(order), "all arrive at once: interactive ones are first")
 	fast, order := classes(42, 0)
 	assert.Equal(t, paced, fast, "a class is the row's and the seed's")
-	assert.False(t, slices.IsSorted(order), "nobody waits, so that nobody is preferred")
+	assert.False(t, slices.IsSorted(order), "no request waits, so priorities have no effect")
 	other, _ := classes(43, 0)
 	assert.NotEqual(t, paced, other)
 
