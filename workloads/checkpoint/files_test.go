@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lists was made by lists.py beside it, which shares nothing with this package.
+// lists was made by lists.py in the same directory, which shares no code with this package.
 //
 //go:embed testdata/lists.txt
 var lists string

@@ -140,8 +140,8 @@ func TestLayersAreComputedAsTheyCome(t *testing.T) {
 	}
 }
 
-// One prompt after the other, in the order in which they were loaded; layers that came before are
-// computed in what nobody has been promised.
+// Prompts are computed one after the other, in the order of loading; layers that were loaded earlier are
+// computed in unreserved time.
 func TestServer(t *testing.T) {
 	var s Server
 	reserve := func(now, length time.Duration, came ...time.Duration) [2]time.Duration {

@@ -57,7 +57,7 @@ func TestNoFilesAreAnError(t *testing.T) {
 	}
 }
 
-// What nobody reads of a session may be larger than any value that is read.
+// Unused values of a session may be larger than the limit for values that are read.
 func TestBlocksBehindALargeValue(t *testing.T) {
 	defer func(old int64) { maxValue = old }(maxValue)
 	maxValue = 1 << 20

@@ -87,8 +87,8 @@ func (m *mooncakeRows) read() (row Row, timed bool, err error) {
 		return row, false, malformed("%s: %s", agenticSchema, agenticInstead)
 	case session != "" && at == nil && delay == nil:
 		// AIPerf begins such a session as soon as it has a place for it.
-		return row, false, malformed("a row of a session with neither timestamp nor delay: nobody " +
-			"wrote down when it came")
+		return row, false, malformed("a row of a session with neither timestamp nor delay: its " +
+			"time is not recorded")
 	case in == nil || out == nil || at == nil && delay == nil:
 		return row, false, malformed("want timestamp, input_length, output_length and hash_ids")
 	}

@@ -65,7 +65,7 @@ func TestReadValidation(t *testing.T) {
 		``:                          "unexpected EOF",
 		`[`:                         "unexpected EOF",
 		"[\n{\"cache_hit\": true},": "v.json:2:",
-		`[]`:                        "none of its 0 rows tells cache_hit or write_bytes",
+		`[]`:                        "none of its 0 rows has cache_hit or write_bytes",
 		`[{"cache_hit": true}] 5`:   "something follows the list",
 		`[{"cache_hit": true}, {"cache_hit": "yes"}]`: "1 of 2 rows are malformed, more than 1 " +
 			"%; the first is",

@@ -108,9 +108,9 @@ func config(t *testing.T, name, dtype string) Model {
 	return m
 }
 
-// What a token takes by config.json and type, as published and reckoned again by the rules of
-// vLLM's kv_cache_interface.py: what is stored of it block by block, and how many tokens a block
-// has where a state must fit beside it.
+// The bytes of a token by config.json and type, as published and as computed by the rules of vLLM's
+// kv_cache_interface.py: the bytes stored block by block, and the tokens of a block whose page must be as
+// large as a state.
 func TestBytesPerTokenOfPublishedModels(t *testing.T) {
 	reckoned := make(map[string]bool)
 	for _, c := range []struct {
@@ -162,7 +162,7 @@ func TestBytesPerTokenOfPublishedModels(t *testing.T) {
 	assert.Len(t, reckoned, 17)
 }
 
-// What loads do not count, and users are told: 8.0 and 4.6 MB of DeepSeek-V4, as published.
+// The bytes that loads do not count and messages report: 8.0 and 4.6 MB for DeepSeek-V4, as published.
 func TestFixedBytes(t *testing.T) {
 	assert.Zero(t, config(t, "openai/gpt-oss-120b", "").FixedBytes())
 	assert.EqualValues(t, 39_518_208, config(t, "Qwen/Qwen3-Next-80B-A3B", "").FixedBytes())

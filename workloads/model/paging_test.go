@@ -46,7 +46,7 @@ func TestPaging(t *testing.T) {
 	assert.Equal(t, 272, next.Block)
 	// Of eight, 2 heads of Gemma's windows of 256 numbers and one of 512.
 	assert.EqualValues(t, 2048, config(t, "google/gemma-4-31b", "").Paging(8).Page)
-	// With fp8 a page of tokens is half as large: twice as many lie beside a state.
+	// With fp8 a token takes half as many bytes: a page as large as a state has twice as many tokens.
 	assert.Equal(t, 1072, config(t, "Qwen/Qwen3-Next-80B-A3B", "fp8").Paging(1).Block)
 }
 

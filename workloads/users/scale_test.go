@@ -109,7 +109,7 @@ func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
 	s.Done(r, now)
 	s.SetUsers(10, now)
 	_, back := totals(s.Account(now))
-	assert.Zero(t, back, "nobody comes back with a backlog")
+	assert.Zero(t, back, "no user returns with a backlog")
 	later, _ := totals(s.Account(now + 10*time.Second))
 	assert.Greater(t, later, less)
 }

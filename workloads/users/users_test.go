@@ -79,7 +79,7 @@ func TestRequestDistributions(t *testing.T) {
 }
 
 // No prompt passes the model's window: a conversation whose next turn would ends, not one turn
-// earlier, and a context longer than the window is cut. A window that nobody reaches changes
+// earlier, and a context longer than the window is cut. A window that no context reaches changes
 // nothing.
 func TestContextWindow(t *testing.T) {
 	p := profile.Default()
