@@ -38,11 +38,11 @@ const (
 	Unlink    = "unlink"
 )
 
-// HangOn delays the named operations that begin from now on, until AnswerAll or the end of the
-// test. The server completes all others.
+// HangOn delays the named operations that begin from now on, until AnswerAll or the end of the test. The
+// server completes all other operations.
 func (s *Server) HangOn(t testing.TB, operations ...string) {
 	t.Helper()
-	t.Cleanup(func() { s.AnswerAll(t) }) // the unmount needs answers
+	t.Cleanup(func() { s.AnswerAll(t) }) // the unmount needs the server
 	for _, name := range operations {
 		if err := os.WriteFile(filepath.Join(s.hangs, name), nil, 0o600); err != nil {
 			t.Fatalf("let %s hang: %v", name, err)
@@ -77,8 +77,8 @@ func init() {
 	}
 }
 
-// startFuse starts a process that shows the memory of base in another directory. It ends with the
-// mount, or when this process ends, also while it is stopped.
+// startFuse starts a process that mirrors the memory of base in another directory. The process ends with
+// the mount, or when this process ends, also while it is stopped.
 func startFuse(base string, disk bool, times Times) (*Server, error) {
 	m := &mirror{Memory: memory(base), Dir: served(base), Hangs: hangs(base), Disk: disk,
 		Times: times}
@@ -104,7 +104,7 @@ func startFuse(base string, disk bool, times Times) (*Server, error) {
 		return nil, fmt.Errorf("serve %s over FUSE: %w", m.Dir, cmp.Or(cmd.Wait(), err))
 	}
 	go func() {
-		_ = cmd.Wait() // the filesystem is gone, however the process ended
+		_ = cmd.Wait() // the filesystem is unmounted, however the process ended
 		_ = held.Close()
 	}()
 	var st unix.Stat_t
@@ -125,9 +125,10 @@ func serveFuse(text string) error {
 	}
 	options := nodes.Options{MountOptions: fuse.MountOptions{
 		FsName: "kvbench-fuse", DirectMountStrict: true, DisableSplice: true,
-		// More requests at a time than any test has, also asynchronous ones.
+		// More concurrent requests than any test has, including asynchronous ones.
 		MaxBackground: 1024, MaxWrite: 1 << 20, ExtraCapabilities: fuse.CAP_ASYNC_DIO,
-		// Else the kernel itself reads and writes the files, and a stopped process delays nothing.
+		// With passthrough the kernel itself would read and write the files, and a stopped process would
+		// delay nothing.
 		DisabledCapabilities: fuse.CAP_PASSTHROUGH,
 	}}
 	m.RawFileSystem = nodes.NewNodeFS(root, &options)
@@ -155,7 +156,7 @@ type mirror struct {
 	Memory, Dir, Hangs string
 	Disk               bool // its file is behind a loop device
 	Times              Times
-	hole               sync.RWMutex // held while a hole is punched: nothing else is served
+	hole               sync.RWMutex // held while a hole is punched: all other operations wait
 }
 
 func (m *mirror) await(operation string) {
@@ -167,7 +168,7 @@ func (m *mirror) await(operation string) {
 	}
 }
 
-// direct keeps the page cache away from a disk's file, which it would serve.
+// direct disables the page cache for a disk's file, so that all requests reach the mirror.
 func (m *mirror) direct(out *fuse.OpenOut) {
 	if m.Disk {
 		out.OpenFlags |= fuse.FOPEN_DIRECT_IO | fuse.FOPEN_PARALLEL_DIRECT_WRITES
@@ -207,7 +208,7 @@ func (m *mirror) Writev(cancel <-chan struct{}, in *fuse.WriteIn, p [][]byte) (u
 	time.Sleep(m.Times.Write)
 	n, status := m.RawFileSystem.Writev(cancel, in, p)
 	if m.Disk && status == fuse.Status(unix.ENOSPC) {
-		status = fuse.EIO // a disk does not know what is free: the write fails
+		status = fuse.EIO // a disk has no ENOSPC: the write fails
 	}
 	return n, status
 }

@@ -12,20 +12,20 @@ import (
 	"testing"
 )
 
-// cgroups is where the kernel's control groups are mounted.
+// cgroups is the mount point of the control groups.
 const cgroups = "/sys/fs/cgroup"
 
-// Throttle is a cgroup whose processes are slowed down on one device.
+// Throttle is a cgroup whose processes are throttled on one device.
 type Throttle struct {
 	group   string
 	unified bool              // cgroup v2
 	none    map[string]string // by file: what takes its limits away
 }
 
-// ThrottleLoop limits what processes may ask of the loop device. It holds for direct I/O and for
-// reads; buffered writes are written back by the kernel, with cgroup v1 in the name of nobody.
-// Processes join with Add, or with AddSelf as the first words of a shell command. The cgroup is
-// removed at the end of the test, and those in it go back to where new processes are.
+// ThrottleLoop limits the requests of processes to the loop device. It applies to direct I/O and to reads;
+// the kernel writes buffered writes back, with cgroup v1 on behalf of no process. Processes join with Add,
+// or with AddSelf as the first words of a shell command. The end of the test removes the cgroup and moves
+// its processes to the parent.
 func ThrottleLoop(t testing.TB, l *Loop, r Rates) *Throttle {
 	t.Helper()
 	Root(t)
@@ -41,8 +41,8 @@ func ThrottleLoop(t testing.TB, l *Loop, r Rates) *Throttle {
 	return th
 }
 
-// throttle makes a group with limits below the mount point of the control groups. With an error it
-// may have been made already.
+// throttle makes a group with limits below the mount point of the control groups. After an error the group
+// may exist.
 func throttle(root string, l *Loop, r Rates) (*Throttle, error) {
 	parent, unified, err := throttling(root)
 	if err != nil {
@@ -80,9 +80,9 @@ const (
 	v1Write = "blkio.throttle.write_bps_device"
 )
 
-// throttling finds the hierarchy that can throttle, and in it the group below which others may be
-// made: blkio of version 1, else version 2 where its io controller is not in use by version 1. That
-// is handed down to children if it is not yet, which takes nothing from anybody, and stays so.
+// throttling finds the hierarchy that can throttle, and the group in it below which new ones can be made:
+// blkio of version 1, else version 2 if version 1 does not use the io controller. It enables the
+// controller for children if necessary, which does not affect other groups, and leaves it enabled.
 func throttling(root string) (parent string, unified bool, err error) {
 	blkio := filepath.Join(root, "blkio")
 	if _, err := os.Stat(filepath.Join(blkio, v1Read)); err == nil {
@@ -111,7 +111,7 @@ func (th *Throttle) Add(t testing.TB, pid int) {
 	}
 }
 
-// Lift ends the limits, for what waits because of them, too.
+// Lift removes the limits, also for waiting requests.
 func (th *Throttle) Lift(t testing.TB) {
 	t.Helper()
 	for file, none := range th.none {
