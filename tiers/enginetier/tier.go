@@ -432,11 +432,11 @@ func (t *Tier) last(ctx context.Context, l *limit, path string, op *ioengine.Op,
 	return err
 }
 
-// handle is an object as a writer or a reader.
+// handle is a writer or reader of an object.
 //
-// While a request is under way its descriptor must not be closed, whatever its holder does: the
-// number may be another file's by the time the kernel looks at it. So holder and requests count,
-// and the last of them ends the object.
+// Its descriptor stays open while a request is in flight, also after its owner has closed it: the number may
+// be another file's when the kernel uses it. So the owner and the requests are users, and the last user
+// closes the object.
 type handle struct {
 	tiers.One
 	t    *Tier

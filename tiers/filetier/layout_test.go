@@ -127,11 +127,11 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 		w, r := f.InUse()
 		assert.Zero(t, w+r)
 		scattered := []tiers.Object{list[0], list[2], list[1], list[2], list[3], list[9],
-			{Key: "nobody's", Size: block}}
+			{Key: "missing", Size: block}}
 		assert.Equal(t, []int{1, 1, 3, 1}, readRuns(t, x, f, scattered[:6]),
-			"only neighbours, in their order")
+			"only adjacent objects, in their order")
 		n, _, err := x.Read(t.Context(), f, nil, scattered[5:]...)
-		require.NoError(t, err, "an absent neighbour is not ours to miss")
+		require.NoError(t, err, "a missing neighbour is no error")
 		assert.Equal(t, 1, n)
 		_, _, err = x.Read(t.Context(), f, nil, scattered[6:]...)
 		require.ErrorIs(t, err, tiers.ErrNotFound)

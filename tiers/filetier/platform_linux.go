@@ -33,7 +33,7 @@ func dropCache(fd int) error {
 	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
 }
 
-// sequential tells the kernel that the file is read from front to back.
+// sequential advises the kernel that the file is read from front to back.
 func sequential(fd int) error {
 	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL) })
 }

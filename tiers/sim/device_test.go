@@ -135,7 +135,7 @@ func TestDeviceModelHandsOutSlices(t *testing.T) {
 	}
 	runStreams(t, d, 1<<20, 1, many...)
 	for _, s := range many {
-		assert.InEpsilon(t, 1<<27, float64(s.bytes), 0.1, "nobody takes a slice for himself")
+		assert.InEpsilon(t, 1<<27, float64(s.bytes), 0.1, "each stream gets its share of the slices")
 	}
 }
 
@@ -193,9 +193,9 @@ func TestAFlushIsPartOfTheWrite(t *testing.T) {
 		v.Wait()
 		return took
 	}
-	nobody := func(*Device, *clock.Virtual) {}
-	assert.Equal(t, pass+m.Flush, write(false, nobody))
-	assert.Zero(t, write(true, nobody))
+	alone := func(*Device, *clock.Virtual) {}
+	assert.Equal(t, pass+m.Flush, write(false, alone))
+	assert.Zero(t, write(true, alone))
 	assert.Equal(t, pass+m.Flush, write(false, func(d *Device, v *clock.Virtual) {
 		v.Go(func() {
 			assert.NoError(t, v.Sleep(t.Context(), 2*pass)) // into the flush

@@ -103,9 +103,9 @@ func TestNobodyIsToldOfAMoveThatHasReturned(t *testing.T) {
 	done, sums := counted()
 	_, _, err = x.Move(t.Context(), upper, late, o, done, done)
 	require.ErrorIs(t, err, context.Canceled)
-	told := sums[tiers.Read].Load()
+	reported := sums[tiers.Read].Load()
 	_, _ = late.body.Read(make([]byte, 50))
-	assert.Equal(t, told, sums[tiers.Read].Load())
+	assert.Equal(t, reported, sums[tiers.Read].Load())
 }
 
 // keeps is a store that continues to read a body after it has returned.
