@@ -8,9 +8,9 @@ import (
 	"kvbench/workloads"
 )
 
-// Validation sums up a recorded run, for comparison with one of the suite's.
+// Validation sums up a recorded run, for comparison with a run of the suite.
 type Validation struct {
-	workloads.TraceReport // of its rows; no other facts are known
+	workloads.TraceReport // only the facts about rows
 	Path                  string
 	Requests              int64 // usable rows
 	Lookups, Hits         int64 // requests with cache_hit, and those with a hit
@@ -32,10 +32,10 @@ type validationRow struct {
 // maxTraceBytes limits one request, so that sums over all requests of a file stay exact.
 const maxTraceBytes = 1 << 50
 
-// ReadValidation reads a recorded run of an engine or of another benchmark, whose hit ratio and bytes are
-// compared with a run of the suite: a JSON list of requests with cache_hit, read_bytes and write_bytes;
-// .gz and .zst are decompressed. More than 1 % malformed rows are an error, and so is a file without the
-// data for either ratio.
+// ReadValidation reads a recorded run of an engine or of another benchmark: a JSON list of requests with
+// cache_hit, read_bytes and write_bytes. Its hit ratio and bytes are compared with a run of the suite.
+// .gz and .zst are decompressed. More than 1 % malformed rows are an error. A file without the data for
+// either ratio is an error.
 func ReadValidation(path string) (v Validation, err error) {
 	doc, err := openDocument(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func ReadValidation(path string) (v Validation, err error) {
 	return v, err
 }
 
-// add counts a request; one without a known value, or with an impossible one, is malformed.
+// add counts a request. A request without any known value or with an impossible value is malformed.
 func (v *Validation) add(row validationRow) error {
 	for _, n := range []*float64{row.Read, row.Write} {
 		if bytes := orZero(n); !(bytes >= 0 && bytes <= maxTraceBytes) {
@@ -104,7 +104,7 @@ func (v *Validation) add(row validationRow) error {
 	return nil
 }
 
-// orZero is what a field says, 0 where it is missing.
+// orZero returns the value of a field, 0 if it is missing.
 func orZero(v *float64) float64 {
 	if v == nil {
 		return 0
