@@ -47,7 +47,8 @@ func fold(h, v uint64) uint64 {
 	return hi ^ lo
 }
 
-// foldText adds a text to a hash, eight bytes at a time, and its length.
+// foldText adds a text to a hash, eight bytes at a time. It adds the length, too, because the last bytes
+// are padded with zeros.
 func foldText(h uint64, s string) uint64 {
 	n := len(s)
 	for ; len(s) >= 8; s = s[8:] {

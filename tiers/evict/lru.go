@@ -2,8 +2,10 @@ package evict
 
 // lru is exact LRU order: a circular list by recency, with root as sentinel.
 type lru struct {
-	root Item  // sentinel before the least recent item
-	sunk *Item // the last added item with an older recency than others: see Add
+	// root is the sentinel before the least recent item and behind the most recent one.
+	root Item
+	// sunk is the last item that Add inserted before more recent items.
+	sunk *Item
 }
 
 // NewLRU returns exact LRU order, by Recency and not by the order of calls: an item that comes from

@@ -14,10 +14,12 @@ const maxSessions = 10000
 // dropped.
 type session struct {
 	conversation int
-	history      []workloads.Entry // elements are shared with requests and only appended to
-
-	// busy: a turn is queued, or was taken and its entry is not written yet. Later turns wait in turns.
-	busy  bool
+	// history is the entries of all turns so far. Requests share the elements, so the slice is only
+	// appended to.
+	history []workloads.Entry
+	// busy: a turn is queued, or was taken and its entry is not written yet.
+	busy bool
+	// turns are the later turns, which wait while the session is busy.
 	turns []*workloads.Request
 }
 
