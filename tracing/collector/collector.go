@@ -44,7 +44,7 @@ type programs interface {
 	// lostInFlight counts the requests that were dispatched before a moment and have no completion.
 	lostInFlight(before uint64) (lostInFlight, error)
 	// family returns how many processes were found so far for an id or a name, including children, and
-	// how many of them run; 0 for the calling process alone and for a cgroup.
+	// how many of them run. Both are 0 for the calling process alone and for a cgroup.
 	family() (met, running int)
 	close() error
 }
@@ -81,9 +81,9 @@ type window struct {
 }
 
 // Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options,
-// a process that does not exist, or when ctx is done; without privilege or kernel support the
-// Collector has Unavailable set and reads counters. Close it, after the timed phase: detaching
-// costs time.
+// for a process that does not exist, or if ctx is done. Without privilege or kernel support it returns
+// a Collector that reads counters, with Unavailable set. Close the Collector after the timed phase,
+// because detaching takes time.
 func Start(ctx context.Context, opt Options) (*Collector, error) {
 	opt.Level = cmp.Or(opt.Level, tracing.LevelBlock)
 	opt.Filter = cmp.Or(opt.Filter, tracing.FilterDevice)
@@ -238,7 +238,8 @@ func (c *Collector) countLost() {
 	w.lost, w.err = lost, errors.Join(w.err, err)
 }
 
-// Snapshot returns the trace of the window, up to now if it is open; nil before the first window.
+// Snapshot returns the trace of the window, up to now if it is open. It returns nil before the first
+// window.
 func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

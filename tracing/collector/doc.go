@@ -15,12 +15,11 @@
 //
 // # Kernels
 //
-// The programs adapt to the running kernel by its type information (CO-RE): requests name their
-// disk by rq_disk before Linux 5.17 and by the queue since 5.15, the queue's events have another
-// first argument before 5.10.137, queueing begins at block_io_start since 6.5 and with the
-// allocation before. testdata/kernels.sh boots other kernels in qemu and runs the tests there,
-// which expect every request that the devices counted themselves, and every call that was made. It
-// passed on:
+// The programs adapt to the running kernel by its type information (CO-RE). A request names its disk
+// by rq_disk before Linux 5.17 and by the queue since 5.15. The queue's events have another first
+// argument before 5.10.137. Queueing begins at block_io_start since 6.5, and with the allocation
+// before. testdata/kernels.sh boots other kernels in qemu and runs the tests there. The tests expect
+// every request that the devices counted themselves, and every call. They passed on:
 //
 //	kernel                      calls on files
 //	5.10.223  Debian 11         fexit, kprobe, tp_btf
@@ -34,16 +33,16 @@
 // dm-linear over NVMe and a partition, dm-crypt and RAID 1, each with a filesystem. Not run: arm64,
 // and kernels that still give the queue's events (q, rq).
 //
-// Kernels without type information (CONFIG_DEBUG_INFO_BTF) are not supported: their perf tracepoints show
-// sectors on the device and not requests, and two requests may have the same sector. The device's own
-// counters are still reported there.
+// Kernels without type information (CONFIG_DEBUG_INFO_BTF) are not supported: their perf tracepoints name
+// a request only by its sector, and two requests may have the same sector. There the device's own counters
+// are reported.
 //
 // # Calls on files
 //
 // There are three ways to trace calls. Fexit programs only run for calls on files. Tracing system calls
-// costs every process, whatever it calls. Instructions of Linux 6.12 for each call, measured in qemu at revision
-// 37e73fc6 by its TestCostPerCall, where a pread of 4 KiB from the page cache takes 5768 and getppid
-// 347 untraced:
+// costs time in every call of every process. The table has the additional instructions of Linux 6.12 for
+// each call, measured in qemu at revision 37e73fc6 by its TestCostPerCall. Untraced, a pread of 4 KiB from
+// the page cache takes 5768 instructions and getppid 347:
 //
 //	          watched pread   pread of others   getppid of others
 //	fexit         +1921            +642               +1
@@ -51,18 +50,21 @@
 //	kprobe        +2789           +1222               +1
 //
 // Detaching fexit and kprobes took that kernel a second, and tp_btf no time; it happens after the window.
-// Kprobes come last, although they run for the same calls as fexit: a function has some ten kretprobes for
-// calls in progress, and a server has more threads blocked in reads of pipes. On 6.1 with 300 such threads
-// and 1000 other reads, fexit and tp_btf counted 1000, and kprobes none, with 999 reported as lost
-// (measured at the same revision).
+// Kprobes are the last choice, although they run for the same calls as fexit. A function has some ten
+// kretprobes for calls in progress, but a server may have more threads blocked in reads of pipes. On 6.1
+// with 300 such threads and 1000 other reads, fexit and tp_btf counted 1000 reads. Kprobes counted none and
+// reported 999 as lost (measured at the same revision).
 //
-// All ways count each read, pread, readv, preadv, preadv2, the same writes, fsync and fdatasync once,
-// buffered, direct or synchronous. Requests of io_uring are traced at io_uring's own events, from
-// submission to completion, on kernels whose events name the request (since 6.4). Requests of libaio are
-// traced in io_submit, and in io_getevents and io_pgetevents where the program fetches the completion: they
-// last until then. A program that reads completions from memory shared with the kernel (fio with
-// userspace_reap, Seastar) makes no such call, and its requests count as lost. Libaio is traced in its
-// system calls with all three ways, at the cost of tp_btf, and only if other processes than this one are
-// watched: this one does not use libaio. Libaio was tested on 6.18 with tp_btf and on 6.1 in all three
-// ways. No way traces memory mappings.
+// All three ways count each read, pread, readv, preadv, preadv2, the same writes, fsync and fdatasync once,
+// buffered, direct or synchronous. No way traces memory mappings.
+//
+// Requests of io_uring are traced at io_uring's own events, from submission to completion, on kernels whose
+// events name the request (since 6.4).
+//
+// Requests of libaio are traced from io_submit to the io_getevents or io_pgetevents with which the program
+// fetches the completion. A program that reads completions from memory shared with the kernel (fio with
+// userspace_reap, Seastar) makes no such call, and its requests count as lost. With all three ways libaio is
+// traced in its system calls, at the cost of tp_btf. It is traced only if other processes than this one are
+// watched, because this one does not use libaio. Libaio was tested on 6.18 with tp_btf and on 6.1 in all
+// three ways.
 package collector

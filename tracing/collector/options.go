@@ -27,7 +27,7 @@ type Options struct {
 	// FilterProcess the histograms have the watched processes, otherwise all processes.
 	ByOwner bool
 
-	fileAttach string // of tests: the one way of attaching to calls on files, "" tries them all
+	fileAttach string // for tests: the only way of attaching to calls on files, "" tries all ways
 }
 
 // Validate returns every violation.
