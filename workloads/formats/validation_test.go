@@ -15,7 +15,7 @@ import (
 	"kvbench/workloads"
 )
 
-// packedFile writes a text to a new file, packed as the name says.
+// packedFile writes a text to a new file, compressed by the extension of its name.
 func packedFile(t testing.TB, name, text string) string {
 	t.Helper()
 	var b bytes.Buffer

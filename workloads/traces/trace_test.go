@@ -58,7 +58,7 @@ func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
 	return s
 }
 
-// all takes every request at the moment it arrives, and finishes it at once.
+// all takes every request when it arrives, and finishes it at once.
 func all(t *testing.T, s *Trace) []*workloads.Request {
 	t.Helper()
 	var rs []*workloads.Request
@@ -122,8 +122,8 @@ func TestAzure(t *testing.T) {
 `, lines(all(t, openTrace(t, formats.Azure, cfg))))
 }
 
-// TestClassesAreDrawnByRow: with the shares that users have, whatever the order in which they are
-// taken; of those that have arrived the most urgent goes first.
+// TestClassesAreDrawnByRow: classes have the users' shares, in any order of taking requests. The most
+// urgent arrived request is taken first.
 func TestClassesAreDrawnByRow(t *testing.T) {
 	const rows = 20000
 	text := "Timestamp,Request tokens,Response tokens\n" + strings.Repeat("5,10,1\n", rows)
@@ -186,7 +186,7 @@ func TestAsFastAsPossible(t *testing.T) {
 	assert.Equal(t, workloads.Exhausted, st)
 }
 
-// TestSpellings: the same rows in other clothes give the same requests.
+// TestSpellings: the same rows in other spellings give the same requests.
 func TestSpellings(t *testing.T) {
 	plain := read(t, testdata("azure-small.csv"))
 	want := func() string {

@@ -154,8 +154,7 @@ func TestRAGPicksBothEndsOfAWeight(t *testing.T) {
 	assert.Equal(t, 3, pick(w, 8, 0.9), "a sum that lost its last digits")
 }
 
-// A tenth of the turns retrieve and a tenth are followed by a query; nothing else of the turns
-// changes.
+// A tenth of the turns retrieve, and a tenth are followed by a query. Otherwise the turns do not change.
 func TestUsersRetrieveAndAsk(t *testing.T) {
 	users := func() *Users {
 		p := profile.Default()
@@ -242,7 +241,7 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 		return users
 	}
 	assert.Len(t, asked(0, 60*time.Second), 4)
-	// A turn is taken whose query waits; with its user both leave.
+	// Take a turn whose query waits. If its user leaves, both leave.
 	now := 60 * time.Second
 	for {
 		r, st, wake := scaled.Take(now)
