@@ -36,11 +36,12 @@ func TestPsyncReadsWhatItWrote(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
-// readsWhatItWrote tests an engine with an empty file.
+// readsWhatItWrote tests an engine with an empty file. The text lies behind 4 GiB of a sparse file.
 func readsWhatItWrote(t *testing.T, e Engine, fd int) {
 	t.Helper()
+	const at = 5 << 30
 	text := []byte("what was written")
-	op := submitAndWait(e, &Op{Kind: Write, FD: fd, Buf: tiers.Buffer{B: text}, Off: 100,
+	op := submitAndWait(e, &Op{Kind: Write, FD: fd, Buf: tiers.Buffer{B: text}, Off: at,
 		N: len(text)})
 	require.NoError(t, op.Err)
 	assert.Equal(t, len(text), op.Moved)
@@ -49,9 +50,12 @@ func readsWhatItWrote(t *testing.T, e Engine, fd int) {
 	require.NoError(t, submitAndWait(e, &Op{Kind: DataSync, FD: fd}).Err)
 	got := make([]byte, len(text))
 	require.NoError(t, submitAndWait(e,
-		&Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: 100, N: len(got)}).Err)
+		&Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: at, N: len(got)}).Err)
 	assert.Equal(t, text, got)
-	op = submitAndWait(e, &Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: 104, N: len(got)})
+	var s unix.Stat_t
+	require.NoError(t, unix.Fstat(fd, &s))
+	assert.EqualValues(t, at+len(text), s.Size)
+	op = submitAndWait(e, &Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: at + 4, N: len(got)})
 	require.ErrorIs(t, op.Err, io.ErrUnexpectedEOF)
 	assert.Equal(t, len(got)-4, op.Moved)
 	assert.ErrorIs(t, submitAndWait(e, &Op{FD: -1, Buf: tiers.Buffer{B: got}, N: 1}).Err,
