@@ -256,7 +256,7 @@ func real(t *testing.T) map[string][][2][]float64 {
 // exactly the limit, and then twice the limit.
 func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 	r, gates := seed(t), 1000
-	if testing.Short() || raceEnabled {
+	if testing.Short() {
 		gates = 100
 	}
 	measured := real(t)

@@ -136,9 +136,6 @@ func TestJobsOfMadeLoads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	if raceDetector {
-		t.Skip("other programs do the work, which the race detector does not see")
-	}
 	l := laidOut(t, fileMiB)
 	for _, made := range madeLoads {
 		t.Run(made.name, func(t *testing.T) {
