@@ -88,6 +88,7 @@ func (r askingReader) Submit(io *tiers.IO) { r.submit(io) }
 // time, 16 pages per millisecond reading and 8 writing.
 func blocksInVirtualTime(t *testing.T, seed uint64, window time.Duration, limit int, r *Blocks,
 	workers int) (*result.Result, *asking) {
+	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
@@ -184,6 +185,7 @@ func TestBlocksNeedDirectIO(t *testing.T) {
 
 // The sweep after a routine's window reads the routine's files: it writes none.
 func TestTheLadderReadsWhatIsThere(t *testing.T) {
+	tiertest.OneThread(t)
 	for name, c := range map[string]struct {
 		routine Routine
 		objects bool
@@ -216,6 +218,7 @@ func TestTheLadderReadsWhatIsThere(t *testing.T) {
 // The sweep of blocks has the same requests: of their size in their files, without files of its own
 // and without a flush.
 func TestTheLadderOfBlocks(t *testing.T) {
+	tiertest.OneThread(t)
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
 		v := clock.NewVirtual()
 		tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{}}
@@ -316,6 +319,7 @@ func TestBuffersOutliveTheTrialThatADeviceDoesNotAnswer(t *testing.T) {
 // Filling keeps its time on a slow storage: it writes one file however long that takes, and no
 // further one that would end late.
 func TestFillingEndsInItsTime(t *testing.T) {
+	tiertest.OneThread(t)
 	for _, c := range []struct {
 		rate, latency time.Duration // of a MiB
 		footprint     int64

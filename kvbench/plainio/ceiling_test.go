@@ -10,6 +10,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/tiertest"
 	"kvbench/tracing/host"
 )
 
@@ -17,6 +18,7 @@ import (
 // removal takes a third of a flush.
 func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 	*result.Result, *flushing) {
+	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{},

@@ -13,11 +13,13 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 )
 
 // kneeOn measures the grid on a model in virtual time.
 func kneeOn(ctx context.Context, t *testing.T, m tiers.DeviceModel, r *Knee,
 	seed uint64) *result.Result {
+	tiertest.OneThread(t)
 	t.Helper()
 	require.NoError(t, m.Validate())
 	v := clock.NewVirtual()
@@ -83,6 +85,7 @@ func TestTheKneeOfModels(t *testing.T) {
 // Where the time is up, or the run is interrupted, there is no knee, but the cells that were
 // measured until then.
 func TestAGridThatEndsEarlyHasNoKnee(t *testing.T) {
+	tiertest.OneThread(t)
 	run := func(rate float64, limit, stop time.Duration) (*result.Result, *result.Knee) {
 		m := tiers.DeviceModel{Read: rate, Write: rate, ReadLatency: 1e5, WriteLatency: 1e5,
 			Parallelism: 128}

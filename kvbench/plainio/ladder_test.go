@@ -31,6 +31,7 @@ func (f once) Step(_ context.Context, b *Bench, _ int) error {
 // inTrial calls f in a trial in virtual time over a tier.
 func inTrial(t *testing.T, make func(clock.Clock) tiers.Tier,
 	f func(ctx context.Context, e *kvbench.Env, l cache.Level)) {
+	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	cfg := overLevels(onTier(make(v), 1<<40), 1)

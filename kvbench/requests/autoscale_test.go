@@ -241,6 +241,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 
 // Shrinking stops users and workers, and what they had waiting leaves with them.
 func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 40*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
 	cfg.Users, cfg.Workers = 200, 200

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/buffer"
 )
 
 // agentTrace writes a block trace like Mooncake's: conversations that begin with one of twenty
@@ -55,6 +57,9 @@ func agentTrace(t *testing.T, path string, requests int) (distinct int64) {
 // depends on the number of workers. TestWholeMooncakeTrace tests the same with Mooncake's trace,
 // which this repository does not contain.
 func TestBlockHitsOfALargeTrace(t *testing.T) {
+	if buffer.RaceEnabled {
+		t.Skip("TestBlockHitsAreAFunctionOfTraceAndCapacity has as many workers and fewer blocks")
+	}
 	path := filepath.Join(t.TempDir(), "agents.jsonl")
 	distinct := agentTrace(t, path, 1500)
 	for _, c := range []struct{ share, ratio float64 }{

@@ -193,6 +193,7 @@ func TestBlocksOfSessionsShareFiles(t *testing.T) {
 
 // The run ends in time although decisions wait for each other.
 func TestBlocksEndWithTheWindow(t *testing.T) {
+	tiertest.OneThread(t)
 	for window := 28 * ms; window < 33*ms; window += 2 * ms {
 		var hits []int
 		c := blockConfig("", 8)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/reuse"
 	"kvbench/workloads/traces"
@@ -61,6 +62,7 @@ func branchingTrace(t *testing.T, path string, requests int) {
 
 // One pass over a trace gives the hits, reads and writes of six replays, to the block and byte.
 func TestCurveEqualsReplays(t *testing.T) {
+	tiertest.OneThread(t)
 	path := filepath.Join(t.TempDir(), "branches.jsonl")
 	branchingTrace(t, path, 200)
 	footprint := curveOf(t, path).Footprint
@@ -91,6 +93,7 @@ func TestCurveEqualsReplays(t *testing.T) {
 
 // Where a block grows between requests, the curve is as near as its first sizes are.
 func TestCurveOfGrowingBlocks(t *testing.T) {
+	tiertest.OneThread(t)
 	path := filepath.Join(t.TempDir(), "agents.jsonl")
 	distinct := agentTrace(t, path, 1500)
 	for _, c := range []struct{ share, ratio float64 }{{0.1, 0.65489}, {0.05, 0.41993}} {

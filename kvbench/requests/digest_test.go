@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
@@ -107,6 +108,9 @@ func rush(u *users.Config) {
 }
 
 func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
+	if buffer.RaceEnabled {
+		t.Skip("TestNoScheduleHangsUnderOverload has as many workers and fewer requests")
+	}
 	overtaking := func(u *users.Config) { rush(u); u.Overtaking = true }
 	assert.Equal(t, goldenDigest, digestOf(t, 5, overtaking),
 		"few workers, and turns that may overtake")

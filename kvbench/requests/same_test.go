@@ -21,6 +21,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
@@ -236,6 +237,7 @@ func TestADirectoryAndItsSimulationServeTheSame(t *testing.T) {
 // An error in an input fails a simulation like a run: where it is opened, and also where it is
 // found after thousands of requests.
 func TestABrokenInputFailsASimulation(t *testing.T) {
+	tiertest.OneThread(t)
 	broken, good := strings.Repeat("nonsense\n", 100), ""
 	for i := range 2000 {
 		good += fmt.Sprintf(`{"timestamp": %d, "input_length": 600, "output_length": 10, `+

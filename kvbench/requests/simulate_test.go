@@ -95,6 +95,7 @@ func TestSimulationIsTheSameToTheByte(t *testing.T) {
 // Every row is possible, given the rows before it: a shadow of the three tiers
 // follows the trace and knows nothing of the cache.
 func TestSimulatedTraceIsConsistent(t *testing.T) {
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 5*time.Second)
 	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
 	text, res := simulateTrace(t, cfg, kvbench.SimConfig{Deletes: true})
@@ -147,6 +148,7 @@ func TestSimulatedTraceIsConsistent(t *testing.T) {
 }
 
 func TestSimulationLeavesNoWorkBehind(t *testing.T) {
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 10*time.Second)
 	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
@@ -121,6 +122,7 @@ func total(r *result.Result, of func(result.TierTraffic) int64) (n int64) {
 }
 
 func TestWhatIsToldApartAddsUp(t *testing.T) {
+	tiertest.OneThread(t)
 	for name, cfg := range sumsLoads(t) {
 		t.Run(name, func(t *testing.T) {
 			r, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: sumsDevice})

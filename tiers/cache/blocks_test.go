@@ -138,6 +138,7 @@ func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) [
 
 // One tier, compared with the simplest model.
 func TestBlockDecisionsMatchModel(t *testing.T) {
+	tiertest.OneThread(t)
 	requests := blockRequests(9, 1000)
 	for _, capacity := range []int64{300, 700, 2000, 1 << 30} {
 		c, stores := testCache(t, 0, 0, 0, capacity)

@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/tiertest"
 )
 
 // Random sequential operations are compared with a simple model: one list per tier, scanned and
 // sorted.
 func TestCacheMatchesModel(t *testing.T) {
+	tiertest.OneThread(t)
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
