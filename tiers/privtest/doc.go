@@ -4,8 +4,8 @@
 //	privtest.go        Need and Root: skip, or fail where a skip must not happen
 //	loop_linux.go      LoopFS: an ext4 on a loop device over memory
 //	fuse_linux.go      FuseDir, and the file of a LoopFS with Times: a process that serves them over
-//	                   FUSE, with times and with operations that wait
-//	hang_linux.go      a device or a directory that hangs, or that blocks writes
+//	                   FUSE
+//	hang_linux.go      a device or a directory that completes nothing, or no writes
 //	throttle_linux.go  ThrottleLoop: a cgroup whose processes are slow on one device
 //	reclaim_linux.go   removes the mounts and devices of killed tests
 //

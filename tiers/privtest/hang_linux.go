@@ -17,17 +17,16 @@ import (
 type Server struct {
 	pid        int
 	connection string // the kernel's number of the mount
-	hangs      string // see mirror
 }
 
-// Hang makes the server accept requests and complete none, until Answer or the end of the test. When Hang
+// Hang makes it accept requests and complete none, until Answer or the end of the test. When Hang
 // returns, earlier completions may still be on their way to the callers.
 func (s *Server) Hang(t testing.TB) {
 	t.Helper()
 	if err := syscall.Kill(s.pid, syscall.SIGSTOP); err != nil {
 		t.Fatalf("stop the process that serves the filesystem: %v", err)
 	}
-	// Unmount and detach at the end of the test need the server.
+	// Unmounting and detaching at the end needs completions.
 	t.Cleanup(func() { _ = syscall.Kill(s.pid, syscall.SIGCONT) })
 	for stopped := false; !stopped; time.Sleep(time.Millisecond) {
 		// The state follows the name, which is in brackets and may hold anything.

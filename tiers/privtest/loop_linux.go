@@ -51,7 +51,7 @@ func newBase(t testing.TB) (base string) {
 			t.Errorf("clean up the test filesystem: %v", err)
 		}
 	})
-	for _, dir := range []string{memory(base), served(base), mounted(base), hangs(base)} {
+	for _, dir := range []string{memory(base), served(base), mounted(base)} {
 		Need(t, os.Mkdir(dir, 0o755))
 	}
 	return base
@@ -61,7 +61,6 @@ func newBase(t testing.TB) (base string) {
 func memory(base string) string  { return filepath.Join(base, "memory") }
 func served(base string) string  { return filepath.Join(base, "served") }
 func mounted(base string) string { return filepath.Join(base, "mnt") }
-func hangs(base string) string   { return filepath.Join(base, "hangs") }
 
 // build makes a filesystem below base. The backing file is in its own tmpfs, so that a test fills neither
 // the machine's disk nor another test's.
@@ -138,7 +137,7 @@ func (l *Loop) attach(opt LoopOptions) error {
 	return nil
 }
 
-// Remount makes the filesystem read-only or writable while it is in use.
+// Remount makes the filesystem read-only or writable again, while it is in use.
 func (l *Loop) Remount(t testing.TB, readOnly bool) {
 	t.Helper()
 	flags := uintptr(unix.MS_REMOUNT | unix.MS_NOATIME)
@@ -177,7 +176,7 @@ func unmount(dir string) error {
 	return fmt.Errorf("unmount %s: %w", dir, err)
 }
 
-// loopsIn finds the loop devices whose file is below base, so that no other loop device is detached.
+// loopsIn finds the loop devices whose file is below base, so that the test detaches no other.
 func loopsIn(base string) []string {
 	// The pattern is valid: no error possible.
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")

@@ -44,7 +44,8 @@ type LoopOptions struct {
 	DirectIO bool
 	// PreferDirectIO is DirectIO if tmpfs supports it, and the page cache otherwise.
 	PreferDirectIO bool
-	// NoJournal makes device writes countable: without a journal only requested bytes are written.
+	// NoJournal makes device writes countable: without a journal the device writes only what the
+	// test submits.
 	NoJournal bool
 	// Discard makes the filesystem send discards soon after deletions.
 	Discard bool
@@ -54,9 +55,7 @@ type LoopOptions struct {
 	CanHang bool
 }
 
-// Times are the times that a simulated device adds to a request in memory; zero is no such device. It
-// executes any number of reads and writes concurrently, of up to 1 MiB each, but none while it discards.
+// Times are how long a device takes for a request, in addition to memory's time: zero is no such
+// device. It serves any number of reads and writes at a time, of up to 1 MiB each, and nothing else
+// while it discards.
 type Times struct{ Read, Write, Discard time.Duration }
-
-// Rates are limits of a device: bytes and requests per second, 0 is none.
-type Rates struct{ Read, Write, ReadIOPS, WriteIOPS int64 }

@@ -21,7 +21,7 @@ func reclaim() {
 	for _, base := range abandoned(os.TempDir()) {
 		_ = dismantle(base)
 	}
-	if parent, _, err := throttling(cgroups); err == nil {
+	if parent, _, err := throttling(); err == nil {
 		for _, group := range abandoned(parent) {
 			_ = os.Remove(group)
 		}
