@@ -56,14 +56,10 @@ func TestMooncakeRequests(t *testing.T) {
 }
 
 func FuzzBlocks(f *testing.F) {
-	fuzzRows(
-		f,
-		formats.Blocks,
+	fuzzRows(f, formats.Blocks,
 		`{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
 		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`,
-		`{"block_size":1e99}`,
-		"[",
-	)
+		`{"block_size":1e99}`, "[")
 }
 
 // An object of an engine is a part of a block, or several blocks. Tokens that fill no object are left out.

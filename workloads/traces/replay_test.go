@@ -27,10 +27,8 @@ func TestReplays(t *testing.T) {
 				var name string
 				d.CmdArgs[0].Vals = []string{d.CmdArgs[0].Key}
 				d.CmdArgs[0].Scan(t, 0, &name)
-				require.NoError(
-					t,
-					os.WriteFile(filepath.Join(dir, name), []byte(d.Input+"\n"), 0o600),
-				)
+				require.NoError(t,
+					os.WriteFile(filepath.Join(dir, name), []byte(d.Input+"\n"), 0o600))
 				return ""
 			}
 			return strings.ReplaceAll(replay(t, d, dir), dir+string(filepath.Separator), "")

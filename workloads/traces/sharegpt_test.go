@@ -160,12 +160,6 @@ func TestTextsAreCappedAndRepaired(t *testing.T) {
 }
 
 func FuzzShareGPT(f *testing.F) {
-	fuzzRows(
-		f,
-		perCharacter(f),
-		talks(talk("a", "human", "q", "gpt", "a")),
-		"[{},5,",
-		"[[]]",
-		"\xef\xbb\xbf[]",
-	)
+	fuzzRows(f, perCharacter(f), talks(talk("a", "human", "q", "gpt", "a")), "[{},5,", "[[]]",
+		"\xef\xbb\xbf[]")
 }

@@ -49,11 +49,8 @@ func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
 		require.Nil(t, s.main.file, "a file is left open")
-		require.True(
-			t,
-			s.shadow == nil || s.shadow.file == nil,
-			"a file of the shadow reader is left open",
-		)
+		require.True(t, s.shadow == nil || s.shadow.file == nil,
+			"a file of the shadow reader is left open")
 	})
 	return s
 }
@@ -83,15 +80,8 @@ func all(t *testing.T, s *Trace) []*workloads.Request {
 func lines(rs []*workloads.Request) string {
 	var b strings.Builder
 	for _, r := range rs {
-		fmt.Fprintf(
-			&b,
-			"%d %v %s %d+%d\n",
-			r.Seq,
-			r.Arrival,
-			r.Own.Key,
-			r.ContextTokens,
-			r.GenerateTokens,
-		)
+		fmt.Fprintf(&b, "%d %v %s %d+%d\n", r.Seq, r.Arrival, r.Own.Key, r.ContextTokens,
+			r.GenerateTokens)
 	}
 	return b.String()
 }
@@ -279,11 +269,9 @@ func TestTracePrefixes(t *testing.T) {
 		require.Equal(t, workloads.PrefillOnly, r.Kind)
 		if r.SystemPrompt >= 0 {
 			prompts++
-			require.Equal(
-				t,
+			require.Equal(t,
 				profile.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]),
-				r.Own.Tokens,
-			)
+				r.Own.Tokens)
 		}
 	}
 	assert.InDelta(t, 1000, prompts, 100)

@@ -56,18 +56,9 @@ func newReference(cfg Config, perUser int) *reference {
 				arrival:      at,
 				conversation: conversation,
 				turn:         turn,
-				context: s.Between(
-					profile.DrawContext,
-					int64(n),
-					max(1, u.Context/4),
-					u.Context,
-				),
-				generate: s.Between(
-					profile.DrawGenerate,
-					int64(n),
-					max(1, u.Generate/4),
-					u.Generate,
-				),
+				context:      s.Between(profile.DrawContext, int64(n), max(1, u.Context/4), u.Context),
+				generate: s.Between(profile.DrawGenerate, int64(n), max(1, u.Generate/4),
+					u.Generate),
 				history: slices.Clone(history),
 				arrived: !ref.closed || n == 0,
 			}
@@ -92,10 +83,8 @@ func newReference(cfg Config, perUser int) *reference {
 		})
 		ref.all = ref.all[:min(len(ref.all), int(cfg.MaxRequests))]
 		for i := range ref.users {
-			ref.users[i] = slices.DeleteFunc(
-				ref.users[i],
-				func(r *refRequest) bool { return !slices.Contains(ref.all, r) },
-			)
+			ref.users[i] = slices.DeleteFunc(ref.users[i],
+				func(r *refRequest) bool { return !slices.Contains(ref.all, r) })
 		}
 	}
 	return ref
@@ -312,11 +301,7 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 				require.Equal(t, 2048, r.Own.Tokens)
 			} else {
 				require.Equal(t, workloads.Entry{
-					Key: workloads.UserKey(
-						r.User,
-						r.Conversation,
-						r.Turn,
-					),
+					Key:    workloads.UserKey(r.User, r.Conversation, r.Turn),
 					Tokens: want.own,
 				}, r.Own)
 			}
@@ -326,13 +311,8 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 		}
 		if rng.IntN(10) == 0 {
 			until := now + time.Duration(rng.IntN(2))*50*time.Millisecond
-			require.Equal(
-				t,
-				ref.account(max(until, src.accounted)),
-				src.Account(until),
-				"account at %v",
-				until,
-			)
+			require.Equal(t, ref.account(max(until, src.accounted)), src.Account(until),
+				"account at %v", until)
 		}
 		// Jump to the next event, then execute all events of that time.
 		next := wake

@@ -43,12 +43,8 @@ func TestRequestDistributions(t *testing.T) {
 		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
 		require.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
 		require.Equal(t, r.Turn-1, len(r.History))
-		require.Equal(
-			t,
-			len(r.History),
-			cap(r.History),
-			"who appends must not reach the elements of later turns",
-		)
+		require.Equal(t, len(r.History), cap(r.History),
+			"who appends must not reach the elements of later turns")
 		share += float64(r.ContextTokens) / float64(u.Context)
 		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
 		require.True(t, gap > 0.7999 && gap < 1.2001)
@@ -196,12 +192,8 @@ func TestClosedLoopTickets(t *testing.T) {
 			},
 		)
 		taken := int64(0)
-		simulate(
-			s,
-			3,
-			func(*workloads.Request) time.Duration { return 10 * time.Millisecond },
-			func(time.Duration, *workloads.Request) bool { taken++; return false },
-		)
+		simulate(s, 3, func(*workloads.Request) time.Duration { return 10 * time.Millisecond },
+			func(time.Duration, *workloads.Request) bool { taken++; return false })
 		assert.Equal(t, limit, taken)
 		_, st, _ := s.Take(time.Hour)
 		assert.Equal(t, workloads.Exhausted, st)
