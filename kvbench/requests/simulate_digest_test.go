@@ -3,6 +3,7 @@ package requests
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"runtime"
 	"testing"
 	"time"
 
@@ -96,6 +97,8 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 		}, "bbac5413bdd9a609"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			// Nor do they depend on the number of processors.
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1 + len(name)%2))
 			cfg, sim := optionOne(t, 5*time.Second), kvbench.SimConfig{Deletes: true}
 			c.change(&cfg, &sim)
 			text, res := simulateTrace(t, cfg, sim)
