@@ -22,7 +22,7 @@ import (
 // takes the time of a bubble: files take none.
 func onFiles(t *testing.T, workers int) runConfig {
 	t.Helper()
-	src := population(20, func(u *users.Config) { u.Rate = 1e6 })
+	src := population(20, func(u *users.Config) { u.Rate = 1e4 })
 	cfg := testConfig(nil, src, workers).lasting(time.Hour)
 	cfg.Planner.Sizer.BytesPerToken = 64 // a megabyte or so for an entry
 	cfg.Storage = kvbench.StorageConfig{
