@@ -25,13 +25,19 @@ import (
 	"kvbench/workloads"
 )
 
-// trialConfig turns the values in force into the engine's configuration: what every workload has,
-// be it requests or plain I/O. What is wrong with the values was refused before; an error here is
-// this machine's.
-func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
-	storage, err := storageConfig(v)
+// trialConfig is the engine's configuration for a trial, whatever its workload: storage is that of the
+// plan, which was checked.
+func trialConfig(v *params.Values, storage kvbench.StorageConfig, trial int) (kvbench.Config, error) {
+	var err error
+	if !v.Simulated() {
+		// A drive that deduplicates must not recognise what an earlier trial wrote.
+		storage.Nonce = v.TrialNonce()
+		if storage.Bucket == nil && !v.Bench.Checkpoints() {
+			err = chooseRoom(v, &storage) // the free space changes
+		}
+	}
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
-		AwaitDiscards: v.Division != result.DivisionClosed, // which rests by its rules
+		AwaitDiscards: v.Division != result.DivisionClosed, // whose rules have pauses
 		Climb:         plainio.Climb, ClimbAfter: 300 * time.Millisecond}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
@@ -41,7 +47,7 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 }
 
 // requestLoad turns the values in force into the load of requests. The source is made per trial, so
-// that each trial of a benchmark asks for the same.
+// that each trial of a benchmark has the same requests.
 func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Load, error) {
 	cfg := requests.Config{
 		Source: func() (workloads.Source, error) { return source(v) }, Input: v.Text(v.Bench.Needs),
@@ -86,8 +92,8 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 	return requests.New(cfg)
 }
 
-// storageConfig decides what is left open: the directory, the capacity from the
-// free space, a fresh nonce.
+// storageConfig decides what the parameters leave open: the directory, and the capacity from the free
+// space.
 func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if v.Bench.Checkpoints() {
 		return checkpointStorage(v)
@@ -115,14 +121,13 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	c.Policy = kvbench.PolicyOf(v.TierPolicy, v.Promote, v.Evict)
 	c.Policy.After, c.Policy.Behind = v.Admission(), v.WriteBehindBytes
 	c.Verify = verification(v)
-	// In virtual time nothing is asked of this machine: results must not depend on where it ran.
+	// Results in virtual time must not depend on the machine.
 	if v.Simulated() {
 		c.StorageBytes, c.Engine.Tails = v.StorageBytes, v.Tails() // whatever this machine has
 		return c, nil
 	}
-	if c.Bucket, err = bucketConfig(v); c.Bucket != nil { // whose free space nobody knows
-		c.StorageBytes, c.Nonce = v.StorageBytes, v.TrialNonce()
-		c.Use = pieces(v, c.Use)
+	if c.Bucket, err = bucketConfig(v); c.Bucket != nil { // which shows no free space
+		c.StorageBytes, c.Use = v.StorageBytes, pieces(v, c.Use)
 		if err == nil {
 			_, err = storageLayout(v, c.StorageBytes)
 		}
@@ -134,7 +139,7 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
-	if l, is := v.EngineLayout(); is {
+	if l, ok := v.EngineLayout(); ok {
 		if v.Layerwise {
 			c.Layers = v.Model.Layers
 		}
@@ -146,22 +151,23 @@ func storageConfig(v *params.Values) (c kvbench.StorageConfig, err error) {
 			return c, err
 		}
 		// A call moves an object as a whole, or a layer of it, as the engine's does.
-		// Of a model that there is not an object has no bytes: what else is wrong is told as well.
+		// An object of an unknown model has no bytes: what else is wrong is reported, too.
 		n := max(1, int64(c.Layers), int64(len(c.Engine.Tails)))
 		c.Use.Chunk = int(tiers.AlignUp(max(1, (c.Engine.Bytes+n-1)/n), buffer.PageSize))
 	}
-	// A drive that deduplicates must not recognise what an earlier trial wrote.
-	c.Nonce = v.TrialNonce()
 	return c, nil
 }
 
-// blocksInFlight is how many requests BlockIO has in flight: 32, enough for a drive, when nobody
-// says how many.
+// mostBlock is the size of BlockIO's largest blocks: of an entry of a few dozen tokens.
+const mostBlock = 4 << 20
+
+// blocksInFlight is how many requests BlockIO has in flight: 32, enough for a drive, without a
+// parameter.
 func blocksInFlight(v *params.Values) int { return cmp.Or(v.InFlight(), 32) }
 
-// pieces is how a run on an object store uses its buffers. They are the memory that it takes, and
-// no request is smaller for smaller ones: where nobody says how large they are and more are under
-// way than 160, they take 40 MiB together. Below 64 KiB reading takes more processor time.
+// pieces is how a run on an object store uses its buffers. Their size is that of no request, and they are
+// the memory of the run: without a parameter they take 40 MiB together where more than 160 are in
+// flight. Below 64 KiB reading takes more processor time.
 func pieces(v *params.Values, use buffer.Use) buffer.Use {
 	const most, least, page = 40 << 20, 64 << 10, 4096
 	use.Streamed = true
@@ -177,7 +183,7 @@ func pieces(v *params.Values, use buffer.Use) buffer.Use {
 // the result calls admission.
 const autoscaleBuffers = 64
 
-// runInfo is what the front door knows of a trial.
+// runInfo is what the command line knows of a trial.
 func runInfo(v *params.Values, trial int) record.Info {
 	in := record.Info{
 		Result: result.Result{
@@ -215,28 +221,29 @@ func runInfo(v *params.Values, trial int) record.Info {
 	return in
 }
 
-// feasible checks what depends on this machine: directory, disk and memory. Other ranks check their
-// own host.
-func feasible(v *params.Values) params.Violations {
+// feasible keeps the storage of a point in the plan and checks what depends on this machine: directory,
+// disk and memory. Other ranks check their own host.
+func (p *plan) feasible(v *params.Values) params.Violations {
 	if v.Bench.Name == "DataGen" || v.Skip() != "" {
 		return nil
 	}
-	if v.Bench.Checkpoints() && !v.Simulated() {
-		return checkpointFeasible(v)
+	c, err := storageConfig(v)
+	p.storage[v] = c
+	if v.Bench.Checkpoints() {
+		return checkpointFeasible(v, c, err)
 	}
 	bad := sessionsOnly(v).Merge(memoryFits(v))
 	if v.Simulated() {
 		return append(bad, simulationFeasible(v)...)
 	}
-	c, err := storageConfig(v)
 	if err != nil {
-		bad = append(bad, strings.Split(err.Error(), "\n")...) // what else is wrong is told, too
+		bad = append(bad, strings.Split(err.Error(), "\n")...) // with what else is wrong
 	} else if v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
 	use := c.Use
 	buffers := use.Bytes()
-	if l, is := v.EngineLayout(); is && l.Buckets {
+	if l, ok := v.EngineLayout(); ok && l.Buckets {
 		// One is filled, one is written, one is full, one is read; and what each worker has begun
 		// keeps another one from being written.
 		buffers += 4*tiers.BucketBytes + int64(use.Workers)*int64(use.Chunk)*int64(use.Depth)
@@ -255,9 +262,9 @@ const resultRoom = 4 << 20
 
 // writable refuses a results directory that cannot take what a run of hours has found: nothing
 // else notices before the end. A file is really written and removed, because quotas, servers and
-// read-only mounts answer to nothing else.
+// read-only mounts show in nothing else.
 func writable(dir string) params.Violations {
-	// The directory itself is made with the first result: until then the nearest one answers.
+	// The directory is made with the first result: until then the nearest one above it is tried.
 	at := dir
 	info, err := os.Stat(at)
 	for errors.Is(err, os.ErrNotExist) && at != filepath.Dir(at) {
@@ -294,8 +301,7 @@ func tryWriting(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// describesNoStorage tells whether the quick division was taken for a directory that somebody wants
-// to know about, without being asked for.
+// describesNoStorage reports whether a directory was given, and the quick division is the default.
 func describesNoStorage(v *params.Values) bool {
 	return v.Division == params.Quick && v.Origin("division").Kind < params.FromFile &&
 		v.Origin("cache-dir").Kind >= params.FromFile && !v.Simulated()
@@ -364,15 +370,15 @@ func warnings(v *params.Values) []string {
 	}
 	if p := v.PolicyWithoutMemory(); p != "" {
 		list = append(list, fmt.Sprintf("-engine %s keeps entries in memory first (%s), and there "+
-			"is none: each is stored at once and loaded whenever it is asked for; give "+
+			"is none: each is stored at once and loaded at each request; give "+
 			"-cpu-mem-gb", v.Engine, p))
 	}
-	if l, is := v.EngineLayout(); is && l.Full != "" {
+	if l, ok := v.EngineLayout(); ok && l.Full != "" {
 		list = append(list, fmt.Sprintf("where the tier is full objects are evicted here (-evict "+
 			"%s); the engine of %s %s", v.Evict, l.Name, l.Full))
 	}
 	// Such a bucket is never full, and only full ones are written.
-	if l, is := v.EngineLayout(); is && l.Buckets && v.StorageBytes > 0 &&
+	if l, ok := v.EngineLayout(); ok && l.Buckets && v.StorageBytes > 0 &&
 		v.StorageBytes < tiers.BucketBytes {
 		list = append(list, fmt.Sprintf("-storage-capacity-gb is less than a bucket of %s, which "+
 			"is %s: the storage may never be written", l.Name,
@@ -386,27 +392,3 @@ func warnings(v *params.Values) []string {
 	}
 	return list
 }
-
-// resultPath is where a trial's JSON goes: that of a rank, or of all of them. The points of a sweep
-// over an option have directories of their own too.
-//
-// Ranks that are started together have one such directory, in which the coordinator writes. Of two
-// runs that end within a second, as simulated ones do, the second has a number behind its time: a
-// result that somebody keeps is never written over.
-func resultPath(v *params.Values, name string, trial int, whose string) string {
-	// The submission's tree calls options by their numbers.
-	if o := v.Bench.Option; o > 0 {
-		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
-	}
-	base := filepath.Join(v.ResultsDir, strings.ReplaceAll(name, "/", "_"),
-		fmt.Sprintf("trial_%d", trial), whose, time.Now().Format("kvcache_results_20060102_150405"))
-	path := base + ".json"
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); err != nil {
-			return path
-		}
-		path = fmt.Sprintf("%s_%d.json", base, n)
-	}
-}
-
-var errInterrupted = errors.New("interrupted")

@@ -15,7 +15,7 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// cacheDir is where the storage lies: without being told, in a directory of this user's.
+// cacheDir is where the storage lies: without a parameter, in a directory of this user.
 func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir(), workdir.DefaultCacheDir()) }
 
 // cacheDirs are all of them where it lies in several.
@@ -26,7 +26,7 @@ func cacheDirs(v *params.Values) []string {
 	return []string{cacheDir(v)}
 }
 
-// verification is the depth of it that was asked for.
+// verification is -verify.
 func verification(v *params.Values) content.Verify {
 	return map[string]content.Verify{"none": content.VerifyNone, "sample": content.VerifySample,
 		"full": content.VerifyFull}[v.Verify]
@@ -98,9 +98,9 @@ func cutsInto(v *params.Values, sizes []int) error {
 	if fits(v.ObjectTokens) {
 		return nil
 	}
-	// A user who tries sizes needs one that works, or to know that none does: of models with states
-	// an object has whole pages of the engine, which may divide no block. The largest up to the
-	// trace's blocks is taken, because small objects cost most; else the least of the others.
+	// A user needs a size that works, or to know that none does: an object of a model with states has
+	// whole pages of the engine, which may divide no block. The largest size up to the trace's blocks
+	// is suggested, because small objects cost most; else the smallest of the others.
 	step, most := v.ObjectSizes()
 	best := 0
 	for n := step; n <= most && (best == 0 || n <= sizes[0]); n += step {

@@ -20,7 +20,7 @@ import (
 // of it.
 func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 	dirs := cacheDirs(v)
-	// The directories themselves may not exist yet: the nearest ones above them answer.
+	// The directories may not exist yet: the nearest ones above them have the filesystem.
 	var on []host.Filesystem
 	for _, dir := range dirs {
 		fs, err := room(v, dir)
@@ -33,7 +33,7 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 		}
 		on = append(on, fs)
 	}
-	// Who typed a size wants that one, or to be told why not.
+	// A size that was given is taken, or refused with the reason.
 	byDefault := v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark
 	// The sum is what the cache may fill, the shares what each directory may take of it.
 	bytes, shares, err := params.ChooseShares(dirs, on, sharers(v, dirs), v.StorageBytes, byDefault)
@@ -41,14 +41,15 @@ func chooseRoom(v *params.Values, c *kvbench.StorageConfig) error {
 		c.FreeFloor = shares[0].Floor
 		return nil
 	}
+	c.Roots = nil
 	for i, s := range shares {
 		c.Roots = append(c.Roots, kvbench.Root{Dir: dirs[i], Room: s.Room, Floor: s.Floor})
 	}
 	return err
 }
 
-// room is a filesystem as the run is going to find it: what its clients' directories hold of a run
-// that was killed goes when they are opened.
+// room is a filesystem as the run is going to find it: what its ranks' directories hold of a run that was
+// killed is removed when they are opened.
 func room(v *params.Values, dir string) (host.Filesystem, error) {
 	fs, err := host.FilesystemOf(dir)
 	if err == nil && fs.ReadOnly {
@@ -58,7 +59,7 @@ func room(v *params.Values, dir string) (host.Filesystem, error) {
 	if err != nil {
 		return fs, err
 	}
-	// Those that are there are looked at: as many ranks may be asked for as somebody likes to type.
+	// The directory is listed because -ranks may be any number.
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		rank, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "rank_"))
@@ -70,8 +71,8 @@ func room(v *params.Values, dir string) (host.Filesystem, error) {
 	return fs, nil
 }
 
-// sharers are how many directories, of all clients, are on the filesystem of each. Ranks that have
-// not met know of those of this host. Two directories of one filesystem have its room but once.
+// sharers are how many directories, of all ranks, are on the filesystem of each. Ranks that have not met
+// know those of this host. Two directories on one filesystem share its free space.
 func sharers(v *params.Values, dirs []string) []int {
 	sharing := make([]int, len(dirs))
 	for i, dir := range dirs {
@@ -87,9 +88,9 @@ func sharers(v *params.Values, dirs []string) []int {
 	return sharing
 }
 
-// memoryFits refuses a tier above the storage that can hold no object of a load whose objects are
-// of known sizes: every one of them would pass by it, and the run would be one without the tier.
-// Users whose entries are of many sizes are left alone: a tier may well be for the small ones.
+// memoryFits refuses a tier above the storage that can hold no object of a load whose objects have one
+// known size: the run would be one without the tier. Entries of users have many sizes, and a tier may be
+// for the small ones.
 func memoryFits(v *params.Values) (bad params.Violations) {
 	tokens := v.CutTokens()
 	switch {

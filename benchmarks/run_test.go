@@ -47,7 +47,7 @@ func TestATrialThatIsNotBegun(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
 	s := &session{ctx: ctx}
-	o := s.measure(nil, &params.Values{}, "Synthetic", 0, nil)
+	o := s.measure(nil, &trial{line: &line{v: &params.Values{}}, name: "Synthetic"})
 	assert.EqualError(t, o.err, "not begun: interrupted")
 }
 

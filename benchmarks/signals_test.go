@@ -44,15 +44,15 @@ func TestWatchParent(t *testing.T) {
 	}
 }
 
-// TestExitCodes: a signal decides, also where something else has ended the run before it was heard.
+// TestExitCodes: a signal decides, also where something else has ended the run before it came.
 func TestExitCodes(t *testing.T) {
-	ctx, came := withSignal(t.Context())
-	ctx, cancel := context.WithCancelCause(ctx)
-	assert.Equal(t, 7, interruptedCode(ctx, 7))
-	cancel(kvbench.Interrupted{Why: errParentGone})
-	assert.Equal(t, 143, interruptedCode(ctx, 1))
-	came.Store(int64(syscall.SIGINT))
-	assert.Equal(t, 130, interruptedCode(ctx, 1))
+	s := &session{}
+	s.ctx, s.cancel = context.WithCancelCause(t.Context())
+	assert.Equal(t, 7, s.exitCode(7))
+	s.cancel(kvbench.Interrupted{Why: errParentGone})
+	assert.Equal(t, 143, s.exitCode(1))
+	s.signal.Store(int64(syscall.SIGINT))
+	assert.Equal(t, 130, s.exitCode(1))
 }
 
 func TestASecondSignalIsAnotherOne(t *testing.T) {
@@ -88,12 +88,10 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 }
 
 // TestASignalWhileTheParametersAreChecked ends the run with its exit code; what is wrong with the
-// parameters is told elsewhere.
+// parameters is reported elsewhere.
 func TestASignalWhileTheParametersAreChecked(t *testing.T) {
-	ctx, came := withSignal(t.Context())
 	s := &session{}
-	var cancel context.CancelCauseFunc
-	s.ctx, cancel = context.WithCancelCause(ctx)
+	s.ctx, s.cancel = context.WithCancelCause(t.Context())
 	_, is := s.unchecked(nil)
 	assert.False(t, is)
 	_, is = s.unchecked(params.Violations{"-x: must be y"})
@@ -101,8 +99,8 @@ func TestASignalWhileTheParametersAreChecked(t *testing.T) {
 	code, is := s.unchecked(unanswered("a disk", time.Minute, time.Second))
 	assert.True(t, is)
 	assert.Equal(t, exitFailed, code)
-	came.Store(int64(syscall.SIGTERM))
-	cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
+	s.signal.Store(int64(syscall.SIGTERM))
+	s.cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
 	code, is = s.unchecked(context.Cause(s.ctx))
 	assert.True(t, is)
 	assert.Equal(t, 143, code)

@@ -114,7 +114,7 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	} {
 		v, err := blockTrace(t, trace, append(files, c.args...)...)
 		require.NoError(t, err)
-		bad := strings.Join(feasible(v), "\n")
+		bad := strings.Join(newPlan().feasible(v), "\n")
 		assert.Equal(t, c.want == "", bad == "", "%v: %s", c.args, bad)
 		assert.Contains(t, bad, c.want)
 	}
