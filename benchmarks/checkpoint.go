@@ -130,7 +130,7 @@ func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (b
 		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
 			"root may empty the page cache of the machine")
 	}
-	bad = append(bad, resultsApart(v, c.CacheDir)...)
+	bad = append(bad, resultsApart(v)...)
 	var open syscall.Rlimit // Go's runtime has raised it to as much as this process may have
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err == nil && writes > 0 {
 		bad = append(bad, checkpointFiles(v, spec, open.Cur)...)
@@ -160,7 +160,8 @@ func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Viol
 }
 
 // resultsApart refuses, in the closed division, results that are written to what is measured.
-func resultsApart(v *params.Values, dir string) params.Violations {
+func resultsApart(v *params.Values) params.Violations {
+	dir := cacheDir(v)
 	if v.Division != params.Closed || !host.SameFilesystem(dir, v.ResultsDir) {
 		return nil
 	}

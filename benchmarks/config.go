@@ -254,7 +254,7 @@ func (p *plan) feasible(v *params.Values) params.Violations {
 		host.ReadLimits()); err != nil {
 		bad = append(bad, err.Error())
 	}
-	return append(bad, resultsApart(v, c.CacheDir)...)
+	return append(bad, resultsApart(v)...)
 }
 
 // resultRoom is what must be free for a result: histograms and timeline of a long trial take a MiB.
@@ -353,16 +353,6 @@ func warnings(v *params.Values) []string {
 		list = append(list, fmt.Sprintf("contexts of %s are cut to the context window of %s, %d "+
 			"tokens", strings.Join(long, ", "), cmp.Or(v.Model.Name, v.Model.Key),
 			v.ContextWindow()))
-	}
-	// The rules of the closed division want it. Elsewhere some hundred KiB of JSON, written after
-	// the window, disturb nothing.
-	if !v.Simulated() && !v.OnObjects() && v.Division == params.Closed {
-		for _, dir := range cacheDirs(v) {
-			if host.SameFilesystem(dir, v.ResultsDir) {
-				list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: "+
-					"give -results-dir elsewhere", v.ResultsDir, dir))
-			}
-		}
 	}
 	if v.Bench.Checkpoints() && v.Filesystems > 1 {
 		list = append(list, fmt.Sprintf("checkpoints are node-local: the ranks work on %d "+

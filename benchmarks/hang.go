@@ -126,17 +126,10 @@ const (
 // within runs work, which may hang, and reports whether it ended in time. What work writes may be read
 // only if it did.
 func within(limit time.Duration, work func()) (ended bool) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		work()
-	}()
-	select {
-	case <-done:
-		return true
-	case <-time.After(limit):
-		return false
-	}
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	ended, _ = await(ctx, &access{}, nil, func() (bool, error) { work(); return true, nil })
+	return ended
 }
 
 // unsaved is the result of the current trial until it is written: what hours have found must not be

@@ -240,14 +240,8 @@ const leaving = 2 * time.Second
 func (s *session) join() error {
 	ctx, stop := clients.Lasting(s.ctx, leaving)
 	defer stop()
-	gathered := make(chan error, 1)
-	go func() { gathered <- s.gather() }()
-	select {
-	case err := <-gathered:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	_, err := await(ctx, &access{}, nil, func() (bool, error) { return true, s.gather() })
+	return err
 }
 
 // gather starts the other ranks, or meets them, where there are several that know of each other. All

@@ -179,21 +179,18 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 				return path, s.write(b, t, path, r)
 			}}, &cfg, o.err)
 	}
-	var observe func(int, kvbench.Snapshot)
-	if s.metrics != nil {
-		observe = func(rank int, now kvbench.Snapshot) {
-			s.metrics.Observe(t.name, t.number, rank, now)
-		}
-	}
-	if show = s.clients.Show(v.Rank, show, observe); o.err != nil {
+	if o.err != nil {
 		return o
 	}
-	cfg.Progress, cfg.Storage.Removal = show, &s.removal
+	cfg.Storage.Removal = &s.removal
+	cfg.Progress = s.clients.Show(v.Rank, show, func(rank int, now kvbench.Snapshot) {
+		s.metrics.Observe(t.name, t.number, rank, now)
+	})
 	where := s.publishTo(&cfg, b, t)
 	defer s.unsaved.running.Store(false)
 	defer s.spare(v)()
 	var load kvbench.Workload
-	if load, o.err = prepared(s, show, func() (kvbench.Workload, error) {
+	if load, o.err = prepared(s, cfg.Progress, func() (kvbench.Workload, error) {
 		return t.load(s, t, &cfg)
 	}); o.err != nil {
 		return o
@@ -261,14 +258,9 @@ func (s *session) write(b *testing.B, t *trial, path string, r *result.Result) e
 // prepared runs work, which looks at the files of a trial, while the live line shows what does not
 // answer. The drive may have hung since the last trial.
 func prepared[T any](s *session, show func(kvbench.Snapshot), work func() (T, error)) (T, error) {
-	var waits func(string, time.Duration)
-	if show != nil {
-		waits = func(what string, silent time.Duration) {
-			show(kvbench.Snapshot{Stage: "waiting for an answer of " + what, Elapsed: silent,
-				Free: -1})
-		}
-	}
-	answer, err := await(s.ctx, &s.files, waits, work)
+	answer, err := await(s.ctx, &s.files, func(what string, silent time.Duration) {
+		show(kvbench.Snapshot{Stage: "waiting for an answer of " + what, Elapsed: silent, Free: -1})
+	}, work)
 	s.notes(err)
 	return answer, err
 }
@@ -423,9 +415,7 @@ func checkpointSummary(r *result.Result) ([]byte, error) {
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
 	if o := v.Bench.Option; o != s.lastOpt {
 		if s.lastOpt != 0 && v.Division == params.Closed && !v.Rehearse {
-			if show != nil {
-				show(kvbench.Snapshot{Stage: "resting", Total: params.OptionPause, Free: -1})
-			}
+			show(kvbench.Snapshot{Stage: "resting", Total: params.OptionPause, Free: -1})
 			_ = clock.NewWall().Sleep(s.ctx, params.OptionPause)
 		}
 		s.lastOpt = o

@@ -51,11 +51,11 @@ func draw(tty *os.File, line string) {
 	_, _ = fmt.Fprintf(tty, "\r\x1b[K%s", line)
 }
 
-// live returns the progress function of one trial, nil without a terminal, and the function that
-// wipes the line.
+// live returns the progress function of one trial, which does nothing without a terminal, and the
+// function that wipes the line.
 func (s *session) live(name string, simulated bool) (show func(kvbench.Snapshot), wipe func()) {
 	if s.tty == nil {
-		return nil, func() {} // the engine takes no snapshots
+		return func(kvbench.Snapshot) {}, func() {}
 	}
 	l := &liveLine{name: name}
 	return func(now kvbench.Snapshot) {

@@ -338,7 +338,7 @@ type shown struct {
 }
 
 // Show returns the progress function of a trial. The coordinator's live line shows what all ranks do, and
-// observe gets what each does; either may be nil. Another rank sends what it does to the coordinator.
+// observe gets what each does. Another rank sends what it does to the coordinator.
 func (c *Clients) Show(rank int, show func(kvbench.Snapshot),
 	observe func(rank int, now kvbench.Snapshot)) func(kvbench.Snapshot) {
 	if c != nil && c.leader == nil {
@@ -348,22 +348,13 @@ func (c *Clients) Show(rank int, show func(kvbench.Snapshot),
 			c.shown, _ = json.Marshal(shown{c.where, now})
 		}
 	}
-	if show == nil && observe == nil {
-		return nil // nothing reads snapshots
-	}
 	return func(now kvbench.Snapshot) {
-		if observe != nil {
-			observe(rank, now)
-		}
+		observe(rank, now)
 		c.others(rank, func(rank int, other kvbench.Snapshot) {
-			if observe != nil {
-				observe(rank, other)
-			}
+			observe(rank, other)
 			add(&now, other)
 		})
-		if show != nil {
-			show(now)
-		}
+		show(now)
 	}
 }
 
