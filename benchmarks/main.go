@@ -141,15 +141,8 @@ func violations(err error) (bad params.Violations) {
 func (s *session) run(m *testing.M) int {
 	version.Current() // before the checkout has another commit
 	plan, err := checked(s, s.makePlan)
-	if code, ended := s.unchecked(err); ended {
-		return code
-	}
-	if err != nil {
-		// The coordinator has checked the same on its own host, and does not know what is wrong here.
-		if meeting := s.meeting.Load(); meeting != nil {
-			meeting.Decline(err)
-		}
-		return refuse(err)
+	if err != nil || s.ctx.Err() != nil {
+		return s.unchecked(err)
 	}
 	s.plan = plan
 	s.setGoFlags()
@@ -298,22 +291,23 @@ func checked[T any](s *session, work func() (T, error)) (T, error) {
 	}, work)
 }
 
-// unchecked ends a run whose parameters could not be checked, because it was ended or because something
-// did not answer; false: that is not the reason.
-func (s *session) unchecked(err error) (code int, ended bool) {
-	switch {
-	case s.ctx.Err() != nil:
+// unchecked says why nothing is done: the run was ended, something did not answer, or the parameters are
+// wrong.
+func (s *session) unchecked(err error) int {
+	if s.ctx.Err() != nil {
 		fmt.Fprintf(os.Stderr, "kvbench: nothing was run or made: the run was ended (%v) while "+
 			"it looked at %s\n", clients.Why(s.ctx), s.files.path())
-		return s.exitCode(exitFailed), true
-	case errors.Is(err, kvbench.ErrUnanswered):
-		if meeting := s.meeting.Load(); meeting != nil {
-			meeting.Decline(err)
-		}
-		fmt.Fprintln(os.Stderr, "kvbench: nothing was run or made:", err)
-		return exitFailed, true
+		return s.exitCode(exitFailed)
 	}
-	return 0, false
+	// The coordinator has checked the same on its own host, and does not know what is wrong here.
+	if meeting := s.meeting.Load(); meeting != nil {
+		meeting.Decline(err)
+	}
+	if errors.Is(err, kvbench.ErrUnanswered) {
+		fmt.Fprintln(os.Stderr, "kvbench: nothing was run or made:", err)
+		return exitFailed
+	}
+	return refuse(err)
 }
 
 // place finds where the command was typed.
@@ -349,8 +343,8 @@ func (s *session) help(filter string) int {
 		}
 		return s.set.Resolve(in)
 	})
-	if code, ended := s.unchecked(err); ended {
-		return code
+	if err != nil && violations(err) == nil || s.ctx.Err() != nil {
+		return s.unchecked(err)
 	}
 	if err := v.WriteHelp(os.Stdout, filter); err != nil {
 		return refuse(err)

@@ -87,21 +87,13 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 	}
 }
 
-// TestASignalWhileTheParametersAreChecked ends the run with its exit code; what is wrong with the
-// parameters is reported elsewhere.
-func TestASignalWhileTheParametersAreChecked(t *testing.T) {
+// TestAnEndWhileTheParametersAreChecked has an exit code of its own.
+func TestAnEndWhileTheParametersAreChecked(t *testing.T) {
 	s := &session{}
 	s.ctx, s.cancel = context.WithCancelCause(t.Context())
-	_, is := s.unchecked(nil)
-	assert.False(t, is)
-	_, is = s.unchecked(params.Violations{"-x: must be y"})
-	assert.False(t, is)
-	code, is := s.unchecked(unanswered("a disk", time.Minute, time.Second))
-	assert.True(t, is)
-	assert.Equal(t, exitFailed, code)
+	assert.Equal(t, exitParameters, s.unchecked(params.Violations{"-x: must be y"}))
+	assert.Equal(t, exitFailed, s.unchecked(unanswered("a disk", time.Minute, time.Second)))
 	s.signal.Store(int64(syscall.SIGTERM))
 	s.cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
-	code, is = s.unchecked(context.Cause(s.ctx))
-	assert.True(t, is)
-	assert.Equal(t, 143, code)
+	assert.Equal(t, 143, s.unchecked(context.Cause(s.ctx)))
 }
