@@ -15,7 +15,7 @@ import (
 func BenchmarkCheckpoint(b *testing.B) { run(b) }
 
 // BenchmarkCheckpointStream writes one large file, and reads it back: a producer, buffers and a
-// writer whose memory does not grow with it, and who waited for whom.
+// writer whose memory does not grow with it, and the waiting times of each.
 func BenchmarkCheckpointStream(b *testing.B) { run(b) }
 
 // TestFilesOfACheckpointAreOpenAtOnce: 405b has 512 accelerators of three files each, and 8 more.

@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkDataGen measures the generator of entry contents on one core: its
-// rate beside that of a memory copy taken in turn with it, how far zstd level 1
+// rate next to the rate of a memory copy taken in turn with it, how far zstd level 1
 // shrinks the data, and how many 4 KiB blocks occur twice.
 //
 // It writes no result file, other than every other benchmark: it has no tier, no device, no workers

@@ -33,7 +33,7 @@ func TestResultsOfOneSecondStayApart(t *testing.T) {
 	})
 }
 
-// A summary takes the place of an earlier run's as a whole: who reads that one goes on reading it.
+// A summary takes the place of an earlier run's as a whole: a reader of that one goes on reading it.
 func TestASummaryIsReplacedAsAWhole(t *testing.T) {
 	summary := filepath.Join(t.TempDir(), "summary.txt")
 	before := filepath.Join(t.TempDir(), "before.txt")

@@ -68,12 +68,12 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got := make(chan os.Signal, 2)
-			var told []string
+			var calls []string
 			ends := make(chan syscall.Signal, 1)
 			go func() {
 				ends <- twoSignals(got,
-					func(s syscall.Signal) { told = append(told, s.String()) },
-					func() { told = append(told, "last words") })
+					func(s syscall.Signal) { calls = append(calls, s.String()) },
+					func() { calls = append(calls, "last words") })
 			}()
 			got <- syscall.SIGINT
 			synctest.Wait()
@@ -82,7 +82,7 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 			<-time.After(time.Hour)
 			got <- syscall.SIGQUIT
 			assert.Equal(t, c.ends, <-ends, c.what)
-			assert.Equal(t, []string{syscall.SIGINT.String(), "last words"}, told)
+			assert.Equal(t, []string{syscall.SIGINT.String(), "last words"}, calls)
 		})
 	}
 }
