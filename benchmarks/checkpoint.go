@@ -44,18 +44,16 @@ func checkpointParts(v *params.Values) (list []part) {
 
 // checkpointStorage is where checkpoints lie: files of their own names, which need the capacity of as
 // many as are kept at a time.
-func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
+func checkpointStorage(v *params.Values, c *kvbench.StorageConfig) error {
 	spec, err := v.CheckpointSpec()
 	if err != nil {
-		return c, err
+		return err
 	}
 	_, bytes := spec.Totals()
-	c = kvbench.StorageConfig{CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
-		Direct: v.Direct(), IOEngine: v.IOEngine, IOTimeout: v.IOTimeout, Nonce: v.TrialNonce(),
-		StorageBytes: bytes * int64(checkpointsKept(v)), // at a time
-		Layout:       tiers.Layout{Kind: tiers.LayoutNamed}, Verify: verification(v),
-		Advice: map[string]filetier.Advice{"none": filetier.AdviseNothing,
-			"sequential": filetier.AdviseSequential}[v.Fadvise]}
+	c.StorageBytes, c.Nonce = bytes*int64(checkpointsKept(v)), v.TrialNonce()
+	c.Layout.Kind = tiers.LayoutNamed
+	c.Advice = map[string]filetier.Advice{"none": filetier.AdviseNothing,
+		"sequential": filetier.AdviseSequential}[v.Fadvise]
 	if c.Bucket, err = bucketConfig(v); c.Bucket != nil {
 		// A part is a chunk, on its way from its buffer. A request reads as much as its range says.
 		b := c.Bucket
@@ -65,7 +63,7 @@ func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
 	_, count := v.CheckpointShare(spec)
 	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers,
 		Workers: count, Exactly: v.Stream.Buffers * count}
-	return c, err
+	return err
 }
 
 // checkpointsKept is how many there are at a time. Reading alone needs no capacity; its result shows how
@@ -157,16 +155,6 @@ func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Viol
 		"while they write, and this process may have %d (ulimit -n); raise that limit, share the "+
 		"accelerators out to more -ranks, or give fewer of them", count,
 		units.Plural(int64(need), "file"), most)}
-}
-
-// resultsApart refuses, in the closed division, results that are written to what is measured.
-func resultsApart(v *params.Values) params.Violations {
-	dir := cacheDir(v)
-	if v.Division != params.Closed || !host.SameFilesystem(dir, v.ResultsDir) {
-		return nil
-	}
-	return params.Violations{fmt.Sprintf("-results-dir: must be on another filesystem than the "+
-		"cache directory in the closed division: %s and %s share one", v.ResultsDir, dir)}
 }
 
 // checkpointMemory checks the memory for the buffers: not as for entries, because other parameters

@@ -12,9 +12,10 @@
 //	plan       what is going to run: the lines that -bench and -skip select at each point of a
 //	           sweep, the trials of each, and their order
 //	run        one trial: engine, files, the benchmark line
-//	config     values in force → configuration of the engine, with layout, sources, simulate,
-//	           and checkpoint for those; bucket: an object store as the storage tier; room: how
-//	           large a cache can be where it lies
+//	config     values in force → the configuration of a trial and the load of requests, with sources
+//	           and simulate; checkpoint: that of checkpoints
+//	storage    values in force → the tiers; bucket: an object store as the storage tier
+//	checks     what must hold on this machine before a run, and what its results warn of
 //	output     what benchstat reads before, and a user after, the run; ranking: the table of Engines
 //	terminal   the line during it
 //	hang       files and directories that may never answer

@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"fmt"
-	"strings"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -85,32 +84,6 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	}
 	s, err := traces.New(format, cfg)
 	return s, err
-}
-
-// sessionsOnly refuses of a trace without sessions what is said of live ones.
-func sessionsOnly(v *params.Values) params.Violations {
-	if !v.Bench.Blocks() {
-		return nil
-	}
-	var said []string
-	// The environment and the YAML file serve other runs, too.
-	if v.Origin("num-users").Kind >= params.FromFlag {
-		said = append(said, "-num-users")
-	}
-	if v.ClosedLoop() {
-		said = append(said, "-arrival closed-loop")
-	}
-	if len(said) == 0 {
-		return nil
-	}
-	files, err := formats.Blocks.Files(v.BlockTracePath)
-	if err != nil {
-		return nil // which others report
-	}
-	if err := formats.OnlySessions(strings.Join(said, " and "), files); err != nil {
-		return params.Violations{err.Error()}
-	}
-	return nil
 }
 
 // traceFormat is the format of the benchmark's recordings.
