@@ -30,7 +30,4 @@
 // Main makes the plan and sets the testing package's flags to it (-test.benchtime 1x, so that nothing is
 // run twice). Benchmarks run one after another and share the session of the process (current) without a
 // lock; nothing may be printed while one runs, or its line is lost.
-//
-// This package is large because the testing package finds benchmark functions in one package only,
-// and what all of them need between the flags and the engine is here, too.
 package benchmarks
