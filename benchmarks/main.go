@@ -51,7 +51,7 @@ type session struct {
 	failed   bool                            // a benchmark has, see watch
 	hung     error                           // the storage did not answer a trial: no other is begun
 	orders   *coordinate.Orders              // of the coordinator that started this process, nil = none
-	meeting  atomic.Pointer[clients.Meeting] // of ranks that something else started, nil = none
+	meeting  atomic.Pointer[clients.Meeting] // of ranks that this process does not start
 	printed  [2]*os.File                     // standard output and error, where a log replaces them
 	clients  *clients.Clients                // the ranks of the run, nil = this one is alone
 	metrics  *metrics.Server                 // nil without -metrics-listen
@@ -157,7 +157,7 @@ func (s *session) run(m *testing.M) int {
 	if err := s.join(); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
 		// Ctrl-C goes to all ranks: that one of them died of it may be known first.
-		if s.orders == nil && s.points[0].Starts() {
+		if s.points[0].Starts() {
 			select {
 			case <-s.ctx.Done():
 			case <-time.After(signalTime):
@@ -211,7 +211,7 @@ func (s *session) setGoFlags() {
 // or that meet. Ranks that do not meet may share a host, so that each has a port.
 func (s *session) serveMetrics() (err error) {
 	v := s.points[0]
-	if v.MetricsListen == "" || s.orders != nil || s.meeting.Load() != nil && v.Rank != 0 {
+	if v.MetricsListen == "" || s.meeting.Load() != nil && v.Rank != 0 {
 		return nil
 	}
 	address := v.MetricsListen
