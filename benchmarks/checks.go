@@ -158,11 +158,7 @@ func tryWriting(dir string) error {
 		return err
 	}
 	defer os.Remove(f.Name())
-	block := make([]byte, 1<<20)
-	for n := 0; n < resultRoom && err == nil; n += len(block) {
-		_, err = f.Write(block)
-	}
-	if err == nil {
+	if _, err = f.Write(make([]byte, resultRoom)); err == nil {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
@@ -175,50 +171,37 @@ func describesNoStorage(v *params.Values) bool {
 }
 
 // warnings are what a run should know of its surroundings before it starts.
-func warnings(v *params.Values) []string {
-	var list []string
-	if describesNoStorage(v) {
-		list = append(list, "-cache-dir was given and -division was not: the quick division is "+
-			"small and short, and its numbers describe no storage; add -division open")
+func warnings(v *params.Values) (list []string) {
+	warn := func(when bool, format string, args ...any) {
+		if when {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
 	}
+	warn(describesNoStorage(v), "-cache-dir was given and -division was not: the quick division is "+
+		"small and short, and its numbers describe no storage; add -division open")
 	// Allowed, because a model of one's own may want it; odd enough to be said.
-	if tp := v.TensorParallel; tp&(tp-1) != 0 {
-		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+
-			"runs so", tp))
-	}
-	if text := v.NotCounted(); text != "" {
-		list = append(list, text)
-	}
-	if long := v.CutTemplates(); len(long) > 0 {
-		list = append(list, fmt.Sprintf("contexts of %s are cut to the context window of %s, %d "+
-			"tokens", strings.Join(long, ", "), cmp.Or(v.Model.Name, v.Model.Key),
-			v.ContextWindow()))
-	}
-	if v.Bench.Checkpoints() && v.Filesystems > 1 {
-		list = append(list, fmt.Sprintf("checkpoints are node-local: the ranks work on %d "+
-			"filesystems and do not see each other's files", v.Filesystems))
-	}
-	if p := v.PolicyWithoutMemory(); p != "" {
-		list = append(list, fmt.Sprintf("-engine %s keeps entries in memory first (%s), and there "+
-			"is none: each is stored at once and loaded at each request; give "+
-			"-cpu-mem-gb", v.Engine, p))
-	}
-	if l, ok := v.EngineLayout(); ok && l.Full != "" {
-		list = append(list, fmt.Sprintf("where the tier is full objects are evicted here (-evict "+
-			"%s); the engine of %s %s", v.Evict, l.Name, l.Full))
-	}
+	tp := v.TensorParallel
+	warn(tp&(tp-1) != 0, "tensor parallel %d is not a power of two: no engine runs so", tp)
+	warn(v.NotCounted() != "", "%s", v.NotCounted())
+	long := v.CutTemplates()
+	warn(len(long) > 0, "contexts of %s are cut to the context window of %s, %d tokens",
+		strings.Join(long, ", "), cmp.Or(v.Model.Name, v.Model.Key), v.ContextWindow())
+	warn(v.Bench.Checkpoints() && v.Filesystems > 1, "checkpoints are node-local: the ranks work on "+
+		"%d filesystems and do not see each other's files", v.Filesystems)
+	policy := v.PolicyWithoutMemory()
+	warn(policy != "", "-engine %s keeps entries in memory first (%s), and there is none: each is "+
+		"stored at once and loaded at each request; give -cpu-mem-gb", v.Engine, policy)
+	l, _ := v.EngineLayout()
+	warn(l.Full != "", "where the tier is full objects are evicted here (-evict %s); the engine of "+
+		"%s %s", v.Evict, l.Name, l.Full)
 	// Such a bucket is never full, and only full ones are written.
-	if l, ok := v.EngineLayout(); ok && l.Buckets && v.StorageBytes > 0 &&
-		v.StorageBytes < tiers.BucketBytes {
-		list = append(list, fmt.Sprintf("-storage-capacity-gb is less than a bucket of %s, which "+
-			"is %s: the storage may never be written", l.Name,
-			units.Bytes.Text(int64(tiers.BucketBytes))))
-	}
+	warn(l.Buckets && v.StorageBytes > 0 && v.StorageBytes < tiers.BucketBytes,
+		"-storage-capacity-gb is less than a bucket of %s, which is %s: the storage may never be "+
+			"written", l.Name, units.Bytes.Text(int64(tiers.BucketBytes)))
 	list = append(list, bound(v)...)
 	list = append(list, bucketWarnings(v)...)
 	for _, n := range v.Notes() {
-		list = append(list, fmt.Sprintf("%s (line %s of %s) has no effect: %s", n.Key, n.Line,
-			v.ConfigFile, n.Why))
+		warn(true, "%s (line %s of %s) has no effect: %s", n.Key, n.Line, v.ConfigFile, n.Why)
 	}
 	return list
 }
