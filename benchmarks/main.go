@@ -402,7 +402,7 @@ func (s *session) check() ([]*params.Values, error) {
 		return nil, errNothingLeft()
 	}
 	// Asked of all together: two benchmarks that would write the same file, and what nobody hears.
-	bad, unheard := params.Unheard(plans)
+	bad, unheard := params.Unused(plans)
 	s.unheard = unheard
 	all = all.Merge(oneTrace(plans)).Merge(bad)
 	asked := map[string]bool{}

@@ -44,7 +44,7 @@ func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
 		"-checkpoint-scale=1/64")
 	assert.Equal(t, []result.Difference{{Name: "benchtime", Closed: "300s", Value: "30s"},
 		{Name: "checkpoint-scale", Closed: "1", Value: "1/64"}}, slices.DeleteFunc(v.Differences(),
-		func(d result.Difference) bool { return !v.Hears(d.Name) }))
+		func(d result.Difference) bool { return !v.Applies(d.Name) }))
 }
 
 // TestClosedCheckpoint: a model as a whole, once, by the rules of its workload.

@@ -132,7 +132,7 @@ func TestBadRanks(t *testing.T) {
 		{"", "-ranks=2 -shared-dir=true", ""},
 		{"", "-rendezvous-timeout=2s", ""},
 		{"PMI_RANK=0 PMI_SIZE=4", "-rendezvous-timeout=90m", ""},
-		{"PMI_RANK=0 PMI_SIZE=4", "-rendezvous=", where + `"" (flag)`},
+		{"PMI_RANK=0 PMI_SIZE=4", "-rendezvous=", "-rendezvous: is empty (flag): give a value, or leave it out"},
 		{"PMI_RANK=0 PMI_SIZE=4", "-rendezvous=a:0", where + "a:0 (flag)"},
 		{"PMI_RANK=0 PMI_SIZE=4", "-rendezvous=-x:1", where + "-x:1 (flag)"},
 		{"PMI_RANK=0 PMI_SIZE=4", "-rendezvous=a/b", where + "a/b (flag)"},

@@ -1,6 +1,8 @@
 package params
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,15 +11,15 @@ import (
 
 // Every profile sets keys that exist to values that they take, and whoever says otherwise wins.
 func TestProfiles(t *testing.T) {
-	for _, name := range Profiles {
+	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		for _, division := range []string{"quick", "open"} {
 			v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile="+name,
 				"-division="+division)
 			set := settingsOfProfile(name, v.Division)
-			assert.Equal(t, name == MLPerfProfile, set == nil)
+			assert.Equal(t, name == MLPerfProfile, len(set) == 0)
 			assert.Equal(t, name != MLPerfProfile, v.OfSessions())
 			for key, text := range set {
-				if assert.NotNil(t, v.row(key), key) {
+				if assert.NotNil(t, byName[key], key) {
 					assert.Equal(t, "profile "+name, v.Origin(key).String(), key)
 					assert.Contains(t, find("profile").usage(), key)
 				}

@@ -1,12 +1,10 @@
 package params
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,12 +16,6 @@ import (
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 )
-
-// Axis is one -sweep: a parameter and the values that it takes, canonical texts in the given order.
-type Axis struct {
-	Key    string
-	Values []string
-}
 
 // Values are all parameters in force for one benchmark. Sizes are bytes, rates per second, paths
 // absolute with empty for none; what a word may be stands in the table. Plain data.
@@ -168,17 +160,17 @@ type Values struct {
 	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the
 	// YAML file.
 	Profile profile.Profile
-	// GenerationTime is the sleep per generated token that GenerationMode means.
-	GenerationTime time.Duration
+	// GenerationTime is the sleep per generated token that GenerationMode means, of the times of all
+	// modes.
+	GenerationTime  time.Duration
+	GenerationTimes [3]time.Duration
+	Retrieval       string // of documents: uniform or zipfian
 	// Models are the models that the YAML file adds or redefines.
 	Models []model.Model
 
-	// What the tables need, and what the values came from.
-	base       string           // the directory in which the command was typed
-	sweep      string           // all sweeps as they were typed
-	timing     [3]time.Duration // per generated token, of generationModes
-	retrieval  string           // rag.retrieval_distribution
-	rows, keys []parameter      // the tables, bound to these values
+	base    string             // the directory in which the command was typed
+	given   map[string]setting // by parameter or key: what is in force, as it was written
+	refused map[string]bool    // parameters with a default, because what was given is wrong
 }
 
 // Checkpoint is which checkpoints are written and read, and when.
@@ -205,11 +197,6 @@ type Stream struct {
 	Range     int64 // as given, see StreamRange
 }
 
-// row is a parameter or a key bound to these values.
-func (v *Values) row(name string) *parameter {
-	return cmp.Or(row(v.rows, name), row(v.keys, name))
-}
-
 // StreamSeed is the seed that all streams of this rank derive from.
 func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }
 
@@ -230,17 +217,6 @@ func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
 
 // Direct tells whether the file tier uses direct I/O.
 func (v *Values) Direct() bool { return v.IO == "direct" }
-
-// Packed returns N of the layout packed=N, 0 with another.
-func (v *Values) Packed() int {
-	// The table admits only words and packed=N.
-	count, _ := strings.CutPrefix(v.Layout, packedPrefix)
-	n, _ := strconv.Atoi(count) // other layouts are no numbers
-	return n
-}
-
-// TierPolicies are the words of -tier-policy, in the order of the cache's placements.
-var TierPolicies = []string{"waterfall", "write-through", "write-back", "selective"}
 
 // Admission is how many requests have to ask for an entry before the storage tier takes it.
 func (v *Values) Admission() int {
@@ -328,10 +304,10 @@ var ioParameters = strings.Fields("cache-dir io io-engine chunk-size io-depth wo
 // of others are not to be compared.
 func (v *Values) IOKey() string {
 	key := []string{}
-	for _, p := range v.rows {
+	for _, p := range table {
 		if slices.Contains(ioParameters, p.name) ||
 			v.OnObjects() && strings.HasPrefix(p.name, "s3-") {
-			key = append(key, p.name+"="+p.value.String())
+			key = append(key, p.name+"="+p.text(v))
 		}
 	}
 	return strings.Join(key, " ")
@@ -376,7 +352,7 @@ func (v *Values) InFlight() int {
 	return n
 }
 
-// Typed says whether a person gave the parameter: as a flag, in the environment, the file or the
+// Typed reports whether the user gave the parameter: as a flag, in the environment, the file or the
 // sweep.
 func (v *Values) Typed(name string) bool { return v.Origin(name).byUser() }
 
@@ -406,7 +382,7 @@ func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil
 func (v *Values) Skip() string {
 	// Skipped, not refused: -bench . in any division runs what can run.
 	if v.Division == Closed && v.Bench.Name != "" && !v.inClosed() {
-		if len(v.Bench.left) > 0 {
+		if v.Bench.closedModel() {
 			return "needs -" + closedNeeds + " in the closed division (" +
 				strings.Join(closedTypes, " or ") + ")"
 		}
@@ -439,62 +415,67 @@ func (v *Values) Skip() string {
 	return ""
 }
 
-// inClosed tells whether the closed division has the benchmark; in that division itself only where
-// it was told what it asks for.
-func (v *Values) inClosed() bool {
-	return v.Bench.Option > 0 || len(v.Bench.left) > 0 &&
-		(v.Division != Closed || v.Checkpoint.AcceleratorType != "")
-}
-
 // Text is the canonical text of the value in force, "" for an unknown name.
 func (v *Values) Text(name string) string {
-	if p := v.row(name); p != nil {
-		return p.value.String()
+	if p := byName[name]; p != nil {
+		return v.text(p)
 	}
 	return ""
 }
 
-// Origin says which layer gave the value in force.
-func (v *Values) Origin(name string) Origin { return v.row(name).given.origin }
+// text is the canonical text; what has no field is kept as it was given.
+func (v *Values) text(p *parameter) string {
+	if p.field == "" {
+		return v.given[p.name].text
+	}
+	return p.text(v)
+}
 
-// recorded are those of some parameters or keys that are to be told, as people read them. A key of
-// the profile stays as it is written.
-func recorded(list []parameter, told func(*parameter) bool) (records []result.Parameter) {
-	for i := range list {
-		p := &list[i]
-		value := p.show(p.value.String())
-		if p.has(profileKey) {
-			value = p.given.text
+// Origin says which layer gave the value in force.
+func (v *Values) Origin(name string) Origin { return v.given[name].origin }
+
+// record is a parameter, or a key as it was written, as results and people read it.
+func (v *Values) record(p *parameter) result.Parameter {
+	given := v.given[p.name]
+	if p.key() {
+		return result.Parameter{Name: p.name, Value: given.text, Origin: given.origin.String()}
+	}
+	return result.Parameter{Name: p.name, Value: p.show(v.text(p)), Origin: given.origin.String()}
+}
+
+// Parameters lists every parameter in force in the order of the table, then the profile's keys that
+// were set.
+func (v *Values) Parameters() (records []result.Parameter) {
+	for _, p := range table {
+		if !p.has(action) {
+			records = append(records, v.record(p))
 		}
-		if told(p) {
-			records = append(records, result.Parameter{Name: p.name, Value: value,
-				Origin: p.given.origin.String()})
+	}
+	return append(records, v.profileKeys()...)
+}
+
+// profileKeys are the profile's keys that the YAML file, the profile or the benchmark set.
+func (v *Values) profileKeys() (records []result.Parameter) {
+	for _, p := range keys {
+		if _, set := v.given[p.name]; set && !p.has(idle) {
+			records = append(records, v.record(p))
 		}
 	}
 	return records
 }
 
-// Parameters lists every parameter in force in the order of the table, then the profile's keys that
-// were set.
-func (v *Values) Parameters() []result.Parameter {
-	return append(recorded(v.rows, func(p *parameter) bool { return !p.has(action) }),
-		v.profiles()...)
-}
-
-// profiles are the profile's keys that the YAML file or the benchmark set.
-func (v *Values) profiles() []result.Parameter {
-	return recorded(v.keys, func(k *parameter) bool { return k.given.text != "" && !k.has(idle) })
-}
-
-// Overrides lists what a person set and what makes numbers incomparable, for the configuration
+// Overrides lists what the user set and what makes numbers incomparable, for the configuration
 // lines of the output: neither places (directories, ranks) nor what is only shown, so that the
 // outputs of two drives differ in none of them. Left out are division and seed, which have lines of
 // their own, and Go's flags.
-func (v *Values) Overrides() []result.Parameter {
-	return recorded(slices.Concat(v.rows, v.keys), func(p *parameter) bool {
-		return p.given.origin.byUser() && !p.has(action, place, goFlag, idle) &&
-			p.name != "division" && p.name != "seed"
-	})
+func (v *Values) Overrides() (records []result.Parameter) {
+	for _, p := range slices.Concat(table, keys) {
+		if v.Typed(p.name) && !p.has(action, place, goFlag, idle) && p.name != "division" &&
+			p.name != "seed" {
+			records = append(records, v.record(p))
+		}
+	}
+	return records
 }
 
 // Note says why a key of the YAML file has no effect.
@@ -502,10 +483,10 @@ type Note struct{ Key, Line, Why string }
 
 // Notes are those of all such keys in the file.
 func (v *Values) Notes() (list []Note) {
-	for _, k := range v.keys {
-		if k.given.text != "" && k.has(idle) {
-			line := strings.TrimPrefix(k.given.origin.Where, v.ConfigFile+":")
-			list = append(list, Note{k.name, line, k.help})
+	for _, p := range keys {
+		if s, set := v.given[p.name]; set && p.has(idle) {
+			line := strings.TrimPrefix(s.origin.Where, v.ConfigFile+":")
+			list = append(list, Note{p.name, line, p.help})
 		}
 	}
 	return list

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,25 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryHearerIsKnown(t *testing.T) {
-	var known []string
-	for _, g := range groups {
-		known = append(known, g.name)
-	}
+func TestEveryClauseNamesBenchmarksAndParameters(t *testing.T) {
+	known := slices.Collect(maps.Keys(groups))
 	for _, b := range Benchmarks() {
 		known = append(known, b.Name)
 	}
-	for _, p := range slices.Concat(rows, newValues("/").keys) {
-		for _, h := range p.heard {
-			assert.Subset(t, known, h.who, p.name)
-			assert.True(t, slices.ContainsFunc(Benchmarks(), h.by), p.name)
-			for _, s := range h.switches {
-				name, value, valued := strings.Cut(strings.TrimPrefix(s, "!"), "=")
-				of := newValues("/").row(name)
-				require.NotNil(t, of, "%s of %s", s, p.name)
+	for _, p := range slices.Concat(table, keys) {
+		for _, c := range p.applies {
+			assert.Subset(t, known, c.benchmarks, p.name)
+			assert.True(t, slices.ContainsFunc(Benchmarks(), c.covers), p.name)
+			for _, condition := range c.conditions {
+				name, value, valued := strings.Cut(condition, "=")
+				of := find(name)
+				require.NotNil(t, of, "%s of %s", condition, p.name)
 				if valued {
 					value = strings.Replace(value, "*", "bucket", 1)
-					assert.NoError(t, of.value.Set(value), s)
+					assert.NoError(t, of.set(newValues("/"), "/", value), condition)
 				}
 			}
 		}
@@ -40,7 +38,7 @@ func TestASweepWithoutAValue(t *testing.T) {
 		Base: "/base"})
 	require.Error(t, err)
 	require.Len(t, v.Points, 1)
-	bad, notes := Unheard(v.Points)
+	bad, notes := Unused(v.Points)
 	assert.Empty(t, bad)
 	assert.Empty(t, notes)
 }

@@ -1,0 +1,171 @@
+package params
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// clause is one alternative of what a parameter applies to, printed as "synthetic users, Tier with
+// -enable-rag and -autoscaler-mode=qos".
+type clause struct {
+	benchmarks []string // names, also of groups
+	// Each condition is a parameter that has another value than its default, or NAME=VALUE; a star
+	// ends the beginning of a value. After "without" no parameter may have another value.
+	conditions []string
+	without    bool
+}
+
+// groups are the benchmarks to which the same parameters apply.
+var groups = map[string]func(Bench) bool{
+	"synthetic users":   func(b Bench) bool { return b.Load == LoadUsers },
+	"recorded requests": func(b Bench) bool { return b.Load == LoadTrace },
+	"all with requests": func(b Bench) bool { return b.Load == LoadUsers || b.Load == LoadTrace },
+	"all with entries":  func(b Bench) bool { return b.Name != "DataGen" && !b.Checkpoints() },
+	"checkpoints":       Bench.Checkpoints,
+	"all with storage":  func(b Bench) bool { return b.Name != "DataGen" },
+}
+
+// clauses reads a column of the table.
+func clauses(column string) (list []clause) {
+	for text := range strings.SplitSeq(column, "; ") {
+		benchmarks, with, _ := strings.Cut(text, " with -")
+		benchmarks, without, is := strings.Cut(benchmarks, " without -")
+		conditions := strings.ReplaceAll(with+without, " and -", " ")
+		if text != "" {
+			list = append(list, clause{strings.Split(benchmarks, ", "), strings.Fields(conditions), is})
+		}
+	}
+	return list
+}
+
+// covers reports whether a benchmark is among those of the clause.
+func (c clause) covers(b Bench) bool {
+	return slices.ContainsFunc(c.benchmarks, func(name string) bool {
+		group := groups[name]
+		return name == b.Name || group != nil && group(b)
+	})
+}
+
+// holds reports whether the conditions are met by these values.
+func (c clause) holds(v *Values) bool {
+	return !slices.ContainsFunc(c.conditions, func(condition string) bool {
+		name, value, valued := strings.Cut(condition, "=")
+		text := v.Text(name)
+		met := text != find(name).def[v.Division]
+		if valued { // a refused text may have meant it: what depends on it is not wrong, too
+			met = strings.HasPrefix(text, strings.TrimSuffix(value, "*")) || v.refused[name]
+		}
+		return met == c.without
+	})
+}
+
+// appliesTo names the benchmarks to which a parameter applies.
+func (p *parameter) appliesTo() string { return cmp.Or(p.scope, "all") }
+
+// Applies reports whether a parameter, or a key of the YAML file, can change anything of a run with
+// these values.
+func (v *Values) Applies(name string) bool {
+	clauses := byName[name].applies
+	return len(clauses) == 0 || slices.ContainsFunc(clauses,
+		func(c clause) bool { return c.covers(v.Bench) && c.holds(v) })
+}
+
+// Unused reports what the user set and what applies to no run of the plans: all benchmarks that
+// were selected, at all points of their sweeps, those that will skip included. A flag is refused,
+// because it is given for this run. The environment and the YAML file are noted, because they serve
+// other runs too.
+//
+// In the closed division a value that the division requires anyway passes, as in [Set.Resolve].
+func Unused(plans []*Values) (bad Violations, notes []string) {
+	var selected []string
+	for _, v := range plans {
+		if name := v.Bench.Name; !slices.Contains(selected, name) {
+			selected = append(selected, name)
+		}
+	}
+	sections := map[string]bool{} // noted once: files of the Python benchmark have all of them
+	for _, p := range slices.Concat(table, keys) {
+		if slices.ContainsFunc(plans, func(v *Values) bool { return v.Applies(p.name) }) {
+			continue
+		}
+		v := plans[0] // it applies to none: what each of them was given is the same
+		given := v.given[p.name]
+		section, _, _ := strings.Cut(p.name, ".")
+		switch {
+		case !given.origin.byUser() || p.has(idle) || v.requiredAnyway(p) || sections[section]:
+		case p.key():
+			sections[section] = true
+			notes = append(notes, fmt.Sprintf("section %s (%s) is for %s", section, given.origin,
+				p.appliesTo()))
+		case given.origin.Kind < FromFlag:
+			notes = append(notes, fmt.Sprintf("%s = %s (%s) is for %s", p.name, given.text,
+				given.origin, p.appliesTo()))
+		default:
+			bad = append(bad, violation("-"+p.name, given, fmt.Sprintf("absent: it is for %s, and %s",
+				p.appliesTo(), p.whyUnused(selected, plans))))
+		}
+	}
+	sweeps, some := unusedSweeps(selected, plans)
+	return append(bad, sweeps...), append(notes, some...)
+}
+
+// unusedSweeps reports which sweeps apply to no benchmark, or only to some.
+func unusedSweeps(selected []string, plans []*Values) (bad Violations, notes []string) {
+	without := map[string][]string{} // benchmarks by what is swept
+	var all []Axis
+	for _, v := range plans {
+		for _, a := range v.Unswept {
+			if without[a.Key] == nil {
+				all = append(all, a)
+			}
+			if !slices.Contains(without[a.Key], v.Bench.Name) {
+				without[a.Key] = append(without[a.Key], v.Bench.Name)
+			}
+		}
+	}
+	for _, a := range all {
+		p := find(a.Key)
+		given := setting{a.Key + "=" + strings.Join(a.Values, ","), plans[0].Origin("sweep")}
+		switch names := without[a.Key]; {
+		case len(names) < len(selected):
+			notes = append(notes, fmt.Sprintf("the sweep of %s, by %s: it is for %s",
+				a.Key, some(names), p.appliesTo()))
+		case given.origin.Kind < FromFlag:
+			notes = append(notes, fmt.Sprintf("sweep = %s (%s) is for %s", given.text,
+				given.origin, p.appliesTo()))
+		default:
+			bad = append(bad, violation("-sweep", given, fmt.Sprintf("of another parameter: %s is "+
+				"for %s, and %s", a.Key, p.appliesTo(), p.whyUnused(selected, plans))))
+		}
+	}
+	return bad, notes
+}
+
+// some names a few of many.
+func some(names []string) string {
+	const most = 3
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// whyUnused says why a parameter does not apply to the selected benchmarks: a condition is not met,
+// or it never applies.
+func (p *parameter) whyUnused(selected []string, plans []*Values) string {
+	for _, v := range plans {
+		for _, c := range p.applies {
+			switch {
+			case !c.covers(v.Bench):
+			case c.without:
+				return v.Bench.Name + " runs with that"
+			default:
+				return v.Bench.Name + " runs without that"
+			}
+		}
+	}
+	return "-bench selects " + some(selected)
+}
