@@ -10,7 +10,7 @@ import (
 // clause is one alternative of what a parameter applies to, printed as "synthetic users, Tier with
 // -enable-rag and -autoscaler-mode=qos".
 type clause struct {
-	benchmarks []string // names, also of groups
+	benchmarks []string // names, also of groups; "": all
 	// Each condition is a parameter that has another value than its default, or NAME=VALUE; a star
 	// ends the beginning of a value. After "without" no parameter may have another value.
 	conditions []string
@@ -30,11 +30,12 @@ var groups = map[string]func(Bench) bool{
 // clauses reads a column of the table.
 func clauses(column string) (list []clause) {
 	for text := range strings.SplitSeq(column, "; ") {
-		benchmarks, with, _ := strings.Cut(text, " with -")
+		benchmarks, with, _ := strings.Cut(" "+text, " with -")
 		benchmarks, without, is := strings.Cut(benchmarks, " without -")
 		conditions := strings.ReplaceAll(with+without, " and -", " ")
 		if text != "" {
-			list = append(list, clause{strings.Split(benchmarks, ", "), strings.Fields(conditions), is})
+			names := strings.Split(strings.TrimSpace(benchmarks), ", ")
+			list = append(list, clause{names, strings.Fields(conditions), is})
 		}
 	}
 	return list
@@ -44,9 +45,12 @@ func clauses(column string) (list []clause) {
 func (c clause) covers(b Bench) bool {
 	return slices.ContainsFunc(c.benchmarks, func(name string) bool {
 		group := groups[name]
-		return name == b.Name || group != nil && group(b)
+		return name == b.Name || name == "" || group != nil && group(b)
 	})
 }
+
+// names reports whether the clause has the benchmark's own name.
+func (c clause) names(b Bench) bool { return b.Name != "" && slices.Contains(c.benchmarks, b.Name) }
 
 // holds reports whether the conditions are met by these values.
 func (c clause) holds(v *Values) bool {
@@ -55,10 +59,24 @@ func (c clause) holds(v *Values) bool {
 		text := v.Text(name)
 		met := text != find(name).def[v.Division]
 		if valued { // a refused text may have meant it: what depends on it is not wrong, too
-			met = strings.HasPrefix(text, strings.TrimSuffix(value, "*")) || v.refused[name]
+			begin, prefix := strings.CutSuffix(value, "*")
+			met = text == value || prefix && strings.HasPrefix(text, begin) || v.refused[name]
 		}
 		return met == c.without
 	})
+}
+
+// in is the clause as it reads in a message about a benchmark.
+func (c clause) in(b Bench) string {
+	var list []string
+	if c.names(b) {
+		list = append(list, b.Name)
+	}
+	for _, condition := range c.conditions {
+		list = append(list, "-"+condition)
+	}
+	word := map[bool]string{false: "with ", true: "without "}[c.without]
+	return word + strings.Join(list, " and ")
 }
 
 // appliesTo names the benchmarks to which a parameter applies.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
@@ -61,10 +62,6 @@ func (r *resolver) check() {
 	r.want(v.TensorParallel <= v.GPUs, "tensor-parallel", "in 1…%d, the number of -num-gpus", v.GPUs)
 	r.want(float64(v.GPUBytes)/float64(units.GiB)*float64(v.GPUs) <= maxGPUGiB, "gpu-mem-gb",
 		"at most %d GiB over all -num-gpus (%d)", maxGPUGiB, v.GPUs)
-	r.want(!v.PrefillOnly || !v.DecodeOnly, "decode-only",
-		"false with -prefill-only (%s): they exclude each other", v.Origin("prefill-only"))
-	r.want(v.GPU == "" || v.PrefillRate.Free(), "gpu",
-		"absent with -prefill-rate: both say how fast the server computes")
 	if _, err := compute.On(v.Model.Key, v.GPU); v.GPU != "" && !v.refused["model"] {
 		r.want(err == nil, "gpu", "%v", err)
 	}
@@ -83,11 +80,22 @@ func (r *resolver) check() {
 	r.engineLayout()
 	r.tensorRanks()
 	r.layerwise()
-	r.tierPolicy()
-	r.benchmark()
+	r.rules()
+	r.want(v.Bench.Name != result.BenchmarkEngines || v.Skip() != "" ||
+		slices.ContainsFunc(v.Sweep, func(a Axis) bool {
+			return a.Key == "engine" || a.Key == "layout"
+		}), "sweep", "of engine or layout, such as layout=vllm-fs,lmcache-fs, with Engines, "+
+		"which ranks them")
 	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
 	r.checkpoint()
-	r.simulation()
+	// Where waiting costs nothing, a trace that is replayed without end would never end.
+	ends := v.TraceSpeedup > 0 || v.RequestRate > 0 || v.ReplayCycles > 0 || v.MaxRequests > 0
+	r.want(!v.Simulated() || v.Bench.Load != LoadTrace || ends, "replay-cycles",
+		"at least 1 with -trace-speedup 0 in virtual time, where it would never end")
+	r.want(!strings.HasSuffix(v.IOTraceLog, ".gz"), "io-trace-log", "a name that ends in .zst, "+
+		"which is written compressed, or another, which is plain; gzip is only read")
+	r.want(v.TierPolicy != "selective" || v.AdmitAfter != 1, "admit-after",
+		"at least 2 with -tier-policy selective: at the first request it is write-through")
 	r.objects()
 	r.autoscaling()
 	r.metrics()
@@ -97,66 +105,6 @@ func (r *resolver) check() {
 		!v.refused["storage-capacity-gb"] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}
-}
-
-// benchmark refuses what one benchmark cannot have.
-func (r *resolver) benchmark() {
-	v := r.v
-	// Another benchmark runs without what this one is named after.
-	for _, name := range []string{"prefill-only", "decode-only", "enable-rag",
-		"enable-autoscaling", "autoscaler-mode"} {
-		text, named := v.Bench.all[name]
-		r.want(!named || v.Text(name) == text, name, "%s with %s, which is named after it", text,
-			v.Bench.Name)
-	}
-	if v.Skip() != "" {
-		return
-	}
-	switch v.Bench.Name {
-	case "ShareGPT":
-		r.want(v.TraceStart == 0, "trace-start",
-			"0s with ShareGPT, whose conversations have no times")
-	case "IOTraceReplay":
-		r.want(v.TraceStart == 0, "trace-start",
-			"0s with IOTraceReplay: rows after it would read what rows before it wrote")
-	case "Engines":
-		r.want(slices.ContainsFunc(v.Sweep, func(a Axis) bool {
-			return a.Key == "engine" || a.Key == "layout"
-		}), "sweep", "of engine or layout, such as layout=vllm-fs,lmcache-fs, with Engines, "+
-			"which ranks them")
-	}
-	if v.Bench.Blocks() && v.ClosedLoop() {
-		const live = "with BlockTrace and -arrival closed-loop: what waits for answers has no "
-		r.want(v.RequestRate == 0, "request-rate", "0 "+live+"rate")
-		r.want(v.TraceStart == 0, "trace-start", "0s "+live+"times")
-	}
-}
-
-// tierPolicy checks what policies need: a tier above the storage above all.
-func (r *resolver) tierPolicy() {
-	v := r.v
-	if v.GPUTierBytes() == 0 && v.CPUBytes == 0 {
-		const alone = " without a tier above the storage: give -cpu-mem-gb"
-		r.want(v.TierPolicy == "waterfall", "tier-policy", "waterfall"+alone)
-		r.want(v.Promote == "never", "promote", "never"+alone)
-		r.want(v.AdmitAfter == 0, "admit-after", "0"+alone)
-	} else {
-		r.want(v.Promote == "never" || v.TierPolicy != "waterfall", "promote", "never with "+
-			"-tier-policy waterfall, whose entries live in one tier: write-back keeps copies")
-	}
-	r.want(v.TierPolicy != "write-through" || v.AdmitAfter < 2, "admit-after",
-		"0 with -tier-policy write-through, which copies everything; selective copies at the N-th "+
-			"request")
-	r.want(v.TierPolicy != "selective" || v.AdmitAfter != 1, "admit-after",
-		"at least 2 with -tier-policy selective: at the first request it is write-through")
-	copies := v.TierPolicy == "write-through" || v.TierPolicy == "selective"
-	r.want(v.WriteBehindBytes == 0 || copies, "write-behind-gb",
-		"0 but with -tier-policy write-through or selective: others write what has to leave")
-	r.want(v.WriteBehindBytes == 0 || !v.Simulated(), "write-behind-gb",
-		"0 in virtual time: what is not written depends on how fast the run is")
-	l, is := v.EngineLayout()
-	r.want(v.Evict != "bucket" || is && l.Buckets, "evict",
-		"lru, fifo, lfu or s3-fifo but with -layout mooncake-bucket, which has buckets")
 }
 
 // traceFiles wants at least one file behind a trace path, and all of them readable. Whether it is a
@@ -181,35 +129,6 @@ func (r *resolver) traceFiles(names ...string) {
 			_ = f.Close()
 		}
 	}
-}
-
-// simulation checks what a run in virtual time cannot have: what needs a disk, compares with one,
-// or never ends where waiting costs nothing. What only says how to use a disk does not apply: see
-// [Unused].
-func (r *resolver) simulation() {
-	v := r.v
-	if !v.Simulated() {
-		r.want(!v.IOTraceDeletes, "io-trace-deletes", "false without -io-trace-log")
-		return
-	}
-	const virtual = " with -io-trace-log and -simulate-device: "
-	leave := ""
-	if v.Origin("layout").Kind == FromEngine {
-		leave = " (leave out -engine)"
-	}
-	r.want(!v.Precondition, "precondition", "false"+virtual+"nothing is written")
-	r.want(v.ValidationTrace == "", "validation-trace",
-		"none"+virtual+"a recorded run is compared with a real one")
-	r.want(!v.ofBlocks(), "layout", "entry or block"+virtual+
-		"there are no files, and every block is an operation of its own"+leave)
-	r.want(!v.LatencyTracing, "enable-latency-tracing", "false"+virtual+"no kernel sees a request")
-	r.want(v.Verify == "none", "verify", "none"+virtual+"there are no bytes to check")
-	r.want(!v.OnObjects(), "cache-dir", "absent"+virtual+"no store gets a request")
-	r.want(!strings.HasSuffix(v.IOTraceLog, ".gz"), "io-trace-log", "a name that ends in .zst, "+
-		"which is written compressed, or another, which is plain; gzip is only read")
-	ends := v.TraceSpeedup > 0 || v.RequestRate > 0 || v.ReplayCycles > 0 || v.MaxRequests > 0
-	r.want(v.Bench.Load != LoadTrace || ends, "replay-cycles",
-		"at least 1 with -trace-speedup 0 in virtual time, where it would never end")
 }
 
 // metrics checks where a run's metrics may be served: by default only on this machine, because
@@ -241,11 +160,6 @@ func (r *resolver) autoscaling() {
 	const name = "enable-autoscaling"
 	r.want(v.Bench.Name == "" || v.Bench.Load == LoadUsers, name, "false with %s, which has no users",
 		v.Bench.Name)
-	r.want(v.RequestRate == 0, name,
-		"false with -request-rate: the rate does not depend on the users")
-	// The loop of the autoscaler is time: rounds, not a number of requests.
-	r.want(v.MaxRequests == 0, name,
-		"false with -max-requests: the load would end with the requests")
 	r.want(v.IOTraceLog == "" || v.Device != nil, name, "false with -io-trace-log alone: "+
 		"infinitely fast storage has no limit; give -simulate-device")
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -134,11 +133,6 @@ func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
 	if !v.OnObjects() || v.refused["cache-dir"] {
 		return
 	}
-	for _, name := range []string{"io", "io-engine", "io-timeout", "fadvise"} {
-		r.want(!v.Typed(name), name, overNetwork)
-	}
-	r.want(v.Checkpoint.Flush == "none", "checkpoint-flush", "none with -cache-dir s3://…, whose "+
-		"objects pass no page cache here")
 	largest := int64(0)
 	for a := range spec.Accelerators {
 		for _, f := range spec.Files(a) {
@@ -165,10 +159,7 @@ func (r *resolver) checkpoint() {
 	r.checkpointObjects(spec)
 	r.closedCheckpoint(spec)
 	writes, reads, within := v.CheckpointRuns()
-	if spec.Stream > 0 {
-		r.want(v.Ranks <= 1, "ranks", "1 with CheckpointStream, which is one file "+
-			"(-bench Checkpoint$ is without it)")
-	} else {
+	if spec.Stream == 0 {
 		// Checkpoints of several ranks are one only if they begin together, and lie in one directory.
 		r.want(v.Ranks <= 1 || v.starts || v.meets || r.in.Agent != nil, "ranks", "of clients that "+
 			"know each other with Checkpoint, which begin together: not with -rendezvous none, "+
@@ -189,12 +180,6 @@ func (r *resolver) checkpoint() {
 	if !v.guessed {
 		r.hosts()
 	}
-	r.want(c.Flush == "none" || reads > 0, "checkpoint-flush",
-		"none with -checkpoint-reads 0: it comes before the first read")
-	r.want(writes > 0 || v.Nonce == "", "nonce",
-		"absent with -checkpoint-writes 0: that of the files is read")
-	r.want(v.Fadvise == "dontneed" || v.IO == "buffered", "fadvise",
-		"absent with -io direct, which passes the page cache by")
 	r.want(s.Chunk%4096 == 0, "stream-chunk", "a multiple of 4KiB")
 	r.want(s.Writers <= s.Buffers, "stream-writers", "at most %d, the number of -stream-buffers",
 		s.Buffers)
@@ -220,17 +205,9 @@ func (r *resolver) closedCheckpoint(spec checkpoint.Spec) {
 	if v.Division != Closed {
 		return
 	}
-	const in = " in the closed division"
 	whole := spec.Model.Accelerators()
-	r.want(spec.Accelerators == whole, "checkpoint-accelerators", "0 or %d, which is as many as %s "+
-		"has,"+in, whole, spec.Name)
-	for _, name := range []string{"checkpoint-writes", "checkpoint-reads"} {
-		n := v.Text(name)
-		r.want(n == "10" || n == "0", name, "10, or 0 in one of two runs,"+in)
-	}
-	r.want(slices.Contains(closedTypes, v.Checkpoint.AcceleratorType), closedNeeds,
-		strings.Join(closedTypes, " or ")+in)
-	r.want(v.Verify != "none", "verify", "sample or full"+in)
+	r.want(spec.Accelerators == whole, "checkpoint-accelerators",
+		"0 or %d, which is as many as %s has, in the closed division", whole, spec.Name)
 }
 
 // Meet sets how many ranks are on this host, once they have met. Where that was not known before,

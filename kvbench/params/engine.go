@@ -263,7 +263,6 @@ func (r *resolver) tensorRanks() {
 	l, _ := v.EngineLayout()
 	r.want(known(l), "tp-io", "one but with -layout %s: how ranks share files of the others is not "+
 		"documented", layoutsThat(known))
-	r.want(v.TPRule == "engine", "tp-io", "one with -tp-rule mlperf, which is no engine's")
 	r.want(v.TensorParallel <= mostRanks, "tensor-parallel",
 		"at most %d with -tp-io all, where each rank has files of its own", mostRanks)
 }
@@ -278,10 +277,6 @@ func (r *resolver) layerwise() {
 	l, _ := v.EngineLayout()
 	r.want(l.Layerwise, "layerwise", "false but with -layout %s: the other engines' files have all "+
 		"layers, and no others load any by themselves", layoutsThat(can))
-	r.want(v.GPUTierBytes() == 0 && v.CPUBytes == 0, "layerwise", "false with -gpu-mem-gb or "+
-		"-cpu-mem-gb: what passes through a tier above moves as a whole here")
-	r.want(v.StoringRanks() == 1, "layerwise", "false with -tp-io all: it is not known here when "+
-		"the layers of several ranks have all come")
 	r.want(len(v.CacheDirs) < 2, "layerwise", "false with several -cache-dir, which share out "+
 		"whole objects")
 	if !v.refused["model"] {
@@ -308,10 +303,6 @@ func (r *resolver) engineLayout() {
 	nowhere := v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
 	r.want(!nowhere, "engine", "vllm or lmcache with -cache-dir s3://…: the keys of others are "+
 		"not known, or they have no object store")
-	const inFiles = "auto but with an engine's layout in files: -workers and -io-depth say how many " +
-		"requests of the others are in flight"
-	r.want(is || v.ReadThreads == automatic, "read-threads", inFiles)
-	r.want(is || v.WriteThreads == automatic, "write-threads", inFiles)
 	if v.CutTokens() == 0 {
 		r.want(nowhere || v.ObjectTokens == automatic, "object-tokens",
 			"auto but with an engine's layout: the others keep blocks as they are")

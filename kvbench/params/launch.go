@@ -63,8 +63,6 @@ func (r *resolver) place() {
 		mostStarted)
 	r.want(!v.starts || !v.Typed("local-ranks"), "local-ranks",
 		"absent where this run starts the ranks: all of them are on this host")
-	r.want(v.Ranks > 1 || !v.Typed("rank-failure"), "rank-failure",
-		"absent with one client: -ranks starts several")
 	// Ranks that a user starts one by one are independent unless an address is given.
 	v.meets = v.Ranks > 1 && !v.starts && r.in.Agent == nil && v.Rendezvous != "none" &&
 		(from != nil || v.Rendezvous != "auto")

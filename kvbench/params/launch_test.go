@@ -126,8 +126,8 @@ func TestBadRanks(t *testing.T) {
 		{"", "-ranks=2 -local-ranks=2", "-local-ranks: must be absent where this run starts the " +
 			"ranks: all of them are on this host, given 2 (flag)"},
 		{"", "-ranks=2 -rank-failure=x", "-rank-failure: must be one of stop, continue, given x (flag)"},
-		{"", "-rank-failure=stop", "-rank-failure: must be absent with one client: -ranks starts " +
-			"several, given stop (flag)"},
+		{"", "-rank-failure=stop", "-rank-failure: must be absent with -ranks=1: it is for several " +
+			"clients, which -ranks starts, given stop (flag)"},
 		{"", "-ranks=2 -rendezvous=a", ""},
 		{"", "-ranks=2 -shared-dir=true", ""},
 		{"", "-rendezvous-timeout=2s", ""},

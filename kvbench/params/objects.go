@@ -135,8 +135,6 @@ func (r *resolver) onObjects() {
 // smallestRange is the smallest -s3-range-size but 0: below it a read is requests and little else.
 const smallestRange = 64 * units.KiB
 
-const overNetwork = "absent with -cache-dir s3://…: requests to a store go over the network"
-
 // objects checks what the storage tier cannot be, or must have, on an object store.
 func (r *resolver) objects() {
 	v := r.v
@@ -148,13 +146,6 @@ func (r *resolver) objects() {
 		"cache rules take objects only through a file gateway")
 	r.want(v.StorageBytes > 0, "storage-capacity-gb", "given with -cache-dir s3://…: a store shows "+
 		"no free space")
-	r.want(!v.Typed("io"), "io", "absent with -cache-dir s3://…: requests to a store pass no page "+
-		"cache")
-	r.want(!v.Typed("io-engine"), "io-engine", overNetwork)
-	r.want(!v.Typed("io-timeout"), "io-timeout", "absent with -cache-dir s3://…, which has "+
-		"-s3-timeout")
-	r.want(v.Layout == "entry" || v.Layout == "block", "layout",
-		"entry or block with -cache-dir s3://…: a store writes no part of an object")
 	n := v.S3.RangeSize
 	r.want(n == 0 || n >= smallestRange && n%4096 == 0, "s3-range-size",
 		"0 or a multiple of 4KiB from %s on", units.FormatSize(smallestRange))

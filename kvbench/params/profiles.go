@@ -72,15 +72,6 @@ func (r *resolver) sessions() {
 	if !r.v.OfSessions() {
 		return
 	}
-	// A session without its answers has no next prompt: an open loop of them is no session. The
-	// others change what a request of MLPerf's users is, and would be ignored in silence.
-	with := " with -profile " + r.v.ProfileName
-	r.want(r.v.ClosedLoop(), "arrival", "closed-loop"+with+": a session waits for its answers")
-	for _, name := range []string{"turns", "decode-reads", "disable-multi-turn",
-		"disable-prefix-caching", "prefill-only", "decode-only", "enable-rag",
-		"enable-autoscaling", "request-rate"} {
-		r.want(!r.v.Typed(name), name, "absent"+with+", whose requests are those of sessions")
-	}
 	r.want(p.Sessions.Agents == 0 || len(p.Sessions.AgentPrompts) > 0,
 		"sessions.agent_probability", "0 without sessions.agent_prompt_tokens")
 	r.want(p.Sessions.Retrieved == 0 || p.Sessions.Documents > 0,

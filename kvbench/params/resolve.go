@@ -78,8 +78,6 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	// From here on the division is known, and with it defaults and the benchmark's size.
 	bench := in.Bench.settings(v.Division)
 	if r.decide(find("rehearse")); v.Rehearse {
-		r.want(v.Division == Closed, "rehearse", "false in the %s division, whose windows may be "+
-			"short (it goes with -division closed)", v.Division)
 		maps.Copy(bench, rehearsal)
 	}
 	r.set(FromBenchmark, in.Bench.Name, bench)

@@ -16,6 +16,7 @@ func TestEveryLineOfTheTablesIsRead(t *testing.T) {
 	lines := regexp.MustCompile(`(?m)^[^#\n]`)
 	assert.Len(t, table, len(lines.FindAllString(parametersText, -1)))
 	assert.Len(t, lines.FindAllString(keysText, -1), len(keys)+len(modelKeys))
+	assert.Len(t, slices.Concat(rules, skips), len(lines.FindAllString(rulesText, -1)))
 	assert.Len(t, benchmarks, len(lines.FindAllString(benchmarksText, -1)))
 	for _, p := range slices.Concat(table, keys) {
 		assert.Equal(t, p.field != "", p.at(newValues("/base")).IsValid(), p.name)

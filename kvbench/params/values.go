@@ -3,7 +3,6 @@ package params
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -376,44 +375,6 @@ func (v *Values) TrialNonce() (nonce [16]byte) {
 // Simulated tells whether the run happens in virtual time, without storage: either of the two flags
 // means that.
 func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
-
-// Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty
-// when it can.
-func (v *Values) Skip() string {
-	// Skipped, not refused: -bench . in any division runs what can run.
-	if v.Division == Closed && v.Bench.Name != "" && !v.inClosed() {
-		if v.Bench.closedModel() {
-			return "needs -" + closedNeeds + " in the closed division (" +
-				strings.Join(closedTypes, " or ") + ")"
-		}
-		return "is not in the closed division, which has MLPerf options 1 to 3 and Checkpoint " +
-			"only: use -division open"
-	}
-	if v.Simulated() && v.Bench.Name != "" &&
-		(v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
-		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks " +
-			"with requests"
-	}
-	if v.Bench.Name == "DataGen" && v.Ranks > 1 {
-		return "has no storage that several clients could share: run it without -ranks"
-	}
-	if v.Bench.Name == "Knee" && v.Ranks > 1 {
-		return "measures a storage that no other load uses, and the grids of several clients " +
-			"would disturb each other: run it without -ranks"
-	}
-	if (v.Bench.Name == "BlockIO" || v.Bench.Name == "Knee") && (v.OnObjects() || !v.Direct()) {
-		needs, name := "-io direct", "io"
-		if v.OnObjects() {
-			needs, name = "a directory", "cache-dir"
-		}
-		return fmt.Sprintf("goes to places inside files, past the page cache: needs %s, given "+
-			"%s (%s)", needs, v.Text(name), v.Origin(name))
-	}
-	if needs := v.Bench.Needs; needs != "" && v.Text(needs) == "" {
-		return "needs -" + needs
-	}
-	return ""
-}
 
 // Text is the canonical text of the value in force, "" for an unknown name.
 func (v *Values) Text(name string) string {
