@@ -390,7 +390,7 @@ func (s *session) check() ([]*params.Values, error) {
 			s.quick = s.quick || describesNoStorage(v)
 			if !bad.About("config", "cache-dir", "layout", "block-trace-path") {
 				s.inquiry.what.Store(places(v))
-				all = all.Merge(feasible(v).Besides(bad))
+				all = all.Merge(feasible(v).Except(bad))
 				s.inquiry.what.Store(namedFiles)
 			}
 		}

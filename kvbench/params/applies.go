@@ -41,7 +41,7 @@ func clauses(column string) (list []clause) {
 	return list
 }
 
-// covers reports whether a benchmark is among those of the clause.
+// covers reports whether the clause has a benchmark, or a group of it.
 func (c clause) covers(b Bench) bool {
 	return slices.ContainsFunc(c.benchmarks, func(name string) bool {
 		group := groups[name]

@@ -28,7 +28,7 @@ func (v *Values) CheckpointShift(s checkpoint.Spec) int {
 	return v.Checkpoint.Shift
 }
 
-// CheckpointShare are the accelerators of this client: the number of its first one, and how many.
+// CheckpointShare is the accelerators of this client: the number of its first one, and how many.
 func (v *Values) CheckpointShare(s checkpoint.Spec) (first, count int) {
 	count = s.Accelerators / max(1, v.Ranks)
 	return v.Rank * count, count
@@ -44,7 +44,7 @@ func (v *Values) StreamProducers() int {
 }
 
 // StreamRange is how many bytes of a stretch are in flight when it is read, or what a request for a
-// part of an object asks for.
+// part of an object has.
 func (v *Values) StreamRange() int64 {
 	return cmp.Or(v.Stream.Range, autoRange*v.Stream.Chunk)
 }
@@ -71,10 +71,10 @@ func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
 }
 
 // CheckpointRuns is how many checkpoints are written and read, and for how long they may begin, 0 =
-// as long as it takes. A number as -benchtime is that of both, but for what is not to be.
+// as long as it takes. A number as -benchtime sets both, except the one that is 0.
 func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 	writes, reads = v.Checkpoint.Writes, v.Checkpoint.Reads
-	if !v.Typed("benchtime") || v.Division == Closed { // whose time is that of the options
+	if !v.Typed("benchtime") || v.Division == Closed { // where it is the length of the options
 		return writes, reads, 0
 	}
 	if n := int(v.Window.Completions); n > 0 {
@@ -84,7 +84,7 @@ func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 }
 
 // accelerators are the memory in bytes of the types that the rules know; H100 and A100 are not
-// among those of the closed division.
+// among the types of the closed division.
 var accelerators = map[string]int64{"b200": 180e9, "mi355": 288e9, "h100": 80e9, "a100": 80e9}
 
 // AcceleratorMemory is the memory of the type in bytes, 0 without a type.

@@ -51,8 +51,8 @@ var optionSettings = benchmarks[0].settings(Closed)
 // 30 s because in less time some drives complete no request of 200 users.
 var rehearsal = map[string]string{"benchtime": "30s", "settle": "0s"}
 
-// OptionPause is the rest between two MLPerf options of one closed run: that of Rules 6.3.2.1, as
-// before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
+// OptionPause is the rest between two MLPerf options of one closed run: the pause of Rules
+// 6.3.2.1 before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
 const OptionPause = 90 * time.Second
 
 // Notice returns what every output must say, empty for quick and open.
@@ -178,7 +178,7 @@ func (v *Values) Differences() []result.Difference {
 	return list
 }
 
-// Comparable tells whether a parameter decides what a run measures: results in which it differs
+// Comparable reports whether a parameter decides what a run measures: results in which it differs
 // cannot be compared. Places (directories, ranks), what is only shown, and Go's own flags are not,
 // and neither is a name that is no parameter.
 func Comparable(name string) bool {

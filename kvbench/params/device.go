@@ -15,7 +15,7 @@ import (
 const deviceExample = "such as read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us," +
 	"parallelism=128"
 
-// DefaultParallelism is that of a device whose description gives none.
+// DefaultParallelism is the parallelism of a device whose description gives none.
 const DefaultParallelism = 128
 
 // The kinds of a pair: rates, latencies and IOPS have the spellings of data sheets.

@@ -18,19 +18,19 @@ import (
 // which entries it keeps where. Its name is the word of -engine.
 type engine struct {
 	name, layout string
-	// Policy and promotion as it has them between memory and storage. All of them write behind the
-	// requests, and hold an entry in memory until it is written: memory is the bound.
+	// Policy and promotion between memory and storage. All engines write behind the requests, and
+	// hold an entry in memory until it is written: memory is the bound.
 	policy, promote string
-	// keys are those of its objects in a bucket; "": it has none there, or none that are known.
+	// keys is the word of -s3-keys for its objects in a bucket; "": it has none, or none that are known.
 	keys string
-	// requests are those that it has under way at the store: vLLM's io_threads. LMCache has no
-	// bound, and asks for all keys of a batch at once; it has the number of its client's event
-	// loops here (s3_num_io_threads), lest a batch of thousands is a run of its own.
+	// requests is how many it has in flight at the store: vLLM's io_threads. LMCache has no bound,
+	// and requests all keys of a batch at once; it has the number of its client's event loops here
+	// (s3_num_io_threads), or a batch of thousands would be a run of its own.
 	requests int
 }
 
-// engines are those of September 2026, with their defaults. vLLM: secondary tiers are written as
-// soon as memory is, and loads pass through it. LMCache: likewise, but what it loads does not stay
+// engines are the engines of September 2026, with their defaults. vLLM: secondary tiers are written as
+// soon as memory is, and loads pass through it. LMCache: the same, but what it loads does not stay
 // in memory. HiCache: write_through, and prefetches go to memory. Mooncake: offload_on_evict and
 // promotion_on_hit off. KVBM: a block goes to the disk when it is registered in memory, if its
 // filter has seen it twice; from there it is loaded to the GPU.
@@ -51,7 +51,7 @@ func engineNames() []string {
 	return names
 }
 
-// imitated is the engine in force, the zero one if there is none.
+// imitated is the engine in force, the zero engine if there is none.
 func (v *Values) imitated() engine {
 	for _, e := range engines {
 		if e.name == v.Engine {
@@ -105,7 +105,7 @@ func (v *Values) engineSettings(e engine) map[string]string {
 }
 
 // PolicyWithoutMemory is the policy of the engine in force where it has no meaning, because there
-// is no tier above the storage; "" where it is in force, or somebody wanted another.
+// is no tier above the storage; "" where it is in force, or the user set another.
 func (v *Values) PolicyWithoutMemory() string {
 	policy := v.imitated().policy
 	if policy == "" || v.GPUTierBytes() > 0 || v.CPUBytes > 0 || v.Typed("tier-policy") {
@@ -114,7 +114,7 @@ func (v *Values) PolicyWithoutMemory() string {
 	return policy
 }
 
-// layoutSettings is what an engine's layout sets where nobody else does.
+// layoutSettings is what an engine's layout sets.
 func (v *Values) layoutSettings() map[string]string {
 	l, is := v.EngineLayout()
 	if !is {
@@ -190,8 +190,8 @@ func (v *Values) NotCounted() string {
 		units.Bytes.Text(n), units.Count.Text(v.Model.BytesPerToken()))
 }
 
-// pages takes as many tokens for an object as the engine's blocks have for the model, where nobody
-// wants another number, and refuses others.
+// pages makes an object as large as the engine's blocks of the model, unless the user sets another
+// number, which has to be a multiple.
 func (r *resolver) pages() {
 	v := r.v
 	_, pages := v.paged()
@@ -227,7 +227,7 @@ func (v *Values) objectBytes(tokens int) int64 {
 	return v.Sizer().Bytes(tokens) / int64(max(1, len(v.Tails())))
 }
 
-// objectText is that for people, with what it comes from: a model's layers make one object or one
+// objectText is that size as people read it, with what it comes from: a model's layers make one object or one
 // for each group of them.
 func (v *Values) objectText(tokens int) string {
 	text := fmt.Sprintf("%s (%s B per token", units.Bytes.Text(v.objectBytes(tokens)),
@@ -337,7 +337,7 @@ func (r *resolver) engineLayout() {
 		with)
 }
 
-// layouts are the words of -layout: the suite's own, then those of engines.
+// layouts are the words of -layout: the suite's own, then the engines'.
 var layouts = func() []string {
 	list := []string{"entry", "block", "slots"}
 	for _, l := range tiers.EngineLayouts {

@@ -21,7 +21,7 @@ import (
 )
 
 // configFile is what a YAML file says: the texts of each parameter or key, with their lines. What
-// they mean is decided with those of all other layers.
+// they mean is decided together with all other layers.
 //
 // The decoder resolves aliases and <<, and refuses keys that are there twice. Keys are compared
 // with the known ones here: the decoder would name the first unknown field without the nearest
@@ -87,12 +87,12 @@ func (c *configFile) refuse(line int, format string, args ...any) {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// zeroBased begins what yaml's parser complains of, whose lines it counts from 0; those of its
-// scanner and of its decoder it counts from 1 (yaml.v3 3.0.1, parser.fail and parserc.go).
+// zeroBased begins the errors of yaml's parser, which counts lines from 0; its scanner and its
+// decoder count them from 1 (yaml.v3 3.0.1, parser.fail and parserc.go).
 var zeroBased = regexp.MustCompile(`^did not find expected (<|node content|'-'|key$|',' or)`)
 
 // yamlError rewrites yaml's "yaml: line 3: …" to the form of all other messages; what has no line
-// is told with the given one.
+// gets the given one.
 func (c *configFile) yamlError(line int, err error) {
 	texts := []string{err.Error()}
 	if all := (*yaml.TypeError)(nil); errors.As(err, &all) {

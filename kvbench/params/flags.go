@@ -79,7 +79,7 @@ func (s *Set) Typed() (names []string) {
 	return names
 }
 
-// UnknownEnvironment refuses variables that begin as those of parameters do and are none: one that
+// UnknownEnvironment refuses variables that begin like the variables of parameters and are none: one that
 // is ignored would make a run of defaults that looks configured. They are as os.Environ has them;
 // an empty one counts as not set.
 func UnknownEnvironment(environ []string) (bad Violations) {
@@ -123,4 +123,4 @@ var Instead = map[string]string{
 }
 
 const removedLauncher = "it was removed: mpirun, srun, torchrun or Kubernetes start the ranks, and " +
-	"-ranks starts those of this machine"
+	"-ranks starts the ranks of this machine"

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// defaults are those of the divisions as people read them, one where all have the same, "" where
+// defaults are the divisions' defaults as people read them, one where all have the same, "" where
 // the help has them.
 func (p *parameter) defaults(format string) string {
 	switch {
@@ -95,7 +95,7 @@ func (v *Values) WriteHelp(w io.Writer, filter string) error {
 		fmt.Fprintf(out, "\n%s\n\n", title)
 		writeTable(out, rows)
 		fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+
-			"flag, environment, file, benchmark, division.\n", EnvPrefix)
+			"flag, environment, file, launcher, layout, engine, profile, benchmark, division.\n", EnvPrefix)
 	}
 	if filter != "" {
 		return out.Flush()

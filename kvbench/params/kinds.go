@@ -131,8 +131,8 @@ func parseFloat(text string) (float64, error) {
 // formatFloat is the shortest text that reads back to the same number, without an exponent.
 func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// sizeIn reads sizes; unit counts where the text has none. Only binary units are read: half of
-// those who write 1MB mean 1MiB.
+// sizeIn reads sizes; unit counts where the text has none. Only binary units are read: 1MB
+// often means 1MiB.
 func sizeIn(unit int64) func(string) (int64, error) {
 	return func(text string) (int64, error) { return units.ParseSize(text, unit) }
 }

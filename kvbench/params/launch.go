@@ -30,7 +30,7 @@ func (r *resolver) launched() {
 }
 
 // unsized is the error of a launcher that sets the rank and not the number of ranks: four clients
-// that each think to be alone would each take all of the free space.
+// that each take themselves for the only one would each take all of the free space.
 func unsized(from *launchers.Place) string {
 	if from.SizeVariable == "" {
 		return fmt.Sprintf("-ranks: must be given with %s, which says that this is rank %s (%s) "+
@@ -69,7 +69,7 @@ func (r *resolver) place() {
 	r.want(!v.starts || !v.Typed("rendezvous"), "rendezvous",
 		"absent with -ranks alone, which starts all of them")
 	r.want(v.meets || !v.Typed("shared-dir") || v.refused["ranks"], "shared-dir",
-		"absent unless ranks meet that a launcher or a user has started: those of one host know "+
+		"absent unless ranks meet that a launcher or a user has started: ranks of one host know "+
 			"which filesystem they share")
 	for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
 		r.want(v.Ranks > 1 || v.starts || from != nil || !v.Typed(name) ||

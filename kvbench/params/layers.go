@@ -51,7 +51,7 @@ type setting struct {
 	origin Origin
 }
 
-// violation says what was given for a flag, named with its dash, or a dotted YAML key, and what
+// violation reports what was given for a flag, named with its dash, or a dotted YAML key, and what
 // would be right.
 func violation(name string, given setting, required string) string {
 	verb := "given"
@@ -77,16 +77,16 @@ func (vs Violations) About(names ...string) bool {
 	})
 }
 
-// Besides leaves those of parameters that others do not mention: a problem of a default that took
-// the place of a refused text would only confuse.
-func (vs Violations) Besides(others Violations) Violations {
+// Except leaves the violations of parameters that others do not mention: a problem of a default
+// that took the place of a refused text would only confuse.
+func (vs Violations) Except(others Violations) Violations {
 	return slices.DeleteFunc(vs, func(v string) bool {
 		flag, _, _ := strings.Cut(v, ":")
 		return others.About(strings.TrimPrefix(flag, "-"))
 	})
 }
 
-// Merge appends those of more that vs does not have: several benchmarks and swept combinations
+// Merge appends the violations of more that vs does not have: several benchmarks and swept combinations
 // stumble over the same flag.
 func (vs Violations) Merge(more Violations) Violations {
 	for _, v := range more {
@@ -191,7 +191,7 @@ func (r *resolver) settings(p *parameter) (list []setting) {
 	for _, layer := range slices.Backward(r.layers[:]) {
 		list = append(list, layer[p.name]...)
 	}
-	if r.layers[FromLauncher][p.name] != nil { // which is what auto asks for
+	if r.layers[FromLauncher][p.name] != nil { // which is what auto means
 		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
 	}
 	origin, d := Origin{}, cmp.Or(r.v.Division, Quick) // none while the division itself is decided

@@ -13,19 +13,19 @@ import (
 
 // ObjectStore is how a bucket is used that CacheDirs name; sizes are bytes.
 type ObjectStore struct {
-	// Where it is, and who asks. Endpoint is as it was given: the environment may say it, too.
+	// Address and identity. Endpoint is as it was given: other variables may set it, too.
 	Endpoint, Region, Addressing, CAFile string
 	Anonymous, SkipVerify                bool
 
 	Balance, Payload                    string
 	MultipartAbove, PartSize, RangeSize int64
 	Lookup, Keys                        string
-	Requests                            int // under way for entries, 0 = as many as there are
+	Requests                            int // in flight for entries, 0 = no bound
 	Retries                             int
 	Timeout, ConnectTimeout             time.Duration
 }
 
-// CacheDir is the first directory of the storage tier, or its bucket; "" where nobody gave one.
+// CacheDir is the first directory of the storage tier, or its bucket; "" without one.
 func (v *Values) CacheDir() string {
 	if len(v.CacheDirs) == 0 {
 		return ""
@@ -36,7 +36,7 @@ func (v *Values) CacheDir() string {
 // bucketScheme begins a cache directory that is a bucket.
 const bucketScheme = "s3://"
 
-// OnObjects tells whether the storage tier is an object store.
+// OnObjects reports whether the storage tier is an object store.
 func (v *Values) OnObjects() bool { return strings.HasPrefix(v.CacheDir(), bucketScheme) }
 
 // Bucket is the bucket of the storage tier and the prefix in it, without slashes at its ends; both
@@ -49,8 +49,8 @@ func (v *Values) Bucket() (bucket, prefix string) {
 	return bucket, prefix
 }
 
-// bucketName is what S3 calls buckets; the rarer rules (no address, no two dots) are the store's to
-// tell.
+// bucketName is what S3 calls buckets; the store reports the rarer rules (no address, no two
+// dots).
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // schemes are what people write whose objects are reached otherwise.
@@ -93,7 +93,7 @@ func parseDirectory(s string) (any, error) {
 
 var balances = oneOf("round-robin", "least-in-flight", "pin-rank", "pin-key")
 
-// parseBalance reads a way to choose among endpoints, in our words or those of
+// parseBalance reads a way to choose among endpoints, in our words or the words of
 // S3_LOAD_BALANCE_STRATEGY in the Python benchmark.
 func parseBalance(s string) (string, error) {
 	ours := map[string]string{"round_robin": "round-robin", "least_connections": "least-in-flight"}
@@ -152,10 +152,10 @@ func (r *resolver) objects() {
 	r.want(v.S3.Keys == "own" || v.TensorParallel < 256, "s3-keys", "own with %d tensor parallel "+
 		"ranks: the number is a byte in the engines' names", v.TensorParallel)
 	r.want(v.S3.Keys == "own" || !strings.Contains(v.EngineName(), "@"), "s3-keys",
-		"own with a model that has an @ in its name, by which the engines' names are told apart")
+		"own with a model that has an @ in its name, which separates the parts of the engines' names")
 }
 
-// EngineName is the model's name as engines have it in those of objects.
+// EngineName is the model's name in the engines' names of objects.
 func (v *Values) EngineName() string {
 	if v.Model.Name != "" {
 		return v.Model.Name

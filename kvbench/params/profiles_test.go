@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Every profile sets keys that exist to values that they take, and whoever says otherwise wins.
+// Every profile sets keys that exist to values that they take, and the user's values win.
 func TestProfiles(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		for _, division := range []string{"quick", "open"} {
@@ -28,13 +28,13 @@ func TestProfiles(t *testing.T) {
 				}
 			}
 			// The summary has them from the result's parameters.
-			told := 0
+			recorded := 0
 			for _, p := range v.Parameters() {
 				if p.Origin == "profile "+name {
-					told++
+					recorded++
 				}
 			}
-			assert.Len(t, set, told)
+			assert.Len(t, set, recorded)
 		}
 	}
 	file := writeFile(t, "p.yaml", "sessions: {questions: [7, 9]}\n")

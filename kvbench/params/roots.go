@@ -69,9 +69,9 @@ func (r *resolver) roots() {
 				r.refuse("cache-dir", "different directories (%s is the same directory as %s)", dir,
 					other)
 			case liesIn(a, b):
-				r.refuse("cache-dir", "directories beside each other (%s is inside of %s)", other, dir)
+				r.refuse("cache-dir", "separate directories (%s is inside of %s)", other, dir)
 			case liesIn(b, a):
-				r.refuse("cache-dir", "directories beside each other (%s is inside of %s)", dir, other)
+				r.refuse("cache-dir", "separate directories (%s is inside of %s)", dir, other)
 			}
 		}
 	}

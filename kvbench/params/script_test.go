@@ -18,7 +18,7 @@ import (
 //	file NAME                        a file of that text; $DIR is its directory
 //	each [BENCHMARK] [show=(a,b)]    each line is a command of its own: its flags, the
 //	                                 variables of its environment (NAME=value), -benchtime, -count
-//	unused BENCHMARK…                likewise, and all benchmarks are selected: see Unused
+//	unused BENCHMARK…                the same, and all benchmarks are selected: see Unused
 //	environment                      each line is a variable: see UnknownEnvironment
 //
 // A refusal is a line of the output, or "ok". Show prints parameters with their origins, words that

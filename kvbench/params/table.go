@@ -44,7 +44,7 @@ const (
 	idle    = "idle"    // a key without effect, for the reason that is its help
 )
 
-// The parameters, the other keys of the YAML file, and those of one model in it.
+// The parameters, the other keys of the YAML file, and the keys of one model in it.
 var (
 	table     = read(parametersText)
 	keys      = slices.DeleteFunc(read(keysText), (*parameter).ofModel)

@@ -34,13 +34,13 @@ type Values struct {
 	ProfileName string
 
 	// How the users behave. Rank and seed together give each client streams of its own, so that
-	// clients of one run do not ask for the same at the same moment; see StreamSeed.
+	// clients of one run do not request the same at the same moment; see StreamSeed.
 	Arrival, Turns, GenerationMode, DecodeReads string
 	Seed                                        int64
 
 	// The tiers, fastest first. A capacity of 0 is no tier, but for the last: there it comes from
-	// the free space (95 % of it, divided by the ranks of this host). That of the GPU is of
-	// one card, see GPUTierBytes, and its bandwidth GiB/s per direction.
+	// the free space (95 % of it, divided by the ranks of this host). The GPU's is of
+	// one card, see GPUTierBytes, and its bandwidth is GiB/s per direction.
 	GPUBytes, CPUBytes, StorageBytes int64
 	GPUs, TensorParallel             int
 	TPRule, TPIO, GPUBackend         string
@@ -111,7 +111,7 @@ type Values struct {
 	Engine              string        // that is imitated, none without one
 	ObjectTokens        int           // of an engine's layout, see CutTokens
 	ReadThreads         int           // of an engine's layout, 0 = one for each request
-	WriteThreads        int           // likewise
+	WriteThreads        int           // of an engine's layout, 0 = one for each request
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
 	ReplayCycles        int           // 0 = until the window ends
@@ -140,8 +140,8 @@ type Values struct {
 	Stream     Stream
 	Fadvise    string
 
-	Sweep   []Axis    // that the benchmark hears
-	Unswept []Axis    // that it does not hear: it runs without them
+	Sweep   []Axis    // that applies to the benchmark
+	Unswept []Axis    // that does not apply to it: it runs without them
 	Point   string    // the name of these values' point of the sweep, empty without one
 	Points  []*Values // those at each point of the sweep; itself without one
 
@@ -152,7 +152,7 @@ type Values struct {
 	// What is checked, kept and shown. The nonce has 32 hex digits, or none; see TrialNonce.
 	Verify, Nonce, ResultsDir, Progress string
 	KeepFiles                           bool
-	// Where the run's metrics are served, "" nowhere, and whether others than this machine may ask.
+	// Where the run's metrics are served, "" nowhere, and whether other machines may read them.
 	MetricsListen string
 	MetricsRemote bool
 
@@ -182,7 +182,7 @@ type Checkpoint struct {
 	Keep            int // 0 = all
 	Flush           string
 	Shift           int    // as given, see CheckpointShift
-	AcceleratorType string // "" = nobody said
+	AcceleratorType string // "" = not given
 }
 
 // Stream is how the chunks of a file move.
@@ -192,7 +192,7 @@ type Stream struct {
 	Buffers   int   // of each accelerator
 	Producers int   // as given, see StreamProducers
 	Writers   int   // chunks in flight
-	Readers   int   // stretches of a file that are read beside each other
+	Readers   int   // ranges of a file that are read concurrently
 	Range     int64 // as given, see StreamRange
 }
 
@@ -205,19 +205,19 @@ func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
 // GPUBytesPerSecond is the simulated link's bandwidth per direction.
 func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
 
-// ClosedLoop tells whether users wait for answers.
+// ClosedLoop reports whether users wait for answers.
 func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
 
-// Overtaking tells whether a turn may start before its predecessor's entry is written.
+// Overtaking reports whether a turn may start before its predecessor's entry is written.
 func (v *Values) Overtaking() bool { return v.Turns == "overtaking" }
 
-// Batched tells whether decoding reads an entry again for every batch of generated tokens.
+// Batched reports whether decoding reads an entry again for every batch of generated tokens.
 func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
 
-// Direct tells whether the file tier uses direct I/O.
+// Direct reports whether the file tier uses direct I/O.
 func (v *Values) Direct() bool { return v.IO == "direct" }
 
-// Admission is how many requests have to ask for an entry before the storage tier takes it.
+// Admission is how many requests for an entry precede its admission to the storage tier.
 func (v *Values) Admission() int {
 	if v.TierPolicy == "selective" {
 		return max(2, v.AdmitAfter)
@@ -225,10 +225,10 @@ func (v *Values) Admission() int {
 	return v.AdmitAfter
 }
 
-// ConstantRate tells whether requests of -request-rate are evenly spaced.
+// ConstantRate reports whether requests of -request-rate are evenly spaced.
 func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 
-// CPythonPopulation tells whether the population is drawn with CPython's generator, as the Python
+// CPythonPopulation reports whether the population is drawn with CPython's generator, as the Python
 // benchmark's is.
 func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
 
@@ -238,7 +238,7 @@ func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
 }
 
 // StoringRanks is how many tensor-parallel ranks store bytes of their own in this run: one, unless
-// the I/O of all is asked for.
+// the I/O of all is to be done.
 func (v *Values) StoringRanks() int {
 	l, _ := v.EngineLayout()
 	if v.TPIO != "all" || l.Ranks == tiers.RanksUnsaid ||
@@ -256,7 +256,7 @@ func (v *Values) RankObjects() int {
 	return v.StoringRanks()
 }
 
-// maxUserWorkers bounds the automatic number of workers; traceWorkers is that of request traces,
+// maxUserWorkers bounds the automatic number of workers; traceWorkers is the number for request traces,
 // which have no users.
 const (
 	maxUserWorkers = 500
@@ -276,7 +276,7 @@ func (v *Values) WorkerCount() int {
 	return min(v.Users, maxUserWorkers)
 }
 
-// autoInFlight is how many chunks the workers keep in flight together when nobody says how many.
+// autoInFlight is how many chunks the workers keep in flight together by default.
 // More do not make a device faster that has so many streams already, and cost it: with direct I/O
 // every buffer in flight is memory that the device writes to, and a test disk here read 3.0 GiB/s
 // into 16 buffers of 1 MiB in turn, 2.2 into 64 and 1.9 into 256.
@@ -294,7 +294,7 @@ func (v *Values) Depth() int {
 	return max(1, (autoInFlight+workers-1)/workers)
 }
 
-// mostCeiling is what plain I/O takes of a large storage tier when nobody says how much.
+// mostCeiling is what plain I/O takes of a large storage tier by default.
 const mostCeiling = 64 << 30
 
 var ioParameters = strings.Fields("cache-dir io io-engine chunk-size io-depth workers")
@@ -338,8 +338,8 @@ func (v *Values) FieldSize(storage int64) int64 {
 	return most
 }
 
-// InFlight is how many requests plain I/O is told to keep in flight, workers times depth as far as
-// somebody says how many, 0 = nobody does.
+// InFlight is how many requests plain I/O keeps in flight, workers times depth as far as the user
+// sets them, 0 = the user sets neither.
 func (v *Values) InFlight() int {
 	n := 0
 	if v.Typed("workers") {
@@ -372,7 +372,7 @@ func (v *Values) TrialNonce() (nonce [16]byte) {
 	return nonce
 }
 
-// Simulated tells whether the run happens in virtual time, without storage: either of the two flags
+// Simulated reports whether the run happens in virtual time, without storage: either of the two flags
 // means that.
 func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
@@ -442,7 +442,7 @@ func (v *Values) Overrides() (records []result.Parameter) {
 // Note says why a key of the YAML file has no effect.
 type Note struct{ Key, Line, Why string }
 
-// Notes are those of all such keys in the file.
+// Notes are the notes of all such keys in the file.
 func (v *Values) Notes() (list []Note) {
 	for _, p := range keys {
 		if s, set := v.given[p.name]; set && p.has(idle) {
