@@ -1,12 +1,11 @@
 package params
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
@@ -18,32 +17,14 @@ const deviceExample = "such as read=14GiB/s,write=7GiB/s,read-latency=80us,write
 // DefaultParallelism is the parallelism of a device whose description gives none.
 const DefaultParallelism = 128
 
-// The kinds of a pair: rates, latencies and IOPS have the spellings of data sheets.
-var (
-	rate    = bounded("a rate", ", such as 7GiB/s or 7GB/s", parseRate, formatRate, []string{"1B/s", "1024TiB/s"})
-	latency = bounded("a time", "", units.ParseDuration, func(d time.Duration) string {
-		return strings.ReplaceAll(d.String(), "µ", "u")
-	}, []string{"0s", "1m0s"})
-	iops = bounded("a whole number", " requests/s, 0 = no bound", parseWhole(10), formatWhole,
-		[]string{"0", "1000000000"})
-)
+//go:embed device.txt
+var deviceText string
 
-// devicePairs are the pairs that -simulate-device takes; the first five are always written. The
-// text is recorded with every result and has to read back to the same model, so that a run can be
-// repeated from its result.
-var devicePairs = []*parameter{
-	{name: "read", field: "Read", kind: rate},
-	{name: "write", field: "Write", kind: rate},
-	{name: "read-latency", field: "ReadLatency", kind: latency},
-	{name: "write-latency", field: "WriteLatency", kind: latency},
-	{name: "parallelism", field: "Parallelism",
-		kind: bounded("a whole number", "", parseWhole(10), formatWhole, []string{"1", "1048576"})},
-	{name: "read-iops", field: "ReadIOPS", kind: iops},
-	{name: "write-iops", field: "WriteIOPS", kind: iops},
-	{name: "duplex", field: "Duplex", kind: of(parseBool, strconv.FormatBool)},
-	{name: "slice", field: "Slice", kind: latency},
-	{name: "flush", field: "Flush", kind: latency},
-}
+// devicePairs are the pairs that -simulate-device takes. The text is recorded with every result and
+// has to read back to the same model, so that a run can be repeated from its result.
+var devicePairs []*parameter
+
+func init() { devicePairs = read(deviceText) } // which the kinds of the other tables need
 
 // ParseDevice reads key=value pairs separated by commas. Read and write must be given; the
 // latencies are 0, IOPS without a bound, parallelism 128, duplex false, no slices and free flushes
@@ -81,9 +62,8 @@ func ParseDevice(text string) (tiers.DeviceModel, error) {
 // FormatDevice is the text that ParseDevice reads back, without what is not there.
 func FormatDevice(m tiers.DeviceModel) string {
 	var pairs []string
-	for i, p := range devicePairs {
-		const always = 5
-		if text := p.text(&m); i < always || text != p.text(new(tiers.DeviceModel)) {
+	for _, p := range devicePairs {
+		if text := p.text(&m); p.has("written") || text != p.text(new(tiers.DeviceModel)) {
 			pairs = append(pairs, p.name+"="+text)
 		}
 	}

@@ -77,14 +77,20 @@ func kindOf(column string) kind {
 		return bounded("a size", " GiB", sizeIn(units.GiB), units.FormatGiB, limits)
 	case "time": // with its unit: a bare 90 could be seconds or minutes
 		return bounded("a time", "", units.ParseDuration, units.FormatDuration, limits)
+	case "latency": // as data sheets write it
+		return bounded("a time", "", units.ParseDuration, func(d time.Duration) string {
+			return strings.ReplaceAll(d.String(), "µ", "u")
+		}, limits)
+	case "rate":
+		return bounded("a rate", ", such as 7GiB/s or 7GB/s", parseRate, formatRate, limits)
 	case "seconds":
 		return scaled(time.Second, limits)
 	case "milliseconds":
 		return scaled(time.Millisecond, limits)
 	case "list":
-		return list(kindOf(strings.Join(limits, " ")))
+		return list(kindOf(strings.Join(limits, " ")), false)
 	case "range":
-		return ascending(list(kindOf(strings.Join(limits, " "))))
+		return list(kindOf(strings.Join(limits, " ")), true)
 	case "one":
 		return oneOf(limits[1:]...)
 	}
@@ -154,8 +160,8 @@ func scaled(unit time.Duration, limits []string) kind {
 	}, units.FormatDuration)
 }
 
-// list is a list of values of one kind, in brackets as in YAML.
-func list(item kind) kind {
+// list is a list of values of one kind, in brackets as in YAML, or two numbers that rise or are equal.
+func list(item kind, rising bool) kind {
 	return kind{func(text string) (any, error) {
 		var nodes []yaml.Node // texts would hide what is null, or in quotes
 		if yaml.Unmarshal([]byte(text), &nodes) != nil {
@@ -171,23 +177,14 @@ func list(item kind) kind {
 				return nil, fmt.Errorf("a list of which each is %w", err)
 			}
 		}
-		return values, nil
-	}, func(x any) string { return fmt.Sprint(x) }, reflect.Slice}
-}
-
-// ascending is a list of two numbers that rise, or are equal.
-func ascending(k kind) kind {
-	return kind{func(text string) (any, error) {
-		x, err := k.parse(text)
-		if err != nil {
-			return nil, err
+		number := func(i int) float64 {
+			return reflect.ValueOf(values[i]).Convert(reflect.TypeFor[float64]()).Float()
 		}
-		number := func(x any) float64 { return reflect.ValueOf(x).Convert(reflect.TypeFor[float64]()).Float() }
-		if pair := x.([]any); len(pair) != 2 || number(pair[0]) > number(pair[1]) {
+		if rising && (len(values) != 2 || number(0) > number(1)) {
 			return nil, errors.New("[low, high] with low at most high")
 		}
-		return x, nil
-	}, k.format, k.of}
+		return values, nil
+	}, func(x any) string { return fmt.Sprint(x) }, reflect.Slice}
 }
 
 // automatic is what the field of a number holds that is left to the workers, the launcher or the
