@@ -10,7 +10,7 @@ import (
 // clause is one alternative of what a parameter applies to, printed as "synthetic users, Tier with
 // -enable-rag and -autoscaler-mode=qos".
 type clause struct {
-	benchmarks []string // names, also of groups; "": all
+	benchmarks []string // names, also of groups and situations; "": all
 	// Each condition is a parameter that has another value than its default, or NAME=VALUE; a star
 	// ends the beginning of a value. After "without" no parameter may have another value.
 	conditions []string
@@ -27,6 +27,17 @@ var groups = map[string]func(Bench) bool{
 	"all with storage":  func(b Bench) bool { return b.Name != "DataGen" },
 }
 
+// situations are conditions of rules that follow from several parameters.
+var situations = map[string]func(*Values) bool{
+	"an engine's -layout":                      func(v *Values) bool { _, is := v.EngineLayout(); return is },
+	"an engine's objects (-layout or -engine)": func(v *Values) bool { return v.CutTokens() != 0 },
+	"a benchmark without users":                func(v *Values) bool { return v.Bench.Name != "" && v.Bench.Load != LoadUsers },
+	"-io-trace-log alone":                      func(v *Values) bool { return v.IOTraceLog != "" && v.Device == nil },
+	"ranks that this run starts":               (*Values).Starts,
+	"ranks that do not meet":                   func(v *Values) bool { return !v.meets && !v.refused["ranks"] },
+	"a single client":                          func(v *Values) bool { return v.Alone() && !v.refused["ranks"] },
+}
+
 // clauses reads a column of the table.
 func clauses(column string) (list []clause) {
 	for text := range strings.SplitSeq(column, "; ") {
@@ -41,11 +52,12 @@ func clauses(column string) (list []clause) {
 	return list
 }
 
-// covers reports whether the clause has a benchmark, or a group of it.
-func (c clause) covers(b Bench) bool {
+// covers reports whether the clause has the benchmark, a group of it or the situation.
+func (c clause) covers(v *Values) bool {
 	return slices.ContainsFunc(c.benchmarks, func(name string) bool {
-		group := groups[name]
-		return name == b.Name || name == "" || group != nil && group(b)
+		group, situation := groups[name], situations[name]
+		return name == v.Bench.Name || name == "" || group != nil && group(v.Bench) ||
+			situation != nil && situation(v)
 	})
 }
 
@@ -69,8 +81,10 @@ func (c clause) holds(v *Values) bool {
 // in is the clause as it reads in a message about a benchmark.
 func (c clause) in(b Bench) string {
 	var list []string
-	if c.names(b) {
-		list = append(list, b.Name)
+	for _, name := range c.benchmarks {
+		if name != "" && name == b.Name || situations[name] != nil {
+			list = append(list, name)
+		}
 	}
 	for _, condition := range c.conditions {
 		list = append(list, "-"+condition)
@@ -87,7 +101,7 @@ func (p *parameter) appliesTo() string { return cmp.Or(p.scope, "all") }
 func (v *Values) Applies(name string) bool {
 	clauses := byName[name].applies
 	return len(clauses) == 0 || slices.ContainsFunc(clauses,
-		func(c clause) bool { return c.covers(v.Bench) && c.holds(v) })
+		func(c clause) bool { return c.covers(v) && c.holds(v) })
 }
 
 // Unused reports what the user set and what applies to no run of the plans: all benchmarks that
@@ -177,7 +191,7 @@ func (p *parameter) whyUnused(selected []string, plans []*Values) string {
 	for _, v := range plans {
 		for _, c := range p.applies {
 			switch {
-			case !c.covers(v.Bench):
+			case !c.covers(v):
 			case c.without:
 				return v.Bench.Name + " runs with that"
 			default:

@@ -97,7 +97,6 @@ func (r *resolver) check() {
 	r.want(v.TierPolicy != "selective" || v.AdmitAfter != 1, "admit-after",
 		"at least 2 with -tier-policy selective: at the first request it is write-through")
 	r.objects()
-	r.autoscaling()
 	r.metrics()
 	r.traceFiles("block-trace-path", "dataset-path", "validation-trace")
 	// Without a given capacity the free space decides, which is looked at later.
@@ -148,18 +147,4 @@ func (r *resolver) metrics() {
 	r.want(v.MetricsRemote || host == "localhost" || address.IsLoopback(), "metrics-listen",
 		"an address of the loopback, such as 127.0.0.1:9464, without -metrics-remote: others "+
 			"could read what is measured")
-}
-
-// autoscaling checks what an autoscaler cannot work with. It acts by the number of users, so the
-// load has to depend on them and to go on until it has found the limit.
-func (r *resolver) autoscaling() {
-	v := r.v
-	if !v.Autoscaling {
-		return
-	}
-	const name = "enable-autoscaling"
-	r.want(v.Bench.Name == "" || v.Bench.Load == LoadUsers, name, "false with %s, which has no users",
-		v.Bench.Name)
-	r.want(v.IOTraceLog == "" || v.Device != nil, name, "false with -io-trace-log alone: "+
-		"infinitely fast storage has no limit; give -simulate-device")
 }

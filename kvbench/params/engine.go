@@ -308,12 +308,6 @@ func (r *resolver) engineLayout() {
 			"auto but with an engine's layout: the others keep blocks as they are")
 		return
 	}
-	r.want(!v.EnableRAG || v.Bench.Load != LoadUsers, "enable-rag", "false %s: engines find "+
-		"beginnings of prompts alone, and keep nothing else", with)
-	r.want(v.DecodeReads == "once", "decode-reads", "once %s: no engine loads again what it has "+
-		"loaded", with)
-	r.want(!v.Overtaking(), "turns", "ordered %s: a turn that does not wait for its predecessor "+
-		"computes all of it again", with)
 	if !v.refused["model"] {
 		step, most := v.ObjectSizes()
 		if most == 0 {
@@ -327,10 +321,6 @@ func (r *resolver) engineLayout() {
 	if !is {
 		return
 	}
-	r.want(!v.Typed("chunk-size"), "chunk-size",
-		"absent %s, whose engine moves each object with one call", with)
-	r.want(v.IOEngine == "psync", "io-engine", "psync %s: its calls are the engine's, and io_uring "+
-		"makes others", with)
 	r.want(v.IODepth <= maxDepth, "io-depth", "at most %d %s: so many objects of a request are in "+
 		"flight", maxDepth, with)
 	r.want(l.Either || v.Direct() == l.Direct, "io", "absent %s, whose engine has no setting for it",

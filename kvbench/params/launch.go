@@ -61,21 +61,9 @@ func (r *resolver) place() {
 	v.starts = from == nil && v.Rank == automatic && v.Ranks > 1
 	r.want(!v.starts || v.Ranks <= mostStarted, "ranks", "at most %d where this run starts them",
 		mostStarted)
-	r.want(!v.starts || !v.Typed("local-ranks"), "local-ranks",
-		"absent where this run starts the ranks: all of them are on this host")
 	// Ranks that a user starts one by one are independent unless an address is given.
 	v.meets = v.Ranks > 1 && !v.starts && r.in.Agent == nil && v.Rendezvous != "none" &&
 		(from != nil || v.Rendezvous != "auto")
-	r.want(!v.starts || !v.Typed("rendezvous"), "rendezvous",
-		"absent with -ranks alone, which starts all of them")
-	r.want(v.meets || !v.Typed("shared-dir") || v.refused["ranks"], "shared-dir",
-		"absent unless ranks meet that a launcher or a user has started: ranks of one host know "+
-			"which filesystem they share")
-	for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
-		r.want(v.Ranks > 1 || v.starts || from != nil || !v.Typed(name) ||
-			v.refused["ranks"], name,
-			"absent with one client: give -rank and -ranks, or start under a launcher")
-	}
 	v.Rank = max(v.Rank, 0)
 	// Unknown: all here is the careful guess, it divides the free space by the most. Ranks that
 	// meet will know, and are checked then.

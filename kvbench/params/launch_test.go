@@ -123,8 +123,8 @@ func TestBadRanks(t *testing.T) {
 		{"", "-ranks=0", ""},
 		{"", "-ranks=2000", "-ranks: must be at most 1024 where this run starts them, given 2000 (flag)"},
 		{"", "-rank=0 -ranks=2 -local-ranks=3", "-local-ranks: must be at most -ranks (2), given 3 (flag)"},
-		{"", "-ranks=2 -local-ranks=2", "-local-ranks: must be absent where this run starts the " +
-			"ranks: all of them are on this host, given 2 (flag)"},
+		{"", "-ranks=2 -local-ranks=2", "-local-ranks: must be absent with ranks that this run " +
+			"starts: all of them are on this host, given 2 (flag)"},
 		{"", "-ranks=2 -rank-failure=x", "-rank-failure: must be one of stop, continue, given x (flag)"},
 		{"", "-rank-failure=stop", "-rank-failure: must be absent with -ranks=1: it is for several " +
 			"clients, which -ranks starts, given stop (flag)"},

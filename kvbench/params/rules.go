@@ -45,7 +45,7 @@ func (rule rule) allows(v *Values, name string) bool {
 func (r *resolver) rules() {
 	for _, rule := range rules {
 		i := slices.IndexFunc(rule.clauses, func(c clause) bool {
-			return c.covers(r.v.Bench) && c.holds(r.v) && (!c.names(r.v.Bench) || r.v.Skip() == "") &&
+			return c.covers(r.v) && c.holds(r.v) && (!c.names(r.v.Bench) || r.v.Skip() == "") &&
 				!slices.ContainsFunc(c.conditions, func(condition string) bool {
 					name, _, _ := strings.Cut(condition, "=")
 					return r.v.refused[name]
@@ -74,7 +74,7 @@ func (v *Values) Skip() string {
 	for _, rule := range skips {
 		for _, name := range rule.names {
 			if !rule.allows(v, name) && slices.ContainsFunc(rule.clauses,
-				func(c clause) bool { return c.covers(v.Bench) && c.holds(v) }) {
+				func(c clause) bool { return c.covers(v) && c.holds(v) }) {
 				return fmt.Sprintf("needs -%s %s, given %s (%s): %s", name, rule.values,
 					v.Text(name), v.Origin(name), rule.why)
 			}
