@@ -19,6 +19,7 @@ import (
 //	each [BENCHMARK] [show=(a,b)]    each line is a command of its own: its flags, the
 //	                                 variables of its environment (NAME=value), -benchtime, -count
 //	unused BENCHMARK…                the same, and all benchmarks are selected: see Unused
+//	yaml                             each line is a file, whose lines end with \n
 //	environment                      each line is a variable: see UnknownEnvironment
 //
 // A refusal is a line of the output, or "ok". Show prints parameters with their origins, words that
@@ -34,6 +35,13 @@ func TestScripts(t *testing.T) {
 				name := filepath.Join(dir, d.CmdArgs[0].Key)
 				require.NoError(t, os.WriteFile(name, []byte(d.Input), 0o600))
 				return ""
+			case "yaml":
+				for line := range strings.Lines(d.Input) {
+					text := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(line)
+					name := filepath.Join(dir, "c.yaml")
+					require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+					scriptResolve(t, &out, line, Inputs{Base: "/base"}, []string{"-config=" + name}, d)
+				}
 			case "environment":
 				out.WriteString(UnknownEnvironment(strings.Split(d.Input, "\n")).Error() + "\n")
 			case "each", "unused":
