@@ -104,75 +104,69 @@ func (v *Values) Applies(name string) bool {
 		func(c clause) bool { return c.covers(v) && c.holds(v) })
 }
 
-// Unused reports what the user set and what applies to no run of the plans: all benchmarks that
-// were selected, at all points of their sweeps, those that will skip included. A flag is refused,
-// because it is given for this run. The environment and the YAML file are noted, because they serve
-// other runs too.
+// Unused reports what the user set or swept and what applies to no run of the plans: all benchmarks
+// that were selected, at all points of their sweeps, those that will skip included. A flag is
+// refused, because it is given for this run. The environment and the YAML file are noted, because
+// they serve other runs too; so is a sweep that applies to some of the benchmarks.
 //
 // In the closed division a value that the division requires anyway passes, as in [Set.Resolve].
 func Unused(plans []*Values) (bad Violations, notes []string) {
 	var selected []string
 	for _, v := range plans {
-		if name := v.Bench.Name; !slices.Contains(selected, name) {
-			selected = append(selected, name)
-		}
+		selected = with(selected, v.Bench.Name)
 	}
 	sections := map[string]bool{} // noted once: files of the Python benchmark have all of them
 	for _, p := range slices.Concat(table, keys) {
-		if slices.ContainsFunc(plans, func(v *Values) bool { return v.Applies(p.name) }) {
+		v, name, required := plans[0], p.name, "absent: it"
+		given := v.given[name]
+		swept, without := unusedSweep(plans, name)
+		switch section, _, _ := strings.Cut(name, "."); {
+		case len(without) > 0 && len(without) < len(selected):
+			notes = append(notes, fmt.Sprintf("the sweep of %s, by %s: it is for %s", name,
+				some(without), p.appliesTo()))
 			continue
-		}
-		v := plans[0] // it applies to none: what each of them was given is the same
-		given := v.given[p.name]
-		section, _, _ := strings.Cut(p.name, ".")
-		switch {
-		case !given.origin.byUser() || p.has(idle) || v.requiredAnyway(p) || sections[section]:
+		case len(without) > 0:
+			given = setting{name + "=" + strings.Join(swept, ","), v.Origin("sweep")}
+			name, required = "sweep", "of another parameter: "+name
+		// It applies to none: what each of them was given is the same.
+		case slices.ContainsFunc(plans, func(v *Values) bool { return v.Applies(name) }),
+			!given.origin.byUser(), p.has(idle), v.requiredAnyway(p), sections[section]:
+			continue
 		case p.key():
 			sections[section] = true
 			notes = append(notes, fmt.Sprintf("section %s (%s) is for %s", section, given.origin,
 				p.appliesTo()))
-		case given.origin.Kind < FromFlag:
-			notes = append(notes, fmt.Sprintf("%s = %s (%s) is for %s", p.name, given.text,
+			continue
+		}
+		if given.origin.Kind < FromFlag {
+			notes = append(notes, fmt.Sprintf("%s = %s (%s) is for %s", name, given.text,
 				given.origin, p.appliesTo()))
-		default:
-			bad = append(bad, violation("-"+p.name, given, fmt.Sprintf("absent: it is for %s, and %s",
-				p.appliesTo(), p.whyUnused(selected, plans))))
+			continue
 		}
-	}
-	sweeps, some := unusedSweeps(selected, plans)
-	return append(bad, sweeps...), append(notes, some...)
-}
-
-// unusedSweeps reports which sweeps apply to no benchmark, or only to some.
-func unusedSweeps(selected []string, plans []*Values) (bad Violations, notes []string) {
-	without := map[string][]string{} // benchmarks by what is swept
-	var all []Axis
-	for _, v := range plans {
-		for _, a := range v.Unswept {
-			if without[a.Key] == nil {
-				all = append(all, a)
-			}
-			if !slices.Contains(without[a.Key], v.Bench.Name) {
-				without[a.Key] = append(without[a.Key], v.Bench.Name)
-			}
-		}
-	}
-	for _, a := range all {
-		p := find(a.Key)
-		given := setting{a.Key + "=" + strings.Join(a.Values, ","), plans[0].Origin("sweep")}
-		switch names := without[a.Key]; {
-		case len(names) < len(selected):
-			notes = append(notes, fmt.Sprintf("the sweep of %s, by %s: it is for %s",
-				a.Key, some(names), p.appliesTo()))
-		case given.origin.Kind < FromFlag:
-			notes = append(notes, fmt.Sprintf("sweep = %s (%s) is for %s", given.text,
-				given.origin, p.appliesTo()))
-		default:
-			bad = append(bad, violation("-sweep", given, fmt.Sprintf("of another parameter: %s is "+
-				"for %s, and %s", a.Key, p.appliesTo(), p.whyUnused(selected, plans))))
-		}
+		bad = append(bad, violation("-"+name, given, fmt.Sprintf("%s is for %s, and %s", required,
+			p.appliesTo(), p.whyUnused(selected, plans))))
 	}
 	return bad, notes
+}
+
+// unusedSweep are the values of a sweep that does not apply to some benchmarks, and their names.
+func unusedSweep(plans []*Values, name string) (values, benchmarks []string) {
+	for _, v := range plans {
+		for _, a := range v.Unswept {
+			if a.Key == name {
+				values, benchmarks = a.Values, with(benchmarks, v.Bench.Name)
+			}
+		}
+	}
+	return values, benchmarks
+}
+
+// with adds a name that is not in the list.
+func with(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
 }
 
 // some names a few of many.

@@ -157,7 +157,9 @@ func (r *resolver) checkpoint() {
 		return
 	}
 	r.checkpointObjects(spec)
-	r.closedCheckpoint(spec)
+	whole := spec.Model.Accelerators()
+	r.want(v.Division != Closed || spec.Accelerators == whole, "checkpoint-accelerators",
+		"0 or %d, which is as many as %s has, in the closed division", whole, spec.Name)
 	writes, reads, within := v.CheckpointRuns()
 	if spec.Stream == 0 {
 		// Checkpoints of several ranks are one only if they begin together, and lie in one directory.
@@ -194,21 +196,9 @@ func (r *resolver) checkpoint() {
 		units.Bytes.Text(bytes), units.Bytes.Text(memory))
 }
 
-// The rules of checkpoints in the closed division (MLPerf Storage rules, "Checkpointing"). Results
-// report which of them a run kept: see Facts of kvbench/checkpoint.
-const closedPerHost = 4 // a host has more accelerators than these
-
-// closedCheckpoint refuses checkpoints that are none of the closed division's, where several values
-// are allowed.
-func (r *resolver) closedCheckpoint(spec checkpoint.Spec) {
-	v := r.v
-	if v.Division != Closed {
-		return
-	}
-	whole := spec.Model.Accelerators()
-	r.want(spec.Accelerators == whole, "checkpoint-accelerators",
-		"0 or %d, which is as many as %s has, in the closed division", whole, spec.Name)
-}
+// closedPerHost is less than the accelerators of a host in the closed division (MLPerf Storage rules,
+// "Checkpointing"). Results report which of these rules a run kept: see Facts of kvbench/checkpoint.
+const closedPerHost = 4
 
 // Meet sets how many ranks are on this host, once they have met. Where that was not known before,
 // the violations are about it, and the machine has to be looked at again: news.

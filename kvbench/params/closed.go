@@ -85,18 +85,9 @@ func ClosedNeeds(plans []*Values) string {
 		"except time and space within minutes)", needs-OptionPause, units.Plural(options, "option"))
 }
 
-// closedFree are the parameters that the closed division leaves open with checkpoints: how requests
-// come to the storage, and which files are read where, is the submitter's (MLPerf Storage rules,
-// "Checkpointing"). Other rules about them stand in closedCheckpoint.
-var closedFree = []string{"checkpoint-model", "checkpoint-accelerators", "checkpoint-writes",
-	"checkpoint-reads", "checkpoint-flush", "checkpoint-shift", closedNeeds, "io", "io-engine",
-	"fadvise", "verify"}
-
-// closedNeeds is what the closed division requires with checkpoints: accelerators that could hold them,
-// of these types.
+// closedNeeds is what the closed division requires with checkpoints: accelerators that could hold
+// them.
 const closedNeeds = "checkpoint-accelerator-type"
-
-var closedTypes = []string{"b200", "mi355"}
 
 // closedModel reports whether the closed division has the benchmark, once -checkpoint-accelerator-type is given.
 func (b Bench) closedModel() bool { return b.Name == "Checkpoint" }
@@ -117,7 +108,7 @@ func (v *Values) required(p *parameter) (text string, differs bool) {
 		text = p.def[Closed]
 	}
 	_, rehearsable := rehearsal[p.name]
-	open := p.has(free, action) || v.Bench.closedModel() && slices.Contains(closedFree, p.name) ||
+	open := p.has(free, action) || v.Bench.closedModel() && p.has(submitter) ||
 		v.Rehearse && rehearsable || option && !set && v.Bench.Option == 0
 	return text, !open && text != v.text(p)
 }

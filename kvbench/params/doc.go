@@ -1,16 +1,18 @@
 // Package params holds every parameter of the suite exactly once and decides which value is in
 // force. In reading order:
 //
-//	parameters.txt, keys.txt   the parameters, and the other keys of the YAML file
-//	benchmarks.txt             the benchmarks, and what each sets; profiles.yaml: what -profile sets
+//	parameters.txt  the parameters; keys.txt: the other keys of the YAML file
+//	benchmarks.txt  the benchmarks, and what each sets; profiles.yaml: what -profile sets
+//	rules.txt       the rules that tie parameters together, and when a benchmark skips
+//
 //	table     reads the lines and sets their fields; kinds: what a parameter may be
 //	bench     divisions and benchmarks; values: what is in force, and what follows from it
 //	layers    where a value came from: the division's default, benchmark, profile, engine, layout,
 //	          launcher, file, environment, flag or sweep, the last of which wins
 //	resolve   all of that in order; file: the YAML file; flags: flags and environment
 //	applies   to which benchmarks a parameter applies, and what is reported about others
-//	check     rules that tie parameters together, with closed, checkpoint, engine, launch, objects,
-//	          profiles and roots
+//	rules     reads rules.txt; check: the rules that calculate, with closed, checkpoint, engine,
+//	          launch, objects, profiles and roots
 //	estimate  what fits this machine; help: -help-parameters and the reference
 //
 // This package is large because a line of the table ties a parameter's flag, field, limits, key and

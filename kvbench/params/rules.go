@@ -65,8 +65,7 @@ func (v *Values) Skip() string {
 	// Skipped, not refused: -bench . in any division runs what can run.
 	if v.Division == Closed && v.Bench.Name != "" && !v.inClosed() {
 		if v.Bench.closedModel() {
-			return "needs -" + closedNeeds + " in the closed division (" +
-				strings.Join(closedTypes, " or ") + ")"
+			return "needs -" + closedNeeds + " in the closed division (b200 or mi355)"
 		}
 		return "is not in the closed division, which has MLPerf options 1 to 3 and Checkpoint " +
 			"only: use -division open"

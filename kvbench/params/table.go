@@ -42,6 +42,10 @@ const (
 	action  = "action"  // does something instead of a run
 	many    = "many"    // if a layer gives it more than once, the texts are one list by comma
 	idle    = "idle"    // a key without effect, for the reason that is its help
+
+	// The closed division leaves it to the submitter with checkpoints: how requests come to the
+	// storage, and which files are read where (MLPerf Storage rules, "Checkpointing").
+	submitter = "submitter"
 )
 
 // The parameters, the other keys of the YAML file, and the keys of one model in it.
