@@ -29,13 +29,19 @@ var groups = map[string]func(Bench) bool{
 
 // situations are conditions of rules that follow from several parameters.
 var situations = map[string]func(*Values) bool{
-	"an engine's -layout":                      func(v *Values) bool { _, is := v.EngineLayout(); return is },
-	"an engine's objects (-layout or -engine)": func(v *Values) bool { return v.CutTokens() != 0 },
-	"a benchmark without users":                func(v *Values) bool { return v.Bench.Name != "" && v.Bench.Load != LoadUsers },
-	"-io-trace-log alone":                      func(v *Values) bool { return v.IOTraceLog != "" && v.Device == nil },
-	"ranks that this run starts":               (*Values).Starts,
-	"ranks that do not meet":                   func(v *Values) bool { return !v.meets && !v.refused["ranks"] },
-	"a single client":                          func(v *Values) bool { return v.Alone() && !v.refused["ranks"] },
+	"an engine's -layout": func(v *Values) bool { _, is := v.EngineLayout(); return is },
+	"an engine's objects (-layout or -engine)": func(v *Values) bool {
+		return v.CutTokens() != 0
+	},
+	"a benchmark without users": func(v *Values) bool {
+		return v.Bench.Name != "" && v.Bench.Load != LoadUsers
+	},
+	"-io-trace-log alone": func(v *Values) bool {
+		return v.IOTraceLog != "" && v.Device == nil
+	},
+	"ranks that this run starts": (*Values).Starts,
+	"ranks that do not meet":     func(v *Values) bool { return !v.meets && !v.refused["ranks"] },
+	"a single client":            func(v *Values) bool { return v.Alone() && !v.refused["ranks"] },
 }
 
 // clauses reads a column of the table.

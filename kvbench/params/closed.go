@@ -89,7 +89,8 @@ func ClosedNeeds(plans []*Values) string {
 // them.
 const closedNeeds = "checkpoint-accelerator-type"
 
-// closedModel reports whether the closed division has the benchmark, once -checkpoint-accelerator-type is given.
+// closedModel reports whether the closed division has the benchmark, once
+// -checkpoint-accelerator-type is given.
 func (b Bench) closedModel() bool { return b.Name == "Checkpoint" }
 
 // inClosed reports whether the closed division has the benchmark; in that division itself only with

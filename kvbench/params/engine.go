@@ -227,8 +227,8 @@ func (v *Values) objectBytes(tokens int) int64 {
 	return v.Sizer().Bytes(tokens) / int64(max(1, len(v.Tails())))
 }
 
-// objectText is that size as people read it, with what it comes from: a model's layers make one object or one
-// for each group of them.
+// objectText is that size as people read it, with what it comes from: a model's layers make one
+// object or one for each group of them.
 func (v *Values) objectText(tokens int) string {
 	text := fmt.Sprintf("%s (%s B per token", units.Bytes.Text(v.objectBytes(tokens)),
 		units.Count.Text(v.objectBytes(1)))

@@ -123,9 +123,9 @@ func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int6
 	return int64(float64(n*least) * (1 - skewShare)), shares, nil
 }
 
-// What a run needs in addition to buffers and the cpu tier: runtime, source and the encoding of its result,
-// and each shard of its recorder, whose hundred histograms take some 10 MB when all of them are
-// used. Measured with two shards: 45 to 120 MB.
+// What a run needs in addition to buffers and the cpu tier: runtime, source and the encoding of its
+// result, and each shard of its recorder, whose hundred histograms take some 10 MB when all of them
+// are used. Measured with two shards: 45 to 120 MB.
 const (
 	harnessMemory = 172 << 20
 	shardMemory   = 10 << 20

@@ -79,9 +79,9 @@ func (s *Set) Typed() (names []string) {
 	return names
 }
 
-// UnknownEnvironment refuses variables that begin like the variables of parameters and are none: one that
-// is ignored would make a run of defaults that looks configured. They are as os.Environ has them;
-// an empty one counts as not set.
+// UnknownEnvironment refuses variables that begin like the variables of parameters and are none: one
+// that is ignored would make a run of defaults that looks configured. They are as os.Environ has
+// them; an empty one counts as not set.
 func UnknownEnvironment(environ []string) (bad Violations) {
 	var known []string
 	for _, p := range table {

@@ -40,7 +40,8 @@ func of[T any](parse func(string) (T, error), format func(T) string) kind {
 // kinds are those without limits.
 var kinds = map[string]kind{
 	"text": text(func(s string) (string, error) { return s, nil }),
-	"path": of(func(s string) (path, error) { return path(s), nil }, func(p path) string { return string(p) }),
+	"path": of(func(s string) (path, error) { return path(s), nil },
+		func(p path) string { return string(p) }),
 	"bool": of(parseBool, strconv.FormatBool),
 
 	"window":           of(parseWindow, Window.String),

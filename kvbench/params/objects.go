@@ -61,8 +61,8 @@ var schemes = map[string]string{
 	"https": "", "http": "",
 }
 
-// parseDirectory reads a directory, or a bucket with a prefix, which the field holds without a slash at its
-// end.
+// parseDirectory reads a directory, or a bucket with a prefix, which the field holds without a slash
+// at its end.
 func parseDirectory(s string) (any, error) {
 	scheme, rest, url := strings.Cut(s, "://")
 	if !url {

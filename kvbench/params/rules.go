@@ -74,8 +74,12 @@ func (v *Values) Skip() string {
 		for _, name := range rule.names {
 			if !rule.allows(v, name) && slices.ContainsFunc(rule.clauses,
 				func(c clause) bool { return c.covers(v) && c.holds(v) }) {
-				return fmt.Sprintf("needs -%s %s, given %s (%s): %s", name, rule.values,
-					v.Text(name), v.Origin(name), rule.why)
+				needs := "-" + name + " " + rule.values
+				if rule.values == "absent" {
+					needs = "no -" + name
+				}
+				return fmt.Sprintf("needs %s, given %s (%s): %s", needs, v.Text(name),
+					v.Origin(name), rule.why)
 			}
 		}
 	}
