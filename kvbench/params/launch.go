@@ -104,9 +104,6 @@ func (v *Values) CheckFilesystems() error {
 // Starts reports whether this process starts the other ranks, of which it is rank 0.
 func (v *Values) Starts() bool { return v.starts }
 
-// together reports whether one of the run's clients coordinates all of them.
-func (r *resolver) together() bool { return r.v.starts || r.v.meets || r.in.Agent != nil }
-
 // Meets reports whether this process is one of several ranks that a launcher or a user has started,
 // and that meet.
 func (v *Values) Meets() bool { return v.meets }
