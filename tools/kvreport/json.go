@@ -6,9 +6,8 @@ import (
 	"kvbench/tools/load"
 )
 
-// runJSON archives: one file instead of a directory, which every other command reads. It streams
-// nothing: the document is written when everything was read, so that a broken input leaves no half
-// of it.
+// runJSON archives results: one file instead of a directory, which every other command reads. It
+// writes the document after reading everything, so that a broken input leaves no partial one.
 func runJSON(c *Call) func([]string) error {
 	out := c.String("o", "", "file to write; without it standard output")
 	return func(in []string) error {

@@ -14,8 +14,8 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// identity tells a measurement from another: of a copy it is the same. Empty for what does not
-// tell enough of itself.
+// identity is equal for a measurement and its copies, and different otherwise. It is empty for a
+// record without a nonce or start time.
 func (rec *Record) identity() string {
 	r := rec.Result
 	if r == nil || r.Nonce == "" || r.StartTime == "" {
@@ -25,14 +25,15 @@ func (rec *Record) identity() string {
 		r.MergedRanks)
 }
 
-// together is the same for the ranks of a trial that were started together and for what became of
-// them, and nothing else has it: they agreed about the nonce of their contents.
+// together is equal for the ranks of a trial that were started together and for their merged
+// result: they share the nonce of their contents.
 func (rec *Record) together() string {
 	return fmt.Sprintln(rec.Result.Nonce, rec.Result.Name, rec.Result.Trial)
 }
 
-// isRank tells whether a record is of one of several clients. Ours say so; of the Python benchmark
-// the directory tells, in which its launcher puts also one that is alone.
+// isRank reports whether a record is of one of several clients. Our results contain it. For the
+// Python benchmark the directory decides; its launcher also puts a single client into such a
+// directory.
 func (rec *Record) isRank() bool {
 	if rec.Python {
 		return merge.Layout.MatchString(filepath.ToSlash(rec.Path))
@@ -40,8 +41,8 @@ func (rec *Record) isRank() bool {
 	return rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil
 }
 
-// fold makes one record of the ranks of each trial of the argument that was read. Ranks of which
-// somebody has made one result already, as a run that starts them does, are that result's.
+// fold merges the ranks of each trial in the current argument into one record. It skips ranks whose
+// run has written their merged result already.
 func (r *reader) fold() error {
 	trials, err := pythonTrials(r.held)
 	if err == nil {
@@ -60,10 +61,10 @@ func (r *reader) fold() error {
 	return err
 }
 
-// trialsOf makes one record of the ranks of each trial, in the order in which their first ranks
-// stand. Ranks are of one trial when run, name, number and what was asked for are the same; should
-// there be several of that kind, then those that follow each other in time until a rank comes
-// again. A trial of which a rank is missing has no values, and its result says who.
+// trialsOf merges the ranks of each trial into one record, in the order of their first ranks. Ranks
+// belong to one trial when run, name, trial number and settings are equal. If there are several
+// such trials, ranks that follow each other in time belong together until a rank number repeats. A
+// trial that lacks a rank has no values, and its result names the rank.
 func trialsOf(records []*Record) (trials []*Record, err error) {
 	groups := map[string][]*Record{}
 	for _, rec := range records {
@@ -103,7 +104,7 @@ func (rec *Record) trialKey() string {
 	return strings.Join(key, "\n")
 }
 
-// Package is the one that the line's configuration names, empty where nobody does.
+// Package is the Go package in the line's configuration, empty where there is none.
 func (rec *Record) Package() string {
 	for _, line := range rec.Config {
 		if line.Key == "pkg" {
@@ -113,14 +114,14 @@ func (rec *Record) Package() string {
 	return ""
 }
 
-// began is when the window opened, the zero time where nobody says.
+// began is when the window opened, the zero time where that is unknown.
 func began(r *result.Result) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, r.StartTime)
 	return at
 }
 
-// pythonTrials makes one record of the ranks of each trial of the Python benchmark. How many there
-// were to be no file says: as many as the trial of its option with most of them has.
+// pythonTrials merges the ranks of each trial of the Python benchmark into one record. No file
+// contains the number of ranks: it is the largest that any trial of the same option has.
 func pythonTrials(records []*Record) (trials []*Record, err error) {
 	type place struct{ source, option, trial string }
 	ranks, most := map[place][]*Record{}, map[place]int{}
@@ -144,7 +145,7 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 		list := ranks[at]
 		at.trial = ""
 		if len(list) == 1 && most[at] == 1 {
-			trials = append(trials, list[0]) // one client, that says where it is
+			trials = append(trials, list[0]) // one client; the record keeps its path
 			continue
 		}
 		var all []*Record
@@ -155,7 +156,7 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 			}
 			m := merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
 			res.Rank, _ = strconv.Atoi(m[3])
-			res.Ranks, res.Status = most[at], result.StatusComplete // it writes no others
+			res.Ranks, res.Status = most[at], result.StatusComplete // it writes complete results only
 			one := *rec
 			one.Result = res
 			all = append(all, &one)
@@ -164,7 +165,7 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// Of this benchmark a record is what its keys say, and no result of ours.
+		// A record of the Python benchmark has only its keys, and no result of ours.
 		if trial.Missing = trial.Result.Error; trial.Missing != "" {
 			trial.Values = nil
 		}
