@@ -80,7 +80,7 @@ func common(plans []*params.Values) []result.Parameter {
 	// Only what holds for all: benchstat takes such a line for every result that follows. What no
 	// benchmark uses would make two tables of the same numbers.
 	list := slices.DeleteFunc(plans[0].Overrides(), func(p result.Parameter) bool {
-		return !slices.ContainsFunc(plans, func(v *params.Values) bool { return v.Hears(p.Name) })
+		return !slices.ContainsFunc(plans, func(v *params.Values) bool { return v.Applies(p.Name) })
 	})
 	for _, v := range plans[1:] {
 		theirs := v.Overrides()

@@ -402,7 +402,7 @@ func (s *session) makePlan() (*plan, error) {
 			p.quick = p.quick || describesNoStorage(v)
 			if !wrong.About("config", "cache-dir", "layout", "block-trace-path") {
 				s.files.what.Store(places(v))
-				bad = bad.Merge(p.feasible(v).Besides(wrong))
+				bad = bad.Merge(p.feasible(v).Except(wrong))
 				s.files.what.Store(namedFiles)
 			}
 		}
@@ -418,7 +418,7 @@ func (s *session) makePlan() (*plan, error) {
 	// What concerns all benchmarks together: a file that two of them would write, and what no
 	// benchmark uses.
 	bad = bad.Merge(oneTrace(p.points))
-	useless, ignored := params.Unheard(p.points)
+	useless, ignored := params.Unused(p.points)
 	p.ignored, bad = ignored, bad.Merge(useless)
 	tried := map[string]bool{}
 	for _, v := range p.points {

@@ -1,11 +1,7 @@
 package e2e
 
 import (
-	"flag"
-	"fmt"
-	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +122,7 @@ func TestReadmeAndUnitLinesAgree(t *testing.T) {
 // TestReadmeTables compares the README's table of benchmarks and PARAMETERS.md with the code. With
 // -update it writes both.
 func TestReadmeTables(t *testing.T) {
-	golden.Check(t, "../../PARAMETERS.md", parametersPage(t))
+	golden.Check(t, "../../PARAMETERS.md", parametersPage())
 	text := page(t, benchmarksPage)
 	const begin = "<!-- benchmarks: go test ./benchmarks/e2e -run Readme -update writes this table -->\n"
 	head, rest, found := strings.Cut(text, begin)
@@ -137,62 +133,22 @@ func TestReadmeTables(t *testing.T) {
 		"<!-- end of benchmarks -->"+tail)
 }
 
-// parameters are kvbench's flags in the order of -help-parameters.
-func parameters(t *testing.T) (list []*flag.Flag) {
-	t.Helper()
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	set := params.Register(fs)
-	v, err := set.Resolve(params.Inputs{Base: t.TempDir(), Stamp: "now"})
-	require.NoError(t, err)
-	var help strings.Builder
-	require.NoError(t, v.WriteHelp(&help, ""))
-	for _, m := range regexp.MustCompile(`(?m)^-([a-z0-9-]+) `).FindAllStringSubmatch(help.String(),
-		-1) {
-		if f := fs.Lookup(m[1]); f != nil { // else it is one of Go's own
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
 // benchmarkTable is what each benchmark does.
 func benchmarkTable() string {
 	table := "\n| benchmark | what it does |\n|---|---|\n"
 	for _, b := range params.Benchmarks() {
-		table += "| " + b.Name + " | " + b.About() + " |\n"
+		table += "| " + b.Name + " | " + b.About + " |\n"
 	}
 	return table + "\n"
 }
 
 // parametersPage is benchmarks/PARAMETERS.md: what each flag means, and which benchmarks accept it.
-func parametersPage(t *testing.T) string {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString(`# Parameters
+func parametersPage() string {
+	return `# Parameters
 
 Generated from the code: ` + "`go test ./benchmarks/e2e -run Readme -update`" + ` writes this page.
 Three defaults stand for the divisions quick, open and closed. [README.md](README.md) explains the
 order of precedence, and the groups of benchmarks in the last column.
 
-| flag | default | meaning | applies to |
-|---|---|---|---|
-`)
-	usage := regexp.MustCompile(`^(.*?)(?: \(default (.*)\))?$`)
-	perDivision := regexp.MustCompile(`^quick (.*), open (.*), closed (.*)$`)
-	for _, f := range parameters(t) {
-		parts := usage.FindStringSubmatch(f.Usage)
-		require.NotNil(t, parts, f.Usage)
-		def := parts[2]
-		if d := perDivision.FindStringSubmatch(def); d != nil {
-			def = strings.Join(d[1:], ", ")
-		}
-		if def == "" {
-			def = "–" // the meaning has it
-		}
-		// < opens a tag
-		fmt.Fprintf(&b, "| `-%s` | %s | %s | %s |\n", f.Name, def,
-			strings.ReplaceAll(parts[1], "<", `\<`), params.Hearers(f.Name))
-	}
-	return b.String()
+` + params.Reference()
 }

@@ -2,10 +2,8 @@ package params
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +17,7 @@ import (
 const autoRange = 4
 
 // otherHost is a shift by the accelerators of a host: each reads what another host has written.
-const otherHost = -1
-
-// shift is a number of accelerators, or those of a host.
-func shift(to *int) kind[int] { return named(whole(to, 0, 1<<20), "host", otherHost) }
+const otherHost = automatic
 
 // CheckpointShift is by how many accelerators readers are shifted.
 func (v *Values) CheckpointShift(s checkpoint.Spec) int {
@@ -33,7 +28,7 @@ func (v *Values) CheckpointShift(s checkpoint.Spec) int {
 	return v.Checkpoint.Shift
 }
 
-// CheckpointShare are the accelerators of this client: the number of its first one, and how many.
+// CheckpointShare is the accelerators of this client: the number of its first one, and how many.
 func (v *Values) CheckpointShare(s checkpoint.Spec) (first, count int) {
 	count = s.Accelerators / max(1, v.Ranks)
 	return v.Rank * count, count
@@ -49,7 +44,7 @@ func (v *Values) StreamProducers() int {
 }
 
 // StreamRange is how many bytes of a stretch are in flight when it is read, or what a request for a
-// part of an object asks for.
+// part of an object has.
 func (v *Values) StreamRange() int64 {
 	return cmp.Or(v.Stream.Range, autoRange*v.Stream.Chunk)
 }
@@ -76,10 +71,10 @@ func (v *Values) CheckpointSpec() (checkpoint.Spec, error) {
 }
 
 // CheckpointRuns is how many checkpoints are written and read, and for how long they may begin, 0 =
-// as long as it takes. A number as -benchtime is that of both, but for what is not to be.
+// as long as it takes. A number as -benchtime sets both, except the one that is 0.
 func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 	writes, reads = v.Checkpoint.Writes, v.Checkpoint.Reads
-	if !v.Typed("benchtime") || v.Division == Closed { // whose time is that of the options
+	if !v.Typed("benchtime") || v.Division == Closed { // where it is the length of the options
 		return writes, reads, 0
 	}
 	if n := int(v.Window.Completions); n > 0 {
@@ -88,72 +83,42 @@ func (v *Values) CheckpointRuns() (writes, reads int, within time.Duration) {
 	return writes, reads, v.Window.Length
 }
 
-// accelerators are the types that the rules know, with their memory in bytes; H100 and A100 are not
-// among those of the closed division.
-var accelerators = []struct {
-	name   string
-	memory int64
-}{{"b200", 180e9}, {"mi355", 288e9}, {"h100", 80e9}, {"a100", 80e9}}
+// accelerators are the memory in bytes of the types that the rules know; H100 and A100 are not
+// among the types of the closed division.
+var accelerators = map[string]int64{"b200": 180e9, "mi355": 288e9, "h100": 80e9, "a100": 80e9}
 
-// AcceleratorMemory is that of the type in bytes, 0 when nobody said which.
-func (v *Values) AcceleratorMemory() int64 {
-	for _, a := range accelerators {
-		if a.name == v.Checkpoint.AcceleratorType {
-			return a.memory
-		}
-	}
-	return 0
-}
+// AcceleratorMemory is the memory of the type in bytes, 0 without a type.
+func (v *Values) AcceleratorMemory() int64 { return accelerators[v.Checkpoint.AcceleratorType] }
 
-// accelerator is one of a few types, or none.
-func accelerator(to *string) kind[string] {
-	var names []string
-	for _, a := range accelerators {
-		names = append(names, a.name)
-	}
-	word := oneOf(to, names...)
-	return text(to, func(s string) (string, error) {
-		if s == "" {
-			return "", nil
-		}
-		return word.parse(s)
-	})
-}
-
-// checkpointModel takes both names of a model, and keeps the short one.
-func checkpointModel(to *string) kind[string] {
-	return text(to, func(s string) (string, error) {
-		var keys []string
-		for _, m := range checkpoint.Models() {
-			keys = append(keys, m.Key)
-		}
-		m, err := checkpoint.Find(s)
-		if err != nil {
-			return "", errors.New("one of " + strings.Join(keys, ", ") +
-				units.Suggestion(s, keys))
-		}
+// parseCheckpointModel reads both names of a model, and keeps the short one.
+func parseCheckpointModel(s string) (string, error) {
+	m, err := checkpoint.Find(s)
+	if err == nil {
 		return m.Key, nil
-	})
+	}
+	var keys []string
+	for _, m := range checkpoint.Models() {
+		keys = append(keys, m.Key)
+	}
+	_, err = oneOf(keys...).parse(s)
+	return "", err
 }
 
-// scale is a part of one: 1, or 1/N.
-func scale(to *int64) kind[int64] {
-	return kind[int64]{to, func(s string) (int64, error) {
-		n, part := strings.CutPrefix(s, "1/")
-		x, err := strconv.ParseInt(n, 10, 64)
-		if !part && x != 1 {
-			err = strconv.ErrRange
-		}
-		if err != nil || x < 1 || x > checkpoint.MaxScale {
-			return 0, fmt.Errorf("1 or 1/N with N in 1…%d", checkpoint.MaxScale)
-		}
-		return x, nil
-	}, func(x int64) string {
-		if x == 1 {
-			return "1"
-		}
-		return "1/" + strconv.FormatInt(x, 10)
-	}}
+// parseScale reads a part of one: 1, or 1/N.
+func parseScale(s string) (int64, error) {
+	n, part := strings.CutPrefix(s, "1/")
+	x, err := strconv.ParseInt(n, 10, 64)
+	if err != nil || x < 1 || x > checkpoint.MaxScale || !part && x != 1 {
+		return 0, fmt.Errorf("1 or 1/N with N in 1…%d", checkpoint.MaxScale)
+	}
+	return x, nil
+}
+
+func formatScale(x int64) string {
+	if x == 1 {
+		return "1"
+	}
+	return "1/" + strconv.FormatInt(x, 10)
 }
 
 // The limits of S3: the smallest part of an object but the last, and how many it may have.
@@ -162,17 +127,12 @@ const (
 	mostParts    = 10_000
 )
 
-// checkpointObjects checks what checkpoints cannot be on an object store, where a chunk is a part.
+// checkpointObjects checks what checkpoints cannot have on an object store, where a chunk is a part.
 func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
 	v := r.v
-	if !v.OnObjects() || v.row("cache-dir").refused {
+	if !v.OnObjects() || v.refused["cache-dir"] {
 		return
 	}
-	for _, name := range []string{"io", "io-engine", "io-timeout", "fadvise"} {
-		r.want(!v.Typed(name), name, overNetwork)
-	}
-	r.want(v.Checkpoint.Flush == "none", "checkpoint-flush", "none with -cache-dir s3://…, whose "+
-		"objects pass no page cache here")
 	largest := int64(0)
 	for a := range spec.Accelerators {
 		for _, f := range spec.Files(a) {
@@ -180,9 +140,8 @@ func (r *resolver) checkpointObjects(spec checkpoint.Spec) {
 		}
 	}
 	least := max(smallestPart, (largest+mostParts-1)/mostParts)
-	r.want(v.Stream.Chunk >= least, "stream-chunk", fmt.Sprintf("at least %s with -cache-dir "+
-		"s3://…: it is a part of an object, which has %d at most", units.Bytes.Text(least),
-		mostParts))
+	r.want(v.Stream.Chunk >= least, "stream-chunk", "at least %s with -cache-dir s3://…: it is a "+
+		"part of an object, which has %d at most", units.Bytes.Text(least), mostParts)
 }
 
 // checkpoint applies the rules between the parameters of checkpoints.
@@ -194,89 +153,55 @@ func (r *resolver) checkpoint() {
 	c, s := &v.Checkpoint, &v.Stream
 	spec, err := v.CheckpointSpec()
 	if err != nil {
-		r.refuse("checkpoint-accelerators", "as many as the model can have ("+err.Error()+")")
+		r.refuse("checkpoint-accelerators", "as many as the model can have (%v)", err)
 		return
 	}
 	r.checkpointObjects(spec)
-	r.closedCheckpoint(spec)
-	// Their checkpoints are one only if they begin together, and lie in one directory.
-	stream := spec.Stream > 0
-	r.want(!stream || v.Ranks <= 1, "ranks", "1 with CheckpointStream, which is one file "+
-		"(-bench Checkpoint$ is without it)")
-	r.want(v.Ranks <= 1 || stream || r.together(), "ranks",
-		"of clients that know each other with Checkpoint, which begin together: not with "+
-			"-rendezvous none, nor with -rank and no -rendezvous")
-	r.want(stream || spec.Accelerators%v.Ranks == 0, "ranks", fmt.Sprintf("a divisor of %d, the "+
-		"number of accelerators, which are shared out evenly", spec.Accelerators))
+	whole := spec.Model.Accelerators()
+	r.want(v.Division != Closed || spec.Accelerators == whole, "checkpoint-accelerators",
+		"0 or %d, which is as many as %s has, in the closed division", whole, spec.Name)
 	writes, reads, within := v.CheckpointRuns()
+	if spec.Stream == 0 {
+		// Checkpoints of several ranks are one only if they begin together, and lie in one directory.
+		r.want(v.Ranks <= 1 || v.starts || v.meets || r.in.Agent != nil, "ranks", "of clients that "+
+			"know each other with Checkpoint, which begin together: not with -rendezvous none, "+
+			"nor with -rank and no -rendezvous")
+		r.want(spec.Accelerators%v.Ranks == 0, "ranks", "a divisor of %d, the number of "+
+			"accelerators, which are shared out evenly", spec.Accelerators)
+		r.want(c.Shift < spec.Accelerators, "checkpoint-shift", "less than %d, the number of "+
+			"accelerators", spec.Accelerators)
+	}
 	r.want(within == 0 || v.Ranks <= 1, "benchtime", "a number of checkpoints, such as 5x, with "+
 		"several ranks: each has its own idea of when the time is over")
 	r.want(writes > 0 || reads > 0, "checkpoint-writes",
 		"more than 0 with -checkpoint-reads 0: there would be nothing to do")
 	r.want(c.Keep == 0 || c.Keep >= reads, "checkpoint-keep",
-		fmt.Sprintf("at least %d, as many as -checkpoint-reads, or 0", reads))
+		"at least %d, as many as -checkpoint-reads, or 0", reads)
 	r.want(writes == 0 || reads <= writes, "checkpoint-reads",
-		fmt.Sprintf("at most %d, as many as -checkpoint-writes", writes))
-	r.want(stream || c.Shift < spec.Accelerators, "checkpoint-shift",
-		fmt.Sprintf("less than %d, the number of accelerators", spec.Accelerators))
+		"at most %d, as many as -checkpoint-writes", writes)
 	if !v.guessed {
 		r.hosts()
 	}
-	r.want(c.Flush == "none" || reads > 0, "checkpoint-flush",
-		"none with -checkpoint-reads 0: it comes before the first read")
-	r.want(writes > 0 || v.Nonce == "", "nonce",
-		"absent with -checkpoint-writes 0: that of the files is read")
-	r.want(v.Fadvise == "dontneed" || v.IO == "buffered", "fadvise",
-		"absent with -io direct, which passes the page cache by")
 	r.want(s.Chunk%4096 == 0, "stream-chunk", "a multiple of 4KiB")
-	r.want(s.Writers <= s.Buffers, "stream-writers",
-		fmt.Sprintf("at most %d, the number of -stream-buffers", s.Buffers))
+	r.want(s.Writers <= s.Buffers, "stream-writers", "at most %d, the number of -stream-buffers",
+		s.Buffers)
 	r.want(s.Range%s.Chunk == 0, "stream-range", "a multiple of -stream-chunk")
-	each := max(1, v.StreamRange()/s.Chunk)
-	if v.OnObjects() { // a request has one buffer, whatever it asks for
-		each = 1
-	}
-	r.want(v.StreamDepth() <= s.Buffers, "stream-readers", fmt.Sprintf("at most %d: each has %d "+
-		"of %d -stream-buffers", int64(s.Buffers)/each, each, s.Buffers))
+	each := v.StreamDepth() / s.Readers
+	r.want(v.StreamDepth() <= s.Buffers, "stream-readers", "at most %d: each has %d of %d "+
+		"-stream-buffers", s.Buffers/each, each, s.Buffers)
 	_, bytes := spec.Totals()
 	memory := v.AcceleratorMemory() * int64(spec.Accelerators)
-	r.want(memory == 0 || memory >= bytes, "checkpoint-accelerator-type", fmt.Sprintf(
+	r.want(memory == 0 || memory >= bytes, "checkpoint-accelerator-type",
 		"one of which %d hold the checkpoint, %s: these hold %s", spec.Accelerators,
-		units.Bytes.Text(bytes), units.Bytes.Text(memory)))
+		units.Bytes.Text(bytes), units.Bytes.Text(memory))
 }
 
-// Of checkpoints in the closed division (MLPerf Storage rules, "Checkpointing"). Results tell what
-// of it was kept: see Facts of kvbench/checkpoint.
-const (
-	closedRuns    = 10 // writes, and reads
-	closedPerHost = 4  // more accelerators than these
-)
+// closedPerHost is less than the accelerators of a host in the closed division (MLPerf Storage rules,
+// "Checkpointing"). Results report which of these rules a run kept: see Facts of kvbench/checkpoint.
+const closedPerHost = 4
 
-// closedCheckpoint refuses checkpoints that are none of the closed division's, where several values
-// are.
-func (r *resolver) closedCheckpoint(spec checkpoint.Spec) {
-	v := r.v
-	if v.Division != Closed {
-		return
-	}
-	const in = " in the closed division"
-	whole := spec.Model.Accelerators()
-	r.want(spec.Accelerators == whole, "checkpoint-accelerators", fmt.Sprintf("0 or %d, which is "+
-		"as many as %s has,%s", whole, spec.Name, in))
-	for _, p := range []struct {
-		name string
-		n    int
-	}{{"checkpoint-writes", v.Checkpoint.Writes}, {"checkpoint-reads", v.Checkpoint.Reads}} {
-		r.want(p.n == closedRuns || p.n == 0, p.name, fmt.Sprintf("%d, or 0 in one of two runs,%s",
-			closedRuns, in))
-	}
-	r.want(slices.Contains(closedTypes, v.Checkpoint.AcceleratorType), closedNeeds,
-		strings.Join(closedTypes, " or ")+in)
-	r.want(v.Verify != "none", "verify", "sample or full"+in)
-}
-
-// Meet says how many ranks are on this host, once they have met. Where nobody had said so, what it
-// rules out is in the violations, and the machine has to be looked at again: news.
+// Meet sets how many ranks are on this host, once they have met. Where that was not known before,
+// the violations are about it, and the machine has to be looked at again: news.
 func (v *Values) Meet(local int) (news bool, bad Violations) {
 	if !v.guessed || local < 1 {
 		return false, nil
@@ -303,7 +228,7 @@ func (r *resolver) hosts() {
 	_, count := v.CheckpointShare(spec)
 	count *= max(1, v.LocalRanks)
 	r.want(v.Division != Closed || count > closedPerHost ||
-		spec.Accelerators != spec.Model.Accelerators(), "ranks", fmt.Sprintf("on so few hosts "+
-		"that each has more than %d accelerators in the closed division, where this one has %d",
-		closedPerHost, count))
+		spec.Accelerators != spec.Model.Accelerators(), "ranks", "on so few hosts that each has "+
+		"more than %d accelerators in the closed division, where this one has %d", closedPerHost,
+		count)
 }

@@ -15,7 +15,7 @@ func benchOf(t *testing.T, name string, env ...string) Inputs {
 		Env: environment(append(env, "KVBENCH_DIVISION", "open")...)}
 }
 
-// TestShiftByHost: who reads what another host has written is shifted by what a host writes.
+// TestShiftByHost: an accelerator that reads what another host wrote is shifted by the accelerators of a host.
 func TestShiftByHost(t *testing.T) {
 	slurm := []string{"SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "4",
 		"SLURM_STEP_TASKS_PER_NODE", "2(x2)", "SLURM_NODEID", "0"}

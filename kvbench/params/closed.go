@@ -21,42 +21,38 @@ func (r *resolver) closed() {
 	if r.v.Bench.Checkpoints() && !r.v.inClosed() {
 		return
 	}
-	option := "" // each requires something else
-	if n := r.in.Bench.Option; n > 0 {
-		option = fmt.Sprintf(" (option %d)", n)
+	where := "in the closed division"
+	if n := r.in.Bench.Option; n > 0 { // each requires something else
+		where += fmt.Sprintf(" (option %d)", n)
 	}
-	for i := range r.v.rows {
-		p := &r.v.rows[i]
-		required, wanted := r.v.required(p)
-		if !wanted || p.name == "config" || !p.given.origin.byUser() || p.refused {
+	for _, p := range table {
+		required, differs := r.v.required(p)
+		if !differs || p.name == "config" || !r.v.Typed(p.name) {
 			continue
 		}
-		shown := p.show(required)
-		if required == "" { // a file, or a sweep
-			shown = "absent"
-		}
+		shown := cmp.Or(required, "absent") // a file, or a sweep
 		// What its benchmarks take as their length is no length of a checkpoint.
 		if p.name == "benchtime" && r.v.Bench.Checkpoints() {
 			shown = fmt.Sprintf("absent, because %s checkpoints are written and read, however "+
-				"long that takes,", r.v.row("checkpoint-writes").def[Closed])
+				"long that takes,", find("checkpoint-writes").def[Closed])
 		}
 		rehearsed := ""
 		if _, is := rehearsal[p.name]; is && r.in.Bench.Option > 0 {
 			rehearsed = ", or another with -rehearse"
 		}
-		r.refuse(p.name, shown+" in the closed division"+option+rehearsed)
+		r.want(false, p.name, "%s %s%s", shown, where, rehearsed)
 	}
 }
 
-// decided is what an option requires, each something else, but all of the same parameters.
-var decided = Benchmarks()[0].settings(Closed)
+// optionSettings is what an option requires, each something else, but all of the same parameters.
+var optionSettings = benchmarks[0].settings(Closed)
 
 // rehearsal has the defaults that a rehearsal changes. Only these may be overridden. The window is
 // 30 s because in less time some drives complete no request of 200 users.
 var rehearsal = map[string]string{"benchtime": "30s", "settle": "0s"}
 
-// OptionPause is the rest between two MLPerf options of one closed run: that of Rules 6.3.2.1, as
-// before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
+// OptionPause is the rest between two MLPerf options of one closed run: the pause of Rules
+// 6.3.2.1 before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
 const OptionPause = 90 * time.Second
 
 // Notice returns what every output must say, empty for quick and open.
@@ -89,18 +85,42 @@ func ClosedNeeds(plans []*Values) string {
 		"except time and space within minutes)", needs-OptionPause, units.Plural(options, "option"))
 }
 
-// required is what the closed division requires of a parameter; wanted tells whether it is not what
-// is in force. What an option decides is not compared when the benchmark is none.
-func (v *Values) required(p *parameter) (text string, wanted bool) {
-	_, option := decided[p.name]
+// closedNeeds is what the closed division requires with checkpoints: accelerators that could hold
+// them.
+const closedNeeds = "checkpoint-accelerator-type"
+
+// closedModel reports whether the closed division has the benchmark, once
+// -checkpoint-accelerator-type is given.
+func (b Bench) closedModel() bool { return b.Name == "Checkpoint" }
+
+// inClosed reports whether the closed division has the benchmark; in that division itself only with
+// the parameter that it needs.
+func (v *Values) inClosed() bool {
+	return v.Bench.Option > 0 || v.Bench.closedModel() &&
+		(v.Division != Closed || v.Checkpoint.AcceleratorType != "")
+}
+
+// required is what the closed division requires of a parameter, and whether another value is in
+// force. What an option decides is not compared when the benchmark is none.
+func (v *Values) required(p *parameter) (text string, differs bool) {
+	_, option := optionSettings[p.name]
 	text, set := v.Bench.settings(Closed)[p.name]
 	if !set {
 		text = p.def[Closed]
 	}
 	_, rehearsable := rehearsal[p.name]
-	open := p.has(free, action) || slices.Contains(v.Bench.left, p.name) || v.Rehearse &&
-		rehearsable || option && !set && v.Bench.Option == 0
-	return text, !open && text != p.value.String()
+	open := p.has(free, action) || v.Bench.closedModel() && p.has(submitter) ||
+		v.Rehearse && rehearsable || option && !set && v.Bench.Option == 0
+	return text, !open && text != v.text(p)
+}
+
+// requiredAnyway reports whether a parameter has the value that the closed division requires: all
+// benchmarks that are in it.
+func (v *Values) requiredAnyway(p *parameter) bool {
+	_, differs := v.required(p)
+	_, option := optionSettings[p.name]
+	return v.Division == Closed && !p.key() && !differs &&
+		!(option && v.Bench.Option == 0 && v.inClosed())
 }
 
 // Differences lists what makes a run of the open division differ from the closed one. A benchmark
@@ -114,22 +134,21 @@ func (v *Values) Differences() []result.Difference {
 	// Nothing is compared before this is said: the closed division has four benchmarks.
 	if !v.inClosed() && v.Bench.Name != "" {
 		var names []string
-		for _, b := range Benchmarks() {
-			if b.Option > 0 || len(b.left) > 0 {
+		for _, b := range benchmarks {
+			if b.Option > 0 || b.closedModel() {
 				names = append(names, b.Name)
 			}
 		}
 		list = append(list, result.Difference{Name: "benchmark", Closed: strings.Join(names, ", "),
 			Value: v.Bench.Name})
 	}
-	for _, p := range v.rows {
-		if p.name == "io" && v.OnObjects() {
-			continue // it means nothing there: see the place, below
-		}
-		// What a sweep and a file set is compared.
-		if required, wanted := v.required(&p); wanted && p.name != "sweep" && p.name != "config" {
+	for _, p := range table {
+		switch required, differs := v.required(p); {
+		case !differs, p.name == "sweep", p.name == "config": // what they set is compared
+		case p.name == "io" && v.OnObjects(): // where it means nothing: see storage, below
+		default:
 			list = append(list, result.Difference{Name: p.name, Closed: p.show(required),
-				Value: p.show(p.value.String())})
+				Value: p.show(v.text(p))})
 		}
 	}
 	// It is a place, and no place of the closed division.
@@ -143,7 +162,7 @@ func (v *Values) Differences() []result.Difference {
 		list = append(list, result.Difference{Name: "population", Closed: "drawn as CPython does",
 			Value: "drawn from per-user streams"})
 	}
-	profile := slices.SortedFunc(slices.Values(v.profiles()),
+	profile := slices.SortedFunc(slices.Values(v.profileKeys()),
 		func(a, b result.Parameter) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range profile {
 		list = append(list, result.Difference{Name: p.Name, Closed: "default", Value: p.Value})
@@ -151,7 +170,7 @@ func (v *Values) Differences() []result.Difference {
 	return list
 }
 
-// Comparable tells whether a parameter decides what a run measures: results in which it differs
+// Comparable reports whether a parameter decides what a run measures: results in which it differs
 // cannot be compared. Places (directories, ranks), what is only shown, and Go's own flags are not,
 // and neither is a name that is no parameter.
 func Comparable(name string) bool {

@@ -44,7 +44,7 @@ func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
 		"-checkpoint-scale=1/64")
 	assert.Equal(t, []result.Difference{{Name: "benchtime", Closed: "300s", Value: "30s"},
 		{Name: "checkpoint-scale", Closed: "1", Value: "1/64"}}, slices.DeleteFunc(v.Differences(),
-		func(d result.Difference) bool { return !v.Hears(d.Name) }))
+		func(d result.Difference) bool { return !v.Applies(d.Name) }))
 }
 
 // TestClosedCheckpoint: a model as a whole, once, by the rules of its workload.
@@ -67,7 +67,7 @@ func TestClosedCheckpoint(t *testing.T) {
 	writes, reads, within = good(t, in, closed()...).CheckpointRuns()
 	assert.Equal(t, []any{10, 10, time.Duration(0)}, []any{writes, reads, within})
 	in.BenchTime = ""
-	// Ranks of which nobody says where they are find that out when they meet.
+	// Ranks that do not know how many are on their host find out when they meet.
 	pmi := in
 	pmi.Env = environment("PMI_RANK", "0", "PMI_SIZE", "2")
 	for local, want := range map[int]int{1: 1, 2: 0} {

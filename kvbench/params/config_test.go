@@ -125,66 +125,6 @@ func TestAllProblemsOfAFileAtOnceWithTheirLines(t *testing.T) {
 	}, texts)
 }
 
-func TestOddFiles(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                            "",
-		"# only a comment\n":          "",
-		"---\n":                       "",
-		"decode:\n":                   "", // every key commented out
-		"decode: {batch_size: 0x10}":  "",
-		"base: &b {batch_size: 8}\n":  `unknown key "base"`,
-		"- 1\n":                       "the file must be a mapping",
-		"a: b: c\n":                   "c.yaml:1: mapping values are not allowed",
-		"a: 1\nb: {c: d\ne: 1\n":      "c.yaml:2: did not find expected ',' or '}'",
-		"a: 1\nb: [1\nc\n":            "c.yaml:2: did not find expected ',' or ']'",
-		"a: 1\nb: 2\n c: 3\n":         "c.yaml:3: mapping values are not allowed",
-		"a: 1\n- b\n":                 "c.yaml:2: did not find expected key",
-		"a: 1\nb: \"x\n":              "c.yaml:",
-		"a: 1\n\nb: @x\n":             "c.yaml:3: found character that cannot start any token",
-		"decode:\n\tbatch_size: 1":    "c.yaml:2: found character that cannot start any token",
-		"decode: {batch_size: .inf}":  "must be a whole number in 1…1073741824, given .inf",
-		"decode: {batch_size: true}":  "decode.batch_size: must be a whole number in 1…1073741824, given true",
-		"decode: {batch_size: ~}":     "decode.batch_size must be one value",
-		"decode: {batch_size: {}}":    "decode.batch_size must be one value",
-		"decode: {? [1] : 2}":         "a key must be text",
-		"decode: {batch_size: \"5\"}": `must be a whole number in 1…1073741824, given "5" (`,
-		"prefix_cache: {system_prompt_tokens: [1, ~]}":                                             "given [1, ~] (",
-		"prefix_cache: {system_prompt_tokens: [[1]]}":                                              "given [[…]] (",
-		"prefix_cache: {system_prompt_tokens: ['1']}":                                              `given ["1"] (`,
-		"prefix_cache: {system_prompt_tokens: ''}":                                                 `must be a list such as [1, 2], given "" (`,
-		"decode: {batch_size: &n 5}\nprefix_cache: {system_prompt_tokens: [*n]}":                   "",
-		"parameters: {num-users: '4'}":                                                             "",
-		"model_configs: {m: {num_layers: '1', num_heads: 2, hidden_dim: 16}}":                      `given "1" (`,
-		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, attention_type: 'gqa'}}": "",
-		"--- &a\n\"\": *a":                                                               `c.yaml:2: unknown key "" at the top of the file`,
-		"decode: {batch_size: 0}":                                                        "must be a whole number in 1…1073741824, given 0",
-		"decode: {batch_size: 4}\n---\ndecode: {}\n":                                     "a second document",
-		"qos_distribution: {interactive_probability: 0.9}":                               "qos_distribution.interactive_probability: must be at most qos_distribution.responsive_threshold (0.5)",
-		"prefix_cache: {system_prompt_tokens: []}":                                       "must be 0 without prefix_cache.system_prompt_tokens, and is 0.2 (default)",
-		"rag: {small_model_doc_tokens_min: 20000}":                                       "must be at most rag.small_model_doc_tokens_max, given 20000 (",
-		"parameters: {sweep: 4}":                                                         "-sweep: must be key=a,b,c, given 4",
-		"parameters: {sweep: [num-users]}":                                               "-sweep: must be key=a,b,c, given num-users",
-		"decode: &d {batch_size: 8}\nconversation: {<<: *d}":                             `unknown key "batch_size" in section conversation`,
-		"prefix_cache: {<<: 5}":                                                          "c.yaml:1: map merge requires map",
-		"prefix_cache: &p {<<: [*p, *p]}":                                                "c.yaml:1: anchor 'p' value contains itself",
-		"generation_timing: &t {fast: 0.1}\nprefill_timing: {<<: *t, none: 0}":           "",
-		"rag: {retrieval_distribution: 5}":                                               "must be one of uniform, zipfian, given 5",
-		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, dtype: int3}}": `dtype "int3" is unknown`,
-		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, name: 4}}":     "",
-		"model_configs: [1]":                                                             "section model_configs must be a mapping",
-		"num_users: 4":                                                                   `unknown key "num_users" at the top of the file; nearest known key: "parameters: num-users"`,
-		"parameters: {num-users: ~}":                                                     "parameters.num-users must be one value",
-	} {
-		path := writeFile(t, "c.yaml", text)
-		_, err := typed(t, "-config="+path).Resolve(Inputs{Base: "/base"})
-		if want == "" {
-			assert.NoError(t, err, text)
-		} else {
-			assert.ErrorContains(t, err, want, text)
-		}
-	}
-}
-
 func TestAFileThatCannotBeRead(t *testing.T) {
 	assert.Contains(t, wrong(t, Inputs{}, "-config="+t.TempDir())[0], "is a directory")
 	big := writeFile(t, "big.yaml", strings.Repeat("#\n", maxConfigBytes/2+1))

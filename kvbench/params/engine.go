@@ -2,13 +2,13 @@ package params
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads/model"
@@ -18,19 +18,19 @@ import (
 // which entries it keeps where. Its name is the word of -engine.
 type engine struct {
 	name, layout string
-	// Policy and promotion as it has them between memory and storage. All of them write behind the
-	// requests, and hold an entry in memory until it is written: memory is the bound.
+	// Policy and promotion between memory and storage. All engines write behind the requests, and
+	// hold an entry in memory until it is written: memory is the bound.
 	policy, promote string
-	// keys are those of its objects in a bucket; "": it has none there, or none that are known.
+	// keys is the word of -s3-keys for its objects in a bucket; "": it has none, or none that are known.
 	keys string
-	// requests are those that it has under way at the store: vLLM's io_threads. LMCache has no
-	// bound, and asks for all keys of a batch at once; it has the number of its client's event
-	// loops here (s3_num_io_threads), lest a batch of thousands is a run of its own.
+	// requests is how many it has in flight at the store: vLLM's io_threads. LMCache has no bound,
+	// and requests all keys of a batch at once; it has the number of its client's event loops here
+	// (s3_num_io_threads), or a batch of thousands would be a run of its own.
 	requests int
 }
 
-// engines are those of September 2026, with their defaults. vLLM: secondary tiers are written as
-// soon as memory is, and loads pass through it. LMCache: likewise, but what it loads does not stay
+// engines are the engines of September 2026, with their defaults. vLLM: secondary tiers are written as
+// soon as memory is, and loads pass through it. LMCache: the same, but what it loads does not stay
 // in memory. HiCache: write_through, and prefetches go to memory. Mooncake: offload_on_evict and
 // promotion_on_hit off. KVBM: a block goes to the disk when it is registered in memory, if its
 // filter has seen it twice; from there it is loaded to the GPU.
@@ -51,17 +51,7 @@ func engineNames() []string {
 	return names
 }
 
-// ranked refuses an Engines that has nothing to rank.
-func (r *resolver) ranked() {
-	v := r.v
-	r.want(v.Bench.Name != result.BenchmarkEngines || v.Skip() != "" ||
-		slices.ContainsFunc(v.Sweep, func(a Axis) bool {
-			return a.Key == "engine" || a.Key == "layout"
-		}), "sweep", "of engine or layout, such as layout=vllm-fs,lmcache-fs, with Engines, "+
-		"which ranks them")
-}
-
-// imitated is the engine in force, the zero one if there is none.
+// imitated is the engine in force, the zero engine if there is none.
 func (v *Values) imitated() engine {
 	for _, e := range engines {
 		if e.name == v.Engine {
@@ -71,34 +61,27 @@ func (v *Values) imitated() engine {
 	return engine{}
 }
 
-// decidedFirst are the parameters on which others hang that an engine sets.
-var decidedFirst = []string{"engine", "cache-dir", "gpu-mem-gb", "num-gpus", "cpu-mem-gb", "layout",
-	"tier-policy"}
-
-// imitate decides them, and what the engine and its layout set beside them where nobody says
-// otherwise. What an engine sets would be refused beside a policy that a person has given: so
-// promotion and the queue follow the policy in force.
+// imitate decides the parameters on which others depend that an engine sets, and adds the layers of
+// the engine, of its layout and of an object store. A layout sets things only where the user gives
+// no other policy: promotion and the queue of an engine follow the policy in force.
 func (r *resolver) imitate() {
 	v := r.v
-	var e engine
-	set := map[string]string{}
-	for _, name := range decidedFirst {
-		if name == "layout" {
-			e = v.imitated()
-			set = v.engineSettings(e)
-			r.set(FromEngine, v.Engine, set)
+	for _, name := range []string{"engine", "cache-dir", "gpu-mem-gb", "num-gpus", "cpu-mem-gb"} {
+		r.decide(find(name))
+	}
+	e := v.imitated()
+	set := v.engineSettings(e)
+	r.set(FromEngine, v.Engine, set)
+	r.decide(find("layout"))
+	r.decide(find("tier-policy"))
+	if set["tier-policy"] != "" && v.TierPolicy != "waterfall" {
+		r.add(FromEngine, v.Engine, "promote", e.promote)
+		if v.TierPolicy != "write-back" && v.CPUBytes > 0 {
+			r.add(FromEngine, v.Engine, "write-behind-gb", units.FormatGiB(v.CPUBytes))
 		}
-		r.decide(v.row(name))
 	}
 	r.set(FromLayout, v.Layout, v.layoutSettings())
-	if set["tier-policy"] == "" || v.TierPolicy == "waterfall" {
-		return
-	}
-	set["promote"] = e.promote
-	if v.TierPolicy != "write-back" && v.CPUBytes > 0 {
-		set["write-behind-gb"] = units.FormatGiB(v.CPUBytes)
-	}
-	r.set(FromEngine, v.Engine, set)
+	r.onObjects()
 }
 
 // engineSettings is what an engine sets that hangs on the tiers alone.
@@ -122,7 +105,7 @@ func (v *Values) engineSettings(e engine) map[string]string {
 }
 
 // PolicyWithoutMemory is the policy of the engine in force where it has no meaning, because there
-// is no tier above the storage; "" where it is in force, or somebody wanted another.
+// is no tier above the storage; "" where it is in force, or the user set another.
 func (v *Values) PolicyWithoutMemory() string {
 	policy := v.imitated().policy
 	if policy == "" || v.GPUTierBytes() > 0 || v.CPUBytes > 0 || v.Typed("tier-policy") {
@@ -131,7 +114,7 @@ func (v *Values) PolicyWithoutMemory() string {
 	return policy
 }
 
-// layoutSettings is what an engine's layout sets where nobody else does.
+// layoutSettings is what an engine's layout sets.
 func (v *Values) layoutSettings() map[string]string {
 	l, is := v.EngineLayout()
 	if !is {
@@ -207,22 +190,20 @@ func (v *Values) NotCounted() string {
 		units.Bytes.Text(n), units.Count.Text(v.Model.BytesPerToken()))
 }
 
-// pages takes as many tokens for an object as the engine's blocks have for the model, where nobody
-// wants another number, and refuses others.
+// pages makes an object as large as the engine's blocks of the model, unless the user sets another
+// number, which has to be a multiple.
 func (r *resolver) pages() {
 	v := r.v
 	_, pages := v.paged()
-	if pages == nil || v.row("model").refused || v.ObjectTokens < 1 {
+	if pages == nil || v.refused["model"] || v.ObjectTokens < 1 {
 		return
 	}
-	p := v.row("object-tokens")
-	if p.given.origin.Kind == FromLayout {
+	if v.Origin("object-tokens").Kind == FromLayout {
 		v.ObjectTokens = (v.ObjectTokens + pages.Block - 1) / pages.Block * pages.Block
-		p.given.text = strconv.Itoa(v.ObjectTokens)
 	}
 	r.want(v.Model.StateBytes == 0 || v.ObjectTokens%pages.Block == 0, "object-tokens",
-		fmt.Sprintf("a multiple of %d, the tokens of a block of the engine: a page of this model "+
-			"has to hold a layer's state", pages.Block))
+		"a multiple of %d, the tokens of a block of the engine: a page of this model has to hold "+
+			"a layer's state", pages.Block)
 }
 
 // mostObject is the largest object that one call may move: there is a buffer of that size for each
@@ -246,8 +227,8 @@ func (v *Values) objectBytes(tokens int) int64 {
 	return v.Sizer().Bytes(tokens) / int64(max(1, len(v.Tails())))
 }
 
-// objectText is that for people, with what it comes from: a model's layers make one object or one
-// for each group of them.
+// objectText is that size as people read it, with what it comes from: a model's layers make one
+// object or one for each group of them.
 func (v *Values) objectText(tokens int) string {
 	text := fmt.Sprintf("%s (%s B per token", units.Bytes.Text(v.objectBytes(tokens)),
 		units.Count.Text(v.objectBytes(1)))
@@ -257,107 +238,139 @@ func (v *Values) objectText(tokens int) string {
 	return text + ")"
 }
 
-// maxBeside is how many objects of a request may be under way beside each other, which may be so
-// many open files.
-const maxBeside = 64
-
 // mostRanks is how many tensor-parallel ranks a run may have at a time, each with files and calls
 // of its own for every object.
 const mostRanks = 64
 
-// tensorRanks checks who can have the files of all tensor-parallel ranks.
+// layoutsThat names the engines' layouts that can do something.
+func layoutsThat(can func(tiers.EngineLayout) bool) string {
+	var names []string
+	for _, l := range tiers.EngineLayouts {
+		if can(l) {
+			names = append(names, l.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// tensorRanks checks which layouts can have the files of all tensor-parallel ranks.
 func (r *resolver) tensorRanks() {
 	v := r.v
 	if v.TPIO != "all" {
 		return
 	}
-	var known []string
-	for _, l := range tiers.EngineLayouts {
-		if l.Ranks != tiers.RanksUnsaid {
-			known = append(known, l.Name)
-		}
-	}
+	known := func(l tiers.EngineLayout) bool { return l.Ranks != tiers.RanksUnsaid }
 	l, _ := v.EngineLayout()
-	r.want(l.Ranks != tiers.RanksUnsaid, "tp-io", "one but with -layout "+
-		strings.Join(known, ", ")+": of the others nobody says how ranks share files")
-	r.want(v.TPRule == "engine", "tp-io", "one with -tp-rule mlperf, which is no engine's")
-	r.want(v.TensorParallel <= mostRanks, "tensor-parallel", fmt.Sprintf("at most %d with -tp-io "+
-		"all, where each rank has files of its own", mostRanks))
+	r.want(known(l), "tp-io", "one but with -layout %s: how ranks share files of the others is not "+
+		"documented", layoutsThat(known))
+	r.want(v.TensorParallel <= mostRanks, "tensor-parallel",
+		"at most %d with -tp-io all, where each rank has files of its own", mostRanks)
 }
 
-// layerwise checks who can keep objects layer by layer.
+// layerwise checks which runs can keep objects layer by layer.
 func (r *resolver) layerwise() {
 	v := r.v
 	if !v.Layerwise {
 		return
 	}
-	var known []string
-	for _, l := range tiers.EngineLayouts {
-		if l.Layerwise {
-			known = append(known, l.Name)
-		}
-	}
+	can := func(l tiers.EngineLayout) bool { return l.Layerwise }
 	l, _ := v.EngineLayout()
-	r.want(l.Layerwise, "layerwise", "false but with -layout "+strings.Join(known, ", ")+
-		": the other engines' files have all layers, and no others load any by themselves")
-	r.want(v.GPUTierBytes() == 0 && v.CPUBytes == 0, "layerwise", "false with -gpu-mem-gb or "+
-		"-cpu-mem-gb: what passes through a tier above moves as a whole here")
-	r.want(v.StoringRanks() == 1, "layerwise", "false with -tp-io all: of the layers of several "+
-		"ranks nobody knows here when all have come")
+	r.want(l.Layerwise, "layerwise", "false but with -layout %s: the other engines' files have all "+
+		"layers, and no others load any by themselves", layoutsThat(can))
 	r.want(len(v.CacheDirs) < 2, "layerwise", "false with several -cache-dir, which share out "+
 		"whole objects")
-	if !v.row("model").refused {
-		r.want(v.Model.Alike(), "layerwise", "false with "+v.Model.Key+", whose layers keep "+
-			"different things: each would count as the same part of the bytes")
+	if !v.refused["model"] {
+		r.want(v.Model.Alike(), "layerwise", "false with %s, whose layers keep different things: "+
+			"each would count as the same part of the bytes", v.Model.Key)
 		r.want(v.Model.Layers > 1, "layerwise", "false with a model of one layer")
 	}
 }
 
-// engineLayout checks what an engine, or its layout, cannot be told.
+// maxDepth is how many objects of a request may be in flight, each of which may have an open file.
+const maxDepth = 64
+
+// engineLayout checks what an engine, or its layout, cannot have.
 func (r *resolver) engineLayout() {
 	v := r.v
 	l, is := v.EngineLayout()
-	with := "-layout " + l.Name
+	with := "with -layout " + l.Name
 	if !is {
-		with = "-engine " + v.Engine
+		with = "with -engine " + v.Engine
 	}
+	r.want(!v.ofBlocks() || is || v.Bench.Name == "" || v.Bench.Blocks(), "layout",
+		"entry, block or an engine's but for block traces: the others are made of blocks of one "+
+			"size")
 	nowhere := v.Engine != "none" && v.OnObjects() && v.imitated().keys == ""
 	r.want(!nowhere, "engine", "vllm or lmcache with -cache-dir s3://…: the keys of others are "+
 		"not known, or they have no object store")
-	for name, n := range map[string]int{"read-threads": v.ReadThreads,
-		"write-threads": v.WriteThreads} {
-		r.want(is || n == automatic, name, "auto but with an engine's layout in files: -workers "+
-			"and -io-depth are what the others have under way")
-	}
 	if v.CutTokens() == 0 {
 		r.want(nowhere || v.ObjectTokens == automatic, "object-tokens",
 			"auto but with an engine's layout: the others keep blocks as they are")
 		return
 	}
-	r.want(!v.EnableRAG || v.Bench.Load != LoadUsers, "enable-rag", "false with "+with+
-		": engines find beginnings of prompts alone, and keep nothing else")
-	r.want(v.DecodeReads == "once", "decode-reads", "once with "+with+
-		": no engine loads again what it has loaded")
-	r.want(!v.Overtaking(), "turns", "ordered with "+with+
-		": a turn that does not wait for its predecessor computes all of it again")
-	if !v.row("model").refused {
+	if !v.refused["model"] {
 		step, most := v.ObjectSizes()
-		r.want(most > 0, "model", fmt.Sprintf("another with %s: its smallest object, of %d "+
-			"tokens, has %s, and at most %d MiB are moved with one call", with, step,
-			v.objectText(step), mostObject>>20))
-		r.want(most == 0 || v.ObjectTokens <= most, "object-tokens", fmt.Sprintf("at most %d: %d "+
-			"tokens have %s, and at most %d MiB are moved with one call", most, v.ObjectTokens,
-			v.objectText(v.ObjectTokens), mostObject>>20))
+		if most == 0 {
+			r.refuse("model", "another %s: its smallest object, of %d tokens, has %s, and at most "+
+				"%d MiB are moved with one call", with, step, v.objectText(step), mostObject>>20)
+		}
+		r.want(most == 0 || v.ObjectTokens <= most, "object-tokens", "at most %d: %d tokens have "+
+			"%s, and at most %d MiB are moved with one call", most, v.ObjectTokens,
+			v.objectText(v.ObjectTokens), mostObject>>20)
 	}
 	if !is {
 		return
 	}
-	r.want(!v.Typed("chunk-size"), "chunk-size",
-		"absent with "+with+", whose engine moves each object with one call")
-	r.want(v.IOEngine == "psync", "io-engine", "psync with "+with+
-		": its calls are the engine's, and io_uring makes others")
-	r.want(v.IODepth <= maxBeside, "io-depth", fmt.Sprintf("at most %d with %s: so many objects "+
-		"of a request are under way beside each other", maxBeside, with))
-	r.want(l.Either || v.Direct() == l.Direct, "io", "absent with "+with+
-		", whose engine has no setting for it")
+	r.want(v.IODepth <= maxDepth, "io-depth", "at most %d %s: so many objects of a request are in "+
+		"flight", maxDepth, with)
+	r.want(l.Either || v.Direct() == l.Direct, "io", "absent %s, whose engine has no setting for it",
+		with)
+}
+
+// layouts are the words of -layout: the suite's own, then the engines'.
+var layouts = func() []string {
+	list := []string{"entry", "block", "slots"}
+	for _, l := range tiers.EngineLayouts {
+		list = append(list, l.Name)
+	}
+	return list
+}()
+
+// ofBlocks reports whether the layout in force is made of blocks of one size.
+func (v *Values) ofBlocks() bool { return v.Layout != "entry" && v.Layout != "block" }
+
+// packedPrefix begins the layout of several blocks per file, minPacked…maxPacked of them.
+const (
+	packedPrefix         = "packed="
+	minPacked, maxPacked = 2, 1024
+)
+
+// Packed returns N of the layout packed=N, 0 with another.
+func (v *Values) Packed() int {
+	count, _ := strings.CutPrefix(v.Layout, packedPrefix)
+	n, _ := strconv.Atoi(count) // other layouts are no numbers
+	return n
+}
+
+// removedLayouts name the replacement of words that -layout took once.
+var removedLayouts = map[string]string{"lmcache": " (lmcache was removed: lmcache-fs writes " +
+	"LMCache's files, and on object stores -engine lmcache its objects)"}
+
+// parseLayout reads one of a few words, or packed=N. Which of them a trace's blocks can have is
+// known when the trace is read.
+func parseLayout(s string) (string, error) {
+	if slices.Contains(layouts, s) {
+		return s, nil
+	}
+	rule := fmt.Sprintf("one of %s or packed=N with N in %d…%d", strings.Join(layouts, ", "),
+		minPacked, maxPacked)
+	count, packed := strings.CutPrefix(s, packedPrefix)
+	n, err := strconv.Atoi(count)
+	switch {
+	case !packed:
+		return "", errors.New(rule + cmp.Or(removedLayouts[s], units.Suggestion(s, layouts)))
+	case err != nil || n < minPacked || n > maxPacked:
+		return "", errors.New(rule)
+	}
+	return packedPrefix + strconv.Itoa(n), nil
 }

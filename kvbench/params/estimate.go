@@ -24,8 +24,8 @@ const (
 // ChooseCapacity decides the size of the storage tier in dir, which lies on fs.
 // Given 0 it is derived from the free space and divided by the ranks of this
 // host; on the root and on shared filesystems, where free space is not ours to
-// take, it must be given. A given size must fit. byDefault says that nobody
-// typed it: then it shrinks to half of what is free rather than to refuse. The
+// take, it must be given. A given size must fit. byDefault says that it is a
+// default: then it shrinks to half of what is free instead of being refused. The
 // floor is what must stay free while running, 0 = not watched.
 func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	byDefault bool) (bytes, floor int64, err error) {
@@ -36,7 +36,7 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 			"filesystem of %s is full (%s free for %s): free space there, or choose another "+
 			"directory", fs.Type, dir, units.Bytes.Text(fs.Free), units.Plural(ranks, "rank"))
 	}
-	// Somebody decided, or the quick division's 4 GiB: taken if it fits.
+	// Given, or the quick division's 4 GiB: taken if it fits.
 	if given > 0 {
 		switch {
 		case given <= fs.Free/ranks: // a product could overflow
@@ -67,8 +67,8 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	if why != "" {
 		return 0, 0, errors.New("-storage-capacity-gb: must be given, because " + why)
 	}
-	// A tenth of slack: metadata and the padding of last blocks are not a
-	// neighbour filling the disk.
+	// A tenth of slack: metadata and the padding of last blocks are not
+	// another process that fills the disk.
 	return bytes, floor - floor/10, nil
 }
 
@@ -123,9 +123,9 @@ func ChooseShares(dirs []string, on []host.Filesystem, sharing []int, given int6
 	return int64(float64(n*least) * (1 - skewShare)), shares, nil
 }
 
-// What a run needs beside buffers and the cpu tier: runtime, source and the encoding of its result,
-// and each shard of its recorder, whose hundred histograms take some 10 MB when all of them are
-// used. Measured with two shards: 45 to 120 MB.
+// What a run needs in addition to buffers and the cpu tier: runtime, source and the encoding of its
+// result, and each shard of its recorder, whose hundred histograms take some 10 MB when all of them
+// are used. Measured with two shards: 45 to 120 MB.
 const (
 	harnessMemory = 172 << 20
 	shardMemory   = 10 << 20
@@ -136,7 +136,7 @@ const (
 const bufferPart = 8
 
 // MostBuffers is how many bytes the buffers of one of so many clients of this host may take: an
-// eighth of its part of the memory that is available, 0 when nobody knows how much that is.
+// eighth of its part of the memory that is available, 0 when that is not known.
 func MostBuffers(localRanks int, l host.Limits) int64 {
 	have, _ := l.Available()
 	return have / int64(max(1, localRanks)) / bufferPart
@@ -152,7 +152,7 @@ type Memory struct {
 // Total is the sum.
 func (m Memory) Total() int64 { return m.Pool + m.CPUTier + m.Harness }
 
-// EstimateMemory tells what a run would need with buffers and a cpu tier of that many bytes, and a
+// EstimateMemory is what a run would need with buffers and a cpu tier of that many bytes, and a
 // recorder of so many shards.
 func EstimateMemory(pool, cpuTier int64, shards int) Memory {
 	return Memory{Pool: pool, CPUTier: cpuTier,
@@ -189,8 +189,8 @@ func (v *Values) DecodePopulation() (entries, tokens int) {
 	return workloads.PopulationPerUser * v.Users, workloads.PopulationTokens
 }
 
-// ContextWindow is the longest prompt in tokens, 0 = there is no bound: nobody knows the model's,
-// or the division is closed, whose users pass it as those of the Python benchmark do.
+// ContextWindow is the longest prompt in tokens, 0 = there is no bound: the model's is not known, or
+// the division is closed, whose users exceed it as the users of the Python benchmark do.
 func (v *Values) ContextWindow() int {
 	if v.Division == Closed {
 		return 0
@@ -215,7 +215,7 @@ func (v *Values) CutTemplates() (list []string) {
 // usualBlock is how many tokens the blocks of Mooncake's traces have.
 const usualBlock = 512
 
-// BlockSizes are those of a block trace's blocks in tokens, the largest last.
+// BlockSizes are the sizes of a block trace's blocks in tokens, the largest last.
 func (v *Values) BlockSizes() ([]int, error) {
 	files, err := formats.Blocks.Files(v.BlockTracePath)
 	if err != nil {
@@ -231,7 +231,7 @@ func (v *Values) BlockSizes() ([]int, error) {
 	return sizes, err
 }
 
-// LargestEntry is the largest entry that the users can ask for, or that a block trace has, in
+// LargestEntry is the largest entry that the users can request, or that a block trace has, in
 // tokens and in bytes of this rank.
 func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	tokens = v.Profile.MaxContextTokens()
@@ -257,8 +257,8 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 }
 
 // CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the
-// users, or the entries that decode-only reads, with the numbers that would fit. Resolve asks it
-// when the capacity is given; whoever derives the capacity from the free space asks again.
+// users, or the entries that decode-only reads, with the numbers that would fit. Resolve calls it
+// when the capacity is given; a caller that derives the capacity from the free space calls it again.
 // Benchmarks without users always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
 	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && v.Typed("ceiling-size-gb") {
@@ -273,7 +273,7 @@ func (v *Values) CheckFit(capacity int64) Violations {
 		const name = "storage-capacity-gb"
 		required = fmt.Sprintf(required, args...)
 		text := strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)
-		if capacity != v.StorageBytes { // nobody said so: the free space did
+		if capacity != v.StorageBytes { // it was derived from the free space
 			return Violations{fmt.Sprintf("-%s: must be at least %s; the free space of %s leaves "+
 				"room for %s", name, required, cmp.Or(v.CacheDir(), "the temporary directory"),
 				text)}

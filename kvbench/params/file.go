@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,12 +20,12 @@ import (
 	"kvbench/workloads/model"
 )
 
-// configFile is what a YAML file says: a text for each key, dotted, with the line that gives it.
-// What the texts mean is decided with those of all other layers.
+// configFile is what a YAML file says: the texts of each parameter or key, with their lines. What
+// they mean is decided together with all other layers.
 //
 // The decoder resolves aliases and <<, and refuses keys that are there twice. Keys are compared
-// with the known ones here: it would name the first unknown field without the nearest known one,
-// and could not tell the line that set a value, which results record.
+// with the known ones here: the decoder would name the first unknown field without the nearest
+// known one, and could not tell the line that set a value, which results record.
 type configFile struct {
 	path   string
 	values map[string][]setting // one of each but for sweeps
@@ -65,7 +66,7 @@ func parseConfig(path string, text []byte) *configFile {
 	err := dec.Decode(&doc)
 	if err == nil {
 		if len(doc.Content) == 1 {
-			c.section(doc.Content[0], "", fileKeys())
+			c.section(doc.Content[0], "")
 		}
 		// yaml.Unmarshal would ignore what follows the first document.
 		if err = dec.Decode(&more); err == nil {
@@ -86,12 +87,12 @@ func (c *configFile) refuse(line int, format string, args ...any) {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// zeroBased begins what yaml's parser complains of, whose lines it counts from 0; those of its
-// scanner and of its decoder it counts from 1 (yaml.v3 3.0.1, parser.fail and parserc.go).
+// zeroBased begins the errors of yaml's parser, which counts lines from 0; its scanner and its
+// decoder count them from 1 (yaml.v3 3.0.1, parser.fail and parserc.go).
 var zeroBased = regexp.MustCompile(`^did not find expected (<|node content|'-'|key$|',' or)`)
 
 // yamlError rewrites yaml's "yaml: line 3: …" to the form of all other messages; what has no line
-// is told with the given one.
+// gets the given one.
 func (c *configFile) yamlError(line int, err error) {
 	texts := []string{err.Error()}
 	if all := (*yaml.TypeError)(nil); errors.As(err, &all) {
@@ -115,108 +116,110 @@ const (
 	sectionModels     = "model_configs"
 )
 
-// fileKeys are all keys that may stand in a file, but for those of models.
-func fileKeys() []parameter {
-	list := newValues("").keys
-	for _, p := range rows {
-		if p.inFile() {
-			p.name = sectionParameters + "." + p.name
-			list = append(list, p)
+// fileKeys are the dotted names of all keys that may stand in a file.
+var fileKeys = func() map[string]*parameter {
+	all := make(map[string]*parameter)
+	for _, p := range slices.Concat(table, keys, modelKeys) {
+		switch {
+		case p.key():
+			all[p.name] = p
+		case p.inFile():
+			all[sectionParameters+"."+p.name] = p
 		}
 	}
-	return append(list, parameter{name: sectionModels})
-}
+	return all
+}()
 
-// section walks a mapping; path is its dotted name, keys are all that may stand in it and below.
-func (c *configFile) section(n *yaml.Node, path string, keys []parameter) {
+// section walks a mapping; path is its dotted name, of which a model's own name is a star.
+func (c *configFile) section(n *yaml.Node, path string) {
 	for _, e := range c.entries(n, path) {
 		full := strings.TrimPrefix(path+"."+e.key, ".")
-		i := slices.IndexFunc(keys, func(k parameter) bool { return k.name == full })
+		p := fileKeys[full]
+		switch {
+		case path == sectionModels:
+			c.model(e)
 		// decode.batch_size must not pass for batch_size in decode, nor an empty key for the
 		// section that it stands in, of which there would be no end when that is its value.
-		name := e.key != "" && !strings.Contains(e.key, ".")
-		switch {
-		case full == sectionModels:
-			for _, m := range c.entries(e.value, full) {
-				c.model(m)
-			}
-		case name && i >= 0:
-			c.values[full] = append(c.values[full], c.texts(e, keys[i])...)
-		case name && len(children(keys, full)) > 0:
-			c.section(e.value, full, keys)
+		case e.key == "" || strings.Contains(e.key, "."):
+			c.unknown(e, path)
+		case p != nil:
+			c.values[p.name] = append(c.values[p.name], c.texts(e, p, full)...)
+		case len(children(full)) > 0:
+			c.section(e.value, full)
 		default:
-			c.unknown(e, path, children(keys, path))
+			c.unknown(e, path)
 		}
 	}
 }
 
 // children lists what may stand in a section, "" being the top of the file.
-func children(keys []parameter, section string) (names []string) {
-	for _, k := range keys {
-		rest, below := strings.CutPrefix("."+k.name, strings.TrimSuffix("."+section, ".")+".")
+func children(section string) (names []string) {
+	for full := range fileKeys {
+		rest, below := strings.CutPrefix("."+full, strings.TrimSuffix("."+section, ".")+".")
 		if name, _, _ := strings.Cut(rest, "."); below && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	return names
+	return slices.Sorted(slices.Values(names))
 }
 
 // unknown reports a key that is not in section. A misspelt key that is ignored would make a run of
 // defaults that looks configured, so none is.
-func (c *configFile) unknown(e entry, section string, known []string) {
-	where := "in section " + section
-	best, _ := units.Nearest(e.key, known)
-	switch p := find(e.key); {
-	case section == "":
-		where = "at the top of the file"
+func (c *configFile) unknown(e entry, section string) {
+	where, name := "in section "+section, e.key
+	best, _ := units.Nearest(e.key, children(section))
+	if section == "" {
 		// Right name, wrong place, or the Python benchmark's spelling of a flag of its own.
-		if p = find(strings.ReplaceAll(e.key, "_", "-")); p != nil && p.inFile() {
-			best = sectionParameters + ": " + p.name
-		}
-	case section == sectionParameters && p != nil:
-		best = "the flag -" + e.key
+		where, name = "at the top of the file", strings.ReplaceAll(e.key, "_", "-")
 	}
-	if other := Instead[e.key]; other != "" && section == sectionParameters {
+	p := find(name)
+	switch other := Instead[e.key]; {
+	case section == sectionParameters && other != "":
 		c.refuse(e.line, "unknown key %q %s: %s", e.key, where, other)
 		return
+	case section == sectionParameters && p != nil:
+		best = "the flag -" + e.key
+	case section == "" && p != nil && p.inFile():
+		best = sectionParameters + ": " + p.name
 	}
 	c.refuse(e.line, "unknown key %q %s; nearest known key: %q", e.key, where, best)
 }
 
 // texts are what a key is given, as it is recorded: a scalar as written, a list in one line. Of
 // sweeps each is a text of its own.
-func (c *configFile) texts(e entry, k parameter) (list []setting) {
-	origin := Origin{FromFile, c.at(e.line)}
-	_, plain := k.value.(kind[string]) // would take a list for text
+func (c *configFile) texts(e entry, p *parameter, full string) (list []setting) {
+	textual := p.kind.of == reflect.String // would take a list for text
 	// Parameters are spelled as flags are, in quotes or without. Where the Python benchmark has a
 	// number, text keeps its quotes, with which no kind of number takes it.
-	number := !plain && !strings.HasPrefix(k.name, sectionParameters+".")
 	written := func(n *yaml.Node) string {
-		switch {
+		switch n = follow(n); {
 		case n.Kind != yaml.ScalarNode:
 			return "[…]" // which no item of a list can be
-		case number && n.Tag == "!!str":
+		case p.key() && !textual && n.Tag == "!!str":
 			return strconv.Quote(n.Value)
 		}
 		return n.Value
 	}
 	var items []string
 	for _, item := range e.value.Content {
-		items = append(items, written(follow(item)))
-		list = append(list, setting{written(follow(item)), origin})
+		items = append(items, written(item))
 	}
 	switch sequence := e.value.Kind == yaml.SequenceNode; {
 	case e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null":
-		return []setting{{written(e.value), origin}}
-	case sequence && k.name == sectionParameters+".sweep":
-		return list
-	case sequence && k.has(many):
-		return []setting{{strings.Join(items, ","), origin}}
-	case sequence && !plain:
-		return []setting{{"[" + strings.Join(items, ", ") + "]", origin}}
+		items = []string{written(e.value)}
+	case sequence && p.name == "sweep":
+	case sequence && p.has(many):
+		items = []string{strings.Join(items, ",")}
+	case sequence && !textual:
+		items = []string{"[" + strings.Join(items, ", ") + "]"}
+	default:
+		c.refuse(e.line, "%s must be one value (text, a number, true or false)", full)
+		return nil
 	}
-	c.refuse(e.line, "%s must be one value (text, a number, true or false)", k.name)
-	return nil
+	for _, text := range items {
+		list = append(list, setting{text, Origin{FromFile, c.at(e.line)}})
+	}
+	return list
 }
 
 // model reads one of model_configs: a model to add, or to redefine. Its keys are the Python
@@ -224,18 +227,20 @@ func (c *configFile) texts(e entry, k parameter) (list []setting) {
 func (c *configFile) model(e entry) {
 	section := sectionModels + "." + e.key
 	m := model.Model{Key: e.key, Name: e.key}
-	problems := len(c.bad)
-	keys := modelKeys(section, &m)
-	c.section(e.value, section, keys)
-	for _, k := range keys {
-		for _, s := range c.values[k.name] {
-			if err := k.value.Set(s.text); err != nil {
-				c.bad = append(c.bad, violation(k.name, s, err.Error()))
+	own := &configFile{path: c.path, values: make(map[string][]setting)}
+	own.section(e.value, sectionModels+".*")
+	for _, p := range modelKeys {
+		for _, s := range own.values[p.name] {
+			if err := p.set(&m, "", s.text); err != nil {
+				own.bad = append(own.bad, violation(p.name, s, err.Error()))
 			}
 		}
 	}
+	for _, text := range own.bad {
+		c.bad = append(c.bad, strings.ReplaceAll(text, sectionModels+".*", section))
+	}
 	// The model is checked as a whole when each of its keys was right.
-	if len(c.bad) > problems {
+	if len(own.bad) > 0 {
 		return
 	}
 	m.Complete()

@@ -29,9 +29,9 @@ func FuzzConfig(f *testing.F) {
 			require.Contains(t, message, "f.yaml:")
 		}
 		v := newValues("/")
-		for _, k := range v.keys {
-			for _, s := range c.values[k.name] {
-				if err := k.value.Set(s.text); err != nil {
+		for _, p := range keys {
+			for _, s := range c.values[p.name] {
+				if err := p.set(v, "/", s.text); err != nil {
 					require.NotEmpty(t, err.Error())
 				}
 			}

@@ -54,7 +54,7 @@ func TestHelpTableFitsAScreen(t *testing.T) {
 		}
 	}
 	letters := strings.Join(strings.Fields(text), "")
-	for _, p := range rows {
+	for _, p := range table {
 		if !p.has(action) {
 			assert.Contains(t, letters, strings.Join(strings.Fields(p.help), ""), p.name)
 		}

@@ -11,28 +11,26 @@ import (
 	"kvbench/kvbench/group/launchers"
 )
 
-// launched takes the values of the parameters that the launcher of this process sets.
+// launched adds the layer of the launcher of this process.
 func (r *resolver) launched() {
-	var from launchers.Place
+	place, found := launchers.Find(r.in.env)
 	if r.in.Agent != nil {
-		from = *r.in.Agent
-	} else if place, found := launchers.Find(r.in.env); found {
-		from = place
-	} else {
+		place, found = *r.in.Agent, true
+	}
+	if !found {
 		return
 	}
-	r.v.Launcher = &from
-	r.suite[FromLauncher] = map[string]setting{}
-	for name, value := range map[string]launchers.Value{"rank": from.Rank, "ranks": from.Size,
-		"local-ranks": from.Local} {
-		if value.Given() && !(name == "rank" && from.Problem != "") {
-			r.suite[FromLauncher][name] = setting{value.Text, Origin{FromLauncher, value.Variable}}
+	r.v.Launcher = &place
+	for name, value := range map[string]launchers.Value{"rank": place.Rank, "ranks": place.Size,
+		"local-ranks": place.Local} {
+		if value.Given() && !(name == "rank" && place.Problem != "") {
+			r.add(FromLauncher, value.Variable, name, value.Text)
 		}
 	}
 }
 
 // unsized is the error of a launcher that sets the rank and not the number of ranks: four clients
-// that each think to be alone would each take all of the free space.
+// that each take themselves for the only one would each take all of the free space.
 func unsized(from *launchers.Place) string {
 	if from.SizeVariable == "" {
 		return fmt.Sprintf("-ranks: must be given with %s, which says that this is rank %s (%s) "+
@@ -55,46 +53,31 @@ func (r *resolver) place() {
 		if from != nil && !from.Size.Given() && from.Rank.Given() && v.Rank != automatic &&
 			v.Origin("rank").Kind == FromLauncher {
 			r.bad = append(r.bad, unsized(from))
-			v.row("ranks").refused = true // what follows from it would only confuse
+			v.refused["ranks"] = true // what follows from it would only confuse
 		}
 		v.Ranks = 1
 	}
 	// With -rank given something else starts the others.
 	v.starts = from == nil && v.Rank == automatic && v.Ranks > 1
-	r.want(!v.starts || v.Ranks <= mostStarted, "ranks",
-		fmt.Sprintf("at most %d where this run starts them", mostStarted))
-	r.want(!v.starts || !v.Typed("local-ranks"), "local-ranks",
-		"absent where this run starts the ranks: all of them are on this host")
-	r.want(v.Ranks > 1 || !v.Typed("rank-failure"), "rank-failure",
-		"absent with one client: -ranks starts several")
+	r.want(!v.starts || v.Ranks <= mostStarted, "ranks", "at most %d where this run starts them",
+		mostStarted)
 	// Ranks that a user starts one by one are independent unless an address is given.
 	v.meets = v.Ranks > 1 && !v.starts && r.in.Agent == nil && v.Rendezvous != "none" &&
 		(from != nil || v.Rendezvous != "auto")
-	r.want(!v.starts || !v.Typed("rendezvous"), "rendezvous",
-		"absent with -ranks alone, which starts all of them")
-	r.want(v.meets || !v.Typed("shared-dir") || v.row("ranks").refused, "shared-dir",
-		"absent unless ranks meet that a launcher or a user has started: those of one host know "+
-			"which filesystem they share")
-	for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
-		r.want(v.Ranks > 1 || v.starts || from != nil || !v.Typed(name) ||
-			v.row("ranks").refused, name,
-			"absent with one client: give -rank and -ranks, or start under a launcher")
-	}
 	v.Rank = max(v.Rank, 0)
 	// Unknown: all here is the careful guess, it divides the free space by the most. Ranks that
 	// meet will know, and are checked then.
-	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Origin("local-ranks").byUser() {
+	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Typed("local-ranks") {
 		v.LocalRanks = v.Ranks
 		if v.guessed = v.meets; v.guessed {
 			v.LocalRanks = 1
 		}
-		if from := v.Origin("ranks"); from.Kind == FromLauncher {
-			v.row("local-ranks").given.origin = from
+		if v.Origin("ranks").Kind == FromLauncher {
+			v.given["local-ranks"] = v.given["ranks"]
 		}
 	}
-	r.want(v.Rank < v.Ranks || v.row("ranks").refused, "rank",
-		fmt.Sprintf("below -ranks (%d)", v.Ranks))
-	r.want(v.LocalRanks <= v.Ranks, "local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
+	r.want(v.Rank < v.Ranks || v.refused["ranks"], "rank", "below -ranks (%d)", v.Ranks)
+	r.want(v.LocalRanks <= v.Ranks, "local-ranks", "at most -ranks (%d)", v.Ranks)
 }
 
 // mostStarted is the largest number of ranks that a run starts.
@@ -121,9 +104,6 @@ func (v *Values) CheckFilesystems() error {
 // Starts reports whether this process starts the other ranks, of which it is rank 0.
 func (v *Values) Starts() bool { return v.starts }
 
-// together reports whether one of the run's clients coordinates all of them.
-func (r *resolver) together() bool { return r.v.starts || r.v.meets || r.in.Agent != nil }
-
 // Meets reports whether this process is one of several ranks that a launcher or a user has started,
 // and that meet.
 func (v *Values) Meets() bool { return v.meets }
@@ -134,23 +114,20 @@ func (v *Values) AllHere() bool {
 		v.Launcher != nil && v.Launcher.Local.Given())
 }
 
-// meeting is where ranks meet.
-func meeting(to *string) kind[string] {
-	const rule = "auto, none, HOST or HOST:PORT"
-	return text(to, func(text string) (string, error) {
-		if text == "auto" || text == "none" {
-			return text, nil
-		}
-		host, port, err := net.SplitHostPort(text)
-		if err != nil { // an IPv6 address without a port has colons of its own
-			host, port = strings.Trim(text, "[]"), launchers.Port
-		}
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || n == 0 || net.ParseIP(host) == nil && !hostName.MatchString(host) {
-			return "", errors.New(rule)
-		}
-		return net.JoinHostPort(host, port), nil
-	})
+// parseAddress reads where ranks meet.
+func parseAddress(text string) (string, error) {
+	if text == "auto" || text == "none" {
+		return text, nil
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil { // an IPv6 address without a port has colons of its own
+		host, port = strings.Trim(text, "[]"), launchers.Port
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || net.ParseIP(host) == nil && !hostName.MatchString(host) {
+		return "", errors.New("auto, none, HOST or HOST:PORT")
+	}
+	return net.JoinHostPort(host, port), nil
 }
 
 // hostName is what may stand in /etc/hosts or in DNS.

@@ -31,7 +31,7 @@ func TestTheContextWindow(t *testing.T) {
 	v = good(t, in, "-division=closed")
 	assert.Zero(t, v.ContextWindow(), "MLPerf's users have none")
 	assert.Empty(t, v.CutTemplates())
-	assert.Zero(t, good(t, in, "-division=quick").ContextWindow(), "tiny-1b is nobody's")
+	assert.Zero(t, good(t, in, "-division=quick").ContextWindow(), "tiny-1b has none")
 	file := writeFile(t, "m.yaml", "model_configs: {small: {num_layers: 1, hidden_dim: 64, "+
 		"num_heads: 2, kv_heads: 1, context_window: 2048}}\n")
 	assert.Equal(t, 2048, good(t, in, "-config="+file, "-model=small").ContextWindow())
@@ -42,7 +42,7 @@ func TestTheCacheDirectoryIsCheckedWithoutTouchingAnything(t *testing.T) {
 	assert.Equal(t, []string{"-cache-dir: must be a directory that may be worked in (/etc/kv " +
 		"lies in /etc), given /etc/kv (flag)"}, wrong(t, in, "-cache-dir=/etc/kv"))
 	good(t, in)                             // the temporary directory is the suite's own
-	good(t, Inputs{}, "-cache-dir=/etc/kv") // nobody asks
+	good(t, Inputs{}, "-cache-dir=/etc/kv") // there is no check
 }
 
 func TestAnEntryThatNeverFitsInTheFreeSpace(t *testing.T) {

@@ -16,6 +16,6 @@ func TestBucket(t *testing.T) {
 	v, err := typed(t, "-cache-dir=S3://kv/x", "-s3-lookup=head", "-storage-capacity-gb=8").
 		Resolve(Inputs{Bench: bench(t, "BlockTrace")})
 	require.ErrorContains(t, err, "with a bucket of 3 to 63")
-	bad, _ := Unheard([]*Values{v})
+	bad, _ := Unused([]*Values{v})
 	assert.Empty(t, bad)
 }

@@ -1,23 +1,25 @@
 package params
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 )
 
-// Every profile sets keys that exist to values that they take, and whoever says otherwise wins.
+// Every profile sets keys that exist to values that they take, and the user's values win.
 func TestProfiles(t *testing.T) {
-	for _, name := range Profiles {
+	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		for _, division := range []string{"quick", "open"} {
 			v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-profile="+name,
 				"-division="+division)
 			set := settingsOfProfile(name, v.Division)
-			assert.Equal(t, name == MLPerfProfile, set == nil)
+			assert.Equal(t, name == MLPerfProfile, len(set) == 0)
 			assert.Equal(t, name != MLPerfProfile, v.OfSessions())
 			for key, text := range set {
-				if assert.NotNil(t, v.row(key), key) {
+				if assert.NotNil(t, byName[key], key) {
 					assert.Equal(t, "profile "+name, v.Origin(key).String(), key)
 					assert.Contains(t, find("profile").usage(), key)
 				}
@@ -26,13 +28,13 @@ func TestProfiles(t *testing.T) {
 				}
 			}
 			// The summary has them from the result's parameters.
-			told := 0
+			recorded := 0
 			for _, p := range v.Parameters() {
 				if p.Origin == "profile "+name {
-					told++
+					recorded++
 				}
 			}
-			assert.Len(t, set, told)
+			assert.Len(t, set, recorded)
 		}
 	}
 	file := writeFile(t, "p.yaml", "sessions: {questions: [7, 9]}\n")

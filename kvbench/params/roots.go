@@ -8,45 +8,43 @@ import (
 	"strings"
 )
 
-// directories are one or several that share a storage tier, by comma, or one bucket. A comma of a
-// name has a backslash before it: as few names have one, it is not to be taken for a list.
-func directories(to *[]string, base string) kind[[]string] {
-	one := storage(nil, base)
-	return kind[[]string]{to, func(text string) (list []string, err error) {
-		if text == "" {
-			return nil, nil
+// parseDirectories reads one or several directories that share a storage tier, by comma, or one
+// bucket. A comma in a name has a backslash before it: as few names have one, it is not to be taken
+// for a list.
+func parseDirectories(text string) (any, error) {
+	var list []any
+	absolute := 0
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, `\,`, commaOfName), ",") {
+		part = strings.ReplaceAll(strings.TrimSpace(part), commaOfName, ",")
+		dir, err := parseDirectory(part)
+		switch {
+		case err != nil:
+			return nil, err
+		case part == "":
+			return nil, errors.New("directories by comma, none of which is empty")
+		case filepath.IsAbs(part) || strings.Contains(part, "://"):
+			absolute++
 		}
-		absolute := 0
-		for part := range strings.SplitSeq(strings.ReplaceAll(text, `\,`, commaOfName), ",") {
-			part = strings.ReplaceAll(strings.TrimSpace(part), commaOfName, ",")
-			dir, err := one.parse(part)
-			switch {
-			case err != nil:
-				return nil, err
-			case dir == "":
-				return nil, errors.New("directories by comma, none of which is empty")
-			case filepath.IsAbs(part) || strings.Contains(part, "://"):
-				absolute++
-			}
-			list = append(list, dir)
-		}
-		if absolute > 0 && absolute < len(list) { // /data/kv,old is rather one name than two
-			return nil, errors.New(`directories that all begin with / or none of them (a comma ` +
-				`in a name is \,)`)
-		}
-		bucket := func(dir string) bool { return strings.HasPrefix(dir, bucketScheme) }
-		if len(list) > 1 && slices.ContainsFunc(list, bucket) {
-			return nil, errors.New("one s3://BUCKET/PREFIX alone, or directories: a store " +
-				"spreads objects by itself, and -s3-endpoint takes several addresses of it")
-		}
-		return list, nil
-	}, func(list []string) string {
-		list = slices.Clone(list)
-		for i, dir := range list {
-			list[i] = strings.ReplaceAll(dir, ",", `\,`)
-		}
-		return strings.Join(list, ",")
-	}}
+		list = append(list, dir)
+	}
+	if absolute > 0 && absolute < len(list) { // /data/kv,old is rather one name than two
+		return nil, errors.New(`directories that all begin with / or none of them (a comma ` +
+			`in a name is \,)`)
+	}
+	isBucket := func(dir any) bool { _, is := dir.(string); return is }
+	if len(list) > 1 && slices.ContainsFunc(list, isBucket) {
+		return nil, errors.New("one s3://BUCKET/PREFIX alone, or directories: a store " +
+			"spreads objects by itself, and -s3-endpoint takes several addresses of it")
+	}
+	return list, nil
+}
+
+func formatDirectories(list []string) string {
+	list = slices.Clone(list)
+	for i, dir := range list {
+		list[i] = strings.ReplaceAll(dir, ",", `\,`)
+	}
+	return strings.Join(list, ",")
 }
 
 // commaOfName stands for a comma that separates nothing. No path has a zero byte.
@@ -60,32 +58,31 @@ var rootLayouts = []string{"entry", "block", "slots", "vllm-fs", "lmcache-fs"}
 // roots checks several directories of one storage tier.
 func (r *resolver) roots() {
 	v := r.v
-	if len(v.CacheDirs) < 2 || v.Simulated() || v.row("cache-dir").refused {
+	if len(v.CacheDirs) < 2 || v.Simulated() || v.refused["cache-dir"] {
 		return
 	}
 	for i, dir := range v.CacheDirs {
 		for _, other := range v.CacheDirs[:i] {
 			a, b := real(other), real(dir)
-			twice := sameDir(a, b)
-			r.want(!twice, "cache-dir", "different directories ("+dir+" is the same directory as "+
-				other+")")
-			inside, outside := dir, other
-			if liesIn(a, b) {
-				inside, outside = other, dir
+			switch {
+			case sameDir(a, b):
+				r.refuse("cache-dir", "different directories (%s is the same directory as %s)", dir,
+					other)
+			case liesIn(a, b):
+				r.refuse("cache-dir", "separate directories (%s is inside of %s)", other, dir)
+			case liesIn(b, a):
+				r.refuse("cache-dir", "separate directories (%s is inside of %s)", dir, other)
 			}
-			r.want(twice || !liesIn(a, b) && !liesIn(b, a), "cache-dir",
-				"directories beside each other ("+inside+" is inside of "+outside+")")
 		}
 	}
 	r.want(v.Division != Closed, "cache-dir", "one directory in the closed division: MLPerf's "+
 		"benchmark has one")
-	r.want(!v.Bench.Checkpoints(), "cache-dir", "one directory with "+v.Bench.Name+
-		": a checkpoint lies in one place")
-	r.want(slices.Contains(rootLayouts, v.Layout) || v.Packed() > 0, "layout",
-		strings.Join(rootLayouts, ", ")+" or packed=N with several directories in -cache-dir: "+
-			"the engine has one")
+	r.want(!v.Bench.Checkpoints(), "cache-dir", "one directory with %s: a checkpoint lies in one "+
+		"place", v.Bench.Name)
+	r.want(slices.Contains(rootLayouts, v.Layout) || v.Packed() > 0, "layout", "%s or packed=N with "+
+		"several directories in -cache-dir: the engine has one", strings.Join(rootLayouts, ", "))
 	r.want(!v.LatencyTracing || v.TraceLevel != "file", "latency-trace-level", "block with "+
-		"several directories in -cache-dir: calls on files are told by the device of one "+
+		"several directories in -cache-dir: calls on files are matched by the device of one "+
 		"filesystem")
 }
 

@@ -10,7 +10,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// TestSharesOfDirectories: all of them take what the smallest can, with room for a hash's whims,
+// TestSharesOfDirectories: all of them take what the smallest can, with room for a hash's deviations,
 // and those on one filesystem share its room.
 func TestSharesOfDirectories(t *testing.T) {
 	disk := func(free int64) host.Filesystem {
@@ -42,5 +42,5 @@ func TestSharesOfDirectories(t *testing.T) {
 	bytes, _, err = ChooseShares(dirs, []host.Filesystem{disk(1), disk(400)}, []int{1, 1},
 		4*units.GiB, true)
 	require.NoError(t, err)
-	assert.EqualValues(t, units.GiB, bytes, "what nobody typed shrinks")
+	assert.EqualValues(t, units.GiB, bytes, "a default shrinks")
 }

@@ -18,7 +18,8 @@ import (
 //	file NAME                        a file of that text; $DIR is its directory
 //	each [BENCHMARK] [show=(a,b)]    each line is a command of its own: its flags, the
 //	                                 variables of its environment (NAME=value), -benchtime, -count
-//	unheard BENCHMARK…               likewise, and all benchmarks are selected: see Unheard
+//	unused BENCHMARK…                the same, and all benchmarks are selected: see Unused
+//	yaml                             each line is a file, whose lines end with \n
 //	environment                      each line is a variable: see UnknownEnvironment
 //
 // A refusal is a line of the output, or "ok". Show prints parameters with their origins, words that
@@ -34,13 +35,20 @@ func TestScripts(t *testing.T) {
 				name := filepath.Join(dir, d.CmdArgs[0].Key)
 				require.NoError(t, os.WriteFile(name, []byte(d.Input), 0o600))
 				return ""
+			case "yaml":
+				for line := range strings.Lines(d.Input) {
+					text := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(line)
+					name := filepath.Join(dir, "c.yaml")
+					require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+					scriptResolve(t, &out, line, Inputs{Base: "/base"}, []string{"-config=" + name}, d)
+				}
 			case "environment":
 				out.WriteString(UnknownEnvironment(strings.Split(d.Input, "\n")).Error() + "\n")
-			case "each", "unheard":
+			case "each", "unused":
 				for line := range strings.Lines(d.Input) {
 					in, args := scriptCommand(t, strings.ReplaceAll(line, "$DIR", dir))
-					if d.Cmd == "unheard" {
-						scriptUnheard(t, &out, in, args, d)
+					if d.Cmd == "unused" {
+						scriptUnused(t, &out, in, args, d)
 					} else {
 						scriptResolve(t, &out, line, in, args, d)
 					}
@@ -97,7 +105,7 @@ func scriptResolve(t *testing.T, out *strings.Builder, line string, in Inputs, a
 	default:
 		for i, name := range show {
 			text := shown(v, name)
-			if v.row(name) != nil {
+			if find(name) != nil {
 				text = fmt.Sprintf("%s = %s (%s)", name, v.Text(name), v.Origin(name))
 			}
 			fmt.Fprint(out, map[bool]string{true: "; "}[i > 0], text)
@@ -139,14 +147,14 @@ func shown(v *Values, name string) string {
 	return "?"
 }
 
-func scriptUnheard(t *testing.T, out *strings.Builder, in Inputs, args []string,
+func scriptUnused(t *testing.T, out *strings.Builder, in Inputs, args []string,
 	d *datadriven.TestData) {
 	var plans []*Values
 	for _, a := range d.CmdArgs {
 		in.Bench = bench(t, a.Key)
 		plans = append(plans, good(t, in, args...).Points...)
 	}
-	bad, notes := Unheard(plans)
+	bad, notes := Unused(plans)
 	for _, text := range bad {
 		fmt.Fprintln(out, text)
 	}

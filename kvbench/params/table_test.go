@@ -14,28 +14,36 @@ import (
 
 func TestEveryLineOfTheTablesIsRead(t *testing.T) {
 	lines := regexp.MustCompile(`(?m)^[^#\n]`)
-	assert.Len(t, rows, len(lines.FindAllString(parametersText, -1)))
-	assert.Len(t, lines.FindAllString(keysText, -1), len(keyTable)+len(modelTable))
-	for _, k := range append(newValues("/base").keys, modelKeys("m", &model.Model{})...) {
-		assert.NotNil(t, k.value, k.name)
+	assert.Len(t, table, len(lines.FindAllString(parametersText, -1)))
+	assert.Len(t, lines.FindAllString(keysText, -1), len(keys)+len(modelKeys))
+	assert.Len(t, slices.Concat(rules, skips), len(lines.FindAllString(rulesText, -1)))
+	assert.Len(t, benchmarks, len(lines.FindAllString(benchmarksText, -1)))
+	for _, p := range slices.Concat(table, keys) {
+		assert.Equal(t, p.field != "", p.at(newValues("/base")).IsValid(), p.name)
+	}
+	for _, p := range modelKeys {
+		assert.True(t, p.at(&model.Model{}).IsValid(), p.name)
 	}
 }
 
 func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z]+)*$`)
 	seen := map[string]bool{}
-	for i := range rows {
-		p := &rows[i]
+	for _, p := range table {
 		assert.Regexp(t, name, p.name)
 		assert.False(t, seen[p.name], p.name)
 		seen[p.name] = true
 		assert.NotEmpty(t, p.help, p.name)
-		assert.NotNil(t, p.value, p.name)
-		assert.Subset(t, []string{free, place, unswept, goFlag, action, many}, p.is, p.name)
+		assert.NotNil(t, p.kind.parse, p.name)
+		assert.Subset(t, []string{free, place, unswept, goFlag, action, many, submitter}, p.traits, p.name)
 		for d, text := range p.def {
-			x := newValues("/base").row(p.name).value
-			require.NoError(t, x.Set(text), "%s, %s", p.name, d)
-			assert.Equal(t, text, x.String(), "default of %s is canonical", p.name)
+			v := newValues("/base")
+			if text != "" && p.field != "" {
+				require.NoError(t, p.set(v, "/base", text), "%s, %s", p.name, d)
+			}
+			if p.field != "" {
+				assert.Equal(t, text, p.text(v), "default of %s is canonical", p.name)
+			}
 		}
 	}
 }
@@ -45,13 +53,13 @@ func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 	texts := func(v *Values) map[string]string {
 		all := map[string]string{}
-		for _, p := range v.rows {
-			all[p.name] = p.value.String()
+		for _, p := range table {
+			all[p.name] = p.text(v)
 		}
 		return all
 	}
-	for _, p := range rows {
-		if p.has(action) {
+	for _, p := range table {
+		if p.field == "" {
 			continue
 		}
 		v := newValues("/base")
@@ -59,18 +67,18 @@ func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 		changed := false
 		for _, text := range []string{"true", "closed", "7", "7s", "8KiB", "/x", p.def[Closed], "random",
 			"f"} {
-			if v.row(p.name).value.Set(text) == nil && v.Text(p.name) != before[p.name] {
+			if p.set(v, "/base", text) == nil && v.Text(p.name) != before[p.name] {
 				changed = true
 				break
 			}
 		}
 		// The last word of a choice is not its default.
-		if err := v.row(p.name).value.Set("?"); err != nil && !changed {
+		if err := p.set(v, "/base", "?"); err != nil && !changed {
 			words, _, _ := strings.Cut(err.Error(), ", did you")
-			changed = v.row(p.name).value.Set(words[strings.LastIndex(words, " ")+1:]) == nil
+			changed = p.set(v, "/base", words[strings.LastIndex(words, " ")+1:]) == nil
 		}
 		if !changed && p.name == "simulate-device" {
-			changed = v.row(p.name).value.Set("read=1,write=1") == nil
+			changed = p.set(v, "/base", "read=1,write=1") == nil
 		}
 		assert.True(t, changed, p.name)
 		for name, text := range texts(v) {
@@ -85,14 +93,12 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 			v := good(t, Inputs{Bench: b}, "-division", string(d))
 			assert.Equal(t, d, v.Division)
 			for name, text := range b.settings(d) {
-				if p := newValues("/base").row(name); p != nil {
-					require.NoError(t, p.value.Set(text), name)
-					assert.Equal(t, text, p.value.String(), "%s of %s is canonical", name, b.Name)
+				p, v := byName[name], newValues("/base")
+				require.NotNil(t, p, "%s sets %s", b.Name, name)
+				assert.False(t, p.has(idle), "%s sets %s", b.Name, name)
+				if require.NoError(t, p.set(v, "/base", text), name); p.field != "" {
+					assert.Equal(t, text, p.text(v), "%s of %s is canonical", name, b.Name)
 				}
-				known := find(name) != nil
-				key := slices.ContainsFunc(v.keys,
-					func(k parameter) bool { return k.name == name && !k.has(idle) })
-				assert.True(t, known || key, "%s sets %s, which nobody knows", b.Name, name)
 			}
 		}
 	}
@@ -106,9 +112,8 @@ func TestCanonicalTextsReadBackToThemselves(t *testing.T) {
 		"precondition-size-gb": "1.333",
 	} {
 		v, again := newValues("/base"), newValues("/base")
-		require.NoError(t, v.row(name).value.Set(text), name)
-		require.NoError(t, again.row(name).value.Set(v.Text(name)), name)
-		v.rows, v.keys, again.rows, again.keys = nil, nil, nil, nil
+		require.NoError(t, find(name).set(v, "/base", text), name)
+		require.NoError(t, find(name).set(again, "/base", v.Text(name)), name)
 		assert.Equal(t, v, again, name)
 	}
 }

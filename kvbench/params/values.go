@@ -1,12 +1,9 @@
 package params
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,12 +15,6 @@ import (
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 )
-
-// Axis is one -sweep: a parameter and the values that it takes, canonical texts in the given order.
-type Axis struct {
-	Key    string
-	Values []string
-}
 
 // Values are all parameters in force for one benchmark. Sizes are bytes, rates per second, paths
 // absolute with empty for none; what a word may be stands in the table. Plain data.
@@ -43,13 +34,13 @@ type Values struct {
 	ProfileName string
 
 	// How the users behave. Rank and seed together give each client streams of its own, so that
-	// clients of one run do not ask for the same at the same moment; see StreamSeed.
+	// clients of one run do not request the same at the same moment; see StreamSeed.
 	Arrival, Turns, GenerationMode, DecodeReads string
 	Seed                                        int64
 
 	// The tiers, fastest first. A capacity of 0 is no tier, but for the last: there it comes from
-	// the free space (95 % of it, divided by the ranks of this host). That of the GPU is of
-	// one card, see GPUTierBytes, and its bandwidth GiB/s per direction.
+	// the free space (95 % of it, divided by the ranks of this host). The GPU's is of
+	// one card, see GPUTierBytes, and its bandwidth is GiB/s per direction.
 	GPUBytes, CPUBytes, StorageBytes int64
 	GPUs, TensorParallel             int
 	TPRule, TPIO, GPUBackend         string
@@ -120,7 +111,7 @@ type Values struct {
 	Engine              string        // that is imitated, none without one
 	ObjectTokens        int           // of an engine's layout, see CutTokens
 	ReadThreads         int           // of an engine's layout, 0 = one for each request
-	WriteThreads        int           // likewise
+	WriteThreads        int           // of an engine's layout, 0 = one for each request
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
 	ReplayCycles        int           // 0 = until the window ends
@@ -149,8 +140,8 @@ type Values struct {
 	Stream     Stream
 	Fadvise    string
 
-	Sweep   []Axis    // that the benchmark hears
-	Unswept []Axis    // that it does not hear: it runs without them
+	Sweep   []Axis    // that applies to the benchmark
+	Unswept []Axis    // that does not apply to it: it runs without them
 	Point   string    // the name of these values' point of the sweep, empty without one
 	Points  []*Values // those at each point of the sweep; itself without one
 
@@ -161,24 +152,24 @@ type Values struct {
 	// What is checked, kept and shown. The nonce has 32 hex digits, or none; see TrialNonce.
 	Verify, Nonce, ResultsDir, Progress string
 	KeepFiles                           bool
-	// Where the run's metrics are served, "" nowhere, and whether others than this machine may ask.
+	// Where the run's metrics are served, "" nowhere, and whether other machines may read them.
 	MetricsListen string
 	MetricsRemote bool
 
 	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the
 	// YAML file.
 	Profile profile.Profile
-	// GenerationTime is the sleep per generated token that GenerationMode means.
-	GenerationTime time.Duration
+	// GenerationTime is the sleep per generated token that GenerationMode means, of the times of all
+	// modes.
+	GenerationTime  time.Duration
+	GenerationTimes [3]time.Duration
+	Retrieval       string // of documents: uniform or zipfian
 	// Models are the models that the YAML file adds or redefines.
 	Models []model.Model
 
-	// What the tables need, and what the values came from.
-	base       string           // the directory in which the command was typed
-	sweep      string           // all sweeps as they were typed
-	timing     [3]time.Duration // per generated token, of generationModes
-	retrieval  string           // rag.retrieval_distribution
-	rows, keys []parameter      // the tables, bound to these values
+	base    string             // the directory in which the command was typed
+	given   map[string]setting // by parameter or key: what is in force, as it was written
+	refused map[string]bool    // parameters with a default, because what was given is wrong
 }
 
 // Checkpoint is which checkpoints are written and read, and when.
@@ -191,7 +182,7 @@ type Checkpoint struct {
 	Keep            int // 0 = all
 	Flush           string
 	Shift           int    // as given, see CheckpointShift
-	AcceleratorType string // "" = nobody said
+	AcceleratorType string // "" = not given
 }
 
 // Stream is how the chunks of a file move.
@@ -201,13 +192,8 @@ type Stream struct {
 	Buffers   int   // of each accelerator
 	Producers int   // as given, see StreamProducers
 	Writers   int   // chunks in flight
-	Readers   int   // stretches of a file that are read beside each other
+	Readers   int   // ranges of a file that are read concurrently
 	Range     int64 // as given, see StreamRange
-}
-
-// row is a parameter or a key bound to these values.
-func (v *Values) row(name string) *parameter {
-	return cmp.Or(row(v.rows, name), row(v.keys, name))
 }
 
 // StreamSeed is the seed that all streams of this rank derive from.
@@ -219,30 +205,19 @@ func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
 // GPUBytesPerSecond is the simulated link's bandwidth per direction.
 func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
 
-// ClosedLoop tells whether users wait for answers.
+// ClosedLoop reports whether users wait for answers.
 func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
 
-// Overtaking tells whether a turn may start before its predecessor's entry is written.
+// Overtaking reports whether a turn may start before its predecessor's entry is written.
 func (v *Values) Overtaking() bool { return v.Turns == "overtaking" }
 
-// Batched tells whether decoding reads an entry again for every batch of generated tokens.
+// Batched reports whether decoding reads an entry again for every batch of generated tokens.
 func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
 
-// Direct tells whether the file tier uses direct I/O.
+// Direct reports whether the file tier uses direct I/O.
 func (v *Values) Direct() bool { return v.IO == "direct" }
 
-// Packed returns N of the layout packed=N, 0 with another.
-func (v *Values) Packed() int {
-	// The table admits only words and packed=N.
-	count, _ := strings.CutPrefix(v.Layout, packedPrefix)
-	n, _ := strconv.Atoi(count) // other layouts are no numbers
-	return n
-}
-
-// TierPolicies are the words of -tier-policy, in the order of the cache's placements.
-var TierPolicies = []string{"waterfall", "write-through", "write-back", "selective"}
-
-// Admission is how many requests have to ask for an entry before the storage tier takes it.
+// Admission is how many requests for an entry precede its admission to the storage tier.
 func (v *Values) Admission() int {
 	if v.TierPolicy == "selective" {
 		return max(2, v.AdmitAfter)
@@ -250,10 +225,10 @@ func (v *Values) Admission() int {
 	return v.AdmitAfter
 }
 
-// ConstantRate tells whether requests of -request-rate are evenly spaced.
+// ConstantRate reports whether requests of -request-rate are evenly spaced.
 func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 
-// CPythonPopulation tells whether the population is drawn with CPython's generator, as the Python
+// CPythonPopulation reports whether the population is drawn with CPython's generator, as the Python
 // benchmark's is.
 func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
 
@@ -263,7 +238,7 @@ func (v *Values) EngineLayout() (l tiers.EngineLayout, is bool) {
 }
 
 // StoringRanks is how many tensor-parallel ranks store bytes of their own in this run: one, unless
-// the I/O of all is asked for.
+// the I/O of all is to be done.
 func (v *Values) StoringRanks() int {
 	l, _ := v.EngineLayout()
 	if v.TPIO != "all" || l.Ranks == tiers.RanksUnsaid ||
@@ -281,7 +256,7 @@ func (v *Values) RankObjects() int {
 	return v.StoringRanks()
 }
 
-// maxUserWorkers bounds the automatic number of workers; traceWorkers is that of request traces,
+// maxUserWorkers bounds the automatic number of workers; traceWorkers is the number for request traces,
 // which have no users.
 const (
 	maxUserWorkers = 500
@@ -301,7 +276,7 @@ func (v *Values) WorkerCount() int {
 	return min(v.Users, maxUserWorkers)
 }
 
-// autoInFlight is how many chunks the workers keep in flight together when nobody says how many.
+// autoInFlight is how many chunks the workers keep in flight together by default.
 // More do not make a device faster that has so many streams already, and cost it: with direct I/O
 // every buffer in flight is memory that the device writes to, and a test disk here read 3.0 GiB/s
 // into 16 buffers of 1 MiB in turn, 2.2 into 64 and 1.9 into 256.
@@ -319,7 +294,7 @@ func (v *Values) Depth() int {
 	return max(1, (autoInFlight+workers-1)/workers)
 }
 
-// mostCeiling is what plain I/O takes of a large storage tier when nobody says how much.
+// mostCeiling is what plain I/O takes of a large storage tier by default.
 const mostCeiling = 64 << 30
 
 var ioParameters = strings.Fields("cache-dir io io-engine chunk-size io-depth workers")
@@ -328,10 +303,10 @@ var ioParameters = strings.Fields("cache-dir io io-engine chunk-size io-depth wo
 // of others are not to be compared.
 func (v *Values) IOKey() string {
 	key := []string{}
-	for _, p := range v.rows {
+	for _, p := range table {
 		if slices.Contains(ioParameters, p.name) ||
 			v.OnObjects() && strings.HasPrefix(p.name, "s3-") {
-			key = append(key, p.name+"="+p.value.String())
+			key = append(key, p.name+"="+p.text(v))
 		}
 	}
 	return strings.Join(key, " ")
@@ -363,8 +338,8 @@ func (v *Values) FieldSize(storage int64) int64 {
 	return most
 }
 
-// InFlight is how many requests plain I/O is told to keep in flight, workers times depth as far as
-// somebody says how many, 0 = nobody does.
+// InFlight is how many requests plain I/O keeps in flight, workers times depth as far as the user
+// sets them, 0 = the user sets neither.
 func (v *Values) InFlight() int {
 	n := 0
 	if v.Typed("workers") {
@@ -376,7 +351,7 @@ func (v *Values) InFlight() int {
 	return n
 }
 
-// Typed says whether a person gave the parameter: as a flag, in the environment, the file or the
+// Typed reports whether the user gave the parameter: as a flag, in the environment, the file or the
 // sweep.
 func (v *Values) Typed(name string) bool { return v.Origin(name).byUser() }
 
@@ -397,115 +372,82 @@ func (v *Values) TrialNonce() (nonce [16]byte) {
 	return nonce
 }
 
-// Simulated tells whether the run happens in virtual time, without storage: either of the two flags
+// Simulated reports whether the run happens in virtual time, without storage: either of the two flags
 // means that.
 func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
-// Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty
-// when it can.
-func (v *Values) Skip() string {
-	// Skipped, not refused: -bench . in any division runs what can run.
-	if v.Division == Closed && v.Bench.Name != "" && !v.inClosed() {
-		if len(v.Bench.left) > 0 {
-			return "needs -" + closedNeeds + " in the closed division (" +
-				strings.Join(closedTypes, " or ") + ")"
-		}
-		return "is not in the closed division, which has MLPerf options 1 to 3 and Checkpoint " +
-			"only: use -division open"
-	}
-	if v.Simulated() && v.Bench.Name != "" &&
-		(v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
-		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks " +
-			"with requests"
-	}
-	if v.Bench.Name == "DataGen" && v.Ranks > 1 {
-		return "has no storage that several clients could share: run it without -ranks"
-	}
-	if v.Bench.Name == "Knee" && v.Ranks > 1 {
-		return "measures a storage that no other load uses, and the grids of several clients " +
-			"would disturb each other: run it without -ranks"
-	}
-	if (v.Bench.Name == "BlockIO" || v.Bench.Name == "Knee") && (v.OnObjects() || !v.Direct()) {
-		needs, name := "-io direct", "io"
-		if v.OnObjects() {
-			needs, name = "a directory", "cache-dir"
-		}
-		return fmt.Sprintf("goes to places inside files, past the page cache: needs %s, given "+
-			"%s (%s)", needs, v.Text(name), v.Origin(name))
-	}
-	if needs := v.Bench.Needs; needs != "" && v.Text(needs) == "" {
-		return "needs -" + needs
-	}
-	return ""
-}
-
-// inClosed tells whether the closed division has the benchmark; in that division itself only where
-// it was told what it asks for.
-func (v *Values) inClosed() bool {
-	return v.Bench.Option > 0 || len(v.Bench.left) > 0 &&
-		(v.Division != Closed || v.Checkpoint.AcceleratorType != "")
-}
-
 // Text is the canonical text of the value in force, "" for an unknown name.
 func (v *Values) Text(name string) string {
-	if p := v.row(name); p != nil {
-		return p.value.String()
+	if p := byName[name]; p != nil {
+		return v.text(p)
 	}
 	return ""
+}
+
+// text is the canonical text; what has no field is kept as it was given.
+func (v *Values) text(p *parameter) string {
+	if p.field == "" {
+		return v.given[p.name].text
+	}
+	return p.text(v)
 }
 
 // Origin says which layer gave the value in force.
-func (v *Values) Origin(name string) Origin { return v.row(name).given.origin }
+func (v *Values) Origin(name string) Origin { return v.given[name].origin }
 
-// recorded are those of some parameters or keys that are to be told, as people read them. A key of
-// the profile stays as it is written.
-func recorded(list []parameter, told func(*parameter) bool) (records []result.Parameter) {
-	for i := range list {
-		p := &list[i]
-		value := p.show(p.value.String())
-		if p.has(profileKey) {
-			value = p.given.text
+// record is a parameter, or a key as it was written, as results and people read it.
+func (v *Values) record(p *parameter) result.Parameter {
+	given := v.given[p.name]
+	if p.key() {
+		return result.Parameter{Name: p.name, Value: given.text, Origin: given.origin.String()}
+	}
+	return result.Parameter{Name: p.name, Value: p.show(v.text(p)), Origin: given.origin.String()}
+}
+
+// Parameters lists every parameter in force in the order of the table, then the profile's keys that
+// were set.
+func (v *Values) Parameters() (records []result.Parameter) {
+	for _, p := range table {
+		if !p.has(action) {
+			records = append(records, v.record(p))
 		}
-		if told(p) {
-			records = append(records, result.Parameter{Name: p.name, Value: value,
-				Origin: p.given.origin.String()})
+	}
+	return append(records, v.profileKeys()...)
+}
+
+// profileKeys are the profile's keys that the YAML file, the profile or the benchmark set.
+func (v *Values) profileKeys() (records []result.Parameter) {
+	for _, p := range keys {
+		if _, set := v.given[p.name]; set && !p.has(idle) {
+			records = append(records, v.record(p))
 		}
 	}
 	return records
 }
 
-// Parameters lists every parameter in force in the order of the table, then the profile's keys that
-// were set.
-func (v *Values) Parameters() []result.Parameter {
-	return append(recorded(v.rows, func(p *parameter) bool { return !p.has(action) }),
-		v.profiles()...)
-}
-
-// profiles are the profile's keys that the YAML file or the benchmark set.
-func (v *Values) profiles() []result.Parameter {
-	return recorded(v.keys, func(k *parameter) bool { return k.given.text != "" && !k.has(idle) })
-}
-
-// Overrides lists what a person set and what makes numbers incomparable, for the configuration
+// Overrides lists what the user set and what makes numbers incomparable, for the configuration
 // lines of the output: neither places (directories, ranks) nor what is only shown, so that the
 // outputs of two drives differ in none of them. Left out are division and seed, which have lines of
 // their own, and Go's flags.
-func (v *Values) Overrides() []result.Parameter {
-	return recorded(slices.Concat(v.rows, v.keys), func(p *parameter) bool {
-		return p.given.origin.byUser() && !p.has(action, place, goFlag, idle) &&
-			p.name != "division" && p.name != "seed"
-	})
+func (v *Values) Overrides() (records []result.Parameter) {
+	for _, p := range slices.Concat(table, keys) {
+		if v.Typed(p.name) && !p.has(action, place, goFlag, idle) && p.name != "division" &&
+			p.name != "seed" {
+			records = append(records, v.record(p))
+		}
+	}
+	return records
 }
 
 // Note says why a key of the YAML file has no effect.
 type Note struct{ Key, Line, Why string }
 
-// Notes are those of all such keys in the file.
+// Notes are the notes of all such keys in the file.
 func (v *Values) Notes() (list []Note) {
-	for _, k := range v.keys {
-		if k.given.text != "" && k.has(idle) {
-			line := strings.TrimPrefix(k.given.origin.Where, v.ConfigFile+":")
-			list = append(list, Note{k.name, line, k.help})
+	for _, p := range keys {
+		if s, set := v.given[p.name]; set && p.has(idle) {
+			line := strings.TrimPrefix(s.origin.Where, v.ConfigFile+":")
+			list = append(list, Note{p.name, line, p.help})
 		}
 	}
 	return list

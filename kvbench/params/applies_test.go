@@ -1,0 +1,53 @@
+package params
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryClauseNamesBenchmarksAndParameters(t *testing.T) {
+	known := append(slices.Collect(maps.Keys(groups)), slices.Collect(maps.Keys(situations))...)
+	for _, b := range Benchmarks() {
+		known = append(known, b.Name)
+	}
+	all := map[string][]clause{}
+	for _, p := range slices.Concat(table, keys) {
+		all[p.name] = p.applies
+	}
+	for _, rule := range slices.Concat(rules, skips) {
+		for _, name := range rule.names {
+			require.NotNil(t, find(name), name)
+			all[name] = append(all[name], rule.clauses...)
+		}
+	}
+	for name, clauses := range all {
+		for _, c := range clauses {
+			assert.Subset(t, append(known, ""), c.benchmarks, name)
+			for _, condition := range c.conditions {
+				other, value, valued := strings.Cut(condition, "=")
+				of := find(other)
+				require.NotNil(t, of, "%s of %s", condition, name)
+				if valued {
+					value = strings.Replace(value, "*", "444", 1)
+					assert.NoError(t, of.set(newValues("/"), "/", value), condition)
+				}
+			}
+		}
+	}
+}
+
+// A sweep without a value that can be is refused once, and leaves values to go on with.
+func TestASweepWithoutAValue(t *testing.T) {
+	v, err := typed(t, "-sweep=num-users=1-4").Resolve(Inputs{Bench: bench(t, "Synthetic"),
+		Base: "/base"})
+	require.Error(t, err)
+	require.Len(t, v.Points, 1)
+	bad, notes := Unused(v.Points)
+	assert.Empty(t, bad)
+	assert.Empty(t, notes)
+}

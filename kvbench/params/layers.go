@@ -1,0 +1,252 @@
+package params
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/group/launchers"
+)
+
+// OriginKind is the layer that a value came from; a larger one wins over a smaller one.
+type OriginKind uint8
+
+// The layers, weakest first.
+const (
+	FromDefault     OriginKind = iota // Where: empty, or why it is another one than usual
+	FromDivision                      // Where: the division
+	FromBenchmark                     // Where: the benchmark's name
+	FromProfile                       // Where: the profile
+	FromEngine                        // Where: the engine
+	FromLayout                        // Where: the engine's layout
+	FromLauncher                      // Where: its environment variable (rank, ranks, local-ranks)
+	FromFile                          // Where: file:line
+	FromEnvironment                   // Where: the variable
+	FromFlag                          // Where: empty
+	FromSweep                         // Where: empty
+)
+
+// Origin says where a value came from.
+type Origin struct {
+	Kind  OriginKind
+	Where string
+}
+
+// originTexts stand before Where.
+var originTexts = [...]string{FromDefault: "default", FromDivision: "division ",
+	FromBenchmark: "benchmark ", FromProfile: "profile ", FromEngine: "engine ",
+	FromLayout: "layout ", FromLauncher: "environment ", FromFile: "",
+	FromEnvironment: "environment ", FromFlag: "flag", FromSweep: "sweep"}
+
+func (o Origin) String() string { return originTexts[o.Kind] + o.Where }
+
+// byUser reports whether the user set the value, as opposed to the suite or the launcher. Only what
+// the user set can be an override: refused in the closed division, and reported in the output.
+func (o Origin) byUser() bool { return o.Kind >= FromFile }
+
+// setting is a value as text and the layer that gave it.
+type setting struct {
+	text   string
+	origin Origin
+}
+
+// violation reports what was given for a flag, named with its dash, or a dotted YAML key, and what
+// would be right.
+func violation(name string, given setting, required string) string {
+	verb := "given"
+	if given.origin.Kind < FromLauncher { // the suite's own
+		verb = "and is"
+	}
+	return fmt.Sprintf("%s: must be %s, %s %s (%s)", name, required, verb,
+		cmp.Or(given.text, `""`), given.origin)
+}
+
+// Violations are all problems of one resolution, in the order of the table. It is the error that
+// Resolve returns: all problems of a run are reported together.
+type Violations []string
+
+// Error lists one problem per line.
+func (vs Violations) Error() string { return strings.Join(vs, "\n") }
+
+// About reports whether one of them is about one of these parameters.
+func (vs Violations) About(names ...string) bool {
+	return slices.ContainsFunc(vs, func(v string) bool {
+		flag, _, _ := strings.Cut(v, ":")
+		return slices.Contains(names, strings.TrimPrefix(flag, "-"))
+	})
+}
+
+// Except leaves the violations of parameters that others do not mention: a problem of a default
+// that took the place of a refused text would only confuse.
+func (vs Violations) Except(others Violations) Violations {
+	return slices.DeleteFunc(vs, func(v string) bool {
+		flag, _, _ := strings.Cut(v, ":")
+		return others.About(strings.TrimPrefix(flag, "-"))
+	})
+}
+
+// Merge appends the violations of more that vs does not have: several benchmarks and swept combinations
+// stumble over the same flag.
+func (vs Violations) Merge(more Violations) Violations {
+	for _, v := range more {
+		if !slices.Contains(vs, v) {
+			vs = append(vs, v)
+		}
+	}
+	return vs
+}
+
+// Inputs are what Resolve needs in addition to the flags. Only Base is required.
+type Inputs struct {
+	// Bench is the benchmark to resolve for; the zero Bench stands for none: division defaults
+	// only.
+	Bench Bench
+	// Base is the absolute directory in which the command was typed: relative paths of flags,
+	// environment and file mean it.
+	Base string
+	// Env looks up a variable, as os.LookupEnv does; nil is an empty environment. An empty variable
+	// counts as not set.
+	Env func(string) (string, bool)
+	// Agent is the place of a rank that a coordinator has started, nil for others; then no launcher
+	// is looked for.
+	Agent *launchers.Place
+	// BenchTime and Count are -test.benchtime and -test.count as they were typed, "" when they
+	// were not.
+	BenchTime, Count string
+	// Stamp names the default results directory by the process's start and id, so that all of its
+	// benchmarks share one, or their trials could not be found together.
+	Stamp string
+	// CheckCacheDir refuses a directory in which the suite must not work, before anything is made;
+	// nil admits any.
+	CheckCacheDir func(dir string) error
+}
+
+// env is a variable's text, empty when it is not set.
+func (in *Inputs) env(name string) string {
+	if in.Env == nil {
+		return ""
+	}
+	text, _ := in.Env(name)
+	return text
+}
+
+// resolver is one resolution in progress.
+type resolver struct {
+	in     Inputs
+	v      *Values
+	layers [FromSweep + 1]map[string][]setting // by name; of -sweep one text each
+	bad    Violations
+}
+
+// resolver has the layers that need no other parameter: flags, environment and the point of a sweep.
+func (s *Set) resolver(in Inputs, point map[string]string) *resolver {
+	r := &resolver{in: in, v: newValues(in.Base)}
+	r.v.Bench = in.Bench
+	r.set(FromSweep, "", point)
+	// Go's own flags count as typed ones; they have no other layer.
+	r.set(FromFlag, "", map[string]string{"benchtime": in.BenchTime, "count": in.Count})
+	for _, p := range table {
+		typed, env := s.given[p.name], in.env(EnvName(p.name))
+		switch {
+		case p.has(many) && len(typed) > 0:
+			typed = []string{strings.Join(typed, ",")}
+		case p.has(goFlag, action):
+			env = ""
+		}
+		r.add(FromFlag, "", p.name, typed...)
+		if p.name == "sweep" {
+			// Commas separate values, and semicolons are awkward in a shell: spaces do too.
+			r.add(FromEnvironment, EnvName(p.name), p.name, strings.FieldsFunc(env,
+				func(r rune) bool { return r == ';' || r == ' ' })...)
+		} else if env != "" {
+			r.add(FromEnvironment, EnvName(p.name), p.name, env)
+		}
+	}
+	return r
+}
+
+func (r *resolver) add(kind OriginKind, where, name string, texts ...string) {
+	if r.layers[kind] == nil {
+		r.layers[kind] = make(map[string][]setting)
+	}
+	for _, text := range texts {
+		r.layers[kind][name] = append(r.layers[kind][name], setting{text, Origin{kind, where}})
+	}
+}
+
+// set fills one layer; where is its source. An empty text is none.
+func (r *resolver) set(kind OriginKind, where string, texts map[string]string) {
+	r.layers[kind] = nil
+	for name, text := range texts {
+		if text != "" {
+			r.add(kind, where, name, text)
+		}
+	}
+}
+
+// settings are the texts for a parameter, strongest first. The division's default is always the
+// last; a key has none.
+func (r *resolver) settings(p *parameter) (list []setting) {
+	for _, layer := range slices.Backward(r.layers[:]) {
+		list = append(list, layer[p.name]...)
+	}
+	if r.layers[FromLauncher][p.name] != nil { // which is what auto means
+		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
+	}
+	origin, d := Origin{}, cmp.Or(r.v.Division, Quick) // none while the division itself is decided
+	if !p.uniform() {
+		origin = Origin{FromDivision, string(d)}
+	}
+	if !p.key() {
+		list = append(list, setting{p.def[d], origin})
+	}
+	return list
+}
+
+// decide takes the strongest setting, if there is any. A text that cannot be read is reported and
+// the next layer is taken, so that checks of other parameters against this one still make sense.
+func (r *resolver) decide(p *parameter) {
+	for _, s := range r.settings(p) {
+		var err error
+		switch {
+		case s.text != "":
+			err = p.set(r.v, r.v.base, s.text)
+		// A shell makes an empty value of a variable that is not set: to take the default instead,
+		// such as the temporary directory, is not what the user meant.
+		case s.origin.byUser():
+			r.bad = append(r.bad, fmt.Sprintf("%s: is empty (%s): give a value, or leave it out",
+				p.label(), s.origin))
+			r.v.refused[p.name] = true
+			continue
+		}
+		if err == nil {
+			r.v.given[p.name] = s
+			return
+		}
+		r.violate(p, s, err.Error())
+		r.v.refused[p.name] = true
+	}
+}
+
+// violate reports what was given for a parameter; required completes "must be …".
+func (r *resolver) violate(p *parameter, given setting, required string, args ...any) {
+	if len(args) > 0 {
+		required = fmt.Sprintf(required, args...)
+	}
+	r.bad = append(r.bad, violation(p.label(), given, required))
+}
+
+// refuse reports the value in force.
+func (r *resolver) refuse(name, required string, args ...any) {
+	p := byName[name]
+	r.violate(p, setting{r.v.text(p), r.v.Origin(name)}, required, args...)
+}
+
+// want refuses the value in force of a parameter unless it is right, or was refused already: its
+// default would be reported as if it had been given.
+func (r *resolver) want(right bool, name, required string, args ...any) {
+	if !right && !r.v.refused[name] {
+		r.refuse(name, required, args...)
+	}
+}
