@@ -17,10 +17,9 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// header prints the Unit lines and the file configuration: only what is the
-// same for the whole process and makes numbers incomparable, because benchstat
-// makes two tables of two files in which any of these lines differs. Host,
-// device, filesystem and time stand in the JSON.
+// header prints benchstat's Unit lines and the file configuration. benchstat puts the results of two files
+// into separate tables if one of these lines differs. So header prints only what is the same for the
+// whole process and makes numbers incomparable. Host, device, filesystem and time are in the JSON.
 func (s *session) header() error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kvbench-format: %s\n", result.Format(result.SchemaVersion))
@@ -43,14 +42,14 @@ func (s *session) header() error {
 	for _, p := range common(s.points) {
 		fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 	}
-	// Each Unit line must come before the first value with it: benchstat reads in one pass. At
-	// a terminal 45 lines before the first number hide it, and benchstat reads no terminal.
+	// Each Unit line must come before the first value with it: benchstat reads in one pass. A terminal
+	// gets none: benchstat does not read from it, and 45 lines would push the first number down.
 	for _, u := range units.UnitDirections() {
 		if !term.IsTerminal(int(os.Stdout.Fd())) {
 			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
 		}
 	}
-	// For the user who waits: benchstat would make tables of their own of such lines.
+	// On standard error: benchstat would make separate tables of results with and without such lines.
 	if need := params.ClosedNeeds(s.points); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)
 	}
@@ -61,8 +60,8 @@ func (s *session) header() error {
 	return err
 }
 
-// noImage warns before hours of measuring for a submission, which has an image of the code that was
-// measured.
+// noImage returns a warning if kvreport submission could not make the code image, which contains the
+// code that was measured. The user gets it before hours of measuring.
 func noImage(plans []*params.Values, revision string) string {
 	closed := slices.ContainsFunc(plans, func(v *params.Values) bool {
 		return v.Division == params.Closed && v.Bench.Option > 0
@@ -77,8 +76,8 @@ func noImage(plans []*params.Values, revision string) string {
 // common are the overrides that hold for all benchmarks of the process. What a
 // sweep changes stands in the benchmark's name instead.
 func common(plans []*params.Values) []result.Parameter {
-	// Only what holds for all: benchstat takes such a line for every result that follows. What no
-	// benchmark uses would make two tables of the same numbers.
+	// benchstat applies such a line to every result that follows, so it must hold for all benchmarks. An
+	// override that no benchmark uses is left out: it would make two tables of the same numbers.
 	list := slices.DeleteFunc(plans[0].Overrides(), func(p result.Parameter) bool {
 		return !slices.ContainsFunc(plans, func(v *params.Values) bool { return v.Applies(p.Name) })
 	})
@@ -92,9 +91,9 @@ func common(plans []*params.Values) []result.Parameter {
 	return list
 }
 
-// epilogue goes to standard error when the last benchmark is over: while one runs, a stray line would
-// break its result line, because the go command merges the two streams. No line has a colon behind its
-// first word: readers of the merged streams would take it for configuration.
+// epilogue prints to standard error after the last benchmark. The go command merges the two streams, so a
+// stray line during a benchmark would break the benchmark's result line. No line has a colon after its first
+// word: readers of the merged streams would take it for configuration.
 func (s *session) epilogue() {
 	summaries(slices.DeleteFunc(slices.Clone(s.results),
 		func(r *result.Result) bool { return slices.Contains(s.shown, r) }))
@@ -154,8 +153,8 @@ func summaries(results []*result.Result) {
 	}
 }
 
-// left is what lies in the cache directory when the process ends, "" if nothing does: in one line,
-// because the user removes it, or starts the run again, for all ranks of this host.
+// left describes in one line what is in the cache directory when the process ends, "" if nothing is. One line
+// covers all ranks of this host: the user removes their files together, or starts the run again.
 func (s *session) left() string {
 	n := s.removal.Left()
 	if n.Known && n.Files == 0 {
@@ -187,8 +186,9 @@ func (s *session) left() string {
 	return fmt.Sprintf("left behind %s in %s%s", what, strings.Join(n.Dirs, ", "), also)
 }
 
-// leftByOthers is what the other ranks on this host left: they print it into their logs, and a killed
-// one nowhere. It does not wait for a disk that does not answer.
+// leftByOthers returns the files that the other ranks on this host left behind. Those ranks report them in
+// their own logs only, and a killed rank nowhere. leftByOthers waits at most patience for a disk that
+// does not answer.
 func (s *session) leftByOthers() (left workdir.Remains) {
 	ranks := s.clients.OthersHere()
 	if len(ranks) == 0 || s.points[0].KeepFiles || s.points[0].OnObjects() {
@@ -212,7 +212,7 @@ func (s *session) leftByOthers() (left workdir.Remains) {
 	return left
 }
 
-// word is a path as a shell takes it for one word: the command is to remove nothing else.
+// word quotes a path for a shell, so that the rm command in the last line removes nothing else.
 func word(path string) string {
 	if path != "" && strings.Trim(path, wordLetters) == "" {
 		return path
@@ -222,8 +222,9 @@ func word(path string) string {
 
 const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@"
 
-// lastWords reports what is left when a second signal ends the process: the line of the current benchmark
-// is broken anyhow. A reader that does not read, or a terminal that was stopped, does not delay it.
+// lastWords reports which files are left when a second signal ends the process. The line of the current
+// benchmark is broken by then in any case. lastWords does not wait long for a reader that does not read, or
+// for a stopped terminal.
 func (s *session) lastWords() {
 	within(promptly, func() {
 		none := s.unsaved.running.Load()

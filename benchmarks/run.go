@@ -70,13 +70,14 @@ func (s *session) skip(name, why string) {
 	}
 }
 
-// watch notes at the end of a benchmark that it failed. The testing package forgets it of all calls of
-// -count and -cpu but the first: it prints FAIL for them, then PASS, and returns 0.
+// watch notes at the end of a benchmark whether it failed. -count and -cpu call the benchmark several times,
+// and the testing package remembers a failure of the first call only. After a failure of another call it
+// prints FAIL, then PASS, and returns 0.
 func (s *session) watch(b *testing.B) {
 	s.failed = s.failed || b.Failed()
 	if s.ctx.Err() != nil {
-		// It reads the count before each call: the other trials would each fail for the same reason,
-		// and wait for the collector before.
+		// The testing package reads the count before each call. The other trials would each wait
+		// for the garbage collector, and then fail for the same reason.
 		_ = flag.Set("test.count", "0")
 	}
 }
@@ -99,8 +100,8 @@ func (s *session) runLine(b *testing.B, l *line) {
 		return
 	}
 	o := t.run(func(t *trial) outcome { return s.measure(b, t) })
-	// B.Run goes on to the others only when the first call has passed (testing/benchmark.go), also
-	// with -rank-failure continue: what is missing in the results was not lost.
+	// B.Run makes the other calls only if the first one has passed (testing/benchmark.go). This holds
+	// with -rank-failure continue, too. The log tells the user that the missing results were not lost.
 	if o.err != nil && t == l.trials[0] && l.v.Count > 1 && len(l.group) == 1 {
 		b.Logf("%d of %d trials are not begun: the testing package ends a benchmark whose first "+
 			"trial fails", l.v.Count-1, l.v.Count)
@@ -125,14 +126,14 @@ type outcome struct {
 	err  error
 }
 
-// measure runs one trial and writes its files; nothing is printed. A trial that did not come to its end
-// keeps its result, which says so.
+// measure runs one trial and writes its files. It prints nothing. A trial that did not come to its end keeps
+// its result, and the result says so.
 func (s *session) measure(b *testing.B, t *trial) (o outcome) {
 	show, wipe := s.live(t.name, t.v.Simulated())
-	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
+	// The live line is wiped before anything is printed: it occupies the terminal's current line.
 	defer wipe()
-	defer s.metrics.Rest() // gauges of an ended trial would be read as current
-	// Before anything of this trial exists, so that the drive rests.
+	defer s.metrics.Rest() // otherwise the gauges of the ended trial would look current
+	// The pause comes before the trial creates anything, so that the drive has nothing to do in it.
 	s.pauseBetweenOptions(t.v, show)
 	switch {
 	case t.source != nil && t.source.outcome.err != nil:
@@ -153,17 +154,19 @@ func (s *session) measure(b *testing.B, t *trial) (o outcome) {
 	return o
 }
 
-// attempt is measure for this rank alone. Of several ranks the coordinator writes the results.
+// attempt runs the trial for this rank alone. If there are several ranks, the coordinator writes the results.
 func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (o outcome) {
 	v := t.v
 	var cfg kvbench.Config
-	// The threads of one that hangs are in the kernel, perhaps for ever: nothing more is sent there.
+	// The threads of a trial that hangs are in the kernel, perhaps for ever. That storage gets no more
+	// requests.
 	if s.hung != nil {
 		o.err = fmt.Errorf("not begun, because of an earlier trial: %w", s.hung)
 	} else {
 		s.files.what.Store(places(v))
 		s.files.limit.Store(int64(v.IOTimeout))
-		// What is left open, such as the capacity, each rank finds for itself; several agree later.
+		// Each rank chooses what was not given, such as the capacity. Several ranks agree on
+		// it in Enter.
 		cfg, o.err = prepared(s, show, func() (cfg kvbench.Config, err error) {
 			if cfg, err = trialConfig(v, s.storage[v], t.number); err == nil {
 				cfg.Info.TraceFiles, err = s.traceFiles(v)
@@ -171,7 +174,7 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 			return cfg, err
 		})
 	}
-	// With or without an error: the others wait for this rank, and are informed.
+	// Enter is called after an error, too: the other ranks wait for this one and must learn of it.
 	if s.clients != nil {
 		o.err = s.clients.Enter(clients.Trial{Name: t.name, Number: t.number,
 			Save: func(whose string, r *result.Result) (string, error) {
@@ -313,10 +316,10 @@ func announce(b *testing.B, o outcome) {
 	}
 }
 
-// resultPath is where the JSON of a rank's trial goes, or of all ranks. The points of a sweep over an
-// option have directories of their own, too. Ranks that are started together have one results directory,
-// in which the coordinator writes. A result is never written over: of two runs that end within a
-// second, as simulated ones do, the second has a number behind its time.
+// resultPath returns the path of the JSON of a trial, for one rank or for all ranks. Each point of a sweep
+// over an option has a directory of its own, too. Ranks that are started together have one results
+// directory, in which the coordinator writes. A result never overwrites another one. If two runs end within
+// a second, as simulated ones do, the second has a number after its time.
 func resultPath(t *trial, whose string) string {
 	v, name := t.v, t.name
 	// The submission's tree has the numbers of the options.
@@ -338,8 +341,9 @@ func resultPath(t *trial, whose string) string {
 // saving is the path of the result that is being written, "" while none is.
 var saving atomic.Value
 
-// save writes the result's JSON and, next to it, its summary, the fio job of a traced run, and the
-// reference's summary of checkpoints; and copies of them into the directory of -artifacts.
+// save writes the result's JSON and, next to it, its summary, the fio job of a traced run, and the summary of
+// checkpoints in the form of the Python benchmark. With -artifacts it writes copies into the benchmark's
+// artifact directory, too.
 func save(b *testing.B, r *result.Result, path string) error {
 	var text bytes.Buffer
 	if err := report.WriteSummary(&text, r); err != nil {
@@ -394,10 +398,11 @@ func writeOrRemove(path string, text []byte) error {
 	return err
 }
 
-// checkpointSummary is the reference's summary of checkpoints, which has none of reading a stream.
+// checkpointSummary returns the summary of checkpoints in the form of the Python benchmark. It is nil for
+// a stream that was only read: the Python benchmark has no summary of that.
 func checkpointSummary(r *result.Result) ([]byte, error) {
 	c := r.Checkpoint
-	// Of one of several ranks it would be a part that looks like the whole.
+	// A summary of one rank of several would look like one of the whole.
 	if c == nil || c.Count != nil || c.Streamed() && len(c.Writes) == 0 {
 		return nil, nil
 	}
@@ -422,17 +427,17 @@ func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapsh
 	}
 }
 
-// spareProcs is by how many GOMAXPROCS exceeds the cores while a trial moves bytes. A goroutine in a
-// system call keeps its processor until the runtime's monitor takes it away, which may be 10 ms later,
-// and others wait for it. Measured on two cores with 16 requests of 1 MiB at a time: writes 6 % faster
-// than without, and 16 spare ones no better than 4.
+// spareProcs is how many more processors (GOMAXPROCS) than cores a trial has while it moves bytes. A
+// goroutine in a system call keeps its processor until the runtime's monitor takes it away, perhaps 10 ms
+// later. Other goroutines wait for that processor. Measured on two cores with 16 requests of 1 MiB at a
+// time: with 4 spare processors writes were 6 % faster than with none, and 16 were no better than 4.
 const spareProcs = 4
 
 // chosenProcs reports whether the user chose the number of processors.
 func (s *session) chosenProcs() bool { return len(s.cpus) > 0 || os.Getenv("GOMAXPROCS") != "" }
 
-// boundProcs brings GOMAXPROCS below a container's quota, past which running threads are throttled
-// inside the window.
+// boundProcs lowers GOMAXPROCS to the CPU quota of a container. If more threads run than the quota allows,
+// the kernel throttles them inside the window.
 func (s *session) boundProcs() {
 	if !s.chosenProcs() {
 		n, _ := host.Procs(runtime.NumCPU())

@@ -13,18 +13,18 @@ import (
 	"kvbench/kvbench"
 )
 
-// Exit codes of the binary (go test shows 1 for all that are not 0). That of a signal is 128 and its
-// number. A rank that another process started and that lives to its end has 0, whatever its trials
-// came to.
+// Exit codes of the binary (go test shows 1 for all that are not 0). After a signal the code is 128 plus its
+// number. A rank other than 0 that reaches the end of the run exits with 0, even if its trials failed: the
+// exit code of rank 0 is the run's.
 const (
 	exitFailed     = 1
 	exitParameters = 2
 )
 
-// The kernel gives a signal of the process to its first thread (complete_signal in kernel/signal.c).
-// In a request that a device does not answer that thread would not take it, and no other thread does
-// until the runtime signals one, seconds later or never. So the main goroutine, which makes no
-// requests, keeps the first thread; only an init can do that.
+// The kernel gives a signal of the process to its first thread (complete_signal in kernel/signal.c). A thread
+// in a request that the device does not answer takes no signal. Another thread takes it only when the runtime
+// signals that thread, seconds later or never. So the first thread must make no requests: the main
+// goroutine, which makes none, keeps it. Only an init function can lock the main goroutine to that thread.
 func init() { runtime.LockOSThread() }
 
 // stopped is the cause of a context that a signal ended.
@@ -63,8 +63,8 @@ func (s *session) watchSignals() (stop func()) {
 	return func() { s.cancel(nil); signal.Stop(got) }
 }
 
-// echo is how soon after a signal the same one is no second one. timeout(1) sends its signal to the
-// process and then to its group; a person takes longer.
+// echo is the time after a signal within which the same signal does not count as a second one. timeout(1)
+// sends its signal to the process and then to its group. A person takes longer to press Ctrl-C twice.
 const echo = 50 * time.Millisecond
 
 // twoSignals calls first for the first signal, and returns the second one after it has called last.
@@ -81,16 +81,17 @@ func twoSignals(got <-chan os.Signal, first func(syscall.Signal), last func()) s
 	}
 }
 
-// signalTime is how long a run whose ranks have not all come waits for a signal of its own.
+// signalTime is how long a process whose ranks failed to meet waits for a signal of its own. Ctrl-C goes to
+// all ranks, and this process may notice the death of a rank before it gets the signal.
 const signalTime = 500 * time.Millisecond
 
-// exitCode is that of an ended run, else code.
+// exitCode returns the exit code of a run that was ended early. For any other run it returns code.
 func (s *session) exitCode(code int) int {
 	switch sig := s.signal.Load(); {
 	case s.ctx.Err() == nil:
 		return code
-	// The cause may be another rank: Ctrl-C goes to all ranks, and that one of them died of it may
-	// be known first.
+	// The signal decides, even if the context was ended by the loss of another rank. Ctrl-C goes to all
+	// ranks, and this process may notice the death of one before its own signal.
 	case sig > 0:
 		return 128 + int(sig)
 	case clients.Ended(s.ctx): // a rank was lost; no signal came to this process
@@ -103,12 +104,12 @@ func (s *session) exitCode(code int) int {
 // cleaning included.
 const parentPoll = 100 * time.Millisecond
 
-// watchParent calls gone, once, when the go command that started this process dies: without it the run
-// would load the storage until its window ends. A process that something else started (a shell, mpirun)
-// may outlive its parent. It watches until ctx ends.
+// watchParent calls gone, once, when the go command that started this process dies. Otherwise the run would
+// load the storage until its window ends. A process that something else started (a shell, mpirun) may
+// outlive its parent. watchParent ends with ctx.
 //
-// It polls getppid: the kernel's signal (PR_SET_PDEATHSIG) comes when the thread dies that forked, which
-// a thread of the go command may at any time.
+// It polls getppid instead of asking the kernel for a signal (PR_SET_PDEATHSIG). The kernel sends that signal
+// when the thread dies that forked this process, and a thread of the go command may die at any time.
 func watchParent(ctx context.Context, parent func() int, isGo func(pid int) bool, gone func()) {
 	pid := parent()
 	if !isGo(pid) {

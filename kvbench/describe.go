@@ -54,8 +54,8 @@ func (t *trial) describe() {
 	}
 }
 
-// boundless is the capacity of a simulated storage tier of size 0: what fits into no
-// machine, with room for sums.
+// boundless is the capacity of a simulated storage tier of size 0, which means unlimited. No machine
+// has as much storage, and sums of a few such capacities do not overflow.
 const boundless = int64(1) << 60
 
 // tierInfo notes the tiers' state at the end of the window.

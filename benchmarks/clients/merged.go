@@ -17,8 +17,8 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// merged makes one result of the ranks' and writes it next to them. The error is what keeps it from
-// being one of all ranks.
+// merged merges the ranks' results into one and writes it next to them. The error says why there is no
+// merged result, or why it is not a complete one of all ranks.
 func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	c.saving.Lock()
 	defer c.saving.Unlock()
@@ -31,10 +31,10 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 		errs = append(errs, errors.New(l.String()))
 	}
 	for rank, text := range t.Text {
-		// A result has its rank's error.
+		// The result of a rank contains the rank's error.
 		has := slices.ContainsFunc(all.results,
 			func(r *result.Result) bool { return r.Rank == rank })
-		// The error of a rank that waited for another one contains that one's.
+		// A rank that waited for this one quotes this one's error. It is listed only there.
 		said := slices.ContainsFunc(t.Text,
 			func(o string) bool { return o != text && strings.Contains(o, text) })
 		if text != "" && !has && !said {
@@ -107,13 +107,13 @@ func (c *Clients) describe(all *trial, t coordinate.Trial) *result.Clients {
 	var hosts []wire.Hello // the first rank of each
 	for _, h := range c.leader.Members() {
 		i := slices.IndexFunc(hosts, func(o wire.Hello) bool { return o.OneHost(&h) })
-		if i < 0 { // clones of one machine have one name, and are several
+		if i < 0 { // cloned machines have the same name, but each is a host of its own
 			i = len(hosts)
 			hosts, d.Hosts = append(hosts, h), append(d.Hosts, result.Host{Name: h.Host})
 		}
 		d.Hosts[i].Ranks = append(d.Hosts[i].Ranks, h.Rank)
 	}
-	// What they use of it together, by the results that there are.
+	// Each filesystem, and what the ranks use of it together. This is known only of ranks with a result.
 	for _, on := range c.filesystems() {
 		f := result.SharedFilesystem{Ranks: on.ranks}
 		for _, r := range all.results {

@@ -9,9 +9,10 @@ import (
 	"kvbench/tiers"
 )
 
-// send moves an object to a store, which requests its parts: a chunk is a part. A part waits for
-// its chunk, is sent from its buffer, again after a failure, and the buffer is free when the store
-// has acknowledged the part. After a failure the line is unusable, as with write.
+// send writes an object to a store that pulls the bytes part by part: a part is one chunk. A part waits
+// until its chunk is generated, and is sent from the chunk's buffer. After a failed attempt it is sent
+// from there again. The buffer is free when the store has acknowledged the part. If send fails, the line
+// is unusable, as after a failed write.
 func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -28,9 +29,9 @@ func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) erro
 	for _, b := range l.slots[:min(int64(len(l.slots)), chunks)] {
 		l.give(b)
 	}
-	// Put requests parts in order, each as soon as an earlier one is acknowledged. So the next
-	// chunk is never further behind than there are buffers. Producers finish chunks in any order: a
-	// part finds its chunk by its number.
+	// Put requests parts in order, the next one as soon as an earlier one is acknowledged. Chunks get
+	// buffers in the same order. So the first unacknowledged part always has a buffer, and Put cannot
+	// deadlock. Producers finish chunks in any order: a part finds its chunk by its number.
 	var all sync.WaitGroup
 	all.Go(func() {
 		for range chunks {
@@ -58,7 +59,7 @@ type sending struct {
 	ctx  context.Context
 
 	mu   sync.Mutex
-	come *sync.Cond // a chunk has
+	come *sync.Cond // wakes reads when a chunk has come, or ctx has ended
 	got  []*slot    // by number, from its generation until its acknowledgement
 	sent []bool     // the store has read from it at least once
 
@@ -70,8 +71,8 @@ func (s *sending) body(off, n int64) io.ReadSeeker {
 	return io.NewSectionReader(part{s, off / s.line.p.chunk}, 0, n)
 }
 
-// errAcknowledged is returned to a read of an acknowledged part by an abandoned attempt: the buffer
-// has other bytes by now.
+// errAcknowledged is the error of a read by an abandoned attempt, after another attempt has been
+// acknowledged. The buffer holds other bytes by then.
 var errAcknowledged = errors.New("the part has been acknowledged")
 
 // read waits for a chunk and copies from it. The lock keeps its buffer from being freed meanwhile.
@@ -115,8 +116,9 @@ func (s *sending) done(c tiers.Chunk) {
 		b := s.got[i]
 		s.got[i] = nil
 		s.mu.Unlock()
-		// After the last of several parts comes the completion of the object. Its own times come
-		// when it has ended, too late for clocks that several lines share.
+		// After the last of several parts the store completes the object. It reports the times of
+		// this step only when the step has ended. That is too late for clocks that several lines
+		// share, so the time of the step begins here.
 		if s.parts++; s.parts == len(s.got) && s.parts > 1 {
 			l.complete(true)
 		}
@@ -127,8 +129,8 @@ func (s *sending) done(c tiers.Chunk) {
 	l.done(c)
 }
 
-// end ends the time of the unacknowledged parts. Their buffers are free: ctx has ended, so read
-// copies nothing more from them, whatever connection still calls it.
+// end ends the busy time of parts that were not acknowledged. Their buffers are free: ctx has ended,
+// so read copies nothing more from them, even if a connection still calls it.
 func (s *sending) end() {
 	s.line.complete(false)
 	s.mu.Lock()

@@ -35,13 +35,12 @@ type job struct {
 	steps   []int                // plan indices in the order of their execution
 }
 
-// dispatcher hands requests to workers, most urgent first, and counts the started ones. Taking a
-// request and deciding about its keys is one step under one lock, so decisions fall in the order of
-// dispatch whatever the number of workers and cores (spec 5).
+// dispatcher hands requests to workers, most urgent first, and counts the started ones. A worker takes
+// a request and decides about its keys in one step under one lock. So decisions are made in the order of
+// dispatch, whatever the number of workers and cores.
 //
-// The same lock makes the window's edges exact: completions and the opening of the window follow
-// each other. So the counts know of every offered request whether it was completed, failed, in
-// flight or queued.
+// The same lock makes the counts exact at the window's edges, because no request completes while the window
+// is being opened. So each offered request counts as either completed, failed, in flight or queued.
 type dispatcher struct {
 	*kvbench.Env
 	cfg    *Config
@@ -51,9 +50,9 @@ type dispatcher struct {
 	mu   sync.Mutex
 	cond clock.Cond
 
-	// book guards the same fields as mu. The holder of mu holds book, too, except while it waits or
-	// calls the source. The source may read a file that never answers; then the counts remain
-	// readable under book alone, see withPatience. book is locked after mu.
+	// book guards the same fields as mu, and is locked after mu. The holder of mu holds book, too,
+	// except while it waits or calls the source. A source may read a file that never answers. Even then
+	// withPatience can read the counts, under book alone.
 	book     sync.Mutex
 	asking   atomic.Int64 // start of the source's current call, plus one; 0 = no call
 	patience time.Duration
@@ -216,9 +215,9 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 // neither thinks nor waits for storage would never reach its deadline.
 const maxStill = 5000 << 12
 
-// watchTime counts the requests of one moment, which are many in virtual time alone. It ends a load
-// under which time stands still, or whose trial has ended: a worker that never waits notices
-// neither. Callers hold mu.
+// watchTime counts the requests that begin at one moment. Only in virtual time are these many. It ends a
+// load under which virtual time stands still, and a load whose trial has ended: a worker that never
+// waits notices neither. Callers hold mu.
 func (d *dispatcher) watchTime(now time.Duration) {
 	if now != d.moment {
 		d.moment, d.still = now, 0
@@ -300,7 +299,8 @@ func (d *dispatcher) lostBlocks(worker int, j *job, at, n int) {
 }
 
 // compare looks up the request's keys in the reference: its blocks, or the earlier entries of its
-// prompt. A turn that overtakes the one before it looks for nothing there, whatever the policy.
+// prompt. A turn may overtake the one before it, whose entry is not written yet. Such an entry does
+// not count as looked up, whatever the policy.
 func (d *dispatcher) compare(worker int, j *job) {
 	if d.Reference == nil {
 		return
@@ -385,8 +385,9 @@ func (d *dispatcher) silent() time.Duration {
 	return max(0, d.now()-time.Duration(since-1))
 }
 
-// sourcePatience is how long counts wait for the source: an account reads for tens of milliseconds,
-// and a live line that stands still for longer looks like a hung run.
+// sourcePatience is how long a caller that wants the counts waits for the source. For an
+// account a source may read its file for tens of milliseconds. If the live line stood still for longer
+// than sourcePatience, the run would look as if it hung.
 const sourcePatience = time.Second
 
 // wait waits on the dispatcher's condition and counts the time. Callers hold mu.
@@ -417,11 +418,11 @@ func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
 // measured is the moment up to which workers' time counts: now, or the window's end.
 func (d *dispatcher) measured() time.Duration { return min(d.Clock.Now(), d.windowEnd()) }
 
-// staff sets the number of workers to n and returns those that have to be started. It calls change
-// first, in the same step, unless it is nil.
+// staff sets the number of workers to n and returns the ids of those that have to be started. If change
+// is not nil, staff calls it first, in the same step.
 //
-// Users change together with workers: with more users than workers for a moment, the backlog
-// of that moment would be counted as the storage's.
+// The numbers of users and workers change together. Otherwise there would be more users than workers for
+// a moment, and their backlog would be blamed on the storage.
 func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) {
 	d.lock()
 	defer d.unlock()
@@ -458,8 +459,9 @@ func (d *dispatcher) alarm() {
 // wrote reports to the source that the request's own entry is settled, so that the next turn may
 // start.
 //
-// A turn may start when the one before it is written, before its answer: its history is in the
-// cache then, and a user reads an answer while the next prompt is prefilled.
+// The next turn may start when this turn's entry is written, before the answer is generated. The
+// cache has the history of the next turn by then, and a user reads an answer while the next prompt is
+// prefilled.
 func (d *dispatcher) wrote(j *job) {
 	if j.written {
 		return

@@ -13,8 +13,9 @@ func monotonic() int64 {
 	return now.Nano()
 }
 
-// WhoseClock is the boot and the time namespace of this process's monotonic clock; empty is
-// unknown. Kernels before 5.6 have one such clock for all.
+// WhoseClock identifies the monotonic clock of this process by the kernel's boot id and the time
+// namespace. Processes with the same two values read the same clock. An empty value is unknown.
+// Kernels before 5.6 have no time namespaces: all processes read one clock.
 func WhoseClock() (boot, namespace string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ = os.Readlink("/proc/self/ns/time")

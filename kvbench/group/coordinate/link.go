@@ -14,9 +14,9 @@ import (
 	"kvbench/kvbench/group/wire"
 )
 
-// Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost.
-// Patience is added once: a process that was itself stopped, or got no processor, finds its timers
-// expired, and must not take arrived data for silence.
+// Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost. After
+// Silence a reader tries once more, for patience. A process that was itself stopped, or got no CPU,
+// finds its timers expired although data has arrived; the second try finds that data.
 const (
 	heartbeatInterval = time.Second
 	Silence           = 4 * time.Second
@@ -57,9 +57,9 @@ func (s *state) await(ctx context.Context, done func() bool) error {
 	}
 }
 
-// link is a connection with a queue of messages to send, so that no sender waits for the network.
-// Its reader closes the connection; its writer only ends its own direction, because messages of the
-// other side may still be on their way.
+// link is a connection with a queue of messages to send, so that no sender waits for the network. Its
+// reader closes the connection. Its writer shuts down only the sending direction, because messages of
+// the other side may still be on their way.
 type link struct {
 	conn net.Conn
 
@@ -112,8 +112,9 @@ func (l *link) write(heartbeat func() *wire.Message) {
 		l.mu.Unlock()
 		for _, m := range queue {
 			if err := wire.Write(slow{l.conn}, m); err != nil {
-				// After a failed write there may still be messages to read. A side that reads
-				// nothing for Silence is lost.
+				// After a failed write there may still be messages to read, so the connection
+				// stays open. After a timeout it is closed: the other side has read nothing
+				// for Silence, and is lost.
 				if errors.Is(err, os.ErrDeadlineExceeded) {
 					_ = l.conn.Close()
 				}

@@ -1,10 +1,10 @@
-// Package launchers reads the variables that a launcher sets for a process: which of how many
-// clients it is, how many of them are on its host, the host of the first, and the name of their
-// job.
+// Package launchers reads the environment variables that a launcher (mpirun, srun, torchrun …) sets for
+// a process. They hold the rank of the process, the number of ranks, the number of ranks on this host,
+// the host of rank 0, and the name of the job.
 //
-//	launchers.go   Find: one table of families of variables, in the order in which they are tried
+//	launchers.go   Find: the table of launchers and their variables, in the order in which it tries them
 //	slurm.go       Slurm's lists of nodes and of tasks
 //
-// Everything is a function of its arguments. The variables were read in programs that ran under
-// Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05; those of the others are in their documentation.
+// Everything is a function of its arguments. The names were checked in programs that ran under Open MPI
+// 4.1.4, MPICH 4.0.2 and Slurm 22.05. Those of the other launchers are from their documentation.
 package launchers
