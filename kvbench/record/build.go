@@ -40,15 +40,14 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.prompt()
 	b.blocks()
 	b.compared()
-	b.latency()
+	b.r.ContextLoad = b.contexts()
 	b.firstToken()
 	b.load()
 	b.python()
 	b.busy()
 	b.witness()
 	b.roots()
-	b.r.Derive()
-	b.served()
+	b.r.Complete(b.hists, b.info.Profile)
 	b.ceiling()
 	b.simulation()
 	b.r.Harness.Verdict = verdict.Judge(b.r)
@@ -209,7 +208,7 @@ func (b *builder) histograms() {
 	}
 }
 
-// errors copies the failure table, most frequent first, ties in the order of their names. Failures
+// errors copies the failure table. Failures
 // are those of the whole run, because a run never loses an error.
 func (b *builder) errors() {
 	f := &b.rec.failures
@@ -220,7 +219,6 @@ func (b *builder) errors() {
 		k.Count = n
 		counts = append(counts, k)
 	}
-	slices.SortFunc(counts, result.ErrorCount.Compare)
 	b.r.Errors, b.r.ErrorSamples = counts, append([]result.ErrorSample{}, f.first...)
 	b.r.Requests.FailedOperations = f.total.Load()
 	b.r.Requests.FailedInWindow = b.rec.window.failed.Load()
@@ -313,12 +311,6 @@ func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
 	return all
 }
 
-// latency makes every distribution of the result.
-func (b *builder) latency() {
-	b.r.Distribute(b.hists)
-	b.r.ContextLoad = b.contextLoad()
-}
-
 // contextTokens are the contexts whose load time every result tells, whatever the load was.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
@@ -334,20 +326,16 @@ func (in *Info) loads(tokens int) (bytes int64) {
 	return bytes
 }
 
-// contextLoad extrapolates from the effective bandwidth of single entries of the slowest level.
-func (b *builder) contextLoad() []result.ContextLoad {
+// contexts are the contexts whose load time the result extrapolates from the effective bandwidth of
+// single entries of the slowest level.
+func (b *builder) contexts() []result.ContextLoad {
 	out := []result.ContextLoad{}
 	if len(b.levels) == 0 || b.info.Sizer.BytesPerToken == 0 {
 		return out
 	}
-	slowest := b.levels[len(b.levels)-1]
-	rate := b.r.Latency.Levels[slowest.String()].Read.Rate
 	for _, tokens := range contextTokens {
-		bytes := b.info.loads(tokens)
-		c := result.ContextLoad{Tokens: int64(tokens), Bytes: bytes,
-			RecomputeNS: b.recompute(tokens)}
-		c.Derive(rate)
-		out = append(out, c)
+		out = append(out, result.ContextLoad{Tokens: int64(tokens), Bytes: b.info.loads(tokens),
+			RecomputeNS: b.recompute(tokens)})
 	}
 	return out
 }

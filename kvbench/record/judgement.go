@@ -73,14 +73,6 @@ func (b *builder) roots() {
 	}
 }
 
-// served tells whether the device saw the reads: those that it did not see came from a page cache
-// or a controller's, and such figures are not the device's.
-func (b *builder) served() {
-	if w := &b.r.DeviceWitness; w.ReadRatio != nil {
-		w.ServedFromCache = new(*w.ReadRatio < result.ServedFromCacheBelow)
-	}
-}
-
 // ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix
 // and time. Between two mixes that were measured the time per byte is taken to go in a straight
 // line: whoever moves a part of the bytes in one mix and the rest in the other needs just that

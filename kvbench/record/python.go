@@ -37,18 +37,13 @@ func (b *builder) python() {
 	s.AvgThroughput = ratio(n.GeneratedTokens, seconds)
 	s.StorageThroughput = ratio(n.GeneratedTokens, storage)
 	s.RequestsPerSecond = ratio(n.Completed, seconds)
-	s.EndToEndLatency = result.NewLatencyMS(b.hists["request_end_to_end"])
-	s.StorageIOLatency = result.NewLatencyMS(b.hists["request_storage"])
-	s.GenerationLatency = result.NewLatencyMS(b.hists["request_generation"])
 	s.CacheStats = b.cacheStats()
 	s.PrefixCacheStats = b.prefixStats()
 	s.MultiTurnStats = python.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses}
-	s.MultiTurnStats.Derive()
 	s.QoSMetrics = make(map[string]python.QoSStat)
 	for c, target := range b.info.QoS {
-		name := workloads.Class(c).String()
-		s.QoSMetrics[name] = result.NewQoSStat(b.hists["request_end_to_end_"+name],
-			r.Load[name].Unmet(), int64(target.P95))
+		s.QoSMetrics[workloads.Class(c).String()] = python.QoSStat{
+			SLA: &python.SLA{TargetP95MS: result.Milliseconds(int64(target.P95))}}
 	}
 	s.AutoscalingStats, s.AutoscalingSummary = result.NewScaleEvents(r)
 }
@@ -69,7 +64,6 @@ func (b *builder) cacheStats() python.CacheStats {
 		SystemPromptHits: lookups.ByKind["system"].Hits,
 		UserCacheHits:    lookups.ByKind["user"].Hits + own.Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
-		LatencyMS:        b.hists.PythonLatencies(),
 	}
 	for _, n := range b.n.ByPurpose {
 		s.TotalReadBytes += n[tiers.Read].Bytes
@@ -103,8 +97,6 @@ func (b *builder) cacheStats() python.CacheStats {
 		}
 	}
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
-	s.Derive()
-	s.StorageHealth = python.NewStorageHealth(&s, b.info.Profile, b.hists.CPUP95MS())
 	return s
 }
 

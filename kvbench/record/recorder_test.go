@@ -322,7 +322,7 @@ func TestEveryDistributionHasItsHistogram(t *testing.T) {
 		b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
 		b.hists[name].Record(1)
 	}
-	b.latency()
+	b.r.Distribute(b.hists)
 	var look func(path string, v reflect.Value)
 	look = func(path string, v reflect.Value) {
 		switch d, is := v.Interface().(result.Distribution); {

@@ -10,6 +10,15 @@ import (
 	"kvbench/kvbench/units"
 )
 
+// Complete fills in everything that follows from the counts of a result and its histograms: for who
+// counted them, and for who merged several results. Profile decides the criteria of the Python
+// benchmark's own assessment.
+func (r *Result) Complete(hists Histograms, profile string) {
+	r.Derive()
+	r.Distribute(hists)
+	r.pythonKeys(hists, profile)
+}
+
 // Derive makes the ratios and costs of what r counts, the one place of each formula: who counts
 // calls it, and who adds up the counts of several ranks, for a ratio is never averaged: a rank of
 // ten requests would weigh as much as one of a thousand. What has no base is nil. Rates over the
@@ -79,14 +88,21 @@ func (r *Result) Derive() {
 		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
 		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
 	}
+	// The reads that the device did not see came from a page cache or a controller's. Of several
+	// clients one that was served from a cache is enough: its share is in the sums.
+	if w.ReadRatio != nil {
+		served := w.ServedFromCache != nil && *w.ServedFromCache
+		w.ServedFromCache = new(served || *w.ReadRatio < servedFromCacheBelow)
+	}
 	if n := r.Network; n != nil {
 		n.Derive(w.AppReadBytes)
 	}
+	slices.SortFunc(r.Errors, ErrorCount.Compare)
 }
 
-// Derive makes the times of the rates at which single entries were loaded, because loading a
+// derive makes the times of the rates at which single entries were loaded, because loading a
 // context is one such read: the median entry's, and that of the twentieth that was slowest.
-func (c *ContextLoad) Derive(rate Distribution) {
+func (c *ContextLoad) derive(rate Distribution) {
 	c.TypicalNS, c.SlowNS, c.LoadingWins = timeAt(c.Bytes, rate.P50), timeAt(c.Bytes, rate.P5), nil
 	if c.RecomputeNS != nil && c.TypicalNS != nil {
 		c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)

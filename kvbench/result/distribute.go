@@ -81,6 +81,11 @@ func (r *Result) Distribute(hs Histograms) {
 			o.Operations[kind] = n
 		}
 	}
+	if n := len(r.Tiers); n > 0 { // contexts come from the slowest level
+		for i := range r.ContextLoad {
+			r.ContextLoad[i].derive(all.Levels[r.Tiers[n-1].Level].Read.Rate)
+		}
+	}
 	if f := r.FirstToken; f != nil {
 		f.ByClass = make(map[string]Distribution)
 		hs.fill(f, "request_")

@@ -60,6 +60,28 @@ func NewValidation(r *Result) *python.Validation {
 		Comparison: python.ValidationChecks{CacheHitRate: c}, TraceStats: rec.Stats}
 }
 
+// pythonKeys makes the keys of the Python benchmark that are no sums, in its sense of them: 0 where
+// there is nothing.
+func (r *Result) pythonKeys(hists Histograms, profile string) {
+	s := &r.Summary
+	s.EndToEndLatency = NewLatencyMS(hists["request_end_to_end"])
+	s.StorageIOLatency = NewLatencyMS(hists["request_storage"])
+	s.GenerationLatency = NewLatencyMS(hists["request_generation"])
+	s.MultiTurnStats.Derive()
+	c := &s.CacheStats
+	c.Derive()
+	c.LatencyMS = hists.PythonLatencies()
+	c.StorageHealth = python.NewStorageHealth(c, profile, hists.CPUP95MS())
+	for class, q := range s.QoSMetrics {
+		target := 0.0
+		if q.SLA != nil {
+			target = q.SLA.TargetP95MS
+		}
+		s.QoSMetrics[class] = NewQoSStat(hists["request_end_to_end_"+class],
+			r.Load[class].Unmet(), int64(math.Round(target*1e6)))
+	}
+}
+
 // slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
 const slaMet = 0.95
 

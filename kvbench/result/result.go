@@ -36,59 +36,59 @@ const RehearsalNotice = "REHEARSAL of the closed division with short windows: no
 // benchmark, so that its tools read our files unchanged; names ending in _gb and _gbps hold GiB and
 // GiB/s. Pointers are null where a value is unknown or does not apply: absent is never 0.
 type Result struct {
-	RequestsCompleted    int64 `json:"requests_completed"`
-	TotalTokensGenerated int64 `json:"total_tokens_generated"`
+	RequestsCompleted    int64 `json:"requests_completed" merge:"sum"`
+	TotalTokensGenerated int64 `json:"total_tokens_generated" merge:"sum"`
 	// seconds, summed over parallel requests
-	TotalStorageIOLatency  float64        `json:"total_storage_io_latency"`
-	TotalGenerationLatency float64        `json:"total_generation_latency"` // seconds
-	MultiTurnCacheHits     int64          `json:"multi_turn_cache_hits"`
-	MultiTurnCacheMisses   int64          `json:"multi_turn_cache_misses"`
-	Seed                   uint64         `json:"seed"` // base seed + rank
+	TotalStorageIOLatency  float64        `json:"total_storage_io_latency" merge:"sum"`
+	TotalGenerationLatency float64        `json:"total_generation_latency" merge:"sum"` // seconds
+	MultiTurnCacheHits     int64          `json:"multi_turn_cache_hits" merge:"sum"`
+	MultiTurnCacheMisses   int64          `json:"multi_turn_cache_misses" merge:"sum"`
+	Seed                   uint64         `json:"seed" merge:"min"` // base seed + rank
 	Summary                python.Summary `json:"summary"`
 
-	SchemaVersion string `json:"schema_version"`
-	Notice        string `json:"notice,omitempty"` // ClosedNotice, or RehearsalNotice
-	Status        string `json:"status"`
-	EndedBy       string `json:"ended_by"`
-	Error         string `json:"error,omitempty"`
-	Benchmark     string `json:"benchmark"`
+	SchemaVersion string `json:"schema_version" merge:"same"`
+	Notice        string `json:"notice,omitempty" merge:"same"` // ClosedNotice, or RehearsalNotice
+	Status        string `json:"status" merge:"-"`
+	EndedBy       string `json:"ended_by" merge:"same"`
+	Error         string `json:"error,omitempty" merge:"-"`
+	Benchmark     string `json:"benchmark" merge:"same"`
 	// with the keys of the sub-benchmark: Tier/tier=cpu/op=read/size=1MiB
-	Name     string `json:"name,omitempty"`
-	Option   *int   `json:"option"`
-	Division string `json:"division"`
-	Trial    int    `json:"trial"`
-	Count    int    `json:"count"`
-	Rank     int    `json:"rank"`
-	Ranks    int    `json:"ranks"`
+	Name     string `json:"name,omitempty" merge:"same"`
+	Option   *int   `json:"option" merge:"same"`
+	Division string `json:"division" merge:"same"`
+	Trial    int    `json:"trial" merge:"same"`
+	Count    int    `json:"count" merge:"max"`
+	Rank     int    `json:"rank" merge:"min"`
+	Ranks    int    `json:"ranks" merge:"max"`
 	// of several clients' results made one: whose numbers are in it
-	MergedRanks []int `json:"merged_ranks,omitempty"`
+	MergedRanks []int `json:"merged_ranks,omitempty" merge:"-"`
 	// and what they did together, if one of them coordinated it
-	Clients *Clients `json:"clients,omitempty"`
+	Clients *Clients `json:"clients,omitempty" merge:"drop"`
 	// of a client's host: its wall clock less that of the coordinator's; null: nobody compared them
-	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty"`
-	Nonce         string `json:"nonce"`
+	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty" merge:"drop"`
+	Nonce         string `json:"nonce" merge:"same"`
 	// Digest is one of what all requests asked until the window's end, those before it included,
 	// and what of it was there, whatever their order: equal in two runs whose requests, lookups and
 	// hits were the same. Absent without requests. Only loads that do not depend on how fast they
 	// are served can be equal: so many requests of one worker, with nobody who thinks in between.
-	Digest string `json:"digest,omitempty"`
+	Digest string `json:"digest,omitempty" merge:"same"`
 
 	// what is counted: request, or operation in benchmarks without requests
-	CompletionUnit string `json:"completion_unit"`
+	CompletionUnit string `json:"completion_unit" merge:"same"`
 
-	StartTime       string `json:"start_time"` // RFC 3339, UTC: the opening of the window
-	WindowNS        int64  `json:"window_ns"`
-	NominalWindowNS *int64 `json:"nominal_window_ns"`
-	ElapsedNS       int64  `json:"elapsed_ns"` // from set-up until this was made, before cleaning
-	DrainNS         int64  `json:"drain_ns"`
-	WarmupNS        int64  `json:"warmup_ns"`
-	SettleNS        int64  `json:"settle_ns"`
+	StartTime       string `json:"start_time" merge:"-"` // RFC 3339, UTC: the opening of the window
+	WindowNS        int64  `json:"window_ns" merge:"max"`
+	NominalWindowNS *int64 `json:"nominal_window_ns" merge:"same"`
+	ElapsedNS       int64  `json:"elapsed_ns" merge:"max"` // from set-up until this was made, before cleaning
+	DrainNS         int64  `json:"drain_ns" merge:"max"`
+	WarmupNS        int64  `json:"warmup_ns" merge:"max"`
+	SettleNS        int64  `json:"settle_ns" merge:"max"`
 
-	Model             Model        `json:"model"`
+	Model             Model        `json:"model" merge:"same"`
 	Workload          Workload     `json:"workload"`
 	IO                IO           `json:"io"`
-	Parameters        []Parameter  `json:"parameters"`
-	DiffersFromClosed []Difference `json:"differs_from_closed"`
+	Parameters        []Parameter  `json:"parameters" merge:"-"`
+	DiffersFromClosed []Difference `json:"differs_from_closed" merge:"list"`
 	Environment       Environment  `json:"environment"`
 	Limits            Limits       `json:"limits"`
 
@@ -97,49 +97,49 @@ type Result struct {
 	Lookups         Lookups                 `json:"lookups"`
 	Prompt          *Prompt                 `json:"prompt"`      // null: no requests
 	BlockCache      *BlockCache             `json:"block_cache"` // of blocks and engines' objects
-	Tiers           []Tier                  `json:"tiers"`
+	Tiers           []Tier                  `json:"tiers" merge:"key=Level"`
 	Policy          *Policy                 `json:"policy,omitempty"` // of runs with requests
 	FirstReads      ReadKind                `json:"first_reads"`
 	ReReads         ReadKind                `json:"re_reads"`
-	UniqueBytesRead int64                   `json:"unique_bytes_read"`
-	EntrySizes      EntrySizes              `json:"entry_sizes"`
-	Latency         Latency                 `json:"latency"`
-	ContextLoad     []ContextLoad           `json:"context_load"`
+	UniqueBytesRead int64                   `json:"unique_bytes_read" merge:"sum"`
+	EntrySizes      EntrySizes              `json:"entry_sizes" merge:"-"`
+	Latency         Latency                 `json:"latency" merge:"-"`
+	ContextLoad     []ContextLoad           `json:"context_load" merge:"key=Tokens"`
 	FirstToken      *FirstToken             `json:"first_token"` // null: misses were free
 
 	Harness       Harness       `json:"harness"`
-	Stalls        *Stalls       `json:"stalls"` // null: none
+	Stalls        *Stalls       `json:"stalls" merge:"any"` // null: none
 	DeviceWitness Witness       `json:"device_witness"`
-	Ceiling       *Ceiling      `json:"ceiling"`
-	CeilingRatio  *float64      `json:"ceiling_ratio"`
+	Ceiling       *Ceiling      `json:"ceiling" merge:"drop"`
+	CeilingRatio  *float64      `json:"ceiling_ratio" merge:"drop"`
 	Precondition  *Precondition `json:"precondition"`
 	Input         *Input        `json:"input"`
-	TraceFiles    *TraceFiles   `json:"trace_files,omitempty"` // of recorded loads
-	Simulation    *Simulation   `json:"simulation,omitempty"`  // absent: a real run
-	Replay        *Replay       `json:"replay,omitempty"`      // of an I/O trace
-	PlainIO       *PlainIO      `json:"plain_io,omitempty"`    // of benchmarks without requests
-	Removal       *Removal      `json:"removal,omitempty"`     // of one that does nothing else
-	Objects       *Objects      `json:"objects,omitempty"`     // of storage that is an object store
-	Endpoints     []Endpoint    `json:"endpoints,omitempty"`   // likewise
-	Network       *Network      `json:"network,omitempty"`     // likewise
-	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty"`
-	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
-	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
+	TraceFiles    *TraceFiles   `json:"trace_files,omitempty" merge:"same"`  // of recorded loads
+	Simulation    *Simulation   `json:"simulation,omitempty"`                // absent: a real run
+	Replay        *Replay       `json:"replay,omitempty"`                    // of an I/O trace
+	PlainIO       *PlainIO      `json:"plain_io,omitempty"`                  // of benchmarks without requests
+	Removal       *Removal      `json:"removal,omitempty"`                   // of one that does nothing else
+	Objects       *Objects      `json:"objects,omitempty"`                   // of storage that is an object store
+	Endpoints     []Endpoint    `json:"endpoints,omitempty" merge:"key=URL"` // likewise
+	Network       *Network      `json:"network,omitempty"`                   // likewise
+	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty" merge:"-"`
+	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty" merge:"drop"`
+	Recording     *Recording    `json:"recording,omitempty" merge:"drop"` // compared with (-validation-trace)
 	// of Recording, the Python benchmark's keys
-	Validation *python.Validation `json:"validation"`
+	Validation *python.Validation `json:"validation" merge:"drop"`
 
-	Errors       []ErrorCount  `json:"errors"`
-	ErrorSamples []ErrorSample `json:"error_samples"`
-	Warnings     []string      `json:"warnings"`
+	Errors       []ErrorCount  `json:"errors" merge:"key=Tier,Operation,Errno"`
+	ErrorSamples []ErrorSample `json:"error_samples" merge:"list"`
+	Warnings     []string      `json:"warnings" merge:"-"`
 
 	// DeviceLatencyTracing is what the kernel saw, a tracing.Trace: package tracing alone knows its
 	// keys, a result carries it.
-	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty"`
+	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty" merge:"drop"`
 	// a job that puts the same load on another device
-	FioWorkload string `json:"fio_workload,omitempty"`
+	FioWorkload string `json:"fio_workload,omitempty" merge:"drop"`
 
-	Timeline   *Timeline                `json:"timeline"`
-	Histograms map[string]HistogramData `json:"histograms"`
+	Timeline   *Timeline                `json:"timeline" merge:"-"`
+	Histograms map[string]HistogramData `json:"histograms" merge:"-"`
 }
 
 // BenchmarkEngines is the benchmark whose lines are ranked, by found-tok/s.

@@ -31,23 +31,23 @@ func (m *Model) Whose() string {
 
 // Workload is who made the load and how.
 type Workload struct {
-	Users          int     `json:"users"`
-	Workers        int     `json:"workers"`
-	Arrival        string  `json:"arrival"`
-	Turns          string  `json:"turns"`
-	GenerationMode string  `json:"generation_mode"`
-	DecodeReads    string  `json:"decode_reads"`
-	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty"`
+	Users          int     `json:"users" merge:"sum"`
+	Workers        int     `json:"workers" merge:"sum"`
+	Arrival        string  `json:"arrival" merge:"same"`
+	Turns          string  `json:"turns" merge:"same"`
+	GenerationMode string  `json:"generation_mode" merge:"same"`
+	DecodeReads    string  `json:"decode_reads" merge:"same"`
+	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty" merge:"same"`
 }
 
 // Stalls are the requests and calls of the whole trial, preparation included, that the storage tier
 // took After and longer to answer, or had not answered when the result was made. Parallel ones
 // count one by one.
 type Stalls struct {
-	AfterNS   int64   `json:"after_ns"`
-	Count     int64   `json:"count"`
-	LongestNS int64   `json:"longest_ns"`
-	Longest   []Stall `json:"longest"` // the longest ones, 16 at most
+	AfterNS   int64   `json:"after_ns" merge:"max"`
+	Count     int64   `json:"count" merge:"sum"`
+	LongestNS int64   `json:"longest_ns" merge:"max"`
+	Longest   []Stall `json:"longest" merge:"list"` // the longest ones, 16 at most
 }
 
 // Stall is one of them.
@@ -82,22 +82,22 @@ type Distribution struct {
 // window found waiting or running counts as offered too (carried_in tells how much of it was
 // waiting).
 type ClassOutcome struct {
-	Offered            int64    `json:"offered"`
-	OfferedBytes       int64    `json:"offered_bytes"` // of entries to be written
-	CarriedIn          int64    `json:"carried_in"`
-	Started            int64    `json:"started"`
-	Completed          int64    `json:"completed"`
-	Failed             int64    `json:"failed"` // at least one operation failed
-	InFlight           int64    `json:"in_flight"`
-	Late               int64    `json:"in_flight_late,omitempty"` // past their target
-	Queued             int64    `json:"queued"`
-	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s"`
-	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s"`
+	Offered            int64    `json:"offered" merge:"sum"`
+	OfferedBytes       int64    `json:"offered_bytes" merge:"sum"` // of entries to be written
+	CarriedIn          int64    `json:"carried_in" merge:"sum"`
+	Started            int64    `json:"started" merge:"sum"`
+	Completed          int64    `json:"completed" merge:"sum"`
+	Failed             int64    `json:"failed" merge:"sum"` // at least one operation failed
+	InFlight           int64    `json:"in_flight" merge:"sum"`
+	Late               int64    `json:"in_flight_late,omitempty" merge:"sum"` // past their target
+	Queued             int64    `json:"queued" merge:"sum"`
+	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s" merge:"max"`
+	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s" merge:"max"`
 	// completed ÷ (completed + failed + in flight + queued)
-	ServedRatio   *float64 `json:"served_ratio"`
-	CensoredRatio *float64 `json:"censored_ratio"` // in flight + queued, ÷ the same
+	ServedRatio   *float64 `json:"served_ratio" merge:"-"`
+	CensoredRatio *float64 `json:"censored_ratio" merge:"-"` // in flight + queued, ÷ the same
 	// more than 5 %: the slowest requests are not in the percentiles
-	Censored bool `json:"censored"`
+	Censored bool `json:"censored" merge:"-"`
 }
 
 // Unmet counts the requests that have not ended at the window's end and miss their class's target
@@ -111,11 +111,11 @@ var Classes = [...]string{"interactive", "responsive", "batch"}
 // Lookups are decisions about keys: one per request and key. Re-reads are not among them, nor the
 // read of an entry that the request wrote itself, which cannot miss.
 type Lookups struct {
-	Hits   int64 `json:"hits"` // pending among them
-	Misses int64 `json:"misses"`
+	Hits   int64 `json:"hits" merge:"sum"` // pending among them
+	Misses int64 `json:"misses" merge:"sum"`
 	// of turns overtaken: neither hit nor miss
-	NotYetWritten int64                  `json:"not_yet_written"`
-	HitRate       *float64               `json:"hit_rate"`
+	NotYetWritten int64                  `json:"not_yet_written" merge:"sum"`
+	HitRate       *float64               `json:"hit_rate" merge:"-"`
 	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user, block, rag
 }
 
@@ -124,12 +124,12 @@ var LookupKinds = [...]string{"system", "multi_turn", "user", "block", "rag"}
 
 // LookupCount is one kind of them.
 type LookupCount struct {
-	Hits          int64    `json:"hits"`
-	Pending       int64    `json:"pending"` // of the hits: waited for the writer
-	Misses        int64    `json:"misses"`
-	Gone          int64    `json:"gone"` // of the misses: was there when decided, not when read
-	NotYetWritten int64    `json:"not_yet_written"`
-	HitRate       *float64 `json:"hit_rate"`
+	Hits          int64    `json:"hits" merge:"sum"`
+	Pending       int64    `json:"pending" merge:"sum"` // of the hits: waited for the writer
+	Misses        int64    `json:"misses" merge:"sum"`
+	Gone          int64    `json:"gone" merge:"sum"` // of the misses: was there when decided, not when read
+	NotYetWritten int64    `json:"not_yet_written" merge:"sum"`
+	HitRate       *float64 `json:"hit_rate" merge:"-"`
 }
 
 // Add adds counts; the rate has to follow.
@@ -143,18 +143,18 @@ func (c *LookupCount) Add(x LookupCount) {
 
 // Tier is one existing tier. Bytes include demotions, which are also given apart.
 type Tier struct {
-	Level         string `json:"level"`
-	Description   string `json:"description"`
-	CapacityBytes *int64 `json:"capacity_bytes"` // null = unlimited
-	Entries       int64  `json:"entries"`
-	UsedBytes     int64  `json:"used_bytes"`
+	Level         string `json:"level" merge:"same"`
+	Description   string `json:"description" merge:"same"`
+	CapacityBytes *int64 `json:"capacity_bytes" merge:"sum"` // null = unlimited
+	Entries       int64  `json:"entries" merge:"sum"`
+	UsedBytes     int64  `json:"used_bytes" merge:"sum"`
 	// At the end: the part of used that is on its way out, and room of writes in flight, for which
 	// it goes. used − leaving + claimed ≤ capacity.
-	LeavingBytes int64 `json:"leaving_bytes"`
-	ClaimedBytes int64 `json:"claimed_bytes"`
-	PeakBytes    int64 `json:"peak_bytes"`
+	LeavingBytes int64 `json:"leaving_bytes" merge:"sum"`
+	ClaimedBytes int64 `json:"claimed_bytes" merge:"sum"`
+	PeakBytes    int64 `json:"peak_bytes" merge:"sum"`
 	// What places take beyond their entries; files that wait to be overwritten, too.
-	WasteBytes int64       `json:"waste_bytes"`
+	WasteBytes int64       `json:"waste_bytes" merge:"sum"`
 	Read       TierTraffic `json:"read"`
 	Write      TierTraffic `json:"write"`
 	FirstReads ReadCount   `json:"first_reads"` // with re_reads all of read.entry_bytes
@@ -168,24 +168,24 @@ type Tier struct {
 // Policy is which entries lived where, and what that moved in the window beside the requests' own
 // reads and writes.
 type Policy struct {
-	Tier        string `json:"tier_policy"` // the words of -tier-policy, -promote and -evict
-	Promote     string `json:"promote"`
-	Evict       string `json:"evict"`
-	AdmitAfter  int    `json:"admit_after"`
-	BehindBytes int64  `json:"write_behind_bytes"`
+	Tier        string `json:"tier_policy" merge:"same"` // the words of -tier-policy, -promote and -evict
+	Promote     string `json:"promote" merge:"same"`
+	Evict       string `json:"evict" merge:"same"`
+	AdmitAfter  int    `json:"admit_after" merge:"same"`
+	BehindBytes int64  `json:"write_behind_bytes" merge:"same"`
 
-	Copied     EntryCount `json:"copied"`            // to the storage tier, from above
-	Promoted   EntryCount `json:"promoted"`          // from the storage tier, upward
-	Dropped    EntryCount `json:"dropped"`           // from one tier; they lived on in another
-	Refused    EntryCount `json:"refused"`           // evicted above the storage tier without a copy
-	Unwritten  EntryCount `json:"unwritten"`         // copies: too many waited, or they failed
-	MostBehind int64      `json:"most_behind_bytes"` // that waited or were being written at a time
+	Copied     EntryCount `json:"copied"`                        // to the storage tier, from above
+	Promoted   EntryCount `json:"promoted"`                      // from the storage tier, upward
+	Dropped    EntryCount `json:"dropped"`                       // from one tier; they lived on in another
+	Refused    EntryCount `json:"refused"`                       // evicted above the storage tier without a copy
+	Unwritten  EntryCount `json:"unwritten"`                     // copies: too many waited, or they failed
+	MostBehind int64      `json:"most_behind_bytes" merge:"max"` // that waited or were being written at a time
 
 	// DriveWritesPerDay is what the storage tier would write in a day at the rate of this window,
 	// as a multiple of its capacity: bytes written to it ÷ seconds of the window × 86,400 ÷
 	// capacity. Null without a capacity or a window. A load without pauses writes more than any
 	// server.
-	DriveWritesPerDay *float64 `json:"drive_writes_per_day"`
+	DriveWritesPerDay *float64 `json:"drive_writes_per_day" merge:"drop"`
 
 	// Compared is null where it is the usual policy, with which others are compared, or where
 	// nothing was looked for.
@@ -196,9 +196,9 @@ type Policy struct {
 // earlier entries, what of it was there when they came, and what -tier-policy waterfall -evict lru
 // would have had of the same, in tiers of the same sizes.
 type Comparison struct {
-	Lookups       int64 `json:"lookups"`
-	Hits          int64 `json:"hits"` // what was still being written among them
-	WaterfallHits int64 `json:"waterfall_lru_hits"`
+	Lookups       int64 `json:"lookups" merge:"sum"`
+	Hits          int64 `json:"hits" merge:"sum"` // what was still being written among them
+	WaterfallHits int64 `json:"waterfall_lru_hits" merge:"sum"`
 }
 
 // Add adds counts.
@@ -218,39 +218,39 @@ func (p *Policy) Default() bool {
 //
 //	Bytes = EntryBytes − EarlierBytes + DemotionBytes + CutBytes + LostBytes − MemoryBytes
 type TierTraffic struct {
-	Operations    int64 `json:"operations"` // demotions not among them; a run of blocks is one
-	Bytes         int64 `json:"bytes"`
-	EntryBytes    int64 `json:"entry_bytes"`   // of the operations, whole entries
-	EarlierBytes  int64 `json:"earlier_bytes"` // of these before the window, in a warm-up
-	DemotionBytes int64 `json:"demotion_bytes"`
-	CutBytes      int64 `json:"cut_bytes"`  // of operations that did not end in the window
-	LostBytes     int64 `json:"lost_bytes"` // of attempts that failed, repeated or not
+	Operations    int64 `json:"operations" merge:"sum"` // demotions not among them; a run of blocks is one
+	Bytes         int64 `json:"bytes" merge:"sum"`
+	EntryBytes    int64 `json:"entry_bytes" merge:"sum"`   // of the operations, whole entries
+	EarlierBytes  int64 `json:"earlier_bytes" merge:"sum"` // of these before the window, in a warm-up
+	DemotionBytes int64 `json:"demotion_bytes" merge:"sum"`
+	CutBytes      int64 `json:"cut_bytes" merge:"sum"`  // of operations that did not end in the window
+	LostBytes     int64 `json:"lost_bytes" merge:"sum"` // of attempts that failed, repeated or not
 	// MemoryBytes stayed in, or came from, memory of the engine whose layout it is: mooncake-bucket
 	// writes whole buckets. Absent where there is none.
-	MemoryBytes    int64    `json:"memory_bytes,omitempty"`
-	BytesPerSecond *float64 `json:"bytes_per_s"`
-	Cancelled      int64    `json:"cancelled"`
-	DeviceNS       int64    `json:"device_ns"` // summed over completed operations
+	MemoryBytes    int64    `json:"memory_bytes,omitempty" merge:"sum"`
+	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
+	Cancelled      int64    `json:"cancelled" merge:"sum"`
+	DeviceNS       int64    `json:"device_ns" merge:"sum"` // summed over completed operations
 	// Requests are those that the tier answered, a chunk each, demotions among them; none where
 	// bytes go by way of the page cache. InFlightNS is how long of the window they and the flushes
 	// of writes were at the device, summed over all: a multiple of the window where many are in
 	// flight, which MeanInFlight tells.
-	Requests     int64    `json:"requests"`
-	InFlightNS   int64    `json:"in_flight_ns"`
-	MeanInFlight *float64 `json:"mean_in_flight"`
-	NSPerMiB     *float64 `json:"device_ns_per_mib"`
+	Requests     int64    `json:"requests" merge:"sum"`
+	InFlightNS   int64    `json:"in_flight_ns" merge:"sum"`
+	MeanInFlight *float64 `json:"mean_in_flight" merge:"sum"`
+	NSPerMiB     *float64 `json:"device_ns_per_mib" merge:"-"`
 }
 
 // EntryCount is a number of entries and their bytes.
 type EntryCount struct {
-	Entries int64 `json:"entries"`
-	Bytes   int64 `json:"bytes"`
+	Entries int64 `json:"entries" merge:"sum"`
+	Bytes   int64 `json:"bytes" merge:"sum"`
 }
 
 // ReadCount counts the first reads of entries, or the ones after.
 type ReadCount struct {
-	Operations int64 `json:"operations"`
-	Bytes      int64 `json:"bytes"`
+	Operations int64 `json:"operations" merge:"sum"`
+	Bytes      int64 `json:"bytes" merge:"sum"`
 }
 
 // Add adds counts.
@@ -262,7 +262,7 @@ func (c *ReadCount) Add(x ReadCount) {
 // ReadKind is those of all tiers.
 type ReadKind struct {
 	ReadCount
-	Latency Distribution `json:"latency"`
+	Latency Distribution `json:"latency" merge:"-"`
 }
 
 // EntrySizes are the sizes of the entries moved by completed operations, demotions not among them;
@@ -335,20 +335,20 @@ type RequestLatency struct {
 // ContextLoad is the time to load the KV of a context from the slowest tier, at the median entry's
 // bandwidth and at that of the slowest twentieth.
 type ContextLoad struct {
-	Tokens      int64  `json:"tokens"`
-	Bytes       int64  `json:"bytes"`
-	TypicalNS   *int64 `json:"typical_ns"`
-	SlowNS      *int64 `json:"slow_ns"`
-	RecomputeNS *int64 `json:"recompute_ns"` // at the given prefill rate
-	LoadingWins *bool  `json:"loading_wins"` // typically
+	Tokens      int64  `json:"tokens" merge:"same"`
+	Bytes       int64  `json:"bytes" merge:"same"`
+	TypicalNS   *int64 `json:"typical_ns" merge:"-"`
+	SlowNS      *int64 `json:"slow_ns" merge:"-"`
+	RecomputeNS *int64 `json:"recompute_ns" merge:"same"` // at the given prefill rate
+	LoadingWins *bool  `json:"loading_wins" merge:"-"`    // typically
 }
 
 // ErrorCount is a kind of failure.
 type ErrorCount struct {
-	Tier      string `json:"tier"`
-	Operation string `json:"operation"`
-	Errno     string `json:"errno"`
-	Count     int64  `json:"count"`
+	Tier      string `json:"tier" merge:"same"`
+	Operation string `json:"operation" merge:"same"`
+	Errno     string `json:"errno" merge:"same"`
+	Count     int64  `json:"count" merge:"sum"`
 }
 
 func (e ErrorCount) String() string {
@@ -377,30 +377,30 @@ func (e ErrorSample) Where() string {
 // Witness compares the kernel's counters of the backing device with the application's bytes of the
 // storage tier.
 type Witness struct {
-	Device     string `json:"device"`
-	Reason     string `json:"reason"` // why there is no witness, or what is odd about it
-	ReadBytes  *int64 `json:"read_bytes"`
-	WriteBytes *int64 `json:"write_bytes"`
-	ReadIOs    *int64 `json:"read_ios"`
-	WriteIOs   *int64 `json:"write_ios"`
+	Device     string `json:"device" merge:"same"`
+	Reason     string `json:"reason" merge:"same"` // why there is no witness, or what is odd about it
+	ReadBytes  *int64 `json:"read_bytes" merge:"sum"`
+	WriteBytes *int64 `json:"write_bytes" merge:"sum"`
+	ReadIOs    *int64 `json:"read_ios" merge:"sum"`
+	WriteIOs   *int64 `json:"write_ios" merge:"sum"`
 	// What deletions and flushes cost the device, whoever caused them. Times are summed over
 	// requests, which overlap; 0 also where the kernel does not count them (before 4.18, 5.5).
-	DiscardIOs      *int64   `json:"discard_ios"`
-	DiscardBytes    *int64   `json:"discard_bytes"`
-	DiscardNS       *int64   `json:"discard_ns"`
-	FlushIOs        *int64   `json:"flush_ios"`
-	FlushNS         *int64   `json:"flush_ns"`
-	QueueNS         *int64   `json:"queue_ns"` // time in queue of all requests together
-	AppReadBytes    int64    `json:"app_read_bytes"`
-	AppWriteBytes   int64    `json:"app_write_bytes"`
-	ReadRatio       *float64 `json:"read_ratio"`  // device ÷ application
-	WriteRatio      *float64 `json:"write_ratio"` //
-	ServedFromCache *bool    `json:"served_from_cache"`
-	BusyShare       *float64 `json:"busy_share"` // of the window with a request in flight
+	DiscardIOs      *int64   `json:"discard_ios" merge:"sum"`
+	DiscardBytes    *int64   `json:"discard_bytes" merge:"sum"`
+	DiscardNS       *int64   `json:"discard_ns" merge:"sum"`
+	FlushIOs        *int64   `json:"flush_ios" merge:"sum"`
+	FlushNS         *int64   `json:"flush_ns" merge:"sum"`
+	QueueNS         *int64   `json:"queue_ns" merge:"sum"` // time in queue of all requests together
+	AppReadBytes    int64    `json:"app_read_bytes" merge:"sum"`
+	AppWriteBytes   int64    `json:"app_write_bytes" merge:"sum"`
+	ReadRatio       *float64 `json:"read_ratio" merge:"-"`  // device ÷ application
+	WriteRatio      *float64 `json:"write_ratio" merge:"-"` //
+	ServedFromCache *bool    `json:"served_from_cache" merge:"max"`
+	BusyShare       *float64 `json:"busy_share" merge:"drop"` // of the window with a request in flight
 }
 
-// ServedFromCacheBelow is the share of the application's reads that the device must have seen.
-const ServedFromCacheBelow = 0.95
+// servedFromCacheBelow is the share of the application's reads that the device must have seen.
+const servedFromCacheBelow = 0.95
 
 // Parameter is one value in force and where it came from.
 type Parameter struct {
@@ -435,28 +435,28 @@ type CeilingPoint struct {
 
 // PlainIO is what a benchmark without requests did with its tier.
 type PlainIO struct {
-	FootprintBytes int64  `json:"footprint_bytes"` // that it may take
-	FileBytes      int64  `json:"file_bytes"`
-	Ladder         []Rung `json:"ladder"` // see CeilingPoint
+	FootprintBytes int64  `json:"footprint_bytes" merge:"sum"` // that it may take
+	FileBytes      int64  `json:"file_bytes" merge:"same"`
+	Ladder         []Rung `json:"ladder" merge:"drop"` // see CeilingPoint
 
 	// BlockBytes is how large the requests are that go to any place inside the files; 0: files are
 	// read and written from their start to their end. Then there are as many requests per second,
 	// and the process has used so much of its processors for each.
-	BlockBytes        int64    `json:"block_bytes,omitempty"`
-	RequestsPerSecond *float64 `json:"requests_per_s,omitempty"`
-	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty"`
+	BlockBytes        int64    `json:"block_bytes,omitempty" merge:"same"`
+	RequestsPerSecond *float64 `json:"requests_per_s,omitempty" merge:"sum"`
+	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty" merge:"-"`
 	// Knee says how size and number of these requests were found; nil: they were given.
-	Knee *Knee `json:"knee,omitempty"`
+	Knee *Knee `json:"knee,omitempty" merge:"drop"`
 }
 
 // Removal is files removed until the device has discarded them: rates are over all of that time.
 type Removal struct {
-	Files          int64    `json:"files"`
-	Bytes          int64    `json:"bytes"`
-	UnlinkNS       int64    `json:"unlink_ns"` // until the last file was gone
-	QuietNS        int64    `json:"quiet_ns"`  // and until the device had discarded them, too
-	FilesPerSecond *float64 `json:"files_per_s"`
-	BytesPerSecond *float64 `json:"bytes_per_s"`
+	Files          int64    `json:"files" merge:"sum"`
+	Bytes          int64    `json:"bytes" merge:"sum"`
+	UnlinkNS       int64    `json:"unlink_ns" merge:"max"` // until the last file was gone
+	QuietNS        int64    `json:"quiet_ns" merge:"max"`  // and until the device had discarded them, too
+	FilesPerSecond *float64 `json:"files_per_s" merge:"sum"`
+	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
 }
 
 // Rung is plain I/O with a number of requests in flight: one step of a ladder.
@@ -479,11 +479,11 @@ func (r Rung) Brief(request int64) bool {
 
 // Precondition is what preconditioning wrote before the window.
 type Precondition struct {
-	Bytes      int64     `json:"bytes"`
-	DurationNS int64     `json:"duration_ns"`
-	Writers    int       `json:"writers"`
-	LastRates  []float64 `json:"last_rates_bytes_per_s"` // of its last rounds
-	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
+	Bytes      int64     `json:"bytes" merge:"sum"`
+	DurationNS int64     `json:"duration_ns" merge:"max"`
+	Writers    int       `json:"writers" merge:"sum"`
+	LastRates  []float64 `json:"last_rates_bytes_per_s" merge:"drop"` // of its last rounds
+	Spread     float64   `json:"spread" merge:"drop"`                 // (max − min) ÷ mean of those
 }
 
 // TraceFiles says which recording was played: where it lies is a place and says nothing of it.
@@ -502,19 +502,19 @@ func (f TraceFiles) String() string {
 
 // Input is what a trace reader met.
 type Input struct {
-	Rows      int64 `json:"rows"`
-	Failed    int64 `json:"failed"`
-	Malformed int64 `json:"malformed"`
-	Skipped   int64 `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
+	Rows      int64 `json:"rows" merge:"sum"`
+	Failed    int64 `json:"failed" merge:"sum"`
+	Malformed int64 `json:"malformed" merge:"sum"`
+	Skipped   int64 `json:"skipped,omitempty" merge:"sum"` // before the start of the replay (-trace-start)
 	// of the whole input, where the window has ended before it; absent where it is unknown
-	TotalRows *int64 `json:"total_rows,omitempty"`
-	Cycles    int64  `json:"cycles"`
+	TotalRows *int64 `json:"total_rows,omitempty" merge:"sum"`
+	Cycles    int64  `json:"cycles" merge:"min"`
 	// of agents, that began, and the most that were live at a time; absent where there are none
-	Sessions     int64 `json:"sessions,omitempty"`
-	LiveSessions int64 `json:"live_sessions,omitempty"`
+	Sessions     int64 `json:"sessions,omitempty" merge:"sum"`
+	LiveSessions int64 `json:"live_sessions,omitempty" merge:"sum"`
 
-	Problems  []string `json:"problems"`            // the first few, with file and line
-	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
+	Problems  []string `json:"problems" merge:"list"`            // the first few, with file and line
+	Tokenizer string   `json:"tokenizer,omitempty" merge:"same"` // what counted the tokens of texts
 }
 
 // censoredAbove is the share of unfinished requests from which percentiles of the finished ones say

@@ -177,7 +177,7 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 	return trials, nil
 }
 
-// joined is the record of a trial: its result is the fold of the ranks', and its values are those
+// joined is the record of a trial: its result is merged from the ranks', and its values are those
 // of the line that one client would have printed.
 func joined(ranks []*Record) (*Record, error) {
 	slices.SortFunc(ranks, func(a, b *Record) int { return a.Result.Rank - b.Result.Rank })
@@ -191,7 +191,7 @@ func joined(ranks []*Record) (*Record, error) {
 	}
 	rec.Path = strings.Join(paths, ", ")
 	var err error
-	if rec.Result, err = merge.Fold(results); err == nil {
+	if rec.Result, err = merge.Ranks(results, nil); err == nil {
 		rec.Raw, err = json.Marshal(rec.Result)
 	}
 	if err != nil {

@@ -131,28 +131,32 @@ func (o *Option) averaged() [len(summedNames)]*float64 {
 		&o.StorageThroughput}
 }
 
-// sum folds the ranks of one trial, of those that are there: MLPerf Storage's tools sum them so.
+// sum adds the ranks of one trial, of those that are there, as MLPerf Storage's tools add them.
 func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 	t := Trial{Trial: trial}
 	var results []*result.Result
 	for _, f := range ranks {
 		t.Ranks = append(t.Ranks, f.Rank)
 		results = append(results, f.Result)
+		for i, v := range summedOf(&f.Result.Summary) {
+			*t.summed()[i] += v
+		}
 	}
-	all, err := merge.Fold(results)
-	if err != nil { // which a tree does not hold
-		s.Warnings = append(s.Warnings, fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
-		return t
+	// Checkpoints have the rate of the slowest accelerator of all ranks, and pauses in their window.
+	if results[0].Checkpoint != nil {
+		all, err := merge.Ranks(results, nil)
+		if err != nil { // which a tree does not hold
+			s.Warnings = append(s.Warnings,
+				fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
+			return t
+		}
+		if c := all.Checkpoint; c != nil {
+			read, write := c.Rates()
+			t.ReadBandwidth, t.WriteBandwidth = read/float64(units.GiB), write/float64(units.GiB)
+			return t
+		}
 	}
-	for i, v := range summedOf(&all.Summary) {
-		*t.summed()[i] = v
-	}
-	if c := all.Checkpoint; c != nil {
-		read, write := c.Rates()
-		t.ReadBandwidth, t.WriteBandwidth = read/float64(units.GiB), write/float64(units.GiB)
-	}
-	// A window that a rank is missing from is not common, and one of checkpoints has pauses in it.
-	if len(ranks) == o.RankCount && all.Checkpoint == nil {
+	if len(ranks) == o.RankCount { // a window that a rank is missing from is not common
 		t.Window = merge.CommonWindow(results)
 	}
 	return t
