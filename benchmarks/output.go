@@ -47,9 +47,9 @@ func (s *session) header(plans []*params.Values) error {
 	}
 	// Each Unit line must come before the first value with it: benchstat reads in one pass. At
 	// a terminal 45 lines before the first number hide it, and benchstat reads no terminal.
-	for _, u := range units.UnitDirections() {
+	for _, u := range units.Directed() {
 		if !term.IsTerminal(int(os.Stdout.Fd())) {
-			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
+			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Name, u.Better)
 		}
 	}
 	// For the person who waits, not for benchstat, which would keep such lines apart.

@@ -1,6 +1,7 @@
 package units
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"reflect"
@@ -207,35 +208,36 @@ func count(n int64) string {
 	return s
 }
 
-// UnitDirection tells which direction of a metric is an improvement: "higher" or "lower", as Unit
-// lines name them.
-type UnitDirection struct{ Unit, Better string }
+// LineUnit is the unit of a value on benchmark lines.
+type LineUnit struct {
+	Name   string
+	Better string // higher or lower, as Unit lines have it; empty: neither
+	Title  string // for people
+	Doc    string // Markdown; empty: that of the unit before
+}
 
-// UnitDirections are those of every unit on the suite's benchmark lines, in the order of their Unit
-// lines. Units of the testing package (ns/op) have theirs already, and these have none: knee-bytes,
-// because a drive that is faster needs more in flight, and device-read-ratio, which a cache makes
-// smaller than 1 and other programs larger.
-func UnitDirections() []UnitDirection {
-	const more, less = "higher", "lower"
-	return []UnitDirection{
-		{"req/s", more}, {"tok/s", more}, {"storage-tok/s", more}, {"found-tok/s", more},
-		{"read-B/s", more},
-		{"write-B/s", more}, {"read-p50-ns", less}, {"read-p95-ns", less}, {"read-p99-ns", less},
-		{"write-p95-ns", less}, {"read-io-p50-ns", less}, {"read-io-p99-ns", less},
-		{"write-io-p50-ns", less}, {"write-io-p99-ns", less}, {"ttfb-p95-ns", less},
-		{"read-ns/MiB", less}, {"e2e-p95-ns", less}, {"hit-ratio", more},
-		{"token-hit-ratio", more}, {"ttft-mean-ns", less}, {"ttft-p50-ns", less},
-		{"ttft-p95-ns", less}, {"ttft-saved-ratio", more}, {"break-even-tokens", less},
-		{"served-ratio", more}, {"sustained-users", more},
-		{"peak-B/s", more}, {"io/s", more}, {"cpu-ns/io", less}, {"cpu-ns/B", less},
-		{"peak-RSS-bytes", less}, {"ceiling-ratio", more},
-		{"slowest-rank-read-p95-ns", less}, {"slowest-rank-write-p95-ns", less},
-		{"start-skew-ns", less},
-		{"slowest-write-B/s", more}, {"slowest-read-B/s", more}, {"flush-p95-ns", less},
-		{"removals/s", more}, {"freed-B/s", more},
-		{"copy-B/s", more}, {"gen-B/s", more}, {"gen-copy-ratio", more}, {"zstd-ratio", more},
-		{"duplicate-blocks", less},
+//go:embed lines.txt
+var linesText string
+
+// OnLines are the units of the suite's benchmark lines, in the order of lines.txt.
+var OnLines = func() (list []LineUnit) {
+	for row := range strings.Lines(linesText) {
+		if row = strings.TrimSpace(row); row != "" && row[0] != '#' {
+			c := append(strings.SplitN(row, " | ", 4), "")
+			list = append(list, LineUnit{c[0], strings.Trim(c[1], "-"), c[2], c[3]})
+		}
 	}
+	return list
+}()
+
+// Directed are the units of OnLines that have a direction, and therefore a Unit line.
+func Directed() (list []LineUnit) {
+	for _, u := range OnLines {
+		if u.Better != "" {
+			list = append(list, u)
+		}
+	}
+	return list
 }
 
 // Median returns the median of values, and whether there are any.

@@ -70,8 +70,8 @@ func TestRatio(t *testing.T) {
 // More in flight at the knee is no loss, and less no gain: a drive that became faster needs more.
 // Device reads compared with those of the application say whose they were. A gate judges neither.
 func TestWhatHasNoBetter(t *testing.T) {
-	for _, u := range UnitDirections() {
-		assert.NotContains(t, []string{"knee-bytes", "device-read-ratio"}, u.Unit)
+	for _, u := range Directed() {
+		assert.NotContains(t, []string{"knee-bytes", "device-read-ratio"}, u.Name)
 	}
 }
 

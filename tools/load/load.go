@@ -63,9 +63,9 @@ func Each(args []string, o Options, f func(*Record) error) (benchfmt.UnitMetadat
 	}
 	// The suite's own directions, because result files have no Unit lines. At the end, because what
 	// an input says of a unit stands.
-	for _, u := range units.UnitDirections() {
-		if r.units.Get(u.Unit, "better") == nil {
-			addUnit(r.units, u.Unit, "better", u.Better)
+	for _, u := range units.Directed() {
+		if r.units.Get(u.Name, "better") == nil {
+			addUnit(r.units, u.Name, "better", u.Better)
 		}
 	}
 	return r.units, nil
