@@ -23,7 +23,7 @@ import (
 // device, filesystem and time stand in the JSON.
 func (s *session) header(plans []*params.Values) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "kvbench-format: %s\n", result.Format(result.SchemaVersion))
+	fmt.Fprintf(&b, "kvbench-format: %s\n", result.LineFormat)
 	if len(plans) > 0 {
 		v := plans[0]
 		fmt.Fprintf(&b, "division: %s\n", v.Division)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -54,7 +55,7 @@ func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, err
 	hists := histograms(out, ranks)
 	out.Checkpoint = checkpoint(ranks, hists)
 	out.Timeline = timeline(ranks)
-	out.Complete(hists, profile(out))
+	out.Complete(hists)
 	// No rank alone knows which other processes used its device. This comes before the warnings of
 	// ranks, of which there may be hundreds.
 	if text := out.DeviceWitness.ReadByOthers(); text != "" && len(ranks) > 1 && met(ranks) {
@@ -81,16 +82,6 @@ func common(ranks []*result.Result, p result.Parameter) bool {
 			return q.Name == p.Name && q.Value == p.Value
 		})
 	})
-}
-
-// profile decides the criteria of the Python benchmark's own assessment.
-func profile(r *result.Result) string {
-	for _, p := range r.Parameters {
-		if p.Name == "performance-profile" {
-			return fmt.Sprint(p.Value)
-		}
-	}
-	return ""
 }
 
 // warnings are the warnings of all ranks, with the number of the rank where not all have it.
@@ -172,16 +163,11 @@ func status(out *result.Result, ranks []*result.Result) {
 	for i, why := range reasons {
 		reasons[i] = numbered(numbers[why]) + ": " + why
 	}
-	if lost := Missing(out); len(lost) > 0 {
+	if lacks := Lacks(out); lacks != "" {
 		if out.Status == result.StatusComplete || out.Status == "" {
 			out.Status = result.StatusIncomplete
 		}
-		verb := "is"
-		if len(lost) > 1 {
-			verb = "are"
-		}
-		reasons = append(reasons,
-			fmt.Sprintf("%s of %d %s missing", numbered(lost), out.Ranks, verb))
+		reasons = append(reasons, lacks)
 	}
 	out.Error = strings.Join(reasons, "; ")
 	if broken := out.Checkpoint.Broken(); broken != "" && len(ranks) > 1 &&
@@ -202,6 +188,29 @@ func Missing(r *result.Result) (list []int) {
 		}
 	}
 	return list
+}
+
+// Lacks says which ranks a merged result lacks: rank 1 of 2 is missing.
+func Lacks(r *result.Result) string {
+	switch lost := Missing(r); len(lost) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s of %d is missing", numbered(lost), r.Ranks)
+	default:
+		return fmt.Sprintf("%s of %d are missing", numbered(lost), r.Ranks)
+	}
+}
+
+// Python adds up the results of the ranks of a trial of the Python benchmark: counts and rates.
+// Percentiles of one rank are not the trial's, and are left out.
+func Python(ranks []*python.Result) *python.Result {
+	out := merged(ranks)
+	out.Summary.MultiTurnStats.Derive()
+	c := &out.Summary.CacheStats
+	c.Derive()
+	c.StorageHealth = python.NewStorageHealth(c, "", nil)
+	return out
 }
 
 // numbered names ranks in a sentence: rank 1, ranks 0 and 3.

@@ -23,7 +23,7 @@ func timeline(ranks []*result.Result) *result.Timeline {
 		return nil
 	}
 	a := axis{}
-	out := &result.Timeline{IntervalS: first.IntervalS, IntervalNS: first.IntervalNS}
+	out := &result.Timeline{IntervalNS: first.IntervalNS}
 	for i, r := range ranks {
 		if r.Timeline.IntervalNS != first.IntervalNS {
 			return nil

@@ -15,7 +15,7 @@ import (
 //	list      one after the other, without equals
 //	key=A,B   a list: entries that are equal in these fields are merged
 //	drop      of one rank alone; absent where there are several
-//	any       a structure, of the ranks that have it
+//	any       of the ranks that have it: a structure, or a number, which is added
 //	-         derived from the other fields, or merged by a function of this package
 //
 // Structures without a tag are merged field by field, absent where one rank has none; maps are
@@ -143,9 +143,10 @@ func number(rule string, to reflect.Value, from []reflect.Value) {
 		switch {
 		case rule == "max" && less(to, v), rule == "min" && less(v, to):
 			to.Set(v)
-		case rule == "sum" && to.CanInt():
+		case rule == "max", rule == "min":
+		case to.CanInt():
 			to.SetInt(to.Int() + v.Int())
-		case rule == "sum" && to.CanFloat():
+		case to.CanFloat():
 			to.SetFloat(to.Float() + v.Float())
 		}
 	}

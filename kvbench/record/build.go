@@ -43,11 +43,10 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.r.ContextLoad = b.contexts()
 	b.firstToken()
 	b.load()
-	b.python()
 	b.busy()
-	b.witness()
+	b.deviceCounters()
 	b.roots()
-	b.r.Complete(b.hists, b.info.Profile)
+	b.r.Complete(b.hists)
 	b.ceiling()
 	b.simulation()
 	b.r.Harness.Verdict = verdict.Judge(b.r)
@@ -85,7 +84,22 @@ func (b *builder) requests() {
 		r.FirstReads.Add(t.FirstReads)
 		r.ReReads.Add(t.ReReads)
 	}
-	r.UniqueBytesRead = r.FirstReads.Bytes
+	r.Requests.RequestsPerSecond = b.perSecond(r.Requests.Completed)
+	r.Requests.TokensPerSecond = b.perSecond(r.Requests.GeneratedTokens)
+	r.Requests.StorageTokensPerSecond = units.Ratio(r.Requests.GeneratedTokens,
+		time.Duration(r.Requests.StorageLatencyNS).Seconds())
+	m, own := &r.Moved, b.n.Lookups[workloads.ForPrefill]
+	for _, n := range b.n.ByPurpose {
+		m.ReadOperations += n[tiers.Read].Operations
+		m.ReadBytes += n[tiers.Read].Bytes
+		m.WriteOperations += n[tiers.Write].Operations
+		m.WriteBytes += n[tiers.Write].Bytes
+	}
+	m.PrefillWrites = b.n.ByPhase[tiers.Write][tiers.Prefill]
+	m.DecodeReads = b.n.ByPhase[tiers.Read][tiers.Decode]
+	m.PrefixBytes = b.n.ByPurpose[workloads.ForPrefix][tiers.Read].Bytes
+	m.OwnFound = own.Hits + b.n.ByPurpose[workloads.ForReread][tiers.Read].Operations
+	m.OwnGone = own.Misses
 }
 
 // promptPurposes are the parts of prompts, in the order of result.PromptKinds, and without what is
@@ -186,7 +200,7 @@ func (b *builder) load() {
 	var all result.ClassOutcome
 	for c, completed := range b.n.Completed {
 		o := known[workloads.Class(c).String()]
-		o.Completed = completed
+		o.Completed, o.TargetP95NS = completed, int64(b.info.QoS[c].P95)
 		all.Add(o)
 		load[workloads.Class(c).String()] = o
 	}
@@ -258,9 +272,9 @@ func (b *builder) timeline() {
 		})
 	}
 	out := &result.Timeline{
-		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval),
-		LastNS:    int64(b.window - time.Duration(n-1)*tl.interval),
-		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
+		IntervalNS: int64(tl.interval),
+		LastNS:     int64(b.window - time.Duration(n-1)*tl.interval),
+		ReadBytes:  make(map[string][]int64), WriteBytes: make(map[string][]int64),
 		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
 		TierUsedBytes: make(map[string][]*int64), TimesUS: make(map[string]tracing.Growth),
 		Requests: sums(bucketRequests),
@@ -311,7 +325,7 @@ func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
 	return all
 }
 
-// contextTokens are the contexts whose load time every result tells, whatever the load was.
+// contextTokens are the contexts whose load time every result has, whatever the load was.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
 // loads is how many bytes a prompt of so many tokens reads when all of it is found.

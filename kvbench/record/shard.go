@@ -31,7 +31,7 @@ func (s *shard) part(l tiers.Kind, c tiers.Chunk) *result.RootTraffic {
 	return &s.parts[c.Part][c.Op]
 }
 
-// of returns what a worker has under way, which is the n-th of this shard.
+// of returns what a worker has in flight, which is the n-th of this shard.
 func (s *shard) of(n int) *underway {
 	for n >= len(s.underway) {
 		s.underway = append(s.underway, underway{})
@@ -138,9 +138,8 @@ func (s *shard) busy(o OpSample, within float64) {
 	b.WriterNS += part(o.Pending)
 }
 
-// partial counts an operation that the deadline cut off. It is in no histogram, because nobody
-// knows how long it would have taken; the longest is told, since it bounds what the percentiles
-// miss.
+// partial counts an operation that the deadline cut off. It is in no histogram, because it is unknown
+// how long it would have taken; the longest is kept, since it bounds what the percentiles miss.
 func (s *shard) partial(o OpSample) {
 	s.stages(o)
 	s.n.Requests.CancelledOperations++
@@ -208,8 +207,8 @@ func per100MiB(o OpSample) time.Duration {
 	return time.Duration(float64(o.IO()) * normalBytes / float64(o.Bytes))
 }
 
-// read tells first reads of entries from the others. A run of blocks is one operation, but its
-// bytes are told apart.
+// read counts first reads of entries and the others apart. A run of blocks is one operation, but its
+// bytes are separate.
 func (s *shard) read(o OpSample) {
 	t := &s.n.Tiers[o.Level]
 	kind, n := histReread, &t.ReReads

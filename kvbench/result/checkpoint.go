@@ -25,7 +25,7 @@ type Checkpoint struct {
 	Files        int    `json:"files" merge:"same"` // of one checkpoint
 	Bytes        int64  `json:"bytes" merge:"same"`
 	// Of several clients, each has those of its Count accelerators from First on in its own result:
-	// their bytes, and the device's, whoever asked. Null where it is all of them.
+	// their bytes, and all bytes of the device. Null where it is all of them.
 	First *int `json:"first_accelerator,omitempty" merge:"drop"`
 	Count *int `json:"client_accelerators,omitempty" merge:"drop"`
 
@@ -65,7 +65,7 @@ type CheckpointRun struct {
 	// object; null of reads, and of objects that have none.
 	FlushNS *int64 `json:"flush_ns" merge:"max"`
 	// CachedBytes of its files lay in the page cache before it was read. DeviceBytes is what the
-	// device read or wrote meanwhile, whoever asked. Null: nobody can know.
+	// device read or wrote meanwhile, for any process. Null: unknown.
 	CachedBytes   *int64 `json:"cached_before_bytes" merge:"sum"`
 	DeviceBytes   *int64 `json:"device_bytes" merge:"-"`
 	Cold          *bool  `json:"cold" merge:"-"`
@@ -130,7 +130,7 @@ func (r *CheckpointRun) JudgeCold() {
 // RuleCold is the name of the rule about where reads come from.
 const RuleCold = "cold reads"
 
-// ColdReads says whether all reads came from the device, nil where nobody can know: one that did
+// ColdReads reports whether all reads came from the device, nil where it is unknown: one that did
 // not is enough to say no. Found is the same in words.
 func ColdReads(runs []CheckpointRun) (ok *bool, found string) {
 	cold, warm := 0, 0
@@ -246,7 +246,7 @@ func (p *Pipeline) Derive() {
 	}
 }
 
-// CheckpointRule is something that the closed division asks for. Ok is null where nobody can know.
+// CheckpointRule is something that the closed division requires. Ok is null where it is unknown.
 type CheckpointRule struct {
 	Name     string `json:"name"`
 	Required string `json:"required"`
@@ -306,7 +306,7 @@ func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 	add("device-read-ratio", c.DeviceRatio())
 }
 
-// Streamed tells whether it was one file of no model.
+// Streamed reports whether it was one file of no model.
 func (c *Checkpoint) Streamed() bool { return c.Model == "stream" }
 
 // StreamSummary is how the bytes of a stream came to the storage, in the keys of the reference's

@@ -44,7 +44,7 @@ type SharedFilesystem struct {
 	CapacityBytes int64    `json:"capacity_bytes"` // of their storage tiers there together
 }
 
-// LostClient is one that died, or was not heard of any more.
+// LostClient is one that died, or sent no more messages.
 type LostClient struct {
 	Rank    int    `json:"rank"`
 	Host    string `json:"host"`

@@ -11,12 +11,17 @@ import (
 )
 
 // Complete fills in everything that follows from the counts of a result and its histograms: for who
-// counted them, and for who merged several results. Profile decides the criteria of the Python
-// benchmark's own assessment.
-func (r *Result) Complete(hists Histograms, profile string) {
+// counted them, and for who merged several results.
+func (r *Result) Complete(hists Histograms) {
 	r.Derive()
 	r.Distribute(hists)
-	r.pythonKeys(hists, profile)
+	for _, class := range Classes {
+		if o, ok := r.Load[class]; ok {
+			h := hists["request_end_to_end_"+class]
+			o.Compliance = units.Ratio(h.AtMost(o.TargetP95NS), h.Count()+o.Unmet())
+			r.Load[class] = o
+		}
+	}
 }
 
 // Derive makes the ratios and costs of what r counts, the one place of each formula: who counts
@@ -123,15 +128,15 @@ func (e ErrorCount) Compare(o ErrorCount) int {
 		cmp.Compare(e.Operation, o.Operation), cmp.Compare(e.Errno, o.Errno))
 }
 
-// ofEngines are the parameters that an engine and its layout set, but for those that nobody would
+// ofEngines are the parameters that an engine and its layout set, but for those that users do not
 // set otherwise.
 var ofEngines = []string{"layout", "object-tokens", "io", "io-depth", "read-threads",
 	"write-threads", "s3-keys", "s3-lookup", "s3-requests", "tier-policy", "promote",
 	"write-behind-gb", "admit-after", "evict"}
 
 // Imitated names the inference engine that the run imitated as a whole, "" for none, with the
-// parameters that it and its layout set, and those that somebody wanted otherwise, each "name
-// value". Where a value came from tells them apart.
+// parameters that it and its layout set, and those that the user set otherwise, each "name value".
+// The origin of a value distinguishes them.
 func (r *Result) Imitated() (engine string, its, others []string) {
 	for _, p := range r.Parameters {
 		if p.Name == "engine" && p.Value != "none" {

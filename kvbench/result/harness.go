@@ -2,7 +2,6 @@ package result
 
 // Harness is what measuring cost, and whether it was the limit.
 type Harness struct {
-	CPUSeconds   float64  `json:"cpu_seconds" merge:"sum"` // of the process inside the window
 	CPUNS        int64    `json:"cpu_ns" merge:"sum"`
 	CPUNSPerByte *float64 `json:"cpu_ns_per_byte" merge:"-"` // bytes of all tiers, both directions
 	PeakRSSBytes *int64   `json:"peak_rss_bytes" merge:"max"`
@@ -14,9 +13,7 @@ type Harness struct {
 	InvolCtxSw   int64    `json:"involuntary_context_switches" merge:"sum"`
 	WorkerIdleNS int64    `json:"worker_idle_ns" merge:"sum"` // summed over workers
 	WorkerBusyNS int64    `json:"worker_busy_ns" merge:"sum"`
-	BufferWaitNS int64    `json:"buffer_wait_ns" merge:"sum"`
-	HostNS       int64    `json:"host_ns" merge:"sum"`
-	// What goroutines of the process waited for, summed over them, as Go's runtime tells: mutexes,
+	// What goroutines of the process waited for, summed over them, as Go's runtime reports: mutexes,
 	// a processor (an estimate from samples), and the collector, for which they had to work before
 	// they could allocate.
 	LockWaitNS  int64    `json:"lock_wait_ns" merge:"sum"`
@@ -33,7 +30,7 @@ type Ladder struct {
 	Rungs    []Rung   `json:"rungs"`
 	CPUShare *float64 `json:"cpu_share"` // of the process meanwhile
 	// time of the device's discards meanwhile, those of other processes among them, ÷ that of the
-	// ladder; null where nobody counts them
+	// sweep; null where they are not counted
 	DiscardShare *float64 `json:"discard_share"`
 	Reason       string   `json:"reason,omitempty"` // why there are no rungs
 }
@@ -43,9 +40,9 @@ type Ladder struct {
 // these may come to a little more or less than WorkerBusyNS.
 type BusyTime struct {
 	StorageNS    int64 `json:"storage_ns" merge:"sum"`     // inside the storage tier: open, create, I/O, flush
-	OtherTiersNS int64 `json:"other_tiers_ns" merge:"sum"` // likewise
-	// HandoverNS is the part of StorageNS in which the requests under way were not at the device:
-	// they waited in this process for a thread, or were done and nobody had noticed.
+	OtherTiersNS int64 `json:"other_tiers_ns" merge:"sum"` // inside the others
+	// HandoverNS is the part of StorageNS in which the requests in flight were not at the device:
+	// they waited in this process for a thread, or had completed and were not yet reaped.
 	HandoverNS int64 `json:"handover_ns" merge:"sum"`
 	// EngineNS is the part of StorageNS in which they waited for one of the threads of the engine
 	// whose layout it is: what that engine has, and not what this process makes of it.

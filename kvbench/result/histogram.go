@@ -7,7 +7,6 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -196,14 +195,3 @@ func (h *Histogram) PercentileMS(p float64) *float64 {
 
 // Milliseconds turns nanoseconds into the unit of the Python benchmark's keys.
 func Milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
-
-// NewLatencyMS makes the numbers of a histogram, which may be nil.
-func NewLatencyMS(h *Histogram) python.LatencyMS {
-	var l python.LatencyMS
-	if mean, ok := h.Mean(); ok {
-		l.Mean = new(mean / float64(time.Millisecond))
-	}
-	l.P50, l.P95, l.P99 = h.PercentileMS(0.5), h.PercentileMS(0.95), h.PercentileMS(0.99)
-	l.P999, l.P9999 = h.PercentileMS(0.999), h.PercentileMS(0.9999)
-	return l
-}

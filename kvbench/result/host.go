@@ -142,7 +142,7 @@ type Pool struct {
 	BufferBytes int    `json:"buffer_bytes"`
 	HugePages   string `json:"huge_pages"`
 	// NUMA says on which nodes the buffers lie: those of the directories' devices; empty where the
-	// machine has one, or nobody knows which.
+	// machine has one, or it is unknown which.
 	NUMA   string `json:"numa,omitempty"`
 	Covers bool   `json:"covers_workers"`
 }

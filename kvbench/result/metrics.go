@@ -29,15 +29,11 @@ func (r *Result) Metrics() []Metric {
 	read, write := r.StorageTraffic()
 	add("ns/op", units.Ratio(r.countedNS(), r.Completions()))
 	if r.CompletionUnit != UnitOperation {
-		if r.WindowNS > 0 {
-			add("req/s", &r.Summary.RequestsPerSecond)
-			add("tok/s", &r.Summary.AvgThroughput)
-		}
-		if r.Summary.TotalStorageIOTime > 0 { // else it is no rate but infinite
-			add("storage-tok/s", &r.Summary.StorageThroughput)
-		}
+		add("req/s", r.Requests.RequestsPerSecond)
+		add("tok/s", r.Requests.TokensPerSecond)
+		add("storage-tok/s", r.Requests.StorageTokensPerSecond)
 	}
-	// A direction that nobody asked for has no rate: benchstat cannot average zeros.
+	// A direction that was not measured has no rate: benchstat cannot average zeros.
 	if read.Bytes > 0 {
 		add("read-B/s", read.BytesPerSecond)
 	}
@@ -148,8 +144,8 @@ func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	return TierTraffic{}, TierTraffic{}
 }
 
-// StorageCapacity is how many bytes the tier on the line may hold, 0 where there is none or nobody
-// has said so.
+// StorageCapacity is how many bytes the tier on the line may hold, 0 where there is none or it has
+// no limit.
 func (r *Result) StorageCapacity() int64 {
 	for _, t := range r.Tiers {
 		if t.Level == r.storageLevel() {

@@ -67,13 +67,12 @@ type AutoscaleSummary struct {
 	Found bool `json:"found"`
 }
 
-// Replay tells what became of the rows read so far. What was carried out
-// counts when it has ended, in the window or while the last operations end after
-// it; rows that wait for their turn then count nowhere.
+// Replay reports what became of the rows read so far. An executed row counts when it has ended, in
+// the window or while the last operations end after it; rows that still wait then count nowhere.
 type Replay struct {
 	Rows           int64 `json:"rows" merge:"sum"`            // usable rows read
 	Skipped        int64 `json:"skipped" merge:"sum"`         // of other tiers and phases
-	Reads          int64 `json:"reads" merge:"sum"`           // carried out, as the two below
+	Reads          int64 `json:"reads" merge:"sum"`           // executed, as the two below
 	Writes         int64 `json:"writes" merge:"sum"`          //
 	Deletes        int64 `json:"deletes" merge:"sum"`         // of rows that say so
 	EvictedReads   int64 `json:"evicted_reads" merge:"sum"`   // of entries that had made room: no I/O
@@ -204,8 +203,8 @@ type Simulation struct {
 	DeviceBusyShare *float64 `json:"device_busy_share" merge:"drop"`
 	// SustainedUsers is how many of the users the device sustains, found by simulating the first n
 	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where
-	// nobody looked: users who wait for answers, requests at a rate, a number of requests, an
-	// autoscaler, which finds it itself.
+	// it was not searched for: users who wait for answers, requests at a rate, a number of requests,
+	// an autoscaler, which finds it itself.
 	SustainedUsers *int `json:"sustained_users" merge:"drop"`
 	// Outstanding is [Result.Outstanding], with all users.
 	Outstanding *float64 `json:"outstanding_requests" merge:"sum"`
@@ -254,8 +253,7 @@ const (
 	IOObjects   = "s3"
 )
 
-// SimulatedDevice is the device model of a simulated run as its result tells it:
-// the queueing model of a drive, with the names and units of the JSON.
+// SimulatedDevice is the device model of a simulated run: the queueing model of a drive, with the names and units of the JSON.
 type SimulatedDevice struct {
 	Read         float64       `json:"read_bytes_per_s"`
 	Write        float64       `json:"write_bytes_per_s"`

@@ -4,7 +4,7 @@ import "kvbench/kvbench/units"
 
 // Objects is what was asked of an object store. What ended inside the window is the window's;
 // Outside is what ended before it (lists, fill, warm-up) and what
-// was under way at its end. Requests of the proof, one endpoint after the other, are in neither.
+// was in flight at its end. Requests of the proof, one endpoint after the other, are in neither.
 // What is deleted at the end of the run comes after its result.
 type Objects struct {
 	Store ObjectStore `json:"store" merge:"same"`
@@ -27,14 +27,14 @@ type Objects struct {
 }
 
 // ObjectCounts is how often something was asked of a store. Attempts are those of all requests:
-// what a store's access log shows, and Unsent ones beside, which found no connection. Bytes are of
+// what a store's access log shows, and Unsent ones, which found no connection. Bytes are of
 // objects, those of attempts that failed included.
 type ObjectCounts struct {
 	Requests int64 `json:"requests" merge:"sum"`
 	Attempts int64 `json:"attempts" merge:"sum"`
 	Failed   int64 `json:"failed" merge:"sum"` // requests, after their last attempt
-	// requests, by this program, which wanted no more; those that the window's end cut off are told
-	// of in the window, too, though they are not among its requests
+	// requests, by this program; those that the window's end cut off are counted in the window, too,
+	// though they are not among its requests
 	Cancelled int64 `json:"cancelled" merge:"sum"`
 	Unsent    int64 `json:"unsent" merge:"sum"` // attempts
 	Bytes     int64 `json:"bytes" merge:"sum"`
@@ -52,7 +52,7 @@ type ObjectOperation struct {
 }
 
 // ObjectOperations are the keys of Objects.Operations in the order of the reports: what an engine
-// asks for, then what larger objects take, then what a run does beside it.
+// asks for, then what larger objects take, then what else a run does.
 var ObjectOperations = [...]string{"head", "get", "get_range", "put", "put_part", "create",
 	"complete", "abort", "delete", "delete_batch", "list", "bucket", "connect"}
 
@@ -87,8 +87,8 @@ type Endpoint struct {
 }
 
 // Network is what the kernel's TCP_INFO says of the connections to a store in the window, headers
-// and all: the witness of a store, as a block device's counters are that of files. Numbers are null
-// where the kernel does not tell them.
+// included: a cross-check of a store, as a block device's counters are one of files. Numbers are null
+// where the kernel does not report them.
 type Network struct {
 	ReceivedBytes *int64 `json:"received_bytes" merge:"sum"`
 	AckedBytes    *int64 `json:"acked_bytes" merge:"sum"`

@@ -56,7 +56,7 @@ type FirstToken struct {
 	Sums FirstTokenTime `json:"sums"`
 	// SavedRatio is how much of the time to the first token the cache saved against computing every
 	// prompt whole: 1 − (load − load_waits + compute) ÷ compute_all. Queue, GPU wait and the waits
-	// of loading are left out on both sides, because nobody can say what they would have been with
+	// of loading are left out on both sides, because it is unknown what they would have been with
 	// every prompt computed. The queue at the storage is in load, so that this compares a storage
 	// under load with an idle GPU: below 0 that one would have computed sooner than loading took,
 	// and with a busy one the cache may be worth it all the same.
@@ -64,7 +64,7 @@ type FirstToken struct {
 	// ComputeSavedRatio is how much of the computing itself it saved: 1 − compute ÷ compute_all.
 	// With a cost of tokens alone that is the share of tokens found.
 	ComputeSavedRatio *float64 `json:"compute_saved_ratio" merge:"-"`
-	// of the window in which the server computed prompts, whoever waited for them
+	// of the window in which the server computed prompts
 	GPUBusyShare *float64 `json:"gpu_busy_share" merge:"drop"`
 
 	// Loading is the time of loading a prompt's tokens by their number, of the requests that found
@@ -134,7 +134,7 @@ type FoundParts struct {
 	WorthRatio      *float64 `json:"worth_ratio" merge:"-"`       // of requests
 	WorthTokenRatio *float64 `json:"worth_token_ratio" merge:"-"` // of tokens
 	// LoadBytesPerS is bytes ÷ load time: the rate at which each request had them, with all others
-	// that were loading beside it. NeededBytesPerS is bytes ÷ compute time: the rate at which
+	// that were loading concurrently. NeededBytesPerS is bytes ÷ compute time: the rate at which
 	// loading what was found takes as long as computing it, and above which it is worth it.
 	LoadBytesPerS   *float64 `json:"load_bytes_per_s" merge:"-"`
 	NeededBytesPerS *float64 `json:"needed_bytes_per_s" merge:"-"`
@@ -208,7 +208,7 @@ func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 	add("ttft-p50-ns", number(f.TTFT.P50))
 	add("ttft-p95-ns", number(f.TTFT.P95))
 	add("ttft-saved-ratio", f.SavedRatio)
-	// A number on the line has no mark beside it: one outside of the lengths measured is left out.
+	// A number on the line has no mark: one outside of the lengths measured is left out.
 	if b := f.BreakEven.P50; b != nil && !b.Extrapolated {
 		add("break-even-tokens", number(b.Tokens))
 	}

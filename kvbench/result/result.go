@@ -11,19 +11,15 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
-// SchemaVersion of the results written. Within a format, its first number, new keys may come, and
-// none goes or changes its meaning. Readers accept this format alone.
-const SchemaVersion = "2.0"
+// SchemaVersion of the results written. Within a schema, its first number, new keys may come, and
+// none goes or changes its meaning. Readers accept this schema and the one before.
+const SchemaVersion = "3.0"
 
-// Format is the first number of a schema version. Benchmark text has it as kvbench-format.
-func Format(schema string) string {
-	format, _, _ := strings.Cut(schema, ".")
-	return format
-}
+// LineFormat is the kvbench-format of benchmark text: units keep their names and meanings within it.
+const LineFormat = "2"
 
 // ClosedNotice stands in every output of the closed division.
 const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
@@ -32,20 +28,10 @@ const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 const RehearsalNotice = "REHEARSAL of the closed division with short windows: not to be submitted"
 
 // Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark
-// metrics, workbook and reports are views of this struct. The first part has the keys of the Python
-// benchmark, so that its tools read our files unchanged; names ending in _gb and _gbps hold GiB and
-// GiB/s. Pointers are null where a value is unknown or does not apply: absent is never 0.
+// metrics, workbook and reports are views of this struct. Pointers are null where a value is unknown
+// or does not apply: absent is never 0. The tag merge of a field says what becomes of it in the
+// result of several ranks, see package merge.
 type Result struct {
-	RequestsCompleted    int64 `json:"requests_completed" merge:"sum"`
-	TotalTokensGenerated int64 `json:"total_tokens_generated" merge:"sum"`
-	// seconds, summed over parallel requests
-	TotalStorageIOLatency  float64        `json:"total_storage_io_latency" merge:"sum"`
-	TotalGenerationLatency float64        `json:"total_generation_latency" merge:"sum"` // seconds
-	MultiTurnCacheHits     int64          `json:"multi_turn_cache_hits" merge:"sum"`
-	MultiTurnCacheMisses   int64          `json:"multi_turn_cache_misses" merge:"sum"`
-	Seed                   uint64         `json:"seed" merge:"min"` // base seed + rank
-	Summary                python.Summary `json:"summary"`
-
 	SchemaVersion string `json:"schema_version" merge:"same"`
 	Notice        string `json:"notice,omitempty" merge:"same"` // ClosedNotice, or RehearsalNotice
 	Status        string `json:"status" merge:"-"`
@@ -64,13 +50,14 @@ type Result struct {
 	MergedRanks []int `json:"merged_ranks,omitempty" merge:"-"`
 	// and what they did together, if one of them coordinated it
 	Clients *Clients `json:"clients,omitempty" merge:"drop"`
-	// of a client's host: its wall clock less that of the coordinator's; null: nobody compared them
+	// of a client's host: its wall clock less the coordinator's; null: not compared
 	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty" merge:"drop"`
 	Nonce         string `json:"nonce" merge:"same"`
+	Seed          uint64 `json:"seed" merge:"min"` // base seed + rank
 	// Digest is one of what all requests asked until the window's end, those before it included,
 	// and what of it was there, whatever their order: equal in two runs whose requests, lookups and
 	// hits were the same. Absent without requests. Only loads that do not depend on how fast they
-	// are served can be equal: so many requests of one worker, with nobody who thinks in between.
+	// are served can be equal: so many requests of one worker, without think times.
 	Digest string `json:"digest,omitempty" merge:"same"`
 
 	// what is counted: request, or operation in benchmarks without requests
@@ -92,20 +79,20 @@ type Result struct {
 	Environment       Environment  `json:"environment"`
 	Limits            Limits       `json:"limits"`
 
-	Requests        RequestTotals           `json:"requests"`
-	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
-	Lookups         Lookups                 `json:"lookups"`
-	Prompt          *Prompt                 `json:"prompt"`      // null: no requests
-	BlockCache      *BlockCache             `json:"block_cache"` // of blocks and engines' objects
-	Tiers           []Tier                  `json:"tiers" merge:"key=Level"`
-	Policy          *Policy                 `json:"policy,omitempty"` // of runs with requests
-	FirstReads      ReadKind                `json:"first_reads"`
-	ReReads         ReadKind                `json:"re_reads"`
-	UniqueBytesRead int64                   `json:"unique_bytes_read" merge:"sum"`
-	EntrySizes      EntrySizes              `json:"entry_sizes" merge:"-"`
-	Latency         Latency                 `json:"latency" merge:"-"`
-	ContextLoad     []ContextLoad           `json:"context_load" merge:"key=Tokens"`
-	FirstToken      *FirstToken             `json:"first_token"` // null: misses were free
+	Requests    RequestTotals           `json:"requests"`
+	Moved       Moved                   `json:"moved"`
+	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"
+	Lookups     Lookups                 `json:"lookups"`
+	Prompt      *Prompt                 `json:"prompt"`      // null: no requests
+	BlockCache  *BlockCache             `json:"block_cache"` // of blocks and engines' objects
+	Tiers       []Tier                  `json:"tiers" merge:"key=Level"`
+	Policy      *Policy                 `json:"policy,omitempty"` // of runs with requests
+	FirstReads  ReadKind                `json:"first_reads"`
+	ReReads     ReadKind                `json:"re_reads"`
+	EntrySizes  EntrySizes              `json:"entry_sizes" merge:"-"`
+	Latency     Latency                 `json:"latency" merge:"-"`
+	ContextLoad []ContextLoad           `json:"context_load" merge:"key=Tokens"`
+	FirstToken  *FirstToken             `json:"first_token"` // null: misses were free
 
 	Harness       Harness       `json:"harness"`
 	Stalls        *Stalls       `json:"stalls" merge:"any"` // null: none
@@ -120,13 +107,11 @@ type Result struct {
 	PlainIO       *PlainIO      `json:"plain_io,omitempty"`                  // of benchmarks without requests
 	Removal       *Removal      `json:"removal,omitempty"`                   // of one that does nothing else
 	Objects       *Objects      `json:"objects,omitempty"`                   // of storage that is an object store
-	Endpoints     []Endpoint    `json:"endpoints,omitempty" merge:"key=URL"` // likewise
+	Endpoints     []Endpoint    `json:"endpoints,omitempty" merge:"key=URL"` // of an object store
 	Network       *Network      `json:"network,omitempty"`                   // likewise
 	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty" merge:"-"`
 	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty" merge:"drop"`
 	Recording     *Recording    `json:"recording,omitempty" merge:"drop"` // compared with (-validation-trace)
-	// of Recording, the Python benchmark's keys
-	Validation *python.Validation `json:"validation" merge:"drop"`
 
 	Errors       []ErrorCount  `json:"errors" merge:"key=Tier,Operation,Errno"`
 	ErrorSamples []ErrorSample `json:"error_samples" merge:"list"`
@@ -222,8 +207,8 @@ func (r *Result) WriteJSON(path string) error {
 	return nil
 }
 
-// Parse reads a result of schema 2.x. Unknown keys are ignored; another schema, or none, is refused
-// with an error wrapping ErrSchema.
+// Parse reads a result of schema 3.x or 2.x. Unknown keys are ignored; another schema, or none, is
+// refused with an error wrapping ErrSchema.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
 		SchemaVersion string `json:"schema_version"`
@@ -235,21 +220,33 @@ func Parse(data []byte) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{}
-	return r, json.Unmarshal(data, r)
+	if err := json.Unmarshal(data, r); err != nil || !strings.HasPrefix(head.SchemaVersion, "2") {
+		return r, err
+	}
+	return upgraded(data)
 }
 
-// CheckSchema refuses a schema version, or a kvbench-format, of every format but the one that is
-// written: units and keys changed their meaning in between.
+// CheckSchema refuses the schemas, and the formats of text, of other versions of kvbench: units and
+// keys changed their meaning in between.
 func CheckSchema(version string) error {
-	switch Format(version) {
-	case Format(SchemaVersion):
+	switch schema, _, _ := strings.Cut(version, "."); schema {
+	case "2", "3":
 		return nil
 	case "1":
 		return fmt.Errorf("%w: schema 1 is of an older kvbench; read it with the release that "+
 			"wrote it (its environment.kvbench_version), or run the benchmark again", ErrSchema)
 	}
-	return fmt.Errorf("%w %q, this version reads %s.x", ErrSchema, version,
-		Format(SchemaVersion))
+	return fmt.Errorf("%w %q, this version reads 2.x and 3.x", ErrSchema, version)
+}
+
+// Parameter is the value in force of a parameter, nil where it is unknown.
+func (r *Result) Parameter(name string) any {
+	for _, p := range r.Parameters {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return nil
 }
 
 // Filesystems are what the storage tier lies on: of each directory where there are several.

@@ -11,7 +11,7 @@ import (
 
 func TestReadResultJudgesTheSchema(t *testing.T) {
 	read := func(text string) (*Result, error) { return Parse([]byte(text)) }
-	for _, bad := range []string{`{"schema_version":"3.0"}`, `{"schema_version":"10.1"}`,
+	for _, bad := range []string{`{"schema_version":"4.0"}`, `{"schema_version":"10.1"}`,
 		`{"requests_completed":3}`} {
 		_, err := read(bad)
 		require.ErrorIs(t, err, ErrSchema, bad)
@@ -20,10 +20,10 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 	require.ErrorIs(t, err, ErrSchema)
 	require.ErrorContains(t, err, "schema 1 is of an older kvbench; read it with the release that "+
 		"wrote it")
-	r, err := read(`{"schema_version":"2.7","requests_completed":3,` +
-		`"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
+	r, err := read(`{"schema_version":"3.7","requests":{"completed":3},` +
+		`"a_key_of_the_future":{"x":1}}`)
 	require.NoError(t, err)
-	assert.EqualValues(t, 3, r.RequestsCompleted)
+	assert.EqualValues(t, 3, r.Requests.Completed)
 }
 
 func TestWriteJSONLeavesNothingPartial(t *testing.T) {

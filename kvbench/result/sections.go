@@ -79,7 +79,7 @@ type Distribution struct {
 }
 
 // ClassOutcome is what was offered by one class and what became of it. With a warm-up, what the
-// window found waiting or running counts as offered too (carried_in tells how much of it was
+// window found waiting or running counts as offered too (carried_in is how much of it was
 // waiting).
 type ClassOutcome struct {
 	Offered            int64    `json:"offered" merge:"sum"`
@@ -98,6 +98,10 @@ type ClassOutcome struct {
 	CensoredRatio *float64 `json:"censored_ratio" merge:"-"` // in flight + queued, ÷ the same
 	// more than 5 %: the slowest requests are not in the percentiles
 	Censored bool `json:"censored" merge:"-"`
+	// the p95 that the class is to keep, and the share of its requests within it, those that have not
+	// ended and miss it already among the others
+	TargetP95NS int64    `json:"target_p95_ns,omitempty" merge:"max"`
+	Compliance  *float64 `json:"compliance" merge:"-"`
 }
 
 // Unmet counts the requests that have not ended at the window's end and miss their class's target
@@ -105,7 +109,7 @@ type ClassOutcome struct {
 // were still queued.
 func (o ClassOutcome) Unmet() int64 { return o.Queued + o.Late }
 
-// Classes are the keys of Result.Load beside "total", the most urgent first.
+// Classes are the keys of Result.Load but "total", the most urgent first.
 var Classes = [...]string{"interactive", "responsive", "batch"}
 
 // Lookups are decisions about keys: one per request and key. Re-reads are not among them, nor the
@@ -165,8 +169,8 @@ type Tier struct {
 	Deleted    EntryCount  `json:"deleted"`
 }
 
-// Policy is which entries lived where, and what that moved in the window beside the requests' own
-// reads and writes.
+// Policy is which entries lived where, and what that moved in the window in addition to the
+// requests' own reads and writes.
 type Policy struct {
 	Tier        string `json:"tier_policy" merge:"same"` // the words of -tier-policy, -promote and -evict
 	Promote     string `json:"promote" merge:"same"`
@@ -208,7 +212,7 @@ func (c *Comparison) Add(x Comparison) {
 	c.WaterfallHits += x.WaterfallHits
 }
 
-// Default says that it is what a run has whom nobody tells otherwise.
+// Default reports whether it is the default policy.
 func (p *Policy) Default() bool {
 	return p.Tier == "waterfall" && p.Promote == "never" && p.Evict == "lru" && p.AdmitAfter == 0
 }
@@ -234,7 +238,7 @@ type TierTraffic struct {
 	// Requests are those that the tier answered, a chunk each, demotions among them; none where
 	// bytes go by way of the page cache. InFlightNS is how long of the window they and the flushes
 	// of writes were at the device, summed over all: a multiple of the window where many are in
-	// flight, which MeanInFlight tells.
+	// flight, see MeanInFlight.
 	Requests     int64    `json:"requests" merge:"sum"`
 	InFlightNS   int64    `json:"in_flight_ns" merge:"sum"`
 	MeanInFlight *float64 `json:"mean_in_flight" merge:"sum"`
@@ -281,7 +285,7 @@ type Latency struct {
 	ReadAdmission  Distribution            `json:"read_admission"`
 	WriteAdmission Distribution            `json:"write_admission"`
 	SpaceWait      Distribution            `json:"space_wait"`   // of the operations that waited
-	PendingWait    Distribution            `json:"pending_wait"` // likewise
+	PendingWait    Distribution            `json:"pending_wait"` // of the operations that waited
 	DataGeneration Distribution            `json:"data_generation"`
 }
 
@@ -374,16 +378,16 @@ func (e ErrorSample) Where() string {
 	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
 }
 
-// Witness compares the kernel's counters of the backing device with the application's bytes of the
+// Witness cross-checks the kernel's counters of the backing device with the application's bytes of the
 // storage tier.
 type Witness struct {
 	Device     string `json:"device" merge:"same"`
-	Reason     string `json:"reason" merge:"same"` // why there is no witness, or what is odd about it
+	Reason     string `json:"reason" merge:"same"` // why there are no counters, or what is odd about them
 	ReadBytes  *int64 `json:"read_bytes" merge:"sum"`
 	WriteBytes *int64 `json:"write_bytes" merge:"sum"`
 	ReadIOs    *int64 `json:"read_ios" merge:"sum"`
 	WriteIOs   *int64 `json:"write_ios" merge:"sum"`
-	// What deletions and flushes cost the device, whoever caused them. Times are summed over
+	// What deletions and flushes of all processes cost the device. Times are summed over
 	// requests, which overlap; 0 also where the kernel does not count them (before 4.18, 5.5).
 	DiscardIOs      *int64   `json:"discard_ios" merge:"sum"`
 	DiscardBytes    *int64   `json:"discard_bytes" merge:"sum"`
@@ -430,7 +434,7 @@ type CeilingPoint struct {
 	Rate      float64 `json:"bytes_per_s"`
 	InFlight  int     `json:"in_flight"`
 	FileBytes int64   `json:"file_bytes"`
-	Ladder    []Rung  `json:"ladder"` // by which the number in flight was found; null: it was given
+	Ladder    []Rung  `json:"ladder"` // the queue-depth sweep that found the number in flight; null: it was given
 }
 
 // PlainIO is what a benchmark without requests did with its tier.
@@ -459,7 +463,7 @@ type Removal struct {
 	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
 }
 
-// Rung is plain I/O with a number of requests in flight: one step of a ladder.
+// Rung is plain I/O with a number of requests in flight: one step of a queue-depth sweep.
 type Rung struct {
 	InFlight int     `json:"in_flight"`
 	Read     float64 `json:"read_bytes_per_s"`
@@ -467,11 +471,11 @@ type Rung struct {
 	NS       int64   `json:"ns"` // how long it took
 }
 
-// Rate is what the rung moved in both directions together.
+// Rate is what the step moved in both directions together.
 func (r Rung) Rate() float64 { return r.Read + r.Write }
 
-// Brief says, of a rung of requests of so many bytes, that fewer than four for each place in flight
-// ended. Its rate is then that of its beginning: requests that a device serves side by side end
+// Brief reports, of a step with requests of so many bytes, that fewer than four for each place in
+// flight ended. Its rate is then that of its beginning: requests that a device serves concurrently end
 // together, and a mean over time needs some of their periods.
 func (r Rung) Brief(request int64) bool {
 	return r.Rate()*float64(r.NS)/1e9 < 4*float64(r.InFlight)*float64(request)

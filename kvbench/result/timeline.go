@@ -9,7 +9,6 @@ import (
 // Timeline is what happened in each interval. Arrays of a tier that does not exist are absent;
 // readings are null before the first.
 type Timeline struct {
-	IntervalS  float64            `json:"interval_s"`
 	IntervalNS int64              `json:"interval_ns"`
 	LastNS     int64              `json:"last_interval_ns"` // the last may be shorter
 	ReadBytes  map[string][]int64 `json:"read_bytes"`
@@ -17,7 +16,7 @@ type Timeline struct {
 	Requests   []int64            `json:"requests"`
 	Blocks     []int64            `json:"blocks,omitempty"` // asked for, of block traces
 	BlockHits  []int64            `json:"block_hits,omitempty"`
-	// of a cache without bounds; null where nobody knows
+	// of a cache without bounds; null where it is unknown
 	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"`
 	Queued        []*int64            `json:"queued"`
 	InFlight      []*int64            `json:"in_flight"`

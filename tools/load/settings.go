@@ -221,7 +221,7 @@ func (rec *Record) IsSimulated() bool {
 // format is what the record tells of itself: its file if it has one, else the line's text.
 func (rec *Record) format() string {
 	if rec.Result != nil {
-		return result.Format(rec.Result.SchemaVersion)
+		return result.LineFormat
 	}
 	for _, c := range rec.Config {
 		if c.Key == merge.SettingFormat {

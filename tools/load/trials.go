@@ -12,10 +12,11 @@ import (
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 )
 
-// identity tells a measurement from another: of a copy it is the same. Empty for what does not
-// tell enough of itself.
+// identity distinguishes measurements: of a copy it is the same. Empty where the result does not
+// have enough of it.
 func (rec *Record) identity() string {
 	r := rec.Result
 	if r == nil || r.Nonce == "" || r.StartTime == "" {
@@ -31,8 +32,8 @@ func (rec *Record) together() string {
 	return fmt.Sprintln(rec.Result.Nonce, rec.Result.Name, rec.Result.Trial)
 }
 
-// isRank tells whether a record is of one of several clients. Ours say so; of the Python benchmark
-// the directory tells, in which its launcher puts also one that is alone.
+// isRank reports whether a record is of one of several clients. Our results contain it; the Python
+// benchmark's launcher puts them into such directories, also one that is alone.
 func (rec *Record) isRank() bool {
 	if rec.Python {
 		return merge.Layout.MatchString(filepath.ToSlash(rec.Path))
@@ -41,7 +42,7 @@ func (rec *Record) isRank() bool {
 }
 
 // fold makes one record of the ranks of each trial of the argument that was read. Ranks of which
-// somebody has made one result already, as a run that starts them does, are that result's.
+// one merged result exists already, as a run that starts them writes it, are that result's.
 func (r *reader) fold() error {
 	trials, err := pythonTrials(r.held)
 	if err == nil {
@@ -103,7 +104,7 @@ func (rec *Record) trialKey() string {
 	return strings.Join(key, "\n")
 }
 
-// Package is the one that the line's configuration names, empty where nobody does.
+// Package is the one that the line's configuration names, empty where it names none.
 func (rec *Record) Package() string {
 	for _, line := range rec.Config {
 		if line.Key == "pkg" {
@@ -113,7 +114,7 @@ func (rec *Record) Package() string {
 	return ""
 }
 
-// began is when the window opened, the zero time where nobody says.
+// began is when the window opened, the zero time where it is unknown.
 func began(r *result.Result) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, r.StartTime)
 	return at
@@ -147,49 +148,68 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 			trials = append(trials, list[0]) // one client, that says where it is
 			continue
 		}
-		var all []*Record
-		for _, rec := range list {
-			res, err := merge.PythonResult(rec.Raw)
-			if err != nil {
-				return nil, merge.Located(rec.Path, rec.Raw, err)
-			}
-			m := merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
-			res.Rank, _ = strconv.Atoi(m[3])
-			res.Ranks, res.Status = most[at], result.StatusComplete // it writes no others
-			one := *rec
-			one.Result = res
-			all = append(all, &one)
-		}
-		trial, err := joined(all)
+		trial, err := joinedPython(list, most[at])
 		if err != nil {
 			return nil, err
-		}
-		// Of this benchmark a record is what its keys say, and no result of ours.
-		if trial.Missing = trial.Result.Error; trial.Missing != "" {
-			trial.Values = nil
-		}
-		trial.Python, trial.Result = true, nil
-		for _, one := range all {
-			one.Result = nil
 		}
 		trials = append(trials, trial)
 	}
 	return trials, nil
 }
 
+// joinedPython is the record of a trial of the Python benchmark with so many ranks.
+func joinedPython(ranks []*Record, n int) (*Record, error) {
+	number := func(rec *Record) int {
+		rank, _ := strconv.Atoi(merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))[3])
+		return rank
+	}
+	slices.SortFunc(ranks, func(a, b *Record) int { return number(a) - number(b) })
+	var results []*python.Result
+	have := &result.Result{Ranks: n}
+	for _, rec := range ranks {
+		r, err := python.Parse(rec.Raw)
+		if err != nil {
+			return nil, merge.Located(rec.Path, rec.Raw, err)
+		}
+		if slices.Contains(have.MergedRanks, number(rec)) {
+			return nil, fmt.Errorf("%s: two results of rank %d", rec.Path, number(rec))
+		}
+		results, have.MergedRanks = append(results, r), append(have.MergedRanks, number(rec))
+	}
+	rec := newTrial(ranks)
+	var err error
+	if rec.Raw, err = json.Marshal(merge.Python(results)); err != nil {
+		return nil, fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	rec.Python = true
+	if rec.Missing = merge.Lacks(have); rec.Missing == "" {
+		rec.Values = fileValues(rec)
+	}
+	return rec, nil
+}
+
+// newTrial is the record of a trial without its values.
+func newTrial(ranks []*Record) *Record {
+	first := ranks[0]
+	rec := &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
+		Iters: first.Iters, Config: first.Config, Ranks: ranks}
+	var paths []string
+	for _, rank := range ranks {
+		paths = append(paths, cmp.Or(rank.Path, rank.File))
+	}
+	rec.Path = strings.Join(paths, ", ")
+	return rec
+}
+
 // joined is the record of a trial: its result is merged from the ranks', and its values are those
 // of the line that one client would have printed.
 func joined(ranks []*Record) (*Record, error) {
 	slices.SortFunc(ranks, func(a, b *Record) int { return a.Result.Rank - b.Result.Rank })
-	first := ranks[0]
-	rec := &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
-		Iters: first.Iters, Config: first.Config, Ranks: ranks}
+	rec := newTrial(ranks)
 	var results []*result.Result
-	var paths []string
 	for _, rank := range ranks {
-		results, paths = append(results, rank.Result), append(paths, cmp.Or(rank.Path, rank.File))
+		results = append(results, rank.Result)
 	}
-	rec.Path = strings.Join(paths, ", ")
 	var err error
 	if rec.Result, err = merge.Ranks(results, nil); err == nil {
 		rec.Raw, err = json.Marshal(rec.Result)
@@ -197,7 +217,6 @@ func joined(ranks []*Record) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", rec.Path, err)
 	}
-	rec.Python = first.Python // whose keys are others
 	rec.Values = fileValues(rec)
 	return rec, nil
 }

@@ -92,7 +92,7 @@ func (o *Option) judge(complete []merge.File, s *Summary) {
 		// what was moved shows. Plain I/O has no cache, and nothing but the storage to move. An
 		// option is valid as soon as one rank touched the storage: that one has measured it.
 		read, written := f.Result.StorageTraffic()
-		if r := f.Result; r.Summary.CacheStats.StorageEntries != 0 ||
+		if r := f.Result; f.Keys.Summary.CacheStats.StorageEntries != 0 ||
 			r.CompletionUnit == result.UnitOperation || read.Bytes+written.Bytes > 0 {
 			o.Valid, o.Invalid = true, ""
 		} else {
@@ -138,7 +138,7 @@ func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 	for _, f := range ranks {
 		t.Ranks = append(t.Ranks, f.Rank)
 		results = append(results, f.Result)
-		for i, v := range summedOf(&f.Result.Summary) {
+		for i, v := range summedOf(&f.Keys.Summary) {
 			*t.summed()[i] += v
 		}
 	}
@@ -190,11 +190,11 @@ func (o *Option) worst(complete []merge.File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
 		for _, f := range complete {
-			*to = max(*to, f.Result.Summary.CacheStats.LatencyMS[key])
+			*to = max(*to, f.Keys.Summary.CacheStats.LatencyMS[key])
 		}
 	}
 	for _, f := range complete {
-		p95 := max(units.OrZero(o.P95MS), units.OrZero(f.Result.Summary.StorageIOLatency.P95))
+		p95 := max(units.OrZero(o.P95MS), units.OrZero(f.Keys.Summary.StorageIOLatency.P95))
 		o.P95MS = &p95
 	}
 }

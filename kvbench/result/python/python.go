@@ -7,9 +7,33 @@ import (
 	"strings"
 )
 
-// Summary is the part of the Python benchmark that its spreadsheet reads. Its numbers are 0, as
-// there, where nothing was: its aggregation adds them up and cannot add null. What our own reports
-// need to know as unknown stands in the other sections of a Result.
+// Result is a result file of the Python benchmark, without its arrays of single latencies. Merge
+// tags are those of package result, for the ranks of a trial of that benchmark.
+type Result struct {
+	RequestsCompleted    int64 `json:"requests_completed" merge:"sum"`
+	TotalTokensGenerated int64 `json:"total_tokens_generated" merge:"sum"`
+	// seconds, summed over parallel requests
+	TotalStorageIOLatency  float64     `json:"total_storage_io_latency" merge:"sum"`
+	TotalGenerationLatency float64     `json:"total_generation_latency" merge:"sum"` // seconds
+	MultiTurnCacheHits     int64       `json:"multi_turn_cache_hits" merge:"sum"`
+	MultiTurnCacheMisses   int64       `json:"multi_turn_cache_misses" merge:"sum"`
+	Summary                Summary     `json:"summary"`
+	Validation             *Validation `json:"validation" merge:"drop"`
+}
+
+// Parse reads a result file of the Python benchmark.
+func Parse(data []byte) (*Result, error) {
+	r := &Result{}
+	err := json.Unmarshal(data, r)
+	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if ok && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
+		err = nil // some versions have it in another form, which is not read; all else was decoded
+	}
+	return r, err
+}
+
+// Summary is the part that its spreadsheet reads. Its numbers are 0, as there, where nothing was:
+// its aggregation adds them up and cannot add null.
 type Summary struct {
 	TotalRequests      int64              `json:"total_requests" merge:"sum"`
 	TotalTokens        int64              `json:"total_tokens" merge:"sum"`
@@ -22,7 +46,7 @@ type Summary struct {
 	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms" merge:"-"`
 	GenerationLatency  LatencyMS          `json:"generation_latency_ms" merge:"-"`
 	CacheStats         CacheStats         `json:"cache_stats"`
-	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
+	QoSMetrics         map[string]QoSStat `json:"qos_metrics" merge:"drop"`
 	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
 	AutoscalingStats   []ScaleEvent       `json:"autoscaling_stats" merge:"drop"`
 	AutoscalingSummary *ScaleSummary      `json:"autoscaling_summary" merge:"drop"` // null: no autoscaler
@@ -114,12 +138,12 @@ type MultiTurnStats struct {
 }
 
 // QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class
-// completed; if requests of it were waiting all the same, SLA tells it.
+// completed; SLA is there if requests of it were waiting.
 type QoSStat struct {
-	NoData        bool          `json:"no_data,omitempty" merge:"-"`
-	TotalRequests *int64        `json:"total_requests,omitempty" merge:"-"`
-	Latency       *QoSLatencyMS `json:"latency_ms,omitempty" merge:"-"`
-	SLA           *SLA          `json:"sla,omitempty" merge:"any"`
+	NoData        bool          `json:"no_data,omitempty"`
+	TotalRequests *int64        `json:"total_requests,omitempty"`
+	Latency       *QoSLatencyMS `json:"latency_ms,omitempty"`
+	SLA           *SLA          `json:"sla,omitempty"`
 }
 
 // QoSLatencyMS is the end-to-end latency of one class in milliseconds.
@@ -134,10 +158,10 @@ type QoSLatencyMS struct {
 // SLA compares a class with its target. Compliance is the share of requests within it; those still
 // queued at the deadline count as violations, and so do those in flight for longer than the target.
 type SLA struct {
-	TargetP95MS float64  `json:"target_p95_ms" merge:"max"`
-	ActualP95MS *float64 `json:"actual_p95_ms" merge:"-"`
-	Compliance  *float64 `json:"compliance" merge:"-"`
-	Met         bool     `json:"met" merge:"-"`
+	TargetP95MS float64  `json:"target_p95_ms"`
+	ActualP95MS *float64 `json:"actual_p95_ms"`
+	Compliance  *float64 `json:"compliance"`
+	Met         bool     `json:"met"`
 }
 
 // CacheStats has the Python benchmark's keys and its sense of them. Values of a tier that does not
@@ -191,13 +215,13 @@ type CacheStats struct {
 	ReadWriteRatio float64 `json:"read_write_ratio" merge:"-"`
 	// a count of these operations, whatever the name says; a run of blocks is one
 	ReadIOPS  int64 `json:"read_iops" merge:"sum"`
-	WriteIOPS int64 `json:"write_iops" merge:"sum"` // likewise
+	WriteIOPS int64 `json:"write_iops" merge:"sum"` // as ReadIOPS
 
 	StorageTokensProcessed float64 `json:"storage_tokens_processed" merge:"sum"`
 
 	// LatencyMS has the keys {gpu,cpu,storage}_{read,write}_{p50,p95,p99,p999,p9999}_ms and
 	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they
-	// stand beside the others.
+	// are next to the others.
 	LatencyMS map[string]float64 `json:"-" merge:"-"`
 }
 

@@ -67,8 +67,8 @@ var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB"
 
 // key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
 // metric". A result file has all digits, a line those that are printed: with a file the line is
-// not asked. "path ? other" is empty where our result has no other: the Python benchmark's keys
-// have percentiles of any number of samples, which its tools want and nobody should read.
+// not used. "path ? other" is of our result the other, in ms: the Python benchmark's keys have
+// percentiles of any number of samples, ours only those that enough samples support.
 func key(from string) value {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, other, _ := strings.Cut(path, " ? ")
@@ -77,7 +77,10 @@ func key(from string) value {
 		if len(r.Raw) == 0 {
 			return onLine(r, metric)
 		}
-		if other != "" && r.Result != nil && r.Lookup(other) == nil {
+		if other != "" && r.Result != nil {
+			if ns, ok := r.Lookup(other).(float64); ok {
+				return ns / 1e6
+			}
 			return nil
 		}
 		v := r.Lookup(path)
