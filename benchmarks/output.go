@@ -47,7 +47,7 @@ func (s *session) header(plans []*params.Values) error {
 	}
 	// Each Unit line must come before the first value with it: benchstat reads in one pass. At
 	// a terminal 45 lines before the first number hide it, and benchstat reads no terminal.
-	for _, u := range units.Directed() {
+	for _, u := range result.Directed() {
 		if !term.IsTerminal(int(os.Stdout.Fd())) {
 			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Name, u.Better)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/units"
+	"kvbench/kvbench/result"
 	"kvbench/tools/golden"
 )
 
@@ -60,8 +60,8 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 				unit = v.Unit
 			}
 			have[unit] = true
-			known := slices.ContainsFunc(units.OnLines,
-				func(u units.LineUnit) bool { return u.Name == unit })
+			known := slices.ContainsFunc(result.Lines,
+				func(u result.LineUnit) bool { return u.Name == unit })
 			assert.True(t, known, "%s prints %s, which is not documented", r.Name.Full(), unit)
 		}
 		name, _, _ := strings.Cut(string(r.Name.Base()), "/")
@@ -101,13 +101,13 @@ func between(t *testing.T, path, name, table string) {
 func unitTable() string {
 	var b strings.Builder
 	b.WriteString("| unit | meaning |\n|---|---|\n")
-	for i, u := range units.OnLines {
+	for i, u := range result.Lines {
 		if u.Doc == "" {
 			continue
 		}
 		b.WriteString("| `" + u.Name + "`")
-		for k := i + 1; k < len(units.OnLines) && units.OnLines[k].Doc == ""; k++ {
-			b.WriteString(", `" + units.OnLines[k].Name + "`")
+		for k := i + 1; k < len(result.Lines) && result.Lines[k].Doc == ""; k++ {
+			b.WriteString(", `" + result.Lines[k].Name + "`")
 		}
 		b.WriteString(" | " + u.Doc + " |\n")
 	}

@@ -286,7 +286,7 @@ func TestMetricsLine(t *testing.T) {
 		`ns/op req/s tok/s storage-tok/s read-B/s write-B/s
 		read-p50-ns read-p95-ns read-p99-ns write-p95-ns
 		read-io-p50-ns read-io-p99-ns write-io-p50-ns read-ns/MiB e2e-p95-ns
-		hit-ratio ttft-mean-ns ttft-p50-ns ttft-p95-ns ttft-saved-ratio served-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
+		hit-ratio ttft-mean-ns ttft-p50-ns ttft-p95-ns served-ratio ttft-saved-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
 	assert.InDelta(t, float64(fixtureWindow)/1200, values["ns/op"], 1e-6)
 	assert.InDelta(t, 40, values["req/s"], 1e-9)
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)

@@ -303,7 +303,6 @@ func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 		add("slowest-"+d.name+"-B/s", &s.RateWorst)
 	}
 	add("flush-p95-ns", number(c.FlushP95NS))
-	add("device-read-ratio", c.DeviceRatio())
 }
 
 // Streamed reports whether it was one file of no model.

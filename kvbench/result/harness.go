@@ -3,8 +3,8 @@ package result
 // Harness is what measuring cost, and whether it was the limit.
 type Harness struct {
 	CPUNS        int64    `json:"cpu_ns" merge:"sum"`
-	CPUNSPerByte *float64 `json:"cpu_ns_per_byte" merge:"-"` // bytes of all tiers, both directions
-	PeakRSSBytes *int64   `json:"peak_rss_bytes" merge:"max"`
+	CPUNSPerByte *float64 `json:"cpu_ns_per_byte" merge:"-" line:"cpu-ns/B"` // bytes of all tiers, both directions
+	PeakRSSBytes *int64   `json:"peak_rss_bytes" merge:"max" line:"peak-RSS-bytes"`
 	Mallocs      int64    `json:"mallocs" merge:"sum"`
 	AllocBytes   int64    `json:"alloc_bytes" merge:"sum"`
 	GCCount      int64    `json:"gc_count" merge:"sum"`

@@ -58,9 +58,9 @@ type AutoscaleSummary struct {
 	Mode           string  `json:"mode"`
 	InitialUsers   int     `json:"initial_users"`
 	FinalUsers     int     `json:"final_users"`
-	SustainedUsers int     `json:"sustained_users"` // see sustained
-	PeakUsers      int     `json:"peak_users"`      // the most that ran
-	PeakRate       float64 `json:"peak_bytes_per_s"`
+	SustainedUsers int     `json:"sustained_users" line:"sustained-users"` // see sustained
+	PeakUsers      int     `json:"peak_users"`                             // the most that ran
+	PeakRate       float64 `json:"peak_bytes_per_s" line:"peak-B/s"`
 	SustainedRate  float64 `json:"sustained_tokens_per_s"` // TokensPerSecond of that round
 	Rounds         int     `json:"rounds"`
 	// capacity: throughput stopped growing; qos: the target was met, or passed from below

@@ -60,7 +60,7 @@ type FirstToken struct {
 	// every prompt computed. The queue at the storage is in load, so that this compares a storage
 	// under load with an idle GPU: below 0 that one would have computed sooner than loading took,
 	// and with a busy one the cache may be worth it all the same.
-	SavedRatio *float64 `json:"saved_ratio" merge:"-"`
+	SavedRatio *float64 `json:"saved_ratio" merge:"-" line:"ttft-saved-ratio"`
 	// ComputeSavedRatio is how much of the computing itself it saved: 1 − compute ÷ compute_all.
 	// With a cost of tokens alone that is the share of tokens found.
 	ComputeSavedRatio *float64 `json:"compute_saved_ratio" merge:"-"`
@@ -207,7 +207,6 @@ func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 	add("ttft-mean-ns", f.TTFT.Mean)
 	add("ttft-p50-ns", number(f.TTFT.P50))
 	add("ttft-p95-ns", number(f.TTFT.P95))
-	add("ttft-saved-ratio", f.SavedRatio)
 	// A number on the line has no mark: one outside of the lengths measured is left out.
 	if b := f.BreakEven.P50; b != nil && !b.Extrapolated {
 		add("break-even-tokens", number(b.Tokens))

@@ -98,7 +98,7 @@ type Result struct {
 	Stalls        *Stalls       `json:"stalls" merge:"any"` // null: none
 	DeviceWitness Witness       `json:"device_witness"`
 	Ceiling       *Ceiling      `json:"ceiling" merge:"drop"`
-	CeilingRatio  *float64      `json:"ceiling_ratio" merge:"drop"`
+	CeilingRatio  *float64      `json:"ceiling_ratio" merge:"drop" line:"ceiling-ratio"`
 	Precondition  *Precondition `json:"precondition"`
 	Input         *Input        `json:"input"`
 	TraceFiles    *TraceFiles   `json:"trace_files,omitempty" merge:"same"`  // of recorded loads

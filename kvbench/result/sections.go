@@ -397,8 +397,8 @@ type Witness struct {
 	QueueNS         *int64   `json:"queue_ns" merge:"sum"` // time in queue of all requests together
 	AppReadBytes    int64    `json:"app_read_bytes" merge:"sum"`
 	AppWriteBytes   int64    `json:"app_write_bytes" merge:"sum"`
-	ReadRatio       *float64 `json:"read_ratio" merge:"-"`  // device ÷ application
-	WriteRatio      *float64 `json:"write_ratio" merge:"-"` //
+	ReadRatio       *float64 `json:"read_ratio" merge:"-" line:"device-read-ratio"` // device ÷ application
+	WriteRatio      *float64 `json:"write_ratio" merge:"-"`                         //
 	ServedFromCache *bool    `json:"served_from_cache" merge:"max"`
 	BusyShare       *float64 `json:"busy_share" merge:"drop"` // of the window with a request in flight
 }
@@ -447,8 +447,8 @@ type PlainIO struct {
 	// read and written from their start to their end. Then there are as many requests per second,
 	// and the process has used so much of its processors for each.
 	BlockBytes        int64    `json:"block_bytes,omitempty" merge:"same"`
-	RequestsPerSecond *float64 `json:"requests_per_s,omitempty" merge:"sum"`
-	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty" merge:"-"`
+	RequestsPerSecond *float64 `json:"requests_per_s,omitempty" merge:"sum" line:"io/s"`
+	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty" merge:"-" line:"cpu-ns/io"`
 	// Knee says how size and number of these requests were found; nil: they were given.
 	Knee *Knee `json:"knee,omitempty" merge:"drop"`
 }
@@ -459,8 +459,8 @@ type Removal struct {
 	Bytes          int64    `json:"bytes" merge:"sum"`
 	UnlinkNS       int64    `json:"unlink_ns" merge:"max"` // until the last file was gone
 	QuietNS        int64    `json:"quiet_ns" merge:"max"`  // and until the device had discarded them, too
-	FilesPerSecond *float64 `json:"files_per_s" merge:"sum"`
-	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
+	FilesPerSecond *float64 `json:"files_per_s" merge:"sum" line:"removals/s"`
+	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum" line:"freed-B/s"`
 }
 
 // Rung is plain I/O with a number of requests in flight: one step of a queue-depth sweep.

@@ -1,7 +1,6 @@
 package units
 
 import (
-	_ "embed"
 	"fmt"
 	"math"
 	"reflect"
@@ -206,38 +205,6 @@ func count(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// LineUnit is the unit of a value on benchmark lines.
-type LineUnit struct {
-	Name   string
-	Better string // higher or lower, as Unit lines have it; empty: neither
-	Title  string // for people
-	Doc    string // Markdown; empty: that of the unit before
-}
-
-//go:embed lines.txt
-var linesText string
-
-// OnLines are the units of the suite's benchmark lines, in the order of lines.txt.
-var OnLines = func() (list []LineUnit) {
-	for row := range strings.Lines(linesText) {
-		if row = strings.TrimSpace(row); row != "" && row[0] != '#' {
-			c := append(strings.SplitN(row, " | ", 4), "")
-			list = append(list, LineUnit{c[0], strings.Trim(c[1], "-"), c[2], c[3]})
-		}
-	}
-	return list
-}()
-
-// Directed are the units of OnLines that have a direction, and therefore a Unit line.
-func Directed() (list []LineUnit) {
-	for _, u := range OnLines {
-		if u.Better != "" {
-			list = append(list, u)
-		}
-	}
-	return list
 }
 
 // Median returns the median of values, and whether there are any.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
@@ -17,7 +18,7 @@ import (
 // first, because they are what most people look for.
 var order, titles = func() ([]string, map[string]string) {
 	list, titles := []string{"read-B/s", "write-B/s"}, map[string]string{}
-	for _, u := range units.OnLines {
+	for _, u := range result.Lines {
 		_, tidy := benchunit.Tidy(1, u.Name)
 		if titles[tidy] = u.Title; tidy != "sec/op" { // of every benchmark, so that it is the last
 			list = append(list, tidy)

@@ -3,12 +3,14 @@ package xlsx
 import (
 	"cmp"
 	_ "embed"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -32,7 +34,8 @@ var columnText string
 // pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow.
 const pythonColumns = 99
 
-// summaryColumns are those of the Python benchmark's sheet in its order, then ours.
+// summaryColumns are those of the Python benchmark's sheet in its order, then ours: those of
+// columns.txt, and the units of the line that the tags of a result's fields describe.
 func summaryColumns() (list []column) {
 	for line := range strings.Lines(columnText) {
 		title, from, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -58,7 +61,25 @@ func summaryColumns() (list []column) {
 		}
 		list = append(list, c)
 	}
+	for _, u := range result.Lines {
+		if u.Column {
+			list = append(list, column{fmt.Sprintf("%s (%s)", u.Title, u.Name),
+				func(r *load.Record) any { return printed(r, u.Name) }})
+		}
+	}
 	return list
+}
+
+// printed is the value of a unit on the benchmark line, as it was printed.
+func printed(r *load.Record, unit string) any {
+	for _, v := range r.Values {
+		if v.OrigUnit == unit {
+			return v.OrigValue
+		} else if v.Unit == unit {
+			return v.Value
+		}
+	}
+	return nil
 }
 
 // scales are what values of the result file are multiplied with, by the unit that they then have.
