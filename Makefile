@@ -6,7 +6,7 @@ ARGS ?=
 # For each fuzz target. A number of inputs, not a time: up to Go 1.26 the end of a time can be reported as a failure
 # (go.dev/issue/75804).
 FUZZTIME ?= 20000x
-# For those of which each input makes a whole document, a file or a set of parameters, or is tokenized.
+# For targets whose inputs are slow: each makes a whole document, a file or a set of parameters, or is tokenized.
 FUZZTIME_DOCUMENTS ?= 2000x
 
 DIST_ARCHS := amd64 arm64
@@ -20,16 +20,22 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, staticcheck, the unit tests
-	$(GO) test -short ./...
+	$(GO) test -short -vet=off ./...
 
-# Each package is tested once: with the race detector where it or its tests start goroutines, else without. The end-to-end
-# tests run a binary, which is built without it. A few packages behave differently under the detector and are tested both ways.
-NO_RACES := benchmarks/e2e tools/lint
-BOTH_WAYS := tiers/buffer tiers/content tiers/memtier tools/gate
-# Packages that import one of these, themselves or in their tests.
-CONCURRENT := sync|sync/atomic|testing/synctest|golang.org/x/sync/errgroup
-race_packages = $(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... | \
-	grep -E ' ($(CONCURRENT)) ' | cut -d ' ' -f 1 | grep -v $(NO_RACES:%=-e /%$$)
+# Each package is tested once, with the race detector where it or its tests start goroutines. The detector sees all packages
+# that these call: one that only has a mutex needs no pass of its own. Buffers are poisoned under the detector when they are
+# given back, for which two more packages run with it. The tests of e2e and kvreport wait for processes built without it.
+GOROUTINES := ^\s*go (func|[A-Za-z_.]+)\(|\.Go\(|\.Parallel\(\)|synctest\.Test|RunParallel|AfterFunc
+RACES := tiers/content tiers/memtier
+NO_RACES := benchmarks/e2e tools/kvreport
+race_packages = $(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do \
+	case " $(NO_RACES) " in *" $${package\#*/} "*) continue;; esac; \
+	case " $(RACES) " in *" $${package\#*/} "*) echo $$package; continue;; esac; \
+	if grep -qE '$(GOROUTINES)' "$$dir"/*.go; then echo $$package; fi; done
+# These, and packages with tests that skip under the detector because they have one thread or count allocations, are tested
+# both ways.
+both_ways = { printf '/%s$$\n' $(RACES); grep -lrE 'tiertest\.OneThread|RaceEnabled' --include='*_test.go' . | \
+	xargs -n 1 dirname | sort -u | sed 's|^\.||; s|$$|$$|'; }
 # A skip for lack of privilege is a failure here; KVTEST_REQUIRE_PRIVILEGED=0 allows it. The same for the object store of the
 # tests, which the first of them builds (half a minute, from the module proxy).
 KVTEST_REQUIRE_PRIVILEGED ?= 1
@@ -39,13 +45,13 @@ test-all: export KVTEST_REQUIRE_S3 := $(KVTEST_REQUIRE_S3)
 test-all: fmt vet staticcheck ## everything, as root: unit tests, privileged tests, end to end (15 minutes)
 	@set -e; race=$$($(race_packages)); plain=$$($(GO) list ./...); \
 	if why=$$(CGO_ENABLED=1 $(GO) build -race runtime/cgo 2>&1); then \
-		plain=$$(echo "$$plain" | grep -vxF "$$(echo "$$race" | grep -v $(BOTH_WAYS:%=-e /%$$))"); \
-		echo "$(GO) test -race"; CGO_ENABLED=1 $(GO) test -race -timeout 30m $$race; \
+		plain=$$(echo "$$plain" | grep -vxF "$$(echo "$$race" | grep -v "$$($(both_ways))")"); \
+		echo "$(GO) test -race"; CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 30m $$race; \
 	else \
 		echo "make test-all: NOT with the race detector, which needs a working C compiler (cgo):"; \
 		echo "$$why" | head -n 3 | sed 's/^/  /'; \
 	fi; \
-	echo "$(GO) test"; $(GO) test -timeout 30m $$plain
+	echo "$(GO) test"; $(GO) test -vet=off -timeout 30m $$plain
 
 # What a test may not depend on: that it gets a processor soon.
 STRESS ?= 5
@@ -106,24 +112,24 @@ generate: ## compile the BPF programs again (needs clang and llvm-strip 14)
 clean: ## remove dist/ (results of runs are kept)
 	rm -rf dist
 
-# Where the benchmarks keep their files: a directory on the device to be measured. Empty = a temporary directory.
+# The directory of the benchmarks' files, on the device to be measured. Empty = a temporary directory.
 CACHE_DIR ?=
-# Trials of each benchmark: 6 unless it is said, in `make gate` 8 of each side. With fewer no loss can be shown once several
-# numbers are compared; kvreport says so.
+# Trials of each benchmark: 6 by default, in `make gate` 8 of each side. With fewer, no loss can be shown once several
+# numbers are compared; kvreport reports that.
 COUNT ?=
 OUT ?= kvbench-tiers
 
-# What `make tiers` and `make gate` run with: sizes of the open division at which a drive is asked for more than it gives,
-# and windows that mean something; those of the quick division describe no storage. They are environment variables, because
-# not every benchmark hears all of them.
+# Parameters of `make tiers` and `make gate`: sizes of the open division that overload a drive, and windows long enough to
+# describe storage, unlike the quick division's. They are environment variables, because some do not apply to every
+# benchmark.
 SETTINGS ?= KVBENCH_DIVISION=open KVBENCH_MODEL=tiny-1b KVBENCH_NUM_USERS=16 KVBENCH_STORAGE_CAPACITY_GB=4
 # The window of each trial.
 TIME ?= 5s
 
 bench_flags = -run '^$$' -count $(or $(COUNT),6) -benchtime $(TIME) $(if $(CACHE_DIR),-cache-dir $(CACHE_DIR))
 
-# Each tier alone, all of them together, and a production mix: three runs of the suite and one page. A trial that fails does
-# not lose the others.
+# Each tier alone, all of them together, and a production mix: three runs of the suite and one page. After a failed trial
+# the others run.
 tiers_run = $(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -results-dir $(OUT)/results
 .PHONY: tiers
 tiers: ## each tier alone, all together and a production mix (20 minutes): kvbench-tiers/tiers.html and .xlsx
@@ -138,7 +144,7 @@ tiers: ## each tier alone, all together and a production mix (20 minutes): kvben
 	set +x; echo "open $(OUT)/tiers.html"; \
 	if [ -n "$$failed" ]; then echo "some trials failed: $(OUT)/tiers.txt says why; the page has the others"; exit 1; fi
 
-# What `make gate` compares this tree with, what it runs, what may be lost, and further flags of kvreport gate.
+# `make gate`: the revision to compare with, the benchmarks, the allowed loss, and further flags of kvreport gate.
 BASE ?= origin/main
 BENCH ?= ^BenchmarkStorageCeiling$$/op=(read|write|mixed)$$|^BenchmarkMaxStorageStress$$
 MAX_REGRESS ?= 5%
@@ -146,17 +152,17 @@ FORMAT ?= text
 GATE_OUT ?= kvbench-gate
 GATE_ARGS ?=
 gate_count = $(or $(COUNT),8)
-# A pattern that was typed may end in $, which is no variable's beginning then.
+# A pattern from the command line may end in $, which must not begin a variable.
 gate_bench = $(if $(filter file,$(origin BENCH)),$(BENCH),$(value BENCH))
 gate_run = $(SETTINGS) "$$out/$(1).test" -test.run '^$$' -test.bench '$(gate_bench)' -test.count 1 -test.benchtime $(TIME) \
 	-results-dir "$$out/$(1)" $(if $(CACHE_DIR),-cache-dir '$(CACHE_DIR)') $(ARGS)
 
-# Old and new take turns, so that what drifts on the machine meets both. A trial that fails does not lose the others, and the
-# gate knows of it. The commands are variables of the environment, in which no quote gets lost.
+# Old and new alternate, so that a change of the machine affects both. After a failed trial the others run, and the
+# gate reports it. The commands are environment variables, which keep their quotes.
 .PHONY: gate
 gate: export OLD = $(call gate_run,old)
 gate: export NEW = $(call gate_run,new)
-gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fails when it is worse, or when nobody can tell
+gate: ## compare this tree with BASE (origin/main), taking turns (9 minutes); fails when it is worse or undecided
 	@set -e; mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); export out; rm -f "$$out"/old.* "$$out"/new.*; \
 	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	git worktree add --quiet --detach "$$tree" '$(BASE)'; \

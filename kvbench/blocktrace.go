@@ -10,11 +10,11 @@ import (
 	"kvbench/tracing/collector"
 )
 
-// noDevice is why nothing of a block device is told of a run on an object store.
+// noDevice is why a run on an object store has no block-device data.
 const noDevice = "the storage tier is an object store: no block device of this machine is behind it"
 
-// startTracing loads the programs before the window: it takes some 50 ms. A run
-// that cannot be traced goes on; its trace then says why and what it would need.
+// startTracing loads the programs before the window: it takes some 50 ms. A run that cannot be
+// traced goes on; its trace then says why and what is needed.
 func (t *trial) startTracing(ctx context.Context) {
 	if t.cfg.Trace == nil {
 		return
@@ -52,8 +52,8 @@ func (t *trial) readTrace() {
 	}
 }
 
-// lookAtTrace notes how the trace has grown, about once a second and twenty times in a shorter
-// window: a look takes about a millisecond of one processor. It ends with the window.
+// lookAtTrace notes the growth of the trace about once a second, and twenty times in a shorter
+// window: a snapshot takes about a millisecond of one processor. It ends with the window.
 func (t *trial) lookAtTrace(ctx context.Context) {
 	if t.tracer == nil || t.tracer.Unavailable() != nil {
 		return
@@ -63,7 +63,7 @@ func (t *trial) lookAtTrace(ctx context.Context) {
 		interval = min(interval, max(w/20, 100*time.Millisecond))
 	}
 	t.Clock.Every(ctx, interval, func() {
-		if tr, err := t.tracer.Snapshot(); err == nil { // readTrace tells of an error
+		if tr, err := t.tracer.Snapshot(); err == nil { // readTrace reports an error
 			t.course.Look(tr)
 		}
 	})
@@ -75,8 +75,8 @@ func (t *trial) traceFailed(act string, err error) {
 	t.untraced(why)
 }
 
-// untraced leaves a trace that says why there is none: who asked for one finds the answer in the
-// result.
+// untraced puts a trace with the reason into the result: a user who requested tracing finds the
+// reason there.
 func (t *trial) untraced(why string) {
 	t.keepTrace(&tracing.Trace{Capture: tracing.Capture{
 		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level,
@@ -84,7 +84,7 @@ func (t *trial) untraced(why string) {
 	}})
 }
 
-// keepTrace hands the trace to the result, which carries it as its JSON.
+// keepTrace puts the trace into the result, as JSON.
 func (t *trial) keepTrace(tr *tracing.Trace) {
 	raw, err := json.Marshal(tr)
 	if err != nil {

@@ -15,27 +15,28 @@ import (
 	"kvbench/tracing/host"
 )
 
-// How a run tries, right after its window, whether more in flight would have moved more: with as
-// many requests as it had on average, with twice and with four times as many. A rung takes a
-// twentieth of the window and not more than a second; less than 100 ms shows nothing. It takes
-// longer in a short window, up to that second, on a storage so slow that too few requests would end
-// with twice as many in flight (see result.Rung.Brief), and less where it has moved what 300 ms
-// may: room for it may have to be made. Before, the filesystem may take 3 s to carry out the
-// deletions that it has put off: their discards would slow the rungs.
+// Parameters of the queue-depth sweep right after the window, which shows whether more in flight
+// would have moved more: steps of plain I/O with as many requests in flight as the run had on
+// average, with twice and with four times as many. A step takes a twentieth of the window and at
+// most a second; less than 100 ms shows nothing. In a short window it takes longer, up to that
+// second, if otherwise too few requests would complete with twice as many in flight (see
+// result.Rung.Brief). It ends early after the bytes of 300 ms, because entries may have to be
+// evicted for them. Before the sweep the filesystem gets 3 s to execute postponed deletions: their
+// discards would slow the steps.
 const (
 	climbRungs                = 3
 	climbPart                 = 20
 	climbAtLeast, climbAtMost = 100 * time.Millisecond, time.Second
 	climbRoom                 = 300 * time.Millisecond
 	climbSync                 = 3 * time.Second
-	// What is written to be read, where the run has left less: 256 MiB are beyond what most devices
-	// keep in their own memory.
+	// Files that the sweep writes to read them, where the run has left too few: 256 MiB are more
+	// than most devices cache.
 	climbObjects, climbObject = 8, 32 << 20
 )
 
-// climb measures plain I/O in the run's own mix, and notes why it did not. The window is closed and
-// nobody is at work. What the storage does not answer it is not waited for longer than a signal or
-// -io-timeout let it.
+// climb measures plain I/O in the run's own mix, or notes why it did not. The window is closed and
+// the workers have ended. climb waits for a storage that does not answer until a signal or
+// -io-timeout.
 func (t *trial) climb(ctx context.Context) {
 	into := &result.Ladder{Rungs: []result.Rung{}}
 	t.info.Harness.Ladder = into
@@ -73,14 +74,14 @@ func (t *trial) climb(ctx context.Context) {
 	}
 }
 
-// climbable says why there is to be no ladder.
+// climbable returns the reason for running no sweep.
 func (t *trial) climbable(ctx context.Context) error {
 	_, failure := t.ended()
 	switch {
 	case t.sim != nil:
 		return errors.New("this is a simulation")
 	case t.cfg.Climb == nil:
-		return errors.New("nobody asked for it")
+		return errors.New("it was not requested")
 	case failure != nil || ctx.Err() != nil:
 		return errors.New("the run did not end in order")
 	case t.storage() < 0 || t.place() == "" && t.bucket == nil:
@@ -89,22 +90,22 @@ func (t *trial) climbable(ctx context.Context) error {
 	return nil
 }
 
-// storage is the number of the storage tier's level, -1 where there is none.
+// storage is the index of the storage tier's level, -1 where there is none.
 func (t *trial) storage() int {
 	return slices.IndexFunc(t.Levels, func(l cache.Level) bool { return l.Kind == tiers.Storage })
 }
 
-// rungs climbs the ladder.
+// rungs runs the sweep.
 func (t *trial) rungs(ctx context.Context) (found result.Ladder, err error) {
 	found.Rungs = []result.Rung{}
 	ask, err := t.ladder(ctx)
 	if err != nil {
 		return found, err
 	}
-	// Nothing moves through the run's buffers any more, and the ladder has its own, as many again:
-	// with a client for each accelerator that is gigabytes, and huge pages that they would lack.
+	// The run's buffers are unused now, and the sweep allocates as many of its own: with a client
+	// for each accelerator both would be gigabytes, and compete for huge pages.
 	if t.Pool != nil {
-		_ = t.Pool.Close() // which is told where it is closed anyway
+		_ = t.Pool.Close() // the trial's own Close reports the error
 	}
 	var before host.BlockStat
 	var from time.Duration
@@ -128,7 +129,7 @@ func (t *trial) rungs(ctx context.Context) (found result.Ladder, err error) {
 	return found, err
 }
 
-// climber is the workload's own, nil if it has none.
+// climber is the workload's own sweep, nil if it has none.
 func (t *trial) climber() Climber {
 	if w, some := t.workload.(Climbs); some {
 		return w.Climber()
@@ -136,7 +137,7 @@ func (t *trial) climber() Climber {
 	return nil
 }
 
-// ladder is what to ask for; an error says why nothing is.
+// ladder returns the sweep's parameters, or an error that says why there is no sweep.
 func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	l.Level, l.Rungs, l.Seed = t.Levels[t.storage()], climbRungs, t.info.Seed
 	read, write := t.Rec.Traffic(tiers.Storage)
@@ -156,12 +157,12 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 		write.Operations)) / float64(moved) // of those twice as many
 	slow := min(time.Duration(five*float64(window)), climbAtMost)
 	l.Time = max(part, slow)
-	// Enough for the last rung to move four times as much as the run, and the others less.
+	// Enough for the last step to move four times as much as the run, and the others less.
 	perRung := float64(moved) / window.Seconds() * max(slow, min(part, climbRoom)).Seconds()
 	l.Bytes = max(1<<20, int64(2*4*perRung))
 	writes := 1 - l.ReadShare
-	// Files like the run's entries, that is with as many flushes, but so small that each stream
-	// comes to the end of two in the first rung: what no flush has confirmed, a cache may hold.
+	// Files like the run's entries, with as many flushes, but small enough for each stream to
+	// complete two in the first step: a cache may hold data until a flush confirms it.
 	l.FileSize = max(int64(t.Transfer.Chunk), int64(writes*perRung/float64(2*l.InFlight)))
 	if n := write.Operations; n > 0 {
 		l.FileSize = min(l.FileSize, write.EntryBytes/n) // of a run of blocks, all of it
@@ -174,15 +175,15 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	if err := t.makeRoom(ctx, &l, want, write.Cancelled); err != nil || writes == 0 {
 		return l, err
 	}
-	// Each rung gets its part of what room there is.
+	// Each step gets its part of the capacity.
 	l.Bytes = max(1, min(l.Bytes, int64(float64(l.Room)/climbRungs/writes)))
 	return l, nil
 }
 
-// makeRoom finds what to read and how much may be written. A cache that is full has to give up some
-// of its entries, which nobody needs any more. What a workload has written past the cache, which is
-// half of the tier at most, is read where it says so, and never removed. Cut is how many writes the
-// window's end cut off.
+// makeRoom finds objects to read and capacity to write. A full cache has to evict some of its
+// entries, which the ended run does not need. Objects that a workload wrote past the cache, half of
+// the tier at most, are read where the workload names them, and never removed. cut is how many
+// writes the window's end cut off.
 func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error {
 	objects, free := t.Cache.Objects(tiers.Storage)
 	if t.counted == nil {
@@ -204,7 +205,7 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	if w, some := t.workload.(Climbs); some {
 		objects = append(slices.Clip(objects), w.Readable()...)
 	}
-	// As plain I/O finds them: layer by layer, where the run has kept them so.
+	// As plain I/O reads them: layer by layer, if the run stored them so.
 	layers := func(o tiers.Object) []tiers.Object {
 		return o.InLayers(l.Level.Tier.Traits().Layers)
 	}
@@ -223,8 +224,8 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	return nil
 }
 
-// requestBytes is how many bytes end together: those of a chunk, or, where the tier streams, of an
-// object or its parts.
+// requestBytes is the bytes of one completion: a chunk, or an object or its part where the tier
+// streams.
 func (t *trial) requestBytes(moved, operations int64) int64 {
 	chunk := int64(t.Transfer.Chunk)
 	if t.bucket == nil || operations == 0 {
@@ -233,7 +234,7 @@ func (t *trial) requestBytes(moved, operations int64) int64 {
 	return max(chunk, min(moved/operations, t.cfg.Storage.Bucket.PartSize))
 }
 
-// fits is a size that the storage tier takes as one object: slots are all of one.
+// fits limits a size to one that the storage tier stores as one object: slots have one size.
 func (t *trial) fits(size int64) int64 {
 	if y := t.cfg.Storage.Layout; y.Kind == tiers.LayoutSlots {
 		return min(size, y.Bytes)
@@ -244,22 +245,22 @@ func (t *trial) fits(size int64) int64 {
 	return size
 }
 
-// awaitDiscards lets the filesystem carry out the deletions that it has put off, and waits until
-// the device has no more discards to do: none has ended since the last look, and none can be under
-// way, which may take longer than that. A long window leaves more behind than a short one, so it
-// waits for as much as a sixth of it, or for climbSync; what remains then, or is somebody else's,
-// the ladder tells.
+// awaitDiscards lets the filesystem execute postponed deletions, and waits until the device has no
+// discards left: none has completed since the last poll, and none can be in flight, which may take
+// longer than a poll. A long window leaves more behind than a short one, so it waits for up to a
+// sixth of the window, or for climbSync. The sweep reports discards that remain, and those of other
+// processes.
 func (t *trial) awaitDiscards(ctx context.Context) {
 	start, end := t.Rec.Window()
 	ctx, cancel := context.WithTimeout(ctx, max(climbSync, (end-start)/6))
 	defer cancel()
-	if t.place() == "" { // a store tells nobody what it has put off
+	if t.place() == "" { // a store does not report postponed work
 		return
 	}
 	synced := t.Clock.NewEvent()
 	t.Clock.Go(func() {
 		for _, dir := range t.places {
-			_ = host.SyncFilesystem(dir) // a filesystem that cannot puts nothing off
+			_ = host.SyncFilesystem(dir) // a filesystem without syncfs postpones nothing
 		}
 		synced.Fire()
 	})

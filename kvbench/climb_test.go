@@ -18,7 +18,7 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// placed is one whose storage tier lies in a directory, as far as anybody asks.
+// placed is a load whose storage tier seems to lie in a directory.
 type placed struct{ *ticking }
 
 func (p placed) Prepare(ctx context.Context, e *Env) error {
@@ -26,8 +26,8 @@ func (p placed) Prepare(ctx context.Context, e *Env) error {
 	return p.ticking.Prepare(ctx, e)
 }
 
-// A device that stops answering right after the window costs the ladder, and what the window has
-// measured is told: at once on a signal, as that of a failed trial with -io-timeout.
+// A device that stops answering right after the window costs the sweep only. The window's result is
+// published: at once on a signal, and as a failed trial with -io-timeout.
 func TestALadderThatIsNotAnswered(t *testing.T) {
 	for name, c := range map[string]struct {
 		end    func(e *Env, interrupt context.CancelCauseFunc)
@@ -83,7 +83,7 @@ func TestALadderThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// climbing is one that climbs its ladder itself.
+// climbing is a load with a sweep of its own.
 type climbing struct {
 	placed
 	climb Climber
@@ -93,8 +93,7 @@ func (c climbing) Climber() Climber { return c.climb }
 
 func (climbing) Readable() []tiers.Object { return nil }
 
-// A workload with a way of its own to climb is asked to, without room for files that it does not
-// write.
+// A workload's own sweep is called, without capacity for files that it does not write.
 func TestALadderOfTheWorkloadsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &ticking{phase: Phase{Window: 10500 * time.Millisecond}}

@@ -89,7 +89,7 @@ type Bucket struct {
 	URLs    []string // of the store's endpoints
 	From    string   // who named them, a flag or a variable, for the result
 	Balance endpoint.Balance
-	// Lookup asks the store which entries of a request it has before any is read.
+	// Lookup requests from the store which entries of a request it has, before any read.
 	Lookup bool
 }
 
@@ -142,11 +142,11 @@ type EngineFiles struct {
 	// Ranks are tensor-parallel ranks that each keep a part of the bytes as an object of its own; 0
 	// and 1 = there is one.
 	Ranks int
-	// Loads and Stores are how many calls for bytes are under way at most; 0 = one per request.
+	// Loads and Stores limit the calls for bytes in flight; 0 = one per request.
 	Loads, Stores int
 }
 
-// Config is what a trial is given beside its workload. Run changes nothing in it.
+// Config is a trial's input in addition to its workload. Run does not change it.
 type Config struct {
 	// Info names the run in its result. The engine fills what it measures.
 	Info record.Info
@@ -164,26 +164,25 @@ type Config struct {
 	// Climb tries, right after the window, whether more requests in flight would have moved more,
 	// see plainio.Climb; nil = no: then no result is called storage-limited.
 	Climb Climber
-	// ClimbAfter is the shortest window after which it is tried: a ladder takes some seconds, and
-	// what limited a handful of requests is nobody's question.
+	// ClimbAfter is the shortest window with a sweep after it: the sweep takes some seconds, and a
+	// handful of requests needs no verdict.
 	ClimbAfter time.Duration
 
 	Group group.Group // of clients that begin together; nil: there is but this one
 	Clock clock.Clock // nil = wall time
-	// Usage reads what this process has used until now, nil = host.ReadUsage. Processors pay no
-	// heed to a Clock that is not wall time: what they are waited for is no part of that time.
+	// Usage reads the process's resource usage until now, nil = host.ReadUsage. Processors ignore a
+	// virtual Clock: waiting for them is not part of its time.
 	Usage func() host.Usage
-	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.
+	// Progress is called about once a second, from one goroutine at a time; nil: no live line.
 	Progress func(Snapshot)
-	// Publish receives the result as soon as it is known, before the trial's
-	// files are removed, so that a signal cannot cost it. It may be given up where it hangs, after
-	// a signal or after Storage.IOTimeout, and goes on beside the trial then: whoever made it must
-	// not read what it writes without a lock.
+	// Publish receives the result before the trial's files are removed, so that a signal cannot
+	// cost it. If Publish hangs, Run stops waiting after a signal or after Storage.IOTimeout, and
+	// Publish continues concurrently: the caller must not read what it writes without a lock.
 	Publish func(*result.Result) error
 	// PublishTo is where it writes, for the live line.
 	PublishTo string
-	// Unpublished is told of a result that Publish was given up with, before the files are removed;
-	// nil: the error of Run is enough.
+	// Unpublished is called with a result whose Publish Run stopped waiting for, before the files
+	// are removed; nil: the error of Run is enough.
 	Unpublished func(*result.Result, error)
 }
 
@@ -199,37 +198,36 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Ladder asks for plain I/O on a tier in short rungs, each with twice the requests in flight of the
-// one before: what the tier would have moved with more of them.
+// Ladder describes a queue-depth sweep: plain I/O on a tier in short steps, each with twice the
+// requests in flight of the step before, to find what the tier would have moved with more of them.
 type Ladder struct {
 	Level cache.Level
-	// Objects to read, which lie in the tier and stay there as long as the ladder is climbed. They
-	// are read in an order drawn from Seed, from any chunk on. None is needed without reads.
+	// Objects to read. They are in the tier and stay there during the sweep, and are read in an
+	// order drawn from Seed, from any chunk on. Without reads none is needed.
 	Objects []tiers.Object
-	// Spare are more of them, which have to be written first, and are removed at the end.
+	// Spare are further objects to read. The sweep writes them first and removes them at the end.
 	Spare     []tiers.Object
 	ReadShare float64 // of the bytes, 0 to 1
 	Seed      uint64
 
-	InFlight int // requests at a time on the first rung, at least 1
+	InFlight int // requests in flight in the first step, at least 1
 	Rungs    int // at most
-	// A rung ends when it has moved so many bytes or taken so long, whichever comes first. Both are
-	// positive.
+	// A step ends when it has moved Bytes or taken Time, whichever comes first. Both are positive.
 	Bytes int64
 	Time  time.Duration
 
-	// Written are new files of FileSize bytes at most (smaller where the room is not enough for two
-	// of each stream), Room bytes in all, which must be free in the tier. They are removed at the
-	// end.
+	// The sweep writes new files of FileSize bytes at most (smaller if the capacity is too small
+	// for two of each stream), Room bytes in all, which must be free in the tier. It removes them
+	// at the end.
 	FileSize, Room int64
 
-	// Begins is called before the first rung, when there is something to read, and Climbed when the
-	// last one has ended, before the files are removed; nil = nobody listens.
+	// Begins is called before the first step, when there is something to read, and Climbed after
+	// the last one, before the files are removed; nil: no call.
 	Begins, Climbed func()
 }
 
-// Climber carries out a Ladder, see plainio.Climb. A Config names one rather than this package
-// importing it: it is a load like any other.
+// Climber runs a Ladder, see plainio.Climb. Config has it as a function, so that this package need
+// not import plainio: a sweep is a load like any other.
 type Climber func(context.Context, *Env, Ladder) ([]result.Rung, error)
 
 // Snapshot is what the live line shows.
@@ -247,7 +245,7 @@ type Snapshot struct {
 	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
 	Done     int64 // bytes so far and in all: written before the window, or removed
 	Of       int64
-	// Requests that the device has had for long, and since when the oldest.
+	// Requests that the device has had for long, and the age of the oldest.
 	Stuck    int
 	StuckFor time.Duration
 }

@@ -15,8 +15,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// describe fills what is known of the run before it starts, beside what was noted when the storage
-// side was opened.
+// describe fills in what is known of the run before it starts; openStorage has noted the rest.
 func (t *trial) describe() {
 	in, cfg := &t.info, &t.cfg.Storage
 	in.Limits = result.Limits(host.ReadLimits())
@@ -82,7 +81,7 @@ func (t *trial) tierInfo() {
 	}
 }
 
-// policy is which entries lived where, and what that moved.
+// policy describes the placement policy and what it moved.
 func (t *trial) policy() *result.Policy {
 	cfg, m := &t.cfg.Storage.Policy, t.Cache.Moves()
 	n := func(c cache.Count) result.EntryCount {
@@ -119,12 +118,12 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	select {
 	case <-t.prepared:
 		t.workload.Report(in)
-	default: // it is still at work, in the kernel: nothing of it can be read
+	default: // Prepare hangs in the kernel: its data cannot be read
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
 		times := t.asked.Fill(&in.Result, t.bucket)
-		maps.Copy(times, in.Times) // those that the workload has told of
+		maps.Copy(times, in.Times) // those that the workload reported
 		in.Times = times
 		in.Objects.Store = t.store
 	}
@@ -137,7 +136,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	return record.Build(t.info, t.Rec)
 }
 
-// about is what a result says of a simulation.
+// about is the result's section on a simulation.
 func (s *simulation) about() *result.Simulation {
 	r := &result.Simulation{WallNS: int64(time.Since(s.began))}
 	if s.Device != nil {
@@ -149,8 +148,8 @@ func (s *simulation) about() *result.Simulation {
 	return r
 }
 
-// readDevice reads the kernel's counters of the backing device. A failed
-// reading leaves no witness rather than a wrong one.
+// readDevice reads the kernel's counters of the backing device. After a failed reading the result
+// has no counters rather than wrong ones.
 func (t *trial) readDevice() host.BlockStat {
 	if t.info.DeviceWitness.Device == "" {
 		return host.BlockStat{}
@@ -163,7 +162,7 @@ func (t *trial) readDevice() host.BlockStat {
 	return s
 }
 
-// measured is what process and device have counted since the window was opened.
+// measured notes the counters of process and device since the window was opened.
 func (t *trial) measured() {
 	after := t.readDevice()
 	if t.info.DeviceWitness.Device != "" {
@@ -172,7 +171,7 @@ func (t *trial) measured() {
 	}
 	t.closeRoots()
 	before, now := t.usage, t.cfg.Usage()
-	cpu := max(now.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
+	cpu := max(now.CPU-before.CPU, 0) // where the system estimates it, it may go back a little
 	t.info.Harness = result.Harness{
 		CPUNS:       int64(cpu),
 		Mallocs:     int64(now.Mallocs - before.Mallocs),
@@ -190,7 +189,7 @@ func (t *trial) measured() {
 	}
 }
 
-// counted is what the kernel counted between two readings.
+// counted returns the kernel's counts between two readings.
 func counted(device string, d host.BlockStat) result.Witness {
 	return result.Witness{
 		Device: device, ReadBytes: new(max(d.ReadBytes, 0)), WriteBytes: new(max(d.WriteBytes, 0)),

@@ -1,16 +1,16 @@
 // Package kvbench is the engine: it runs one workload through one exact window and returns
 // one Result.
 //
-//	workload.go    Workload, Phase, Counted, Climbs, Env: what a load is and what it is lent; trial,
+//	workload.go    Workload, Phase, Counted, Climbs, Env: a load and what it may use; trial,
 //	               its end, free space
-//	config.go      Config, StorageConfig: what a trial is given; Snapshot: what it shows;
+//	config.go      Config, StorageConfig: a trial's input; Snapshot: what it shows;
 //	               Ladder: what more requests in flight would move
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache, I/O engine
 //	roots.go       several directories as one storage tier
 //	reference.go   Reference: what the usual policy would have found of the same requests
 //	stall.go       storage that does not answer: the end of the trial, what its result says
-//	publish.go     the result's way out, and its end where nobody takes it
+//	publish.go     publishing the result, and the end of the wait for a directory that hangs
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
 //	climb.go       whether more in flight would have moved more, tried after the window
@@ -21,23 +21,24 @@
 //
 // # Workloads
 //
-// Run knows none: package requests serves requests, plainio repeats routines. It lends
-// them clock, tiers, cache and recorder, opens and closes the window, and ends when they
-// are done, when it is over, or when anybody calls Fail or End.
+// Run knows no particular workload: package requests serves requests, plainio repeats routines. Run
+// gives them clock, tiers, cache and recorder, opens and closes the window, and ends when they are
+// done, when the window is over, or when any goroutine calls Fail or End.
 //
 // # Storage that does not answer
 //
-// A call that the kernel does not let go of keeps its goroutine, perhaps for ever. So what touches
-// the storage runs beside the caller's, which waits through await unless the run is to end. Live
-// line and result tell of it from the engine's own notes, and ask the storage nothing.
+// A call that hangs in the kernel keeps its goroutine, perhaps for ever. So storage calls run in
+// goroutines of their own. The caller waits through await, which returns when the run has to end.
+// Live line and result show such calls from the engine's own notes, and make no call to the
+// storage.
 //
 // # Goroutines
 //
-// The caller's goroutine runs the trial and waits for its end; everybody else begins with
-// Env.Clock.Go and is waited for before anything is closed. In virtual time these are
-// coroutines of the caller's goroutine. The package knows no flags and prints nothing.
+// The caller's goroutine runs the trial and waits for its end; every other goroutine begins with
+// Env.Clock.Go and ends before anything is closed. In virtual time these are coroutines of the
+// caller's goroutine. The package knows no flags and prints nothing.
 //
 // This package is large because the life of a trial is one state: what it opens of every kind of
-// storage, in which order that is closed after a signal, and what is noted of it on the way. What
-// loads the storage has packages of its own, and so has what the noted numbers become.
+// storage, in which order it closes that after a signal, and what it notes on the way. Loads, and
+// the computation of results, have packages of their own.
 package kvbench

@@ -24,8 +24,7 @@ import (
 	"kvbench/workloads/iotrace"
 )
 
-// observer counts what the cache does by itself: chunks, demotions, deletions
-// and failures.
+// observer counts the cache's own work: chunks, demotions, deletions and failures.
 type observer struct {
 	*Env
 	sim *simulation // nil in real time
@@ -57,8 +56,8 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 	half(to, tiers.Write, write)
 }
 
-// Copied counts what went to a level beside the one that an entry lives in: a write like that of a
-// demotion, whose reading half was the request's own.
+// Copied counts a write to a level other than the entry's own. The write is like a demotion's; its
+// reading half was the request's own.
 func (o *observer) Copied(tag cache.Tag, ob tiers.Object, _, to tiers.Kind, write tiers.Timing) {
 	o.Succeeded(1)
 	o.Rec.Operation(record.OpSample{At: o.Clock.Now(), Shard: tag.Shard, Level: to,
@@ -108,7 +107,7 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what str
 	}
 }
 
-// away says for how long a store has not answered by the time of a failure, "" where it has.
+// away says for how long a store has not answered at a failure, "" if it has.
 func away(err error) string {
 	e, ok := errors.AsType[*store.Error](err)
 	if !ok || e.Down == 0 {
@@ -118,23 +117,23 @@ func away(err error) string {
 		"try for longer)", e.Down.Round(time.Millisecond))
 }
 
-// Failed counts an operation on a tier, beside those of the cache, that did not succeed. Some
-// errors end the trial.
+// Failed counts a failed operation on a tier that the cache does not report. Some errors end the
+// trial.
 func (e *Env) Failed(shard int, o tiers.Object, l tiers.Kind, what string, err error) {
 	e.trial.obs.Failed(cache.Tag{Shard: shard}, o, l, what, err)
 }
 
-// nobody looks at a cache that stands beside the run.
-type nobody struct{}
+// noObserver is for a cache that is not measured, see Reference.
+type noObserver struct{}
 
-func (nobody) Began(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)        {}
-func (nobody) Chunk(cache.Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                   {}
-func (nobody) Copied(cache.Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)    {}
-func (nobody) Evicted(cache.Tag, tiers.Object, tiers.Kind)                             {}
-func (nobody) Deleted(cache.Tag, tiers.Object, tiers.Kind, time.Duration)              {}
-func (nobody) Failed(cache.Tag, tiers.Object, tiers.Kind, string, error)               {}
-func (nobody) Retried(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
-func (nobody) Demoted(_ cache.Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
+func (noObserver) Began(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)        {}
+func (noObserver) Chunk(cache.Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                   {}
+func (noObserver) Copied(cache.Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)    {}
+func (noObserver) Evicted(cache.Tag, tiers.Object, tiers.Kind)                             {}
+func (noObserver) Deleted(cache.Tag, tiers.Object, tiers.Kind, time.Duration)              {}
+func (noObserver) Failed(cache.Tag, tiers.Object, tiers.Kind, string, error)               {}
+func (noObserver) Retried(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, error)            {}
+func (noObserver) Demoted(_ cache.Tag, _ tiers.Object, _, _ tiers.Kind, _, _ tiers.Timing) {}
 
 var rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read,
 	tiers.Write: iotrace.Write}
@@ -172,8 +171,8 @@ func fatal(err error) string {
 	return ""
 }
 
-// full says what a filesystem has left that has no room for more. With much of both it is a
-// directory that is full, as those of ext4 without large_dir.
+// full says how much a filesystem has left that rejected a write. With many bytes and inodes left
+// the directory is full, like those of ext4 without large_dir.
 func full(err error) string {
 	const most = 64 << 20 // of a filesystem without room for a file
 	var e *tiers.OpError

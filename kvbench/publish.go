@@ -12,23 +12,23 @@ import (
 )
 
 // How long an ended trial waits for its result to be written. A directory that answers takes
-// milliseconds, or as long as a flush beside what the workers have still under way; who attends the
-// run sees what it waits for. The longest is also the least that StorageConfig.IOTimeout means
-// here, because a result takes many calls.
+// milliseconds, or as long as a flush concurrent with the workers' last requests. The live line
+// shows the wait. publishAttended is also the least effect of StorageConfig.IOTimeout here, because
+// a result takes many calls.
 const (
 	publishOnSignal = time.Second
 	publishAttended = 10 * time.Second
 )
 
-// slowPublishing is how long it may take before it is a stage of its own.
+// slowPublishing is the time after which writing becomes a stage of its own on the live line.
 const slowPublishing = 500 * time.Millisecond
 
-// errSlowPublishing is the cause with which publishing is given up without a signal.
+// errSlowPublishing is the cause of a stopped wait without a signal.
 var errSlowPublishing = errors.New("the results directory does not answer")
 
-// publish hands the result over. Where the results directory hangs it stops waiting and calls
-// Unpublished at once, because the files of the trial have to be removed, too. Publishing goes on
-// meanwhile and may succeed: failed returns its error so far.
+// publish calls Config.Publish. If the results directory hangs, it stops waiting and calls
+// Unpublished at once, because the trial's files have to be removed, too. Publish continues and may
+// succeed: failed returns its error so far.
 func (t *trial) publish(ctx context.Context, res *result.Result) (failed func() error) {
 	c := t.cfg
 	if c.Publish == nil {
@@ -85,6 +85,6 @@ func (t *trial) awaitPublishing(ctx context.Context, work func() error) error {
 	if ended, _ := t.await(limited, grace, show, work); ended {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, for %s, and nobody waits for it any more", ErrUnanswered,
+	return fmt.Errorf("%w: %s, for %s, and the run stopped waiting for it", ErrUnanswered,
 		t.cfg.PublishTo, time.Since(began).Round(time.Second/10))
 }

@@ -25,9 +25,9 @@ type publishing struct {
 	cleaning time.Duration
 
 	stages   []string
-	given    error         // what Unpublished heard
+	given    error         // the argument of Unpublished
 	gaveUp   time.Duration // after the load's end
-	took     time.Duration // likewise, of the whole trial
+	took     time.Duration // the same of the whole trial
 	err      error
 	finished *result.Result
 }
@@ -82,7 +82,7 @@ func TestAResultIsWaitedForAndSeen(t *testing.T) {
 	assert.Equal(t, []string{"running", writing}, p.stages)
 }
 
-// TestASignalGivesUpAResult that nobody takes: the files are removed in spite of it.
+// TestASignalGivesUpAResult whose directory hangs: the files are removed all the same.
 func TestASignalGivesUpAResult(t *testing.T) {
 	for attended, after := range map[bool]time.Duration{true: publishAttended,
 		false: publishOnSignal} {

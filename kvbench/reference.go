@@ -9,18 +9,18 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// Reference is a cache of the usual policy, a waterfall of least recent use with tiers of the same
-// sizes, that is asked for the same entries in the same order as the run's own and moves no bytes:
-// what it finds and the run's does not is what the run's policy costs, whatever the storage does.
+// Reference is a cache with the usual policy: LRU, demotion through tiers of the run's sizes. It
+// gets the run's requests in the same order and moves no bytes. Entries that it finds and the run's
+// cache does not are the cost of the run's policy, independent of the storage.
 //
-// Nothing takes time in it, and nothing that is in use keeps another entry out, so that nobody
-// waits for it: blocks, which have their room from the decision on, are written with that, and
-// other entries when the run's cache writes them.
+// Nothing takes time in it, and entries in use do not keep others out, so no request waits. Blocks,
+// whose capacity is reserved at the decision, are written with it; other entries are written when
+// the run's cache writes them.
 //
-// It is safe for concurrent use. The nil Reference is of a run that has the usual policy itself.
+// It is safe for concurrent use. It is nil for a run with the usual policy.
 type Reference struct{ cache *cache.Cache }
 
-// newReference is the one that a policy is compared with over some levels, nil for the usual one.
+// newReference returns the reference of a policy over some levels, nil for the usual policy.
 func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, error) {
 	if p.Place == cache.Exclusive && p.Promote == cache.Never && p.After == 0 &&
 		cmp.Or(p.Order, "lru") == "lru" {
@@ -31,12 +31,12 @@ func newReference(p *Policy, of []cache.Level, clk clock.Clock) (*Reference, err
 		levels = append(levels, cache.Level{Kind: l.Kind, Capacity: l.Capacity, Keep: l.Keep})
 	}
 	c, err := cache.New(cache.Config{Levels: levels, Clock: clk,
-		Transfer: &transfer.Transfer{Clock: clk}, Observer: nobody{}})
+		Transfer: &transfer.Transfer{Clock: clk}, Observer: noObserver{}})
 	return &Reference{cache: c}, err
 }
 
-// Decide decides as the run does and tells which entries were found, what another request is to
-// write among them. What is missing and to be written stays the lease's, until Write or Close.
+// Decide decides as the run's cache does and calls found for each entry that it has or that another
+// request is to write. The lease keeps missing entries that it has to write until Write or Close.
 func (r *Reference) Decide(l *cache.Lease, wants []cache.Want, prefix bool, found func(i int)) {
 	if r == nil {
 		return
@@ -58,11 +58,12 @@ func (r *Reference) Decide(l *cache.Lease, wants []cache.Want, prefix bool, foun
 	}
 }
 
-// Write has entry i of a decision from now on, if it is to be written: one that is too large for
-// every tier is not there.
+// Write adds entry i of a decision, if the lease owns it. An entry that is larger than every tier is not added. The lease
+// keeps no pin: the request may wait in the run's cache, and a pinned victim would keep its bytes from other requests.
 func (r *Reference) Write(l *cache.Lease, i int) {
 	if r != nil && l.Owned(i) {
 		_, _, _ = l.Write(context.Background(), i, cache.Tag{})
+		l.Drop(context.Background(), i, cache.Tag{})
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"kvbench/tracing/host"
 )
 
-// behind is the device behind the storage tier's directories, or those. What of several tells of
-// one alone is noted with it.
+// behind returns the device behind the storage tier's directories, or their combination. It notes
+// facts about a single directory with that directory.
 func (t *trial) behind() (all host.Device, err error) {
-	// A directory without a device (tmpfs, a file server) leaves all of them without a witness: the
-	// sum would lack its bytes.
+	// If one directory has no device (tmpfs, a file server), all lack device counters: the sum
+	// would be too small.
 	var devices []host.Device
 	on := map[string]int{} // how many directories
 	for _, dir := range t.places {
@@ -41,9 +41,9 @@ func (t *trial) openedRoots() {
 	}
 }
 
-// closeRoots notes what they have counted since.
+// closeRoots notes the counters since then.
 func (t *trial) closeRoots() {
-	// As the witness of all of them is: until now, which is the window's end or soon after.
+	// Until now, like the counters of all devices: the window's end or soon after.
 	start, _ := t.Rec.Window()
 	window := t.Clock.Now() - start
 	for i := range t.roots {
@@ -55,7 +55,7 @@ func (t *trial) closeRoots() {
 	}
 }
 
-// readRoot reads the counters of a directory's device, where they tell of it.
+// readRoot reads the counters of a directory's device if they are the directory's alone.
 func (t *trial) readRoot(i int) (s host.BlockStat) {
 	if to := &t.info.IO.Roots[i]; to.DeviceReason == "" {
 		var err error
@@ -66,7 +66,7 @@ func (t *trial) readRoot(i int) (s host.BlockStat) {
 	return s
 }
 
-// rootInfo notes what lies in each directory at the end of the window.
+// rootInfo notes the entries and bytes of each directory at the end of the window.
 func (t *trial) rootInfo() {
 	of, ok := t.files.(*spread.Tier)
 	if !ok {

@@ -32,8 +32,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// openStorage makes the storage side: buffers, tiers and the cache over them. What it has made
-// when it fails is closed by closeStorage, too.
+// openStorage opens the storage side: buffers, tiers and the cache over them. If it fails,
+// closeStorage closes what it has opened.
 func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
 	if !cfg.Simulated {
@@ -83,7 +83,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		add(tiers.GPU, link, n)
 	}
 	if n := cfg.CPUBytes; n > 0 {
-		memory, err := memtier.New(n, t.nodes...) // entries go to the devices, and come from there
+		memory, err := memtier.New(n, t.nodes...) // near the devices that entries are moved to and from
 		if err != nil {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}
@@ -108,7 +108,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 	t.space = make([]host.Asked, len(t.places))
 	add(tiers.Storage, t.files, cfg.StorageBytes)
 	t.info.IO.CacheDir = strings.Join(t.places, ",")
-	t.info.IO.Mode = "buffered" // what the filesystem granted, not what was asked for
+	t.info.IO.Mode = "buffered" // the mode that the filesystem granted, which may differ from -io
 	if t.files.Direct() {
 		t.info.IO.Mode = "direct"
 	}
@@ -128,7 +128,7 @@ func (t *trial) openRoot(ctx context.Context) (fileTier, error) {
 	return openFiles(ctx, cfg, dir, t.engine)
 }
 
-// openRoots opens each of several directories as one alone is opened, and the tier over all.
+// openRoots opens each of several directories like a single one, and the tier over all of them.
 func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 	cfg := t.cfg.Storage
 	all := spread.Config{Unit: 1}
@@ -137,7 +137,7 @@ func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 	}
 	removal := cfg.Removal
 	for i, r := range t.cfg.Storage.Roots {
-		if i > 0 { // whoever shows the removal has the first, and sees the others by it
+		if i > 0 { // the live line shows the first, which includes the others
 			cfg.Removal = removal.Beside()
 		}
 		dir, err := workdir.Open(ctx, workdir.Options{CacheDir: r.Dir, Rank: cfg.Rank,
@@ -147,7 +147,7 @@ func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 			return nil, err
 		}
 		t.opened(dir, ", in "+r.Dir)
-		// Files that are made at the start have their part; one that outgrows it grows.
+		// A slot file gets its part at the start; other files grow.
 		n := int64(len(t.cfg.Storage.Roots))
 		cfg.StorageBytes = (t.cfg.Storage.StorageBytes+n-1)/n + all.Unit
 		files, err := openFiles(ctx, &cfg, dir, t.engine)
@@ -164,7 +164,7 @@ func (t *trial) openRoots(ctx context.Context) (fileTier, error) {
 	return spread.New(all), nil
 }
 
-// opened notes a directory of the run, where, and what an earlier run had left in it.
+// opened notes a directory of the run and what an earlier run left in it.
 func (t *trial) opened(dir *workdir.Dir, where string) {
 	t.closers = append(t.closers, dir.Remove)
 	t.places = append(t.places, dir.Path())
@@ -179,7 +179,7 @@ func (t *trial) openEngine() error {
 	cfg, io := &t.cfg.Storage, &t.info.IO
 	threads, _ := host.Procs(runtime.NumCPU())
 	use := ioengine.Use{Direct: cfg.Direct, Chained: cfg.Chained, Threads: threads}
-	for _, dir := range cfg.dirs() { // one that does not answer is told of when it is opened
+	for _, dir := range cfg.dirs() { // opening reports a directory that does not answer
 		fs, _ := new(host.Asked).Filesystem(dir, patienceForSpace,
 			func(ask func() error) error { return ask() })
 		use.Inline = use.Inline || host.FUSE(fs.Type)
@@ -190,15 +190,15 @@ func (t *trial) openEngine() error {
 	}
 	t.engine, io.Engine = e, choice.Name
 	io.EngineAbout, io.EngineReason = choice.About, choice.Reason
-	// Last of all, behind memory that it knows. What the storage answers late is waited for, as
-	// long as anybody waits for the trial's end.
+	// Closed last, after the memory that is registered with it. Close waits for late answers of the
+	// storage as long as the caller waits for the trial's end.
 	t.closers = append(t.closers, e.Close)
 	return nil
 }
 
-// NewPool makes I/O buffers for the run's files: on the NUMA nodes of their devices, known to the
-// engine, where that saves work per request. Where the system allows that not, requests are slower
-// by what pinning their pages takes.
+// NewPool allocates I/O buffers for the run's files: on the NUMA nodes of their devices, and
+// registered with the engine if that saves work per request. Where the system does not allow it,
+// each request pins its pages.
 func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 	t := e.trial
 	p, err := buffer.NewPool(buffers, size, t.nodes...)
@@ -213,11 +213,10 @@ func (e *Env) NewPool(buffers, size int) (*buffer.Pool, error) {
 	return p, err
 }
 
-// BufferBound is how many bytes the buffers of something that the run does may take, as those of
-// its requests.
+// BufferBound is the largest size in bytes of the buffers of one use.
 func (e *Env) BufferBound() int64 { return e.trial.cfg.Storage.Bound() }
 
-// openBucket begins the run's prefix in a bucket, and notes how to remove it.
+// openBucket opens the run's prefix in a bucket, and registers its removal.
 func (t *trial) openBucket(ctx context.Context) error {
 	cfg := &t.cfg.Storage
 	c := cfg.Bucket.Config
@@ -232,7 +231,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 	c.Store.Endpoints, c.Store.Clock = set, t.Clock
 	t.asked = objects.New(len(cfg.Bucket.URLs), t.Clock.Now, t.Rec.Window)
 	c.Store.Observer = t.asked
-	// Pauses between attempts are drawn: clients of one run are not to come back together.
+	// Pauses between attempts are random: clients of one run should not retry at the same time.
 	c.Store.Random = rand.Float64
 	began := time.Now()
 	var tier *objecttier.Tier
@@ -261,8 +260,7 @@ func (t *trial) openBucket(ctx context.Context) error {
 	return nil
 }
 
-// openShared opens the tier, in a folder of several clients rank 0 first: the others take part in
-// what it has opened.
+// openShared opens the tier; in a shared folder rank 0 opens it first, and the other clients join.
 func (t *trial) openShared(ctx context.Context, c objecttier.Config) (tier *objecttier.Tier,
 	err error) {
 	if c.Folder == nil || t.Group.Size() == 1 {
@@ -301,7 +299,7 @@ func (t *trial) emptyBucket(ctx context.Context) error {
 	return err
 }
 
-// openFiles makes the storage tier: in a layout of the suite's, or in an engine's.
+// openFiles opens the storage tier in one of the suite's layouts, or in an engine's.
 func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 	engine ioengine.Engine) (fileTier, error) {
 	if y := cfg.Engine; y.Layout != "" {
@@ -333,7 +331,7 @@ func openFiles(ctx context.Context, cfg *StorageConfig, dir *workdir.Dir,
 		Advice: cfg.Advice})
 }
 
-// newEngineTier makes a tier in an engine's layout, and tries whether its calls work there.
+// newEngineTier makes a tier in an engine's layout, and tests whether its calls work there.
 func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, error) {
 	t, err := enginetier.New(ctx, c)
 	if err != nil {
@@ -345,8 +343,8 @@ func newEngineTier(ctx context.Context, c enginetier.Config) (*enginetier.Tier, 
 	return t, nil
 }
 
-// openRanks makes the storage tier of n tensor-parallel ranks, which share its bytes and each have
-// their files in it.
+// openRanks opens the storage tier of n tensor-parallel ranks, which share its bytes and each have
+// files of their own.
 func openRanks(ctx context.Context, c enginetier.Config, n int) (fileTier, error) {
 	all := ranks.Config{Bytes: c.Bytes, Depth: c.Depth}
 	each := int64(n)
@@ -381,16 +379,16 @@ func (t *trial) openDir(ctx context.Context) (dir *workdir.Dir, err error) {
 	return dir, err
 }
 
-// shareDir opens the one directory of all clients: rank 0 first, which removes what an earlier run
-// left; then the others, of which those on another host may find that theirs is another
-// filesystem. There the first of them opens it for the rest.
+// shareDir opens the one directory of all clients. Rank 0 comes first and removes what an earlier
+// run left; then the others. A client on another host may find another filesystem there: the first
+// of them opens it for the rest.
 func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir.Dir, err error) {
 	if t.Group.Rank() == 0 {
 		if dir, err = workdir.Open(ctx, opt); err != nil {
 			return nil, err
 		}
 	}
-	// Each waits for all: that one is there is known when it comes to the barrier.
+	// Each client waits for all: its arrival at the barrier shows that it has opened the directory.
 	defer func() {
 		if err != nil && dir != nil {
 			err = errors.Join(err, dir.Close())
@@ -417,19 +415,19 @@ func (t *trial) shareDir(ctx context.Context, opt workdir.Options) (dir *workdir
 	return dir, err
 }
 
-// removing is what is shown of a removal of files.
+// removing is the live line's data during a removal of files.
 func (t *trial) removing(stage string) Snapshot {
 	s := Snapshot{Stage: stage, Free: -1}
 	s.Done, s.Of = t.cfg.Storage.Removal.Progress()
 	return s
 }
 
-// onClose closes something with the storage side, before what was opened earlier.
+// onClose registers a close function, called before those registered earlier.
 func (t *trial) onClose(f func() error) {
 	t.closers = append(t.closers, func(context.Context) error { return f() })
 }
 
-// closeStorage removes what the run wrote, unless files are kept, and gives back all memory.
+// closeStorage removes what the run wrote, unless files are kept, and frees all memory.
 func (t *trial) closeStorage(ctx context.Context) error {
 	var errs []error
 	for _, f := range slices.Backward(t.closers) {

@@ -11,19 +11,19 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// ErrUnanswered is in the error of a trial that a device has ended which did not answer for
+// ErrUnanswered is in the error of a trial that ended because a device did not answer for
 // StorageConfig.IOTimeout.
 var ErrUnanswered = errors.New("the storage does not answer")
 
-// stallWarning is from which length on a stall is a warning in the result. What is shorter it has
-// too: devices with long queues seldom take longer than some seconds.
+// stallWarning is the shortest stall that is a warning in the result. The result has shorter ones,
+// too: devices with long queues rarely take longer than some seconds.
 const stallWarning = 10 * time.Second
 
-// attend ends the trial when the storage leaves a request or call unanswered for longer than it
-// may, until the trial is over.
+// attend ends the trial when the storage leaves a request or call unanswered for longer than
+// IOTimeout. It returns when the trial is over.
 func (t *trial) attend(over <-chan struct{}) {
 	limit := t.cfg.Storage.IOTimeout
-	// As often as there is something to see: the trial ends an eighth of it late at most.
+	// Eight times in IOTimeout: the trial ends an eighth late at most.
 	tick := time.NewTicker(min(max(limit/8, time.Millisecond), time.Second))
 	defer tick.Stop()
 	for {
@@ -75,7 +75,7 @@ func (t *trial) unanswered(limit time.Duration) error {
 		ErrUnanswered, oldest, others, oldest.For.Round(time.Millisecond), limit)
 }
 
-// stalls notes what the storage answered late, or not at all.
+// stalls notes the calls that the storage answered late, or not at all.
 func (t *trial) stalls() {
 	if gap := time.Duration(t.stopped.Load()); gap > 0 {
 		t.warn(fmt.Sprintf("this process did not run for %s: it was stopped (SIGSTOP), or had no "+

@@ -21,10 +21,10 @@ import (
 	"kvbench/workloads"
 )
 
-// Interrupted is the cause with which a caller cancels Run's context when a
-// signal ended the run: the result is then marked incomplete. Its files are removed however long
-// that takes if somebody attends the run, who sees the progress and can end it at any moment; else
-// what is not removed soon is left to the next run.
+// Interrupted is the cause with which a caller cancels Run's context when a signal ended the run:
+// the result is then marked incomplete. In an attended run the files are removed however long that
+// takes, because the user sees the progress and can end it at any moment. Otherwise the next run
+// removes what is left.
 type Interrupted struct {
 	Why      error
 	Attended bool
@@ -41,13 +41,13 @@ var errWindowOver = errors.New("the window is over")
 // mostShards bounds the memory of the recorder, 10 MB for each processor of a run with everything.
 const mostShards = 64
 
-// Shards is how many parts the recorder of a trial has, which bound its memory: one for each
-// processor that this process may use. Those that Go is given for goroutines in a system call are
-// none on which two of them count at a time.
+// Shards is the number of the recorder's shards, which bounds its memory: one for each processor
+// that this process may use. The additional processors that Go gets for goroutines in system calls
+// need none, because they do not count concurrently.
 func Shards() int { return min(mostShards, runtime.GOMAXPROCS(0), runtime.NumCPU()) }
 
-// How long an interrupted run waits: for its workers before the result is written, and, when nobody
-// attends it, for them and the cleaning afterwards (a promise of README: 2 s).
+// How long an interrupted run waits: for its workers before the result is written, and, unattended,
+// for them and the cleaning afterwards (a promise of README: 2 s).
 const (
 	drainOnSignal = 200 * time.Millisecond
 	cleanOnSignal = 1200 * time.Millisecond
@@ -80,7 +80,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	defer t.ending.cancel(nil)
 	t.trial, t.Clock, t.Group, t.Simulated = t, cfg.Clock, cfg.Group, sim != nil
-	if t.Group == nil || t.Simulated { // whose time is nobody else's
+	if t.Group == nil || t.Simulated { // virtual time is the trial's own
 		t.Group = group.Alone{}
 	}
 	if t.Clock == nil {
@@ -115,7 +115,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	return t.run(ctx)
 }
 
-// begin makes what the trial needs. Of a device that does not answer meanwhile there is no result.
+// begin opens the storage. If the device does not answer, there is no result.
 func (t *trial) begin(ctx context.Context) error {
 	open := func() error {
 		if err := t.openStorage(ctx); err != nil {
@@ -125,7 +125,7 @@ func (t *trial) begin(ctx context.Context) error {
 		return nil
 	}
 	if t.sim != nil || t.cfg.Storage.Bucket != nil {
-		return open() // virtual time has one thread, and a bucket looks after itself
+		return open() // virtual time has one thread, and a bucket has its own time-outs
 	}
 	show := func() Snapshot {
 		if s := t.removing("reclaiming files of an earlier run"); s.Of > 0 {
@@ -155,11 +155,11 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 		t.load(ctx)
 	}
 	by, failure := t.ended()
-	if unprepared != nil { // it tells more than the failed operation that the observer has seen
+	if unprepared != nil { // more specific than the failed operation that the observer has seen
 		failure = unprepared
 	}
-	// The window is over, and no measurement waits for the collector any more. The garbage of adding
-	// up, encoding and sending the histograms would be memory of each of many ranks at one moment.
+	// The window is over, and the collector disturbs no measurement. The garbage of adding up,
+	// encoding and sending the histograms would be memory of each of many ranks at the same time.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbageAfter))
 	res := t.conclude(by, failure)
 	errs := []error{failure}
@@ -177,7 +177,7 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	}
 	dirty := t.clean(ctx)
 	if _, late := t.ended(); failure == nil && errors.Is(late, ErrUnanswered) {
-		dirty = fmt.Errorf("after the result was written: %w", late) // which nobody takes back
+		dirty = fmt.Errorf("after the result was written: %w", late) // the result stays
 	}
 	if failure == nil && dirty == nil {
 		_ = t.Rest(ctx)
@@ -204,7 +204,7 @@ func endedByOf(ctx context.Context, err error) string {
 	return result.EndedByError
 }
 
-// longQuiet is how long a trial may wait for discards before its result tells of it.
+// longQuiet is the wait for discards above which the result has a warning.
 const longQuiet = 2 * time.Second
 
 // prepare does everything that happens before the load starts.
@@ -216,7 +216,7 @@ func (t *trial) prepare(caller context.Context) error {
 		}
 	}()
 	if t.sim != nil {
-		// What is in the cache before the load was there before time began.
+		// The cache's content before the load takes no time.
 		t.sim.free(true)
 		defer t.sim.free(false)
 	}
@@ -241,7 +241,7 @@ func (t *trial) prepare(caller context.Context) error {
 			return err
 		}
 	} else if ended, err := t.await(caller, briefly, nil, work); !ended {
-		return context.Cause(ctx) // what it waits for may never come
+		return context.Cause(ctx) // its call may never return
 	} else if err != nil {
 		return err
 	}
@@ -339,8 +339,8 @@ func (t *trial) startMeters() (start time.Duration) {
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.openedRoots()
-	// Three clocks are told of one moment: nothing comes between them that takes long, or a thread
-	// that loses its processor there makes them differ.
+	// Three clocks note the same moment. Nothing slow comes between the calls: a thread that loses
+	// its processor there makes the clocks differ.
 	opened := time.Now()
 	start = t.Clock.Now()
 	t.Group.Opened()
@@ -385,14 +385,14 @@ func (t *trial) closeWindow(ctx context.Context) {
 	t.info.DrainNS = int64(t.Clock.Now() - end)
 }
 
-// waiting is what is shown when workers are waited for.
+// waiting is the live line's text while workers end.
 func waiting() Snapshot { return Snapshot{Stage: "waiting for what is in flight", Free: -1} }
 
-// clean waits for the workers and removes the files, which takes long for many of them on some
-// disks. What is left behind the next run reclaims.
+// clean waits for the workers and removes the files, which takes long for many files on some disks.
+// The next run removes what is left.
 func (t *trial) clean(ctx context.Context) error {
 	removing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop() // when nobody waits for it any more
+	defer stop() // ends the removal when clean stops waiting
 	var drained atomic.Bool
 	show := func() Snapshot {
 		if !drained.Load() {
@@ -430,7 +430,7 @@ func patience(ctx context.Context) time.Duration {
 // briefly is how long an interrupted run waits before it makes its result.
 func briefly(context.Context) time.Duration { return drainOnSignal }
 
-// hurried says whether the trial is to end soon, whatever is still under way.
+// hurried reports whether the trial has to end soon, whatever is in flight.
 func (t *trial) hurried(ctx context.Context) bool {
 	select {
 	case <-t.hung:
@@ -440,9 +440,9 @@ func (t *trial) hurried(ctx context.Context) bool {
 	}
 }
 
-// await does work and waits for it, but, once ctx has ended or the storage has not answered for
-// longer than it may, no longer than grace then says; ended is whether the work has. Each second,
-// and when ctx ends, it shows what show returns; nil shows nothing.
+// await runs work and waits for its end. Once ctx has ended, or the storage has not answered for
+// longer than it may, it waits no longer than grace(ctx). ended reports whether work has ended.
+// Each second, and when ctx ends, it shows what show returns; nil shows nothing.
 func (t *trial) await(ctx context.Context, grace func(context.Context) time.Duration,
 	show func() Snapshot, work func() error) (ended bool, err error) {
 	done := make(chan error, 1)

@@ -27,7 +27,7 @@ type ticking struct {
 	prepare error
 	run     func(ctx context.Context, e *Env) error // nil: tick until ctx ends
 
-	closing func() // what Close takes its time with; nil: nothing
+	closing func() // called by Close; nil: nothing
 
 	closed, reported int
 }
@@ -150,7 +150,7 @@ func TestAWorkloadThatCannotBePreparedHasNoWindow(t *testing.T) {
 	}
 }
 
-// Nothing is left that could happen: a wait of all for each other is an error, not a result.
+// When all goroutines wait for each other, the result is an error.
 func TestASimulationThatStandsStillFails(t *testing.T) {
 	w := &ticking{phase: Phase{Window: time.Hour}, run: func(ctx context.Context, e *Env) error {
 		return e.Clock.NewEvent().Wait(ctx)
@@ -159,8 +159,8 @@ func TestASimulationThatStandsStillFails(t *testing.T) {
 	require.ErrorContains(t, err, "stands still")
 }
 
-// interrupting interrupts a run that ticks after 90 s, in a bubble, and says what it showed from
-// then on and how long it took to end. What is stuck is so for a minute, or until the test ends.
+// interrupting interrupts a run that ticks after 90 s, in a bubble, and returns the shown stages
+// from then on and the time to the end. Stuck calls take a minute, or until the test ends.
 func interrupting(t *testing.T, attended bool, stick func(w *ticking, stuck func())) (
 	shown []string, took time.Duration) {
 	t.Helper()
@@ -203,8 +203,8 @@ func interrupting(t *testing.T, attended bool, stick func(w *ticking, stuck func
 	return shown, took
 }
 
-// Whoever sits at a terminal sees the end of the cleaning; else it is cut short.
-func TestCleaningLastsAsLongAsSomebodyWaitsForIt(t *testing.T) {
+// At a terminal the run cleans up to the end; otherwise cleaning is cut short.
+func TestAttendedCleaningRunsToItsEnd(t *testing.T) {
 	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
 		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
 			w.closing = stuck
@@ -218,8 +218,8 @@ func TestCleaningLastsAsLongAsSomebodyWaitsForIt(t *testing.T) {
 	}
 }
 
-// A worker that the device does not let go is waited for, too, and seen.
-func TestWhatIsStuckIsWaitedForAsLongAsSomebodyDoes(t *testing.T) {
+// A worker that hangs in the device is waited for, too, and shown.
+func TestAttendedRunWaitsForStuckWorkers(t *testing.T) {
 	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
 		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
 			w.run = func(ctx context.Context, _ *Env) error {

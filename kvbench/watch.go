@@ -16,18 +16,18 @@ func (t *trial) watch(ctx context.Context) {
 	if t.counted != nil && t.phase.Window > 0 {
 		interval = min(interval, record.TimelineInterval(t.phase.Window))
 	}
-	told := time.Now() // in real time, also of a simulation
-	last := told
+	shown := time.Now() // in real time, also in a simulation
+	last := shown
 	t.Clock.Every(ctx, interval, func() {
 		if gap := time.Since(last) - interval; gap > stopShows && t.sim == nil {
 			t.stopped.Add(int64(gap))
 		}
 		defer func() { last = time.Now() }()
 		s := t.snapshot(t.Clock.Now())
-		if time.Since(told) < progressInterval {
+		if time.Since(shown) < progressInterval {
 			return
 		}
-		told = time.Now()
+		shown = time.Now()
 		if t.ending.over.Err() != nil {
 			return // what comes after the load is shown, and its workers may be stuck
 		}
@@ -35,15 +35,16 @@ func (t *trial) watch(ctx context.Context) {
 	})
 }
 
-// stopShows is from which delay of a tick on the process cannot have run meanwhile: a busy machine
-// delays one by some hundred milliseconds.
+// stopShows is the delay of a tick above which the process cannot have run meanwhile: a busy
+// machine delays a tick by some hundred milliseconds.
 const stopShows = time.Second
 
-// progressInterval is about a second: a bit less, lest every other tick of one comes too early.
+// progressInterval is about a second: a bit less, or every other tick of a second would come too
+// early.
 const progressInterval = 990 * time.Millisecond
 
-// snapshot is what the live line shows of a running load. It notes the gauges of queue
-// and fill in the timeline.
+// snapshot returns the live line's data of a running load. It also notes the gauges of queue and
+// fill in the timeline.
 func (t *trial) snapshot(now time.Duration) Snapshot {
 	s := Snapshot{
 		Stage: "running", Elapsed: now - t.windowStart(), Total: t.phase.Window,
@@ -67,7 +68,7 @@ func (t *trial) snapshot(now time.Duration) Snapshot {
 	return s
 }
 
-// windowStart is the moment the window opened, or will be reckoned from.
+// windowStart is the moment at which the window opened, or from which it will count.
 func (t *trial) windowStart() time.Duration {
 	if start, _ := t.Rec.Window(); start != workloads.Never {
 		return start

@@ -31,21 +31,21 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Workload loads the storage; [Run] gives it a window and knows nothing else of it. One
-// that holds something has Close, too, which is called when its workers have ended.
+// Workload loads the storage; [Run] gives it a window and knows nothing else of it. A workload with
+// state has Close, too, which is called when its workers have ended.
 type Workload interface {
 	// Phase is what is measured.
 	Phase() Phase
-	// Prepare does what comes before the phase and does not count: it fills, ingests,
-	// preconditions, opens inputs. ctx ends with the trial.
+	// Prepare runs before the phase and is not measured: it fills, ingests, preconditions, opens
+	// inputs. ctx ends with the trial.
 	Prepare(ctx context.Context, e *Env) error
 	// Run loads the storage until ctx ends or the work is done: returning nil before ctx
 	// ends ends the window. Its workers run through e.Clock.Go and wait through e.Clock
 	// alone, so that the same load runs in virtual time; none may outlive ctx for long.
 	Run(ctx context.Context, e *Env) error
-	// Report adds what only the workload knows, when the window is over. Workers may still
-	// be at work when the run was interrupted, and Prepare was never called when that was while
-	// the device discarded what earlier runs had removed.
+	// Report adds the workload's own results when the window is over. After an interruption workers
+	// may still run, and Prepare may not have been called, if the interruption came while the
+	// device discarded files of earlier runs.
 	Report(in *record.Info)
 }
 
@@ -57,8 +57,8 @@ type Phase struct {
 	Limit  int64         // end the window with that many completed requests, 0 = no bound
 }
 
-// Counted is a Workload that hands out work and counts it itself: its counts have to agree
-// with the window's edges to the request.
+// Counted is a Workload that hands out work and counts it itself: its counts have to agree with the
+// window's edges to the request.
 type Counted interface {
 	Workload
 	// OpenWindow calls open, which makes samples count from the moment that it returns, in
@@ -89,7 +89,7 @@ type Env struct {
 	Clock  clock.Clock
 	Levels []cache.Level
 	Cache  *cache.Cache
-	// Reference says what the Cache's policy costs in hits; nil where it is the usual one.
+	// Reference measures the hits that the Cache's policy costs; nil with the usual policy.
 	Reference *Reference
 	Transfer  *transfer.Transfer
 	Pool      *buffer.Pool // nil in a simulation
@@ -106,11 +106,11 @@ type Env struct {
 // Lowest is the last of the tiers, the one that is measured.
 func (e *Env) Lowest() tiers.Kind { return e.Levels[len(e.Levels)-1].Kind }
 
-// A Folder is where files, or objects, of names that mean something lie, and what is kept of them
-// for a later run: see [workdir.Folder].
+// A Folder is a directory or prefix for files or objects with stable names, and the record of those
+// kept for a later run: see [workdir.Folder].
 type Folder interface {
 	Path() string
-	// Contents is what the marker keeps, SetContents replaces it, which is for who has opened it.
+	// Contents is the marker's content. SetContents replaces it; only the opener may call it.
 	Contents() json.RawMessage
 	SetContents(contents json.RawMessage) error
 	Joined() bool // another client of the run has opened it
@@ -130,7 +130,7 @@ func (e *Env) Folder() Folder {
 }
 
 // trial is one run of one workload. It lives from Run's call to its return. Wall and
-// virtual time run the same one: everybody waits through its clock.
+// virtual time run the same one: every goroutine waits through its clock.
 type trial struct {
 	Env      // what it lends to the workload
 	cfg      *Config
@@ -144,22 +144,22 @@ type trial struct {
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
 	files         fileTier             // nil without one
-	bucket        *objecttier.Tier     // likewise
+	bucket        *objecttier.Tier     // nil without one
 	asked         *objects.Recorder    // of the bucket, nil without it
 	store         result.ObjectStore   // how it is used
 	engine        ioengine.Engine      // of the files, nil without them
 	hung          chan struct{}        // closed when it has not answered for longer than it may
 	places        []string             // where they lie
 	space         []host.Asked         // the filesystems of those
-	roots         []root               // likewise, where there are several
-	nodes         []int                // the NUMA nodes of their devices, empty if nobody knows
+	roots         []root               // the directories, where there are several
+	nodes         []int                // the NUMA nodes of their devices, empty if unknown
 	prepared      chan struct{}        // closed when the workload's preparation has returned
-	tracer        *collector.Collector // nil unless asked for
+	tracer        *collector.Collector // nil without tracing
 	course        tracing.Recorder     // of what it saw
 	closers       []func(context.Context) error
 
-	climbed chan struct{}           // closed when the ladder has been let go of; nil: there is none
-	shown   sync.Mutex              // one snapshot at a time goes to whoever looks
+	climbed chan struct{}           // closed when the sweep has ended; nil: there is none
+	shown   sync.Mutex              // held while a snapshot is shown
 	stop    context.CancelCauseFunc // cancels the operations; nil before the load
 	ending  ending
 	stopped atomic.Int64 // ns of the load in which this process did not run
@@ -169,13 +169,13 @@ type trial struct {
 	stat  host.BlockStat
 }
 
-// root is what a trial knows of one of several directories.
+// root is the trial's state of one of several directories.
 type root struct {
 	device host.Device
 	stat   host.BlockStat // when the window opened
 }
 
-// ending is why the trial ended. Anybody may end it, also while it is ending.
+// ending is why the trial ended. Any goroutine may end it, also while it is ending.
 type ending struct {
 	mu      sync.Mutex
 	failure error
@@ -184,7 +184,7 @@ type ending struct {
 	cancel  context.CancelCauseFunc
 }
 
-// simulation is what a trial has in virtual time only.
+// simulation is a trial's state in virtual time.
 type simulation struct {
 	SimConfig
 	began  time.Time   // wall clock
@@ -193,7 +193,7 @@ type simulation struct {
 	over   bool        // what begins from now on is cut before it moves a byte
 }
 
-// free lets tiers take no time, or their own.
+// free makes tiers take no time, or their own.
 func (s *simulation) free(yes bool) {
 	s.device.Free = yes
 	if s.gpu != nil {
@@ -201,14 +201,14 @@ func (s *simulation) free(yes bool) {
 	}
 }
 
-// errEnded is the cause with which a load ends that has come to its end.
+// errEnded is the cause of a load's context after its regular end.
 var errEnded = errors.New("the load has ended")
 
 // Fail ends the trial with an error and one of the result's reasons; the first error counts.
 func (e *Env) Fail(err error, endedBy string) { e.trial.end(err, endedBy) }
 
-// End ends the window for one of the result's reasons. The first one counts, though a failure in
-// the same moment tells more.
+// End ends the window for one of the result's reasons. The first one counts, except that a failure
+// replaces a regular end.
 func (e *Env) End(by string) { e.trial.end(nil, by) }
 
 func (t *trial) end(failure error, by string) {
@@ -221,7 +221,7 @@ func (t *trial) end(failure error, by string) {
 	}
 }
 
-// Go runs f beside the caller, as the clock does. A panic ends the trial with an error.
+// Go runs f in a goroutine of the clock. A panic ends the trial with an error.
 func (e *Env) Go(who string, f func()) {
 	e.Clock.Go(func() {
 		defer func() {
@@ -243,8 +243,8 @@ func (e *Env) Rest(ctx context.Context) error {
 	return e.Clock.Sleep(ctx, settle)
 }
 
-// Showing shows a stage, which takes so long (0: nobody knows), at once and each second until the
-// function that it returns is called, with what the storage does not answer meanwhile.
+// Showing shows a stage of the given length (0: unknown), at once and each second until the
+// returned function is called, with the storage's unanswered requests.
 func (e *Env) Showing(stage string, total time.Duration) (over func()) {
 	if e.trial.cfg.Progress == nil {
 		return func() {}
@@ -269,11 +269,11 @@ func (e *Env) Showing(stage string, total time.Duration) (over func()) {
 	}
 }
 
-// Quiet waits until the device behind the storage tier has no discards left to do, and returns
-// since when: what was removed before would else be worked off within the next window. A filesystem
-// sends them when it commits the removal, so whoever has just removed something flushes something
-// first; making the work directory does. It gives up, with a warning, after half a minute, and does
-// not wait at all where there is no device to ask.
+// Quiet waits until the device behind the storage tier has no discards left, and returns since
+// when: discards of earlier removals would otherwise run during the next window. A filesystem sends
+// discards when it commits the removal, so the caller has to flush something after a removal;
+// creating the work directory does. Quiet stops with a warning after half a minute. Without a
+// device it does not wait.
 func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
 	const longest = 30 * time.Second
 	waiting, stop := context.WithTimeout(ctx, longest)
@@ -299,14 +299,14 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	for last := int64(-1); ; {
 		s, err := t.device.ReadStat()
 		if err != nil {
-			return since, nil // the witness tells of that
+			return since, nil // DeviceWitness reports the error
 		}
 		now := t.Clock.Now()
 		if s.DiscardIOs != last && last >= 0 {
 			since = now
 		}
 		last = s.DiscardIOs
-		// What is in flight may be a discard that takes long, or somebody else's I/O without end.
+		// The requests in flight may be a long discard, or endless I/O of another process.
 		if quiet := now - since; quiet >= still && (s.InFlight == 0 || quiet >= 5*still) {
 			return since, nil
 		}
@@ -316,13 +316,13 @@ func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	}
 }
 
-// A Looker tells which of some objects a tier has before they are read: see [objecttier.Tier].
+// A Looker finds which of some objects a tier has before they are read: see [objecttier.Tier].
 type Looker interface {
 	Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error)
 }
 
-// Looker is the storage tier as one that is to be asked, nil where nobody asked for that and no
-// engine's layout does so. All: for each entry of a request, not until the first that is not there.
+// Looker returns the storage tier if the user or the engine's layout requested lookups, else nil.
+// all: look up each entry of a request, not only until the first missing one.
 func (e *Env) Looker() (l Looker, all bool) {
 	cfg := &e.trial.cfg.Storage
 	if b := cfg.Bucket; b != nil && b.Lookup {
@@ -345,8 +345,8 @@ func (e *Env) Show(s Snapshot) {
 	e.trial.show(s)
 }
 
-// show hands a snapshot to whoever looks, one at a time: a stage of the preparation that is
-// stopped may still be showing when the next one begins.
+// show passes a snapshot to Config.Progress, one at a time: a stopped stage of the preparation may
+// still be showing when the next one begins.
 func (t *trial) show(s Snapshot) {
 	for _, stuck := range t.stuck(ioengine.StallAfter) {
 		s.Stuck, s.StuckFor = s.Stuck+1, max(s.StuckFor, stuck.For)
@@ -358,7 +358,7 @@ func (t *trial) show(s Snapshot) {
 	}
 }
 
-// Call makes a call that the storage may not answer, as the engine's does.
+// Call makes a call that the storage may not answer, like calls of the I/O engine.
 func (e *Env) Call(what, where string, f func() error) error {
 	if e.trial.engine == nil {
 		return f()
@@ -375,12 +375,12 @@ func (t *trial) place() string {
 	return t.places[0]
 }
 
-// patienceForSpace is how long the live line waits for a number that may as well be the last one.
+// patienceForSpace is how long the live line waits for a number that may be stale by one poll.
 const patienceForSpace = 100 * time.Millisecond
 
-// freeSpace returns the free bytes behind the storage tier, of several directories where it is
-// least, -1 if they are unknown, and ends the run when they fall below the floor that was left to
-// others. A filesystem that does not answer does not hold it up.
+// freeSpace returns the free bytes behind the storage tier, with several directories the least, -1
+// if they are unknown. It ends the run when they fall below the floor that other users keep. A
+// filesystem that does not answer does not block it.
 func (t *trial) freeSpace() int64 {
 	least := int64(-1)
 	if len(t.space) != len(t.places) {

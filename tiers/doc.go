@@ -1,16 +1,15 @@
-// Package tiers is the vocabulary of the places where cached bytes live: nouns, contracts and
-// errors. It does no I/O and imports nothing but the standard library.
+// Package tiers defines the types, contracts and errors of cache tiers. It does no I/O and imports
+// only the standard library.
 //
-//	names.go   Kind, Op, Phase, Timing: what results and traces call things
-//	tier.go    Object, Tier, Reader, Writer, IO, Buffer: the contract, as tests in tiertest
-//	errors.go  what can go wrong, and how an error names its key, offset and errno
-//	spec.go    Layout, EngineLayout, DeviceModel: how files are laid out, and a drive that one
-//	           does not have
+//	names.go   Kind, Op, Phase, Timing: the names in results and traces
+//	tier.go    Object, Tier, Reader, Writer, IO, Buffer: the contract, which tiertest tests
+//	errors.go  the errors; each names its key, offset and errno
+//	spec.go    Layout, EngineLayout, DeviceModel: the layout of files, and the model of a drive
 //
-// What implements them lies below: filetier, memtier and sim are tiers; transfer moves objects
-// through them, in buffers of buffer, filled and verified by content; cache decides which object
-// lives where; clock is time; ioengine makes the requests of files, and workdir owns the directory
-// that they lie in.
+// The packages below implement them: filetier, memtier and sim are tiers; transfer moves objects
+// through them in buffers of package buffer, and content fills and verifies the buffers; cache
+// decides which tier holds which object; clock is time; ioengine submits the requests of files, and
+// workdir owns their directory.
 //
-// A request belongs to the tier from Submit to Done, wherever its caller has gone: see IO.
+// A request belongs to the tier from Submit to Done, also when its caller no longer waits: see IO.
 package tiers

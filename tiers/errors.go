@@ -7,24 +7,24 @@ import (
 	"syscall"
 )
 
-// ErrNotFound: the tier has no such entry. Match with errors.Is; the error itself names key and
-// place.
+// ErrNotFound: the tier has no such entry. Match it with errors.Is; the error that wraps it names
+// key and path.
 var ErrNotFound = errors.New("no such entry")
 
 // ErrNotSupported matches every UnsupportedError.
 var ErrNotSupported = errors.New("not supported")
 
-// ErrExists: what is being written is there already, see Object.Gen.
+// ErrExists: an object with this key and generation exists already, see Object.Gen.
 var ErrExists = errors.New("the entry exists already in this generation")
 
 // ErrClosed: the tier, pool or directory was closed before.
 var ErrClosed = errors.New("already closed")
 
-// UnsupportedError says that something asked for cannot be had here, and what it would need.
+// UnsupportedError names a requested feature that this system does not have, and what it needs.
 type UnsupportedError struct {
-	Feature string // what was asked for: "direct I/O on /mnt/x"
-	Need    string // what it takes: "a filesystem that honours O_DIRECT"
-	Reason  string // what was found: "tmpfs keeps everything in memory"
+	Feature string // "direct I/O on /mnt/x"
+	Need    string // "a filesystem that honours O_DIRECT"
+	Reason  string // "tmpfs keeps everything in memory"
 }
 
 func (e *UnsupportedError) Error() string {
@@ -34,13 +34,12 @@ func (e *UnsupportedError) Error() string {
 // Is makes every UnsupportedError match ErrNotSupported.
 func (e *UnsupportedError) Is(target error) bool { return target == ErrNotSupported }
 
-// OpError is a failed operation on one entry. It keeps the errno reachable: errors.Is(err,
-// unix.ENOSPC).
+// OpError is a failed operation on one entry. It wraps the errno: errors.Is(err, unix.ENOSPC).
 type OpError struct {
 	Op     string // "create", "write", "flush", "open", "read", "remove", …
 	Path   string // the file, or the tier's name where there is none
 	Key    string
-	Offset int64 // byte offset in the entry; -1 where the operation has none
+	Offset int64 // byte offset in the entry; -1 if the operation has none
 	Err    error
 }
 
@@ -54,24 +53,24 @@ func (e *OpError) Error() string {
 
 func (e *OpError) Unwrap() error { return e.Err }
 
-// PanicError is a panic inside a transfer, turned into an error so that goroutines of the transfer
-// end in order, buffers return to the pool and the entry is taken back.
+// PanicError is a panic inside a transfer. As an error it lets the goroutines of the transfer end in
+// order: buffers return to the pool and the entry is removed.
 type PanicError struct {
 	Value any
-	Stack []byte // where it happened
+	Stack []byte
 }
 
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic in a transfer: %v\n%s", e.Value, e.Stack)
 }
 
-// Unwrap gives the panic's value where it was an error.
+// Unwrap returns the panic's value if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// Advice returns what to do about an errno that has a usual cure, with its own "; ", else nothing.
+// Advice returns the usual remedy for an errno, beginning with "; ", or "" where there is none.
 func Advice(err error) string {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -102,7 +101,7 @@ func Advice(err error) string {
 	return ""
 }
 
-// Canceled is the error of an operation that its context ended, with the reason if there is one.
+// Canceled returns the error of an operation whose context ended, with the cause if there is one.
 func Canceled(ctx context.Context, o Object) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

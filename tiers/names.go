@@ -53,54 +53,55 @@ func name(i int, kind string, names ...string) string {
 	return fmt.Sprintf("%s(%d)", kind, i)
 }
 
-// Timing is where the time of one operation went. Device + Host is its I/O latency; the others
-// stand apart.
+// Timing splits the time of one operation. Device + Host is its I/O latency, which includes neither
+// Generation nor Admission.
 type Timing struct {
-	// Device is the time in which at least one call of the operation was inside the tier: create,
-	// chunks, flush, open. Parallel chunks count once.
+	// Device is the time in which the tier had at least one call of the operation in service:
+	// create, chunk, flush or open. Concurrent chunks count once.
 	Device time.Duration
 	// Host is the rest of a read: verification. For writes it is 0, except with Transfer.FlushOnly.
 	Host time.Duration
-	// Generation is the rest of a write: data being made while nothing was in flight.
+	// Generation is the rest of a write: content is generated and no request is in flight.
 	Generation time.Duration
-	// Admission is the wait for buffers, before any of the other clocks starts.
+	// Admission is the wait for buffers. It ends before the other three begin.
 	Admission time.Duration
-	// Layers is when each layer of all objects had come, on the clock, of a read from a tier with
-	// Traits.Layers; nil: they came as a whole.
+	// Layers has, for a read from a tier with Traits.Layers, the clock's time at which each layer of
+	// all objects was complete. Nil: the objects were read as a whole.
 	Layers []time.Duration
 }
 
 // IO is the latency of the operation as the benchmark reports it: Device + Host.
 func (t Timing) IO() time.Duration { return t.Device + t.Host }
 
-// Chunk is a request to a tier that is complete, or the flush that ends a write.
+// Chunk is a completed request to a tier, or the flush that ends a write.
 type Chunk struct {
 	Op    Op
-	Flush bool // what makes a write durable: no request, but the device is busy with it
-	// Piece: these bytes came with a request that is still under way, or, where they are negative,
-	// came for nothing: the request that they were told with has failed later.
+	Flush bool // the call that makes a write durable: no request, but the device is busy with it
+	// Piece: these bytes belong to a request that is still in flight. Negative Bytes take back
+	// pieces that were reported before their request failed.
 	Piece bool
-	// Bytes are those that count with it: of a tier that counts them at the commit
-	// (Traits.CountsAtCommit) all with the flush and none with a request, else the other way round.
+	// Bytes are the bytes that count with this chunk. A tier with Traits.CountsAtCommit counts all
+	// bytes with the flush and none with a request, any other tier the other way round.
 	Bytes int64
-	// Memory is the bytes that were copied from or to memory of the engine that the tier imitates,
-	// and so none of Bytes. Negative at the commit that writes what earlier ones left there: the
-	// sum is what is left.
+	// Memory is the bytes copied from or to memory of the imitated engine; Bytes does not contain
+	// them. It is negative at the commit that writes bytes which earlier commits left in memory:
+	// the sum is what is still there.
 	Memory int64
-	// Off is where they begin in the object, of a stream's write that the store has acknowledged.
+	// Off is the offset in the object of a stream's write that the store has acknowledged.
 	Off int64
-	// Begun and Ended are when the tier had it at the device, by the clock of the run; where it
-	// does not know that, the same as the next two: when the tier was asked, and had answered. What
-	// lies between them and those is this process: queueing, wake-ups.
+	// Begun and Ended are the start and end of service at the device, on the run's clock. Asked and
+	// Done are submission to the tier and completion by it. The gaps between the two pairs are
+	// queueing and wake-ups in this process; a tier that does not know Begun and Ended sets them to
+	// Asked and Done.
 	Begun, Ended time.Duration
 	Asked, Done  time.Duration
-	// Held is how long before it was Asked the tier held it back for the engine that it imitates,
-	// which has but so many threads: no work of this process, and not at the device.
+	// Held is the time before Asked in which the request waited for a thread of the imitated
+	// engine. Neither this process nor the device works on the request then.
 	Held time.Duration
-	// Part is that of the tier which had it, see PartOf.
+	// Part is the part of the tier that completed the request, see PartOf.
 	Part int
 }
 
-// ChunkFunc is told of each chunk's completion. It is called on goroutines of the tier, must be
-// quick, and has returned for the last time when the operation returns.
+// ChunkFunc receives each completed chunk. The tier calls it on its own goroutines; it must be quick.
+// The last call has returned when the operation returns.
 type ChunkFunc func(Chunk)

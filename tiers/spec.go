@@ -6,32 +6,29 @@ import (
 	"time"
 )
 
-// DeviceModel is a drive that one does not have, as a queueing model.
+// DeviceModel is a queueing model of a drive that the machine does not have.
 //
-// The device has Parallelism places. A request (one chunk of an entry; every
-// operation keeps up to the I/O depth of them outstanding) takes the place that
-// is free first, waits there for its access latency, in parallel with the other
-// places, and then passes the medium, which it shares with all others in the
-// order of their coming: n bytes occupy the medium for n ÷ bandwidth of their
-// direction, and where IOPS are given no shorter than 1 ÷ IOPS. Reads and writes
-// share one medium (a drive that reads 14 and writes 7 GiB/s does half of each
-// when its time is divided evenly); with Duplex each direction has its own. A
-// request leaves its place when its bytes have passed.
+// The device has Parallelism servers. A request is one chunk of an entry; every operation keeps up
+// to the I/O depth of them outstanding. The request takes the first free server and waits there for
+// its access latency, concurrently with the requests of the other servers. Then its bytes pass the
+// medium, which all requests share in FIFO order: n bytes occupy the medium for n ÷ bandwidth of
+// their direction, and with IOPS for at least 1 ÷ IOPS. Reads and writes share one medium (a drive
+// that reads 14 and writes 7 GiB/s does half of each when its time is divided evenly); with Duplex
+// each direction has its own. A request frees its server when its bytes have passed the medium.
 //
-// So one request at a time takes latency + size ÷ bandwidth, many at a time reach
-// the bandwidth or the IOPS, whichever is less, and between them throughput grows
-// with the number outstanding up to Parallelism.
+// So one request at a time takes latency + size ÷ bandwidth. Many concurrent requests reach the
+// bandwidth or the IOPS, whichever is less. Between the two, throughput grows with the number
+// outstanding, up to Parallelism.
 //
-// A limiter in front of a faster drive (the kernel's for cgroups, those of many
-// clouds) hands out its bandwidth in slices of time: what fits into a slice passes
-// at once when it begins, the rest waits for the next one. With Slice a request is
-// complete not when its bytes would have passed but at the beginning of the slice
-// in which that falls. The first slice begins with the first request after a rest
-// of at least one.
+// A limiter in front of a faster drive (the kernel's for cgroups, the limiters of many clouds) hands
+// out its bandwidth in time slices: bytes that fit into a slice pass at once when the slice begins,
+// the rest waits for the next slice. With Slice a request completes at the beginning of the slice in
+// which its bytes would have passed. The first slice begins with the first request after at least
+// one idle slice.
 //
-// With Flush an entry is written when its bytes are and that has passed besides: what the flush
-// takes that makes it durable, on drives whose write cache is volatile. It waits for nobody else's
-// requests and holds none up; drives on which it does are slower than their model.
+// Flush is the time of the flush that makes an entry durable on a drive with a volatile write cache.
+// It is added to the write of the entry. It neither waits for other requests nor delays them; drives
+// on which it does are slower than their model.
 //
 // Deletions, the filesystem, the CPU and the wear of the drive cost nothing.
 type DeviceModel struct {
@@ -44,10 +41,10 @@ type DeviceModel struct {
 	Parallelism  int
 	Duplex       bool
 	Slice        time.Duration // 0: the medium passes requests one by one
-	Flush        time.Duration // of an entry that was written, once its bytes are
+	Flush        time.Duration // added to the write of each entry
 }
 
-// Validate says what cannot be in a model; a nil one is fine.
+// Validate returns an error that names every value that a model cannot have. A nil model is valid.
 func (m *DeviceModel) Validate() error {
 	if m == nil {
 		return nil
@@ -70,8 +67,7 @@ func (m *DeviceModel) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Passing is how long a request occupies the medium: its bytes at the bandwidth,
-// and no shorter than the requests/s allow.
+// Passing returns how long a request occupies the medium: its bytes ÷ bandwidth, at least 1 ÷ IOPS.
 func (m *DeviceModel) Passing(op Op, bytes int64) time.Duration {
 	rate, iops := m.Read, m.ReadIOPS
 	if op == Write {
@@ -89,49 +85,50 @@ type LayoutKind uint8
 
 // The layouts.
 const (
-	LayoutFiles  LayoutKind = iota // a file each
-	LayoutSlots                    // one preallocated file of slots, used again
+	LayoutFiles  LayoutKind = iota // one file per entry
+	LayoutSlots                    // one preallocated file of slots that are reused
 	LayoutPacked                   // several entries in a file
-	// LayoutNamed: a file each, of exactly the entry's size, flushed with its metadata.
+	// LayoutNamed: one file per entry, of exactly the entry's size, flushed with its metadata.
 	LayoutNamed
 )
 
-// Layout is how a storage tier keeps entries in files. The zero Layout is a file each.
+// Layout is how a storage tier keeps entries in files. The zero Layout is one file per entry.
 type Layout struct {
 	Kind   LayoutKind
-	Bytes  int64 // of a slot (LayoutSlots), at least the size of the largest entry
+	Bytes  int64 // size of a slot (LayoutSlots), at least the size of the largest entry
 	Places int   // entries in a file (LayoutPacked), at least 2
 }
 
-// EngineLayout is what an inference engine does with files as it comes: which objects it makes, how
-// it asks for them, and how it gives them up. The calls themselves are enginetier's.
+// EngineLayout describes what an inference engine does with files by default: which objects it
+// makes, how it looks them up, and how it deletes them. Package enginetier makes the calls.
 type EngineLayout struct {
-	Name string // of the layout; that of its engine is what stands before the first hyphen
-	// Tokens are those of an object: the engine cuts prompts into so many, and keeps no rest.
+	Name string // of the layout; the part before the first hyphen is the engine's name
+	// Tokens is the number of tokens in an object. The engine cuts prompts into objects of that many
+	// tokens and does not store the rest.
 	Tokens int
-	// Direct: past the page cache. Either: the engine has a setting for it.
+	// Direct: direct I/O. Either: the engine has a setting for direct or buffered I/O.
 	Direct, Either bool
-	// Stores and Loads are how many calls for bytes the engine has under way at most, of all
-	// requests together; 0 = one for each request.
+	// Stores and Loads limit the calls that move bytes and are in flight, all requests of the engine
+	// together; 0 = one for each request.
 	Stores, Loads int
-	// Lent: threads of either direction take the other's calls when they have none of their own.
+	// Lent: idle threads of one direction also take calls of the other direction.
 	Lent bool
-	// Depth is how many objects of one request are under way beside each other.
+	// Depth is how many objects of one request are in flight concurrently.
 	Depth int
-	// LooksUp: it asks the filesystem for the objects of a request before it loads any, on one
-	// thread: until the first that is not there, or with All for each.
+	// LooksUp: before it loads any object of a request, the engine looks the objects up in the
+	// filesystem, on one thread: up to the first missing object, or with All every object.
 	LooksUp, All bool
-	// Full is what the engine itself does as it comes when there is no more room, where that is not
-	// to evict: a tier here makes room all the same, or a run would end with it.
+	// Full says what the engine does by default when its capacity is used up, where it does not
+	// evict. A tier here evicts all the same, because the run would end otherwise.
 	Full string
-	// Buckets: objects leave with all those that lie in their file, the oldest file first.
+	// Buckets: eviction removes all objects of a file together, the oldest file first.
 	Buckets bool
-	// Layerwise: the engine has a setting by which each layer of an object is one of its own, and
-	// computes a layer while the next one is loaded.
+	// Layerwise: the engine has a setting that stores each layer of an object as an object of its
+	// own. It computes a layer while the next one is loaded.
 	Layerwise bool
-	// Ranks is what becomes of an object where all tensor-parallel ranks store.
+	// Ranks says which objects tensor-parallel ranks store.
 	Ranks TensorRanks
-	// Hybrid is what becomes of one of a model whose layers do not all keep the same.
+	// Hybrid says what the engine stores of a model with several kinds of layers.
 	Hybrid HybridParts
 	// FilePattern is a regular expression for the paths of its files, temporary ones too, below the
 	// engine's directory. Cleanup removes only files that match, also after a killed run.
@@ -141,13 +138,13 @@ type EngineLayout struct {
 // HybridParts is what an engine keeps of layers with windows and states.
 type HybridParts uint8
 
-// What it may be.
+// The known ways.
 const (
-	// What tokens leave, as if all of them mattered to all layers, and no states: what most engines
-	// do is not written down.
+	// The keys and values of all tokens in all layers, and no states. It also stands for the engines
+	// that do not document what they store.
 	HybridTokens HybridParts = iota
-	HybridStates             // with states the pages of the GPU as they are, in one object
-	HybridGroups             // those of each group of layers an object, read as far as needed
+	HybridStates             // the GPU's pages of tokens and states as they are, in one object
+	HybridGroups             // an object for each group of layers, read as far as needed
 )
 
 // TensorRanks is how the ranks of a tensor-parallel group share files.
@@ -155,22 +152,23 @@ type TensorRanks uint8
 
 // The ways to share them.
 const (
-	RanksUnsaid TensorRanks = iota // nobody wrote down how
-	// an object of each; of latents, which all have alike, the first rank's
+	RanksUnsaid TensorRanks = iota // not documented
+	// RanksApart: one object per rank; of latents, which are equal on all ranks, only the first
+	// rank's object.
 	RanksApart
-	RanksEach     // an object of each, of latents, too
-	RanksTogether // one object with the bytes of each behind each other, likewise
+	RanksEach     // one object per rank, also of latents
+	RanksTogether // one object that has the bytes of all ranks in sequence, also of latents
 )
 
 // hashPattern matches an object's hash in the name of its file. In the patterns below, [^/]+ stands
 // for the model's name.
 const hashPattern = `[0-9a-f]{64}`
 
-// EngineLayouts are those that there are. The facts are of the engines' main lines in September
-// 2026: vLLM's tiering offload and disk backend, LMCache's multiprocess adapters, SGLang's
-// HiCacheFile, Mooncake's SSD offload, Dynamo's KVBM. An object of Mooncake is whatever its user
-// hands it: the 512 tokens are the blocks of its published traces. Whose ranks' files these are is
-// its user's to say, too, and the ranks of LMCache's raw_block share a server.
+// EngineLayouts is the list of layouts. It describes the engines' main branches of September 2026:
+// vLLM's tiering offload and disk backend, LMCache's multiprocess adapters, SGLang's HiCacheFile,
+// Mooncake's SSD offload, Dynamo's KVBM. Mooncake's user chooses the objects and the ranks that own
+// them: the 512 tokens are the blocks of its published traces. The ranks of LMCache's raw_block
+// share one server.
 var EngineLayouts = []EngineLayout{
 	{Name: "vllm-fs", Tokens: 16, Depth: 1, Direct: true, Either: true, LooksUp: true,
 		Stores: 16, Loads: 16, Lent: true, Ranks: RanksTogether, Hybrid: HybridGroups,
@@ -182,23 +180,23 @@ var EngineLayouts = []EngineLayout{
 		Ranks: RanksEach, FilePattern: `slots\.rank_[0-9]+`},
 	{Name: "lmcache-fs", Tokens: 256, Depth: 1, Either: true, LooksUp: true, All: true,
 		Loads: 8, Layerwise: true, Ranks: RanksApart, Hybrid: HybridStates,
-		Full:        "removes nothing unless it is told to",
+		Full:        "removes nothing unless configured to",
 		FilePattern: `[^/]+@0x[0-9a-f]{8}@0@` + hashPattern + `(?:@[0-9]+)?\.data(?:\.tmp)?`},
 	{Name: "lmcache-raw", Tokens: 256, Depth: 4, Direct: true, Stores: 2, Loads: 4,
-		Hybrid: HybridStates, Full: "stores nothing more unless it is told to evict",
+		Hybrid: HybridStates, Full: "stores nothing more unless configured to evict",
 		FilePattern: `raw_block`},
 	{Name: "hicache-file", Tokens: 64, Depth: 1, Stores: 1, Loads: 1, LooksUp: true,
-		Ranks: RanksApart, Full: "removes nothing unless it is told to",
+		Ranks: RanksApart, Full: "removes nothing unless configured to",
 		FilePattern: hashPattern + `_[^/]+\.bin|\.[0-9a-f]{32}\.tmp`},
 	{Name: "mooncake-bucket", Tokens: 512, Depth: 1, Stores: 1, Buckets: true,
 		FilePattern: `[0-9]+\.(?:bucket|meta)`},
 	{Name: "mooncake-offset", Tokens: 512, Depth: 1, Stores: 1,
-		Full: "stores nothing more unless it is told to evict", FilePattern: `kv_cache\.data`},
+		Full: "stores nothing more unless configured to evict", FilePattern: `kv_cache\.data`},
 	{Name: "kvbm-slots", Tokens: 16, Depth: 64, Direct: true, Stores: 64, Loads: 64,
 		Ranks: RanksApart, FilePattern: `dynamo-kvbm-disk-cache-[0-9a-f]{6}`},
 }
 
-// EngineLayoutOf is the one of that name.
+// EngineLayoutOf returns the layout of that name.
 func EngineLayoutOf(name string) (l EngineLayout, known bool) {
 	for _, l := range EngineLayouts {
 		if l.Name == name {
@@ -208,7 +206,7 @@ func EngineLayoutOf(name string) (l EngineLayout, known bool) {
 	return l, false
 }
 
-// Mooncake fills a bucket up to so many bytes or keys, whichever comes first.
+// A bucket of Mooncake is full at so many bytes or keys, whichever comes first.
 const (
 	BucketBytes = 256 << 20
 	BucketKeys  = 500

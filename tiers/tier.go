@@ -6,42 +6,39 @@ import (
 	"time"
 )
 
-// Object is one cached entry as tiers know it. Key and Gen together name the bytes; Size is their
-// number.
+// Object is one cached entry in a tier. Key and Gen together identify the bytes.
 type Object struct {
 	Key string
-	// Gen is the write generation: which write of this run made the entry. A key that is evicted
-	// and written again gets another Gen, other content and another name, so a stale read cannot
-	// look like a good one.
+	// Gen is the write generation. A key that is evicted and written again gets another Gen, other
+	// content and another name, so verification finds a stale read.
 	Gen uint64
-	// Size is in bytes, after tensor parallelism. It is never rounded: padding is the tier's own
-	// affair.
+	// Size is in bytes, after tensor parallelism. It is never rounded: the tier adds its padding.
 	Size int64
-	// Layer is which one of a model's layers this is, counted from 1, of an object that is kept
-	// layer by layer, see Traits.Layers, or which group of them; 0 = all of them.
+	// Layer is the number of the model's layer, or of the group of layers, counted from 1, if the
+	// tier stores layers as objects of their own (Traits.Layers); 0 = all layers.
 	Layer int
 }
 
-// ID names the bytes of an object.
+// ID identifies the bytes of an object.
 type ID struct {
 	Key   string
 	Gen   uint64
 	Layer int
 }
 
-// ID is what two descriptions of the same bytes have in common.
+// ID returns the object's identity without its size.
 func (o Object) ID() ID { return ID{o.Key, o.Gen, o.Layer} }
 
-// OfLayer is one of n layers of an object as an object of its own. Where the bytes cannot be
-// divided evenly some have one more than others.
+// OfLayer returns one of n layers of an object as an object of its own. If n does not divide the
+// size, some layers have one byte more than others.
 func (o Object) OfLayer(layer, n int) Object {
 	l, all := int64(layer), int64(n)
 	o.Size, o.Layer = o.Size*l/all-o.Size*(l-1)/all, layer
 	return o
 }
 
-// InLayers is the object taken apart into n layers, those of them that have bytes; of fewer than
-// two it is the object itself.
+// InLayers splits the object into n layers and returns the layers that have bytes. With n < 2 it
+// returns the object itself.
 func (o Object) InLayers(n int) []Object {
 	if n < 2 {
 		return []Object{o}
@@ -55,18 +52,18 @@ func (o Object) InLayers(n int) []Object {
 	return list
 }
 
-// Tails is what is read of objects in as many equal parts: part i of so many of the last ones that
-// a prompt finds, 0 = of all. Parts that fewer need come last, so that what is read of an object
-// are its first bytes. Without any, objects are read whole.
+// Tails says how much of each object is read. An object has len(Tails) equal parts. Part i is read
+// from the last Tails[i] objects that a prompt finds; 0 = from all objects. Parts that fewer objects
+// need come last, so a read is always a prefix of the object. Without Tails objects are read whole.
 type Tails []int
 
-// Of is how many bytes are read of an object of so many, which is the n-th from the end of what was
-// found, the last being the first.
+// Of returns how many bytes are read of an object of that size. The object is the n-th from the end
+// of the found objects; the last object has n = 1.
 func (t Tails) Of(size int64, n int) int64 {
 	if len(t) == 0 {
 		return size
 	}
-	parts := 1 // nobody finds an object and reads none of it
+	parts := 1 // a found object is always read, at least its first part
 	for parts < len(t) && (t[parts] == 0 || n <= t[parts]) {
 		parts++
 	}
@@ -74,72 +71,69 @@ func (t Tails) Of(size int64, n int) int64 {
 	return size/all*some + size%all*some/all
 }
 
-// Traits are what a tier wants of whoever moves bytes into and out of it. They do not change during
-// its life.
+// Traits are a tier's demands on requests, and facts about it. They do not change during its life.
 type Traits struct {
-	// Chunk is how many bytes one request should move; 0 = as many as the run's chunk size.
+	// Chunk is how many bytes one request should move; 0 = the run's chunk size.
 	Chunk int
 	// Align is the multiple of offset, length and address that requests need: 4096 or more for
-	// direct I/O, else
-	// 1. It divides every chunk size in use; only the last request of an extent may be shorter, see
-	// IO.
+	// direct I/O, else 1. It divides every chunk size in use. Only the last request of an extent may
+	// be shorter, see IO.
 	Align int
-	// Extent is how many bytes the objects of one Create or Open span at most, unless it is a
-	// single one; 0 = the tier puts no objects side by side.
+	// Extent is how many bytes several objects of one Create or Open span at most; 0 = the tier puts
+	// no objects next to each other.
 	Extent int64
-	// Layers: of objects that are moved each of so many layers is one of its own (Object.OfLayer),
-	// first the first layer of all that move together, then the second. Remove and look-ups take
-	// whole ones. 0 and 1 = they move as a whole.
+	// Layers: objects move layer by layer, each layer as an object of its own (Object.OfLayer): the
+	// first layer of all objects that move together, then the second. Remove and Lookup take whole
+	// objects. 0 and 1 = objects move as a whole.
 	Layers int
-	// Stream: the tier is a Streamer, and takes and gives whole objects in small pieces. Requests
-	// at offsets are its second best: it may keep all of an object in memory for them.
+	// Stream: the tier is a Streamer and moves whole objects in small pieces. It also accepts
+	// requests at offsets, for which it may hold a whole object in memory.
 	Stream bool
-	// Holds: the tier keeps the bytes. One that does not takes the time of its requests, whose
-	// buffers are empty: nothing is generated for it and nothing verified.
+	// Holds: the tier stores the bytes. A tier without Holds only takes the time of its requests.
+	// Their buffers are empty: no content is generated or verified.
 	Holds bool
-	// CountsAtCommit: written bytes have reached the device only when Commit returns, and count
-	// then.
+	// CountsAtCommit: written bytes reach the device, and count, only when Commit returns.
 	CountsAtCommit bool
 	// Description is for people: "direct I/O on ext4", "simulated, 64.0 GiB/s".
 	Description string
 }
 
-// Tier is a place where objects live. It keeps no order of its own, and no capacity: a cache does.
+// Tier stores objects. It has no order of eviction and no capacity: the cache has both.
 //
 // All methods are safe for concurrent use. Create, Remove and Close never wait for other
-// operations. Several objects in one call are neighbours of one request; those that the tier has
-// side by side share one Writer or Reader, whose Len says how many it took of them, the first ones
-// and at least one. Errors are those of the first.
+// operations. Several objects in one call are neighbours of one request. Objects that lie next to
+// each other in the tier share one Writer or Reader: its Len is the number of objects that it took,
+// from the first one on and at least one. Errors concern the first object.
 type Tier interface {
 	Traits() Traits
 	// Create begins writing. Nothing can be opened until Commit. Objects with the same Key and Gen
 	// must not exist.
 	Create(ctx context.Context, objs ...Object) (Writer, error)
-	// Open begins reading committed objects. ErrNotFound when the first is none.
+	// Open begins reading committed objects. It returns ErrNotFound if the first does not exist.
 	Open(ctx context.Context, objs ...Object) (Reader, error)
-	// Remove deletes committed objects, also those behind one that fails. Their space is free when
-	// Remove returns, unless they are still open for reading: then when the last reader closes.
-	// ErrNotFound where there is none. A cancelled context does not stop a removal, which is short
-	// and leaves nothing half done.
+	// Remove deletes committed objects, also the objects after one that fails. Their space is free
+	// when Remove returns, or for an object that is open for reading when the last reader closes.
+	// It returns ErrNotFound for a missing object. A cancelled context does not stop a removal: it
+	// is short, and must not stay half done.
 	Remove(ctx context.Context, objs ...Object) error
-	// Space is errors.ErrUnsupported where nobody can say.
+	// Space returns errors.ErrUnsupported if the capacity is unknown.
 	Space(ctx context.Context) (Space, error)
 	// Close releases what the tier holds. Transfers must have ended. Closing twice is harmless.
 	Close() error
 }
 
-// Space is the room of a tier in bytes, whoever uses it.
+// Space is the capacity of a tier in bytes, shared with all its other users.
 type Space struct{ Total, Free int64 }
 
-// Extent is objects side by side: object i begins Start(i) bytes after the first. Between an
-// object's end and the next one's start lies padding, which is written like the rest.
+// Extent is a sequence of adjacent objects: object i begins Start(i) bytes after the first. Padding
+// between an object's end and the next one's start is written like the objects.
 type Extent interface {
 	Len() int
 	Start(i int) int64
 }
 
-// PartOf is the number of that part of a tier in which the objects of a Reader or Writer lie: 0 but
-// for tiers that are made of several, as several directories.
+// PartOf returns the number of the tier's part that holds the objects of a Reader or Writer. A tier
+// over several directories has one part per directory; other tiers have only part 0.
 func PartOf(x Submitter) int {
 	if p, ok := x.(interface{ Part() int }); ok {
 		return p.Part()
@@ -147,10 +141,10 @@ func PartOf(x Submitter) int {
 	return 0
 }
 
-// Submitter takes requests.
+// Submitter accepts requests.
 type Submitter interface {
-	// Submit begins a request and does not wait for it, unless it is a copy of memory. Any number
-	// may be under way.
+	// Submit begins a request and does not wait for it, unless it is a copy of memory. Any number of
+	// requests may be in flight.
 	Submit(io *IO)
 }
 
@@ -158,8 +152,8 @@ type Submitter interface {
 type Reader interface {
 	Extent
 	Submitter
-	// Close ends reading. It does not wait for requests under way: what they use is kept until they
-	// are done. Closing twice is harmless.
+	// Close ends reading. It does not wait for requests in flight: the tier keeps their resources
+	// until they complete. Closing twice is harmless.
 	Close() error
 }
 
@@ -168,17 +162,17 @@ type Reader interface {
 type Writer interface {
 	Extent
 	Submitter
-	// Commit makes the objects durable as far as the tier promises it, and visible, all of them or
-	// none: if it fails they are gone, as after Abort. All requests must be done. When ctx ends it
-	// waits for at most Grace.
+	// Commit makes all objects visible, and durable as far as the tier promises it, or none: if it
+	// fails they are removed, as by Abort. All requests must have completed. When ctx ends it waits
+	// for at most Grace.
 	Commit(ctx context.Context) error
-	// Abort gives up: nothing of the objects remains in the tier, once requests still under way are
-	// done. It does not wait for these.
+	// Abort removes the objects once the requests in flight have completed. It does not wait for
+	// them.
 	Abort() error
 }
 
-// Committed is how many bytes have come to the device with the commit of a writer. They are n,
-// those of its objects, but for one that keeps them in memory until it has enough of them.
+// Committed returns how many bytes the commit of a writer has moved to the device: n, the size of
+// its objects, unless the writer collects objects in memory and writes several at once.
 func Committed(w Writer, n int64) int64 {
 	if c, ok := w.(interface{ Committed(n int64) int64 }); ok {
 		return c.Committed(n)
@@ -186,71 +180,72 @@ func Committed(w Writer, n int64) int64 {
 	return n
 }
 
-// Streamer is a Tier whose objects come and go as streams, as those of object stores do: whoever
-// moves bytes to one with Traits.Stream calls Put and Get. What lies between, requests of whatever
-// size and number, attempts and the pauses between them, is the tier's own affair. It never holds
-// more of an object than the pieces under way.
+// Streamer is a Tier that moves whole objects as streams, as object stores do. The caller uses Put
+// and Get if Traits.Stream is set. The tier chooses the size and number of its requests, attempts
+// and the pauses between them. It never holds more of an object than the pieces in flight.
 //
-// Why not requests at offsets: a stream that has to wait for the piece before it waits for ever
-// where another one holds the only place. So the tier asks for bytes, as it comes to send them.
+// The tier pulls bytes when it is ready to send them. Requests at offsets would deadlock: a stream
+// that waits for the previous piece waits for ever if another stream holds the only buffer.
 //
-// The Timing is that of the tier: Device is the time in which at least one request was under way
-// and waited neither for body nor for sink. The rest of the call is theirs.
+// Timing.Device is the time in which at least one request was in flight and waited neither for body
+// nor for sink. The rest of the call belongs to body and sink.
 type Streamer interface {
 	Tier
-	// Put makes an object, visible as a whole when it returns nil; else nothing of it remains, but
-	// what a store that does not answer keeps. Body(off, n) begins a stream of n bytes of the
-	// object from off on: of any range, as often as asked, several side by side, each for one
-	// goroutine at a time. One may still be read from when Put has returned because ctx ended.
+	// Put writes an object and makes it visible as a whole when it returns nil. After an error
+	// nothing of it remains, except in a store that does not respond. Body(off, n) begins a stream
+	// of n bytes from off on. Put may call it for any range, repeatedly and concurrently; one
+	// goroutine at a time uses each stream. After Put has returned because ctx ended, a stream may
+	// still be read from.
 	Put(ctx context.Context, o Object, body func(off, n int64) io.ReadSeeker, done ChunkFunc) (
 		Timing, error)
-	// Get reads an object. Sink is given each byte of it once, in whole pieces of the size of the
-	// buffers but for the last, in any order and perhaps from several goroutines; a piece is its
-	// own until it returns. What it returns ends the read and is returned. One request at most
-	// is under way for each of bufs, which are the caller's again when Get returns.
+	// Get reads an object. It passes each byte to sink once, in pieces of the buffers' size (the
+	// last piece may be shorter), in any order and perhaps on several goroutines. Sink owns a piece
+	// until it returns. An error of sink ends the read, and Get returns it. At most one request per
+	// buffer is in flight; the caller owns bufs again when Get returns.
 	Get(ctx context.Context, o Object, bufs []Buffer, sink func(p []byte, off int64) error,
 		done ChunkFunc) (Timing, error)
-	// Streams is how many buffers Get can use for an object, at least 1.
+	// Streams returns how many buffers Get can use for an object, at least 1.
 	Streams(o Object) int
 }
 
-// Bounded is a Streamer that has no more requests under way than an engine that it imitates.
+// Bounded is a Streamer that limits its requests in flight to the threads of an imitated engine.
 type Bounded interface {
-	// Unbounded is the same tier without that bound, for what is nobody's request.
+	// Unbounded returns the same tier without the limit, for transfers that the engine would not
+	// make.
 	Unbounded() Streamer
 }
 
-// Grace is for how long those who stop wait for requests under way. A device that answers at all
-// does so within it; one that does not keeps the request and its buffer, and everybody else goes
-// on.
+// Grace is how long a stopping caller waits for requests in flight. A device that works completes
+// them within it. A device that hangs keeps the request and its buffer, and the other callers
+// continue.
 const Grace = time.Second
 
-// IO is one request of an extent. From Submit to Done it and its buffer belong to the tier, also
-// when nobody waits for it any more. It can be used again after Done, and within.
+// IO is one request of an extent. From Submit to Done the request and its buffer belong to the tier,
+// also when its caller no longer waits. It can be submitted again in and after Done.
 type IO struct {
-	// Buf holds the bytes. Where N is no multiple of Traits.Align (the end of the extent), its
-	// capacity reaches the next one: what lies between is written as padding, and may be
-	// overwritten by a read.
+	// Buf holds the bytes. Where N is no multiple of Traits.Align (at the end of the extent), the
+	// capacity of Buf reaches the next multiple: a write pads with the bytes between, and a read may
+	// overwrite them.
 	Buf Buffer
 	Off int64 // from the extent's first byte
 	N   int
 
-	// Done is called once, on any goroutine, perhaps inside of Submit. It may use the processor for
-	// a while, but not block.
+	// Done is called once, on any goroutine, perhaps inside Submit. It may use the processor for a
+	// while, but must not block.
 	Done func(*IO)
 	// Err is nil when all N bytes were moved: there are no partial results.
 	Err error
-	// Begun and Ended are when the device had the request, by the clock of the run: its latency,
-	// without queueing in this process. Both are zero where the tier does not know.
+	// Begun and Ended are the start and end of service at the device, on the run's clock: the
+	// latency without queueing in this process. Both are zero if the tier does not know them.
 	Begun, Ended time.Duration
-	// Passed is when the tier let it pass to the device, which it had held back until then because
-	// the engine that it imitates has no more threads; zero where it did not.
+	// Passed is when a thread of the imitated engine became free for the request; zero if the
+	// request did not wait for one.
 	Passed time.Duration
-	// Memory is how many of the N bytes were in memory of the engine that the tier imitates.
+	// Memory is how many of the N bytes were copied from or to memory of the imitated engine.
 	Memory int
 
-	// State is the tier's own, kept from one use of the IO to the next, so that a request need not
-	// allocate.
+	// State belongs to the tier, which keeps it from one use of the IO to the next so that a request
+	// need not allocate.
 	State any
 }
 
@@ -260,14 +255,14 @@ func (io *IO) End(err error) {
 	io.Done(io)
 }
 
-// Buffer is memory that requests move bytes through.
+// Buffer is memory that a request reads into or writes from.
 type Buffer struct {
 	B    []byte // nil: none, or memory of a device
-	Slot int32  // the registration of its arena with an engine; 0 = none
+	Slot int32  // registration of its arena with an I/O engine; 0 = none
 	Node int16  // NUMA node or GPU
 }
 
-// One is the Extent of a single object, to be embedded.
+// One is the Extent of a single object, for embedding.
 type One struct{}
 
 // Len is 1.

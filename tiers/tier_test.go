@@ -35,8 +35,8 @@ func TestErrorsNamePlaceKeyOffsetAndCure(t *testing.T) {
 		"direct I/O is not supported here: there is none; it needs a disk")
 }
 
-// Of a hybrid model the first groups are read of all objects, those of windows and states of the
-// last ones.
+// A hybrid model's first groups are read from all objects; groups with windows and states are read
+// from the last objects only.
 func TestTails(t *testing.T) {
 	assert.EqualValues(t, 100, tiers.Tails(nil).Of(100, 7))
 	tails := tiers.Tails{0, 3, 1}
@@ -45,5 +45,5 @@ func TestTails(t *testing.T) {
 		read = append(read, tails.Of(3*4096+1, n))
 	}
 	assert.Equal(t, []int64{4096, 4096, 2 * 4096, 2 * 4096, 3*4096 + 1}, read)
-	assert.EqualValues(t, 50, tiers.Tails{2, 1}.Of(100, 9), "nobody reads nothing of what is found")
+	assert.EqualValues(t, 50, tiers.Tails{2, 1}.Of(100, 9), "at least the first part is read")
 }

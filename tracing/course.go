@@ -10,28 +10,26 @@ import (
 	"sync"
 )
 
-// Course is how some histograms of a trace grew while it was taken: what was counted between two
-// looks at it. A mean over a window hides that a drive was slow for a second of it.
+// Course is some histograms of a trace over time: the counts between two snapshots. A mean over the
+// window hides that a drive was slow for a second.
 type Course struct {
-	// At are the ends of the intervals, in seconds from the window's opening; the first begins
-	// with it.
+	// At are the ends of the intervals, in seconds since the window opened; the first begins at 0.
 	At         []float64         `json:"at_s"`
 	Histograms map[string]Growth `json:"histograms"` // by their keys in the trace
 }
 
-// Growth is one histogram over time. Rows are half octaves: the value is at least From, and less
-// than the square root of two times that.
+// Growth is one histogram over time. Rows are half octaves: the values of a row are at least From, and
+// less than √2 × From.
 type Growth struct {
-	From   []float64 `json:"from"`   // of each row, in the histogram's unit, growing
+	From   []float64 `json:"from"`   // of each row, in the histogram's unit, ascending
 	Counts []Counts  `json:"counts"` // of each interval
 }
 
-// Counts has one for each row of a Growth, as far as the last that is not 0. As a text, and so in
-// JSON, it is the numbers with a space between them: an interval is a line of a file then, and not
-// twenty.
+// Counts has one count for each row of a Growth, up to the last one that is not 0. As text, and in JSON,
+// it is the numbers separated by spaces, so that an interval is one line of a file.
 type Counts []int64
 
-// MarshalText writes them.
+// MarshalText writes the counts.
 func (c Counts) MarshalText() (text []byte, err error) {
 	for i, n := range c {
 		if i > 0 {
@@ -42,7 +40,7 @@ func (c Counts) MarshalText() (text []byte, err error) {
 	return text, nil
 }
 
-// UnmarshalText reads them; what is not a number from 0 on is refused.
+// UnmarshalText reads the counts. It refuses negative numbers and other text.
 func (c *Counts) UnmarshalText(text []byte) error {
 	*c = nil
 	for field := range strings.FieldsSeq(string(text)) {
@@ -55,8 +53,8 @@ func (c *Counts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// NewGrowth makes one of the counts of rows that begin at 1, of each interval; false where nothing
-// was counted. Rows below the first and above the last that has any are left out.
+// NewGrowth returns a Growth of the counts by row (row 0 begins at 1) of each interval, or false if all
+// are 0. It omits empty rows at both ends.
 func NewGrowth(intervals int, rows func(interval int) map[int]int64) (g Growth, ok bool) {
 	first, last := math.MaxInt, -1
 	for i := range intervals {
@@ -78,32 +76,32 @@ func NewGrowth(intervals int, rows func(interval int) map[int]int64) (g Growth, 
 	return g, last >= 0
 }
 
-// MostIntervals are those of a trace's course: more columns than a plot has room for. When there
-// are more, neighbours are joined, and from then on only every second look counts.
+// MostIntervals limits the intervals of a course, which are more than the columns of a plot. With more
+// snapshots, adjacent intervals are joined, and from then on only every second snapshot counts.
 const MostIntervals = 240
 
-// Recorder makes a course of looks at a growing trace. The zero value is ready to use, by several
-// goroutines.
+// Recorder makes a Course from snapshots of a growing trace. The zero value is ready, and safe for
+// concurrent use.
 type Recorder struct {
 	mu     sync.Mutex
 	at     []float64
 	counts []map[string]map[int]int64 // of each interval, by key and row
-	before map[string]map[int]int64   // at the last look that counted
-	every  int                        // looks to an interval
-	looks  int                        // since the last one that counted
+	before map[string]map[int]int64   // at the last snapshot that counted
+	every  int                        // snapshots per interval
+	looks  int                        // snapshots since the last one that counted
 }
 
-// followed are the histograms of a course.
+// followed returns the histograms of a course.
 func followed(h *Histograms) map[string]Histogram {
 	return map[string]Histogram{"d2c_read_us": h.D2CRead, "d2c_write_us": h.D2CWrite,
 		"qd_read": h.DepthRead, "qd_write": h.DepthWrite}
 }
 
-// Row is the half octave of a value; what is below 1 is in the first. The lower bound of a row is
-// in it, though it is computed.
+// Row returns the half octave of a value; values below 1 are in row 0. The 1e-9 keeps the lower bound of
+// a row in it despite rounding.
 func Row(v float64) int { return int(math.Floor(2*math.Log2(max(1, v)) + 1e-9)) }
 
-// Look takes in a trace as it is now. Nil, and one that has not grown in time, is nothing.
+// Look records a snapshot of a trace. It ignores nil, and a trace whose window has not grown.
 func (r *Recorder) Look(t *Trace) {
 	if t == nil {
 		return
@@ -126,7 +124,7 @@ func (r *Recorder) add(t *Trace) {
 	now, grown := map[string]map[int]int64{}, map[string]map[int]int64{}
 	for key, h := range followed(&t.Histograms) {
 		now[key], grown[key] = map[int]int64{}, map[int]int64{}
-		if h.Count == 0 { // what is left out of one look comes with the next
+		if h.Count == 0 { // a histogram missing in this snapshot is part of the next one
 			now[key] = r.before[key]
 			continue
 		}
@@ -146,7 +144,7 @@ func (r *Recorder) add(t *Trace) {
 	}
 }
 
-// halve joins each interval with the next.
+// halve joins pairs of intervals.
 func (r *Recorder) halve() {
 	half := len(r.at) / 2
 	for i := range half {
@@ -161,8 +159,7 @@ func (r *Recorder) halve() {
 	r.every = 2 * max(1, r.every)
 }
 
-// Course is what was seen until the trace ended as it is now; nil when that was no more than one
-// interval, which the trace itself says.
+// Course returns the course up to the complete trace end; nil if it has no more than one interval.
 func (r *Recorder) Course(end *Trace) *Course {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +172,7 @@ func (r *Recorder) Course(end *Trace) *Course {
 	c := &Course{At: r.at, Histograms: map[string]Growth{}}
 	for key := range r.before {
 		if end != nil && followed(&end.Histograms)[key].Count == 0 {
-			continue // left out in the end: what was seen of it before is no course of the whole
+			continue // not in the complete trace: its snapshots do not add up to it
 		}
 		if g, ok := NewGrowth(len(r.at),
 			func(i int) map[int]int64 { return r.counts[i][key] }); ok {
@@ -185,7 +182,7 @@ func (r *Recorder) Course(end *Trace) *Course {
 	return c
 }
 
-// Joined is the course in at most so many intervals, of which each is as many of its own.
+// Joined returns the course with at most so many intervals, each of the same number of original ones.
 func (c *Course) Joined(most int) *Course {
 	each := (len(c.At) + most - 1) / most
 	if each < 2 {
@@ -211,7 +208,7 @@ func (c *Course) Joined(most int) *Course {
 	return out
 }
 
-// Sound says whether rows and intervals are as many as they say, and in order: a file may have been
+// Sound reports whether the numbers of rows and intervals match and are in order: a file may have been
 // edited.
 func (c *Course) Sound() bool {
 	for _, g := range c.Histograms {
@@ -227,13 +224,13 @@ func (c *Course) Sound() bool {
 	return ascends(c.At)
 }
 
-// ascends says that there are values, and that they begin above 0 and grow.
+// ascends reports whether there are values, all positive and ascending.
 func ascends(values []float64) bool {
 	return len(values) > 0 && values[0] > 0 && slices.IsSorted(values)
 }
 
-// Percentile is the beginning of the half octave in which the share p of an interval's counts ends;
-// false with too few counts to say: ten beyond it are wanted.
+// Percentile returns the lower bound of the half octave that contains the share p of an interval's
+// counts; false with too few counts: it needs ten beyond p.
 func (g Growth) Percentile(interval int, p float64) (float64, bool) {
 	total := int64(0)
 	for _, n := range g.Counts[interval] {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// grown is a trace that has seen so many reads of 100 µs and of 10 ms until then.
+// grown returns a trace with so many reads of 100 µs and of 10 ms up to the time at.
 func grown(at time.Duration, fast, slow int64) *Trace {
 	t := &Trace{Capture: Capture{WindowNS: int64(at)}}
 	t.D2CRead = NewHistogram("us", 0, []Bucket{{Range: [2]float64{96, 104}, Count: fast},
@@ -18,13 +18,13 @@ func grown(at time.Duration, fast, slow int64) *Trace {
 	return t
 }
 
-// A second in which reads were slow is one, whatever the sum says.
+// A second with slow reads shows in its interval, whatever the sum.
 func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
 	var r Recorder
 	r.Look(nil)
-	r.Look(grown(0, 0, 0)) // nothing was to be seen yet
+	r.Look(grown(0, 0, 0)) // no counts yet
 	r.Look(grown(time.Second, 100, 0))
-	r.Look(&Trace{Capture: Capture{WindowNS: int64(1500 * time.Millisecond)}}) // left out once
+	r.Look(&Trace{Capture: Capture{WindowNS: int64(1500 * time.Millisecond)}}) // missing once
 	r.Look(grown(2*time.Second, 100, 200))
 	c := r.Course(grown(2500*time.Millisecond, 150, 200))
 	require.NotNil(t, c)
@@ -55,7 +55,7 @@ func TestACourseIsWhatWasCountedBetweenTwoLooks(t *testing.T) {
 	assert.Nil(t, new(Recorder).Course(grown(time.Second, 1, 1)), "one interval is the trace itself")
 }
 
-// A trace of a day has as many columns as one of minutes, and loses nothing.
+// A trace of a day has as many columns as one of minutes, and loses no counts.
 func TestALongCourseIsJoined(t *testing.T) {
 	var r Recorder
 	const looks = 5000

@@ -2,15 +2,15 @@ package tracing
 
 import "fmt"
 
-// Application is what a program read and wrote by its own count, from the device or from a cache.
-// Compared with a trace it shows whether a cache served the reads. Everything is optional.
+// Application is what a program read and wrote by its own counters, from the device or from a cache.
+// Compared with a trace it shows whether a cache has completed the reads. All fields are optional.
 type Application struct {
 	ReadBytes, WriteBytes int64
-	// Remote says that the storage is a network's: its requests pass no block device of this host.
+	// Remote: the storage is on a network, and its requests use no block device of this host.
 	Remote bool
 }
 
-// Diagnosis says in one sentence what limited the run, as far as the device shows it.
+// Diagnosis returns one sentence about what limited the run, as far as the device shows it.
 func (t *Trace) Diagnosis(of Application) string {
 	p := &t.Capture
 	if p.Status != StatusTraced {
@@ -20,11 +20,11 @@ func (t *Trace) Diagnosis(of Application) string {
 	depth := p.Read.MeanDepth + p.Write.MeanDepth
 	busy, least := 1-float64(p.IdleNS)/window, ""
 	if !p.IdleKnown {
-		// Requests one after the other fill the most of the window that this depth can.
+		// Sequential requests give the largest possible busy time at this depth.
 		busy, least = min(1, depth), "at least "
 	}
 	requests, queued, served := p.Requests(), p.Read.Q2DNS+p.Write.Q2DNS, p.Read.D2CNS+p.Write.D2CNS
-	each := func(ns int64) string { // of the requests
+	each := func(ns int64) string { // per request
 		return Microseconds(float64(ns) / float64(requests) / 1000)
 	}
 	if of.ReadBytes == 0 && p.Device != "" { // calls on files of this device
@@ -55,7 +55,8 @@ func (t *Trace) Diagnosis(of Application) string {
 		"device", depth, when, each(served))
 }
 
-// cacheShare is the share of the application's bytes below which a run was served from a cache.
+// cacheShare: if the device moved less than this share of the application's bytes, a cache completed
+// the rest.
 const cacheShare = 0.95
 
 // CacheServed reports whether the device read much less than the application did.
@@ -63,8 +64,8 @@ func (c *Capture) CacheServed(of Application) bool {
 	return of.ReadBytes > 0 && float64(c.OwnReadBytes()) < cacheShare*float64(of.ReadBytes)
 }
 
-// OwnReadBytes is what the device read for the watched processes. Where requests were traced at a
-// device's members they are often queued by the kernel, for no process, and all of them count.
+// OwnReadBytes returns the bytes that the device read for the watched processes. Requests at the members
+// of a stacked device are often queued by the kernel, for no process, so all of them count.
 func (c *Capture) OwnReadBytes() int64 {
 	if c.Filter == FilterDevice && len(c.Members) == 0 {
 		return c.Read.Bytes - c.Read.ForeignBytes
@@ -72,7 +73,7 @@ func (c *Capture) OwnReadBytes() int64 {
 	return c.Read.Bytes
 }
 
-// Microseconds writes a time of a histogram for people.
+// Microseconds formats a time of a histogram for people.
 func Microseconds(us float64) string {
 	switch {
 	case us >= 1e6:

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Histogram is one distribution that the kernel collected. Count and Sum are exact; values lie
-// somewhere in their bucket. Percentiles are interpolated within it, and null without samples.
+// Histogram is one distribution that the kernel collected. Count and Sum are exact. Percentiles are
+// interpolated within a bucket, and null without samples.
 type Histogram struct {
 	Unit    string   `json:"unit"` // us, kb (KiB), requests, gb (GiB)
 	Count   int64    `json:"count"`
@@ -23,13 +23,13 @@ type Histogram struct {
 type Bucket struct {
 	Range [2]float64 `json:"range_us"`
 	Count int64      `json:"count"`
-	// Value is the mean of the values in the bucket where that is known (request sizes), otherwise
-	// 0. Requests of one bucket mostly have one size, and then this is it.
+	// Value is the mean of the values in the bucket if it is known (request sizes), otherwise 0. The
+	// requests of a bucket mostly have one size, which is the mean then.
 	Value float64 `json:"value,omitempty"`
 }
 
-// NewHistogram makes a distribution of buckets, which are in order and have samples, and the sum of
-// all values. Without samples it is empty.
+// NewHistogram returns a distribution of ordered, non-empty buckets and the sum of all values. Without
+// buckets it is empty.
 func NewHistogram(unit string, sum float64, buckets []Bucket) Histogram {
 	h := Histogram{Unit: unit, Sum: sum, Buckets: buckets}
 	for _, b := range buckets {
@@ -43,8 +43,7 @@ func NewHistogram(unit string, sum float64, buckets []Bucket) Histogram {
 	return h
 }
 
-// Check refuses a distribution whose buckets are not what it counts: percentiles of it would be of
-// nothing. Those of a file may have been edited.
+// Check returns an error if the buckets do not match the count: a file may have been edited.
 func (h Histogram) Check() error {
 	var counted int64
 	for i, b := range h.Buckets {
@@ -83,12 +82,12 @@ func (h Histogram) Percentile(p float64) float64 {
 	return h.Buckets[len(h.Buckets)-1].Range[1]
 }
 
-// single says that the bucket holds one whole number, as those of small depths do.
+// single reports whether the bucket has one whole number, as for small depths.
 func (b Bucket) single() bool {
 	return b.Range[1]-b.Range[0] == 1 && b.Range[0] == math.Trunc(b.Range[0])
 }
 
-// Middle stands for the values of a bucket.
+// Middle returns the value that represents a bucket.
 func (b Bucket) Middle() float64 {
 	if b.single() {
 		return b.Range[0]

@@ -14,7 +14,7 @@ func TestNoSamplesAreNoHistogram(t *testing.T) {
 	assert.True(t, math.IsNaN((Histogram{}).Percentile(50)))
 }
 
-// TestTraceJSON pins the names and the form that readers rely on.
+// TestTraceJSON pins the keys and the format for readers.
 func TestTraceJSON(t *testing.T) {
 	in := []Bucket{{Range: [2]float64{0.272, 0.288}, Count: 2}}
 	tr := Trace{Histograms: Histograms{D2CRead: NewHistogram("us", 0.5, in)},

@@ -51,7 +51,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
 		whose := ""
-		if p.Filter == FilterProcess { // at the device they are the kernel's, for no process
+		if p.Filter == FilterProcess { // the kernel queues them at the device, for no process
 			whose = fmt.Sprintf(", of all processes; %d of the requests were of these",
 				p.OwnFlushWaits)
 		}
@@ -71,7 +71,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	return out.flush(w)
 }
 
-// textWriter collects lines, so that one write can fail and not each.
+// textWriter collects lines, so that only one write can fail.
 type textWriter struct{ strings.Builder }
 
 func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
@@ -81,7 +81,7 @@ func (t *textWriter) flush(w io.Writer) error {
 	return err
 }
 
-// sector is the unit of request sizes, whatever a device calls its own.
+// sector is the unit of request sizes, whatever the device's block size.
 const sector = 512
 
 // ownersShown is how many processes a text lists.
@@ -143,8 +143,7 @@ func (t *textWriter) histogram(n Named) {
 	}
 }
 
-// bar is as long as count is to most, in eighths of a character: what is small is not drawn as if
-// it were a fortieth.
+// bar is proportional to count ÷ most, in eighths of a character, so that small values differ.
 func bar(count, most int64) string {
 	eighths := int(math.Ceil(8 * barWidth * float64(count) / float64(most)))
 	whole, rest := eighths/8, eighths%8
@@ -155,8 +154,8 @@ func bar(count, most int64) string {
 	return s
 }
 
-// rowsOf joins buckets to powers of two, except where their places are the message. A row of which
-// all samples are known to have one value has it as its Value.
+// rowsOf joins buckets to powers of two, except where their exact values matter. A row whose samples all
+// have one known value has it as its Value.
 func rowsOf(h Histogram) []Bucket {
 	if h.Unit == "gb" && len(h.Buckets) <= 24 {
 		return h.Buckets
@@ -199,11 +198,11 @@ func unitText(unit string, v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// rate keeps digits where there are few requests a second.
+// rate formats requests/s, with decimals for small numbers.
 func rate(v float64) string { return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(1, v)))), v) }
 
-// size is a number of bytes, or of bytes a second.
+// size formats a number of bytes, or of bytes/s.
 func size(bytes float64) string { return unitText("kb", bytes/1024) }
 
-// GiB is a number of bytes in GiB.
+// GiB converts bytes to GiB.
 func GiB(bytes int64) float64 { return float64(bytes) / (1 << 30) }

@@ -13,7 +13,7 @@ import (
 	"kvbench/tools/golden"
 )
 
-// fixture reads a trace that testdata/traces has; package collector's tests make them.
+// fixture reads a trace of testdata/traces, which package collector's tests make.
 func fixture(t *testing.T, name string) *Trace {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata/traces", name+".json"))
@@ -52,7 +52,7 @@ func TestRowsSayRealSizes(t *testing.T) {
 	assert.Contains(t, b.String(), "       1 MiB                      90   9.0% ████\n")
 }
 
-// one is a bucket of one whole number.
+// one returns a bucket of one whole number.
 func one(value float64, count int64) Bucket {
 	return Bucket{Range: [2]float64{value, value + 1}, Count: count}
 }

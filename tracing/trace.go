@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Trace is what a Collector saw between OpenWindow and CloseWindow. Its JSON is the result's
-// device_latency_tracing: one key per histogram, and "capture", which says how they were taken and
-// how far they can be trusted.
+// Trace has the data of a Collector from OpenWindow to CloseWindow. Its JSON is the result's
+// device_latency_tracing: one key per histogram, and "capture", which describes how the trace was taken
+// and what it missed.
 type Trace struct {
 	Histograms
 	Capture Capture `json:"capture"`
-	// Course is how some of the histograms grew; null without snapshots during the trace.
+	// Course is some of the histograms over time; null without snapshots.
 	Course *Course `json:"over_time,omitempty"`
 }
 
@@ -39,15 +39,14 @@ type Histograms struct {
 	LBAWrite   Histogram `json:"lba_write_gb,omitzero"`
 
 	Flush     Histogram `json:"d2c_flush_us,omitzero"`   // flush requests at the device
-	FlushWait Histogram `json:"flush_wait_us,omitzero"`  // from asking for a flush to its end
+	FlushWait Histogram `json:"flush_wait_us,omitzero"`  // from the request for a flush to its end
 	Discard   Histogram `json:"d2c_discard_us,omitzero"` // discards at the device
-	Idle      Histogram `json:"idle_us,omitzero"`        // times in which nothing was in flight
+	Idle      Histogram `json:"idle_us,omitzero"`        // gaps in which no request was in flight
 }
 
-// Kind describes a histogram of a trace. The words are those of btt, the tool that named D2C and
-// Q2D.
+// Kind describes a histogram of a trace. D2C and Q2D are terms of btt.
 type Kind struct {
-	Key    string // in results, as in those of the Python benchmark
+	Key    string // in results, as in the Python benchmark's
 	Title  string
 	What   string // what it measures
 	Units  string // of the bounds of its buckets, for people
@@ -79,7 +78,7 @@ var Kinds = []Kind{
 	{"lba_write_gb", "LBA write", "where on the device", "GiB", "LBA Heatmap Write (GiB)"},
 }
 
-// Named is a histogram with what it is called.
+// Named is a histogram with its Kind.
 type Named struct {
 	Kind
 	Histogram

@@ -6,18 +6,20 @@ import (
 	"math/bits"
 )
 
-// Digest is one of what requests asked for and what was decided about it: a sum over them, so that
-// the order in which they come does not count. It proves nothing against an attacker who wants two
-// loads to look alike: its functions are quick, not strong. The zero value has seen nothing. It is
-// not safe for concurrent use.
+// Digest is a hash of requests and of the decisions about them. It is a sum, so that the order of requests
+// does not matter. It is fast and not cryptographic. The zero value is an empty digest. It is not safe for
+// concurrent use.
+//
+// Equal digests of two results mean that the same load met the same cache, for example on other storage or
+// with another version of the program. Different digests mean only that there is a difference.
 type Digest struct {
 	requests int64
 	sum      uint64
 }
 
-// Add adds a request, its plan, and what was decided about each operation of that, by whatever
-// number. It takes 16 ns an operation (BenchmarkDigest, one core of an EPYC), and several times
-// that where all cores fetch keys from memory.
+// Add adds a request, its plan, and a number for the decision about each operation of the plan. It takes
+// 16 ns per operation (BenchmarkDigest, one core of an EPYC), and several times that if all cores fetch
+// keys from memory.
 func (d *Digest) Add(r *Request, plan []Op, decided func(i int) uint8) {
 	h := fold(fold(fold(uint64(r.User), uint64(r.Seq)), uint64(r.Conversation)), uint64(r.Turn))
 	for i := range plan {
@@ -30,7 +32,7 @@ func (d *Digest) Add(r *Request, plan []Op, decided func(i int) uint8) {
 	d.sum += h
 }
 
-// String is 16 hexadecimal digits, or nothing where there were no requests.
+// String returns 16 hexadecimal digits, or "" without requests.
 func (d Digest) String() string {
 	if d.requests == 0 {
 		return ""
@@ -38,17 +40,15 @@ func (d Digest) String() string {
 	return fmt.Sprintf("%016x", fold(d.sum, uint64(d.requests)))
 }
 
-// What two results' digests are compared for is whether the same load met the same cache: on other
-// storage, with another version of the program. A difference says no more than that there is one.
-
-// fold takes a number into a hash: both halves of a product, as wyhash does
-// (https://github.com/wangyi-fudan/wyhash). The constants are its own, and keep zeros from staying.
+// fold adds a number to a hash: both halves of a product, as in wyhash
+// (https://github.com/wangyi-fudan/wyhash), with its constants, which change zeros.
 func fold(h, v uint64) uint64 {
 	hi, lo := bits.Mul64(h^0xa0761d6478bd642f, v^0xe7037ed1a0b428db)
 	return hi ^ lo
 }
 
-// foldText takes a text into a hash, eight bytes at a time, and its length.
+// foldText adds a text to a hash, eight bytes at a time. It adds the length, too, because the last bytes
+// are padded with zeros.
 func foldText(h uint64, s string) uint64 {
 	n := len(s)
 	for ; len(s) >= 8; s = s[8:] {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Everything that makes requests differ is in a digest, the order in which they come is not.
+// A digest depends on every difference between requests, and not on their order.
 func TestADigestIsASum(t *testing.T) {
 	type asked struct {
 		r       Request

@@ -16,8 +16,8 @@ const (
 	ReadOrWrite                 // a missing entry is a miss and is written
 	// Reread reads an entry that the request has just read or written, Times times; no lookup.
 	Reread
-	// ReadPrefixOrWrite is one of a request's blocks, in order: those up to the first missing one
-	// are read, what is missing is written, and what is there behind it is left alone.
+	// ReadPrefixOrWrite is one of a request's blocks, in order: the blocks up to the first missing one
+	// are read, missing blocks are written, and existing blocks after it are not used.
 	ReadPrefixOrWrite
 )
 
@@ -63,26 +63,26 @@ type Planner struct {
 	Sizer       model.Sizer
 	DecodeBatch int  // generated tokens per re-read; 0 means 32
 	Batched     bool // re-read the entry during decoding; otherwise it is read once
-	// ObjectTokens are those of an engine's objects, into which every prompt is cut that is not cut
-	// yet; 0: each piece of a prompt is an entry.
+	// ObjectTokens is the number of tokens in an engine's object. Prompts that are not blocks yet are
+	// cut into objects; 0: each piece of a prompt is an entry.
 	ObjectTokens int
 }
 
-// Plan appends the operations of a request to dst, in the order in which they run: prefix, history,
-// prefill, retrieval, probe, re-reads; of a prompt in objects, those. It depends on nothing but the
+// Plan appends the operations of a request to dst, in the order of their execution: prefix, history,
+// prefill, retrieval, probe, re-reads; or the objects of a prompt in objects. It depends only on the
 // request.
 //
-// An object is whole or is not kept, and what it holds depends on all that comes before it: it is
-// called after the piece in which its last token lies, and its place in the prompt. That names one
-// content, because before a piece there is always the same: the turns of a conversation so far,
-// behind the common prompt of the first of them. So Retrieved is not for prompts in objects: what
-// is put together anew for each request is found by no engine's prefix.
+// Only full objects are stored, and an object's content depends on all tokens before it. Its key is the
+// piece that contains its last token, and its place in the prompt. That identifies one content, because the
+// same tokens always precede a piece: the common prompt of the conversation's first turn, and the turns so
+// far. So prompts in objects have no Retrieved: an engine's prefix cache cannot find chunks that are
+// combined anew for each request.
 func (p Planner) Plan(dst []Op, r *Request) []Op {
 	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
 		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens,
 			Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
 	}
-	var n, end int // objects so far, and tokens of the pieces that they are made of
+	var n, end int // number of objects so far, and tokens of the pieces so far
 	if r.OfBlocks() {
 		for _, e := range r.Blocks {
 			op(ReadPrefixOrWrite, ForBlock, e, 1)

@@ -13,8 +13,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// TestPlans runs the scripts of testdata/plan: a request, what it does to the cache. Rewrite them
-// with -rewrite.
+// TestPlans runs the scripts of testdata/plan: a request and its operations on the cache. -rewrite updates
+// them.
 func TestPlans(t *testing.T) {
 	datadriven.RunTest(t, "testdata/plan", func(t *testing.T, d *datadriven.TestData) string {
 		r := Request{SystemPrompt: -1}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Request is one question to the model. The caller that takes it owns it, except History: its
-// elements are shared with later requests of the conversation and must not be changed.
+// Request is one request to the model. The caller that takes it owns it, except History, whose elements
+// are shared with later requests of the conversation and must not be changed.
 type Request struct {
 	User    int   // -1 in a trace, which has no users
 	Seq     int64 // n-th request of its user (of the trace), from 0
 	Class   Class
-	Arrival time.Duration // when it was meant to start, since the load's origin
+	Arrival time.Duration // intended start, since the load's origin
 
 	// Conversation and Turn count from 1 within the user. In a trace the conversation is the Seq of
 	// its first request.
@@ -26,27 +26,26 @@ type Request struct {
 	Own                Entry // its own entry: the context without the prefix, at least one token
 	History            []Entry
 
-	// Retrieved are the chunks of a document that the request reads before it decodes. A Query is
-	// nothing but that.
+	// Retrieved are the chunks of a document that the request reads before it decodes. A Query only
+	// does that.
 	Retrieved []Entry
 	Query     bool
 
-	// Blocks make up a request of a block trace, from the first on, whose Own entry has their
-	// tokens and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds,
-	// -1 if it is unknown. Others have nil.
+	// Blocks are the blocks of a request of a block trace, whose Own entry has their tokens and no
+	// key. IdealBlocks is the length of the cached prefix in a cache without limit, -1 if it is
+	// unknown. Other requests have nil.
 	Blocks      []Entry
 	IdealBlocks int
 
-	// Origin belongs to the Source that made the request, which finds its own state by it; no one
-	// else looks at it.
+	// Origin belongs to the Source that made the request: it refers to the Source's own state.
 	Origin any
 }
 
-// OfBlocks says whether it is a request of a block trace, which may be so short that it has none.
+// OfBlocks reports whether it is a request of a block trace, which may be too short to have blocks.
 func (r *Request) OfBlocks() bool { return r.Blocks != nil }
 
-// pieces are what the prompt consists of, in its order. A request that only decodes has one, which
-// another request has computed.
+// pieces returns the pieces of the prompt in order. A decode-only request has one, which another request
+// has computed.
 func (r *Request) pieces() []Entry {
 	if r.Kind == DecodeOnly {
 		return []Entry{r.Own}
@@ -58,7 +57,7 @@ func (r *Request) pieces() []Entry {
 	return append(append(list, r.History...), r.Own)
 }
 
-// PromptTokens is the length of the prompt without what is retrieved.
+// PromptTokens returns the length of the prompt without retrieved chunks.
 func (r *Request) PromptTokens() (tokens int) {
 	if r.OfBlocks() {
 		return r.ContextTokens
@@ -94,8 +93,8 @@ func (k Kind) String() string {
 	return name(k, "kind", "prefill-decode", "prefill-only", "decode-only")
 }
 
-// Class is the quality of service that a request is promised. A larger class is the more urgent one
-// by default; the order in force is that of QoS.Priority.
+// Class is the quality of service of a request. A larger class is more urgent by default; QoS.Priority
+// decides.
 type Class uint8
 
 // The classes, from patient to urgent.
@@ -109,8 +108,8 @@ const (
 // String returns the name that configuration files and results use.
 func (c Class) String() string { return name(c, "class", "batch", "responsive", "interactive") }
 
-// QoS is the promise made to a class: latencies that 95 %, 99 %, 99.9 % and 99.99 % of its requests
-// must not exceed, and its place in the queue (a larger number goes first).
+// QoS is the service level of a class: latencies that 95 %, 99 %, 99.9 % and 99.99 % of its requests must
+// not exceed, and its priority in the queue (larger numbers first).
 type QoS struct {
 	P95, P99, P999, P9999 time.Duration
 	Priority              int
@@ -124,9 +123,9 @@ func name[T ~uint8](v T, what string, names ...string) string {
 	return fmt.Sprintf("%s(%d)", what, uint8(v))
 }
 
-// Every entry has one stable text key. Traces print it; file names and contents derive from it, so
-// that a key once written never changes its form. There is one per request or block: fmt would take
-// four times as long.
+// Every entry has one stable text key. Traces print it, and file names and contents derive from it, so the
+// format of keys never changes. Each request or block needs a key, so the functions do not use fmt, which
+// takes four times as long.
 
 // UserKey is the key of a user's turn: u<user>/c<conversation>/t<turn>.
 func UserKey(user, conversation, turn int) string {
@@ -150,7 +149,7 @@ func BlockKey(scope string, id int64) string {
 	return "blk/" + scope + "/" + strconv.FormatInt(id, 10)
 }
 
-// PartKey is the key of the n-th object of an entry that is cut into several: <key>#<n>.
+// PartKey is the key of the n-th object of an entry that is cut into objects: <key>#<n>.
 func PartKey(key string, n int) string { return key + "#" + strconv.Itoa(n) }
 
 // GroupKey is the key of an object that is several blocks: blk/<scope>/<id>+<id>+...
@@ -178,11 +177,11 @@ func SystemKey(n int) string {
 	return "system/" + strconv.Itoa(n)
 }
 
-// systemKeys spares an allocation per request with one of the first prompts.
+// systemKeys saves an allocation per request with one of the first prompts.
 var systemKeys = [...]string{"system/0", "system/1", "system/2", "system/3", "system/4", "system/5"}
 
-// Before a decode-only load so many entries of so many tokens are written for each user. Its
-// requests read random ones of them.
+// Before a decode-only load that many entries of that many tokens are written for each user. Requests read
+// random ones of them.
 const (
 	PopulationPerUser = 10
 	PopulationTokens  = 2048

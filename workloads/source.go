@@ -7,47 +7,46 @@ import (
 	"time"
 )
 
-// Source is a load: its requests and the queue of those that have arrived and were not taken.
+// Source is a load: its requests, and the queue of requests that have arrived and were not taken.
 //
-// A Source is not safe for concurrent use; the engine holds one mutex around it. It has no
-// goroutines and no clock. All times count from the load's origin. A time that goes back behind an
-// earlier one is taken as the earlier one, because workers read their clocks before they get the
-// mutex; a request's Arrival may therefore lie a moment after the caller's now.
+// A Source is not safe for concurrent use; the engine holds a mutex around it. It has no goroutines and no
+// clock. All times count from the load's origin. Workers read the clock before they get the mutex, so now
+// may go back: the Source then uses the latest time so far, and a request's Arrival may be slightly later
+// than the caller's now.
 type Source interface {
-	// Take returns the best request to start now: highest priority, then earliest arrival. With
-	// Wait there is nothing to do before wake (Never: before the next Written or Done). Close to
-	// the end of a load there may be nothing at wake either, and the answer is Wait again.
+	// Take returns the next request to start: highest priority, then earliest arrival. With Wait no
+	// request can start before wake (Never: before the next Written or Done). Near the end of a load
+	// there may be none at wake either, and Take returns Wait again.
 	Take(now time.Duration) (r *Request, st State, wake time.Duration)
-	// Written says that the request's own entry is in the cache, or failed to get there, or that
-	// there was none to write. It is called exactly once per request taken, before Done. The
-	// ordered successor may start.
+	// Written reports that the request's own entry is in the cache, or that its write has failed, or
+	// that there was no entry to write. It is called exactly once per taken request, before Done. The
+	// next turn of the conversation may start then.
 	Written(r *Request)
-	// Done says that the request is complete. In closed-loop the user starts to think.
+	// Done reports that the request is complete. In closed loop the user starts to think.
 	Done(r *Request, now time.Duration)
-	// Account returns the load of each class, indexed by Class, from the origin until the given
-	// time. It costs time in proportion to what arrived since the last call, and none of it is
-	// stored.
+	// Account returns the load of each class, indexed by Class, from the origin until the given time.
+	// Its cost is proportional to the arrivals since the last call, which it does not store.
 	Account(until time.Duration) []ClassLoad
 }
 
-// State is what a Source has to say about its next request.
+// State is the state of a Source's next request.
 type State uint8
 
 // The states of a Source.
 const (
-	Ready     State = iota // here is a request
-	Wait                   // none can start now
-	Exhausted              // none will ever come again
+	Ready     State = iota // Take returns a request
+	Wait                   // no request can start now
+	Exhausted              // no more requests
 )
 
 // Never is the wake time of a Source that waits for Written or Done, and the arrival of a request
 // that does not exist.
 const Never = time.Duration(math.MaxInt64)
 
-// ClassLoad is what one class has asked for since the origin.
+// ClassLoad is the load of one class since the origin.
 type ClassLoad struct {
 	Offered       int64         // requests that arrived
-	OfferedTokens int64         // tokens of their own entries, where they are to be written
+	OfferedTokens int64         // tokens of their own entries, if they write them
 	Queued        int64         // requests that arrived and were not taken
 	Oldest        time.Duration // arrival of the oldest queued one, Never if there is none
 }
@@ -55,16 +54,16 @@ type ClassLoad struct {
 // Scalable is a Source whose number of users can change while it runs.
 type Scalable interface {
 	Source
-	// SetUsers lets the first n users ask and the others fall silent. A user who leaves takes its
-	// waiting requests with it; what is in flight is finished. One who comes, or comes back, begins
-	// with a pause to think.
+	// SetUsers makes the first n users active and the others inactive. The waiting requests of a user
+	// that becomes inactive are dropped; its requests in flight complete. A user that becomes active
+	// begins with a think time.
 	SetUsers(n int, now time.Duration)
 }
 
 // MaxRowErrors is how many malformed rows a report names.
 const MaxRowErrors = 10
 
-// Add counts what another file held. Cycles and Tokenizer are those of the whole input.
+// Add adds the counts of another file. Cycles and Tokenizer apply to the whole input.
 func (r *TraceReport) Add(file TraceReport) {
 	r.Rows += file.Rows
 	r.Failed += file.Failed
@@ -74,31 +73,31 @@ func (r *TraceReport) Add(file TraceReport) {
 	r.First = r.First[:min(len(r.First), MaxRowErrors)]
 }
 
-// Corpus is documents that are in the cache before a load begins. It is safe for concurrent use.
+// Corpus is the documents that are in the cache before a load begins. It is safe for concurrent use.
 type Corpus interface {
-	// Documents are numbered from 0; of the n only those from first on are kept, the others are
-	// written and removed before.
+	// Documents returns the number of documents and the first that is kept: the documents before it are
+	// written and removed again. They are numbered from 0.
 	Documents() (n, first int)
 	// Chunks appends the entries of a document to dst.
 	Chunks(dst []Entry, doc int) []Entry
 }
 
-// TraceReport says what the files held. Rows are counted in the first cycle only, so that it
-// describes the input and not how often it was replayed.
+// TraceReport describes the content of the files. It counts rows in the first cycle only, so that it does
+// not depend on the number of cycles.
 type TraceReport struct {
-	Rows      int64 // data rows read, the two following included
+	Rows      int64 // data rows read, including failed and malformed ones
 	Failed    int64 // requests without an answer: skipped
 	Malformed int64
 	Skipped   int64 // usable, and before the start of the replay
 	// First holds the first malformed rows.
 	First []RowError
-	// Cycles is how often the whole input was read to its end.
+	// Cycles is how many times the whole input was read to its end.
 	Cycles int
-	// Sessions of agents that were begun, over all cycles, and the most that were live at a time;
-	// 0 of an input that has none.
+	// The number of sessions of agents that were begun, over all cycles, and the largest number that
+	// were live at a time; 0 without sessions.
 	Sessions int64
 	Live     int
-	// Tokenizer counted the tokens of texts, "" where the input has their counts.
+	// Tokenizer is the tokenizer that counted the tokens of texts, "" if the input has token counts.
 	Tokenizer string
 }
 
@@ -112,10 +111,10 @@ type RowError struct {
 // Error implements error.
 func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
 
-// Seconds converts to a Duration, capped as Nanoseconds.
+// Seconds converts to a Duration, with the same limit as Nanoseconds.
 func Seconds(v float64) time.Duration { return Nanoseconds(v * 1e9) }
 
-// Nanoseconds converts to a Duration, capped at ten years so that sums stay far from overflow.
+// Nanoseconds converts to a Duration, limited to ten years so that sums cannot overflow.
 func Nanoseconds(v float64) time.Duration {
 	const decade = 10 * 365 * 24 * time.Hour
 	if !(v < float64(decade)) {

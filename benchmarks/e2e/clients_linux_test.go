@@ -97,8 +97,7 @@ func (b *bench) resultsOf(group string, trial int) (ranks []*result.Result, all 
 func (b *bench) nothingLeft(n int) {
 	b.t.Helper()
 	b.results += "-next"
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x",
-		"-ranks", strconv.Itoa(n))...)
+	b.ok(b.few(append(b.places(), "-ranks", strconv.Itoa(n))...)...)
 	left, err := filepath.Glob(filepath.Join(b.cache, "*/*"))
 	require.NoError(b.t, err)
 	assert.Empty(b.t, left)

@@ -8,7 +8,7 @@
 //	commandline, params         what is refused, and how; which value wins
 //	paths, user, quota          where relative paths lead, who may run it, on how many cores
 //	signals, parent, terminal   how a run ends, and what is shown meanwhile
-//	hang, deaf                  what still works when storage or a directory hangs
+//	hang, directories           what still works when storage or a directory hangs
 //	clients, launchers          several clients: one line, one tree, one that dies
 //	safety, disk                files of a user stay as they are; disks that are full or hang
 //	readme                      that README.md says what the code does

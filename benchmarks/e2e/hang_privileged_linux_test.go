@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +63,6 @@ type hanging struct {
 	on     func(*testing.T) hangs
 	engine string
 	args   string
-	stalls string // the operations of which at least one hangs
 	stage  string // of the live line
 }
 
@@ -77,14 +78,14 @@ const (
 func TestStorageThatHangsFreezesNothing(t *testing.T) {
 	parallel(t)
 	for _, c := range []hanging{
-		{"reads", hangingDisk, "uring", reads, "read", "running"},
-		{"requests", hangingServer, "uring", requests, "read|write", "running"},
-		{"buffered", hangingDisk, "psync", requests + " -io=buffered", "read|write|flush",
-			"running"},
+		{"reads", hangingDisk, "uring", reads, "running"},
+		{"requests", hangingServer, "uring", requests, "running"},
+		{"files of an engine", hangingServer, "psync", requests + " -layout=hicache-file", "running"},
+		{"buffered", hangingDisk, "psync", requests + " -io=buffered", "running"},
 		{"preparing", hangingDisk, "psync", "-test.bench=Synthetic -precondition " +
-			"-precondition-size-gb=50 -storage-capacity-gb=1", "write", "preconditioning"},
-		{"aborted", abortedServer, "psync", requests, "read|write", "running"},
-		{"frozen", freezing, "psync", requests, "write|create", "running"},
+			"-precondition-size-gb=50 -storage-capacity-gb=1", "preconditioning"},
+		{"aborted", abortedServer, "psync", requests, "running"},
+		{"frozen", freezing, "psync", requests, "running"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			parallel(t)
@@ -102,13 +103,15 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	s := b.terminal(200)
 	p := b.start(append(append(b.places(), "-test.benchtime=10m", "-io-engine="+c.engine),
 		strings.Fields(c.args)...)...)
-	s.shows(t, ": "+c.stage+" 1s")
+	s.shows(t, ": "+c.stage+" [1-9]")
 	answer := h.stop(p.Process.Pid)
 	s.goesOn(t)
-	// A signal goes to the first thread, which would not hear it in a request.
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/stat", p.Process.Pid))
-	require.NoError(t, err)
-	assert.Contains(t, string(text), ") S ")
+	// A signal goes to the first thread, which would not receive it in a request.
+	eventually(t, "sleep of the first thread", func() bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/stat", p.Process.Pid))
+		require.NoError(t, err)
+		return strings.Contains(string(text), ") S ")
+	})
 	begun := time.Now()
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	eventually(t, "the result", func() bool { return len(resultFiles(t, b.results)) > 0 })
@@ -120,38 +123,37 @@ func (c hanging) play(t *testing.T) (times stopping) {
 	times.end = time.Since(answered)
 	r := interrupted(t, b)
 	assert.Equal(t, c.engine, r.IO.Engine)
-	checkStalls(t, b, r, c.stalls)
+	checkStalls(t, b, r)
 	return times
 }
 
-// goesOn waits until the live line has shown three times what is unanswered.
+// goesOn waits until the live line has shown unanswered requests three times more.
 func (s *screen) goesOn(t *testing.T) {
 	t.Helper()
-	eventually(t, "what is unanswered on the live line",
-		func() bool { return strings.Count(s.String(), "UNANSWERED for ") > 2 })
+	shown := func() int { return strings.Count(s.String(), "UNANSWERED for ") }
+	before := shown()
+	eventually(t, "unanswered requests on the live line", func() bool { return shown() > before+2 })
 }
 
-// shows waits for a text on the live line.
-func (s *screen) shows(t *testing.T, what string) {
+// shows waits until the live line matches. A busy machine skips seconds: a pattern must not name one.
+func (s *screen) shows(t *testing.T, pattern string) {
 	t.Helper()
-	eventually(t, what+" on the live line",
-		func() bool { return strings.Contains(s.String(), what) })
+	line := regexp.MustCompile(pattern)
+	eventually(t, pattern+" on the live line", func() bool { return line.MatchString(s.String()) })
 }
 
-// checkStalls wants what was not answered when the result was made, with one of the operations.
-func checkStalls(t *testing.T, b *bench, r *result.Result, operations string) {
+// checkStalls requires, in result and summary, a call that was in flight when the result was made.
+// Which of the calls of a load that is depends on the moment at which the storage stops.
+func checkStalls(t *testing.T, b *bench, r *result.Result) {
 	t.Helper()
 	require.NotNil(t, r.Stalls)
-	assert.GreaterOrEqual(t, r.Stalls.LongestNS, int64(3*time.Second))
-	longest, unanswered := r.Stalls.Longest[0], ""
-	assert.False(t, longest.Answered)
 	for _, s := range r.Stalls.Longest {
 		assert.True(t, strings.HasPrefix(s.Path, b.cache), s.Path)
-		if !s.Answered {
-			unanswered += s.Operation + "\n"
-		}
 	}
-	assert.Regexp(t, "(?m)^("+operations+")$", unanswered)
+	i := slices.IndexFunc(r.Stalls.Longest, func(s result.Stall) bool { return !s.Answered })
+	require.GreaterOrEqual(t, i, 0, r.Stalls.Longest)
+	longest := r.Stalls.Longest[i]
+	assert.GreaterOrEqual(t, longest.LengthNS, int64(3*time.Second))
 	summary, err := os.ReadFile(filepath.Join(filepath.Dir(resultFiles(t, b.results)[0]),
 		"summary.txt"))
 	require.NoError(t, err)

@@ -101,16 +101,27 @@ func TestRanksOfLaunchersMeet(t *testing.T) {
 	}
 }
 
-// TestRanksThatDoNotMeet: rank 0 names the missing ranks, and nothing is made. A launcher without an
-// address needs -rendezvous.
+// TestRanksThatDoNotMeet: rank 0 names the missing ranks, and ranks with other parameters name these.
+// Nothing is created. A launcher without an address needs -rendezvous.
 func TestRanksThatDoNotMeet(t *testing.T) {
 	t.Parallel()
 	b := newClients(t)
 	o := b.run(b.short("-ranks=4", "-rank=0", "-rendezvous-timeout=1s",
 		"-rendezvous=localhost:"+freePort(t))...)
 	assert.NotZero(t, o.code)
-	assert.Regexp(t, `^kvbench: 1 of 4 ranks came within 1(\.\d)?s; missing 1, 2, 3\n$`, o.stderr)
+	assert.Regexp(t, `^kvbench: 1 of 4 ranks came within \S+; missing 1, 2, 3\n$`, o.stderr)
 	assert.Empty(t, o.stdout)
+	args := b.short("-ranks=2", "-rendezvous=localhost:"+freePort(t))
+	first := b.start(append(args, "-rank=0")...)
+	other := b.start(append(args, "-rank=1", "-num-users=7")...)
+	for p, says := range map[*process]string{first: `rank 1 on \S+ \(pid \d+\) was refused: its ` +
+		`parameters are others: -num-users: 8 here, 7 there`,
+		other: `the coordinator refused this rank: its parameters`} {
+		o = p.end()
+		assert.NotZero(t, o.code)
+		assert.Regexp(t, says, o.stderr)
+		assert.Empty(t, o.stdout)
+	}
 	assert.NoDirExists(t, b.cache)
 	assert.NoDirExists(t, b.results)
 	b.env = append(b.env, "MV2_COMM_WORLD_RANK=0", "MV2_COMM_WORLD_SIZE=2")

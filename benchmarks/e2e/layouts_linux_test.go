@@ -19,12 +19,12 @@ const hybridModel = `{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_
 	"layer_types": ["sliding_attention", "full_attention", "sliding_attention",
 	"full_attention"]}`
 
-// TestLayoutsAreRemoved: the files of each kind of layout are removed after Ctrl-C, and after kill -9 by the next run. Both leave a user's
-// files as they are.
+// TestLayoutsAreRemoved: the files of each kind of layout are removed after Ctrl-C, however long that
+// takes, and after kill -9 by the next run. Both leave a user's files as they are.
 func TestLayoutsAreRemoved(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{"entry", "slots", "packed=3", "lmcache-fs", "kvbm-slots",
-		"mooncake-bucket"} {
+	for _, layout := range []string{"entry", "slots", "packed=3", "lmcache-fs", "hicache-file",
+		"kvbm-slots", "mooncake-bucket"} {
 		t.Run(layout, func(t *testing.T) {
 			t.Parallel()
 			b, root, before := userBench(t)
@@ -44,6 +44,7 @@ func TestLayoutsAreRemoved(t *testing.T) {
 			mine := filepath.Join(b.cache, "rank_0/mine.bin")
 			require.NoError(t, os.WriteFile(mine, nil, 0o600))
 
+			b.terminal(100) // without one the run removes files for about a second only
 			p = b.start(args...)
 			b.holds(layout, p)
 			require.NoError(t, p.Process.Signal(os.Interrupt))

@@ -95,7 +95,7 @@ func TestObjectStore(t *testing.T) {
 			rules: []s3test.Rule{every(s3test.PutPart, 5, s3test.Fault{Kind: s3test.Cut, At: 100_000}),
 				{Op: s3test.Get, Key: "rank_2_mp_rank_0_optim", Nth: 2,
 					Fault: s3test.Fault{Kind: s3test.Reset, At: 100_000}}},
-			words: []string{"from the store, whose own caches nobody here sees"}},
+			words: []string{"from the store, whose own caches are unknown"}},
 		{name: "full", args: checkpoints, rules: []s3test.Rule{status(s3test.PutPart, "rank_3_mp", 507)},
 			code: exitFailed, words: []string{"free space in the store"}},
 		{name: "other bytes", args: append(blocks(t), "-layout=block"), rules: []s3test.Rule{

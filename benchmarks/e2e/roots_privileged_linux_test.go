@@ -29,8 +29,8 @@ func TestSeveralDirectories(t *testing.T) {
 		root := userFiles(t, dir)
 		before[root] = tree(t, root)
 	}
-	throttle := privtest.ThrottleLoop(t, slow, privtest.Rates{Read: 20 << 20, Write: 20 << 20})
-	b.command = []string{"sh", "-c", throttle.AddSelf() + ` && exec "$0" "$@"`, binary(t), "-test.run=^$"}
+	throttle := privtest.ThrottleLoop(t, slow, 20<<20)
+	b.command = []string{"sh", "-c", throttle + ` && exec "$0" "$@"`, binary(t), "-test.run=^$"}
 	load := append(b.micro(), "-storage-capacity-gb=0.06", "-cache-dir", dirs[0],
 		"-cache-dir", dirs[1], "-results-dir", b.results, "-num-users=8", "-division=open")
 

@@ -122,7 +122,7 @@ func TestUserFilesSurviveSIGKILL(t *testing.T) {
 	}
 	t.Logf("%d of 8 killed runs left something", leftovers)
 	require.NoError(t, os.RemoveAll(b.results))
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+	b.ok(b.few(b.places()...)...)
 	assert.Equal(t, before, tree(t, root), "the next run reclaims everything")
 	assert.Equal(t, result.StatusComplete, theResult(t, b.results).Status)
 }
@@ -156,8 +156,7 @@ func TestUserFilesInOurDirectorySurvive(t *testing.T) {
 		for name, text := range before {
 			assert.Equal(t, text, now[name], name)
 		}
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
-			"-test.benchtime=5x")...)
+		b.ok(b.few(b.places()...)...)
 	}
 	left, err := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*-*"))
 	require.NoError(t, err)
@@ -170,8 +169,7 @@ func TestForeignRankDirectoriesAreRefused(t *testing.T) {
 	t.Parallel()
 	b, root, before := userBench(t)
 	for rank, why := range map[string]string{"1": "no marker of ours", "2": "symbolic link"} {
-		o := b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
-			"-test.benchtime=5x", "-rank", rank, "-ranks=3")...)
+		o := b.run(b.few(append(b.places(), "-rank", rank, "-ranks=3")...)...)
 		assert.Equal(t, exitFailed, o.code)
 		assert.Contains(t, o.stdout, why)
 		assert.Contains(t, o.stdout, "rank_"+rank)
@@ -196,6 +194,6 @@ func TestASecondRunIsRefused(t *testing.T) {
 	assert.NotContains(t, o.stderr, "left behind", "the first one still needs its files")
 	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, 143, first.end().code, "the first was not disturbed")
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+	b.ok(b.few(b.places()...)...)
 	assert.Equal(t, before, tree(t, root))
 }

@@ -25,12 +25,11 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// Config says what one trial does: it writes checkpoints, or reads those that are there.
+// Config describes one trial: it writes checkpoints, or reads existing ones.
 type Config struct {
 	Spec files.Spec
 	Op   tiers.Op
-	// Number of checkpoints, at least 1. Within > 0: none begins later than so long after the
-	// first.
+	// Number of checkpoints, at least 1. Within > 0: none begins later than Within after the first.
 	Number int
 	Within time.Duration
 	Pause  time.Duration // before each, not timed
@@ -44,33 +43,34 @@ type Config struct {
 	Depth     int   // the same for reading, at most Buffers: of all Readers
 	Readers   int   // ranges of a file that are read concurrently, 0 = one
 
-	// Keep is how many checkpoints, the newest, there are at most while more are written; 0 = all.
+	// Keep is the largest number of checkpoints, the newest, that exist while more are written; 0 =
+	// all.
 	Keep int
-	// Stay leaves the files of a run that has written them all where they are. A run that reads
-	// another run's keeps them from the start, see StorageConfig.KeepFiles.
+	// Stay keeps the files of a run that has written all of them. A run that reads another run's
+	// files keeps them from the start, see StorageConfig.KeepFiles.
 	Stay bool
-	// Shift: accelerator a reads what (a + Shift) mod all of them wrote.
+	// Shift: accelerator a reads the files of accelerator (a + Shift) mod all.
 	Shift int
 	Flush Flush // before the first read
 
 	Verify content.Verify
 	Nonce  [16]byte // of the bytes that are written
 
-	// Rules are what is known of the closed division's before the trial; see Facts.
+	// Rules is the closed division's facts that are known before the trial; see Facts.
 	Rules Facts
 }
 
-// Flush says how the page cache is emptied between writing and reading.
+// Flush is how the page cache is emptied between writing and reading.
 type Flush string
 
-// The ways: not at all, file by file, or all of the machine's, which root alone may.
+// Not at all, file by file, or the machine's whole cache, which needs root.
 const (
 	FlushNone    Flush = "none"
 	FlushFadvise Flush = "fadvise"
 	FlushDrop    Flush = "drop"
 )
 
-// sampleEvery is in how many bytes sampled verification looks at one 4 KiB block.
+// sampleEvery: sampled verification checks one 4 KiB block of so many bytes.
 const sampleEvery = 1 << 20
 
 // Load is the workload: one trial of writes or of reads. It is for one trial.
@@ -86,7 +86,7 @@ type Load struct {
 	buffers [][]tiers.Buffer // of each accelerator that writes
 	files   [][]files.File   // of each of all accelerators
 
-	// What came of it. The lock is for reports while it goes on.
+	// The outcome. The lock is for reports during the trial.
 	mu      sync.Mutex
 	runs    []result.CheckpointRun
 	flushes *result.Histogram // of files, or completions of objects, ns
@@ -101,8 +101,8 @@ type Load struct {
 
 var _ kvbench.Workload = (*Load)(nil)
 
-// New makes a workload. What a result reports is there from now on: a trial may end before anything
-// was prepared.
+// New makes a workload. The fields that a result reports are set from now on: a trial may end
+// before Prepare.
 func New(cfg Config) *Load {
 	l := &Load{Config: cfg, process: processBegun, flushes: result.NewHistogram("ns")}
 	for a := range l.Spec.Accelerators {
@@ -111,12 +111,12 @@ func New(cfg Config) *Load {
 	return l
 }
 
-// adopter is a tier that takes over what another run left in it.
+// adopter is a tier that takes over another run's files.
 type adopter interface {
 	Adopt(ctx context.Context, o tiers.Object) error
 }
 
-// Phase implements kvbench.Workload: it ends when all is done. Clients meet before each
+// Phase implements kvbench.Workload: it ends with the last checkpoint. Clients meet before each
 // checkpoint, not before the phase.
 func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{Name: "checkpoint"} }
 
@@ -124,7 +124,7 @@ func (l *Load) Phase() kvbench.Phase { return kvbench.Phase{Name: "checkpoint"} 
 // read and empties the page cache.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
-	// What the trial before has left would be memory of this one: many ranks have it many times.
+	// The last trial's garbage would be memory of this one, once per rank.
 	debug.FreeOSMemory()
 	i := 0
 	for i < len(e.Levels) && e.Levels[i].Kind != tiers.Storage {
@@ -134,8 +134,8 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 		return errors.New("a checkpoint needs a storage tier with a folder")
 	}
 	l.tier = e.Levels[i].Tier
-	// Without one there is a reason, which the result reports with the device counters: reads are
-	// then judged by the page cache alone.
+	// Without a device the result has a reason with the device counters: reads are then judged by
+	// the page cache alone.
 	if e.Dir != nil {
 		l.device, _ = host.BackingDevice(e.Dir.Path())
 	}
@@ -172,12 +172,12 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	}
 	from := e.Clock.Now()
 	for n := range l.Number {
-		// At least one: a phase of nothing is no result.
+		// At least one: an empty phase is no result.
 		if l.Within > 0 && n > 0 && e.Clock.Now()-from >= l.Within {
 			break
 		}
 		// The reference sleeps here, too: a training run computes between its checkpoints, and the
-		// device may use the time as it likes.
+		// device may use the time.
 		if err := e.Clock.Sleep(ctx, l.Pause); err != nil {
 			return err
 		}
@@ -193,8 +193,8 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 		l.runs, l.ended = append(l.runs, run), time.Now()
 		l.mu.Unlock()
 	}
-	// A checkpoint is there when all clients have written their part. What the marker has for the
-	// end is later than the last of them by some round trips of messages.
+	// A checkpoint is complete when all clients have written their part. The marker's end is later
+	// than the last of them by some round trips of messages.
 	if e.Group.Size() > 1 {
 		if _, err := e.Group.Barrier(ctx, "the end of all ranks"); err != nil {
 			return err
@@ -203,7 +203,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 		l.ended = time.Now()
 		l.mu.Unlock()
 	}
-	// Only now may a run read them: a marker without an end is that of a run that was killed.
+	// Only now may a run read them: a marker without an end belongs to a run that was killed.
 	if l.Op == tiers.Write && !l.folder.Joined() {
 		kept := len(l.runs)
 		if l.Keep > 0 {
@@ -219,7 +219,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 			return err
 		}
 	}
-	// A run that fails before leaves nothing: half a checkpoint is of no use.
+	// A run that fails before leaves nothing: half a checkpoint is useless.
 	if l.Stay {
 		l.folder.Stay()
 	}
@@ -227,7 +227,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	return nil
 }
 
-// verb names a direction, in errors and in the names of barriers.
+// verb names a direction in errors and barriers.
 func verb(op tiers.Op) string {
 	if op == tiers.Read {
 		return "read"
@@ -235,8 +235,8 @@ func verb(op tiers.Op) string {
 	return "write"
 }
 
-// start is the moment at which all accelerators of all clients begin together, and its reading of
-// the wall clock: the hook between preparation and window.
+// start waits at the group's barrier and returns the moment at which all accelerators of all
+// clients begin, and its wall-clock time. The windows of the clients open there.
 func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, error) {
 	_, err := l.env.Group.Barrier(ctx, fmt.Sprintf("%s checkpoint %d", verb(l.Op), step))
 	since, wall := l.env.Clock.Now(), time.Now()
@@ -246,9 +246,8 @@ func (l *Load) start(ctx context.Context, step int) (time.Duration, time.Time, e
 	return since, wall, err
 }
 
-// each runs do for all accelerators of this client concurrently and returns how long each took
-// since a moment. The first failure ends all of them, and is returned: there is no checkpoint
-// without the files of all.
+// each runs do for all accelerators of this client concurrently and returns each one's time since a
+// moment. The first failure ends all of them and is returned: a checkpoint needs the files of all.
 func (l *Load) each(ctx context.Context, since time.Duration,
 	do func(ctx context.Context, i int) error) ([]time.Duration, error) {
 	took := make([]time.Duration, l.Count)
@@ -278,7 +277,7 @@ func (l *Load) bytes() (n int64) {
 	return n
 }
 
-// source is whose files accelerator i of this client moves.
+// source is the accelerator whose files accelerator i of this client moves.
 func (l *Load) source(i int) int {
 	a := l.First + i
 	if l.Op == tiers.Read {
@@ -287,7 +286,7 @@ func (l *Load) source(i int) int {
 	return a % l.Spec.Accelerators
 }
 
-// path is where a file lies.
+// path is the path of a file.
 func (l *Load) path(o tiers.Object) string { return filepath.Join(l.folder.Path(), o.Key) }
 
 // stat reads the counters of the device, nil where there are none.
@@ -308,7 +307,7 @@ func (l *Load) moved(a int, o tiers.Object, tm tiers.Timing) {
 	if l.Op == tiers.Read {
 		phase, purpose = tiers.Decode, workloads.ForDecodeRead
 	}
-	// An operation without a request, as those of plain I/O are: its time is that of its file.
+	// An operation without a request, like plain I/O's: its time is its file's.
 	now := l.env.Clock.Now()
 	l.env.Rec.Request(
 		record.RequestSample{At: now, Shard: a, Storage: tm.IO(),
@@ -326,7 +325,7 @@ func (l *Load) chunk(a int, c tiers.Chunk) {
 	l.env.Rec.Chunk(a, tiers.Storage, phase, c)
 }
 
-// verified is how many of a file's bytes are compared when it is read.
+// verified returns the bytes of a file that are compared when it is read.
 func (l *Load) verified(size int64) int64 {
 	switch l.Verify {
 	case content.VerifyNone:
@@ -335,7 +334,7 @@ func (l *Load) verified(size int64) int64 {
 		return size
 	}
 	const block = 4096
-	// As the transfer does it: a block in each part of a chunk, a chunk being no larger than one.
+	// Like the transfer: a block in each part of a chunk, and a chunk is no larger than a part.
 	every := min(sampleEvery, l.Chunk)
 	return size/every*block + min(block, size%every)
 }
@@ -351,8 +350,8 @@ func (l *Load) Report(in *record.Info) {
 		c.Mode = "subset"
 	}
 	c.Files, c.Bytes = s.Totals()
-	// Accelerators have files to move from the start of a checkpoint to the last of them, and wait
-	// for the slowest one then. Pauses between checkpoints are neither work nor wait.
+	// Accelerators move files from the start of a checkpoint to their last one, and then wait for
+	// the slowest. Pauses between checkpoints are neither work nor wait.
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, l.Count
 	in.Harness.WorkerBusyNS, in.Harness.WorkerIdleNS = int64(l.worked), int64(l.waited)
 	if l.Count < s.Accelerators {
@@ -360,7 +359,7 @@ func (l *Load) Report(in *record.Info) {
 	}
 	in.IO.ChunkBytes, in.IO.Depth = int(l.Chunk), l.Writers
 	runs := append([]result.CheckpointRun{}, l.runs...)
-	// An interrupted trial reports what it had: its workers may still be at it.
+	// An interrupted trial reports its data so far: its workers may still run.
 	facts := l.Rules
 	facts.Spec, facts.Op, facts.Runs, facts.Verify = s, l.Op, runs, l.Verify
 	if l.Op == tiers.Write {
@@ -369,7 +368,7 @@ func (l *Load) Report(in *record.Info) {
 		in.Times = result.Histograms{result.CheckpointFlushes: l.flushes}
 		c.Stages = l.times.report()
 		c.Stages.ChunkBytes, c.Stages.Buffers = l.Chunk, l.Buffers
-		// Threads that make content concurrently share the time that it takes.
+		// Threads that generate content concurrently share its time.
 		alone := float64(c.Stages.GenerationNS) / 1e9 / float64(max(1, l.times.producers))
 		if rate := float64(l.bytes()) * float64(len(runs)) / alone; !math.IsInf(rate, 0) &&
 			!math.IsNaN(rate) {
@@ -386,7 +385,7 @@ func (l *Load) Report(in *record.Info) {
 	in.Result.Checkpoint = c
 }
 
-// processBegun is when this process did, within some milliseconds.
+// processBegun is the start of this process, within some milliseconds.
 var processBegun = time.Now()
 
 // flushed notes how long a flush took.
@@ -399,7 +398,7 @@ func (l *Load) flushed(d time.Duration) {
 	}
 }
 
-// recovery is what passed between the last write and the end of the first read.
+// recovery is the time from the last write to the end of the first read.
 func (l *Load) recovery(c *result.Checkpoint) {
 	if len(c.Reads) == 0 || l.mark.Ended == nil {
 		return
@@ -408,10 +407,10 @@ func (l *Load) recovery(c *result.Checkpoint) {
 	if err != nil { // it was made here
 		return
 	}
-	// The two times come from two processes, perhaps, and so from the wall clock: with one that was
-	// set in between, the gap is wrong, and a negative one says so. A run that reads what another
-	// process wrote has begun with its own: what it takes to start, to meet the other clients and
-	// to look for the files is the suite's time, and no training run waits for it.
+	// The two times may come from two processes, and so from the wall clock: if it was set in
+	// between, the gap is wrong, and a negative one shows it. A run that reads another process's
+	// files counts from its own start: the time of starting, meeting the other clients and finding
+	// the files is the suite's, and a training run would not have it.
 	c.FlushNS = new(int64(l.flush))
 	if c.GapNS = new(int64(begun.Sub(*l.mark.Ended) - l.flush)); l.mark.Ended.Before(l.process) {
 		c.GapNS = new(int64(l.process.Sub(*l.mark.Ended)))
@@ -422,7 +421,7 @@ func (l *Load) recovery(c *result.Checkpoint) {
 	}
 }
 
-// Close gives back the load's buffers: not one whose request the device has not completed.
+// Close frees the load's buffers, except those whose request the device has not completed.
 func (l *Load) Close() error {
 	for _, bufs := range l.buffers {
 		l.env.Pool.Put(bufs...)

@@ -51,7 +51,7 @@ func newRuns(t *testing.T) *runs {
 	return &runs{dir: t.TempDir(), spec: specOf(t, "70b", 2, 16384)}
 }
 
-// run carries out a trial of a direction.
+// run executes a trial of a direction.
 func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Result, error) {
 	t.Helper()
 	c := Config{Spec: r.spec, Op: op, Number: number, Count: r.spec.Accelerators, Chunk: testChunk,
@@ -77,8 +77,8 @@ func (r *runs) run(t *testing.T, op tiers.Op, number int, stay bool) (*result.Re
 	return kvbench.Run(t.Context(), cfg, load)
 }
 
-// TestAllFilesAreMadeBeforeTheFirstByte: what a filesystem has to read to give a file its blocks
-// would wait behind the bytes of the files before it.
+// TestAllFilesAreMadeBeforeTheFirstByte: the reads of a filesystem that allocates blocks would
+// otherwise wait behind the bytes of earlier files.
 func TestAllFilesAreMadeBeforeTheFirstByte(t *testing.T) {
 	r := newRuns(t)
 	count := 0
@@ -117,7 +117,7 @@ func TestAFileThatCannotBeMade(t *testing.T) {
 	}
 	_, err := r.run(t, tiers.Write, 1, false)
 	require.ErrorIs(t, err, syscall.ENOSPC)
-	assert.False(t, wrote.Load(), "something was written beside a file that is not there")
+	assert.False(t, wrote.Load(), "another file was written although one could not be created")
 	assert.Empty(t, r.tree(t))
 }
 
@@ -135,7 +135,7 @@ func (r *runs) tree(t *testing.T) map[string]int64 {
 	return found
 }
 
-// wanted is what should lie there after so many checkpoints, the first of them left out.
+// wanted is the expected files after that many checkpoints, without the first ones.
 func (r *runs) wanted(from, to int) map[string]int64 {
 	list := map[string]int64{}
 	for step := from; step <= to; step++ {
@@ -180,7 +180,7 @@ func TestWhatWasWrittenIsReadBack(t *testing.T) {
 		assert.LessOrEqual(t, *run.FlushNS, run.DurationNS)
 	}
 
-	// Any number of times, until somebody removes it.
+	// Repeatable, until the files are removed.
 	for _, stay := range []bool{true, false} {
 		read, err := r.run(t, tiers.Read, 2, stay)
 		require.NoError(t, err)
@@ -211,8 +211,7 @@ func TestTheNewestCheckpointsAreKept(t *testing.T) {
 	assert.Empty(t, r.tree(t))
 }
 
-// What does not belong to the checkpoints stays, wherever it lies, and is what keeps their
-// directories.
+// Foreign files stay at any place, and keep their directories.
 func TestForeignFilesStay(t *testing.T) {
 	r := newRuns(t)
 	_, err := r.run(t, tiers.Write, 1, true)
@@ -238,7 +237,7 @@ func TestForeignFilesStay(t *testing.T) {
 	assert.Equal(t, foreign, found)
 }
 
-// A read that finds something else than it wants says so before it reads anything, and changes
+// A read that finds another checkpoint than requested fails before it reads anything, and changes
 // nothing.
 func TestReadsFindWhatTheyAskFor(t *testing.T) {
 	r := newRuns(t)
@@ -264,8 +263,8 @@ func TestReadsFindWhatTheyAskFor(t *testing.T) {
 	assert.ErrorContains(t, err, "the file has 5000 bytes, it should have")
 }
 
-// withoutTimes is the tree as it is, with the marker as it was: who reads writes into it that it is
-// there.
+// withoutTimes is the tree with the marker's former times, because a reader's own entry changes
+// them.
 func withoutTimes(t *testing.T, r *runs, before map[string]int64) map[string]int64 {
 	now := r.tree(t)
 	marker := filepath.Join(r.spec.Folder(), ".kvbench.json")
@@ -291,8 +290,8 @@ func TestAMismatchFailsTheTrial(t *testing.T) {
 	assert.Empty(t, r.tree(t))
 }
 
-// One file, of a size that is no multiple of anything, is moved by the same pipeline; who wants one
-// of another size is told.
+// One file of an odd size moves through the same pipeline; a request for another size gets an
+// error.
 func TestAStream(t *testing.T) {
 	r := newRuns(t)
 	var err error

@@ -18,9 +18,9 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// TestColdReadsAreProven on a loop device of its own, whose counters count nobody else's bytes:
-// what was written through the page cache and not taken out of it is read from memory, and told so;
-// what was taken out, or never in, comes from the device.
+// TestColdReadsAreProven on a loop device of its own, whose counters count this test's bytes only.
+// Bytes that were written through the page cache and not dropped from it are read from memory, and
+// the result shows it; dropped bytes, and those of direct I/O, come from the device.
 func TestColdReadsAreProven(t *testing.T) {
 	fs := privtest.LoopFS(t, 256, privtest.LoopOptions{})
 	for _, c := range []struct {
@@ -65,11 +65,11 @@ func TestColdReadsAreProven(t *testing.T) {
 }
 
 // TestADeviceThatFailsLeavesNothing: in the third file the filesystem is full, or the device fails
-// to keep what the page cache took from the writer, of which only the flush hears. The error names
-// the file, the result says it, and nothing of the checkpoint stays; what lies beside it does.
+// to write pages that the page cache accepted, and only the flush reports that. The error and the
+// result name the file, and nothing of the checkpoint stays; foreign files stay.
 func TestADeviceThatFailsLeavesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
-		direct, device bool // what has no more room than for two files and a half
+		direct, device bool // the filesystem or device with space for two and a half files
 		errno          unix.Errno
 		says           string
 	}{
@@ -89,7 +89,7 @@ func TestADeviceThatFailsLeavesNothing(t *testing.T) {
 			r.with = func(cfg *kvbench.Config, load *Config) {
 				cfg.Storage.Direct, cfg.Storage.Advice = c.direct, filetier.AdviseNothing
 			}
-			// Somebody's file among those of an earlier run, which take no room to speak of.
+			// A foreign file among those of an earlier run, whose size is negligible.
 			earlier := *r
 			earlier.spec = specOf(t, "405b", 1, 65536)
 			_, err := earlier.run(t, tiers.Write, 1, true)
@@ -109,7 +109,7 @@ func TestADeviceThatFailsLeavesNothing(t *testing.T) {
 			assert.Contains(t, res.Error, list[2].Name)
 			rel, _ := filepath.Rel(r.dir, foreign)
 			found := r.tree(t)
-			delete(found, filepath.Join(r.spec.Folder(), ".kvbench.json")) // beside what is not ours
+			delete(found, filepath.Join(r.spec.Folder(), ".kvbench.json")) // only the foreign file is left
 			assert.Equal(t, map[string]int64{rel: 4}, found)
 			after, err := os.Stat(foreign)
 			require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// contents is what the marker of ckpt_<model> keeps: from it follow the names of all files, and
-// what is in them. Anything else that lies there is not ours.
+// contents is the content of the marker in ckpt_<model>. It determines the names and the content of
+// all files. Other files there are not the suite's.
 type contents struct {
 	Model        string `json:"model"`
 	Accelerators int    `json:"accelerators"`
@@ -23,15 +23,15 @@ type contents struct {
 	Nonce        string `json:"nonce"` // of the bytes, hexadecimal
 	Stream       int64  `json:"stream,omitempty"`
 
-	// Known when all were written: the number of the last, how many there are, and when the
-	// writing of the first began and that of the last ended, by the wall clock.
+	// Set when all are written: the number of the last, how many exist, and the wall-clock times at
+	// which the writing of the first began and of the last ended.
 	Last  int        `json:"last,omitempty"`
 	Kept  int        `json:"kept,omitempty"`
 	Begun *time.Time `json:"begun,omitempty"`
 	Ended *time.Time `json:"ended,omitempty"`
 }
 
-// spec is the checkpoint that the marker describes.
+// spec is the checkpoint in the marker.
 func (c contents) spec() (files.Spec, error) {
 	if c.Model == files.StreamKey {
 		return files.NewStream(c.Stream)
@@ -51,15 +51,15 @@ func (c contents) String() string {
 	return fmt.Sprintf("%s on %d accelerators at a scale of 1/%d", c.Model, c.Accelerators, c.Scale)
 }
 
-// Folder is the work directory of a run that writes checkpoints, or reads those that are there.
+// Folder is the work directory of a run that writes checkpoints or reads existing ones.
 //
-// A run that writes reclaims what an earlier run left. One that reads leaves all as it is, and is
-// refused a directory that does not hold what it wants. All ranks of a run work in one.
+// A run that writes removes the files of an earlier run. A run that reads changes nothing, and
+// refuses a directory without the requested checkpoint. All ranks of a run work in one.
 func Folder(s files.Spec, steps int, nonce [16]byte, read bool, rank int) *workdir.Folder {
 	mine := contents{Model: s.Key, Accelerators: s.Accelerators, Scale: s.Scale, Steps: steps,
 		Stream: s.Stream, Nonce: hex.EncodeToString(nonce[:])}
 	text, _ := json.Marshal(mine) // it is plain data
-	// Also what is reclaimed of a run that was killed before its marker said anything.
+	// Also files of a run that was killed before its marker was complete.
 	own := newNames(s, steps, rank)
 	return &workdir.Folder{Name: s.Folder(), Files: own, Contents: text,
 		Recall: func(old json.RawMessage) (workdir.Names, bool, error) {
@@ -86,7 +86,7 @@ func Folder(s files.Spec, steps int, nonce [16]byte, read bool, rank int) *workd
 		}}
 }
 
-// names are those of all files of some checkpoints: in memory it is one set, whatever the steps.
+// names are the names of all files of some checkpoints: in memory one set, whatever the steps.
 type names struct {
 	steps int
 	files map[string]bool
@@ -95,7 +95,7 @@ type names struct {
 
 var _ workdir.Names = names{}
 
-// probe is the name of the file with which a rank's tier tries out what the filesystem can.
+// probe is the name of the file with which a rank's tier tests the filesystem.
 const probe = ".kvbench-probe-"
 
 func newNames(s files.Spec, steps, rank int) names {
@@ -113,7 +113,7 @@ func (n names) Of(o tiers.Object) (dir, file string) {
 	if dir, file, ok := strings.Cut(o.Key, "/"); ok {
 		return dir, file
 	}
-	// What a tier tries out lies where the files will.
+	// A tier's test file is in the directory of the files.
 	return files.Step(1), n.probe
 }
 
@@ -132,8 +132,8 @@ func (n names) File(_, name string) bool {
 	return n.files[name] || is && err == nil && number >= 0 && strconv.Itoa(number) == rank
 }
 
-// object is a file of the checkpoint with a number as tiers and content know it: its bytes
-// follow from the nonce.
+// object returns a numbered file of the checkpoint for tiers and content: its bytes follow from the
+// nonce.
 func object(step int, f files.File) tiers.Object {
 	return tiers.Object{Key: files.Step(step) + "/" + f.Name, Size: f.Bytes}
 }

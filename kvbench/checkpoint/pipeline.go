@@ -13,10 +13,10 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// pipeline carries the bytes of one checkpoint from producers to the tier: a free buffer goes to a
-// producer with the number of the next chunk, full to a writer, and comes back free when the tier
-// has completed it, not earlier. Nothing else is allocated per chunk, and both queues hold at most
-// all buffers, so that putting something into them never waits.
+// pipeline moves the bytes of one checkpoint from producers to the tier. A free buffer goes to a
+// producer with the number of the next chunk, then full to a writer, and becomes free when the tier
+// has completed it. Nothing else is allocated per chunk, and both queues have room for all buffers,
+// so that sending to them never blocks.
 //
 // A line is the files of one accelerator, one at a time. All lines share the producers.
 type pipeline struct {
@@ -28,7 +28,7 @@ type pipeline struct {
 	times   *times
 }
 
-// slot is a buffer with the chunk that it holds, or is going to.
+// slot is a buffer with the chunk that it holds or will hold.
 type slot struct {
 	line *line
 	buf  tiers.Buffer
@@ -39,7 +39,7 @@ type slot struct {
 	stuck bool
 }
 
-// line is the way of an accelerator's files: its buffers, and the file that is being written.
+// line is an accelerator's path: its buffers, and the file that is being written.
 type line struct {
 	p     *pipeline
 	slots []*slot
@@ -52,11 +52,11 @@ type line struct {
 	busy *clock.Busy  // writes in flight, and the flush
 	done tiers.ChunkFunc
 	late bool // its bytes count at the flush
-	// completing: the file is flushed, or the object completed, now.
+	// completing: the file is being flushed, or the object completed.
 	completing bool
 }
 
-// times are what producers and writers did and waited for, of all lines and checkpoints.
+// times are the work and the waits of producers and writers, of all lines and checkpoints.
 type times struct {
 	generation, producerWait, writerWait atomic.Int64 // summed
 	generating, io, closing              clock.Busy   // at least one of them
@@ -80,13 +80,13 @@ func newPipeline(c clock.Clock, buffers [][]tiers.Buffer, chunk int64, writers i
 		}
 		lines, n = append(lines, l), n+len(part)
 	}
-	// With room for all of them, so that giving one back never waits, also in a completion.
+	// With room for all of them, so that returning one never blocks, even in a completion.
 	p.free = make(chan *slot, n)
 	return p, lines
 }
 
-// produce fills free buffers until there are no more. From its last one to the end of the
-// checkpoint it waits for the storage, too: with many buffers that is all of its waiting.
+// produce fills free buffers until there are no more. Its time from its last buffer to the end of
+// the checkpoint is a wait for the storage, too: with many buffers it is the only one.
 func (p *pipeline) produce(ctx context.Context) {
 	for {
 		from := p.clock.Now()
@@ -113,7 +113,7 @@ func (p *pipeline) produce(ctx context.Context) {
 // chunks is the number of a file's chunks.
 func (p *pipeline) chunks(size int64) int64 { return (size + p.chunk - 1) / p.chunk }
 
-// give lets producers have a buffer again, for the next chunk, if there is one.
+// give returns a buffer to the producers for the next chunk, if there is one.
 func (l *line) give(s *slot) {
 	if i := l.next.Add(1) - 1; i < l.p.chunks(l.o.Size) {
 		s.off = i * l.p.chunk
@@ -122,8 +122,7 @@ func (l *line) give(s *slot) {
 }
 
 // write moves a file's chunks to the tier and returns when all are completed, or with the first
-// failure. After a failure, or the end of ctx, the line is of no more use: its buffers may be the
-// tier's.
+// failure. After a failure, or the end of ctx, the line is unusable: the tier may own its buffers.
 func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) error {
 	l.o, l.to = o, to
 	l.next.Store(0)
@@ -131,8 +130,7 @@ func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) er
 	for _, s := range l.slots[:min(int64(len(l.slots)), chunks)] {
 		l.give(s)
 	}
-	// The writer that takes the last chunk ends the others, which wait for a chunk that does not
-	// come.
+	// The writer of the last chunk ends the others, which wait for a chunk.
 	var taken atomic.Int64
 	over := make(chan struct{}) // all chunks are with a writer
 	all, each := errgroup.WithContext(ctx)
@@ -162,8 +160,7 @@ func (l *line) write(ctx context.Context, o tiers.Object, to tiers.Submitter) er
 	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
-// put writes one chunk and waits for its completion, for no longer than tiers.Grace once ctx has
-// ended.
+// put writes one chunk and waits for its completion, for at most tiers.Grace once ctx has ended.
 func (l *line) put(ctx context.Context, s *slot) error {
 	// The last chunk is shorter. Its buffer is not, so that direct I/O finds its padding there.
 	n := min(l.p.chunk, l.o.Size-s.off)
@@ -182,7 +179,7 @@ func (l *line) put(ctx context.Context, s *slot) error {
 	if s.io.Err != nil {
 		return s.io.Err
 	}
-	// Through the page cache the bytes have not reached the device yet: they count with the flush.
+	// Through the page cache the bytes have not reached the device yet: the flush counts them.
 	c := tiers.Chunk{Op: tiers.Write, Bytes: n, Begun: s.io.Begun, Ended: s.io.Ended, Asked: asked,
 		Done: now}
 	if c.Ended == 0 { // the tier does not know
@@ -230,14 +227,14 @@ func (l *line) complete(begins bool) {
 	l.completing = begins
 }
 
-// completed waits until a request is back, but when ctx has ended no longer than Grace.
+// completed waits for a request, but at most Grace once ctx has ended.
 func completed(ctx context.Context, back <-chan struct{}) bool {
 	select {
 	case <-back:
 		return true
 	case <-ctx.Done():
 	}
-	// A request cannot be called back. Until it is completed its buffer is the device's.
+	// A request cannot be cancelled. Until its completion its buffer is the device's.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), tiers.Grace)
 	defer cancel()
 	select {
@@ -258,7 +255,7 @@ func (l *line) exit(now time.Duration) {
 	l.p.times.io.Exit(now)
 }
 
-// report is what the times say. Waits are those of one thread, on average.
+// report summarises the times. Waits are of one thread, on average.
 func (t *times) report() *result.Pipeline {
 	p := &result.Pipeline{Producers: t.producers, Writers: t.writers, Chunks: t.chunks.Load(),
 		GenerationNS: t.generation.Load(), GenerationWallNS: int64(t.generating.Total()),

@@ -23,8 +23,8 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// slowFile takes a while for each write and looks at the bytes when that has passed, as a device
-// does that reads the memory by itself.
+// slowFile takes a while for each write and reads the bytes at the end, like a device that reads
+// the memory itself.
 type slowFile struct {
 	tiers.One
 	clock clock.Clock
@@ -101,8 +101,8 @@ func (p *piped) run(t *testing.T, c clock.Clock) (*result.Pipeline, error) {
 	return times.report(), err
 }
 
-// TestBottleneckIsNamed: for each ratio of a producer's time to a writer's the pipeline says which
-// of the two held it up, and takes hardly longer than the slower one alone.
+// TestBottleneckIsNamed: for each ratio of a producer's time to a writer's the pipeline names the
+// slower side, and takes hardly longer than that side alone.
 func TestBottleneckIsNamed(t *testing.T) {
 	const write = 10 * time.Millisecond
 	for _, c := range []struct {
@@ -131,34 +131,57 @@ func TestBottleneckIsNamed(t *testing.T) {
 	}
 }
 
+// oneFile writes a file with one buffer to a tier that keeps no bytes and whose calls the hook sees.
+func oneFile(t *testing.T, c clock.Clock, bytes, chunk int64, hook faults.Hook,
+	fill func(buf []byte, o tiers.Object, off int64)) *result.Pipeline {
+	l := &Load{env: &kvbench.Env{Clock: c, Rec: record.New(1)},
+		tier:    faults.Wrap(tiertest.NewNull(), hook),
+		flushes: result.NewHistogram("ns"), times: times{producers: 1, writers: 1}}
+	l.env.Rec.Open(0, time.Hour)
+	pipe, lines := newPipeline(c, [][]tiers.Buffer{{{B: make([]byte, chunk)}}}, chunk, 1, &l.times)
+	pipe.fill = fill
+	var all sync.WaitGroup
+	all.Go(func() { pipe.produce(t.Context()) })
+	made, err := l.make(t.Context(), lines[0], 1, []files.File{{Name: "f", Bytes: bytes}})
+	require.NoError(t, err)
+	require.NoError(t, l.file(t.Context(), 0, lines[0], made[0]))
+	l.times.total = c.Now()
+	close(pipe.free)
+	all.Wait()
+	return l.times.report()
+}
+
 // The blocks that a file is given before its first write are the storage's work, as its flush is.
 func TestMakingAFileIsTheStoragesTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		slow := map[faults.Call]time.Duration{faults.Create: 3 * time.Second,
 			faults.Commit: time.Second}
-		tier := faults.Wrap(tiertest.NewNull(), func(ctx context.Context, e faults.Event) error {
+		got := oneFile(t, wall, 100, testChunk, func(ctx context.Context, e faults.Event) error {
 			return wall.Sleep(ctx, slow[e.Call])
-		})
-		l := &Load{env: &kvbench.Env{Clock: wall, Rec: record.New(1)}, tier: tier,
-			flushes: result.NewHistogram("ns"), times: times{producers: 1, writers: 1}}
-		l.env.Rec.Open(0, time.Hour)
-		pipe, lines := newPipeline(wall, [][]tiers.Buffer{{{B: make([]byte, testChunk)}}},
-			testChunk, 1, &l.times)
-		pipe.fill = func([]byte, tiers.Object, int64) {}
-		var all sync.WaitGroup
-		all.Go(func() { pipe.produce(t.Context()) })
-		made, err := l.make(t.Context(), lines[0], 1, []files.File{{Name: "f", Bytes: 100}})
-		require.NoError(t, err)
-		require.NoError(t, l.file(t.Context(), 0, lines[0], made[0]))
-		l.times.total = wall.Now()
-		close(pipe.free)
-		all.Wait()
-		got := l.times.report()
+		}, func([]byte, tiers.Object, int64) {})
 		assert.Equal(t, int64(4*time.Second), got.IONS)
 		assert.Equal(t, int64(time.Second), got.CloseNS)
 		assert.Zero(t, *got.Overhead)
 	})
+}
+
+// Files of checkpoints have more than 4 GiB: each chunk is generated for, and written at, an offset
+// of its own.
+func TestOffsetsAboveFourGiB(t *testing.T) {
+	const size, chunk = 9<<30 + 5, 16 << 20
+	want, filled, written := map[int64]int{}, map[int64]int{}, map[int64]int{}
+	for off := int64(0); off < size; off += chunk {
+		want[off] = int(min(chunk, size-off))
+	}
+	oneFile(t, clock.NewWall(), size, chunk, func(_ context.Context, e faults.Event) error {
+		if e.Call == faults.Write {
+			written[e.Offset] += e.Length
+		}
+		return nil
+	}, func(_ []byte, o tiers.Object, off int64) { filled[off] += int(min(chunk, o.Size-off)) })
+	assert.Equal(t, want, filled)
+	assert.Equal(t, want, written)
 }
 
 // TestBuffersComeBackWithTheAnswer: with two buffers, slow writers or slow producers, every chunk
@@ -194,8 +217,8 @@ func TestBuffersComeBackWithTheAnswer(t *testing.T) {
 	}
 }
 
-// TestAFailedWriteEndsTheFile: the first failure is what is returned, nothing is waited for that
-// does not come, and what the device still has is left to it.
+// TestAFailedWriteEndsTheFile: the first failure is returned, the call does not wait for lost
+// completions, and the device keeps its buffers.
 func TestAFailedWriteEndsTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")

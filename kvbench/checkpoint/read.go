@@ -12,17 +12,17 @@ import (
 	"kvbench/tracing/host"
 )
 
-// oldest is the number of the first checkpoint that is read.
+// oldest is the number of the first checkpoint to read.
 func (l *Load) oldest() int { return l.mark.Last - l.mark.Kept + 1 }
 
-// prepareReads finds all files before the first is read, and empties the page cache of them.
+// prepareReads finds all files before the first read, and drops their pages from the page cache.
 func (l *Load) prepareReads(ctx context.Context) error {
 	nonce, err := hex.DecodeString(l.mark.Nonce)
 	if err != nil || len(nonce) != len(l.Nonce) {
 		return fmt.Errorf("the marker's nonce %q is none", l.mark.Nonce)
 	}
 	l.content = content.New([16]byte(nonce), 0)
-	// Where time decided how many were written, it decides how many can be read.
+	// If the time limit decided how many were written, it decides how many can be read.
 	if l.Within > 0 {
 		l.Number = min(l.Number, l.mark.Kept)
 	}
@@ -30,14 +30,14 @@ func (l *Load) prepareReads(ctx context.Context) error {
 		return fmt.Errorf("-checkpoint-reads: at most %d, as many checkpoints as there are in %s, "+
 			"given %d", l.mark.Kept, l.folder.Path(), l.Number)
 	}
-	// A tier knows what it has written itself. This was written by another one, perhaps in another
-	// process, and is only found by its names.
+	// A tier knows its own files. These were written by another tier, perhaps in another process,
+	// and are only found by their names.
 	tier, ok := l.tier.(adopter)
 	if !ok {
 		return fmt.Errorf("%s does not take over files of an earlier run",
 			l.tier.Traits().Description)
 	}
-	// All of them, before the first byte: a file that is missing in the last checkpoint would else
+	// All of them, before the first byte: a missing file of the last checkpoint would otherwise
 	// cost the reads of all others.
 	var all []tiers.Object
 	for n := range l.Number {
@@ -71,7 +71,7 @@ func (l *Load) prepareReads(ctx context.Context) error {
 	return nil
 }
 
-// of are the files of one checkpoint.
+// of returns the files of one checkpoint.
 func (l *Load) of(step int) (list []tiers.Object) {
 	for i := range l.Count {
 		for _, f := range l.files[l.source(i)] {
@@ -83,10 +83,10 @@ func (l *Load) of(step int) (list []tiers.Object) {
 
 // read reads one checkpoint back and verifies it.
 func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, err error) {
-	// Asked right before, and not timed: what lies in the page cache now would be read from there.
+	// Checked right before, and not timed: pages that are in the page cache now would be read from
+	// there.
 	cached := l.cached(l.of(step))
-	// One transfer for all: it is settings only, and each file that is read has its own buffers in
-	// flight.
+	// One transfer for all: it holds settings only, and each file has its own buffers in flight.
 	t := &transfer.Transfer{Pool: l.env.Pool, Content: l.content, Chunk: int(l.Chunk),
 		Depth: l.Depth, Stretches: l.Readers, Verify: l.Verify, Sample: sampleEvery,
 		Clock: l.env.Clock}
@@ -110,8 +110,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 		return run, err
 	}
 	run = result.NewCheckpointRun(step, wall, l.bytes(), l.First, took)
-	// Another process that reads from the device adds to it, so that it proves no more than that
-	// not less came from there.
+	// Reads of other processes add to the count, so it proves only a lower bound of our reads.
 	if after := l.stat(); before != nil && after != nil {
 		run.DeviceBytes = new(after.Sub(*before).ReadBytes)
 	}
@@ -119,8 +118,8 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 		run.VerifiedBytes += l.verified(o.Size)
 	}
 	run.CachedBytes = cached
-	// What the device has read for all clients says nothing of one of them: merge, which puts their
-	// results together compares it with the bytes of all.
+	// The device's reads are those of all clients: merge, which combines the clients' results,
+	// compares them with the bytes of all.
 	alone := run
 	if l.env.Group.Size() > 1 {
 		alone.DeviceBytes = nil
@@ -130,7 +129,7 @@ func (l *Load) read(ctx context.Context, step int) (run result.CheckpointRun, er
 	return run, nil
 }
 
-// cached is how much of some files lies in the page cache, nil where it is unknown.
+// cached returns how many bytes of some files are in the page cache, nil where that is unknown.
 func (l *Load) cached(all []tiers.Object) *int64 {
 	if l.env.Dir == nil { // objects are read over the network, and pass no page cache here
 		return nil

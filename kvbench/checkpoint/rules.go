@@ -11,7 +11,8 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// Facts are what the rules ask about: those of a trial, and what the front door knows of the run.
+// Facts are the inputs of the rules: facts of a trial, and facts that the command line knows of the
+// run.
 type Facts struct {
 	Writes, Reads int   // that were requested
 	PerHost       int   // accelerators
@@ -37,7 +38,7 @@ const (
 	ruleMemory  = 3                // times a host's memory is written, or the page cache emptied
 )
 
-// Rules are what the closed division requires and what was found. All are reported, kept or not.
+// Rules lists the closed division's requirements and what was found. All are reported, kept or not.
 func (f Facts) Rules() (list []result.CheckpointRule) {
 	if f.Spec.Stream > 0 { // the rules know none
 		return []result.CheckpointRule{}
@@ -47,7 +48,7 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 			Found: fmt.Sprintf(format, args...), OK: ok})
 	}
 	count := func(n int) *bool { return new(n == ruleRuns || n == 0) }
-	// The newest rules know the subset of the smallest model only, whose number it is.
+	// The newest rules have a subset of the smallest model only, of that number.
 	full := f.Spec.Model.Accelerators()
 	add(new(f.Spec.Scale == 1), "scale", "1", "1/%d", f.Spec.Scale)
 	add(new(f.Spec.Accelerators == full), "accelerators", fmt.Sprint(full), "%d",
@@ -65,8 +66,7 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 	}
 	add(new(true), "flush", "each file, then the directory", "%s", flush)
 	add(new(f.Apart), "results", "on another filesystem", "%s", results)
-	// A checkpoint has to fit the accelerators that it is of. Without their type their memory is
-	// unknown.
+	// A checkpoint has to fit its accelerators' memory, which is unknown without their type.
 	_, bytes := f.Spec.Totals()
 	memory, found := f.Memory*int64(f.Spec.Accelerators), "not given"
 	if f.Memory > 0 {
@@ -78,7 +78,7 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 	if f.Op != tiers.Read {
 		return list
 	}
-	// A negative gap is one of clocks that differ: it proves nothing.
+	// A negative gap comes from clocks that differ: it proves nothing.
 	if f.Gap == nil {
 		add(nil, "gap", "at most 30 s", "unknown")
 	} else {
@@ -90,7 +90,7 @@ func (f Facts) Rules() (list []result.CheckpointRule) {
 	return list
 }
 
-// Notes are what a reader has to know of the workload itself.
+// Notes are facts about the workload that a reader needs.
 func (f Facts) Notes() (list []string) {
 	if f.Spec.Subset() {
 		list = append(list, fmt.Sprintf("%d of %d accelerators: not valid under the newest rules",
@@ -103,7 +103,7 @@ func (f Facts) Notes() (list []string) {
 	return list
 }
 
-// Warnings are what makes the numbers doubtful, in any division.
+// Warnings are reasons to doubt the numbers, in any division.
 func (f Facts) Warnings() (list []string) {
 	if f.Op != tiers.Read {
 		return nil
@@ -119,11 +119,11 @@ func (f Facts) Warnings() (list []string) {
 				gap.Seconds())
 		}
 	}
-	// What counts is the proof. Without one there is the rules' own measure: how much was written
-	// compared with what the memory can keep.
+	// A proof counts. Without one the rules' own measure applies: the written bytes compared with
+	// the memory.
 	ok, found := result.ColdReads(f.Runs)
 	_, bytes := f.Spec.Totals()
-	// Of what all hosts wrote, this one's memory can only keep its own accelerators' part.
+	// Of the bytes of all hosts, this one's memory can only hold its own accelerators' part.
 	here := float64(min(f.PerHost, f.Spec.Accelerators)) / float64(max(1, f.Spec.Accelerators))
 	written := int64(float64(bytes) * here * float64(f.Writes))
 	switch {

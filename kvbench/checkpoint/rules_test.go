@@ -24,7 +24,7 @@ func specOf(t testing.TB, key string, accelerators int, scale int64) files.Spec 
 	return s
 }
 
-// broken names the rules that were not kept, with a question mark those of which nobody knows.
+// broken names the rules that were not kept, and with a question mark those that are unknown.
 func broken(rules []result.CheckpointRule) string {
 	var list []string
 	for _, r := range rules {
@@ -38,7 +38,7 @@ func broken(rules []result.CheckpointRule) string {
 	return strings.Join(list, ", ")
 }
 
-// TestRules tells all that differs from the closed division at once.
+// TestRules reports all differences from the closed division at once.
 func TestRules(t *testing.T) {
 	cold := []result.CheckpointRun{{Bytes: 100, Cold: new(true)}}
 	good := Facts{Op: tiers.Write, Writes: 10, Reads: 10, PerHost: 8, Apart: true, Memory: 180e9,

@@ -9,9 +9,9 @@ import (
 	"kvbench/tiers"
 )
 
-// send moves an object to a store, which asks for its parts: a chunk is one. A part waits for its
-// chunk, is sent from its buffer, again if it has to be, and the buffer comes back when the store
-// has acknowledged the part. After a failure the line is of no more use, as with write.
+// send moves an object to a store, which requests its parts: a chunk is a part. A part waits for
+// its chunk, is sent from its buffer, again after a failure, and the buffer is free when the store
+// has acknowledged the part. After a failure the line is unusable, as with write.
 func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -28,9 +28,9 @@ func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) erro
 	for _, b := range l.slots[:min(int64(len(l.slots)), chunks)] {
 		l.give(b)
 	}
-	// Put asks for parts in their order, each as soon as one before it is acknowledged, so that the
-	// chunk it wants is never behind as many others as there are buffers.
-	// Chunks come from several producers in any order: a part finds its chunk by its number.
+	// Put requests parts in order, each as soon as an earlier one is acknowledged. So the next
+	// chunk is never further behind than there are buffers. Producers finish chunks in any order: a
+	// part finds its chunk by its number.
 	var all sync.WaitGroup
 	all.Go(func() {
 		for range chunks {
@@ -52,14 +52,14 @@ func (l *line) send(ctx context.Context, o tiers.Object, to tiers.Streamer) erro
 	return err
 }
 
-// sending is one object on its way.
+// sending is one object in flight.
 type sending struct {
 	line *line
 	ctx  context.Context
 
 	mu   sync.Mutex
 	come *sync.Cond // a chunk has
-	got  []*slot    // by number, from when it is made until the store has it
+	got  []*slot    // by number, from its generation until its acknowledgement
 	sent []bool     // the store has read from it at least once
 
 	parts int // that are acknowledged; done, which counts them, is called for one request at a time
@@ -70,12 +70,11 @@ func (s *sending) body(off, n int64) io.ReadSeeker {
 	return io.NewSectionReader(part{s, off / s.line.p.chunk}, 0, n)
 }
 
-// errAcknowledged is what is read of a part that the store has already, by an attempt that was
-// given up: its buffer has other bytes by now.
+// errAcknowledged is returned to a read of an acknowledged part by an abandoned attempt: the buffer
+// has other bytes by now.
 var errAcknowledged = errors.New("the part has been acknowledged")
 
-// read copies from a chunk, and waits for it before. The lock keeps its buffer from being given
-// back meanwhile.
+// read waits for a chunk and copies from it. The lock keeps its buffer from being freed meanwhile.
 func (s *sending) read(p []byte, chunk, at int64) (int, error) {
 	l := s.line
 	from := l.p.clock.Now()
@@ -89,8 +88,8 @@ func (s *sending) read(p []byte, chunk, at int64) (int, error) {
 	if waited {
 		l.p.times.writerWait.Add(int64(now - from))
 	}
-	// An attempt that was given up may still be at it, when its part has been acknowledged to the
-	// next one, or the whole has failed.
+	// An abandoned attempt may still read when another attempt's part has been acknowledged, or the
+	// whole has failed.
 	b := s.got[chunk]
 	switch {
 	case s.ctx.Err() != nil:
@@ -104,19 +103,19 @@ func (s *sending) read(p []byte, chunk, at int64) (int, error) {
 	return copy(p, b.buf.B[at:]), nil
 }
 
-// done takes back the buffer of what the store has acknowledged.
+// done frees the buffer of an acknowledged part.
 func (s *sending) done(c tiers.Chunk) {
 	l := s.line
 	switch {
 	case c.Flush:
 		l.complete(false)
-	case !c.Piece: // what is taken back of an upload that failed is no part
+	case !c.Piece: // a piece is progress of a part in flight, or its reversal after a failure
 		s.mu.Lock()
 		i := c.Off / l.p.chunk
 		b := s.got[i]
 		s.got[i] = nil
 		s.mu.Unlock()
-		// What follows the last part of several is the completion of the object. Its own times come
+		// After the last of several parts comes the completion of the object. Its own times come
 		// when it has ended, too late for clocks that several lines share.
 		if s.parts++; s.parts == len(s.got) && s.parts > 1 {
 			l.complete(true)
@@ -128,8 +127,8 @@ func (s *sending) done(c tiers.Chunk) {
 	l.done(c)
 }
 
-// end ends the time of the parts that the store has not acknowledged. Their buffers are free: ctx has
-// ended, so read copies nothing more from them, whichever connection still calls it.
+// end ends the time of the unacknowledged parts. Their buffers are free: ctx has ended, so read
+// copies nothing more from them, whatever connection still calls it.
 func (s *sending) end() {
 	s.line.complete(false)
 	s.mu.Lock()
@@ -141,8 +140,8 @@ func (s *sending) end() {
 	}
 }
 
-// part is a chunk as a part of the body, which can be read again from anywhere as long as the store
-// has not acknowledged it.
+// part is a chunk as a part of the body. It can be read again from any offset until the store has
+// acknowledged it.
 type part struct {
 	s     *sending
 	chunk int64

@@ -30,7 +30,7 @@ type partStore struct {
 
 	mu   sync.Mutex
 	got  map[int][]byte
-	late []io.Reader // attempts that were given up
+	late []io.Reader // abandoned attempts
 }
 
 func (s *partStore) Streams(tiers.Object) int { return s.atOnce }
@@ -118,7 +118,7 @@ func sent(t *testing.T, s *partStore, o tiers.Object, data *content.Content, buf
 }
 
 // TestPartsAreSentFromTheirBuffers: with two buffers and parts that are sent twice, each part has
-// the bytes of its place; an attempt that was given up reads no bytes of another part.
+// the bytes of its place; an abandoned attempt reads no bytes of another part.
 func TestPartsAreSentFromTheirBuffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := content.New([16]byte{7}, 0)

@@ -22,15 +22,15 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	p, lines := newPipeline(l.env.Clock, l.buffers, l.Chunk, l.Writers, &l.times)
 	p.fill = l.content.Fill
 	l.times.producers, l.times.writers = l.Producers, l.Writers*l.Count
-	// Whatever happens, the producers have ended before the buffers are anybody else's.
+	// In any case the producers have ended before the buffers are reused.
 	producing, stop := context.WithCancel(ctx)
 	var producers sync.WaitGroup
 	defer func() { stop(); producers.Wait() }()
 	for range l.Producers {
 		producers.Go(func() { p.produce(producing) })
 	}
-	// Buffers and threads are there: what is timed is the checkpoint. The reference times the start
-	// of its processes, too.
+	// Buffers and threads exist: only the checkpoint is timed. The reference times the start of its
+	// processes, too.
 	since, wall, err := l.start(ctx, step)
 	if err != nil {
 		return run, err
@@ -42,7 +42,7 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	took, err := l.each(ctx, since, func(ctx context.Context, i int) (err error) {
 		list, err := l.make(ctx, lines[i], step, l.files[l.source(i)])
 		defer func() {
-			for _, f := range list { // nothing for those that are complete
+			for _, f := range list { // no effect on complete files
 				if f.w != nil {
 					err = errors.Join(err, f.w.Abort())
 				}
@@ -53,14 +53,14 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 		}
 		made.Done()
 		if made.Wait(); err != nil || missing.Load() {
-			return err // of the one that could not be made
+			return err // the error of the file that could not be created
 		}
 		for _, f := range list {
 			if err := l.file(ctx, l.First+i, lines[i], f); err != nil {
 				return err
 			}
 		}
-		if l.env.Dir == nil { // an object is there with its name
+		if l.env.Dir == nil { // an object exists with its name
 			return nil
 		}
 		// A file whose name is lost is no checkpoint.
@@ -82,7 +82,7 @@ func (l *Load) write(ctx context.Context, step int) (run result.CheckpointRun, e
 	return run, nil
 }
 
-// file is one that is to be written.
+// file is a file to write.
 type file struct {
 	o    tiers.Object
 	w    tiers.Writer // none for an object of a store
@@ -90,13 +90,13 @@ type file struct {
 	took time.Duration
 }
 
-// make makes the files of an accelerator.
+// make creates the files of an accelerator.
 //
-// With direct I/O this gives them their blocks, so that a full disk shows here. It is work of the
-// storage: of files in memory it is most of it, because all pages are cleared. All files are made
-// before the first byte is on its way: a filesystem reads what it knows of free blocks from the
-// device, and behind 256 MiB of writes each of these reads took 50 to 110 ms on an ext4, up to 380
-// ms for a file, while the accelerator wrote nothing.
+// With direct I/O this allocates their blocks, so that a full disk shows here. It is work of the
+// storage: for files in memory it is most of the work, because all pages are cleared. All files are
+// created before the first byte is written: a filesystem reads its free-block maps from the device,
+// and behind 256 MiB of writes each of these reads took 50 to 110 ms on an ext4, up to 380 ms for a
+// file, while the accelerator wrote nothing.
 func (l *Load) make(ctx context.Context, n *line, step int, list []files.File) (made []file,
 	err error) {
 	_, streams := l.tier.(tiers.Streamer)
@@ -119,13 +119,13 @@ func (l *Load) make(ctx context.Context, n *line, step int, list []files.File) (
 	return made, nil
 }
 
-// file writes one file through a line, and makes it durable. An object of a store is durable when
-// it is complete.
+// file writes one file through a line, and makes it durable. An object is durable when it is
+// complete.
 func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 	begun := l.env.Clock.Now() - f.took
 	n.busy, n.late = f.busy, l.tier.Traits().CountsAtCommit
-	// Completing an object puts its parts together, which is what a flush is: nothing of it is
-	// there before. An object of a single part has none.
+	// Completing an object joins its parts and takes the place of a flush: the object does not
+	// exist before. An object of a single part has no completion.
 	n.done = func(c tiers.Chunk) {
 		if l.chunk(a, c); c.Flush {
 			l.flushed(c.Ended - c.Begun)
@@ -145,16 +145,16 @@ func (l *Load) file(ctx context.Context, a int, n *line, f file) error {
 	return nil
 }
 
-// drop removes the files of a checkpoint that is not to be kept any more.
+// drop removes the files of a checkpoint beyond Keep.
 func (l *Load) drop(ctx context.Context, step int) error {
 	if l.Keep == 0 || step < 1 {
 		return nil
 	}
-	// Not timed: the pause before a checkpoint is there for it.
+	// Not timed: it belongs to the pause before a checkpoint.
 	return l.tier.Remove(ctx, l.of(step)...)
 }
 
-// forget leaves the buffers whose requests are not completed to the tier.
+// forget leaves buffers with unfinished requests to the tier.
 func (l *Load) forget(lines []*line) {
 	for i, n := range lines {
 		l.buffers[i] = slices.Clone(l.buffers[i][:0])

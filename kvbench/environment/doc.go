@@ -2,10 +2,10 @@
 //
 //	environment.go  Read: the machine, the mount of a directory, the block devices behind it
 //
-// Package host knows what can be asked of a machine, package result how a reader is told. This one
-// stands between them, because a result is read where no machine can be asked, and kvreport
-// discover describes one without a run.
+// Package host reads a machine's properties, and package result has the fields for readers. This
+// package converts one to the other, because a result is read on other machines, and kvreport
+// discover describes a machine without a run.
 //
-// Nothing fails: what cannot be read is unknown, which is empty or null, never 0. All functions may
+// Nothing fails: an unreadable value is unknown, which is empty or null, never 0. All functions may
 // be called from any goroutine.
 package environment

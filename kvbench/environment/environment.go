@@ -31,7 +31,7 @@ func Read(dir string) result.Environment {
 	return e
 }
 
-// machine reads what /proc and /sys tell, or what the system has instead of them.
+// machine reads /proc and /sys, or the system's replacements.
 func machine(root host.Root) result.Environment {
 	kernel, cpu, memory := host.SystemFacts()
 	return result.Environment{
@@ -125,9 +125,9 @@ func BlockDevice(dir string) result.Device {
 	return d
 }
 
-// buses are what a device's place in sysfs tells of its transport, the innermost last: an iSCSI
-// session may hang below a virtual adapter, and that below a PCI one. A virtio disk is whatever the
-// host below has.
+// buses are the transports by the device's path in sysfs, the innermost last: an iSCSI session may
+// be below a virtual adapter, and that below a PCI one. The transport of a virtio disk is the
+// host's.
 var buses = []struct {
 	transport string
 	element   *regexp.Regexp
@@ -140,7 +140,7 @@ var buses = []struct {
 	{"iscsi", regexp.MustCompile(`/session\d+/`)},
 }
 
-// transport tells by what the device at dir is reached, as the kernel's directories show it:
+// transport returns how the device at dir is attached, from the kernel's directories:
 // Documentation/ABI/testing/sysfs-class-nvme and -transport_*.
 func transport(dir string) string {
 	at := host.Root(dir)

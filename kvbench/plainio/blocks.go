@@ -10,12 +10,12 @@ import (
 )
 
 // Blocks reads or writes blocks of one size at random places inside the storage tier's files, one
-// request each: as many at a time as there are workers. A request that comes back is followed by
-// the next in its buffer, where it came back, as in Ceiling.
+// request each, and one in flight per worker. A completed request is followed by the next in the
+// same buffer and goroutine, as in Ceiling.
 type Blocks struct {
 	Op   tiers.Op
 	Size int64 // bytes of a block: a power of two of 4096 at least
-	// Footprint is how many bytes the files have together; 0 = half of the tier.
+	// Footprint is the bytes of all files; 0 = half of the tier.
 	Footprint int64
 
 	*field
@@ -52,7 +52,8 @@ func (r *Blocks) lay(b *Bench, most int64) error {
 	return err
 }
 
-// equip gives each worker a buffer, and its draws: where it reads follows from the seed.
+// equip gives each worker a buffer, and its random stream: the places it reads follow from the
+// seed.
 func (r *Blocks) equip(ctx context.Context) (err error) {
 	if r.lease, err = r.buffers(ctx, r.bench.Workers, r.Size); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (r *Blocks) equip(ctx context.Context) (err error) {
 
 // Step is all requests of a worker.
 func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
-	// Its own, lest workers share a cache line.
+	// A local copy, so that workers do not share a cache line.
 	n := r.drawn[worker]
 	defer func() { r.drawn[worker] = n }()
 	next := r.anywhere(r.draws[worker], &n, r.Size, b.over.Load)
@@ -77,7 +78,7 @@ func (r *Blocks) Step(ctx context.Context, b *Bench, worker int) error {
 	})
 }
 
-// Climber is the ladder after its window: such requests, in the same files.
+// Climber is the sweep after the routine's window: the same requests, in the same files.
 func (r *Blocks) Climber() kvbench.Climber {
 	return func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
 		return climbIn(ctx, e, l, r)

@@ -22,7 +22,7 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// asking notes where requests go.
+// asking notes the places of requests.
 type asking struct {
 	tiers.Tier
 	traits tiers.Traits
@@ -51,7 +51,7 @@ func (a *asking) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, 
 	return askingReader{r, asked{a, objs[0].Key, tiers.Read, r}}, err
 }
 
-// small are those of the requests that fill nothing.
+// small returns the places of requests smaller than a filling one.
 func (a *asking) small(size int) []place {
 	return slices.DeleteFunc(slices.Clone(a.asked), func(p place) bool { return p.size > size })
 }
@@ -84,10 +84,11 @@ type askingReader struct {
 
 func (r askingReader) Submit(io *tiers.IO) { r.submit(io) }
 
-// blocksInVirtualTime runs Blocks over a drive whose requests take a millisecond and what the bytes
-// take, of pages 16 at a time to be read and 8 to be written.
+// blocksInVirtualTime runs Blocks over a drive whose requests take a millisecond and their transfer
+// time, 16 pages per millisecond reading and 8 writing.
 func blocksInVirtualTime(t *testing.T, seed uint64, window time.Duration, limit int, r *Blocks,
 	workers int) (*result.Result, *asking) {
+	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
@@ -169,7 +170,7 @@ func TestBlocksCanBeCounted(t *testing.T) {
 	assert.InEpsilon(t, 777/time.Duration(res.WindowNS).Seconds(), units["io/s"], 1e-9)
 }
 
-// What would be answered by memory is no measurement of the storage.
+// Requests that memory completes do not measure the storage.
 func TestBlocksNeedDirectIO(t *testing.T) {
 	v := clock.NewVirtual()
 	tier := drive(t)(v)
@@ -182,8 +183,9 @@ func TestBlocksNeedDirectIO(t *testing.T) {
 	assert.Empty(t, a.asked)
 }
 
-// What a routine has written is what the ladder after its window reads: nothing is written for it.
+// The sweep after a routine's window reads the routine's files: it writes none.
 func TestTheLadderReadsWhatIsThere(t *testing.T) {
+	tiertest.OneThread(t)
 	for name, c := range map[string]struct {
 		routine Routine
 		objects bool
@@ -213,9 +215,10 @@ func TestTheLadderReadsWhatIsThere(t *testing.T) {
 	}
 }
 
-// The ladder of blocks asks as they do: requests of their size in their files, none of its own, and
-// no flush.
+// The sweep of blocks has the same requests: of their size in their files, without files of its own
+// and without a flush.
 func TestTheLadderOfBlocks(t *testing.T) {
+	tiertest.OneThread(t)
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
 		v := clock.NewVirtual()
 		tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{}}
@@ -237,16 +240,16 @@ func TestTheLadderOfBlocks(t *testing.T) {
 			rungs, err := r.Climber()(ctx, b.Env, ask)
 			require.NoError(t, err)
 			require.Len(t, rungs, 3)
-			for i, rung := range rungs {
-				assert.Equal(t, 2<<i, rung.InFlight)
-				moved, none, most := rung.Write, rung.Read, 8*page*1000.0
+			for i, step := range rungs {
+				assert.Equal(t, 2<<i, step.InFlight)
+				moved, none, most := step.Write, step.Read, 8*page*1000.0
 				if share {
-					moved, none, most = rung.Read, rung.Write, 2*most
+					moved, none, most = step.Read, step.Write, 2*most
 				}
 				assert.Zero(t, none)
 				each := 1 + 4*page/most*1000 // ms
-				assert.InEpsilon(t, min(most, float64(rung.InFlight)*4*page/each*1000), moved, 0.05,
-					"%d in flight", rung.InFlight)
+				assert.InEpsilon(t, min(most, float64(step.InFlight)*4*page/each*1000), moved, 0.05,
+					"%d in flight", step.InFlight)
 			}
 			assert.Equal(t, made, a.made, "no file of its own")
 			assert.Empty(t, tier.flushes)
@@ -261,7 +264,7 @@ func TestTheLadderOfBlocks(t *testing.T) {
 	}
 }
 
-// atOnce is a tier whose bytes count when a request is answered, on whatever filesystem.
+// atOnce is a tier whose bytes count when a request completes, on any filesystem.
 type atOnce struct{ tiers.Tier }
 
 func (a atOnce) Traits() tiers.Traits {
@@ -270,8 +273,8 @@ func (a atOnce) Traits() tiers.Traits {
 	return t
 }
 
-// What a device has not answered when the trial ends it still has the memory for: who frees that
-// lets the device write into whatever is there next.
+// Unanswered requests still own their memory when the trial ends: if it were freed, the device
+// could write into its next use.
 func TestBuffersOutliveTheTrialThatADeviceDoesNotAnswer(t *testing.T) {
 	for name, routine := range map[string]Routine{
 		"blocks":  &Blocks{Op: tiers.Read, Size: page, Footprint: 64 * page},
@@ -313,9 +316,10 @@ func TestBuffersOutliveTheTrialThatADeviceDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Filling keeps its time on a slow storage: one file is written whatever it takes, and no further
-// one whose end is beyond the time.
+// Filling keeps its time on a slow storage: it writes one file however long that takes, and no
+// further one that would end late.
 func TestFillingEndsInItsTime(t *testing.T) {
+	tiertest.OneThread(t)
 	for _, c := range []struct {
 		rate, latency time.Duration // of a MiB
 		footprint     int64

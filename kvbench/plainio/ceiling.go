@@ -14,22 +14,22 @@ import (
 )
 
 // Ceiling is plain sequential I/O of the storage tier's files: no cache, no queue, no data
-// generation beyond a stamp that keeps every 4 KiB block unique. What the engine moves is to be
-// compared with it, so it goes past the engine's own transfer.
+// generation beyond a stamp that keeps every 4 KiB block unique. The engine's rates are compared
+// with it, so it does not use the engine's transfer.
 //
 // Streams write or read whole files chunk by chunk, one chunk in flight each, and flush what they
-// have written. The first file of each is shorter by another part, so that from the first moment on
-// some write, some flush and some create, as in the middle of a long run: bytes per time of a short
-// window are then those of a long one.
+// have written. The first file of each stream is shorter by a different part, so that from the
+// first moment on some write, some flush and some create, as in the middle of a long run. A short
+// window then has the rate of a long one.
 type Ceiling struct {
 	ReadShare float64 // of the bytes: 0 writes only, 1 reads only
-	// Churn begins with a full footprint, and each file written removes the oldest one: what a
-	// full cache does. Without it nothing is removed within the window, which ends when the
-	// footprint is full.
+	// Churn begins with a full footprint, and each file written removes the oldest one, like a full
+	// cache. Without it nothing is removed within the window, which ends when the footprint is
+	// full.
 	Churn     bool
 	Footprint int64 // bytes that may lie in the tier; 0 = half of its capacity
-	// InFlight is the number of streams; 0 = as many as a sweep shows to be enough, whose steps
-	// take Rung each.
+	// InFlight is the number of streams; 0 = the smallest number that a sweep with steps of length
+	// Rung shows to be enough.
 	InFlight int
 	Rung     time.Duration
 
@@ -44,18 +44,18 @@ type Ceiling struct {
 
 var _ Routine = (*Ceiling)(nil)
 
-// filesPerStream is how many files there are of each stream: those of a window differ in phase.
+// filesPerStream is the number of files of each stream: in a window they differ in phase.
 const filesPerStream = 4
 
 // The sweep begins with few in flight and doubles them.
 const (
 	firstDepth = 4
-	// What is as fast as the fastest within enoughShare needs no more in flight; two steps that
-	// bring nothing end the sweep.
+	// A step within enoughShare of the fastest needs no more in flight; two steps without a gain
+	// end the sweep.
 	enoughShare = 0.95
 )
 
-// Prepare writes the files to read, climbs the ladder, and gives each stream its buffer.
+// Prepare writes the files to read, runs the sweep, and gives each stream its buffer.
 func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.fileSet.level, err = b.Level(tiers.Storage); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if err := r.readable(ctx, b, int(read/r.size), fillers); err != nil {
 		return err
 	}
-	// So little that a stream has not several files ends the window when most of it is still under
-	// way: what completed until then says nothing.
+	// With too little to write for several files of each stream, most of it would be in flight when
+	// the window ends, and its completions would prove nothing.
 	least := filesPerStream * r.mover.chunk
 	if b.Workers = r.InFlight; r.InFlight == 0 {
 		if b.Workers, err = r.find(ctx, b); err != nil {
@@ -117,9 +117,9 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	return r.equip(ctx, b.Workers)
 }
 
-// find climbs the ladder with the mix of the window and returns the smallest number in flight that
-// is enough. What it writes lies next to the footprint and stays until the end of the trial: a
-// filesystem that discards what is removed would do so within the window.
+// find runs the sweep with the mix of the window and returns the smallest number in flight that is
+// enough. The files of the sweep are not part of the footprint and stay until the end of the trial:
+// a filesystem that discards removed files would do so within the window.
 func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	room := min(r.Footprint, r.fileSet.level.Capacity-r.Footprint)
 	const steps = 7 // up to 256 in flight, which only a large array needs
@@ -138,13 +138,13 @@ func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
 	}
 	if len(r.ladder) == 0 {
-		return firstDepth, nil // there was no room: the window says what it had
+		return firstDepth, nil // no capacity for a sweep: the result of the window shows it
 	}
 	return r.ladder[bestStep(r.ladder, c.request(c.size))].InFlight, nil
 }
 
-// bestStep is the first one that is as fast as the fastest, but for what may be noise. From the
-// first one on that saw too few requests end, none shows that more in flight are faster.
+// bestStep is the first step that is as fast as the fastest, except for noise. It ignores the steps
+// from the first one on in which too few requests completed.
 func bestStep(all []result.Rung, request int64) int {
 	most := 0.0
 	for _, r := range all {
@@ -186,8 +186,8 @@ func (r *Ceiling) Step(ctx context.Context, b *Bench, worker int) error {
 	return r.step(ctx, b, worker, r.mix.next(size, r.size))
 }
 
-// whole reads or writes a file, one request at a time: how many are in flight is the number of
-// workers.
+// whole reads or writes a file, one request at a time: the number of workers is the number in
+// flight.
 func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error) {
 	start := r.env.Clock.Now()
@@ -205,7 +205,7 @@ func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Ob
 	return tiers.Timing{Device: r.env.Clock.Now() - start}, err
 }
 
-// Report says what was used, and how it was found.
+// Report adds the footprint, the file size and the sweep.
 func (r *Ceiling) Report(res *result.Result) {
 	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Ladder: r.ladder}
 	if r.mover != nil {
@@ -214,16 +214,15 @@ func (r *Ceiling) Report(res *result.Result) {
 }
 
 // CeilingWindow is the shortest window whose rate is a ceiling. In a shorter one the caches of a
-// drive, and the first requests of all streams, weigh too much: later runs were at 110 % of it.
+// drive, and the first requests of all streams, weigh too much: later runs reached 110 % of it.
 const CeilingWindow = 2 * time.Second
 
-// Reached is what plain I/O has moved with the same parameters, by the share of reads that was
-// given.
+// Reached is the rates of plain I/O with the same parameters, by share of reads.
 type Reached map[float64]result.CeilingPoint
 
-// Note remembers the rate of a window: the best of several, because what plain I/O has reached once
-// is a bound for what is compared with it. Of a trial that failed, or was short, nothing. It
-// returns the map, which it makes if there is none.
+// Note adds the rate of a window: the best of several counts, because a rate that plain I/O has
+// reached once is a bound for other runs. It ignores trials that failed or were short. It returns
+// the map, which it makes if there is none.
 func (m Reached) Note(share float64, r *result.Result) Reached {
 	if m == nil {
 		m = Reached{}
@@ -243,7 +242,7 @@ func (m Reached) Note(share float64, r *result.Result) Reached {
 	return m
 }
 
-// Ceiling is all of it, nil when nothing was noted.
+// Ceiling returns all points, nil without any.
 func (m Reached) Ceiling() *result.Ceiling {
 	if len(m) == 0 {
 		return nil

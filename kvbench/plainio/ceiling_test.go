@@ -10,6 +10,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/tiertest"
 	"kvbench/tracing/host"
 )
 
@@ -17,6 +18,7 @@ import (
 // removal takes a third of a flush.
 func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 	*result.Result, *flushing) {
+	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{},
@@ -30,8 +32,8 @@ func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
 }
 
 // Equal files of equal workers that begin together would all be flushed together, again and again:
-// a window would count whole rounds of files, and the number say nothing of the drive. Here a file
-// of 16 pages takes 32 ms and its flush 20.
+// a window would count whole rounds of files, and the number would not describe the drive. Here a
+// file of 16 pages takes 32 ms and its flush 20.
 func TestTheCeilingIsNotInLockstep(t *testing.T) {
 	var rates []float64
 	for _, window := range []time.Duration{50, 61, 77, 100, 115} {
@@ -59,8 +61,8 @@ func TestAWindowOfWritesEndsWithItsFootprint(t *testing.T) {
 	assert.Nil(t, res.PlainIO.Ladder, "the number in flight was given")
 }
 
-// A stream with one file or two would still be writing it when another finds no room, and the
-// window end with nothing of what it wrote.
+// A stream with one or two files would still be writing when another finds no capacity, and the
+// window would end without any of its bytes.
 func TestAFootprintThatIsTooSmallIsRefused(t *testing.T) {
 	for want, r := range map[string]*Ceiling{
 		"writing with 16 streams, each of which needs room for 4 files of a chunk at least, takes " +
@@ -75,14 +77,14 @@ func TestAFootprintThatIsTooSmallIsRefused(t *testing.T) {
 	res, _ := inVirtualTime(t, time.Hour, 3*time.Millisecond,
 		&Ceiling{Footprint: 64 * page, InFlight: 16})
 	assert.Greater(t, res.Completions(), int64(2*16), "of 64 files")
-	// A ladder finds no more than have room.
+	// A sweep finds no more than the capacity allows.
 	res, _ = inVirtualTime(t, time.Hour, 3*time.Millisecond,
 		&Ceiling{Footprint: 16 * page, Rung: 200 * time.Millisecond})
 	assert.Equal(t, 4, res.Workload.Workers)
 }
 
-// The time of an operation that the end of the window cuts off is the storage's, too: else a run of
-// large files would look as if the harness had kept its workers.
+// The time of an operation that the end of the window cuts off is the storage's, too: otherwise a
+// run of large files would seem limited by the harness.
 func TestWhatTheEndCutsOffIsTheStoragesTime(t *testing.T) {
 	for share := range 2 {
 		res, _ := inVirtualTime(t, 300*time.Millisecond, 3*time.Millisecond,
@@ -142,16 +144,16 @@ func TestRemovalIsANumberOfItsOwn(t *testing.T) {
 	assert.True(t, slices.Contains(units, "removals/s") && slices.Contains(units, "freed-B/s"))
 }
 
-// A disk of 1 GB/s by 4 in flight: on a busy machine a rung with 128 in flight that saw 37 requests
-// end may look faster, and is no reason to have 128.
+// A disk of 1 GB/s with 4 in flight: on a busy machine a step with 128 in flight and 37 completed
+// requests may look faster, and is no reason to have 128.
 func TestAPickNeedsEnoughRequests(t *testing.T) {
-	rung := func(n int, rate float64) result.Rung {
+	step := func(n int, rate float64) result.Rung {
 		return result.Rung{InFlight: n, Read: rate, NS: int64(100 * time.Millisecond)}
 	}
-	const request = 1e6 // four for each of 16 in flight are 64 MB of the 100 MB of a rung
-	all := []result.Rung{rung(4, 1e9), rung(8, 1e9), rung(16, 1.02e9), rung(32, 1.2e9)}
+	const request = 1e6 // four for each of 16 in flight are 64 MB of the 100 MB of a step
+	all := []result.Rung{step(4, 1e9), step(8, 1e9), step(16, 1.02e9), step(32, 1.2e9)}
 	assert.Equal(t, 0, bestStep(all, request), "32 would need 128 requests to end, and saw 120")
-	assert.Equal(t, 3, bestStep(append(all[:3:3], rung(32, 1.3e9)), request))
-	assert.Equal(t, 0, bestStep([]result.Rung{rung(4, 1e8), rung(8, 1e9)}, request),
-		"behind a rung that shows nothing none shows anything")
+	assert.Equal(t, 3, bestStep(append(all[:3:3], step(32, 1.3e9)), request))
+	assert.Equal(t, 0, bestStep([]result.Rung{step(4, 1e8), step(8, 1e9)}, request),
+		"after a step that shows nothing no step counts")
 }

@@ -10,8 +10,8 @@ import (
 	"kvbench/kvbench"
 )
 
-// concurrently calls f n times, each with its number, and waits for all of them: they may wait for
-// nothing but I/O once ctx has ended, which the first failure ends. That failure is returned.
+// concurrently calls f n times, each with its number, and waits for all of them. After the first
+// failure it ends ctx and returns that failure. Once ctx has ended, f may wait only for I/O.
 func concurrently(ctx context.Context, e *kvbench.Env, n int,
 	f func(ctx context.Context, i int) error) error {
 	if n == 0 {
@@ -43,7 +43,7 @@ func concurrently(ctx context.Context, e *kvbench.Env, n int,
 	return failure
 }
 
-// tally is what one stream has moved, by the time of completion, in parts of equal length. It is
+// tally counts what one stream has moved, by time of completion, in parts of equal length. It is
 // the stream's own: streams do not wait for each other to count.
 type tally struct {
 	part  time.Duration // 0: nothing is counted yet
@@ -51,11 +51,11 @@ type tally struct {
 	n     int64 // requests
 }
 
-// So many parts there are, at least half of them in use unless all took less than as many
-// microseconds.
+// The number of parts. At least half are in use, unless the whole takes fewer microseconds than
+// there are parts.
 const tallyParts = 256
 
-// add counts what completed at that time, since the beginning. Where this is beyond the last part,
+// add counts a completion at that time since the beginning. If the time is beyond the last part,
 // parts become twice as long.
 func (t *tally) add(at time.Duration, bytes int64) {
 	t.part = max(t.part, time.Microsecond)
@@ -69,14 +69,14 @@ func (t *tally) add(at time.Duration, bytes int64) {
 	t.n++
 }
 
-// mean is what all of them have moved per second from the beginning to that time.
+// mean is the bytes per second of all tallies from the beginning to that time.
 //
-// It is a mean over time in which the middle weighs most and both ends nothing (Hann's window, 1 -
-// cos). Bytes over time would lose what is in flight at the end, with large requests at a device
-// that is full a quarter of four. And devices with a limit give bytes by slices (cgroups: 100 ms),
-// with a credit at first: a slice more or less is a third of 300 ms. Here what comes back in
-// periods says what it is, once there are two of them (the window's transform vanishes at whole
-// numbers from 2 on; Harris, On the use of windows for harmonic analysis, 1978).
+// It is weighted over time by Hann's window, 1 - cos: the middle weighs most and both ends nothing.
+// Bytes ÷ time would lose the requests in flight at the end; with large requests on a saturated
+// device they are a quarter of four. And limited devices give bytes in slices (cgroups: 100 ms),
+// with a credit at first: one slice is a third of 300 ms. Periodic completions get their true rate
+// from two periods on, because the window's transform vanishes at whole numbers from 2 on (Harris,
+// On the use of windows for harmonic analysis, 1978).
 func mean(all []tally, took time.Duration) (rate float64) {
 	for i := range all {
 		t := &all[i]

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A storage that gives bytes in slices has the rate that it has, whatever part of a slice is under
-// way when a measurement ends.
+// A storage that moves bytes in slices shows its rate, whatever part of a slice is in flight when a
+// measurement ends.
 func TestAMeanLosesNothingUnderWay(t *testing.T) {
 	const slice, bytes = 100 * time.Millisecond, 20 << 20
 	apart := 0.0
 	for took := 2 * slice; took <= 10*slice; took += 7 * time.Millisecond {
-		all := make([]tally, 2) // of one of which nothing comes
+		all := make([]tally, 2) // one of them stays empty
 		total := 0
 		for at := slice; at <= took; at += slice {
 			all[0].add(at-1, bytes)

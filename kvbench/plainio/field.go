@@ -14,9 +14,9 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// field is files of one size that stay open, in which requests go to any place: what an engine does
-// that keeps the blocks of its cache in slots. Writes go where something was written before, so
-// that they change no metadata, and no flush follows them, as none follows a slot's.
+// field is files of one size that stay open, with requests at any place in them, like an engine
+// that keeps the blocks of its cache in slots. Writes overwrite written data, so that they change
+// no metadata, and no flush follows them, as none follows a slot's.
 type field struct {
 	*mover
 	op    tiers.Op
@@ -30,17 +30,17 @@ type region struct {
 	close func() error
 }
 
-// A field is filled by pieces of fieldFill bytes, fieldFillers at a time and in as many files,
-// whatever is asked of it later: one of pages is not to be filled page by page, and a request of
-// 16 MiB is three seconds of a slow drive. Filling that has an end begins with fieldFirst pieces at
-// a time in one file, and has then as many as the storage writes in a quarter of a second.
+// A field is filled in pieces of fieldFill bytes, fieldFillers at a time and in as many files,
+// whatever its request size: filling page by page would be slow, and a request of 16 MiB is three
+// seconds of a slow drive. Filling with a time limit begins with fieldFirst pieces at a time in one
+// file, and then has as many as the storage writes in a quarter of a second.
 const (
 	fieldFill    = 1 << 20
 	fieldFillers = 16
 	fieldFirst   = 4
 )
 
-// newField returns one without files, for requests of so many bytes at most.
+// newField returns a field without files, for requests of up to request bytes.
 func newField(e *kvbench.Env, l cache.Level, op tiers.Op, request, footprint int64) (*field,
 	error) {
 	m, err := newMover(e, l, "field/")
@@ -62,11 +62,11 @@ func newField(e *kvbench.Env, l cache.Level, op tiers.Op, request, footprint int
 	return &field{mover: m, op: op, size: size}, nil
 }
 
-// fill writes files of footprint bytes in all, one at least, and opens them, but none beyond that
-// one after until; 0: there is no such moment. They are closed by close, also after an error.
+// fill writes files of footprint bytes in all, at least one, and opens them. It begins no file
+// after the first one after until; 0: no limit. close closes them, also after an error.
 //
-// Files that would not be complete in time are not begun: a batch has as many as fit into half of
-// the time left, at the rate of those before.
+// It begins no files that would be late: a batch has as many as fit into half of the time left, at
+// the rate so far.
 func (f *field) fill(ctx context.Context, footprint int64, until time.Duration) error {
 	n := max(1, int(footprint/f.size))
 	l, err := f.buffers(ctx, min(fieldFillers, n*int(f.size/fieldFill)), fieldFill)
@@ -93,8 +93,8 @@ func (f *field) fill(ctx context.Context, footprint int64, until time.Duration) 
 	return errors.Join(err, l.free())
 }
 
-// batch writes files concurrently, piece by piece in turns, and says whether they are whole:
-// else nothing of them is left.
+// batch writes files concurrently, piece by piece in turns, and reports whether they are whole:
+// otherwise it removes them.
 func (f *field) batch(ctx context.Context, l *lease, files, streams int,
 	until time.Duration) (whole bool, err error) {
 	objects, made := make([]tiers.Object, files), make([]tiers.Writer, files)
@@ -146,7 +146,7 @@ func (f *field) batch(ctx context.Context, l *lease, files, streams int,
 	return true, err
 }
 
-// open makes a file that is written one that requests go to.
+// open opens a written file for the field's requests.
 func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p region, err error) {
 	if f.op == tiers.Write {
 		return region{w, func() error { return w.Commit(over) }}, nil
@@ -161,15 +161,14 @@ func (f *field) open(ctx context.Context, w tiers.Writer, o tiers.Object) (p reg
 	return region{r, r.Close}, nil
 }
 
-// over has ended: a flush that is not measured is waited for no longer than any request after the
-// end.
+// over has ended: an unmeasured flush gets only the grace of any request after the end.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// close flushes what was written, and closes the files.
+// close flushes and closes the files.
 func (f *field) close() (err error) {
 	for _, p := range f.files {
 		err = errors.Join(err, p.close())
@@ -178,8 +177,8 @@ func (f *field) close() (err error) {
 	return err
 }
 
-// anywhere goes to places that draws says, from the n-th one on, all of them multiples of the
-// request's size, until until says so.
+// anywhere returns requests at random places, from the n-th draw on, all aligned to the request's
+// size, until the function until returns true.
 func (f *field) anywhere(draws profile.Stream, n *int64, request int64,
 	until func() bool) transfer.Next {
 	places := int(f.size / request)

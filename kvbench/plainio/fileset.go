@@ -11,16 +11,16 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// fileSet is the objects of a routine in one tier: some to read, which stay, and a capacity for
-// those that it writes. When that is full the window ends: to go on means to remove something, which
-// on many filesystems and drives takes longer than to write it, and is measured separately. In a
-// fileSet that cycles each new object takes the place of the oldest.
+// fileSet is the objects of a routine in one tier: objects to read, which stay, and a capacity for
+// objects that it writes. When the capacity is full the window ends: continuing would mean removing
+// objects, which on many filesystems and drives takes longer than writing them, and is measured
+// separately. In a fileSet that cycles each new object replaces the oldest.
 type fileSet struct {
 	level cache.Level
 	size  int64 // of an object
-	// chunk > 0: the first operation of each worker is shorter by another part of an object, in
-	// whole chunks, so that the files of many are begun and flushed at all moments alike. Else
-	// every operation is on a whole object.
+	// chunk > 0: the first operation of each worker is shorter by a different part of an object, in
+	// whole chunks, so that files begin and are flushed at different moments. Otherwise every
+	// operation is on a whole object.
 	chunk int64
 	// entire: objects are read from their start to their end.
 	entire  bool
@@ -35,7 +35,7 @@ type fileSet struct {
 type moveFunc func(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
 	tiers.Timing, error)
 
-// workerState is what a worker has of its own.
+// workerState is a worker's own state.
 type workerState struct {
 	draws profile.Stream
 	n     int64 // operations begun
@@ -59,7 +59,7 @@ func (s *fileSet) fill(ctx context.Context, b *Bench, objects, writers int) ([]t
 	})
 }
 
-// Readable is what is there to be read.
+// Readable returns the objects to read.
 func (s *fileSet) Readable() []tiers.Object {
 	if s.level.Kind != tiers.Storage {
 		return nil
@@ -67,8 +67,8 @@ func (s *fileSet) Readable() []tiers.Object {
 	return s.objects
 }
 
-// seedWorkers gives each worker its draws: what is read follows from the seed, not from how fast
-// the workers are.
+// seedWorkers gives each worker its random stream: the objects it reads follow from the seed, not
+// from the workers' speed.
 func (s *fileSet) seedWorkers(b *Bench) {
 	s.states = make([]workerState, b.Workers)
 	for w := range s.states {
@@ -90,7 +90,7 @@ func (s *fileSet) cycle(places int, taken []tiers.Object) {
 
 // step reads a random object, or writes a new one.
 //
-// Objects are read in random order: in that of their writing a drive would read ahead.
+// Objects are read in random order: in the order of their writing a drive would read ahead.
 func (s *fileSet) step(ctx context.Context, b *Bench, worker int, op tiers.Op) error {
 	h := &s.states[worker]
 	h.n++

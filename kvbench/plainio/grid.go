@@ -36,8 +36,8 @@ func newCell(size int64, n int) *cell {
 
 func (c *cell) inFlight() int64 { return c.size * int64(c.n) }
 
-// allCells returns all of a grid, fewest bytes in flight first, of equally many the one with the
-// fewest requests. From one number in flight to the next there are step times as many.
+// allCells returns the cells of the grid in the order of their bytes in flight, and of equally many
+// in the order of their requests. Numbers in flight differ by the factor step.
 func allCells(smallest int64, step int) (cells []*cell) {
 	for size := int64(KneeSize); size >= smallest; size /= kneeStep {
 		for n := 1; n <= kneeMost && int64(n)*size <= KneeFlight; n *= step {
@@ -53,9 +53,9 @@ func smaller(a, b *cell) int {
 	return cmp.Or(cmp.Compare(a.inFlight(), b.inFlight()), cmp.Compare(a.n, b.n))
 }
 
-// newGrid returns the cells of which all rounds fit into the time that is left, without those that
-// take longest: at 5 MiB/s one measurement of 64 MiB in flight would take most of a minute. Where
-// more than a quarter of the grid would be left out it has every second number in flight.
+// newGrid returns the cells whose rounds all fit into the time that is left, leaving out those that
+// take longest: at 5 MiB/s one measurement of 64 MiB in flight would take most of a minute. If more
+// than a quarter would be left out, the grid has every second number in flight.
 func newGrid(smallest int64, p pace, left time.Duration) []*cell {
 	fit := func(cells []*cell) []*cell {
 		slices.SortStableFunc(cells, func(a, b *cell) int {
@@ -77,7 +77,7 @@ func newGrid(smallest int64, p pace, left time.Duration) []*cell {
 	return fit(allCells(smallest, 4))
 }
 
-// pace is how fast a storage completes requests, by a probe.
+// pace is a storage's speed of completing requests, by a probe.
 type pace struct {
 	least    time.Duration // of a measurement
 	latency  time.Duration // of one request alone
@@ -85,7 +85,7 @@ type pace struct {
 	requests float64       // per second
 }
 
-// time estimates how long a measurement of a cell takes, in which each request in flight is
+// time estimates the duration of a measurement of a cell, in which each request in flight is
 // followed by three others.
 func (p pace) time(c *cell) time.Duration {
 	wave := max(p.latency, seconds(float64(c.inFlight())/p.bytes),
@@ -93,7 +93,7 @@ func (p pace) time(c *cell) time.Duration {
 	return max(p.least, (kneeCompleted+1)*wave)
 }
 
-// seconds is a time that is not too long to be one.
+// seconds converts to a duration without overflow.
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e6) * float64(time.Second)) }
 
 // order returns every cell once per round, each round in a random order of its own.

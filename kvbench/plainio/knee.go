@@ -19,9 +19,9 @@ import (
 // and finds the fewest bytes in flight that move nearly as much as the best cell of the grid. Its
 // window measures that cell. See grid.go for the grid and for which cell is the knee.
 //
-// Each cell is measured in three rounds, and each round has its own random order: what a device
-// does at one moment, and the burst credit that a cgroup's limit keeps while a slow cell runs, goes
-// to a different cell in each round, and the median of the three leaves it out.
+// Each cell is measured in three rounds, and each round has its own random order. A disturbance of
+// the device, and the burst credit that a cgroup's limit saves up during a slow cell, then hit a
+// different cell in each round, and the median of the three leaves them out.
 type Knee struct {
 	Blocks
 	// Limit bounds the filling and the grid together, except for the measurement in progress; 0 =
@@ -117,7 +117,7 @@ func (r *Knee) grid(ctx context.Context, limit time.Duration) error {
 }
 
 // probe estimates how long measurements take: with small requests and with large ones, 1, 4, 16 and
-// 64 in flight, as long as more move more and complete in time.
+// 64 in flight, as long as more in flight moves more and completes in time.
 func (r *Knee) probe(ctx context.Context, least time.Duration) (p pace, err error) {
 	p.least = least
 	size := max(pageSize, int64(r.level.Tier.Traits().Align))
@@ -142,7 +142,7 @@ func (r *Knee) probe(ctx context.Context, least time.Duration) (p pace, err erro
 	return p, nil
 }
 
-// Report adds what was found.
+// Report adds the grid and the knee.
 func (r *Knee) Report(res *result.Result) {
 	r.Blocks.Report(res)
 	if len(r.knee.Points) > 0 {
@@ -153,7 +153,7 @@ func (r *Knee) Report(res *result.Result) {
 	}
 }
 
-// measure returns what a cell moves per second (see mean), 0 where fewer than two requests of a
+// measure returns the bytes per second of a cell (see mean), 0 if fewer than two requests of a
 // stream completed.
 func (r *Knee) measure(ctx context.Context, p *cell, least time.Duration) (rate float64,
 	err error) {

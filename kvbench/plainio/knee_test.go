@@ -13,11 +13,13 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 )
 
 // kneeOn measures the grid on a model in virtual time.
 func kneeOn(ctx context.Context, t *testing.T, m tiers.DeviceModel, r *Knee,
 	seed uint64) *result.Result {
+	tiertest.OneThread(t)
 	t.Helper()
 	require.NoError(t, m.Validate())
 	v := clock.NewVirtual()
@@ -83,6 +85,7 @@ func TestTheKneeOfModels(t *testing.T) {
 // Where the time is up, or the run is interrupted, there is no knee, but the cells that were
 // measured until then.
 func TestAGridThatEndsEarlyHasNoKnee(t *testing.T) {
+	tiertest.OneThread(t)
 	run := func(rate float64, limit, stop time.Duration) (*result.Result, *result.Knee) {
 		m := tiers.DeviceModel{Read: rate, Write: rate, ReadLatency: 1e5, WriteLatency: 1e5,
 			Parallelism: 128}
@@ -112,7 +115,7 @@ func TestAGridThatEndsEarlyHasNoKnee(t *testing.T) {
 	assert.Zero(t, k.InFlight)
 }
 
-// What has no capacity for the largest requests is refused, with what it has and what it needs.
+// A tier too small for the largest requests is refused, with its capacity and the needed one.
 func TestAKneeNeedsRoom(t *testing.T) {
 	v := clock.NewVirtual()
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}
@@ -173,8 +176,8 @@ func TestWhichCellIsTheKnee(t *testing.T) {
 	assert.False(t, choose(&result.Knee{}))
 }
 
-// Each round has every cell once, in an order that the seed gives; what would take too long on a
-// slow storage is left out.
+// Each round has every cell once, in an order that follows from the seed; cells that are too slow
+// on a slow storage are left out.
 func TestTheOrderAndSizeOfTheGrid(t *testing.T) {
 	const left, ms = 30 * time.Second, time.Millisecond
 	fast := pace{kneeTime, ms, 1 << 30, 1e5}

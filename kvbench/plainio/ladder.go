@@ -15,16 +15,16 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// Climb measures plain I/O on a tier, step by step, as the Ladder says: it is a kvbench.Climber. It
-// returns the steps that it came to: fewer than asked for where the room for files or the memory
-// for buffers ends, and none where the tier takes no time. It needs nothing of the run but its
-// clock, its content and the size of its chunks, so that it can come before a window or after one,
-// when no worker is at work any more; in virtual time, too.
+// Climb measures plain I/O on a tier, step by step, as the Ladder describes: it is a
+// kvbench.Climber. It returns the completed steps: fewer than requested where the capacity for
+// files or the memory for buffers ends, and none where the tier takes no time. Of the run it needs
+// only the clock, the content and the chunk size, so it can come before a window, or after one when
+// all workers have ended; in virtual time, too.
 //
-// Bytes count as requests complete, from the start of all streams to the moment that ends the
-// step, the middle of that time most (see mean); what is in flight then has ended before the next
-// step begins. Files are flushed like those of a run. So a step says what a run would have moved
-// with as many in flight all the time. It is short: differences of a few percent are noise.
+// Bytes count as requests complete, from the start of all streams to the end of the step, the
+// middle of that time most (see mean). Requests in flight at the end complete before the next step
+// begins. Files are flushed like those of a run. So a step shows what a run would have moved with
+// as many in flight all the time. It is short: differences of a few percent are noise.
 func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (steps []result.Rung, err error) {
 	return climbIn(ctx, e, l, nil)
 }
@@ -48,8 +48,8 @@ func climbIn(ctx context.Context, e *kvbench.Env, l kvbench.Ladder, within *Bloc
 	return steps, errors.Join(err, c.remove(ctx))
 }
 
-// spare writes what is to be read concurrently and in large requests, whatever those of the
-// ladder are: page by page it would take longer than all steps.
+// spare writes the objects to read concurrently and in large requests, whatever the sweep's request
+// size: page by page it would take longer than all steps.
 func (c *climb) spare(ctx context.Context) error {
 	m, err := newMover(c.env, c.Level, c.name)
 	if err != nil || len(c.Spare) == 0 {
@@ -80,7 +80,7 @@ type climb struct {
 	kvbench.Ladder
 	within *Blocks
 	size   int64 // of the files
-	// enough ends the sweep before its last step; nil: nothing does.
+	// enough ends the sweep before its last step; nil: all steps run.
 	enough func([]result.Rung) bool
 	steps  int // so far, so that the draws of each are its own
 
@@ -109,12 +109,12 @@ func newClimb(e *kvbench.Env, l kvbench.Ladder, within *Blocks) (*climb, error) 
 	return c, nil
 }
 
-// slower is how much longer a step may take on a tier that streams: its requests are whole objects,
-// and a request to a distant store takes some hundred milliseconds.
+// slower is the factor by which a step takes longer on a tier that streams: its requests are whole
+// objects, and a request to a distant store takes some hundred milliseconds.
 const slower = 4
 
-// fileSize is a size in whole requests, of one at least, but never more than the Ladder says: a
-// tier of places may take no more.
+// fileSize rounds a size to whole requests, at least one, but never more than the Ladder's size: a
+// tier of slots may store no more.
 func (c *climb) fileSize(size int64) int64 {
 	size = c.wholeChunks(min(size, c.FileSize, c.largest()))
 	if c.FileSize > 0 {
@@ -123,7 +123,7 @@ func (c *climb) fileSize(size int64) int64 {
 	return size
 }
 
-// most is how many are in flight in the last step, whose buffers are bounded as a run's are.
+// most is the number in flight in the last step, whose buffers are bounded as a run's are.
 func (c *climb) most() int {
 	n := c.InFlight
 	for range c.Rungs - 1 {
@@ -158,7 +158,7 @@ func (c *climb) climb(ctx context.Context) (steps []result.Rung, err error) {
 	return steps, nil
 }
 
-// remove deletes what was written, also when ctx has ended.
+// remove deletes the written files, also when ctx has ended.
 func (c *climb) remove(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *climb) remove(ctx context.Context) error {
 	return c.level.Tier.Remove(context.WithoutCancel(ctx), c.files...)
 }
 
-// sweepStep is one step of a sweep: as many streams as are to be in flight.
+// sweepStep is one step of a sweep, with a stream for each request in flight.
 type sweepStep struct {
 	*climb
 	mix   mix
@@ -231,8 +231,8 @@ func (r *sweepStep) count(op tiers.Op, i int) counter {
 	}
 }
 
-// stream is stream i of n: object after object, through one buffer. The first one of each is
-// shorter by another part, so that the flushes of many do not come at one moment.
+// stream is stream i of n: object after object, through one buffer. The first object of each stream
+// is shorter by a different part, so that flushes of many streams do not coincide.
 func (r *sweepStep) stream(ctx context.Context, buf leased, i, n int) error {
 	draws := profile.NewStream(r.Seed, r.steps<<16+i)
 	if r.within != nil {
@@ -268,7 +268,7 @@ func (r *sweepStep) stream(ctx context.Context, buf leased, i, n int) error {
 	return nil
 }
 
-// take claims room for a file, if there is some.
+// take reserves capacity for a file, if there is enough.
 func (c *climb) take(size int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,7 +279,7 @@ func (c *climb) take(size int64) bool {
 	return true
 }
 
-// wrote remembers what is to be removed.
+// wrote notes an object for remove.
 func (c *climb) wrote(o tiers.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

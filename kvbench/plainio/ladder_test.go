@@ -31,6 +31,7 @@ func (f once) Step(_ context.Context, b *Bench, _ int) error {
 // inTrial calls f in a trial in virtual time over a tier.
 func inTrial(t *testing.T, make func(clock.Clock) tiers.Tier,
 	f func(ctx context.Context, e *kvbench.Env, l cache.Level)) {
+	tiertest.OneThread(t)
 	t.Helper()
 	v := clock.NewVirtual()
 	cfg := overLevels(onTier(make(v), 1<<40), 1)
@@ -161,7 +162,7 @@ func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
 				"%d in flight", r.InFlight)
 		}
 		assert.Zero(t, tier.now, "all are removed")
-		assert.Zero(t, tier.aborted, "what a rung's end cut short was kept until then")
+		assert.Zero(t, tier.aborted, "files that the end of a step cut short stay until the end")
 		assert.LessOrEqual(t, tier.most, ask.Room)
 
 		// Steadily, not all at once.
@@ -184,8 +185,8 @@ func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// What is there to be read alone is written in large requests, however small those of the ladder
-// are: in pages it would take a slow disk minutes after a window of seconds.
+// Files only to be read are written in large requests, however small the sweep's are: page by page
+// it would take a slow disk minutes after a window of seconds.
 func TestWhatALadderReadsIsWrittenQuickly(t *testing.T) {
 	var tier *asking
 	inTrial(t, func(c clock.Clock) tiers.Tier {
@@ -200,7 +201,7 @@ func TestWhatALadderReadsIsWrittenQuickly(t *testing.T) {
 			Begins: func() { begins = len(tier.asked) }})
 		require.NoError(t, err)
 		assert.Len(t, rungs, 1)
-		assert.Equal(t, 4+4, begins, "before the first rung")
+		assert.Equal(t, 4+4, begins, "before the first step")
 		for i, p := range tier.asked {
 			assert.Equal(t, i < begins, p.op == tiers.Write)
 		}

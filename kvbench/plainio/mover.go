@@ -16,10 +16,10 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// mover moves objects of one tier chunk by chunk, one request at a time in a buffer: past cache and
-// transfer, without data generation beyond a stamp, and without verification. How many are in
-// flight is how many buffers are in use. A tier that streams has a whole object in one request,
-// or, where it cuts large ones itself, one of their parts at a time.
+// mover moves objects of one tier chunk by chunk, one request at a time in a buffer, without cache
+// and transfer, without data generation beyond a stamp, and without verification. The number of
+// buffers in use is the number in flight. On a tier that streams a request is a whole object, or,
+// where the tier splits large ones itself, one part at a time.
 type mover struct {
 	env   *kvbench.Env
 	level cache.Level
@@ -32,8 +32,7 @@ type mover struct {
 	stamp atomic.Uint64
 }
 
-// newMover returns one whose objects have keys that begin with a name, under which no other writes
-// in the run.
+// newMover returns a mover whose keys begin with a name that no other writer of the run uses.
 func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	if l.Tier == nil {
 		return nil, fmt.Errorf("the %s tier takes no time: there is nothing to measure", l.Kind)
@@ -49,16 +48,16 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	}
 	if s, ok := l.Tier.(tiers.Streamer); ok && traits.Stream {
 		m.store = s
-		if b, ok := s.(tiers.Bounded); ok { // what the store can do, not what an engine asks of it
+		if b, ok := s.(tiers.Bounded); ok { // the store's own limit, not an engine's
 			m.store = b.Unbounded()
 		}
 	}
 	return m, nil
 }
 
-// largest is how large objects are at most: as large as an entry of thousands of tokens, but where
-// the bytes of one count when the last of them has been taken. The objects of other benchmarks of
-// stores have some MiB, too.
+// largest is the largest size of an object: that of an entry of thousands of tokens. It is smaller
+// where bytes count only when the last one has completed. The objects of other benchmarks of stores
+// have some MiB, too.
 func (m *mover) largest() int64 {
 	if m.store != nil {
 		return 8 << 20
@@ -66,7 +65,7 @@ func (m *mover) largest() int64 {
 	return 64 << 20
 }
 
-// request is how many bytes of an object of that size end together.
+// request is the bytes of one completion of an object of that size.
 func (m *mover) request(size int64) int64 {
 	if m.store != nil {
 		return size
@@ -74,9 +73,9 @@ func (m *mover) request(size int64) int64 {
 	return m.chunk
 }
 
-// buffers makes n buffers of a size, full of what no device can compress. They are the mover's
-// own: a run's pool has as many as its workers need, and how many these will be is not known yet.
-// A tier without bytes needs none.
+// buffers makes n buffers of a size, full of incompressible data. They are the mover's own: a run's
+// pool has only the workers' buffers, and their number is not known yet. A tier without bytes needs
+// none.
 func (m *mover) buffers(ctx context.Context, n int, size int64) (*lease, error) {
 	l := &lease{bufs: make([]leased, n)}
 	l.users.Store(1)
@@ -121,21 +120,21 @@ func fill(ctx context.Context, e *kvbench.Env, n, writers int,
 	})
 }
 
-// lease is the buffers of streams, all of them in use until the last request is back: a device that
-// does not answer may write into one long after its caller has returned.
+// lease is the buffers of streams, in use until the last request has completed: a device that does
+// not answer may write into one long after its caller has returned.
 type lease struct {
 	pool  *buffer.Pool // nil: of a tier without bytes
 	bufs  []leased
 	users atomic.Int64 // its holder, and the passes whose buffer may be the device's
 }
 
-// leased is one of them.
+// leased is one buffer of a lease.
 type leased struct {
 	tiers.Buffer
 	of *lease
 }
 
-// len is how many there are. A nil lease is none.
+// len is the number of buffers, 0 for a nil lease.
 func (l *lease) len() int {
 	if l == nil {
 		return 0
@@ -153,7 +152,7 @@ func (l *lease) take() bool {
 	return false
 }
 
-// free gives them back; the memory is freed now, or when the device has completed its requests.
+// free returns the buffers; the memory is freed now, or when the device has completed its requests.
 func (l *lease) free() error {
 	if l == nil || l.users.Add(-1) > 0 || l.pool == nil {
 		return nil
@@ -164,7 +163,7 @@ func (l *lease) free() error {
 	return l.pool.Close()
 }
 
-// pass is a transfer.Pass through one of them.
+// pass is a transfer.Pass through the buffer.
 func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next transfer.Next,
 	count counter) error {
 	io.Buf = b.Buffer
@@ -174,18 +173,18 @@ func (b leased) pass(ctx context.Context, c clock.Clock, io *tiers.IO, next tran
 	})
 }
 
-// holds says whether the tier has bytes, rather than takes the time of them.
+// holds reports whether the tier stores bytes, rather than only taking their time.
 func (m *mover) holds() bool { return m.level.Tier.Traits().Holds }
 
-// object is a new one.
+// object returns a new object.
 func (m *mover) object(size int64) tiers.Object {
 	n := m.made.Add(1)
 	return tiers.Object{Key: evenly(m.level.Tier, m.name, n), Gen: uint64(n), Size: size}
 }
 
-// evenly is a key for the n-th object of a name that spreads these over all directories of a tier
-// in turn. The entries of a run are so many that a hash does so: of sixteen files it may put ten
-// into one of two directories, and that one would be what is measured.
+// evenly returns a key for the n-th object of a name that spreads the objects over all directories
+// of a tier in turn. The entries of a run are numerous enough for a hash. Of sixteen files a hash
+// may put ten into one of two directories, which would then be the limit.
 func evenly(tier tiers.Tier, name string, n int64) string {
 	key := fmt.Sprint(name, n)
 	many, some := tier.(interface{ Home(key string) (at, of int) })
@@ -209,7 +208,7 @@ func (m *mover) io(off int64, o tiers.Object) *tiers.IO {
 // counter gets each request and flush, and reports whether there are to be more requests.
 type counter func(tiers.Chunk) (more bool)
 
-// read reads an object from an offset on, which is a multiple of the chunk, and drops what it read.
+// read reads an object from an offset on, which is a multiple of the chunk, and drops the data.
 func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64,
 	count counter) error {
 	if m.store != nil {
@@ -224,10 +223,10 @@ func (m *mover) read(ctx context.Context, buf leased, o tiers.Object, from int64
 	return errors.Join(err, f.Close())
 }
 
-// write makes an object and flushes it. Bytes that count at the commit alone, behind a page cache,
-// are reported with the flush. An object that count cut short stays, and is flushed: to remove it
-// would make the filesystem discard its blocks while the next measurement runs. The end of ctx
-// leaves nothing of it.
+// write writes an object and flushes it. Bytes that count at the commit alone, behind a page cache,
+// are reported with the flush. An object that count cut short stays, and is flushed: its removal
+// would make the filesystem discard blocks during the next measurement. After the end of ctx
+// nothing of it is left.
 func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	if m.store != nil {
 		return m.put(ctx, buf, o, count)
@@ -263,8 +262,8 @@ func (m *mover) write(ctx context.Context, buf leased, o tiers.Object, count cou
 	return nil
 }
 
-// stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and
-// filesystems that deduplicate find nothing, and no time goes into data.
+// stampBlocks makes every 4 KiB block unique with one store each: drives and filesystems that
+// deduplicate find nothing, and generating data takes no time.
 func (m *mover) stampBlocks(buf []byte) {
 	blocks := uint64(len(buf) / 4096)
 	n := m.stamp.Add(blocks)
@@ -273,8 +272,8 @@ func (m *mover) stampBlocks(buf []byte) {
 	}
 }
 
-// mix decides for the direction that is behind its share of the bytes and counts at once what is
-// going to move, so that parallel streams do not all choose the same.
+// mix chooses the direction that is behind its share of the bytes. It counts the bytes before they
+// move, so that parallel streams do not all choose the same.
 type mix struct {
 	share float64 // of reads
 	begun [tiers.NumOps]atomic.Int64

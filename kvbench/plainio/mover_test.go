@@ -36,7 +36,7 @@ func TestRequestsSmallerThanABlockOfTheFilesystem(t *testing.T) {
 	}
 }
 
-// Sixteen files in several directories lie in all of them alike, whatever a hash says.
+// Sixteen files in several directories are spread evenly, unlike by a hash.
 func TestFilesLieInAllDirectoriesAlike(t *testing.T) {
 	for _, of := range []int{1, 2, 3, 4, 8} {
 		var parts []spread.Part

@@ -16,17 +16,17 @@ import (
 	"kvbench/workloads"
 )
 
-// Routine is a benchmark without requests: every worker repeats Step until the
-// window is over. It reports its bytes and operations to the Bench it is given.
+// Routine is a benchmark without requests: every worker repeats Step until the window is over. It
+// reports its bytes and operations to its Bench.
 type Routine interface {
 	// Prepare runs once before the window.
 	Prepare(ctx context.Context, b *Bench) error
 	// Step does one operation. It is called by many goroutines, each with its
 	// own worker number. An error that is not the context's fails the trial.
 	Step(ctx context.Context, b *Bench, worker int) error
-	// A Routine that keeps buffers of the pool also has Finish(b *Bench), which
-	// gives them back when the workers have ended, or Prepare failed, and one with
-	// numbers of its own Report(r *result.Result), called after the window.
+	// A Routine that keeps buffers of the pool also has Finish(b *Bench), called when the workers
+	// have ended or Prepare failed. A Routine with numbers of its own has Report(r *result.Result),
+	// called after the window.
 }
 
 // Config describes the window of a routine.
@@ -36,10 +36,10 @@ type Config struct {
 	kvbench.Phase        // with a window of 0 until the routine ends; Limit counts operations
 }
 
-// Bench is what a Routine works with. It is the Workload that repeats it.
+// Bench is a Routine's environment, and the Workload that repeats it.
 //
-// A routine goes past cache, queue and requests on purpose: what it measures is a tier, and what
-// the engine adds is the difference to a run with requests on the same tier.
+// A routine does not use cache, queue and requests: it measures a tier. The difference to a run
+// with requests on the same tier is the engine's cost.
 type Bench struct {
 	*kvbench.Env
 	Config
@@ -49,8 +49,8 @@ type Bench struct {
 	// prepared: the routine has come back from that, whatever came of it.
 	prepared atomic.Bool
 	over     atomic.Bool // an operation ended after the window: no more begins
-	// The last write generation: no two objects have the same content, also when one is written
-	// in the place of another, so that a stale read is seen.
+	// The last write generation: no two objects have the same content, also when one replaces
+	// another, so that a stale read is detected.
 	gen  atomic.Uint64
 	last sync.Mutex // serializes completions where their number ends the window
 }
@@ -60,8 +60,7 @@ var (
 	_ kvbench.Climbs   = (*Bench)(nil)
 )
 
-// New makes a routine the workload of one trial, whose unit of completion is
-// the operation.
+// New makes a routine the workload of one trial; its unit of completion is the operation.
 func New(cfg Config, r Routine) *Bench {
 	return &Bench{Config: cfg, routine: r}
 }
@@ -69,8 +68,8 @@ func New(cfg Config, r Routine) *Bench {
 // Phase implements Workload.
 func (b *Bench) Phase() kvbench.Phase { return b.Config.Phase }
 
-// Prepare implements Workload. It waits first until the device is idle: what the drive still does
-// for an earlier user would slow the filling.
+// Prepare implements Workload. It waits first until the device is idle: the drive's work for
+// earlier users would slow the filling.
 func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env) error {
 	b.Env, b.drained = e, e.Clock.NewEvent()
 	if err := e.Rest(ctx); err != nil {
@@ -81,8 +80,8 @@ func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env) error {
 	return b.routine.Prepare(ctx, b)
 }
 
-// Run implements Workload: every worker steps through the window. There is no open loop: a worker
-// that has ended an operation begins the next, so that throughput is what this many can get.
+// Run implements Workload: every worker steps through the window. The loop is closed: a worker
+// begins an operation when its last one has ended, so throughput is what this many workers reach.
 func (b *Bench) Run(ctx context.Context, e *kvbench.Env) error {
 	for w := range b.Workers {
 		e.Go(fmt.Sprint("worker ", w), func() {
@@ -108,12 +107,12 @@ func (b *Bench) Stop(by string) {
 	b.End(by)
 }
 
-// Report implements Workload. Workers without requests are never idle, unless the routine says so:
-// a verdict of "load-limited" would make no sense.
+// Report implements Workload. Workers without requests are never idle, unless the routine reports
+// it: a verdict of "load-limited" would be meaningless.
 func (b *Bench) Report(in *record.Info) {
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, b.Workers
 	if !b.prepared.Load() {
-		return // the trial was over before that: the routine has nothing to tell, or is still at it
+		return // the trial ended before: Prepare did not begin, or still runs
 	}
 	if start, end := b.Rec.Window(); start < end {
 		in.Harness.WorkerBusyNS = int64(b.Workers) * int64(end-start)
@@ -139,7 +138,7 @@ func (b *Bench) Climber() kvbench.Climber {
 	return nil
 }
 
-// Close lets the routine give back what it holds.
+// Close lets the routine free its buffers.
 //
 // The workers have ended: only now are their buffers free.
 func (b *Bench) Close() error {
@@ -159,22 +158,20 @@ func (b *Bench) Level(kind tiers.Kind) (cache.Level, error) {
 	return cache.Level{}, fmt.Errorf("the run has no %s tier", kind)
 }
 
-// Object is a new one: keys are never written again, as with content-addressed entries.
+// Object returns a new object: keys are never written again, as with content-addressed entries.
 func (b *Bench) Object(l cache.Level, size int64) tiers.Object {
 	gen := b.gen.Add(1)
 	return tiers.Object{Key: evenly(l.Tier, "plain/", int64(gen)), Gen: gen, Size: size}
 }
 
-// An operation without a request has its place in the result: writes are what prefill is, reads
-// what decoding is.
+// The phases of operations without a request: writes count as prefill, reads as decoding.
 var (
 	phases   = [tiers.NumOps]tiers.Phase{tiers.Read: tiers.Decode, tiers.Write: tiers.Prefill}
 	purposes = [tiers.NumOps]workloads.Purpose{tiers.Read: workloads.ForDecodeRead,
 		tiers.Write: workloads.ForPrefill}
 )
 
-// Move reads or writes an object through the transfer that the cache uses, too, and counts its
-// bytes.
+// Move reads or writes an object through the cache's transfer, and counts its bytes.
 func (b *Bench) Move(
 	ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object,
 ) (t tiers.Timing, err error) {
@@ -191,8 +188,8 @@ func (b *Bench) Chunk(worker int, l tiers.Kind, c tiers.Chunk) {
 	b.Rec.Chunk(worker, l, phases[c.Op], c)
 }
 
-// Block counts a request of the storage tier that is all of its operation. Where the number of
-// operations ends the window, the one that does is the last in every count.
+// Block counts a request of the storage tier that is a whole operation. Where the number of
+// operations ends the window, the ending one is the last in every count.
 func (b *Bench) Block(worker int, c tiers.Chunk) {
 	if b.Limit > 0 {
 		b.last.Lock()
@@ -203,8 +200,7 @@ func (b *Bench) Block(worker int, c tiers.Chunk) {
 	}
 }
 
-// Cut counts an operation that did not complete because ctx had ended: how long it took until then
-// is known all the same.
+// Cut counts an operation that did not complete because ctx had ended, with its time until then.
 func (b *Bench) Cut(ctx context.Context, worker int, l tiers.Kind, op tiers.Op, o tiers.Object,
 	t tiers.Timing) {
 	if ctx.Err() != nil {
@@ -213,8 +209,7 @@ func (b *Bench) Cut(ctx context.Context, worker int, l tiers.Kind, op tiers.Op, 
 	}
 }
 
-// Done counts a completed operation, how long it had waited to begin, and how long it took with
-// that.
+// Done counts a completed operation, its wait before it began, and its time including the wait.
 func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue,
 	endToEnd time.Duration) {
 	if b.Limit > 0 { // the one that ends the window is the last in every count

@@ -88,8 +88,8 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 	}
 }
 
-// Files end the window when they fill the footprint; memory goes on in the place of the oldest.
-// What completes in the warm-up does not count, and must not end the load either.
+// Files end the window when they fill the footprint; memory overwrites the oldest. Completions of
+// the warm-up do not count, and must not end the load either.
 func TestARoutineGoesOnAfterItsWarmUp(t *testing.T) {
 	v := clock.NewVirtual()
 	c := overLevels(slowTier(v, 1<<20), 2).lasting(10 * time.Second)
@@ -169,7 +169,7 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	}
 }
 
-// broken is a routine that fails where it is told to.
+// broken is a routine that fails in the configured call.
 type broken struct {
 	prepare, step error
 	panics        bool
@@ -215,7 +215,7 @@ func TestABenchThatWasNeverPrepared(t *testing.T) {
 	}
 }
 
-// What comes before the window is seen, also while the storage does not answer.
+// The stages before the window are shown, also while the storage does not answer.
 func TestPreparationIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := overLevels(onTier(tiertest.NewNull(), 1<<50), 1)

@@ -11,12 +11,12 @@ import (
 	"kvbench/tiers"
 )
 
-// Removal removes files that it has written before, all workers concurrently, and waits until
-// the device has nothing left to discard: that is when the space is free again for a
-// measurement, and it is what a full cache pays for each entry that it evicts.
+// Removal removes its files, all workers concurrently, and waits until the device has no discards
+// left. Then the space is free again for a measurement; a full cache pays that cost for each
+// eviction.
 //
-// Between the last file and the last discard it writes and flushes one small file: filesystems
-// discard what was removed when they commit the removal, and would else wait some seconds for that.
+// Between the last removal and the last discard it writes and flushes one small file: filesystems
+// discard removed blocks when they commit the removal, which would otherwise take some seconds.
 type Removal struct {
 	Footprint int64 // bytes to remove; 0 = half of the tier's capacity
 
@@ -32,7 +32,7 @@ type Removal struct {
 
 var _ Routine = (*Removal)(nil)
 
-// removable is how many files there are at least, where they can be so small.
+// removable is the least number of files, if they can be small enough.
 const removable = 64
 
 // Prepare writes the files.
@@ -86,7 +86,7 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 // Readable is nothing: it is removed.
 func (r *Removal) Readable() []tiers.Object { return nil }
 
-// Report says what was removed, and how fast.
+// Report adds the removed files and their rate.
 func (r *Removal) Report(res *result.Result) {
 	r.Ceiling.Report(res)
 	if r.bench == nil {

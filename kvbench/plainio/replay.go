@@ -20,20 +20,19 @@ import (
 	"kvbench/workloads/iotrace"
 )
 
-// Replay carries out the rows of an I/O trace on the storage tier.
+// Replay executes the rows of an I/O trace on the storage tier.
 //
-// One reader goes through the file in order. It decides about every row on
-// metadata alone, against an LRU of the tier's capacity: a write makes room by
-// deleting what was used longest ago, a read of what is not there costs no I/O.
-// So hits and victims are a function of the trace and the capacity, whatever the
-// speed. The workers then carry out the operations: those on one key in the order
-// of the file, those on different keys overlapping.
+// One reader goes through the file in order. It decides about every row on metadata alone, with an
+// LRU of the tier's capacity: a write evicts the least recently used objects, a read of a missing
+// object costs no I/O. So hits and victims are a function of the trace and the capacity, whatever
+// the speed. The workers then execute the operations: operations on one key in the order of the
+// file, operations on different keys concurrently.
 type Replay struct {
 	Path   string
 	Speed  float64 // divides the trace's gaps; 0 = as fast as the workers are
 	Cycles int     // passes through the file, 0 = until the window ends
 	Allow  bool    // more than 1 % malformed rows
-	// Tiers and Phases that are carried out; nil means Tier-2 alone, and every phase.
+	// Tiers and Phases to execute; nil means Tier-2 alone, and every phase.
 	Tiers  []int
 	Phases []string
 
@@ -44,11 +43,10 @@ type Replay struct {
 	ready chan *replayOp      // of these, for the workers
 	idle  atomic.Int64        // ns that workers waited for an operation
 
-	lru  *simplelru.LRU[string, tiers.Object] // what lies in the tier, as decided
+	lru  *simplelru.LRU[string, tiers.Object] // the tier's content, as decided
 	used int64                                // its bytes
-	// seen are the keys that have ever been written, in constant memory whatever the length of
-	// the trace: of keys never written it takes some for written, with ten million written
-	// keys two in 100,000.
+	// seen is the keys that have been written, in constant memory whatever the length of the trace:
+	// it takes some other keys for written, with ten million written keys two in 100,000.
 	seen *bloom.BloomFilter
 
 	mu       sync.Mutex           // guards what follows: reader, workers and report meet there
@@ -58,9 +56,9 @@ type Replay struct {
 	input    workloads.TraceReport
 }
 
-// replayOp is one operation and what has to be complete before it. Operations form a graph whose
-// edges are written when they are decided and taken away as they complete; one without edges left
-// goes to the workers. Nobody blocks on another operation, so a hot key holds up no worker.
+// replayOp is one operation and what has to complete before it. Operations form a graph. Its edges
+// are added at the decision and removed at completion; an operation without edges goes to the
+// workers. No worker waits for another operation, so a hot key blocks none.
 type replayOp struct {
 	kind   iotrace.Operation
 	object tiers.Object
@@ -70,8 +68,8 @@ type replayOp struct {
 	next   []*replayOp   // that wait for it
 }
 
-// replayAhead is how many operations may be decided and not complete: far enough
-// to find work on other keys when one is hot.
+// replayAhead is how many operations may be decided and not complete: enough to find work on other
+// keys when one is hot.
 const replayAhead = 4096
 
 var _ Routine = (*Replay)(nil)
@@ -100,7 +98,7 @@ func (r *Replay) Finish(*Bench) {
 	}
 }
 
-// Report puts the replay's own numbers into the result.
+// Report adds the replay's own numbers to the result.
 func (r *Replay) Report(in *result.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,9 +109,9 @@ func (r *Replay) Report(in *result.Result) {
 	in.Input = record.Input(r.input)
 }
 
-// Step carries out one operation. The first worker starts the reader, so that its time is the
-// window's. A worker that finds nothing ready waits, which is counted as idle: a trace that comes
-// slowly says nothing about the storage.
+// Step executes one operation. The first worker starts the reader, so that its time is the
+// window's. A worker that finds no ready operation counts as idle: a slow trace shows nothing about
+// the storage.
 func (r *Replay) Step(ctx context.Context, b *Bench, worker int) error {
 	if worker == 0 {
 		r.begin.Do(func() { b.Go("the reader", func() { r.feed(ctx, b) }) })
@@ -157,7 +155,7 @@ func (r *Replay) carryOut(ctx context.Context, b *Bench, worker int, op *replayO
 	return nil
 }
 
-// complete lets those go on that waited for op.
+// complete releases the operations that waited for op.
 func (r *Replay) complete(op *replayOp, succeeded bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"kvbench/workloads/iotrace"
 )
 
-// feed goes through the file, pass after pass, and ends the window when all that it has decided
-// is complete.
+// feed goes through the file, pass after pass, and ends the window when all decided operations are
+// complete.
 //
 // Rows keep the gaps of the file, divided by the speed, from pass to pass: each begins a
 // millisecond after the last row of the one before.
@@ -78,10 +78,10 @@ func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration)
 	return last, context.Cause(ctx)
 }
 
-// decide turns a row into operations: the one that it asks for, after those that make room for it.
+// decide turns a row into operations: its own, after the evictions that it needs.
 //
-// The decision falls here, in the order of the file and on metadata alone; the bytes move later
-// and in another order. So two drives are asked for the same operations.
+// The decision follows the order of the file and metadata alone; the bytes move later and in
+// another order. So two drives get the same operations.
 func (r *Replay) decide(ctx context.Context, b *Bench, row iotrace.Row, due time.Duration) error {
 	r.tally(&r.count.Rows)
 	key := row.Key
@@ -120,8 +120,8 @@ func (r *Replay) tally(count *int64) {
 	*count++
 }
 
-// write makes room and writes. A write of what is there replaces it: the old entry is deleted
-// first, because it and the new one may not fit concurrently.
+// write evicts objects and writes. A write of an existing object replaces it: the old one is
+// deleted first, because both may not fit.
 func (r *Replay) write(ctx context.Context, o tiers.Object, due time.Duration) error {
 	if old, there := r.lru.Peek(o.Key); there {
 		if err := r.remove(ctx, old, &r.count.Overwrites); err != nil {
@@ -140,16 +140,16 @@ func (r *Replay) write(ctx context.Context, o tiers.Object, due time.Duration) e
 	return r.queue(ctx, &replayOp{kind: iotrace.Write, object: o, count: &r.count.Writes, due: due})
 }
 
-// remove takes an entry out of what lies in the tier.
+// remove removes an entry from the tier's decided content.
 func (r *Replay) remove(ctx context.Context, o tiers.Object, count *int64) error {
 	r.lru.Remove(o.Key)
 	r.used -= o.Size
 	return r.queue(ctx, &replayOp{kind: iotrace.Delete, object: o, count: count})
 }
 
-// queue puts an operation behind those that have to be complete before it: the latest one on its
-// key, and, of all but reads, the latest deletion. So deletions stand in line, and a write waits
-// for those that make room for it: the tier never holds more than was decided.
+// queue puts an operation behind those that have to complete before it: the latest one on its key,
+// and, except for reads, the latest deletion. So deletions run one after the other, and a write
+// waits for its evictions: the tier never holds more than was decided.
 func (r *Replay) queue(ctx context.Context, op *replayOp) error {
 	if err := r.ahead.Acquire(ctx, 1); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (r *Replay) queue(ctx context.Context, op *replayOp) error {
 		r.deletion = op
 	}
 	if op.waits == 0 {
-		r.ready <- op // it holds as many as may be decided
+		r.ready <- op // never blocks: the channel's capacity is replayAhead
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func TestReplayKeepsTheTraceTime(t *testing.T) {
 
 // A small file may be read many thousand times in a window.
 func TestReplayClosesTheFileOfEachPass(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what nobody uses
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close unused files
 	path := traceFile(t, "1.0,Write,4096,Tier-2,a,Prefill")
 	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 20})
 	require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 	})
 }
 
-// A replay that its window ends says how far it came.
+// A replay that its window ends reports its progress in the input.
 func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode",
@@ -283,14 +283,15 @@ func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
 	})
 }
 
-// What a window cut off was not carried out.
+// An operation that a window cut off was not executed.
 func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
 	rows := make([]string, 0, 1000)
 	for i := range 1000 {
 		rows = append(rows, fmt.Sprintf("1.0,Write,100000,Tier-2,k%d,Prefill", i))
 	}
 	cfg := replayConfig(t, 1<<30)
-	// One worker: what several begin before they hear of the end depends on who gets a processor.
+	// One worker: with several, the operations that begin before they notice the end depend on
+	// scheduling.
 	cfg.Limit, cfg.Workers = 20, 1
 	res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"kvbench/tiers"
 )
 
-// errEnough ends a stream of which enough has come.
+// errEnough ends a stream after enough bytes.
 var errEnough = errors.New("enough has been read")
 
 // get is read of a tier that streams, from the object's start.
@@ -28,9 +28,9 @@ func (m *mover) get(ctx context.Context, buf leased, o tiers.Object, count count
 	return err
 }
 
-// put is write of a tier that streams: all bytes are those of the buffer, stamped on their way out.
-// An object cannot be cut short: who wants no more of it ends ctx. The store's client may read on
-// for a moment when that has ended: see tiers.Streamer.
+// put is write for a tier that streams: all bytes are the buffer's, stamped while they are sent. An
+// object cannot be cut short: the end of ctx ends the call. The store's client may read on for a
+// moment after that: see tiers.Streamer.
 func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count counter) error {
 	first := m.stamp.Add(uint64(o.Size/stampedBlock)+1) - uint64(o.Size/stampedBlock)
 	body := func(off, n int64) io.ReadSeeker {
@@ -41,14 +41,13 @@ func (m *mover) put(ctx context.Context, buf leased, o tiers.Object, count count
 	return err
 }
 
-// stampedBlock is what drives and filesystems compare that deduplicate.
+// stampedBlock is the block size in which drives and filesystems deduplicate.
 const stampedBlock = 4096
 
-// repeated is a buffer without an end.
+// repeated is an endless repetition of a buffer.
 type repeated struct{ leased }
 
-// ReadAt copies bytes of the buffer as if it stood there again and again. It is an error when the
-// buffer has been given back.
+// ReadAt copies bytes of the repeated buffer. It returns an error when the buffer has been freed.
 func (b repeated) ReadAt(p []byte, off int64) (n int, err error) {
 	if !b.of.take() {
 		return 0, fmt.Errorf("send what was given up: %w", tiers.ErrClosed)
@@ -59,9 +58,9 @@ func (b repeated) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, b.of.free()
 }
 
-// stamped is a range of an object whose blocks begin with numbers that no other block has. A block
-// that a read cuts has the part of its number that lies in it, so that a second read, in
-// other pieces, gets the same bytes.
+// stamped is a range of an object whose blocks begin with unique numbers. A block that a read cuts
+// has the part of its number in that range, so that a second read, in other pieces, gets the same
+// bytes.
 type stamped struct {
 	*io.SectionReader
 	off   int64 // of the range in the object

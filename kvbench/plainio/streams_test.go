@@ -23,8 +23,8 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// A store's client may read on when the put has been given up: the buffer stays while it does, and
-// is not looked at when it is gone.
+// A store's client may read on after the put has ended: the buffer stays while it does, and is not
+// read when it is freed.
 func TestABodyOutlivesItsPut(t *testing.T) {
 	pool, err := buffer.NewPool(1, 4096)
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestABodyOutlivesItsPut(t *testing.T) {
 	assert.ErrorIs(t, err, tiers.ErrClosed)
 }
 
-// Whatever pieces an object is read in, and however often: its bytes are the same, and each block
+// In whatever pieces an object is read, and however often, its bytes are the same, and each block
 // begins with a number of its own.
 func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	buf := make([]byte, 3*stampedBlock)
@@ -95,7 +95,7 @@ func TestStampedBytesDoNotDependOnHowTheyAreRead(t *testing.T) {
 	}
 }
 
-// onStore runs a routine on a bucket of the double, whose answers take 10 ms, in virtual time.
+// onStore runs a routine on a bucket of the test store, whose answers take 10 ms, in virtual time.
 func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*result.Result,
 	*s3test.Server) {
 	t.Helper()
@@ -125,8 +125,8 @@ func onStore(t *testing.T, workers int, window time.Duration, r Routine) (*resul
 	return res, d
 }
 
-// Plain I/O on a store is whole objects: by Put and Get, as many at a time as a ladder shows to be
-// enough, or as it is told.
+// Plain I/O on a store is whole objects: by Put and Get, with the given number in flight or the one
+// that a sweep finds.
 func TestPlainIOOnAStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		r           *Ceiling

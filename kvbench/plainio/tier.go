@@ -9,14 +9,14 @@ import (
 	"kvbench/tiers/cache"
 )
 
-// Tier reads or writes entries of one size in one tier, through the same
-// transfer as the cache uses, without cache, queue or requests.
+// Tier reads or writes entries of one size in one tier, through the cache's transfer, without
+// cache, queue or requests.
 type Tier struct {
 	Level tiers.Kind
 	Op    tiers.Op
 	Size  int64 // bytes per entry
-	// Footprint bounds the bytes that lie in the tier; 0 = half of its capacity. It is
-	// many times an entry, lest a drive's own memory serves all reads.
+	// Footprint bounds the bytes in the tier; 0 = half of its capacity. It is many times an entry,
+	// so that a drive's own memory does not serve all reads.
 	Footprint int64
 
 	fileSet
@@ -24,9 +24,9 @@ type Tier struct {
 
 var _ Routine = (*Tier)(nil)
 
-// Prepare fills the tier for reading. Of a write benchmark the tier starts empty. The storage tier
-// ends the window when it has its footprint; a tier of memory, which is full within moments, goes
-// on in the place of the oldest entries: removing them costs nothing to speak of.
+// Prepare fills the tier for reading; for a write benchmark the tier starts empty. A full footprint
+// ends the window of the storage tier. A memory tier is full within moments and overwrites its
+// oldest entries: removing them costs nearly nothing.
 func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.level, err = b.Level(r.Level); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *Tier) Step(ctx context.Context, b *Bench, worker int) error {
 	return r.step(ctx, b, worker, r.Op)
 }
 
-// Report says how much of the tier was used.
+// Report adds the tier's footprint.
 func (r *Tier) Report(res *result.Result) {
 	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.Size}
 }

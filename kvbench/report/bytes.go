@@ -7,8 +7,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// sizes are those of the entries that were moved: latencies per entry mean nothing without them.
-// Each tier has its own, since large entries go past a small tier.
+// sizes are the sizes of the moved entries: latencies per entry need them. Each tier has its own,
+// since large entries bypass a small tier.
 func sizes(r *result.Result) Table {
 	t := Table{Topic: "entry size",
 		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
@@ -21,13 +21,13 @@ func sizes(r *result.Result) Table {
 	return t
 }
 
-// directions name the two of a tier.
+// directions name a tier's two directions.
 var directions = [...]string{" read", " write"}
 
-// tiers are what each level holds and keeps, in parts that add up to its capacity. Room that writes
-// in flight have claimed is one of them, because entries are evicted for it before it is used. What
-// such entries still take until they have left is room of these writes already, so that it stands
-// behind the sum.
+// tiers is the content of each level, in parts that add up to its capacity. One part is the space
+// that writes in flight have reserved, because entries are evicted for it before it is used.
+// Entries that are being deleted still occupy space that is reserved already, so they stand after
+// the sum.
 func tiers(r *result.Result) Table {
 	t := Table{Topic: "tiers",
 		Columns: head("", units.Count, "entries", units.Bytes, "used", "+ being written", "+ free",
@@ -48,11 +48,11 @@ func tiers(r *result.Result) Table {
 	return t
 }
 
-// moved is what each tier moved, and what became of it: its parts add up to the whole in each row,
-// as the signs in the heading say, to the byte in the JSON and to three digits here. Parts that no
-// tier has are left out. What was demoted, promoted or copied from another tier is among the bytes,
-// because it loads a tier as any other operation does; what the deadline cut off is, because the
-// device has moved it. Checkpoints have the rates of their rules.
+// moved is the bytes of each tier and their outcome: the parts add up to the whole in each row, as
+// the signs in the heading say, to the byte in the JSON and to three digits here. Parts that no
+// tier has are left out. Demotions, promotions and copies are included, because they load a tier
+// like other operations; so are bytes that the deadline cut off, because the device has moved them.
+// Checkpoints have the rates of their rules.
 func moved(r *result.Result) Table {
 	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all", "= first time",
 		"+ again", "+ between tiers", "+ cut off", "+ failed", "− before", "− in memory")}
@@ -81,22 +81,22 @@ func moved(r *result.Result) Table {
 	return t
 }
 
-// roots is what each of several directories had and moved, and what the kernel counted of its
-// device. The last row is the sum; times and shares have none. The sum of the devices comes from the
-// device counters, which have each device once, also where directories share it.
+// roots is the content and the traffic of each of several directories, and the kernel's counts of
+// its device. The last row is the sum; times and shares have none. The sum of the devices comes
+// from the device counters, which have each device once, also where directories share it.
 func roots(r *result.Result) Table {
 	t := Table{Topic: "roots", Columns: head("", units.Count, "entries", "not by hash", units.Bytes,
 		"used", units.BytesPerSec, "read", units.Nanoseconds, "per request", units.BytesPerSec,
 		"written", units.Nanoseconds, "per request ", units.Number, "in flight", units.Bytes,
 		"device read", "wrote", units.Share, "busy")}
 	var all result.Root
-	// The window is the same for all of them, so that rates and means in flight add up.
+	// The window is the same for all of them, so rates and means in flight add up.
 	sum := func(to **float64, of *float64) {
 		if of != nil {
 			*to = new(units.OrZero(*to) + *of)
 		}
 	}
-	// Reads and writes wait for the same device, which has both in flight.
+	// Reads and writes share the device, which has both in flight.
 	row := func(name string, o result.Root) {
 		flying := o.Read.MeanInFlight
 		sum(&flying, o.Write.MeanInFlight)
@@ -128,21 +128,21 @@ func roots(r *result.Result) Table {
 	return t
 }
 
-// rootRequests is from how many requests of each root on their times are compared, and lagging how
-// much larger the slowest root's share of what is in flight has to be than that of the requests and
-// that of their bytes: a root that is as fast as the others has as much of all. Both are
-// conventions; requests of one entry follow each other and tell little more than one.
+// rootRequests is the number of requests of each root from which on times are compared. lagging is
+// the factor by which the slowest root's share of requests in flight has to exceed its shares of
+// requests and bytes: for a root that is as fast as the others all shares are equal. Both are
+// conventions; requests of one entry follow each other and show little more than one.
 const (
 	rootRequests = 300
 	lagging      = 1.5
 )
 
-// laggard says of which root the requests take longer than those of the others, "" where they take
-// about as long or too few ended. It says no more than that: whether others would have moved more
-// with more in flight is the ladder's to tell.
+// laggard names the root whose requests take longer than the others', "" if they take about as long
+// or too few completed. It does not say whether others would have moved more with more in flight:
+// the queue-depth sweep shows that.
 func laggard(r *result.Result) string {
-	// Reads and writes take times of their own, so that roots with another mix of both would look
-	// slower than they are.
+	// Reads and writes differ in time, so that roots with different mixes of both cannot be
+	// compared.
 	for i, of := range []func(*result.Root) *result.RootTraffic{
 		func(o *result.Root) *result.RootTraffic { return &o.Read },
 		func(o *result.Root) *result.RootTraffic { return &o.Write },
@@ -152,7 +152,7 @@ func laggard(r *result.Result) string {
 		enough, devices := len(r.IO.Roots) > 1, map[string]bool{}
 		for k := range r.IO.Roots {
 			t, device := of(&r.IO.Roots[k]), r.IO.Roots[k].Device
-			// Of two on one device, or on unknown devices, none can be the slower one.
+			// Two roots on one device, or on unknown devices, cannot be compared.
 			enough = enough && t.Requests >= rootRequests && device != "" && !devices[device]
 			devices[device] = true
 			all.Requests += t.Requests
@@ -163,8 +163,8 @@ func laggard(r *result.Result) string {
 				slowest = &r.IO.Roots[k]
 			}
 		}
-		// How many are in flight at a root follows from how long each takes there (Little's law),
-		// and not from what the root could take. The mean of a few says nothing of a directory.
+		// The number in flight at a root follows from the time of its requests (Little's law), and
+		// not from its capability. The mean of a few requests says nothing of a directory.
 		if !enough {
 			continue
 		}

@@ -107,7 +107,7 @@ func origin(c *result.Checkpoint, runs []result.CheckpointRun, network *result.N
 	if network == nil {
 		return cold(c, runs)
 	}
-	text := "from the store, whose own caches nobody here sees"
+	text := "from the store, whose own caches are unknown"
 	if network.ReadRatio != nil {
 		text += fmt.Sprintf(": %.3f bytes received per byte read", *network.ReadRatio)
 	}
@@ -131,7 +131,7 @@ func cold(c *result.Checkpoint, runs []result.CheckpointRun) string {
 	if n := cached(runs); n != nil {
 		text += bytes(*n) + " in the page cache before"
 	} else {
-		text += "nobody knows what was in the page cache"
+		text += "the page cache's content before is unknown"
 	}
 	// A ratio above one includes reads of other processes, or the filesystem's own.
 	if ratio := c.DeviceRatio(); ratio != nil {

@@ -64,7 +64,7 @@ func TestCheckpointLines(t *testing.T) {
 	assert.Contains(t, lines[1][1], "2 checkpoints")
 	assert.Contains(t, lines[2][1], "recovery")
 	of := checkpointLines(c, &result.Network{ReadRatio: new(1.0004)})[1][1]
-	assert.Contains(t, of, "; from the store, whose own caches nobody here sees: 1.000 bytes received")
+	assert.Contains(t, of, "; from the store, whose own caches are unknown: 1.000 bytes received")
 	assert.NotContains(t, of, "page cache")
 	assert.Nil(t, checkpointLines(nil, nil))
 }

@@ -9,8 +9,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// together says in one line how many clients there were and how far they began together, "" of a
-// trial without a coordinator.
+// together is one line about the number of clients and the spread of their starts, "" for a trial
+// without a coordinator.
 func together(r *result.Result) string {
 	c := r.Clients
 	if c == nil {
@@ -29,8 +29,8 @@ func together(r *result.Result) string {
 	return text + ", results of all"
 }
 
-// title says in one line which trial it was and whether it counts. A simulated one is marked in its
-// first word.
+// title is one line about which trial it was and whether it counts. A simulated one is marked in
+// its first word.
 func (s *summary) title() {
 	title := cmp.Or(s.Name, s.Benchmark)
 	if s.Option != nil {
@@ -47,7 +47,7 @@ func (s *summary) title() {
 		s.Trial+1, max(s.Count, 1), s.who(), s.Status, ended)
 }
 
-// who says of whom the numbers are: of one client, of all of a trial, or of those that are left.
+// who says which clients the numbers are of: one client, all of a trial, or the remaining ones.
 func (s *summary) who() string {
 	have, all := len(s.MergedRanks), max(s.Ranks, 1)
 	switch {
@@ -59,8 +59,7 @@ func (s *summary) who() string {
 	return fmt.Sprintf("%d ranks", all)
 }
 
-// clients writes who measured, and the clients that stand out: all of up to four, else the fastest
-// and the slowest.
+// clients writes the clients: all of up to four, else the fastest and the slowest.
 func (s *summary) clients() {
 	c := s.Clients
 	if c == nil {
@@ -79,15 +78,15 @@ func (s *summary) clients() {
 		}
 		s.line("", "%s: ranks %s with %s of it", what, units.List(f.Ranks), bytes(f.CapacityBytes))
 	}
-	// Rates are sums over windows of each rank's own, as MLPerf Storage adds them up: how long all
-	// of them measured says how much of that was at one time.
+	// Rates are sums of each rank's bytes ÷ its own window, like MLPerf Storage's: the common time
+	// shows how much of that overlapped.
 	if c.CommonWindowNS != nil {
 		s.line("", "all of them measured for %s; a sum of rates is each rank's own over its window",
 			ns(*c.CommonWindowNS))
 	}
 	if len(c.PerRank) > 1 {
-		// By what they moved: a rank that reads much may write little, and neither alone says who
-		// holds up the others.
+		// By all bytes: a rank that reads much may write little, and one direction alone does not
+		// show the slow rank.
 		slow, fast := c.PerRank[0], c.PerRank[0]
 		moved := func(r result.ClientRank) float64 {
 			return units.OrZero(r.ReadBytesPerSecond) + units.OrZero(r.WriteBytesPerSecond)
@@ -103,8 +102,8 @@ func (s *summary) clients() {
 		s.line("", "slowest rank %d on %s with %s, fastest rank %d on %s with %s", slow.Rank,
 			slow.Host, rate(moved(slow)), fast.Rank, fast.Host, rate(moved(fast)))
 	}
-	// Last, and in capitals: the sums above are of fewer clients than they seem to be.
-	// Its process is named, because its log and the kernel's may say more.
+	// Last, and in capitals: the sums above are of fewer clients than they seem to be. The process
+	// is named, because its log and the kernel's may say more.
 	for _, l := range c.Lost {
 		s.line("", "LOST rank %d on %s (pid %d): it %s, %s", l.Rank, l.Host, l.PID, l.Why, l.Stage)
 	}

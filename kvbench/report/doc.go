@@ -17,31 +17,29 @@
 // answer. What does not apply is left out, and what is unknown is a dash: absent is never 0. A new
 // section is its function, its place in WriteSummary, and a look at the golden files.
 //
-// An object store takes the places that a filesystem and its device have in other summaries: the
-// lines about storage say how it is used, and its cross-check is the kernel's count of what came over
-// the network. Its requests stand below the latencies of entries, because an entry is one of them
-// or several.
+// An object store takes the place of filesystem and device in other summaries: the lines about
+// storage say how it is used, and its cross-check is the kernel's count of bytes from the network.
+// Its requests stand below the latencies of entries, because an entry is one of them or several.
 //
 // The texts are made by Go and not by text/template, which calls methods by their names: the linker
 // then keeps every method of the program, and a benchmark's binary is a third larger, with 2 MiB
 // more of it in memory.
 //
-// The summary is one page: its sections share how a line, a margin and an unknown number are
-// written, and a change of that is seen in all golden files.
+// The summary is one page: its sections share the format of lines, margins and unknown numbers, and
+// a change shows in all golden files.
 //
 // A table that the page and the workbook have too is described here once: a name of each column for
 // each document, one unit, and values. The documents differ in what they draw and in how they write
 // numbers, not in what there is. Sentences differ, because the text stands in lines with a margin
 // and the page in paragraphs.
 //
-// Columns stand in the order of reading: what was asked for before what came of it, and what only a
-// reader of numbers needs behind what everybody reads. A new one gets a name in each
-// document that has it; the golden files of all three then change, and are looked at.
+// Columns stand in the order of reading: requests before results, and columns for few readers last.
+// A new column gets a name in each document that has it; check the golden files of all three then.
 //
-// Rows of many results stand in one sheet of the workbook, so that what holds for a result as a
-// whole (the mode of an autoscaler, the tolerance of a validation) is a column there and not words:
-// people filter by it.
+// Rows of many results stand in one sheet of the workbook, so that facts about a result as a whole
+// (the mode of an autoscaler, the tolerance of a validation) are a column there, by which people
+// filter.
 //
-// The text is made of a result alone, so that a file reads as its run did. Its words and numbers
-// are pinned by golden files of package record, which makes the results for them.
+// The text is made of a result alone, so that a file prints the same as its run. Golden files of
+// package record check its words and numbers.
 package report

@@ -8,8 +8,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// firstTokens is the time to the first token and its parts, whose means add up to it. That of each
-// class is in the JSON.
+// firstTokens is the time to the first token and its parts, whose means add up to it. The JSON has
+// it per class.
 func firstTokens(r *result.Result) (t Table) {
 	f := r.FirstToken
 	if f == nil || f.Requests == 0 {
@@ -35,8 +35,9 @@ func firstTokens(r *result.Result) (t Table) {
 	return t
 }
 
-// firstToken writes the table, what the cache saved, and from which length on loading is worth it.
-// Without a rate it says that misses were free: who compares capacities must know.
+// firstToken writes the table, the time that the cache saved, and the length from which on loading
+// is worth it. Without a rate of computing it says that misses were free: a reader who compares
+// capacities has to know.
 func (s *summary) firstToken() {
 	f := s.FirstToken
 	// A load without prompts has no misses; where misses were free, times and rates of two
@@ -61,9 +62,9 @@ func (s *summary) firstToken() {
 	}
 }
 
-// foundParts says whether loading was worth it, at which rate it is, and of how many requests it
-// was. The rate is that of each request by itself, which is what a storage has to give to each of
-// as many as load concurrently.
+// foundParts says whether loading was worth it, at which rate it is, and for how many requests it
+// was. The rate is each request's own: a storage has to give it to each of the requests that load
+// concurrently.
 func foundParts(f *result.FirstToken) string {
 	p := &f.Found
 	where := "anything"
@@ -89,8 +90,8 @@ func foundParts(f *result.FirstToken) string {
 	return text
 }
 
-// saved is what the cache saved of a request's first token. Saved and loaded stand side by side
-// and are no judgement: the storage's time has its queue, that of an idle GPU has none.
+// saved is the time that the cache saved of a request's first token. Saved and loaded stand next to
+// each other without a judgement: the storage's time includes its queue, and an idle GPU has none.
 func saved(f *result.FirstToken) string {
 	s, n := &f.Sums, f.Requests
 	text := fmt.Sprintf("computing every prompt whole takes an idle GPU %s a request; what was "+
@@ -106,7 +107,7 @@ func saved(f *result.FirstToken) string {
 	return text
 }
 
-// worth is from which length on loading is faster than computing, at its median and at its p95.
+// worth is the length from which on loading is faster than computing, at its median and at its p95.
 func worth(f *result.FirstToken) string {
 	b := f.BreakEven
 	if b.P50 == nil {
@@ -129,9 +130,9 @@ func breakEven(b *result.BreakEven, measured []result.LoadingTime) string {
 	if b.Extrapolated {
 		doubt = " (extrapolated from " + lengths(measured) + ")"
 	}
-	// A length is a rule: who has prompts above it should look them up. Where loading stops to be
-	// worth it behind a second length (a latency hidden by read-ahead, a cache in the drive), both
-	// are reported, because the first alone would be a wrong rule.
+	// A length is a rule: look up prompts that are longer. Where loading stops being worth it
+	// beyond a second length (a latency hidden by read-ahead, a cache in the drive), both are
+	// reported, because the first alone would be a wrong rule.
 	switch b.Answer {
 	case result.LoadAlways:
 		return "always beats computing" + doubt
@@ -153,9 +154,9 @@ func lengths(of []result.LoadingTime) string {
 	return text + " tokens"
 }
 
-// costText is what computing costs, and whose number that is.
+// costText is the cost of computing, and the source of that number.
 func costText(c result.PrefillCost) string {
-	// A rate is how people give it, and seconds per token are how they fit it.
+	// People give a rate, and fit seconds per token.
 	text := fmt.Sprintf("%g·n + %g·n² s", c.PerToken, c.PerTokenSquare)
 	if c.PerTokenSquare == 0 {
 		text = "n ÷ " + number(1/c.PerToken) + " s"

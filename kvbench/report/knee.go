@@ -9,8 +9,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// knee lists the cells of the grid by which the knee was found, for the page. The text has kneeGrid,
-// and the workbook no sheet of it.
+// knee lists the cells of the grid in which the knee was found, for the page. The text has
+// kneeGrid, and the workbook no sheet of it.
 func knee(r *result.Result) (t Table) {
 	if r.PlainIO == nil || r.PlainIO.Knee == nil {
 		return t

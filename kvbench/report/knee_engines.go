@@ -7,7 +7,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// enough is how near the best cell an engine's setting has to come, as the knee does.
+// enough is the share of the best cell that an engine's setting has to reach, like the knee.
 const enough = 0.95
 
 // kneeLines report where the knee is, and what that means in the settings of inference engines: lines

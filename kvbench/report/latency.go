@@ -10,14 +10,13 @@ import (
 )
 
 // distributions is a table with a row for each distribution that has samples. p99.9 needs ten
-// thousand of them and is unknown in most trials; it stands there because it is what long trials
-// are made for.
+// thousand of them: it is unknown in most trials, and is for long ones.
 func distributions(topic, what string) *Table {
 	return &Table{Topic: topic, Columns: head(what, units.Count, "samples",
 		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
 }
 
-// distribution adds a row, unless nothing took any time. Percentiles with too few samples are
+// distribution adds a row, unless all samples are zero. Percentiles with too few samples are
 // unknown.
 func (t *Table) distribution(name string, d result.Distribution) {
 	if d.Max != nil && *d.Max > 0 {
@@ -25,10 +24,10 @@ func (t *Table) distribution(name string, d result.Distribution) {
 	}
 }
 
-// latencies are those of entries and those of requests. First reads and re-reads, which a cache in
-// the drive may serve, an operation's device time where the rest is more than a hundredth of it,
-// moves between tiers and the latency per 100 MiB stand below it: together they show whether the
-// drive is slow or the entries are large.
+// latencies lists the latencies of entries and of requests. Below them stand first reads and
+// re-reads, which a cache in the drive may serve, an operation's device time where the rest is more
+// than a hundredth of it, moves between tiers and the latency per 100 MiB: together they show
+// whether the drive is slow or the entries are large.
 func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
 	// Each tier's reads and writes, fastest tier first.
@@ -52,7 +51,7 @@ func latencies(r *result.Result) []Table {
 			}
 			entry.distribution(part+"between tiers", o.Demotion)
 			entry.distribution(part+"per 100 MiB", o.Per100MiB)
-			// What other tools call latency. Of the slowest tier only: lines are few.
+			// Other tools' latency. Of the slowest tier only: lines are few.
 			if n == len(r.Tiers)-1 {
 				entry.distribution(part+"I/O request", o.Request)
 			}
@@ -61,10 +60,9 @@ func latencies(r *result.Result) []Table {
 	return []Table{*entry, requestTime(r)}
 }
 
-// requestTime is where the time of requests went. All parts are of all completed requests, so that
-// their means add up to that of the whole; percentiles do not add up. What took less than a
-// ten-thousandth of the time is left out, and so is a kind of waiting that took less than a
-// hundredth.
+// requestTime splits the time of requests. All parts are of all completed requests, so that their
+// means add up to the mean of the whole; percentiles do not add up. Parts below a ten-thousandth of
+// the time are left out, and kinds of waiting below a hundredth.
 func requestTime(r *result.Result) (t Table) {
 	n, l, sum := r.Requests.Completed, r.Latency.Request, r.Requests.Time
 	if r.CompletionUnit == result.UnitOperation || n == 0 {
@@ -101,15 +99,15 @@ func requestTime(r *result.Result) (t Table) {
 	rest := sum.Rest
 	if evicted(r) {
 		add("  deleting what was evicted", sum.Release, result.Distribution{})
-	} else { // there was nothing to delete, which it took a moment to find out
+	} else { // nothing to delete: the time of finding that out
 		rest += sum.Release
 	}
 	add("  rest", rest, l.Rest)
 	return t
 }
 
-// bySize shows the slowest tier only: it is what the trial is about, and lines are few. Entries of
-// a class differ by at most four, so that their latencies can be read without scaling them.
+// bySize shows the slowest tier only: the trial is about it, and lines are few. Entries of a class
+// differ by at most four, so that their latencies can be read without scaling them.
 func bySize(r *result.Result) (t Table) {
 	if len(r.Tiers) == 0 {
 		return t
@@ -133,7 +131,7 @@ func bySize(r *result.Result) (t Table) {
 		}
 	}
 	if len(labels) < 2 {
-		return t // it is what the latencies of all say
+		return t // equal to the latencies of all
 	}
 	for _, from := range slices.Sorted(maps.Keys(labels)) {
 		rd, wr := moved[from][0], moved[from][1]
@@ -142,8 +140,8 @@ func bySize(r *result.Result) (t Table) {
 	return t
 }
 
-// contexts is how long the KV of contexts takes to load from the slowest tier while the load of the
-// run goes on, compared with how long it takes to compute it again.
+// contexts is the time of loading the KV of contexts from the slowest tier under the run's load,
+// compared with the time of computing it again.
 func contexts(r *result.Result) (t Table) {
 	if r.CompletionUnit == result.UnitOperation || len(r.Tiers) == 0 || r.FirstToken != nil {
 		return t
@@ -163,12 +161,12 @@ func contexts(r *result.Result) (t Table) {
 	return t
 }
 
-// shownStalls are the longest ones, of the 16 in the JSON: a device that hangs leaves as many as
-// there were in flight, which say the same.
+// shownStalls is how many of the 16 in the JSON are printed, the longest: a hanging device leaves
+// as many as were in flight, which are alike.
 const shownStalls = 3
 
-// stalls are what the storage answered late, or not at all. They stand above the warnings, because
-// a latency beyond them is that of a fault, and below the numbers, which counted it like any other.
+// stalls are calls that the storage answered late, or not at all. They stand above the warnings,
+// because a latency beyond them is a fault's, and below the numbers, which include them.
 func (s *summary) stalls() {
 	all := s.Stalls
 	if all == nil {
@@ -191,8 +189,7 @@ func (s *summary) stalls() {
 	}
 }
 
-// engine is how the files were read and written. What every run had before there was a choice is
-// not said.
+// engine is the I/O method for files. The only method of earlier versions is not printed.
 func engine(io result.IO) string {
 	if io.Engine == "uring" {
 		return " by io_uring"

@@ -11,13 +11,13 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// mostEndpoints is how many of a store's endpoints the text lists: of more, those that failed most,
-// because one that drops requests is what a reader has to find among hundreds. All of them are on
-// the page, in the workbook and in the JSON.
+// mostEndpoints is how many of a store's endpoints the text lists: with more, those that failed
+// most, because a reader looks for the failing one among hundreds. The page, the workbook and the
+// JSON have all of them.
 const mostEndpoints = 8
 
-// objectStore says which store it was and how it was asked: two results that differ in the pieces,
-// the parts or the protection of bodies measured different clients, whatever the store.
+// objectStore says which store it was and how it was used: two results that differ in pieces, parts
+// or protection of bodies measured different clients, whatever the store.
 func (s *summary) objectStore() {
 	o := &s.Objects.Store
 	where := "no endpoint"
@@ -57,11 +57,10 @@ func (s *summary) objectStore() {
 		o.Payload, bytes(s.IO.ChunkBytes), depth)
 }
 
-// objects has a row for each kind of request to a store: how often it was asked for, and how long
-// it took until it succeeded, attempts and pauses included. Bytes are those on the way, of attempts
-// that failed, too: with them the table can be compared with the store's access log, and what a store
-// throws away by answering late is seen. Cells that have no meaning in a row are empty, which is
-// neither 0 nor unknown.
+// objects has a row for each kind of request to a store: their number, and their time to success
+// with attempts and pauses. Bytes include those of failed attempts: so the table can be compared
+// with the store's access log, and late answers that the client discarded are visible. Cells
+// without a meaning in a row are empty, which is neither 0 nor unknown.
 func objects(r *result.Result) (t Table) {
 	o := r.Objects
 	if o == nil {
@@ -73,8 +72,8 @@ func objects(r *result.Result) (t Table) {
 		Note: "Attempts are what the store's access log shows. Times are those of requests that " +
 			"succeeded, with all attempts and the pauses between them, and of a put with the " +
 			"making of its bytes, which the tier's times leave out; bytes are those of all " +
-			"attempts. Cut off is what was under way when the window closed: what it had moved " +
-			"counts in the tiers' bytes and not here.",
+			"attempts. Cut off are requests in flight when the window closed: their bytes " +
+			"count in the tiers' bytes and not here.",
 		Columns: []Column{{" ", " ", "Request", units.Number},
 			{"requests", "requests", "Requests", n}, {"attempts", "attempts", "Attempts", n},
 			{"failed", "failed", "Failed", n}, {"cut off", "cut off", "Cut Off", n},
@@ -113,8 +112,8 @@ func ms[N int64 | float64](v *N) *float64 {
 	return new(float64(*v) / 1e6)
 }
 
-// objectWords are what happened to requests, without their times. That nothing was tried again, lost
-// or wasted is not worth a line; who answered, and that it was asked for its bytes before, is.
+// objectWords say what happened to requests, without their times. Zero retries, losses and wasted
+// bytes need no line; failing endpoints and lookups do.
 func objectWords(r *result.Result) (all []string) {
 	o := r.Objects
 	if len(o.Retries) > 0 {
@@ -133,8 +132,8 @@ func objectWords(r *result.Result) (all []string) {
 		"took %s.", server, ns(o.ProofNS)))
 }
 
-// causes are counts of them, the most frequent first: "503" is the answer that was tried again,
-// "reset" what became of a connection.
+// causes lists counts by cause, the most frequent first: "503" is an answer that was retried,
+// "reset" a broken connection.
 func causes(of map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
 		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
@@ -145,8 +144,8 @@ func causes(of map[string]int64) string {
 	return strings.Join(names, ", ")
 }
 
-// endpoints shows whether a balance did what it should: shares that differ, or one that failed
-// while the others did not. It is what each address of a store carried.
+// endpoints lists the traffic of each address of a store. It shows whether the balance worked:
+// shares that differ, or one endpoint that failed while the others did not.
 func endpoints(r *result.Result) (t Table) {
 	if len(r.Endpoints) == 0 || r.Objects == nil {
 		return t
@@ -171,8 +170,8 @@ func endpoints(r *result.Result) (t Table) {
 	return t
 }
 
-// store is what the store was asked and what carried it. A store of hundreds of addresses would
-// push everything else off the screen.
+// store describes the store's requests and network. A store of hundreds of addresses would push
+// everything else off the screen.
 func (s *summary) store() {
 	if s.Objects == nil {
 		return
@@ -195,16 +194,16 @@ func (s *summary) store() {
 	s.tables(t)
 }
 
-// network writes what the kernel says of the connections to a store.
+// network writes the kernel's counts of the connections to a store.
 func (s *summary) network() {
 	if s.Network != nil {
 		s.put("network", networkText(s.Result))
 	}
 }
 
-// networkText is what the kernel's TCP_INFO says of the connections to a store: the cross-check that
-// bytes came from it, and whether the network lost some. Bytes that were received and belong to
-// headers are among them, so that a load of small objects has a ratio well above 1.
+// networkText reports the kernel's TCP_INFO of the connections to a store: the cross-check that
+// bytes came from it, and whether the network lost some. Received headers count, too, so that a
+// load of small objects has a ratio well above 1.
 func networkText(r *result.Result) string {
 	n := r.Network
 	if n == nil || n.ReceivedBytes == nil {

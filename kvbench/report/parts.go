@@ -10,8 +10,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Tables are what only some results have, in the order in which it is shown. The first says that a
-// result is a prediction, if it is one.
+// Tables are sections of some results only, in the order in which they are shown. The first says
+// that a result is a prediction, if it is one.
 func Tables(r *result.Result) (all []Table) {
 	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blockIO, knee,
 		blocks, replay, objects, endpoints, checkpointRuns, validation} {
@@ -22,12 +22,12 @@ func Tables(r *result.Result) (all []Table) {
 	return all
 }
 
-// Sections are the tables of the summary, which every result of a kind has: what was served and to
-// whom, how large entries were, how long they and requests took, what the tiers held and moved.
+// Sections are the tables of the summary, which every result of a kind has: the served load, the
+// sizes of entries, the times of entries and requests, the content and the traffic of the tiers.
 // Their columns have names for the text alone; the others use those.
 func Sections(r *result.Result) (all []Table) {
 	if r.WindowNS <= 0 {
-		return nil // it failed before there was anything to measure
+		return nil // it failed before the window
 	}
 	of := latencies(r)
 	for _, s := range []struct {
@@ -49,8 +49,8 @@ func Sections(r *result.Result) (all []Table) {
 	return all
 }
 
-// simulation says what model made the times, or that there was none. The workbook has the model's
-// parameters as columns; on the page they are a sentence, because there is one row of them.
+// simulation describes the model of the times, if any. The workbook has the model's parameters as
+// columns; on the page they are a sentence, because there is one row of them.
 func simulation(r *result.Result) (t Table) {
 	s := r.Simulation
 	if s == nil {
@@ -97,8 +97,8 @@ func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 		rate(d.Write), d.WriteLatency, d.Parallelism, medium), line + "."}
 }
 
-// sustainedUsers says how many users a simulated device sustains. It is one sentence for the log,
-// the summary and the page, lest two of them round differently.
+// sustainedUsers reports how many users a simulated device sustains: one sentence for the log, the
+// summary and the page, so that they round alike.
 func sustainedUsers(r *result.Result) string {
 	n, users := *r.Simulation.SustainedUsers, r.Workload.Users
 	const meaning = "a user's request is answered, on average, before the next one is made"
@@ -113,8 +113,8 @@ func sustainedUsers(r *result.Result) string {
 		meaning)
 }
 
-// sustained says how many users an autoscaler sustained, and whether that was found or is only how
-// far the search came.
+// sustained reports how many users an autoscaler sustained, and whether that is the answer or only
+// the last step of the search.
 func sustained(a result.AutoscaleSummary) string {
 	how := "the window ended before it was found"
 	if a.Found {
@@ -124,8 +124,8 @@ func sustained(a result.AutoscaleSummary) string {
 		a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate))
 }
 
-// autoscaling has a row for each round: what ran, what the storage did, and what was decided. Mode
-// and outcome stand in every row, so that rows of many results can be filtered.
+// autoscaling has a row for each round: users and workers, the storage's rates, and the decision.
+// Mode and outcome stand in every row, so that rows of many results can be filtered.
 func autoscaling(r *result.Result) (t Table) {
 	a := r.Autoscaler
 	if a == nil {
@@ -156,7 +156,7 @@ func autoscaling(r *result.Result) (t Table) {
 	return t
 }
 
-// mostRounds is how many rounds of an autoscaler are listed, the first and the last among them.
+// mostRounds is how many rounds of an autoscaler are listed, including the first and the last.
 const mostRounds = 9
 
 // rounds are those of an autoscaler that the text lists.
@@ -166,8 +166,8 @@ func rounds(r *result.Result) Table {
 	return t
 }
 
-// shown are at most most rows, evenly spaced, the first and the last among them: a search of
-// hundreds of rounds is understood from a few, if its beginning and its end are there.
+// shown returns up to most rows, evenly spaced, including the first and the last: a few of hundreds
+// of rounds show a search.
 func shown[R any](rows []R, most int) (some []R) {
 	k := min(len(rows), most)
 	for i := range k {
@@ -176,7 +176,7 @@ func shown[R any](rows []R, most int) (some []R) {
 	return some
 }
 
-// replay counts what became of the rows of an I/O trace.
+// replay counts the outcomes of the rows of an I/O trace.
 func replay(r *result.Result) (t Table) {
 	p := r.Replay
 	if p == nil {
@@ -198,8 +198,8 @@ func replay(r *result.Result) (t Table) {
 	return t
 }
 
-// validation compares the measured with the recorded numbers. One that either run does not have is
-// shown and not judged.
+// validation compares the measured with the recorded numbers. A number that one of the runs lacks
+// is shown and not judged.
 func validation(r *result.Result) (t Table) {
 	v := r.Recording
 	if v == nil {
@@ -226,10 +226,9 @@ func validation(r *result.Result) (t Table) {
 	return t
 }
 
-// blockIO is requests inside files: how many per second, how long one took, and what it cost. How
-// many were requested stands next to how many there were: where they differ the process, not the
-// device, was late. A request here is a whole operation, so that its latency is in no other table
-// but that of I/O requests.
+// blockIO is requests inside files: their rate, latency and cost. The requested number in flight
+// stands next to the actual one: if they differ the process, not the device, was late. A request
+// here is a whole operation, so its latency is in no other table but that of I/O requests.
 func blockIO(r *result.Result) (t Table) {
 	p := r.PlainIO
 	if p == nil || p.BlockBytes == 0 {
@@ -282,8 +281,8 @@ func blocks(r *result.Result) (t Table) {
 	return t
 }
 
-// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
-// come together the cache is warm. The ideal is unknown where it is of one interval.
+// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where they
+// converge the cache is warm. The ideal is unknown where an interval's is.
 func blocksOverTime(r *result.Result) (t Table) {
 	const parts = 10
 	x := r.Timeline.BlockRatios(parts)
@@ -294,7 +293,7 @@ func blocksOverTime(r *result.Result) (t Table) {
 		return units.Finite(v) != nil
 	})
 	if 2*len(unknown) > parts {
-		return t // few requests came, so that there is nothing to see over time
+		return t // too few requests for a time series
 	}
 	t.Columns = head("hit ratio by time")
 	run, ideal := []any{"run"}, []any{"ideal"}
@@ -316,7 +315,7 @@ func ratioText(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// blocks are the hits of a block trace, what they saved, and the operations that they took.
+// blocks are the hits of a block trace, the saved bytes, and the operations.
 func (s *summary) blocks() {
 	c := s.BlockCache
 	if c == nil {
@@ -341,7 +340,7 @@ func (s *summary) blocks() {
 	s.tables(blocksOverTime(s.Result))
 }
 
-// engine reports which engine was imitated, and the parameters that the user changed: the numbers are
+// engine reports the imitated engine, and the parameters that the user changed: the numbers are
 // then not the engine's.
 func (s *summary) engine() {
 	if name, its, others := s.Imitated(); name != "" {
@@ -352,9 +351,9 @@ func (s *summary) engine() {
 	}
 }
 
-// policy is where entries lived, what that moved, and how that wears the storage tier. A run with
-// users and the usual policy reports neither: its pace is as fast as it goes, which no server has
-// for a day. What did not happen, and what is not in force, has no words.
+// policy describes the placement of entries, the bytes that it moved, and the wear of the storage
+// tier. A run with users and the usual policy reports neither: it runs as fast as it can, which no
+// server does for a day. Moves that did not happen, and rules that are not in force, are left out.
 //
 // The writes per day are reported with their bytes: drives differ in size, and
 // the tier may be a part of one.
@@ -363,7 +362,7 @@ func (s *summary) policy() {
 	if p == nil || p.Default() && s.BlockCache == nil {
 		return
 	}
-	// Only what happened: most policies do one or two of these.
+	// Only the moves that happened: most policies do one or two of these.
 	var moved []string
 	for _, n := range []struct {
 		what string
@@ -385,7 +384,7 @@ func (s *summary) policy() {
 	if len(moved) > 0 {
 		s.line("", "%s", strings.Join(moved, "; "))
 	}
-	// The same requests in the same order: the difference is the policy's alone.
+	// The same requests in the same order: the difference is due to the policy.
 	if c := p.Compared; c != nil {
 		s.line("", "of %s %s were there, ratio %s; -tier-policy waterfall with -evict lru would "+
 			"have had %s, ratio %s: %s %s", units.Plural(c.Lookups, "lookup"), count(c.Hits),
@@ -399,10 +398,10 @@ func (s *summary) policy() {
 		s.line("", "at most %s of %s waited to be written behind the requests",
 			bytes(p.MostBehind), bytes(p.BehindBytes))
 	}
-	// A rating of a drive is in the same unit, over years: the window's pace is what is known here.
+	// A drive's rating is in the same unit, over years; here it is at the window's rate.
 	if d := p.DriveWritesPerDay; d != nil {
-		// Of a tier that is smaller than its drive the drive is written less often: the bytes
-		// can be held against any drive's rating.
+		// A drive larger than its tier is written less often: the bytes can be compared with any
+		// drive's rating.
 		written := ""
 		for _, tier := range s.Tiers {
 			if tier.Level == "storage" && s.WindowNS > 0 {
@@ -415,8 +414,8 @@ func (s *summary) policy() {
 	}
 }
 
-// checkpointRuns has a row for each one. What holds for all of them is the page's words; in the
-// workbook the model and its scale are columns, so that rows of many results can be filtered.
+// checkpointRuns has a row for each run. Common facts are sentences on the page; in the workbook
+// the model and its scale are columns, so that rows of many results can be filtered.
 func checkpointRuns(r *result.Result) (t Table) {
 	c := r.Checkpoint
 	if c == nil {
@@ -443,7 +442,7 @@ func checkpointRuns(r *result.Result) (t Table) {
 	if c.Stages != nil {
 		limit = c.Stages.Bottleneck
 	}
-	// What is unknown is an empty cell: a pointer to a bool is none that documents draw.
+	// Unknown values are empty cells: documents cannot draw a pointer to a bool.
 	add := func(op string, runs []result.CheckpointRun) {
 		for _, x := range runs {
 			cold := any(nil)

@@ -8,8 +8,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// plainLines report what plain I/O covers, the queue-depth sweep that found its number in flight, and
-// what removal cost: lines of a topic, which may be empty, and a text. Of another load there are none.
+// plainLines describe plain I/O, the queue-depth sweep that found its number in flight, and the
+// cost of removal: lines of a topic, which may be empty, and a text. Other loads have none.
 func plainLines(r *result.Result) (lines [][2]string) {
 	p := r.PlainIO
 	if p == nil {
@@ -19,11 +19,11 @@ func plainLines(r *result.Result) (lines [][2]string) {
 	line := fmt.Sprintf("%ss of %s, %s at most", kept(r), bytes(p.FileBytes),
 		bytes(p.FootprintBytes))
 	if p.BlockBytes > 0 {
-		// Without flushes a drive may still have all of it in its memory.
+		// Without flushes a drive may still keep all data in its memory.
 		line = fmt.Sprintf("requests of %s at random places in files of %s, %s in all, without "+
 			"flushes", bytes(p.BlockBytes), bytes(p.FileBytes), bytes(p.FootprintBytes))
 	}
-	// Else a reader would take a short window for a fault.
+	// Otherwise a reader would take a short window for a fault.
 	if r.EndedBy == result.EndedByFootprint {
 		line += ", which were full before the window's time was up: writing on would need removals"
 	}

@@ -8,7 +8,7 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// twoRoots are directories of which the second takes so much longer for each read.
+// twoRoots are two directories; a read of the second takes that many times as long.
 func twoRoots(times float64, requests int64) *result.Result {
 	r := plainResult()
 	for i, dir := range []string{"/mnt/a/kv", "/mnt/b/kv"} {
@@ -30,7 +30,7 @@ func twoRoots(times float64, requests int64) *result.Result {
 
 func plainResult() *result.Result { return &result.Result{WindowNS: 1e9, Benchmark: "MultiTurn"} }
 
-// TestRootsAreListed with their sum, and one that lags is told, as far as its numbers say so.
+// TestRootsAreListed with their sum; a slow one is named where the numbers show it.
 func TestRootsAreListed(t *testing.T) {
 	text := summaryOf(t, twoRoots(4, 1000))
 	assert.Contains(t, text, "\nroots ")

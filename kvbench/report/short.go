@@ -11,8 +11,8 @@ import (
 	"kvbench/tracing"
 )
 
-// WriteShort writes what one trial of several has of its own: how it ended, what it did and how
-// fast, and what to doubt. All of it is what WriteSummary writes.
+// WriteShort writes one trial of several: how it ended, what it did and how fast, and what to
+// doubt. WriteSummary writes all of that, too.
 func WriteShort(w io.Writer, r *result.Result) error {
 	s := &summary{Result: r} // without the trace: its warnings stand among the others
 	s.title()

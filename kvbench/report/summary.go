@@ -20,9 +20,9 @@ var (
 	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
 )
 
-// WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at
-// what cost, and what to doubt. Units are binary, "–" stands for unknown or for a percentile with
-// too few samples. It fits in about 80 lines.
+// WriteSummary writes the trial's summary: what ran, what the storage did, for which load, at what
+// cost, and what to doubt. Units are binary, "–" stands for unknown or for a percentile with too
+// few samples. It fits in about 80 lines.
 func WriteSummary(w io.Writer, r *result.Result) error {
 	capture, err := captured(r)
 	if err != nil {
@@ -48,7 +48,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	s.store()
 	s.firstToken()
 	s.gap()
-	// What the cache did, and for whom.
+	// What the cache did, and for which requests.
 	s.tables(tiers(r), moved(r), roots(r))
 	s.put("", laggard(r))
 	s.cache()
@@ -70,7 +70,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	return s.writeTo(w)
 }
 
-// writeTo writes all at once: others write to the same terminal.
+// writeTo writes the text at once, because other programs write to the same terminal.
 func (s *summary) writeTo(w io.Writer) error {
 	if _, err := io.WriteString(w, s.String()); err != nil {
 		return fmt.Errorf("write summary: %w", err)
@@ -78,21 +78,21 @@ func (s *summary) writeTo(w io.Writer) error {
 	return nil
 }
 
-// summary writes lines with a topic in the margin. Its methods write one section each, and nothing
-// where the trial has no such part, so that a short trial has a short summary.
+// summary writes lines with a topic in the margin. Each method writes one section, or nothing if
+// the trial has no such part, so that a short trial has a short summary.
 type summary struct {
 	strings.Builder
 	*result.Result
-	capture *tracing.Trace // what the kernel saw, nil when it was not asked
+	capture *tracing.Trace // the kernel's trace, nil without one
 }
 
-// line writes one line; an empty topic continues the one above. No line is wrapped: a terminal does
-// that better, and a golden file shows what changed.
+// line writes one line; an empty topic continues the line above. Lines are not wrapped: a terminal
+// does that, and a golden file shows the changed line.
 func (s *summary) line(topic, format string, args ...any) {
 	s.put(topic, fmt.Sprintf(format, args...))
 }
 
-// put writes a text, unless it is empty. Further lines of it, such as those of several errors, are
+// put writes a text, unless it is empty. Its further lines, such as those of several errors, have
 // no topics.
 func (s *summary) put(topic, text string) {
 	if text != "" {
@@ -115,16 +115,16 @@ func (s *summary) tables(all ...Table) {
 	}
 }
 
-// gap parts groups of sections: what ran, how long it took, what the cache did, at what cost. A
-// group of which there is nothing leaves no gap.
+// gap separates groups of sections: what ran, how long it took, what the cache did, at what cost.
+// An empty group leaves no gap.
 func (s *summary) gap() {
 	if !strings.HasSuffix(s.String(), "\n\n") {
 		fmt.Fprintln(s)
 	}
 }
 
-// head says what ran. A reader who compares two summaries looks here first, so that what makes results
-// incomparable (I/O mode, write device time, what differs from the closed division) stands in it.
+// head says what ran. A reader who compares two summaries looks here first, so it contains what
+// makes results incomparable: I/O mode, write device time, deviations from the closed division.
 func (s *summary) head() {
 	s.title()
 	s.put("", s.Notice)
@@ -141,7 +141,7 @@ func (s *summary) head() {
 			bytes(m.RankBytesPerToken), m.Whose(), max(m.TensorParallel, 1))
 	}
 	s.workload()
-	// The window is what rates are of; all is what a person waited for.
+	// Rates are of the window; the total is the user's waiting time.
 	virtual := ""
 	if s.Simulation != nil {
 		virtual = " of virtual time"
@@ -150,7 +150,7 @@ func (s *summary) head() {
 	if s.WarmupNS > 0 {
 		warm = "warm-up " + ns(s.WarmupNS) + ", "
 	}
-	// Above the window, because the rates of one with pauses in it are others.
+	// Above the window, because pauses in it change its rates.
 	s.lines(checkpointLines(s.Checkpoint, s.Network))
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
 		warm, ns(s.DrainNS))
@@ -188,8 +188,8 @@ func (s *summary) head() {
 	s.input()
 }
 
-// workload says who made the load and how. A benchmark without requests has no arrival and no
-// turns, and then their words are left out.
+// workload describes the load. A benchmark without requests has no arrivals and no turns, and then
+// their words are left out.
 func (s *summary) workload() {
 	w := s.Workload
 	parts := []string{}
@@ -212,7 +212,7 @@ func (s *summary) workload() {
 	}
 	parts = append(parts, fmt.Sprint("seed ", s.Seed))
 	s.line("load", "%s", strings.Join(parts, ", "))
-	// What a profile sets decides more than its name: versions may mean different things by one.
+	// A profile's values count more than its name: versions of a name may differ.
 	var set []string
 	origin := ""
 	for _, p := range s.Parameters {
@@ -227,8 +227,8 @@ func (s *summary) workload() {
 	}
 }
 
-// differs lists what keeps a run of an option from the closed division. Other benchmarks have no
-// closed form to differ from.
+// differs lists the deviations of an option's run from the closed division. Other benchmarks have
+// no closed form.
 func (s *summary) differs() {
 	if s.Option == nil || len(s.DiffersFromClosed) == 0 {
 		return
@@ -240,7 +240,7 @@ func (s *summary) differs() {
 	s.put("differs", strings.Join(names, ", "))
 }
 
-// input is what the reader of a trace met. Malformed rows are reported even when there are none.
+// input describes the trace that was read. Malformed rows are reported even when there are none.
 func (s *summary) input() {
 	in := s.Input
 	if in == nil {
@@ -271,9 +271,9 @@ func (s *summary) input() {
 	}
 }
 
-// simulated says in the margin of every simulated result what its time is. On a device model it
-// also says what would be sustained; with an autoscaler the queue's growth alone, because the users
-// of the search are its own answer.
+// simulated marks every simulated result in the margin with the kind of its time. On a device model
+// it also reports the sustained users; with an autoscaler only the queue's growth, because the
+// search has its own users.
 func (s *summary) simulated() {
 	m := s.Simulation
 	if m == nil {
@@ -300,7 +300,7 @@ func (s *summary) simulated() {
 	}
 }
 
-// autoscaler says how many users were sustained and shows the rounds of the search.
+// autoscaler reports the sustained users and the rounds of the search.
 func (s *summary) autoscaler() {
 	a := s.Autoscaler
 	if a == nil {
@@ -317,8 +317,8 @@ func (s *summary) autoscaler() {
 	}
 }
 
-// replay says what was carried out, and what cost no I/O because the entry had made room or was
-// never written.
+// replay reports the executed operations, and those without I/O, because the entry had been evicted
+// or was never written.
 func (s *summary) replay() {
 	p := s.Replay
 	if p == nil {
@@ -335,16 +335,16 @@ func (s *summary) replay() {
 	}
 }
 
-// knee writes the grid by which the knee was found, and what follows from it.
+// knee writes the grid in which the knee was found, and its consequences.
 func (s *summary) knee() {
 	s.tables(kneeGrid(s.Result))
 	s.lines(kneeLines(s.Result))
 }
 
-// throughput is what was completed in the window, in the unit of the benchmark, and what share of
-// plain sequential I/O that is, where a StorageCeiling ran before in the same process. Tokens per
-// second of storage time, a figure of the Python benchmark that adds up the times of parallel
-// requests, is on the line alone.
+// throughput is the completions in the window, in the unit of the benchmark, and their share of
+// plain sequential I/O if a StorageCeiling ran before in the same process. Tokens per second of
+// storage time, a figure of the Python benchmark that adds up the times of parallel requests, is on
+// the benchmark line alone.
 func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
 		s.put("throughput", units.Plural(s.Completions(), "operation"))
@@ -358,7 +358,7 @@ func (s *summary) throughput() {
 			number(units.Ratio(s.Requests.GeneratedTokens, float64(s.WindowNS)/1e9)))
 	}
 	if c := s.Ceiling; c != nil {
-		// Each of them, because the ratio is interpolated and a reader may want to do it again.
+		// Each of them, because the ratio is interpolated and a reader may want to check it.
 		var points []string
 		for _, p := range c.Points {
 			points = append(points, fmt.Sprintf("%s at %s reads", rate(p.Rate),
@@ -369,10 +369,10 @@ func (s *summary) throughput() {
 	}
 }
 
-// cache is how much of the prompts was found, how much of them is new and can never be, and the
-// rest, which together are all of it. Of a block trace the rest is split by its ideal hits: what
-// was requested for the first time says nothing about the size of the cache. Turns that overtook
-// the one before them are reported apart: no cache could have had their history.
+// cache splits the prompts into found tokens, new tokens, which no cache can have, and missing
+// ones; they add up to all. For a block trace the missing tokens are split by its ideal hits: first
+// requests show nothing about the size of the cache. Turns that overtook the one before them are
+// reported separately: no cache could have had their history.
 func (s *summary) cache() {
 	p := s.Prompt
 	if p == nil || p.Tokens == 0 {
@@ -403,9 +403,9 @@ func (s *summary) cache() {
 	s.put("cache", line)
 }
 
-// firstRequests is how many of the tokens that were missing no cache could have had, because their
-// blocks were requested for the first time. The ideal hits are those of all dispatched requests, so
-// that it is not known where others than these completed, unless the cache found all that it could.
+// firstRequests is the number of missing tokens that no cache could have had, because their blocks
+// were requested for the first time. The ideal hits are those of all dispatched requests, so the
+// number is unknown if others than these completed, unless the cache found every possible hit.
 func (s *summary) firstRequests(missing int64) (first int64, known bool) {
 	c := s.BlockCache
 	switch {
@@ -419,7 +419,7 @@ func (s *summary) firstRequests(missing int64) (first int64, known bool) {
 	return missing * (c.Blocks - *c.IdealHits) / max(1, c.Blocks-c.Hits), true
 }
 
-// evicted says whether any tier gave up entries in the window.
+// evicted reports whether any tier evicted entries in the window.
 func evicted(r *result.Result) bool {
 	return slices.ContainsFunc(r.Tiers, func(t result.Tier) bool { return t.Evicted.Entries > 0 })
 }
@@ -435,8 +435,8 @@ func promptKinds(p *result.Prompt) string {
 	return strings.Join(parts, ", ")
 }
 
-// validation says whether the run is like the recorded one, and shows the numbers that were
-// compared: a simulation or another machine is only to be believed if it can repeat what is known.
+// validation compares the run with the recorded one: a simulation or another machine can be
+// believed only if it repeats known numbers.
 func (s *summary) validation() {
 	v := s.Recording
 	if v == nil {
@@ -452,7 +452,7 @@ func (s *summary) validation() {
 	s.tables(validation(s.Result))
 }
 
-// served is what was offered and what became of it, by class and in total. A p95 is marked as a
+// served is the offered requests and their outcomes, by class and in total. A p95 is marked as a
 // lower bound where the slowest requests were still waiting at the end; a class without a target
 // has no compliance.
 func served(r *result.Result) *Table {
@@ -485,7 +485,7 @@ func served(r *result.Result) *Table {
 	return t
 }
 
-// load writes the table and how much of the offered load was served, the number to look at when a
+// load writes the table and the served share of the offered load, the number to look at when a
 // trial is oversubscribed.
 func (s *summary) load() {
 	if t := served(s.Result); t != nil {
@@ -496,28 +496,28 @@ func (s *summary) load() {
 	}
 }
 
-// unserved says what became of the rest. With an empty queue nothing waited for the storage: what
-// is left is of the window's end and not of a lack of anything.
+// unserved says why some requests did not complete. With an empty queue none waited for the
+// storage: the rest was in flight at the window's end.
 func unserved(o result.ClassOutcome) string {
 	if o.Queued > 0 || o.InFlight == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", all of it was begun: %s under way when the window ended",
+	return fmt.Sprintf(", all of it was begun: %s in flight when the window ended",
 		units.Plural(o.InFlight, "request"))
 }
 
-// harness is what measuring cost, and the shares behind the verdict. A share that could not be
+// harness is the cost of measuring, and the shares behind the verdict. A share that could not be
 // measured is unknown and has decided nothing.
 func (s *summary) harness() {
 	h := s.Harness
-	// A system that does not tell the peak is not one without memory.
+	// Unknown on systems that do not report the peak.
 	rss := "peak memory unknown"
 	if h.PeakRSSBytes != nil {
 		rss = "peak memory " + bytes(h.PeakRSSBytes)
 	}
 	cpu := units.Seconds.Text(float64(h.CPUNS)/1e9) + " CPU"
-	if s.Simulation == nil { // what a simulation takes says nothing about the run it predicts
-		if share := h.Verdict.CPUShare; share != nil { // of several hosts there is no one number
+	if s.Simulation == nil { // a simulation's own cost is unrelated to the run it predicts
+		if share := h.Verdict.CPUShare; share != nil { // several hosts have no common number
 			cpu += fmt.Sprintf(" (%s of %s cores)", percent(share), number(s.Limits.Cores))
 		}
 		if h.CPUNSPerByte != nil {
@@ -532,17 +532,17 @@ func (s *summary) harness() {
 	}
 	cut := units.Plural(s.Requests.CancelledOperations, "operation") + " cut off at the end"
 	if s.EndedBy == result.EndedBySignal { // the result did not wait for them
-		cut = "operations that were under way when it was interrupted are not counted"
+		cut = "operations that were in flight when it was interrupted are not counted"
 	}
 	s.line("", "workers idle %s%s; %s", percent(h.Verdict.IdleShare), took, cut)
 }
 
-// deviceCounters compares what the kernel counted with what the application did. Ratios far from one
-// mean a cache, read-ahead, or another process on the device.
+// deviceCounters compares the kernel's counts with the application's. Ratios far from one mean a
+// cache, read-ahead, or another process on the device.
 func (s *summary) deviceCounters() {
 	w := s.DeviceWitness
 	if s.Simulation != nil || s.Network != nil {
-		return // which has no device; a simulation says so at its top, a store has the network's counters
+		return // no device: a simulation is marked at its top, a store has network counters
 	}
 	if w.ReadBytes == nil {
 		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))
@@ -558,8 +558,8 @@ func (s *summary) deviceCounters() {
 	}
 }
 
-// doubts are warnings and failures, so many of them that they fit on a screen: what is left out is
-// in the JSON. Warnings of a trace stand with its numbers and not here.
+// doubts are warnings and failures, as many as fit on a screen: the JSON has all. Warnings of a
+// trace stand with its numbers and not here.
 func (s *summary) doubts() {
 	const mostWarnings, mostErrors = 12, 5
 	warnings := s.Warnings

@@ -14,7 +14,7 @@ import (
 	"kvbench/tools/golden"
 )
 
-// fixture reads a result that package record made and pins.
+// fixture reads a result that package record made and compares.
 func fixture(t *testing.T, name string) *result.Result {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "record", "testdata", name))
@@ -44,10 +44,10 @@ func TestSummaryOfTheParts(t *testing.T) {
 	text := summaryOf(t, fixture(t, "result_parts.json"))
 	golden.Check(t, "summary_parts.txt", text)
 	first, _, _ := strings.Cut(text, "\n")
-	assert.Contains(t, first, "SIMULATED", "nobody reads further to find out")
+	assert.Contains(t, first, "SIMULATED", "the first line has to say it")
 }
 
-// stored is a run on an object store, which package objects made and pins.
+// stored is a run on an object store, which package objects made and compares.
 func stored(t *testing.T) *result.Result {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "tools", "golden", "testdata",
@@ -62,7 +62,7 @@ func TestSummaryOfAnObjectStore(t *testing.T) {
 	golden.Check(t, "summary_objects.txt", summaryOf(t, stored(t)))
 }
 
-// What a kernel says cannot be in a golden file: TestTheNetworkOfTheWindow asks one.
+// The kernel's counts cannot be in a golden file: TestTheNetworkOfTheWindow reads real ones.
 func TestSummaryOfTheNetwork(t *testing.T) {
 	r := stored(t)
 	r.Network = &result.Network{ReceivedBytes: new(int64(155_000_000)),
@@ -110,17 +110,17 @@ func TestSummaryOfOperations(t *testing.T) {
 	assert.NotContains(t, text, "requests/s")
 }
 
-// After a signal nobody waits for operations, so that their number is not known and is not 0.
+// After a signal the result does not wait for operations, so their number is unknown and not 0.
 func TestSummaryOfAnInterruption(t *testing.T) {
 	r := fixture(t, "result.json")
 	assert.Contains(t, summaryOf(t, r), "cut off at the end")
 	r.EndedBy = result.EndedBySignal
 	text := summaryOf(t, r)
 	assert.NotContains(t, text, "cut off at the end")
-	assert.Contains(t, text, "operations that were under way when it was interrupted are not counted")
+	assert.Contains(t, text, "operations that were in flight when it was interrupted are not counted")
 }
 
-// One trial of several has its own numbers and doubts, and nothing of what all have.
+// One trial of several shows its own numbers and doubts, and nothing that is common to all.
 func TestShortSummary(t *testing.T) {
 	r := fixture(t, "result.json")
 	var b strings.Builder
@@ -159,7 +159,7 @@ func TestSummaryTellsWriteErrors(t *testing.T) {
 		"no space left")
 }
 
-// What a removal has nothing of leaves no empty lines, and the log tells of it.
+// Sections that a removal lacks leave no empty lines, and the log reports the removal.
 func TestSummaryOfARemoval(t *testing.T) {
 	r := &result.Result{Benchmark: "StorageCeiling", CompletionUnit: result.UnitOperation,
 		Status: result.StatusComplete, WindowNS: 4e7, PlainIO: &result.PlainIO{FileBytes: 16 << 20},
@@ -196,8 +196,8 @@ func TestSummaryOfRequestsInsideFiles(t *testing.T) {
 	assert.Equal(t, "Block I/O", tables[0].Sheet)
 }
 
-// What a tier holds, what writes have claimed and what is free are its capacity, whatever is still
-// there of the entries that leave for them.
+// A tier's entries, the space reserved by writes and the free space add up to its capacity,
+// whatever is left of the entries that are evicted for the writes.
 func TestTiersAddUpToTheirCapacity(t *testing.T) {
 	const mib = 1 << 20
 	row := func(l result.Tier) string {
@@ -211,8 +211,8 @@ func TestTiersAddUpToTheirCapacity(t *testing.T) {
 	assert.Equal(t, "storage 2 1.07 GiB 6.54 GiB unlimited – 5.76 GiB", row(l))
 }
 
-// The time of loading has waits in it; what it is compared with computing has none.
-func TestLoadingIsToldWithAndWithoutWaiting(t *testing.T) {
+// The time of loading includes waits; the time that is compared with computing does not.
+func TestLoadingIsShownWithAndWithoutWaiting(t *testing.T) {
 	r := fixture(t, "result.json")
 	f := r.FirstToken
 	f.Sums.LoadWaits = f.Sums.Load * 3 / 4
@@ -227,8 +227,8 @@ func TestLoadingIsToldWithAndWithoutWaiting(t *testing.T) {
 	assert.Zero(t, *f.SavedRatio, "looking up saves nothing, and costs nothing")
 }
 
-// What is requested for the first time is in no cache, however large: only the rest says anything
-// about the size of this one. All parts are all of the prompts.
+// First requests are in no cache, however large: only the rest shows anything about the size of
+// this one. All parts add up to the prompts.
 func TestWhatWasRequestedForTheFirstTimeIsNoFaultOfTheCache(t *testing.T) {
 	prompt := func(requests int64) *result.Prompt {
 		return &result.Prompt{Requests: requests, PromptTokens: result.PromptTokens{Tokens: 1000,

@@ -22,12 +22,12 @@ type Table struct {
 	Rows    [][]any
 }
 
-// Column is what one cell of each row is, by its name in each document; one without a name is not
-// in it, and a blank is a column without a title. A column of one document only is one that the
-// others say in words, or that a reader of numbers needs as well. A unit stands with every
-// value and not in the heading: 900 ms and 1.20 s are easier to compare than 0.900 and 1.200 s;
-// sizes and rates of bytes, which are added up and compared, have one unit in a table
-// ([units.Unit.Beside]). In the workbook values are bare, and names have the units.
+// Column is one cell of each row, with its name in each document. A column without a name is not in
+// that document, and a blank name is a column without a title. A column of one document only is one
+// that the others have in words, or that only readers of numbers need. A unit stands with every
+// value and not in the heading: 900 ms and 1.20 s are easier to compare than 0.900 and 1.200 s.
+// Sizes and rates of bytes, which are added up and compared, have one unit in a table. In the
+// workbook values are bare, and names have the units.
 type Column struct {
 	Text, Page, Sheet string
 	Unit              units.Unit
@@ -79,8 +79,8 @@ func (t *Table) some(name string, n int64, others ...any) {
 	}
 }
 
-// trim takes away columns, from one on, in which every row is zero: what this load did not do is
-// nothing to read about. An unknown value is no zero.
+// trim removes columns, from one on, in which every row is zero: activities that the load does not
+// have. An unknown value is no zero.
 func (t *Table) trim(from int) {
 	for c := len(t.Columns) - 1; c >= from; c-- {
 		some := func(row []any) bool { return row[c] != int64(0) }
@@ -91,7 +91,7 @@ func (t *Table) trim(from int) {
 	}
 }
 
-// drop takes away a column.
+// drop removes a column.
 func (t *Table) drop(c int) {
 	t.Columns = slices.Delete(t.Columns, c, c+1)
 	for i := range t.Rows {

@@ -10,8 +10,8 @@ import (
 	"kvbench/tracing/fio"
 )
 
-// fioInput is what a fio job's header and its fallbacks need of a result. Where nothing was traced,
-// the job's sizes, mix and depth come from the application's own numbers.
+// fioInput is the result's input for the header of a fio job and its fallbacks. Without a trace the
+// job's sizes, mix and depth come from the application's own numbers.
 func fioInput(r *result.Result) fio.Input {
 	in := fio.Input{
 		Title: fmt.Sprintf("%s, trial %d, %s division", r.Benchmark, r.Trial+1, r.Division),
@@ -42,10 +42,10 @@ func fioInput(r *result.Result) fio.Input {
 	return in
 }
 
-// requestSize is the mean size of the requests of one direction, in whole pages, because that is
-// what a device takes; 0 = there were none. An object is read in one request or in ranges of one
-// size, so that entries of one size have one, and a mean says enough; where sizes differ it keeps
-// the rate and the number of requests, though not their spread.
+// requestSize is the mean size of the requests of one direction, in whole pages, because a device
+// takes pages; 0 = there were none. An object is read in one request or in ranges of one size, so a
+// mean is enough for entries of one size; where sizes differ it keeps the rate and the number of
+// requests, though not their spread.
 func requestSize(t result.TierTraffic) int64 {
 	const page = 4096
 	if t.Requests == 0 {
@@ -63,10 +63,10 @@ func transferSize(mount *int64, chunk int64) int64 {
 	return min(*mount, cmp.Or(chunk, *mount))
 }
 
-// storageConcurrency is the mean number of requests in flight at the storage tier, as they were
-// counted. Where none were, because bytes go by way of the page cache, it is the number of
-// operations by Little's law, and else of workers, who are never more: an entry may be a single
-// chunk, whatever the depth would allow.
+// storageConcurrency is the mean number of requests in flight at the storage tier. If it was not
+// counted, because bytes pass the page cache, it is the number of operations by Little's law, and
+// else the number of workers as an upper bound: an entry may be a single chunk, whatever the depth
+// would allow.
 func storageConcurrency(r *result.Result) float64 {
 	read, write := r.StorageTraffic()
 	for _, ns := range []int64{read.InFlightNS + write.InFlightNS,
@@ -78,18 +78,17 @@ func storageConcurrency(r *result.Result) float64 {
 	return float64(r.Workload.Workers)
 }
 
-// hugeBuffers reads what the pool says of itself: mostly huge pages or not. fio takes its buffers
-// from them too then, since ordinary pages split a large request into more pieces than a device may
-// take.
+// hugeBuffers reports whether the pool consists mostly of huge pages. Then fio uses huge pages,
+// too, since ordinary pages split a large request into more pieces than a device may take.
 func hugeBuffers(pool string) bool {
 	var got, all int
 	n, _ := fmt.Sscanf(pool, "%d of %d MiB in huge pages", &got, &all)
 	return n == 2 && 2*got >= all
 }
 
-// FioJob distils the result's block trace, so that another device can be put under the same load;
-// the error says why it cannot. What was asked of an object store is known without a trace, and
-// passes no block device of this host.
+// FioJob makes a fio job of the result's block trace, so that another device can get the same load;
+// the error says why it cannot. Requests to an object store are known without a trace, and pass no
+// block device of this host.
 func FioJob(r *result.Result) (string, error) {
 	tr, err := captured(r)
 	if err != nil {
@@ -106,8 +105,8 @@ func FioJob(r *result.Result) (string, error) {
 	return fio.Job(tr, fioInput(r))
 }
 
-// captured returns what the kernel saw, nil when it was not asked. A result carries it as JSON, in
-// the words of package tracing.
+// captured returns the kernel's trace, nil without one. A result carries it as JSON, with the keys
+// of package tracing.
 func captured(r *result.Result) (*tracing.Trace, error) {
 	if r.DeviceLatencyTracing == nil {
 		return nil, nil
@@ -116,7 +115,7 @@ func captured(r *result.Result) (*tracing.Trace, error) {
 	if err := json.Unmarshal(r.DeviceLatencyTracing, tr); err != nil {
 		return nil, fmt.Errorf("device_latency_tracing of %s: %w", r.Benchmark, err)
 	}
-	// A result is a file that people may edit: what is drawn from it has to be of something.
+	// A result is a file that people may edit: the trace has to be consistent.
 	for _, h := range tr.All() {
 		if err := h.Check(); err != nil {
 			return nil, fmt.Errorf("device_latency_tracing of %s, %s: %w", r.Benchmark, h.Key, err)

@@ -61,7 +61,7 @@ func TestARunOnNFSMakesAJobOfTheMountsTransfers(t *testing.T) {
 
 func TestALogSaysWhyItWasNotTraced(t *testing.T) {
 	log := func(r *result.Result) string { return strings.Join(LogLines(r), "\n") }
-	assert.NotContains(t, log(fixture(t, "result.json")), "traced", "nobody asked")
+	assert.NotContains(t, log(fixture(t, "result.json")), "traced", "not requested")
 	assert.NotContains(t, log(traced(t, tracing.Capture{Status: tracing.StatusTraced})),
 		"not traced")
 	assert.Contains(t, log(traced(t, tracing.Capture{

@@ -24,7 +24,7 @@ type Autoscale struct {
 // Conventions of the two modes.
 const (
 	mostUsers  = 100000
-	minRounds  = 3 // before saturation can be told
+	minRounds  = 3 // before saturation is known
 	maxRounds  = 10
 	readLimit  = 100.0 // ms per 100 MiB: as slow as saturated
 	writeLimit = 50.0
@@ -43,7 +43,7 @@ const (
 	maxKeptRounds = 4096 // of a result: a run of days with rounds of seconds stays readable
 )
 
-// autoscaler decides; it has no clock and starts nobody, so that what it decides can be tested
+// autoscaler decides. It has no clock and starts no worker, so that tests can check its decisions
 // round by round.
 type autoscaler struct {
 	cfg Autoscale
@@ -126,10 +126,10 @@ func (a *autoscaler) stop() {
 	a.over = true
 }
 
-// saturation is how much of what the storage can do it does: the worse of its two
-// latencies against their limits. A storage at its limit has a steady throughput whose latency
-// grows with the load; where either is missing, high latencies have another reason and count half.
-// It is nil while there are too few rounds.
+// saturation is the storage's load as a share of its limit: the worse of its two latencies against
+// their limits. A storage at its limit has a steady throughput and a latency that grows with the
+// load; where either is missing, high latencies have another reason and count half. It is nil while
+// there are too few rounds.
 func (a *autoscaler) saturation(last *result.Round) *float64 {
 	if len(a.rates) < minRounds {
 		return nil

@@ -59,7 +59,7 @@ func TestQoSModeHoldsTheTarget(t *testing.T) {
 	assert.Equal(t, 15, a.summary.PeakUsers)
 }
 
-// What was only a search is no answer.
+// A search that did not end has no answer.
 func TestQoSSaysWhetherItFoundTheUsers(t *testing.T) {
 	low, high := 10*ms, 95*ms
 	for _, c := range []struct {
@@ -225,7 +225,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 			}
 			assert.Equal(t, 2, first.Workers)
 			assert.Greater(t, most, 2, "%s: workers were added in %+v", mode, rounds)
-			// Files take no time in a bubble, and so the most users that may be are served.
+			// Files take no time in a bubble, so the largest number of users is served.
 			capacity := mode == result.AutoscaleCapacity
 			assert.Equal(t, capacity, s.Found)
 			assert.Equal(t, 8, s.PeakUsers)
@@ -241,6 +241,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 
 // Shrinking stops users and workers, and what they had waiting leaves with them.
 func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 40*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
 	cfg.Users, cfg.Workers = 200, 200
@@ -258,7 +259,7 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 	assert.Equal(t, tiers.Storage.String(), res.Tiers[0].Level)
 }
 
-// A round that ends with the window, or after it, is in no result. The race detector watches.
+// A round that ends with the window, or after it, is in no result. The race detector checks it.
 func TestARoundMayEndWithTheWindow(t *testing.T) {
 	a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 4)
 	var rounds sync.WaitGroup

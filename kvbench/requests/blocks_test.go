@@ -70,7 +70,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 	return res, hits
 }
 
-// nullTiers are a cache of that capacity that keeps no bytes.
+// nullTiers is a cache of that capacity without bytes.
 func nullTiers(capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
 		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
@@ -106,7 +106,7 @@ const (
 	smallSession = "../../testdata/session-small.json"
 )
 
-// A cache larger than the trace hits what a cache without bounds hits, whatever it is made of.
+// A cache larger than the trace has the hits of an unbounded cache, whatever its tiers are.
 func TestBlocksHitTheIdeal(t *testing.T) {
 	caches := map[string]func(*runConfig){"null": nullTiers(1 << 30),
 		"buffered": directory(t, 1<<30)}
@@ -193,6 +193,7 @@ func TestBlocksOfSessionsShareFiles(t *testing.T) {
 
 // The run ends in time although decisions wait for each other.
 func TestBlocksEndWithTheWindow(t *testing.T) {
+	tiertest.OneThread(t)
 	for window := 28 * ms; window < 33*ms; window += 2 * ms {
 		var hits []int
 		c := blockConfig("", 8)
@@ -216,8 +217,8 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 	}
 }
 
-// The whole Mooncake trace, 2.5 GiB with 128 bytes per token, where somebody has it:
-// KVTEST_MOONCAKE is its path. KVTEST_LAYOUT picks one layout.
+// The whole Mooncake trace, 2.5 GiB with 128 bytes per token. KVTEST_MOONCAKE is its path; without
+// it the test skips. KVTEST_LAYOUT picks one layout.
 func TestWholeMooncakeTrace(t *testing.T) {
 	path := os.Getenv("KVTEST_MOONCAKE")
 	if path == "" {

@@ -51,7 +51,7 @@ func TestWaitsForTheWriteLimitAreAccountedFor(t *testing.T) {
 		r := mustRun(t, cfg)
 		b := r.Harness.Busy
 		assert.EqualValues(t, 40*time.Second, b.StorageNS)
-		assert.EqualValues(t, (0+1+2+37*3)*time.Second, b.WriteLimitNS, "until nobody is left")
+		assert.EqualValues(t, (0+1+2+37*3)*time.Second, b.WriteLimitNS, "until no writer is left")
 		assert.EqualValues(t, r.Harness.WorkerBusyNS, sumOf(b), "%+v", b)
 		assert.InDelta(t, 1, *r.Tiers[0].Write.MeanInFlight, 1e-9)
 		assert.Equal(t, int64(3*time.Second), *r.Latency.WriteAdmission.Max)

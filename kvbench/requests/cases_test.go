@@ -177,7 +177,7 @@ func TestTokenGenerationTakesItsTimeOutsideOfStorage(t *testing.T) {
 		turns := conversation(1, 2, 1, workloads.PrefillDecode)
 		turns[0].GenerateTokens, turns[1].GenerateTokens = 100, 50
 		prefill := singles(1, 1)[0]
-		prefill.GenerateTokens = 1000 // nobody waits for an answer to a prefill
+		prefill.GenerateTokens = 1000 // a prefill has no answer to wait for
 		cfg := testConfig(plenty(), newScript(append(turns, prefill)...), 1).finite()
 		cfg.TokenTime = 30 * time.Millisecond
 		r := mustRun(t, cfg)

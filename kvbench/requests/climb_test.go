@@ -18,8 +18,8 @@ import (
 	"kvbench/workloads"
 )
 
-// asked runs a load of entries of 16 KiB on real files and returns what was asked of the ladder,
-// and what became of what it answered.
+// asked runs a load of entries of 16 KiB on real files and returns the sweep's parameters and the
+// result.
 func asked(t *testing.T, capacity int64, climb kvbench.Climber, requests ...*workloads.Request) (
 	*result.Result, *kvbench.Ladder,
 ) {
@@ -67,8 +67,8 @@ func TestTheLadderIsAskedForTheRunsOwnMix(t *testing.T) {
 		lie += o.Size
 	}
 	assert.LessOrEqual(t, lie+ask.Room, int64(32*unit), "never more than the capacity")
-	assert.Positive(t, ask.Room, "a full cache gives up what nobody needs any more")
-	assert.LessOrEqual(t, ask.Bytes, ask.Room/3, "each rung has its part")
+	assert.Positive(t, ask.Room, "a full cache evicts entries of the ended run")
+	assert.LessOrEqual(t, ask.Bytes, ask.Room/3, "each step has its part")
 	assert.EqualValues(t, 4, r.Tiers[0].Evicted.Entries, "what the ladder needed is no eviction")
 
 	_, ask = asked(t, 1<<20, climb, conversation(1, 4, 2, workloads.PrefillOnly)...)
@@ -77,7 +77,7 @@ func TestTheLadderIsAskedForTheRunsOwnMix(t *testing.T) {
 	assert.GreaterOrEqual(t, len(ask.Objects), 2, "half of what lay there at least")
 }
 
-// Some layouts have places of one size, smaller than a chunk, and no others.
+// Some layouts have slots of one size only, smaller than a chunk.
 func TestALadderIsClimbedInLayoutsOfOneSize(t *testing.T) {
 	for _, layout := range []string{"slots", "packed=4"} {
 		t.Run(layout, func(t *testing.T) {

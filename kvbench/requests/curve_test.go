@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/reuse"
 	"kvbench/workloads/traces"
@@ -28,7 +29,7 @@ func curveOf(t *testing.T, path string, capacities ...int64) reuse.Summary {
 }
 
 // branchingTrace writes conversations that branch and share prompts. A block that is not full is
-// never asked for again, as with engines whose ids depend on all of a block's tokens.
+// never requested again, as with engines whose ids depend on all of a block's tokens.
 func branchingTrace(t *testing.T, path string, requests int) {
 	t.Helper()
 	rng, next := rand.New(rand.NewPCG(5, 6)), int64(0)
@@ -59,9 +60,9 @@ func branchingTrace(t *testing.T, path string, requests int) {
 	require.NoError(t, f.Close())
 }
 
-// One pass over a trace gives what six replays of it find, read and write, to the last block and
-// byte.
+// One pass over a trace gives the hits, reads and writes of six replays, to the block and byte.
 func TestCurveEqualsReplays(t *testing.T) {
+	tiertest.OneThread(t)
 	path := filepath.Join(t.TempDir(), "branches.jsonl")
 	branchingTrace(t, path, 200)
 	footprint := curveOf(t, path).Footprint
@@ -92,6 +93,7 @@ func TestCurveEqualsReplays(t *testing.T) {
 
 // Where a block grows between requests, the curve is as near as its first sizes are.
 func TestCurveOfGrowingBlocks(t *testing.T) {
+	tiertest.OneThread(t)
 	path := filepath.Join(t.TempDir(), "agents.jsonl")
 	distinct := agentTrace(t, path, 1500)
 	for _, c := range []struct{ share, ratio float64 }{{0.1, 0.65489}, {0.05, 0.41993}} {

@@ -16,8 +16,8 @@ import (
 	"kvbench/workloads/compute"
 )
 
-// job is one worker's current request with what was decided about it. Its
-// memory is reused from request to request.
+// job is one worker's current request with the decisions about it. Its memory is reused from
+// request to request.
 type job struct {
 	req     *workloads.Request
 	plan    []workloads.Op
@@ -26,41 +26,40 @@ type job struct {
 	prompt  prompt
 	lease   cache.Lease
 	usual   cache.Lease          // in the Env's Reference
-	written bool                 // the source was told that the own entry is settled
-	absent  bool                 // the own entry could not be had: nothing to decode
+	written bool                 // the source knows that the own entry is settled
+	absent  bool                 // the own entry is not available: nothing to decode
 	arrived time.Duration        // on the clock
 	sample  record.RequestSample // what it took so far
 	waited  time.Duration        // in the dispatcher, for something else than its lock
 	taken   time.Duration        // on the clock: when its queue ended
-	steps   []int                // plan indices in the order in which they are carried out
+	steps   []int                // plan indices in the order of their execution
 }
 
-// dispatcher hands requests to workers, most urgent first, and keeps the counts
-// of what was started. Taking a request and deciding about its keys is one step
-// under one lock, so decisions fall in the order of dispatch whatever the
-// number of workers and cores (spec 5).
+// dispatcher hands requests to workers, most urgent first, and counts the started ones. Taking a
+// request and deciding about its keys is one step under one lock, so decisions fall in the order of
+// dispatch whatever the number of workers and cores (spec 5).
 //
-// The same lock makes the window's edges exact: a request completes, or the
-// window opens, one after the other, so that of every request offered the counts
-// know whether it was completed, failed, still in flight or still queued.
+// The same lock makes the window's edges exact: completions and the opening of the window follow
+// each other. So the counts know of every offered request whether it was completed, failed, in
+// flight or queued.
 type dispatcher struct {
 	*kvbench.Env
 	cfg    *Config
-	origin time.Duration   // arrivals are told in the load's time, whose zero this is on the clock
+	origin time.Duration   // zero of the load's time, in which arrivals are given, on the clock
 	over   context.Context // ends with the trial
 
 	mu   sync.Mutex
 	cond clock.Cond
 
-	// book guards what mu does, too, and whoever holds mu holds it as well, but while it waits or
-	// asks the source. That may read a file, which may never answer: what the counts are is known
-	// all the same, see beside. It is locked after mu.
+	// book guards the same fields as mu. The holder of mu holds book, too, except while it waits or
+	// calls the source. The source may read a file that never answers; then the counts remain
+	// readable under book alone, see withPatience. book is locked after mu.
 	book     sync.Mutex
-	asking   atomic.Int64 // when the source was asked what it answers now, and one; 0 = nothing
+	asking   atomic.Int64 // start of the source's current call, plus one; 0 = no call
 	patience time.Duration
-	unheard  atomic.Int64 // steps that have waited for the source for longer than that
-	// Of the source, as of its latest account.
-	told  [workloads.NumClasses]workloads.ClassLoad
+	unheard  atomic.Int64 // steps that have waited for the source for longer than patience
+	// The source's counts at its latest account.
+	known [workloads.NumClasses]workloads.ClassLoad
 	input *result.Input
 
 	src       workloads.Source
@@ -75,7 +74,7 @@ type dispatcher struct {
 	moment time.Duration // of the latest request
 	still  int64         // requests that began at it
 
-	deciding bool // a worker waits for the decision on its blocks: nobody else may take a request
+	deciding bool // a worker waits for the decision on its blocks: no other may take a request
 
 	pool pool
 	gpu  compute.Server
@@ -83,7 +82,7 @@ type dispatcher struct {
 	digest workloads.Digest
 }
 
-// windowed counts requests whose prompts pass the model's context window, and has the longest.
+// windowed counts requests whose prompts exceed the model's context window, and keeps the longest.
 type windowed struct {
 	passed  int64
 	longest int // tokens
@@ -97,12 +96,12 @@ func (w *windowed) look(tokens, window int) {
 	}
 }
 
-// classCounts count requests of a class since the load began. What happened in the window is a
-// difference of two of them, so that nothing has to be reset while requests are in flight.
+// classCounts count requests of a class since the load began. Counts of the window are differences
+// of two accounts, so that nothing is reset while requests are in flight.
 type classCounts struct {
-	workloads.ClassLoad       // what the source has offered
+	workloads.ClassLoad       // the source's offers
 	started, failed, inFlight int64
-	ages                      []time.Duration // of what is in flight, since its arrival
+	ages                      []time.Duration // of requests in flight, since their arrival
 }
 
 func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
@@ -120,9 +119,9 @@ func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
 // now is the load's time.
 func (d *dispatcher) now() time.Duration { return d.Clock.Now() - d.origin }
 
-// next blocks until there is a request for this worker; false means that the
-// run is over, or that there are more workers than there should be. Nothing is handed out after
-// the window's end, though the trial may notice that end a moment later.
+// next blocks until there is a request for this worker; false means that the run is over, or that
+// there are too many workers. No request is handed out after the window's end, though the trial may
+// notice that end a moment later.
 func (d *dispatcher) next(worker int, j *job) bool {
 	j.waited = 0
 	defer d.leave(d.enter(), &j.waited)
@@ -138,7 +137,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 		)
 		now := d.now()
 		d.ask(now, func() { r, st, wake = d.src.Take(now) })
-		if d.closed { // by somebody who did not wait for that, and could wake nobody
+		if d.closed { // by a step that did not wait for the source and woke no worker
 			d.cond.Broadcast()
 			break
 		}
@@ -161,11 +160,11 @@ func (d *dispatcher) next(worker int, j *job) bool {
 	return false
 }
 
-// begin plans r and decides about its keys. It says false when the run ended
-// before that could be decided. Callers hold mu.
+// begin plans r and decides about its keys. It returns false when the run ended before the
+// decision. Callers hold mu.
 //
-// The decision is taken here, at dispatch, and not when the bytes move: hits would else depend on
-// how fast the storage is, and no two drives could be compared with the same load.
+// The decision is taken at dispatch, and not when the bytes move: otherwise hits would depend on
+// the storage's speed, and two drives could not be compared under the same load.
 func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	now := d.Clock.Now()
 	j.req, j.written, j.absent, j.taken = r, false, false, now
@@ -200,7 +199,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	if !d.decide(j) {
 		return false
 	}
-	j.sample.Time.Room = int64(d.Clock.Now() - deciding) // for victims that others use
+	j.sample.Time.Room = int64(d.Clock.Now() - deciding) // for victims in use by other requests
 	if j.lease.Prefix {
 		d.countBlocks(worker, j)
 	}
@@ -217,9 +216,9 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 // neither thinks nor waits for storage would never reach its deadline.
 const maxStill = 5000 << 12
 
-// watchTime counts the requests of one moment, which are many in virtual time alone, and
-// ends a load under which time stands still, or whose caller has given up: a worker that
-// never waits hears of neither. Callers hold mu.
+// watchTime counts the requests of one moment, which are many in virtual time alone. It ends a load
+// under which time stands still, or whose trial has ended: a worker that never waits notices
+// neither. Callers hold mu.
 func (d *dispatcher) watchTime(now time.Duration) {
 	if now != d.moment {
 		d.moment, d.still = now, 0
@@ -237,8 +236,8 @@ func (d *dispatcher) watchTime(now time.Duration) {
 }
 
 // decide decides about the keys of a request, in the order in which requests are taken: while a
-// decision waits for others to let go of what it needs, nobody takes another request. Only
-// decisions about blocks wait. It says false when the run ended meanwhile. Callers hold mu.
+// decision waits for entries that other requests hold, no other worker takes a request. Only
+// decisions about blocks wait. It returns false when the run ended meanwhile. Callers hold mu.
 func (d *dispatcher) decide(j *job) bool {
 	decided := d.Cache.Decide(&j.lease, j.intents)
 	for !decided && !d.closed {
@@ -253,13 +252,13 @@ func (d *dispatcher) decide(j *job) bool {
 	return decided
 }
 
-// blocks says whether the request is made of blocks, of which some are there.
+// blocks reports whether the request is made of blocks, some of which are cached.
 func (j *job) blocks() bool {
 	return len(j.plan) > 0 && j.plan[0].Kind == workloads.ReadPrefixOrWrite
 }
 
-// countBlocks counts what was decided about the blocks of a request. How many of them a cache
-// without bounds had is known of traces alone.
+// countBlocks counts the decisions about the blocks of a request. Only traces have the hits of an
+// unbounded cache.
 func (d *dispatcher) countBlocks(worker int, j *job) {
 	s := record.BlockSample{At: d.Clock.Now(), Shard: worker, Ideal: -1}
 	if j.req.OfBlocks() {
@@ -286,7 +285,7 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 	}
 }
 
-// lostBlocks takes back that n blocks from one on were hits: they could not be loaded.
+// lostBlocks subtracts n hits from block at on: their reads failed.
 func (d *dispatcher) lostBlocks(worker int, j *job, at, n int) {
 	s := record.BlockSample{At: d.Clock.Now(), Shard: worker}
 	for i := at; i < at+n; i++ {
@@ -300,7 +299,7 @@ func (d *dispatcher) lostBlocks(worker int, j *job, at, n int) {
 	d.Rec.LostBlocks(s)
 }
 
-// compare asks the reference for what a request asks for: its blocks, or the earlier entries of its
+// compare looks up the request's keys in the reference: its blocks, or the earlier entries of its
 // prompt. A turn that overtakes the one before it looks for nothing there, whatever the policy.
 func (d *dispatcher) compare(worker int, j *job) {
 	if d.Reference == nil {
@@ -344,8 +343,8 @@ func (j *job) intentOf(key string) int {
 	return -1
 }
 
-// enter locks the dispatcher for a worker; leave unlocks it and counts the time that the worker
-// spent, the wait for the lock included, as far as it did not wait for something else in there.
+// enter locks the dispatcher for a worker. leave unlocks it and counts the worker's time in it,
+// including the wait for the lock and excluding other waits.
 func (d *dispatcher) enter() (begun time.Duration) {
 	begun = d.Clock.Now()
 	d.lock()
@@ -367,7 +366,8 @@ func (d *dispatcher) unlock() {
 	d.mu.Unlock()
 }
 
-// ask asks the source, which may read a file. Callers hold mu and book, and book not meanwhile.
+// ask calls the source, which may read a file. Callers hold mu and book; book is released during
+// the call.
 func (d *dispatcher) ask(now time.Duration, question func()) {
 	d.book.Unlock()
 	d.asking.Store(int64(now) + 1)
@@ -376,7 +376,7 @@ func (d *dispatcher) ask(now time.Duration, question func()) {
 	d.book.Lock()
 }
 
-// silent is for how long the source has not answered, 0 when it is not asked.
+// silent is the duration of the source's current call, 0 without one.
 func (d *dispatcher) silent() time.Duration {
 	since := d.asking.Load()
 	if since == 0 {
@@ -385,11 +385,11 @@ func (d *dispatcher) silent() time.Duration {
 	return max(0, d.now()-time.Duration(since-1))
 }
 
-// sourcePatience is how long counts wait for the source: an account reads tens of milliseconds, and
-// a live line that stands still for longer looks as if the run had hung.
+// sourcePatience is how long counts wait for the source: an account reads for tens of milliseconds,
+// and a live line that stands still for longer looks like a hung run.
 const sourcePatience = time.Second
 
-// wait lets the worker wait in the dispatcher for something else. Callers hold mu.
+// wait waits on the dispatcher's condition and counts the time. Callers hold mu.
 func (d *dispatcher) wait(j *job, what doing) {
 	from := d.measured()
 	d.pool.begin(what, from)
@@ -401,8 +401,8 @@ func (d *dispatcher) wait(j *job, what doing) {
 	j.waited += max(0, now-max(from, d.pool.opened))
 }
 
-// think sleeps as long as a GPU would compute. The worker is as good as idle: more of them would
-// not let the storage do more.
+// think sleeps for a GPU's computing time. The worker counts as idle: more such workers would not
+// let the storage do more.
 func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
 	d.lock()
 	d.pool.begin(thinking, d.measured())
@@ -414,11 +414,11 @@ func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
 	return err
 }
 
-// measured is the moment up to which the time of workers counts: now, or the window's end.
+// measured is the moment up to which workers' time counts: now, or the window's end.
 func (d *dispatcher) measured() time.Duration { return min(d.Clock.Now(), d.windowEnd()) }
 
-// staff lets workers 0 … n-1 work and returns those that have to be started. Before, it changes
-// what has to change in the same step, nil for nothing.
+// staff sets the number of workers to n and returns those that have to be started. It calls change
+// first, in the same step, unless it is nil.
 //
 // Users change together with workers: with more users than workers for a moment, the backlog
 // of that moment would be counted as the storage's.
@@ -440,12 +440,12 @@ func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) 
 			start = append(start, id)
 		}
 	}
-	d.cond.Broadcast() // some have to go, others may find something
+	d.cond.Broadcast() // some workers have to end, others may find a request
 	return start
 }
 
-// alarm wakes a worker when the next arrival is due. One alarm serves all workers; one that was
-// set for a later arrival than the next finds that it is early, and does nothing.
+// alarm wakes a worker when the next arrival is due. One alarm serves all workers; an alarm that
+// was set for a later arrival finds that it is early, and does nothing.
 func (d *dispatcher) alarm() {
 	d.lock()
 	defer d.unlock()
@@ -455,11 +455,11 @@ func (d *dispatcher) alarm() {
 	}
 }
 
-// wrote tells the source that the request's own entry is settled, so that its
-// successor may start.
+// wrote reports to the source that the request's own entry is settled, so that the next turn may
+// start.
 //
-// A turn may start when the one before it is written, not when it is answered: its history is in
-// the cache then, and a user reads an answer while the next prompt is prefilled.
+// A turn may start when the one before it is written, before its answer: its history is in the
+// cache then, and a user reads an answer while the next prompt is prefilled.
 func (d *dispatcher) wrote(j *job) {
 	if j.written {
 		return
@@ -470,8 +470,8 @@ func (d *dispatcher) wrote(j *job) {
 	d.cond.Signal()
 }
 
-// done ends a request; cut says that the run ended before it did. What ends after
-// the window counts as in flight at its end, and nothing is handed out any more.
+// done ends a request; cut says that the run ended before it did. A request that ends after the
+// window counts as in flight at its end, and no further one is handed out.
 func (d *dispatcher) done(j *job, cut bool) {
 	d.wrote(j)
 	defer d.leave(d.enter(), new(time.Duration))

@@ -80,14 +80,14 @@ func TestATurnWaitsForTheOneBeforeIt(t *testing.T) {
 			}
 			assert.Equal(t, 1, most, "all turns are of one conversation")
 			assert.Zero(t, r.Lookups.ByKind["multi_turn"].Pending,
-				"nobody is dispatched only to wait")
+				"no request is dispatched only to wait")
 			assert.Zero(t, r.Lookups.ByKind["multi_turn"].Misses)
 			assert.Greater(t, r.Load["total"].Queued, int64(100), "they arrive all the same")
 		})
 	}
 }
 
-// watched is a source that tells when an entry is written.
+// watched is a source that calls written when an entry is written.
 type watched struct {
 	workloads.Source
 	written func()
@@ -98,8 +98,8 @@ func (w *watched) Written(r *workloads.Request) {
 	w.written()
 }
 
-// Every request is told to be written and done, once each and in this order,
-// also those that fail, hit, or are cut off.
+// The source gets one Written and one Done for every request, in this order, also for requests that
+// fail, hit, or are cut off.
 func TestEveryRequestIsWrittenAndDoneOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
@@ -203,9 +203,8 @@ func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
 	})
 }
 
-// A request is taken, planned, decided, and done, by so many workers at a time, with storage that
-// takes no time: what the dispatcher costs. Its lock is one, for decisions fall in the order of
-// dispatch (see dispatcher).
+// The dispatcher's cost: that many workers take, plan, decide and end requests, with storage that
+// takes no time. It has one lock, because decisions fall in the order of dispatch (see dispatcher).
 func BenchmarkDispatcherContention(b *testing.B) {
 	tiertest.Crowd(b, func(b *testing.B) func(*testing.PB) {
 		wall := clock.NewWall()

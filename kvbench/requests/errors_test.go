@@ -29,8 +29,8 @@ import (
 	"kvbench/workloads/users"
 )
 
-// usage runs a trial and returns what its cache says afterwards, when nothing
-// runs any more: it has to be the sum of the entries.
+// usage runs a trial and returns the cache's usage when nothing runs any more: it has to be the sum
+// of the entries.
 func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []cache.Gauge,
 	error) {
 	t.Helper()
@@ -40,15 +40,16 @@ func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []
 	return res, l.env.Cache.Gauges(nil), err
 }
 
-// faulty is a run of users on a null tier whose calls the hook sees.
+// faulty is a run of users on a null tier whose calls go through the hook.
 func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
 	tier := faults.Wrap(tiertest.NewNull(), hook)
-	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, requests })
+	// The account at the end goes through what has arrived until then: no more than is needed.
+	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e4, requests })
 	// too little room for all: entries are evicted, too
 	return testConfig(storage(tier, 30000*unit), src, 8).finite(), tier
 }
 
-// checkUsage demands that nothing is reserved or lost after a run.
+// checkUsage checks that nothing is reserved or lost after a run.
 func checkUsage(t *testing.T, tier *faults.Tier, gauges []cache.Gauge) {
 	t.Helper()
 	w, r := tier.InUse()
@@ -199,8 +200,8 @@ func TestBlocksThatCannotBeLoadedAreNoHits(t *testing.T) {
 	})
 }
 
-// waterfall is a run of users on a small cpu tier above a storage tier, through which entries sink,
-// both of which the hooks see.
+// waterfall is a run of users on a small cpu tier above a storage tier, with demotions between
+// them. The hooks see the calls of both.
 func waterfall(cpu, storage faults.Hook) runConfig {
 	src := population(20, func(u *users.Config) {
 		u.Rate, u.MaxRequests, u.PrefillOnly, u.MultiTurn = 1e6, 300, true, false
@@ -336,8 +337,8 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// flipBit damages one entry of a run in dir. Its file is found by its content:
-// nobody but the tier knows its name.
+// flipBit damages one entry of a run in dir. It finds the file by its content, because only the
+// tier knows the file's name.
 func flipBit(t *testing.T, dir, key string, offset int64) {
 	t.Helper()
 	content := content.New([16]byte{}, 0)

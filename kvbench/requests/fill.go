@@ -21,8 +21,8 @@ import (
 	"kvbench/workloads"
 )
 
-// populate writes the entries that decode-only reads: bounded by nothing but
-// the workers (spec 6), outside the window.
+// populate writes the entries that decode-only reads: bounded by the workers alone (spec 6),
+// outside the window.
 func (l *Load) populate(ctx context.Context) error {
 	p, parts, tokens := l.cfg.Population, 1, l.cfg.Population.Tokens
 	if n := l.cfg.Planner.ObjectTokens; n > 0 {
@@ -44,7 +44,8 @@ func (l *Load) populate(ctx context.Context) error {
 	})
 }
 
-// fits refuses what is larger than the terminal tier, and says which value of an option would do.
+// fits refuses entries that are larger than the terminal tier, and names a value of an option that
+// works.
 func (l *Load) fits(what string, bytes int64, option string, value int) error {
 	last := l.env.Levels[len(l.env.Levels)-1]
 	if bytes <= last.Capacity {
@@ -94,8 +95,8 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 // many writers as workers. Where only some are kept, the oldest leaves before
 // the next one comes.
 //
-// Documents come one after the other because their order is their recency: written side by side,
-// which of them a small cache keeps would depend on the storage.
+// Documents are written one after the other because their order is their recency: written
+// concurrently, the storage would decide which of them a small cache keeps.
 func (l *Load) ingest(ctx context.Context) error {
 	c := l.cfg.Corpus
 	if c == nil {
@@ -136,7 +137,7 @@ func (l *Load) ingest(ctx context.Context) error {
 	return nil
 }
 
-// filler writes what has to be in the cache before the load, with several writers.
+// filler writes the cache's initial content, with several writers.
 type filler struct {
 	load  *Load
 	stage string
@@ -198,8 +199,8 @@ func (f *filler) endRound() {
 // write returns when all is written or something failed. Interrupted, it does not
 // wait long for the writers: clean waits for them.
 //
-// Entries are handed out one by one, in order: with several writers the order of completion may
-// differ, that of the decisions does not, so that what is evicted first is known.
+// Entries are handed out one by one, in order. With several writers the order of completion may
+// differ, but the order of decisions does not, so that evictions are reproducible.
 func (f *filler) write(ctx context.Context, writers, entries int,
 	entry func(n int) workloads.Entry) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -88,7 +88,7 @@ func TestWhatAMissCosts(t *testing.T) {
 	}
 }
 
-// What was found in the tier above says nothing of the storage, and is counted apart: of four turns
+// Hits in the tier above show nothing about the storage and are counted separately: of four turns
 // of two tokens the memory, kept at 80 % of 5 tokens, has the last two, and the storage the others.
 func TestFoundInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -121,9 +121,9 @@ func (t inLayers) Traits() tiers.Traits {
 }
 
 // Turn 2 loads the 2 tokens of turn 1, a token a second, and computes 2: 4 s one after the other.
-// In two layers the first one has come after 1 s, and a second of computing fits beside the second:
-// by hand 1 + 1, max(2, 2) + 1. Computing that is slower hides all of loading but the first layer,
-// one that is faster can hide no more than a layer of itself.
+// With two layers the first one arrives after 1 s, and a second of computing overlaps the second
+// layer: by hand 1 + 1, max(2, 2) + 1. Slower computing hides all loading but the first layer;
+// faster computing hides at most a layer of itself.
 func TestLayersAreComputedWhileOthersAreLoaded(t *testing.T) {
 	for _, c := range []struct {
 		perToken               float64
@@ -162,7 +162,7 @@ func TestLayersAreComputedWhileOthersAreLoaded(t *testing.T) {
 	}
 }
 
-// Without a cost there is no time to the first token, and nothing is carried out in another order.
+// Without a cost there is no time to the first token, and the order of execution is the plan's.
 func TestFreeMissesHaveNoFirstToken(t *testing.T) {
 	r := mustRun(t, testConfig(plenty(), newScript(conversation(1, 3, 2,
 		workloads.PrefillDecode)...), 1).finite())
@@ -182,7 +182,7 @@ type breakEvenCase struct {
 
 const breakEvenToken = 64 << 10 // bytes
 
-// newBreakEvenCase makes a cost of which 40 % grows with the length and that loading meets after
+// newBreakEvenCase returns a cost that grows by 40 % with the length, and that equals loading at
 // that time.
 func newBreakEvenCase(rate float64, after time.Duration) breakEvenCase {
 	perToken := breakEvenToken / rate
@@ -210,15 +210,15 @@ func (c breakEvenCase) load(storage kvbench.StorageConfig, tokens ...int) runCon
 	return cfg
 }
 
-// check compares the break-even length that a run tells with the one between lengths whose loads
-// were timed by themselves, one run each, where they cross the cost.
+// check compares the break-even length that a run reports with the measured one: it times loads of
+// several lengths in runs of their own, and finds where they cross the cost.
 func (c breakEvenCase) check(t *testing.T, storage kvbench.StorageConfig,
 	run func(runConfig) *result.Result) {
 	t.Helper()
-	told := run(c.load(storage, c.near/2, c.near*4/5, c.near*5/4, c.near*2)).FirstToken
-	require.NotNil(t, told.BreakEven.P50)
-	require.Equal(t, result.LoadFrom, told.BreakEven.P50.Answer, "%+v", told)
-	require.False(t, told.BreakEven.P50.Extrapolated)
+	reported := run(c.load(storage, c.near/2, c.near*4/5, c.near*5/4, c.near*2)).FirstToken
+	require.NotNil(t, reported.BreakEven.P50)
+	require.Equal(t, result.LoadFrom, reported.BreakEven.P50.Answer, "%+v", reported)
+	require.False(t, reported.BreakEven.P50.Extrapolated)
 
 	var measured float64
 	var before compute.Point // by how much computing is slower
@@ -236,10 +236,10 @@ func (c breakEvenCase) check(t *testing.T, storage kvbench.StorageConfig,
 		}
 		before = now
 	}
-	t.Logf("%.0f MiB/s: told %d tokens, measured %.1f", c.rate/(1<<20), *told.BreakEven.P50.Tokens,
+	t.Logf("%.0f MiB/s: reported %d tokens, measured %.1f", c.rate/(1<<20), *reported.BreakEven.P50.Tokens,
 		measured)
 	require.NotZero(t, measured, "loading is never faster")
-	assert.InEpsilon(t, measured, *told.BreakEven.P50.Tokens, 0.05)
+	assert.InEpsilon(t, measured, *reported.BreakEven.P50.Tokens, 0.05)
 }
 
 func TestBreakEvenOnASimulatedDevice(t *testing.T) {

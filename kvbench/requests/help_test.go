@@ -84,7 +84,7 @@ func simulateLoad(ctx context.Context, cfg runConfig, sim kvbench.SimConfig) (*r
 	return kvbench.Simulate(ctx, cfg.engine, l, sim)
 }
 
-// finite says that the source ends, and the run with it.
+// finite marks the source as finite: the run ends with it.
 func (c runConfig) finite() runConfig {
 	c.EndedBy = result.EndedByInput
 	return c
@@ -105,7 +105,7 @@ func mustRun(t *testing.T, cfg runConfig) *result.Result {
 	return r
 }
 
-// checkLoad demands that nothing that was offered is unaccounted for.
+// checkLoad checks that every offered request is accounted for.
 func checkLoad(t *testing.T, r *result.Result) {
 	t.Helper()
 	var sum int64
@@ -226,8 +226,8 @@ func population(n int, change func(*users.Config)) workloads.Source {
 	return users.New(cfg)
 }
 
-// noLeaks fails the test when goroutines that it started outlive it. Those of a
-// run have been told to end when it returns and need only be let run.
+// noLeaks fails the test when goroutines that it started outlive it. A run has cancelled its
+// goroutines when it returns; they only need time to end.
 func noLeaks(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()

@@ -20,7 +20,7 @@ import (
 	"kvbench/workloads/users"
 )
 
-// jitter lets others run in the middle of some calls.
+// jitter yields the processor in the middle of some calls.
 func jitter(_ context.Context, e faults.Event) error {
 	for range rand.IntN(4) {
 		runtime.Gosched()

@@ -29,8 +29,8 @@ type Config struct {
 	Input   string // the path that it reads while it runs, "" = none
 	Planner workloads.Planner
 	Workers int
-	// EndedBy names the reason when a finite source has given everything and all of
-	// it is served: EndedByMaxRequests or EndedByInput; "" = the source has no end.
+	// EndedBy names the reason when a finite source is exhausted and all its requests are
+	// completed: EndedByMaxRequests or EndedByInput; "" = the source has no end.
 	EndedBy string
 
 	// Phase is the window, which ends with Limit, too, and with a source that ends.
@@ -41,13 +41,12 @@ type Config struct {
 
 	TokenTime time.Duration // simulated generation, per token
 	// Cost is the time of computing what a prompt does not find, on one server that all requests
-	// share. With it every request loads what is there first, computes then, and writes after that;
-	// the zero Cost is free, and operations keep the order of their plan.
+	// share. With it every request first loads what is cached, then computes, and then writes. The
+	// zero Cost is free, and operations keep the order of their plan.
 	Cost       compute.Cost
 	Overtaking bool // turns may overtake their predecessors
 
-	// ContextWindow is the model's in tokens, 0 = none. The source is asked for what it likes:
-	// prompts that pass it are only told of.
+	// ContextWindow is the model's in tokens, 0 = none. Longer prompts are counted, not changed.
 	ContextWindow int
 
 	Population   Population
@@ -56,15 +55,17 @@ type Config struct {
 	// ValidationTrace is the path of a recorded run to compare with, "" = none.
 	ValidationTrace string
 
-	// OnDispatch is shown every request with its plan at the moment when it is handed to a worker,
-	// in the order of dispatch, the requests of one user in theirs. It runs under the dispatcher's
-	// lock: it must be quick, must not call back, and must not keep the plan, which is reused.
+	// OnDispatch is called with every request and its plan when a worker gets it, in the order of
+	// dispatch; the requests of one user keep their order. It runs under the dispatcher's lock: it
+	// must be quick, must not call back, and must not keep the plan, which is reused.
 	OnDispatch func(r *workloads.Request, plan []workloads.Op)
-	// OnBlocks is shown what was decided about the blocks of each request, likewise.
+	// OnBlocks is called with the decisions about the blocks of each request, under the same
+	// conditions.
 	OnBlocks func(r *workloads.Request, s record.BlockSample)
 }
 
-// Population is what decode-only writes before the window: entries pop/<n> of Tokens tokens each.
+// Population is the entries that decode-only writes before the window: pop/<n> of Tokens tokens
+// each.
 type Population struct{ Entries, Tokens int }
 
 // Precondition is the load that brings a drive to its steady state before the
@@ -75,15 +76,15 @@ type Precondition struct {
 	Tokens  int // per entry, 0 = 2048
 }
 
-// Load is a load of requests: a source's requests, planned, decided by the cache in
-// the order of dispatch, and carried out by workers.
+// Load is a load of requests: a source's requests, planned, decided by the cache in the order of
+// dispatch, and executed by workers.
 type Load struct {
 	cfg Config
 	env *kvbench.Env
 
 	src      workloads.Source
 	dispatch *dispatcher
-	started  atomic.Pointer[dispatcher] // for those who look on: dispatch, once there is one
+	started  atomic.Pointer[dispatcher] // dispatch, once there is one, for other goroutines
 	scaler   *scaler                    // nil without autoscaling
 	looker   kvbench.Looker             // see Env.Looker
 	askAll   bool
@@ -92,7 +93,7 @@ type Load struct {
 	precondition *result.Precondition
 	// When the window opened, and at its end.
 	before, after account
-	unanswered    bool // the source did not answer then
+	unanswered    bool // by the source, at its end
 }
 
 var _ kvbench.Counted = (*Load)(nil)
@@ -117,8 +118,8 @@ func New(cfg Config) (*Load, error) {
 func (l *Load) Phase() kvbench.Phase { return l.cfg.Phase }
 
 // Prepare implements Workload. The order matters: a recorded run that cannot be read costs nothing
-// yet; preconditioning leaves its entries as the first victims of what follows; and the source
-// comes last, because its time begins with the load.
+// yet; preconditioning leaves its entries as the first victims; and the source comes last, because
+// its time begins with the load.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	l.env = e
 	l.looker, l.askAll = e.Looker()
@@ -144,7 +145,7 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env) error {
 	return err
 }
 
-// readValidation reads the recorded run before anything else is done.
+// readValidation reads the recorded run first.
 func (l *Load) readValidation(context.Context) error {
 	if l.cfg.ValidationTrace == "" {
 		return nil
@@ -164,8 +165,8 @@ func (l *Load) readValidation(context.Context) error {
 	return err
 }
 
-// Run implements Workload: it ends when a finite source has been served. A trace that
-// turns out to be broken ends, too.
+// Run implements Workload: it ends when all requests of a finite source are completed, or when a
+// trace turns out to be broken.
 func (l *Load) Run(ctx context.Context, e *kvbench.Env) error {
 	l.startWorkers(ctx, l.cfg.Workers, nil)
 	if err := l.dispatch.drained.Wait(ctx); err != nil {
@@ -188,7 +189,7 @@ func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
 
 // CloseWindow implements kvbench.Counted.
 //
-// What runs at the end is counted as in flight there, whatever becomes of it while the load drains.
+// Requests in flight at the end count as such, whatever becomes of them while the load drains.
 func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	if l.scaler != nil {
 		l.scaler.auto.stop()
@@ -259,8 +260,8 @@ func (l *Load) Report(in *record.Info) {
 // wholeInputRows bounds the reading that follows, to seconds.
 const wholeInputRows = 500_000
 
-// wholeInput tells how long the input is of which the window has replayed a part. After a signal
-// nobody waits for that.
+// wholeInput counts the rows of an input of which the window has replayed a part. It is skipped
+// after a signal, because it takes seconds.
 func (l *Load) wholeInput(in *record.Info) {
 	src, ok := l.src.(interface {
 		Rows(most int64) (rows int64, all bool)
@@ -273,9 +274,9 @@ func (l *Load) wholeInput(in *record.Info) {
 	}
 }
 
-// outcomes tells what each class was offered in the window and what became of it, but for what
-// completed. What the window found waiting or running counts as offered in it, so that offered is
-// at least what was served. What is in flight for longer than its class's target has missed it.
+// outcomes returns each class's counts of the window, except completions. Requests that were queued
+// or in flight when the window opened count as offered in it, so that offered is at least the
+// number served. A request in flight for longer than its class's target has missed it.
 func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloads.QoS,
 ) map[string]result.ClassOutcome {
 	all := make(map[string]result.ClassOutcome)
@@ -303,8 +304,8 @@ func (l *Load) outcomes(sizer model.Sizer, targets [workloads.NumClasses]workloa
 	return all
 }
 
-// Close ends reading the input. It waits for whoever asks the source still: not workers alone do,
-// and an account that nobody waited for goes on when the file answers.
+// Close closes the input. It waits for the source's current call: an account that stopped waiting
+// still runs when the file answers.
 func (l *Load) Close() error {
 	c, ok := l.src.(io.Closer)
 	if !ok {

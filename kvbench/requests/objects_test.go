@@ -19,7 +19,8 @@ import (
 	"kvbench/workloads"
 )
 
-// bucket is one of a double in the place of a directory. Small ranges and parts are many requests.
+// bucket replaces the directory by a bucket of a test store. Small ranges and parts make many
+// requests.
 func bucket(d *s3test.Server, capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
 		c.Storage.StorageBytes, c.Storage.Depth = capacity, 2
@@ -39,7 +40,8 @@ func double(t *testing.T, rules ...s3test.Rule) *s3test.Server {
 		Rules: rules}, 2)
 }
 
-// What is decided does not depend on where the bytes lie, and nothing of a run stays there.
+// The cache's decisions do not depend on where the bytes are, and nothing of a run stays in the
+// bucket.
 func TestObjectsHitAsAnyTierDoes(t *testing.T) {
 	const capacity = 3 << 20
 	d := double(t)
@@ -85,7 +87,7 @@ func TestLookupsComeBeforeReads(t *testing.T) {
 
 func checks(key string) bool { return strings.Contains(key, "/.kvbench-check-") }
 
-// What nothing will mend ends the trial, with its result and without waiting for the rest.
+// A permanent error ends the trial, with its result and without waiting for the rest.
 func TestAStoreEndsTheTrial(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule s3test.Rule

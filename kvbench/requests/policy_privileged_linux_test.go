@@ -31,8 +31,8 @@ func groups() (all []*workloads.Request) {
 	return all
 }
 
-// What a policy moves is what the device moved: entries of two megabytes, nine of them in memory
-// and 32 on a filesystem of the test's own.
+// The bytes that a policy moves are the bytes that the device moved: entries of two megabytes, nine
+// of them in memory and 32 on a filesystem of the test's own.
 func TestTheKernelSawWhatPoliciesMoved(t *testing.T) {
 	const entry = 512 * unit
 	fs := privtest.LoopFS(t, 96, privtest.LoopOptions{DirectIO: true, NoJournal: true})

@@ -2,16 +2,15 @@ package requests
 
 import "time"
 
-// pool is the workers. Guarded by the dispatcher's lock. Its time is what idle time is a share of:
-// with an autoscaler the number of workers changes within a window, so workers × window would not
-// do.
+// pool is the workers, guarded by the dispatcher's lock. Idle time is a share of its time: with an
+// autoscaler the number of workers changes within a window, so workers × window would be wrong.
 type pool struct {
 	limit int // workers with a lower number go on
 	alive map[int]struct{}
-	now   [numDoings]int // how many workers do what just now
+	now   [numDoings]int // workers by their current activity
 
 	opened time.Duration // the window
-	since  time.Duration // up to which the sums are known
+	since  time.Duration // the sums include the time until then
 	spent  spent
 }
 
@@ -23,33 +22,35 @@ type spent struct {
 	dispatch time.Duration
 }
 
-// doing is what a worker does that is no operation.
+// doing is a worker's activity outside operations.
 type doing uint8
 
 const (
 	waiting  doing = iota // for a request
-	deciding              // for others to let go of what its decision needs
+	deciding              // for entries that other requests hold
 	thinking              // sleeping as long as a GPU would compute
 	numDoings
 )
 
-// open forgets what was before the window.
+// open drops the sums from before the window.
 func (p *pool) open(at time.Duration) {
 	p.since, p.opened, p.spent = at, at, spent{}
 }
 
-// begin notes that a worker begins to do something else than an operation, end that it has ended.
+// begin counts a worker's activity outside operations from now on.
 func (p *pool) begin(what doing, now time.Duration) {
 	p.pass(now)
 	p.now[what]++
 }
 
+// end ends the activity.
 func (p *pool) end(what doing, now time.Duration) {
 	p.pass(now)
 	p.now[what]--
 }
 
-// pass lets time pass.
+// pass adds the time since the last call to the sums, for all workers and for each activity by the
+// number of workers that are in it.
 func (p *pool) pass(now time.Duration) {
 	took := max(0, now-p.since)
 	p.spent.worked += time.Duration(len(p.alive)) * took

@@ -8,18 +8,18 @@ import (
 	"kvbench/workloads/compute"
 )
 
-// prompt is what the model reads for a request, piece by piece in the order of their positions: the
-// common prefix, history, retrieved chunks, what is new. A piece that was read from a tier is found
+// prompt is the model's input for a request, piece by piece in the order of their positions: the
+// common prefix, history, retrieved chunks, new tokens. A piece that was read from a tier is found
 // and need not be computed.
 //
-// A request that only decodes asks for an entry that was written before; of any other the own entry
-// is what is new, and reading back what it has just written asks for nothing. Blocks cover the
-// input up to a last part that no block holds: that is new, too.
+// A decode-only request reads an entry that was written before. For any other request the own entry
+// is new, and reading it back is no part of the prompt. Blocks cover the input except for a last
+// part that fills no block: that is new, too.
 //
 // Its memory is reused from request to request; it is its worker's own.
 type prompt struct {
 	pieces []piece
-	of     []int // of an intent its piece, -1 for none
+	of     []int // the piece of each intent, -1 for none
 	below  int64 // bytes that came from the last tier
 }
 
@@ -31,7 +31,7 @@ type piece struct {
 	early   bool // its turn is not written yet
 }
 
-// ask starts the prompt of a planned request and returns its length in tokens; intent has the
+// ask initialises the prompt of a planned request and returns its length in tokens; intent has the
 // intent of each operation.
 func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
 	p.pieces, p.of, p.below = p.pieces[:0], p.of[:0], 0
@@ -68,7 +68,7 @@ func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (t
 	return tokens
 }
 
-// found notes that the n intents from at on were read, in so many bytes, all or what was needed.
+// found notes that the n intents from at on were read, with so many bytes: all or the needed ones.
 func (p *prompt) found(at, n int, bytes int64, below bool) {
 	if below {
 		p.below += bytes
@@ -99,13 +99,13 @@ func (p *prompt) tokens() (all [workloads.NumPurposes]result.PromptTokens) {
 	return all
 }
 
-// cost is how long what was not found takes to compute, each piece behind those before it, and how
-// long the whole prompt would.
+// cost returns the time of computing what was not found, each piece after those before it, and of
+// computing the whole prompt.
 //
-// A missing piece in the midst of others is computed for itself: what was stored behind it was
-// computed with it in its place, so that it is right as soon as the piece is there again. Engines
-// whose look-up ends at the first missing piece compute more; blocks are found up to there only.
-// Retrieved chunks count as if they had been computed where they stand now.
+// A missing piece between others is computed alone: the pieces after it were computed with it in
+// its place, so they are valid when it is there again. Engines whose lookup ends at the first
+// missing piece compute more; blocks are found only up to that piece. Retrieved chunks count as if
+// they had been computed at their present position.
 func (p *prompt) cost(c compute.Cost) (missing, all time.Duration, found, bytes int64) {
 	var at int64
 	for _, part := range p.pieces {

@@ -13,7 +13,7 @@ import (
 	"kvbench/workloads"
 )
 
-// parts are tokens asked for and found of each part of the prompts.
+// parts are the requested and the found tokens of each part of the prompts.
 func parts(p *result.Prompt) map[string][2]int64 {
 	all := map[string][2]int64{}
 	for kind, n := range p.ByKind {
@@ -22,8 +22,8 @@ func parts(p *result.Prompt) map[string][2]int64 {
 	return all
 }
 
-// What a prompt is made of and what of it is found, for each kind of request: the definition of the
-// hit ratio, computed by hand.
+// The parts of a prompt and its found tokens, for each kind of request: the definition of the hit
+// ratio, computed by hand.
 func TestWhatOfAPromptIsFound(t *testing.T) {
 	query := &workloads.Request{Kind: workloads.DecodeOnly, Query: true, SystemPrompt: -1,
 		ContextTokens: 5, Retrieved: []workloads.Entry{{Key: workloads.PopulationKey(0), Tokens: 3},

@@ -3,19 +3,22 @@ package requests
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
 )
 
-// talks are turns of twelve users in an order that some of them dominate, and each with a common
-// prompt: what is asked for again is sometimes there, sometimes gone.
+// talks are turns of twelve users, some of which dominate the order, each with a common prompt:
+// some repeated requests find their entry, and some do not.
 func talks() (all []*workloads.Request) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	turns := make([][]*workloads.Request, 12)
@@ -34,8 +37,8 @@ func talks() (all []*workloads.Request) {
 	return all
 }
 
-// What the waterfall is said to have found is what a run of the same requests with the waterfall
-// does find, whatever policy the run has; and what the run found is what its lookups say.
+// The reported hits of the waterfall equal those of a run of the same requests with the waterfall,
+// whatever policy the run has; and the run's hits equal its lookups.
 func TestWhatAPolicyCosts(t *testing.T) {
 	run := func(p kvbench.Policy, corpus bool) (lookups, hits int64,
 		compared *comparison) {
@@ -89,3 +92,18 @@ func TestWhatAPolicyCosts(t *testing.T) {
 }
 
 type comparison struct{ lookups, hits, waterfall int64 }
+
+// TestTheReferenceDelaysNoRequest: workers that wait in the run's cache hold nothing in the reference. With pins held there the
+// workers waited for each other, until nothing moved any more.
+func TestTheReferenceDelaysNoRequest(t *testing.T) {
+	tiny, err := model.Find("tiny-1b", nil)
+	require.NoError(t, err)
+	for _, place := range []string{"write-through", "write-back"} {
+		cfg := usersConfig(tiny, 20, 20*time.Second)
+		cfg.Storage.Policy = kvbench.PolicyOf(place, "never", "lru")
+		cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 1<<29, 2<<30
+		res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: sumsDevice})
+		require.NoError(t, err, place)
+		assert.Equal(t, result.EndedByDeadline, res.EndedBy, place)
+	}
+}

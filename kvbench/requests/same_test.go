@@ -21,12 +21,13 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
-// watchedLoad is what a load did, however its time passed.
+// watchedLoad is a load's plans, decisions and counts, independent of the kind of time.
 type watchedLoad struct {
 	plans  []string
 	hits   []int
@@ -233,9 +234,10 @@ func TestADirectoryAndItsSimulationServeTheSame(t *testing.T) {
 	assert.Equal(t, onDisk.Tiers[0].Write.Bytes, simulated.Tiers[0].Write.Bytes)
 }
 
-// What is wrong with an input fails a simulation as it fails a run: where it is opened, and also
-// where it is found when thousands of requests have been served.
+// An error in an input fails a simulation like a run: where it is opened, and also where it is
+// found after thousands of requests.
 func TestABrokenInputFailsASimulation(t *testing.T) {
+	tiertest.OneThread(t)
 	broken, good := strings.Repeat("nonsense\n", 100), ""
 	for i := range 2000 {
 		good += fmt.Sprintf(`{"timestamp": %d, "input_length": 600, "output_length": 10, `+

@@ -14,8 +14,8 @@ import (
 	"kvbench/workloads"
 )
 
-// scaler measures the rounds of a trial and carries out what its autoscaler
-// decides: users start and stop asking, workers start and stop.
+// scaler measures the rounds of a trial and executes its autoscaler's decisions: users and workers
+// start and stop.
 type scaler struct {
 	load   *Load
 	source workloads.Scalable
@@ -95,11 +95,12 @@ func (s *scaler) latency(op tiers.Op) *float64 {
 }
 
 // Sustained finds how many of the users a simulated device keeps up with (see result.KeptUp): run
-// simulates the first n of them as if nobody else was there. Of the run with all users it takes
-// whether that kept up, and the first guess. It is nil when run fails.
+// simulates the first n of them alone. The run with all users gives whether that kept up, and the
+// first guess. Sustained returns nil when run fails.
 //
-// The number was tried, and so was one more. The first n users of a seed are the same however many
-// follow, and few of an overload are served, so that a search takes no longer than the run itself.
+// It has simulated the number that it returns, and one more. The first n users of a seed are the
+// same however many follow, and an overload serves few of them, so that a search takes no longer
+// than the run itself.
 func Sustained(all *result.Result, users int, run func(n int) (*result.Result, error)) *int {
 	if all.KeptUp(users) {
 		return &users

@@ -22,7 +22,7 @@ import (
 // takes the time of a bubble: files take none.
 func onFiles(t *testing.T, workers int) runConfig {
 	t.Helper()
-	src := population(20, func(u *users.Config) { u.Rate = 1e6 })
+	src := population(20, func(u *users.Config) { u.Rate = 1e4 })
 	cfg := testConfig(nil, src, workers).lasting(time.Hour)
 	cfg.Planner.Sizer.BytesPerToken = 64 // a megabyte or so for an entry
 	cfg.Storage = kvbench.StorageConfig{
@@ -90,7 +90,7 @@ func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
 	}
 }
 
-// A caller that gives up without a signal is treated alike.
+// A caller that cancels without a signal is treated alike.
 func TestACancelledContextIsAnInterruption(t *testing.T) {
 	for _, cfg := range []runConfig{
 		testConfig(plenty(), newScript(), 1).lasting(time.Hour),
@@ -158,7 +158,7 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 	}
 }
 
-// A second one, while the result is safe and the workers are being waited for.
+// A second signal, while the result is safe and the run waits for the workers.
 func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tier, _, release := stuck(faults.Commit)
@@ -191,8 +191,7 @@ func TestAnInterruptionCutsTheRestShort(t *testing.T) {
 	})
 }
 
-// Nobody hears of a run's progress after it has returned, and no file of it is
-// looked at.
+// After a run has returned, it reports no progress, and reads none of its files.
 func TestProgressEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := false // unsynchronised on purpose: the race detector is the judge
@@ -261,7 +260,7 @@ func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var second error
 		cfg.Progress = func(kvbench.Snapshot) {
-			if ctx.Err() != nil { // it shows the removal of its files, too: the place may be free
+			if ctx.Err() != nil { // also called during the removal of the files, when the directory may be free
 				return
 			}
 			_, second = runLoad(t.Context(),

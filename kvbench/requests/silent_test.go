@@ -25,7 +25,7 @@ type counting struct {
 
 func (c *counting) Now() time.Duration { return time.Duration(c.now.Add(1)) * time.Second }
 
-// hanging is a source whose file hangs: after so many requests one is asked for in vain, or the
+// hanging is a source whose file hangs: after that many requests, in the next request or in the
 // next account.
 type hanging struct {
 	*script
@@ -63,9 +63,10 @@ func (h *hanging) Account(until time.Duration) []workloads.ClassLoad {
 	return h.script.Account(until)
 }
 
-// TestASourceThatHangsHoldsUpNobody who looks at the load or ends it; what was taken is counted,
-// and what was not is given to nobody when the source answers. It is closed when it has.
-func TestASourceThatHangsHoldsUpNobody(t *testing.T) {
+// TestASourceThatHangsBlocksNoOther goroutine that looks at the load or ends it. Taken requests are
+// counted, and later ones are not handed out when the source answers. The source is closed when it
+// has.
+func TestASourceThatHangsBlocksNoOther(t *testing.T) {
 	for _, accounts := range []bool{false, true} {
 		wall := &counting{Clock: clock.NewVirtual()}
 		kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},

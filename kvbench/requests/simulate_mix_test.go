@@ -41,7 +41,8 @@ import (
 // history H(n), and the window's sum of it. Earlier turns are drawn as the
 // present one, so a history read has E[x - prompt] tokens.
 //
-// For the 200 users of option 1 these are sums over them.
+// For the 200 users of option 1 these are sums over them. How users are drawn from the templates is
+// tested in package users.
 
 // mix is what is expected of, or counted in, one load.
 type mix struct {

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -76,25 +75,10 @@ func simulateTrace(t testing.TB, cfg runConfig, sim kvbench.SimConfig) (string, 
 	return out.String(), res
 }
 
-func TestSimulationIsTheSameToTheByte(t *testing.T) {
-	tiertest.OneThread(t)
-	cfg := optionOne(t, 2*time.Second)
-	cfg.TokenTime = 2 * time.Millisecond
-	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
-	sim := kvbench.SimConfig{Deletes: true}
-	var sums []string
-	for _, procs := range []int{1, 2} {
-		old := runtime.GOMAXPROCS(procs)
-		text, _ := simulateTrace(t, cfg, sim)
-		runtime.GOMAXPROCS(old)
-		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
-	}
-	assert.Equal(t, sums[0], sums[1])
-}
-
 // Every row is possible, given the rows before it: a shadow of the three tiers
 // follows the trace and knows nothing of the cache.
 func TestSimulatedTraceIsConsistent(t *testing.T) {
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 5*time.Second)
 	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
 	text, res := simulateTrace(t, cfg, kvbench.SimConfig{Deletes: true})
@@ -147,6 +131,7 @@ func TestSimulatedTraceIsConsistent(t *testing.T) {
 }
 
 func TestSimulationLeavesNoWorkBehind(t *testing.T) {
+	tiertest.OneThread(t)
 	cfg := optionOne(t, 10*time.Second)
 	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
@@ -43,7 +44,7 @@ func multiTurn(t *testing.T, window time.Duration) runConfig {
 	return cfg
 }
 
-// sumsLoads are loads of all kinds, each with what they have not in common.
+// sumsLoads are loads of all kinds, each with its special features.
 func sumsLoads(t *testing.T) map[string]runConfig {
 	t.Helper()
 	option1 := optionOne(t, 5*time.Second)
@@ -66,7 +67,7 @@ func sumsLoads(t *testing.T) map[string]runConfig {
 		"agents whose misses cost": computed, "blocks": blocks, "documents": rag, "a count": counted}
 }
 
-// checkSums demands that what is told apart adds up, to the byte.
+// checkSums checks that the parts of each sum add up, to the byte.
 func checkSums(t *testing.T, r *result.Result) {
 	t.Helper()
 	var first, again result.ReadCount
@@ -121,6 +122,7 @@ func total(r *result.Result, of func(result.TierTraffic) int64) (n int64) {
 }
 
 func TestWhatIsToldApartAddsUp(t *testing.T) {
+	tiertest.OneThread(t)
 	for name, cfg := range sumsLoads(t) {
 		t.Run(name, func(t *testing.T) {
 			r, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: sumsDevice})
@@ -129,7 +131,7 @@ func TestWhatIsToldApartAddsUp(t *testing.T) {
 			assert.Positive(t, r.FirstReads.Bytes)
 			assert.Equal(t, cfg.Cost != compute.Cost{}, r.Requests.Time.Compute > 0)
 			sum := func(of func(result.TierTraffic) int64) bool { return total(r, of) > 0 }
-			// What was under way at the end. Below a tier that takes no time that may be nothing.
+			// Bytes in flight at the end. Below a tier that takes no time there may be none.
 			if cfg.Storage.CPUBytes == 0 {
 				assert.Equal(t, cfg.EndedBy == "",
 					sum(func(n result.TierTraffic) int64 { return n.CutBytes }))
@@ -142,7 +144,7 @@ func TestWhatIsToldApartAddsUp(t *testing.T) {
 	}
 }
 
-// pieces is a tier that is asked for the bytes of an entry in many requests.
+// pieces is a tier in which an entry's bytes are many requests.
 type pieces struct{ tiers.Tier }
 
 func (p pieces) Traits() tiers.Traits {
@@ -151,8 +153,8 @@ func (p pieces) Traits() tiers.Traits {
 	return t
 }
 
-// What failed and what was repeated is told apart, too. Faults need goroutines of their own, so the
-// time is that of a bubble.
+// Failures and retries are counted separately, too. Faults need goroutines of their own, so the
+// time is a bubble's.
 func TestWhatFailedOrWasRepeatedAddsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()

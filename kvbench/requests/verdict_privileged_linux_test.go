@@ -20,10 +20,10 @@ import (
 	"kvbench/tracing/host"
 )
 
-// What a verdict follows from is tested without a device, in virtual time (verdict_test.go) and
-// with given numbers (package verdict). Here a real kernel counts the discards that it follows
-// from, those of the window and those of another process during the queue-depth sweep; no rate
-// or share of time is compared, because these depend on what else the machine does.
+// The rules of a verdict are tested without a device, in virtual time (verdict_test.go) and with
+// given numbers (package verdict). Here a real kernel counts the discards of the window and those
+// of another process during the queue-depth sweep. No rate or share of time is compared, because
+// these depend on the machine's other work.
 func TestDiscardsAreCountedForTheVerdict(t *testing.T) {
 	disk := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true, Discard: true,
 		Times: privtest.Times{Discard: 20 * time.Millisecond}})

@@ -27,7 +27,7 @@ func device() *tiers.DeviceModel {
 		WriteLatency: time.Millisecond, Parallelism: 64}
 }
 
-// says demands a word, and for concurrency what bounded it.
+// says checks the verdict, and for concurrency its bound.
 func says(t *testing.T, r *result.Result, kind, bound, reason string) {
 	t.Helper()
 	v := r.Harness.Verdict
@@ -36,7 +36,7 @@ func says(t *testing.T, r *result.Result, kind, bound, reason string) {
 	assert.Contains(t, v.Reason, reason)
 }
 
-// many is a load that asks for as much as n workers can, as entries of so many chunks.
+// many is a load that keeps n workers busy, with entries of that many chunks.
 func many(n, workers, chunks int) runConfig {
 	return testConfig(nil, newScript(singles(n, chunks)...), workers).finite()
 }
@@ -80,7 +80,8 @@ func TestASimulatedUserWhoThinksIsTheLimit(t *testing.T) {
 }
 
 // onLink is a run in the time of a bubble whose storage moves one token per millisecond, and in
-// which nobody waits for a processor: on a busy machine milliseconds of a bubble take seconds.
+// which no goroutine waits for a processor: on a busy machine milliseconds of a bubble take
+// seconds.
 func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) tiers.Tier,
 ) runConfig {
 	t.Helper()
@@ -94,7 +95,7 @@ func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) t
 
 func same(tier tiers.Tier) tiers.Tier { return tier }
 
-// What holds the dispatcher's lock keeps all workers from their storage.
+// A held dispatcher lock keeps all workers from their storage.
 func TestAHeldLockIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
@@ -129,7 +130,7 @@ func (w slowWriter) Start(i int) int64 {
 	return w.Writer.Start(i)
 }
 
-// Data that is made while nothing is in flight is time that the storage waits.
+// The storage waits while data is generated with nothing in flight.
 func TestASlowGeneratorIsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Of the tiers without a device the only one with bytes: two milliseconds each go by while
@@ -163,10 +164,10 @@ func TestDeletionsAreTheLimit(t *testing.T) {
 	})
 }
 
-// A storage of which nobody knows whether it could do more.
+// A storage that may or may not be able to do more.
 func TestWhatNothingShowsIsUndecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := mustRun(t, onLink(t, clock.NewWall(), 50, 4, same))
-		says(t, r, result.Undecided, "", "nobody asked for it")
+		says(t, r, result.Undecided, "", "it was not requested")
 	})
 }

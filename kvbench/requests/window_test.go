@@ -165,7 +165,7 @@ func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 		assert.EqualValues(t, 1, r.Tiers[0].Write.Operations)
 		assert.EqualValues(t, 1, r.Tiers[0].Entries)
 		assert.Equal(t, int64(3*time.Second), r.Requests.OldestCancelledNS,
-			"the chunk under way comes back first")
+			"the chunk in flight completes first")
 		w, rd := tier.InUse()
 		assert.Zero(t, w+rd)
 		assert.Zero(t, r.Requests.FailedOperations, "cutting is no failure")
@@ -237,7 +237,7 @@ func TestRestsSurroundTheWindowAndStandOutsideOfIt(t *testing.T) {
 	})
 }
 
-// Far more is offered than a slow tier serves; the warm-up's backlog is carried in.
+// The offer exceeds a slow tier's rate by far; the warm-up's backlog is carried in.
 func TestUnderOverloadNothingIsLostFromTheCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
@@ -284,7 +284,7 @@ func TestTheCountsAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
 	}
 }
 
-// What the window found waiting or running was offered in it, too.
+// Requests that wait or run when the window opens count as offered in it, too.
 func TestOutcomesOfAWindow(t *testing.T) {
 	l := &Load{after: account{at: 40 * time.Second}}
 	c := workloads.Batch

@@ -15,22 +15,22 @@ import (
 	"kvbench/workloads"
 )
 
-// worker serves one request at a time: it carries out the plan's operations in
-// order and reports what each took. It owns its job; everything shared is safe.
+// worker serves one request at a time: it executes the plan's operations in order and reports the
+// time of each. It owns its job; everything shared is safe.
 //
-// What a worker times are operations: the time between them, for planning and counting, belongs to
-// the request's end-to-end latency and to nothing else.
+// A worker times operations: the time between them, for planning and counting, belongs to the
+// request's end-to-end latency only.
 type worker struct {
 	id    int
 	load  *Load
 	job   job
-	asked []tiers.Object // of the request, memory for the next one
-	// When the layers of what it loads have come, where the storage has them one by one.
+	asked []tiers.Object // of the request; the memory is reused
+	// Arrival times of the loaded layers, where the storage has them one by one.
 	came []time.Duration
 }
 
-// loop serves requests until the run ends. Whatever happens, it lets go of its entries, lest
-// others wait for them: what was not decided any more, or panicked.
+// loop serves requests until the run ends. In any case it releases its entries, so that no other
+// request waits for them: without a decision, and after a panic.
 func (w *worker) loop(ctx context.Context) {
 	defer w.job.lease.Close(ctx, w.tag(tiers.Prefill))
 	for w.load.dispatch.next(w.id, &w.job) {
@@ -58,10 +58,10 @@ func (w *worker) serve(ctx context.Context) {
 	w.load.dispatch.done(j, err != nil)
 }
 
-// ask asks the storage which entries of the request it has, in the order of the prompt until the
-// first that it lacks, or for all, as engines do before they read any. What lies in a tier above is
-// found there and not asked for. It decides nothing: that an entry is there is known, and what the
-// store has lost shows when it is read.
+// ask looks up the request's entries in the storage, in the order of the prompt until the first
+// missing one, or all of them, as engines do before they read any. Entries in a tier above are
+// found there and not looked up. The lookup decides nothing: the cache knows which entries it has,
+// and an entry that the store has lost shows when it is read.
 func (w *worker) ask(ctx context.Context) error {
 	if w.load.looker == nil {
 		return nil
@@ -70,7 +70,7 @@ func (w *worker) ask(ctx context.Context) error {
 	objs := w.asked[:0]
 	for i, want := range j.intents {
 		o, in, there := j.lease.Found(i)
-		if !there { // under a name that nobody has: generations count from 1
+		if !there { // under an unused name: generations count from 1
 			objs = append(objs, tiers.Object{Key: want.Key, Size: want.Size})
 			if !w.load.askAll {
 				break
@@ -92,7 +92,7 @@ func (w *worker) ask(ctx context.Context) error {
 	return nil
 }
 
-// carryOut carries out operations of the plan, of a block those that lie side by side with it, too.
+// carryOut executes operations of the plan, with a block also the adjacent ones.
 func (w *worker) carryOut(ctx context.Context, steps []int) (err error) {
 	for k, n := 0, 1; k < len(steps) && err == nil; k += n {
 		if w.job.lease.Prefix {
@@ -104,11 +104,11 @@ func (w *worker) carryOut(ctx context.Context, steps []int) (err error) {
 	return err
 }
 
-// firstToken loads what is there of the prompt, lets the server compute the rest, and leaves the
-// other operations to be carried out: whatever is written was computed before.
+// firstToken loads the cached part of the prompt, lets the server compute the rest, and leaves the
+// other operations for later: data is computed before it is written.
 //
-// Who waits for an entry that another request is to write waits for one that was decided earlier,
-// so that nobody waits in a circle, however long the server takes.
+// A request waits only for entries of requests that were decided earlier, so no cycle of waits is
+// possible, however long the server takes.
 func (w *worker) firstToken(ctx context.Context) error {
 	j, clock := &w.job, w.load.env.Clock
 	begun := clock.Now()
@@ -133,7 +133,7 @@ func (w *worker) firstToken(ctx context.Context) error {
 	t.GPUWait, t.Compute = int64(wait), int64(missing-done)
 	j.sample.LoadedBelow = j.prompt.below
 	loading := now - begun - time.Duration(t.Pending)
-	// What was computed meanwhile does not come on top: that is what loading costs.
+	// Computing that overlapped loading does not count as loading's cost.
 	j.sample.Loaded, j.sample.LoadedBytes, j.sample.Loading = found, bytes, max(0, loading-done)
 	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
 		LoadWaits: int64(now - j.taken - loading), GPUWait: t.GPUWait,
@@ -144,11 +144,11 @@ func (w *worker) firstToken(ctx context.Context) error {
 	return w.load.dispatch.think(ctx, wait+missing-done)
 }
 
-// arrived notes when the layers of what was just read had come: of all reads of a request the last
-// one counts. Without layers all came now.
+// arrived notes when the layers of a read arrived; of all reads of a request the last one counts.
+// Without layers all arrive now.
 func (w *worker) arrived(layers []time.Duration) {
 	if n := len(layers); len(w.came) < n {
-		// What was read before has come whole, or is not there.
+		// Earlier reads have arrived whole, or failed.
 		w.came = append(w.came, make([]time.Duration, n-len(w.came))...)
 	}
 	now := w.load.env.Clock.Now()
@@ -161,7 +161,7 @@ func (w *worker) arrived(layers []time.Duration) {
 	}
 }
 
-// loads says whether an operation of the plan loads a part of the prompt.
+// loads reports whether an operation of the plan loads a part of the prompt.
 func (j *job) loads(i int) bool {
 	switch at := j.intent[i]; j.plan[i].Purpose {
 	case workloads.ForPrefix:
@@ -177,7 +177,7 @@ func (j *job) loads(i int) bool {
 	return false
 }
 
-// generate sleeps for the time that a GPU would take to make the answer.
+// generate sleeps for a GPU's time to generate the answer.
 //
 // It holds the worker, as generation holds a place in a server's batch, but neither buffers nor
 // the write limit.
@@ -194,17 +194,16 @@ func (w *worker) tag(ph tiers.Phase) cache.Tag {
 	return cache.Tag{Shard: w.id, Phase: ph}
 }
 
-// operate carries out operation i of the plan. An error ends the request: the
-// run is over. Failures of the storage are noted and the request goes on
-// without that operation.
+// operate executes operation i of the plan. An error ends the request: the run is over. Failures of
+// the storage are noted and the request goes on without that operation.
 //
-// A storage that fails now and then is measured all the same, with its failures counted: a request
-// goes on after one as a server would, which recomputes what it cannot read. The observer ends the
-// trial when failures are too many or of a kind that makes the rest worthless.
+// A storage with occasional failures is measured all the same: a request goes on after a failure
+// like a server's, which recomputes data that it cannot read. The observer ends the trial when
+// failures are too many or of a kind that makes the rest worthless.
 func (w *worker) operate(ctx context.Context, i int) error {
 	j := &w.job
 	op, at := &j.plan[i], j.intent[i]
-	w.load.env.Reference.Write(&j.usual, at) // if it is to be written there
+	w.load.env.Reference.Write(&j.usual, at) // if the reference has to write it
 	switch op.Kind {
 	case workloads.ReadIfPresent:
 		return w.readIfPresent(ctx, op, at)
@@ -224,8 +223,8 @@ func (w *worker) operate(ctx context.Context, i int) error {
 	return nil
 }
 
-// readIfPresent is history, a document, or the own entry of a user who only reads. History that was
-// read is let go at once: it need not stay in the tier until the answer is made.
+// readIfPresent reads history, a document, or the own entry of a user who only reads. History is
+// released after the read: it need not stay in the tier until the answer is generated.
 func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) error {
 	switch out := w.job.lease.Outcome(at); {
 	case out == cache.Miss:
@@ -248,8 +247,8 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 }
 
 // writeIfAbsent is the prefill of the own entry, which costs nothing when it exists already. Two
-// requests for the same entry write it once: the second joins the first and waits, as it would for
-// a server that computes it.
+// requests for the same entry write it once: the second waits for the first, as it would for a
+// server that computes it.
 func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) (err error) {
 	switch w.job.lease.Outcome(at) {
 	case cache.Miss:
@@ -266,7 +265,7 @@ func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) (e
 }
 
 // readOrWrite is a prefix or a probe. The prefill of the same plan may have written the entry: then
-// the decision was a miss and the read a hit, because by now the entry is there for certain.
+// the decision was a miss and the read a hit, because the entry exists by now.
 func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err error) {
 	if w.job.absent {
 		return nil
@@ -274,21 +273,20 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err
 	prefix := op.Purpose == workloads.ForPrefix
 	if w.job.lease.Owned(at) {
 		w.lookup(op, record.Miss)
-		_, err = w.write(ctx, op, at, tiers.Prefill) // it is computed, whoever asked for it
+		_, err = w.write(ctx, op, at, tiers.Prefill) // computed for all requests that wait for it
 	} else {
 		var ok bool
 		_, ok, err = w.read(ctx, op, at)
 		w.job.absent = !ok && !prefix
 	}
-	if prefix { // nobody reads it again for this request
+	if prefix { // this request does not read it again
 		w.letGo(ctx, at, 1)
 	}
 	return err
 }
 
-// blocks carries out what was decided about a block of a request, and about those behind it that
-// lie side by side with it in the tier. They are moved together, which counts as one operation: its
-// bytes are those of the blocks.
+// blocks executes the decision about a block of a request, and about the following ones that are
+// adjacent to it in the tier. They move together and count as one operation of all their bytes.
 func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 	j := &w.job
 	switch j.lease.Outcome(at) {
@@ -306,8 +304,8 @@ func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 	return n, err
 }
 
-// letGo drops n wants from one on, or with none all that the request still holds. Entries that were
-// evicted meanwhile are deleted by whoever drops them last, which takes that request's time.
+// letGo releases n wants from at on, or with n = 0 all that the request still holds. The last
+// holder of an evicted entry deletes it, which takes that request's time.
 func (w *worker) letGo(ctx context.Context, at, n int) {
 	clock, lease := w.load.env.Clock, &w.job.lease
 	from := clock.Now()
@@ -321,21 +319,21 @@ func (w *worker) letGo(ctx context.Context, at, n int) {
 	w.job.sample.Time.Release += int64(clock.Now() - from)
 }
 
-// lookup counts how the cache answered a question for one key: the plan asks some questions only to
-// get its bytes, which are operations and no lookups.
+// lookup counts the cache's answer for one key. Some operations of a plan only read its bytes and
+// are no lookups.
 func (w *worker) lookup(op *workloads.Op, found result.LookupCount) {
 	purpose := op.Purpose
 	switch {
 	case purpose == workloads.ForReread || purpose == workloads.ForBlock:
-		return // an operation, or decided and counted with its request
+		return // no lookup, or counted with the request's decision
 	case purpose == workloads.ForDecodeRead && w.job.req.Kind != workloads.DecodeOnly:
 		purpose = workloads.ForPrefill // the request wrote it itself
 	}
 	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, purpose, found)
 }
 
-// read reads intent at, or the n blocks from it on that lie side by side; false means that
-// there was nothing to read or that the read failed. The error is that of a run that is over.
+// read reads intent at, or the n adjacent blocks from it on. ok is false when there was nothing to
+// read or the read failed. The error is the run's end.
 func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok bool, err error) {
 	n, res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
 	if errors.Is(err, cache.ErrGone) && ctx.Err() == nil {
@@ -356,7 +354,7 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok 
 	return n, ok, err
 }
 
-// write writes intent at, or the n blocks from it on that are put side by side.
+// write writes intent at, or the n blocks from it on that are stored next to each other.
 func (w *worker) write(
 	ctx context.Context, op *workloads.Op, at int, ph tiers.Phase,
 ) (n int, err error) {
@@ -371,8 +369,8 @@ func (w *worker) write(
 	return n, err
 }
 
-// record counts an operation and says whether it succeeded. One that the end of the run cut has
-// no latency, its chunks are counted already; its error is that of the run.
+// record counts an operation and returns whether it succeeded. An operation that the end of the run
+// cut has no latency, and its chunks are counted already; its error is the run's end.
 func (w *worker) record(
 	ctx context.Context, op *workloads.Op, kind tiers.Op, ph tiers.Phase, blocks int,
 	res cache.Result, failure error,
@@ -410,7 +408,7 @@ func (w *worker) record(
 	return true, nil
 }
 
-// waited adds what an operation waited for to the request's time.
+// waited adds an operation's waits to the request's time.
 func (w *worker) waited(res cache.Result) {
 	t := &w.job.sample.Time
 	t.Room += int64(res.Space)
@@ -419,8 +417,8 @@ func (w *worker) waited(res cache.Result) {
 	t.Pending += int64(res.Waited)
 }
 
-// startWorkers makes the number of workers n, in one step with a change. Those that are too many
-// end by themselves, when they come for their next request.
+// startWorkers sets the number of workers to n, in one step with a change. Surplus workers end by
+// themselves, when they come for their next request.
 func (l *Load) startWorkers(ctx context.Context, n int, change func(now time.Duration)) {
 	for _, id := range l.dispatch.staff(n, change) {
 		w := &worker{id: id, load: l}

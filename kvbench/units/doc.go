@@ -2,9 +2,8 @@
 //
 //	format.go  numbers for people: three digits, binary units, "–" for what is unknown; which
 //	           direction of a benchmark line's unit is an improvement
-//	parse.go   sizes with binary units and times, as flags and files have them; the word that
-//	           somebody may have meant
+//	parse.go   sizes with binary units and times, as flags and files have them; the nearest
+//	           known word for a misspelled one
 //
-// Everything here is a pure function, and what it prints is pinned by golden files of those who
-// print.
+// Everything here is a pure function. Golden files of the packages that print check the output.
 package units

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Unit is what a number counts.
+// Unit is the unit of a number.
 type Unit string
 
 // The units. Their texts are those of the histograms in a result.
@@ -28,12 +28,12 @@ const (
 	HitRatio     Unit = "ratio" // of one, to the five digits by which it is compared with the ideal
 )
 
-// Unknown stands where there is no number, or where too few samples support it: a reader who sees a
-// number may believe it.
+// Unknown is printed for a missing number, or for one with too few samples: readers believe the
+// numbers they see.
 const Unknown = "–"
 
-// Float is a number of the suite, or what a pointer to one points to. It is no number where that is
-// unknown, and then text says so, or where v is a text, which stays as it is.
+// Float returns v, or the value of a pointer, as a number. ok is false for a nil pointer, whose
+// text is Unknown, and for a text, which is returned unchanged.
 func Float(v any) (f float64, text string, ok bool) {
 	switch n := reflect.Indirect(reflect.ValueOf(v)); {
 	case !n.IsValid():
@@ -46,8 +46,8 @@ func Float(v any) (f float64, text string, ok bool) {
 	return 0, fmt.Sprint(v), false
 }
 
-// Text is a value as people read it: three digits, a binary unit or the unit of time that fits. It
-// takes what [Float] takes.
+// Text formats a value for people: three digits, a binary unit or the unit of time that fits. It
+// accepts the values that [Float] accepts.
 func (u Unit) Text(v any) string {
 	f, text, ok := Float(v)
 	if !ok {
@@ -80,10 +80,10 @@ func (u Unit) Text(v any) string {
 	return digits(f)
 }
 
-// Beside returns how values of a unit are written below each other, those being all of them: sizes
-// and rates of bytes have the unit of the largest, so that 980 MiB/s is not taken for more than
-// 1.02 GiB/s. Sizes keep the unit that fits each where one would be a thousandth of that or less,
-// and so do times: those of one table may differ by a million.
+// Beside returns the format for values of a unit that are printed together. Sizes and rates of
+// bytes have the unit of the largest value, so that 980 MiB/s is not taken for more than 1.02
+// GiB/s. Sizes that differ by a factor of 1000 or more, and all times, keep the unit that fits
+// each: those of one table may differ by a million.
 func (u Unit) Beside(values ...any) func(v any) string {
 	least, largest := math.Inf(1), 0.0
 	for _, v := range values {
@@ -124,8 +124,8 @@ func List(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
-// Percent is a share in a sentence, where a dash would not be read: "idle –" looks like a minus,
-// "idle unknown" does not.
+// Percent formats a share in a sentence, where "idle –" would look like a minus: unknown is
+// "unknown".
 func Percent(v *float64) string {
 	if v == nil {
 		return "unknown"
@@ -138,7 +138,7 @@ func Ratio[A, B int | int64 | float64 | time.Duration](a A, b B) *float64 {
 	return Finite(float64(a) / float64(b))
 }
 
-// Finite returns nil for what JSON cannot say and no reader should see.
+// Finite returns nil for values that JSON lacks.
 func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -146,8 +146,7 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// OrZero returns zero for what is unknown, where a comparison wants a number: an unknown share is
-// above no limit.
+// OrZero returns zero for an unknown value, for comparisons: an unknown share is above no limit.
 func OrZero[T any](v *T) (zero T) {
 	if v == nil {
 		return zero
@@ -155,8 +154,8 @@ func OrZero[T any](v *T) (zero T) {
 	return *v
 }
 
-// digits formats with three significant digits: more would say that a rate is known better than
-// runs differ from each other. A whole number has no fraction.
+// digits formats with three significant digits: more would pretend a precision below the spread of
+// runs. A whole number has no fraction.
 func digits(v float64) string {
 	text := strconv.FormatFloat
 	switch a := math.Abs(v); {
@@ -189,8 +188,8 @@ func fitted(v, many float64, units ...string) string {
 	return digits(v) + " " + unit
 }
 
-// fit is v in the largest of units that it fills as digits writes it, in whole numbers from 100 on.
-// Each unit is so many of the one before.
+// fit returns v in the largest unit that it fills as digits writes it, in whole numbers from 100
+// on. Each unit is many times the one before.
 func fit(v, many float64, units ...string) (of float64, unit string) {
 	for math.Abs(v) >= many-0.5 && len(units) > 1 {
 		v, units = v/many, units[1:]
@@ -198,7 +197,7 @@ func fit(v, many float64, units ...string) (of float64, unit string) {
 	return v, units[0]
 }
 
-// count groups thousands: 1,234,567. Counts are exact, so that none of their digits is left out.
+// count groups thousands: 1,234,567. Counts are exact and keep all digits.
 func count(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -207,7 +206,7 @@ func count(n int64) string {
 	return s
 }
 
-// Median returns the median of values, and whether there are any.
+// Median returns the median of values, and false without any.
 func Median(values []float64) (float64, bool) {
 	n := len(values)
 	if n == 0 {

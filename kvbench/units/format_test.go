@@ -38,7 +38,7 @@ func TestFormats(t *testing.T) {
 	assert.Equal(t, "unknown", Percent(nil))
 }
 
-// What stands below each other is told in one unit, that of the largest.
+// Numbers printed together have one unit, the largest value's.
 func TestBeside(t *testing.T) {
 	const mib, gib = 1 << 20, float64(1 << 30)
 	values := []any{980.0 * mib, 1.02 * gib, new(int64(3 * mib)), "none", (*float64)(nil), 0.0}

@@ -1,14 +1,14 @@
 // Package verdict says what a run was limited by, from the numbers of its result alone.
 //
-//	verdict.go   Judge: the kinds, in the order in which they are looked at
+//	verdict.go   Judge: the kinds, in the order in which they are checked
 //	evidence.go  the shares and rates that they are made of, and the limits
-//	reason.go    the sentence beside each
+//	reason.go    the sentence of each
 //
-// A word is given where a number shows it, and the number is in the sentence; where none does it
-// is "undecided", with what was missing. Everything that is not the storage counts as harness. That
-// the storage was the limit is shown by one thing only: that with twice and four times as many
-// requests in flight it moves no more, as a ladder of plain I/O after the window tried, or as the
-// model of a simulated device says.
+// Each verdict other than "undecided" follows from a number, which stands in its sentence;
+// "undecided" names the number that is missing. Everything that is not the storage counts as
+// harness. Only one observation shows that the storage was the limit: with twice and four times as
+// many requests in flight it moves no more. A sweep of plain I/O after the window measures that, or
+// the model of a simulated device contains it.
 //
 // Judge changes nothing and may be called by any goroutine.
 package verdict

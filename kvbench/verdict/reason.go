@@ -19,7 +19,7 @@ func (e *evidence) flying() string {
 	return fmt.Sprintf("%s requests were in flight at the storage on average", number(e.inFlight))
 }
 
-// tried is what the ladder found, or the model knows.
+// tried is the sweep's finding, or the model's bounds.
 func (e *evidence) tried() string {
 	if s := e.Simulation; s != nil {
 		return fmt.Sprintf("the device's medium was busy %s of the window and takes %d requests "+
@@ -112,18 +112,18 @@ func (e *evidence) deleted() string {
 	text := strings.Join(what, " and ") + fmt.Sprintf(" (limit %s)", share(waitLimit))
 	switch w := e.DeviceWitness; {
 	case e.IO.Mode == result.IOObjects:
-		text += "; what the store did with it behind its answers nobody sees"
+		text += "; what the store did with it after its answers is unknown"
 	case e.inMemory():
 		text += "; nothing was discarded: the files lie in memory, whose pages were freed"
 	case w.DiscardNS == nil:
-		text += "; whether the device had anything to discard nobody counts"
+		text += "; the device's discards are not counted"
 	case e.discards() == 0:
 		text += "; the device discarded nothing meanwhile: it was the filesystem that freed room"
 	}
 	if e.slowed() {
 		without, r := "without deletions", e.least()[0]
 		if l := e.Harness.Ladder; disturbed(l) {
-			without = fmt.Sprintf("beside the rest of them, for %s of its time,",
+			without = fmt.Sprintf("with discards in %s of its time",
 				units.Percent(l.DiscardShare))
 		}
 		text += fmt.Sprintf("; %s plain I/O moved %s with %d in flight for a moment, %s", without,
@@ -132,18 +132,18 @@ func (e *evidence) deleted() string {
 	return text
 }
 
-// discarded is what the kernel counted, whoever had removed it.
+// discarded is the kernel's count of discards, of all processes.
 func (e *evidence) discarded() string {
 	text := fmt.Sprintf("discards of %s, all processes' together, were at the device for up to %s "+
 		"of the window", units.Bytes.Text(e.DeviceWitness.DiscardBytes), share(e.discards()))
 	if !e.deletes() {
 		text += ", though this run deleted nothing: they are of what was removed before, or of " +
-			"somebody else"
+			"another process"
 	}
 	return text
 }
 
-// copied is for files in memory, of which more requests would not have moved more.
+// copied is for files in memory, where more requests would not have moved more.
 func (e *evidence) copied() string {
 	return fmt.Sprintf("the files lie in memory (%s), where what a request takes is copying by "+
 		"this process: %s, %s, %s", e.Environment.Filesystem.Type, e.flying(), e.moved(), e.tried())
@@ -225,7 +225,7 @@ func (e *evidence) unknown() string {
 		share(e.idle), took, e.flying(), missing)
 }
 
-// contradicts says why a storage that had no more to give is not called the limit.
+// contradicts says why a saturated storage is not called the limit.
 func (e *evidence) contradicts() string {
 	var but string
 	switch other := e.of(e.Harness.Busy.OtherTiersNS); {
@@ -234,7 +234,7 @@ func (e *evidence) contradicts() string {
 	case other > waitLimit:
 		but = fmt.Sprintf("other tiers took %s of the busy time", share(other))
 	default:
-		busy := "nobody knows how busy the device was"
+		busy := "the device's busy time is unknown"
 		if of := e.DeviceWitness.BusyShare; of != nil {
 			busy = fmt.Sprintf("the device was busy %s of the window only", units.Percent(of))
 		}

@@ -19,9 +19,9 @@ const (
 // Judge says what limited a run, of which the result has everything but the verdict.
 //
 // The order is that in which one answer makes the next question empty. Where the storage moved all
-// it could, nothing else can have been the limit, whatever else went on. Workers without work mean
-// that nothing behind them was tried. The harness hides what is behind it, and deletions make the
-// storage look slower than it is.
+// it could, nothing else can have been the limit. Idle workers mean that nothing behind them was
+// tested. The harness hides what is behind it, and deletions make the storage look slower than it
+// is.
 func Judge(r *result.Result) result.Verdict {
 	e := gather(r)
 	h := &r.Harness
@@ -72,8 +72,8 @@ func (e *evidence) judge() (kind, reason string) {
 		return result.ConcurrencyLimited, e.few()
 	case no && e.inMemory():
 		return result.HarnessLimited, e.copied()
-	// These two are of the whole process. What of them kept workers from the storage is in the
-	// parts above already; here they may hide in the time of requests.
+	// These two are of the whole process. The part that kept workers from the storage is counted
+	// above already; the rest may hide in the time of requests.
 	case e.sampled(e.Harness.LockWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for this process's locks came to %s of "+
 			"the time of workers and requests (limit %s)",

@@ -46,8 +46,8 @@ func ladder(cpu float64, rates ...float64) change {
 	}
 }
 
-// rungsOf makes each rung take so long, and requests 1 MiB: four for each place in flight are 16,
-// 32 and 64 MiB.
+// rungsOf sets the duration of each step, and requests of 1 MiB: four for each place in flight are
+// 16, 32 and 64 MiB.
 func rungsOf(d time.Duration) change {
 	return func(r *result.Result) {
 		r.IO.ChunkBytes, r.Tiers[0].Read.Requests = 1<<20, 10<<10
@@ -172,7 +172,7 @@ func TestVerdict(t *testing.T) {
 			"making data took 51.3 %"},
 		{"a held lock", []change{dispatched, ladder(.1, 2, 2)}, result.HarnessLimited, "",
 			"taking requests (lock, input, plan) took 52.6 %"},
-		{"nobody knows", []change{nothing, ladder(.1, 2, 2)}, result.HarnessLimited, "",
+		{"unknown work", []change{nothing, ladder(.1, 2, 2)}, result.HarnessLimited, "",
 			"what belongs to no operation took 52.6"},
 		{"operations of an interrupted run", []change{nothing, ladder(.1, 2, 2),
 			func(r *result.Result) { r.EndedBy, r.Harness.Ladder = result.EndedBySignal, nil }},
@@ -185,11 +185,11 @@ func TestVerdict(t *testing.T) {
 			r.Harness.Busy = result.BusyTime{StorageNS: 19e8}
 			r.Harness.LockWaitNS, r.Harness.SchedWaitNS = 8e8, 8e8
 		}}, result.StorageLimited, "", "more would not have moved more"},
-		{"no processor for who could run", []change{quiet,
+		{"no processor for runnable threads", []change{quiet,
 			func(r *result.Result) { r.Harness.SchedWaitNS = 20e9 }}, result.HarnessLimited, "",
 			"waits for a processor"},
-		// Go tells waits that would be half of the time, and the device had the requests for 32 s
-		// of the 39 that they took.
+		// Go reports waits of half of the time, and the device had the requests for 32 s of the 39
+		// that they took.
 		{"waits that the device refutes", []change{quiet, atDevice(32e9, 0)},
 			result.StorageLimited, "", "more would not have moved more"},
 		{"a device that had them for half of it", []change{quiet, atDevice(20e9, 0)},
@@ -198,7 +198,7 @@ func TestVerdict(t *testing.T) {
 		{"a device with deletions", []change{quiet, atDevice(32e9, 0), func(r *result.Result) {
 			r.DeviceWitness.DiscardNS = new(int64(12e9))
 		}}, result.HarnessLimited, "", "waits for a processor"},
-		{"a device with somebody else", []change{quiet, atDevice(32e9, 3*gib)},
+		{"a device with other processes", []change{quiet, atDevice(32e9, 3*gib)},
 			result.HarnessLimited, "", "waits for a processor"},
 		{"the page cache", []change{quiet, atDevice(32e9, 0),
 			func(r *result.Result) { r.IO.Mode = "buffered" }},
@@ -237,14 +237,14 @@ func TestVerdict(t *testing.T) {
 				"discarded nothing meanwhile"},
 		{"workers that free memory", []change{deleting, uncounted, memory}, result.DiscardLimited,
 			"", "nothing was discarded: the files lie in memory"},
-		{"workers that delete where nobody counts", []change{deleting, uncounted},
-			result.DiscardLimited, "", "nobody counts"},
+		{"workers that delete where discards are not counted", []change{deleting, uncounted},
+			result.DiscardLimited, "", "discards are not counted"},
 		{"discards", []change{discarding, ladder(.1, 2, 2.1)}, result.DiscardLimited, "",
 			"discards of 2.50 GiB, all processes' together, were at the device for up to 100 %"},
-		{"discards, the rest of them beside the ladder, too",
+		{"discards, also during the ladder",
 			[]change{discarding, stillDeleting, ladder(.1, 2, 2.1)}, result.DiscardLimited, "",
-			"beside the rest of them, for 50 % of its time, plain I/O moved 2 GiB/s"},
-		{"discards of somebody else", []change{discarding, ladder(.1, 2, 2.1)},
+			"with discards in 50 % of its time plain I/O moved 2 GiB/s"},
+		{"discards of other processes", []change{discarding, ladder(.1, 2, 2.1)},
 			result.DiscardLimited, "", "though this run deleted nothing"},
 		{"discards that slowed nothing", []change{discarding}, result.StorageLimited, "", ""},
 		{"discards during the ladder", []change{discarding, stillDeleting}, result.Undecided, "",
@@ -258,39 +258,39 @@ func TestVerdict(t *testing.T) {
 		{"no ladder", []change{noLadder}, result.Undecided, "", "because so"},
 		{"none was asked for", []change{func(r *result.Result) { r.Harness.Ladder = nil }},
 			result.Undecided, "", "not tried"},
-		{"one rung", []change{ladder(.1, 1)}, result.Undecided, "", "no room or memory"},
+		{"one step", []change{ladder(.1, 1)}, result.Undecided, "", "no room or memory"},
 		{"a ladder without processors", []change{ladder(.9, 1, 1)}, result.Undecided, "",
 			"took 90 % of the processors"},
 		{"a cache answered", []change{func(r *result.Result) {
 			r.DeviceWitness.ServedFromCache = new(true)
 		}}, result.Undecided, "", "a cache answered"},
 		{"something above the device", []change{quiet}, result.StorageLimited, "", "io.max"},
-		{"nobody counts what the device does", []change{uncounted}, result.StorageLimited, "", ""},
+		{"a device without counters", []change{uncounted}, result.StorageLimited, "", ""},
 		{"a device that waits, and plain I/O that moves more", []change{quiet, ladder(.1, 2.1, 2)},
 			result.Undecided, "", "the device was busy 50 % of the window only"},
 		{"a throttle's slices", []change{quiet, ladder(.1, 1.33, 1.3)}, result.StorageLimited, "",
 			"io.max"},
-		{"likewise, where nobody counts", []change{uncounted, ladder(.1, 2.1, 2)}, result.Undecided,
-			"", "nobody knows how busy the device was"},
+		{"the same without counters", []change{uncounted, ladder(.1, 2.1, 2)}, result.Undecided,
+			"", "the device's busy time is unknown"},
 		{"at most three tenths without work", []change{uncounted, ladder(.1, 1.46, 1.46)},
 			result.StorageLimited, "", ""},
 		{"perhaps more", []change{uncounted, ladder(.1, 1.48, 1.48)}, result.Undecided, "",
-			"nobody knows"},
+			"busy time is unknown"},
 		{"memory, and no more of it", []change{uncounted, memory}, result.HarnessLimited, "",
 			"in memory (tmpfs), where what a request takes is copying"},
 		{"memory, for which a processor was left", []change{uncounted, memory,
 			ladder(.1, 1, 1.9, 3)}, result.ConcurrencyLimited, Depth, ""},
-		{"a run that moves as much as the best rung", []change{ladder(.1, .3, .6, 1.1)},
+		{"a run that moves as much as the best step", []change{ladder(.1, .3, .6, 1.1)},
 			result.Undecided, "", "within the noise"},
 		{"a burst is faster than what lasts", []change{ladder(.1, 2, 2)}, result.StorageLimited,
 			"", "for a moment 2 GiB/s with 4 in flight"},
 		{"rungs of enough requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(25 * ms)},
 			result.Undecided, "", "1.90 GiB/s, 3 GiB/s with 8, 16, which is within"},
-		{"a last rung of a few requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(18 * ms)},
+		{"a last step of a few requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(18 * ms)},
 			result.Undecided, "", "1.90 GiB/s with 8, which is within"},
 		{"and without it no more", []change{ladder(.1, 1, 1, 1), rungsOf(40 * ms)},
 			result.StorageLimited, "", "1 GiB/s with 8, the"},
-		{"a first rung alone", []change{ladder(.1, 1, 1, 1), rungsOf(20 * ms)}, result.Undecided, "",
+		{"a first step alone", []change{ladder(.1, 1, 1, 1), rungsOf(20 * ms)}, result.Undecided, "",
 			"fewer than four requests ended"},
 		{"rungs of a few requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(10 * ms)},
 			result.Undecided, "", "fewer than four requests ended"},

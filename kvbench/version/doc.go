@@ -1,5 +1,5 @@
-// Package version tells which build of the suite this is: benchmarks write it into their results,
-// and every program says it when asked.
+// Package version returns the revision of this build: benchmarks write it into their results, and
+// every program prints it on request.
 //
 //	version.go  the revision as linked in, as stamped by the Go command, or of the checkout
 //

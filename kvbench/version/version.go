@@ -15,7 +15,7 @@ import (
 // Unknown is the version of a binary without a stamp, outside of its checkout.
 const Unknown = "unknown"
 
-// Remedy says how a result comes to name the commit that it was measured with.
+// Remedy says how to make results name the commit that they were measured with.
 const Remedy = "measure with go test ./benchmarks in a git checkout, a binary of make dist, or " +
 	"one of go test -c -buildvcs=true"
 
@@ -26,10 +26,10 @@ var revision string
 // ByGoTest is what go test, and nothing else, passes to each test binary (cmd/go/internal/test).
 const ByGoTest = "-test.paniconexit0"
 
-// Current is the revision of this suite that is running: as linked in, as the Go command stamped
-// it, or that of the checkout in which go test has just built it. It is found once, when it is
-// first needed: the checkout may have another commit later. A binary that was kept may be older
-// than the checkout in which it runs, so that its revision is unknown.
+// Current is the revision of this program: linked in, stamped by the Go command, or of the checkout
+// in which go test has just built it. It is determined once, at its first use, because the checkout
+// may change later. A kept binary may be older than the checkout in which it runs, so its revision
+// is unknown.
 var Current = sync.OnceValue(func() string {
 	v := revision
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
@@ -68,8 +68,8 @@ func ModuleRoot(dir string) string {
 	}
 }
 
-// checkedOut is the commit of a git checkout, with +dirty where files of it were changed, "" where
-// git does not know.
+// checkedOut is the commit of a git checkout, with +dirty if files were changed, "" if git does not
+// know it.
 func checkedOut(root string) string {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err != nil {
 		return "" // it may lie in a checkout of something else

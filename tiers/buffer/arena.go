@@ -18,25 +18,23 @@ const (
 	PageSize = 4096
 )
 
-// Arena is memory outside the Go heap, aligned to 2 MiB and in huge pages where the system gives
-// them: a device takes a limited number of segments per request, and 1 MiB in 4 KiB pages is 256 of
-// them.
+// Arena is memory outside the Go heap, aligned to 2 MiB and in huge pages where the system grants
+// them: a device accepts a limited number of segments per request, and 1 MiB in 4 KiB pages is 256
+// segments.
 //
-// Memory is taken from the system when it is first touched. Under the race detector arenas lie on
-// the heap, because it does not see other memory. An Arena is plain memory: who uses which part is
-// the owner's affair.
+// The system provides the memory when it is first touched. Under the race detector arenas are on the
+// heap, because the detector does not see other memory. The owner divides the memory among its users.
 type Arena struct {
-	mem    []byte // aligned, as long as asked for
-	mapped []byte // what was mapped, to unmap; nil on the heap
-	reason string // why there are no huge pages; empty when they were granted
-	placed string // what became of the wish for NUMA nodes; empty when there was none
+	mem    []byte // aligned, of the requested length
+	mapped []byte // the whole mapping, for unmap; nil on the heap
+	reason string // why there are no huge pages; empty if they were granted
+	placed string // result of the placement on NUMA nodes; empty if none was requested
 }
 
-// NewArena reserves bytes of address space. It is an error only when the system refuses the address
-// space.
+// NewArena reserves bytes of address space. It fails only if the system refuses the address space.
 //
-// Of the NUMA nodes given its memory comes from the one, or from several in turn, as long as they
-// have any; without nodes from that of the thread that touches it first. See
+// With one NUMA node the memory comes from that node, with several it is interleaved, while they have
+// free memory. Without nodes it comes from the node of the thread that touches it first. See
 // [Arena.Placed].
 func NewArena(bytes int64, nodes ...int) (*Arena, error) {
 	if bytes <= 0 || bytes != int64(int(bytes)) {
@@ -50,7 +48,7 @@ func NewArena(bytes int64, nodes ...int) (*Arena, error) {
 	return a, err
 }
 
-// place binds the memory, which nothing has touched yet, to NUMA nodes.
+// place binds the memory, which is still untouched, to NUMA nodes.
 func (a *Arena) place(nodes []int) {
 	numbers := strings.Trim(fmt.Sprint(nodes), "[]")
 	if a.mapped == nil {
@@ -63,14 +61,14 @@ func (a *Arena) place(nodes []int) {
 	}
 }
 
-// Placed says in words on which NUMA nodes the memory lies, or why not on those that were asked
-// for; empty when none were.
+// Placed describes the NUMA nodes of the memory, or why it is not on the requested nodes; empty if none
+// were requested.
 func (a *Arena) Placed() string { return a.placed }
 
-// Bytes is the arena's memory. It must not be used after Close.
+// Bytes returns the arena's memory. It must not be used after Close.
 func (a *Arena) Bytes() []byte { return a.mem }
 
-// HugePages says in words how much of the arena lies in huge pages now, or why none does.
+// HugePages describes how much of the arena is in huge pages now, or why none is.
 func (a *Arena) HugePages() string {
 	if a.reason != "" {
 		return a.reason
@@ -82,7 +80,7 @@ func (a *Arena) HugePages() string {
 	return fmt.Sprintf("%d of %d MiB in huge pages", got>>20, len(a.mem)>>20)
 }
 
-// Close gives the memory back. Nothing may use it any more. Closing twice is harmless.
+// Close releases the memory, which must not be in use. Closing twice is harmless.
 func (a *Arena) Close() error {
 	a.mem = nil
 	m := a.mapped
@@ -90,8 +88,8 @@ func (a *Arena) Close() error {
 	return unmap(m)
 }
 
-// Touch makes the system provide memory now instead of inside the measured window, on all
-// processors: a page has to be cleared, which is all the time that it takes.
+// Touch makes the system provide memory now and not inside the measured window. It uses all
+// processors, because clearing the pages takes the time.
 func Touch(mem []byte) {
 	part := tiers.AlignUp(len(mem)/runtime.GOMAXPROCS(0)+1, HugePage)
 	var wg sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adviseHuge asks for huge pages and returns why they will not come, or nothing.
+// adviseHuge requests huge pages. It returns why the system will not grant them, or "".
 func adviseHuge(b []byte) (reason string) {
 	if err := unix.Madvise(b, unix.MADV_HUGEPAGE); err != nil {
 		return fmt.Sprintf("ordinary pages: madvise(MADV_HUGEPAGE): %v", err)
@@ -22,7 +22,7 @@ func adviseHuge(b []byte) (reason string) {
 	return ""
 }
 
-// hugeBytes returns how many bytes of b lie in huge pages, from the kernel's own list.
+// hugeBytes returns how many bytes of b are in huge pages, according to the kernel's smaps.
 func hugeBytes(b []byte) (int64, error) {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -32,9 +32,8 @@ func hugeBytes(b []byte) (int64, error) {
 	return parseSmaps(f, uint64(address(b)), uint64(len(b)))
 }
 
-// parseSmaps sums AnonHugePages of the mappings that overlap [at, at+size). The kernel merges
-// neighbouring mappings, so a mapping may be larger than the range: no more is counted than lies in
-// both.
+// parseSmaps sums AnonHugePages of the mappings that overlap [at, at+size). The kernel merges adjacent
+// mappings, so a mapping may be larger than the range: the sum is at most the overlap.
 func parseSmaps(r io.Reader, at, size uint64) (int64, error) {
 	var sum, overlap uint64
 	s := bufio.NewScanner(r)

@@ -30,7 +30,7 @@ AnonHugePages:         0 kB
 	assert.Error(t, err)
 }
 
-// An arena is whole huge pages that the kernel was asked for, whether or not it has any to give.
+// An arena consists of whole huge pages that were requested, whether or not the kernel grants any.
 func TestArenasAreMadeForHugePages(t *testing.T) {
 	if RaceEnabled {
 		t.Skip("under the race detector arenas lie on the heap")
@@ -43,7 +43,7 @@ func TestArenasAreMadeForHugePages(t *testing.T) {
 	assert.Zero(t, address(mem)%HugePage)
 	Touch(mem)
 	mem[size-1] = 1
-	if a.reason != "" { // of the machine, which may have them switched off
+	if a.reason != "" { // the machine may have them switched off
 		assert.Equal(t, a.reason, a.HugePages())
 		assert.NoError(t, a.Close())
 		t.Skip("no huge pages here: " + a.reason)

@@ -14,7 +14,7 @@ import (
 const RaceEnabled = false
 
 func newArena(n int) (*Arena, error) {
-	// the advice covers whole huge pages, so the last one is reserved to its end
+	// Reserve the last huge page to its end: the advice applies to whole huge pages.
 	whole := tiers.AlignUp(n, HugePage)
 	mapped, err := unix.Mmap(-1, 0, whole+HugePage, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel has the policy that was asked for, and a node that is not there is no reason to fail.
+// The memory has the requested policy, and a node that does not exist is no error.
 func TestTheKernelKnowsTheNode(t *testing.T) {
 	if RaceEnabled {
 		t.Skip("under the race detector arenas lie on the heap")

@@ -1,10 +1,11 @@
-// Package buffer is the memory that requests move bytes through: outside the Go heap, in huge pages
-// where the system gives them, taken once.
+// Package buffer has the memory of requests: allocated once, outside the Go heap, and in huge pages
+// where the system grants them.
 //
-//	pool.go      Use: how many buffers a run can use; Pool: equal ones, in the order of asking
-//	arena.go     Arena: the memory under them, and under the memory tier
-//	arena_*.go   how systems give it; on the heap where the race detector has to see it
+//	pool.go      Use: how many buffers a run can use; Pool: buffers of equal size, given out in FIFO
+//	             order
+//	arena.go     Arena: the memory of a pool, or of the memory tier
+//	arena_*.go   allocation on each system; on the heap under the race detector
 //
-// A buffer belongs to whoever got it until Put, and to a tier while a request is under way: a pool
-// with a stuck request cannot be closed, and says so.
+// The caller of Get owns a buffer until Put, and the tier owns it while a request is in flight. A pool
+// with a request that hangs cannot be closed: Close returns an error.
 package buffer

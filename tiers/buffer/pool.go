@@ -10,25 +10,24 @@ import (
 	"kvbench/tiers"
 )
 
-// Use is what decides how many buffers a run needs.
+// Use determines how many buffers a run needs.
 type Use struct {
 	Workers    int   // operations at a time
 	MaxWriters int   // of these that write, 0 = all
 	Depth      int   // chunks in flight per operation
 	Chunk      int   // bytes of a buffer
-	Exactly    int   // buffers, whatever the others say; 0 = as they say
-	Most       int64 // bytes that the machine can spare for them, 0 = nobody knows; see Bound
+	Exactly    int   // number of buffers, overrides the other fields; 0 = not set
+	Most       int64 // bytes that the machine can spare for them, 0 = unknown; see Bound
 	// Streamed: the storage takes what is written as a stream, which is made where it is sent from.
 	Streamed bool
 }
 
-// leastMost is what the buffers of a run may take on any machine, in bytes: 1 GiB in flight keeps a
+// leastMost is how many bytes the buffers of a run may take on any machine: 1 GiB in flight keeps a
 // device of 100 GB/s busy for 10 ms.
 const leastMost = 1 << 30
 
-// Buffers is how many buffers the workers can use at once (every operation holds
-// Depth of them, a write one more for the chunk that is being generated), and how
-// many they get.
+// Buffers returns how many buffers the workers can use at once, and how many they get. Every operation
+// holds Depth buffers; a write holds one more for the chunk that is being generated.
 func (u Use) Buffers() (want, got int) {
 	if u.Exactly > 0 {
 		return u.Exactly, u.Exactly
@@ -38,7 +37,7 @@ func (u Use) Buffers() (want, got int) {
 		writers = min(writers, u.MaxWriters)
 	}
 	want = writers*(u.Depth+1) + (u.Workers-writers)*u.Depth
-	if u.Streamed { // only those who read hold any
+	if u.Streamed { // only reads hold buffers
 		want = u.Workers * u.Depth
 	}
 	most := int(u.Bound()) / u.Chunk
@@ -46,39 +45,38 @@ func (u Use) Buffers() (want, got int) {
 	return want, got
 }
 
-// Bound is how many bytes the buffers may take together where they are not given exactly.
+// Bound returns how many bytes the buffers may take together, if Exactly is 0.
 func (u Use) Bound() int64 { return max(u.Most, leastMost) }
 
-// Bytes is what the buffers take.
+// Bytes returns how many bytes the buffers take.
 func (u Use) Bytes() int64 {
 	_, got := u.Buffers()
 	return int64(got) * int64(u.Chunk)
 }
 
-// Pool is a fixed set of equal I/O buffers, cut once from one arena. All memory that entries move
-// through is here: a run's peak does not depend on how large entries are or how many wait.
+// Pool is a fixed set of I/O buffers of equal size, cut once from one arena. All entries move through
+// these buffers: a run's peak memory does not depend on the size of entries or the number of waits.
 //
-// Buffers are given out in the order of asking, all that an operation needs at once: no operation
-// holds some while it waits for more, so operations cannot block each other. Safe for concurrent
-// use.
+// Get gives out buffers in FIFO order, all buffers of an operation at once: no operation holds some
+// while it waits for more, so operations cannot deadlock. Safe for concurrent use.
 type Pool struct {
 	size, buffers int
 	arena         *Arena
 	huge, placed  string
 
-	// promised serves strictly in order: a large request is not overtaken for ever. Whoever has
-	// acquired so many finds them free.
+	// promised admits callers strictly in FIFO order, so that a large request is not overtaken for
+	// ever. A caller that has acquired n finds n free buffers.
 	promised *semaphore.Weighted
 
 	unregister func()
 
 	mu     sync.Mutex
-	free   []tiers.Buffer // last in, first out: the warmest buffer goes first
+	free   []tiers.Buffer // LIFO: the buffer that is most likely in the CPU cache first
 	closed bool
 }
 
-// NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page is
-// missing later. They lie on the NUMA nodes given, as [NewArena] says.
+// NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page faults
+// later. They lie on the NUMA nodes given, see [NewArena].
 func NewPool(buffers, size int, nodes ...int) (*Pool, error) {
 	if buffers < 1 || size < PageSize || size%PageSize != 0 {
 		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: there must be at least "+
@@ -99,14 +97,14 @@ func NewPool(buffers, size int, nodes ...int) (*Pool, error) {
 	return p, nil
 }
 
-// Registrar makes memory known to whoever moves bytes, until it is unregistered.
+// Registrar registers memory with an I/O engine, see ioengine.Engine.
 type Registrar interface {
 	Register(arena []byte) (slot int32, err error)
 	Unregister(slot int32)
 }
 
-// Register makes the pool's memory known to an I/O engine until the pool is closed, which may be
-// after the engine is. It comes before the first Get. When it fails the pool is used without.
+// Register registers the pool's memory with an I/O engine until the pool is closed, which may be after
+// the engine is. Call it before the first Get. After an error the pool works unregistered.
 func (p *Pool) Register(to Registrar) error {
 	slot, err := to.Register(p.arena.Bytes())
 	if err != nil {
@@ -119,20 +117,20 @@ func (p *Pool) Register(to Registrar) error {
 	return nil
 }
 
-// Size is the length of each buffer in bytes.
+// Size returns the size of each buffer in bytes.
 func (p *Pool) Size() int { return p.size }
 
-// Buffers is the number of buffers, free or not.
+// Buffers returns the number of buffers, free or not.
 func (p *Pool) Buffers() int { return p.buffers }
 
-// HugePages says what kind of memory the pool got, measured when it was made.
+// HugePages describes the pool's pages at its creation, as [Arena.HugePages] does.
 func (p *Pool) HugePages() string { return p.huge }
 
-// Placed says on which NUMA nodes the pool lies, as [Arena.Placed] does.
+// Placed describes the NUMA nodes of the pool, as [Arena.Placed] does.
 func (p *Pool) Placed() string { return p.placed }
 
-// Get waits for n buffers and appends them to dst. It returns the context's error, with dst
-// unchanged, when that ends first. Asking for more than there are is an error at once.
+// Get waits for n buffers and appends them to dst. If the context ends first it returns the context's
+// error, and dst unchanged. If the pool has fewer than n buffers it fails at once.
 func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buffer, error) {
 	if n > p.buffers {
 		return dst, fmt.Errorf("get %d buffers: the pool has only %d", n, p.buffers)
@@ -154,8 +152,8 @@ func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buff
 	return dst, nil
 }
 
-// Put returns buffers, whole or cut short at the end. It panics on memory that is not a buffer of
-// this pool or on more buffers than were given out: going on would let two operations share one.
+// Put returns buffers, whole or shortened at the end. It panics if memory is not a buffer of this pool,
+// or if more buffers return than were given out: two operations would share a buffer otherwise.
 func (p *Pool) Put(bufs ...tiers.Buffer) {
 	if RaceEnabled {
 		for _, b := range bufs {
@@ -166,7 +164,7 @@ func (p *Pool) Put(bufs ...tiers.Buffer) {
 	defer p.mu.Unlock()
 	lo := address(p.arena.mem)
 	for _, b := range bufs {
-		at := address(b.B) - lo // wraps around for smaller addresses, so one comparison does
+		at := address(b.B) - lo // wraps around for smaller addresses, so one comparison is enough
 		if cap(b.B) != p.size || at >= uintptr(len(p.arena.mem)) || at%uintptr(p.size) != 0 {
 			panic("buffer: Pool.Put of memory that is not a buffer of this pool")
 		}
@@ -179,8 +177,8 @@ func (p *Pool) Put(bufs ...tiers.Buffer) {
 	p.promised.Release(int64(len(bufs)))
 }
 
-// Close frees the memory. It is an error, and does nothing, while buffers are out. Closing twice is
-// harmless.
+// Close frees the memory. While buffers are in use it returns an error and does nothing. Closing twice
+// is harmless.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,9 +196,11 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// poison makes the use of a returned buffer show up as wrong data.
+// poison makes the use of a returned buffer show up as wrong data. It copies: the race detector takes
+// each copy as one write, and a loop byte by byte.
 func poison(b []byte) {
-	for i := range b {
-		b[i] = 0xDB
+	b[0] = 0xDB // no buffer is empty
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }

@@ -42,8 +42,8 @@ func TestPoolServesInOrderAndNeverInParts(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		get(1, 4) // cannot be served yet
-		get(2, 1) // could be, but came later
+		get(1, 4) // has to wait
+		get(2, 1) // waits too, because it came later
 		get(3, 2)
 		assert.Empty(t, order)
 		assert.Len(t, p.free, 1, "the first in line holds nothing while it waits")

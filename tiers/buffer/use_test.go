@@ -28,7 +28,7 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// What is written as a stream is made where it is sent from.
+// Streamed writes generate their content in the memory that is sent, and need no buffers.
 func TestStreamsNeedBuffersForReadingAlone(t *testing.T) {
 	want, got := Use{Workers: 320, Depth: 2, Chunk: 64 << 10, Streamed: true}.Buffers()
 	assert.Equal(t, []int{640, 640}, []int{want, got})

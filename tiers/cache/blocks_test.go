@@ -15,8 +15,8 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// blockRequests is a trace of prefixes that share their beginnings, as chat
-// does: each request goes on where an earlier one stopped, or branches off.
+// blockRequests is a trace of prefixes that share their beginnings, as in chats: each request
+// continues an earlier one, or branches off.
 func blockRequests(seed uint64, n int) [][]Want {
 	r := rand.New(rand.NewPCG(seed, 11))
 	next := 0
@@ -43,7 +43,7 @@ func blockRequests(seed uint64, n int) [][]Want {
 	return all
 }
 
-// serve carries out a decided request as a worker does.
+// serve executes a decided request as a worker does.
 func serve(ctx context.Context, l *Lease, n int) error {
 	var first error
 	for i := 0; i < n; {
@@ -68,13 +68,13 @@ func serve(ctx context.Context, l *Lease, n int) error {
 	return first
 }
 
-// bubble makes a test in which a deadlock is reported at once.
+// bubble runs a test in which a deadlock is reported at once.
 func bubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
-// play runs requests in order with that many workers and returns each one's
-// outcomes with pending counted as hit, which is all that may depend on timing.
+// play runs requests in order with that many workers and returns their outcomes. It counts pending as
+// a hit: only that difference may depend on timing.
 func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) []string {
 	t.Helper()
 	var mu sync.Mutex // the dispatcher's
@@ -136,8 +136,9 @@ func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) [
 	return decisions
 }
 
-// One tier, written as directly as possible.
+// One tier, compared with the simplest model.
 func TestBlockDecisionsMatchModel(t *testing.T) {
+	tiertest.OneThread(t)
 	requests := blockRequests(9, 1000)
 	for _, capacity := range []int64{300, 700, 2000, 1 << 30} {
 		c, stores := testCache(t, 0, 0, 0, capacity)
@@ -183,7 +184,7 @@ func TestBlockDecisionsMatchModel(t *testing.T) {
 	}
 }
 
-// A request larger than the whole cache is written all the same, block by block.
+// A request larger than the whole cache is written block by block.
 func TestBlockRequestLargerThanTheCache(t *testing.T) {
 	c, stores := testCache(t, 0, 0, 0, 100)
 	var in []Want
@@ -196,12 +197,12 @@ func TestBlockRequestLargerThanTheCache(t *testing.T) {
 	}
 }
 
-// What a prefix does not need of its blocks is not read: the last part of the last hit alone, the
-// second one of the last two, wherever the hits end.
+// A prefix reads only the needed parts of its blocks: the last part of the last hit alone, the second
+// part of the last two hits, wherever the hits end.
 func TestTailsOfHits(t *testing.T) {
 	x := tiertest.Transfer(t, tiertest.Chunk, 1)
 	c, err := New(Config{Levels: []Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
-		Capacity: 1 << 20}}, Transfer: x, Clock: x.Clock, Observer: nobody{},
+		Capacity: 1 << 20}}, Transfer: x, Clock: x.Clock, Observer: noObserver{},
 		Tails: tiers.Tails{0, 2, 1}})
 	require.NoError(t, err)
 	wants := []Want{{Key: "a", Size: 30}, {Key: "b", Size: 30}, {Key: "c", Size: 30},

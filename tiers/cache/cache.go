@@ -13,29 +13,29 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// Errors of the Cache that callers tell apart with errors.Is.
+// Errors of the Cache, to match with errors.Is.
 var (
 	// ErrGone reports that an entry decided to be a hit was evicted, or its writer failed,
 	// before it could be read.
 	ErrGone = errors.New("the entry is gone")
-	// ErrTooLarge reports an entry that no tier can ever hold.
+	// ErrTooLarge reports an entry that is larger than the last tier.
 	ErrTooLarge = errors.New("the entry is larger than the last tier")
 )
 
-// KeepRatio is the share of its capacity to which a level that is not the last one is filled:
-// what is above it is demoted.
+// KeepRatio is the share of its capacity up to which a level above the last one is filled. Entries
+// beyond it are demoted.
 const KeepRatio = 0.80
 
-// Level is a place in a cache's stack: a tier and how much of it is used.
+// Level is one level of a cache: a tier and the capacity that is used of it.
 type Level struct {
 	Kind     tiers.Kind
-	Tier     tiers.Tier // nil: keeps nothing and takes no time, all is over at once
+	Tier     tiers.Tier // nil: stores no bytes, and all operations complete at once
 	Capacity int64      // bytes, > 0
-	// Keep is the share of the capacity that is filled. 0: KeepRatio, in the last level all.
+	// Keep is the share of the capacity that is filled. 0: KeepRatio, in the last level 1.
 	Keep float64
 }
 
-// Description tells people what the level is.
+// Description describes the level for people.
 func (l Level) Description() string {
 	if l.Tier == nil {
 		return "null: no bytes, no time"
@@ -43,19 +43,19 @@ func (l Level) Description() string {
 	return l.Tier.Traits().Description
 }
 
-// Config describes a Cache. Levels stand fastest first; the last one is the terminal level.
+// Config describes a Cache. Levels are ordered fastest first; the last one is the terminal level.
 type Config struct {
 	Levels     []Level
 	Policy     Policy
 	Transfer   *transfer.Transfer
-	Tails      tiers.Tails // what is read of the blocks of a prefix
-	MaxWriters int         // entries being written at a time; 0 = no bound
+	Tails      tiers.Tails // the part of a prefix's blocks that is read
+	MaxWriters int         // entries being written at a time; 0 = no limit
 	Clock      clock.Clock
 	Observer   Observer
 }
 
-// Cache is a stack of levels and the index of what lives in them. All methods are safe for
-// concurrent use; a Lease belongs to one goroutine.
+// Cache is a stack of levels and the index of their entries. All methods are safe for concurrent use;
+// a Lease belongs to one goroutine.
 type Cache struct {
 	clock    clock.Clock
 	transfer *transfer.Transfer
@@ -67,18 +67,18 @@ type Cache struct {
 	mu             sync.Mutex
 	levels         []*level // fastest first
 	index          map[string]*Entry
-	uses           uint64 // counts them, for recency
-	gen            uint64 // counts writes, for generations
+	uses           uint64 // number of uses, for recency
+	gen            uint64 // number of writes, for generations
 	open           int    // leases with Prefix that are not closed
-	oversubscribed bool   // there is one, and its blocks do not fit beside each other
-	places         int    // of the write limit that are free
-	writers        queue  // who waits for one
-	planning       queue  // who waits until room can be planned
+	oversubscribed bool   // one lease is open, and its blocks do not all fit at once
+	places         int    // how many more writers the write limit admits
+	writers        queue  // waits for the write limit
+	planning       queue  // waits for capacity that cannot be planned yet
 
 	moves    Moves
 	backlog  backlog
 	search   search
-	consider func(*evict.Item) bool // choose, bound once: plans are many
+	consider func(*evict.Item) bool // the method choose, bound once to save allocations
 }
 
 // Gauge is the state of one level at one moment.
@@ -87,25 +87,28 @@ type Gauge struct {
 	Capacity int64
 	Used     int64 // bytes of entries and reservations
 	Peak     int64 // the largest Used since ResetGauges
-	Bytes    int64 // of the entries alone, those being deleted included
-	// Leaving is the part of Bytes that is being deleted or demoted; Claimed is room of writes
-	// under way, whether or not their bytes are free yet: Bytes - Leaving + Claimed <= Capacity.
+	Bytes    int64 // of the entries alone, including entries that are being deleted
+	// Leaving is the part of Bytes that is being deleted or demoted. Claimed is the capacity of
+	// writes in progress, whether or not their bytes are free yet. Bytes - Leaving + Claimed <=
+	// Capacity.
 	Leaving, Claimed int64
 	Entries          int64
 }
 
-// Moves counts what the cache did beyond the requests' own reads and writes, since ResetGauges.
+// Moves counts what the cache did in addition to the requests' own reads and writes, since
+// ResetGauges.
 type Moves struct {
 	Copied    Count // to the last level, from above
 	Promoted  Count // from the last level, upward
-	Dropped   Count // from one level, because they lived on in another
-	Refused   Count // evicted from above the last level, which did not take them
-	Unwritten Count // copies that were not made: no room to wait behind the requests, or a failure
-	// MostBehind is the most bytes that waited, or were being written, behind the requests.
+	Dropped   Count // removed from one level, because another one also has them
+	Refused   Count // evicted above the last level, which did not admit them
+	Unwritten Count // copies that were not made: the write-behind queue was full, or they failed
+	// MostBehind is the largest number of bytes that waited, or were being written, behind the
+	// requests.
 	MostBehind int64
 }
 
-// Count is entries and their bytes.
+// Count is a number of entries and their bytes.
 type Count struct{ Entries, Bytes int64 }
 
 func (n *Count) add(bytes int64) {
@@ -127,49 +130,48 @@ type copyJob struct {
 	o   tiers.Object
 }
 
-// backlog is the copies that wait behind the requests, and who writes them. Guarded by the cache's
-// lock.
+// backlog is the queue of copies that wait behind the requests. Guarded by the cache's lock.
 type backlog struct {
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	bytes   int64 // waiting and being written
 	jobs    []copyJob
-	writers int
-	idle    *waiter // of Close
+	writers int     // goroutines that write copies
+	idle    *waiter // Close waits here for the writers
 }
 
-// Tag travels with one operation so that the observer knows for whom it ran.
+// Tag identifies for the observer on whose behalf an operation ran.
 type Tag struct {
 	Shard     int         // worker index
 	Phase     tiers.Phase // Prefill or Decode; demotions report Evict
 	Unbounded bool        // write without the write limit: filling the cache before the window
 }
 
-// Observer is told what the cache does besides what its methods return. Its methods run on the
-// goroutine that does the I/O, many at a time; they must not block and must not call the cache.
+// Observer receives the events of the cache that its methods do not return. Its methods run
+// concurrently, on the goroutines that do the I/O. They must not block and must not call the cache.
 type Observer interface {
-	// Began says that bytes of an object begin to move, after all waiting: what an I/O trace is
-	// made of. A demotion is two operations of phase Evict; of a transfer of several objects it
-	// names the first.
+	// Began reports that bytes of an object begin to move, after all waits: the events of an I/O
+	// trace. A demotion is two operations of phase Evict. A transfer of several objects reports the
+	// first.
 	Began(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, phase tiers.Phase)
-	// Chunk reports a request that a tier has answered, or the flush of a write.
+	// Chunk reports a completed request, or the flush of a write.
 	Chunk(tag Tag, l tiers.Kind, phase tiers.Phase, c tiers.Chunk)
-	// Demoted reports a finished demotion: a read of from and a write of to.
+	// Demoted reports a completed demotion: a read of from and a write of to.
 	Demoted(tag Tag, o tiers.Object, from, to tiers.Kind, read, write tiers.Timing)
-	// Copied reports a finished copy of an entry that stays where it was too, or a promotion.
+	// Copied reports a completed copy or promotion.
 	Copied(tag Tag, o tiers.Object, from, to tiers.Kind, write tiers.Timing)
-	// Evicted reports an entry that left the cache, to make room in the level that it was in; its
-	// bytes are free when Deleted is called.
+	// Evicted reports an entry that left the cache to free capacity of its level. Its bytes are free
+	// when Deleted is called.
 	Evicted(tag Tag, o tiers.Object, l tiers.Kind)
-	// Deleted reports that the bytes of an object are free again.
+	// Deleted reports that the bytes of an object are free.
 	Deleted(tag Tag, o tiers.Object, l tiers.Kind, took time.Duration)
-	// Failed reports a read, write or delete that failed for good, Retried an operation that is
-	// tried again.
+	// Failed reports a read, write or delete that failed after all retries, Retried an operation
+	// that is tried again.
 	Failed(tag Tag, o tiers.Object, l tiers.Kind, what string, err error)
 	Retried(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error)
 }
 
-// New makes an empty cache over tiers that the caller made and closes.
+// New returns an empty cache. The caller owns the tiers and closes them.
 func New(cfg Config) (*Cache, error) {
 	switch {
 	case len(cfg.Levels) == 0:
@@ -206,7 +208,7 @@ func New(cfg Config) (*Cache, error) {
 	return c, nil
 }
 
-// fits returns nil when an entry of that size can be held, else ErrTooLarge with the numbers.
+// fits returns ErrTooLarge, with the numbers, if no level can hold an entry of that size.
 func (c *Cache) fits(size int64) error {
 	if last := c.last(); size > last.limit {
 		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes",
@@ -227,8 +229,8 @@ func (c *Cache) Gauges(dst []Gauge) []Gauge {
 	return dst
 }
 
-// ResetGauges forgets the peaks, the moves, and what was read before, but no entries: the end of
-// preconditioning, pre-population or warm-up.
+// ResetGauges resets the peaks, the moves and the marks of entries that were read, at the end of
+// preconditioning, pre-population or warm-up. It keeps the entries.
 func (c *Cache) ResetGauges() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/tiertest"
 )
 
-// Random sequential operations against a model that is too simple to be wrong:
-// one list per tier, scanned and sorted.
+// Random sequential operations are compared with a simple model: one list per tier, scanned and
+// sorted.
 func TestCacheMatchesModel(t *testing.T) {
+	tiertest.OneThread(t)
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -49,7 +51,7 @@ func TestCacheMatchesModel(t *testing.T) {
 	}
 }
 
-// storm lets goroutines use the cache at random.
+// storm runs goroutines that use the cache at random.
 func storm(t *testing.T, c *Cache, goroutines, rounds int, faulty bool) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -154,8 +156,8 @@ func TestCacheAbandonedWriterFreesItsWaiters(t *testing.T) {
 	c.quiet(t, stores)
 }
 
-// An entry that is read while it is evicted stays readable for its reader, and
-// its bytes count until the reader leaves.
+// An entry that is evicted while it is read stays readable for its reader, and its bytes count until
+// the reader unpins it.
 func TestCacheEvictionWaitsForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, stores := testCache(t, 0, 0, 0, 100)
@@ -187,7 +189,7 @@ func TestCacheEvictionWaitsForReaders(t *testing.T) {
 	})
 }
 
-// Demotion failure loses the entry, never the accounting.
+// A failed demotion evicts the entry and keeps the accounts exact.
 func TestCacheFailedDemotion(t *testing.T) {
 	c, stores := testCache(t, 0, 0, 100, 100)
 	ctx := t.Context()
@@ -205,8 +207,8 @@ func TestCacheFailedDemotion(t *testing.T) {
 	c.quiet(t, stores)
 }
 
-// A reader of many reads follows its entry down: between two reads it lets go
-// of the copy that a writer is waiting for.
+// A lease that reads repeatedly follows its demoted entry: at the next read it unpins the old
+// replica, for whose bytes a writer waits.
 func TestCacheReaderFollowsDemotion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, stores := testCache(t, 0, 0, 100, 100)

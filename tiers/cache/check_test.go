@@ -23,18 +23,18 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// bookTier is a tier that holds no bytes but watches its user: it knows which
-// objects exist and are open, and fails the test when the cache would exceed
-// the capacity, read what is deleted, or delete what is being read.
+// bookTier is a tier without bytes that checks its user. It knows which objects exist and are open,
+// and fails the test if the cache exceeds the capacity, reads a deleted object, or deletes an object
+// that is being read.
 type bookTier struct {
 	t        *testing.T
 	capacity int64
 	mu       sync.Mutex
 	bytes    int64 // being written and committed
 	objects  map[tiers.Object]int
-	breakOp  func() error // asked before each operation
+	breakOp  func() error // called before each operation, which fails with its error
 	pause    func()
-	// neighbours chooses how many objects share a reader or writer; nil: every one stands alone.
+	// neighbours chooses how many objects share a reader or writer; nil: one.
 	// Guarded by mu.
 	neighbours rand.Source
 }
@@ -130,7 +130,7 @@ func (x *bookExtent) Submit(io *tiers.IO) { io.End(nil) }
 
 type bookWriter struct{ bookExtent }
 
-// Commit is for all or none.
+// Commit commits all objects or none.
 func (w *bookWriter) Commit(context.Context) error {
 	w.b.pause()
 	if err := w.b.breakOp(); err != nil {
@@ -173,7 +173,7 @@ func (r *bookReader) Close() error {
 	return nil
 }
 
-// check verifies the account of every level at any moment.
+// check verifies what must hold at any moment for the account of every level.
 func (c *Cache) check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,8 +244,8 @@ func (c *Cache) check() error {
 	return nil
 }
 
-// quiet verifies what must hold when nothing is going on: no reservation, no
-// claim, nothing leaving, and the tiers hold exactly what the index says.
+// quiet verifies what must hold without operations in progress: no reservation, no claim, no leaving
+// bytes, and the tiers hold exactly the objects of the index.
 func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 	t.Helper()
 	require.NoError(t, c.check())
@@ -272,21 +272,21 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 	}
 }
 
-// nobody is an Observer that looks away.
-type nobody struct{}
+// noObserver ignores all events.
+type noObserver struct{}
 
-func (nobody) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)                    {}
-func (nobody) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                               {}
-func (nobody) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
-func (nobody) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)                {}
-func (nobody) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
-func (nobody) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}
-func (nobody) Failed(Tag, tiers.Object, tiers.Kind, string, error)                           {}
-func (nobody) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                        {}
+func (noObserver) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)                    {}
+func (noObserver) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                               {}
+func (noObserver) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
+func (noObserver) Copied(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing)                {}
+func (noObserver) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
+func (noObserver) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}
+func (noObserver) Failed(Tag, tiers.Object, tiers.Kind, string, error)                           {}
+func (noObserver) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                        {}
 
-// tally is an Observer that counts who left.
+// tally is an Observer that counts evictions and demotions.
 type tally struct {
-	nobody
+	noObserver
 	evicted, demoted atomic.Int64
 }
 
@@ -296,7 +296,7 @@ func (n *tally) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing,
 	n.demoted.Add(1)
 }
 
-// left is how many entries were evicted and demoted.
+// left returns how many entries were evicted and demoted.
 func (c *Cache) left() [2]int64 {
 	n := c.observer.(*tally)
 	return [2]int64{n.evicted.Load(), n.demoted.Load()}
@@ -310,7 +310,7 @@ func (c *Cache) clear(t *testing.T) {
 	}
 }
 
-// still is a clock whose time stands still: goroutines wait for each other's events alone.
+// still is a clock whose time does not advance: goroutines wait only for each other's events.
 type still struct{ clock.Wall }
 
 func (*still) Now() time.Duration { return 0 }
@@ -350,7 +350,7 @@ func policyCache(t *testing.T, writers int, runs bool, p Policy, capacity ...int
 	return c, stores
 }
 
-// use decides, writes what is ours and reads what is there, as a request does.
+// use decides, writes its misses and reads its hits, as a request does.
 func use(ctx context.Context, c *Cache, l *Lease, in ...Want) (hits, misses int, err error) {
 	c.Decide(l, in)
 	defer l.Close(ctx, Tag{})

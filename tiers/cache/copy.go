@@ -6,9 +6,9 @@ import (
 	"kvbench/tiers"
 )
 
-// wish is where the policy wants an entry, too, that a request has found: nil if nowhere. It
-// depends on decisions alone, not on how far bytes have come.
-func (c *Cache) wish(e *Entry) *level {
+// target returns the level to which the policy copies or promotes an entry that a request has found,
+// or nil. It depends on decisions alone, and not on the progress of transfers.
+func (c *Cache) target(e *Entry) *level {
 	p := &c.policy
 	switch {
 	case e.in.last && p.Promote == OnHit:
@@ -21,11 +21,11 @@ func (c *Cache) wish(e *Entry) *level {
 	return nil
 }
 
-// intend plans that an entry's bytes go where the policy wants them, too. It says false, and
-// changes nothing, where there is no room, or they are on their way elsewhere; where there is
-// nothing to do, to is nil.
+// intend plans the copy or promotion of an entry that the policy wants. It returns false and changes
+// nothing if there is no capacity, or if the entry is being moved already. If the policy wants none,
+// to is nil.
 func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool) {
-	if to = c.wish(e); to == nil {
+	if to = c.target(e); to == nil {
 		return nil, true
 	}
 	switch e.state {
@@ -42,7 +42,7 @@ func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool)
 		}
 		return to, ok
 	}
-	e.state = moving // it is no victim of itself
+	e.state = moving // so that it is no victim of its own plan
 	if ok = c.plan(e, aim{in: to}, strict, work); !ok {
 		e.state = resident
 		return to, false
@@ -52,7 +52,7 @@ func (c *Cache) intend(e *Entry, strict bool, work *[]move) (to *level, ok bool)
 	return to, true
 }
 
-// undo gives up what was intended, with the bytes that are claimed or reserved for it.
+// undo cancels a planned copy or promotion and releases the bytes claimed or reserved for it.
 func (c *Cache) undo(e *Entry, to *level, claimed, reserved int64) {
 	to.giveBack(claimed, reserved)
 	if e.state == moving {
@@ -68,7 +68,7 @@ func (c *Cache) undo(e *Entry, to *level, claimed, reserved int64) {
 	e.in = c.last()
 }
 
-// carried publishes an entry's bytes where they were intended to be, too.
+// carried publishes a completed copy or promotion.
 func (c *Cache) carried(e *Entry, o tiers.Object, to *level) {
 	r := &replica{obj: o, in: to}
 	to.reserved -= e.size
@@ -83,12 +83,12 @@ func (c *Cache) carried(e *Entry, o tiers.Object, to *level) {
 	c.moves.Promoted.add(e.size)
 }
 
-// carry brings an entry's bytes to a level where they are claimed. They are made again rather than
-// read: they are those of its object. Whatever fails changes nothing but that.
+// carry writes an entry's bytes to a level where they are claimed. It generates the bytes instead of
+// reading them. A failure only cancels the copy.
 func (c *Cache) carry(ctx context.Context, tag Tag, e *Entry, o tiers.Object, to *level) error {
 	claimed, from := o.Size, e.cur.in.Kind
-	// Another replica of it may be leaving there, while somebody reads it: this one has other
-	// bytes.
+	// An older replica may be leaving that level while it is read, so this one needs another
+	// generation.
 	c.mu.Lock()
 	c.gen++
 	o.Gen = c.gen
@@ -117,11 +117,11 @@ func (c *Cache) carry(ctx context.Context, tag Tag, e *Entry, o tiers.Object, to
 	return err
 }
 
-// mostBehind is how many copies are written at a time behind the requests: the threads that vLLM
-// has for it.
+// mostBehind is how many copies are written concurrently behind the requests: as many as vLLM has
+// threads for it.
 const mostBehind = 16
 
-// behind leaves a copy to be written behind the requests, or gives it up where too many wait.
+// behind queues a copy for writing behind the requests. It drops the copy if the queue is full.
 func (c *Cache) behind(tag Tag, e *Entry, o tiers.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (c *Cache) behind(tag Tag, e *Entry, o tiers.Object) {
 	}
 }
 
-// writeBehind writes copies until none waits.
+// writeBehind writes queued copies until the queue is empty.
 func (c *Cache) writeBehind() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +159,7 @@ func (c *Cache) writeBehind() {
 	}
 }
 
-// Close gives up what waits behind the requests, and waits for what is being written.
+// Close drops the queued copies and waits for the copies that are being written.
 func (c *Cache) Close(ctx context.Context) error {
 	c.mu.Lock()
 	b := &c.backlog

@@ -6,48 +6,48 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// state is where an entry is in its life.
+// state is the state of an entry.
 type state uint8
 
 const (
-	pending  state = iota // an owner is registered, no bytes yet
+	pending  state = iota // a lease is going to write it: no bytes yet
 	resident              // readable, a candidate for eviction
-	moving                // readable where it is, while its bytes are copied to another level
-	evicted               // out of the index; bytes go when the last reader leaves
+	moving                // readable, while its bytes are copied to another level
+	evicted               // not in the index; its bytes are removed after the last reader
 )
 
 func (s state) String() string {
 	return [...]string{"being written", "resident", "being moved", "evicted"}[s]
 }
 
-// Entry is one key of the index. Guarded by the cache's lock, under which policies see it.
+// Entry is one key of the index. Guarded by the cache's lock; policies read it under that lock.
 type Entry struct {
 	key   string
 	size  int64
-	asked uint32 // how many requests have asked for it
+	asked uint32 // number of requests that wanted it
 	state state
-	in    *level      // to which it belongs by decision, in whose order; bytes may follow later
-	cur   *replica    // where its bytes are; nil until written
+	in    *level      // the level it belongs to, and whose order has it; its bytes may follow later
+	cur   *replica    // its bytes; nil until written
 	uses  int         // leases with Prefix that are going to read or write it
 	seen  bool        // read at least once since ResetGauges
-	ready clock.Event // fires when the pending write ends, either way; nil: nobody waits
+	ready clock.Event // fires when the pending write ends or fails; nil: no lease waits
 
-	// With a policy that keeps copies an entry of an upper level may be in the last one, too:
-	// copied is its replica there, and copying says that there is going to be one.
+	// With a policy that keeps copies, an entry of an upper level may also be in the last level:
+	// copied is its replica there. Copying means that the replica is planned but not written yet.
 	copied  *replica
 	copying bool
 
-	upper evict.Item // in the order of the level above the last that it belongs to
-	lower evict.Item // in that of the last one
+	upper evict.Item // its item in the order of a level above the last
+	lower evict.Item // its item in the order of the last level
 }
 
-// Key names the entry.
+// Key returns the entry's key.
 func (e *Entry) Key() string { return e.key }
 
-// Size is its bytes.
+// Size returns the entry's size in bytes.
 func (e *Entry) Size() int64 { return e.size }
 
-// item is the entry in the order of a level.
+// item returns the entry's item in the order of a level.
 func (e *Entry) item(l *level) *evict.Item {
 	if l.last {
 		return &e.lower
@@ -55,7 +55,7 @@ func (e *Entry) item(l *level) *evict.Item {
 	return &e.upper
 }
 
-// replicaIn is the entry's bytes in a level to whose order it belongs.
+// replicaIn returns the entry's replica in a level whose order has the entry.
 func (e *Entry) replicaIn(l *level) *replica {
 	if l.last && e.copied != nil {
 		return e.copied
@@ -63,13 +63,13 @@ func (e *Entry) replicaIn(l *level) *replica {
 	return e.cur
 }
 
-// replica is the bytes of one entry in one level. A demotion makes a second one; the first
-// lives on until its last reader leaves.
+// replica is the bytes of one entry in one level. A demotion creates a second replica; the first one
+// exists until its last reader unpins it.
 type replica struct {
 	obj     tiers.Object
 	in      *level
 	pins    int
-	leaving bool // nobody new may pin it; who lets go last removes it
+	leaving bool // no new pins; the last unpin removes it
 }
 
 func (r *replica) pin() *replica {
@@ -77,13 +77,13 @@ func (r *replica) pin() *replica {
 	return r
 }
 
-// busy says that a block is being written or demoted, or is going to be used.
+// busy reports that an entry is being written or moved, or is going to be used.
 func (e *Entry) busy() bool { return e.state != resident || e.uses > 0 }
 
-// readable says that e is there and written.
+// readable reports that e is in the index and written.
 func (e *Entry) readable() bool { return e != nil && e.cur != nil && e.state != evicted }
 
-// resolve wakes those who wait for a pending entry.
+// resolve wakes the leases that wait for a pending entry.
 func (e *Entry) resolve() {
 	if e.ready != nil {
 		e.ready.Fire()
@@ -91,8 +91,7 @@ func (e *Entry) resolve() {
 	}
 }
 
-// add registers an entry that is going to be written, in the order of the level where it
-// will live.
+// add adds an entry that is going to be written to the index and to the order of its level.
 func (c *Cache) add(key string, size int64) *Entry {
 	c.uses++
 	e := &Entry{key: key, size: size, asked: 1}
@@ -116,13 +115,13 @@ func (c *Cache) touch(e *Entry) {
 	}
 }
 
-// hasLower says that e, which belongs to an upper level, stands in the order of the last one, too.
+// hasLower reports that an entry of an upper level is also in the order of the last level.
 func (e *Entry) hasLower() bool { return e.copied != nil || e.copying }
 
-// last is the terminal level.
+// last returns the terminal level.
 func (c *Cache) last() *level { return c.levels[len(c.levels)-1] }
 
-// forget takes an entry out of the index. Its replica, if it has one, is not looked after.
+// forget removes an entry from the index. It does not remove a replica.
 func (c *Cache) forget(e *Entry) {
 	e.in.order.Remove(e.item(e.in))
 	if e.hasLower() {
@@ -133,7 +132,7 @@ func (c *Cache) forget(e *Entry) {
 	e.state = evicted
 }
 
-// evict takes a resident entry out of the index. Its replicas go with the last pins on them.
+// evict removes a resident entry from the index. Its replicas are removed with their last pins.
 func (c *Cache) evict(e *Entry) {
 	c.forget(e)
 	e.cur.leave()
@@ -142,14 +141,14 @@ func (c *Cache) evict(e *Entry) {
 	}
 }
 
-// leave says that nobody may pin a replica any more. Callers hold the lock, and a pin on it.
+// leave makes a replica accept no new pins. Callers hold the lock, and a pin on it.
 func (r *replica) leave() {
 	r.leaving = true
 	r.in.leaving += r.obj.Size
 	r.in.entries--
 }
 
-// publish makes an entry readable whose bytes have taken the place of a reservation.
+// publish turns a reservation into a replica and makes the entry readable.
 func (c *Cache) publish(e *Entry, o tiers.Object, in *level) {
 	e.state, e.cur = resident, &replica{obj: o, in: in}
 	in.reserved -= e.size
@@ -157,20 +156,20 @@ func (c *Cache) publish(e *Entry, o tiers.Object, in *level) {
 	e.resolve()
 }
 
-// settle leaves an entry of an upper level to the copy that it has in the last one.
+// settle makes an entry of an upper level one of the last level, where it has a copy.
 func (c *Cache) settle(e *Entry) {
 	e.in.order.Remove(&e.upper)
 	e.in, e.cur, e.copied, e.state = c.last(), e.copied, nil, resident
 }
 
-// dropCopy takes an entry's copy out of the last level. Its replica goes with the last pin on it.
+// dropCopy removes an entry's copy from the last level. The replica is removed with its last pin.
 func (c *Cache) dropCopy(e *Entry) {
 	c.last().order.Remove(&e.lower)
 	e.copied.leave()
 	e.copied = nil
 }
 
-// beginCopy says that an entry of an upper level is going to have a copy in the last one.
+// beginCopy marks an entry of an upper level that is going to have a copy in the last level.
 func (c *Cache) beginCopy(e *Entry) {
 	e.copying = true
 	c.last().order.Add(&e.lower)

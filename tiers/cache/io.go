@@ -10,18 +10,18 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// Read reads want i, a hit or pending, and of blocks those behind it, in one transfer as far
-// as they lie side by side in their tier. It waits for the writer of want i, not for those of
-// others. It returns how many wants it dealt with, also when it fails. It may be called again
-// and again: entries stay pinned until Drop or Close.
+// Read reads want i, a hit or pending, and with Prefix also the blocks after it that one transfer can
+// read. It waits for the writer of want i, but not for the writers of other wants. It returns how
+// many wants it has processed, also after an error. It may be called repeatedly: entries stay pinned
+// until Drop or Close.
 func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
 	c := l.c
-	wished := l.wishNow(i)
-	if wished {
-		l.letGo(ctx, tag) // what makes room waits for others
+	planned := l.planMove(i)
+	if planned {
+		l.letGo(ctx, tag) // makeRoom may wait for other leases
 	}
 	res.Space, err = c.makeRoom(ctx, tag, &l.work, &res)
-	if wished {
+	if planned {
 		l.holdAgain()
 	}
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	c.mu.Lock()
 	in, left := l.gather(i)
 	alone := len(l.objects) == 1
-	if alone { // who reads it at the same time has not read it first
+	if alone { // mark it now: a concurrent reader of it is not the first
 		res.saw(&l.claims[i], l.objects[0])
 	}
 	c.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	}
 	c.mu.Unlock()
 	for k := n; k < len(l.objects); k++ {
-		l.release(ctx, i+k, tag) // no pin stays over a wait, and the next transfer may have to
+		l.release(ctx, i+k, tag) // hold no pin over a wait of the next transfer
 	}
 	if err == nil {
 		res.Copy, err = l.carryAll(ctx, i, n, tag)
@@ -62,9 +62,9 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	return n, res, err
 }
 
-// wishNow plans, without Prefix, that what want i finds goes where else the policy wants it, if
-// there is room for it now.
-func (l *Lease) wishNow(i int) (wished bool) {
+// planMove plans, without Prefix, the copy or promotion of want i that the policy wants, if there is
+// capacity for it now.
+func (l *Lease) planMove(i int) (planned bool) {
 	cl := &l.claims[i]
 	if l.Prefix || cl.outcome != Hit || cl.also != nil || cl.done || len(l.c.levels) == 1 {
 		return false
@@ -80,8 +80,8 @@ func (l *Lease) wishNow(i int) (wished bool) {
 	return cl.also != nil
 }
 
-// carryAll brings the bytes of n claims to where else they are intended to be. No pin is held over
-// its waits. What fails is reported, and fails nothing else but a run that is over.
+// carryAll makes the planned copies and promotions of n claims. It holds no pin while it waits. A
+// failed copy is reported, but is an error of the request only if ctx has ended.
 func (l *Lease) carryAll(ctx context.Context, i, n int, tag Tag) (took time.Duration, err error) {
 	c := l.c
 	var begun time.Duration
@@ -113,10 +113,10 @@ func (l *Lease) carryAll(ctx context.Context, i, n int, tag Tag) (took time.Dura
 	return took, err
 }
 
-// gather pins want i and those behind it that one transfer may have, and puts them into
-// l.objects. It returns the level they are in. An entry that was demoted since the last read is
-// pinned where it is now: staying with the old copy, which is left, would keep its room from the
-// writer that demoted it. Callers hold the lock.
+// gather pins want i and the wants after it that one transfer can read, and puts their objects into
+// l.objects. It returns their level, and the replicas to unpin. It pins an entry that was demoted
+// since the last read in its new level: a pin on the old replica would keep the bytes from the writer
+// that demoted it. Callers hold the lock.
 func (l *Lease) gather(i int) (in *level, left []*replica) {
 	l.objects = l.objects[:0]
 	bytes := int64(0)
@@ -148,7 +148,7 @@ func (l *Lease) gather(i int) (in *level, left []*replica) {
 	return in, left
 }
 
-// saw notes that o of a claim's entry is read. Callers hold the lock.
+// saw counts o, an object of a claim's entry, as read. Callers hold the lock.
 func (res *Result) saw(cl *claim, o tiers.Object) {
 	res.Bytes += o.Size
 	if cl.e.seen {
@@ -158,14 +158,13 @@ func (res *Result) saw(cl *claim, o tiers.Object) {
 	}
 }
 
-// Write writes want i, which Decide gave to this lease as a Miss, and of blocks those behind
-// it that are this lease's too, in one transfer as far as their tier puts them side by side.
-// It returns how many wants it dealt with, also when it fails; on success their entries are
-// readable by all and pinned by this lease.
+// Write writes want i, a Miss that this lease owns, and with Prefix also the owned blocks after it
+// that one transfer can write. It returns how many wants it has processed, also after an error. After
+// success their entries are readable by all leases and pinned by this one.
 //
-// That is the life of new entries: a place of the write limit, room, bytes, publication. For
-// blocks whose room was planned the bytes are claimed already. All take their bytes at once;
-// what the tier does not put side by side claims them again.
+// The steps are: wait for the write limit, claim capacity, write the bytes, publish. The bytes of
+// blocks with planned capacity are claimed already. Write reserves the bytes of all its blocks at
+// once, and turns the reservations of blocks that the tier did not take back into claims.
 func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
 	c := l.c
 	if !l.claims[i].owner {
@@ -174,7 +173,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	l.letGo(ctx, tag)
 	defer func() {
 		for k := i; err != nil && k < i+n; k++ {
-			l.Drop(ctx, k, tag) // nobody will write these entries any more
+			l.Drop(ctx, k, tag) // these entries will not be written
 		}
 		l.holdAgain()
 	}()
@@ -210,7 +209,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	return n, res, err
 }
 
-// written writes claims from i on whose room is reserved, and publishes them.
+// written writes claims from i on, whose capacity is reserved, and publishes their entries.
 func (l *Lease) written(ctx context.Context, i int, claims []claim, tag Tag, res *Result) (n int,
 	err error) {
 	c, in := l.c, claims[0].claimed
@@ -230,7 +229,7 @@ func (l *Lease) written(ctx context.Context, i int, claims []claim, tag Tag, res
 	for k := n; k < len(claims); k++ {
 		claims[k].claimed = in
 	}
-	in.giveBack(res.Bytes-all, all-res.Bytes) // what is left is claimed again
+	in.giveBack(res.Bytes-all, all-res.Bytes) // claim the bytes of the other blocks again
 	if err != nil {
 		in.giveBack(0, res.Bytes)
 	}
@@ -245,11 +244,11 @@ func (l *Lease) written(ctx context.Context, i int, claims []claim, tag Tag, res
 			cl.e.state = moving
 		}
 	}
-	c.serve() // a new victim may be what a plan waits for
+	c.serve() // a plan may wait for a new victim
 	return n, err
 }
 
-// together returns the claims from i on that one transfer may have, and puts their entries into
+// together returns the claims from i on that one transfer can write, and puts their objects into
 // l.objects.
 func (l *Lease) together(i int) []claim {
 	in, n, bytes := l.claims[i].claimed, i, int64(0)
@@ -265,7 +264,7 @@ func (l *Lease) together(i int) []claim {
 	return l.claims[i:n]
 }
 
-// bytesOf sums up the bytes of entries, without padding.
+// bytesOf returns the sum of the objects' sizes, without padding.
 func bytesOf(objects []tiers.Object) (n int64) {
 	for _, o := range objects {
 		n += o.Size
@@ -273,7 +272,7 @@ func bytesOf(objects []tiers.Object) (n int64) {
 	return n
 }
 
-// room makes sure that the bytes of a claim are claimed in the level where its entry will live.
+// room claims the bytes of a claim in its entry's level, unless they are claimed already.
 func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error {
 	if cl.claimed != nil {
 		return nil
@@ -290,8 +289,8 @@ func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error
 	return err
 }
 
-// Objects are those in a level that nobody is writing or moving, in the order in which they would
-// leave it, and how many bytes are free there.
+// Objects returns the objects of a level that are not being written or moved, in the order of
+// eviction, and the free bytes of the level.
 func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -310,7 +309,8 @@ func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
 	return objects, free
 }
 
-// Forget deletes one entry that nobody uses and counts it as no eviction. An absent one is fine.
+// Forget deletes an entry that is not in use. It does not count as an eviction. Forgetting an absent
+// entry is no error.
 func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
 	c.mu.Lock()
 	e := c.index[key]

@@ -13,15 +13,15 @@ import (
 type Want struct {
 	Key   string
 	Size  int64
-	Write bool // the request will write the entry if it is absent; of blocks all are
+	Write bool // the request writes the entry if it is absent; implied for blocks
 }
 
-// Outcome is the decision on one key, taken on metadata alone.
+// Outcome is the decision on one key, which depends on metadata alone.
 type Outcome uint8
 
-// Hit: there to be read. Pending: being written by another; reading waits. Miss: absent, and,
-// if the want said Write, this lease's to write. Unreachable, with Prefix only: there, but
-// behind a missing block, so that nobody reads it.
+// Hit: the entry can be read. Pending: another lease is writing it; a read waits. Miss: the entry is
+// absent; with Want.Write this lease writes it. Unreachable, with Prefix only: the entry exists, but
+// after a missing block, so the request does not read it.
 const (
 	Hit Outcome = iota
 	Pending
@@ -33,8 +33,8 @@ func (o Outcome) String() string {
 	return [...]string{"hit", "pending", "miss", "unreachable"}[o]
 }
 
-// Lease holds the decisions of one request, in the order of its wants. It is used by one
-// goroutine and must be closed. A zero Lease may be used again after Close: its memory is kept.
+// Lease holds the decisions of one request, in the order of its wants. One goroutine uses it and must
+// close it. A closed Lease can be used again: it keeps its memory.
 type Lease struct {
 	// Prefix, set before Decide, says that the wants are the blocks of one prefix, in order.
 	// See Cache.Decide.
@@ -43,7 +43,7 @@ type Lease struct {
 	c       *Cache
 	open    bool // counted in Cache.open: with Prefix, from Decide to Close
 	claims  []claim
-	hits    int            // with Prefix: the first claims that are there, or being written
+	hits    int            // with Prefix: the number of hits and pending blocks
 	work    []move         // planned and not done yet
 	objects []tiers.Object // of one transfer
 }
@@ -52,45 +52,44 @@ type claim struct {
 	e       *Entry
 	pinned  *replica
 	outcome Outcome
-	owner   bool   // this lease's to write
-	claimed *level // where bytes are claimed for it
-	// where bytes are claimed, too, for a copy or a promotion of it that this lease carries out
+	owner   bool   // this lease writes it
+	claimed *level // the level in which its bytes are claimed
+	// also is the level in which bytes are claimed for a copy or a promotion by this lease.
 	also *level
 	done bool // dropped; until then e.uses counts it, with Prefix
 }
 
-// Result is what one cache operation took.
+// Result is the time and the bytes of one cache operation.
 type Result struct {
 	Level  tiers.Kind
-	Bytes  int64 // of all entries that the operation was for
-	Again  int64 // of a read: those of entries that had been read before
+	Bytes  int64 // of all entries of the operation
+	Again  int64 // of a read: bytes of entries that had been read before
 	Timing tiers.Timing
-	First  bool          // of one of the entries, since it was written or ResetGauges
-	Slot   time.Duration // waiting for the write limit
-	Space  time.Duration // waiting for room, deletions and demotions for it included
-	// Cleared is the part of Space in which others were deleted and demoted, not waited for.
+	First  bool          // first read of one of the entries since its write or ResetGauges
+	Slot   time.Duration // wait for the write limit
+	Space  time.Duration // wait for capacity, including deletions and demotions for it
+	// Cleared is the part of Space in which this request deleted and demoted victims itself.
 	Cleared time.Duration
-	Waited  time.Duration // waiting for another's write
-	Copy    time.Duration // copying and promoting, the wait for their room included
+	Waited  time.Duration // wait for another lease's write
+	Copy    time.Duration // copies and promotions, including the wait for their capacity
 }
 
 // Decide decides all wants, whose keys are distinct, in one step. It returns false when it has
 // to wait: then the caller calls it again, with the same wants, after another lease was closed,
-// and before anything else is decided.
+// and before any other decision.
 //
-// Without Prefix it never waits. What is there is pinned until it is read; what has to leave
-// for an entry, and when, is found out when that is written.
+// Without Prefix it never waits. It pins existing entries until they are read. The victims for a new
+// entry are chosen when the entry is written.
 //
-// With Prefix the first blocks that are there (or are being written) are hits, up to the first
-// that is missing; behind it nothing is read: what is missing is this lease's to write, what is
-// there is Unreachable. Blocks are touched last to first, so that the tails of prefixes are
-// evicted first. The decision is final: recency is that of the decision, whenever the bytes
-// move, and who has to leave is decided with it. So the hits are a function of the order of
-// decisions and the capacities alone, not of the speed of the storage or of the number of
-// workers. The price is that a decision may have to wait, when the first victim of a level is
-// still in use. Only blocks that do not fit beside each other at all, with no other lease open,
-// are left to find their room when they are written, and nothing else is decided meanwhile.
-// While leases with Prefix are open nothing else may write to the cache.
+// With Prefix the blocks up to the first missing one are hits, or pending. After it the request reads
+// nothing: this lease writes the missing blocks, and the existing ones are Unreachable. Decide
+// touches blocks last to first, so that the tails of prefixes are evicted first. The decision is
+// final: it includes recency and victims, whenever the bytes move. So the hits depend on the order of
+// decisions and the capacities alone, and not on the speed of the storage or the number of workers.
+// The price is that a decision waits if the first victim of a level is still in use. Only if the
+// blocks of one request do not all fit at once, with no other lease open, does the lease find their
+// capacity when it writes them; until it closes, no other decision is made. While leases with Prefix
+// are open no other lease may write to the cache.
 func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +107,7 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 	return !l.Prefix || l.planRoom()
 }
 
-// lookUp decides on metadata. Callers hold the lock.
+// lookUp decides the outcomes. Callers hold the lock.
 func (l *Lease) lookUp(wants []Want) {
 	c, reachable := l.c, true
 	l.hits = 0
@@ -145,8 +144,8 @@ func (l *Lease) lookUp(wants []Want) {
 		case cl.outcome == Unreachable:
 			cl.e, cl.done = nil, true
 		case l.Prefix:
-			// No pin: a decision that waits would keep bytes from those it waits for. In use, a hit
-			// cannot be evicted; it is pinned when it is read.
+			// No pin: a decision that waits could hold bytes that the other leases need. Its use
+			// protects a hit from eviction; a read pins it.
 			cl.e.uses++
 		case cl.outcome == Hit:
 			cl.pinned = cl.e.cur.pin()
@@ -154,8 +153,8 @@ func (l *Lease) lookUp(wants []Want) {
 	}
 }
 
-// planRoom plans the room of the blocks to be written, first to last; when it comes again it goes
-// on with those that have none. Callers hold the lock.
+// planRoom plans the capacity for the blocks to be written, first to last. Called again, it continues
+// with the blocks that have none. Callers hold the lock.
 func (l *Lease) planRoom() bool {
 	c := l.c
 	for i := range l.claims {
@@ -167,7 +166,7 @@ func (l *Lease) planRoom() bool {
 				cl.also = also
 			case c.open > 1:
 				return false
-			} // else its blocks are in the way, and it stays where it is
+			} // else this lease's own blocks block the move: the entry stays in its level
 			continue
 		}
 		if !cl.owner || cl.claimed != nil || c.fits(cl.e.size) != nil {
@@ -185,7 +184,7 @@ func (l *Lease) planRoom() bool {
 	return true
 }
 
-// aims is where a new entry goes.
+// aims returns the levels of a new entry.
 func (c *Cache) aims(e *Entry) aim {
 	if e.copying {
 		return aim{in: e.in, copy: c.last()}
@@ -193,7 +192,7 @@ func (c *Cache) aims(e *Entry) aim {
 	return aim{in: e.in}
 }
 
-// hasRoom notes that the bytes of a new entry are claimed.
+// hasRoom marks the bytes of a new entry as claimed.
 func (l *Lease) hasRoom(cl *claim) {
 	cl.claimed = cl.e.in
 	if cl.e.copying {
@@ -204,8 +203,8 @@ func (l *Lease) hasRoom(cl *claim) {
 // Outcome returns the decision on want i.
 func (l *Lease) Outcome(i int) Outcome { return l.claims[i].outcome }
 
-// Found says where the entry of want i lies and what it is there, ok false where it is not there
-// yet, or not any more.
+// Found returns the object of want i and its level. Ok is false if the entry has no bytes yet or was
+// evicted.
 func (l *Lease) Found(i int) (o tiers.Object, in tiers.Kind, ok bool) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
@@ -216,11 +215,11 @@ func (l *Lease) Found(i int) (o tiers.Object, in tiers.Kind, ok bool) {
 	return e.cur.obj, e.cur.in.Kind, true
 }
 
-// Owned says whether want i is still this lease's to write.
+// Owned reports whether this lease still has to write want i.
 func (l *Lease) Owned(i int) bool { return l.claims[i].owner }
 
-// Drop lets go of want i: nothing of it will be read any more. An entry that was to be written and
-// was not is abandoned: its waiters find it gone.
+// Drop releases want i, which the lease does not read any more. An entry that this lease should have
+// written and did not is abandoned: leases that wait for it get ErrGone.
 func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	c, cl := l.c, &l.claims[i]
 	l.release(ctx, i, tag)
@@ -232,7 +231,7 @@ func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l.Prefix {
-		cl.e.uses-- // it may be a victim from now on
+		cl.e.uses-- // it may be a victim now
 	}
 	freed := cl.claimed != nil || cl.also != nil
 	if cl.claimed != nil {
@@ -251,10 +250,10 @@ func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	}
 }
 
-var errUnneeded = errors.New("the block that needed the room will not be written")
+var errUnneeded = errors.New("the block that needed the capacity will not be written")
 
-// Close drops everything. What was planned and not done yet is done in the shortest manner: what
-// was to be demoted is lost, because its room in the level above is promised away.
+// Close drops all wants. It completes planned moves in the shortest way: victims that were to be
+// demoted are evicted, because their capacity in the upper level is already claimed.
 func (l *Lease) Close(ctx context.Context, tag Tag) {
 	if len(l.work) > 0 {
 		cut, cancel := context.WithCancelCause(ctx)
@@ -273,7 +272,7 @@ func (l *Lease) Close(ctx context.Context, tag Tag) {
 	defer l.c.mu.Unlock()
 	l.open = false
 	if l.c.open--; l.c.open == 0 {
-		l.c.oversubscribed = false // that was it: meanwhile nothing else was decided
+		l.c.oversubscribed = false // this was the oversubscribed lease: no other was open
 	}
 }
 
@@ -285,8 +284,7 @@ func (l *Lease) release(ctx context.Context, i int, tag Tag) {
 	}
 }
 
-// letGo releases all pins, because the lease is going to wait; holdAgain takes them again
-// where the entry still exists.
+// letGo releases all pins before the lease waits. HoldAgain pins the entries that still exist.
 func (l *Lease) letGo(ctx context.Context, tag Tag) {
 	for i := range l.claims {
 		l.release(ctx, i, tag)
@@ -304,8 +302,8 @@ func (l *Lease) holdAgain() {
 	}
 }
 
-// Wait makes sure that want i, a hit or pending, is pinned. It returns how long it waited for
-// the writer, and ErrGone if there is nothing to read.
+// Wait pins want i, a hit or pending. It returns how long it waited for the writer, and ErrGone if the
+// entry does not exist any more.
 func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (waited time.Duration, err error) {
 	c, cl := l.c, &l.claims[i]
 	if cl.pinned != nil {

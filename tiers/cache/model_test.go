@@ -5,8 +5,7 @@ import (
 	"sort"
 )
 
-// model is the waterfall written as directly as possible,
-// for one operation at a time.
+// model is the simplest implementation of the waterfall, for one operation at a time.
 type model struct {
 	caps  []int64
 	seq   int
@@ -38,7 +37,7 @@ func (m *model) used(level int) (n int64) {
 	return n
 }
 
-// home is the first existing tier from level on that may hold size.
+// home returns the first existing tier from level on that may hold size.
 func (m *model) home(level int, size int64) int {
 	for l := level; l < len(m.caps)-1; l++ {
 		if m.caps[l] > 0 && size <= m.limit(l) {
@@ -48,7 +47,7 @@ func (m *model) home(level int, size int64) int {
 	return len(m.caps) - 1
 }
 
-// below is the tier under level that may hold size, -1 when there is none.
+// below returns the tier below level that may hold size, or -1.
 func (m *model) below(level int, size int64) int {
 	if level == len(m.caps)-1 {
 		return -1
@@ -66,9 +65,9 @@ func (m *model) oldest(level int) *modelItem {
 	return old
 }
 
-// makeRoom lets tiers give up their oldest entries, tier by tier downward,
-// until the new entry and all that sinks into a tier fits into it. What sinks
-// in the same step is no victim of it, unless it could not fit in any case.
+// makeRoom evicts the oldest entries, tier by tier downward, until the new entry and all demoted
+// entries fit. An entry that is demoted into a tier in this step is no victim there, unless the
+// demoted entries could not fit even alone.
 func (m *model) makeRoom(level int, size int64) {
 	incoming := make([][]*modelItem, len(m.caps))
 	for l := level; l < len(m.caps); l++ {

@@ -12,8 +12,8 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// How often a transient failure is tried again, and after which time: the second time
-// after twice of it, and so on. What is lost so is part of the request's rest.
+// A transient failure is retried up to 3 times, after 10, 20 and 40 ms. Failed attempts and pauses
+// count as the request's other time.
 const (
 	retries = 3
 	backOff = 10 * time.Millisecond
@@ -23,9 +23,9 @@ func (c *Cache) chunks(tag Tag, in *level, phase tiers.Phase) tiers.ChunkFunc {
 	return func(ch tiers.Chunk) { c.observer.Chunk(tag, in.Kind, phase, ch) }
 }
 
-// transferred reads or writes the first of objects, which lie in one level, and says how many that
-// were. A level without a tier takes no time and cannot fail. Transient failures are tried again;
-// the timing that counts is that of the last attempt: lost ones are counted, not averaged in.
+// transferred reads or writes the first of objects, which are in one level, and returns how many the
+// transfer took. A level without a tier takes no time and cannot fail. Transient failures are
+// retried. The timing is the last attempt's: failed attempts are counted, but not averaged in.
 func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level,
 	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
 	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
@@ -33,17 +33,17 @@ func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level
 	if op == tiers.Write {
 		carry = c.transfer.Write
 	}
-	told := c.chunks(tag, in, tag.Phase)
+	report := c.chunks(tag, in, tag.Phase)
 	for tries := 0; ; tries++ {
-		n, tm, err = carry(ctx, in.Tier, told, objects...)
+		n, tm, err = carry(ctx, in.Tier, report, objects...)
 		if err == nil || !c.again(ctx, tag, objects[0], in.Kind, op, tries, err) {
 			return n, tm, err
 		}
 	}
 }
 
-// again says whether an operation that failed is to be tried another time, when the time for that
-// has come. If not its failure is reported.
+// again reports whether a failed operation is to be retried, and waits before that. If not, it
+// reports the failure.
 func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op,
 	tries int, err error) bool {
 	if tries == retries || !Transient(err) || ctx.Err() != nil {
@@ -75,7 +75,7 @@ func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *lev
 	}
 }
 
-// failed reports err unless it is only the echo of a cancelled run.
+// failed reports err, unless the end of ctx is its cause.
 func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, what string,
 	err error) {
 	if !errors.Is(err, context.Cause(ctx)) && !errors.Is(err, ctx.Err()) {
@@ -83,7 +83,7 @@ func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kin
 	}
 }
 
-// Transient says whether an operation that failed so may succeed when it is simply tried again.
+// Transient reports whether an operation with this error may succeed when it is retried.
 func Transient(err error) bool {
 	for _, e := range []error{syscall.EINTR, syscall.EAGAIN, syscall.ETIMEDOUT, syscall.ENOBUFS} {
 		if errors.Is(err, e) {
@@ -94,11 +94,11 @@ func Transient(err error) bool {
 	return errors.As(err, &t) && t.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// makeRoom does what was planned, before anything else of the request and before any wait for
-// another: others count on the bytes that leave. First all deletions, then demotions from the
-// lowest level upward, so that what each of them waits for is on its way whoever it belongs to.
-// Whatever happens, nothing of it stays half done. Of the time that it took it adds to res what was
-// work.
+// makeRoom executes the planned moves, before anything else of the request and before any wait for
+// another one, because other leases count on the bytes that leave. It makes all deletions first, then
+// demotions from the lowest level upward, so that every demotion waits only for moves that are in
+// progress. After a failure it still completes all moves. It adds the time without waits to
+// res.Cleared.
 func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Result) (
 	took time.Duration, err error) {
 	work := *planned
@@ -120,16 +120,15 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Res
 			err = left
 		}
 	}
-	clear(work) // no entry lives longer for that
+	clear(work) // keep no references to entries
 	took = c.clock.Now() - start
 	res.Cleared += took - waited
 	return took, err
 }
 
-// demote moves one entry: real I/O, a read of the upper and a write of the lower level. It adds to
-// waited how long it had to wait for the bytes of those that leave the lower one. After a
-// failure, also an earlier one, the entry is dropped from the cache: putting it back could take
-// away bytes that another writer was already promised.
+// demote moves one entry: it reads the upper and writes the lower level. It adds to waited how long
+// it waited for bytes of victims that leave the lower level. After a failure, also an earlier one,
+// the entry is evicted: putting it back could take bytes that another writer has already claimed.
 func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *time.Duration,
 ) error {
 	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
@@ -154,7 +153,7 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *
 			c.forget(m.e)
 		}
 	}
-	m.from.leaving = true // its bytes count as leaving since that was planned
+	m.from.leaving = true // its bytes count as leaving since the plan
 	from.entries--
 	c.serve()
 	c.mu.Unlock()
@@ -164,10 +163,9 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *
 	return err
 }
 
-// remove deletes a replica that nobody reads and frees its bytes, once the deletion has
-// returned. It is not cancelled: others may already count on the bytes. A failed deletion
-// frees them too: an entry that cannot be deleted is not in the cache any more, the failure is
-// reported, and a tier whose deletions fail ends the run by its errors, not by a hang.
+// remove deletes a replica without pins and then frees its bytes. It ignores the end of ctx, because
+// other leases may already count on the bytes. A failed deletion frees the bytes too: the entry is no
+// longer in the cache, and a tier whose deletions fail must end the run by its errors, not by a hang.
 func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	ctx = context.WithoutCancel(ctx)
 	start := c.clock.Now()
@@ -188,7 +186,7 @@ func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	return err
 }
 
-// unpin lets go of a replica, and removes one that leaves when nobody else holds it.
+// unpin removes a pin. The last unpin of a replica that leaves removes the replica.
 func (c *Cache) unpin(ctx context.Context, tag Tag, r *replica) error {
 	c.mu.Lock()
 	r.pins--

@@ -7,64 +7,63 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// Policy says where entries live and which have to leave. Its zero value is that of the
-// specification: an exclusive waterfall with least recently used victims, in which reads
-// promote nothing.
+// Policy says which levels hold an entry and which entries are victims. Its zero value is the policy
+// of the specification: an exclusive waterfall with LRU eviction, without promotion.
 type Policy struct {
 	Place   Placement
 	Promote Promotion
-	// After is how many requests must have asked for an entry before it may go to the last level:
-	// with Selective those at which it is copied there, at least 2, and else a condition for its
-	// demotion, without which it is evicted. 0 = none.
+	// After is how many requests must have wanted an entry before it may go to the last level. With
+	// Selective the entry is copied at that request, and After is at least 2. Otherwise the entry is
+	// demoted only then, and evicted before. 0 = no condition.
 	After int
-	// Behind is how many bytes of copies to the last level may wait to be written, or be written,
-	// behind the requests; what is beyond is not written. 0: the request that writes an entry
-	// copies it, and waits for that.
+	// Behind is how many bytes of copies to the last level may wait or be written behind the
+	// requests. Copies beyond it are dropped. 0: the request that writes an entry also writes the
+	// copy, and waits for it.
 	Behind int64
-	// Admit says whether an entry may live in a level that is not the last one; nil: wherever
-	// it fits. It is asked under the cache's lock.
+	// Admit reports whether a level above the last may hold an entry; nil: if it fits. It is called
+	// under the cache's lock.
 	Admit func(e *Entry, level int) bool
-	// Evict makes the order of one level; nil: evict.NewLRU.
+	// Evict returns the order of eviction of one level; nil: evict.NewLRU.
 	Evict func(capacity int64) evict.Order
 }
 
-// Placement says in how many levels an entry lives.
+// Placement says how many levels hold an entry.
 type Placement uint8
 
-// The placements. New entries go to the fastest level that may hold them. Levels above the last one
-// are a waterfall in all of them: what has to leave one moves to the next.
+// The placements. New entries go to the fastest level that may hold them. In all placements the
+// levels above the last one are a waterfall: the victims of one level are demoted to the next.
 const (
-	// Exclusive: an entry is in one level, and what leaves the level above the last moves there.
+	// Exclusive: one level holds an entry. Victims of the level above the last are demoted to it.
 	Exclusive Placement = iota
-	// WriteThrough: an entry is copied to the last level when it is written. What leaves the level
-	// above it is dropped, also where it has no copy, as one that was not written for want of room.
+	// WriteThrough: an entry is copied to the last level when it is written. Victims of the level
+	// above are dropped, also if they have no copy because the write-behind queue was full.
 	WriteThrough
-	// WriteBack: what leaves the level above the last is copied there, unless its copy is there
-	// still: promotion leaves it.
+	// WriteBack: victims of the level above the last are copied to it, unless it still has their
+	// copy: promotion keeps the replica in the last level.
 	WriteBack
-	// Selective: an entry is copied to the last level when so many requests have asked for it. What
-	// leaves the level above without a copy is gone.
+	// Selective: an entry is copied to the last level when After requests have wanted it. Victims of
+	// the level above that have no copy are evicted.
 	Selective
 )
 
-// Placements are their names, in their order.
+// Placements are the names of the placements.
 var Placements = []string{"waterfall", "write-through", "write-back", "selective"}
 
 // Promotion says whether a read moves an entry up.
 type Promotion uint8
 
-// Never: it stays where it was found. OnHit: what a request finds in the last level goes to the
-// fastest level that may hold it, too. Not with Exclusive: an entry that moved up would wait for
-// those that move down in its place, and these for its own.
+// Never: an entry stays in its level. OnHit: an entry that a request finds in the last level is also
+// copied to the fastest level that may hold it. OnHit does not work with Exclusive: a promotion would
+// wait for the demotions that it causes, and these for the bytes of the promoted entry.
 const (
 	Never Promotion = iota
 	OnHit
 )
 
-// copiesAtWrite says whether it has one from the beginning.
+// copiesAtWrite reports whether an entry is copied when it is written.
 func (p *Policy) copiesAtWrite() bool { return p.Place == WriteThrough }
 
-// validate says what cannot be.
+// validate returns an error for a policy that is not possible.
 func (p *Policy) validate(levels int) error {
 	switch {
 	case p.Place > Selective || p.Promote > OnHit:

@@ -16,7 +16,7 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// policies are those whose hits do not depend on timing.
+// policies are the policies whose hits do not depend on timing.
 var policies = map[string]Policy{
 	"waterfall":                   {},
 	"write-through":               {Place: WriteThrough},
@@ -34,9 +34,9 @@ var policies = map[string]Policy{
 
 func testBuckets(int64) evict.Order { return evict.NewBuckets(60, 9) }
 
-// Under every policy the hits are a function of the requests and the capacities: the same with one
-// worker and with eight, whatever the timing, the tiers and the write limit. The accounts are
-// exact, and the tiers hold what the index says.
+// Under every policy the hits depend on the requests and the capacities alone: they are the same with
+// one worker and with eight, with any timing, tiers and write limit. The accounts are exact, and the
+// tiers hold the objects of the index.
 func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
 	for name, p := range policies {
 		for where, capacity := range map[string][]int64{
@@ -80,8 +80,8 @@ func TestPoliciesDecideWhateverTheTiming(t *testing.T) {
 	}
 }
 
-// Whatever fails, is cancelled, abandoned or written behind the requests, also where the requests
-// in flight do not fit next to each other, the accounts stay exact and no request hangs.
+// The accounts stay exact and no request hangs with failures, cancellations, abandoned leases and
+// copies behind the requests, also if the open requests do not all fit at once.
 func TestPoliciesInAStorm(t *testing.T) {
 	all := map[string]Policy{
 		"write-through behind": {Place: WriteThrough, Behind: 300, Promote: OnHit},
@@ -91,7 +91,7 @@ func TestPoliciesInAStorm(t *testing.T) {
 	for name, p := range all {
 		sizes := [][]int64{{0, 500, 1000}, {300, 600, 700}, {0, 900, 400}}
 		rounds := 60
-		if name == "waterfall" { // the order of the locks is the same for all: once, at length
+		if name == "waterfall" { // all policies take the same locks: one of them runs longer
 			sizes = append(sizes, []int64{0, 0, 1000}, []int64{0, 0, 210}, []int64{600, 0, 200},
 				[]int64{100, 150, 200}, []int64{0, 0, 100}, []int64{0, 60, 100})
 			rounds = 300
@@ -128,9 +128,9 @@ func TestPoliciesInAStorm(t *testing.T) {
 	}
 }
 
-// Bytes to the storage tier, reckoned by hand: ten entries of 100 bytes through a cpu tier of 300
-// (which is filled to 80 %: two entries), each read once right after it was written and the first
-// five once more at the end.
+// Bytes written to the storage tier, calculated by hand: ten entries of 100 bytes through a cpu tier
+// of 300 (filled to 80 %: two entries). Each entry is read once right after it was written, and the
+// first five once more at the end.
 func TestBytesToTheStorageByHand(t *testing.T) {
 	for _, x := range []struct {
 		name    string
@@ -138,16 +138,16 @@ func TestBytesToTheStorageByHand(t *testing.T) {
 		storage int64 // written to the storage tier
 		found   int   // of the five
 	}{
-		// Eight of ten have to leave.
+		// Eight of ten are demoted.
 		{"waterfall", Policy{}, 800, 5},
-		// All ten are copied, when they are written.
+		// All ten are copied when they are written.
 		{"write-through", Policy{Place: WriteThrough}, 1000, 5},
-		// As the waterfall; what comes back up finds its copy below when it leaves: the ninth and
-		// the tenth entry have to leave for the first two of the five, and nobody after them.
+		// As the waterfall. A promoted entry still has its copy below when it is demoted again, so
+		// only the ninth and the tenth entry are written, for the first two of the five.
 		{"write-back", Policy{Place: WriteBack, Promote: OnHit}, 1000, 5},
-		// Each is asked for twice before it leaves.
+		// Each entry has two requests before it leaves.
 		{"selective", Policy{Place: Selective, After: 2}, 1000, 5},
-		// Three times: none is.
+		// No entry has three.
 		{"selective at three", Policy{Place: Selective, After: 3}, 0, 0},
 		{"admitted at two", Policy{After: 2}, 800, 5},
 		{"admitted at three", Policy{After: 3}, 0, 0},
@@ -193,7 +193,7 @@ func (n *countWrites) Chunk(_ Tag, l tiers.Kind, _ tiers.Phase, ch tiers.Chunk) 
 	}
 }
 
-// A queue behind the requests holds so many bytes, and gives up what finds it full.
+// The write-behind queue holds a limited number of bytes and drops copies when it is full.
 func TestWriteBehindIsBounded(t *testing.T) {
 	bubble(func(t *testing.T) {
 		p := Policy{Place: WriteThrough, Behind: 250}

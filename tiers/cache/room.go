@@ -10,38 +10,38 @@ import (
 	"kvbench/tiers/evict"
 )
 
-// level is one tier with the account of its bytes. Guarded by the cache's lock.
+// level is one tier and the account of its bytes. Guarded by the cache's lock.
 //
-// Room is granted in one step for the whole way of a new entry: at each level the entries that
-// have to leave are chosen and the bytes needed are claimed against them. Claims become
-// reservations (used) in the order in which they are asked for, as soon as the bytes are
-// really free: a deletion has returned, a demoted copy is gone. At every moment
+// Capacity for a new entry is planned in one step through all levels: plan chooses the victims of
+// each level and claims the bytes that the next level needs for them. Claims become reservations
+// (used) in FIFO order, as soon as the bytes are free: a deletion has returned, or a demotion has
+// removed the old replica. At every moment
 //
 //	used                     <= limit     capacity is never exceeded
-//	used - leaving + claimed <= limit     every claim can be met once what leaves has left
+//	used - leaving + claimed <= limit     every claim can be met once the victims have left
 //
-// and used is exactly the sum of the replicas in the tier plus reservations.
+// and used is exactly the sum of the replicas in the tier and the reservations.
 type level struct {
 	Level
 	index  int // in Cache.levels
 	last   bool
-	limit  int64 // Keep of the capacity
+	limit  int64 // Capacity × Keep
 	extent int64 // bytes of neighbours that move together, 0 = none
 	order  evict.Order
-	groups evict.Grouper // the order, where victims leave together
+	groups evict.Grouper // the order, if its victims leave in groups
 
-	used     int64 // replicas (also those that leave, until they are deleted) + reservations
+	used     int64 // replicas, including those that leave until they are deleted, + reservations
 	reserved int64 // the part of used that has no replica yet
-	leaving  int64 // the part of used that will go: being demoted, or evicted
-	claimed  int64 // granted to writers, not yet part of used
+	leaving  int64 // the part of used that is being demoted or evicted
+	claimed  int64 // claimed by writers, not yet part of used
 	peak     int64
 	entries  int64 // entries whose current replica is here
-	asks     queue // for claims to become reservations
+	asks     queue // waits of claims to become reservations
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
 	l := &level{Level: cfg, index: i, last: last, limit: cfg.Capacity}
-	if cfg.Keep > 0 || !last { // else exactly
+	if cfg.Keep > 0 || !last { // else the exact capacity
 		l.limit = int64(float64(cfg.Capacity) * cmp.Or(cfg.Keep, KeepRatio))
 	}
 	l.order = c.policy.Evict(l.limit)
@@ -49,15 +49,14 @@ func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
 	if l.Tier != nil {
 		traits := l.Tier.Traits()
 		l.extent = traits.Extent
-		if traits.Layers > 1 { // a layer of all blocks of a request comes before the next one
+		if traits.Layers > 1 { // all blocks of a request move together, layer by layer
 			l.extent = math.MaxInt64
 		}
 	}
 	return l
 }
 
-// giveBack returns bytes that were claimed, and others that were reserved and never became a
-// replica.
+// giveBack releases claimed bytes, and reserved bytes that did not become a replica.
 func (l *level) giveBack(claimed, reserved int64) {
 	l.claimed -= claimed
 	l.used -= reserved
@@ -76,21 +75,21 @@ func (l *level) grant(n int64) bool {
 	return true
 }
 
-// move is what has to be done with an entry that leaves its level before the bytes of a new one may
-// come. Whoever does it holds a pin on from.
+// move is the demotion or deletion of a victim, which must complete before the bytes of a new entry
+// can be written. The lease that does it holds a pin on from.
 type move struct {
 	e    *Entry
-	at   int // index of the level that it leaves
+	at   int // index of the level that the victim leaves
 	from *replica
-	to   int  // index of Cache.levels; behind the last one: these bytes are deleted
-	drop bool // and the entry lives on in another level
+	to   int  // index of the next level; len(Cache.levels): the bytes are deleted
+	drop bool // the bytes are deleted, and the entry has a replica in another level
 }
 
-// aim is in which levels an entry is going to have bytes that it has not yet: in, where it is going
-// to belong, and copy, where it has a copy, too. Nil: in no more.
+// aim is the levels in which an entry is going to get bytes: in, the level that it is going to belong
+// to, and copy, the level of a copy. Either may be nil.
 type aim struct{ in, copy *level }
 
-// levels calls do with each.
+// each calls do with each level.
 func (a aim) each(do func(*level)) {
 	if a.in != nil {
 		do(a.in)
@@ -100,7 +99,7 @@ func (a aim) each(do func(*level)) {
 	}
 }
 
-// place is the first level from i on that an entry may live in. Below the last one there is none.
+// place returns the first level from i on that may hold an entry. The last level may hold any.
 func (c *Cache) place(e *Entry, i int) int {
 	for ; i < len(c.levels)-1; i++ {
 		if e.size <= c.levels[i].limit && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
@@ -110,24 +109,24 @@ func (c *Cache) place(e *Entry, i int) int {
 	return i
 }
 
-// search is the state of plan. It is kept between calls, because plans are many and the lists
-// short. Guarded by the cache's lock.
+// search is the state of plan. It is kept between calls to save allocations. Guarded by the cache's
+// lock.
 type search struct {
 	strict bool
 	victim *evict.Item // the last one chosen
-	at     int         // the level looked at
+	at     int         // index of the level being searched
 	short  int64       // bytes missing there
-	need   []int64     // bytes to be claimed, by level; behind the last one those of the evicted
-	moves  []move      // who leaves, upper levels first
+	need   []int64     // bytes to be claimed, by level; after the last level: evicted bytes
+	moves  []move      // the victims, upper levels first
 }
 
-// plan tries to find room for an entry where it aims at and commits it: entries that must leave are
-// marked and appended to work, bytes are claimed in every level concerned, those of e itself where
-// it aims at. It says false and changes nothing when too much of a level is in the hands of other
-// writers.
+// plan finds capacity for an entry in its target levels and commits the plan: it marks the victims
+// and appends them to work, and it claims the bytes of the victims in the levels below and the bytes
+// of e in its target levels. It returns false and changes nothing if other writers use too much of a
+// level.
 //
-// A strict plan takes nothing but the first victims: when one of them is busy it fails, too.
-// Otherwise those that cannot leave now are passed over.
+// A strict plan only takes the first victims and fails if one of them is busy. Other plans skip
+// entries that cannot leave now.
 func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 	s := &c.search
 	s.strict, s.moves = strict, s.moves[:0]
@@ -138,8 +137,8 @@ func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 			continue
 		}
 		l := c.levels[s.at]
-		// Entries that together could never fit into this level, however empty (a cpu tier larger
-		// than the storage under it), are sent further down: first victims first.
+		// Victims that together could not fit even into this level empty (the cpu tier is larger
+		// than the storage below it) go further down, first victims first.
 		for k := 0; k < len(s.moves) && s.need[s.at] > l.limit; k++ {
 			if m := &s.moves[k]; m.to == s.at {
 				m.to, m.drop = c.below(m.e, s.at+1)
@@ -159,18 +158,18 @@ func (c *Cache) plan(e *Entry, to aim, strict bool, work *[]move) bool {
 	for i, l := range c.levels {
 		l.claimed += s.need[i]
 	}
-	// Lower levels first: an entry whose copy leaves cannot be dropped above for it. Those of one
-	// level leave, and come to the next one, in the order of its victims.
+	// Lower levels first: an entry whose copy leaves cannot be dropped above for it. The victims of
+	// one level reach the next one in the order in which they were chosen.
 	slices.SortStableFunc(s.moves, func(a, b move) int { return b.at - a.at })
 	for _, m := range s.moves {
-		c.vacate(&m)
+		c.commitMove(&m)
 		*work = append(*work, m)
 	}
 	return true
 }
 
-// vacate commits that an entry leaves a level, and pins what is left there.
-func (c *Cache) vacate(m *move) {
+// commitMove removes a victim from the order of its level, and pins the replica that it leaves there.
+func (c *Cache) commitMove(m *move) {
 	e := m.e
 	switch {
 	case m.drop && c.levels[m.at].last:
@@ -191,19 +190,19 @@ func (c *Cache) vacate(m *move) {
 		c.evict(e)
 	default:
 		m.from = e.cur.pin()
-		c.sink(e, c.levels[m.to])
+		c.beginDemotion(e, c.levels[m.to])
 	}
 }
 
-// choose takes v as a victim, if it can be one, and says whether that does not do yet.
+// choose takes an entry as a victim, if it can leave, and reports whether more victims are needed.
 func (c *Cache) choose(it *evict.Item) (more bool) {
 	s, v := &c.search, it.Of.(*Entry)
 	l, gone := c.levels[s.at], len(c.levels)
 	if s.short <= 0 && !l.groups.Together(s.victim, it) {
-		return false // enough, and nobody leaves with the last one
+		return false // enough bytes, and it does not belong to the last victim's group
 	}
 	if s.strict && v.busy() {
-		s.short = max(1, s.short) // of a group all have to leave
+		s.short = max(1, s.short) // a busy entry keeps its whole group
 		return false
 	}
 	if v.state != resident {
@@ -220,8 +219,8 @@ func (c *Cache) choose(it *evict.Item) (more bool) {
 	return s.short > 0 || l.groups != nil
 }
 
-// below is where an entry goes that has to leave the level above i: to the next one that may hold
-// it, or nowhere, if that is the last one, which has its copy or does not take it.
+// below returns where a victim of the level above i goes: to the next level that may hold it, or to
+// none (len(c.levels)) if that is the last level and has its copy or does not admit it.
 func (c *Cache) below(e *Entry, i int) (to int, drop bool) {
 	gone := len(c.levels)
 	to = c.place(e, i)
@@ -231,17 +230,17 @@ func (c *Cache) below(e *Entry, i int) (to int, drop bool) {
 	return to, false
 }
 
-// admits says whether an entry that leaves the level above the last one may go there.
+// admits reports whether the last level takes a victim of the level above it.
 func (c *Cache) admits(e *Entry) bool {
 	switch c.policy.Place {
 	case WriteThrough, Selective:
-		return false // what is to be there has been copied
+		return false // the policy has copied it already, or does not want it there
 	}
 	return int(e.asked) >= c.policy.After
 }
 
-// sink makes an entry one of a lower level; its bytes follow.
-func (c *Cache) sink(e *Entry, to *level) {
+// beginDemotion makes an entry one of a lower level. Its bytes follow.
+func (c *Cache) beginDemotion(e *Entry, to *level) {
 	e.state = moving
 	e.in.leaving += e.size
 	e.in.order.Remove(e.item(e.in))
@@ -249,7 +248,7 @@ func (c *Cache) sink(e *Entry, to *level) {
 	e.in.order.Add(e.item(to))
 }
 
-// leave gives a place of the write limit to whoever waits longest.
+// leave ends a writer's use of the write limit and admits the first one that waits for it.
 func (c *Cache) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,13 +256,12 @@ func (c *Cache) leave() {
 	c.answer(&c.writers)
 }
 
-// queue is who waits for something that others hold, in the order of coming. Guarded by the cache's
-// lock.
+// queue is a FIFO queue of waiters. Guarded by the cache's lock.
 type queue []*waiter
 
-// waiter is what one waits for: that the room of an entry can be planned; that bytes are free in a
-// level, so that a claim of them becomes a reservation; or else a place of the write limit. It is
-// data and no function, because most never wait and that must cost no allocation.
+// waiter is one wait: with e for a plan of capacity; with in for free bytes of a level, which turn a
+// claim into a reservation; else for the write limit. It is data and not a function, so that the
+// common case of no wait allocates nothing.
 type waiter struct {
 	e      *Entry
 	to     aim
@@ -273,7 +271,7 @@ type waiter struct {
 	served clock.Event
 }
 
-// serves gives a waiter what it wants, if it can. Callers hold the lock.
+// serves completes a wait if its condition holds. Callers hold the lock.
 func (c *Cache) serves(w *waiter) bool {
 	switch {
 	case w.e != nil:
@@ -287,7 +285,8 @@ func (c *Cache) serves(w *waiter) bool {
 	return true
 }
 
-// answer lets go on whom it can, and nobody before one who came earlier.
+// answer completes the waits at the head of a queue, in FIFO order, up to the first that cannot
+// complete.
 func (c *Cache) answer(q *queue) {
 	for len(*q) > 0 && c.serves((*q)[0]) {
 		(*q)[0].served.Fire()
@@ -295,7 +294,7 @@ func (c *Cache) answer(q *queue) {
 	}
 }
 
-// await stands in line until it is served. After an error it was not.
+// await waits in a queue until its condition holds. After an error the wait was not completed.
 func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,16 +308,16 @@ func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	c.mu.Unlock()
 	err := w.served.Wait(ctx)
 	c.mu.Lock()
-	if err == nil || w.served.Fired() { // perhaps in the same moment
+	if err == nil || w.served.Fired() { // it may fire while ctx ends
 		return nil
 	}
 	*q = slices.DeleteFunc(*q, func(x *waiter) bool { return x == w })
-	c.serve() // it may have been in the way of others
+	c.serve() // waits behind it may complete now
 	return err
 }
 
-// serve gives freed bytes to those who wait. Callers hold the lock and call it after every
-// change that can free something or make a new victim.
+// serve completes all waits that can complete. Callers hold the lock and call it after every change
+// that can free bytes or add a victim.
 func (c *Cache) serve() {
 	for _, l := range c.levels {
 		c.answer(&l.asks)

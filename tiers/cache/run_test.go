@@ -15,7 +15,7 @@ import (
 
 // requestCounter is an Observer that counts the requests to the storage tier.
 type requestCounter struct {
-	nobody
+	noObserver
 	reads, writes atomic.Int64
 }
 
@@ -47,9 +47,8 @@ func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64)
 	return c, count, tier
 }
 
-// Blocks of a real directory are evicted, read in runs and written in runs by many workers at once;
-// the decisions are those of one worker without files, every byte is verified, and the tier holds
-// what the cache says.
+// Many workers evict, read and write runs of blocks in a real directory. The decisions are the same
+// as with one worker without files, every byte is verified, and the tier holds the cache's objects.
 func TestLayoutsUnderEviction(t *testing.T) {
 	const unit = 1 << 10 // blocks are up to 8 KiB
 	requests := blockRequests(3, 120)
@@ -74,7 +73,7 @@ func TestLayoutsUnderEviction(t *testing.T) {
 	} {
 		for _, direct := range []bool{true, false} {
 			if !direct && l.Kind != tiers.LayoutPacked {
-				continue // flushes differ, and take long
+				continue // it differs only in its flushes, and takes long
 			}
 			t.Run(fmt.Sprintf("%s/direct=%t", name, direct), func(t *testing.T) {
 				c, count, tier := layoutCache(t, l, direct, 0, capacity)
@@ -83,7 +82,7 @@ func TestLayoutsUnderEviction(t *testing.T) {
 				runs := tier.Traits().Extent > 0
 				assert.Equal(t, runs, count.reads.Load() < moved['h']*3/4,
 					"%d blocks read by %d requests", moved['h'], count.reads.Load())
-				if l.Kind != tiers.LayoutSlots { // whose free places are scattered by then
+				if l.Kind != tiers.LayoutSlots { // its free slots are scattered by then
 					assert.Equal(t, runs, count.writes.Load() < moved['m']*3/4,
 						"%d blocks written by %d requests", moved['m'], count.writes.Load())
 				}
@@ -91,7 +90,7 @@ func TestLayoutsUnderEviction(t *testing.T) {
 			})
 		}
 		if testing.Short() {
-			continue // real files take their time
+			continue // real files take long
 		}
 		t.Run(name+"/cancelled", func(t *testing.T) {
 			c, _, tier := layoutCache(t, l, true, 300*unit, capacity/2)
@@ -104,7 +103,7 @@ func TestLayoutsUnderEviction(t *testing.T) {
 	}
 }
 
-// sameFootprint wants the tier to hold the bytes that the cache says, where it counts them.
+// sameFootprint checks that the tier holds as many bytes as the cache, if the tier counts them.
 func sameFootprint(t *testing.T, c *Cache, tier tiers.Tier) {
 	t.Helper()
 	f, ok := tier.(interface{ Footprint() (held, waste int64) })

@@ -14,17 +14,17 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// TestDecisions runs the scripts of testdata/decisions: what a request finds, what has to leave
-// for what it writes, and the bytes and order of each level afterwards, first victim first.
-// Rewrite them with -rewrite.
+// TestDecisions runs the scripts of testdata/decisions: the outcomes of a request, the victims of its
+// writes, and the bytes and order of each level afterwards, first victim first. -rewrite updates
+// them.
 //
 //	cache gpu=100 cpu=100 storage=200   levels and their capacities; fifo, lfu, s3-fifo,
-//	                                    buckets=n: another order; gpu-only=x: what else may not
-//	                                    live there; write-through, write-back, selective, promote,
-//	                                    after=n, behind=n: other policies
-//	counts                              what moved apart from the requests
-//	write a=60 b=60                     keys that are written where they are absent
-//	read a b                            keys that are not
+//	                                    buckets=n: another order; gpu-only=x: only these keys may
+//	                                    be in the gpu level; write-through, write-back, selective,
+//	                                    promote, after=n, behind=n: other policies
+//	counts                              the cache's Moves
+//	write a=60 b=60                     keys that are written if they are absent
+//	read a b                            keys that are not written
 //	blocks a=60 b=60                    blocks of one prefix
 func TestDecisions(t *testing.T) {
 	datadriven.Walk(t, "testdata/decisions", func(t *testing.T, path string) {
@@ -49,9 +49,9 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// script is an Observer that notes what leaves.
+// script is an Observer that records evictions, demotions and copies.
 type script struct {
-	nobody
+	noObserver
 	strings.Builder
 }
 
@@ -59,7 +59,7 @@ func (s *script) Copied(_ Tag, o tiers.Object, from, to tiers.Kind, _ tiers.Timi
 	fmt.Fprintf(s, "copy %s from %s to %s\n", o.Key, from, to)
 }
 
-// counts are those that are not zero.
+// counts returns the counts that are not zero.
 func (s *script) counts(c *Cache) string {
 	m := c.Moves()
 	var b strings.Builder
@@ -118,7 +118,7 @@ func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
 	return c
 }
 
-// request decides and does what was decided.
+// request decides, reads and writes.
 func (s *script) request(t *testing.T, c *Cache, d *datadriven.TestData) {
 	l := Lease{Prefix: d.Cmd == "blocks"}
 	var wants []Want

@@ -8,52 +8,50 @@ import (
 	"time"
 )
 
-// Never is a moment that does not come.
+// Never is a time that is never reached.
 const Never = time.Duration(math.MaxInt64)
 
-// ErrStill reports, in virtual time, a wait that will never end: everybody waits and
-// nothing is left that could happen.
-var ErrStill = errors.New("everybody waits and nothing will happen")
+// ErrStill reports, in virtual time, a wait that can never end: all coroutines wait and no event is
+// left.
+var ErrStill = errors.New("all coroutines wait and no event is left")
 
-// Clock is the only source of time of a run, and of everything that waits.
+// Clock is the only source of time and of waits in a run.
 type Clock interface {
-	// Now is monotonic time since the clock was made.
+	// Now returns the monotonic time since the clock was made.
 	Now() time.Duration
-	// Sleep returns early with the cause when ctx ends. To sleep for Never is to wait for that.
+	// Sleep returns early, with the cause, when ctx ends. Sleep for Never waits for the end of ctx.
 	Sleep(ctx context.Context, d time.Duration) error
-	// At calls f once at a moment, or soon when that has passed. f must not block.
+	// At calls f once at the time t, or soon if t has passed. f must not block.
 	At(t time.Duration, f func())
-	// Every calls f at intervals until ctx ends. Wait waits for it, as for Go. It is for those who
-	// watch: in virtual time it alone keeps nothing going, and f must not block.
+	// Every calls f at intervals until ctx ends. Wait waits for it, as for Go. It is for observers:
+	// in virtual time it does not keep the clock running, and f must not block.
 	Every(ctx context.Context, interval time.Duration, f func())
-	// Go runs f beside the caller.
+	// Go runs f concurrently with the caller.
 	Go(f func())
 	NewEvent() Event
 	NewCond(mu *sync.Mutex) Cond
-	// Wait returns when everything begun with Go has ended.
+	// Wait returns when all functions begun with Go have ended.
 	Wait()
 }
 
-// Event happens once, and any number may wait for it.
+// Event fires once. Any number of goroutines may wait for it.
 type Event interface {
-	// Fire lets all who wait go on, and all who will. Firing again does nothing.
+	// Fire ends all waits, present and future. A second call does nothing.
 	Fire()
 	Fired() bool
-	// Wait returns nil when the event has fired, which counts also where ctx has ended, too; else
-	// the cause of ctx's end.
+	// Wait returns nil if the event has fired, also if ctx has ended, too; otherwise ctx's cause.
 	Wait(ctx context.Context) error
 }
 
-// Cond is a condition variable: what many wait for who look again under a lock. Signal
-// wakes at least one who waits at this moment, if there is one, unless the caller itself
-// looks again before anybody else does.
+// Cond is a condition variable whose waiters check their condition again under the lock. Signal wakes
+// at least one waiter, if there is one, unless the caller itself checks the condition first.
 type Cond interface {
 	Signal()
 	Broadcast()
 	Wait() // called with the lock held
 }
 
-// Wall is real time, counted from its creation. In a synctest bubble it is the bubble's.
+// Wall is real time since its creation. In a synctest bubble it is the bubble's time.
 type Wall struct {
 	origin time.Time
 	begun  sync.WaitGroup
@@ -148,16 +146,16 @@ func (e *wallEvent) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Busy is for how long at least one of something was under way: parallel ones count once. The zero
-// Busy is ready.
+// Busy measures the time in which at least one operation was in progress: concurrent operations count
+// once. The zero Busy is ready.
 type Busy struct {
 	mu     sync.Mutex
 	inside int
-	since  time.Duration // when the first of those came
+	since  time.Duration // when inside became 1
 	total  time.Duration
 }
 
-// Enter counts one in, Exit out, at that moment of a clock.
+// Enter counts the begin of an operation at the time now, Exit its end.
 func (b *Busy) Enter(now time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -166,7 +164,7 @@ func (b *Busy) Enter(now time.Duration) {
 	}
 }
 
-// Exit counts one out.
+// Exit counts the end of an operation.
 func (b *Busy) Exit(now time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +173,7 @@ func (b *Busy) Exit(now time.Duration) {
 	}
 }
 
-// Total is the time until the last moment at which nothing was under way.
+// Total returns the busy time up to the last moment without an operation in progress.
 func (b *Busy) Total() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// both runs a program on either clock: what it does must not depend on the kind of time.
+// both runs a program on both clocks, with the same expected results.
 func both(t *testing.T, program func(t *testing.T, c clock.Clock)) {
 	t.Helper()
 	t.Run("wall", func(t *testing.T) {
@@ -24,7 +24,7 @@ func both(t *testing.T, program func(t *testing.T, c clock.Clock)) {
 	t.Run("virtual", func(t *testing.T) { program(t, clock.NewVirtual()) })
 }
 
-// synctestWait lets those go on who wake at the present moment, too.
+// synctestWait waits until the goroutines that wake at the present moment have run.
 func synctestWait(c clock.Clock) {
 	if _, wall := c.(*clock.Wall); wall {
 		synctest.Wait()
@@ -135,7 +135,7 @@ func TestEveryTicksUntilItsContextEnds(t *testing.T) {
 	})
 }
 
-// Where wall time would wait for ever, virtual time says so.
+// Where wall time would wait for ever, virtual time returns ErrStill.
 func TestVirtualTimeStandsStill(t *testing.T) {
 	v := clock.NewVirtual()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -152,7 +152,7 @@ func TestVirtualTimeStandsStill(t *testing.T) {
 	v.Wait()
 }
 
-// A context that ends inside virtual time frees those who wait when nothing else happens.
+// A context that ends in virtual time ends waits when no event is left.
 func TestVirtualTimeNoticesTheEndOfAContext(t *testing.T) {
 	v := clock.NewVirtual()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -167,8 +167,8 @@ func TestVirtualTimeNoticesTheEndOfAContext(t *testing.T) {
 	v.Wait()
 }
 
-// What many do at one moment happens in the order in which it was asked for, and those
-// whose events fire together go on in the order in which they began to wait.
+// Events at the same time happen in the order of their creation. Coroutines whose events fire together
+// continue in the order of their waits.
 func TestVirtualTimeKeepsItsOrder(t *testing.T) {
 	v := clock.NewVirtual()
 	var log []int

@@ -1,15 +1,13 @@
-// Package clock is time and everything that waits for it, in two kinds that one
-// and the same program runs on: wall time with goroutines, and virtual time with
-// coroutines, which jumps from event to event.
+// Package clock has time and waits in two kinds: wall time with goroutines, and virtual time, which
+// jumps from event to event, with coroutines. The same program runs on both.
 //
-//	clock.go    Clock, Event, Cond: what callers use; Wall, of the standard library; Busy
-//	virtual.go  Virtual: one thread, reproducible to the byte; its events in their order
+//	clock.go    Clock, Event, Cond: the interface; Wall: wall time; Busy
+//	virtual.go  Virtual: discrete events on one thread, reproducible to the byte
 //
 // # Rules
 //
-// Whoever may run in virtual time waits through its Clock alone: not on a channel, a
-// sync.Cond, a time.Timer or a WaitGroup. A sync.Mutex is fine as long as nobody waits
-// for time, an Event or a Cond while holding it. A Wall may be used by any goroutine. A
-// Virtual belongs to the goroutine that drives it and to what it began with Go: of all
-// these exactly one runs at any moment.
+// Code that may run in virtual time only waits through its Clock: not on a channel, a sync.Cond, a
+// time.Timer or a WaitGroup. It may lock a sync.Mutex, but must not wait for time, an Event or a Cond
+// while it holds one. Any goroutine may use a Wall. A Virtual belongs to the goroutine that drives it
+// and to the coroutines begun with Go: exactly one of these runs at any moment.
 package clock

@@ -9,44 +9,44 @@ import (
 	"time"
 )
 
-// Virtual is a discrete-event loop. What Go begins are coroutines of one thread: exactly
-// one of them runs at any moment, and time stands still while it does. When all of them
-// sleep or wait, time jumps to the next event. What runs next depends on the order of
-// events alone, so what is done in virtual time is reproducible to the byte.
+// Virtual is a discrete-event loop. Functions begun with Go are coroutines on one thread: exactly one
+// of them runs at any moment, and time does not advance while it runs. When all of them sleep or wait,
+// time jumps to the next event. The order of events alone decides what runs next, so a run in virtual
+// time is reproducible to the byte.
 //
-// The goroutine that made it drives it: whenever that goroutine sleeps or waits, the
-// coroutines run, and it goes on before any of them when its wait is over. Its own sleep
-// ends when everything up to that moment has happened, that moment included.
+// The goroutine that made the Virtual drives it: while it sleeps or waits, the coroutines run. When
+// its wait is over it continues before any coroutine. Its own sleep ends after all events up to that
+// moment, including that moment.
 //
-// The end of a context is noticed by those who begin to wait, by Wait, and by all when
-// nothing else can happen: nobody from outside interrupts virtual time but its driver.
+// The end of a context takes effect at the begin of a wait, in Wait, and for all coroutines when no
+// event is left. Only the driver can interrupt virtual time from outside.
 type Virtual struct {
 	now      time.Duration
 	events   eventHeap
-	watching int // events that only watch, of those
+	watching int // number of events that Every has made
 	sequence uint64
-	ready    []*coroutine // in the order in which they became so
+	ready    []*coroutine // FIFO
 	head     int          // of ready
-	woken    []*coroutine // by events that fired in this step
+	woken    []*coroutine // woken by events that fired in this step
 	conds    []*virtualCond
 
-	current *coroutine // nil: the driver, or what At calls
+	current *coroutine // nil: the driver, or a function of At
 	driving bool
-	all     map[*coroutine]struct{} // that have not ended
+	all     map[*coroutine]struct{} // coroutines that have not ended
 
-	waiting sync.Mutex // one Wait at a time: an interrupted run may leave another behind
+	waiting sync.Mutex // one Wait at a time: an interrupted run may leave another one behind
 }
 
 var _ Clock = (*Virtual)(nil)
 
-// coroutine is what one call of Go began.
+// coroutine is the function of one call of Go.
 type coroutine struct {
 	resume func() (struct{}, bool)
 	yield  func(struct{}) bool
 
 	ctx   context.Context // of its sleep or wait
-	event *virtualEvent   // for which it waits
-	since uint64          // place among all who wait for events
+	event *virtualEvent   // the event that it waits for
+	since uint64          // its place in the order of waits
 }
 
 // NewVirtual starts a clock at zero.
@@ -55,7 +55,7 @@ func NewVirtual() *Virtual { return &Virtual{all: make(map[*coroutine]struct{})}
 // Now implements Clock.
 func (v *Virtual) Now() time.Duration { return v.now }
 
-// after is the moment in d.
+// after returns the time d from now, or Never.
 func (v *Virtual) after(d time.Duration) time.Duration {
 	if d > Never-v.now {
 		return Never
@@ -109,7 +109,7 @@ func (v *Virtual) push(e event) {
 	v.events.push(e)
 }
 
-// Go implements Clock. f begins when the loop comes to it.
+// Go implements Clock. f begins when the loop reaches it.
 func (v *Virtual) Go(f func()) {
 	co := &coroutine{}
 	co.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
@@ -120,22 +120,22 @@ func (v *Virtual) Go(f func()) {
 	v.wake(co)
 }
 
-// Wait implements Clock. It first wakes those whose context has ended.
+// Wait implements Clock. It first wakes the coroutines whose context has ended.
 func (v *Virtual) Wait() {
 	v.waiting.Lock()
 	defer v.waiting.Unlock()
 	v.wakeEnded()
 	for len(v.all) > 0 {
 		if !v.step(Never) && !v.wakeEnded() {
-			return // they wait for what only the caller could do
+			return // the others wait for an action of the caller
 		}
 	}
 }
 
-// drive lets things happen until the event fires, the moment has passed or ctx ends.
+// drive runs the loop until the event fires, the time has passed or ctx ends.
 func (v *Virtual) drive(ctx context.Context, until time.Duration, e *virtualEvent) error {
 	if v.driving {
-		panic("clock: what At calls must not block")
+		panic("clock: a function of At must not block")
 	}
 	v.driving = true
 	defer func() { v.driving = false }()
@@ -156,13 +156,13 @@ func (v *Virtual) drive(ctx context.Context, until time.Duration, e *virtualEven
 	}
 }
 
-// Still says that everybody waits and nothing is left that could happen, watchers apart.
+// Still reports that all coroutines wait and no event is left, except events of Every.
 func (v *Virtual) Still() bool {
 	return v.head == len(v.ready) && len(v.events) == v.watching
 }
 
-// step lets one coroutine run or one event happen. It says false when nothing does until the given
-// moment, at which time stands then, or, before it, when nothing ever will.
+// step runs one coroutine or one event. It returns false if nothing happens up to the given time, to
+// which it advances the clock, or if no event is left.
 func (v *Virtual) step(until time.Duration) bool {
 	if v.head == len(v.ready) {
 		for _, c := range v.conds {
@@ -208,12 +208,12 @@ func (v *Virtual) run(co *coroutine) {
 	v.wakeWoken()
 }
 
-// park gives control back to the loop.
+// park returns control to the loop.
 func (v *Virtual) park() { v.current.yield(struct{}{}) }
 
 func (v *Virtual) wake(co *coroutine) { v.ready = append(v.ready, co) }
 
-// wakeWoken makes those ready whose events have fired, in the order in which they began to wait.
+// wakeWoken makes the coroutines ready whose events have fired, in the order of their waits.
 func (v *Virtual) wakeWoken() {
 	if len(v.woken) == 0 {
 		return
@@ -223,11 +223,11 @@ func (v *Virtual) wakeWoken() {
 	v.woken = v.woken[:0]
 }
 
-// wakeEnded makes those ready whose context has ended: sleepers by the moment at which
-// they would have woken, then those who wait for events. It says whether there were any.
+// wakeEnded makes the coroutines ready whose context has ended: first sleepers, in the order of their
+// times, then those that wait for events. It reports whether there were any.
 func (v *Virtual) wakeEnded() bool {
 	before := len(v.ready)
-	var rest eventHeap // in order, which is a heap
+	var rest eventHeap // sorted, so it is a heap
 	for len(v.events) > 0 {
 		e := v.events.pop()
 		if e.co != nil && e.co.ctx.Err() != nil {
@@ -296,8 +296,8 @@ func (v *Virtual) NewCond(mu *sync.Mutex) Cond {
 	return c
 }
 
-// virtualCond is a condition variable of coroutines. Signals do not add up: one who waits
-// is woken when nobody else is ready, and signals himself if there is more to do.
+// virtualCond is a condition variable of coroutines. Signals do not add up: one waiter is woken when no
+// coroutine is ready, and signals again if there is more to do.
 type virtualCond struct {
 	v        *Virtual
 	mu       *sync.Mutex
@@ -305,10 +305,10 @@ type virtualCond struct {
 	signaled bool
 }
 
-// Signal notes that somebody may find something to do.
+// Signal wakes a waiter later, see virtualCond.
 func (c *virtualCond) Signal() { c.signaled = true }
 
-// Broadcast wakes all.
+// Broadcast wakes all waiters.
 func (c *virtualCond) Broadcast() {
 	for _, co := range c.idle {
 		c.v.wake(co)
@@ -316,8 +316,8 @@ func (c *virtualCond) Broadcast() {
 	c.idle = c.idle[:0]
 }
 
-// Wait parks the caller, who has just seen that there is nothing to do: signals up to
-// here have been answered by that. It saves most of the switches between coroutines.
+// Wait parks the caller. The caller has just checked the condition, which settles all earlier signals.
+// That saves most switches between coroutines.
 func (c *virtualCond) Wait() {
 	c.signaled = false
 	c.idle = append(c.idle, c.v.current)
@@ -326,7 +326,7 @@ func (c *virtualCond) Wait() {
 	c.mu.Lock()
 }
 
-// serve wakes the one who came last, if there was a signal.
+// serve wakes the last waiter after a signal.
 func (c *virtualCond) serve() {
 	if !c.signaled || len(c.idle) == 0 {
 		return
@@ -337,13 +337,13 @@ func (c *virtualCond) serve() {
 	c.idle = c.idle[:last]
 }
 
-// event is a moment at which a coroutine goes on or a function is called.
+// event is a time at which a coroutine continues or a function is called.
 type event struct {
 	at      time.Duration
-	seq     uint64 // events of one moment happen in the order in which they were made
+	seq     uint64 // order of events at the same time: the order of their creation
 	co      *coroutine
 	f       func()
-	watches bool // it does not count as something that is going to happen
+	watches bool // made by Every: it does not keep the clock running
 }
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }

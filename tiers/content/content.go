@@ -11,16 +11,17 @@ import (
 	"kvbench/tiers"
 )
 
-// blockSize is the unit of uniqueness and of sampled verification: what arrays deduplicate by.
+// blockSize is the unit of uniqueness and of sampled verification: the block size of deduplication in
+// storage arrays.
 const blockSize = 4096
 
 // Content is the data of every entry of one rank in one trial: a pure function of (nonce, rank,
-// key, generation, offset). Any range can be made again at any time, so reads are verified without
-// keeping what was written.
+// key, generation, offset). Any range can be generated again at any time, so reads are verified without
+// a copy of the written bytes.
 //
 // The bytes are AES-128 in counter mode: the key comes from nonce and rank, the initial counter
 // from key and generation, and 16-byte block i of the entry is counter + i. The standard library
-// makes that at more than half the speed of a memory copy with the processor's AES instructions.
+// generates them at more than half the speed of a memory copy with the processor's AES instructions.
 // Distinct counters under one key give distinct blocks, and 128-bit counters from SHA-256 overlap
 // with a probability below 2^-30 for a billion entries of 64 GiB, so no 4 KiB block repeats and
 // nothing compresses.
@@ -43,18 +44,17 @@ func New(nonce [16]byte, rank int) *Content {
 	return &Content{block: block}
 }
 
-// Fill writes the bytes of o from offset off into p. It makes two small allocations per call, none
-// per byte.
+// Fill writes the bytes of o from offset off into p. It makes two small allocations per call.
 func (c *Content) Fill(p []byte, o tiers.Object, off int64) {
 	fill(c.stream(o, off), p)
 }
 
-// Stream makes bytes of entries piece after piece. One that follows the last costs no allocation:
-// one stream of a whole entry makes two, however many chunks it is cut into. The zero Stream is
-// ready; it is for one goroutine at a time.
+// Stream generates bytes of entries piece by piece. A piece that follows the last one costs no
+// allocation: a whole entry costs two, whatever its number of chunks. The zero Stream is ready. Only one
+// goroutine at a time may use it.
 type Stream struct {
 	of   tiers.ID
-	next int64 // the offset behind the last piece
+	next int64 // the offset after the last piece
 	ctr  cipher.Stream
 }
 
@@ -85,7 +85,7 @@ func start(o tiers.Object) counter {
 	buf := make([]byte, 0, 128) // stays on the stack for keys of ordinary length
 	buf = binary.BigEndian.AppendUint64(buf, o.Gen)
 	buf = append(buf, o.Key...)
-	if o.Layer > 0 { // no text ends like this
+	if o.Layer > 0 { // 0xff occurs in no key, so layers cannot collide with keys
 		buf = binary.BigEndian.AppendUint32(append(buf, 0xff), uint32(o.Layer))
 	}
 	sum := sha256.Sum256(buf)
@@ -104,9 +104,8 @@ func (c *Content) stream(o tiers.Object, off int64) cipher.Stream {
 	return ctr
 }
 
-// zeros is what the key stream is combined with. Reading it from the first-level cache is a third
-// faster than clearing the buffer first (9.5 against 7.3 GB/s), and 32 KiB of it were not faster
-// than 16.
+// zeros is the input of the key stream's XOR. Reading it from the first-level cache is a third faster
+// than clearing the buffer first (9.5 against 7.3 GB/s). 32 KiB were not faster than 16.
 var zeros [16 << 10]byte
 
 func fill(ctr cipher.Stream, p []byte) {

@@ -139,7 +139,7 @@ func TestSampledCheckLooksAtOneBlockOfItsOwnPerChunk(t *testing.T) {
 	assert.Greater(t, len(places), 8, "different keys, different places")
 }
 
-// A stream makes the same bytes as Fill, whether a piece follows the last or not.
+// A stream generates the same bytes as Fill, whether a piece follows the last one or not.
 func TestAStreamMakesWhatFillMakes(t *testing.T) {
 	c := New(nonceA, 3)
 	a, b := tiers.Object{Key: "a", Gen: 1, Size: 1 << 20},

@@ -1,9 +1,8 @@
-// Package content is what the bytes of every object are, and whether those that were read are
-// these.
+// Package content generates the bytes of every object, and verifies bytes that were read.
 //
 //	content.go  Content: the bytes as a pure function of nonce, rank, key, generation and offset
-//	verify.go   Check, CheckSample, MismatchError: what is wrong where, and which write it is from
+//	verify.go   Check, CheckSample, MismatchError: the first wrong byte, and the write it comes from
 //
-// Any range can be made at any time, by any number of goroutines: nothing that was written is kept
-// to be compared, and chunks of one object are made side by side.
+// Any range can be generated at any time, by any number of goroutines: verification needs no copy of
+// written bytes, and chunks of one object are generated concurrently.
 package content

@@ -9,28 +9,27 @@ import (
 	"kvbench/tiers"
 )
 
-// Verify says how much of what is read is compared with what was written.
+// Verify says how much of a read is compared with the expected content.
 type Verify uint8
 
 // The three depths of verification.
 const (
 	VerifyNone   Verify = iota // nothing
-	VerifySample               // one 4 KiB block per chunk, at a place derived from key and offset
+	VerifySample               // one 4 KiB block per chunk, at an offset derived from key and offset
 	VerifyFull                 // every byte
 )
 
 // String returns "none", "sample" or "full", the values of -verify.
 func (v Verify) String() string { return [...]string{"none", "sample", "full"}[v] }
 
-// MismatchError says that bytes read are not those that were written.
+// MismatchError reports that a read returned other bytes than were written.
 type MismatchError struct {
 	Key    string
-	Gen    uint64 // the generation that should have been there
+	Gen    uint64 // the expected generation
 	Offset int64  // of the first wrong byte, in the entry
 	Got    byte
 	Want   byte
-	// Stale: the bytes around Offset are those of an earlier write of the same key, made as
-	// StaleGen.
+	// Stale: the bytes around Offset are from an earlier write of the same key, of generation StaleGen.
 	Stale    bool
 	StaleGen uint64
 	// Zero: the bytes around Offset are all zero, as in a hole that was never written.
@@ -53,7 +52,7 @@ func (e *MismatchError) Error() string {
 // second's work, done once, since a mismatch ends the trial.
 const staleSearch = 1 << 20
 
-// scratch buffers hold what the content should be, piece by piece.
+// scratch buffers hold the expected content, piece by piece.
 var scratch = sync.Pool{New: func() any { return new([16 << 10]byte) }}
 
 // Check compares p with the bytes of o at offset off and returns nil or a *MismatchError for the
@@ -74,8 +73,7 @@ func (c *Content) Check(p []byte, o tiers.Object, off int64) error {
 }
 
 // CheckSample compares one 4 KiB block of p, the chunk of o at offset off, which is a multiple of
-// 16. The block's place depends on key and offset alone: other entries and chunks are looked at
-// elsewhere.
+// 16. The block's place depends on key and offset alone, and differs between entries and chunks.
 func (c *Content) CheckSample(p []byte, o tiers.Object, off int64) error {
 	buf := scratch.Get().(*[16 << 10]byte)
 	defer scratch.Put(buf)
@@ -107,14 +105,14 @@ func (c *Content) mismatch(got, want []byte, o tiers.Object, off int64) error {
 	}
 	e := &MismatchError{Key: o.Key, Gen: o.Gen, Offset: off + int64(i), Got: got[i], Want: want[i]}
 
-	// Compare a stretch around the difference that starts on a 16-byte boundary of the entry.
+	// Compare a range around the difference that starts at a 16-byte boundary of the entry.
 	from := i - int((off+int64(i))%aes.BlockSize)
 	if from < 0 {
 		from += aes.BlockSize
 	}
 	near := got[min(from, len(got)):min(from+64, len(got))]
 	if len(near) < 8 {
-		return e // too little to tell a stale version from chance
+		return e // too few bytes to distinguish a stale version from chance
 	}
 	if len(bytes.Trim(near, "\x00")) == 0 {
 		e.Zero = true

@@ -15,44 +15,44 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// buckets is Mooncake's bucket backend: objects wait in memory until a bucket is full, which is
-// then written with one call, all keys and all values, and its index after it. A file is gone with
-// its last object. Whoever fills a bucket writes it, one at a time, and waits for it; in the engine
-// one thread does that behind the requests. While one is written and the next one is full, a third
-// is not begun: it would wait in memory, too, and so would one of each worker.
+// buckets is Mooncake's bucket backend. Objects wait in memory until a bucket is full. One call then
+// writes all keys and values of the bucket, and its index follows. The files are removed with the
+// bucket's last object. The request that fills a bucket writes it, one bucket at a time, and waits;
+// in the engine a thread writes buckets behind the requests. While one bucket is written and another
+// one is full no third one begins: it would only hold memory, and each worker could have one.
 type buckets struct {
 	t     *Tier
 	calls *calls
 
-	writing chan struct{} // whoever writes a bucket
+	writing chan struct{} // a semaphore of one: the request that writes a bucket
 
 	mu      sync.Mutex
-	full    int           // buckets that are written, or are about to be
-	fewer   chan struct{} // closed, and made anew, when there is one less of them
-	filling *bucket       // takes the next objects; nil: a new one does
-	spare   [][]byte      // a few that are used again: making one means clearing it
+	full    int           // buckets that are being written or wait for it
+	fewer   chan struct{} // closed and replaced when full decreases
+	filling *bucket       // takes the next objects; nil: the next object begins a bucket
+	spare   [][]byte      // free list: new memory would have to be cleared
 	last    int64         // number of the newest bucket
-	written int64         // bytes of objects in files, which no commit has reported yet
+	written int64         // bytes of objects in files that no commit has reported yet
 	at      map[tiers.ID]*place
 }
 
-// fullBuckets are how many are written, or wait for that, before no new one is begun. With two the
-// storage has the next one as soon as it is done with one; more would only lie in memory, 256 MiB
-// each: with 16 workers it was 8.6 GB instead of 6.2, at the same rate (llama3.1-8b on tmpfs).
+// fullBuckets limits the buckets that are being written or wait for it. With two the storage gets
+// the next one as soon as it has completed one. More would only hold memory, 256 MiB each: with 16
+// workers 8.6 GB instead of 6.2, at the same rate (llama3.1-8b on tmpfs).
 const fullBuckets = 2
 
-// bucket is objects that lie in a file together. Guarded by buckets.mu.
+// bucket is the objects of one file. Guarded by buckets.mu.
 type bucket struct {
 	name    string
-	mem     []byte // of no garbage collector; nil once nobody has a use for it
-	end     int64  // of what mem holds
+	mem     []byte // mapped, outside the Go heap; nil once it is released
+	end     int64  // bytes of mem in use
 	places  []*place
-	pending int // objects that are neither committed nor given up
+	pending int // objects that are neither committed nor abandoned
 	closed  bool
-	written bool // the file is there
+	written bool // the file exists
 	live    int  // objects that are not removed
 	readers int
-	copying int // who has a use for mem: readers, and the kernel that writes it
+	copying int // users of mem: readers, and the kernel while it writes
 	gone    bool
 }
 
@@ -72,25 +72,25 @@ func newBuckets(t *Tier) *buckets {
 		fewer: make(chan struct{}), at: make(map[tiers.ID]*place)}
 }
 
-// start makes nothing: a bucket's file is made when the bucket is full.
+// start creates no file: a bucket's file is created when the bucket is full.
 func (b *buckets) start(context.Context) error {
 	if b.t.cfg.Bytes > tiers.BucketBytes {
 		return fmt.Errorf("an object of %d bytes is larger than a bucket of %d", b.t.cfg.Bytes,
 			tiers.BucketBytes)
 	}
-	b.t.traits.CountsAtCommit = true // what a request does is a copy
+	b.t.traits.CountsAtCommit = true // a request only copies memory
 	return nil
 }
 
-// fits says whether an object may be in a bucket, too. It is never asked for more than a bucket.
+// fits reports whether a bucket has capacity for another object of n bytes.
 func (k *bucket) fits(n int64) bool {
 	return k.end+n <= int64(len(k.mem)) && len(k.places) < tiers.BucketKeys
 }
 
-// begin makes a bucket. Callers hold mu. Its memory is the kernel's again when it is written: a
-// collector would leave as much lying about as there is in use.
+// begin creates a bucket. Callers hold mu. Its memory is mapped, so that the kernel has it back when
+// the bucket is written: the garbage collector would keep as much again as is in use.
 func (b *buckets) begin() (*bucket, error) {
-	// The engine's number: microseconds and a count within one.
+	// The engine's number: microseconds, and a count within each microsecond.
 	b.last = max(b.last+1, time.Now().UnixMicro()<<12)
 	k := &bucket{name: fmt.Sprint(b.last)}
 	if n := len(b.spare); n > 0 {
@@ -98,7 +98,7 @@ func (b *buckets) begin() (*bucket, error) {
 		return k, nil
 	}
 	size := min(tiers.BucketBytes, tiers.BucketKeys*b.t.cfg.Bytes)
-	// Pages that nobody has touched take no room: small objects that end a run fill no bucket.
+	// Untouched pages take no memory, so a bucket that small objects do not fill costs little.
 	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -108,16 +108,16 @@ func (b *buckets) begin() (*bucket, error) {
 	return k, nil
 }
 
-// create gives an object a stretch of the bucket's memory. The bucket is complete when no further
-// object of the usual size would fit.
+// create reserves a range of the bucket's memory for an object. The bucket is complete when it has
+// no capacity for another object of the usual size.
 func (b *buckets) create(ctx context.Context, o tiers.Object) (*file, error) {
 	if o.Size > b.t.cfg.Bytes {
 		return nil, fmt.Errorf("%d bytes are more than an object's %d", o.Size, b.t.cfg.Bytes)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// What is waited for is at the device, and needs nothing that whoever waits here may hold: so
-	// somebody who makes several objects before the first is committed can wait, too.
+	// The wait is for a write at the device, which needs nothing that the caller may hold. So a
+	// caller that creates several objects before it commits the first can wait here without deadlock.
 	for b.filling == nil && b.full >= fullBuckets {
 		fewer := b.fewer
 		b.mu.Unlock()
@@ -144,13 +144,13 @@ func (b *buckets) create(ctx context.Context, o tiers.Object) (*file, error) {
 	k.live++
 	k.places = append(k.places, p)
 	b.at[o.ID()] = p
-	if !k.fits(b.t.cfg.Bytes) { // complete: nothing more comes
+	if !k.fits(b.t.cfg.Bytes) { // complete
 		k.closed, b.filling = true, nil
 	}
 	return &file{o: o, fd: -1, mem: p.mem, in: k}, nil
 }
 
-// commit lets an object be read, and writes the bucket with the last of it.
+// commit makes an object readable. The last object's commit writes the bucket.
 func (b *buckets) commit(ctx context.Context, f *file) error {
 	b.mu.Lock()
 	b.at[f.o.ID()].committed = true
@@ -163,8 +163,8 @@ func (b *buckets) commit(ctx context.Context, f *file) error {
 	return err
 }
 
-// settle says that one more object of a bucket is decided, and whether the bucket is to be written
-// now: finish does. Callers hold mu.
+// settle counts one object of a bucket as committed or abandoned. It reports whether the caller must
+// write the bucket now, with finish. Callers hold mu.
 func (b *buckets) settle(k *bucket) (write bool) {
 	k.pending--
 	if write = k.pending == 0 && k.closed && k.live > 0; write {
@@ -173,14 +173,14 @@ func (b *buckets) settle(k *bucket) (write bool) {
 	return write
 }
 
-// abandon leaves a stretch of memory unused: it is not written with the bucket.
+// abandon removes an object that is not committed: its bytes are not written with the bucket.
 func (b *buckets) abandon(f *file) error {
 	b.mu.Lock()
 	p := b.at[f.o.ID()]
 	delete(b.at, f.o.ID())
 	p.dead = true
 	f.in.live--
-	write := !p.committed && b.settle(f.in) // else it was the bucket that could not be written
+	write := !p.committed && b.settle(f.in) // committed: the write of the bucket has failed
 	over := b.over(f.in)
 	rest := b.recycle(f.in)
 	b.mu.Unlock()
@@ -188,7 +188,7 @@ func (b *buckets) abandon(f *file) error {
 		b.unlink(f.in, over))
 }
 
-// finish writes a bucket, if it is to be written.
+// finish writes a bucket if write is set.
 func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 	if !write {
 		return nil
@@ -217,8 +217,8 @@ func (b *buckets) finish(ctx context.Context, k *bucket, write bool) error {
 	return errors.Join(err, unmap(rest), b.unlink(k, over))
 }
 
-// write puts the objects of a bucket into its file, one behind the other, and says where in its
-// index. It returns their bytes.
+// write writes the objects of a bucket to its file, one after the other, and their offsets to its
+// index. It returns the bytes of the objects.
 func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) {
 	b.mu.Lock()
 	var vec [][]byte
@@ -237,12 +237,12 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	}
 	k.copying++
 	b.mu.Unlock()
-	// The kernel reads the memory until its call is back, which may be long after this has given up
-	// waiting: a device that hangs must not get what the next bucket puts there.
+	// The kernel reads the memory until the call completes, perhaps long after this function has
+	// stopped waiting. Until then the memory must not be reused for the next bucket.
 	written := func() {
 		b.mu.Lock()
 		k.copying--
-		rest := b.recycle(k) // where nobody waited for the kernel
+		rest := b.recycle(k) // if the call completes after its caller has returned
 		b.mu.Unlock()
 		_ = unmap(rest)
 	}
@@ -265,8 +265,8 @@ func (b *buckets) write(ctx context.Context, k *bucket) (size int64, err error) 
 	return size, errors.Join(err, b.calls.close(fd, path))
 }
 
-// open reads from memory what is not written yet, and else from the bucket's file, which is opened
-// each time.
+// open opens an object in memory while its bucket is not written, and in the bucket's file, which is
+// opened for each object, afterwards.
 func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
 	b.mu.Lock()
 	p := b.at[o.ID()]
@@ -294,8 +294,8 @@ func (b *buckets) open(_ context.Context, o tiers.Object) (*file, error) {
 	return f, nil
 }
 
-// done lets go of memory or of a descriptor; the last reader of a bucket that nobody needs removes
-// its files.
+// done releases the memory or the descriptor of an object that was read. The last reader of a bucket
+// without live objects removes its files.
 func (b *buckets) done(f *file) (err error) {
 	if f.fd >= 0 {
 		err = b.calls.close(f.fd, f.path)
@@ -312,9 +312,9 @@ func (b *buckets) done(f *file) (err error) {
 	return errors.Join(err, unmap(rest), b.unlink(k, over))
 }
 
-// remove takes an object out. In the engine it never goes alone, and here the cache gives up whole
-// buckets, too (evict.NewBuckets): but which requests wrote side by side is known here alone, so a
-// file may outlive its bucket there by the objects of another one.
+// remove removes one object. The engine only removes whole buckets, and so does the cache
+// (evict.NewBuckets). But concurrent requests mix their objects in one file here, so a file may exist
+// longer than the bucket in the cache.
 func (b *buckets) remove(o tiers.Object) error {
 	b.mu.Lock()
 	p := b.at[o.ID()]
@@ -331,7 +331,7 @@ func (b *buckets) remove(o tiers.Object) error {
 	return errors.Join(unmap(rest), b.unlink(p.in, over))
 }
 
-// over says, once, that nobody needs the files of a bucket any more. Callers hold mu.
+// over reports, once, that the files of a bucket have no live object and no reader. Callers hold mu.
 func (b *buckets) over(k *bucket) bool {
 	if !k.written || k.gone || k.live > 0 || k.readers > 0 {
 		return false
@@ -340,8 +340,9 @@ func (b *buckets) over(k *bucket) bool {
 	return true
 }
 
-// recycle lets the memory of a bucket be used again, once it is on the disk or nothing of it is
-// needed. What is not needed at all it returns: for unmap, without the lock. Callers hold mu.
+// recycle puts the memory of a bucket on the free list once the bucket is written or needs no write.
+// If the free list is full it returns the memory, which the caller unmaps without the lock. Callers
+// hold mu.
 func (b *buckets) recycle(k *bucket) (rest []byte) {
 	settled := k.written || k.closed && k.pending == 0 && k.live == 0
 	if !settled || k.copying > 0 || k.mem == nil {
@@ -357,7 +358,7 @@ func (b *buckets) recycle(k *bucket) (rest []byte) {
 	return rest
 }
 
-// unmap gives memory back.
+// unmap releases memory.
 func unmap(mem []byte) error {
 	if mem == nil {
 		return nil
@@ -373,14 +374,14 @@ func (b *buckets) unlink(k *bucket, over bool) error {
 	return errors.Join(b.calls.unlink(k.name+".meta"), b.calls.unlink(k.name+".bucket"))
 }
 
-// lookUp: the engine knows by heart what is where.
+// lookUp makes no call: the engine has its index in memory.
 func (b *buckets) lookUp([]tiers.Object) error { return nil }
 
-// takes: values lie one behind the other, each after its key.
+// takes returns the bytes of an object and its key, which stand in the file without padding.
 func (b *buckets) takes(o tiers.Object) int64 { return o.Size + hashBytes }
 
-// close gives up what is in no complete bucket, whose memory goes, as that of all that nobody has a
-// use for.
+// close discards the objects of the bucket that is not full, and unmaps all memory that is not in
+// use.
 func (b *buckets) close() (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -388,14 +389,14 @@ func (b *buckets) close() (err error) {
 		err = errors.Join(err, unmap(mem))
 	}
 	b.spare = nil
-	for _, p := range b.at { // of complete ones those that could not be written
+	for _, p := range b.at { // complete buckets whose write has failed
 		if k := p.in; k.pending == 0 && k.copying == 0 {
 			err = errors.Join(err, unmap(k.mem))
 			k.mem = nil
 		}
 	}
 	if k := b.filling; k != nil && k.pending == 0 && k.copying == 0 {
-		err = errors.Join(err, unmap(k.mem)) // of which nothing may be left
+		err = errors.Join(err, unmap(k.mem)) // nil if the loop above has unmapped it
 		k.mem, b.filling = nil, nil
 	}
 	return err

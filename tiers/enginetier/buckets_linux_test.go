@@ -19,7 +19,7 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// Buckets live in memory that no collector knows: what is given up or closed returns it.
+// The memory of buckets is outside the Go heap: Abort and Close must release it.
 func TestBucketsReturnTheirMemory(t *testing.T) {
 	size := func() (kib int64) {
 		text, err := os.ReadFile("/proc/self/status")
@@ -54,7 +54,7 @@ func TestBucketsReturnTheirMemory(t *testing.T) {
 	assert.Less(t, size()-before, int64(bucket/2))
 }
 
-// never is an engine whose writes end when they are told to.
+// never is an engine that passes writes to the test, which completes them.
 type never struct {
 	ioengine.Engine
 	came chan *ioengine.Op
@@ -66,7 +66,7 @@ func (n never) Submit(ops ...*ioengine.Op) {
 	}
 }
 
-// While a bucket is written and another one is full no third one is begun.
+// While one bucket is written and another one is full no third one begins.
 func TestFullBucketsAreWaitedFor(t *testing.T) {
 	dir := tiertest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -79,12 +79,12 @@ func TestFullBucketsAreWaitedFor(t *testing.T) {
 			return tier.Create(ctx, tiers.Object{Key: key, Gen: 1, Size: 4096})
 		}
 		var wait sync.WaitGroup
-		for _, key := range []string{"a", "b"} { // each fills a bucket: there may be larger ones
+		for _, key := range []string{"a", "b"} { // each fills a bucket: the next object may be larger
 			w, err := create(t.Context(), key)
 			require.NoError(t, err)
 			wait.Go(func() { assert.NoError(t, w.Commit(t.Context())) })
 		}
-		synctest.Wait() // one is at the device, one waits for it
+		synctest.Wait() // one is in flight, one waits for it
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		_, err = create(gone, "c")
@@ -106,8 +106,9 @@ func TestFullBucketsAreWaitedFor(t *testing.T) {
 	})
 }
 
-// A bucket whose write is given up stays open until the kernel has let go of it: what a short write
-// has left would go on in whichever file has the number by then. So does what the tier has open.
+// A bucket whose write is abandoned stays open until the write completes: the rest of a short write
+// would go to another file that has the descriptor's number by then. Files of the other layouts
+// stay open, too.
 func TestWhatIsGivenUpStaysOpen(t *testing.T) {
 	for _, c := range []struct{ layout, file string }{
 		{"mooncake-bucket", ".bucket"}, {"vllm-fs", ".tmp"}, {"lmcache-raw", "raw_block"},
@@ -142,23 +143,26 @@ func TestWhatIsGivenUpStaysOpen(t *testing.T) {
 					require.ErrorIs(t, err, context.Canceled)
 				}
 				require.NoError(t, tier.Close())
-				assert.Contains(t, descriptors(t), c.file)
+				assert.Contains(t, descriptors(t, dir.Path()), c.file)
 				engine.Release()
 				synctest.Wait()
-				assert.NotContains(t, descriptors(t), c.file)
+				assert.NotContains(t, descriptors(t, dir.Path()), c.file)
 				require.NoError(t, psync.Close(t.Context()))
 			})
 		})
 	}
 }
 
-// descriptors are the files that the process has open.
-func descriptors(t *testing.T) (all string) {
+// descriptors are the files below a directory that the process has open. Other tests leave files open until the garbage
+// collector closes them.
+func descriptors(t *testing.T, dir string) (all string) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	for _, e := range entries {
 		path, _ := os.Readlink("/proc/self/fd/" + e.Name()) // of which one reads the directory
-		all += path + "\n"
+		if strings.HasPrefix(path, dir) {
+			all += path + "\n"
+		}
 	}
 	return all
 }

@@ -12,24 +12,24 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// calls are the system calls that a layout makes itself, all of them relative to the directory of
-// its files. Those that move bytes are the engine's; it is told of these, too, because the device
-// may not answer them either.
+// calls makes the system calls of a layout, relative to the directory of its files, except reads and
+// writes, which the I/O engine makes. The calls run through Engine.Call, because a device that hangs
+// may not complete them either.
 type calls struct {
 	root   int    // descriptor of the directory
-	path   string // its
+	path   string // of the directory
 	engine ioengine.Engine
-	note   func(string) // is told of each call before it is made; nil: nobody is
+	note   func(string) // receives each call before it is made; may be nil
 }
 
-// announce reports a call to note, before it is made: its outcome is not compared.
+// announce passes the text of a call to note, before the call is made.
 func (c *calls) announce(format string, args ...any) {
 	if c.note != nil {
 		c.note(fmt.Sprintf(format, args...))
 	}
 }
 
-// call makes one, again where a signal has interrupted it. Its error names the file.
+// call makes a system call, and repeats it after EINTR. Its error names the file.
 func (c *calls) call(what, path string, do func() error) error {
 	full := c.path + "/" + path
 	err := c.engine.Call(what, full, func() error { return workdir.Retry(do) })
@@ -43,8 +43,7 @@ func (c *calls) call(what, path string, do func() error) error {
 	return err
 }
 
-// open opens a file. Links are not followed: whatever lies there, nothing is written outside of the
-// directory.
+// open opens a file. It follows no symbolic links, so that no write leaves the directory.
 func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 	c.announce("openat %s %s %#o", path, flagNames(flags), mode)
 	what := "open"
@@ -58,7 +57,7 @@ func (c *calls) open(path string, flags int, mode uint32) (fd int, err error) {
 	return fd, err
 }
 
-// access says whether a path is there: os.access.
+// access reports whether a path exists, with the call of os.access.
 func (c *calls) access(path string) (there bool, err error) {
 	c.announce("faccessat %s", path)
 	return found(c.call("look-up", path, func() error {
@@ -66,7 +65,7 @@ func (c *calls) access(path string) (there bool, err error) {
 	}))
 }
 
-// stat likewise, as os.stat and os.path.exists.
+// stat reports whether a path exists, with the call of os.stat and os.path.exists.
 func (c *calls) stat(path string) (there bool, err error) {
 	c.announce("newfstatat %s", path)
 	return found(c.call("look-up", path, func() error {
@@ -75,7 +74,7 @@ func (c *calls) stat(path string) (there bool, err error) {
 	}))
 }
 
-// found makes an answer of an error: a directory that is missing on the way is one, too.
+// found returns false for an error that means that the path, or a directory above it, is missing.
 func found(err error) (bool, error) {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return false, nil
@@ -83,7 +82,7 @@ func found(err error) (bool, error) {
 	return err == nil, err
 }
 
-// mkdir makes a directory, and says whether it was not there already.
+// mkdir makes a directory. It returns false if the directory exists already.
 func (c *calls) mkdir(path string) (made bool, err error) {
 	c.announce("mkdirat %s", path)
 	err = c.call("mkdir", path, func() error {
@@ -95,19 +94,19 @@ func (c *calls) mkdir(path string) (made bool, err error) {
 	return err == nil, err
 }
 
-// rename gives a file its name, in the place of one that may have it.
+// rename renames a file and replaces a file of that name.
 func (c *calls) rename(from, to string) error {
 	c.announce("renameat %s %s", from, to)
 	return c.call("rename", from, func() error { return unix.Renameat(c.root, from, c.root, to) })
 }
 
-// unlink removes a name; whoever has the file open keeps it.
+// unlink removes a file's name. Open descriptors stay valid.
 func (c *calls) unlink(path string) error {
 	c.announce("unlinkat %s", path)
 	return c.call("remove", path, func() error { return unix.Unlinkat(c.root, path, 0) })
 }
 
-// close closes a file. Interrupted, it is closed all the same.
+// close closes a file. After EINTR the file is closed, too.
 func (c *calls) close(fd int, path string) error {
 	c.announce("close")
 	return c.call("close", path, func() error {
@@ -118,14 +117,14 @@ func (c *calls) close(fd int, path string) error {
 	})
 }
 
-// size gives a file its size.
+// size sets the size of a file.
 func (c *calls) size(fd int, path string, n int64) error {
 	c.announce("ftruncate %d", n)
 	return c.call("truncate", path, func() error { return unix.Ftruncate(fd, n) })
 }
 
-// write puts a short text into a file at its position, that of a configuration or an index: those
-// are so few that they need no engine.
+// write writes a configuration or an index at the file's position. These writes are too few to need
+// the I/O engine.
 func (c *calls) write(fd int, path string, p []byte) error {
 	c.announce("write %d", len(p))
 	n := 0
@@ -136,7 +135,7 @@ func (c *calls) write(fd int, path string, p []byte) error {
 	return err
 }
 
-// scan reads the whole directory: os.scandir, with the 32 KiB that the C library asks for.
+// scan reads the whole directory as os.scandir does, with the C library's buffer of 32 KiB.
 func (c *calls) scan() error {
 	const path = "."
 	fd, err := c.open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
@@ -154,7 +153,7 @@ func (c *calls) scan() error {
 	return errors.Join(err, c.close(fd, path))
 }
 
-// flagNames are the names of the flags of an open call.
+// flagNames returns the names of the flags of an open call.
 func flagNames(flags int) string {
 	text := map[int]string{unix.O_RDONLY: "O_RDONLY", unix.O_WRONLY: "O_WRONLY",
 		unix.O_RDWR: "O_RDWR"}[flags&unix.O_ACCMODE]

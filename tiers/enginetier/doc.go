@@ -1,29 +1,25 @@
-// Package enginetier keeps objects in files as inference engines do, call by call: the same files,
-// names, flags, sizes and order, temporary file and rename, and no flush where they have none.
+// Package enginetier stores objects in files with the system calls of inference engines: the same
+// files, names, flags, sizes and order, the same temporary files and renames, and no flush where the
+// engine has none.
 //
-//	tier.go     Config, Tier: an object's bytes between the calls of a layout, and how many calls
-//	            for bytes are under way, as the engine has threads
-//	beside.go   beside: objects of a request that are under way at the same time
-//	layout.go   layout, the seam, and file, what is open; which layout is whose
-//	perfile.go  a file for each object: vllm-fs, lmcache-fs, hicache-file
-//	slots.go    one file of places that are used again: vllm-slots, kvbm-slots, lmcache-raw,
+//	tier.go     Config, Tier: moves an object's bytes between the calls of a layout
+//	limit.go    limits: requests in flight, as many as the engine has threads
+//	group.go    group: several objects of one request that move concurrently
+//	layout.go   layout, the interface of layouts, and file, an open object
+//	perfile.go  one file per object: vllm-fs, lmcache-fs, hicache-file
+//	slots.go    one file of slots that are reused: vllm-slots, kvbm-slots, lmcache-raw,
 //	            mooncake-offset
-//	buckets.go  mooncake-bucket: several objects written at once
-//	calls.go    the system calls, each of which a test may be told of
-//	platform_*.go  what systems name differently
+//	buckets.go  mooncake-bucket: several objects in one write
+//	calls.go    the system calls, which tests may record
+//	platform_*.go  differences between operating systems
 //
-// What an engine is said to do here is its main line of September 2026; testdata/calls shows each
-// layout by example. Three things are the suite's own: files lie in a directory of the work
-// directory, which removes those of a run that was killed; O_CLOEXEC and O_NOFOLLOW stand beside
-// the engine's flags; and keys are hashes of the suite's keys, of as many digits as the engine's
-// hashes of tokens.
-//
-// This package is large because the calls of eight layouts are told one by one, with what their
-// engines do and do not do, and stand where they can be compared.
+// The calls are those of the engines' main branches of September 2026; testdata/calls shows each
+// layout by example. The suite differs in three points. Files lie in the work directory, which
+// removes the files of a killed run. Open calls also have O_CLOEXEC and O_NOFOLLOW. Keys are hashes
+// of the suite's keys, with as many digits as the engine's hashes of tokens.
 //
 // # Ownership
 //
-// An object's descriptor is used by its reader or writer and by their requests under way, and
-// closed when the last of them lets go: what is stuck in the device keeps it. No lock is held
-// across a system call.
+// An object's reader or writer and its requests in flight share its descriptor; the last of them
+// closes it. A request that hangs in the device keeps it open. No lock is held across a system call.
 package enginetier

@@ -89,7 +89,7 @@ func TestContract(t *testing.T) {
 			return tier
 		})
 	})
-	t.Run("beside each other", func(t *testing.T) {
+	t.Run("concurrent objects", func(t *testing.T) {
 		tiertest.Run(t, func(t testing.TB) tiers.Tier {
 			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: tiertest.Dir(t),
 				Layout: "kvbm-slots", Engine: tiertest.Psync(t), Direct: true, Model: "m",
@@ -101,28 +101,28 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// told is an engine that notes which calls it is told of.
-type told struct {
+// recorder is an engine that records its calls.
+type recorder struct {
 	ioengine.Engine
 	calls []string
 }
 
-func (e *told) Call(what, where string, f func() error) error {
+func (e *recorder) Call(what, where string, f func() error) error {
 	e.calls = append(e.calls, what+" "+where)
 	return e.Engine.Call(what, where, f)
 }
 
-// The I/O engine is told of every call that a device may not answer: what it is not told of would
-// be in no result, and no -io-timeout would end it.
-func TestTheEngineIsToldOfEveryCall(t *testing.T) {
+// Every call that a device may leave unanswered runs through the I/O engine. Otherwise the result
+// would not list it as stalled, and -io-timeout would not end it.
+func TestEveryCallRunsThroughTheEngine(t *testing.T) {
 	for _, l := range tiers.EngineLayouts {
 		t.Run(l.Name, func(t *testing.T) {
 			dir := tiertest.Dir(t)
-			engine, made := &told{Engine: tiertest.Psync(t)}, 0
+			engine, made := &recorder{Engine: tiertest.Psync(t)}, 0
 			tier, err := enginetier.New(t.Context(), enginetier.Config{Dir: dir, Layout: l.Name,
 				Engine: engine, Model: "m", Bytes: tiers.BucketBytes, Layers: 4,
 				Capacity: tiers.BucketBytes, Note: func(call string) {
-					if !strings.HasPrefix(call, "fcntl") { // which no device is asked for
+					if !strings.HasPrefix(call, "fcntl") { // does not reach the device
 						made++
 					}
 				}})
@@ -181,7 +181,7 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 				}
 				return err
 			}))
-			if l.Name != "kvbm-slots" { // whose file has no name any more
+			if l.Name != "kvbm-slots" { // its file is unlinked
 				assert.Positive(t, files)
 			}
 			users := filepath.Join(root, "mine.bin")
@@ -189,7 +189,7 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 			require.NoError(t, dir.Close())
 			left, err := os.ReadDir(root)
 			require.NoError(t, err)
-			require.Len(t, left, 1, "nobody else's file")
+			require.Len(t, left, 1, "only the user's file is left")
 			require.NoError(t, os.Remove(users))
 			again, err := workdir.Open(t.Context(), workdir.Options{CacheDir: at, Nonce: "test"})
 			require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestWorkDirectoryRemovesTheFiles(t *testing.T) {
 	}
 }
 
-// SGLang leaves the rank out of the names of what all ranks have alike.
+// In SGLang the names of latents, which are equal on all ranks, have no rank.
 func TestLatentsHaveNoRankInHiCachesNames(t *testing.T) {
 	for latents, want := range map[bool]string{true: "_org-m.bin", false: "_org-m_3_8.bin"} {
 		dir := tiertest.Dir(t)

@@ -25,8 +25,8 @@ func layerwise(t testing.TB, dir *workdir.Dir, note func(string)) *enginetier.Ti
 	return tier
 }
 
-// A file for each layer of each object, the first layers of all objects before the second ones,
-// written and read; all of them are gone with their object.
+// Each layer of each object is a file. The first layers of all objects are written and read before
+// the second layers. Remove deletes all layers.
 func TestLayersAreFilesInTheirOrder(t *testing.T) {
 	dir := tiertest.Dir(t)
 	var calls []string
@@ -87,7 +87,7 @@ func TestLayersAreFilesInTheirOrder(t *testing.T) {
 	require.ErrorIs(t, err, tiers.ErrNotFound)
 }
 
-// Layers differ in content, a lost one is an error, and of a write that fails nothing is left.
+// Layers differ in content, a missing layer is an error, and a failed write leaves no file.
 func TestALayerThatIsLost(t *testing.T) {
 	dir := tiertest.Dir(t)
 	tier := layerwise(t, dir, nil)

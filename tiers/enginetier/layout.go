@@ -11,47 +11,47 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// layout is the calls of an engine around the bytes of an object. What is called from several
-// goroutines at once guards itself. No call waits for another's but for one that is at the device.
+// layout makes the calls of an engine before and after the bytes of an object. All methods are safe
+// for concurrent use. No call waits for another one unless that one waits for the device.
 type layout interface {
-	// start does what the engine does when it starts.
+	// start makes the calls of the engine's start.
 	start(ctx context.Context) error
-	// create is what comes before the bytes of an object that is stored, commit what comes after
-	// them; abandon takes back what is not committed. ErrExists from create: it is there.
+	// create makes the calls before an object is written, commit the calls after that. Abandon
+	// removes an object that is not committed. Create returns ErrExists if the object exists.
 	create(ctx context.Context, o tiers.Object) (*file, error)
 	commit(ctx context.Context, f *file) error
 	abandon(f *file) error
-	// open is what comes before the bytes of an object that is loaded, done what comes after them.
+	// open makes the calls before an object is read, done the calls after that.
 	open(ctx context.Context, o tiers.Object) (*file, error)
 	done(f *file) error
-	// remove gives up an object; readers that have it keep it.
+	// remove deletes an object; its open readers can still read it.
 	remove(o tiers.Object) error
-	// lookUp asks the filesystem which objects are there, as the engine does before it loads any.
+	// lookUp makes the look-ups of the engine before it loads any object.
 	lookUp(objs []tiers.Object) error
-	// takes is the bytes of an object's place.
+	// takes returns the bytes that an object takes in its file.
 	takes(o tiers.Object) int64
-	// close ends the engine. No request is in flight.
+	// close ends the layout. No request is in flight.
 	close() error
 }
 
-// file is an object while its bytes move.
+// file is an open object.
 type file struct {
 	o    tiers.Object
 	fd   int
-	at   int64  // where its bytes begin in the file
-	path string // what it was opened as; of a new one, until it is whole
-	mem  []byte // nil, or memory that the engine holds its bytes in
-	// whole shapes the request for all bytes at once; nil: at the position of the file. Others are
-	// made with pread and pwrite: an engine has only whole ones.
+	at   int64  // offset of its bytes in the file
+	path string // the path that was opened: of a new file, its temporary name
+	mem  []byte // the bytes, if they are in memory of the engine
+	// whole prepares the operation for all bytes at once; nil: read and write at the file's
+	// position. Parts of an object are moved with pread and pwrite; an engine moves no parts.
 	whole func(op *ioengine.Op)
 	spot  *spot   // in slots
 	in    *bucket // in buckets
-	// written is the bytes of objects that a commit to a bucket wrote, this one's among them.
+	// written is the bytes of all objects that this object's commit to a bucket wrote.
 	written int64
 }
 
-// newLayout is the one of a name. Each engine has its own way with the slashes in a model's name,
-// which become part of file names.
+// newLayout returns the layout of Config.Layout. A model's name is part of file names; each engine
+// replaces the slashes in it differently.
 func newLayout(t *Tier) layout {
 	p := perFile{t: t, calls: &t.calls, model: strings.ReplaceAll(t.cfg.Model, "/", "-SEP-"),
 		direct: t.direct}
@@ -84,8 +84,8 @@ func newLayout(t *Tier) layout {
 	return newBuckets(t) // mooncake-bucket
 }
 
-// LongestName is how many bytes the longest name has that a layout makes of a model's for a whole
-// object, 0 = it makes none. It is known before there is a directory.
+// LongestName returns the length in bytes of the longest file name that contains the model's name,
+// for a whole object; 0 = the layout has no such name. It needs no directory.
 func LongestName(cfg Config) int {
 	var o tiers.Object
 	switch l := newLayout(&Tier{cfg: cfg}).(type) {
@@ -101,9 +101,9 @@ func LongestName(cfg Config) int {
 
 const hashBytes = 2 * sha256.Size // in hexadecimal digits
 
-// hash is what stands in an object's name where the engine has the hash of its tokens. That is as
-// evenly spread as this one, which is what fans of directories and the trees of filesystems see of
-// it. The generation is in it, so that an object that is written again has another file.
+// hash returns the part of a file name in place of the engine's hash of tokens. Both are spread
+// evenly over directories and the trees of filesystems. It includes the generation, so that an
+// object that is written again has another file.
 func hash(o tiers.Object) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%d", o.Key, o.Gen)

@@ -7,34 +7,34 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// limits pass on as many requests at a time as an engine has threads for them, in the order in
-// which they come.
+// limits submits requests to the I/O engine in FIFO order, at most as many at a time as the imitated
+// engine has threads.
 type limits struct {
 	engine ioengine.Engine
-	lent   bool // the threads of either direction take the other's when they have none of their own
+	lent   bool // idle threads of one direction take requests of the other
 
 	mu            sync.Mutex
 	loads, stores limit
 }
 
-// limit is that of a direction.
+// limit is the limit of one direction.
 type limit struct {
 	of    *limits
 	other *limit
 	most  int // threads; 0 = one for each request
-	busy  int // requests of this direction that are under way
+	busy  int // requests of this direction in flight
 	queue []held
 }
 
-// held is a request that waits, and where it is noted when it need not any more: the engine of a
-// real server would have let it wait as well, so a verdict must not blame this process for it.
+// held is a request that waits for a thread. Its wait ends at *passed. A real server would have
+// let it wait as well, so the verdict does not attribute the wait to this process.
 type held struct {
 	op     *ioengine.Op
 	passed *time.Duration
 }
 
-// newLimits are those of an engine with so many threads for each direction. Where they are lent,
-// and one direction has no limit, there is nothing to lend.
+// newLimits returns the limits of an engine with so many threads per direction. Lent has no effect
+// if a direction has no limit.
 func newLimits(engine ioengine.Engine, loads, stores int, lent bool) *limits {
 	l := &limits{engine: engine, lent: lent && loads > 0 && stores > 0}
 	l.loads = limit{of: l, other: &l.stores, most: loads}
@@ -42,7 +42,7 @@ func newLimits(engine ioengine.Engine, loads, stores int, lent bool) *limits {
 	return l
 }
 
-// free says whether a thread has nothing to do that would take a request of this direction.
+// free reports whether an idle thread can take a request of this direction.
 func (l *limit) free() bool {
 	if l.of.lent {
 		return l.busy+l.other.busy < l.most+l.other.most
@@ -50,8 +50,8 @@ func (l *limit) free() bool {
 	return l.busy < l.most
 }
 
-// submit begins a request, now or when another is done. What waits here does not count as being at
-// the device: an IO's Begun is when its call is made.
+// submit submits a request now or when another one has completed. The wait does not count as service
+// time: an IO's Begun is when its call is made.
 func (l *limit) submit(op *ioengine.Op, passed *time.Duration) {
 	*passed = 0
 	if l.most > 0 {
@@ -67,8 +67,7 @@ func (l *limit) submit(op *ioengine.Op, passed *time.Duration) {
 	l.of.engine.Submit(op)
 }
 
-// left begins the next request in the place of one that is done, which it was just now: of its own
-// direction, if the threads of that have not all got one, else of whichever has one.
+// left ends a request at the time now and submits the next queued request, in the order of order.
 func (l *limit) left(now time.Duration) {
 	if l.most == 0 {
 		return
@@ -90,8 +89,9 @@ func (l *limit) left(now time.Duration) {
 	}
 }
 
-// order is whose requests the thread that has just become free looks for. All threads are busy, or
-// nobody waits: so it is one of the direction that has fewer under way than threads.
+// order returns the queues that the free thread takes a request from, first choice first. A request
+// waits only if all threads were busy, so the free thread belongs to the direction that has fewer
+// requests in flight than threads.
 func (l *limit) order() []*limit {
 	switch {
 	case !l.of.lent:

@@ -14,7 +14,7 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// desk is an engine that notes what it has under way, and ends it when it is told to.
+// desk is an engine that records its operations and completes none; the test removes them.
 type desk struct {
 	ioengine.Engine
 	has []string
@@ -28,8 +28,9 @@ func (d *desk) Submit(ops ...*ioengine.Op) {
 
 func (d *desk) Close(context.Context) error { return nil }
 
-// Each line: how many threads load and store and whether they are lent, what comes (r and w) and
-// what ends (the number of a request that is under way), and what is under way then.
+// Each case has the numbers of loading and storing threads, whether they are lent, the events, and
+// the operations that are in flight at the end. An event is a new read or write (r, w), or the
+// number of an operation that completes.
 func TestThreadsOfAnEngine(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -40,14 +41,14 @@ func TestThreadsOfAnEngine(t *testing.T) {
 		{"one for each request", 0, 0, false, "r r r w w", "read1 read2 read3 write4 write5"},
 		{"one each", 1, 1, false, "r r w w", "read1 write3"},
 		{"the next of its own", 1, 1, false, "r r w w 3 1", "write4 read2"},
-		{"nobody helps", 1, 1, false, "r r w 3", "read1"},
+		{"threads are not lent", 1, 1, false, "r r w 3", "read1"},
 		{"one direction without limit", 2, 0, false, "r r r w w", "read1 read2 write4 write5"},
 		{"nothing to lend", 2, 0, true, "r r r w w w", "read1 read2 write4 write5 write6"},
 		{"all load", 2, 2, true, "r r r r r w", "read1 read2 read3 read4"},
-		{"a borrowed thread goes home", 2, 2, true, "r r r r r w w 1 2",
+		{"a lent thread returns to its direction", 2, 2, true, "r r r r r w w 1 2",
 			"read3 read4 write6 write7"},
 		{"its own come first", 2, 2, true, "r r w w r w 1", "read2 write3 write4 read5"},
-		{"the other's, where there are none", 2, 2, true, "r r w w w 1",
+		{"the other's if its own queue is empty", 2, 2, true, "r r w w w 1",
 			"read2 write3 write4 write5"},
 		{"idle ones are taken", 1, 2, true, "w w w r 1 2 r", "write3 read4 read5"},
 	} {
@@ -68,7 +69,7 @@ func TestThreadsOfAnEngine(t *testing.T) {
 					i := slices.IndexFunc(d.has, func(op string) bool {
 						return strings.TrimLeft(op, "adeirtw") == what
 					})
-					require.GreaterOrEqual(t, i, 0, "%s is not under way: %s", what, d.has)
+					require.GreaterOrEqual(t, i, 0, "%s is not in flight: %s", what, d.has)
 					of := &l.stores
 					if strings.HasPrefix(d.has[i], "read") {
 						of = &l.loads

@@ -17,15 +17,15 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// perFile is what the layouts with a file for each object have in common: the file is written under
-// another name and renamed.
+// perFile is the common part of the layouts with one file per object: the file is written under a
+// temporary name and renamed.
 type perFile struct {
 	t      *Tier
 	calls  *calls
 	model  string
 	direct bool
-	path   func(o tiers.Object) string               // of an object's file
-	look   func(path string) (there bool, err error) // the call with which the engine looks for it
+	path   func(o tiers.Object) string               // the path of an object's file
+	look   func(path string) (there bool, err error) // the engine's look-up call
 }
 
 // open opens a whole file for one read.
@@ -38,7 +38,7 @@ func (p *perFile) open(_ context.Context, o tiers.Object) (*file, error) {
 	return &file{o: o, fd: fd, path: path}, nil
 }
 
-// past is the flag of an open call that goes past the page cache, if it does.
+// past returns the open flag of direct I/O, or 0.
 func past(direct bool) int {
 	if direct {
 		return openDirect
@@ -46,10 +46,10 @@ func past(direct bool) int {
 	return 0
 }
 
-// done closes what was read: nothing of it is kept open from one load to the next.
+// done closes the file: the engines keep no file open between loads.
 func (p *perFile) done(f *file) error { return p.calls.close(f.fd, f.path) }
 
-// missing is the path of an object's file, which must not be there.
+// missing returns the path of an object's file, and ErrExists if the file exists.
 func (p *perFile) missing(o tiers.Object) (path string, err error) {
 	path = p.path(o)
 	there, err := p.look(path)
@@ -59,7 +59,7 @@ func (p *perFile) missing(o tiers.Object) (path string, err error) {
 	return path, err
 }
 
-// begin opens the file that is going to have the object's name.
+// begin opens the temporary file, which commit renames.
 func (p *perFile) begin(o tiers.Object, temp string, flags int, mode uint32) (*file, error) {
 	fd, err := p.calls.open(temp, flags, mode)
 	if err != nil {
@@ -68,8 +68,8 @@ func (p *perFile) begin(o tiers.Object, temp string, flags int, mode uint32) (*f
 	return &file{o: o, fd: fd, path: temp}, nil
 }
 
-// commit closes a file and gives it its name, which alone makes it visible. What fails is abandoned,
-// without a descriptor. No flush: what a crash leaves is the filesystem's decision.
+// commit closes the temporary file and renames it, which makes the object visible. After an error
+// the caller abandons the file; its descriptor is closed then. The engines do not flush.
 func (p *perFile) commit(_ context.Context, f *file) error {
 	err := p.calls.close(f.fd, f.path)
 	f.fd = -1
@@ -79,7 +79,7 @@ func (p *perFile) commit(_ context.Context, f *file) error {
 	return err
 }
 
-// abandon removes what was to become a file: vLLM and LMCache do so after a short write.
+// abandon removes the temporary file, as vLLM and LMCache do after a short write.
 func (p *perFile) abandon(f *file) (err error) {
 	if f.fd >= 0 {
 		err = p.calls.close(f.fd, f.path)
@@ -87,11 +87,11 @@ func (p *perFile) abandon(f *file) (err error) {
 	return errors.Join(err, p.unlink(f.path))
 }
 
-// remove deletes an object's file. vLLM itself never does; LMCache and HiCache do, if they are
-// given a capacity.
+// remove deletes an object's file. vLLM itself never deletes; LMCache and HiCache do if a capacity is
+// configured.
 func (p *perFile) remove(o tiers.Object) error { return p.unlink(p.path(o)) }
 
-// unlink deletes a file, unless the run ends and the directory does that.
+// unlink deletes a file, unless the run ends and the work directory deletes it.
 func (p *perFile) unlink(path string) error {
 	if p.t.leaves.Load() {
 		return nil
@@ -99,13 +99,13 @@ func (p *perFile) unlink(path string) error {
 	return p.calls.unlink(path)
 }
 
-// takes: a file has whole pages.
+// takes returns the size in whole pages.
 func (p *perFile) takes(o tiers.Object) int64 { return tiers.AlignUp(o.Size, pageSize) }
 
 func (p *perFile) close() error { return nil }
 
-// lookUp makes a call for each object. What is found changes nothing: the tier knows which objects
-// it has, and what the calls cost is what they are made for.
+// lookUp makes a call for each object, for its cost alone. The tier knows which objects exist, and
+// the results of the calls do not matter.
 func (p *perFile) lookUp(objs []tiers.Object) error {
 	for _, o := range objs {
 		if _, err := p.look(p.path(o)); err != nil {
@@ -115,17 +115,17 @@ func (p *perFile) lookUp(objs []tiers.Object) error {
 	return nil
 }
 
-// vllmFS is vLLM's tiering offload to a filesystem: a file for each chunk, of all ranks, padded to
-// whole pages, in one of 4096 x 256 directories, which are asked for each time. Files are written
-// past the page cache where a file at the start could be, and never deleted: what leaves the tier
-// here, another program removes from the engine's directory.
+// vllmFS is vLLM's tiering offload to a filesystem: one file per chunk with the bytes of all ranks,
+// padded to whole pages, in one of 4096 x 256 directories. Each store looks its directories up. It
+// uses direct I/O if a probe at the start succeeds. The engine never deletes a file: it leaves that
+// to another program, so the deletions of this tier have no counterpart in it.
 type vllmFS struct {
 	perFile
 	dir string
 }
 
-// newVLLMFS names the directory. The engine hashes its configuration; of that the model is what
-// this suite has.
+// newVLLMFS names the directory. The engine hashes its configuration, of which this suite only has
+// the model.
 func newVLLMFS(p perFile) *vllmFS {
 	sum := sha256.Sum256([]byte(p.model))
 	l := &vllmFS{p, fmt.Sprintf("%s_%s_r0", p.model, hex.EncodeToString(sum[:])[:12])}
@@ -133,8 +133,8 @@ func newVLLMFS(p perFile) *vllmFS {
 	return l
 }
 
-// start is the engine's: the directory of a model and its configuration, the description of that,
-// and the try of direct I/O.
+// start makes the engine's calls: the directory of the model and its configuration, config.json, and
+// the probe of direct I/O.
 func (l *vllmFS) start(ctx context.Context) error {
 	if _, err := l.calls.mkdir(l.dir); err != nil {
 		return err
@@ -173,13 +173,15 @@ func (l *vllmFS) probe(ctx context.Context) error {
 	return errors.Join(err, l.calls.unlink(name))
 }
 
-// name spreads files by the first digits of their hash. Groups of layers count from 0.
+// name spreads files over directories by the first digits of their hash. Groups of layers count from
+// 0.
 func (l *vllmFS) name(o tiers.Object) string {
 	h := hash(o)
 	return fmt.Sprintf("%s/%s/%s_g%d/%s.bin", l.dir, h[:3], h[3:5], max(0, o.Layer-1), h)
 }
 
-// create has a random number in the name, which each thread of the engine draws once.
+// create uses the process id in the temporary name, where each thread of the engine has a random
+// number.
 func (l *vllmFS) create(_ context.Context, o tiers.Object) (*file, error) {
 	path, err := l.missing(o)
 	if err == nil {
@@ -192,14 +194,14 @@ func (l *vllmFS) create(_ context.Context, o tiers.Object) (*file, error) {
 		unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_TRUNC|past(l.direct), 0o644)
 }
 
-// parents makes the two directories above a file: os.makedirs with exist_ok, which looks for the
-// upper one first, and at the lower one where that is there already.
+// parents makes the two directories above a file as os.makedirs does with exist_ok: it looks the
+// upper one up first, and the lower one if that exists already.
 func (l *vllmFS) parents(path string) error {
 	dir := path[:strings.LastIndexByte(path, '/')]
 	upper := dir[:strings.LastIndexByte(dir, '/')]
 	there, err := l.calls.stat(upper)
 	if err == nil && !there {
-		if _, err = l.calls.stat(l.dir); err == nil { // which start has made
+		if _, err = l.calls.stat(l.dir); err == nil { // start has made l.dir
 			_, err = l.calls.mkdir(upper)
 		}
 	}
@@ -213,8 +215,8 @@ func (l *vllmFS) parents(path string) error {
 	return err
 }
 
-// lmcacheFS is LMCache's fs adapter: a file for each chunk of a rank in one flat directory, through
-// the page cache unless use_odirect is set, which then takes whole pages alone.
+// lmcacheFS is LMCache's fs adapter: one file per chunk and rank in a flat directory. It uses the
+// page cache unless use_odirect is set, which accepts only whole pages.
 type lmcacheFS struct{ perFile }
 
 func (l *lmcacheFS) start(context.Context) error {
@@ -226,7 +228,7 @@ func (l *lmcacheFS) start(context.Context) error {
 	return nil
 }
 
-// name has world size, rank, local world size and local rank, a byte each.
+// name contains world size, rank, local world size and local rank, one byte each.
 func (l *lmcacheFS) name(o tiers.Object) string {
 	rank, world := l.t.cfg.who()
 	name := fmt.Sprintf("%s@0x%02[2]x%02[3]x%02[2]x%02[3]x@0@%[4]s", l.model, world&0xff,
@@ -249,9 +251,9 @@ func (l *lmcacheFS) create(_ context.Context, o tiers.Object) (*file, error) {
 	return l.begin(o, path+".tmp", flags, 0o666)
 }
 
-// hicacheFile is SGLang's HiCacheFile: a file for each page of a rank in one flat directory,
-// through the page cache. What all ranks have alike has no rank in its name. It asks for a batch of
-// pages by reading the whole directory.
+// hicacheFile is SGLang's HiCacheFile: one file per page and rank in a flat directory, through the
+// page cache. Latents, which are equal on all ranks, have no rank in their name. To look a batch of
+// pages up, it reads the whole directory.
 type hicacheFile struct{ perFile }
 
 func (l *hicacheFile) start(context.Context) error { return nil }
@@ -264,8 +266,8 @@ func (l *hicacheFile) name(o tiers.Object) string {
 	return fmt.Sprintf("%s_%s_%d_%d.bin", hash(o), l.model, rank, world)
 }
 
-// create writes a file whose name is a random number in the engine, and no longer for a model with
-// a long name.
+// create uses a hash as the temporary name, where the engine has a random number: the length does
+// not depend on the model's name.
 func (l *hicacheFile) create(_ context.Context, o tiers.Object) (*file, error) {
 	path, err := l.missing(o)
 	if err != nil {
@@ -276,7 +278,7 @@ func (l *hicacheFile) create(_ context.Context, o tiers.Object) (*file, error) {
 		unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC, 0o666)
 }
 
-// batch is how many pages HiCache asks for at once. It asks for no more behind a missing one.
+// batch is how many pages HiCache looks up at once. It stops after a batch with a missing page.
 const batch = 128
 
 func (l *hicacheFile) lookUp(objs []tiers.Object) error {

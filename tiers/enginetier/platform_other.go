@@ -4,7 +4,7 @@ package enginetier
 
 import "golang.org/x/sys/unix"
 
-// openDirect: no flag asks for it here, and the engines have none for it either.
+// openDirect is 0: this system has no such flag, and the engines use none here either.
 const openDirect = 0
 
 func setDirect(int) error { return unix.EOPNOTSUPP }

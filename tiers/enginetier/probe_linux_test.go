@@ -14,7 +14,7 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// refusing answers EINVAL to what goes past the page cache, of one kind.
+// refusing is an engine that fails direct reads or direct writes with EINVAL.
 type refusing struct {
 	ioengine.Engine
 	kind ioengine.Kind
@@ -32,8 +32,8 @@ func (r refusing) Submit(ops ...*ioengine.Op) {
 	}
 }
 
-// What cannot work is found before anything is measured: names that are too long, and direct I/O
-// that a filesystem accepts when a file is opened and refuses afterwards.
+// The probe fails before anything is measured if names are too long, or if a filesystem accepts
+// O_DIRECT at open and refuses direct I/O afterwards.
 func TestWhatCannotWorkIsFoundBefore(t *testing.T) {
 	probe := func(cfg enginetier.Config) error {
 		cfg.Dir, cfg.Bytes, cfg.Capacity = tiertest.Dir(t), 16384, 1<<20

@@ -19,9 +19,8 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// TestCalls runs the scripts of testdata/calls: what is done with objects, and the system calls
-// that a layout makes for it, with file names whose hashes and numbers are cut. Rewrite them with
-// -rewrite.
+// TestCalls runs the scripts of testdata/calls: operations on objects, and the system calls that a
+// layout makes for them. Hashes and numbers in file names are shortened. -rewrite updates them.
 //
 //	tier vllm-fs bytes=8192 [direct] [layers=4]   objects of that size
 //	store a b                                     one after the other
@@ -46,7 +45,7 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// script is one tier and what was done with it.
+// script is one tier and the text of the calls made so far.
 type script struct {
 	strings.Builder // of the command
 	t               *testing.T
@@ -105,7 +104,7 @@ func (s *script) object(key string) tiers.Object {
 	return tiers.Object{Key: key, Gen: 1, Size: s.bytes}
 }
 
-// open makes a tier whose calls are noted.
+// open makes a tier whose calls are recorded.
 func (s *script) open(d *datadriven.TestData) {
 	*s = script{t: s.t}
 	engine := tiertest.NewEngine(tiertest.Psync(s.t))
@@ -135,7 +134,7 @@ func (s *script) open(d *datadriven.TestData) {
 	}
 }
 
-// moved is the call of a request for bytes.
+// moved formats the call of a read or write.
 func moved(op *ioengine.Op) string {
 	call := op.Kind.String()
 	switch {
@@ -157,7 +156,7 @@ var (
 	fan     = regexp.MustCompile(`_r0/[0-9a-f]{3}(/[0-9a-f]{2}_g0)?`)
 )
 
-// short cuts from a call what differs from one run to the next, or is a hash of its key.
+// short removes from a call the parts that differ between runs, and hashes of keys.
 func short(call string) string {
 	call = hashes.ReplaceAllStringFunc(call, func(h string) string {
 		return "<" + strconv.Itoa(len(h)) + " hex>"
@@ -176,14 +175,14 @@ func short(call string) string {
 // store writes an object with one request.
 func (s *script) store(o tiers.Object) error { return store(s.t, s.tier, o) }
 
-// load reads one and compares it.
+// load reads an object and compares it.
 func (s *script) load(o tiers.Object) error { return load(s.t, s.tier, o) }
 
 func (s *script) move(to tiers.Submitter, o tiers.Object, write bool) error {
 	return move(s.t, to, o, write)
 }
 
-// disk is what there is after a command, by name and size.
+// disk lists the files after a command, by name and size.
 func (s *script) disk() string {
 	var text strings.Builder
 	require.NoError(s.t, filepath.WalkDir(s.dir, func(path string, e os.DirEntry, err error) error {

@@ -15,51 +15,51 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// slots is one file of places of one size. A place is used again, the one that became free last
-// first; nothing is made, flushed or deleted for an object, and none moves.
+// slots is one file of slots of equal size. The slot that became free last is reused first. Nothing
+// is created, flushed or deleted for an object, and no object moves.
 type slots struct {
 	t      *Tier
 	calls  *calls
-	bytes  int64 // of an object
+	bytes  int64 // size of an object
 	direct bool
-	head   int64 // bytes of a slot before the object's
+	head   int64 // bytes of a slot before the object
 	fd     int
-	path   string // what it was opened as
-	// whole shapes the request for all bytes of an object: see file.
+	path   string // the path that was opened
+	// whole prepares the operation for all bytes of an object: see file.
 	whole func(op *ioengine.Op)
 
 	mu   sync.Mutex
 	free []int64
-	end  int64 // where no slot has been yet
+	end  int64 // offset of the first slot that was never used
 	at   map[tiers.ID]*spot
 }
 
-// spot is the slot of an object, free when it has no user any more: the tier is one user.
+// spot is the slot of an object. It is free when it has no user; the tier counts as one.
 type spot struct {
-	at   int64 // of the slot
+	at   int64 // offset of the slot
 	uses int
 }
 
-// room is the bytes of a slot: whole pages, which is what the engines ask for, and what lets direct
-// I/O write the last object of all.
+// room returns the size of a slot: whole pages, as in the engines. Direct I/O needs them for the
+// file's last object.
 func (s *slots) room() int64 { return s.head + tiers.AlignUp(s.bytes, pageSize) }
 
-// size is that of the file, which holds the capacity in objects.
+// size returns the size of the file, which holds the capacity in objects.
 func (s *slots) size() int64 {
 	return (s.t.cfg.Capacity + s.bytes - 1) / s.bytes * s.room()
 }
 
-// made keeps the file, or gives it up: no half-made one is left where a disk is too small for it.
+// made keeps the file, or removes it after an error: a full disk must not keep half a file.
 func (s *slots) made(fd int, path string, err error) error {
 	if err != nil {
 		return errors.Join(err, s.calls.close(fd, path), s.calls.unlink(path))
 	}
 	s.fd, s.path, s.at = fd, path, make(map[tiers.ID]*spot)
-	s.t.traits.Align = pageSize // slots are whole pages, and so is what is written to them
+	s.t.traits.Align = pageSize // slots are whole pages, and so are writes to them
 	return nil
 }
 
-// create gives an object a slot.
+// create reserves a slot for an object.
 func (s *slots) create(_ context.Context, o tiers.Object) (*file, error) {
 	if o.Size > s.bytes {
 		return nil, fmt.Errorf("%d bytes do not fit into a slot of %d", o.Size, s.bytes)
@@ -76,8 +76,8 @@ func (s *slots) create(_ context.Context, o tiers.Object) (*file, error) {
 	return s.file(o, p), nil
 }
 
-// open finds the slot of an object and adds a use: engines pin a slot while it is read, or the bytes
-// of its next owner would be loaded.
+// open finds the slot of an object and adds a user. Engines, too, pin a slot while they read it: a
+// reused slot would return the next object's bytes.
 func (s *slots) open(_ context.Context, o tiers.Object) (*file, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,21 +93,20 @@ func (s *slots) file(o tiers.Object, p *spot) *file {
 	return &file{o: o, fd: s.fd, path: s.path, at: p.at + s.head, spot: p, whole: s.whole}
 }
 
-// leave ends a use of a slot. Callers hold mu.
+// leave removes a user of a slot. Callers hold mu.
 func (s *slots) leave(p *spot) {
 	if p.uses--; p.uses == 0 {
 		s.free = append(s.free, p.at)
 	}
 }
 
-// commit: an object is there when its bytes are, and nothing on the disk says so.
+// commit makes no call: no metadata on the disk describes an object.
 func (s *slots) commit(context.Context, *file) error { return nil }
 
-// abandon leaves the bytes where they are, as engines do: the next owner of the slot overwrites
-// them.
+// abandon frees the slot and leaves its bytes, as engines do: the next object overwrites them.
 func (s *slots) abandon(f *file) error { return s.remove(f.o) }
 
-// done lets go of a slot that was read.
+// done ends the read of a slot.
 func (s *slots) done(f *file) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +114,7 @@ func (s *slots) done(f *file) error {
 	return nil
 }
 
-// remove takes an object out of its slot. The disk gets nothing back: engines discard nothing.
+// remove frees the slot of an object, without a discard: engines do none.
 func (s *slots) remove(o tiers.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,26 +127,26 @@ func (s *slots) remove(o tiers.Object) error {
 	return nil
 }
 
-// lookUp: the engine knows by heart what is where.
+// lookUp makes no call: the engine has its index in memory.
 func (s *slots) lookUp([]tiers.Object) error { return nil }
 
-// takes: any object has a whole slot.
+// takes returns the size of a whole slot.
 func (s *slots) takes(tiers.Object) int64 { return s.room() }
 
-// close ends the file's use; those with a name are the directory's to remove.
+// close closes the file. The work directory removes it, if it has a name.
 func (s *slots) close() error { return s.calls.close(s.fd, s.path) }
 
-// positional is one pread or pwrite, single one preadv of one piece.
+// positional makes an operation one pread or pwrite, single one preadv of one piece.
 func positional(*ioengine.Op) {}
 
 func single(op *ioengine.Op) { op.Vec = [][]byte{op.Buf.B[:op.N]} }
 
-// vllmSlots is vLLM's disk backend: a sparse file for each rank, which is gone with it. A slot is a
-// block of the GPU, and a call names its layers one by one.
+// vllmSlots is vLLM's disk backend: a sparse file per rank, which does not outlive the rank. A slot
+// is a block of the GPU, and a call has one piece of memory per layer.
 type vllmSlots struct{ *slots }
 
-// start unlinks what a dead engine left. The file is sparse: where the disk is too small that shows
-// in the middle of a run, as in the engine.
+// start unlinks the file of an engine that was killed. The file is sparse: as in the engine, a disk
+// that is too small fails in the middle of a run.
 func (l *vllmSlots) start(context.Context) error {
 	rank, _ := l.t.cfg.who()
 	path := fmt.Sprintf("slots.rank_%d", rank)
@@ -161,8 +160,8 @@ func (l *vllmSlots) start(context.Context) error {
 	return l.made(fd, path, l.calls.size(fd, path, l.size()))
 }
 
-// layers cuts an object into those of the model. Where they are no whole pages each, which direct
-// I/O wants, they are as many as are.
+// layers cuts an object into one piece per layer of the model. Direct I/O needs whole pages, so
+// pieces are rounded up and may be fewer than the layers.
 func (l *vllmSlots) layers(op *ioengine.Op) {
 	part := max(1, op.N/max(1, l.t.cfg.Layers))
 	if l.direct {
@@ -171,10 +170,10 @@ func (l *vllmSlots) layers(op *ioengine.Op) {
 	op.Vec = pieces(op.Buf.B[:op.N], part)
 }
 
-// mostPieces is how much memory one call can name.
+// mostPieces is the kernel's limit of pieces in one call (UIO_MAXIOV).
 const mostPieces = 1024
 
-// pieces cuts memory.
+// pieces cuts memory into pieces of that size, or larger ones if they would be more than mostPieces.
 func pieces(b []byte, part int) (vec [][]byte) {
 	part = max(part, tiers.AlignUp((len(b)+mostPieces-1)/mostPieces, pageSize))
 	for at := 0; at < len(b); at += part {
@@ -183,11 +182,11 @@ func pieces(b []byte, part int) (vec [][]byte) {
 	return vec
 }
 
-// kvbmSlots is Dynamo's disk pool: a file for each rank, allocated, and without a name as soon as
-// it is open.
+// kvbmSlots is Dynamo's disk pool: a preallocated file per rank, which is unlinked as soon as it is
+// open.
 type kvbmSlots struct{ *slots }
 
-// start asks for direct I/O when the file is open, because mkostemp knows no flag for it.
+// start sets O_DIRECT after the open, as the engine does: mkostemp does not accept that flag.
 func (l *kvbmSlots) start(context.Context) error {
 	path := fmt.Sprintf("dynamo-kvbm-disk-cache-%06x", os.Getpid()&0xffffff)
 	fd, err := l.calls.open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
@@ -207,7 +206,7 @@ func (l *kvbmSlots) start(context.Context) error {
 	return l.calls.unlink(path)
 }
 
-// allocate gives the file its blocks, or where there is no call for it its size.
+// allocate preallocates the file, or sets its size where the filesystem has no fallocate.
 func (s *slots) allocate(fd int, path string) error {
 	s.calls.announce("fallocate %d", s.size())
 	err := s.calls.call("allocate", path, func() error { return allocate(fd, s.size()) })
@@ -217,12 +216,12 @@ func (s *slots) allocate(fd int, path string) error {
 	return err
 }
 
-// lmcacheRaw is LMCache's raw_block adapter on a file: a slot has a page of header before the
-// chunk, which is written first and read only after a restart. Its index, which it saves once a
-// minute, is left out.
+// lmcacheRaw is LMCache's raw_block adapter on a file. A slot has a page of header before the chunk;
+// the engine writes it first and reads it only after a restart. The suite omits the index, which the
+// engine saves once a minute.
 type lmcacheRaw struct{ *slots }
 
-// start makes the file that its user has to provide.
+// start creates the file, which the engine's user has to provide.
 func (l *lmcacheRaw) start(context.Context) error {
 	const path = "raw_block"
 	l.head = pageSize
@@ -239,8 +238,7 @@ func (l *lmcacheRaw) create(ctx context.Context, o tiers.Object) (*file, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The header's fields are the suite's own: only the engine reads them, after a
-	// restart.
+	// The fields after the magic are the suite's own: the header is never read.
 	page := buffer.Aligned(make([]byte, 2*pageSize), pageSize, pageSize)
 	copy(page, "LMCBLK01")
 	binary.LittleEndian.PutUint64(page[8:], uint64(o.Size))
@@ -253,14 +251,14 @@ func (l *lmcacheRaw) create(ctx context.Context, o tiers.Object) (*file, error) 
 	return f, nil
 }
 
-// mooncakeOffset is Mooncake's offset_allocator: records of header, key and value in one allocated
-// file, the value at a whole page. A record is written with one call and read with three.
+// mooncakeOffset is Mooncake's offset_allocator: records of header, key and value in one
+// preallocated file; the value begins at a page. One call writes a record and three calls read it.
 type mooncakeOffset struct{ *slots }
 
 // recordHeader is the bytes before a record's key.
 const recordHeader = 24
 
-// start truncates what was there, as the engine does unless it is set to persist.
+// start truncates an existing file, as the engine does unless it is set to persist.
 func (l *mooncakeOffset) start(context.Context) error {
 	const path = "kv_cache.data"
 	l.head = pageSize
@@ -271,7 +269,7 @@ func (l *mooncakeOffset) start(context.Context) error {
 	return l.made(fd, path, l.allocate(fd, path))
 }
 
-// create has the record's head ready: what goes before the value, and the padding between them.
+// create prepares the bytes before the value: header, key and padding.
 func (l *mooncakeOffset) create(ctx context.Context, o tiers.Object) (*file, error) {
 	f, err := l.slots.create(ctx, o)
 	if err != nil {
@@ -290,7 +288,7 @@ func (l *mooncakeOffset) create(ctx context.Context, o tiers.Object) (*file, err
 	return f, nil
 }
 
-// open reads header and key, which the engine compares with what it asked for.
+// open reads header and key, which the engine compares with the key that it looks for.
 func (l *mooncakeOffset) open(ctx context.Context, o tiers.Object) (*file, error) {
 	f, err := l.slots.open(ctx, o)
 	if err != nil {

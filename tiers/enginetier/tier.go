@@ -20,46 +20,47 @@ import (
 	"kvbench/tracing/host"
 )
 
-// pageSize is what engines round up to, and what direct I/O asks for.
+// pageSize is the multiple that engines round up to, and the alignment of direct I/O.
 const pageSize = 4096
 
-// Config says whose files they are, and where.
+// Config is the configuration of a Tier.
 type Config struct {
-	Dir    *workdir.Dir    // stays the caller's to close, after the tier
-	Engine ioengine.Engine // likewise
-	Layout string          // of tiers.EngineLayouts
-	Direct bool            // past the page cache, where the layout can
-	Model  string          // part of names; any text
-	Rank   int             // of the client; likewise
-	// Tensor is whose files they are among World tensor-parallel ranks; 0 = there are none.
+	Dir    *workdir.Dir    // the caller closes it, after the tier
+	Engine ioengine.Engine // the caller closes it, after the tier
+	Layout string          // a name of tiers.EngineLayouts
+	Direct bool            // direct I/O, where the layout has it
+	Model  string          // part of file names; any text
+	Rank   int             // the client's; part of file names
+	// Tensor is the tensor-parallel rank among World ranks; World 0 = no tensor parallelism.
 	Tensor, World int
-	// Bytes are those of an object, > 0: the slots' size. Smaller ones take a slot, too.
+	// Bytes is the size of an object, > 0, and of a slot. Smaller objects take a whole slot.
 	Bytes int64
-	// Tokens are those of an object, for people; 0 = as many as the engine's.
+	// Tokens is the number of tokens in an object, for Description; 0 = the engine's number.
 	Tokens int
-	// Depth is how many objects of one Create or Open are under way beside each other, 0 = 1. They
-	// have to be of the same size.
+	// Depth is how many objects of one Create or Open move concurrently, 0 = 1. They must have the
+	// same size.
 	Depth int
-	// Threads are how many calls for bytes are under way at most; nil: as many as the engine has.
+	// Threads limits the requests in flight; nil: the engine's number of threads.
 	Threads *Threads
-	// Layers are the tensors of a token: some engines name each in a call.
+	// Layers is the number of tensors of a token: some engines name each in a call.
 	Layers int
-	// Layerwise: objects are made and opened layer by layer, each of Bytes, where the layout can
-	// (tiers.EngineLayout). One without a layer is a file as without it.
+	// Layerwise: objects are created and opened layer by layer, each layer of Bytes, where the
+	// layout can (tiers.EngineLayout). An object without a layer is one file as usual.
 	Layerwise bool
-	// Latents: tokens are kept as latents, which all tensor-parallel ranks have alike.
+	// Latents: tokens are stored as latents, which are equal on all tensor-parallel ranks.
 	Latents bool
-	// Capacity is what files of slots are made for, in bytes.
+	// Capacity is the size of files of slots, in bytes of objects.
 	Capacity int64
-	// Note is told of each system call that is not the I/O engine's, before it is made; nil: nobody
-	// is.
+	// Note receives the text of each system call, before it is made, unless the I/O engine makes the
+	// call. It may be nil.
 	Note func(string)
 }
 
-// Threads are those of an engine that load and store; 0 = one for each request.
+// Threads are the engine's threads that load and store; 0 = one for each request.
 type Threads struct{ Loads, Stores int }
 
-// who is the rank in names, and of how many: without tensor-parallel ranks the client, alone.
+// who returns the rank in file names and the number of ranks. Without tensor parallelism that is the
+// client's rank, and 1.
 func (c *Config) who() (rank, world int) {
 	if c.World > 0 {
 		return c.Tensor, c.World
@@ -67,7 +68,7 @@ func (c *Config) who() (rank, world int) {
 	return c.Rank, 1
 }
 
-// Tier keeps objects as an engine does.
+// Tier stores objects as an engine does.
 type Tier struct {
 	cfg      Config
 	facts    tiers.EngineLayout
@@ -78,20 +79,19 @@ type Tier struct {
 	warnings []string
 	path     string
 	limits   *limits
-	asking   chan struct{} // whoever looks up: engines have one thread for it
-	leaves   atomic.Bool   // files are left to the directory
-	users    atomic.Int64  // its holder, objects and requests under way
+	asking   chan struct{} // a semaphore of one: engines look up on one thread
+	leaves   atomic.Bool   // the work directory removes the files, not the tier
+	users    atomic.Int64  // the owner, open objects and requests in flight
 
 	mu    sync.Mutex
 	there map[tiers.ID]*stored
 	held  int64 // bytes of objects
-	used  int64 // bytes of their places
+	used  int64 // bytes that the objects take in files
 	ended bool
 }
 
-// stored is an object that is written, or being written. The filesystem knows as well which are
-// there where a layout has a file for each, but not which are only half so for the tier: one that
-// another removes must not be found any more, and one that is not committed not yet.
+// stored is an object that is written or being written. The filesystem also knows which files exist,
+// but an object that is being removed, or is not committed yet, must not be found.
 type stored struct {
 	o       tiers.Object
 	visible bool
@@ -99,8 +99,8 @@ type stored struct {
 
 var _ tiers.Tier = (*Tier)(nil)
 
-// New does what the engine does at its start. Where the filesystem refuses direct I/O a layout
-// whose engine then goes on without it does so and says it in Warnings; another is a
+// New makes the calls of the engine's start. If the filesystem refuses direct I/O, a layout whose
+// engine continues with buffered I/O does so, with one of Warnings; for other layouts New returns a
 // *tiers.UnsupportedError.
 func New(ctx context.Context, cfg Config) (*Tier, error) {
 	facts, known := tiers.EngineLayoutOf(cfg.Layout)
@@ -203,33 +203,33 @@ func (t *Tier) warn(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
-// Traits are fixed when the tier is made: an object is one request, as engines make it.
+// Traits returns the tier's traits. Their Chunk makes an object one request, as in engines.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Direct says whether the tier does direct I/O, which it may have been asked for in vain.
+// Direct reports whether the tier does direct I/O. It may be false although Config.Direct is set.
 func (t *Tier) Direct() bool { return t.direct }
 
-// Warnings are things that a reader of the results must know.
+// Warnings are facts that a reader of the results must know.
 func (t *Tier) Warnings() []string { return slices.Concat(t.cfg.Dir.Warnings(), t.warnings) }
 
-// Footprint returns the bytes of the objects, and what their files take beyond.
+// Footprint returns the bytes of the objects, and the bytes that their files take in addition.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.held, t.used - t.held
 }
 
-// Space is that of the filesystem.
+// Space returns the filesystem's space.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	f, err := host.FilesystemOf(t.cfg.Dir.Path())
 	return tiers.Space{Total: f.Total, Free: f.Free}, err
 }
 
-// LeaveFiles leaves the removal of files to the work directory from now on.
+// LeaveFiles stops the removal of files: the work directory removes them.
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
 
-// Close ends the engine, now or when the kernel has let go of its files. They are the directory's
-// to remove.
+// Close closes the engine's files, now or when the last request in flight has completed. The work
+// directory removes them.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	ended := t.ended
@@ -241,7 +241,7 @@ func (t *Tier) Close() error {
 	return t.leave()
 }
 
-// leave ends a use of the layout; the last one ends it.
+// leave ends one use of the layout. The last user closes it.
 func (t *Tier) leave() error {
 	if t.users.Add(-1) > 0 {
 		return nil
@@ -249,9 +249,9 @@ func (t *Tier) leave() error {
 	return t.layout.close()
 }
 
-// Lookup asks the filesystem for objects as the engine does, and returns how many of the first ones
-// there are. All engines that look up have one thread for it: so a request waits for the look-ups
-// of others, which take the longer the more files there are.
+// Lookup looks objects up in the filesystem as the engine does, and returns how many objects exist
+// before the first missing one. Engines look up on one thread: a request waits for the look-ups of
+// other requests, and look-ups take longer with more files.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	if len(objs) == 0 {
 		return 0, nil
@@ -262,7 +262,7 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 		return 0, tiers.Canceled(ctx, objs[0])
 	}
 	defer func() { <-t.asking }()
-	// An engine asks for every layer: an object is there when all are.
+	// An engine looks up every layer: an object exists when all its layers exist.
 	var asked []tiers.Object
 	for _, o := range objs {
 		asked = append(asked, t.parts(o)...)
@@ -277,7 +277,7 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	return found, nil
 }
 
-// parts are what an object is kept as: its layers, or itself.
+// parts returns the objects that are stored for an object: its layers, or itself.
 func (t *Tier) parts(o tiers.Object) []tiers.Object {
 	if o.Layer > 0 || t.has(o) {
 		return []tiers.Object{o}
@@ -285,9 +285,9 @@ func (t *Tier) parts(o tiers.Object) []tiers.Object {
 	return o.InLayers(t.traits.Layers)
 }
 
-// Create begins objects: the first one, and as many of the others as may be under way beside it.
+// Create begins to write the first object and those after it that may move concurrently with it.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	return t.beside(objs, func(o tiers.Object) (*handle, error) { return t.create(ctx, o) })
+	return t.group(objs, func(o tiers.Object) (*handle, error) { return t.create(ctx, o) })
 }
 
 func (t *Tier) create(ctx context.Context, o tiers.Object) (*handle, error) {
@@ -316,9 +316,9 @@ func (t *Tier) create(ctx context.Context, o tiers.Object) (*handle, error) {
 	return t.handle(f, e, ioengine.Write), nil
 }
 
-// Open begins reading objects, as Create begins to write them.
+// Open begins to read the objects that Create would begin to write.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	return t.beside(objs, func(o tiers.Object) (*handle, error) { return t.open(ctx, o) })
+	return t.group(objs, func(o tiers.Object) (*handle, error) { return t.open(ctx, o) })
 }
 
 func (t *Tier) open(ctx context.Context, o tiers.Object) (*handle, error) {
@@ -336,7 +336,7 @@ func (t *Tier) open(ctx context.Context, o tiers.Object) (*handle, error) {
 	return t.handle(f, e, ioengine.Read), nil
 }
 
-// has says whether an object can be opened.
+// has reports whether an object can be opened.
 func (t *Tier) has(o tiers.Object) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -371,7 +371,7 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// forget lets an object be written again.
+// forget removes an object from the table. It can be written again.
 func (t *Tier) forget(e *stored) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -379,13 +379,13 @@ func (t *Tier) forget(e *stored) {
 	t.count(e.o, -1)
 }
 
-// count adds an object to what the tier holds, or takes it away. Callers hold mu.
+// count adds n = 1 or n = -1 objects to the tier's bytes. Callers hold mu.
 func (t *Tier) count(o tiers.Object, n int64) {
 	t.held += n * o.Size
 	t.used += n * t.layout.takes(o)
 }
 
-// error describes a failure of an operation on an object, with the file where that is known.
+// error returns the OpError of an operation on an object, with the path of its file if err has it.
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 	path := t.path
 	if e, ok := err.(*fs.PathError); ok { //nolint:errorlint // joined errors may name several paths
@@ -397,10 +397,11 @@ func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: path, Key: o.Key, Offset: off, Err: err}
 }
 
-// request waits for an operation as ioengine.Await does, one of those under way at a time. Back, if
-// it is not nil, is called when the kernel has no use for its memory any more, perhaps long after.
+// request submits an operation under a limit and waits for it as ioengine.Await does. Back, if not
+// nil, is called when the kernel no longer uses the operation's memory, perhaps long after request
+// has returned.
 func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op, back func()) error {
-	var passed time.Duration // of what is no request for bytes nobody asks
+	var passed time.Duration // not used: the operation moves none of a request's bytes
 	t.users.Add(1)
 	return ioengine.Await(ctx, func(op *ioengine.Op) { l.submit(op, &passed) }, op,
 		func() {
@@ -412,8 +413,9 @@ func (t *Tier) request(ctx context.Context, l *limit, op *ioengine.Op, back func
 		})
 }
 
-// last makes the last request of a file and closes it: when the kernel has let go of the file, also
-// where nobody waits for that any more, because the number may be another file's by then.
+// last submits the last operation of a file, and closes the file when the operation has completed,
+// also after its caller has stopped waiting. Closed earlier, its descriptor's number could be
+// another file's while the kernel still writes.
 func (t *Tier) last(ctx context.Context, l *limit, path string, op *ioengine.Op, back func(),
 ) error {
 	var users atomic.Int64
@@ -430,26 +432,26 @@ func (t *Tier) last(ctx context.Context, l *limit, path string, op *ioengine.Op,
 	return err
 }
 
-// handle is an object as a writer or a reader.
+// handle is a writer or reader of an object.
 //
-// While a request is under way its descriptor must not be closed, whatever its holder does: the
-// number may be another file's by the time the kernel looks at it. So holder and requests count,
-// and the last of them ends the object.
+// Its descriptor stays open while a request is in flight, also after its owner has closed it: the number may
+// be another file's when the kernel uses it. So the owner and the requests are users, and the last user
+// closes the object.
 type handle struct {
 	tiers.One
 	t    *Tier
-	at   int64 // where it begins among those beside it
+	at   int64 // offset of the object in its group
 	f    *file
 	e    *stored
 	kind ioengine.Kind
-	// padded: another one stands beside it, behind its last page.
+	// padded: another object of the group follows, at the next page.
 	padded bool
 
 	over  atomic.Bool  // closed, committed or aborted
-	users atomic.Int64 // its holder and the requests under way
+	users atomic.Int64 // the owner and the requests in flight
 }
 
-// handle makes one, with its holder as the first user.
+// handle returns a new handle with one user: its owner.
 func (t *Tier) handle(f *file, e *stored, kind ioengine.Kind) *handle {
 	h := &handle{t: t, f: f, e: e, kind: kind}
 	h.users.Store(1)
@@ -468,12 +470,12 @@ func (h *handle) enter() bool {
 	return false
 }
 
-// leave ends the use of the object by its holder or by a request; the last one ends it.
+// leave ends the use of the object by its owner or by a request. The last user closes it.
 func (h *handle) leave() error {
 	if h.users.Add(-1) > 0 {
 		return nil
 	}
-	defer func() { _ = h.t.leave() }() // who closed the tier has gone on, if this ends it
+	defer func() { _ = h.t.leave() }() // if this closes the tier, Close has returned already
 	if h.kind == ioengine.Read {
 		return h.t.layout.done(h.f)
 	}
@@ -492,7 +494,7 @@ func (h *handle) Submit(io *tiers.IO) {
 	r.h, r.io = h, io
 	o, off := h.f.o, io.Off-h.at
 	end := off + int64(io.N)
-	if h.padded { // what lies between it and the next one is nobody's
+	if h.padded { // the bytes up to the next object are padding
 		end = min(end, o.Size)
 	}
 	switch {
@@ -516,7 +518,7 @@ func (h *handle) Submit(io *tiers.IO) {
 		return
 	}
 	n := tiers.AlignUp(int(end-off), h.t.traits.Align)
-	// What else is in it is the engine's, which may not have let go of an earlier use yet.
+	// The other fields belong to the I/O engine, which may still use them for the last submission.
 	r.op.Kind, r.op.FD, r.op.Off, r.op.N = h.kind, h.f.fd, h.f.at+off, n
 	r.op.Buf = tiers.Buffer{B: io.Buf.B[:n], Slot: io.Buf.Slot, Node: io.Buf.Node}
 	r.op.Vec, r.op.AtPosition = nil, false
@@ -528,17 +530,17 @@ func (h *handle) Submit(io *tiers.IO) {
 	r.limit().submit(&r.op, &r.passed)
 }
 
-// request is what an IO becomes. It lives as long as the IO, so that a stream of them allocates
-// nothing but what a call with several pieces of memory needs.
+// request is the state of an IO. It is reused with the IO, so that only calls with several pieces of
+// memory allocate.
 type request struct {
 	h  *handle
 	io *tiers.IO
 	op ioengine.Op
 
-	passed time.Duration // when its limit let it pass, 0 = at once
+	passed time.Duration // when a thread became free for it, 0 = it did not wait
 }
 
-// limit is that of its direction.
+// limit returns the limit of the request's direction.
 func (r *request) limit() *limit {
 	if r.h.kind == ioengine.Read {
 		return &r.h.t.limits.loads
@@ -546,8 +548,7 @@ func (r *request) limit() *limit {
 	return &r.h.t.limits.stores
 }
 
-// done ends the request. The object is let go of first, so that whoever is told can close it for
-// good.
+// done completes the request. It releases the object first, so that the caller's Close can close it.
 func (r *request) done(op *ioengine.Op) {
 	h, io := r.h, r.io
 	r.limit().left(op.Ended)
@@ -557,7 +558,7 @@ func (r *request) done(op *ioengine.Op) {
 		err = &fs.PathError{Path: h.t.path + "/" + h.f.path, Err: err}
 		err = h.t.error(h.kind.String(), h.f.o, io.Off-h.at+int64(op.Moved), err)
 	}
-	_ = h.leave() // what fails here has nobody who waits for it
+	_ = h.leave() // no caller is left for its error
 	io.End(err)
 }
 
@@ -584,10 +585,10 @@ func (h *handle) Committed(n int64) int64 {
 	return n
 }
 
-// Abort gives the object up.
+// Abort removes the object.
 func (h *handle) Abort() error { return h.Close() }
 
-// Close lets go of the object.
+// Close ends the owner's use of the object.
 func (h *handle) Close() error {
 	if !h.over.CompareAndSwap(false, true) {
 		return nil

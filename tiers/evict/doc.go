@@ -1,11 +1,11 @@
-// Package evict is the orders in which a level of a cache gives up what it holds.
+// Package evict has the eviction orders of a cache's levels.
 //
-//	evict.go   Order, Item: what an order is; FIFO, and FIFO of buckets
-//	lru.go     least recent use, exactly
-//	lfu.go     least frequent use
-//	s3fifo.go  S3-FIFO: a small queue for what is new, a main one for what was used again
+//	evict.go   Order, Item: the interface; FIFO, and FIFO of buckets
+//	lru.go     exact LRU
+//	lfu.go     LFU
+//	s3fifo.go  S3-FIFO: a small queue for new items, a main queue for items that were used again
 //
-// An order does not know capacities beyond what it is made for, and decides nothing: a cache asks
-// for victims, passes over those in use, and takes as many as it needs. So what an order yields is
-// what would leave one after the other if all of them could, and looking changes nothing.
+// An order evicts nothing itself: the cache lists the victims, skips those in use, and takes as many
+// as it needs. An order yields its items in the order in which they would leave if all of them could.
+// Listing changes nothing.
 package evict

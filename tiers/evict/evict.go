@@ -1,53 +1,52 @@
 package evict
 
-// Order is the order in which one level of a cache gives up what it holds. It is a function of the
-// calls of Add, Touch and Remove alone: no clock, no chance. All of them come from one goroutine at
-// a time.
+// Order is the eviction order of one level. It depends on the calls of Add, Touch and Remove alone, and
+// not on a clock or on random numbers. One goroutine at a time may call its methods.
 type Order interface {
-	Add(*Item)    // it is new here; its Recency may be older than that of others
-	Touch(*Item)  // it was used, and its Recency is the greatest
-	Remove(*Item) // it has left, for whatever reason
-	// Victims calls yield with all items, those least worth keeping first, until it says that this
-	// will do. It changes nothing.
+	Add(*Item)    // a new item; its Recency may be older than that of others
+	Touch(*Item)  // the item was used, and its Recency is the greatest
+	Remove(*Item) // the item has left, for any reason
+	// Victims calls yield with all items, in the order of eviction, until yield returns false. It
+	// changes nothing.
 	Victims(yield func(*Item) bool)
 }
 
-// Grouper is an Order whose victims leave together with others.
+// Grouper is an Order whose victims leave in groups.
 type Grouper interface {
 	Order
-	// Together says whether b, the victim behind a, leaves where a does.
+	// Together reports whether b, the victim after a, leaves together with a.
 	Together(a, b *Item) bool
 }
 
-// Orders makes those that stand alone, by their names, for a level of that many bytes.
+// Orders has the constructors of orders without groups, by name, for a level of that many bytes.
 var Orders = map[string]func(capacity int64) Order{
 	"lru": NewLRU, "fifo": NewFIFO, "lfu": NewLFU, "s3-fifo": NewS3FIFO,
 }
 
-// Held is what a level holds.
+// Held is an object that a level holds.
 type Held interface {
 	Key() string
 	Size() int64 // bytes
 }
 
-// Item is something held, in one order. What an order keeps about it is here, so that a use
+// Item is a held object in one order. It contains the order's state of the object, so that a use
 // allocates nothing.
 type Item struct {
 	Of      Held
 	Recency uint64 // the number of its last use: greater is more recent
 
 	prev, next *Item
-	ring       *ring  // in which it is
-	hits       uint32 // uses since it came, or what an order makes of them
-	unit       int64  // with which others it leaves
+	ring       *ring  // the ring that contains it
+	hits       uint32 // uses since Add, as the order counts them
+	unit       int64  // number of its group
 }
 
-// ring is items in an order of their own, which begins and ends at root.
+// ring is a circular list of items, with root as sentinel.
 type ring struct {
 	root  Item // root.Of is nil
 	n     int
 	bytes int64
-	of    *frequency // whose it is, in an order of uses
+	of    *frequency // the frequency of its items, in LFU
 }
 
 func newRing() *ring {
@@ -56,10 +55,10 @@ func newRing() *ring {
 	return r
 }
 
-// push puts an item behind all others.
+// push appends an item.
 func (r *ring) push(it *Item) { r.insert(it, r.root.prev) }
 
-// insert puts an item behind another.
+// insert inserts an item after another.
 func (r *ring) insert(it, behind *Item) {
 	it.prev, it.next, it.ring = behind, behind.next, r
 	behind.next.prev, behind.next = it, it
@@ -67,7 +66,7 @@ func (r *ring) insert(it, behind *Item) {
 	r.n++
 }
 
-// take takes an item out of its ring.
+// take removes an item from its ring.
 func (it *Item) take() {
 	it.ring.bytes -= it.Of.Size()
 	it.ring.n--
@@ -75,10 +74,10 @@ func (it *Item) take() {
 	it.prev, it.next, it.ring = nil, nil, nil
 }
 
-// each calls yield with all items, first to last, until it says that this will do.
+// each calls yield with all items, first to last, until yield returns false.
 func (r *ring) each(yield func(*Item) bool) { r.visit(yield) }
 
-// visit is each that says whether it came to the end.
+// visit is each with a result: it reports whether it reached the end.
 func (r *ring) visit(yield func(*Item) bool) bool {
 	for it := r.root.next; it != &r.root; it = it.next {
 		if !yield(it) {
@@ -88,10 +87,10 @@ func (r *ring) visit(yield func(*Item) bool) bool {
 	return true
 }
 
-// fifo gives up what came first, whatever was used since.
+// fifo evicts the oldest item, and ignores uses.
 type fifo struct{ *ring }
 
-// NewFIFO returns the order of coming.
+// NewFIFO returns FIFO order.
 func NewFIFO(int64) Order { return fifo{newRing()} }
 
 func (f fifo) Add(it *Item)                   { f.push(it) }
@@ -99,15 +98,16 @@ func (f fifo) Touch(*Item)                    {}
 func (f fifo) Remove(it *Item)                { it.take() }
 func (f fifo) Victims(yield func(*Item) bool) { f.each(yield) }
 
-// buckets gives up what came first, with all that came into its bucket.
+// buckets evicts the oldest bucket with all its items.
 type buckets struct {
 	fifo
 	bytes, keys int64 // of a bucket
-	unit        int64 // of the one that is filled
+	unit        int64 // number of the bucket that is being filled
 	filled, n   int64
 }
 
-// NewBuckets returns the order of buckets that hold so many bytes or keys, whichever comes first.
+// NewBuckets returns FIFO order of buckets. A bucket is full at so many bytes or keys, whichever comes
+// first.
 func NewBuckets(bytes, keys int64) Order {
 	return &buckets{fifo: fifo{newRing()}, bytes: bytes, keys: keys}
 }
@@ -123,5 +123,5 @@ func (b *buckets) Add(it *Item) {
 	b.push(it)
 }
 
-// Together says that they are in one bucket.
+// Together reports whether both are in one bucket.
 func (b *buckets) Together(x, y *Item) bool { return x.unit == y.unit }

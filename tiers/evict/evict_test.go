@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// thing is what a level holds in a test.
+// thing is a held object in a test.
 type thing struct {
 	key  string
 	size int64
@@ -19,7 +19,7 @@ type thing struct {
 func (t thing) Key() string { return t.key }
 func (t thing) Size() int64 { return t.size }
 
-// victims are the keys in the order in which they would leave.
+// victims returns the keys in the order of eviction.
 func victims(o Order) (keys []string) {
 	for it := range o.Victims {
 		keys = append(keys, it.Of.Key())
@@ -27,7 +27,7 @@ func victims(o Order) (keys []string) {
 	return keys
 }
 
-// orders are all that there are.
+// orders returns all orders.
 func orders() map[string]func(int64) Order {
 	all := map[string]func(int64) Order{"buckets": func(int64) Order { return NewBuckets(64, 5) }}
 	for name, make := range Orders {
@@ -36,8 +36,8 @@ func orders() map[string]func(int64) Order {
 	return all
 }
 
-// Whatever is done with an order, it yields each item once, looking changes nothing, and the same
-// calls give the same order again.
+// After any calls an order yields each item once, Victims changes nothing, and the same calls give the
+// same order again.
 func TestOrdersKeepWhatTheyHold(t *testing.T) {
 	for name, open := range orders() {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func total(held map[string]*Item) (n int64) {
 	return n
 }
 
-// s3 is S3-FIFO as its paper has it, on slices: what evicts changes what it passes.
+// s3 is S3-FIFO as in its paper, on slices: an eviction changes the items that it passes.
 type s3 struct {
 	small, main []*Item
 	ghost       []string
@@ -159,8 +159,8 @@ func (s *s3) evict() string {
 	}
 }
 
-// S3-FIFO gives up what its paper gives up, one or several at a time: a cache chooses all that has
-// to leave for an entry, and then lets them leave in that order.
+// The order evicts the same items as the paper's S3-FIFO, one or several at a time: a cache first chooses
+// all victims for an entry, and then removes them in that order.
 func TestS3FIFOIsThatOfThePaper(t *testing.T) {
 	for _, largest := range []int64{1, 9} {
 		rng := rand.New(rand.NewPCG(1, 9))

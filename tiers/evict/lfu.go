@@ -1,19 +1,19 @@
 package evict
 
-// lfu gives up what was used least often since it came, and of those what was used least recently:
-// a ring for each number of uses, in ascending order. Nothing is forgotten with time.
+// lfu evicts the item with the fewest uses since Add, and among those the least recently used one. It
+// has one ring for each number of uses, in ascending order. Counts do not decay with time.
 type lfu struct {
-	root *frequency // before the least
+	root *frequency // sentinel before the lowest frequency
 }
 
-// frequency is the items of one number of uses.
+// frequency is the items with the same number of uses.
 type frequency struct {
 	*ring
 	hits       uint32
 	prev, next *frequency
 }
 
-// NewLFU returns the order of uses.
+// NewLFU returns LFU order.
 func NewLFU(int64) Order {
 	f := &lfu{root: &frequency{ring: newRing()}}
 	f.root.prev, f.root.next = f.root, f.root
@@ -26,7 +26,7 @@ func (f *lfu) Add(it *Item) {
 	f.at(f.root, 1).push(it)
 }
 
-// at is the frequency of so many uses, which comes behind another.
+// at returns the frequency of that many uses, which follows behind; it may create it.
 func (f *lfu) at(behind *frequency, hits uint32) *frequency {
 	if n := behind.next; n != f.root && n.hits == hits {
 		return n
@@ -51,7 +51,7 @@ func (f *lfu) Remove(it *Item) {
 	f.clean(from)
 }
 
-// clean forgets a frequency that nothing has any more.
+// clean removes a frequency without items.
 func (f *lfu) clean(n *frequency) {
 	if n.n == 0 {
 		n.prev.next, n.next.prev = n.next, n.prev

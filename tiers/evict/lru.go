@@ -1,31 +1,32 @@
 package evict
 
-// lru is exact least recently used order: a ring by recency, which begins and ends at root.
+// lru is exact LRU order: a circular list by recency, with root as sentinel.
 type lru struct {
-	root Item  // less recent than any: what is behind it is the least recent
-	sunk *Item // of those that came with an old recency the last one: see Add
+	// root is the sentinel before the least recent item and behind the most recent one.
+	root Item
+	// sunk is the last item that Add inserted before more recent items.
+	sunk *Item
 }
 
-// NewLRU returns the order of least recent use, by Recency and not by the order of calls: what
-// comes from another level brings its age with it. The capacity does not matter, as in all orders
-// that look at no sizes.
+// NewLRU returns exact LRU order, by Recency and not by the order of calls: an item that comes from
+// another level keeps its age. The capacity does not matter.
 func NewLRU(int64) Order {
 	l := &lru{}
 	l.root.prev, l.root.next, l.sunk = &l.root, &l.root, &l.root
 	return l
 }
 
-// Add puts e behind the last entry that is less recent. What is new is the most recent, and
-// what comes from the level above is more recent than what came from there before it: a level
-// gives up its oldest first. So the place is the end of the ring or near the last such place,
-// and the walk to it is short.
+// Add inserts e after the last less recent item. A new item is the most recent one. An item that was
+// demoted from the level above is more recent than the one demoted before it, because a level demotes
+// its oldest first. So its place is the end of the list or near the last such place, and the walk is
+// short.
 func (l *lru) Add(e *Item) {
 	at := l.root.prev
 	if at.Recency > e.Recency {
 		for at = l.sunk; at.Recency > e.Recency; {
 			at = at.prev
 		}
-		for at.next.Recency < e.Recency { // ends before the last one, which is more recent
+		for at.next.Recency < e.Recency { // ends at the latest at the last item, which is more recent
 			at = at.next
 		}
 		l.sunk = e
@@ -35,7 +36,7 @@ func (l *lru) Add(e *Item) {
 	at.next = e
 }
 
-// Touch keeps an item that is the most recent one where it is, as most are that are used twice.
+// Touch does not move an item that is already the last, as most items that are used twice.
 func (l *lru) Touch(e *Item) {
 	if e != l.root.prev {
 		l.Remove(e)
@@ -43,8 +44,7 @@ func (l *lru) Touch(e *Item) {
 	}
 }
 
-// Remove takes it out of the ring, wherever it stands, and
-// leaves the place that Add begins at where it was.
+// Remove removes an item and keeps the place where Add begins its walk.
 func (l *lru) Remove(e *Item) {
 	if l.sunk == e {
 		l.sunk = e.prev
@@ -53,7 +53,7 @@ func (l *lru) Remove(e *Item) {
 	e.prev, e.next = nil, nil
 }
 
-// Victims are the ring.
+// Victims implements Order.
 func (l *lru) Victims(yield func(*Item) bool) {
 	for e := l.root.next; e != &l.root && yield(e); e = e.next {
 	}

@@ -1,25 +1,25 @@
 package evict
 
-// s3fifo is S3-FIFO (Yang and others, "FIFO queues are all you need for cache eviction", SOSP
-// 2023): what is new comes into a small queue of a tenth of the level, and out of it into the main
-// queue if it was used twice meanwhile, else it leaves and its key is remembered for as long as
-// there are entries; who is remembered comes into the main queue at once. In that an entry whose
-// turn it is goes to the end again as often as it was used, up to three times.
+// s3fifo is S3-FIFO (Yang and others, "FIFO queues are all you need for cache eviction", SOSP 2023). A
+// new item enters the small queue, a tenth of the level. An item that was used twice there moves to the
+// main queue. Other items leave, and their keys enter the ghost queue, which has as many keys as there
+// are items. An item whose key is in the ghost queue enters the main queue at once. At the head of the
+// main queue an item with uses moves to the tail, and its count of uses (up to three) decreases by one.
 type s3fifo struct {
 	small, main *ring
 	part        int64          // bytes of the small queue
-	ghost       map[string]int // remembered keys, and which of old is theirs
-	old         []string
-	forgotten   int // of old
+	ghost       map[string]int // keys in the ghost queue: forgotten + index in old
+	old         []string       // the ghost queue, with keys that have come back
+	forgotten   int            // number of keys removed from the front of old
 }
 
-// mostHits is up to which number S3-FIFO counts uses.
+// mostHits is the largest count of uses.
 const mostHits = 3
 
-// kept is how many uses in the small queue let an entry into the main one.
+// kept is the number of uses in the small queue that moves an item to the main queue.
 const kept = 2
 
-// NewS3FIFO returns the order of S3-FIFO.
+// NewS3FIFO returns S3-FIFO order.
 func NewS3FIFO(capacity int64) Order {
 	return &s3fifo{small: newRing(), main: newRing(), part: max(1, capacity/10),
 		ghost: make(map[string]int)}
@@ -37,8 +37,7 @@ func (f *s3fifo) Add(it *Item) {
 
 func (f *s3fifo) Touch(it *Item) { it.hits = min(it.hits+1, mostHits) }
 
-// Victims are in the order in which they would leave one after the other, without what comes in
-// meanwhile.
+// Victims yields the items in the order in which they would leave without further Adds.
 func (f *s3fifo) Victims(yield func(*Item) bool) {
 	it := f.small.root.next
 	small := func(v *Item) bool { return v.hits >= kept || yield(v) }
@@ -57,7 +56,7 @@ func (f *s3fifo) Victims(yield func(*Item) bool) {
 			}
 		}
 		for v := f.small.root.next; round == 0 && v != it; v = v.next {
-			if v.hits >= kept && !yield(v) { // in the main queue by then, and not used since
+			if v.hits >= kept && !yield(v) { // it would be in the main queue then, without new uses
 				return
 			}
 		}
@@ -74,8 +73,8 @@ func (f *s3fifo) Victims(yield func(*Item) bool) {
 	}
 }
 
-// Remove lets the first victim leave as the paper has it: what stands before it is kept, and goes
-// to the end of the main queue. Whoever leaves out of turn changes nothing for others.
+// Remove removes the first victim as in the paper: the items before it move to the tail of the main
+// queue. Removing any other item does not change the rest.
 func (f *s3fifo) Remove(it *Item) {
 	first := (*Item)(nil)
 	for v := range f.Victims {
@@ -91,7 +90,7 @@ func (f *s3fifo) Remove(it *Item) {
 	it.take()
 }
 
-// turn makes it the next to leave its queue.
+// turn moves items to the main queue's tail until it is the next item to leave.
 func (f *s3fifo) turn(it *Item) {
 	for {
 		if f.small.bytes >= f.part || f.main.n == 0 {
@@ -114,8 +113,8 @@ func (f *s3fifo) turn(it *Item) {
 	}
 }
 
-// remember keeps as many keys as there are entries, the oldest of them first to be forgotten. What
-// has come back is no longer remembered, and stays in old until there are too many such.
+// remember adds a key to the ghost queue, which has at most as many keys as there are items, and drops
+// the oldest keys. Keys that have come back stay in old until there are too many of them.
 func (f *s3fifo) remember(key string) {
 	f.ghost[key] = f.forgotten + len(f.old)
 	f.old = append(f.old, key)

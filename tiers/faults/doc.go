@@ -2,7 +2,7 @@
 //
 //	faults.go  Tier: the wrapper, its hook, and what it has counted; On: fail one call
 //
-// A wrapped tier keeps the contract of tiers.Tier: a hook that blocks holds its request and nobody
-// else, and what is closed meanwhile ends when the request does. Hooks are called on goroutines of
-// the wrapper, many at a time.
+// A wrapped tier keeps the contract of tiers.Tier: a hook that blocks only delays its own request. A
+// reader or writer that is closed in the meantime ends with that request. Hooks run concurrently, on
+// goroutines of the wrapper.
 package faults

@@ -12,7 +12,7 @@ import (
 // Call names one call of a tier, a writer or a reader.
 type Call string
 
-// The calls that can be met. Commit and Abort end writers, CloseReader readers.
+// The calls that a hook receives. Commit and Abort end writers, CloseReader ends readers.
 const (
 	Create      Call = "create"
 	Write       Call = "write"
@@ -24,19 +24,19 @@ const (
 	Remove      Call = "remove"
 )
 
-// Event is one call as a hook sees it.
+// Event describes one call to a hook.
 type Event struct {
 	Call   Call
 	Object tiers.Object
 	Offset int64 // of Write and Read
 	Length int
-	N      int64 // how many of this Call the tier has seen, this one included
+	N      int64 // number of calls of this kind, including this one
 }
 
-// Hook is asked before each call. A non-nil error is returned in its place and the call is not
-// made, except for Abort and CloseReader, which are made all the same so that nothing leaks. It is
-// called concurrently and may block or panic: Write and Read ask it on a goroutine of their own, as
-// a device would take its time, and a panic there comes back as the request's error.
+// Hook is called before each call. If it returns an error, the call is not made and fails with that
+// error, except that Abort and CloseReader are made so that nothing leaks. Hooks are called
+// concurrently and may block or panic: Write and Read call the hook on a goroutine of their own, and a
+// panic there becomes the request's error.
 type Hook func(ctx context.Context, e Event) error
 
 // Tier is a tier with a hook.
@@ -51,7 +51,7 @@ type Tier struct {
 
 var _ tiers.Tier = (*Tier)(nil)
 
-// Wrap returns inner with hook in front of it; a nil hook lets everything pass.
+// Wrap returns inner with a hook; a nil hook passes all calls.
 func Wrap(inner tiers.Tier, hook Hook) *Tier {
 	t := &Tier{inner: inner, counts: make(map[Call]int64)}
 	t.SetHook(hook)
@@ -76,14 +76,14 @@ func (t *Tier) SetHook(hook Hook) {
 	t.hook.Store(&hook)
 }
 
-// Count is how many calls of that kind were made, failed ones included.
+// Count returns the number of calls of that kind, including failed ones.
 func (t *Tier) Count(call Call) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counts[call]
 }
 
-// InUse is how many writers and readers have begun and not ended: 0 when all transfers have.
+// InUse returns how many writers and readers have begun and not ended: 0 after all transfers.
 func (t *Tier) InUse() (writers, readers int64) { return t.writers.Load(), t.readers.Load() }
 
 func (t *Tier) ask(ctx context.Context, call Call, o tiers.Object, off int64, length int) error {
@@ -94,10 +94,10 @@ func (t *Tier) ask(ctx context.Context, call Call, o tiers.Object, off int64, le
 	return (*t.hook.Load())(ctx, Event{Call: call, Object: o, Offset: off, Length: length, N: n})
 }
 
-// Traits are those of the tier inside.
+// Traits returns the inner tier's traits.
 func (t *Tier) Traits() tiers.Traits { return t.inner.Traits() }
 
-// Create asks the hook, then the tier inside.
+// Create calls the hook, then the inner tier.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	if err := t.ask(ctx, Create, objs[0], 0, 0); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, 
 	return f, nil
 }
 
-// Open asks the hook, then the tier inside.
+// Open calls the hook, then the inner tier.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	if err := t.ask(ctx, Open, objs[0], 0, 0); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, er
 	return f, nil
 }
 
-// Remove asks the hook for each object, then the tier inside.
+// Remove calls the hook for each object, then the inner tier.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	for _, o := range objs {
 		if err := t.ask(ctx, Remove, o, 0, 0); err != nil {
@@ -137,20 +137,20 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return t.inner.Remove(ctx, objs...)
 }
 
-// Space is that of the tier inside.
+// Space returns the inner tier's space.
 func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.inner.Space(ctx) }
 
-// Close closes the tier inside.
+// Close closes the inner tier.
 func (t *Tier) Close() error { return t.inner.Close() }
 
-// users are the holder of a reader or writer and its requests under way. Whoever leaves last
-// ends what is inside, as a tier does itself with what is under way.
+// users counts the owner of a reader or writer and its requests in flight. The last user ends the inner
+// reader or writer, as a tier does.
 type users struct {
 	n   atomic.Int64
 	end func() error
 }
 
-// leave returns the error of the end, if this was it.
+// leave removes a user. For the last one it returns the error of end.
 func (u *users) leave() error {
 	if u.n.Add(-1) > 0 {
 		return nil
@@ -158,12 +158,13 @@ func (u *users) leave() error {
 	return u.end()
 }
 
-// submit asks the hook about a request and then lets it pass, or ends it.
+// submit calls the hook for a request and then passes the request on, or fails it.
 func (t *Tier) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass func(*tiers.IO)) {
 	u.n.Add(1)
-	// The caller's Done comes back before it is called: the request may be used again within.
+	// Restore the caller's Done before calling it, because Done may submit the request again. Leave
+	// first, because the caller may close the reader or writer in Done.
 	done := io.Done
-	io.Done = func(io *tiers.IO) { // it is let go of before anybody is told, who may close it then
+	io.Done = func(io *tiers.IO) {
 		io.Done = done
 		_ = u.leave()
 		done(io)
@@ -185,7 +186,7 @@ func (t *Tier) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass fu
 	}()
 }
 
-// writer stands in front of one inside.
+// writer wraps an inner writer.
 type writer struct {
 	tiers.Writer
 	t     *Tier
@@ -226,7 +227,7 @@ func (w *writer) Abort() error {
 	return err
 }
 
-// reader is the same for readers.
+// reader wraps an inner reader.
 type reader struct {
 	tiers.Reader
 	t      *Tier

@@ -1,18 +1,17 @@
-// Package filetier keeps objects in files of a work directory: in one of several layouts, as
-// inference engines do.
+// Package filetier stores objects in files of a work directory, in one of several layouts.
 //
-//	filetier.go  Config, Tier, New: what is configured, what the filesystem can
+//	filetier.go  Config, Tier, New: configuration and traits
 //	layout.go    policy: how each layout of tiers.Layout fills its files
-//	place.go     object → (file, offset): which place an object gets, and when it is free again
-//	files.go     the files themselves: made, opened, closed, unlinked, holes punched
-//	extent.go    Writer and Reader: requests of adjacent objects, as requests to an engine
-//	probe.go     what has to be tried out: direct I/O, holes
-//	platform_*.go  what systems name differently
+//	place.go     the file and the offset of each object, and when its place is free again
+//	files.go     the files: create, open, close, unlink, punch holes
+//	extent.go    Writer and Reader: requests of adjacent objects become requests to an I/O engine
+//	probe.go     tests of direct I/O and of holes
+//	platform_*.go  differences between operating systems
 //
 // # Ownership
 //
-// One mutex guards all metadata; no system call is made while it is held. A place is used by the
-// tier while its object can be opened, by each reader and writer, and by each of their requests in
-// flight: it is free when the last of these releases it. So a request that is stuck in the device
-// keeps its place and its descriptor, and nothing else.
+// One mutex guards all metadata; no system call is made while it is held. The users of a place are the
+// tier while the object can be opened, each reader and writer, and each of their requests in flight.
+// The place is free when the last user releases it. So a request that hangs in the device keeps its
+// place and its descriptor, and nothing else.
 package filetier

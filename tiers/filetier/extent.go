@@ -14,8 +14,8 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Create gives objects places, makes their file if need be, and with direct I/O allocates their
-// blocks.
+// Create reserves places for objects, creates their file if necessary, and with direct I/O allocates
+// their blocks.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	run, err := t.place(objs)
 	if err != nil {
@@ -32,7 +32,7 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	return w, nil
 }
 
-// Open finds adjacent objects and keeps their places until Close.
+// Open opens adjacent objects and keeps their places until Close.
 func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	run := t.find(objs)
 	if len(run) == 0 {
@@ -49,7 +49,7 @@ func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, erro
 	return r, nil
 }
 
-// Remove forgets objects; their places are free when it returns, or when their last reader closes.
+// Remove removes objects. Their places are free when it returns, or when their last reader closes.
 func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,11 +66,11 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// extent is adjacent objects in one file, as a writer or a reader.
+// extent is a writer or reader of adjacent objects in one file.
 //
-// While requests are in flight it cannot end, whatever its holder does: a descriptor that is closed
-// may be another file's by the time the kernel looks at it, and a request that had been stuck would
-// overwrite a place that is used again.
+// It does not end while requests are in flight, also after its owner has closed it: a closed descriptor's
+// number may belong to another file when the kernel uses it, and a late request would overwrite a reused
+// place.
 type extent struct {
 	t    *Tier
 	f    *file
@@ -79,7 +79,7 @@ type extent struct {
 	kind ioengine.Kind // of its requests: Read or Write
 
 	over  atomic.Bool  // closed, committed or aborted
-	users atomic.Int64 // its holder and the requests in flight
+	users atomic.Int64 // the owner and the requests in flight
 }
 
 func (t *Tier) extentOf(run []*entry, kind ioengine.Kind) *extent {
@@ -88,24 +88,24 @@ func (t *Tier) extentOf(run []*entry, kind ioengine.Kind) *extent {
 	return x
 }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (x *extent) Len() int { return len(x.run) }
 
-// Start is where object i begins.
+// Start returns the offset of object i.
 func (x *extent) Start(i int) int64 { return x.run[i].at - x.run[0].at }
 
-// size is where the last object ends.
+// size returns the offset of the last object's end.
 func (x *extent) size() int64 {
 	last := len(x.run) - 1
 	return x.Start(last) + x.run[last].o.Size
 }
 
-// enter begins the use of the extent by a request, unless its holder has left.
+// enter adds a request to the users of the extent, unless its owner has left.
 func (x *extent) enter() bool {
 	for n := x.users.Load(); n > 0; n = x.users.Load() {
 		if x.users.CompareAndSwap(n, n+1) {
 			if x.over.Load() {
-				x.answered(nil, nil)
+				x.completed(nil, nil)
 				return false
 			}
 			return true
@@ -114,7 +114,7 @@ func (x *extent) enter() bool {
 	return false
 }
 
-// leave ends the use of the extent by its holder. The last use to end ends the extent.
+// leave ends the use of the extent by its owner. The last user ends the extent.
 func (x *extent) leave() error {
 	if x.users.Add(-1) > 0 {
 		return nil
@@ -122,13 +122,13 @@ func (x *extent) leave() error {
 	return x.end()
 }
 
-// answered ends the use of the extent by a request, and completes io, if it is not nil. Where the
-// holder has left before, the extent ends in a goroutine of its own: the caller may be a ring's
-// thread, which must not wait for a device that is late already.
-func (x *extent) answered(io *tiers.IO, err error) {
+// completed ends the use of the extent by a request, and completes io, if it is not nil. If the owner
+// has already left, the extent ends on a goroutine of its own: the caller may be a ring's thread, which
+// must not wait for a device that is late.
+func (x *extent) completed(io *tiers.IO, err error) {
 	if x.users.Add(-1) == 0 {
 		go func() {
-			_ = x.end() // no caller is left that waits for its error
+			_ = x.end() // no caller is left for its error
 			if io != nil {
 				io.End(err)
 			}
@@ -138,7 +138,7 @@ func (x *extent) answered(io *tiers.IO, err error) {
 	}
 }
 
-// end releases what an aborted writer, or a reader, holds.
+// end releases the places and the descriptor of an aborted writer, or of a reader.
 func (x *extent) end() error {
 	if x.kind == ioengine.Write {
 		return errors.Join(x.t.written(x.f), x.t.abandon(x.run))
@@ -151,8 +151,8 @@ func (x *extent) end() error {
 	return x.t.leave(x.run...)
 }
 
-// Submit turns a request into one of the engine. The operation is kept for the next use of the IO:
-// a stream of requests allocates nothing.
+// Submit submits a request to the I/O engine. The operation is reused with the IO, so that a stream of
+// requests allocates nothing.
 func (x *extent) Submit(io *tiers.IO) {
 	r, ok := io.State.(*request)
 	if !ok {
@@ -166,7 +166,7 @@ func (x *extent) Submit(io *tiers.IO) {
 		io.End(r.error(io.Off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N,
 			io.Off, x.size())))
 		return
-	case !x.enter(): // before the engine has it: it may be done before Submit returns
+	case !x.enter(): // before the engine's Submit, during which the request may complete
 		io.End(r.error(io.Off, tiers.ErrClosed))
 		return
 	}
@@ -178,17 +178,17 @@ func (x *extent) Submit(io *tiers.IO) {
 	t.engine.Submit(r.ops[:]...)
 }
 
-// request is what an IO becomes. It lives as long as the IO.
+// request is the state of an IO, with which it is reused.
 type request struct {
 	x  *extent
 	io *tiers.IO
 	op ioengine.Op
-	// ops is op as the arguments of Submit, which would else be allocated for each request.
+	// ops contains op as the argument list of Submit, which would allocate for each request otherwise.
 	ops [1]*ioengine.Op
 }
 
-// done ends the request. It releases the extent first, so that the receiver of the completion can
-// close it for good.
+// done completes the request. It leaves the extent first, so that a Close in the IO's Done ends the
+// extent.
 func (r *request) done(op *ioengine.Op) {
 	io := r.io
 	io.Begun, io.Ended = op.Begun, op.Ended
@@ -198,10 +198,10 @@ func (r *request) done(op *ioengine.Op) {
 	if op.Err != nil && !whole {
 		err = r.error(io.Off+int64(op.Moved), op.Err)
 	}
-	r.x.answered(io, err)
+	r.x.completed(io, err)
 }
 
-// error names the object and the file at an offset of the extent.
+// error returns an error that names the object and the file at an offset of the extent.
 func (r *request) error(off int64, err error) error {
 	x := r.x
 	i := len(x.run) - 1
@@ -211,7 +211,7 @@ func (r *request) error(off int64, err error) error {
 	return x.t.error(x.kind.String(), x.run[i].o, x.f, off-x.Start(i), err)
 }
 
-// Commit flushes the file, if the layout does, closes it if nothing follows, and makes the objects
+// Commit flushes the file, if the layout does, closes it if no more writes follow, and makes the objects
 // visible.
 func (x *extent) Commit(ctx context.Context) error {
 	t := x.t
@@ -223,13 +223,13 @@ func (x *extent) Commit(ctx context.Context) error {
 			return errors.Join(t.error("flush", x.run[0].o, x.f, -1, err), x.Abort())
 		}
 	}
-	// One that was given up may not have come to the kernel yet, which would look for the file by a
-	// number that belongs to another file by then.
+	// An abandoned request may not have reached the kernel yet, and would use the descriptor's number
+	// when it belongs to another file.
 	if n := x.users.Load() - 1; n > 0 {
 		return errors.Join(t.error("close", x.run[0].o, x.f, -1,
 			fmt.Errorf("%d of its requests are not answered", n)), x.Abort())
 	}
-	// From here on Abort does nothing: what fails is taken back here.
+	// From here on Abort does nothing, so Commit itself undoes a failure.
 	x.over.Store(true)
 	if err := t.written(x.f); err != nil {
 		return errors.Join(err, t.abandon(x.run))
@@ -237,15 +237,15 @@ func (x *extent) Commit(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range x.run {
-		e.visible = true // the writer's use becomes the tier's
+		e.visible = true // the tier becomes a user instead of the writer
 	}
 	return nil
 }
 
-// flush is fdatasync under direct I/O, else fsync and dropping the file from the page cache. A file
-// that is to have an exact size loses its padding first, and has all its metadata flushed.
+// flush is fdatasync with direct I/O; otherwise it is fsync, followed by dropping the file from the page
+// cache. A file of exact size is truncated to remove its padding first, and is flushed with fsync.
 func (x *extent) flush(ctx context.Context) error {
-	// Direct writes leave nothing but what finds them to be made durable.
+	// After direct writes only the metadata that locates the bytes is not durable yet.
 	kind := ioengine.Sync
 	if x.t.direct && !x.t.policy.exact {
 		kind = ioengine.DataSync
@@ -259,22 +259,22 @@ func (x *extent) flush(ctx context.Context) error {
 	}
 	x.users.Add(1)
 	err := x.t.await(ctx, &ioengine.Op{Kind: kind, FD: x.fd},
-		func() { x.answered(nil, nil) })
+		func() { x.completed(nil, nil) })
 	if err != nil || x.t.direct || x.t.advice != AdviseDrop {
 		return err
 	}
 	return x.t.call("drop from the page cache", x.f, func() error { return dropCache(x.fd) })
 }
 
-// await is ioengine.Await of this tier's engine.
+// await is ioengine.Await with this tier's engine.
 func (t *Tier) await(ctx context.Context, op *ioengine.Op, over func()) error {
 	return ioengine.Await(ctx, func(op *ioengine.Op) { t.engine.Submit(op) }, op, over)
 }
 
-// Abort gives the places of a writer back.
+// Abort frees the places of a writer.
 func (x *extent) Abort() error { return x.Close() }
 
-// Close releases the places; those whose objects were removed meanwhile are free then.
+// Close ends the owner's use of the places. It frees those whose objects were removed in the meantime.
 func (x *extent) Close() error {
 	if !x.over.CompareAndSwap(false, true) {
 		return nil
@@ -282,7 +282,7 @@ func (x *extent) Close() error {
 	return x.leave()
 }
 
-// written ends the writing of an extent: of the whole file, where nothing follows.
+// written ends the writing of an extent, and of the whole file if no more writes follow.
 func (t *Tier) written(f *file) error {
 	t.mu.Lock()
 	f.writers--
@@ -290,7 +290,7 @@ func (t *Tier) written(f *file) error {
 	return t.seal(f)
 }
 
-// abandon gives up objects that were never visible. That a file is gone already is what was wanted.
+// abandon removes objects that were never visible. It ignores that a file does not exist.
 func (t *Tier) abandon(run []*entry) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

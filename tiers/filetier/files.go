@@ -12,20 +12,20 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// making is a file while it is written.
+// making is the state of a file while it is written.
 type making struct {
 	once sync.Once
 	fd   int
 	err  error
 }
 
-// Keys of the files that hold more than one object; packs have a generation each.
+// Keys of files with more than one object. Each packed file has its own generation.
 const (
 	packKey  = "pack"
 	slotsKey = "slots"
 )
 
-// object is the name of f, in the form of the work directory's names.
+// object returns the object whose name in the work directory is the name of f.
 func (f *file) object(p policy) tiers.Object {
 	switch {
 	case p.slot > 0:
@@ -36,8 +36,8 @@ func (f *file) object(p policy) tiers.Object {
 	return *f.first
 }
 
-// makeFile makes f when its first object needs it. A file that could not be made takes no objects:
-// the next one tries another.
+// makeFile creates f for its first object. If that fails the file takes no objects, and the next object
+// tries another file.
 func (t *Tier) makeFile(f *file) error {
 	m := f.making
 	m.once.Do(func() {
@@ -48,7 +48,7 @@ func (t *Tier) makeFile(f *file) error {
 		}
 		m.err = t.error("create", *f.first, f, -1, err)
 		if t.direct && errors.Is(err, unix.EINVAL) {
-			_ = t.unlink(f) // some filesystems make the file and then refuse direct I/O
+			_ = t.unlink(f) // some filesystems create the file and then refuse direct I/O
 		}
 	})
 	if m.err != nil {
@@ -60,14 +60,13 @@ func (t *Tier) makeFile(f *file) error {
 	return m.err
 }
 
-// call makes a call on f that the device may not answer.
+// call makes a call on f that may hang in the device.
 func (t *Tier) call(what string, f *file, do func() error) error {
 	return t.engine.Call(what, t.path(f), do)
 }
 
-// openFile opens f on disk. Directories and files are opened by descriptor and name, and links are
-// not followed: whatever happens to the path meanwhile, nothing is written outside of the work
-// directory.
+// openFile opens f on disk. It opens directories and files by descriptor and name and follows no
+// symbolic links, so that no write leaves the work directory, whatever happens to the path.
 func (t *Tier) openFile(f *file, flags int, direct bool) (fd int, err error) {
 	what := "open"
 	if flags&unix.O_CREAT != 0 {
@@ -93,8 +92,8 @@ func (t *Tier) openFile(f *file, flags int, direct bool) (fd int, err error) {
 	return fd, err
 }
 
-// open opens f for reading o, and without direct I/O drops it from the page cache, so that reads
-// come from the device.
+// open opens f for reading o. With buffered I/O it drops f from the page cache, so that reads come from
+// the device.
 func (t *Tier) open(f *file, o tiers.Object) (fd int, err error) {
 	fd, err = t.openFile(f, unix.O_RDONLY, t.direct)
 	if err != nil {
@@ -110,9 +109,9 @@ func (t *Tier) open(f *file, o tiers.Object) (fd int, err error) {
 	return fd, nil
 }
 
-// Adopt makes an object of a file that an earlier run left, with the name that the work directory
-// has for it and of exactly its size: it can be opened and removed from now on. ErrNotFound where
-// there is no such file; one of another size is an error.
+// Adopt adds an object whose file an earlier run has left, under the work directory's name for it and
+// with exactly its size. The object can then be opened and removed. Adopt returns ErrNotFound if the
+// file does not exist, and an error if it has another size.
 func (t *Tier) Adopt(_ context.Context, o tiers.Object) error {
 	f := &file{first: &o}
 	fd, err := t.openFile(f, unix.O_RDONLY, false)
@@ -137,7 +136,7 @@ func (t *Tier) Adopt(_ context.Context, o tiers.Object) error {
 	return nil
 }
 
-// advise gives the kernel the hint for a file that is going to be read.
+// advise passes the hint for a file that is going to be read to the kernel.
 func (t *Tier) advise(fd int) error {
 	switch t.advice {
 	case AdviseDrop:
@@ -148,10 +147,10 @@ func (t *Tier) advise(fd int) error {
 	return nil
 }
 
-// preallocate gives the places of a run their blocks, where the layout wants that and the
-// filesystem can. Each time the kernel waits for the direct I/O of the whole file. Doing it for 64
-// places ahead was slower all the same on ext4, since every write then splits one large unwritten
-// extent (medians of five alternating runs: 471 MB/s ahead, 799 MB/s one by one).
+// preallocate allocates the blocks of a run, if the layout has it and the filesystem can. The kernel
+// waits for all direct I/O of the file each time. Preallocating 64 places at once was slower
+// nevertheless on ext4, because every write then splits one large unwritten extent (medians of five
+// alternating runs: 471 MB/s, and 799 MB/s one by one).
 func (t *Tier) preallocate(f *file, run []*entry) error {
 	if !t.direct || !t.policy.preallocate {
 		return nil
@@ -167,8 +166,8 @@ func (t *Tier) preallocate(f *file, run []*entry) error {
 	return nil
 }
 
-// seal closes f for writing, once, if nothing will be written to it any more. NFS and others report
-// delayed failures here.
+// seal closes f for writing, once, if no more writes follow. NFS and others report delayed failures
+// here.
 func (t *Tier) seal(f *file) error {
 	t.mu.Lock()
 	m := f.making
@@ -182,7 +181,7 @@ func (t *Tier) seal(f *file) error {
 		return nil // it was never open
 	}
 	err := t.call("close", f, func() error { return unix.Close(m.fd) })
-	if err != nil && !errors.Is(err, unix.EINTR) { // interrupted, it is closed all the same
+	if err != nil && !errors.Is(err, unix.EINTR) { // after EINTR the file is closed, too
 		return t.error("close", *f.first, f, -1, err)
 	}
 	return nil
@@ -207,8 +206,8 @@ func (t *Tier) unlink(f *file) error {
 	return nil
 }
 
-// hole gives the blocks of a place back to the filesystem. The file's descriptors may be closed,
-// and a hole needs no direct I/O.
+// hole frees the blocks of a place. It opens the file, whose descriptors may be closed, without direct
+// I/O.
 func (t *Tier) hole(e *entry) error {
 	if t.leaves.Load() {
 		return nil
@@ -225,7 +224,7 @@ func (t *Tier) hole(e *entry) error {
 	return nil
 }
 
-// makeSlots makes the one file of all slots.
+// makeSlots creates the file of slots.
 func (t *Tier) makeSlots(capacity int64) (err error) {
 	f := &file{free: int32(t.policy.places), first: &tiers.Object{Key: slotsKey},
 		making: &making{}}
@@ -248,12 +247,12 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 	return nil
 }
 
-// closeRead closes a descriptor through which nothing was written that could fail here.
+// closeRead closes a descriptor that was not written through, so that the close cannot fail.
 func (t *Tier) closeRead(f *file, fd int) {
 	_ = t.call("close", f, func() error { return unix.Close(fd) })
 }
 
-// notFound lets ENOENT match tiers.ErrNotFound too.
+// notFound makes ENOENT also match tiers.ErrNotFound.
 func notFound(err error) error {
 	if errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%w: %w", tiers.ErrNotFound, err)

@@ -22,7 +22,7 @@ func theFiles(t testing.TB, dir string) []string {
 	return files
 }
 
-// onDisk is what the files take, says the filesystem.
+// onDisk returns the bytes that the files take, according to the filesystem.
 func onDisk(t testing.TB, dir string) (bytes int64) {
 	t.Helper()
 	for _, f := range theFiles(t, dir) {
@@ -33,7 +33,7 @@ func onDisk(t testing.TB, dir string) (bytes int64) {
 	return bytes
 }
 
-// Deletions free exactly the entry's blocks when they return, and the file with the last of them.
+// A deletion frees exactly the entry's blocks when it returns. The last deletion removes the file.
 func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 	dir := tiertest.Dir(t)
 	tier := tiertest.Files(t, filetier.Config{Dir: dir, Direct: true,
@@ -59,7 +59,7 @@ func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 	assert.Empty(t, theFiles(t, dir.Path()))
 }
 
-// Kept files are those of every layout.
+// The files of every layout are kept.
 func TestKeptFilesStay(t *testing.T) {
 	for kind, want := range map[tiers.LayoutKind]int{
 		tiers.LayoutFiles: 3, tiers.LayoutSlots: 1, tiers.LayoutPacked: 2, tiers.LayoutNamed: 3,
@@ -94,7 +94,7 @@ func TestLayoutsAreChecked(t *testing.T) {
 	}
 }
 
-// Where a run has to end soon nothing is removed any more but by the directory.
+// After LeaveFiles only the work directory removes files.
 func TestFilesAreLeftToTheDirectory(t *testing.T) {
 	for _, layout := range []tiers.Layout{{}, {Kind: tiers.LayoutPacked, Places: 2}} {
 		dir := tiertest.Dir(t)

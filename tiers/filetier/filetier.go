@@ -13,19 +13,18 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Config says where objects are kept, and how.
+// Config is the configuration of a Tier.
 type Config struct {
-	Dir    *workdir.Dir    // stays the caller's to close, after the tier
-	Engine ioengine.Engine // likewise
+	Dir    *workdir.Dir    // the caller closes it, after the tier
+	Engine ioengine.Engine // the caller closes it, after the tier
 	Layout tiers.Layout
-	// Direct bypasses the page cache: O_DIRECT, blocks preallocated, one fdatasync per object.
-	// Without it objects are written through the page cache, flushed and dropped from it, and
-	// dropped again before they are read.
+	// Direct: O_DIRECT, preallocated blocks, one fdatasync per object. Without it objects are
+	// written through the page cache, flushed and dropped from it, and dropped again before they are
+	// read.
 	Direct bool
-	// Extent is how many bytes the objects of one request span at most, in layouts that put them
-	// next to each other.
+	// Extent is how many bytes adjacent objects of one request span at most.
 	Extent   int64
-	Capacity int64 // bytes that slots are preallocated for
+	Capacity int64 // bytes for which slots are preallocated
 	// Advice is the hint to the kernel for files in the page cache.
 	Advice Advice
 }
@@ -33,33 +32,33 @@ type Config struct {
 // Advice is the hint to the kernel for a file that is written and read through the page cache.
 type Advice uint8
 
-// The hints. Drop takes a file out of the page cache when it was flushed and before it is
-// read, so that reads come from the device; the others leave in it what the kernel keeps.
+// The hints. AdviseDrop drops a file from the page cache after its flush and before reads, so that
+// reads come from the device. The others leave the page cache to the kernel.
 const (
 	AdviseDrop Advice = iota
 	AdviseNothing
 	AdviseSequential // readers read from front to back
 )
 
-// Tier keeps objects in files. Its index is in memory alone: what an earlier run left in the
-// directory was reclaimed when that was opened, and is never read.
+// Tier stores objects in files. Its index is only in memory: files of an earlier run were reclaimed
+// when the directory was opened, and are never read (except by Adopt).
 type Tier struct {
 	dir      *workdir.Dir
 	engine   ioengine.Engine
 	policy   policy
 	direct   bool
 	advice   Advice
-	unit     int64 // places are multiples of it
+	unit     int64 // sizes of places are multiples of it
 	traits   tiers.Traits
 	warnings []string
-	leaves   atomic.Bool // files are left to the directory
+	leaves   atomic.Bool // the work directory removes the files, not the tier
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
-	current *file // takes the next objects; nil: a new one does
+	current *file // takes the next objects; nil: they begin a new file
 	made    uint64
 	slots   slotHeap
-	in      int   // descriptor for reading that stays open: of slots; -1: none
+	in      int   // read descriptor of the file of slots, which stays open; -1: none
 	held    int64 // bytes of objects
 	used    int64 // bytes of their places
 	ended   bool
@@ -67,9 +66,9 @@ type Tier struct {
 
 var _ tiers.Tier = (*Tier)(nil)
 
-// New tries out what the layout needs. Where the filesystem refuses direct I/O the tier is buffered
-// and says so in Traits and Warnings; where it cannot free a part of a file, which some layouts
-// need, that is a *tiers.UnsupportedError.
+// New probes what the layout needs. If the filesystem refuses direct I/O the tier uses buffered I/O,
+// and Traits and Warnings report it. If the layout has to free a part of a file and the filesystem
+// cannot, New returns a *tiers.UnsupportedError.
 func New(cfg Config) (*Tier, error) {
 	p, err := policyOf(cfg.Layout)
 	if err != nil {
@@ -80,8 +79,8 @@ func New(cfg Config) (*Tier, error) {
 	if err := t.probeDirect(cfg.Direct); err != nil {
 		return nil, err
 	}
-	// Places are rounded up to what the layout can use again: a slot, or the blocks that a hole
-	// frees. Where a file goes as a whole, its padding needs no account.
+	// Places are rounded up to the unit of reuse: a slot, or the blocks that a hole frees. A file that
+	// is removed as a whole needs no rounding.
 	align := int64(t.traits.Align)
 	t.unit = 1
 	switch {
@@ -106,12 +105,11 @@ func New(cfg Config) (*Tier, error) {
 	return t, nil
 }
 
-// describe completes the traits with what the layout makes of them.
+// describe adds the layout's part of the traits.
 func (t *Tier) describe() {
 	t.traits.Holds = true
-	// Through the page cache bytes reach the device with the flush. A layout that never flushes
-	// would not count them at all, so they count as they are written, and a warning says what that
-	// is.
+	// With buffered I/O bytes reach the device with the flush. A layout without a flush counts them
+	// when they are written, and has a warning.
 	t.traits.CountsAtCommit = !t.direct && t.policy.flush
 	t.traits.Description += t.policy.describe()
 	if !t.policy.flush && !t.direct {
@@ -124,35 +122,34 @@ func (t *Tier) warn(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
-// Traits are fixed when the tier is made.
+// Traits returns the tier's traits.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
 // Direct reports whether the tier does direct I/O: the filesystem may have refused it.
 func (t *Tier) Direct() bool { return t.direct }
 
-// Warnings are things that a reader of the results must know: what was asked for and could not be
-// had.
+// Warnings are facts that a reader of the results must know, such as a refused setting.
 func (t *Tier) Warnings() []string { return slices.Concat(t.dir.Warnings(), t.warnings) }
 
-// Footprint returns the bytes of the objects, and what their places take beyond that.
+// Footprint returns the bytes of the objects, and the bytes that their places take in addition.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.held, t.used - t.held
 }
 
-// Space is that of the filesystem.
+// Space returns the filesystem's space.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	f, err := host.FilesystemOf(t.dir.Path())
 	return tiers.Space{Total: f.Total, Free: f.Free}, err
 }
 
-// LeaveFiles leaves the removal of files to the work directory from now on: those of objects that
-// are removed or given up stay. Where a run has to end soon that takes too long, see [workdir.Dir].
+// LeaveFiles stops the removal of files: the files of removed and aborted objects stay, and the work
+// directory removes them. A run that has to end soon has no time to remove them, see [workdir.Dir].
 func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
 
-// Close releases the file that takes objects; one that is still written goes with its writer. All
-// files are the directory's to remove.
+// Close closes the file that takes objects. A file that is still being written is closed with its
+// writer. The work directory removes all files.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	t.ended = true
@@ -170,7 +167,7 @@ func (t *Tier) Close() error {
 	return t.seal(f)
 }
 
-// error describes a failure of an operation on an object, in a file of f.
+// error returns the OpError of an operation on an object in the file f, which may be nil.
 func (t *Tier) error(op string, o tiers.Object, f *file, off int64, err error) error {
 	path := t.dir.Path()
 	if f != nil {
@@ -179,7 +176,7 @@ func (t *Tier) error(op string, o tiers.Object, f *file, off int64, err error) e
 	return &tiers.OpError{Op: op, Path: path, Key: o.Key, Offset: off, Err: err}
 }
 
-// path is where f lies.
+// path returns the path of f.
 func (t *Tier) path(f *file) string { return t.below(t.dir.Name(f.object(t.policy))) }
 
 func (t *Tier) below(dir, name string) string { return t.dir.Path() + "/" + dir + "/" + name }

@@ -18,7 +18,7 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// onlyFile returns the one entry's file of a directory.
+// onlyFile returns the file of the only entry of a directory.
 func onlyFile(t *testing.T, d *workdir.Dir) string {
 	t.Helper()
 	files, err := filepath.Glob(d.Path() + "/??/*")
@@ -50,7 +50,7 @@ func TestFileTierTellsWhatItFoundOnTheDisk(t *testing.T) {
 			_, _, err = x.Read(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 
-			// An earlier version of the same key, whole, under the present one's name.
+			// An earlier version of the same key, complete, under the current version's name.
 			old := make([]byte, o.Size)
 			tiertest.Content.Fill(old, tiers.Object{Key: o.Key, Gen: 1, Size: o.Size}, 0)
 			require.NoError(t, os.WriteFile(path, append(old, make([]byte, 4096)...), 0o644))

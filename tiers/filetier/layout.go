@@ -7,36 +7,34 @@ import (
 	"kvbench/tiers"
 )
 
-// pageSize is the alignment of every file where the filesystem needs less.
+// pageSize is the minimum alignment of places in files.
 const pageSize = 4096
 
-// policy is how a layout fills files. Everything else is the same for all layouts.
+// policy describes how a layout fills files. The rest of the package is the same for all layouts.
 type policy struct {
 	what   string // for warnings
 	places int    // objects in a file
-	slot   int64  // > 0: one preallocated file of places of this size that are used again
-	// flush: Commit makes files durable. Without it direct I/O is what makes a write reach the
-	// device.
+	slot   int64  // > 0: one preallocated file of reusable slots of this size
+	// flush: Commit makes files durable. Without it a write reaches the device only with direct I/O.
 	flush bool
-	// exact: a file is as long as its object, without the padding of direct I/O, and its flush
-	// covers all metadata.
+	// exact: a file has exactly the size of its object, without the padding of direct I/O, and its
+	// flush includes all metadata.
 	exact bool
-	// preallocate: Create gives an object its blocks under direct I/O, so that a full disk shows
-	// before the first byte and writes extend nothing.
+	// preallocate: with direct I/O Create allocates an object's blocks, so that a full disk fails
+	// before the first byte, and writes do not extend the file.
 	preallocate bool
 }
 
-// policyOf translates a layout.
+// policyOf returns the policy of a layout.
 //
-//   - Files: a file each, flushed.
-//   - Named: a file each, of exactly the object's size, flushed, for readers that look for files
-//     by their names.
-//   - Slots: one preallocated file of slots of one size, as engines do that offload fixed-size
-//     blocks: nothing is created, flushed or unlinked per object. An object takes the lowest free
-//     slot, so that objects written together lie together as far as free slots are adjacent.
-//   - Packed: several objects in a file, in the order in which they were begun. A place is used
-//     once: when its object goes, punching a hole frees its blocks, and the file goes with its last
-//     object.
+//   - Files: one file per object, flushed.
+//   - Named: one file per object, of exactly the object's size, flushed, for readers that look for
+//     files by their names.
+//   - Slots: one preallocated file of slots of equal size, as in engines that offload blocks of fixed
+//     size: nothing is created, flushed or unlinked per object. An object takes the lowest free slot,
+//     so that objects written together are adjacent as far as free slots are.
+//   - Packed: several objects in a file, in the order of Create. A place is used once: after the
+//     object's removal a hole frees its blocks. The file is removed with its last object.
 func policyOf(l tiers.Layout) (p policy, err error) {
 	switch l.Kind {
 	case tiers.LayoutFiles:
@@ -59,7 +57,7 @@ func policyOf(l tiers.Layout) (p policy, err error) {
 	return p, err
 }
 
-// describe is the layout's part of the tier's description, which results show.
+// describe returns the layout's part of the tier's description.
 func (p policy) describe() string {
 	switch {
 	case p.slot > 0:

@@ -45,13 +45,13 @@ func everyLayout(t *testing.T, run func(t *testing.T, tier *filetier.Tier, dir s
 	}
 }
 
-// counted returns a ChunkFunc and the sum of what it is told.
+// counted returns a ChunkFunc and the sum of the bytes that it receives.
 func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
 	var sums [tiers.NumOps]atomic.Int64
 	return func(c tiers.Chunk) { sums[c.Op].Add(c.Bytes) }, &sums
 }
 
-// request makes one request with a buffer of its own.
+// request makes one request with its own buffer.
 func request(t testing.TB, r tiers.Submitter, off, n int64) ([]byte, error) {
 	t.Helper()
 	whole := int(tiers.AlignUp(n, 4096))
@@ -71,7 +71,7 @@ func blocks(prefix string, sizes ...int64) (list []tiers.Object) {
 	return list
 }
 
-// writeRuns writes all objects in runs and returns how long these were.
+// writeRuns writes all objects in runs and returns the lengths of the runs.
 func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
 	list []tiers.Object) (runs []int) {
 	t.Helper()
@@ -91,7 +91,7 @@ func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
 	return runs
 }
 
-// readRuns reads all objects in runs, verified, and returns how long these were.
+// readRuns reads and verifies all objects in runs and returns the lengths of the runs.
 func readRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
 	list []tiers.Object) (runs []int) {
 	t.Helper()
@@ -110,7 +110,8 @@ func readRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
 	return runs
 }
 
-// What is written together is read with one request as far as the layout and a chunk reach.
+// Objects that were written together are read with one request, up to the limits of the layout and of a
+// chunk.
 func TestRunsAreMovedByOneRequest(t *testing.T) {
 	list := blocks("a", block, block, block, block, block, block, block, block, block, 5000)
 	// packed: files of six
@@ -126,11 +127,11 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 		w, r := f.InUse()
 		assert.Zero(t, w+r)
 		scattered := []tiers.Object{list[0], list[2], list[1], list[2], list[3], list[9],
-			{Key: "nobody's", Size: block}}
+			{Key: "missing", Size: block}}
 		assert.Equal(t, []int{1, 1, 3, 1}, readRuns(t, x, f, scattered[:6]),
-			"only neighbours, in their order")
+			"only adjacent objects, in their order")
 		n, _, err := x.Read(t.Context(), f, nil, scattered[5:]...)
-		require.NoError(t, err, "an absent neighbour is not ours to miss")
+		require.NoError(t, err, "a missing neighbour is no error")
 		assert.Equal(t, 1, n)
 		_, _, err = x.Read(t.Context(), f, nil, scattered[6:]...)
 		require.ErrorIs(t, err, tiers.ErrNotFound)
@@ -210,8 +211,7 @@ func TestAFailedRunLeavesNothing(t *testing.T) {
 	})
 }
 
-// Runs are written, read and deleted from many goroutines at once, deletions under readers among
-// them.
+// Many goroutines write, read and delete runs concurrently, and also delete objects under their readers.
 func TestRunsFromManyGoroutines(t *testing.T) {
 	everyLayout(t, func(t *testing.T, tier *filetier.Tier, dir string) {
 		x := tiertest.Transfer(t, chunk, 1)
@@ -250,7 +250,7 @@ func TestRunsFromManyGoroutines(t *testing.T) {
 	})
 }
 
-// calls lists the calls that it makes, and fails one of them after the call.
+// calls records its calls, and fails one of them after the call.
 type calls struct {
 	ioengine.Engine
 	made []string
@@ -266,7 +266,8 @@ func (c *calls) Call(what, where string, f func() error) error {
 	return err
 }
 
-// Also closing what was only read may wait for a server that does not answer.
+// Closing a file that was only read may also wait for a server that hangs, so it runs through the
+// engine.
 func TestTheEngineClosesFiles(t *testing.T) {
 	engine := &calls{Engine: tiertest.Psync(t)}
 	tier := tiertest.Files(t, filetier.Config{Engine: engine})
@@ -280,7 +281,7 @@ func TestTheEngineClosesFiles(t *testing.T) {
 	assert.Equal(t, []string{"open", "drop from the page cache", "close"}, engine.made)
 }
 
-// NFS reports a failed write when the file is closed: then the object is gone.
+// NFS reports a failed write when the file is closed: the object is removed then.
 func TestAFileThatCannotBeClosedIsRemoved(t *testing.T) {
 	engine, dir := &calls{Engine: tiertest.Psync(t)}, tiertest.Dir(t)
 	tier := tiertest.Files(t, filetier.Config{Engine: engine, Dir: dir})
@@ -299,8 +300,8 @@ func TestAFileThatCannotBeClosedIsRemoved(t *testing.T) {
 	require.NoError(t, w.Abort())
 }
 
-// What was written is not complete while a request is under way that its writer has given up: the
-// file stays open until that is back, or it would go into whichever has the number next.
+// Commit fails while an abandoned request is in flight. The file stays open until that request
+// completes, because a closed descriptor's number may become another file's.
 func TestNoFileIsCompleteBeforeAllIsWritten(t *testing.T) {
 	engine := tiertest.NewEngine(tiertest.Psync(t))
 	tier := tiertest.Files(t, filetier.Config{Engine: engine})

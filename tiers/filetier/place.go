@@ -8,31 +8,31 @@ import (
 	"kvbench/tiers"
 )
 
-// file holds one object or several, next to each other. Guarded by Tier.mu, but for making. It is
-// small: where every object has a file of its own there may be millions.
+// file holds one object, or several adjacent ones. Guarded by Tier.mu, except making. It is small,
+// because with one file per object there may be millions.
 type file struct {
-	first   *tiers.Object // what it was made for
-	gen     uint64        // which file of the tier it is
-	end     int64         // where the next place begins
-	making  *making       // how it is written; nil when nothing will be any more
-	free    int32         // places not given out
+	first   *tiers.Object // the object that it was made for
+	gen     uint64        // number of the file in the tier
+	end     int64         // offset of the next place
+	making  *making       // its state while it is written; nil when no more writes follow
+	free    int32         // places without an object yet
 	writers int32         // extents being written
-	live    int32         // objects whose place is not free again
-	gone    bool          // it is being unlinked, or it could not be made
+	live    int32         // objects whose place is not freed
+	gone    bool          // it is being unlinked, or its creation has failed
 }
 
-// entry is an object's place. It is free again when the last user has gone: the tier itself is one
-// while the object can be opened.
+// entry is an object's place. It is freed after its last user; the tier is a user while the object can
+// be opened.
 type entry struct {
 	o       tiers.Object
 	in      *file
-	at      int64
-	room    int64 // from here to the next place
+	at      int64 // offset in the file
+	room    int64 // bytes to the next place
 	uses    int
 	visible bool // committed and not removed
 }
 
-// place gives the first of objs adjacent places, as many as the layout has.
+// place reserves adjacent places for the first of objs, as many as the layout allows.
 func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,8 +44,8 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	case t.policy.slot > 0 && objs[0].Size > t.policy.slot:
 		return nil, fmt.Errorf("%d bytes do not fit into a slot of %d", objs[0].Size, t.policy.slot)
 	}
-	// Its first writer makes the file, outside of the lock: two requests may be given places in one
-	// that does not exist yet.
+	// The file's first writer creates it, without the lock: two requests may get places in a file that
+	// does not exist yet.
 	f := t.current
 	if f == nil {
 		f = &file{gen: t.made, free: int32(t.policy.places), making: &making{}}
@@ -55,7 +55,7 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 		e := &entry{o: o, in: f, at: t.next(f), room: tiers.AlignUp(o.Size, t.unit), uses: 1}
 		if i > 0 && (!t.follows(run, e) || t.entries[o.ID()] != nil ||
 			t.policy.slot > 0 && o.Size > t.policy.slot) {
-			break // its turn comes as the first of another extent
+			break // it becomes the first of another extent
 		}
 		run = append(run, e)
 		t.take(e)
@@ -68,8 +68,8 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	return run, nil
 }
 
-// next is where the next object of f goes: into the lowest free slot, as the engines' free lists
-// do, or behind the last place; nothing is searched for a longer stretch.
+// next returns the offset of the next object of f: the lowest free slot, as in the engines' free lists,
+// or the end of the last place. It does not search for adjacent free slots.
 func (t *Tier) next(f *file) int64 {
 	if len(t.slots) > 0 {
 		return t.slots[0]
@@ -77,14 +77,14 @@ func (t *Tier) next(f *file) int64 {
 	return f.end
 }
 
-// follows reports whether e lies right behind a run and within its extent.
+// follows reports whether e directly follows a run and is within its extent.
 func (t *Tier) follows(run []*entry, e *entry) bool {
 	last := run[len(run)-1]
 	end := e.at - run[0].at + tiers.AlignUp(e.o.Size, int64(t.traits.Align))
 	return e.in == last.in && e.at == last.at+last.room && end <= t.traits.Extent
 }
 
-// take counts an object in.
+// take adds an object to its file and to the index.
 func (t *Tier) take(e *entry) {
 	if e.at < e.in.end {
 		heap.Pop(&t.slots)
@@ -101,8 +101,8 @@ func (t *Tier) take(e *entry) {
 	t.used += e.room
 }
 
-// find returns the first of objs that are adjacent, with one more use each; none if the first is
-// not there.
+// find returns the first adjacent objects of objs and adds a user to each; none if the first object does
+// not exist.
 func (t *Tier) find(objs []tiers.Object) (run []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,26 +117,26 @@ func (t *Tier) find(objs []tiers.Object) (run []*entry) {
 	return run
 }
 
-// leave ends one use of each object, and frees the places without any other use. Callers hold mu,
-// which is released for system calls.
+// leave removes one user of each object, and frees the places without users. Callers hold mu, which is
+// released for system calls.
 func (t *Tier) leave(run ...*entry) error {
 	var errs []error
 	for _, e := range run {
 		if e.uses--; e.uses == 0 {
-			errs = append(errs, t.vacate(e))
+			errs = append(errs, t.freePlace(e))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// vacate frees the place of an object: a slot is used again, a place in a file goes with it when it
-// is the last one there, else by a hole. Its space is free when it returns. Callers hold mu, which
-// is released for system calls.
+// freePlace frees the place of an object: a slot can be reused; the last place of a file is freed by
+// removing the file, any other place by a hole. The space is free when it returns. Callers hold mu,
+// which is released for system calls.
 //
-// It comes from Remove, from the last reader's Close and from Abort, perhaps for one file at once.
-// So whether this is the last place is asked twice: others may have left the file while this one
-// made its hole, and only one of them unlinks it.
-func (t *Tier) vacate(e *entry) (err error) {
+// Remove, the last reader's Close, and Abort call it, perhaps concurrently for one file. So it checks
+// twice whether this is the last place: other places may have been freed while it made the hole, and
+// only one caller unlinks the file.
+func (t *Tier) freePlace(e *entry) (err error) {
 	if t.policy.slot > 0 {
 		heap.Push(&t.slots, e.at)
 	} else {
@@ -158,8 +158,8 @@ func (t *Tier) vacate(e *entry) (err error) {
 	return err
 }
 
-// drop reports, once, that no more places of a file are in use than those being freed: then it gets
-// no new objects, and the caller unlinks it. Callers hold mu.
+// drop reports, once, that only the places being freed are still in use. The file takes no new objects
+// then, and the caller unlinks it. Callers hold mu.
 func (t *Tier) drop(f *file, freed int32) bool {
 	if f.gone || f.live > freed {
 		return false
@@ -169,7 +169,7 @@ func (t *Tier) drop(f *file, freed int32) bool {
 	return true
 }
 
-// close lets a file take no more objects. Callers hold mu.
+// close stops a file from taking objects. Callers hold mu.
 func (t *Tier) close(f *file) {
 	f.free = 0
 	if t.current == f {
@@ -177,9 +177,9 @@ func (t *Tier) close(f *file) {
 	}
 }
 
-// slotHeap is a min-heap of the slots that were in use and are free again. A file has as many as
-// were ever in use at a time, so that it may grow beyond what was preallocated: objects smaller
-// than a slot take one each.
+// slotHeap is a min-heap of slots that were used and are free again. The file has as many slots as were
+// ever in use at a time. It may grow beyond the preallocated size, because objects smaller than a slot
+// take a whole one.
 type slotHeap []int64
 
 func (h slotHeap) Len() int           { return len(h) }

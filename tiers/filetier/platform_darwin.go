@@ -6,7 +6,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// openDirect: macOS has no open flag for it, setDirect asks afterwards.
+// openDirect is 0: macOS has no open flag for direct I/O, see setDirect.
 const openDirect = 0
 
 // setDirect turns off caching of the file.
@@ -15,14 +15,14 @@ func setDirect(fd int) error {
 	return err
 }
 
-// allocate: there is no fallocate.
+// allocate is not supported: macOS has no fallocate.
 func allocate(int, int64, int64) error { return unix.EOPNOTSUPP }
 
-// punch: APFS can (F_PUNCHHOLE), but that was never tried on a Mac, and a deletion that frees
-// nothing would make every number of the storage tier's fill wrong.
+// punch is not supported. APFS can punch holes (F_PUNCHHOLE), but that is untested, and a deletion that
+// frees nothing would make the storage tier's fill level wrong.
 func punch(int, int64, int64) error { return unix.EOPNOTSUPP }
 
-// dropCache turns off caching of the file, the nearest that macOS offers.
+// dropCache turns off caching of the file: macOS cannot drop it.
 func dropCache(fd int) error { return setDirect(fd) }
 
 func directAlign(int) int { return pageSize }

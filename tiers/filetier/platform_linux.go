@@ -13,28 +13,27 @@ import (
 
 const openDirect = unix.O_DIRECT
 
-// setDirect completes what the open flag began; on Linux the flag is all.
+// setDirect does nothing: on Linux the open flag is enough.
 func setDirect(int) error { return nil }
 
-// allocate gives a stretch of a file its blocks, so that direct writes extend nothing.
+// allocate preallocates the blocks of a range, so that direct writes do not extend the file.
 func allocate(fd int, off, size int64) error {
 	return workdir.Retry(func() error { return unix.Fallocate(fd, 0, off, size) })
 }
 
-// punch gives the blocks of a stretch of a file back to the filesystem; what is read there later is
-// zeros.
+// punch frees the blocks of a range, which reads as zeros afterwards.
 func punch(fd int, off, size int64) error {
 	return workdir.Retry(func() error {
 		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)
 	})
 }
 
-// dropCache asks that nothing of the file stay in the page cache.
+// dropCache drops the file from the page cache.
 func dropCache(fd int) error {
 	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
 }
 
-// sequential tells that the file is read from front to back.
+// sequential advises the kernel that the file is read from front to back.
 func sequential(fd int) error {
 	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL) })
 }
@@ -50,8 +49,7 @@ func directAlign(fd int) int {
 		int(s.Dio_read_offset_align))
 }
 
-// directIgnored says why direct I/O would be accepted and mean nothing on this filesystem, or
-// nothing.
+// directIgnored returns why this filesystem would accept direct I/O without doing it, or "".
 func directIgnored(f host.Filesystem) string {
 	switch f.Type {
 	case "tmpfs", "ramfs":
@@ -61,7 +59,7 @@ func directIgnored(f host.Filesystem) string {
 			return "with data=journal ext4 writes by way of its journal and the page cache"
 		}
 	case "zfs":
-		text, _ := os.ReadFile("/sys/module/zfs/version") // else it is not ours to judge
+		text, _ := os.ReadFile("/sys/module/zfs/version") // unreadable: version unknown
 		version, _, _ := strings.Cut(strings.TrimSpace(string(text)), "-")
 		var major, minor int
 		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil &&

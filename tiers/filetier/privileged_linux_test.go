@@ -20,7 +20,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// A full disk fails the write, and what failed leaves its room.
+// A full disk fails the write, and the failed write frees its space.
 func TestAFullDiskIsReportedAndLeavesRoomAfterwards(t *testing.T) {
 	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
 	require.NoError(t, os.WriteFile(fs.Dir+"/mine.npy", []byte("mine"), 0o644))
@@ -70,7 +70,7 @@ func TestAReadOnlyFilesystemIsToldAndRecovered(t *testing.T) {
 	_, _, err = x.Write(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 
-	remount(unix.MS_RDONLY) // under the run: it keeps nothing open for writing between entries
+	remount(unix.MS_RDONLY) // possible during a run: no file is open for writing between entries
 	_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "k2", Size: 2 << 20})
 	require.ErrorIs(t, err, unix.EROFS)
 	assert.ErrorContains(t, err, "read-only")
@@ -113,7 +113,7 @@ func TestAMemoryFilesystemIsWarnedAbout(t *testing.T) {
 	assert.NoDirExists(t, dir)
 }
 
-// ext4 accepts direct I/O with data=journal and does it by way of the page cache.
+// With data=journal ext4 accepts direct I/O and does it through the page cache.
 func TestAJournalOfDataIsWarnedAbout(t *testing.T) {
 	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
 	require.NoError(t, unix.Unmount(fs.Dir, 0))
@@ -128,8 +128,8 @@ func TestAJournalOfDataIsWarnedAbout(t *testing.T) {
 func TestADirectoryWithoutPermissionIsTold(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o555))
-	if os.Geteuid() == 0 { // root may write everywhere: this thread is nobody, for files
-		runtime.LockOSThread() // and ends with the test
+	if os.Geteuid() == 0 { // root may write everywhere: this thread drops that for files
+		runtime.LockOSThread() // it ends with the test
 		_, err := unix.SetfsuidRetUid(65534)
 		require.NoError(t, err)
 		defer func() { _, _ = unix.SetfsuidRetUid(0) }()

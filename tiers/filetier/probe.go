@@ -14,8 +14,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// probeDirect finds out how the tier does its I/O. Direct I/O is tried with a block of a file,
-// because some filesystems refuse only then.
+// probeDirect determines the tier's I/O mode. It probes direct I/O with a block of a file, because some
+// filesystems refuse only the read or write.
 func (t *Tier) probeDirect(want bool) error {
 	info, err := host.FilesystemOf(t.dir.Path())
 	if err != nil {
@@ -29,7 +29,7 @@ func (t *Tier) probeDirect(want bool) error {
 	if !want {
 		return nil
 	}
-	// From here on files are opened for direct I/O; where the first one is refused they are not.
+	// Open files for direct I/O from here on, unless the probe fails.
 	t.direct = true
 	align := 0
 	err = t.tryFile(func(f *file, fd int) (err error) {
@@ -63,11 +63,11 @@ func (t *Tier) probeDirect(want bool) error {
 	return nil
 }
 
-// tryFile calls do with a file that exists for that long only. It has one of our names: killed
-// here, it is reclaimed like any other.
+// tryFile calls do with a temporary file. Its name is one of the work directory's names, so that it is
+// reclaimed after a kill.
 func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
 	p := t.policy
-	t.policy = policy{places: 1} // a plain file of its own
+	t.policy = policy{places: 1} // one file per object
 	defer func() { t.policy = p }()
 	f := &file{first: &tiers.Object{Key: "probe", Gen: ^uint64(0), Size: 1}, making: &making{}}
 	if err := t.makeFile(f); err != nil {
@@ -86,11 +86,11 @@ func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
 	return nil
 }
 
-// maxUnit is the largest block of a filesystem that places are rounded up to. Network filesystems
-// name their transfer size instead, which frees nothing more.
+// maxUnit limits the filesystem block to which places are rounded up. Network filesystems report their
+// transfer size instead, and holes of that size free no more.
 const maxUnit = 64 << 10
 
-// holeUnit is what can be freed alone: whole blocks of the filesystem.
+// holeUnit returns the unit that a hole frees: a block of the filesystem.
 func (t *Tier) holeUnit(least int64) int64 {
 	var s unix.Statfs_t
 	err := workdir.Retry(func() error { return unix.Statfs(t.dir.Path(), &s) })
@@ -100,12 +100,12 @@ func (t *Tier) holeUnit(least int64) int64 {
 	return tiers.AlignUp(least, max(1, int64(s.Bsize)))
 }
 
-// probeHoles makes a hole in a file and looks whether that frees space.
+// probeHoles punches a hole into a file and checks that it frees space.
 func (t *Tier) probeHoles() error {
 	return t.tryFile(func(f *file, fd int) error {
 		data := buffer.Aligned(make([]byte, 4*t.unit), int(3*t.unit), t.traits.Align)
 		for i := range data {
-			data[i] = byte(i) | 1 // no filesystem may take it for a hole
+			data[i] = byte(i) | 1 // not zero: a filesystem could store zeros as a hole
 		}
 		if err := t.try(ioengine.Write, f, fd, data); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (t *Tier) probeHoles() error {
 	})
 }
 
-// blocks is how many blocks of 512 bytes a file takes, once it is written.
+// blocks flushes a file and returns how many blocks of 512 bytes it takes.
 func blocks(fd int) (n int64, err error) {
 	var s unix.Stat_t
 	err = errors.Join(workdir.Retry(func() error { return unix.Fsync(fd) }), unix.Fstat(fd, &s))

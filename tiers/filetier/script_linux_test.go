@@ -18,12 +18,12 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// TestLayouts runs the scripts of testdata/layouts: operations on objects, the requests that the
-// engine gets for them, and what is left on the disk. Rewrite them with -rewrite.
+// TestLayouts runs the scripts of testdata/layouts: operations on objects, the I/O engine's requests for
+// them, and the files on the disk. -rewrite updates them.
 //
 //	tier slots bytes=16384 [buffered]   a layout, with extents of up to 64 KiB
 //	write a=16384 b=5000                neighbours
-//	read a b                            likewise
+//	read a b                            neighbours
 //	remove a b
 //	open a b; close                     a reader that stays
 //	create a=100; commit; abort         a writer that stays
@@ -41,13 +41,13 @@ func TestLayouts(t *testing.T) {
 	})
 }
 
-// script is one tier and what was done with it.
+// script is one tier and the text of its requests.
 type script struct {
 	strings.Builder // of the command
 	t               *testing.T
 	tier            *filetier.Tier
 	dir             string
-	names           []string // paths of files, in the order in which they were met
+	names           []string // paths of files, in the order of their first use
 	objects         map[string]tiers.Object
 	gen             uint64
 	reader          tiers.Reader
@@ -103,7 +103,7 @@ func (s *script) run(d *datadriven.TestData) (err error) {
 	return err
 }
 
-// open makes a tier whose requests are noted.
+// open makes a tier whose requests are recorded.
 func (s *script) open(d *datadriven.TestData) {
 	dir := tiertest.Dir(s.t)
 	engine := tiertest.NewEngine(tiertest.Psync(s.t))
@@ -146,7 +146,7 @@ func (s *script) make(d *datadriven.TestData) (objs []tiers.Object) {
 	return objs
 }
 
-// known returns objects that were made before, and others.
+// known returns objects by name, those made before and others.
 func (s *script) known(d *datadriven.TestData) (objs []tiers.Object) {
 	for _, arg := range d.CmdArgs {
 		o, ok := s.objects[arg.Key]
@@ -175,7 +175,7 @@ func (s *script) name(path string) string {
 	return fmt.Sprint("file", i+1)
 }
 
-// disk is what there is after a command.
+// disk lists the files after a command.
 func (s *script) disk() string {
 	var b strings.Builder
 	held, waste := s.tier.Footprint()

@@ -29,7 +29,7 @@ func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 	plain := Use{Direct: true, Chained: true}
 	none := func() (Engine, string, error) { return nil, "", unix.EMFILE }
 	e, c, err := choose(Auto, plain, func() time.Duration { return 0 }, none)
-	require.NoError(t, err, "whatever there is none for")
+	require.NoError(t, err, "auto falls back to psync")
 	assert.Equal(t, Choice{Psync, "a system call in a thread for each request",
 		"too many open files"}, c)
 	require.NoError(t, e.Close(t.Context()))
@@ -40,5 +40,5 @@ func TestAutoTakesTheEngineThatWasMeasuredToBeBetter(t *testing.T) {
 	_, c, err = Open(Psync, Use{Direct: true, Chained: true}, func() time.Duration { return 0 })
 	require.NoError(t, err)
 	assert.Equal(t, Psync, c.Name)
-	assert.Empty(t, c.Reason, "it was asked for")
+	assert.Empty(t, c.Reason, "psync was requested")
 }

@@ -1,27 +1,27 @@
-// Package ioengine moves bytes between file descriptors and buffers without making anybody wait.
+// Package ioengine moves bytes between file descriptors and buffers asynchronously.
 //
-//	ioengine.go  Engine, Op, Kind: what tiers submit
-//	choose.go    Open: the engine that was asked for, or the better one
-//	psync.go     NewPsync: one request per worker thread, made with system calls: whole, whatever
-//	             signals and short transfers do
-//	uring_linux.go  NewURing: rings of the kernel, and the memory that they know
+//	ioengine.go  Engine, Op, Kind: the interface to tiers
+//	choose.go    Open: the requested engine, or the better one
+//	psync.go     NewPsync: one request per worker thread, with blocking system calls that are
+//	             repeated after signals and short transfers
+//	uring_linux.go  NewURing: io_uring rings and their registered memory
 //	looper_linux.go  a ring's thread, which submits many requests and reaps their completions in
 //	             one system call; package ring has the ring itself
-//	stalls.go    Stuck, Stalls: what the device has not answered, or late
+//	stalls.go    Stuck, Stalls: requests that the device completes late or never
 //
 // # Ownership
 //
-// From Submit to Done an Op, its buffer and its descriptor belong to the engine. A device that
-// never answers keeps them for ever, and the thread that asked it; Close gives up on them. All
-// methods are safe for concurrent use.
+// From Submit to Done an Op, its buffer and its descriptor belong to the engine. A device that hangs
+// keeps them, and the thread of the call, for ever; Close does not wait for them after its context
+// has ended. All methods are safe for concurrent use.
 //
-// Done runs on a worker of psync, of which every request has one, or on the thread of a ring, which
-// many requests share: there whatever Done does holds up the others of the ring.
+// With psync Done runs on the request's own worker. With io_uring Done runs on the thread of a ring,
+// which many requests share: a slow Done delays the other requests of the ring.
 //
-// No call keeps a Go processor while the kernel waits. Calls that did (raw system calls, unknown to
-// the scheduler) read at 0.008 CPU s/GiB here, eight requests of 1 MiB at a time, and a device that
-// hung stopped the next garbage collection with them: no signal was heard any more and no result
-// written. Ordinary calls take 0.018 in psync, at the same rate, because a request that follows
-// another in its buffer stays on its worker; with a call per goroutine of the caller it had been
-// 0.024 with sixteen spare processors and 0.079 without.
+// No call keeps a Go processor while the kernel waits. Raw system calls, unknown to the scheduler,
+// did: they read at 0.008 CPU s/GiB here, with eight requests of 1 MiB in flight, but when a device
+// hung the next garbage collection stopped for ever, no signal was handled and no result written.
+// Ordinary calls take 0.018 in psync, at the same rate, because a request that follows another in its
+// buffer stays on its worker. One call per goroutine of the caller took 0.024 with sixteen spare
+// processors and 0.079 without.
 package ioengine

@@ -10,33 +10,34 @@ import (
 	"kvbench/tiers"
 )
 
-// Engine moves bytes. Submit does not wait for the device: a device that never answers costs its
-// buffers and a line in the result, never the process.
+// Engine moves bytes. Submit does not wait for the device: a device that hangs keeps buffers and gets
+// a line in the result, but does not block the process.
 type Engine interface {
-	// Register makes an arena known to the kernel where that saves work per request. The slot goes
-	// into tiers.Buffer; 0 means that this engine has no use for it.
+	// Register registers an arena with the kernel if that saves work per request. The slot goes into
+	// tiers.Buffer; 0 means that this engine registers nothing.
 	Register(arena []byte) (slot int32, err error)
-	// Unregister takes it back. No request may be under way with it.
+	// Unregister releases a slot. No request in flight may use it.
 	Unregister(slot int32)
 	// Submit begins requests. Done may be called before it returns.
 	Submit(ops ...*Op)
-	// Call makes another call of the kernel's that the device may not answer (what: create, remove,
-	// ...; where: the path), on the caller's goroutine, which waits. It returns what f does.
+	// Call makes another system call that may hang in the device, on the caller's goroutine. What
+	// names the call (create, remove, ...), where is the path. It returns the error of f.
 	Call(what, where string, f func() error) error
-	// Stuck appends the requests and calls that the device has had for longer than that, in no
-	// order.
+	// Stuck appends, unordered, the requests and calls that have been in service for longer than
+	// older.
 	Stuck(dst []Stuck, older time.Duration) []Stuck
-	// Stalls tells of all that took StallAfter and more, those included that are not answered.
+	// Stalls returns all requests and calls that took StallAfter or longer, including those in
+	// flight.
 	Stalls() Stalls
-	// Close waits for the requests under way, at most until ctx ends. Nothing may be submitted any
-	// more.
+	// Close waits for the requests in flight, at most until ctx ends. After it no request may be
+	// submitted.
 	Close(ctx context.Context) error
 }
 
-// Kind is what an Op asks for.
+// Kind is the operation of an Op.
 type Kind uint8
 
-// The kinds. Sync makes a file durable, DataSync its bytes and what is needed to find them.
+// The kinds. Sync is fsync, DataSync fdatasync.
 const (
 	Read Kind = iota
 	Write
@@ -44,57 +45,55 @@ const (
 	DataSync
 )
 
-// String names the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	return [...]string{"read", "write", "sync", "datasync"}[k]
 }
 
-// Op is one request. It may be submitted again when it is done, and within Done, which costs least;
-// its fields are set one by one then, since an engine may still be at its own ones.
+// Op is one request. It may be submitted again after Done, and inside Done, which is cheapest. Set its
+// fields one by one then: the engine may still use the unexported ones.
 type Op struct {
 	Kind Kind
 	FD   int
-	Buf  tiers.Buffer // N bytes of it are moved
+	Buf  tiers.Buffer // its first N bytes are moved
 	Off  int64
 	N    int
-	// For engines of a call per request alone (psync): Vec, if not nil, is the memory in pieces, N
-	// bytes in all: then Buf is not looked at, and the call is preadv or pwritev.
+	// Vec, only with psync: if not nil, the memory in pieces, N bytes in all. The call is preadv or
+	// pwritev then, and Buf is ignored.
 	Vec [][]byte
-	// AtPosition: read and write at the descriptor's own position, which Off has to name. Nobody
-	// else may use the descriptor meanwhile.
+	// AtPosition: read and write at the descriptor's own position, which must be Off. No other
+	// request may use the descriptor until Done.
 	AtPosition bool
-	// Leaves: what goes through the page cache is not to stay there. What was written is to go to
-	// the device from now on: nobody waits for that, nor is told of what fails, as a Sync is. What
-	// was read is dropped.
+	// Leaves: buffered I/O must not stay in the page cache. After a write the kernel begins the
+	// write-back, without waiting for it and, unlike Sync, without reporting its errors. After a
+	// read the pages are dropped.
 	Leaves bool
-	Done   func(*Op) // once, on a goroutine of the engine; it must not block
+	Done   func(*Op) // called once, on a goroutine of the engine; it must not block
 
-	// Err is nil when all N bytes were moved, else Moved of them were.
+	// Err is nil if all N bytes were moved; otherwise Moved bytes were moved.
 	Err   error
 	Moved int
-	// Begun and Ended are when the request went to the device and came back, by the clock of the
-	// engine.
+	// Begun and Ended are the start and end of service at the device, on the engine's clock.
 	Begun, Ended time.Duration
 
-	// The engine's, under its lock.
+	// The engine's own fields, under its lock.
 	next, prev *Op
 	own        bool // a worker is inside Done
 	again      bool // submitted by its own Done
 	kernel     onRing
 }
 
-// whole is how far a request has come that the kernel carries out in parts: signals interrupt it,
-// and transfers are short.
+// whole is the progress of a request that takes several calls because of signals or short transfers.
 type whole struct {
 	moved int
 	back  bool // gone back to the beginning of a block, see step
-	out   bool // all is moved; the kernel is told that it is to leave the page cache
+	out   bool // all bytes are moved; the next call takes them out of the page cache
 }
 
-// blockSize is a multiple of what direct I/O has to begin at.
+// blockSize is a multiple of the alignment of direct I/O.
 const blockSize = 4096
 
-// step takes what a call for the rest of op has returned, and says whether the request is over.
+// step processes the result of a call for the rest of op. It reports whether the request is complete.
 func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	end := io.ErrUnexpectedEOF
 	if op.Kind == Write {
@@ -103,17 +102,17 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	switch {
 	case err == unix.EINTR:
 		return false, nil
-	case w.out: // there are filesystems that cannot
+	case w.out: // ignore the error: some filesystems do not support it
 		return true, nil
 	case op.N == 0:
 		return true, err
 	case op.Kind == Write && w.moved > 0 && err == unix.EINVAL && !w.back:
-		// A direct write says EINVAL when it is to go on from an odd place, where a full disk or a
-		// quota has made it stop. From the beginning of that block it tells so.
+		// A full disk or a quota has stopped a direct write at an unaligned offset, from where it
+		// fails with EINVAL. From the beginning of that block it fails with the real reason.
 		w.back, w.moved = true, w.moved&^(blockSize-1)
 		return false, nil
 	case more == 0 && err == nil, op.Kind == Read && w.moved > 0 && err == unix.EINVAL:
-		// The file ends here. A direct read says EINVAL when it is to go on from an odd place.
+		// The file ends here. A direct read from an unaligned offset fails with EINVAL.
 		return true, end
 	case err != nil:
 		return true, err
@@ -124,9 +123,9 @@ func (w *whole) step(op *Op, more int, err error) (over bool, _ error) {
 	return over && !w.out, nil
 }
 
-// Await submits an operation and waits for it, or, when ctx has ended, for no longer than a device
-// may take that answers at all: tiers.Grace. Then it returns ctx's cause, and the kernel still has
-// the operation and its buffer. Over is called when it is back, perhaps long after.
+// Await submits an operation and waits for it. After ctx has ended it waits for at most tiers.Grace
+// and then returns ctx's cause; the kernel still uses the operation and its buffer. Over is called
+// when the operation completes, perhaps long after Await has returned.
 func Await(ctx context.Context, submit func(*Op), op *Op, over func()) error {
 	done := make(chan error, 1)
 	op.Done = func(op *Op) {

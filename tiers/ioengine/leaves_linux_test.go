@@ -12,7 +12,7 @@ import (
 	"kvbench/tiers"
 )
 
-// written writes a MiB through the page cache and returns how many pages of it are dirty then.
+// written writes a MiB through the page cache and returns how many of its pages are dirty then.
 func written(t *testing.T, e Engine, out bool) (dirty uint64) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
@@ -24,15 +24,15 @@ func written(t *testing.T, e Engine, out bool) (dirty uint64) {
 	var all unix.CachestatRange
 	var stat unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &all, &stat, 0); err != nil {
-		t.Skip("this kernel does not tell which pages are dirty: ", err)
+		t.Skip("this kernel does not report dirty pages: ", err)
 	}
 	require.NotZero(t, stat.Cache, "it was written through the page cache")
 	return stat.Dirty
 }
 
-// What is written out goes to the device without a flush, with either engine. What is not stays in
-// the page cache: the kernel leaves it alone for half a minute. A page that somebody else holds at
-// that moment is left out, so that it is tried again.
+// With Leaves written pages go to the device without a flush, with either engine. Without it they
+// stay dirty in the page cache, where the kernel leaves them for half a minute. Write-back skips a
+// page that is locked at that moment, so the test tries again.
 func TestWhatIsWrittenOutDoesNotStay(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) Engine{
 		Psync: func(*testing.T) Engine { return NewPsync(noTime) },
@@ -49,13 +49,13 @@ func TestWhatIsWrittenOutDoesNotStay(t *testing.T) {
 					break
 				}
 			}
-			assert.Zero(t, goes, "pages of %d that nobody began to write out", stays)
+			assert.Zero(t, goes, "pages of %d that stay dirty", stays)
 			require.NoError(t, e.Close(t.Context()))
 		})
 	}
 }
 
-// What was read and is to leave is in the page cache no more, with either engine.
+// With Leaves read pages are no longer in the page cache, with either engine.
 func TestWhatIsReadLeaves(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) Engine{
 		Psync: func(*testing.T) Engine { return NewPsync(noTime) },
@@ -73,14 +73,14 @@ func TestWhatIsReadLeaves(t *testing.T) {
 			var all unix.CachestatRange
 			var before, after unix.Cachestat_t
 			if err := unix.Cachestat(uint(fd), &all, &before, 0); err != nil {
-				t.Skip("this kernel does not tell which pages are in its cache: ", err)
+				t.Skip("this kernel does not report cached pages: ", err)
 			}
 			var fs unix.Statfs_t
 			require.NoError(t, unix.Fstatfs(fd, &fs))
 			if before.Cache == 0 || fs.Type == unix.TMPFS_MAGIC {
 				t.Skip("the filesystem of the temporary directory has no page cache, or only that")
 			}
-			// All of it: of pages that the kernel keeps together it drops none of a part.
+			// Read the whole file: the kernel does not drop a part of a large folio.
 			op := submitAndWait(e, &Op{FD: fd, N: len(b), Leaves: true, Buf: tiers.Buffer{B: b}})
 			require.NoError(t, op.Err)
 			assert.Equal(t, op.N, op.Moved)
@@ -91,7 +91,7 @@ func TestWhatIsReadLeaves(t *testing.T) {
 	}
 }
 
-// What cannot be written out was written all the same: a pipe has no place for it.
+// A write to a pipe succeeds although a pipe has no write-back.
 func TestWhatCannotBeWrittenOutIsWritten(t *testing.T) {
 	e := NewPsync(noTime)
 	read, write, err := os.Pipe()

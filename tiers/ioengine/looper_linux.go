@@ -15,7 +15,7 @@ import (
 	"kvbench/tiers/ioengine/ring"
 )
 
-// queue is what a looper needs of a ring; tests have another.
+// queue is the part of a ring that a looper uses. Tests have a fake.
 type queue interface {
 	Next() *ring.Request
 	Enter(wait int) error
@@ -24,57 +24,57 @@ type queue interface {
 	Close() error
 }
 
-// turnOver is how long a ring's thread goes on before it lets the scheduler have a look.
+// turnOver is how long a ring's thread runs before it yields to the scheduler.
 //
-// The runtime's monitor takes the processor from whoever has not been scheduled for 10 ms, were it
-// by thousands of system calls of which none was long, and then looks every 20 us for more of that:
-// a timer and two switches each time, beside requests that take 20 us themselves. Measured on one
-// core, 4 KiB in flight one at a time on a loop device over memory, five seconds: 35,000 looks, and
-// 900 with a turn of its own accord in time; processor time of each request 18.9 and 11 us. Where a
-// round is long the turn has to come before it: 16 requests of 1 MiB in flight at a disk on two
-// cores, rounds of 3.4 ms, took 0.037 ns a byte with a turn when these were over, and 0.024 so
-// (medians of four).
+// The runtime's monitor preempts a goroutine that has not been scheduled for 10 ms, even if it has
+// made thousands of short system calls. After that it polls every 20 us: a timer and two context
+// switches each time, next to requests that take 20 us themselves. Measured on one core, 4 KiB, one
+// in flight on a loop device in memory, five seconds: 35,000 polls without yields and 900 with them;
+// CPU per request 18.9 and 11 us. With long rounds the thread must yield before a round: 16 requests
+// of 1 MiB in flight at a disk on two cores, rounds of 3.4 ms, took 0.037 ns of CPU a byte with a
+// yield after the 8 ms, and 0.024 with a yield before (medians of four).
 const turnOver = 8 * time.Millisecond
 
-// batchPart of the requests under way go to the kernel with one call, at least two, which is as
-// many as it gives to the device at once rather than when it has seen all of them.
+// One call submits 1/batchPart of the requests in flight, and at least two: the kernel passes two to
+// the device at once, but a longer batch only when it has prepared all of it.
 //
-// Fewer calls are less processor time, but what waits for the rest of its batch is missing at the
+// Fewer calls take less CPU, but requests that wait for the rest of their batch are missing at the
 // device. Measured on one core, reads of 4 KiB, 32 in flight at a virtual disk: 58 to 63 thousand
-// requests/s at 4.1 to 4.4 us of the processor where all that had come back went in one call, 71 to
-// 79 thousand at 4.6 to 6.0 us in twos; with 128 in flight there was no difference.
+// requests/s at 4.1 to 4.4 us of CPU with one call for all completed requests, 71 to 79 thousand at
+// 4.6 to 6.0 us with two requests per call. With 128 in flight there was no difference.
 //
-// Nor does the call that gives away the last of them wait: a thread that sleeps is late to wake,
-// and the device may be about to answer. Reads of 4 KiB, 8 in flight at a loop device whose worker
-// ran on the other core: 178 thousand requests/s at 4.1 us where that call waited, 212 at 3.8 where
-// the next one did, if nothing had come back by then (medians of seven in turns; fio's io_uring 204
-// and 3.9). With the worker on the same core it costs 2 %. Where answers are further apart than
-// soon, a look between them finds none: 16 reads of 1 MiB in flight at a disk, 390 us apart.
+// The call that submits the last batch does not wait for completions either: a sleeping thread wakes
+// late, and the device may complete a request soon. Reads of 4 KiB, 8 in flight at a loop device
+// whose worker ran on the other core: 178 thousand requests/s at 4.1 us if that call waited, 212 at
+// 3.8 if only the next call waited, when no request had completed by then (medians of seven,
+// alternating; fio's io_uring 204 and 3.9). With the worker on the same core it costs 2 %. If
+// completions are further apart than soon, the extra call finds none, for example with 16 reads of
+// 1 MiB in flight at a disk, 390 us apart.
 const (
 	batchPart = 16
 	soon      = 50 * time.Microsecond
 )
 
-// wakeUp is the user word of the request that ends the wait of a ring's thread.
+// wakeUp is the user data of the request that wakes a ring's thread.
 const wakeUp = ^uint64(0)
 
-// onRing is what an engine of rings keeps in an Op.
+// onRing is the state of an Op in the io_uring engine.
 type onRing struct {
 	ring  *looper
 	whole whole
-	going bool // it has gone to the device, perhaps in part
-	waits bool // it would have had to wait there
+	going bool // it is in service, perhaps after a part
+	waits bool // it returned EAGAIN: the kernel would have blocked
 	turn  atomic.Uint32
 }
 
-// The turns of an Op, apart from the lock, which a chain of requests then does not take.
+// The states of onRing.turn, which is atomic so that a chain of requests takes no lock.
 const (
 	elsewhere = iota
-	inDone    // the thread is inside its Done, or has just been
-	again     // submitted since that began
+	inDone    // the thread is in the Op's Done, or has just returned from it
+	again     // submitted since Done began
 )
 
-// anew makes op ready to be carried out from its beginning.
+// anew resets op for execution from its beginning.
 func (op *Op) anew() {
 	op.Err, op.Moved = nil, 0
 	op.kernel.whole, op.kernel.waits = whole{}, false
@@ -82,11 +82,11 @@ func (op *Op) anew() {
 
 // looper is a ring and its thread.
 //
-// Nobody else touches the ring, so that the kernel need not lock it, and the thread makes one
-// system call for all that has gathered meanwhile: while completions are being served, new requests
-// wait in the inbox, and those that a Done submits again do not even pass that. Where there is
-// nothing to do the thread sleeps in that call. Who submits then rings a bell, a read that the ring
-// has under way; else it costs a lock and no system call.
+// Only the thread uses the ring, so that the kernel need not lock it. The thread makes one system
+// call for all requests that have been submitted since the last one: while it runs the Done
+// functions, new requests wait in the inbox. Requests that their own Done submits again bypass the
+// inbox. Without work the thread sleeps in that call. A submitter then wakes it through an eventfd,
+// on which the ring has a read in flight; otherwise a submission costs a lock and no system call.
 type looper struct {
 	e    *uring
 	mode string
@@ -94,51 +94,51 @@ type looper struct {
 	mu       sync.Mutex
 	inbox    []*Op
 	calls    []func()
-	asked    list // at the device, oldest first
+	asked    list // in service, oldest first
 	underway int  // submitted and not done
 	closed   bool
 	over     chan struct{} // closed when the thread has ended
 
-	tower sync.Mutex // held while the bell is rung or taken down
-	bell  int        // an eventfd; -1: it is closed
+	wakeMu sync.Mutex // held while wakeFD is written or closed
+	wakeFD int        // an eventfd; -1: it is closed
 
 	sleeps atomic.Bool // the thread waits for completions, or is about to
 
-	// The thread's own.
+	// Used by the thread alone.
 	q       queue
-	alarm   [8]byte
-	armed   bool
-	waiting []*Op // not given to the kernel yet
+	alarm   [8]byte // buffer of the read of wakeFD
+	armed   bool    // that read is in flight
+	waiting []*Op   // not submitted to the kernel yet
 	ops     [ringEntries]*Op
 	free    []int
-	back    []*Op         // of one reaping
-	ended   int           // of those, not submitted again
-	now     time.Duration // of the last reaping that brought some
-	lap     time.Duration // from the one before to that
-	turned  time.Duration // when the scheduler last had a look
+	back    []*Op         // completed, in one reap
+	ended   int           // completed and not submitted again
+	now     time.Duration // time of the last reap with completions
+	lap     time.Duration // time between the last two of them
+	turned  time.Duration // when the thread last yielded
 	buffers [ring.MaxBuffers][]byte
 }
 
-// run is the life of the thread.
+// run is the thread's main function.
 func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
-	// Never unlocked: the thread ends with the goroutine, and with it what the kernel ties to it.
+	// Never unlocked: the thread ends with the goroutine, and with it the kernel's state for it.
 	runtime.LockOSThread()
 	var err error
 	l.asked.init()
 	l.over = make(chan struct{})
 	defer close(l.over)
-	if l.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
+	if l.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 		if l.q, l.mode, err = open(); err != nil {
-			_ = unix.Close(l.bell) // each trial asks again where io_uring is refused
+			_ = unix.Close(l.wakeFD) // each trial tries again where io_uring is refused
 		}
 	}
 	if err != nil {
 		begun <- err
 		return
 	}
-	// A filter may let rings be made, and refuse to have them used.
+	// A seccomp filter may allow io_uring_setup and refuse io_uring_enter.
 	if err = l.q.Enter(0); err != nil {
-		begun <- errors.Join(err, l.q.Close(), unix.Close(l.bell))
+		begun <- errors.Join(err, l.q.Close(), unix.Close(l.wakeFD))
 		return
 	}
 	for i := range l.ops {
@@ -148,14 +148,14 @@ func (l *looper) run(open func() (queue, string, error), begun chan<- error) {
 	for l.round() {
 	}
 	_ = l.q.Close()
-	l.tower.Lock()
-	defer l.tower.Unlock()
-	_ = unix.Close(l.bell)
-	l.bell = -1 // whoever is about to ring it must not write into what has its number next
+	l.wakeMu.Lock()
+	defer l.wakeMu.Unlock()
+	_ = unix.Close(l.wakeFD)
+	l.wakeFD = -1 // a late wake must not write to another file with this number
 }
 
-// round gives the kernel what there is, and takes what has come back; it waits for that where there
-// is nothing else to do.
+// round submits the waiting requests and reaps completions. It waits for completions if it has
+// nothing else to do.
 func (l *looper) round() (more bool) {
 	if l.now+l.lap-l.turned >= turnOver {
 		runtime.Gosched()
@@ -163,7 +163,7 @@ func (l *looper) round() (more bool) {
 	}
 	l.ring()
 	l.mu.Lock()
-	for len(l.calls) > 0 { // before the requests that came after them
+	for len(l.calls) > 0 { // before requests that were submitted after them
 		calls := l.calls
 		l.calls = nil
 		l.mu.Unlock()
@@ -180,7 +180,7 @@ func (l *looper) round() (more bool) {
 	begun, all := l.begin()
 	wait := 0
 	over := l.closed && l.underway == 0
-	// With several in flight that come back quickly it first looks whether some have, meanwhile.
+	// With several short requests in flight it first reaps those that have completed meanwhile.
 	if !over && all && (begun == 0 || l.underway == 1 || l.lap > soon) {
 		wait = 1
 		l.sleeps.Store(true)
@@ -190,27 +190,26 @@ func (l *looper) round() (more bool) {
 		return false
 	}
 	if err := l.q.Enter(wait); err != nil {
-		panic(err) // of nothing that a device does: this program has misused the ring
+		panic(err) // no device causes this error: this program has misused the ring
 	}
 	l.reap()
 	return true
 }
 
-// ring arms the bell: a read of an eventfd that ends when somebody writes to it.
+// ring submits a read of wakeFD, which completes when wake writes to it.
 func (l *looper) ring() {
 	if l.armed {
 		return
 	}
 	if q := l.q.Next(); q != nil {
 		l.armed = true
-		q.Op, q.FD, q.User = ring.Read, int32(l.bell), wakeUp
+		q.Op, q.FD, q.User = ring.Read, int32(l.wakeFD), wakeUp
 		q.Addr, q.Len = address(l.alarm[:]), uint32(len(l.alarm))
 	}
 }
 
-// begin puts requests into the queue as long as there is room, but no more of them than a call
-// should take. It returns how many, and whether those are all that can be there now. Callers hold
-// mu.
+// begin puts requests into the submission queue, at most one batch. It returns how many, and whether
+// no request is left that has a free entry. Callers hold mu.
 func (l *looper) begin() (begun int, all bool) {
 	if len(l.waiting) == 0 {
 		return 0, true
@@ -233,7 +232,7 @@ func (l *looper) begin() (begun int, all bool) {
 		l.ops[i] = op
 		l.fill(q, op)
 		q.User = uint64(i)
-		if !op.kernel.going { // else it is the rest of one
+		if !op.kernel.going { // else it is the rest of a request
 			op.kernel.going = true
 			op.Begun = now
 			l.asked.push(op)
@@ -245,7 +244,7 @@ func (l *looper) begin() (begun int, all bool) {
 	return begun, all
 }
 
-// fill describes what is left of op.
+// fill describes the remaining bytes of op in a queue entry.
 func (l *looper) fill(q *ring.Request, op *Op) {
 	q.FD = int32(op.FD)
 	if op.kernel.whole.out {
@@ -271,12 +270,12 @@ func (l *looper) fill(q *ring.Request, op *Op) {
 	if i, ok := l.registered(op.Buf, p); ok {
 		q.Op, q.Buffer = q.Op-ring.Read+ring.ReadFixed, uint16(i)
 	}
-	if op.kernel.waits || l.e.inline { // it would have to wait, and a thread of the kernel's may
+	if op.kernel.waits || l.e.inline { // it would block: let a kernel thread execute it
 		q.Flags |= ring.FlagAsync
 	}
 }
 
-// registered is the number of the registered buffer in which p lies as a whole.
+// registered returns the index of the registered buffer that contains all of p.
 func (l *looper) registered(b tiers.Buffer, p []byte) (i int, ok bool) {
 	if b.Slot <= 0 {
 		return 0, false
@@ -292,7 +291,7 @@ func (l *looper) registered(b tiers.Buffer, p []byte) (i int, ok bool) {
 
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// reap takes what has come back and tells those who wait for it.
+// reap reaps completions and runs the Done functions of completed requests.
 func (l *looper) reap() {
 	l.sleeps.Store(false)
 	l.back = l.back[:0]
@@ -325,7 +324,7 @@ func (l *looper) reap() {
 	}
 }
 
-// take looks at one completion: a request is over, or goes on with its rest.
+// take processes one completion: a request is complete, or its rest is submitted.
 func (l *looper) take(c ring.Completion) {
 	if c.User == wakeUp {
 		l.armed = false
@@ -367,20 +366,21 @@ func (l *looper) submit(op *Op) {
 	l.wake()
 }
 
-// wake ends the thread's wait. Callers hold mu, which is let go of.
+// wake wakes the thread if it sleeps. Callers hold mu, which wake unlocks.
 func (l *looper) wake() {
 	l.mu.Unlock()
 	if l.sleeps.CompareAndSwap(true, false) {
-		l.tower.Lock()
-		defer l.tower.Unlock()
-		if l.bell >= 0 {
+		l.wakeMu.Lock()
+		defer l.wakeMu.Unlock()
+		if l.wakeFD >= 0 {
 			one := [8]byte{1}
-			_, _ = unix.Write(l.bell, one[:]) // it is ours, and far from full
+			_, _ = unix.Write(l.wakeFD, one[:]) // cannot fail: the counter is far from its limit
 		}
 	}
 }
 
-// do lets the thread make a call and waits for it: never inside a Done, which is on that thread.
+// do runs a function on the thread and waits for it. It must not be called inside Done, which runs on
+// that thread.
 func (l *looper) do(f func() error) error {
 	done := make(chan error, 1)
 	l.post(func() { done <- f() })
@@ -392,7 +392,7 @@ func (l *looper) do(f func() error) error {
 	}
 }
 
-// post lets the thread make a call, some time.
+// post runs a function on the thread later.
 func (l *looper) post(f func()) {
 	l.mu.Lock()
 	l.calls = append(l.calls, f)
@@ -409,7 +409,7 @@ func (l *looper) stuck(dst []Stuck, older time.Duration) []Stuck {
 	return dst
 }
 
-// close returns how many requests have not come back when ctx ended.
+// close ends the thread. It returns how many requests were still in flight when ctx ended.
 func (l *looper) close(ctx context.Context) int {
 	l.mu.Lock()
 	l.closed = true

@@ -9,23 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// psync asks with one blocking system call per request, each on a thread that the Go runtime lends
-// to a worker goroutine while it blocks. There are as many workers as requests were ever under way
-// at once: buffers bound them.
+// psync makes one blocking system call per request, on the thread of a worker goroutine. There are as
+// many workers as the largest number of requests that were ever in flight; the number of buffers
+// limits it.
 type psync struct {
 	ledger
 	call func(*Op) (moved int, err error)
 
 	mu       sync.Mutex
-	work     sync.Cond // there is something to do for an idle worker, or for Close
-	queue    list      // not taken yet
-	asked    list      // at the device, oldest first
+	work     sync.Cond // wakes idle workers and Close
+	queue    list      // submitted, without a worker yet
+	asked    list      // in service, oldest first
 	idle     int
 	underway int // submitted and not done
 	closed   bool
 }
 
-// NewPsync returns the engine that works everywhere. Now is the clock of the times in an Op.
+// NewPsync returns the psync engine, which works on every system. Now is the clock of the times in an
+// Op.
 func NewPsync(now func() time.Duration) Engine { return newPsync(now, perform) }
 
 func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
@@ -36,14 +37,14 @@ func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
 	return e
 }
 
-// Register: a system call per request has no use for it.
+// Register does nothing: system calls need no registered memory.
 func (e *psync) Register([]byte) (int32, error) { return 0, nil }
 
-// Unregister has nothing to take back.
+// Unregister does nothing.
 func (e *psync) Unregister(int32) {}
 
-// Submit wakes an idle worker for each request, or hires one. A request submitted again by its own
-// Done goes to the worker that called it: a chain of requests in one buffer needs no wake-ups,
+// Submit wakes an idle worker for each request, or starts one. A request that its own Done submits
+// again stays on the worker that called Done: a chain of requests in one buffer needs no wake-ups,
 // which cost more CPU than the calls.
 func (e *psync) Submit(ops ...*Op) {
 	e.mu.Lock()
@@ -56,7 +57,7 @@ func (e *psync) Submit(ops ...*Op) {
 			op.again = true
 			continue
 		case e.idle > 0:
-			e.idle-- // taken off here, so that two submissions do not count on one worker
+			e.idle-- // here, so that two submissions do not count on one worker
 			e.work.Signal()
 		default:
 			go e.worker()
@@ -65,7 +66,7 @@ func (e *psync) Submit(ops ...*Op) {
 	}
 }
 
-// worker serves requests until the engine is closed.
+// worker executes requests until the engine is closed.
 func (e *psync) worker() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,7 +78,7 @@ func (e *psync) worker() {
 			}
 			e.idle++
 			e.work.Wait()
-			// Whoever submitted took this worker off the idle ones, unless the engine is closed.
+			// Submit has subtracted this worker from idle, unless the engine is closed.
 		}
 		e.queue.remove(op)
 		for more := true; more; {
@@ -86,8 +87,8 @@ func (e *psync) worker() {
 	}
 }
 
-// serve carries out one request and says whether its Done submitted it again. The lock is held
-// before and after.
+// serve executes one request and reports whether its Done submitted it again. The lock is held before
+// and after.
 func (e *psync) serve(op *Op) (again bool) {
 	op.Begun = e.now()
 	e.asked.push(op)
@@ -123,7 +124,7 @@ func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
 
 func (e *psync) Stalls() Stalls { return e.stalls(e.Stuck(nil, StallAfter)) }
 
-// Close ends the workers. Those that the device holds end when it answers, if ever.
+// Close ends the workers. A worker whose call hangs in the device ends when the call completes.
 func (e *psync) Close(ctx context.Context) error {
 	wake := func() {
 		e.mu.Lock()
@@ -145,7 +146,7 @@ func (e *psync) Close(ctx context.Context) error {
 	return nil
 }
 
-// perform carries out a request with system calls.
+// perform executes a request with system calls.
 func perform(op *Op) (moved int, err error) {
 	sync := unix.Fsync
 	switch op.Kind {
@@ -169,8 +170,8 @@ func perform(op *Op) (moved int, err error) {
 	}
 }
 
-// transfer moves all bytes of a request but those that have been moved, with calls that may move a
-// part of them. It returns how many have been, with those.
+// transfer moves the bytes of a request after the first moved ones, with as many calls as it takes.
+// It returns how many bytes have been moved, including the first ones.
 func transfer(op *Op, moved int, read, write func(fd int, p []byte, off int64) (int, error)) (n int,
 	err error) {
 	call := read
@@ -193,8 +194,8 @@ func transfer(op *Op, moved int, read, write func(fd int, p []byte, off int64) (
 	return w.moved, nil
 }
 
-// vector moves all bytes of a request with one call; what it leaves, piece by piece: the first of
-// these from its middle, perhaps.
+// vector moves the pieces of a request with one call. After a short transfer it moves the rest piece
+// by piece.
 func vector(op *Op, readv, writev func(fd int, pieces [][]byte, off int64) (int, error),
 	read, write func(fd int, p []byte, off int64) (int, error)) (n int, err error) {
 	call := readv
@@ -224,12 +225,12 @@ func vector(op *Op, readv, writev func(fd int, pieces [][]byte, off int64) (int,
 	return n, nil
 }
 
-// list is a queue that an Op can leave from the middle: a ring that begins and ends at root.
+// list is a FIFO queue from which any Op can be removed: a circular list with root as sentinel.
 type list struct{ root Op }
 
 func (l *list) init() { l.root.next, l.root.prev = &l.root, &l.root }
 
-// first is the oldest; nil: there is none.
+// first returns the oldest Op, or nil.
 func (l *list) first() *Op {
 	if l.root.next == &l.root {
 		return nil

@@ -36,11 +36,12 @@ func TestPsyncReadsWhatItWrote(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
-// readsWhatItWrote is what every engine does with an empty file.
+// readsWhatItWrote tests an engine with an empty file. The text lies behind 4 GiB of a sparse file.
 func readsWhatItWrote(t *testing.T, e Engine, fd int) {
 	t.Helper()
+	const at = 5 << 30
 	text := []byte("what was written")
-	op := submitAndWait(e, &Op{Kind: Write, FD: fd, Buf: tiers.Buffer{B: text}, Off: 100,
+	op := submitAndWait(e, &Op{Kind: Write, FD: fd, Buf: tiers.Buffer{B: text}, Off: at,
 		N: len(text)})
 	require.NoError(t, op.Err)
 	assert.Equal(t, len(text), op.Moved)
@@ -49,17 +50,19 @@ func readsWhatItWrote(t *testing.T, e Engine, fd int) {
 	require.NoError(t, submitAndWait(e, &Op{Kind: DataSync, FD: fd}).Err)
 	got := make([]byte, len(text))
 	require.NoError(t, submitAndWait(e,
-		&Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: 100, N: len(got)}).Err)
+		&Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: at, N: len(got)}).Err)
 	assert.Equal(t, text, got)
-	op = submitAndWait(e, &Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: 104, N: len(got)})
+	var s unix.Stat_t
+	require.NoError(t, unix.Fstat(fd, &s))
+	assert.EqualValues(t, at+len(text), s.Size)
+	op = submitAndWait(e, &Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: at + 4, N: len(got)})
 	require.ErrorIs(t, op.Err, io.ErrUnexpectedEOF)
 	assert.Equal(t, len(got)-4, op.Moved)
 	assert.ErrorIs(t, submitAndWait(e, &Op{FD: -1, Buf: tiers.Buffer{B: got}, N: 1}).Err,
 		unix.EBADF)
 }
 
-// A device that never answers costs its requests. Others are served, and nobody waits for it for
-// ever.
+// A device that hangs keeps its requests. Other requests complete, and Close does not wait for ever.
 func TestAStuckDeviceCostsItsRequestsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -104,7 +107,7 @@ func TestAStuckDeviceCostsItsRequestsOnly(t *testing.T) {
 	})
 }
 
-// Calls that are no requests are told of as well, under way or late; quick ones are not.
+// Other calls are also reported as stuck or late; quick calls are not.
 func TestCallsThatStallAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -128,13 +131,13 @@ func TestCallsThatStallAreToldOf(t *testing.T) {
 		was := slow
 		was.Answered, was.For = false, was.For-time.Second
 		assert.Equal(t, Stalls{Count: 1, Longest: []Stuck{slow}}, e.stalls([]Stuck{was}),
-			"one that was answered while somebody looked")
+			"a call that completed while Stalls ran")
 		assert.Empty(t, e.Stuck(nil, 0))
 	})
 }
 
-// A request that its own Done submits again stays with its worker: however long the chains, there
-// are no more workers than chains.
+// A request that its own Done submits again stays on its worker: there are no more workers than
+// chains of requests, however long these are.
 func TestAChainOfRequestsNeedsOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inside, most atomic.Int64
@@ -165,7 +168,7 @@ func TestAChainOfRequestsNeedsOneWorker(t *testing.T) {
 		assert.EqualValues(t, 4, most.Load())
 		synctest.Wait()
 		e.mu.Lock()
-		assert.Equal(t, 4, e.idle, "nobody was hired for what a chain does itself")
+		assert.Equal(t, 4, e.idle, "a chain starts no further workers")
 		e.mu.Unlock()
 		require.NoError(t, e.Close(t.Context()))
 	})
@@ -183,7 +186,7 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 		read, write error
 	}{
 		{"at once", []answer{{100, nil}}, 100, nil, nil},
-		{"short ones go on", []answer{{30, nil}, {60, nil}, {10, nil}}, 100, nil, nil},
+		{"short transfers continue", []answer{{30, nil}, {60, nil}, {10, nil}}, 100, nil, nil},
 		{"signals do not count", []answer{{0, unix.EINTR}, {40, nil}, {0, unix.EINTR}, {60, nil}},
 			100, nil, nil},
 		{"full after a part", []answer{{40, nil}, {0, unix.ENOSPC}}, 40, unix.ENOSPC, unix.ENOSPC},
@@ -217,8 +220,8 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 	}
 }
 
-// A direct write that a full disk has cut at an odd place cannot go on from there. What came before
-// its block is not lost, and the reason is not hidden.
+// A direct write that a full disk has cut at an unaligned offset cannot continue from there. The
+// bytes before that block are kept, and the error is ENOSPC.
 func TestAWriteThatWasCutSaysWhy(t *testing.T) {
 	type call struct{ off, n int }
 	for why, want := range map[error]error{unix.ENOSPC: unix.ENOSPC, unix.EDQUOT: unix.EDQUOT,
@@ -229,7 +232,7 @@ func TestAWriteThatWasCutSaysWhy(t *testing.T) {
 			switch {
 			case off%4096 != 0:
 				return 0, unix.EINVAL
-			case len(calls) == 1 || why == nil: // cut there whenever it is tried
+			case len(calls) == 1 || why == nil: // every attempt is cut there
 				return 5000 - int(off), nil
 			}
 			return 0, why
@@ -246,7 +249,7 @@ func TestAWriteThatWasCutSaysWhy(t *testing.T) {
 	}
 }
 
-// A direct read that goes on from an odd place is told that the file has ended.
+// A direct read that would continue from an unaligned offset is at the end of the file.
 func TestADirectReadEndsWithTheFile(t *testing.T) {
 	answers := []int{40, -1}
 	read := func(int, []byte, int64) (int, error) {

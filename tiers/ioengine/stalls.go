@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// StallAfter is how long a device may take for a request before that is called a stall: an idle
-// disk answers within a second.
+// StallAfter is the latency from which a request counts as a stall. An idle disk completes requests
+// within a second.
 const StallAfter = 2 * time.Second
 
-// mostStalls is how many are described.
+// mostStalls limits the stalls that are described.
 const mostStalls = 16
 
-// Stuck describes a request or call that the device has had for long.
+// Stuck describes a request or call that takes long.
 type Stuck struct {
-	What string // read, write, ..., or as Call was told
-	Path string // of its file; "descriptor 7" where the system does not tell
+	What string // read, write, ..., or the name passed to Call
+	Path string // of its file; "descriptor 7" if the system does not know the path
 	Off  int64  // of reads and writes
-	N    int    // likewise: the bytes asked for
+	N    int    // bytes of reads and writes
 
-	Begun    time.Duration // by the clock of the engine
-	For      time.Duration // until it was answered, or until now
-	Answered bool
+	Begun    time.Duration // on the engine's clock
+	For      time.Duration // until its completion, or until now
+	Answered bool          // it has completed
 }
 
-// String says what was asked, and of which file.
+// String names the operation and its file.
 func (s Stuck) String() string {
 	if s.N > 0 {
 		return fmt.Sprintf("%s of %d bytes at offset %d of %s", s.What, s.N, s.Off, s.Path)
@@ -36,13 +36,13 @@ func (s Stuck) String() string {
 	return fmt.Sprintf("%s of %s", s.What, s.Path)
 }
 
-// Stalls are the requests and calls that took StallAfter and more.
+// Stalls are the requests and calls that took StallAfter or longer.
 type Stalls struct {
-	Count   int64   // all of them
-	Longest []Stuck // the longest ones, 16 at most
+	Count   int64
+	Longest []Stuck // 16 at most
 }
 
-// add counts one.
+// add counts a stall.
 func (s *Stalls) add(stuck Stuck) {
 	s.Count++
 	s.Longest = append(s.Longest, stuck)
@@ -50,14 +50,14 @@ func (s *Stalls) add(stuck Stuck) {
 	s.Longest = s.Longest[:min(len(s.Longest), mostStalls)]
 }
 
-// ledger is what an engine knows of calls and of what came late. Each has one; its requests under
-// way are its own affair, because they are many.
+// ledger records an engine's calls, and its stalls that have completed. Each engine keeps its
+// requests in flight itself, because they are many.
 type ledger struct {
 	now func() time.Duration
 
 	mu    sync.Mutex
-	calls map[*Stuck]struct{} // under way
-	late  Stalls              // answered
+	calls map[*Stuck]struct{} // in service
+	late  Stalls              // completed
 }
 
 // Call implements Engine.
@@ -96,7 +96,7 @@ func (l *ledger) stuck(dst []Stuck, older time.Duration) []Stuck {
 	return dst
 }
 
-// answered notes a request that has come back.
+// answered records a completed request if it was a stall.
 func (l *ledger) answered(op *Op) {
 	if op.Ended-op.Begun < StallAfter {
 		return
@@ -108,13 +108,13 @@ func (l *ledger) answered(op *Op) {
 	l.late.add(s)
 }
 
-// stalls adds what is under way to what came late.
+// stalls returns the completed stalls and those in flight.
 func (l *ledger) stalls(underway []Stuck) Stalls {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := Stalls{Count: l.late.Count, Longest: slices.Clone(l.late.Longest)}
 	for _, s := range underway {
-		// It may have been answered since somebody looked.
+		// It may have completed since the caller listed it.
 		if !slices.ContainsFunc(l.late.Longest, func(late Stuck) bool {
 			return late.What == s.What && late.Path == s.Path && late.Begun == s.Begun &&
 				late.Off == s.Off
@@ -125,7 +125,7 @@ func (l *ledger) stalls(underway []Stuck) Stalls {
 	return all
 }
 
-// stuck describes a request at a moment.
+// stuck describes a request in flight at the time now.
 func (op *Op) stuck(now time.Duration) Stuck {
 	s := Stuck{What: op.Kind.String(), Path: pathOf(op.FD), Begun: op.Begun, For: now - op.Begun}
 	if op.Kind == Read || op.Kind == Write {
@@ -134,7 +134,7 @@ func (op *Op) stuck(now time.Duration) Stuck {
 	return s
 }
 
-// pathOf is the file of a descriptor, which the kernel knows without asking the device.
+// pathOf returns the path of a descriptor. The kernel knows it without access to the device.
 func pathOf(fd int) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {

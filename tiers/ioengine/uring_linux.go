@@ -16,29 +16,29 @@ import (
 	"kvbench/tiers/ioengine/ring"
 )
 
-// uring gives requests to rings of the kernel, each with a thread of its own that submits many at a
-// time and reaps what has come back in the same system call. Done runs on these threads.
+// uring submits requests to io_uring rings. Each ring has its own thread, which submits many requests
+// and reaps completions in one system call. Done runs on these threads.
 type uring struct {
 	ledger
 	mode  string
 	rings []*looper
-	turn  atomic.Uint32 // whose is the next request that has no ring yet
-	// inline: the files' filesystem answers inside the call, see Use.
+	turn  atomic.Uint32 // counter that assigns rings to new Ops
+	// inline: the filesystem blocks the submitting thread, see Use.
 	inline bool
 
 	slots struct {
 		sync.Mutex
-		parts [ring.MaxBuffers]int // of an arena, from this one on; 0: it is free
+		parts [ring.MaxBuffers]int // buffers of the arena from this one on; 0: free
 	}
 }
 
-// How many requests a ring has at a time; others wait in the process. The queue of completions has
-// room for all of them, so that it never overflows.
+// ringEntries limits the requests that a ring has in flight; others wait in the process. The
+// completion queue has capacity for all of them, so that it never overflows.
 const ringEntries = 256
 
-// NewURing returns an engine of rings threads, each with an io_uring, and how it works. Now is the
-// clock of the times in an Op; inline is as in Use. The error matches errors.ErrUnsupported, and
-// says why, where the system has none.
+// NewURing returns an engine of rings threads with an io_uring each, and a description of it. Now is
+// the clock of the times in an Op; inline is as in Use. If the system has no io_uring, the error
+// matches errors.ErrUnsupported and names the reason.
 func NewURing(now func() time.Duration, rings int, inline bool) (_ Engine, about string,
 	err error) {
 	e, err := newURing(now, rings, func() (queue, string, error) {
@@ -58,7 +58,7 @@ func NewURing(now func() time.Duration, rings int, inline bool) (_ Engine, about
 
 const disabled = "/proc/sys/kernel/io_uring_disabled"
 
-// refusal says who refuses an io_uring, given the setting of the kernel.
+// refusal adds to an error what refuses io_uring, given the value of the kernel's setting.
 func refusal(err error, setting string) error {
 	switch {
 	case errors.Is(err, unix.ENOSYS):
@@ -90,7 +90,7 @@ func newURing(now func() time.Duration, rings int, open func() (queue, string, e
 	return e, nil
 }
 
-// Submit implements Engine. A request stays with the ring that had it first.
+// Submit implements Engine. An Op stays on its first ring.
 func (e *uring) Submit(ops ...*Op) {
 	for _, op := range ops {
 		if op.kernel.ring == nil {
@@ -100,12 +100,12 @@ func (e *uring) Submit(ops ...*Op) {
 	}
 }
 
-// Register implements Engine: slot n is ring buffers from n-1 on.
+// Register implements Engine. Slot n is the rings' buffers from n-1 on.
 func (e *uring) Register(arena []byte) (slot int32, err error) {
 	parts := slices.Collect(slices.Chunk(arena, ring.MaxBuffer))
 	first, some := e.reserve(len(parts))
 	if !some {
-		return 0, nil // there are as many as may be: it goes without
+		return 0, nil // all buffers are taken: the arena stays unregistered
 	}
 	for i, part := range parts {
 		if err := e.setBuffer(first+i, part); err != nil {
@@ -116,7 +116,7 @@ func (e *uring) Register(arena []byte) (slot int32, err error) {
 	return int32(first + 1), nil
 }
 
-// reserve takes so many neighbouring buffers of all rings.
+// reserve reserves that many adjacent buffers in all rings.
 func (e *uring) reserve(parts int) (first int, some bool) {
 	e.slots.Lock()
 	defer e.slots.Unlock()
@@ -135,7 +135,7 @@ func (e *uring) reserve(parts int) (first int, some bool) {
 	return 0, false
 }
 
-// setBuffer gives a buffer to all rings.
+// setBuffer registers a buffer with all rings.
 func (e *uring) setBuffer(i int, mem []byte) error {
 	for _, l := range e.rings {
 		if err := l.do(func() error {
@@ -161,16 +161,16 @@ func (e *uring) Unregister(slot int32) {
 	}
 }
 
-// release takes buffers from all rings. It does not wait for that: who unregisters may be inside
-// the Done of a device's late answer, on the very thread that would have to do it. The kernel keeps
-// the pages until then, whatever becomes of the memory.
+// release unregisters buffers from all rings, without waiting: its caller may run in a Done on the
+// very thread that has to unregister. The kernel keeps the pages until then, also if the memory is
+// unmapped.
 func (e *uring) release(first, parts int) {
 	var left atomic.Int64
 	left.Store(int64(len(e.rings)))
 	for _, l := range e.rings {
 		l.post(func() {
 			for i := first; i < first+parts; i++ {
-				_ = l.q.SetBuffer(i, nil) // the memory stays pinned until the ring goes
+				_ = l.q.SetBuffer(i, nil) // after an error the ring keeps the memory pinned
 				l.buffers[i] = nil
 			}
 			if left.Add(-1) == 0 {
@@ -194,7 +194,7 @@ func (e *uring) Stuck(dst []Stuck, older time.Duration) []Stuck {
 // Stalls implements Engine.
 func (e *uring) Stalls() Stalls { return e.stalls(e.Stuck(nil, StallAfter)) }
 
-// Close implements Engine. A ring with requests that do not come back stays, with its thread.
+// Close implements Engine. A ring with requests that hang is not closed, and its thread stays.
 func (e *uring) Close(ctx context.Context) error {
 	left := 0
 	for _, l := range e.rings {

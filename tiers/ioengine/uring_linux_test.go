@@ -24,7 +24,7 @@ import (
 	"kvbench/tiers/ioengine/ring"
 )
 
-// realRings opens an engine, or skips where the system allows none.
+// realRings opens an engine, or skips the test if the system does not allow io_uring.
 func realRings(t *testing.T, rings int) Engine {
 	t.Helper()
 	var ticks atomic.Int64
@@ -47,7 +47,7 @@ func TestRingsReadWhatTheyWrote(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
-// Requests in registered memory, in some of it, across two parts of it, and in any other.
+// Requests in registered memory, in a part of it, across two buffers of it, and in other memory.
 func TestRingsUseRegisteredMemory(t *testing.T) {
 	e := realRings(t, 2)
 	arena, err := unix.Mmap(-1, 0, 4<<20, unix.PROT_READ|unix.PROT_WRITE,
@@ -91,7 +91,7 @@ func TestRingsUseRegisteredMemory(t *testing.T) {
 	require.NoError(t, unix.Munmap(arena))
 }
 
-// Who refuses an io_uring is told: people look for it in the wrong place.
+// The error names what refuses io_uring.
 func TestWhoRefusesAnIOURingIsTold(t *testing.T) {
 	for _, c := range []struct {
 		errno   unix.Errno
@@ -113,13 +113,13 @@ func TestWhoRefusesAnIOURingIsTold(t *testing.T) {
 	}
 }
 
-// refused is a ring that nobody may enter.
+// refused is a ring whose Enter fails.
 type refused struct{ queue }
 
 func (refused) Enter(int) error { return unix.EACCES }
 func (refused) Close() error    { return nil }
 
-// Where io_uring is refused every trial asks again: none of them may leave a descriptor.
+// Where io_uring is refused, every trial tries again: none of them may leave a descriptor open.
 func TestARefusedRingLeavesNothingOpen(t *testing.T) {
 	count := func() int {
 		open, err := os.ReadDir("/proc/self/fd")
@@ -131,7 +131,7 @@ func TestARefusedRingLeavesNothingOpen(t *testing.T) {
 		_, err := newURing(func() time.Duration { return 0 }, 2,
 			func() (queue, string, error) { return nil, "", unix.EPERM })
 		require.ErrorIs(t, err, unix.EPERM)
-		// A filter may refuse its use alone.
+		// A filter may refuse io_uring_enter alone.
 		_, err = newURing(func() time.Duration { return 0 }, 2,
 			func() (queue, string, error) { return refused{}, "", nil })
 		require.ErrorIs(t, err, unix.EACCES)
@@ -139,9 +139,8 @@ func TestARefusedRingLeavesNothingOpen(t *testing.T) {
 	assert.LessOrEqual(t, count(), before)
 }
 
-// A descriptor that never has anything to read is a device that does not answer: that costs its
-// requests, more of them than a ring has places. Others are served where there are places, and
-// Close gives up.
+// An empty pipe is a device that hangs. It keeps its requests, which are more than a ring has
+// entries. Other requests complete while there are free entries, and Close stops waiting.
 func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 	e := realRings(t, 2)
 	var pipe [2]int
@@ -174,18 +173,18 @@ func TestRingsOutliveADeviceThatDoesNotAnswer(t *testing.T) {
 	cancel(errors.New("enough"))
 	err = e.Close(ctx)
 	require.Error(t, err)
-	// The last of the others has been told, but its ring may not have come back from telling.
+	// The last Done of the other requests has been called, but may not have returned.
 	assert.Regexp(t, "^close the I/O engine: the device still has 10[01] requests: enough$",
 		err.Error())
 	assert.Zero(t, back.Load())
 	_, err = unix.Write(pipe[1], make([]byte, stuck/2))
 	require.NoError(t, err)
-	require.NoError(t, unix.Close(pipe[1])) // the rest is told of the end
+	require.NoError(t, unix.Close(pipe[1])) // the other reads complete with the end of the file
 	ended.Wait()
 	require.NoError(t, e.Close(t.Context()))
 }
 
-// More requests than a ring has places, or completions room: the others wait in the process.
+// Requests beyond the entries of a ring wait in the process.
 func TestARingHasMoreRequestsThanPlaces(t *testing.T) {
 	e := realRings(t, 1)
 	var pipe [2]int
@@ -211,8 +210,8 @@ func TestARingHasMoreRequestsThanPlaces(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
-// What a device answers long after the trial has ended gives the memory back, on the thread that
-// told of it: the ring's own, which therefore must not be waited for.
+// A request that completes long after the trial has ended releases its memory in Done, on the ring's
+// own thread. Unregister must therefore not wait for that thread.
 func TestMemoryComesBackWithALateAnswer(t *testing.T) {
 	e := realRings(t, 2)
 	var pipe [2]int
@@ -220,7 +219,7 @@ func TestMemoryComesBackWithALateAnswer(t *testing.T) {
 	defer unix.Close(pipe[0])
 	defer unix.Close(pipe[1])
 	arena := make([]byte, 4096)
-	for range 3 * ring.MaxBuffers { // more of them than there is room for at a time
+	for range 3 * ring.MaxBuffers { // more than can be registered at a time
 		slot, err := e.Register(arena)
 		require.NoError(t, err)
 		require.Positive(t, slot)
@@ -239,20 +238,20 @@ func TestMemoryComesBackWithALateAnswer(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 }
 
-// made is a ring of a kernel that a test plays: completions come in any order, after as long as it
-// likes, short, interrupted or failed.
+// made is a simulated ring. Its completions come in any order and after any time, short, interrupted
+// or failed.
 type made struct {
 	rand   *rand.Rand
 	file   []byte
-	full   int64 // nothing is written beyond
+	full   int64 // offset from which the disk is full
 	queue  []*ring.Request
 	places int
 	given  int // since the last Enter
-	most   int // that was given to one
+	most   int // largest number of requests in one Enter
 	doing  []ring.Request
 	ready  []ring.Completion
-	bell   bool
-	kicked func() bool // says whether the bell rang, and waits for it where nothing else is left
+	armed  bool
+	kicked func() bool // reports a write to wakeFD, and waits for one if nothing else is left
 	counts map[string]int
 }
 
@@ -269,7 +268,7 @@ func (m *made) Next() *ring.Request {
 func (m *made) SetBuffer(int, []byte) error { return nil }
 func (m *made) Close() error                { return nil }
 
-// Enter takes some of the requests and completes some, at least one where one is waited for.
+// Enter takes some of the requests and completes some, at least one if wait is set.
 func (m *made) Enter(wait int) error {
 	all := len(m.doing)
 	for _, q := range m.queue {
@@ -283,12 +282,12 @@ func (m *made) Enter(wait int) error {
 	n := m.rand.IntN(len(m.queue) + 1)
 	for _, q := range m.queue[:n] {
 		if q.User == wakeUp {
-			m.bell = true
+			m.armed = true
 			continue
 		}
 		m.doing = append(m.doing, *q)
 		if q.Op == ring.Read || q.Op == ring.ReadFixed {
-			hold(m.memory(*q)) // the kernel may write into all of it, at any time
+			hold(m.memory(*q)) // the kernel may write to all of it at any time
 		}
 	}
 	m.queue = m.queue[n:]
@@ -299,8 +298,8 @@ func (m *made) Enter(wait int) error {
 		m.ready = append(m.ready, ring.Completion{User: q.User, Result: m.carryOut(q)})
 	}
 	idle := len(m.doing)+len(m.ready)+len(m.queue) == 0
-	if m.bell && (idle && wait > 0 || m.kicked()) {
-		m.bell = false
+	if m.armed && (idle && wait > 0 || m.kicked()) {
+		m.armed = false
 		m.ready = append(m.ready, ring.Completion{User: wakeUp})
 	}
 	return nil
@@ -319,7 +318,7 @@ func (m *made) memory(q ring.Request) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&q.Addr)), q.Len)
 }
 
-// carryOut does what a request says, or a part of it, or nothing.
+// carryOut executes a request, or a part of it, or nothing.
 func (m *made) carryOut(q ring.Request) int32 {
 	say := func(what string, errno unix.Errno) int32 {
 		m.counts[what]++
@@ -330,7 +329,7 @@ func (m *made) carryOut(q ring.Request) int32 {
 		return 0
 	case ring.Fadvise:
 		return -int32([]unix.Errno{0, unix.EINTR, unix.EAGAIN, unix.EIO}[m.rand.IntN(4)])
-	case ring.SyncFileRange: // of what is whole only: all that was asked for is there
+	case ring.SyncFileRange: // only after all bytes of the request were moved
 		if q.Off+uint64(q.Len) > uint64(m.full) {
 			return say("out too early", unix.EINVAL)
 		}
@@ -379,8 +378,8 @@ func (m *made) Reap(each func(ring.Completion)) int {
 	return n
 }
 
-// Whatever a kernel answers, in whatever order: each request is done once, has moved all of its
-// bytes or says why not and how many, and its buffer is nobody else's until then.
+// For any results of the kernel, in any order: each request completes once, with all its bytes or
+// with an error and the number of bytes. Until then no other request uses its buffer.
 func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 	rings := func(t *testing.T, inline bool, apart time.Duration) (counts map[string]int) {
 		return answers(t, func(m *made, rnd *rand.Rand) Engine {
@@ -396,7 +395,7 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 					return rnd.IntN(2) == 0
 				}
 				var b [8]byte
-				_, err := unix.Read(l.bell, b[:])
+				_, err := unix.Read(l.wakeFD, b[:])
 				return err == nil
 			}
 			return e
@@ -406,13 +405,13 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 		counts := rings(t, false, 0)
 		assert.Positive(t, counts["EAGAIN"])
 		assert.Zero(t, counts["out too early"])
-		assert.Zero(t, counts["asleep at once"], "it looks first who has come back meanwhile")
+		assert.Zero(t, counts["asleep at once"], "it first reaps without waiting")
 	})
 	t.Run("rings with answers far apart", func(t *testing.T) {
-		assert.Positive(t, rings(t, false, 2*soon)["asleep at once"], "nothing is to be seen")
+		assert.Positive(t, rings(t, false, 2*soon)["asleep at once"], "it waits at once")
 	})
 	t.Run("rings that must not wait", func(t *testing.T) {
-		assert.Zero(t, rings(t, true, 0)["EAGAIN"], "a thread of the kernel's does, for all")
+		assert.Zero(t, rings(t, true, 0)["EAGAIN"], "a kernel thread waits for each request")
 	})
 	t.Run("calls", func(t *testing.T) {
 		answers(t, func(m *made, _ *rand.Rand) Engine {
@@ -437,8 +436,8 @@ func TestNoByteIsLostWhateverTheKernelAnswers(t *testing.T) {
 	})
 }
 
-// answers asks engines of kernels that a test plays for many requests, and returns what these
-// answered how often.
+// answers submits many requests to engines on simulated kernels, and returns how often each result
+// occurred.
 func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[string]int) {
 	counts = map[string]int{}
 	for seed := range uint64(200) {
@@ -456,7 +455,7 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 		all.Add(n)
 		ops := make([]*Op, n)
 		for i := range ops {
-			// Reads in the first half of the file, writes in places of their own in the other.
+			// Reads use the first half of the file, writes their own places in the second half.
 			size := rnd.IntN(401)
 			op := &Op{N: size, Buf: tiers.Buffer{B: make([]byte, size)}}
 			if op.Off = int64(rnd.IntN(32 << 10)); i%2 == 1 {
@@ -465,7 +464,7 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 					op.Buf.B[j] = byte(i)
 				}
 			}
-			op.Leaves = m.places > 0 && i%4 < 2 // of rings: calls ask the real kernel
+			op.Leaves = m.places > 0 && i%4 < 2 // rings only: psync would call the real kernel
 			rounds := 1 + rnd.IntN(3)
 			var times atomic.Int32
 			op.Done = func(op *Op) {
@@ -473,7 +472,7 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 				checkDone(t, op, want, file, full)
 				if int(times.Load()) < rounds {
 					if op.Kind == Read {
-						clear(op.Buf.B) // ours again
+						clear(op.Buf.B) // the test owns it again
 					}
 					e.Submit(op)
 					return
@@ -485,7 +484,7 @@ func answers(t *testing.T, open func(*made, *rand.Rand) Engine) (counts map[stri
 		e.Submit(ops...)
 		all.Wait()
 		require.NoError(t, e.Close(t.Context()), "seed %d", seed)
-		// with the read of the bell
+		// including the read of wakeFD
 		assert.LessOrEqual(t, m.most, n/batchPart+1, "requests of one call")
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// onRing: there are no rings here.
+// onRing is empty: this system has no io_uring.
 type onRing struct{}
 
-// NewURing is an error here.
+// NewURing returns an error: this system has no io_uring.
 func NewURing(func() time.Duration, int, bool) (Engine, string, error) {
 	return nil, "", fmt.Errorf("io_uring is a feature of Linux: %w", errors.ErrUnsupported)
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requests of several pieces of which the kernel has moved a part, wherever that ends: the rest
-// goes to its own place, and a disk that is full, or a file that has ended, is told as such, though
-// direct I/O cannot go on from an odd place.
+// Requests of several pieces, of which the kernel moves a part that ends anywhere. The rest goes to
+// its own place. A full disk, or the end of the file, is reported as such, although direct I/O cannot
+// continue from an unaligned offset.
 func TestPiecesAreWholeWhateverTheCallsDo(t *testing.T) {
 	const pieces, size = 3, 4096
 	for first := 0; first <= pieces*size; first += 1000 {

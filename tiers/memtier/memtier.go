@@ -10,14 +10,14 @@ import (
 	"kvbench/tiers/buffer"
 )
 
-// blockSize is the unit in which the cpu tier gives out memory: large enough that copying a chunk
-// in blocks costs no more than copying it at once, small enough that what an entry wastes at its
-// end, less than a block, does not matter compared with engines' objects of some 100 KiB and more.
+// blockSize is the cpu tier's allocation unit. Copying a chunk in such blocks costs no more than copying
+// it at once. The unused end of an entry's last block does not matter for engines' objects of 100 KiB and
+// more.
 const blockSize = 16 << 10
 
-// Tier keeps entries in memory outside the Go heap: real bytes, copied in and out. The Cache keeps
-// its exact capacity; the tier holds any mix of entries of that many bytes, and takes memory from
-// the system only as far as it was ever filled (see Prefault), plus less than a block per entry.
+// Tier stores entries in memory outside the Go heap: real bytes, copied in and out. The Cache enforces the
+// exact capacity; the tier holds any mix of entries of that many bytes. It takes memory from the system
+// up to its highest use (see Prefault), plus less than a block per entry.
 type Tier struct {
 	capacity int64
 	nodes    []int
@@ -25,8 +25,8 @@ type Tier struct {
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
 	arenas  []*buffer.Arena
-	fresh   []byte   // of the last arena: what was never given out
-	free    [][]byte // released blocks, warmest last
+	fresh   []byte   // the part of the last arena that was never used
+	free    [][]byte // released blocks, LIFO: the last one is likely in the CPU cache
 	held    int64    // bytes of entries, being written or committed
 	used    int64    // bytes of their blocks
 	closed  bool
@@ -34,46 +34,45 @@ type Tier struct {
 
 var _ tiers.Tier = (*Tier)(nil)
 
-// New reserves address space for capacity bytes; memory comes with use, from the NUMA nodes given,
-// as [buffer.NewArena] says.
+// New reserves address space for capacity bytes. Memory comes with use, from the NUMA nodes given, see
+// [buffer.NewArena].
 func New(capacity int64, nodes ...int) (*Tier, error) {
 	t := &Tier{capacity: capacity, nodes: nodes, entries: make(map[tiers.ID]*entry)}
-	// An eighth more than the capacity, for the waste; should that not do, grow adds arenas.
+	// An eighth more than the capacity, for unused ends of blocks; grow adds arenas if that is too little.
 	if err := t.grow(capacity + capacity/8); err != nil {
 		return nil, fmt.Errorf("make a cpu tier of %d bytes (-cpu-mem-gb): %w", capacity, err)
 	}
 	return t, nil
 }
 
-// Prefault takes the memory of the whole capacity from the system now. Without it the first use of
-// every page costs the kernel's clearing of it inside the measured window. Call it before the first
-// entry.
+// Prefault takes the memory of the whole capacity from the system now. Without it the kernel clears every
+// page at its first use, inside the measured window. Call it before the first entry.
 func (t *Tier) Prefault() {
 	mem := t.arenas[0].Bytes()
 	buffer.Touch(mem[:min(int64(len(mem)), t.capacity)])
 }
 
-// Traits: any alignment, bytes count as they are copied.
+// Traits returns the tier's traits: any alignment; bytes count when they are copied.
 func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Holds: true, Description: "memory outside the Go heap"}
 }
 
-// Footprint returns the bytes of the entries, and the bytes that their last blocks waste.
+// Footprint returns the bytes of the entries, and the unused bytes of their last blocks.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.held, t.used - t.held
 }
 
-// entry is one entry's blocks. They return to the tier when the last user has gone: the tier
-// itself while the entry can be opened, a handle, a request in flight.
+// entry is one entry's blocks. They return to the tier after the last user. Users are the tier while the
+// entry can be opened, handles, and requests in flight.
 type entry struct {
 	o      tiers.Object
 	blocks [][]byte // fixed from Create on: copying needs no lock
 	uses   int      // guarded by Tier.mu
 }
 
-// Create takes the memory for the whole entry: a write that began does not fail for want of it.
+// Create takes the memory for the whole entry, so that a write that has begun does not run out of memory.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	o := objs[0]
 	n := blocks(o.Size)
@@ -95,11 +94,11 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	return &handle{tier: t, e: e, op: tiers.Write}, nil
 }
 
-// blocks is how many an entry takes.
+// blocks returns the number of blocks of an entry.
 func blocks(size int64) int { return int((size + blockSize - 1) / blockSize) }
 
-// usable says why an object cannot be made: it is asked at both ends of a write, because two may
-// be writing the same one.
+// usable returns an error if an object cannot be written. Create and Commit both check it, because two
+// writers may write the same object.
 func (t *Tier) usable(o tiers.Object) error {
 	switch {
 	case t.closed:
@@ -110,8 +109,8 @@ func (t *Tier) usable(o tiers.Object) error {
 	return nil
 }
 
-// block takes a block: one that was released last, which may still be in the processor's cache,
-// else a fresh one, for which the tier grows when it must.
+// block takes the block that was released last, which may still be in the CPU cache, or else an unused
+// one, for which the tier may grow.
 func (t *Tier) block(size int64) (b []byte, err error) {
 	if n := len(t.free); n > 0 {
 		b, t.free = t.free[n-1], t.free[:n-1]
@@ -137,7 +136,7 @@ func (t *Tier) grow(bytes int64) error {
 	return nil
 }
 
-// Open finds an entry and keeps its memory until Close.
+// Open opens an entry and keeps its memory until Close.
 func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	o := objs[0]
 	t.mu.Lock()
@@ -150,7 +149,7 @@ func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, erro
 	return &handle{tier: t, e: e, op: tiers.Read}, nil
 }
 
-// Remove forgets entries; their memory is reused at once, or when their last reader closes.
+// Remove removes entries. Their memory is reused at once, or after the last reader has closed.
 func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,14 +166,14 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// Space is the capacity, and what entries leave of it.
+// Space returns the capacity, and its part that entries do not use.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return tiers.Space{Total: t.capacity, Free: t.capacity - t.held}, nil
 }
 
-// Close gives all memory back to the system.
+// Close returns all memory to the system.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,7 +190,7 @@ func (t *Tier) Close() error {
 	return nil
 }
 
-// release ends one use of e. The caller holds mu.
+// release removes one user of e. The caller holds mu.
 func (t *Tier) release(e *entry) {
 	if e.uses--; e.uses == 0 {
 		t.take(e, -1)
@@ -200,7 +199,7 @@ func (t *Tier) release(e *entry) {
 	}
 }
 
-// take counts an entry's memory as used (+1) or free (-1).
+// take counts an entry's memory as used (sign 1) or free (sign -1).
 func (t *Tier) take(e *entry, sign int64) {
 	t.held += sign * e.o.Size
 	t.used += sign * int64(blocks(e.o.Size)) * blockSize
@@ -237,8 +236,8 @@ type handle struct {
 	ended bool // guarded by Tier.mu
 }
 
-// Submit copies at once, in the caller's goroutine: there is nothing to wait for. The request
-// is a user of the entry, because an operation that is cancelled does not wait for it.
+// Submit copies at once, on the caller's goroutine. The request is a user of the entry, because a
+// cancelled operation does not wait for it.
 func (h *handle) Submit(io *tiers.IO) {
 	t := h.tier
 	t.mu.Lock()
@@ -259,8 +258,8 @@ func (h *handle) Submit(io *tiers.IO) {
 	io.End(err)
 }
 
-// Commit makes the writer's use the tier's. The second to commit the same object fails, and
-// nothing of it remains.
+// Commit makes the tier a user of the entry instead of the writer. The second commit of the same object
+// fails, and its entry is removed.
 func (h *handle) Commit(context.Context) error {
 	t := h.tier
 	t.mu.Lock()

@@ -23,7 +23,7 @@ func memory(t *testing.T, capacity int64) *memtier.Tier {
 	return c
 }
 
-// do is one request of all of b.
+// do makes one request for all of b.
 func do(x tiers.Submitter, b []byte, off int64) (err error) {
 	done := func(io *tiers.IO) { err = io.Err }
 	x.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, Off: off, N: len(b), Done: done})

@@ -12,12 +12,12 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// checkBytes is the size of the checked object: several pieces, and no multiple of anything.
+// checkBytes is the size of the checked object: several pieces, and no multiple of a block.
 const checkBytes = 100_003
 
-// check writes an object through each endpoint, reads it through all that show the same objects,
-// and deletes it. It refuses a bucket that keeps versions, and a store that returns other bytes:
-// there are such, for some protections of bodies.
+// check writes an object through each endpoint, reads it through all endpoints that show the same
+// objects, and deletes it. It refuses a bucket that keeps versions. It refuses a store that returns
+// other bytes, as some stores do with some protections of bodies.
 func (t *Tier) check(ctx context.Context) error {
 	versioned, err := t.client.Versioned(ctx)
 	switch {
@@ -29,8 +29,8 @@ func (t *Tier) check(ctx context.Context) error {
 			"cost; name one without in -cache-dir", t.cfg.Store.Bucket)
 	}
 	data := make([]byte, checkBytes)
-	_, _ = rand.Read(data) // random: what a proxy keeps of an old object differs
-	// A failure does not cancel the others: a cancelled PUT could be executed after its deletion.
+	_, _ = rand.Read(data) // random, so that a proxy's copy of an older object differs
+	// A failure does not cancel the other checks: a cancelled PUT could be executed after its deletion.
 	var checks errgroup.Group
 	for i := range t.Endpoints() {
 		checks.Go(func() error {
@@ -51,7 +51,7 @@ func (t *Tier) check(ctx context.Context) error {
 	return checks.Wait()
 }
 
-// checkEndpoint checks one endpoint, and returns the URL of the one to blame.
+// checkEndpoint checks one endpoint, and returns the URL of the endpoint that caused an error.
 func (t *Tier) checkEndpoint(ctx context.Context, i int, key string, data []byte) (at string,
 	err error) {
 	all := t.Endpoints()

@@ -17,10 +17,10 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// manifestName is the object that describes a run whose objects a later one may read.
+// manifestName is the object that describes a run, so that a later run can read its objects.
 const manifestName = "manifest.json"
 
-// manifest is its content.
+// manifest is the content of manifest.json.
 type manifest struct {
 	Run     string    `json:"kvbench_run"`
 	Nonce   string    `json:"nonce"` // of the content
@@ -28,7 +28,7 @@ type manifest struct {
 	Started time.Time `json:"started"`
 	process
 	Names
-	Contents json.RawMessage `json:"contents,omitempty"` // of the folder: what reading needs
+	Contents json.RawMessage `json:"contents,omitempty"` // facts of the folder that a reader needs
 }
 
 // process identifies the process that wrote a run.
@@ -53,7 +53,7 @@ func newManifest(cfg Config, run string) manifest {
 	return m
 }
 
-// mine reports whether this process has written the run: it removes no other one.
+// mine reports whether this process has written the run. It removes no other runs.
 func (m manifest) mine() bool { return m.process == thisProcess() }
 
 // writeManifest writes the manifest of this run.
@@ -81,7 +81,7 @@ func read(ctx context.Context, from *store.Client, key string, size int64) (text
 	return text, err
 }
 
-// readManifest reads the manifest of a run. ErrNoKey where it has none.
+// readManifest reads the manifest of a run. It returns ErrNoKey if there is none.
 func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err error) {
 	key := t.parent + run + "/" + manifestName
 	size, err := t.client.Head(ctx, key)
@@ -98,15 +98,15 @@ func (t *Tier) readManifest(ctx context.Context, run string) (m manifest, err er
 	return m, nil
 }
 
-// choose finds the run that a folder reads, or that a joining process takes part in. Of those with
-// a fitting manifest, runs of this process come first, then runs with its nonce, then the newest.
+// choose finds the run that a folder reads, or the run that a joining process takes part in. Among runs
+// with a fitting manifest, this process's own runs come first, then runs with its nonce, then the newest.
 func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error) {
 	f := t.cfg.Folder
 	if f == nil {
 		return false, nil
 	}
 	if f.Recall != nil {
-		_, _, err = f.Recall(nil) // without a run it fails where the folder reads
+		_, _, err = f.Recall(nil) // without a run it fails if the folder reads
 	}
 	if reads = err != nil; !reads && !t.cfg.Join {
 		return false, nil
@@ -137,7 +137,7 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 		if reads {
 			var wrong error
 			t.files, fits, wrong = f.Recall(m.Contents)
-			if i == 0 { // the error about the nearest run says most
+			if i == 0 { // return the error about the best run
 				err = cmp.Or(wrong, err)
 			}
 		}
@@ -153,20 +153,20 @@ func (t *Tier) choose(ctx context.Context, runs []string) (reads bool, err error
 	return false, fmt.Errorf("in %s: %w", t.URL(), err)
 }
 
-// Path is where the objects of a folder lie, for people.
+// Path returns the place of a folder's objects for messages.
 func (t *Tier) Path() string { return t.URL() }
 
 // Joined reports that another process has opened the folder.
 func (t *Tier) Joined() bool { return t.cfg.Join }
 
-// Contents is what the manifest keeps for a folder.
+// Contents returns the folder's facts in the manifest.
 func (t *Tier) Contents() json.RawMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mark.Contents
 }
 
-// SetContents replaces it.
+// SetContents replaces the folder's facts in the manifest.
 func (t *Tier) SetContents(contents json.RawMessage) error {
 	t.mu.Lock()
 	t.mark.Contents = contents
@@ -183,8 +183,8 @@ func (t *Tier) Stay() {
 	t.keep = true
 }
 
-// Adopt makes an object of the tier of one in the bucket with its name and exactly its size: it can
-// be read and removed then. ErrNotFound where there is none.
+// Adopt takes over an object in the bucket with the name and exactly the size of o. The tier can then
+// read and remove it. Adopt returns ErrNotFound if the object does not exist.
 func (t *Tier) Adopt(ctx context.Context, o tiers.Object) error {
 	size, err := t.client.Head(ctx, t.key(o))
 	switch {

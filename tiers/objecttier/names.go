@@ -11,20 +11,20 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Format is a format of keys: some stores place objects by their keys, and some have limits per
-// beginning of a key.
+// Format is a format of keys. Keys can change the speed: some stores place objects by their keys, and
+// some have limits per prefix.
 type Format string
 
-// The formats. Those of engines end in the SHA-256 of key and generation, which has as many digits
-// as their hash of tokens.
+// The formats. The keys of engines end in a hash of tokens. Here a SHA-256 of key and generation with
+// as many digits is in its place.
 const (
 	Own     Format = "own"     // as the file tier: <2 hex>/<30 hex>-<16 hex of the generation>
 	LMCache Format = "lmcache" // <model>@<kv rank>@0@<64 hex>
 	VLLM    Format = "vllm"    // <model>_<12 hex>_r0/<3 hex>/<2 hex>_g0/<64 hex>.bin
-	Files   Format = "files"   // those of Config.Folder
+	Files   Format = "files"   // the names of Config.Folder
 )
 
-// Names is the keys of a run's objects, below its prefix.
+// Names makes the keys of a run's objects below its prefix.
 type Names struct {
 	Format Format `json:"keys"`
 	Model  string `json:"model,omitempty"` // in the engines' formats
@@ -32,7 +32,7 @@ type Names struct {
 	Ranks  int    `json:"kv_ranks"` // tensor parallelism
 }
 
-// Name is the key of an object below the run's prefix.
+// Name returns the key of an object below the run's prefix.
 func (n Names) Name(o tiers.Object) string {
 	if n.Format == Own {
 		fan, name := workdir.Name(o)
@@ -42,11 +42,11 @@ func (n Names) Name(o tiers.Object) string {
 	fmt.Fprintf(h, "%s\x00%d", o.Key, o.Gen)
 	sum := hex.EncodeToString(h.Sum(nil))
 	if n.Format == LMCache {
-		// World size, rank, local world size and local rank, a byte each.
+		// The four bytes are world size, rank, local world size and local rank.
 		return fmt.Sprintf("%s@%02x%02x%02x%02x@0@%s", n.Model, n.Ranks, n.Rank, n.Ranks, n.Rank,
 			sum)
 	}
-	// vLLM hashes its configuration, of which this suite has the model.
+	// vLLM hashes its whole configuration. The suite only has the model.
 	model := sha256.Sum256([]byte(n.Model))
 	return fmt.Sprintf("%s_%s_r0/%s/%s_g0/%s.bin", strings.ReplaceAll(n.Model, "/", "_"),
 		hex.EncodeToString(model[:])[:12], sum[:3], sum[3:5], sum)

@@ -13,8 +13,8 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// Open begins a run in a bucket: it checks the store, finds the objects of the run whose objects it
-// reads, if it reads, and warns of what other runs have left.
+// Open begins a run in a bucket. It checks the store. If the run reads the objects of an earlier run,
+// Open finds that run; otherwise it warns of the objects of other runs.
 func Open(ctx context.Context, cfg Config) (*Tier, error) {
 	if err := cfg.Names.validate(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (t *Tier) begin(ctx context.Context) error {
 	return nil
 }
 
-// runs are the names of the runs that have objects in the parent prefix.
+// runs returns the names of the runs with objects below the parent prefix.
 func (t *Tier) runs(ctx context.Context) (names []string, err error) {
 	err = t.client.List(ctx, t.parent, true, func(key string) bool {
 		name, folder := strings.CutSuffix(strings.TrimPrefix(key, t.parent), "/")
@@ -101,7 +101,7 @@ func (t *Tier) warnOfLeftovers(ctx context.Context, runs []string) {
 	}
 }
 
-// some are the first of many names.
+// some lists the first names.
 func some(names []string) string {
 	if len(names) > 3 {
 		return strings.Join(names[:3], ", ") + ", …"
@@ -109,12 +109,12 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// late is how long after a write was given up its object, or a part of it, may still appear.
+// late is how long after a failed write its object or a part of it may still appear.
 const late = 500 * time.Millisecond
 
-// Clear removes everything that the run has written, unless it is to be kept. It calls deleted with
+// Clear removes everything that the run has written, unless the objects are kept. It calls deleted with
 // the bytes of each deleted object, perhaps from several goroutines at once. No transfer may be in
-// flight. When ctx ends the rest stays in the bucket.
+// flight. If ctx ends, the remaining objects stay in the bucket.
 func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	t.mu.Lock()
 	keep := t.keep || !t.mark.mine()
@@ -130,18 +130,18 @@ func (t *Tier) Clear(ctx context.Context, deleted func(bytes int64)) error {
 	case keep:
 		return t.writeManifest(ctx)
 	}
-	if t.cfg.Folder != nil && !t.cfg.Join { // first: a run that is half removed cannot be read
+	if t.cfg.Folder != nil && !t.cfg.Join { // first, because a partly removed run cannot be read
 		err = errors.Join(err, t.client.Delete(ctx, t.base+manifestName))
 	}
 	failed := t.deleteKeys(ctx, all, deleted)
-	if t.cfg.Join { // what other processes have written is theirs
+	if t.cfg.Join { // other processes remove their own objects
 		return errors.Join(err, failed)
 	}
 	// The sweep repeats deletions that have failed.
 	return errors.Join(err, t.sweep(ctx))
 }
 
-// undoLate repeats the aborts of failed uploads when a part that was in flight must have arrived.
+// undoLate repeats the aborts of failed uploads. It first waits until late parts must have arrived.
 func (t *Tier) undoLate(ctx context.Context) (err error) {
 	if t.cut > 0 {
 		_ = t.clock.Sleep(ctx, late-(t.clock.Now()-t.cut)) // the requests see the end of ctx
@@ -152,11 +152,12 @@ func (t *Tier) undoLate(ctx context.Context) (err error) {
 	return err
 }
 
-// rounds bounds the rounds of a sweep: a store may still execute what the run has sent.
+// rounds bounds the rounds of a sweep. A store may still execute requests of the run during a round.
 const rounds = 3
 
-// sweep removes all objects and uploads below the run's prefix, which holds nothing else, until a
-// round finds none. Uploads come first: one that completes meanwhile is an object of the list.
+// sweep removes all objects and uploads below the run's prefix, until a round finds none. The prefix
+// has no other objects. Uploads come first: an upload that completes meanwhile appears in the list of
+// objects.
 func (t *Tier) sweep(ctx context.Context) error {
 	for range rounds {
 		var uploads []store.Upload

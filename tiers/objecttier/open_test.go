@@ -32,7 +32,7 @@ func write(t *testing.T, tier *objecttier.Tier, key string) tiers.Object {
 	return o
 }
 
-// begin opens a tier that the test ends.
+// begin opens a tier. The test must end it.
 func begin(t *testing.T, c objecttier.Config) *objecttier.Tier {
 	t.Helper()
 	tier, err := objecttier.Open(t.Context(), c)
@@ -40,8 +40,8 @@ func begin(t *testing.T, c objecttier.Config) *objecttier.Tier {
 	return tier
 }
 
-// Runs with one prefix and rank do not see each other's objects. What a killed run has left stays,
-// as every object of others does, and the next run names the commands that remove it.
+// Runs with the same prefix and rank do not see each other's objects. The objects of a killed run stay,
+// like all objects of other runs, and the next run names the commands that remove them.
 func TestRunsLeaveEachOtherAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 2)
@@ -95,7 +95,7 @@ func TestKeptObjectsHaveAManifest(t *testing.T) {
 	})
 }
 
-// A part that was in flight may reach the store after the abort, so the end of the run repeats it.
+// A part in flight may reach the store after the abort, so the end of the run repeats the abort.
 func TestClearRepeatsAborts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
@@ -116,7 +116,7 @@ func TestClearRepeatsAborts(t *testing.T) {
 	})
 }
 
-// A read that outlives Clear ends without a panic.
+// A read that ends after Clear does not panic.
 func TestALateReadEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := inBubble(t, 1)
@@ -129,7 +129,7 @@ func TestALateReadEnds(t *testing.T) {
 	})
 }
 
-// A store is checked for what the run relies on; the error says what to change.
+// The check of a store refuses stores that a run cannot use, with advice in the error.
 func TestTheCheck(t *testing.T) {
 	fault := func(op s3test.Op, f s3test.Fault) s3test.Rule { return s3test.Rule{Op: op, Fault: f} }
 	status := func(code int, name string) s3test.Fault {
@@ -157,7 +157,7 @@ func TestTheCheck(t *testing.T) {
 	}
 }
 
-// Endpoints that do not show the same objects are different stores.
+// Endpoints that do not show the same objects are refused as different stores.
 func TestEndpointsHaveToShowTheSame(t *testing.T) {
 	a := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 1)
 	b := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}}, 1)
@@ -186,7 +186,7 @@ func TestEndpointsHaveToShowTheSame(t *testing.T) {
 	}
 }
 
-// Of two endpoints the error names the one that does not answer.
+// The error names the endpoint that does not answer.
 func TestADeadEndpointIsNamed(t *testing.T) {
 	for dead := range 2 {
 		synctest.Test(t, func(t *testing.T) {
@@ -200,12 +200,13 @@ func TestADeadEndpointIsNamed(t *testing.T) {
 	}
 }
 
-// numbered are names of a folder: the key of an object.
+// numbered are a folder's names that consist of the object's key.
 type numbered struct{ workdir.Names }
 
 func (numbered) Of(o tiers.Object) (dir, file string) { return "step", o.Key }
 
-// folder is for a run that writes, or one that reads what runs with the same contents have written.
+// folder makes the folder of a run that writes, or that reads the objects of runs with the same
+// contents.
 func folder(c objecttier.Config, contents string, reads bool) objecttier.Config {
 	text, _ := json.Marshal(contents)
 	c.Names = objecttier.Names{Format: objecttier.Files}
@@ -219,8 +220,8 @@ func folder(c objecttier.Config, contents string, reads bool) objecttier.Config 
 	return c
 }
 
-// TestFolders: a run reads what an earlier one has kept, and removes it only if its process has
-// written it.
+// TestFolders: a run reads the objects that an earlier run has kept. It removes them only if the same
+// process wrote them.
 func TestFolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
@@ -255,7 +256,7 @@ func TestFolders(t *testing.T) {
 		require.NoError(t, d.SetObject("bucket", kept[0], other))
 		read()
 		assert.Equal(t, kept, keys(d), "another process has written them")
-		// A newer run of this process comes before it, and is removed when it has been read.
+		// A newer run of this process is chosen first, and is removed after reading.
 		newer := begin(t, folder(c, "mine", false))
 		write(t, newer, "file")
 		newer.Stay()
@@ -267,8 +268,8 @@ func TestFolders(t *testing.T) {
 	})
 }
 
-// The processes of one run write below one prefix. Each removes its own objects, and the first one
-// what is left.
+// The processes of one run write below one prefix. Each process removes its own objects, and the first
+// one also the rest.
 func TestAJoinedFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)

@@ -7,16 +7,16 @@ import (
 	"kvbench/tiers"
 )
 
-// Remove deletes objects: one by one or, where there are many, a thousand in a request. An object
-// that is being read is deleted when its last read ends. The end of ctx stops no deletion, because
-// the cache counts on the space.
+// Remove deletes objects one by one, or many with up to a thousand per request. An object that is being
+// read is deleted when its last read ends. The end of ctx stops no deletion, because the cache already
+// counts the space as free.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	var errs []error
 	var now []tiers.Object
 	t.mu.Lock()
 	for _, o := range objs {
 		e := t.entries[o.ID()]
-		if e == nil || e.state != present { // also the second of two equal ones in a call
+		if e == nil || e.state != present { // also the second of two equal objects
 			errs = append(errs, t.fail("remove", o, -1, tiers.ErrNotFound))
 			continue
 		}
@@ -40,8 +40,8 @@ func (t *Tier) deleteAll(ctx context.Context, objs []tiers.Object) error {
 	return nil
 }
 
-// deleteKeys deletes objects. It calls deleted with the bytes of each deleted one, perhaps from
-// several goroutines at once. Clear tries the others again.
+// deleteKeys deletes objects. It calls deleted with the bytes of each deleted object, perhaps from
+// several goroutines at once. Clear retries the others.
 func (t *Tier) deleteKeys(ctx context.Context, objs []tiers.Object, deleted func(bytes int64)) error {
 	keys := make([]string, len(objs))
 	left := make(map[string]tiers.Object, len(objs))

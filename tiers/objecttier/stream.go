@@ -15,7 +15,7 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// LostError is a read of an object that was written and that the store does not have.
+// LostError is the error of a read if the store no longer has a written object.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string {
@@ -25,15 +25,15 @@ func (e *LostError) Error() string {
 // Unwrap returns the store's answer.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// timed excludes from a busy time what the caller does within a request.
+// timed is a body that excludes the caller's time within a request from a busy time.
 type timed struct {
 	io.ReadSeeker
 	busy  *clock.Busy
 	clock clock.Clock
 }
 
-// Read generates bytes, while nothing waits for the store. It runs on a goroutine of net/http,
-// where a panic would end the process.
+// Read generates bytes, which is not the store's time. It runs on a goroutine of net/http, where a
+// panic would end the process.
 func (r timed) Read(p []byte) (n int, err error) {
 	r.busy.Exit(r.clock.Now())
 	defer func() {
@@ -57,11 +57,11 @@ type put struct {
 
 	mu    sync.Mutex
 	done  tiers.ChunkFunc
-	acked int64 // bytes of parts that the store has
+	acked int64 // bytes of acknowledged parts
 }
 
-// Put implements tiers.Streamer. Clear repeats what it could not undo because the store did not
-// answer.
+// Put implements tiers.Streamer. If the store does not answer the requests that undo a failed write,
+// Clear repeats them.
 func (t *Tier) Put(ctx context.Context, o tiers.Object, body func(off, n int64) io.ReadSeeker,
 	done tiers.ChunkFunc) (tiers.Timing, error) {
 	return view{t, t.turns}.Put(ctx, o, body, done)
@@ -89,13 +89,13 @@ func (v view) Put(ctx context.Context, o tiers.Object, body func(off, n int64) i
 	return tiers.Timing{Device: p.busy.Total()}, err
 }
 
-// enter and exit enclose each request, those that undo something included. Concurrent requests
-// count their common time once.
+// enter and exit enclose each request, including requests that undo a write. The common time of
+// concurrent requests counts once.
 func (p *put) enter() { p.busy.Enter(p.t.clock.Now()) }
 func (p *put) exit()  { p.busy.Exit(p.t.clock.Now()) }
 
-// report reports a request that the store has acknowledged, with all attempts and pauses, and for
-// how long it was held back before. Parts end concurrently.
+// report reports a request that the store has acknowledged. Its time includes all attempts and pauses;
+// held is the wait for a turn before it. Parts end concurrently.
 func (p *put) report(off int64, r store.Request, held time.Duration, flush bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *put) report(off int64, r store.Request, held time.Duration, flush bool)
 		Ended: r.Ended, Asked: r.Begun, Done: r.Ended, Held: held})
 }
 
-// send makes a request with n bytes of the object from an offset on, when it is its turn.
+// send waits for a turn and makes a request with n bytes of the object from an offset on.
 func (p *put) send(ctx context.Context, off, n int64,
 	request func(body store.Body) (store.Request, error)) error {
 	p.enter()
@@ -119,7 +119,7 @@ func (p *put) send(ctx context.Context, off, n int64,
 	case err == nil:
 		p.report(off, r, held, false)
 	case r.AllSent && r.Op == store.Put:
-		p.undo() // the store may have made the object; of an incomplete body it makes none
+		p.undo() // the store may have made the object; after an incomplete body it has not
 	}
 	return err
 }
@@ -142,8 +142,8 @@ func (p *put) undo() {
 	_ = p.t.client.Delete(ctx, p.key)
 }
 
-// partSize is the size of an object's parts: as configured, or in whole MiB so large that there are
-// no more parts than S3 allows.
+// partSize returns the size of an object's parts: the configured size or, if S3 does not allow so many
+// parts, the smallest sufficient size in whole MiB.
 func (t *Tier) partSize(size int64) int64 {
 	least := (size + mostParts - 1) / mostParts
 	if least <= t.cfg.PartSize {
@@ -152,14 +152,14 @@ func (t *Tier) partSize(size int64) int64 {
 	return tiers.AlignUp(least, 1<<20)
 }
 
-// inParts makes an upload, whose object is visible when it is completed. One that fails is aborted,
-// and its bytes are taken back.
+// inParts writes the object in an upload of parts. The object is visible when the upload is completed.
+// After a failure inParts aborts the upload and takes back its bytes.
 func (p *put) inParts() (err error) {
 	p.enter()
 	id, err := p.t.client.Create(p.ctx, p.key)
 	p.exit()
 	if err != nil {
-		return err // an upload of which only the answer was lost is found by Clear
+		return err // if only the answer was lost, Clear finds the upload
 	}
 	defer func() {
 		if err == nil {
@@ -167,7 +167,7 @@ func (p *put) inParts() (err error) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanup)
 		defer cancel()
-		// A part in flight may reach the store after the abort, so Clear repeats it.
+		// A part in flight may reach the store after the abort, so Clear repeats the abort.
 		p.t.mu.Lock()
 		p.t.aborted = append(p.t.aborted, store.Upload{Key: p.key, ID: id})
 		p.t.cut = p.t.clock.Now()
@@ -177,7 +177,7 @@ func (p *put) inParts() (err error) {
 		p.exit()
 		p.takeBack()
 	}()
-	// Parts begin in their order and end in any: the store puts them together by number.
+	// Parts begin in order and end in any order. The store joins them by their numbers.
 	size := p.t.partSize(p.o.Size)
 	n := pieces(p.o.Size, size)
 	parts := make([]store.Part, n)
@@ -199,13 +199,13 @@ func (p *put) inParts() (err error) {
 		p.report(0, r, 0, true)
 		return nil
 	}
-	// A store answers when it has put the parts together, which can take longer than the time
-	// limit.
+	// A store answers after joining the parts, which can take longer than the time limit. So the
+	// object may exist after a failure.
 	p.undo()
 	return err
 }
 
-// takeBack reports that the bytes of a failed write have not been written.
+// takeBack subtracts the reported bytes of a failed write.
 func (p *put) takeBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,24 +218,25 @@ func (p *put) takeBack() {
 		Asked: now, Done: now})
 }
 
-// rangeSize is how much of an object one request reads; engines read whole objects.
+// rangeSize returns how many bytes of an object one request reads. Engines read whole objects.
 func (t *Tier) rangeSize(o tiers.Object) int64 {
 	return max(1, min(o.Size, cmp.Or(t.cfg.RangeSize, o.Size)))
 }
 
-// ranges is the number of requests that read an object.
+// ranges returns the number of requests that read an object.
 func (t *Tier) ranges(o tiers.Object) int { return pieces(o.Size, t.rangeSize(o)) }
 
-// pieces is the number of pieces of n bytes of which size consists, the last one shorter.
+// pieces returns the number of pieces of n bytes in size. The last piece may be shorter.
 func pieces(size, n int64) int { return int((size + n - 1) / n) }
 
-// Streams implements tiers.Streamer: a buffer for each range that may be in flight.
+// Streams implements tiers.Streamer: a Get needs a buffer for each range in flight.
 func (t *Tier) Streams(o tiers.Object) int {
 	return min(t.ranges(o), t.cfg.Depth)
 }
 
-// Get implements tiers.Streamer. It reports bytes as pieces come, and the request with its last
-// one: an object of 32 MiB takes seconds, all of which the end of a window would cut off.
+// Get implements tiers.Streamer. It reports the bytes of each piece when they arrive, and the request
+// with its last piece. An object of 32 MiB can take seconds, and at the end of a window only the missing
+// pieces are cut off.
 func (t *Tier) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tiers.Timing, error) {
 	return view{t, t.turns}.Get(ctx, o, bufs, sink, done)
@@ -286,7 +287,7 @@ func (v view) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		return err
 	})
 	if err != nil {
-		// It was written and not removed, or hold would have refused.
+		// hold only accepts an object that was written and not removed, so the store has lost it.
 		if errors.Is(err, store.ErrNoKey) {
 			t.lost.Add(1)
 			err = &LostError{err}
@@ -296,8 +297,8 @@ func (v view) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	return tiers.Timing{Device: busy.Total()}, err
 }
 
-// Lookup makes a HEAD for one object after the other, as an engine does before it reads them, until
-// the first that the store lacks. It returns how many come before that.
+// Lookup makes a HEAD for one object after the other, until the first object that the store lacks, as
+// an engine does before reading. It returns how many objects come before.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for _, o := range objs {
 		if _, err := t.turns.take(ctx, t.clock); err != nil {
@@ -321,10 +322,10 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 
 var _ tiers.Bounded = (*Tier)(nil)
 
-// Unbounded implements tiers.Bounded: plain I/O next to requests waits for no turn.
+// Unbounded implements tiers.Bounded: its PUTs and GETs wait for no turn.
 func (t *Tier) Unbounded() tiers.Streamer { return view{t, nil} }
 
-// view is a tier whose PUTs and GETs wait for these turns.
+// view is a Tier with other turns for PUTs and GETs.
 type view struct {
 	*Tier
 	turn turns

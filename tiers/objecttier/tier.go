@@ -17,48 +17,48 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Config configures a Tier. The size of an object alone decides how it is moved, so that a run does
-// the same whatever the store does.
+// Config configures a Tier. Only the size of an object decides how it is moved, so a run makes the same
+// requests on every store.
 type Config struct {
 	Store  store.Config // with its bucket
-	Prefix string       // of all ranks, without slashes at its ends; "" is none
+	Prefix string       // of all ranks, without slashes at its ends; may be ""
 	Rank   int          // the tier works in PREFIX/rank_<Rank>/
 	Names  Names
-	// Objects above MultipartAbove bytes are written in parts of PartSize. Those above RangeSize
-	// are read in ranges of that size, a multiple of 4096; 0 = always whole.
+	// Objects above MultipartAbove bytes are written in parts of PartSize. Objects above RangeSize,
+	// a multiple of 4096, are read in ranges of RangeSize; with 0 they are read whole.
 	MultipartAbove, PartSize, RangeSize int64
 	Depth                               int // parts or ranges of an object in flight
-	// Requests bounds the PUT, GET and HEAD of entries in flight, as the threads of an engine do;
-	// 0 = no bound. Unbounded is a view without it.
+	// Requests bounds the PUTs, GETs and HEADs of entries in flight, like the threads of an engine;
+	// 0 = no bound. Tier.Unbounded has no bound either.
 	Requests int
-	// AlwaysRange sends a Range header also for all of an object.
+	// AlwaysRange sends a Range header also for a whole object.
 	AlwaysRange bool
-	// Folder, if not nil, names the objects: the tier works in PREFIX/<its name>/, and Names.Format
-	// is Files. Join takes part in the run of another process with the same Nonce.
+	// Folder, if not nil, names the objects. The tier then works in PREFIX/<name of the folder>/, and
+	// Names.Format is Files. Join takes part in the run of another process with the same Nonce.
 	Folder *workdir.Folder
 	Join   bool
 	Nonce  string // of the run's content
 	Keep   bool   // Clear leaves everything
 }
 
-// The limits of S3: the smallest part but the last, and the parts of an upload.
+// The limits of S3: the smallest size of a part except the last, and the most parts of an upload.
 const (
 	smallestPart = 5 << 20
 	mostParts    = 10_000
 )
 
-// cleanup bounds the requests that undo a failed write. Clear repeats what takes longer.
+// cleanup bounds the time of requests that undo a failed write. Clear repeats those that take longer.
 const cleanup = 5 * time.Second
 
-// Tier keeps objects in a bucket. It remembers which it has written, because a store reports
-// neither whether a deletion found anything nor, without a request, whether an object exists.
+// Tier keeps objects in a bucket. It remembers the objects that it has written, because a store does
+// not report whether a deletion found an object, and reports only on request whether an object exists.
 type Tier struct {
 	cfg    Config
 	client *store.Client
 	clock  clock.Clock
 	parent string // PREFIX/rank_N/
 	own    string // parent/RUN/
-	base   string // own, or where the run lies whose objects this one reads
+	base   string // own, or the prefix of the run whose objects this run reads
 	files  workdir.Names
 	turns  turns
 
@@ -68,8 +68,8 @@ type Tier struct {
 	keep     bool
 	mark     manifest
 	warnings []string
-	aborted  []store.Upload // uploads that failed, for Clear
-	cut      time.Duration  // when the tier last gave up a write that the store may still execute
+	aborted  []store.Upload // failed uploads, for Clear
+	cut      time.Duration  // the last time when a write failed that the store may still execute
 
 	checked time.Duration
 	lost    atomic.Int64
@@ -91,43 +91,43 @@ type state uint8
 const (
 	writing state = iota
 	present
-	leaving // removed, and still read
-	stuck   // removed, and the store failed to delete it
+	leaving // removed, but still read
+	stuck   // removed, but the store failed to delete the object
 )
 
-// URL is where the runs of the rank lie: s3://BUCKET/PREFIX/rank_N.
+// URL returns the place of the rank's runs: s3://BUCKET/PREFIX/rank_N.
 func (t *Tier) URL() string {
 	return "s3://" + t.cfg.Store.Bucket + "/" + strings.TrimSuffix(t.parent, "/")
 }
 
-// Run is where this run lies: s3://BUCKET/PREFIX/rank_N/RUN.
+// Run returns the place of this run: s3://BUCKET/PREFIX/rank_N/RUN.
 func (t *Tier) Run() string { return t.URL() + "/" + t.mark.Run }
 
-// Warnings are conditions that do not keep a run from measuring.
+// Warnings returns conditions that do not prevent the measurement.
 func (t *Tier) Warnings() []string { return t.warnings }
 
 // Stats are the counts of the tier besides its requests.
 type Stats struct {
 	Lost        int64 // reads of written objects that the store did not have
-	WastedBytes int64 // of uploads that failed after the store had acknowledged them
+	WastedBytes int64 // acknowledged bytes of uploads that failed later
 	Proof       time.Duration
 	Servers     []string
 	Network     store.Network
 }
 
-// Stats are the counts so far.
+// Stats returns the counts so far.
 func (t *Tier) Stats() Stats {
 	return Stats{Lost: t.lost.Load(), WastedBytes: t.wasted.Load(), Proof: t.checked,
 		Servers: t.client.Servers(), Network: t.client.Network()}
 }
 
-// Endpoints are the store's, with their counts.
+// Endpoints returns the store's endpoints with their counts.
 func (t *Tier) Endpoints() []*endpoint.Endpoint { return t.cfg.Store.Endpoints.All() }
 
-// ResetPeaks begins the largest numbers of requests in flight anew.
+// ResetPeaks resets the endpoints' largest numbers of requests in flight.
 func (t *Tier) ResetPeaks() { t.cfg.Store.Endpoints.ResetPeaks() }
 
-// Amount is the run's objects in the bucket, those included that are being written.
+// Amount returns the run's objects in the bucket, including those that are being written.
 func (t *Tier) Amount() (n workdir.Amount) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,8 +138,8 @@ func (t *Tier) Amount() (n workdir.Amount) {
 	return n
 }
 
-// Traits implements tiers.Tier. Chunk is 0, because the tier decides how much a request moves, and
-// Align is 1, because no byte is padded.
+// Traits implements tiers.Tier. Chunk is 0, because the tier itself chooses the size of requests. Align
+// is 1, because nothing is padded.
 func (t *Tier) Traits() tiers.Traits {
 	urls := t.cfg.Store.Endpoints.All()
 	text := t.URL() + " at " + urls[0].URL
@@ -149,22 +149,23 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Stream: true, Holds: true, Description: text}
 }
 
-// Create implements tiers.Tier: objects are streams only.
+// Create implements tiers.Tier. It fails, because objects are streams only.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	return nil, t.fail("create", objs[0], -1, errors.ErrUnsupported)
 }
 
-// Open implements tiers.Tier: objects are streams only.
+// Open implements tiers.Tier. It fails, because objects are streams only.
 func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	return nil, t.fail("open", objs[0], -1, errors.ErrUnsupported)
 }
 
-// Space is unknown: a store does not report it, so a capacity has to be given.
+// Space implements tiers.Tier. It fails, because a store does not report its space: the user must
+// configure a capacity.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, fmt.Errorf("the room of %s: %w", t.URL(), errors.ErrUnsupported)
 }
 
-// warn notes a warning, once.
+// warn adds a warning, once.
 func (t *Tier) warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if !slices.Contains(t.warnings, text) {
@@ -172,7 +173,7 @@ func (t *Tier) warn(format string, args ...any) {
 	}
 }
 
-// key is an object's key in the bucket.
+// key returns an object's key in the bucket.
 func (t *Tier) key(o tiers.Object) string {
 	if t.files != nil {
 		dir, file := t.files.Of(o)
@@ -181,19 +182,19 @@ func (t *Tier) key(o tiers.Object) string {
 	return t.base + t.cfg.Names.Name(o)
 }
 
-// fail is an error as every tier has it, with the key that the cache knows.
+// fail returns an error of a tier, with the cache's key.
 func (t *Tier) fail(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: t.URL(), Key: o.Key, Offset: off, Err: err}
 }
 
-// claim notes that an object, which must not exist, is being written.
+// claim marks an object as being written. The object must not exist.
 func (t *Tier) claim(o tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return t.fail("create", o, -1, tiers.ErrClosed)
 	}
-	// An object that could not be deleted is overwritten: no reader can open it.
+	// An object that could not be deleted may be overwritten, because no reader can open it.
 	if e := t.entries[o.ID()]; e != nil && e.state != stuck {
 		return t.fail("create", o, -1, tiers.ErrExists)
 	}
@@ -201,7 +202,8 @@ func (t *Tier) claim(o tiers.Object) error {
 	return nil
 }
 
-// settle ends a write: the object exists, or it is forgotten. Clear may have forgotten it.
+// settle ends a write: the object exists, or its entry is dropped. Clear may already have dropped the
+// entry.
 func (t *Tier) settle(o tiers.Object, exists bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -212,7 +214,8 @@ func (t *Tier) settle(o tiers.Object, exists bool) {
 	}
 }
 
-// hold keeps an object from being deleted until drop. A store would delete it under its reader.
+// hold prevents the deletion of an object until drop, because a store deletes objects that are being
+// read.
 func (t *Tier) hold(o tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,12 +227,12 @@ func (t *Tier) hold(o tiers.Object) error {
 	return nil
 }
 
-// drop ends a hold. The last one of a removed object deletes it.
+// drop ends a hold. If the object was removed, the last drop deletes it.
 func (t *Tier) drop(o tiers.Object) error {
 	t.mu.Lock()
 	e := t.entries[o.ID()]
 	last := false
-	if e != nil { // else Clear has deleted it under a late read
+	if e != nil { // nil: Clear has deleted the object during a late read
 		e.readers--
 		last = e.readers == 0 && e.state == leaving
 	}
@@ -237,10 +240,10 @@ func (t *Tier) drop(o tiers.Object) error {
 	if !last {
 		return nil
 	}
-	return t.deleteAll(context.Background(), []tiers.Object{o}) // its space counts as free already
+	return t.deleteAll(context.Background(), []tiers.Object{o}) // the space already counts as free
 }
 
-// Close closes the connections. Objects in the bucket are removed by Clear.
+// Close closes the connections. Clear removes the objects in the bucket.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,10 +26,10 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// rank numbers tiers, so that each has a prefix of its own.
+// rank numbers the tiers, so that each has its own prefix.
 var rank atomic.Int64
 
-// config is for a tier of small parts and ranges at the endpoints of a server.
+// config returns the configuration of a tier with small parts and ranges at a server's endpoints.
 func config(t testing.TB, d *s3test.Server) objecttier.Config {
 	t.Helper()
 	clk := tiertest.Wall()
@@ -49,7 +49,7 @@ func config(t testing.TB, d *s3test.Server) objecttier.Config {
 // ignore ignores the progress of a removal.
 func ignore(int64) {}
 
-// open opens a tier, whose end removes everything.
+// open opens a tier. The end of the test removes everything in it.
 func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
 	t.Helper()
 	tier, err := objecttier.Open(t.Context(), c)
@@ -61,11 +61,11 @@ func open(t testing.TB, c objecttier.Config) *objecttier.Tier {
 	return tier
 }
 
-// keys are all keys in the bucket of a server.
+// keys returns all keys in the bucket of a server.
 func keys(d *s3test.Server) []string { return d.Keys("bucket", "") }
 
-// streams makes writers and readers at offsets of a tier's streams, which the contract of tiers is
-// written for: a writer keeps all of an object until Commit.
+// streams makes writers and readers at offsets from a tier's streams, because the tests of the contract
+// need them. A writer keeps the whole object until Commit.
 type streams struct{ *objecttier.Tier }
 
 type stream struct {
@@ -75,7 +75,7 @@ type stream struct {
 	bytes []byte
 	mu    sync.Mutex
 	ended bool
-	read  chan error // of a reader: its GET has ended
+	read  chan error // for a reader: the result of its GET
 	close func()
 }
 
@@ -169,21 +169,21 @@ func TestObjectsKeepTheContract(t *testing.T) {
 	}
 }
 
-// inBubble is a server with endpoints without sockets, for tests in virtual time.
+// inBubble makes a server with endpoints without sockets, for tests in virtual time.
 func inBubble(t *testing.T, n int) (*s3test.Server, objecttier.Config) {
 	t.Helper()
 	d := s3test.Start(t, s3test.Config{Buckets: []string{"bucket"}, InMemory: true}, n)
 	return d, config(t, d)
 }
 
-// body is an object's content, as a stream.
+// body returns an object's content as a stream.
 func body(o tiers.Object) func(off, n int64) io.ReadSeeker {
 	all := make([]byte, o.Size)
 	tiertest.Content.Fill(all, o, 0)
 	return func(off, n int64) io.ReadSeeker { return bytes.NewReader(all[off : off+n]) }
 }
 
-// sums adds up what is reported.
+// sums adds up the reported chunks.
 func sums() (tiers.ChunkFunc, *[tiers.NumOps]int64) {
 	var mu sync.Mutex
 	var n [tiers.NumOps]int64
@@ -206,8 +206,8 @@ func check(ctx context.Context, tier *objecttier.Tier, o tiers.Object, done tier
 	return err
 }
 
-// Every twentieth request fails, in each way that another attempt repairs: what comes back is what
-// was written, and each byte is reported once.
+// Every twentieth request fails, in each way that another attempt repairs. Reads return the written
+// bytes, and each byte is reported once.
 func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 3)
@@ -251,7 +251,7 @@ func TestFaultsOfTheStoreAreRepaired(t *testing.T) {
 	})
 }
 
-// An upload that fails is aborted, and what it has reported is taken back.
+// A failed upload is aborted, and its reported bytes are subtracted.
 func TestAnUploadThatFailsLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
@@ -296,7 +296,7 @@ type panics struct{ io.ReadSeeker }
 
 func (panics) Read([]byte) (int, error) { panic("on purpose") }
 
-// A PUT whose answer is lost for good may have made the object; nothing of it remains.
+// A PUT may have made an object although all its answers were lost. No such object remains.
 func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
@@ -312,7 +312,7 @@ func TestAPutWithoutAnswerLeavesNothing(t *testing.T) {
 	})
 }
 
-// What a store has lost is a failed read, not a miss.
+// Reading an object that the store has lost is a failed read, not a miss.
 func TestALostObjectIsNoMiss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
@@ -340,7 +340,7 @@ func TestALostObjectIsNoMiss(t *testing.T) {
 	})
 }
 
-// The time of a tier is the store's: neither generating bytes nor comparing them counts.
+// The time of a tier is the store's time: generating and comparing bytes do not count.
 func TestTimesAreTheStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
@@ -368,13 +368,13 @@ func TestTimesAreTheStores(t *testing.T) {
 	})
 }
 
-// What a store takes to undo a write that failed is its time, too.
+// The time in which a store undoes a failed write counts as the store's time.
 func TestTheTimeToUndoIsTheStores(t *testing.T) {
 	const undo = 700 * time.Millisecond
 	for name, c := range map[string]struct {
 		size int64
-		op   s3test.Op // that fails at once
-		undo s3test.Op // and what undoes it, slowly
+		op   s3test.Op // fails at once
+		undo s3test.Op // undoes op, slowly
 	}{
 		"an entry":      {80_000, s3test.Put, s3test.Delete},
 		"a part":        {200_000, s3test.PutPart, s3test.Abort},
@@ -412,7 +412,7 @@ func (s *slowly) Read(p []byte) (int, error) {
 	return s.ReadSeeker.Read(p)
 }
 
-// Lookup makes a HEAD for each object until the first that is missing.
+// Lookup makes a HEAD for each object until the first missing one.
 func TestLookupAsksUntilTheFirstMiss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)

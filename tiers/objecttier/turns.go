@@ -12,18 +12,18 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// turns bound the requests in flight, in the order of their arrival, as the threads of an engine
-// do; nil: no bound. A request that waits for a turn is in the tier, and not with the store.
+// turns bound the requests in flight like the threads of an engine. Requests get turns in the order of
+// their arrival. nil is no bound. A request that waits for a turn is in the tier, not in the store.
 type turns chan struct{}
 
-// leave gives the turn to the request that has waited longest.
+// leave gives the turn to the longest waiting request.
 func (t turns) leave() {
 	if t != nil {
 		<-t
 	}
 }
 
-// take waits for a turn, and returns for how long. It fails when ctx ends.
+// take waits for a turn, and returns the time of the wait. It fails if ctx ends.
 func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, err error) {
 	if t == nil {
 		return 0, nil
@@ -37,9 +37,9 @@ func (t turns) take(ctx context.Context, clk clock.Clock) (held time.Duration, e
 	}
 }
 
-// parallel calls do for 0 to n-1, in this order and atOnce at a time; worker is the number of the
-// goroutine. After a failure, which it returns, it begins no more calls and cancels those in
-// progress. All have ended when it returns. A panic is a PanicError.
+// parallel calls do for 0 to n-1 in this order, with atOnce calls at a time. worker is the number of the
+// goroutine. After a failure it begins no more calls, cancels the context of the others, waits for them
+// and returns the failure. A panic becomes a PanicError.
 func parallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, worker, i int) error,
 ) error {
 	if n == 1 {

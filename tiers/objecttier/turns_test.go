@@ -16,8 +16,8 @@ import (
 	"kvbench/tiers/objecttier/s3test"
 )
 
-// An engine with two threads for its store: of five requests that come together two are with the
-// store at a time, and the others report that they were held back. Plain I/O is not.
+// An engine has two threads for its store. Of five simultaneous requests two are in the store at a time,
+// and the others report that they were held back. Plain I/O is not held back.
 func TestAnEngineHasSoManyThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)
@@ -38,7 +38,7 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 			_, err := tier.Lookup(t.Context(), o)
 			return err
 		}
-		// Bounded, two requests wait for one second, and one for two.
+		// With the bound, two requests wait for one second, and one for two seconds.
 		for _, c := range []struct {
 			name       string
 			move       func(tiers.Streamer, tiers.Object, tiers.ChunkFunc) error
@@ -48,7 +48,7 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 		}{
 			{"a", put, tier, 3 * time.Second, 4 * time.Second, 2},
 			{"a", get, tier, 3 * time.Second, 4 * time.Second, 2},
-			{"a", lookup, tier, 3 * time.Second, 0, 2}, // which reports nothing
+			{"a", lookup, tier, 3 * time.Second, 0, 2}, // a lookup reports nothing
 			{"b", put, tier.Unbounded(), time.Second, 0, 5},
 			{"b", get, tier.Unbounded(), time.Second, 0, 5},
 		} {
@@ -70,7 +70,7 @@ func TestAnEngineHasSoManyThreads(t *testing.T) {
 	})
 }
 
-// A request that waits for a turn when the run ends takes none.
+// A request that still waits for a turn at the end of the run gets none.
 func TestWaitingForATurnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := inBubble(t, 1)

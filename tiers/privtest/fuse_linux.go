@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -30,38 +28,6 @@ func FuseDir(t testing.TB) (dir string, server *Server) {
 	return served(base), server
 }
 
-// Operations that HangOn delays.
-const (
-	Open      = "open"
-	Create    = "create"
-	Fallocate = "fallocate"
-	Unlink    = "unlink"
-)
-
-// HangOn delays the named operations that begin from now on, until AnswerAll or the end of the
-// test. The server completes all others.
-func (s *Server) HangOn(t testing.TB, operations ...string) {
-	t.Helper()
-	t.Cleanup(func() { s.AnswerAll(t) }) // the unmount needs answers
-	for _, name := range operations {
-		if err := os.WriteFile(filepath.Join(s.hangs, name), nil, 0o600); err != nil {
-			t.Fatalf("let %s hang: %v", name, err)
-		}
-	}
-}
-
-// AnswerAll ends what HangOn began.
-func (s *Server) AnswerAll(t testing.TB) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(s.hangs, "*"))
-	for _, name := range files {
-		err = errors.Join(err, os.Remove(name))
-	}
-	if err != nil {
-		t.Errorf("let nothing hang any more: %v", err)
-	}
-}
-
 // fuseEnv, a mirror as JSON, makes a process of the test's binary serve that mirror instead of
 // running tests. In the test's own process its work would be measured with the test's, and a raw
 // system call that waits for the mirror could keep the processor that the mirror needs.
@@ -77,11 +43,10 @@ func init() {
 	}
 }
 
-// startFuse starts a process that shows the memory of base in another directory. It ends with the
-// mount, or when this process ends, also while it is stopped.
+// startFuse starts a process that mirrors the memory of base in another directory. The process ends with
+// the mount, or when this process ends, also while it is stopped.
 func startFuse(base string, disk bool, times Times) (*Server, error) {
-	m := &mirror{Memory: memory(base), Dir: served(base), Hangs: hangs(base), Disk: disk,
-		Times: times}
+	m := &mirror{Memory: memory(base), Dir: served(base), Disk: disk, Times: times}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -104,13 +69,12 @@ func startFuse(base string, disk bool, times Times) (*Server, error) {
 		return nil, fmt.Errorf("serve %s over FUSE: %w", m.Dir, cmp.Or(cmd.Wait(), err))
 	}
 	go func() {
-		_ = cmd.Wait() // the filesystem is gone, however the process ended
+		_ = cmd.Wait() // the filesystem is unmounted, however the process ended
 		_ = held.Close()
 	}()
 	var st unix.Stat_t
 	err = unix.Stat(m.Dir, &st)
-	return &Server{pid: cmd.Process.Pid, connection: fmt.Sprint(unix.Minor(st.Dev)), hangs: m.Hangs},
-		err
+	return &Server{pid: cmd.Process.Pid, connection: fmt.Sprint(unix.Minor(st.Dev))}, err
 }
 
 // serveFuse is that process. It prints a line when the mirror is mounted.
@@ -125,9 +89,10 @@ func serveFuse(text string) error {
 	}
 	options := nodes.Options{MountOptions: fuse.MountOptions{
 		FsName: "kvbench-fuse", DirectMountStrict: true, DisableSplice: true,
-		// More requests at a time than any test has, also asynchronous ones.
+		// More concurrent requests than any test has, including asynchronous ones.
 		MaxBackground: 1024, MaxWrite: 1 << 20, ExtraCapabilities: fuse.CAP_ASYNC_DIO,
-		// Else the kernel itself reads and writes the files, and a stopped process delays nothing.
+		// With passthrough the kernel itself would read and write the files, and a stopped process would
+		// delay nothing.
 		DisabledCapabilities: fuse.CAP_PASSTHROUGH,
 	}}
 	m.RawFileSystem = nodes.NewNodeFS(root, &options)
@@ -148,48 +113,23 @@ func serveFuse(text string) error {
 	return nil
 }
 
-// mirror shows a directory and delays operations: by its times, and while a file with the name of
-// the operation exists in Hangs. A loop device turns discards into holes punched into its file.
+// mirror shows a directory, and takes its times for reads, writes and discards. A loop device turns
+// discards into holes punched into its file.
 type mirror struct {
 	fuse.RawFileSystem `json:"-"`
-	Memory, Dir, Hangs string
+	Memory, Dir        string
 	Disk               bool // its file is behind a loop device
 	Times              Times
-	hole               sync.RWMutex // held while a hole is punched: nothing else is served
+	hole               sync.RWMutex // held while a hole is punched, which delays every other request
 }
 
-func (m *mirror) await(operation string) {
-	for {
-		if _, err := os.Lstat(filepath.Join(m.Hangs, operation)); err != nil {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// direct keeps the page cache away from a disk's file, which it would serve.
-func (m *mirror) direct(out *fuse.OpenOut) {
+// Open keeps the page cache away from a disk's file: the kernel would read and write there.
+func (m *mirror) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	status := m.RawFileSystem.Open(cancel, in, out)
 	if m.Disk {
 		out.OpenFlags |= fuse.FOPEN_DIRECT_IO | fuse.FOPEN_PARALLEL_DIRECT_WRITES
 	}
-}
-
-func (m *mirror) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	m.await(Open)
-	status := m.RawFileSystem.Open(cancel, in, out)
-	m.direct(out)
 	return status
-}
-
-func (m *mirror) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string,
-	out *fuse.CreateOut) fuse.Status {
-	m.await(Create)
-	return m.RawFileSystem.Create(cancel, in, name, out)
-}
-
-func (m *mirror) Unlink(cancel <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
-	m.await(Unlink)
-	return m.RawFileSystem.Unlink(cancel, in, name)
 }
 
 func (m *mirror) Read(cancel <-chan struct{}, in *fuse.ReadIn, p []byte) (fuse.ReadResult,
@@ -207,13 +147,12 @@ func (m *mirror) Writev(cancel <-chan struct{}, in *fuse.WriteIn, p [][]byte) (u
 	time.Sleep(m.Times.Write)
 	n, status := m.RawFileSystem.Writev(cancel, in, p)
 	if m.Disk && status == fuse.Status(unix.ENOSPC) {
-		status = fuse.EIO // a disk does not know what is free: the write fails
+		status = fuse.EIO // a disk does not know what is free
 	}
 	return n, status
 }
 
 func (m *mirror) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
-	m.await(Fallocate)
 	if m.Times.Discard > 0 {
 		m.hole.Lock()
 		defer m.hole.Unlock()

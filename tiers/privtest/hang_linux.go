@@ -17,17 +17,16 @@ import (
 type Server struct {
 	pid        int
 	connection string // the kernel's number of the mount
-	hangs      string // see mirror
 }
 
-// Hang makes it take requests and answer none, until Answer or the end of the test. When it
-// returns, what had been answered before may still be on its way to those who asked.
+// Hang makes it accept requests and complete none, until Answer or the end of the test. When Hang
+// returns, earlier completions may still be on their way to the callers.
 func (s *Server) Hang(t testing.TB) {
 	t.Helper()
 	if err := syscall.Kill(s.pid, syscall.SIGSTOP); err != nil {
 		t.Fatalf("stop the process that serves the filesystem: %v", err)
 	}
-	// What is unmounted and detached at the end has to be answered.
+	// Unmounting and detaching at the end needs completions.
 	t.Cleanup(func() { _ = syscall.Kill(s.pid, syscall.SIGCONT) })
 	for stopped := false; !stopped; time.Sleep(time.Millisecond) {
 		// The state follows the name, which is in brackets and may hold anything.
@@ -44,8 +43,8 @@ func (s *Server) Answer(t testing.TB) {
 	}
 }
 
-// Abort ends the connection to it: requests in flight fail, and all later ones. An administrator does
-// this to a server that does not come back.
+// Abort ends the connection to the server: requests in flight and all later ones fail. An administrator
+// does this to a server that does not recover.
 func (s *Server) Abort(t testing.TB) {
 	t.Helper()
 	control := t.TempDir()
@@ -57,8 +56,7 @@ func (s *Server) Abort(t testing.TB) {
 	}
 }
 
-// Freeze stops all writes to the filesystem, which wait, until the function that it returns is
-// called, or the test ends.
+// Freeze blocks all writes to the filesystem until thaw is called, or until the end of the test.
 func (l *Loop) Freeze(t testing.TB) (thaw func()) {
 	t.Helper()
 	// From linux/fs.h; a frozen filesystem can still be opened.

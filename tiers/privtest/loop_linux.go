@@ -19,18 +19,18 @@ type Loop struct {
 	Path         string // its node: /dev/loop3
 	Major, Minor uint32
 	BackingFile  string
-	// Memory is the tmpfs that holds its blocks, each from when it was first written. Where that is
-	// full writes fail: with EIO on a device that has a Server, else with ENOSPC.
+	// Memory is the tmpfs that holds the blocks, each from its first write on. If it is full, writes
+	// fail: with EIO on a device that has a Server, else with ENOSPC.
 	Memory string
-	Server *Server // nil where the kernel itself serves the backing file
+	Server *Server // nil if the kernel itself reads and writes the backing file
 }
 
-// tmpfsSlack is room for what is not the backing file.
+// tmpfsSlack is additional space in MiB for files other than the backing file.
 const tmpfsSlack = 4
 
-// LoopFS mounts a new ext4 of sizeMiB on a loop device over a file in a tmpfs of its own, for the
-// duration of the test. The device is as fast as memory, so that what is measured on it is the
-// program and not a disk, or as slow as opt.Times makes it.
+// LoopFS mounts a new ext4 of sizeMiB on a loop device over a file in its own tmpfs, until the end of the
+// test. The device is as fast as memory, so that a test measures the program and not a disk, or as slow as
+// opt.Times.
 func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 	t.Helper()
 	base := newBase(t)
@@ -39,7 +39,7 @@ func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 	return l
 }
 
-// newBase makes the directory of a test filesystem, whose end dismantles it.
+// newBase makes the directory of a test filesystem. The end of the test dismantles it.
 func newBase(t testing.TB) (base string) {
 	t.Helper()
 	Root(t)
@@ -51,7 +51,7 @@ func newBase(t testing.TB) (base string) {
 			t.Errorf("clean up the test filesystem: %v", err)
 		}
 	})
-	for _, dir := range []string{memory(base), served(base), mounted(base), hangs(base)} {
+	for _, dir := range []string{memory(base), served(base), mounted(base)} {
 		Need(t, os.Mkdir(dir, 0o755))
 	}
 	return base
@@ -61,10 +61,9 @@ func newBase(t testing.TB) (base string) {
 func memory(base string) string  { return filepath.Join(base, "memory") }
 func served(base string) string  { return filepath.Join(base, "served") }
 func mounted(base string) string { return filepath.Join(base, "mnt") }
-func hangs(base string) string   { return filepath.Join(base, "hangs") }
 
-// build makes a filesystem below base. The backing file lies in a tmpfs of its own: a test must fill
-// neither the machine's disk nor another test's.
+// build makes a filesystem below base. The backing file is in its own tmpfs, so that a test fills neither
+// the machine's disk nor another test's.
 func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	if err := unix.Mount("tmpfs", memory(base), "tmpfs", 0,
 		fmt.Sprintf("size=%dm", sizeMiB+tmpfsSlack)); err != nil {
@@ -78,8 +77,8 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	if err := os.Truncate(l.BackingFile, int64(sizeMiB)<<20); err != nil {
 		return nil, err
 	}
-	// In the file, which takes no time that the device may take. Lazy initialisation would write in
-	// the background while a test counts bytes.
+	// Format the file and not the device, which may be slow. Lazy initialisation would write in the
+	// background while a test counts bytes.
 	mkfs := []string{"-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"}
 	if opt.NoJournal {
 		mkfs = append(mkfs, "-O", "^has_journal")
@@ -138,7 +137,7 @@ func (l *Loop) attach(opt LoopOptions) error {
 	return nil
 }
 
-// Remount makes the filesystem read-only or writable again, under whoever is using it.
+// Remount makes the filesystem read-only or writable again, while it is in use.
 func (l *Loop) Remount(t testing.TB, readOnly bool) {
 	t.Helper()
 	flags := uintptr(unix.MS_REMOUNT | unix.MS_NOATIME)
@@ -150,8 +149,8 @@ func (l *Loop) Remount(t testing.TB, readOnly bool) {
 	}
 }
 
-// dismantle removes a test filesystem in whatever state it is: half built, in use, or partly gone.
-// Mounts that are in use vanish from sight now and in fact when the last user leaves.
+// dismantle removes a test filesystem in any state: half built, in use, or partly removed. A mount in use
+// is detached now and removed after its last user.
 func dismantle(base string) error {
 	errs := []error{unmount(mounted(base))}
 	for _, name := range loopsIn(base) {
@@ -165,7 +164,7 @@ func dismantle(base string) error {
 	return os.RemoveAll(base)
 }
 
-// unmount detaches what is in use: a test that forgot to close a file must not leave a mount.
+// unmount also detaches a mount in use: a test that does not close a file must not leave a mount.
 func unmount(dir string) error {
 	err := unix.Unmount(dir, 0)
 	if err == unix.EBUSY {
@@ -177,9 +176,9 @@ func unmount(dir string) error {
 	return fmt.Errorf("unmount %s: %w", dir, err)
 }
 
-// loopsIn finds the loop devices whose file is below base, so that nobody else's is ever detached.
+// loopsIn finds the loop devices whose file is below base, so that the test detaches no other.
 func loopsIn(base string) []string {
-	// a fixed pattern: no error possible
+	// The pattern is valid: no error possible.
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	var names []string
 	for _, f := range files {
@@ -198,8 +197,7 @@ func readLine(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// output runs a command and returns what it printed, or an error that says what it complained
-// about.
+// output runs a command and returns its output, or an error with its error messages.
 func output(name string, args ...string) (string, error) {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	text := strings.TrimSpace(string(out))

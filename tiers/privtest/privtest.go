@@ -12,8 +12,8 @@ const RequireEnv = "KVTEST_REQUIRE_PRIVILEGED"
 
 var errNotRoot = errors.New("this test needs root")
 
-// Need goes on when err is nil. Otherwise the test is skipped with err as the reason, or fails
-// where RequireEnv is set. Hand it the error of really trying, not a guess.
+// Need returns if err is nil. Otherwise it skips the test with err as the reason, or fails it if RequireEnv
+// is set. Pass the error of a real attempt, not of a guess.
 func Need(t testing.TB, err error) {
 	t.Helper()
 	if err == nil {
@@ -25,9 +25,8 @@ func Need(t testing.TB, err error) {
 	t.Skipf("skipped for lack of privilege or support: %v", err)
 }
 
-// Root skips the test unless it runs as root, and under -short: tests that need root mount
-// filesystems, attach programs to the kernel and wait for devices in real time, which is not what a
-// person waits for before each commit.
+// Root skips the test unless it runs as root, and with -short: tests that need root mount filesystems,
+// attach programs to the kernel and wait for devices in real time, which is too slow before each commit.
 func Root(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -41,28 +40,22 @@ func Root(t testing.TB) {
 // LoopOptions of LoopFS; the zero value is an ext4 with its journal, through the page cache of the
 // backing file.
 type LoopOptions struct {
-	// DirectIO lets the loop device read and write its file around the page cache. tmpfs supports
-	// that since Linux 6.6.
+	// DirectIO makes the loop device use direct I/O on its file. tmpfs supports it since Linux 6.6.
 	DirectIO bool
-	// PreferDirectIO is DirectIO where tmpfs supports it, and the page cache elsewhere.
+	// PreferDirectIO is DirectIO if tmpfs supports it, and the page cache otherwise.
 	PreferDirectIO bool
-	// NoJournal makes device writes countable: without a journal nothing is written that was not
-	// asked for.
+	// NoJournal makes device writes countable: without a journal the device writes only what the
+	// test submits.
 	NoJournal bool
-	// Discard makes the filesystem discard what is deleted, soon after.
+	// Discard makes the filesystem send discards soon after deletions.
 	Discard bool
-	// Times make the device slow: a disk of known times, whatever the machine can do. Direct I/O
-	// then needs nothing of tmpfs.
+	// Times make the device slow, with known latencies. Direct I/O then does not depend on tmpfs.
 	Times Times
-	// CanHang gives the Loop a Server, which lets the test stop the device in the middle of
-	// anything.
+	// CanHang gives the Loop a Server, with which the test can make the device hang at any time.
 	CanHang bool
 }
 
-// Times are what a made device takes for a request, beside what memory does: zero is no such
+// Times are how long a device takes for a request, in addition to memory's time: zero is no such
 // device. It serves any number of reads and writes at a time, of up to 1 MiB each, and nothing else
 // while it discards.
 type Times struct{ Read, Write, Discard time.Duration }
-
-// Rates are limits of a device: bytes and requests per second, 0 is none.
-type Rates struct{ Read, Write, ReadIOPS, WriteIOPS int64 }

@@ -10,26 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix begins the names of all that is made outside of the test's own directory; the process id
-// follows.
+// prefix begins all names outside the test's own directory; the process id follows.
 const prefix = "kvbench-privtest-"
 
 func ownPrefix() string { return fmt.Sprintf("%s%d-", prefix, os.Getpid()) }
 
-// reclaim removes what test binaries that were killed have left: mounts and loop devices outlive
-// their process. Errors are not reported: another test binary may be doing the same.
+// reclaim removes the remains of killed test binaries: mounts and loop devices outlive their process. It
+// ignores errors, because another test binary may be doing the same.
 func reclaim() {
 	for _, base := range abandoned(os.TempDir()) {
 		_ = dismantle(base)
 	}
-	if parent, _, err := throttling(cgroups); err == nil {
+	if parent, _, err := throttling(); err == nil {
 		for _, group := range abandoned(parent) {
 			_ = os.Remove(group)
 		}
 	}
 }
 
-// abandoned lists what in dir belongs to processes that are no more.
+// abandoned lists the entries of dir that belong to processes that have ended.
 func abandoned(dir string) []string {
 	all, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	var dead []string

@@ -1,78 +1,16 @@
 package privtest
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-// cgroups is where the kernel's control groups are mounted.
+// cgroups is the mount point of the control groups.
 const cgroups = "/sys/fs/cgroup"
-
-// Throttle is a cgroup whose processes are slowed down on one device.
-type Throttle struct {
-	group   string
-	unified bool              // cgroup v2
-	none    map[string]string // by file: what takes its limits away
-}
-
-// ThrottleLoop limits what processes may ask of the loop device. It holds for direct I/O and for
-// reads; buffered writes are written back by the kernel, with cgroup v1 in the name of nobody.
-// Processes join with Add, or with AddSelf as the first words of a shell command. The cgroup is
-// removed at the end of the test, and those in it go back to where new processes are.
-func ThrottleLoop(t testing.TB, l *Loop, r Rates) *Throttle {
-	t.Helper()
-	Root(t)
-	th, err := throttle(cgroups, l, r)
-	if th != nil {
-		t.Cleanup(func() {
-			if err := th.remove(); err != nil {
-				t.Errorf("remove the throttled cgroup: %v", err)
-			}
-		})
-	}
-	Need(t, err)
-	return th
-}
-
-// throttle makes a group with limits below the mount point of the control groups. With an error it
-// may have been made already.
-func throttle(root string, l *Loop, r Rates) (*Throttle, error) {
-	parent, unified, err := throttling(root)
-	if err != nil {
-		return nil, err
-	}
-	group, err := os.MkdirTemp(parent, ownPrefix())
-	if err != nil {
-		return nil, err
-	}
-	th := &Throttle{group, unified, map[string]string{}}
-	device := fmt.Sprintf("%d:%d ", l.Major, l.Minor)
-	for _, limit := range []struct {
-		key, v1 string
-		most    int64
-	}{{"rbps=", v1Read, r.Read}, {"wbps=", v1Write, r.Write},
-		{"riops=", "blkio.throttle.read_iops_device", r.ReadIOPS},
-		{"wiops=", "blkio.throttle.write_iops_device", r.WriteIOPS}} {
-		if limit.most == 0 {
-			continue
-		}
-		file, key, none := limit.v1, "", "0"
-		if unified {
-			file, key, none = "io.max", limit.key, "max"
-		}
-		rule := []byte(fmt.Sprint(device, key, limit.most))
-		err = errors.Join(err, os.WriteFile(filepath.Join(group, file), rule, 0o644))
-		th.none[file] = cmp.Or(th.none[file], device) + " " + key + none
-	}
-	return th, err
-}
 
 // The limits of cgroup v1.
 const (
@@ -80,62 +18,60 @@ const (
 	v1Write = "blkio.throttle.write_bps_device"
 )
 
-// throttling finds the hierarchy that can throttle, and in it the group below which others may be
-// made: blkio of version 1, else version 2 where its io controller is not in use by version 1. That
-// is handed down to children if it is not yet, which takes nothing from anybody, and stays so.
-func throttling(root string) (parent string, unified bool, err error) {
-	blkio := filepath.Join(root, "blkio")
+// ThrottleLoop makes a cgroup whose processes read and write at most rate bytes per second on a loop
+// device. It returns shell text that moves the shell into the cgroup: `sh -c "<text> && exec program"`
+// is throttled from its first byte. The limit applies to reads and to direct I/O; with cgroup v1 the
+// kernel writes the page cache back outside of the cgroup. The end of the test removes the cgroup.
+func ThrottleLoop(t testing.TB, l *Loop, rate int64) (join string) {
+	t.Helper()
+	parent, unified, err := throttling()
+	Need(t, err)
+	group, err := os.MkdirTemp(parent, ownPrefix())
+	Need(t, err)
+	processes := filepath.Join(group, "cgroup.procs")
+	t.Cleanup(func() {
+		// The kernel refuses to remove a cgroup with processes. One that has just ended cannot be moved.
+		inside, err := os.ReadFile(processes)
+		for pid := range strings.FieldsSeq(string(inside)) {
+			_ = os.WriteFile(filepath.Join(parent, "cgroup.procs"), []byte(pid), 0o644)
+		}
+		if err == nil {
+			err = os.Remove(group)
+		}
+		if err != nil {
+			t.Errorf("remove the throttled cgroup: %v", err)
+		}
+	})
+	limits := map[string]string{v1Read: fmt.Sprint(rate), v1Write: fmt.Sprint(rate)}
+	if unified {
+		limits = map[string]string{"io.max": fmt.Sprintf("rbps=%d wbps=%[1]d", rate)}
+	}
+	for file, limit := range limits {
+		rule := fmt.Sprintf("%d:%d %s", l.Major, l.Minor, limit)
+		Need(t, os.WriteFile(filepath.Join(group, file), []byte(rule), 0o644))
+	}
+	return "echo $$ > '" + processes + "'"
+}
+
+// throttling finds the hierarchy that can throttle, and the cgroup in it that may have children:
+// blkio of version 1, else version 2 where version 1 does not use its io controller. It enables that
+// controller for the children of the root and leaves it enabled, which limits no process.
+func throttling() (parent string, unified bool, err error) {
+	blkio := filepath.Join(cgroups, "blkio")
 	if _, err := os.Stat(filepath.Join(blkio, v1Read)); err == nil {
 		return blkio, false, nil
 	}
 	has := func(file string) bool {
-		return slices.Contains(strings.Fields(readLine(filepath.Join(root, file))), "io")
+		return slices.Contains(strings.Fields(readLine(filepath.Join(cgroups, file))), "io")
 	}
 	if !has("cgroup.controllers") {
-		return "", false, fmt.Errorf("throttling needs blkio of cgroup v1 or io of v2 in %s", root)
+		return "", false, fmt.Errorf("throttling needs blkio of cgroup v1 or io of v2 in %s", cgroups)
 	}
 	if !has("cgroup.subtree_control") {
-		err = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+io"), 0o644)
+		err = os.WriteFile(filepath.Join(cgroups, "cgroup.subtree_control"), []byte("+io"), 0o644)
 		if err != nil {
-			err = fmt.Errorf("hand the io controller of cgroup v2 down: %w", err)
+			err = fmt.Errorf("enable the io controller of cgroup v2 for children: %w", err)
 		}
 	}
-	return root, true, err
-}
-
-// Add moves a whole process, all threads of it, into the throttled group.
-func (th *Throttle) Add(t testing.TB, pid int) {
-	t.Helper()
-	if err := os.WriteFile(th.procs(), []byte(strconv.Itoa(pid)), 0o644); err != nil {
-		t.Fatalf("throttle process %d: %v", pid, err)
-	}
-}
-
-// Lift ends the limits, for what waits because of them, too.
-func (th *Throttle) Lift(t testing.TB) {
-	t.Helper()
-	for file, none := range th.none {
-		if err := os.WriteFile(filepath.Join(th.group, file), []byte(none), 0o644); err != nil {
-			t.Fatalf("lift the limits of %s: %v", th.group, err)
-		}
-	}
-}
-
-// AddSelf is shell text that moves the shell into the group: `sh -c "<AddSelf> && exec program"` is
-// throttled from its first byte.
-func (th *Throttle) AddSelf() string { return "echo $$ > '" + th.procs() + "'" }
-
-func (th *Throttle) procs() string { return filepath.Join(th.group, "cgroup.procs") }
-
-// remove moves the processes back first: the kernel refuses to remove a group that is in use.
-func (th *Throttle) remove() error {
-	inside, err := os.ReadFile(th.procs())
-	if err != nil {
-		return err
-	}
-	for pid := range strings.FieldsSeq(string(inside)) {
-		// A process that has just ended cannot be moved and need not be.
-		_ = os.WriteFile(filepath.Join(filepath.Dir(th.group), "cgroup.procs"), []byte(pid), 0o644)
-	}
-	return os.Remove(th.group)
+	return cgroups, true, err
 }

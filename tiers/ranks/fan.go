@@ -10,25 +10,25 @@ import (
 	"kvbench/tiers/spread"
 )
 
-// mover is a rank's objects, being written or read.
+// mover is a writer or reader of one rank's objects.
 type mover interface {
 	tiers.Extent
 	tiers.Submitter
 }
 
-// fan is objects as a writer or a reader: of each the bytes of all ranks, one rank behind the
-// other, in as many bytes as Start says.
+// fan writes or reads objects of all ranks. The bytes of an object are those of the first rank, then
+// those of the second, and so on. Object i begins at Start(i).
 type fan[M mover] struct {
 	t     *Tier
-	objs  []tiers.Object // of one size
-	ranks []M            // the first ones, who have something of them
-	part  int64          // bytes of a rank
-	each  int64          // from an object to the next
-	give  func(M) error  // up
+	objs  []tiers.Object // all of one size
+	ranks []M            // the first ranks, which have bytes of the objects
+	part  int64          // bytes per rank
+	each  int64          // bytes from one object's start to the next
+	give  func(M) error  // Abort or Close of a rank's mover
 }
 
-// begin begins objects of one size with all ranks that have something of them, as many as each of
-// them takes.
+// begin begins objects of one size on all ranks that have bytes of them. It takes as many objects as
+// every rank takes.
 func begin[M mover](t *Tier, objs []tiers.Object, do func(spread.Files, []tiers.Object) (M, error),
 	give func(M) error) (*fan[M], error) {
 	size := objs[0].Size
@@ -37,15 +37,15 @@ func begin[M mover](t *Tier, objs []tiers.Object, do func(spread.Files, []tiers.
 		n++
 	}
 	part := t.part(size)
-	who := int((size-1)/part) + 1
-	if who > len(t.ranks) {
+	count := int((size-1)/part) + 1 // ranks with bytes of an object
+	if count > len(t.ranks) {
 		return nil, t.error("open", objs[0], -1, fmt.Errorf("%d bytes are more than %d parts of %d",
 			size, len(t.ranks), part))
 	}
 	for {
 		f := &fan[M]{t: t, part: part, each: int64(t.traits.Chunk), give: give}
-		ranks, begun := make([]M, who), make([]bool, who)
-		err := t.each(who, func(i int) (err error) {
+		ranks, begun := make([]M, count), make([]bool, count)
+		err := t.each(count, func(i int) (err error) {
 			ranks[i], err = do(t.ranks[i], t.allOf(i, objs[:n]))
 			begun[i] = err == nil
 			return err
@@ -61,8 +61,8 @@ func begin[M mover](t *Tier, objs []tiers.Object, do func(spread.Files, []tiers.
 			f.objs = objs[:least]
 			return f, nil
 		}
-		// Somebody has come between, as who removes one of them: none are begun, or fewer. Each
-		// time there are fewer, so that it ends.
+		// A concurrent call, such as Remove, has changed the objects of some ranks: begin again with
+		// fewer objects, or fail. The number decreases each time, so the loop ends.
 		if err := errors.Join(err, f.close()); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func begin[M mover](t *Tier, objs []tiers.Object, do func(spread.Files, []tiers.
 func (f *fan[M]) Len() int          { return len(f.objs) }
 func (f *fan[M]) Start(i int) int64 { return int64(i) * f.each }
 
-// close gives the objects of all ranks up, or lets go of them.
+// close aborts or closes the objects of all ranks.
 func (f *fan[M]) close() error {
 	var errs []error
 	for _, m := range f.ranks {
@@ -83,7 +83,7 @@ func (f *fan[M]) close() error {
 	return errors.Join(errs...)
 }
 
-// Submit makes a request of every rank that has some of the bytes.
+// Submit submits one request to every rank that has some of the bytes.
 func (f *fan[M]) Submit(io *tiers.IO) {
 	s, ok := io.State.(*split)
 	if !ok {
@@ -98,14 +98,13 @@ func (f *fan[M]) Submit(io *tiers.IO) {
 	if len(to) == 0 {
 		io.End(nil)
 	}
-	// With the last one the request may be over, and used again: nothing is looked at behind it.
+	// After the last Submit the request may be complete and reused, so do not read it any more.
 	for i, rank := range to {
 		f.ranks[rank].Submit(&s.parts[i])
 	}
 }
 
-// split is a request as those of the ranks. It lives as long as its IO, so that a stream of them
-// allocates little.
+// split is the ranks' requests of one IO. It is reused with the IO to save allocations.
 type split struct {
 	io    *tiers.IO
 	parts []tiers.IO
@@ -115,7 +114,7 @@ type split struct {
 	err  error
 }
 
-// cut makes the parts of a request, and says whose they are.
+// cut splits a request into the ranks' requests, and returns their ranks.
 func (f *fan[M]) cut(s *split, io *tiers.IO) (to []int, err error) {
 	size, end := f.objs[0].Size, io.Off+int64(io.N)
 	last := len(f.objs) - 1
@@ -126,7 +125,7 @@ func (f *fan[M]) cut(s *split, io *tiers.IO) (to []int, err error) {
 	for at := io.Off; at < end; {
 		k := min(int(at/f.each), last)
 		off := at - f.Start(k)
-		if off >= size { // between two objects
+		if off >= size { // padding between two objects
 			at = f.Start(k + 1)
 			continue
 		}
@@ -150,7 +149,7 @@ func (f *fan[M]) cut(s *split, io *tiers.IO) (to []int, err error) {
 	return to, nil
 }
 
-// done is told by each rank; the slowest ends the request.
+// done is the Done of each rank's request; the last one completes the IO.
 func (s *split) done(p *tiers.IO) {
 	s.mu.Lock()
 	io := s.io
@@ -169,16 +168,16 @@ func (s *split) done(p *tiers.IO) {
 	}
 }
 
-// reader is objects that are read.
+// reader reads objects of all ranks.
 type reader struct{ *fan[tiers.Reader] }
 
-// Close lets go of them.
+// Close closes the readers of all ranks.
 func (r *reader) Close() error { return r.close() }
 
-// writer is objects that are written.
+// writer writes objects of all ranks.
 type writer struct{ *fan[tiers.Writer] }
 
-// Commit commits the objects of all ranks. If one fails those of the others are removed.
+// Commit commits the objects of all ranks. If one rank fails, it removes the other ranks' objects.
 func (w *writer) Commit(ctx context.Context) error {
 	done := make([]bool, len(w.ranks))
 	err := w.t.each(len(w.ranks), func(i int) error {
@@ -189,7 +188,7 @@ func (w *writer) Commit(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	// Nobody has seen them: an object is there when all ranks can open it.
+	// No reader has seen them: an object exists when all ranks can open it.
 	for i, is := range done {
 		if is {
 			err = errors.Join(err, w.t.ranks[i].Remove(ctx, w.t.allOf(i, w.objs)...))
@@ -198,5 +197,5 @@ func (w *writer) Commit(ctx context.Context) error {
 	return errors.Join(err, w.close())
 }
 
-// Abort gives all of them up.
+// Abort aborts the objects of all ranks.
 func (w *writer) Abort() error { return w.close() }

@@ -9,10 +9,10 @@ import (
 	"kvbench/tiers/spread"
 )
 
-// Groups is the files of one engine that keeps the groups of layers of a hybrid model apart: an
-// object is one of each group, numbered as tiers.Object.Layer, which are made and read one after
-// the other. One that is opened with fewer bytes than it was made with is read of the first groups
-// alone: the last ones are those of which a prompt needs its end and no more.
+// Groups is the files of one engine that stores each group of layers of a hybrid model in files of its
+// own. An object consists of one object per group, numbered in tiers.Object.Layer, which are written
+// and read one after the other. An object that is opened with fewer bytes than were written reads only
+// the first groups: a prompt needs the last groups only at its end.
 type Groups struct {
 	Tier
 	tails tiers.Tails
@@ -20,8 +20,8 @@ type Groups struct {
 
 var _ spread.Files = (*Groups)(nil)
 
-// NewGroups makes it of the files, which it closes from now on. Each group has so many bytes of an
-// object, whole pages; tails are as many.
+// NewGroups returns the groups of the files, which it closes. Each group has part bytes of an object,
+// in whole pages. Tails has one element per group.
 func NewGroups(files spread.Files, part int64, tails tiers.Tails) *Groups {
 	cfg := Config{Bytes: part, Part: part, InTurn: true}
 	for i := range tails {
@@ -33,8 +33,8 @@ func NewGroups(files spread.Files, part int64, tails tiers.Tails) *Groups {
 	return t
 }
 
-// Lookup asks for the first groups' objects, and for those of the others at the end of what there
-// is of the first. It returns how many of the first objects there are.
+// Lookup looks up the first group's objects, and the other groups' objects at the end of the found
+// ones. It returns how many objects exist before the first missing one.
 func (t *Groups) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	found = len(objs)
 	for i, tail := range t.tails {
@@ -54,13 +54,13 @@ func (t *Groups) Lookup(ctx context.Context, objs ...tiers.Object) (found int, e
 	return found, nil
 }
 
-// group is one of them, as files of its own.
+// group is the files of one group.
 type group struct {
 	spread.Files
 	number int // from 1
 }
 
-// of are its objects of those of the model.
+// of returns the group's objects of the model's objects.
 func (g *group) of(objs []tiers.Object) []tiers.Object {
 	objs = slices.Clone(objs)
 	for i := range objs {
@@ -69,27 +69,27 @@ func (g *group) of(objs []tiers.Object) []tiers.Object {
 	return objs
 }
 
-// Lookup asks for the group's objects.
+// Lookup looks up the group's objects.
 func (g *group) Lookup(ctx context.Context, objs ...tiers.Object) (int, error) {
 	return spread.Lookup(ctx, g.Files, g.of(objs)...)
 }
 
-// Create begins the group's objects.
+// Create begins writing the group's objects.
 func (g *group) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	return g.Files.Create(ctx, g.of(objs)...)
 }
 
-// Open begins reading them.
+// Open begins reading the group's objects.
 func (g *group) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	return g.Files.Open(ctx, g.of(objs)...)
 }
 
-// Remove deletes them.
+// Remove deletes the group's objects.
 func (g *group) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return g.Files.Remove(ctx, g.of(objs)...)
 }
 
-// Footprint is that of all groups, which the first one reports.
+// Footprint returns the footprint of all groups for the first group, and 0 for the others.
 func (g *group) Footprint() (held, waste int64) {
 	if g.number > 1 {
 		return 0, 0

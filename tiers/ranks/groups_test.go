@@ -66,8 +66,8 @@ func TestGroupsKeepTheContract(t *testing.T) {
 	}
 }
 
-// An object is a file of each group, and what a prompt does not need of it is not touched: neither
-// looked up nor opened nor read.
+// An object has one file per group. Groups that a prompt does not need are neither looked up nor opened
+// nor read.
 func TestGroupsAreReadAsFarAsNeeded(t *testing.T) {
 	dir, n := tiertest.Dir(t), new(notes)
 	tier := groupsOf(t, dir, true, n)
@@ -85,7 +85,7 @@ func TestGroupsAreReadAsFarAsNeeded(t *testing.T) {
 	held, _ := tier.Footprint()
 	assert.EqualValues(t, 3*bytes, held, "once, and not of each group")
 
-	// The first of three objects is read of the first group alone, the last one of all.
+	// The first of three objects is read from the first group alone, the last one from all groups.
 	n.take()
 	for i, o := range objs {
 		o.Size = tails.Of(o.Size, len(objs)-i)

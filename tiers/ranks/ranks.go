@@ -12,22 +12,22 @@ import (
 	"kvbench/tiers/spread"
 )
 
-// Config is what a Tier is made of.
+// Config is the configuration of a Tier.
 type Config struct {
-	Ranks []spread.Files // by number, at least two alike
-	// Bytes are those of an object, all ranks' together: requests are as large.
+	Ranks []spread.Files // by rank, at least two of the same kind
+	// Bytes is the size of an object, all ranks together, and of a request.
 	Bytes int64
 	// Depth is how many objects of a rank are in flight together, 0 = 1.
 	Depth int
-	// Part is how many bytes of every object each has, also of one that is opened with fewer than
-	// it was made with: then those have none of it that lie behind. 0: they share it evenly.
+	// Part is how many bytes of every object each rank has. An object that is opened with fewer bytes
+	// uses only the first ranks. 0: the ranks share an object evenly.
 	Part int64
-	// InTurn: they do nothing at the same moment, but one after the other.
+	// InTurn: the ranks work one after the other, and not concurrently.
 	InTurn bool
 }
 
-// Tier is the tiers of all ranks as one. Of an object each rank has a part of the bytes, the first
-// rank the first.
+// Tier combines the tiers of all ranks. Each rank has a part of an object's bytes, in the order of the
+// ranks.
 type Tier struct {
 	ranks  []spread.Files
 	traits tiers.Traits
@@ -35,15 +35,15 @@ type Tier struct {
 	each   func(n int, do func(rank int) error) error
 
 	mu     sync.Mutex
-	making map[tiers.ID]bool // objects that are being created: of all ranks or of none
+	making map[tiers.ID]bool // objects whose creation is in progress
 }
 
 var _ spread.Files = (*Tier)(nil)
 
-// pageSize is what requests are whole multiples of.
+// pageSize is the multiple to which request sizes are rounded up.
 const pageSize = 4096
 
-// New makes a tier of its ranks, which it closes from now on.
+// New returns a tier of the ranks, which it closes.
 func New(cfg Config) *Tier {
 	t := &Tier{ranks: cfg.Ranks, traits: cfg.Ranks[0].Traits(), making: make(map[tiers.ID]bool),
 		fixed: cfg.Part, each: together}
@@ -58,8 +58,8 @@ func New(cfg Config) *Tier {
 	return t
 }
 
-// part is how many bytes of an object a rank has; the last ones may have less, or none, where they
-// cannot be divided into whole ones of what requests need.
+// part returns how many bytes of an object a rank has, a multiple of Traits.Align. The last ranks may
+// have fewer, or none.
 func (t *Tier) part(size int64) int64 {
 	if t.fixed > 0 {
 		return t.fixed
@@ -68,14 +68,14 @@ func (t *Tier) part(size int64) int64 {
 	return tiers.AlignUp((size+n-1)/n, int64(t.traits.Align))
 }
 
-// of is what a rank has of an object: Size 0 is nothing.
+// of returns a rank's part of an object; its Size may be 0.
 func (t *Tier) of(rank int, o tiers.Object) tiers.Object {
 	part := t.part(o.Size)
 	o.Size = max(0, min(part, o.Size-int64(rank)*part))
 	return o
 }
 
-// allOf is what it has of several.
+// allOf returns a rank's parts of several objects, without empty ones.
 func (t *Tier) allOf(rank int, objs []tiers.Object) (list []tiers.Object) {
 	for _, o := range objs {
 		if o = t.of(rank, o); o.Size > 0 {
@@ -85,7 +85,8 @@ func (t *Tier) allOf(rank int, objs []tiers.Object) (list []tiers.Object) {
 	return list
 }
 
-// inTurn lets n ranks do something one after the other, also behind one that fails.
+// inTurn calls do for n ranks, one after the other. It continues after an error and returns the first
+// one.
 func inTurn(n int, do func(rank int) error) (err error) {
 	for i := range n {
 		if failed := do(i); err == nil {
@@ -95,8 +96,7 @@ func inTurn(n int, do func(rank int) error) (err error) {
 	return err
 }
 
-// together lets n ranks do something at the same moment, and returns the error of the first that
-// failed.
+// together calls do for n ranks concurrently, and returns the error of the lowest rank that failed.
 func together(n int, do func(rank int) error) error {
 	errs := make([]error, n)
 	guarded := func(i int) {
@@ -107,7 +107,7 @@ func together(n int, do func(rank int) error) error {
 		}()
 		errs[i] = do(i)
 	}
-	// A rank is a process of its own: that one waits must not let another one wait.
+	// Ranks are separate processes: a wait of one must not delay another.
 	var wait sync.WaitGroup
 	for i := 1; i < n; i++ {
 		wait.Go(func() { guarded(i) })
@@ -120,13 +120,13 @@ func together(n int, do func(rank int) error) error {
 	return nil
 }
 
-// Traits are fixed when the tier is made.
+// Traits returns the tier's traits.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Direct says whether the ranks do direct I/O.
+// Direct reports whether the ranks do direct I/O.
 func (t *Tier) Direct() bool { return t.ranks[0].Direct() }
 
-// Warnings are those of the ranks, each once.
+// Warnings returns the warnings of the ranks without duplicates.
 func (t *Tier) Warnings() (list []string) {
 	for _, r := range t.ranks {
 		for _, w := range r.Warnings() {
@@ -138,7 +138,7 @@ func (t *Tier) Warnings() (list []string) {
 	return list
 }
 
-// Footprint is that of all ranks.
+// Footprint returns the sum of all ranks' footprints.
 func (t *Tier) Footprint() (held, waste int64) {
 	for _, r := range t.ranks {
 		h, w := r.Footprint()
@@ -147,17 +147,17 @@ func (t *Tier) Footprint() (held, waste int64) {
 	return held, waste
 }
 
-// Space is that of the filesystem, which all have.
+// Space returns the space of the filesystem, which all ranks share.
 func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.ranks[0].Space(ctx) }
 
-// LeaveFiles leaves the removal of files to the work directory from now on.
+// LeaveFiles stops the removal of files: the work directory removes them.
 func (t *Tier) LeaveFiles() {
 	for _, r := range t.ranks {
 		r.LeaveFiles()
 	}
 }
 
-// Close ends all ranks.
+// Close closes all ranks.
 func (t *Tier) Close() error {
 	var errs []error
 	for _, r := range t.ranks {
@@ -166,21 +166,21 @@ func (t *Tier) Close() error {
 	return errors.Join(errs...)
 }
 
-// Lookup asks for the objects of every rank, and returns how many of the first ones there are of
-// all of them. It is for ranks that have it.
+// Lookup looks up the objects of every rank, and returns how many objects all ranks have before the
+// first missing one. All ranks must have a Lookup.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	there := make([]int, len(t.ranks))
 	err = t.each(len(t.ranks), func(i int) (err error) {
 		own := t.allOf(i, objs)
 		if there[i], err = spread.Lookup(ctx, t.ranks[i], own...); there[i] == len(own) {
-			there[i] = len(objs) // of the others it has nothing
+			there[i] = len(objs) // the rank has no bytes of the others
 		}
 		return err
 	})
 	return slices.Min(there), err
 }
 
-// Create begins the objects of every rank.
+// Create begins writing the objects of every rank.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	objs, err := t.claim(objs)
 	if err != nil {
@@ -196,8 +196,8 @@ func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, 
 	return &writer{f}, nil
 }
 
-// claim is the first of some objects that no other call is creating: of two that create the same
-// object one would have some ranks' and the other one the others'.
+// claim marks the first objects that no other call is creating, and returns them. Without it, two calls
+// that create the same object could each succeed on some of the ranks.
 func (t *Tier) claim(objs []tiers.Object) ([]tiers.Object, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,7 +214,7 @@ func (t *Tier) claim(objs []tiers.Object) ([]tiers.Object, error) {
 	return objs, nil
 }
 
-// release says that they are known to all ranks, or to none.
+// release ends the claim: all ranks know the objects, or none does.
 func (t *Tier) release(objs []tiers.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +249,7 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// error describes a failure that is no rank's own, and names no file therefore.
+// error returns the OpError of a failure that concerns no single rank. It names no file.
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
 	return &tiers.OpError{Op: op, Path: t.traits.Description, Key: o.Key, Offset: off, Err: err}
 }

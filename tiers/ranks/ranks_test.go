@@ -72,13 +72,13 @@ func filesOf(t testing.TB, dir *workdir.Dir, pattern string) []string {
 	return files
 }
 
-// Ranks that divide an object, and ranks that do not, keep what a tier promises.
+// The tier keeps its contract if the number of ranks divides an object, and if it does not.
 func TestContract(t *testing.T) {
 	for _, l := range apart() {
 		t.Run(l.Name, func(t *testing.T) {
 			for _, n := range []int{3, 4} {
 				if n == 4 && testing.Short() {
-					break // what divides is what every other test has
+					break // all other tests divide evenly
 				}
 				tiertest.Run(t, func(t testing.TB) tiers.Tier {
 					return open(t, l, n, tiertest.Dir(t), tiertest.Psync(t))
@@ -88,8 +88,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// An object is one of each rank, all of which are under way at the same moment; the last one ends
-// the operation, whichever it is.
+// An object consists of one object per rank. All of them are in flight concurrently, and the last one
+// to complete ends the operation.
 func TestTheSlowestRankCounts(t *testing.T) {
 	const n = 4
 	for _, l := range apart() {
@@ -100,7 +100,7 @@ func TestTheSlowestRankCounts(t *testing.T) {
 		store(t, tier, o)
 		load(t, tier, o)
 
-		// Names tell the ranks apart.
+		// The names differ by rank.
 		var names []string
 		for _, f := range filesOf(t, dir, "*") {
 			name := filepath.Base(f)
@@ -144,7 +144,7 @@ func TestTheSlowestRankCounts(t *testing.T) {
 	}
 }
 
-// Half an object is none: what one rank has not, or cannot write, is nowhere.
+// An object that one rank does not have, or cannot write, does not exist.
 func TestARankThatFails(t *testing.T) {
 	i := slices.IndexFunc(apart(), func(l tiers.EngineLayout) bool {
 		return l.Name == "hicache-file"

@@ -9,21 +9,21 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// Device is a tier that takes the time of a DeviceModel and holds no bytes.
+// Device is a tier without bytes that takes the time of a DeviceModel.
 type Device struct {
 	bare
 	model  tiers.DeviceModel
 	clock  clock.Clock
-	places []time.Duration      // when each place is free again, in order
-	medium [tiers.NumOps]medium // without Duplex only the first counts
-	Busy   time.Duration        // time for which the medium was in use, both directions
-	Free   bool                 // nothing takes time: filling before the load
+	places []time.Duration      // when each of the Parallelism servers becomes free, sorted
+	medium [tiers.NumOps]medium // without Duplex only the first is used
+	Busy   time.Duration        // busy time of the medium, both directions
+	Free   bool                 // requests take no time: for filling before the load
 	traits tiers.Traits
 }
 
 var _ tiers.Tier = (*Device)(nil)
 
-// NewDevice returns an idle one. All its users share the thread of a virtual clock.
+// NewDevice returns an idle device. All its users share the thread of a virtual clock.
 func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	return &Device{
 		model: m, clock: c, places: make([]time.Duration, m.Parallelism),
@@ -31,7 +31,7 @@ func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	}
 }
 
-// Traits: no data, in requests of the run's size.
+// Traits returns traits of a tier without bytes, with requests of the run's chunk size.
 func (d *Device) Traits() tiers.Traits { return d.traits }
 
 // Create begins an object.
@@ -39,7 +39,7 @@ func (d *Device) Create(context.Context, ...tiers.Object) (tiers.Writer, error) 
 	return &deviceIO{d: d, op: tiers.Write}, nil
 }
 
-// Open takes any object for one that is there.
+// Open begins reading an object. It assumes that the object exists.
 func (d *Device) Open(context.Context, ...tiers.Object) (tiers.Reader, error) {
 	return &deviceIO{d: d, op: tiers.Read}, nil
 }
@@ -47,8 +47,8 @@ func (d *Device) Open(context.Context, ...tiers.Object) (tiers.Reader, error) {
 // Remove takes no time.
 func (d *Device) Remove(context.Context, ...tiers.Object) error { return nil }
 
-// submit puts one request into the device and returns when it will be complete.
-// Requests are served in the order of submission, so that this is known at once.
+// submit submits one request and returns when it will complete. The device executes requests in FIFO
+// order, so that the time is known at once.
 func (d *Device) submit(op tiers.Op, bytes int64) time.Duration {
 	latency, medium := d.model.ReadLatency, &d.medium[tiers.Read]
 	if op == tiers.Write {
@@ -61,20 +61,21 @@ func (d *Device) submit(op tiers.Op, bytes int64) time.Duration {
 	pass := d.model.Passing(op, bytes)
 	d.Busy += pass
 	done := medium.take(start+latency, pass, d.model.Slice)
-	// Requests leave nearly in the order of their coming, so that the place is found near the end.
+	// Requests complete nearly in FIFO order, so that the index is near the end.
 	i, _ := slices.BinarySearch(d.places[1:], done)
 	copy(d.places, d.places[1:i+1])
 	d.places[i] = done
 	return done
 }
 
-// medium is what the bytes of one direction, or of both, pass through.
+// medium is the shared resource that the bytes of one direction, or of both, occupy.
 type medium struct {
-	free  time.Duration // when it has nothing left to pass
-	begun time.Duration // a beginning of a slice
+	free  time.Duration // when it becomes idle
+	begun time.Duration // the begin of a slice
 }
 
-// take lets a request pass that comes at a moment, and returns when it is complete.
+// take adds a request that reaches the medium at the time comes and occupies it for pass. It returns
+// when the request completes.
 func (m *medium) take(comes, pass, slice time.Duration) time.Duration {
 	if slice > 0 && m.free <= comes && comes-m.begun >= slice {
 		m.begun = comes
@@ -91,17 +92,17 @@ type deviceIO struct {
 	tiers.One
 	d           *Device
 	op          tiers.Op
-	outstanding []request // in the order in which they complete, which is that of submission
+	outstanding []request // in the order of submission and completion
 }
 
-// request is a chunk that the device has.
+// request is a request in flight.
 type request struct {
 	io *tiers.IO
-	at time.Duration // when it is complete
+	at time.Duration // when it completes
 }
 
-// Submit puts a request into the device. Only the first one outstanding is an event of the clock:
-// many requests are complete at the moment in which a slice begins, and operations take turns then.
+// Submit submits a request. Only an operation's first outstanding request is an event of the clock:
+// many requests complete at the begin of a slice, and the operations alternate then.
 func (x *deviceIO) Submit(io *tiers.IO) {
 	if x.d.Free {
 		io.End(nil)
@@ -114,8 +115,7 @@ func (x *deviceIO) Submit(io *tiers.IO) {
 	}
 }
 
-// complete ends the first request, whose owner may submit the next one, and then looks to the
-// second.
+// complete completes the first request, whose Done may submit another one, and schedules the next.
 func (x *deviceIO) complete() {
 	first := x.outstanding[0]
 	first.io.Ended = first.at
@@ -126,7 +126,7 @@ func (x *deviceIO) complete() {
 	}
 }
 
-// Commit flushes what was written.
+// Commit takes the time of the model's flush.
 func (x *deviceIO) Commit(ctx context.Context) error {
 	if x.d.Free || x.d.model.Flush == 0 {
 		return nil

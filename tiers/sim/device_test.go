@@ -13,14 +13,14 @@ import (
 	"kvbench/tiers/transfer"
 )
 
-// stream moves one object of the given size through a device again and again.
+// stream moves one object of the given size through a device repeatedly.
 type stream struct {
 	op    tiers.Op
 	size  int64
 	bytes int64 // moved
 }
 
-// runStreams lets streams run side by side for a virtual second.
+// runStreams runs streams concurrently for a virtual second.
 func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, streams ...*stream) {
 	t.Helper()
 	v := clock.NewVirtual()
@@ -85,8 +85,8 @@ func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
 		"small reads: places ÷ latency, however many wait")
 }
 
-// Small requests meet the bound of requests/s, large ones that of bytes/s, each
-// direction its own.
+// Small requests reach the limit of requests/s and large ones the limit of bytes/s, separately for
+// each direction.
 func TestDeviceModelCountsRequests(t *testing.T) {
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadIOPS: 1000, WriteIOPS: 500,
 		Parallelism: 128, Duplex: true}
@@ -108,8 +108,8 @@ func TestDeviceModelCountsRequests(t *testing.T) {
 		"one medium shares its time")
 }
 
-// What fits into a slice passes at once, the rest waits for the next; in the long
-// run the rate is the same.
+// Bytes that fit into a slice pass at once, the rest waits for the next slice. The average rate is the
+// same.
 func TestDeviceModelHandsOutSlices(t *testing.T) {
 	const ms = time.Millisecond
 	m := medium{}
@@ -135,14 +135,14 @@ func TestDeviceModelHandsOutSlices(t *testing.T) {
 	}
 	runStreams(t, d, 1<<20, 1, many...)
 	for _, s := range many {
-		assert.InEpsilon(t, 1<<27, float64(s.bytes), 0.1, "nobody takes a slice for himself")
+		assert.InEpsilon(t, 1<<27, float64(s.bytes), 0.1, "each stream gets its share of the slices")
 	}
 }
 
 func a2(s *stream) *stream { return &stream{op: s.op, size: s.size} }
 
-// Requests queue in the device and not before it: their latency grows with how many are in flight,
-// by as much as Little's law says.
+// Requests queue in the device and not before it: their latency grows with the number in flight,
+// according to Little's law.
 func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
 	const chunk = 1 << 20
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: time.Millisecond,
@@ -168,8 +168,8 @@ func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
 	}
 }
 
-// An entry is written when its flush is over, too; a reader's requests pass meanwhile, and filling
-// before the load costs nothing.
+// A write includes its flush. Requests of a reader pass during the flush, and filling before the load
+// takes no time.
 func TestAFlushIsPartOfTheWrite(t *testing.T) {
 	const chunk = 1 << 20
 	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1,
@@ -193,9 +193,9 @@ func TestAFlushIsPartOfTheWrite(t *testing.T) {
 		v.Wait()
 		return took
 	}
-	nobody := func(*Device, *clock.Virtual) {}
-	assert.Equal(t, pass+m.Flush, write(false, nobody))
-	assert.Zero(t, write(true, nobody))
+	alone := func(*Device, *clock.Virtual) {}
+	assert.Equal(t, pass+m.Flush, write(false, alone))
+	assert.Zero(t, write(true, alone))
 	assert.Equal(t, pass+m.Flush, write(false, func(d *Device, v *clock.Virtual) {
 		v.Go(func() {
 			assert.NoError(t, v.Sleep(t.Context(), 2*pass)) // into the flush

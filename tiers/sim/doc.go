@@ -1,8 +1,8 @@
-// Package sim is tiers without bytes, which take the time of something that one does not have.
+// Package sim has tiers without bytes, which simulate the time of hardware that the machine does not
+// have.
 //
-//	link.go    Link: a GPU's memory behind its link, two queues of a bandwidth
-//	device.go  Device: a drive by tiers.DeviceModel, a queueing model
+//	link.go    Link: a GPU's memory behind its link, one queue with a bandwidth per direction
+//	device.go  Device: a drive, by the queueing model tiers.DeviceModel
 //
-// A Link serves any goroutine and runs on any clock. A Device belongs to the one thread of
-// a virtual clock.
+// Any goroutine may use a Link, on any clock. A Device belongs to the thread of a virtual clock.
 package sim

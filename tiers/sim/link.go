@@ -12,10 +12,10 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// bare is what a tier without bytes has nothing to say about.
+// bare has the methods that all tiers without bytes share.
 type bare struct{}
 
-// Space is without end, so nobody can say.
+// Space returns errors.ErrUnsupported: the capacity has no limit.
 func (bare) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, errors.ErrUnsupported
 }
@@ -23,26 +23,24 @@ func (bare) Space(context.Context) (tiers.Space, error) {
 // Close does nothing.
 func (bare) Close() error { return nil }
 
-// Link simulates a GPU's memory behind its link to the host: it keeps no bytes, and every
-// transfer takes the time that they would take on a link of the given bandwidth, one such link
-// in each direction, shared by all transfers in the order of coming. Capacity is the cache's
-// affair.
+// Link simulates a GPU's memory behind its link to the host. It keeps no bytes. A transfer takes as
+// long as its bytes would take on a link of the given bandwidth. There is one link per direction,
+// which all transfers share in FIFO order. The cache manages the capacity.
 type Link struct {
 	bare
 	clock     clock.Clock
 	bandwidth float64
 	links     [tiers.NumOps]link
-	Free      bool // nothing takes time: filling before the load; in virtual time only
+	Free      bool // transfers take no time: for filling before the load, in virtual time only
 
 	mu sync.Mutex
-	// held is what opening or removing something that is not there is told by: an error, as in any
-	// other tier.
+	// held has the existing objects: opening or removing a missing one is an error, as in any tier.
 	held map[tiers.ID]struct{}
 }
 
 var _ tiers.Tier = (*Link)(nil)
 
-// NewLink returns an empty one. Bandwidth is in bytes per second in each direction.
+// NewLink returns an empty tier. Bandwidth is in bytes/s in each direction.
 func NewLink(bandwidth float64, c clock.Clock) (*Link, error) {
 	if !(bandwidth > 0) {
 		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: "+
@@ -51,7 +49,8 @@ func NewLink(bandwidth float64, c clock.Clock) (*Link, error) {
 	return &Link{clock: c, bandwidth: bandwidth, held: make(map[tiers.ID]struct{})}, nil
 }
 
-// Traits: no data, and one request for all of it: transfers pass the link one after the other.
+// Traits returns traits of a tier without bytes, with one request per object: transfers pass the link
+// one after the other.
 func (t *Link) Traits() tiers.Traits {
 	return tiers.Traits{
 		Chunk: math.MaxInt, Align: 1,
@@ -100,8 +99,8 @@ type linkIO struct {
 	link *link
 }
 
-// Submit is done when the bytes have passed the link. The link has them from the beginning: what
-// waits, waits in it.
+// Submit completes the request when the bytes have passed the link. The time in the link's queue counts
+// as service time.
 func (l *linkIO) Submit(io *tiers.IO) {
 	if l.tier.Free {
 		io.End(nil)
@@ -113,7 +112,7 @@ func (l *linkIO) Submit(io *tiers.IO) {
 	l.tier.clock.At(io.Ended, func() { io.End(nil) })
 }
 
-// Commit lets the object be found.
+// Commit makes the object visible.
 func (l *linkIO) Commit(context.Context) error {
 	t := l.tier
 	t.mu.Lock()
@@ -128,13 +127,13 @@ func (l *linkIO) Commit(context.Context) error {
 func (*linkIO) Abort() error { return nil }
 func (*linkIO) Close() error { return nil }
 
-// link is one direction: a queue of transfers known by the time at which it will be empty.
+// link is one direction: a queue of transfers, represented by the time at which it will be empty.
 type link struct {
 	mu   sync.Mutex
 	free time.Duration
 }
 
-// reserve queues bytes that take so long and returns when the last of them has arrived.
+// reserve queues bytes that take the time passes, and returns when the last of them arrives.
 func (l *link) reserve(now, passes time.Duration) (ended time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

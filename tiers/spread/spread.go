@@ -21,8 +21,8 @@ type Files interface {
 	LeaveFiles()
 }
 
-// Lookup asks a tier for objects, if it can look them up. It returns how many of the first ones
-// there are.
+// Lookup looks up objects in a tier that has a Lookup. It returns how many objects exist before the
+// first missing one.
 func Lookup(ctx context.Context, f Files, objs ...tiers.Object) (int, error) {
 	l, ok := f.(interface {
 		Lookup(ctx context.Context, objs ...tiers.Object) (int, error)
@@ -37,21 +37,21 @@ func Lookup(ctx context.Context, f Files, objs ...tiers.Object) (int, error) {
 type Part struct {
 	Files
 	Directory string // for people
-	Room      int64  // bytes of objects that it may take at most
+	Room      int64  // capacity in bytes of objects
 }
 
-// Config is what a Tier is made of.
+// Config is the configuration of a Tier.
 type Config struct {
-	Parts []Part // at least one; of one kind
-	// Unit is what an object takes whole ones of, in bytes: that of slots; 0 = 1.
+	Parts []Part // at least one; all of the same kind
+	// Unit is the allocation unit of objects in bytes, such as the size of slots; 0 = 1.
 	Unit int64
 }
 
-// Use is what a directory has.
+// Use is the content of a directory.
 type Use struct {
 	Entries, Bytes int64
-	// Elsewhere are the entries that it has taken since the tier was made because their own
-	// directory had no room.
+	// Elsewhere counts the entries that the directory has taken, since the tier was made, because
+	// their own directory had no capacity.
 	Elsewhere int64
 }
 
@@ -66,13 +66,13 @@ type Tier struct {
 	uses []use
 }
 
-// use is that of a part.
+// use is the account of a part.
 type use struct {
 	Use
-	taken int64 // of its room
+	taken int64 // used capacity
 }
 
-// stored is where an object lies, or is being written.
+// stored is the directory of an object that is written or being written.
 type stored struct {
 	o    tiers.Object
 	part int
@@ -81,7 +81,7 @@ type stored struct {
 
 var _ Files = (*Tier)(nil)
 
-// New makes a tier of its parts, which it closes from now on.
+// New returns a tier of the parts, which it closes.
 func New(cfg Config) *Tier {
 	t := &Tier{parts: cfg.Parts, unit: max(1, cfg.Unit), at: make(map[tiers.ID]*stored),
 		uses: make([]use, len(cfg.Parts))}
@@ -89,8 +89,8 @@ func New(cfg Config) *Tier {
 	descriptions := []string{t.traits.Description}
 	for _, p := range t.parts[1:] {
 		o := p.Traits()
-		// One directory may refuse direct I/O that another has: what suits the stricter one suits
-		// both, and bytes that count late count for all.
+		// Directories may differ in direct I/O: the strictest alignment works for all, and bytes that
+		// count at the commit in one directory do so in all.
 		t.traits.Align = max(t.traits.Align, o.Align)
 		t.traits.CountsAtCommit = t.traits.CountsAtCommit || o.CountsAtCommit
 		if !slices.Contains(descriptions, o.Description) {
@@ -102,8 +102,8 @@ func New(cfg Config) *Tier {
 	return t
 }
 
-// Home is the directory of a key, of n: the same in every run. The sum is FNV-1a, whose lowest bits
-// are no more than those of the key's letters, so that the finalizer of MurmurHash3 mixes it.
+// Home returns the directory of a key among n. It is the same in every run. The lowest bits of FNV-1a
+// depend only on the lowest bits of the key's letters, so the finalizer of MurmurHash3 mixes the sum.
 func Home(key string, n int) int {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(key)) // never fails
@@ -113,20 +113,20 @@ func Home(key string, n int) int {
 	return int((h ^ h>>33) % uint64(n))
 }
 
-// Home is the directory of a key, and how many there are.
+// Home returns the directory of a key, and the number of directories.
 func (t *Tier) Home(key string) (at, of int) {
 	return Home(key, len(t.parts)), len(t.parts)
 }
 
-// Traits are what suits all directories.
+// Traits returns traits that are valid for all directories.
 func (t *Tier) Traits() tiers.Traits { return t.traits }
 
-// Direct says whether all directories do direct I/O.
+// Direct reports whether all directories do direct I/O.
 func (t *Tier) Direct() bool {
 	return !slices.ContainsFunc(t.parts, func(p Part) bool { return !p.Direct() })
 }
 
-// Warnings are those of all directories; what only some of them say has their names.
+// Warnings returns the warnings of all directories. A warning of only some directories has their names.
 func (t *Tier) Warnings() (list []string) {
 	for _, p := range t.parts {
 		for _, w := range p.Warnings() {
@@ -143,7 +143,7 @@ func (t *Tier) Warnings() (list []string) {
 	return list
 }
 
-// Footprint is that of all of them together.
+// Footprint returns the sum of the directories' footprints.
 func (t *Tier) Footprint() (held, waste int64) {
 	for _, p := range t.parts {
 		h, w := p.Footprint()
@@ -152,14 +152,14 @@ func (t *Tier) Footprint() (held, waste int64) {
 	return held, waste
 }
 
-// LeaveFiles leaves the removal of files to the work directories from now on.
+// LeaveFiles stops the removal of files: the work directories remove them.
 func (t *Tier) LeaveFiles() {
 	for _, p := range t.parts {
 		p.LeaveFiles()
 	}
 }
 
-// Space is that of all of them together, also where they lie on one filesystem.
+// Space returns the sum of the directories' spaces, also if they share a filesystem.
 func (t *Tier) Space(ctx context.Context) (all tiers.Space, err error) {
 	for _, p := range t.parts {
 		s, err := p.Space(ctx)
@@ -180,7 +180,7 @@ func (t *Tier) Close() error {
 	return errors.Join(errs...)
 }
 
-// Uses are what each directory has now.
+// Uses returns the current content of each directory.
 func (t *Tier) Uses() (list []Use) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,8 +190,8 @@ func (t *Tier) Uses() (list []Use) {
 	return list
 }
 
-// Create begins objects in the directory of the first: of those behind it the ones that belong
-// there, too, until one does not.
+// Create begins writing the first object, and the objects after it up to the first one that belongs to
+// another directory.
 func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	run, part := t.place(objs)
 	w, err := t.parts[part].Create(ctx, objs[:len(run)]...)
@@ -206,8 +206,8 @@ func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, 
 	return &writer{Writer: w, t: t, part: part, run: run[:took]}, nil
 }
 
-// place notes where the first of some objects are going to lie. One that is known already is not
-// noted again, and is the part's to refuse.
+// place records the directory of the first objects that belong to one. It does not record an object that
+// is known already, which the part refuses.
 func (t *Tier) place(objs []tiers.Object) (run []*stored, part int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,9 +240,9 @@ func (t *Tier) place(objs []tiers.Object) (run []*stored, part int) {
 	return run, part
 }
 
-// fits is the directory for an object: its own, or the next one that has room. When none has, as
-// when all are full but for a part of an object each, it is the one with most of it left: the cache
-// sees to it that all of them together are not too full. Callers hold mu.
+// fits returns the directory for an object: its own, or the next one with enough capacity. If no
+// directory has enough, because each has only a part of an object left, it is the one with the most
+// left: the cache limits the sum over all directories. Callers hold mu.
 func (t *Tier) fits(o tiers.Object, home int) (part int) {
 	left := func(i int) int64 { return t.parts[i].Room - t.uses[i].taken }
 	part = home
@@ -258,10 +258,10 @@ func (t *Tier) fits(o tiers.Object, home int) (part int) {
 	return part
 }
 
-// room is what an object takes of that of its directory.
+// room returns how much of its directory's capacity an object takes.
 func (t *Tier) room(o tiers.Object) int64 { return tiers.AlignUp(o.Size, t.unit) }
 
-// keep notes that objects are committed.
+// keep records that objects are committed.
 func (t *Tier) keep(list ...*stored) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -270,8 +270,8 @@ func (t *Tier) keep(list ...*stored) {
 	}
 }
 
-// forget counts objects no more that did not come to be, or are gone. Only what is noted
-// counts: a writer that was refused because its object is there leaves that alone.
+// forget removes objects that were aborted or removed from the accounts. It ignores objects that are not
+// recorded: a refused writer must not remove the existing object's record.
 func (t *Tier) forget(list ...*stored) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -281,7 +281,7 @@ func (t *Tier) forget(list ...*stored) {
 		}
 		delete(t.at, s.o.ID())
 		u := &t.uses[s.part]
-		// What never came to be was not taken by another directory than its own.
+		// An object that was not committed does not count as taken for another directory.
 		if !s.kept && s.part != Home(s.o.Key, len(t.parts)) {
 			u.Elsewhere--
 		}
@@ -291,8 +291,8 @@ func (t *Tier) forget(list ...*stored) {
 	}
 }
 
-// where is the directory of the first of some objects, and how many of them follow each other
-// there. Of an object that is nowhere it is the one where it would be.
+// where returns the directory of the first object, and how many of the objects from the first on are
+// there. For an unknown object it is the object's own directory.
 func (t *Tier) where(objs []tiers.Object) (part, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -309,7 +309,8 @@ func (t *Tier) where(objs []tiers.Object) (part, n int) {
 	return part, n
 }
 
-// Open begins reading the objects that lie in the directory of the first, until one does not.
+// Open begins reading the first object, and the objects after it up to the first one in another
+// directory.
 func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	part, n := t.where(objs)
 	r, err := t.parts[part].Open(ctx, objs[:n]...)
@@ -319,7 +320,7 @@ func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, er
 	return &reader{Reader: r, part: part}, nil
 }
 
-// Remove deletes objects, wherever they lie.
+// Remove deletes objects in their directories.
 func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	var errs []error
 	for _, o := range objs {
@@ -327,7 +328,7 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 		errs = append(errs, t.parts[part].Remove(ctx, o))
 		t.mu.Lock()
 		s := t.at[o.ID()]
-		gone := s != nil && s.kept // one that is still being written is its writer's
+		gone := s != nil && s.kept // the writer forgets an object that is still being written
 		t.mu.Unlock()
 		if gone {
 			t.forget(s)
@@ -336,8 +337,8 @@ func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// Lookup asks each directory for the objects that belong there, one directory after the other, as
-// far as the first object that is not there. It is for parts that have it.
+// Lookup looks up objects in their directories, one directory after the other, up to the first missing
+// object. All parts must have a Lookup.
 func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err error) {
 	for found < len(objs) {
 		part, n := t.where(objs[found:])
@@ -350,16 +351,16 @@ func (t *Tier) Lookup(ctx context.Context, objs ...tiers.Object) (found int, err
 	return found, nil
 }
 
-// reader is that of a part.
+// reader is a reader of one part.
 type reader struct {
 	tiers.Reader
 	part int
 }
 
-// Part is the number of the directory: see [tiers.PartOf].
+// Part returns the number of the directory: see [tiers.PartOf].
 func (r *reader) Part() int { return r.part }
 
-// writer is that of a part, whose objects are in the tier until they are given up.
+// writer is a writer of one part. Its objects count until they are aborted.
 type writer struct {
 	tiers.Writer
 	t    *Tier
@@ -368,13 +369,13 @@ type writer struct {
 	over bool // committed
 }
 
-// Part is the number of the directory: see [tiers.PartOf].
+// Part returns the number of the directory: see [tiers.PartOf].
 func (w *writer) Part() int { return w.part }
 
-// Committed is the part's.
+// Committed returns the part's number of bytes.
 func (w *writer) Committed(n int64) int64 { return tiers.Committed(w.Writer, n) }
 
-// Commit keeps the objects counted, unless it fails.
+// Commit commits the objects. After an error they no longer count.
 func (w *writer) Commit(ctx context.Context) error {
 	err := w.Writer.Commit(ctx)
 	switch {
@@ -387,7 +388,7 @@ func (w *writer) Commit(ctx context.Context) error {
 	return err
 }
 
-// Abort takes the objects out of the accounts, unless they were committed.
+// Abort aborts the objects and removes them from the accounts, unless they were committed.
 func (w *writer) Abort() error {
 	err := w.Writer.Abort()
 	if !w.over {

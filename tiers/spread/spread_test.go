@@ -17,7 +17,7 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// over is a tier over n directories of a layout.
+// over returns a tier over n directories of a layout.
 func over(t testing.TB, n int, room int64, cfg filetier.Config) *spread.Tier {
 	var all spread.Config
 	for i := range n {
@@ -27,8 +27,8 @@ func over(t testing.TB, n int, room int64, cfg filetier.Config) *spread.Tier {
 	return spread.New(all)
 }
 
-// TestContract: several directories keep the promises of one, where objects have files of their
-// own, lie side by side, and are several files.
+// TestContract: several directories keep the contract of one, with one object per file, with several,
+// and with several files per object.
 func TestContract(t *testing.T) {
 	for name, cfg := range map[string]filetier.Config{
 		"files, direct":    {Direct: true},
@@ -42,8 +42,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestHomes pins the directory of some keys, which results of two runs depend on, and that a hash
-// makes parts of about the same size of keys that differ by a number.
+// TestHomes pins the directory of some keys, so that runs stay comparable, and tests that keys that
+// differ by a number are spread evenly.
 func TestHomes(t *testing.T) {
 	assert.Equal(t, []int{2, 2, 0, 0}, []int{spread.Home("", 3), spread.Home("a", 3),
 		spread.Home("user_0001_ctx", 3), spread.Home("user_0002_ctx", 3)})
@@ -69,17 +69,18 @@ func put(t testing.TB, tier tiers.Tier, o tiers.Object) {
 	require.NoError(t, w.Commit(t.Context()))
 }
 
-// TestAFullDirectory: the next one takes what has no room, it is found again, and counts.
+// TestAFullDirectory: the next directory takes an object that does not fit, the object is found again,
+// and counts.
 func TestAFullDirectory(t *testing.T) {
 	tier := over(t, 2, 10_000, filetier.Config{})
 	var objs []tiers.Object
-	for i := 0; len(objs) < 4; i++ { // all of them belong into the first
+	for i := 0; len(objs) < 4; i++ { // all of them belong to the first
 		if key := fmt.Sprint(i); spread.Home(key, 2) == 0 {
 			objs = append(objs, tiers.Object{Key: key, Gen: 1, Size: 4_000})
 		}
 	}
 	for i, o := range objs {
-		if i == 2 { // what is given up was taken by nobody
+		if i == 2 { // an aborted object does not count as taken
 			w, err := tier.Create(t.Context(), o)
 			require.NoError(t, err)
 			assert.EqualValues(t, 1, tier.Uses()[1].Elsewhere)
@@ -96,7 +97,7 @@ func TestAFullDirectory(t *testing.T) {
 		assert.Equal(t, i/2, tiers.PartOf(r))
 		require.NoError(t, r.Close())
 	}
-	// When none has room it is the one with most of it left.
+	// If no directory has enough capacity, the one with the most left takes the object.
 	require.NoError(t, tier.Remove(t.Context(), objs[0]))
 	put(t, tier, tiers.Object{Key: objs[1].Key, Gen: 2, Size: 9_000})
 	assert.Equal(t, []spread.Use{{Entries: 2, Bytes: 13_000},
@@ -140,7 +141,7 @@ func (f failing) Create(ctx context.Context, o ...tiers.Object) (tiers.Writer, e
 
 func (w failingWriter) Commit(context.Context) error { return errors.Join(errBroken, w.Abort()) }
 
-// TestAFailedCommitIsNotCounted: its object has gone.
+// TestAFailedCommitIsNotCounted: its object does not exist.
 func TestAFailedCommitIsNotCounted(t *testing.T) {
 	tier := spread.New(spread.Config{Parts: []spread.Part{{Room: 1 << 20,
 		Files: failing{tiertest.Files(t, filetier.Config{})}}}})
@@ -152,9 +153,8 @@ func TestAFailedCommitIsNotCounted(t *testing.T) {
 	assert.Equal(t, spread.Use{}, tier.Uses()[0])
 }
 
-// TestTheCountsAreThoseOfTheDirectories: whatever several goroutines write, give up, read and
-// remove, what is counted for each directory is what it has, and nothing is found that is not
-// there.
+// TestTheCountsAreThoseOfTheDirectories: while several goroutines write, abort, read and remove, the
+// counts of each directory match its content, and no missing object is found.
 func TestTheCountsAreThoseOfTheDirectories(t *testing.T) {
 	var all spread.Config
 	var parts []*filetier.Tier

@@ -1,20 +1,19 @@
-// Package tiertest is the contract of a tier as tests, and what tests of tiers share.
+// Package tiertest has the tests of the contract of tiers.Tier, and helpers for tests of tiers.
 //
-//	tiertest.go  Run: the contract, test by test
-//	every.go     Every: each tier of this module; Dir, Transfer: what they need; Crowd: benchmarks
-//	             of many goroutines; OneThread: tests of one
-//	null.go      Null: a tier that takes no time and keeps nothing
-//	stream.go    Stream: one whose objects come and go as streams, over another
-//	engine.go    Engine: one whose requests a test holds back and lists
+//	tiertest.go  Run: the tests of the contract
+//	every.go     Every: runs a test on each tier of this module; Dir, Files, Transfer: what tests
+//	             need; Crowd: benchmarks with many goroutines; OneThread: tests without concurrency
+//	null.go      Null: a tier that takes no time and stores no bytes
+//	stream.go    Stream: a tiers.Streamer on top of another tier
+//	engine.go    Engine: an I/O engine that holds requests back
 //
 // # A new tier
 //
-// A line in without (or in Layouts, for one of files) makes it one of those that Every runs
-// through: TestEveryTierKeepsTheContract then says what is missing, one promise of tiers.Tier after
-// the other, before a cache or a transfer comes across it. A wrapper is tested around a tier of
-// memory beside the others in TestWrappersKeepTheContract. What a tier does beyond the contract, as
-// the places of a layout, is for its own package to test: scripts in testdata show it best.
+// Add a line to without, or for a file layout to Layouts. Every then includes the tier, and
+// TestEveryTierKeepsTheContract shows what its implementation misses. A wrapper of tiers gets a line
+// in TestWrappersKeepTheContract. The tier's own package tests what goes beyond the contract, such as
+// the places of a layout, preferably with scripts in testdata.
 //
-// A device that does not answer is an Engine that holds requests back; a failure at any call is
-// tiers/faults. Neither waits for time to pass: tests run in a synctest bubble or by their order.
+// Engine simulates a device that hangs; package faults makes any call fail. Neither waits in real
+// time: tests run in a synctest bubble, or in a fixed order.
 package tiertest

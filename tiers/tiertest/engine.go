@@ -6,12 +6,12 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// Engine is an engine in front of another. A test is told of its requests and may hold them back,
-// as a device does that does not answer.
+// Engine wraps an I/O engine. A test can observe its requests, and can hold them back like a device
+// that hangs.
 type Engine struct {
 	ioengine.Engine
 
-	mu   sync.Mutex // not held while requests are made
+	mu   sync.Mutex // not held while a request is submitted to the inner engine
 	seen func(*ioengine.Op)
 	hold func(*ioengine.Op) bool
 	held []*ioengine.Op
@@ -19,13 +19,13 @@ type Engine struct {
 
 var _ ioengine.Engine = (*Engine)(nil)
 
-// NewEngine lets everything pass.
+// NewEngine returns an Engine that passes all requests.
 func NewEngine(inner ioengine.Engine) *Engine {
 	return &Engine{Engine: inner, seen: func(*ioengine.Op) {},
 		hold: func(*ioengine.Op) bool { return false }}
 }
 
-// See calls f with every request, before it is made.
+// See calls f with every request before it is submitted.
 func (e *Engine) See(f func(*ioengine.Op)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -39,16 +39,16 @@ func (e *Engine) Hold(f func(*ioengine.Op) bool) {
 	e.hold = f
 }
 
-// Held is how many requests wait.
+// Held returns how many requests are held back.
 func (e *Engine) Held() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.held)
 }
 
-// Release makes all requests that were held back, and holds no more.
+// Release submits all held requests, and holds no more.
 func (e *Engine) Release() {
-	// Outside of the lock: requests may be done at once, and submit others.
+	// Submit without the lock: requests may complete at once and submit others.
 	e.mu.Lock()
 	held := e.held
 	e.held, e.hold = nil, func(*ioengine.Op) bool { return false }
@@ -56,8 +56,7 @@ func (e *Engine) Release() {
 	e.Engine.Submit(held...)
 }
 
-// Submit implements ioengine.Engine. A request that is held counts as begun for everybody but the
-// device.
+// Submit implements ioengine.Engine. To its caller a held request looks submitted.
 func (e *Engine) Submit(ops ...*ioengine.Op) {
 	for _, op := range ops {
 		e.mu.Lock()

@@ -23,7 +23,7 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Layouts are one of each kind, by name. Slots take any object of the tests.
+// Layouts has one layout of each kind, by name. The slots are large enough for all objects of tests.
 var Layouts = map[string]tiers.Layout{
 	"files":  {},
 	"slots":  {Kind: tiers.LayoutSlots, Bytes: 1 << 20},
@@ -31,8 +31,8 @@ var Layouts = map[string]tiers.Layout{
 	"named":  {Kind: tiers.LayoutNamed},
 }
 
-// Every runs a test on each kind of tier: memory, every layout of files with direct and with
-// buffered I/O, on each engine, and those without bytes.
+// Every runs a test on each kind of tier: memory, every file layout with direct and with buffered
+// I/O on each I/O engine, and tiers without bytes.
 func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
 	without(t, run)
 	for name, l := range Layouts {
@@ -51,7 +51,8 @@ func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier
 	}
 }
 
-// Some is Every without what moves bytes as another one does: for tests of those who use tiers.
+// Some is a shorter Every, for tests of code that uses tiers: it omits tiers that differ only in how
+// they move bytes.
 func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
 	without(t, run)
 	files(t, "files, direct", filetier.Config{Direct: true}, run)
@@ -66,7 +67,7 @@ func files(t *testing.T, name string, cfg filetier.Config,
 	})
 }
 
-// without runs a test on the tiers that have no files.
+// without runs a test on the tiers without files.
 func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
 	t.Run("memory", func(t *testing.T) {
 		run(t, func(t testing.TB) tiers.Tier { return Memory(t, 32<<20) })
@@ -86,7 +87,7 @@ func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Ti
 	})
 }
 
-// Dir returns a work directory on the test's disk, which is closed after the tiers in it: cleanups
+// Dir returns a work directory on the test's disk. It closes after the tiers in it, because cleanups
 // run last to first.
 func Dir(t testing.TB) *workdir.Dir {
 	t.Helper()
@@ -96,7 +97,7 @@ func Dir(t testing.TB) *workdir.Dir {
 	return d
 }
 
-// Files returns a tier of files. What the configuration leaves open is filled in.
+// Files returns a file tier. Missing fields of the configuration get defaults.
 func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 	t.Helper()
 	if cfg.Dir == nil {
@@ -112,9 +113,9 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 		cfg.Capacity = 8 << 20
 	}
 	tier, err := filetier.New(cfg)
-	// A skip must not hide what never ran: only where it is known to be missing it may be.
+	// Skip only on macOS, which cannot punch holes. Elsewhere a skip would hide a failure.
 	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
-		t.Skip(err) // no holes there; elsewhere the refusal is a failure
+		t.Skip(err)
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
@@ -124,16 +125,16 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 	return tier
 }
 
-// Psync returns the engine that works everywhere, on a clock of its own.
+// Psync returns the psync engine, which works on every system, with a clock of its own.
 func Psync(t testing.TB) ioengine.Engine {
 	t.Helper()
 	e := ioengine.NewPsync(clock.NewWall().Now)
-	t.Cleanup(func() { assert.NoError(t, e.Close(context.Background()), "nothing is under way") })
+	t.Cleanup(func() { assert.NoError(t, e.Close(context.Background()), "nothing is in flight") })
 	return e
 }
 
-// URing returns the engine of rings, on a clock of its own; where the system has none the test is
-// skipped.
+// URing returns the io_uring engine, with a clock of its own. It skips the test if the system has no
+// io_uring.
 func URing(t testing.TB) ioengine.Engine {
 	t.Helper()
 	e, _, err := ioengine.NewURing(clock.NewWall().Now, 1, false)
@@ -141,12 +142,12 @@ func URing(t testing.TB) ioengine.Engine {
 		t.Skip("no io_uring here: ", err)
 	}
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, e.Close(context.Background()), "nothing is under way") })
+	t.Cleanup(func() { assert.NoError(t, e.Close(context.Background()), "nothing is in flight") })
 	return e
 }
 
-// Memory returns a tier of that many bytes of memory. It is the quickest one that holds bytes: for
-// tests that ask for those and for nothing of files.
+// Memory returns a memory tier of that many bytes. It is the fastest tier that holds bytes, for tests
+// that need no files.
 func Memory(t testing.TB, capacity int64) *memtier.Tier {
 	t.Helper()
 	m, err := memtier.New(capacity)
@@ -155,14 +156,14 @@ func Memory(t testing.TB, capacity int64) *memtier.Tier {
 	return m
 }
 
-// Wall returns a clock of real time, or of the bubble's where a test runs in one: for what has to
-// be given one and is not waited for.
+// Wall returns a clock of real time, or of the bubble's time in a synctest bubble, for code that needs
+// a clock and does not wait on it.
 func Wall() clock.Clock { return clock.NewWall() }
 
 // Chunk is a usual size of chunks in tests.
 const Chunk = 64 << 10
 
-// Transfer returns settings for tests, with a pool that must be whole again at the end.
+// Transfer returns settings for tests. Its pool fails the test if a buffer is missing at the end.
 func Transfer(t testing.TB, chunk, depth int) *transfer.Transfer {
 	t.Helper()
 	pool, err := buffer.NewPool(16, chunk)
@@ -174,10 +175,10 @@ func Transfer(t testing.TB, chunk, depth int) *transfer.Transfer {
 	}
 }
 
-// Crowd runs a benchmark with 1, 2, 4 … 64 goroutines at a time: what an operation costs of which
-// every worker does some. Where there are processors enough each goroutine has its own, else each
-// processor as many of them. The setup is called once for each number, and returns what one
-// goroutine does: a loop over pb.Next.
+// Crowd runs a benchmark with 1, 2, 4 … 64 concurrent goroutines, for operations that every worker
+// makes. Each goroutine has its own processor if there are enough; otherwise each processor has the
+// same number of goroutines. Setup is called once for each number of goroutines and returns the body
+// of a goroutine: a loop over pb.Next.
 func Crowd(b *testing.B, setup func(b *testing.B) func(pb *testing.PB)) {
 	for goroutines := 1; goroutines <= 64; goroutines *= 2 {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
@@ -195,11 +196,12 @@ func Crowd(b *testing.B, setup func(b *testing.B) func(pb *testing.PB)) {
 	}
 }
 
-// OneThread skips, under the race detector, a test of a single thread.
+// OneThread skips, under the race detector, a test of one thread, such as one in virtual time: the
+// detector finds nothing and takes ten times as long. make test-all runs packages with such tests
+// without the detector, too.
 func OneThread(t testing.TB) {
 	t.Helper()
-	if Race {
-		t.Skip("one thread: the race detector has nothing to find, and it would take ten times " +
-			"as long")
+	if buffer.RaceEnabled {
+		t.Skip("one thread: tested without the race detector")
 	}
 }

@@ -9,21 +9,21 @@ import (
 	"kvbench/tiers"
 )
 
-// Null is a tier that takes any entry at once and keeps none of its bytes. It remembers which ones
-// it has, so that opening or removing one that is not there is an error as in any other.
+// Null is a tier that completes all requests at once and stores no bytes. It knows which objects it
+// has, so that opening or removing a missing one is an error as in any tier.
 type Null struct{ held sync.Map }
 
 var _ tiers.Tier = (*Null)(nil)
 
-// NewNull returns an empty one.
+// NewNull returns an empty tier.
 func NewNull() *Null { return &Null{} }
 
-// fail names the object as every tier does.
+// fail returns an error that names the object, as every tier does.
 func fail(op string, o tiers.Object, err error) error {
 	return &tiers.OpError{Op: op, Path: "null tier", Key: o.Key, Offset: -1, Err: err}
 }
 
-// Traits: no data, and one request for all of it.
+// Traits returns traits of a tier without bytes, with one request per object.
 func (t *Null) Traits() tiers.Traits {
 	return tiers.Traits{Chunk: math.MaxInt, Align: 1, Description: "null: no bytes, no time"}
 }
@@ -52,7 +52,7 @@ func (t *Null) Remove(_ context.Context, objs ...tiers.Object) error {
 	return errors.Join(errs...)
 }
 
-// Space is without end, so nobody can say.
+// Space returns errors.ErrUnsupported: the capacity has no limit.
 func (t *Null) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, errors.ErrUnsupported
 }
@@ -60,18 +60,18 @@ func (t *Null) Space(context.Context) (tiers.Space, error) {
 // Close does nothing.
 func (t *Null) Close() error { return nil }
 
-// nullIO is a writer or reader of one object. It has nothing to take back: until Commit the object
-// is nowhere.
+// nullIO is a writer or reader of one object. Abort has nothing to undo: before Commit the tier does
+// not know the object.
 type nullIO struct {
 	tiers.One
 	tier *Null
 	o    tiers.Object
 }
 
-// Submit is done at once.
+// Submit completes the request at once.
 func (*nullIO) Submit(io *tiers.IO) { io.End(nil) }
 
-// Commit is where the second of two writers of one generation is refused, as in memory.
+// Commit refuses the second of two writers of one generation, as memory does.
 func (x *nullIO) Commit(context.Context) error {
 	if _, there := x.tier.held.LoadOrStore(x.o.ID(), true); there {
 		return fail("create", x.o, tiers.ErrExists)

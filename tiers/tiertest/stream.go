@@ -16,13 +16,13 @@ import (
 	"kvbench/tiers"
 )
 
-// Part is how many bytes a request of Stream moves: no multiple of a chunk of the tests, as parts
-// and ranges of a store need not be.
+// Part is how many bytes a request of Stream moves. It is no multiple of Chunk, because a store's
+// parts and ranges need not be.
 const Part = 3*Chunk - 4096
 
-// Stream is a tier whose objects come and go as streams, over another one: what an object store
-// does, without a network. It asks for the parts of an object in falling order and side by side,
-// and for the first half of each once more, as after an attempt that failed in its middle.
+// Stream is a tiers.Streamer on top of another tier: an object store without a network. Put reads the
+// parts of an object concurrently and in descending order, and the first half of each part twice, as
+// after an attempt that failed in its middle.
 type Stream struct {
 	tiers.Tier
 
@@ -32,13 +32,14 @@ type Stream struct {
 
 var _ tiers.Streamer = (*Stream)(nil)
 
-// NewStream is in front of a tier of bytes.
+// NewStream wraps a tier that holds bytes.
 func NewStream(inner tiers.Tier) *Stream {
 	return &Stream{Tier: inner, hook: func(tiers.Op, int64) error { return nil }}
 }
 
-// SetHook has f asked before each request; its error is the request's. It is how a test fails a
-// part in the middle of an object, where parts before it have been moved and others are under way.
+// SetHook sets a function that runs before each request. The request fails with the function's error.
+// So a test can fail a part in the middle of an object, after some parts have completed and while
+// others are in flight.
 func (t *Stream) SetHook(f func(op tiers.Op, off int64) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,21 +53,20 @@ func (t *Stream) ask(op tiers.Op, off int64) error {
 	return f(op, off)
 }
 
-// Traits are those of the tier inside.
+// Traits returns the inner tier's traits, with Stream.
 func (t *Stream) Traits() tiers.Traits {
 	traits := t.Tier.Traits()
 	traits.Stream, traits.Description = true, "streams over "+traits.Description
 	return traits
 }
 
-// Streams is one for each part.
+// Streams returns the number of parts.
 func (t *Stream) Streams(o tiers.Object) int { return int((o.Size-1)/Part) + 1 }
 
-// each does something for all parts of an object in so many goroutines, the last part first. All
-// have ended when it returns, so that whoever called is told of nothing later.
+// each calls do for all parts of an object on so many goroutines, the last part first. All goroutines
+// have ended when it returns, so that no chunk is reported later.
 func (t *Stream) each(o tiers.Object, streams int, do func(i int, off, n int64) error) error {
-	// Falling, because a tier that took the parts of an object in their order would pass with a
-	// caller who makes them in one go.
+	// Parts in ascending order would not find a body that only works in that order.
 	var offs []int64
 	for off := int64(0); off < o.Size; off += Part {
 		offs = append(offs, off)
@@ -92,8 +92,8 @@ func (t *Stream) each(o tiers.Object, streams int, do func(i int, off, n int64) 
 	return errors.Join(errs...)
 }
 
-// submit carries out one request to the tier inside and waits for it, as the goroutine of a request
-// to a store does.
+// submit makes one request to the inner tier and waits for it, as a goroutine of a store's client
+// does.
 func submit(to tiers.Submitter, p []byte, off int64) error {
 	back := make(chan error, 1)
 	to.Submit(&tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: len(p),
@@ -101,8 +101,8 @@ func submit(to tiers.Submitter, p []byte, off int64) error {
 	return <-back
 }
 
-// Put implements tiers.Streamer. The object is visible as a whole, because the tier inside has it
-// so; whatever fails, a body that cannot be read included, takes all of it back.
+// Put implements tiers.Streamer. The inner tier makes the object visible as a whole. After any
+// failure, also of the body, Put aborts the object.
 func (t *Stream) Put(ctx context.Context, o tiers.Object,
 	body func(off, n int64) io.ReadSeeker, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
 	w, err := t.Create(ctx, o)
@@ -112,8 +112,8 @@ func (t *Stream) Put(ctx context.Context, o tiers.Object,
 	defer func() { err = errors.Join(err, w.Abort()) }()
 	var mu sync.Mutex
 	err = t.each(o, 2, func(_ int, off, n int64) error {
-		// An attempt that breaks off in its middle, then the one that counts: what is made twice
-		// must be the same, and end where it was said to.
+		// The first attempt ends in its middle, the second one counts. The body must return the same
+		// bytes again, and end after n bytes.
 		p := make([]byte, n)
 		b := body(off, n)
 		if _, err := io.ReadFull(b, p[:n/2]); err != nil {
@@ -146,8 +146,8 @@ func (t *Stream) Put(ctx context.Context, o tiers.Object,
 	return tm, err
 }
 
-// Get implements tiers.Streamer. A range that has begun is read on when another one has failed: a
-// store has sent it by then.
+// Get implements tiers.Streamer. After a failure other ranges that have begun are read to their end,
+// because a store has already sent them.
 func (t *Stream) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	sink func(p []byte, off int64) error, done tiers.ChunkFunc) (tm tiers.Timing, err error) {
 	r, err := t.Open(ctx, o)
@@ -160,8 +160,8 @@ func (t *Stream) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 		if err := errors.Join(context.Cause(ctx), t.ask(tiers.Read, off)); err != nil {
 			return err
 		}
-		// Pieces of the caller's size, whatever that of a request is. All but the last of a request
-		// are told as such, so that requests are counted as the store sees them.
+		// Pieces have the size of the caller's buffers. All pieces of a request but the last are
+		// reported as Piece, so that the number of chunks is the number of requests at the store.
 		for end := off + n; off < end; {
 			p := bufs[i].B[:min(int64(len(bufs[i].B)), end-off)]
 			if err := submit(r, p, off); err != nil {
@@ -180,17 +180,17 @@ func (t *Stream) Get(ctx context.Context, o tiers.Object, bufs []tiers.Buffer,
 	return tm, err
 }
 
-// streamer is the tier as one whose objects come and go as streams; others have nothing to test.
+// streamer returns the tier as a tiers.Streamer. It skips the test for other tiers.
 func (s *suite) streamer() tiers.Streamer {
 	t, ok := s.tier.(tiers.Streamer)
-	assert.Equal(s, ok, s.tier.Traits().Stream, "who streams says so")
+	assert.Equal(s, ok, s.tier.Traits().Stream, "a Streamer sets Traits.Stream")
 	if !ok {
-		s.Skip("it wants requests at offsets")
+		s.Skip("the tier takes requests at offsets only")
 	}
 	return t
 }
 
-// watched is a stream that has somebody look before each read, who may end it.
+// watched is a stream that calls look before each read. An error of look ends the stream.
 type watched struct {
 	io.ReadSeeker
 	look func() error
@@ -203,8 +203,8 @@ func (w watched) Read(p []byte) (int, error) {
 	return w.ReadSeeker.Read(p)
 }
 
-// body is streams of an object's content, with somebody who looks. The objects of tests are small:
-// it has all of one in memory, and is a function of any range as a body has to be.
+// body returns the body of an object for Put. Its streams call look before each read. It keeps the
+// whole content in memory.
 func body(o tiers.Object, look func() error) func(off, n int64) io.ReadSeeker {
 	all := make([]byte, o.Size)
 	Content.Fill(all, o, 0)
@@ -213,45 +213,45 @@ func body(o tiers.Object, look func() error) func(off, n int64) io.ReadSeeker {
 	}
 }
 
-// streamSizes are around the pieces of Get, and one of many pieces.
+// streamSizes are sizes around the piece size of Get, and one size of many pieces.
 var streamSizes = []int64{1, 4095, 4096, 4097, 3*4096 - 1, 1<<20 + 5}
 
-// streams has objects written and read whole: there once Put has returned, each byte given once, in
-// whole pieces, and told as often.
+// streams writes and reads whole objects. An object is visible once Put has returned. Get passes and
+// reports each byte once, in whole pieces.
 func (s *suite) streams() {
 	t := s.streamer()
 	for i, size := range streamSizes {
 		o := object(fmt.Sprint("k", i), size)
 		var mu sync.Mutex
-		var told [tiers.NumOps]int64
+		var reported [tiers.NumOps]int64
 		done := func(c tiers.Chunk) {
 			mu.Lock()
 			defer mu.Unlock()
-			told[c.Op] += c.Bytes
+			reported[c.Op] += c.Bytes
 		}
 		tm, err := t.Put(s.ctx, o, body(o, func() error { s.absent(o); return nil }), done)
 		require.NoError(s, err)
 		assert.GreaterOrEqual(s, tm.Device, time.Duration(0))
-		assert.Equal(s, size, told[tiers.Write])
+		assert.Equal(s, size, reported[tiers.Write])
 		assert.Positive(s, t.Streams(o))
 		for _, n := range []int{1, 3} {
-			told[tiers.Read] = 0
+			reported[tiers.Read] = 0
 			got := make([]byte, size)
 			tm, err = t.Get(s.ctx, o, pieces(n), func(p []byte, off int64) error {
-				assert.Zero(s, off%4096, "pieces are not cut where they begin")
+				assert.Zero(s, off%4096, "pieces begin at multiples of their size")
 				copy(got[off:], p)
 				mu.Lock()
 				defer mu.Unlock()
-				told[tiers.Read] -= int64(len(p))
+				reported[tiers.Read] -= int64(len(p))
 				return nil
 			}, done)
 			require.NoError(s, err)
 			assert.GreaterOrEqual(s, tm.Device, time.Duration(0))
 			assert.NoError(s, Content.Check(got, o, 0))
-			assert.Zero(s, told[tiers.Read], "what was told is what was given")
+			assert.Zero(s, reported[tiers.Read], "the chunks report the bytes that sink received")
 		}
 		s.get(o)
-		// Other content under a name that somebody may be reading would look like a torn read.
+		// To a concurrent reader other content under the same name would look like a torn read.
 		_, err = t.Put(s.ctx, o, body(o, func() error { return nil }), done)
 		assert.Error(s, err, "the same generation twice")
 		require.NoError(s, s.tier.Remove(s.ctx, o))
@@ -261,8 +261,8 @@ func (s *suite) streams() {
 	}
 }
 
-// pieces are buffers for Get, smaller than anybody's parts or ranges: what a request gives is
-// more than one of them wherever the object is.
+// pieces returns buffers for Get that are smaller than the parts and ranges of all tiers, so that a
+// request fills more than one of them.
 func pieces(n int) (bufs []tiers.Buffer) {
 	for range n {
 		bufs = append(bufs, tiers.Buffer{B: make([]byte, 4096)})
@@ -270,20 +270,19 @@ func pieces(n int) (bufs []tiers.Buffer) {
 	return bufs
 }
 
-// brokenStreams has bodies that cannot be read, those who end meanwhile, and sinks that want no
-// more.
+// brokenStreams tests bodies that fail, contexts that end during a call, and sinks that fail.
 func (s *suite) brokenStreams() {
 	t := s.streamer()
 	o := object("k", 100_000)
 	broken := errors.New("broken")
-	nobody := func(tiers.Chunk) {}
-	_, err := t.Put(s.ctx, o, body(o, func() error { return broken }), nobody)
+	ignore := func(tiers.Chunk) {}
+	_, err := t.Put(s.ctx, o, body(o, func() error { return broken }), ignore)
 	assert.ErrorIs(s, err, broken)
 	s.absent(o)
-	// A window's end comes in the middle of an object: what was sent of it must go. What lies
-	// behind a network may have taken all of it before anybody sees the end: then it is there.
+	// If the window ends in the middle of an object, Put must remove the parts that were sent. A
+	// store behind a network may have completed the object before it sees the end: then it exists.
 	ctx, cancel := context.WithCancel(s.ctx)
-	_, err = t.Put(ctx, o, body(o, func() error { cancel(); return nil }), nobody)
+	_, err = t.Put(ctx, o, body(o, func() error { cancel(); return nil }), ignore)
 	if err == nil {
 		s.get(o)
 		require.NoError(s, s.tier.Remove(s.ctx, o))
@@ -291,14 +290,14 @@ func (s *suite) brokenStreams() {
 		assert.ErrorIs(s, err, context.Canceled)
 	}
 	s.absent(o)
-	// Another one: a store may put what it has of an upload that was cut off in its place even now.
+	// Use another generation: a store may still complete the interrupted upload of the first one.
 	o.Gen = 2
-	_, err = t.Put(s.ctx, o, body(o, func() error { return nil }), nobody)
+	_, err = t.Put(s.ctx, o, body(o, func() error { return nil }), ignore)
 	require.NoError(s, err)
-	// Verification ends a read as soon as it finds something, with other ranges under way.
-	_, err = t.Get(s.ctx, o, pieces(2), func([]byte, int64) error { return broken }, nobody)
+	// Verification ends a read at the first error, while other ranges are in flight.
+	_, err = t.Get(s.ctx, o, pieces(2), func([]byte, int64) error { return broken }, ignore)
 	assert.ErrorIs(s, err, broken)
-	_, err = t.Get(ctx, o, pieces(1), func([]byte, int64) error { return nil }, nobody)
+	_, err = t.Get(ctx, o, pieces(1), func([]byte, int64) error { return nil }, ignore)
 	assert.ErrorIs(s, err, context.Canceled)
 	s.get(o)
 }

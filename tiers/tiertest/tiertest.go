@@ -13,11 +13,11 @@ import (
 	"kvbench/tiers/content"
 )
 
-// Content is what the tests write.
+// Content is the content of all objects in tests.
 var Content = content.New([16]byte{7}, 0)
 
-// Run tests that a tier does what tiers.Tier, Writer and Reader promise. Open makes an empty one
-// that takes at least 16 MiB.
+// Run tests that a tier does what tiers.Tier, Writer and Reader promise. Open returns an empty tier
+// with a capacity of at least 16 MiB.
 func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	for _, c := range []struct {
 		name string
@@ -28,11 +28,11 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 		{"neighbours share a Writer and a Reader", (*suite).severalObjects},
 		{"a request beyond the end is refused", (*suite).beyond},
 		{"a cancelled context stops no removal", (*suite).cancelled},
-		{"closing does not wait for requests under way", (*suite).underWay},
+		{"closing does not wait for requests in flight", (*suite).inFlight},
 		{"a reader keeps what is removed", (*suite).removedWhileRead},
 		{"an aborted writer leaves nothing", (*suite).aborted},
-		{"Remove goes on behind one that is not there", (*suite).removesTheRest},
-		{"objects come and go as streams", (*suite).streams},
+		{"Remove continues after a missing object", (*suite).removesTheRest},
+		{"objects move as streams", (*suite).streams},
 		{"a stream that fails leaves nothing", (*suite).brokenStreams},
 		{"traits", (*suite).traits},
 	} {
@@ -52,13 +52,13 @@ type suite struct {
 	ctx  context.Context
 }
 
-// object is one of the first generation: what tests of more than one say themselves.
+// object returns an object of generation 1.
 func object(key string, size int64) tiers.Object {
 	return tiers.Object{Key: key, Gen: 1, Size: size}
 }
 
-// memory returns a buffer for n bytes, as the tier wants it: aligned, with room behind it for the
-// padding of the last request, and none at all where the tier holds no bytes.
+// memory returns a buffer for n bytes with the tier's alignment and with capacity for the padding of
+// the last request. For a tier that holds no bytes it returns an empty one.
 func (s *suite) memory(n int64) tiers.Buffer {
 	traits := s.tier.Traits()
 	if !traits.Holds {
@@ -69,8 +69,8 @@ func (s *suite) memory(n int64) tiers.Buffer {
 		traits.Align)[:n]}
 }
 
-// do carries out one request. The channel has room for a second answer, so that a tier that gives
-// one is told instead of being blocked in it.
+// do submits one request and waits for it. The channel has capacity for a second completion, so that
+// a tier that completes a request twice fails the test and does not block.
 func (s *suite) do(to tiers.Submitter, b tiers.Buffer, off, n int64) error {
 	done := make(chan error, 2)
 	to.Submit(&tiers.IO{Buf: b, Off: off, N: int(n), Done: func(io *tiers.IO) { done <- io.Err }})
@@ -92,7 +92,7 @@ func (s *suite) fill(w tiers.Writer, objs []tiers.Object) {
 	require.NoError(s, s.do(w, b, 0, size))
 }
 
-// put makes objects and returns how many the tier took at once.
+// put writes objects and returns how many of them one Writer took.
 func (s *suite) put(objs ...tiers.Object) int {
 	w, err := s.tier.Create(s.ctx, objs...)
 	require.NoError(s, err)
@@ -102,7 +102,7 @@ func (s *suite) put(objs ...tiers.Object) int {
 	return w.Len()
 }
 
-// check reads what a reader has and compares it.
+// check reads the objects of a reader and compares them.
 func (s *suite) check(r tiers.Reader, objs []tiers.Object) {
 	last := r.Len() - 1
 	size := r.Start(last) + objs[last].Size
@@ -115,7 +115,7 @@ func (s *suite) check(r tiers.Reader, objs []tiers.Object) {
 	}
 }
 
-// get reads objects and returns how many the tier gave at once.
+// get reads objects and returns how many of them one Reader took.
 func (s *suite) get(objs ...tiers.Object) int {
 	r, err := s.tier.Open(s.ctx, objs...)
 	require.NoError(s, err)
@@ -125,7 +125,7 @@ func (s *suite) get(objs ...tiers.Object) int {
 	return r.Len()
 }
 
-// absent wants an object not to be there, in an error that names it.
+// absent tests that an object does not exist, and that the errors name it.
 func (s *suite) absent(o tiers.Object) {
 	s.Helper()
 	_, err := s.tier.Open(s.ctx, o)
@@ -135,7 +135,7 @@ func (s *suite) absent(o tiers.Object) {
 }
 
 // visibility writes an object, another generation of it, and the first one again after its removal.
-// Tiers may refuse a second writer of the same generation early or late, but not let it in.
+// A tier must refuse a second writer of the same generation, in Create or in Commit.
 func (s *suite) visibility() {
 	o := object("k", 10_000)
 	s.absent(o)
@@ -159,7 +159,7 @@ func (s *suite) visibility() {
 	s.get(o)
 }
 
-// padding has sizes around the boundaries of blocks and pages, each read back to the byte.
+// padding tests sizes around the boundaries of blocks and pages, to the byte.
 func (s *suite) padding() {
 	for i, size := range []int64{1, 15, 4095, 4096, 4097, 65535, 65536, 100_001} {
 		o := object(fmt.Sprint("k", i), size)
@@ -168,8 +168,8 @@ func (s *suite) padding() {
 	}
 }
 
-// severalObjects does not ask how many objects share a writer: that is the layout's decision.
-// Whatever it is, all of them are there after Commit, and those behind are not.
+// severalObjects tests calls with several objects. The tier decides how many of them share a writer.
+// After Commit exactly these objects exist.
 func (s *suite) severalObjects() {
 	var objs []tiers.Object
 	for i, size := range []int64{4096, 5000, 1, 8192, 4096, 4096} {
@@ -188,14 +188,14 @@ func (s *suite) severalObjects() {
 	}
 	_, err := s.tier.Open(s.ctx, object("none", 1), objs[0])
 	assert.ErrorIs(s, err, tiers.ErrNotFound, "the first one counts")
-	assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "an absent neighbour is not ours to miss")
+	assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "a missing neighbour is no error")
 	require.NoError(s, s.tier.Remove(s.ctx, objs...))
 	for _, o := range objs {
 		s.absent(o)
 	}
 }
 
-// beyond reads over the end: the bytes there are another object's.
+// beyond reads beyond the end, where another object may lie.
 func (s *suite) beyond() {
 	if !s.tier.Traits().Holds {
 		s.Skip("a tier without bytes has no end")
@@ -209,8 +209,8 @@ func (s *suite) beyond() {
 	require.NoError(s, r.Close())
 }
 
-// cancelled removes with a context that has ended. Whoever evicts counts on the bytes by then: a
-// removal that did not happen would leave an entry that nobody knows.
+// cancelled removes with a context that has ended. Eviction has already counted the bytes as free: a
+// removal that did not happen would leave an object that the cache does not know.
 func (s *suite) cancelled() {
 	o := object("k", 5000)
 	s.put(o)
@@ -220,9 +220,9 @@ func (s *suite) cancelled() {
 	s.absent(o)
 }
 
-// underWay closes before the request is done. Whether it is still under way then is up to the tier:
-// what is tested is that it ends well either way, and with the bytes that belong there.
-func (s *suite) underWay() {
+// inFlight closes a reader after Submit. Whether the request is still in flight then depends on the
+// tier; in both cases it must complete without error and with the right bytes.
+func (s *suite) inFlight() {
 	o := object("k", 64<<10)
 	s.put(o)
 	r, err := s.tier.Open(s.ctx, o)
@@ -244,8 +244,8 @@ func (s *suite) underWay() {
 	s.absent(o)
 }
 
-// removedWhileRead writes enough after the removal that the place would be used again if it were
-// free.
+// removedWhileRead writes other objects after the removal, which would reuse the place of the removed
+// object if it were free.
 func (s *suite) removedWhileRead() {
 	o := object("k", 30_000)
 	s.put(o)
@@ -260,7 +260,7 @@ func (s *suite) removedWhileRead() {
 	require.NoError(s, r.Close())
 }
 
-// aborted wants the way to be free again: the same object can be written afterwards.
+// aborted tests that an aborted object can be written again.
 func (s *suite) aborted() {
 	o := object("k", 30_000)
 	w, err := s.tier.Create(s.ctx, o)
@@ -278,8 +278,8 @@ func (s *suite) aborted() {
 	s.get(o)
 }
 
-// removesTheRest has an absent object between two that are there: object stores delete a thousand
-// keys in one request, and one that is missing must not keep the others.
+// removesTheRest removes a missing object between two others. Object stores delete a thousand keys in
+// one request; a missing key must not keep the others.
 func (s *suite) removesTheRest() {
 	a, b := object("a", 100), object("b", 100)
 	s.put(a)
@@ -289,8 +289,8 @@ func (s *suite) removesTheRest() {
 	s.absent(b)
 }
 
-// traits wants what everybody divides by or prints. A tier whose room nobody knows says so by the
-// error of the standard library, which callers match.
+// traits tests the traits that callers divide by or print. A tier of unknown capacity must return
+// errors.ErrUnsupported, which callers match.
 func (s *suite) traits() {
 	traits := s.tier.Traits()
 	assert.Positive(s, traits.Align)

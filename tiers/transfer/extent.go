@@ -8,11 +8,11 @@ import (
 	"kvbench/tiers/content"
 )
 
-// each calls do for the part of each object that lies in [from, to) of the extent, padding behind
-// it included or not: n bytes that are at in the range, and off in the object.
+// each calls do for the part of each object in [from, to) of the extent, with or without the padding
+// after the object: n bytes, at offset at of the range and offset off of the object.
 //
-// Chunks are cut from the extent whatever lies there: small objects share one, and a chunk may end
-// in the middle of any. Where an extent is one object, as most are, this is one call.
+// Chunks do not respect the objects' bounds: small objects share a chunk, and a chunk may end in the
+// middle of an object. Most extents are one object, which means one call.
 func (op *operation) each(from, to int64, padding bool,
 	do func(o tiers.Object, off, at, n int64) error) error {
 	for i, o := range op.objs {
@@ -34,7 +34,7 @@ func (op *operation) each(from, to int64, padding bool,
 	return nil
 }
 
-// payload is how many bytes of objects lie in [from, to), without what lies between them.
+// payload returns how many bytes of objects lie in [from, to), without padding.
 func (op *operation) payload(from, to int64) (bytes int64) {
 	for i, o := range op.objs {
 		begin := op.ext.Start(i)
@@ -43,9 +43,9 @@ func (op *operation) payload(from, to int64) (bytes int64) {
 	return bytes
 }
 
-// make generates the bytes of a stream's chunk, if there are any, from an offset of the extent to
-// the end of the padded chunk. What lies between objects goes to the disk too: content that nobody
-// else has, not what the buffer held before.
+// make generates the bytes of a stream's chunk, if the tier holds bytes, from an offset of the extent
+// to the end of the padded chunk. Padding is written to the disk too, and must not be old content of
+// the buffer.
 func (op *operation) make(l *stream, from int64) {
 	if l.buf.B == nil {
 		return
@@ -63,16 +63,16 @@ func (op *operation) make(l *stream, from int64) {
 	op.made = append(op.made, made)
 }
 
-// made makes content and has come to an offset of the extent. Streams hand them on, because the
-// next chunk is seldom taken by the stream that made the last one: an entry costs one or two of
-// them, and each is garbage of half a KiB.
+// made is a content generator and its offset in the extent. Streams share generators, because the next
+// chunk is seldom taken by the stream that generated the last one. An entry needs one or two of them,
+// of half a KiB each.
 type made struct {
 	stream content.Stream
 	next   int64
 }
 
-// takeMade returns what goes on at from, else what begins there. Chunks are taken in order, so that
-// what is behind is of no use to anybody.
+// takeMade returns the generator that has reached from, or a new one. It drops generators before from:
+// chunks are taken in order, so they are not needed any more.
 func (op *operation) takeMade(from int64) (m made) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -85,7 +85,7 @@ func (op *operation) takeMade(from int64) (m made) {
 	return m
 }
 
-// verify compares what was read with what was written.
+// verify compares a stream's chunk with the expected content.
 func (op *operation) verify(l *stream) error {
 	if l.buf.B == nil {
 		return nil
@@ -93,7 +93,7 @@ func (op *operation) verify(l *stream) error {
 	return op.check(l.buf.B[:l.io.N], l.io.Off)
 }
 
-// check compares p, the bytes of the extent from an offset on, with what was written.
+// check compares p, the bytes of the extent from an offset on, with the expected content.
 func (op *operation) check(p []byte, from int64) error {
 	if op.t.Verify == content.VerifyNone {
 		return nil

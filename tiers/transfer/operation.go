@@ -18,42 +18,42 @@ import (
 type operation struct {
 	t       *Transfer
 	ctx     context.Context
-	objs    []tiers.Object // those that it deals with
-	ext     tiers.Extent   // where they lie
+	objs    []tiers.Object // the objects of this operation
+	ext     tiers.Extent   // their offsets
 	size    int64          // of the extent
 	chunk   int64
-	in, out side // a tier as source and as sink; none: content is made, or compared and dropped
+	in, out side // source and sink; without a tier content is generated, or compared and dropped
 
 	waited time.Duration // for buffers
-	wall   time.Duration // everything after
+	wall   time.Duration // the time after waited
 	flush  time.Duration
 
 	bufs []tiers.Buffer // of streams that have not begun
 
 	mu      sync.Mutex
 	running int         // streams that have not ended
-	over    clock.Event // the last one has, or is not waited for any more; nil: not waited for yet
-	parts   []stretch   // in which chunks are taken
-	all     [1]stretch  // where it is one
+	over    clock.Event // fires when the last stream has ended, or after Grace; nil: no wait yet
+	parts   []stretch   // parts of the extent from which streams take chunks
+	all     [1]stretch  // memory for a single part
 	err     error       // the first failure
-	failed  *side       // whose it is; nil: of neither tier, or unknown
-	made    []made      // that no stream uses now
-	left    bool        // the operation has returned: nothing is reported any more
+	failed  *side       // the side that failed; nil: neither tier, or unknown
+	made    []made      // content streams that are not in use
+	left    bool        // the operation has returned: no more reports
 }
 
 // side is a tier at one end of an operation. Guarded by operation.mu.
 type side struct {
 	op     tiers.Op
-	tier   tiers.Tier // nil: there is none
+	tier   tiers.Tier // may be nil
 	traits tiers.Traits
 	to     tiers.Submitter
-	part   int // of the tier
+	part   int // see tiers.PartOf
 	done   tiers.ChunkFunc
 
 	inside  int           // requests and calls in the tier
-	since   time.Duration // when the first of those came
-	busy    time.Duration // time in which at least one was inside: parallel ones count once
-	waiting *stream       // for one of Depth places: streams are one more at most
+	since   time.Duration // when inside became 1
+	busy    time.Duration // time with inside > 0: concurrent requests count once
+	waiting *stream       // waits until fewer than Depth are inside: streams are at most one more
 }
 
 func sideOf(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) side {
@@ -63,11 +63,11 @@ func sideOf(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) side {
 	return side{op: op, tier: tier, traits: tier.Traits(), done: done}
 }
 
-// timing is the time in which something was inside a tier, and the rest. What is stuck there does
-// not count: that the operation was given up tells more. A tier without bytes leaves nothing else
-// to do, so that all the time is its.
+// timing returns the time in which a tier was busy, and the rest of the operation's time. A request
+// that still hangs there does not count. With a tier without bytes there is no other work, so that all
+// time is the tier's.
 func (op *operation) timing(s *side) (tm tiers.Timing, rest time.Duration) {
-	op.mu.Lock() // something may still be stuck there
+	op.mu.Lock() // a request may still be in flight
 	defer op.mu.Unlock()
 	tm = tiers.Timing{Admission: op.waited, Device: op.wall}
 	if op.holds() {
@@ -76,8 +76,8 @@ func (op *operation) timing(s *side) (tm tiers.Timing, rest time.Duration) {
 	return tm, op.wall - tm.Device
 }
 
-// run carries the operation out for the first of objs. What it makes in a sink is there as a whole
-// or not at all.
+// run executes the operation for the first of objs. After it the sink has all of these objects or
+// none.
 func (op *operation) run(objs []tiers.Object) (err error) {
 	defer recoverInto(&err)
 	if err := op.admit(objs); err != nil {
@@ -109,8 +109,8 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	committed := false
 	defer func() {
 		if !committed { // also when Commit panics
-			// What undoes a write is no part of it: of one that a window's end cuts off it comes
-			// after the window, and deleting what was written may take longer than writing it.
+			// The time of Abort does not count: after the end of a window it may take longer than
+			// the write did.
 			ended()
 			err = errors.Join(err, w.Abort())
 		}
@@ -119,8 +119,8 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	if err := op.pump(); err != nil {
 		return err
 	}
-	// While the target can still be aborted: the last reader of what was removed deletes it, which
-	// may fail, and a move that fails leaves nothing in its target.
+	// Close the source before Commit, while the target can still be aborted: the last reader of a
+	// removed object deletes it, which may fail, and a failed move must leave nothing in its target.
 	if r != nil {
 		if err := op.call(&op.in, r.Close); err != nil {
 			op.failed = &op.in
@@ -134,7 +134,7 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	if committed = err == nil; committed {
 		c := tiers.Chunk{Op: s.op, Flush: true, Begun: flushed, Ended: now, Asked: flushed,
 			Done: now, Part: s.part}
-		// Where bytes are in the page cache until then, none has reached the device before.
+		// Bytes that were in the page cache reach the device only now.
 		if s.traits.CountsAtCommit {
 			size := op.payload(0, op.size)
 			c.Bytes = tiers.Committed(w, size)
@@ -145,7 +145,7 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	return err
 }
 
-// leave is the end of the operation, but for streams that are stuck.
+// leave ends the operation, except for streams whose requests hang.
 func (op *operation) leave() {
 	op.mu.Lock()
 	op.left = true
@@ -155,27 +155,27 @@ func (op *operation) leave() {
 	}
 }
 
-// lay says which objects it is and where they lie.
+// lay sets the objects of the operation and their extent.
 func (op *operation) lay(s *side, to tiers.Submitter, ext tiers.Extent, objs []tiers.Object) {
 	n := ext.Len()
 	s.to, s.part, op.objs, op.ext = to, tiers.PartOf(to), objs[:n], ext
 	op.size = ext.Start(n-1) + objs[n-1].Size
 }
 
-// holds says whether there are bytes to move, rather than time to take. A move has them on both
-// sides, see Transfer.Move.
+// holds reports whether the operation moves bytes. In a Move both tiers hold bytes, see
+// Transfer.Move.
 func (op *operation) holds() bool { return op.in.traits.Holds || op.out.traits.Holds }
 
-// admit checks the settings and waits for the buffers: all at once, so that no operation holds some
-// while it waits for more. How many objects the tier will take is not known yet; those it does not
-// take are few and small, so that a buffer too many does not matter.
+// admit checks the settings and waits for all buffers at once, so that no operation holds some while
+// it waits for more. It does not know yet how many objects the tier will take; the others are few and
+// small, so that an extra buffer does not matter.
 func (op *operation) admit(objs []tiers.Object) (err error) {
 	t, align := op.t, 1
 	op.chunk = int64(t.Chunk)
 	for _, s := range []*side{&op.in, &op.out} {
 		align = max(align, s.traits.Align)
-		if wish := int64(s.traits.Chunk); wish > 0 {
-			op.chunk = wish // a source's and a sink's: the sink decides, it pays for small ones
+		if n := int64(s.traits.Chunk); n > 0 {
+			op.chunk = n // the sink's chunk size wins over the source's: small requests cost it more
 		}
 	}
 	if err := op.validate(objs[0], align); err != nil {
@@ -191,7 +191,7 @@ func (op *operation) admit(objs []tiers.Object) (err error) {
 		return nil
 	}
 	if op.out.tier != nil && int64(n)*op.chunk < bytes {
-		n++ // for the chunk that is made, or read, while depth are in flight
+		n++ // for the chunk that is generated, or read, while Depth are in flight
 	}
 	from := t.Clock.Now()
 	n = min(n, t.Pool.Buffers())
@@ -226,10 +226,10 @@ func (op *operation) validate(o tiers.Object, align int) error {
 	return nil
 }
 
-// pump lets all chunks pass and returns the first failure. A stream that finds nothing to wait for,
-// because the tier is memory, moves chunk after chunk on the goroutine that began it: each has its
-// own then, but for one that is the caller's. Streams without bytes only submit; in virtual time
-// there is one thread, too.
+// pump moves all chunks and returns the first failure. If the tier is memory, a stream never waits and
+// runs on the goroutine that began it, so each stream begins on its own goroutine and the last one on
+// the caller's. Streams without bytes only submit, so they all begin on the caller's goroutine, the
+// only one in virtual time.
 func (op *operation) pump() error {
 	streams := make([]stream, len(op.bufs))
 	op.stretch(min(max(1, op.t.Stretches), len(streams)))
@@ -240,7 +240,7 @@ func (op *operation) pump() error {
 	op.running, op.bufs = len(streams), nil
 	for i := range streams {
 		if l := &streams[i]; op.holds() && i < len(streams)-1 {
-			go l.run() // copies of memory and content are made side by side
+			go l.run() // copy memory and generate content concurrently
 		} else {
 			l.run()
 		}
@@ -248,9 +248,8 @@ func (op *operation) pump() error {
 	return op.wait()
 }
 
-// wait returns when all streams have ended. When the context ends it waits for requests in flight a
-// little longer, so that a device's counters include them: those that are then not
-// back are given up.
+// wait returns when all streams have ended. After the end of the context it waits for requests in
+// flight for up to tiers.Grace, so that a device's counters include them, and abandons the rest.
 func (op *operation) wait() error {
 	op.mu.Lock()
 	if op.running == 0 {
@@ -274,7 +273,7 @@ func (op *operation) wait() error {
 	return op.err
 }
 
-// dismiss ends the streams that wait for a place in a tier, which may never come.
+// dismiss ends the streams that wait to enter a tier, which may never become possible.
 func (op *operation) dismiss(err error) {
 	op.mu.Lock()
 	op.fail(err)
@@ -288,7 +287,7 @@ func (op *operation) dismiss(err error) {
 	}
 }
 
-// fail notes a failure, if it is one and the first. Callers hold mu.
+// fail records the first failure; err may be nil. Callers hold mu.
 func (op *operation) fail(err error) { op.err = cmp.Or(op.err, err) }
 
 // stopped reports, between chunks, that something failed or that the context has ended. Callers hold
@@ -300,7 +299,7 @@ func (op *operation) stopped() bool {
 	return op.err != nil
 }
 
-// call measures one call of a tier; a panic inside still ends it.
+// call measures one call of a tier, also if it panics.
 func (op *operation) call(s *side, f func() error) error {
 	op.mu.Lock()
 	op.enter(s)
@@ -309,16 +308,16 @@ func (op *operation) call(s *side, f func() error) error {
 	return f()
 }
 
-// enter counts a request or call in. Callers hold mu. The clock is read for the first and the last
-// one inside alone: with many in flight a tier is never empty.
+// enter counts a request or call that begins. Callers hold mu. Enter and exit read the clock only for
+// the first and the last one inside: with many in flight that is rare.
 func (op *operation) enter(s *side) {
 	if s.inside++; s.inside == 1 {
 		s.since = op.t.Clock.Now()
 	}
 }
 
-// exit counts it out. Where a stream waited for its place it has that now, and runs first of all:
-// it has only to submit.
+// exit counts a request or call that has ended. If a stream waits to enter, it takes the place and
+// runs at once, since it only has to submit.
 func (op *operation) exit(s *side) {
 	op.mu.Lock()
 	next := s.waiting

@@ -9,12 +9,12 @@ import (
 	"kvbench/tiers/clock"
 )
 
-// Next says where the next request of a Pass goes: it sets Off and N of the IO, puts what is to be
-// written into its buffer, and returns what takes it; nil: there is to be no more.
+// Next prepares the next request of a Pass: it sets Off and N of the IO, fills the buffer of a write,
+// and returns the submitter of the request. Nil ends the Pass.
 type Next func(io *tiers.IO) tiers.Submitter
 
-// Sequence goes through the bytes of s from io.Off up to size, io.N after the other, the last ones
-// fewer. prepare is called with the buffer before each request.
+// Sequence requests the bytes of s from io.Off up to size, io.N bytes at a time; the last request may
+// be shorter. It calls prepare with the buffer before each request.
 func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte)) Next {
 	off, full := io.Off, int64(io.N)
 	return func(io *tiers.IO) tiers.Submitter {
@@ -28,27 +28,26 @@ func Sequence(s tiers.Submitter, io *tiers.IO, size int64, prepare func([]byte))
 	}
 }
 
-// Pass is plain I/O: one request after the other in the one buffer of io, without content or
-// verification. count is called after each, with a Chunk that knows all but its Op: when it says
-// that there is to be no more, Pass ends in order. The end of ctx takes effect at the next request;
-// for one that is under way Pass waits for at most tiers.Grace. Its buffer belongs to the tier
-// until back is called: once, when the last request has come back, which may be long after Pass has
-// returned.
+// Pass is plain I/O: one request after the other in the buffer of io, without generated content or
+// verification. It calls count after each request, with a Chunk without Op, and ends when count
+// returns false. The end of ctx takes effect at the next request; Pass waits for the request in flight
+// for at most tiers.Grace. The buffer belongs to the tier until back is called: once, when the last
+// request has completed, perhaps long after Pass has returned.
 //
-// Like the streams of an operation it goes on where a request comes back: who is woken for each
-// request leaves the device idle meanwhile, and what this measures is the device.
+// Like the streams of an operation, it submits the next request on the goroutine that completes the
+// last one: a wake-up for each request would leave the device idle.
 func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 	count func(tiers.Chunk) (more bool), back func()) error {
 	if ctx.Err() != nil {
 		back()
 		return context.Cause(ctx)
 	}
-	// Who decides whether a request that comes back is still waited for: it itself, or who gives up
-	// at that very moment, but only one of them.
+	// The state of the request. Its completion and the end of the wait race for the transition from
+	// away: exactly one of them succeeds.
 	const (
-		away = iota // the tier has the request
-		here        // it has come back
-		left        // the tier has it, and nobody waits any more
+		away = iota // in flight
+		here        // completed
+		left        // in flight, and Pass does not wait for it any more
 	)
 	var where atomic.Int32
 	over := c.NewEvent()
@@ -94,7 +93,7 @@ func Pass(ctx context.Context, c clock.Clock, io *tiers.IO, next Next,
 		case over.Fired():
 		case where.CompareAndSwap(away, left):
 			over.Fire()
-		default: // it has just come back, and may be followed by one that saw no end of ctx
+		default: // it has just completed; the next one may have been submitted before ctx ended
 			c.At(c.Now()+tiers.Grace, leave)
 		}
 	}

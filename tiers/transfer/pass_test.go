@@ -72,7 +72,7 @@ func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
 	})
 }
 
-// A pass gives up waiting for a request, but its buffer is the tier's until that comes back.
+// A pass stops waiting for a request, but the tier owns the buffer until the request completes.
 func TestAPassThatGivesUpLendsItsBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
@@ -119,7 +119,7 @@ func TestAPassThatGivesUpLendsItsBuffer(t *testing.T) {
 			engine.Release()
 			synctest.Wait()
 			assert.Equal(t, 1, backs)
-			assert.Equal(t, 3, counted, "nobody listens any more")
+			assert.Equal(t, 3, counted, "no report after the return")
 		}
 		x.Pool.Put(bufs...)
 		require.NoError(t, r.Close())

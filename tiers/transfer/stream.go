@@ -8,61 +8,61 @@ import (
 	"kvbench/tiers"
 )
 
-// stream is one buffer on its way from source to sink, chunk after chunk until none is left. It is
-// a state machine and not a goroutine: where it has to wait, run returns, and whoever ends the wait
-// calls run again, which is the tier when a request is back, and another stream when it leaves a
-// place in a tier. So a chain of requests needs neither a goroutine that waits nor a wake-up, which
-// would cost as much processor time as a small request does.
+// stream moves one buffer from source to sink, chunk by chunk until no chunk is left. It is a state
+// machine and not a goroutine. Where it has to wait, run returns. The event that ends the wait calls
+// run again: the completion of its request, or another stream that leaves the tier when Depth
+// requests are in flight. So a chain of requests needs no waiting goroutine and no wake-up, which
+// would cost as much CPU as a small request.
 type stream struct {
 	op    *operation
 	buf   tiers.Buffer
 	io    tiers.IO // the request for its chunk
 	step  step
 	at    *side         // the tier that it waits for, or that has its request
-	hands atomic.Int32  // 2: the request was submitted, and is back
-	asked time.Duration // when it was submitted
-	part  int           // the stretch that it takes chunks of
+	state atomic.Int32  // counts the return of Submit and the call of Done: 2 = both
+	asked time.Duration // when the request was submitted
+	part  int           // the stretch of its chunks
 }
 
-// stretch is a part of the extent that is gone through from front to back.
+// stretch is a part of the extent whose chunks are taken from front to back.
 type stretch struct{ next, end int64 }
 
-// stretch cuts the extent into n of them, each of whole chunks but for the last one.
+// stretch cuts the extent into n stretches of whole chunks; the last chunk may be shorter.
 func (op *operation) stretch(n int) {
 	op.parts = op.all[:]
 	if n > 1 {
 		op.parts = make([]stretch, n)
 	}
-	chunks := (op.size-1)/op.chunk + 1 // one of a tier without bytes is as large as numbers go
+	chunks := (op.size-1)/op.chunk + 1 // no overflow: a tier without bytes has huge chunks
 	for i := range op.parts {
 		from, to := chunks*int64(i)/int64(n), chunks*int64(i+1)/int64(n)
 		op.parts[i] = stretch{from * op.chunk, min(to*op.chunk, op.size)}
 	}
 }
 
-// step is where a stream goes on.
+// step is the next step of a stream.
 type step uint8
 
 const (
-	take   step = iota // the next chunk
-	enter              // the tier at
-	submit             // the request to it, there is a place
-	finish             // with the request, which is back
+	take   step = iota // take the next chunk
+	enter              // enter the tier at
+	submit             // submit the request: fewer than Depth are in flight
+	finish             // process the completed request
 )
 
-// run goes on until the stream has to wait or ends.
+// run runs until the stream has to wait or ends.
 func (l *stream) run() {
 	waits, err := l.advance()
 	if waits {
 		return
 	}
-	if l.step == submit || l.step == finish { // for no more, or Submit panicked
+	if l.step == submit || l.step == finish { // the operation has stopped, or Submit has panicked
 		l.op.exit(l.at)
 	}
 	l.op.end(l, err)
 }
 
-// advance says whether the stream waits now; else it has ended.
+// advance reports whether the stream waits; otherwise it has ended.
 func (l *stream) advance() (waits bool, err error) {
 	defer recoverInto(&err)
 	op := l.op
@@ -89,14 +89,14 @@ func (l *stream) advance() (waits bool, err error) {
 			if over {
 				return false, nil
 			}
-			// Submit and Done both count a hand: whoever comes second goes on with the stream, so
-			// that one goroutine does and no other, and a tier that is done inside Submit does not
-			// make the stack grow with every chunk.
+			// The return of Submit and the call of Done both add one to state. The second of the two
+			// continues the stream, so that exactly one goroutine does. If Done is called inside
+			// Submit, the stack does not grow with every chunk.
 			l.step = finish
-			l.hands.Store(0)
+			l.state.Store(0)
 			l.io.Begun, l.io.Ended, l.io.Passed, l.asked = 0, 0, 0, op.t.Clock.Now()
 			l.at.to.Submit(&l.io)
-			if l.hands.Add(1) < 2 {
+			if l.state.Add(1) < 2 {
 				return true, nil
 			}
 		case finish:
@@ -108,8 +108,8 @@ func (l *stream) advance() (waits bool, err error) {
 	}
 }
 
-// take gives the stream the next chunk, if there is one: in order, so that a device sees sequential
-// requests, whichever stream is first. Where its stretch has come to its end it helps with others.
+// take gives the stream the next chunk of its stretch, or, at the end of the stretch, of another one.
+// All streams take chunks in order, so that the device receives sequential requests.
 func (op *operation) take(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -132,8 +132,8 @@ func (op *operation) take(l *stream) bool {
 	return false
 }
 
-// letIn gives the stream a place in its tier, or lets it wait for one. After a failure nobody
-// waits: the place may never come.
+// letIn lets the stream enter its tier, or makes it wait while Depth requests are inside. After a
+// failure it does not wait: the requests inside may never complete.
 func (op *operation) letIn(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -145,7 +145,7 @@ func (op *operation) letIn(l *stream) bool {
 	return true
 }
 
-// finish does what is to be done with a chunk that a tier has moved.
+// finish processes a chunk that a tier has moved.
 func (op *operation) finish(l *stream) error {
 	if l.io.Err != nil {
 		return l.io.Err
@@ -157,23 +157,23 @@ func (op *operation) finish(l *stream) error {
 	case op.out.tier == nil:
 		return op.verify(l)
 	}
-	// What a tier did not have, the padding, is the same as where it is generated, so that files do
-	// not depend on their way.
+	// The source has no padding. Generated padding makes the files of a Move equal to those of a
+	// Write.
 	op.make(l, l.io.Off+int64(l.io.N))
 	l.step, l.at = enter, &op.out
 	return nil
 }
 
-// back is told that the request is: the stream goes on here, unless Submit has not returned yet.
+// back is the Done of the request. It continues the stream, unless Submit has not returned yet.
 func (l *stream) back(*tiers.IO) {
 	l.op.exit(l.at)
-	if l.hands.Add(1) == 2 {
+	if l.state.Add(1) == 2 {
 		l.run()
 	}
 }
 
-// report tells of the bytes that a request moved. The lock keeps the promise that nobody is told
-// after the operation has returned.
+// report reports the bytes that a request moved. The lock ensures that no report follows the return of
+// the operation.
 func (op *operation) report(l *stream) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -189,15 +189,15 @@ func (op *operation) report(l *stream) {
 	l.at.done(c)
 }
 
-// chunk is what is told of a request that is back.
+// chunk returns the Chunk of a completed request.
 func chunk(op tiers.Op, io *tiers.IO, asked, done time.Duration) tiers.Chunk {
 	passed := max(io.Passed, asked)
 	return tiers.Chunk{Op: op, Begun: cmp.Or(io.Begun, asked), Ended: cmp.Or(io.Ended, done),
 		Asked: passed, Done: done, Held: passed - asked}
 }
 
-// end is the end of a stream, perhaps by a failure, and with the last one of the operation. Its
-// buffer goes back, however long after the operation: one that is stuck is still the tier's.
+// end ends a stream, perhaps with a failure; the end of the last stream ends the operation. It
+// returns the buffer, perhaps long after the operation: until then the tier has owned it.
 func (op *operation) end(l *stream, err error) {
 	if l.buf.B != nil {
 		op.t.Pool.Put(l.buf)

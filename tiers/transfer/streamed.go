@@ -15,8 +15,7 @@ import (
 	"kvbench/tiers/content"
 )
 
-// streamed is the tier as one whose objects come and go as streams, nil where it wants requests at
-// offsets.
+// streamed returns the tier as a tiers.Streamer, or nil if it takes requests at offsets.
 func streamed(tier tiers.Tier) tiers.Streamer {
 	if s, ok := tier.(tiers.Streamer); ok && tier.Traits().Stream {
 		return s
@@ -24,8 +23,8 @@ func streamed(tier tiers.Tier) tiers.Streamer {
 	return nil
 }
 
-// get reads an object of a tier that streams, piece after piece in as many buffers as it can use,
-// and verifies each as it comes.
+// get reads an object from a tiers.Streamer, in as many buffers as it can use, and verifies each
+// piece.
 func (t *Transfer) get(ctx context.Context, s tiers.Streamer, done tiers.ChunkFunc,
 	o tiers.Object) (tm tiers.Timing, err error) {
 	defer recoverInto(&err)
@@ -56,8 +55,8 @@ func (t *Transfer) get(ctx context.Context, s tiers.Streamer, done tiers.ChunkFu
 	return tm, err
 }
 
-// put makes an object in a tier that streams. It needs no buffers of the pool: what carries the
-// bytes out asks for them where it wants to have them.
+// put writes an object to a tiers.Streamer. It needs no buffers of the pool: the tier reads the bytes
+// into its own memory.
 func (t *Transfer) put(ctx context.Context, s tiers.Streamer, done tiers.ChunkFunc,
 	o tiers.Object, body func(off, n int64) io.ReadSeeker) (tm tiers.Timing, err error) {
 	defer recoverInto(&err)
@@ -77,8 +76,8 @@ func (t *Transfer) put(ctx context.Context, s tiers.Streamer, done tiers.ChunkFu
 	return tm, err
 }
 
-// demote is Move to a tier that streams: it reads the object above as it comes to send it, and
-// again where it has to send it again.
+// demote is Move to a tiers.Streamer. It reads the source while it sends, and reads again what it
+// sends again.
 func (t *Transfer) demote(ctx context.Context, from tiers.Tier, to tiers.Streamer, o tiers.Object,
 	read, write tiers.ChunkFunc) (rd, wr tiers.Timing, err error) {
 	if streamed(from) != nil || from.Traits().Align > 1 {
@@ -97,36 +96,35 @@ func (t *Transfer) demote(ctx context.Context, from tiers.Tier, to tiers.Streame
 	wr, err = t.put(ctx, to, write, o, func(off, n int64) io.ReadSeeker {
 		return section(&copied{above: up}, off, n)
 	})
-	wr.Generation = 0 // nothing was made: that time is the source's
+	wr.Generation = 0 // no content was generated: that time is the source's
 	if failed := up.failed(); failed != nil {
 		err = &SourceError{failed}
 	}
 	return rd, wr, errors.Join(err, r.Close())
 }
 
-// section is a range of an object that is read from its start to its end, and again from anywhere: an
-// attempt that fails is followed by one that sends the same bytes. It is no io.ReaderAt, because
-// object serves one goroutine.
+// section is a range of an object that is read sequentially, and from any offset again after a failed
+// attempt. It is no io.ReaderAt, because only one goroutine may use object.
 func section(object io.ReaderAt, off, n int64) io.ReadSeeker {
 	return struct{ io.ReadSeeker }{io.NewSectionReader(object, off, n)}
 }
 
-// generated is an object's content. It is made in the memory that it is sent from, so that no byte
-// is copied and no buffer waits for a slow connection.
+// generated is an object's content. It is generated in the memory that is sent, so that no byte is
+// copied and no buffer is held while a slow connection sends.
 type generated struct {
 	c      *content.Content
 	o      tiers.Object
 	stream content.Stream
 }
 
-// ReadAt makes bytes in p.
+// ReadAt generates bytes in p.
 func (g *generated) ReadAt(p []byte, off int64) (int, error) {
 	g.stream.Fill(g.c, p, g.o, off)
 	return len(p), nil
 }
 
-// above is the upper tier of a demotion, whose ranges are read side by side by the senders of the
-// parts: goroutines that may outlive the operation by a read.
+// above is the upper tier of a demotion. The senders of the parts read its ranges concurrently; one
+// of their reads may end after the operation.
 type above struct {
 	side  side
 	clock clock.Clock
@@ -134,17 +132,18 @@ type above struct {
 
 	mu   sync.Mutex
 	err  error // of the first read that failed
-	left bool  // the move has returned: nothing is reported any more
+	left bool  // the move has returned: no more reports
 }
 
-// failed is what the first read failed with. The sender of the bytes has its own error of it.
+// failed returns the error of the first failed read. The error that the sender returns wraps it
+// differently.
 func (a *above) failed() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
 }
 
-// leave ends the move and returns for how long the tier was busy.
+// leave ends the move and returns how long the tier was busy.
 func (a *above) leave() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,8 +151,8 @@ func (a *above) leave() time.Duration {
 	return a.busy.Total()
 }
 
-// read carries out one request to the tier. Nobody else waits for it: who gave the operation up
-// leaves the goroutine that reads to the source.
+// read submits one request to the tier and waits for it, also if the operation has ended: then only
+// this goroutine waits for the source.
 func (a *above) read(req *tiers.IO, back <-chan struct{}) error {
 	asked := a.clock.Now()
 	a.busy.Enter(asked)
@@ -167,7 +166,7 @@ func (a *above) read(req *tiers.IO, back <-chan struct{}) error {
 		a.err = cmp.Or(a.err, req.Err)
 		return req.Err
 	}
-	if !a.left { // what is sent again is read again, and counts: the source was asked for it
+	if !a.left { // a repeated read counts, too: the source has executed it
 		c := chunk(tiers.Read, req, asked, now)
 		c.Bytes = int64(req.N)
 		a.side.done(c)
@@ -175,8 +174,7 @@ func (a *above) read(req *tiers.IO, back <-chan struct{}) error {
 	return nil
 }
 
-// copied is an object in the tier above. Its one request is used again and again: a part is read in
-// pieces of some KiB.
+// copied is an object in the upper tier. It reuses one request: a part is read in pieces of some KiB.
 type copied struct {
 	above *above
 	req   tiers.IO

@@ -17,8 +17,8 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// A tier that asks for half of each part twice, in falling order and side by side, still gets the
-// bytes of the object, and each is told once.
+// A tier that reads half of each part twice, in descending order and concurrently, still gets the
+// bytes of the object, and each byte is reported once.
 func TestStreamsAreAskedForWhatTheyNeed(t *testing.T) {
 	for _, verify := range []content.Verify{content.VerifyNone, content.VerifySample,
 		content.VerifyFull} {
@@ -37,7 +37,7 @@ func TestStreamsAreAskedForWhatTheyNeed(t *testing.T) {
 		assert.Equal(t, 1, n)
 		assert.Equal(t, objs[0].Size, sums[tiers.Read].Load())
 
-		// What is read is compared: other content is found where it is looked for.
+		// With other expected content verification fails.
 		x.Content = content.New([16]byte{9}, 0)
 		_, _, err = x.Read(t.Context(), tier, nil, objs[0])
 		if verify == content.VerifyNone {
@@ -48,7 +48,7 @@ func TestStreamsAreAskedForWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// timed is a store that says itself for how long it had a request.
+// timed is a store that returns its own Timing.
 type timed struct {
 	*tiertest.Stream
 	took time.Duration
@@ -92,7 +92,7 @@ func TestTheTimeOfAStreamIsTheTiersAndTheRestIsNamed(t *testing.T) {
 	})
 }
 
-// What a store still reads of a body when its operation has been given up is told to nobody.
+// Reads of a body after the end of its operation are not reported.
 func TestNobodyIsToldOfAMoveThatHasReturned(t *testing.T) {
 	x := tiertest.Transfer(t, chunk, 1)
 	upper := tiertest.Memory(t, 1<<20)
@@ -103,12 +103,12 @@ func TestNobodyIsToldOfAMoveThatHasReturned(t *testing.T) {
 	done, sums := counted()
 	_, _, err = x.Move(t.Context(), upper, late, o, done, done)
 	require.ErrorIs(t, err, context.Canceled)
-	told := sums[tiers.Read].Load()
+	reported := sums[tiers.Read].Load()
 	_, _ = late.body.Read(make([]byte, 50))
-	assert.Equal(t, told, sums[tiers.Read].Load())
+	assert.Equal(t, reported, sums[tiers.Read].Load())
 }
 
-// keeps is a store that goes on reading a body after it has returned.
+// keeps is a store that continues to read a body after it has returned.
 type keeps struct {
 	*tiertest.Stream
 	body io.ReadSeeker

@@ -10,35 +10,35 @@ import (
 	"kvbench/tiers/content"
 )
 
-// Transfer is how objects are moved. It is plain settings: one Transfer serves all workers at once.
+// Transfer has the settings with which objects are moved. All workers can share one Transfer.
 //
-// Objects given together are neighbours of one request. Those that the tier has side by side, the
-// first ones and at least one, are moved as one operation: n is how many it dealt with, also when
-// it failed. Where a tier keeps layers (tiers.Traits) those of all are moved, in their order. The
-// end of a context takes effect at the next chunk. A ChunkFunc may be nil.
+// The objects of one call are neighbours of one request. Objects that are adjacent in the tier move
+// as one operation, from the first one on and at least one: n is their number, also after an error.
+// If a tier stores layers (tiers.Traits), all objects move, layer by layer. The end of a context takes
+// effect at the next chunk. A ChunkFunc may be nil.
 //
-// A tier that streams (tiers.Streamer) is asked for one object at a time, with pieces of Chunk
-// bytes; Depth is how many of them a read may have under way.
+// A tiers.Streamer moves one object at a time, in pieces of Chunk bytes; Depth limits the pieces of a
+// read that are in flight.
 type Transfer struct {
-	// where the chunks' buffers come from; its buffers hold at least Chunk bytes
+	// Pool has the chunks' buffers, of at least Chunk bytes.
 	Pool    *buffer.Pool
-	Content *content.Content // what is written, and what reads are compared with
-	// bytes per request to a tier that has no wish of its own: a multiple of 4096
+	Content *content.Content // content of writes, and expected content of reads
+	// Chunk is the size of requests to a tier without Traits.Chunk, a multiple of 4096 bytes.
 	Chunk int
-	Depth int // requests of one operation in flight at the same time, at least 1
-	// Stretches of an object are gone through beside each other, each from front to back, by the
-	// Depth requests together; 0 = one. A tier that streams goes through its objects by itself.
+	Depth int // requests of one operation in flight, at least 1
+	// Stretches are parts of an object that the Depth requests read or write concurrently, each part
+	// from front to back; 0 = one. A tiers.Streamer ignores it.
 	Stretches int
 	Verify    content.Verify
-	// Sample is in how many bytes VerifySample looks at one block; 0 = in a chunk.
+	// Sample is the number of bytes in which VerifySample checks one block; 0 = a chunk.
 	Sample int64
-	// FlushOnly makes Device of a write the flush alone and calls the rest of the time inside the
-	// tier Host, as the Python benchmark does with buffered writes.
+	// FlushOnly counts only the flush of a write as Device, and the rest of the time inside the tier
+	// as Host, as the Python benchmark does with buffered writes.
 	FlushOnly bool
 	Clock     clock.Clock
 }
 
-// Read reads objects and verifies them as the Transfer says. The data is dropped.
+// Read reads objects, verifies them according to Verify, and drops the data.
 func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
 	objs ...tiers.Object) (n int, tm tiers.Timing, err error) {
 	if tier == nil {
@@ -65,9 +65,9 @@ func (t *Transfer) read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 	return len(op.objs), tm, err
 }
 
-// Write makes objects: at most Depth chunks are in flight while the next ones are generated. If it
-// fails, panics inside the tier included, or ctx ends, nothing of the objects is left in the tier;
-// done was still told of the chunks that completed.
+// Write writes objects: at most Depth chunks are in flight while the next ones are generated. After
+// an error, a panic inside the tier or the end of ctx, nothing of the objects is left in the tier;
+// done has still received the chunks that completed.
 func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
 	objs ...tiers.Object) (n int, tm tiers.Timing, err error) {
 	if tier == nil {
@@ -97,9 +97,9 @@ func (t *Transfer) write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 	return len(op.objs), tm, err
 }
 
-// readLayers reads objects layer by layer: of each layer those of all objects, one operation after
-// the other, as an engine asks for them that computes a layer while the next one comes. What it is
-// told of is the sum of the operations, and when each layer had come.
+// readLayers reads objects layer by layer: one layer of all objects, then the next one, in the order
+// of an engine that computes a layer while the next one is loaded. It returns the sum of the
+// operations' times, and when each layer was complete.
 func (t *Transfer) readLayers(ctx context.Context, tier tiers.Tier, layers int,
 	done tiers.ChunkFunc, objs []tiers.Object) (sum tiers.Timing, err error) {
 	for layer := 1; layer <= layers; layer++ {
@@ -116,7 +116,7 @@ func (t *Transfer) readLayers(ctx context.Context, tier tiers.Tier, layers int,
 	return sum, nil
 }
 
-// writeLayers writes objects in the same order. If it fails what was written of them is removed.
+// writeLayers writes objects in the same order. After an error it removes the written layers.
 func (t *Transfer) writeLayers(ctx context.Context, tier tiers.Tier, layers int,
 	done tiers.ChunkFunc, objs []tiers.Object) (sum tiers.Timing, err error) {
 	var made []tiers.Object
@@ -134,7 +134,7 @@ func (t *Transfer) writeLayers(ctx context.Context, tier tiers.Tier, layers int,
 	return sum, nil
 }
 
-// remove takes back what was written, if there is any.
+// remove removes the written layers, if there are any.
 func remove(ctx context.Context, tier tiers.Tier, made []tiers.Object) error {
 	if len(made) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func remove(ctx context.Context, tier tiers.Tier, made []tiers.Object) error {
 	return tier.Remove(context.WithoutCancel(ctx), made...)
 }
 
-// ofLayer is one layer of each object that has bytes in it: of few bytes not every layer has some.
+// ofLayer returns one layer of each object. A small object may have no bytes in some layers.
 func ofLayer(objs []tiers.Object, layer, layers int) (list []tiers.Object) {
 	for _, o := range objs {
 		if o = o.OfLayer(layer, layers); o.Size > 0 {
@@ -152,8 +152,8 @@ func ofLayer(objs []tiers.Object, layer, layers int) (list []tiers.Object) {
 	return list
 }
 
-// add adds the times of another operation. They follow each other, so that sums are times in which
-// something was inside the tier, as those of one operation are.
+// add adds the times of another operation. The operations do not overlap, so that the sum of Device
+// is the time in which the tier had a request in service.
 func add(sum *tiers.Timing, tm tiers.Timing) {
 	sum.Device += tm.Device
 	sum.Host += tm.Host
@@ -161,14 +161,13 @@ func add(sum *tiers.Timing, tm tiers.Timing) {
 	sum.Admission += tm.Admission
 }
 
-// Move copies an object from one tier to a lower one: what a demotion does. The source stays, the
-// caller removes it. If it fails nothing of the object is left in the destination; where reading
-// the source did, the error is a *SourceError. The two timings overlap; the wait for buffers is in
-// rd.Admission.
+// Move copies an object from one tier to a lower one, for a demotion. The caller removes the source.
+// After an error nothing of the object is left in the destination; if reading the source has failed
+// the error is a *SourceError. The two timings overlap; the wait for buffers is in rd.Admission.
 func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object, read,
 	write tiers.ChunkFunc) (rd, wr tiers.Timing, err error) {
 	if !holds(from) || !holds(to) {
-		// Nothing to carry over: what the source does not hold is generated again for the target.
+		// The source has no bytes: the content is generated again for the target.
 		if _, rd, err = t.Read(ctx, from, read, o); err != nil {
 			return rd, wr, &SourceError{err}
 		}
@@ -190,15 +189,15 @@ func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object
 	return rd, wr, err
 }
 
-// SourceError is the failure of a move's reading half.
+// SourceError is a failure of the reads of a Move.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what failed.
+// Unwrap returns the error of the read.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// nothing is an operation on a tier that keeps nothing and takes no time.
+// nothing reports an operation on a nil tier, which stores nothing and takes no time.
 func (t *Transfer) nothing(op tiers.Op, done tiers.ChunkFunc, o tiers.Object) {
 	now := t.Clock.Now()
 	done(tiers.Chunk{Op: op, Bytes: o.Size, Begun: now, Ended: now, Asked: now, Done: now})

@@ -30,7 +30,7 @@ import (
 
 const chunk = tiertest.Chunk
 
-// counted returns a ChunkFunc and the sum of what it is told.
+// counted returns a ChunkFunc and the sum of the bytes that it receives.
 func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
 	var sums [tiers.NumOps]atomic.Int64
 	return func(c tiers.Chunk) { sums[c.Op].Add(c.Bytes) }, &sums
@@ -75,11 +75,11 @@ func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
 			to := open(t)
 			_, streams := to.(tiers.Streamer)
 			if from.Traits().Stream {
-				return // stores are the lowest tier of every cache, too
+				return // stores are only the lowest tier of a cache
 			}
 			if _, files := from.(*filetier.Tier); files {
 				if _, memory := to.(*memtier.Tier); !memory {
-					return // files are the lowest tier of every cache
+					return // files are only the lowest tier of a cache
 				}
 			}
 			for i, size := range []int64{100, 4097, chunk, 7*chunk + 77} {
@@ -91,7 +91,7 @@ func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
 				require.NoError(t, err)
 				read := sums[tiers.Read].Load()
 				assert.GreaterOrEqual(t, read, size)
-				// What a stream has to send again is read again.
+				// Bytes that are sent again are read again.
 				assert.True(t, read == size || streams && from.Traits().Holds, read)
 				assert.Equal(t, size, sums[tiers.Write].Load())
 				assert.GreaterOrEqual(t, rd.Device, time.Duration(0))
@@ -149,7 +149,7 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 			f.SetHook(faults.On(faults.Open, 0, unix.EIO))
 			_, _, err = x.Read(t.Context(), f, nil, o)
 			require.ErrorIs(t, err, unix.EIO)
-			if !inner.Traits().Stream { // which has no readers
+			if !inner.Traits().Stream { // a Streamer opens no readers
 				f.SetHook(faults.On(faults.CloseReader, 0, unix.EIO))
 				_, _, err = x.Read(t.Context(), f, nil, o)
 				require.ErrorIs(t, err, unix.EIO, "the last reader deletes what was removed")
@@ -223,7 +223,7 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 			assert.ErrorIs(t, err, stop)
 			assert.ErrorContains(t, err, "u1/c1/t1")
 			moved := sums[tiers.Read].Load() + sums[tiers.Write].Load()
-			assert.GreaterOrEqual(t, moved, int64(chunk), "chunks that completed were told")
+			assert.GreaterOrEqual(t, moved, int64(chunk), "completed chunks were reported")
 			assert.LessOrEqual(t, moved, int64((3+depth)*chunk))
 			f.SetHook(nil)
 			w, r := f.InUse()
@@ -288,7 +288,8 @@ func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
 	}
 }
 
-// What a window's end cuts off is deleted after it, which may take longer than writing took.
+// A write that the end of a window interrupts is deleted after the window, which may take longer than
+// the write did.
 func TestUndoingAWriteIsNoPartOfIt(t *testing.T) {
 	x := tiertest.Transfer(t, chunk, 1)
 	inner := tiertest.Memory(t, 4<<20)
@@ -333,9 +334,9 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 	x := tiertest.Transfer(t, 4096, 1)
 	x.Verify = content.VerifySample
 	done := func(tiers.Chunk) {}
-	// The engine hires a worker for each request that finds the others busy, and keeps it: on a
-	// busy machine up to 200, of three allocations each, once. Nine turns of 95 more are not in
-	// that.
+	// The engine starts a worker for each request that finds the others busy, and keeps it: on a busy
+	// machine up to 200 workers, with three allocations each, once. That is too few for 95 extra
+	// allocations in each of nine turns, so the least of nine excludes them.
 	least := func(transfer func()) float64 {
 		fewest := math.Inf(1)
 		for range 9 {
@@ -359,16 +360,16 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 		}
 		return write, read
 	}
-	// The difference between an entry of 10 chunks and one of 200 is what chunks cost: with one
-	// allocation for each it would be 190.
+	// The difference between an entry of 10 chunks and one of 200 is the cost of chunks: it would be
+	// 190 with one allocation per chunk.
 	writeFew, readFew := allocs(10)
 	writeMany, readMany := allocs(200)
 	assert.InDelta(t, writeFew, writeMany, 95)
 	assert.InDelta(t, readFew, readMany, 95)
 }
 
-// A device that does not answer costs the buffers of its requests until it does, and nobody else
-// anything.
+// A device that hangs keeps the buffers of its requests until it completes them. Other operations are
+// not affected.
 func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
@@ -422,18 +423,18 @@ func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 	})
 }
 
-// TestStretches: an object is read in parts beside each other, each from front to back, and all of
-// it once; streams that have come to the end of theirs help with the others'.
+// TestStretches: the parts of an object are read concurrently, each from front to back, and every
+// byte once. Streams at the end of their part take chunks of the other parts.
 func TestStretches(t *testing.T) {
 	for _, c := range []struct {
 		stretches, depth, chunks int
-		rounds                   [][]int64 // chunks that are under way together
+		rounds                   [][]int64 // chunks that are in flight together
 	}{
 		{0, 4, 8, [][]int64{{0, 1, 2, 3}, {4, 5, 6, 7}}},
 		{1, 1, 3, [][]int64{{0}, {1}, {2}}},
 		{2, 4, 8, [][]int64{{0, 1, 4, 5}, {2, 3, 6, 7}}},
 		{4, 4, 9, [][]int64{{0, 2, 4, 6}, {1, 3, 5, 7}, {8}}},
-		{8, 2, 4, [][]int64{{0, 2}, {1, 3}}}, // no more of them than requests
+		{8, 2, 4, [][]int64{{0, 2}, {1, 3}}}, // no more parts than requests
 		{3, 2, 6, [][]int64{{0, 3}, {1, 4}, {2, 5}}},
 		{3, 4, 6, [][]int64{{0, 1, 2, 4}, {3, 5}}},
 		{4, 4, 3, [][]int64{{0, 1, 2}}},

@@ -1,17 +1,17 @@
-// Package workdir makes, guards and removes the one directory in which a run works.
+// Package workdir creates, protects and removes the work directory of a run.
 //
-//	paths.go    where it may lie: CheckPath, DefaultCacheDir
+//	paths.go    CheckPath, DefaultCacheDir: allowed paths
 //	workdir.go  Dir: Open, Close
-//	marker.go   the file that says whose it is, and its lock
+//	marker.go   the file that marks a directory as the suite's, and its lock
 //	shared.go   Join: several processes of one run in one directory
-//	files.go    the names of the run's files, and the removal of nothing else
-//	removal.go  the progress of that
+//	files.go    the names of the run's files, and their removal
+//	removal.go  the progress of the removal
 //
-// Three things together keep a user's files safe, also when a run is killed with SIGKILL at any
-// point: the marker, without which a directory that holds something is refused; the lock on it,
-// which the kernel drops when its process ends; and names that only the suite gives. Tests kill
-// runs at each state and at random and compare whole trees.
+// Three mechanisms keep a user's files safe, also when SIGKILL ends a run at any point. A directory
+// with files but without the marker is refused. The lock on the marker keeps other runs out; the
+// kernel releases it when the process ends. The suite only removes files whose names it has given.
+// Tests kill runs at each state and at random, and compare whole trees.
 //
-// A Dir is safe for concurrent use; Close comes last. Descriptors of the two-digit directories
-// belong to it: users open files relative to them and close those.
+// A Dir is safe for concurrent use; Close must be the last call. The Dir owns the descriptors of the
+// two-digit directories. Callers open files relative to them, and close these files.
 package workdir

@@ -17,17 +17,17 @@ import (
 	"kvbench/tiers"
 )
 
-// Names are those of a run's files. They are safe for concurrent use.
+// Names defines the names of a run's files. It is safe for concurrent use.
 type Names interface {
-	// Of says where an object lies: in a directory one below the work directory.
+	// Of returns the directory of an object, directly below the work directory, and its file.
 	Of(o tiers.Object) (dir, file string)
-	// Dir and File say whether a directory of the work directory, and a file in it, are the run's,
-	// by their names alone. File is a path below the directory. Nothing else is deleted.
+	// Dir and File report whether a directory in the work directory, and a file in it, belong to the
+	// run, by their names alone. File is a path below dir. Nothing else is deleted.
 	Dir(name string) bool
 	File(dir, file string) bool
 }
 
-// entryNames are those that Name gives, and those of the engines' layouts below treeName.
+// entryNames are the names that Name returns, and the names of the engines' layouts below treeName.
 type entryNames struct{}
 
 // Of implements Names.
@@ -44,11 +44,11 @@ func (entryNames) File(dir, file string) bool {
 	return fileName.MatchString(file)
 }
 
-// treeName is the directory below which an engine's layout has its files.
+// treeName is the directory of the files of an engine's layout.
 const treeName = "engine"
 
-// Nothing is deleted whose name differs in a single character from those that Name gives, or from
-// the patterns that the engines' layouts own.
+// Only files whose names match these patterns are deleted: the names that Name returns, and the
+// patterns of the engines' layouts.
 var (
 	fanName  = regexp.MustCompile(`^[0-9a-f]{2}$`)
 	fileName = regexp.MustCompile(`^[0-9a-f]{30}-[0-9a-f]{16}$`)
@@ -61,15 +61,16 @@ var (
 	}()
 )
 
-// KnowsTree says whether a file of that path below an engine's directory is removed with the run.
+// KnowsTree reports whether a file with that path below the engine's directory is removed with the
+// run.
 func KnowsTree(path string) bool { return treeFile.MatchString(path) }
 
-// TreeMode is the mode of directories in that of an engine: it marks them as the suite's.
+// TreeMode is the mode of directories below the engine's directory. It marks them as the suite's.
 const TreeMode = ownedMode
 
-// Name returns where an entry lies: a directory of two hexadecimal digits (256 of them: none grows
-// large) and a name of thirty more, both from the key's hash, with the generation: versions of a
-// key never share a file, so a reader of an old one is safe.
+// Name returns the file of an entry: a directory of two hexadecimal digits (256 directories, so that
+// none grows large) and a name of thirty more digits, both from the key's hash, and the generation.
+// Generations of a key never share a file, so a reader of an old one is safe.
 func Name(o tiers.Object) (fan, name string) {
 	sum := sha256.Sum256([]byte(o.Key))
 	text := hex.EncodeToString(sum[:16])
@@ -79,8 +80,8 @@ func Name(o tiers.Object) (fan, name string) {
 // Name returns where an object of the run lies.
 func (d *Dir) Name(o tiers.Object) (dir, file string) { return d.names.Of(o) }
 
-// Fan returns the descriptor of one of the directories below, which it makes when it is first
-// needed.
+// Fan returns the descriptor of a directory below the work directory. The first call creates the
+// directory.
 func (d *Dir) Fan(name string) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,14 +99,14 @@ func (d *Dir) Fan(name string) (int, error) {
 	return fd, nil
 }
 
-// Tree returns the descriptor and the path of the directory for files of an engine's layout, which
-// it makes when it is first needed. Directories in it are made with TreeMode.
+// Tree returns the descriptor and the path of the directory for files of an engine's layout. The first
+// call creates it. Directories in it need TreeMode.
 func (d *Dir) Tree() (fd int, path string, err error) {
 	fd, err = d.Fan(treeName)
 	return fd, d.path + "/" + treeName, err
 }
 
-// Sync makes the names of the files durable that lie in one of the directories below.
+// Sync makes the names of the files in a directory below the work directory durable.
 func (d *Dir) Sync(name string) error {
 	fd, err := d.Fan(name)
 	if err == nil {
@@ -113,17 +114,17 @@ func (d *Dir) Sync(name string) error {
 			return Retry(func() error { return unix.Fsync(fd) })
 		})
 	}
-	if err != nil && !errors.Is(err, unix.EINVAL) { // which filesystems say that cannot do it
+	if err != nil && !errors.Is(err, unix.EINVAL) { // the filesystem cannot flush directories
 		return fail("flush the directory", d.path+"/"+name, err)
 	}
 	return nil
 }
 
-// sweep removes every file of the run, and its directories that are empty then. When ctx ends it
-// stops between two files, or two steps of a large one, and returns why.
+// sweep removes every file of the run, and the run's directories that are empty then. The end of ctx
+// stops it between two files, or two steps of a large one; it returns ctx's cause.
 func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) {
 	d.removal.ends.Store(false)
-	// Counted first, so that the progress of the removal is known.
+	// Count first, so that the progress of the removal is known.
 	all, err := count(d.fd, d.path, names, func() error {
 		d.removal.moves(d.path, names)
 		return context.Cause(ctx)
@@ -156,20 +157,19 @@ func (d *Dir) sweep(ctx context.Context, names Names) (swept Amount, err error) 
 	return swept, walk(d.fd, d.path, names, true, remove)
 }
 
-// step is how many bytes of a file are given up at once. On a disk mounted discard the removal of
-// 1 GiB was seen to take 1.4 s in one call, which nothing can interrupt: the process could not end
-// meanwhile, and would show no progress. In steps of twice this size no call took longer
-// than 0.2 s, and all of them no longer than the one.
+// step is how many bytes of a file one call releases. On a disk mounted discard, removing 1 GiB in one
+// call took 1.4 s: the process could not end meanwhile, and showed no progress. In steps of twice this
+// size no call took longer than 0.2 s, and all of them together no longer than the single call.
 const step = 32 << 20
 
-// shorten cuts a file of ours to a size. One to which a user has made a link, it
-// leaves: that would lose its content.
+// shorten truncates a file of the run to a size. It keeps a file with another hard link, because the
+// user would lose its content.
 func shorten(dir int, name string, size int64) error {
 	fd, err := OpenAt(dir, name, unix.O_WRONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) // nothing was written that could fail here
+	defer unix.Close(fd) // cannot fail: nothing was written
 	var s unix.Stat_t
 	if unix.Fstat(fd, &s) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Nlink != 1 {
 		return unix.EMLINK
@@ -177,7 +177,7 @@ func shorten(dir int, name string, size int64) error {
 	return Retry(func() error { return unix.Ftruncate(fd, size) })
 }
 
-// count adds up the run's files in a work directory.
+// count counts the run's files in a work directory.
 func count(dir int, path string, names Names, stopped func() error) (n Amount, err error) {
 	err = walk(dir, path, names, false, func(_ int, _ string, size int64) error {
 		n.Files++
@@ -187,8 +187,8 @@ func count(dir int, path string, names Names, stopped func() error) (n Amount, e
 	return n, err
 }
 
-// walk calls do with each of the run's files in a work directory, until that fails. With prune it
-// removes the suite's directories that are empty then.
+// walk calls do with each of the run's files in a work directory, until do fails. With prune it then
+// removes the suite's empty directories.
 func walk(dir int, path string, run Names, prune bool,
 	do func(dir int, name string, size int64) error) error {
 	names, err := readNames(dir)
@@ -209,24 +209,24 @@ func walk(dir int, path string, run Names, prune bool,
 // walker walks through one directory of a work directory.
 type walker struct {
 	run   Names
-	top   string // its name
+	top   string // name of the directory
 	prune bool
 	do    func(dir int, name string, size int64) error
 }
 
-// walk does so for the directory itself, or one in it, whose path there is below. A file is the
-// run's if its name is and it is a regular file, no link above all.
+// walk walks through the directory name in the directory in; below is its path relative to top. A file
+// belongs to the run if its name does and it is a regular file, and not a symbolic link.
 func (w *walker) walk(in int, name, below string) error {
 	dir, err := OpenAt(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
-		return nil // no directory: a user's
+		return nil // no directory: a user's file
 	}
 	if err != nil {
 		return fmt.Errorf("open %s: %w", cmp.Or(below, name), err)
 	}
 	defer unix.Close(dir)
 	sticky, err := stickyDir(dir, false)
-	if err != nil || w.top == treeName && below == "" && !sticky { // a user's
+	if err != nil || w.top == treeName && below == "" && !sticky { // a user's directory
 		return err
 	}
 	names, err := readNames(dir)
@@ -250,13 +250,13 @@ func (w *walker) walk(in int, name, below string) error {
 		}
 	}
 	if w.prune && sticky {
-		_ = unix.Unlinkat(in, name, unix.AT_REMOVEDIR) // fails where a user's files are in it
+		_ = unix.Unlinkat(in, name, unix.AT_REMOVEDIR) // fails if it contains a user's files
 	}
 	return nil
 }
 
-// readNames lists a directory. It reads through a descriptor of its own: dir's has one position
-// for all who use it.
+// readNames lists a directory. It opens its own descriptor, because all users of dir share one
+// position.
 func readNames(dir int) ([]string, error) {
 	fd, err := OpenAt(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -269,7 +269,7 @@ func readNames(dir int) ([]string, error) {
 
 // Files are used by descriptor: os.File would add its poller and locks to every request.
 
-// Retry repeats a call that a signal interrupted.
+// Retry repeats a call while it fails with EINTR.
 func Retry(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -278,7 +278,7 @@ func Retry(call func() error) error {
 	}
 }
 
-// OpenAt opens name in the directory dir. It follows no symbolic link in the last place.
+// OpenAt opens name in the directory dir. It does not follow a symbolic link in the last component.
 func OpenAt(dir int, name string, flags int, mode uint32) (fd int, err error) {
 	err = Retry(func() (err error) {
 		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, mode)

@@ -23,9 +23,8 @@ import (
 
 const victimEnv = "KVTEST_VICTIM_DIR"
 
-// TestKilledRunsAreReclaimedAndHarmNothing runs itself as another process that opens, fills and
-// closes a cache directory again and again, and kills that with SIGKILL after a random number of
-// its steps.
+// TestKilledRunsAreReclaimedAndHarmNothing runs itself as another process that opens, fills and closes
+// a cache directory in a loop, and kills that process with SIGKILL after a random number of steps.
 func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 	if dir := os.Getenv(victimEnv); dir != "" {
 		victim(t, dir)
@@ -58,7 +57,7 @@ func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 	assert.Positive(t, all, "which was known before")
 }
 
-// killAfter starts the victim and kills it when it has told that many steps.
+// killAfter starts the victim and kills it when it has reported that many steps.
 func killAfter(t *testing.T, dir string, steps int) {
 	t.Helper()
 	exe, err := os.Executable()

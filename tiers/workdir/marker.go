@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// markerName is the file that says that a directory is the suite's.
+// markerName is the file that marks a directory as the suite's.
 const markerName = ".kvbench.json"
 
-// markerMagic begins every marker. It is what the suite is recognised by: a run killed while
-// it rewrites the rest leaves a directory that is still known.
+// markerMagic begins every marker and identifies it. A run that is killed while it rewrites the rest
+// leaves a directory that is still recognised.
 const markerMagic = `{"kvbench_owned_directory":`
 
-// marker is the content of the marker file: who works here, and what was made for it.
+// marker is the content of the marker file: the run that works here, and what was created for it.
 type marker struct {
 	Note    string    `json:"kvbench_owned_directory"` // first, see markerMagic
 	Nonce   string    `json:"nonce"`
@@ -28,11 +28,11 @@ type marker struct {
 	PID     int       `json:"pid"`
 	Host    string    `json:"host"`
 	Started time.Time `json:"started"`
-	// Made is the outermost directory above that did not exist before: all between it and the rank
-	// directory was made, too, and goes with it at the end.
+	// Made is the outermost parent directory that did not exist before. The run has created the
+	// directories from it down to the rank directory, and removes them at the end.
 	Made     string `json:"made_from"`
 	MadeRank bool   `json:"made_rank_directory"`
-	// Contents is what a Folder has to know of its files.
+	// Contents is a Folder's Contents.
 	Contents json.RawMessage `json:"contents,omitempty"`
 }
 
@@ -55,19 +55,19 @@ func (e *LockedError) Error() string {
 		"wait for it to end, or give another -cache-dir or -rank", e.Path, who)
 }
 
-// marker is the path of the marker, for people.
+// marker returns the path of the marker, for messages.
 func (d *Dir) marker() string { return d.path + "/" + markerName }
 
-// works says whether the process that wrote the marker is still there, as far as this host knows.
+// works reports whether the process that wrote the marker still runs on this host.
 func (m marker) works() bool {
 	host, _ := os.Hostname()
 	return m.PID != 0 && m.Host == host && unix.Kill(m.PID, 0) != unix.ESRCH
 }
 
-// openMarker opens the marker, or makes it in an empty directory, and locks it. Fresh says
-// that it was made here and is still in place.
+// openMarker opens the marker, or creates it in an empty directory, and locks it. Fresh reports that
+// this call has created it.
 func (d *Dir) openMarker() (fresh bool, err error) {
-	// Without O_NONBLOCK a pipe of that name would hold the run up.
+	// Without O_NONBLOCK a named pipe of that name would block the run.
 	d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if fresh = errors.Is(err, unix.ENOENT); fresh {
 		if err := d.nothingInside(); err != nil {
@@ -81,7 +81,7 @@ func (d *Dir) openMarker() (fresh bool, err error) {
 	if err := d.lockMarker(); err != nil {
 		return false, err // not fresh: the holder of the lock has taken it over
 	}
-	// It may have been removed, or made again, between opening and locking it.
+	// Another run may have removed or replaced it between open and lock.
 	var held, there unix.Stat_t
 	err = errors.Join(unix.Fstat(d.lock, &held),
 		unix.Fstatat(d.fd, markerName, &there, unix.AT_SYMLINK_NOFOLLOW))
@@ -98,7 +98,7 @@ func (d *Dir) openMarker() (fresh bool, err error) {
 	return fresh, nil
 }
 
-// nothingInside refuses a directory in which a user's files lie.
+// nothingInside refuses a directory that contains a user's files.
 func (d *Dir) nothingInside() error {
 	names, err := readNames(d.fd)
 	switch {
@@ -108,15 +108,15 @@ func (d *Dir) nothingInside() error {
 		return fail("make", d.marker(), unix.EEXIST) // another run was quicker
 	case len(names) > 0:
 		return fmt.Errorf("%s holds files (%s) but no marker of ours (%s), so it is "+
-			"somebody else's; move it away or give another -cache-dir", d.path,
+			"not a directory of kvbench; move it away or give another -cache-dir", d.path,
 			strings.Join(names[:min(3, len(names))], ", "), markerName)
 	}
 	return nil
 }
 
-// lockMarker takes the marker's lock for the life of its descriptor; the kernel drops it
-// however the process ends. The descriptor is open for reading only: one for writing would
-// keep the filesystem from being remounted read-only for the whole run.
+// lockMarker takes the marker's lock for the life of its descriptor; the kernel releases it however
+// the process ends. The descriptor is open for reading only: a writable one would prevent a read-only
+// remount of the filesystem during the run.
 func (d *Dir) lockMarker() error {
 	err := d.lockAs(unix.LOCK_EX)
 	if err == nil {
@@ -128,7 +128,7 @@ func (d *Dir) lockMarker() error {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return locked
 	case lockless(err):
-		// No locks here: the process number must do, on this machine at least.
+		// The filesystem has no locks: check the process id, which works on this host.
 		if m.PID != os.Getpid() && m.works() {
 			return locked
 		}
@@ -139,7 +139,7 @@ func (d *Dir) lockMarker() error {
 	return fail("lock", d.marker(), err)
 }
 
-// share turns the lock of who opened the directory into one that others may have, too.
+// share downgrades the exclusive lock to a shared one.
 func (d *Dir) share() error {
 	if err := d.lockAs(unix.LOCK_SH); err != nil && !lockless(err) {
 		return fail("share", d.marker(), err)
@@ -147,22 +147,22 @@ func (d *Dir) share() error {
 	return nil
 }
 
-// last says whether no other process works in the directory any more. One that gives way has lost its
-// lock with the attempt, which is how of several at a time the last one gets it.
+// last reports whether no other process works in the directory. A process that is not the last one has
+// lost its shared lock with the attempt, so that the last of several concurrent ones succeeds.
 func (d *Dir) last() bool {
 	err := d.lockAs(unix.LOCK_EX)
 	return err == nil || lockless(err) && !d.joined
 }
 
-// lockAs takes the marker's lock, or changes the one that is held: not in one step: the error
-// says if another process came in between.
+// lockAs takes the marker's lock, or converts it. The conversion is not atomic: it fails if another
+// process takes the lock in between.
 func (d *Dir) lockAs(how int) error {
 	flock := func() error { return unix.Flock(d.lock, how|unix.LOCK_NB) }
 	err := Retry(flock)
 	if !errors.Is(err, unix.EBADF) {
 		return err
 	}
-	// NFS locks for writing only what is open for writing.
+	// On NFS an exclusive lock needs a writable descriptor.
 	fd, openErr := OpenAt(d.fd, markerName, unix.O_RDWR, 0)
 	if openErr != nil {
 		return fail("open", d.marker(), openErr)
@@ -172,14 +172,14 @@ func (d *Dir) lockAs(how int) error {
 	return Retry(flock)
 }
 
-// lockless says that an error of a lock is that of a filesystem that has none.
+// lockless reports whether the error of a lock means that the filesystem has no locks.
 func lockless(err error) bool {
 	return errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) ||
 		errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)
 }
 
-// readMarker reads a marker file. Known says whether the text is that of a marker at all, whole or
-// cut short by a kill; what cannot be read of it stays zero.
+// readMarker reads a marker file. Known reports whether the text is a marker, complete or truncated by
+// a kill. Fields that cannot be read stay zero.
 func readMarker(fd int) (m marker, known bool, err error) {
 	text := make([]byte, 64<<10)
 	n := 0
@@ -188,15 +188,15 @@ func readMarker(fd int) (m marker, known bool, err error) {
 	if n := min(len(text), len(markerMagic)); string(text[:n]) != markerMagic[:n] {
 		return m, false, err
 	}
-	// A run that was killed while it shortened the text left the end of the longer one behind it.
+	// A run that was killed before it truncated the file has left the end of a longer text.
 	if json.NewDecoder(bytes.NewReader(text)).Decode(&m) != nil {
 		m = marker{}
 	}
 	return m, true, err
 }
 
-// write replaces the text of the marker in dir, in place. The magic at its start is the same before
-// and after, so no moment exists in which the directory is not recognised.
+// write replaces the text of the marker in dir, in place. The magic at its start does not change, so
+// that the directory is recognised at any moment.
 func (m marker) write(dir int) (err error) {
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -12,30 +12,29 @@ import (
 	"kvbench/tiers"
 )
 
-// forbidden are the directories of the system (hier(7)) that a cache may neither be nor be below. A
-// cache must not be one of the parentsOnly, but may be below one.
+// A cache must not be one of the forbidden system directories (hier(7)), or below one. It must not be
+// one of parentsOnly, but may be below one.
 var (
 	forbidden = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32",
 		"/lost+found", "/proc", "/root", "/sbin", "/sys", "/usr"}
 	parentsOnly = []string{"/", "/home", "/run", "/var", "/var/lib"}
 )
 
-// CheckPath says whether dir may hold a cache: it does not lie in a directory of the system
-// once symbolic links are resolved, and everything on the way to it is a directory or does
-// not exist yet. Nothing is touched.
+// CheckPath returns an error if dir may not contain a cache: after symbolic links are resolved it must
+// not be in a system directory, and its existing parents must be directories. It changes nothing.
 func CheckPath(dir string) error {
 	_, err := resolve(dir)
 	return err
 }
 
-// DefaultCacheDir is where the cache lies when no directory is given: the same for each run of
-// this user, so that what a killed run left behind is found and reclaimed by the next one.
+// DefaultCacheDir returns the default cache directory. It is the same for each run of this user, so
+// that the next run reclaims the files of a killed one.
 func DefaultCacheDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("kvbench-%d", os.Getuid()))
 }
 
-// resolve returns dir as an absolute path without symbolic links, in so far as it exists, if it
-// passes CheckPath.
+// resolve returns dir as an absolute path, without symbolic links in its existing part, if it passes
+// CheckPath.
 func resolve(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("the cache directory's name is empty; give one with -cache-dir")
@@ -45,7 +44,7 @@ func resolve(dir string) (string, error) {
 		return "", fmt.Errorf("find the cache directory %s: %w", dir, err)
 	}
 	var top, rest string
-	for range attempts { // another run's end may remove it between two looks
+	for range attempts { // another run may remove a directory between two calls
 		if top, rest, err = nearest(abs); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -55,7 +54,7 @@ func resolve(dir string) (string, error) {
 			tiers.Advice(err))
 	}
 	real := filepath.Join(top, rest)
-	// By names first: /lib may be a link to usr/lib, and /usr is what the user knows.
+	// Compare names first: /lib may be a link to usr/lib, and the error should name /lib.
 	for _, lies := range []func(system string) bool{
 		func(f string) bool { return real == f || strings.HasPrefix(real, f+"/") },
 		func(f string) bool { return liesIn(top, f) },
@@ -70,9 +69,8 @@ func resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// nearest returns the nearest directory on the way to path that exists, without symbolic
-// links, and the way on from there. Nothing can be made below a file, or a link to nowhere:
-// that would show as an error of the first mkdir, which names neither.
+// nearest returns the nearest existing directory above path, without symbolic links, and the rest of
+// the path. It finds a file or a broken link on the way, which mkdir would not name in its error.
 func nearest(path string) (top, rest string, err error) {
 	at := path
 	for ; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
@@ -86,7 +84,7 @@ func nearest(path string) (top, rest string, err error) {
 	}
 	info, err := os.Stat(at)
 	switch {
-	case err != nil: // it is there itself
+	case err != nil: // a broken link
 		to, _ := os.Readlink(at)
 		return "", "", fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at,
 			to, err)
@@ -100,8 +98,8 @@ func nearest(path string) (top, rest string, err error) {
 	return top, rest, err
 }
 
-// refused is the error for a directory of the system, or one below it. A user who gives /dev/shm
-// wants memory. The hint names a tmpfs mount instead.
+// refused returns the error for a system directory, or a directory below one. A user who gives
+// /dev/shm wants memory, so the hint names a tmpfs mount.
 func refused(dir, real, system string) error {
 	where := dir
 	if real != dir {
@@ -115,8 +113,9 @@ func refused(dir, real, system string) error {
 		system, hint)
 }
 
-// liesIn says whether the directory top is the system directory or below it, by identity: names
-// differ on bind mounts, with links like /bin -> usr/bin, and where case does not matter.
+// liesIn reports whether the directory top is the system directory or below it. It compares identity,
+// because names differ with bind mounts, with links like /bin -> usr/bin, and on case-insensitive
+// filesystems.
 func liesIn(top, system string) bool {
 	info, err := os.Stat(system)
 	if err != nil {

@@ -19,26 +19,26 @@ type Amount struct {
 	Bytes int64
 }
 
-// Removal is how far the removal of files has come: in Open of those that an earlier run left, in
-// Remove and Close of the run's own. The zero value is ready. It can be read at any time, also while
-// the removal hangs in the kernel.
+// Removal is the progress of the removal of files: of an earlier run's files in Open, and of the run's
+// own in Remove and Close. The zero value is ready. It can be read at any time, also while the removal
+// hangs in the kernel.
 //
-// Another store of a run's bytes reports them by Works, Counted, Removed and Over.
+// A tier that is no directory reports its removal with Works, Counted, Removed and Over.
 type Removal struct {
 	mu       sync.Mutex
-	path     string        // of the directory; "" while there is none that could hold files
-	names    Names         // of the files in it that count
-	count    func() Amount // what lies there, where it is no directory
+	path     string        // of the directory; "" while no directory can contain files
+	names    Names         // of the files that count
+	count    func() Amount // counts the objects of a tier that is no directory
 	counted  bool          // of is valid
 	of, done Amount
-	moved    time.Time  // when it began or last came further; zero while nothing is removed
-	others   []*Removal // of more directories of the run
+	moved    time.Time  // when it began or last made progress; zero while nothing is removed
+	others   []*Removal // of other directories of the run
 
 	stepping sync.Mutex  // held while a file is removed, for as long as the disk takes
-	ends     atomic.Bool // Left was called: nothing more is removed
+	ends     atomic.Bool // Left was called: no more removals
 }
 
-// Beside returns a Removal for one more directory of the same run, which r includes.
+// Beside returns a Removal for another directory of the same run. Its figures are part of r's.
 func (r *Removal) Beside() *Removal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +47,8 @@ func (r *Removal) Beside() *Removal {
 	return more
 }
 
-// Progress returns the bytes that are removed, and the bytes that were there; 0 of 0 before they are
-// counted.
+// Progress returns the bytes that have been removed, and the bytes that there were; both are 0 before
+// the files are counted.
 func (r *Removal) Progress() (done, of int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,8 +60,8 @@ func (r *Removal) Progress() (done, of int64) {
 	return done, of
 }
 
-// Waits returns for how long the removal in progress has made no progress, and its directory; ""
-// where nothing is being removed.
+// Waits returns how long the removal has made no progress, and its directory; "" if nothing is being
+// removed.
 func (r *Removal) Waits() (dir string, since time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,19 +76,19 @@ func (r *Removal) Waits() (dir string, since time.Duration) {
 	return dir, since
 }
 
-// countingTime is how long Left waits for figures: it is called when a process is to end at once.
+// countingTime limits how long Left counts: the process must end soon.
 const countingTime = 200 * time.Millisecond
 
-// Remains are what of a run lies on the disk.
+// Remains describes the files of a run that are left.
 type Remains struct {
-	Dirs []string // where files lie; none when nothing does
+	Dirs []string // directories with files
 	Amount
-	Known  bool // false when counting takes too long, as on a disk that does not answer
-	Others int  // files in the directories that are not of the run
+	Known  bool // false if counting takes too long, as on a disk that hangs
+	Others int  // files in the directories that do not belong to the run
 }
 
-// Left returns what of a run lies on the disk, for the last line of a process: it counts the files,
-// and stops the removal, so that the line is still true when it is read.
+// Left returns the files of a run that are left, for the last line of a process. It counts the files
+// and stops the removal, so that the line stays true.
 func (r *Removal) Left() Remains {
 	left := r.here()
 	r.mu.Lock()
@@ -103,7 +103,7 @@ func (r *Removal) Left() Remains {
 	return left
 }
 
-// here is Left of its own directory.
+// here is Left for the Removal's own directory.
 func (r *Removal) here() Remains {
 	r.mu.Lock()
 	dir, names, here := r.path, r.names, r.count
@@ -142,11 +142,11 @@ func (r *Removal) here() Remains {
 	}
 }
 
-// foreign counts the files in a work directory that are not of the run by their names.
+// foreign counts the files in a work directory whose names are not the run's.
 func foreign(path string, names Names) (n int) {
 	_ = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
-			return nil // what cannot be read is not counted
+			return nil // directories that cannot be read are not counted
 		}
 		in, name, _ := strings.Cut(strings.TrimPrefix(at, path+"/"), "/")
 		if in != markerName && !(names.Dir(in) && names.File(in, name)) {
@@ -157,7 +157,7 @@ func foreign(path string, names Names) (n int) {
 	return n
 }
 
-// step makes a step of the removal, unless Left has stopped it.
+// step executes a step of the removal, unless Left has stopped it.
 func (r *Removal) step(remove func() error) error {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
@@ -169,8 +169,8 @@ func (r *Removal) step(remove func() error) error {
 
 var errEnds = errors.New("the process ends")
 
-// Works notes that a run works in a place from now on that is no directory, and who counts what
-// lies there: quickly, and at any time.
+// Works sets the place of a tier that is no directory, and the function that counts its objects. The
+// function must be quick, and may be called at any time.
 func (r *Removal) Works(place string, count func() Amount) {
 	r.set(place, nil)
 	r.mu.Lock()
@@ -178,31 +178,31 @@ func (r *Removal) Works(place string, count func() Amount) {
 	r.count = count
 }
 
-// Counted notes that so much lies in the place, and is going to be removed.
+// Counted sets the amount that is going to be removed.
 func (r *Removal) Counted(of Amount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counted, r.of, r.done = true, of, Amount{}
 }
 
-// Over notes that nothing is left to report.
+// Over ends the report.
 func (r *Removal) Over() { r.set("", nil) }
 
-// moves notes that the removal of files of such names in a directory has begun, or come further.
+// moves records that the removal of the named files in a directory has begun, or made progress.
 func (r *Removal) moves(path string, names Names) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.path, r.names, r.moved = path, names, time.Now()
 }
 
-// rests notes that nothing is being removed any more, for whatever reason.
+// rests records that the removal has ended or stopped.
 func (r *Removal) rests() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.moved = time.Time{}
 }
 
-// set notes that a run works in a directory from now on, whose files are not counted yet.
+// set sets the directory of the run. Its files are not counted yet.
 func (r *Removal) set(path string, names Names) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +210,7 @@ func (r *Removal) set(path string, names Names) {
 	r.of, r.done = Amount{}, Amount{}
 }
 
-// Removed notes that so much has gone.
+// Removed adds an amount that has been removed.
 func (r *Removal) Removed(n Amount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,7 +39,7 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 	assert.Equal(t, d.Path(), dir)
 	assert.Equal(t, Amount{50, 200}, n, "counted before the end")
 
-	// Looked at once for each file that is counted, and once before each that is removed.
+	// The context is checked once for each counted file, and once before each removal.
 	err = d.Remove(&ending{t.Context(), 50 + 30})
 	require.ErrorContains(t, err, "the next start tries again")
 	dir, n = left()
@@ -54,7 +54,7 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 	_, n = left()
 	assert.Equal(t, Amount{15, 60}, n, "so is a start that is stopped meanwhile")
 
-	// A removal that was given up ends later than its trial: the disk says what is there.
+	// An abandoned removal may end after its trial: Left counts the files on the disk.
 	files, err := filepath.Glob(d.Path() + "/[0-9a-f][0-9a-f]/*-*")
 	require.NoError(t, err)
 	require.Len(t, files, 15)
@@ -74,7 +74,7 @@ func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
 	assert.Equal(t, before, tree(t, cache))
 }
 
-// asking is a context whose look number 20 asks what is left.
+// asking is a context whose check number 20 calls Left.
 type asking struct {
 	context.Context
 	looks int
@@ -89,7 +89,7 @@ func (a *asking) Err() error {
 	return nil
 }
 
-// What the last line of a process says is true when it is read, although a removal was in progress.
+// The last line of a process stays true, although a removal was in progress.
 func TestNothingIsRemovedAfterTheCount(t *testing.T) {
 	cache := t.TempDir()
 	var seen Removal
@@ -105,7 +105,7 @@ func TestNothingIsRemovedAfterTheCount(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// A large file goes in steps; a file with another link keeps its content.
+// A large file is removed in steps; a file with another hard link keeps its content.
 func TestLargeFilesAreRemovedInSteps(t *testing.T) {
 	cache, mine := t.TempDir(), t.TempDir()+"/mine"
 	const size = 3*step + 5
@@ -124,7 +124,7 @@ func TestLargeFilesAreRemovedInSteps(t *testing.T) {
 	d, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen})
 	require.NoError(t, err)
 	path := make(d, "a")
-	// One look to count it, one before each of two steps.
+	// One check when it is counted, one before each of two steps.
 	require.ErrorIs(t, d.Remove(&ending{t.Context(), 3}), context.Canceled)
 	info, err := os.Stat(path)
 	require.NoError(t, err)

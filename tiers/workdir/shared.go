@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotShared is the error of Join where no process of the run has opened the directory.
+// ErrNotShared is the error of Join if no process of the run has opened the directory.
 var ErrNotShared = errors.New("no other process of this run works there")
 
 // Join opens a directory that another process of the same run has opened as Shared and still holds:
-// one whose marker has the Nonce. It makes, reclaims and removes nothing. The two are equals from
-// here on: whichever of all of them is closed last removes what the run has left, so that no process
-// loses the files with which others still work.
+// its marker has the same Nonce. It creates, reclaims and removes nothing. From then on all these
+// processes are equal: the one that closes last removes the run's files, so that no process loses
+// files that it still uses.
 //
-// Shared directories are held with shared locks, which keep other runs out as one's own lock does.
-// On a filesystem without locks who has opened it removes, and should be closed last.
+// The processes hold shared locks, which keep other runs out like an exclusive one. On a filesystem
+// without locks the process that called Open removes the files, and should close last.
 func Join(opt Options) (_ *Dir, err error) {
 	parent, err := resolve(opt.CacheDir)
 	if err != nil {
@@ -42,7 +42,7 @@ func Join(opt Options) (_ *Dir, err error) {
 	if d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
 		return nil, none(err)
 	}
-	// The lock first: who holds it knows that the marker stays what it is.
+	// Lock first: the marker cannot change under the lock.
 	if err := d.lockAs(unix.LOCK_SH); err != nil && !lockless(err) {
 		return nil, none(err)
 	}
@@ -54,7 +54,7 @@ func Join(opt Options) (_ *Dir, err error) {
 		return nil, none(errors.New("the marker is that of another run"))
 	}
 	d.mark = mark
-	// The process that opened the directory recalled them, too, before it wrote the marker.
+	// The process that opened the directory has recalled the same names.
 	names, stay, err := opt.recall(mark)
 	if err != nil {
 		return nil, fmt.Errorf("in %s: %w", d.path, err)
@@ -65,5 +65,5 @@ func Join(opt Options) (_ *Dir, err error) {
 	return d, nil
 }
 
-// Joined says that another process has opened the directory.
+// Joined reports that another process has opened the directory.
 func (d *Dir) Joined() bool { return d.joined }

@@ -11,13 +11,13 @@ import (
 	"kvbench/tiers"
 )
 
-// shared are the options of a process of one run, by its nonce.
+// shared returns the options of a process of the run with that nonce.
 func shared(cache, nonce string) Options {
 	return Options{CacheDir: cache, Nonce: nonce, Shared: true,
 		Folder: &Folder{Name: "all", Files: entryNames{}}}
 }
 
-// putEntry writes a file of the run in a directory that is its.
+// putEntry writes a file of the run.
 func putEntry(t *testing.T, d *Dir, key string) string {
 	t.Helper()
 	fan, name := d.Name(tiers.Object{Key: key})
@@ -28,8 +28,8 @@ func putEntry(t *testing.T, d *Dir, key string) string {
 	return path
 }
 
-// Processes of one run work in one directory; whoever is closed last removes what all have left,
-// and until then nobody else gets in.
+// Processes of one run work in one directory. The one that closes last removes the files of all, and
+// until then no other run can open the directory.
 func TestTheLastOneRemoves(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
 		cache := t.TempDir() + "/cache"
@@ -60,8 +60,8 @@ func TestTheLastOneRemoves(t *testing.T) {
 	}
 }
 
-// A directory of another run, of one that has ended, or of nobody, is not joined, and nothing is
-// made where there is none.
+// Join refuses a directory of another run, of one that has ended, or without a marker, and creates no
+// directory.
 func TestJoinIsForOneRun(t *testing.T) {
 	cache := t.TempDir() + "/cache"
 	_, err := Join(shared(cache, "n"))
@@ -74,7 +74,7 @@ func TestJoinIsForOneRun(t *testing.T) {
 		_, err = Join(shared(cache, nonce))
 		require.ErrorIs(t, err, ErrNotShared)
 	}
-	// One that was refused has not taken the lock away, nor anything else.
+	// A refused Join has not released the lock, and changed nothing.
 	path := putEntry(t, d, "a")
 	require.NoError(t, d.Close())
 	assert.NoFileExists(t, path)

@@ -18,20 +18,20 @@ import (
 	"kvbench/tiers"
 )
 
-// Options say which directory, and what becomes of it.
+// Options are the options of Open.
 type Options struct {
-	CacheDir string // made with its parents where it does not exist
-	Rank     int    // the directory is CacheDir/rank_<Rank>, unless Folder says another
-	Nonce    string // of the run, for the marker
+	CacheDir string // created with its parents if it does not exist
+	Rank     int    // the directory is CacheDir/rank_<Rank>, unless Folder is set
+	Nonce    string // identifies the run in the marker
 	Keep     bool   // Close leaves files and marker for inspection; the next Open reclaims them
-	// Folder, if not nil, is a directory whose files have names that mean something.
+	// Folder, if not nil, is a directory whose files have stable names.
 	Folder *Folder
-	// Shared lets others Join: processes of the same run, which has one Nonce for all of them.
+	// Shared lets other processes of the same run, with the same Nonce, Join.
 	Shared bool
-	// Removal, if not nil, shows the progress of removing files.
+	// Removal, if not nil, receives the progress of the removal of files.
 	Removal *Removal
-	// Call, if not nil, makes the calls other than those that remove files, as ioengine.Engine's
-	// does: it shows which of them the filesystem does not complete.
+	// Call, if not nil, makes all system calls except removals, like Call of ioengine.Engine: it
+	// shows calls that the filesystem does not complete.
 	Call func(what, where string, f func() error) error
 }
 
@@ -42,37 +42,36 @@ func (o *Options) call(what, where string, f func() error) error {
 	return o.Call(what, where, f)
 }
 
-// Folder is a work directory other than rank_<N>, the files of which other programs may look for.
+// Folder is a work directory other than rank_<N>, whose files other programs may read.
 type Folder struct {
 	Name  string // the directory is CacheDir/<Name>
 	Files Names  // of this run
-	// Contents is kept in the marker: what Recall needs to know which files a run left, however it
-	// ended.
+	// Contents is stored in the marker. Recall derives from it the files of an earlier run, also if
+	// that run was killed.
 	Contents json.RawMessage
-	// Recall is given the Contents of the run before, nil when the marker had none. It returns the
-	// names of that run's files, and whether they are to stay, because this run reads them: then
-	// the marker's Contents stay, too. An error refuses the directory as it is.
+	// Recall receives the Contents of the earlier run, nil if the marker had none. It returns the
+	// names of that run's files. Stay keeps these files and the marker's Contents, because this run
+	// reads them. An error refuses the directory and changes nothing.
 	Recall func(contents json.RawMessage) (files Names, stay bool, err error)
 }
 
-// Dir is the one directory in which the suite works: <cache-dir>/rank_<N>, or that of a Folder,
-// made by the suite itself, known by a marker file and held under its lock. Only files whose names
-// are exactly those of the suite, in its own directories, are ever deleted; whatever else lies in
-// it, or next to it, stays as it is.
+// Dir is the work directory: <cache-dir>/rank_<N>, or a Folder. The suite creates it, marks it with a
+// marker file and holds the marker's lock. It only deletes files with exactly its own names in its own
+// directories; all other files in the directory, or next to it, stay.
 //
-// It survives being killed at any point. Directories of the suite carry the sticky bit,
-// given in the same system call that makes them, so even one that is still empty is
-// recognised later. The marker exists before the first file and goes after the last one.
-// What dies between is reclaimed by the next Open.
+// A run may be killed at any point. The directories of the suite carry the sticky bit, which the
+// system call that creates them sets, so that even an empty one is recognised later. The marker exists
+// before the first file and is removed after the last one. The next Open reclaims what a killed run
+// has left.
 //
-// Its methods are safe for concurrent use; Close comes last.
+// Its methods are safe for concurrent use; Close must be the last call.
 type Dir struct {
 	path     string
 	keep     bool
 	shared   bool
 	joined   bool
 	fd       int // of the directory
-	lock     int // the marker's
+	lock     int // descriptor of the marker
 	mark     marker
 	names    Names
 	reclaim  Reclaimed
@@ -85,7 +84,7 @@ type Dir struct {
 	closed bool
 }
 
-// Reclaimed is what a killed run, or one that kept its files, had left and Open removed.
+// Reclaimed is the files that Open removed: those of a killed run, or of one that kept its files.
 type Reclaimed struct {
 	Amount
 	PID int // of that run, 0 if unknown
@@ -94,15 +93,14 @@ type Reclaimed struct {
 // ownedMode has the sticky bit: see Dir.
 const ownedMode = unix.S_ISVTX | 0o755
 
-// attempts is how often Open begins anew because another run, just starting or ending,
-// changed the directory meanwhile.
+// attempts limits how often Open retries after another run, which was starting or ending, has changed
+// the directory.
 const attempts = 100
 
-// Open makes or takes over the directory and reclaims what a dead run left in it. It
-// refuses system directories, a rank directory that is a symbolic link, one that holds files
-// but no marker of the suite, and one in which another run works (*LockedError). Whatever it
-// made is removed again when it fails. When ctx ends the reclaiming stops, and the next Open goes
-// on.
+// Open creates or takes over the directory and reclaims the files of a killed run. It refuses system
+// directories, a rank directory that is a symbolic link, a directory with files but without a marker,
+// and a directory in which another run works (*LockedError). After an error it removes what it has
+// created. The end of ctx stops the reclaiming, which the next Open continues.
 func Open(ctx context.Context, opt Options) (*Dir, error) {
 	var parent string
 	err := opt.call("resolve", opt.CacheDir, func() (err error) {
@@ -120,7 +118,7 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 		if err := checkOwner(opt.CacheDir); err != nil {
 			return nil, err
 		}
-		made = parent // also if another run made it: the name is the suite's
+		made = parent // also if another run has made it: the name is the suite's
 	}
 	for n := 0; ; n++ {
 		var d *Dir
@@ -146,9 +144,9 @@ func Open(ctx context.Context, opt Options) (*Dir, error) {
 	}
 }
 
-// Left is how many bytes of its filesystem a directory holds that Open would reclaim now: what a
-// run has left that was killed, or kept its files. It is 0 where there is nothing of the suite's,
-// where another run works, and where it cannot be known: then Open says why.
+// Left returns the bytes on the filesystem that Open would reclaim now: the files of a run that was
+// killed, or kept its files. It is 0 without such files, if another run works in the directory, and
+// after an error, which Open will report.
 func Left(opt Options) (left Amount) {
 	parent, err := resolve(opt.CacheDir)
 	if err != nil {
@@ -159,7 +157,7 @@ func Left(opt Options) (left Amount) {
 		return Amount{}
 	}
 	defer unix.Close(d.fd)
-	// Without the marker's lock, which the run that is about to open the directory may be taking.
+	// Do not lock the marker: a run that is about to open the directory may be locking it.
 	d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return Amount{}
@@ -173,7 +171,7 @@ func Left(opt Options) (left Amount) {
 	if err != nil || stay {
 		return Amount{}
 	}
-	// A file may have holes, and one that is allocated ahead more than its size.
+	// Count allocated blocks: a file may have holes, or be preallocated beyond its size.
 	err = walk(d.fd, d.path, names, false, func(dir int, name string, _ int64) error {
 		var s unix.Stat_t
 		if unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW) == nil && s.Nlink == 1 {
@@ -187,7 +185,7 @@ func Left(opt Options) (left Amount) {
 	return left
 }
 
-// folder is the name of the directory below CacheDir.
+// folder returns the name of the directory below CacheDir.
 func (o *Options) folder() string {
 	if o.Folder != nil {
 		return o.Folder.Name
@@ -195,8 +193,7 @@ func (o *Options) folder() string {
 	return fmt.Sprintf("rank_%d", o.Rank)
 }
 
-// recall returns the names of the files that an earlier run left, by its marker, and whether they
-// are to stay.
+// recall returns the names of an earlier run's files, from its marker, and whether they stay.
 func (o *Options) recall(old marker) (names Names, stay bool, err error) {
 	if o.Folder == nil || o.Folder.Recall == nil {
 		return o.names(), false, nil
@@ -204,7 +201,7 @@ func (o *Options) recall(old marker) (names Names, stay bool, err error) {
 	return o.Folder.Recall(old.Contents)
 }
 
-// names are those of the run's files.
+// names returns the names of the run's files.
 func (o *Options) names() Names {
 	if o.Folder != nil {
 		return o.Folder.Files
@@ -223,8 +220,8 @@ func checkOwner(dir string) error {
 	return nil
 }
 
-// makeParents makes dir and what is missing above it. It returns the outermost directory
-// that was missing, "" if none was.
+// makeParents creates dir and missing directories above it. It returns the outermost missing
+// directory, or "".
 func makeParents(dir string) (top string, err error) {
 	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); err == nil {
@@ -238,7 +235,7 @@ func makeParents(dir string) (top string, err error) {
 	return top, nil
 }
 
-// outer returns the outermost of a and b that is dir itself or on the way to it, else "".
+// outer returns the outermost of a and b that is dir or above it, or "".
 func outer(dir, a, b string) string {
 	top := ""
 	for _, at := range []string{a, b} {
@@ -249,21 +246,21 @@ func outer(dir, a, b string) string {
 	return top
 }
 
-// onTheWay says whether top is dir or above it. Tops come from a file, too: what is no
-// absolute and clean path is never on the way.
+// onTheWay reports whether top is dir or above it. Top may come from the marker: it never matches
+// unless it is an absolute, clean path.
 func onTheWay(top, dir string) bool {
 	return top != "" && (top == dir || strings.HasPrefix(dir, top+"/"))
 }
 
-// removeUp removes dir and the directories above it up to top, as long as they are empty.
+// removeUp removes dir and the directories above it, up to top, while they are empty.
 func removeUp(dir, top string) {
 	for onTheWay(top, dir) && unix.Rmdir(dir) == nil {
 		dir = filepath.Dir(dir)
 	}
 }
 
-// open is one attempt. An errno of ENOENT or EEXIST says that the directory changed meanwhile.
-// Made is what Open made above the directory: removed at the end, see marker.
+// open is one attempt. ENOENT or EEXIST means that another run has changed the directory meanwhile.
+// Made is the outermost directory that Open created, see marker.
 func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, err error) {
 	d := &Dir{path: path, keep: opt.Keep, shared: opt.Shared, lock: -1, call: opt.call,
 		fans: make(map[string]int), removal: cmp.Or(opt.Removal, &Removal{})}
@@ -278,7 +275,7 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 		}
 		d.closeFiles()
 		if madeRank {
-			unix.Rmdir(path) // only if nothing is in it
+			unix.Rmdir(path) // fails unless it is empty
 		}
 	}()
 	if err = d.call("open", path, func() (err error) {
@@ -287,7 +284,7 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 	}); err != nil {
 		return nil, fmt.Errorf("%w%s", err, tiers.Advice(err))
 	}
-	// Once the marker is locked no other run works here.
+	// With the marker's lock no other run works here.
 	if err = d.call("open", d.marker(), func() (err error) {
 		fresh, err = d.openMarker()
 		return err
@@ -319,9 +316,8 @@ func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, 
 	return d, nil
 }
 
-// ownDir makes a directory of the suite's in that of a descriptor, or opens the one that is there.
-// A symbolic link is refused: files belong into the suite's own directories and nowhere else.
-// Sticky says that it carries the suite's mark.
+// ownDir creates or opens a directory of the suite in the directory in. It refuses a symbolic link,
+// so that no file is written outside the suite's directories. Sticky reports the suite's mark.
 func ownDir(in int, name, path string) (fd int, made, sticky bool, err error) {
 	err = Retry(func() error { return unix.Mkdirat(in, name, ownedMode) })
 	if made = err == nil; !made && !errors.Is(err, unix.EEXIST) {
@@ -343,20 +339,20 @@ func ownDir(in int, name, path string) (fd int, made, sticky bool, err error) {
 	return -1, made, false, err
 }
 
-// stickyDir says whether the directory carries the mark of the suite's, and gives it to one
-// just made where the system call that made it does not (macOS).
+// stickyDir reports whether a directory has the suite's mark, the sticky bit. It sets the bit on a new
+// directory if the system call that created it has not (macOS).
 func stickyDir(fd int, made bool) (sticky bool, err error) {
 	var s unix.Stat_t
 	err = unix.Fstat(fd, &s)
 	if sticky = s.Mode&unix.S_ISVTX != 0; made && !sticky {
-		// Should that fail, an empty directory may be left after a kill, no more.
+		// If this fails, a kill may leave an empty directory, and nothing else.
 		_ = unix.Fchmod(fd, ownedMode)
 	}
 	return sticky || made, err
 }
 
-// takeOver reads the marker of the run before and removes what it left, unless the folder wants it.
-// The Contents of what it returns are those of the directory from now on.
+// takeOver reads the marker of the earlier run and removes that run's files, unless the Folder keeps
+// them. The Contents of the returned marker are valid from now on.
 func (d *Dir) takeOver(ctx context.Context, opt *Options) (marker, error) {
 	var old marker
 	var known bool
@@ -371,11 +367,11 @@ func (d *Dir) takeOver(ctx context.Context, opt *Options) (marker, error) {
 		return old, fmt.Errorf("%s is damaged, or was not written by kvbench; "+
 			"move the directory away or give another -cache-dir", d.marker())
 	}
-	// Not before: the files of another run, or of a user, are not this run's to report.
+	// Not before: this run does not report files of another run, or of a user.
 	d.removal.set(d.path, d.names)
 	names, stay, err := opt.recall(old)
 	if err != nil {
-		d.removal.Over() // the files here are another run's, and stay
+		d.removal.Over() // the files belong to another run, and stay
 		return old, fmt.Errorf("in %s: %w", d.path, err)
 	}
 	if stay {
@@ -397,10 +393,10 @@ func (d *Dir) takeOver(ctx context.Context, opt *Options) (marker, error) {
 	return old, nil
 }
 
-// Contents is what the marker keeps for a Folder.
+// Contents returns the marker's Contents for a Folder.
 func (d *Dir) Contents() json.RawMessage { return d.mark.Contents }
 
-// SetContents replaces it, durably.
+// SetContents replaces the marker's Contents durably.
 func (d *Dir) SetContents(contents json.RawMessage) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -416,39 +412,38 @@ func (d *Dir) writeMarker() error {
 	return nil
 }
 
-// Path is the directory's absolute path without symbolic links.
+// Path returns the directory's absolute path without symbolic links.
 func (d *Dir) Path() string { return d.path }
 
-// Stay lets Close leave the files from now on, as Options.Keep does.
+// Stay makes Close leave the files, as Options.Keep does.
 func (d *Dir) Stay() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.keep = true
 }
 
-// Keep says whether Close leaves the files.
+// Keep reports whether Close leaves the files.
 func (d *Dir) Keep() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.keep
 }
 
-// Reclaimed is what Open found of an earlier run and removed.
+// Reclaimed returns what Open has removed of an earlier run.
 func (d *Dir) Reclaimed() Reclaimed { return d.reclaim }
 
-// Warnings are things that a person should know about the directory.
+// Warnings are facts about the directory that a user should know.
 func (d *Dir) Warnings() []string { return d.warnings }
 
-// Close is Remove that takes its time.
+// Close is Remove without a time limit.
 func (d *Dir) Close() error { return d.Remove(context.Background()) }
 
-// Remove removes the suite's files, its directories and the marker, in this order, and the
-// parents that were made for them, if nothing else is in them; with Keep it leaves all of it.
-// Then the next run may have the directory. Of several that share it the last one to come here does
-// that. Where something of the user's lies in the rank
-// directory, the marker stays with it, so that the next run recognises the directory. When ctx
-// ends it stops between two files: marker and files stay, as after a kill. Closing, by whichever of
-// the two, is final, and doing it twice is harmless.
+// Remove removes the suite's files, its directories and the marker, in this order, and the parents
+// that were created for them, if they are empty. With Keep it removes nothing. It releases the
+// directory for the next run. If several processes share the directory, the last one that closes it
+// removes the files. If the rank directory also contains a user's files, the marker stays, so that the
+// next run recognises the directory. The end of ctx stops the removal between two files: marker and
+// files stay, as after a kill. Remove and Close are final; a second call does nothing.
 func (d *Dir) Remove(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -461,7 +456,7 @@ func (d *Dir) Remove(ctx context.Context) error {
 		return nil
 	}
 	if d.shared && !d.last() {
-		d.removal.Over() // it is for those that are still there
+		d.removal.Over() // the other processes remove them
 		return nil
 	}
 	d.removal.moves(d.path, d.names)
@@ -475,7 +470,7 @@ func (d *Dir) Remove(ctx context.Context) error {
 		return fail("clean the cache directory: list", d.path, err)
 	}
 	if !slices.Equal(names, []string{markerName}) {
-		return nil // a user's files: the marker stays to say whose directory it is
+		return nil // a user's files: the marker stays to identify the directory
 	}
 	if err := Retry(func() error { return unix.Unlinkat(d.fd, markerName, 0) }); err != nil {
 		return fail("remove", d.marker(), err)
@@ -495,10 +490,10 @@ func (d *Dir) closeFiles() {
 	unix.Close(d.lock)
 }
 
-// fail says what failed and what may help.
+// fail returns an error that names the operation, the path and the usual remedy.
 func fail(what, path string, err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
-		err = p.Err // it names the path a second time
+		err = p.Err // do not name the path twice
 	}
 	return fmt.Errorf("%s %s: %w%s", what, path, err, tiers.Advice(err))
 }

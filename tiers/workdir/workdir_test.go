@@ -19,7 +19,7 @@ import (
 	"kvbench/tiers"
 )
 
-// For the tests that kill a run over real tiers, outside of the package.
+// For the tests outside the package that kill a run over real tiers.
 var (
 	Tree       = tree
 	UsersFiles = usersFiles
@@ -58,7 +58,7 @@ func put(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// usersFiles fills a cache directory with what people have in theirs.
+// usersFiles puts typical files of users into a cache directory.
 func usersFiles(t *testing.T, dir, outside string) {
 	t.Helper()
 	put(t, outside+"/keep.txt", "outside")
@@ -137,7 +137,7 @@ func TestAUsersFilesSurviveEverything(t *testing.T) {
 	d = openDir(t, cache)
 	entries(t, d, 50)
 	die(d)
-	// Of 4 bytes each, in a block or, where a filesystem keeps so few beside the name, in none.
+	// Files of 4 bytes take a block each, or none where a filesystem stores them in the inode.
 	left := Left(Options{CacheDir: cache})
 	assert.Equal(t, blocksBelow(t, filepath.Join(cache, "rank_0")), left.Bytes)
 	assert.Zero(t, Left(Options{CacheDir: cache, Rank: 1}))
@@ -149,7 +149,7 @@ func TestAUsersFilesSurviveEverything(t *testing.T) {
 	assert.Equal(t, beyond, tree(t, outside))
 }
 
-// blocksBelow is what the entries' files in a directory take.
+// blocksBelow returns the bytes that the entries' files in a directory take.
 func blocksBelow(t *testing.T, dir string) (bytes int64) {
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() && fileName.MatchString(e.Name()) {
@@ -175,7 +175,7 @@ func TestAUsersFilesInsideTheRankDirectorySurviveToo(t *testing.T) {
 		put(t, rank+m, "mine "+m)
 	}
 	require.NoError(t, os.Symlink(outside+"/"+ours, rank+"/ab/"+ours)) // named like our file
-	require.NoError(t, os.Mkdir(rank+"/ac/"+ours, 0o755))              // a directory so named
+	require.NoError(t, os.Mkdir(rank+"/ac/"+ours, 0o755))              // a directory of that name
 	require.NoError(t, os.RemoveAll(rank+"/ad"))
 	require.NoError(t, os.Symlink(outside, rank+"/ad")) // named like our directory
 	check := func() {
@@ -199,7 +199,7 @@ func TestAUsersFilesInsideTheRankDirectorySurviveToo(t *testing.T) {
 	check()
 	_, err := d.Fan("ad")
 	assert.ErrorContains(t, err, "move it away")
-	// An empty directory of the user's own is told from ours by the sticky bit.
+	// An empty directory of the user differs from ours by the sticky bit.
 	require.NoError(t, os.Mkdir(rank+"/ff", 0o755))
 	require.NoError(t, d.Close())
 	check()
@@ -249,9 +249,9 @@ func TestDirectoriesThatAreNotOursAreRefusedUntouched(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T, rank string) (want string){
 		"files without a marker": func(t *testing.T, rank string) string {
 			put(t, rank+"/data.npy", "mine")
-			return "somebody else's"
+			return "so it is not a directory of kvbench"
 		},
-		"a marker of somebody else": func(t *testing.T, rank string) string {
+		"a marker of another program": func(t *testing.T, rank string) string {
 			put(t, rank+"/"+markerName, `{"name":"not ours"}`)
 			return "is damaged, or was not written by kvbench"
 		},
@@ -292,7 +292,7 @@ func TestDirectoriesThatAreNotOursAreRefusedUntouched(t *testing.T) {
 	}
 }
 
-// Each state in which a kill can leave the directory, in the order in which a run passes them.
+// Each state in which a kill can leave the directory, in the order of a run.
 func TestEveryStateOfAKilledRunIsRecovered(t *testing.T) {
 	whole, err := json.Marshal(marker{Note: markerNote, PID: 99999999, MadeRank: true})
 	require.NoError(t, err)
@@ -408,7 +408,7 @@ func TestRunsOpeningAndClosingAtOnceNeverShareTheDirectory(t *testing.T) {
 	assert.NoDirExists(t, cache+"/rank_0")
 }
 
-// ending is a context that ends when it has been looked at so many times: between two files.
+// ending is a context that ends after a number of checks, between two files.
 type ending struct {
 	context.Context
 	looks int
@@ -429,15 +429,15 @@ func TestKeptFilesAreLeft(t *testing.T) {
 	require.NoError(t, d.Close())
 	left := Remains{Dirs: []string{d.Path()}, Amount: Amount{5, 20}, Known: true}
 	assert.Equal(t, left, seen.Left())
-	// A user's file, and a results directory that was given there.
+	// A user's file, and a results directory inside the work directory.
 	put(t, d.Path()+"/notes", "mine")
 	put(t, d.Path()+"/results/Synthetic/summary.txt", "")
 	left.Others = 2
 	assert.Equal(t, left, seen.Left())
 }
 
-// TestWhoeverLooksSeesAllDirectories of a run that has several.
-func TestWhoeverLooksSeesAllDirectories(t *testing.T) {
+// A Removal includes all directories of a run that has several.
+func TestRemovalOfSeveralDirectories(t *testing.T) {
 	var seen Removal
 	var dirs []string
 	for i, removal := range []*Removal{&seen, seen.Beside()} {

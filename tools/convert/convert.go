@@ -15,8 +15,7 @@ import (
 	"kvbench/workloads/traces"
 )
 
-// Options are what is asked. Names of parameters that benchmarks have are theirs, and mean the
-// same.
+// Options are the command's flags. Flags that a benchmark has, too, mean the same.
 type Options struct {
 	tokens    int // per block, 0 = as recorded
 	start     string
@@ -25,7 +24,7 @@ type Options struct {
 	// sessions have a clock each, and which of them met is not recorded.
 	users int
 	seed  int64
-	// What was typed, which a value does not tell.
+	// The flags as typed: a value does not show whether the user gave it.
 	flags *pflag.FlagSet
 }
 
@@ -77,7 +76,7 @@ func (o *Options) Check(paths []string) (cfg traces.Config, err error) {
 		}
 		cfg.Paths = append(cfg.Paths, files...)
 	}
-	// Of a flag's value nobody knows whether a person gave it.
+	// A value does not show whether the user gave the flag; Visit does.
 	o.flags.Visit(func(f *pflag.Flag) {
 		if f.Name == "num-users" {
 			problems = append(problems, formats.OnlySessions("-num-users", cfg.Paths))
@@ -86,9 +85,9 @@ func (o *Options) Check(paths []string) (cfg traces.Config, err error) {
 	return cfg, errors.Join(problems...)
 }
 
-// Run writes the rows of the traces to w, and returns what became of them in words, one line each.
-// It reads and writes row by row; memory grows with the distinct blocks alone.
-func (o *Options) Run(cfg traces.Config, w io.Writer) (told []string, err error) {
+// Run writes the rows of the traces to w, and returns a summary of them, one line each. It reads
+// and writes row by row; memory grows with the distinct blocks alone.
+func (o *Options) Run(cfg traces.Config, w io.Writer) (summary []string, err error) {
 	rows, err := traces.OpenRows(formats.Blocks, cfg)
 	if err != nil {
 		return nil, err
@@ -114,25 +113,25 @@ func (o *Options) Run(cfg traces.Config, w io.Writer) (told []string, err error)
 	if err := out.Flush(); err != nil {
 		return nil, err
 	}
-	// Every row that was read is one of these, so that whoever adds them up misses none.
+	// Every row that was read is counted once, so that the counts add up.
 	r := rows.Report()
-	told = append(told, fmt.Sprintf("%s of %s read: %s written, %s malformed, %s before "+
+	summary = append(summary, fmt.Sprintf("%s of %s read: %s written, %s malformed, %s before "+
 		"-trace-start, %s without a whole block", units.Plural(r.Rows, "row"),
 		units.Plural(len(cfg.Paths), "file"), units.Count.Text(written),
 		units.Count.Text(r.Malformed), units.Count.Text(r.Skipped),
 		units.Count.Text(short)))
 	if r.Sessions > 0 {
-		told = append(told, fmt.Sprintf("%s of agents, up to %s live at a time (-num-users)",
+		summary = append(summary, fmt.Sprintf("%s of agents, up to %s live at a time (-num-users)",
 			units.Plural(r.Sessions, "session"), units.Count.Text(int64(r.Live))))
 	}
 	for _, bad := range r.First {
-		told = append(told, bad.Error())
+		summary = append(summary, bad.Error())
 	}
 	if more := r.Malformed - int64(len(r.First)); more > 0 {
-		told = append(told, fmt.Sprintf("and %s more malformed", units.Count.Text(more)))
+		summary = append(summary, fmt.Sprintf("and %s more malformed", units.Count.Text(more)))
 	}
-	// Who takes these blocks for 512 tokens each finds rows that cannot be, or a cache that is
-	// eight times as large as it was.
+	// A reader that takes these blocks for 512 tokens each finds rows that cannot be, or a cache
+	// that is eight times too large.
 	var other []string
 	for size := range sizes {
 		if size != 512 {
@@ -140,9 +139,9 @@ func (o *Options) Run(cfg traces.Config, w io.Writer) (told []string, err error)
 		}
 	}
 	if len(other) > 0 {
-		told = append(told, fmt.Sprintf("blocks have %s tokens, as block_size in each row says: "+
-			"other readers must be told, or join them with -block-tokens 512",
+		summary = append(summary, fmt.Sprintf("blocks have %s tokens, as block_size in each row says: "+
+			"other readers have to support that, or join them with -block-tokens 512",
 			strings.Join(other, " or ")))
 	}
-	return told, nil
+	return summary, nil
 }

@@ -4,6 +4,6 @@
 //	convert.go  Options and Run: traces → JSON lines, and what was lost on the way
 //
 // Rows come in the order and at the times of a replay (package workloads/traces), with ids that
-// mean the same in the whole file. What the lines cannot say is lost and told: sessions and their
-// agents become requests at their recorded times.
+// mean the same in the whole file. Sessions and their agents become requests at their recorded
+// times, because the lines have no field for a session; Run reports the loss.
 package convert

@@ -6,8 +6,8 @@ import (
 	"kvbench/tools/view"
 )
 
-// Page is the report as a page: the curve, what each capacity asks of a device, and the table. The
-// figures have all points of the curve, eight to a doubling, the table those of the text.
+// Page is the report as a page: the curve, each capacity's load on a device, and the table. The
+// figures have all points of the curve, eight to a doubling, the table has the text's.
 func (r *Report) Page() view.Page {
 	p := view.Page{Title: "Hit ratio against capacity", Notes: r.notes(),
 		Figures: []view.Chart{r.hitChart(), r.rateChart(), r.wearChart()}}
@@ -18,8 +18,8 @@ func (r *Report) Page() view.Page {
 	return p
 }
 
-// capacityAxis is logarithmic, with a mark at every doubling: the drawing leaves out those that
-// would touch.
+// capacityAxis is logarithmic, with a tick at every doubling: the drawing leaves out ticks that
+// would overlap.
 func (r *Report) capacityAxis() view.Axis {
 	axis := view.Axis{Label: "capacity (log scale)", Log: true}
 	for n := int64(1); n <= r.Points[len(r.Points)-1].CapacityBytes; n *= 2 {
@@ -28,7 +28,7 @@ func (r *Report) capacityAxis() view.Axis {
 	return axis
 }
 
-// line is a series over the capacities that fit the largest request: the others are not exact, and
+// line is a series over the capacities that hold the largest request: the others are not exact, and
 // a line has no footnote.
 func (r *Report) line(name string, colour, dash int, value func(Point) *float64) view.Line {
 	l := view.Line{Name: name, Colour: colour, Dash: dash}
@@ -40,8 +40,7 @@ func (r *Report) line(name string, colour, dash int, value func(Point) *float64)
 	return l
 }
 
-// hitChart is what is found. Its axis is all of it, so that curves of two traces look as they
-// differ.
+// hitChart is the hit ratio. Its axis ends at 1, so that curves of two traces can be compared.
 func (r *Report) hitChart() view.Chart {
 	c := view.Chart{Title: "Hit ratio", X: r.capacityAxis(),
 		Y: view.Axis{Label: "share found", Range: view.Values{0, 1}},
@@ -57,8 +56,8 @@ func (r *Report) hitChart() view.Chart {
 	return c
 }
 
-// rateChart is reads that rise and writes that fall with the capacity: where a drive's rates lie
-// above both, it is fast enough.
+// rateChart is the reads, which rise, and the writes, which fall with the capacity: a drive whose
+// rates are above both is fast enough.
 func (r *Report) rateChart() view.Chart {
 	// One unit for both axes: bytes would have labels of ten digits.
 	mega := func(v *float64) *float64 {
@@ -79,8 +78,8 @@ func (r *Report) rateChart() view.Chart {
 		}}
 }
 
-// wearChart is logarithmic: ratings are 0.3, 1, 3 and 10 drive writes per day, and small caches ask
-// for hundreds.
+// wearChart is logarithmic: ratings are 0.3, 1, 3 and 10 drive writes per day, and small caches
+// need hundreds.
 func (r *Report) wearChart() view.Chart {
 	// Without a drive the values of different capacities are those of different drives.
 	title := "Writes per day as a multiple of the capacity"

@@ -18,25 +18,24 @@ import (
 	"kvbench/workloads/traces"
 )
 
-// Options are what is asked. Names of parameters that benchmarks have are theirs, and mean the
-// same.
+// Options are the command's flags. Flags that a benchmark has, too, mean the same.
 type Options struct {
-	// Whose tokens they are, on how many ranks, and whether bytes are those of one or of all.
+	// The model, the number of ranks, and whether bytes are those of one or of all.
 	model  string
 	dtype  string // of cached numbers
 	tp     int
 	tpRule string
 	tpIO   string
-	// Sizes as texts: rows of the table, and what is bought.
+	// Sizes as texts: rows of the table, and the drive.
 	capacities, drive string
-	// Which part of the trace counts, and how much faster than recorded it comes.
+	// The counted part of the trace, and the speed-up of its times.
 	warmup, start string
 	speedup       float64
 	malformed     bool // any share of malformed rows
-	// Sessions that are live at a time, and of the moments at which they begin.
+	// Sessions that are live at a time, and the seed of their starts.
 	users int
-	seed  int64          // what the benchmarks' streams derive from, at rank 0
-	flags *pflag.FlagSet // what was typed
+	seed  int64          // the seed of the benchmarks' streams at rank 0
+	flags *pflag.FlagSet // the flags as typed
 }
 
 // NewOptions adds the flags to a flag set.
@@ -58,7 +57,7 @@ func NewOptions(fs *pflag.FlagSet) *Options {
 	return o
 }
 
-// question is what the options mean.
+// question is the parsed options.
 type question struct {
 	model      model.Model
 	sizer      model.Sizer
@@ -103,14 +102,14 @@ func (o *Options) question(paths []string) (q question, err error) {
 	check(rule == model.TPEngine || rule == model.TPMLPerf, "tp-rule", "%s or %s, given %q",
 		model.TPEngine, model.TPMLPerf, o.tpRule)
 	check(o.tp >= 1 && o.tp <= 65536, "tensor-parallel", "1 to 65536, given %d", o.tp)
-	// As the benchmarks': one rank's, as if each had a tier of its own, or those of all in one.
+	// As in the benchmarks: one rank's, as if each had a tier of its own, or those of all in one.
 	q.sizer = model.NewSizer(q.model, o.tp, rule)
 	switch o.tpIO {
 	case "one":
 	case "all":
-		// What the ranks have between them: more than the model has where heads are copied. Of
-		// latents some engines keep a copy for each rank and others one: which one it is says the
-		// layout, and the curve knows of none.
+		// The bytes of all ranks: more than the model's where heads are replicated. Some engines
+		// keep latents once per rank and others once: the layout decides that, and the curve knows
+		// none.
 		q.sizer.Ranks = int64(o.tp)
 		check(rule != model.TPMLPerf, "tp-io", "one with -tp-rule mlperf, which is no engine's")
 		check(!q.model.Latents(), "tp-io", "one with %s, whose latents all ranks have alike: most "+
@@ -137,14 +136,14 @@ func (o *Options) question(paths []string) (q question, err error) {
 			refuse("drive", "%v, given %q", err, o.drive)
 		}
 	}
-	// The benchmarks' 0, as fast as possible, has no time by which bytes could be divided.
+	// The benchmarks' 0, as fast as possible, has no time, and so no rates.
 	check(o.speedup > 0 && !math.IsInf(o.speedup, 0), "trace-speedup",
 		"above 0, given %g: rates need times", o.speedup)
 	q.warmup = span("warmup", o.warmup)
 	q.trace = traces.Config{Cycles: 1, Speedup: o.speedup, Start: span("trace-start", o.start),
 		AllowMalformed: o.malformed, Live: o.users, Seed: uint64(o.seed)}
 	check(o.users >= 1 && o.users <= 100000, "num-users", "1 to 100000, given %d", o.users)
-	// What a replay refuses is refused: the seed decides which sessions meet each other.
+	// Like a replay: the seed decides which sessions overlap.
 	check(o.seed >= 0, "seed", "0 or more, given %d", o.seed)
 	if len(paths) == 0 {
 		problems = append(problems, errors.New("no trace: name a file, a directory or a glob "+
@@ -185,8 +184,8 @@ func driveSize(text string) (int64, error) {
 	return n, err
 }
 
-// Report is the answer, and its JSON as it stands. Bytes are of one rank or of all (tp_io), rates
-// bytes per second; what is not known is null.
+// Report is the answer, encoded as JSON. Bytes are of one rank or of all (tp_io), rates are bytes
+// per second; unknown values are null.
 type Report struct {
 	Files          []string `json:"files"`
 	Rows           int64    `json:"rows"`
@@ -201,7 +200,7 @@ type Report struct {
 	KVDType       string `json:"kv_dtype"`               // auto: the model's own
 	StoredAs      string `json:"kv_stored_as,omitempty"` // and why: where it is not the weights'
 	BytesPerToken int64  `json:"bytes_per_token"`        // of all ranks
-	// FixedBytes is what a sequence keeps besides, which the curve does not count.
+	// FixedBytes is the bytes that a sequence keeps in addition, which the curve does not count.
 	FixedBytes     int64   `json:"fixed_bytes_per_sequence"`
 	TensorParallel int     `json:"tensor_parallel"`
 	TPRule         string  `json:"tp_rule"`
@@ -209,7 +208,7 @@ type Report struct {
 	WarmupS        float64 `json:"warmup_s"`
 	Speedup        float64 `json:"trace_speedup"`
 
-	// After warm-up. What is distinct, and the largest request, are of the whole trace.
+	// After warm-up, except that distinct blocks and the largest request are of the whole trace.
 	Requests            int64   `json:"requests"`
 	DurationS           float64 `json:"duration_s"`
 	IntervalS           float64 `json:"peak_interval_s"`
@@ -221,8 +220,7 @@ type Report struct {
 	LargestRequestBytes int64   `json:"largest_request_bytes"`
 	Distinct            int64   `json:"distinct_blocks"`
 	FootprintBytes      int64   `json:"footprint_bytes"`
-	// Resized is how many blocks came with another size than at first: the curve is exact where
-	// there are none.
+	// Resized is the number of blocks whose size changed: the curve is exact without them.
 	Resized int64 `json:"resized_blocks"`
 
 	IdealHitRatio      *float64 `json:"ideal_hit_ratio"`
@@ -232,25 +230,25 @@ type Report struct {
 	DriveBytes         int64    `json:"drive_bytes,omitempty"`
 	Points             []Point  `json:"points"`
 
-	// Which bytes of a token count says -tp-io: those of one rank, or of all together.
+	// The bytes of a token that count, by -tp-io: those of one rank, or of all together.
 	kept  float64
 	drive *Point // the row of the drive
 }
 
-// Place is a capacity and what it reaches of the best hit ratio.
+// Place is a capacity and its share of the best hit ratio.
 type Place struct {
 	CapacityBytes int64    `json:"capacity_bytes"`
 	HitRatio      *float64 `json:"hit_ratio"`
 	OfIdeal       *float64 `json:"of_ideal"`
 }
 
-// Point is what a cache of one capacity does.
+// Point is the results of a cache of one capacity.
 type Point struct {
 	CapacityBytes int64   `json:"capacity_bytes"`
 	Tokens        float64 `json:"capacity_tokens"`
 	Asked         bool    `json:"asked"` // for by -capacities or -drive
-	// Fits says that all blocks of any one request fit at the same time. Otherwise the point is
-	// that of a cache which keeps the first of them.
+	// Fits reports whether all blocks of any one request fit at the same time. Otherwise the point
+	// is of a cache that keeps the first of them.
 	Fits bool `json:"fits_largest_request"`
 
 	// Counts of blocks, named as in the block_cache of a result, so that they can be compared.
@@ -271,18 +269,17 @@ type Point struct {
 	PeakWrite  *float64 `json:"peak_write_bytes_per_second"`
 	// DriveWrites is drive writes per day: of the drive, else of one as large as the capacity.
 	DriveWrites *float64 `json:"drive_writes_per_day"`
-	// FullS is after how many seconds the trace has filled the capacity, nothing being evicted;
-	// ForecastS is when it would have, if it went on as in its second half.
+	// FullS is the seconds after which the trace has filled the capacity without eviction;
+	// ForecastS extrapolates at the rate of its second half.
 	FullS     *float64 `json:"full_after_s"`
 	ForecastS *float64 `json:"full_forecast_s"`
 }
 
-// shares are those of the best hit ratio that are looked for: what half of the money brings, and
-// where more brings nothing.
+// shares are the shares of the best hit ratio whose capacities are reported.
 var shares = []float64{0.5, 0.8, 0.9, 0.95, 0.99}
 
-// Run reads the traces once and reckons, in memory that grows with their distinct blocks, some 120
-// bytes each. Of malformed rows it reports the number and the first; too many of them are an error.
+// Run reads the traces once, in memory that grows with their distinct blocks, some 120 bytes each.
+// It reports the number of malformed rows and the first; too many of them are an error.
 func Run(o *Options, paths []string) (*Report, error) {
 	q, err := o.question(paths)
 	if err != nil {
@@ -302,7 +299,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	if err := rows.Each(curve.Add); err != nil {
 		return nil, err
 	}
-	// Rows that were left out are reported: a curve of half a trace is another curve.
+	// Left-out rows are reported: the curve of half a trace is another curve.
 	read := rows.Report()
 	s := curve.Summary()
 	if s.Requests == 0 {
@@ -324,7 +321,7 @@ func Run(o *Options, paths []string) (*Report, error) {
 	return r, nil
 }
 
-// take turns counts into ratios and rates.
+// take converts counts to ratios and rates.
 func (r *Report) take(s *reuse.Summary) {
 	r.Requests, r.Blocks, r.Tokens, r.Bytes = s.Requests, s.Blocks, s.Tokens, s.Bytes
 	// A trace shorter than an interval has no peak but its mean.
@@ -332,7 +329,7 @@ func (r *Report) take(s *reuse.Summary) {
 	r.SmallestBlock, r.LargestBlock = s.SmallestBlock, s.LargestBlock
 	r.LargestRequestBytes, r.Distinct, r.FootprintBytes = s.LargestRequest, s.Distinct, s.Footprint
 	r.Resized = s.Resized
-	// The largest capacity has everything, whether or not it was asked for.
+	// The largest capacity holds everything, whether or not it was given.
 	best := s.Points[len(s.Points)-1]
 	r.IdealHitRatio = units.Ratio(best.Hits, s.Blocks)
 	r.IdealTokenHitRatio = units.Ratio(best.HitTokens, s.Tokens)
@@ -348,7 +345,7 @@ func (r *Report) take(s *reuse.Summary) {
 		}
 	}
 	for _, p := range s.Points {
-		// Without a drive each capacity is one: what wears is what is bought.
+		// Without a drive each capacity counts as a drive for its wear.
 		drive := r.DriveBytes
 		if drive == 0 {
 			drive = p.Capacity
@@ -378,7 +375,7 @@ func (r *Report) take(s *reuse.Summary) {
 	}
 }
 
-// seconds is a time that is known where it is not negative.
+// seconds is a time, nil if negative: unknown.
 func seconds(d time.Duration) *float64 {
 	if d < 0 {
 		return nil

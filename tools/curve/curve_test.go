@@ -50,8 +50,8 @@ func TestText(t *testing.T) {
 		"-trace-speedup", "2", smallTrace))
 }
 
-// All ranks have their tiers in one: what eight keep is eight times what one keeps, and of a model
-// with fewer heads than ranks more than a token has.
+// All ranks have their tiers in one: eight ranks keep eight times one rank's bytes, and for a model
+// with fewer heads than ranks more than the model's bytes per token.
 func TestAllRanks(t *testing.T) {
 	one, err := run("-model", "llama3.1-70b-instruct", "-tensor-parallel", "8", smallTrace)
 	require.NoError(t, err)
@@ -70,8 +70,8 @@ func TestAllRanks(t *testing.T) {
 	}
 }
 
-// The capacities asked for, in tokens, are those that the model's bytes mean: the ratios of a
-// capacity in tokens do not depend on the model.
+// Capacities in tokens follow from the model's bytes: the ratios of a capacity in tokens do not
+// depend on the model.
 func TestRatiosAreOfTokens(t *testing.T) {
 	small, err := run("-capacities", "4GiB", smallTrace)
 	require.NoError(t, err)
@@ -97,8 +97,9 @@ func TestRatiosAreOfTokens(t *testing.T) {
 	assert.ErrorContains(t, err, "-kv-dtype: model \"deepseek-v3\": dtype int4 is of keys and values")
 }
 
-// What the model keeps of a sequence and not of tokens is told: it may be more than all the rest.
-func TestStatesAreTold(t *testing.T) {
+// The report names the bytes that a model keeps per sequence and not per token: they may be more
+// than all others.
+func TestStatesAreReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"num_hidden_layers": 2, "num_attention_heads": 2,
 		"num_key_value_heads": 2, "head_dim": 64, "full_attention_interval": 2,
@@ -110,7 +111,7 @@ func TestStatesAreTold(t *testing.T) {
 	assert.NotContains(t, textOf(t, smallTrace), "Not counted")
 }
 
-// Rates are what was counted over the recorded time: by hand from the counts.
+// Rates are the counts ÷ the recorded time: by hand from the counts.
 func TestRates(t *testing.T) {
 	r, err := run("-drive", "1TB", smallTrace)
 	require.NoError(t, err)
@@ -172,7 +173,7 @@ func TestPage(t *testing.T) {
 	assert.Len(t, p.Parts[0].Rows, len(r.rows()))
 }
 
-// A trace of one moment has no rates, and says so with a dash.
+// A trace of one moment has no rates: they are dashes.
 func TestNoTimeNoRates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "one.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(

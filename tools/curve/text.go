@@ -15,8 +15,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// WriteText writes the report for people: what was asked for in words, then a row for each doubling
-// of the capacity, or for those that were asked for.
+// WriteText writes the report for people: facts in words, then a row for each doubling of the
+// capacity, or for the capacities that were given.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range r.facts() {
@@ -33,8 +33,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// facts are what is said in words, with their topics; a line without one continues the one before.
-// The page has the same ones.
+// facts are the report's sentences with their topics; a line without a topic continues the previous
+// one. The page shows the same.
 func (r *Report) facts() (list [][2]string) {
 	say := func(topic, format string, args ...any) {
 		list = append(list, [2]string{topic, fmt.Sprintf(format, args...)})
@@ -108,7 +108,7 @@ func (r *Report) facts() (list [][2]string) {
 	if len(reached) > 0 {
 		say("", "%s", strings.Join(reached, ", "))
 	}
-	// The line of who buys a drive, and of who has one that never evicts.
+	// For a user who buys a drive, or who has one that never evicts.
 	if d := r.drive; d != nil {
 		// When it is full is unknown where the second half of a trace brings nothing new.
 		full := ""
@@ -119,8 +119,8 @@ func (r *Report) facts() (list [][2]string) {
 			full = "if nothing is evicted full after ~" + span(*d.ForecastS) +
 				" at the pace of the second half of the trace; "
 		}
-		// Two paces stand side by side: each says whose it is. What a trace of minutes says of a
-		// day is no measurement, and its cold start is written once and not every day.
+		// The sentence gives two rates, so each names its period. An extrapolation from minutes to
+		// a day is marked. The cold start is written once and not every day.
 		about, cold := "", ", its cold start included (-warmup leaves that out)"
 		if r.DurationS < (24 * time.Hour).Seconds() {
 			about = "~"
@@ -135,7 +135,7 @@ func (r *Report) facts() (list [][2]string) {
 	return list
 }
 
-// notes are what the numbers do not say.
+// notes are limits of the numbers, in words.
 func (r *Report) notes() (list []string) {
 	live := ""
 	if r.Sessions > 0 {
@@ -157,8 +157,8 @@ func (r *Report) notes() (list []string) {
 	// Notes on marks stand where the marks do.
 	rows := r.rows()
 	if slices.ContainsFunc(rows, func(p Point) bool { return !p.Fits }) {
-		list = append(list, "* too small for the largest request, whose blocks do not fit beside "+
-			"each other: about what a cache finds that keeps the first of them.")
+		list = append(list, "* too small for the largest request, whose blocks do not fit "+
+			"together: about what a cache finds that keeps the first of them.")
 	}
 	forecast := func(p Point) bool { return p.FullS == nil && p.ForecastS != nil }
 	if slices.ContainsFunc(rows, forecast) {
@@ -177,8 +177,8 @@ func (r *Report) notes() (list []string) {
 // fewRows is how many a table should have at least.
 const fewRows = 8
 
-// rows are the points of the table: those asked for; or each doubling, as many between as make a
-// table of it, and what holds everything.
+// rows are the points of the table: the given capacities, or each doubling and the capacity that
+// holds everything. With few doublings it adds points between them.
 func (r *Report) rows() (rows []Point) {
 	asked := slices.ContainsFunc(r.Points, func(p Point) bool {
 		return p.Asked && p.CapacityBytes != r.DriveBytes
@@ -197,10 +197,10 @@ func (r *Report) rows() (rows []Point) {
 	return rows
 }
 
-// table has a row for each of rows, for the text and for the page: no number is in one of them
-// only.
+// table has a row for each of rows; the text and the page show the same table.
 func (r *Report) table() report.Table {
-	// Whose writes they are is in the heading: a rating is of a drive, not of a tier.
+	// The heading says whether writes are of the tier or of a drive: endurance ratings are of
+	// drives.
 	drive := "capacity writes/day"
 	if r.DriveBytes > 0 {
 		drive = "drive writes/day"
@@ -214,7 +214,7 @@ func (r *Report) table() report.Table {
 			both("of tokens", units.HitRatio), both("read", units.BytesPerSec),
 			both("peak", units.BytesPerSec), both("write", units.BytesPerSec),
 			both("peak", units.BytesPerSec), both(drive, units.Number), both("full after", "")}}
-	// What is not known is a dash, and what is forecast never looks like what was seen.
+	// Unknown values are dashes, and a forecast is marked.
 	for _, p := range r.rows() {
 		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown
 		if !p.Fits {

@@ -2,7 +2,7 @@ package dedup
 
 import "math"
 
-// block is what arrays deduplicate by.
+// block is the unit of deduplication of arrays.
 const block = 4096
 
 // DefaultKept is how many distinct blocks are kept: exact up to 16 GiB of unequal data, in about
@@ -43,7 +43,7 @@ func (c *counter) add(hash uint64) {
 	}
 }
 
-// sampled says whether a hash belongs to the sample.
+// sampled reports whether a hash belongs to the sample.
 func (c *counter) sampled(hash uint64) bool { return hash&(1<<c.shift-1) == 0 }
 
 // duplicates is the number of blocks that equal an earlier one, and half the width of its 95 %

@@ -20,8 +20,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// part is how much is compressed at a time: a little is lost against one stream per file, at most
-// what lies between two parts of 4 MiB.
+// part is how much is compressed at a time. Against one stream per file that loses only the
+// redundancy between two parts of 4 MiB.
 const part = 4 << 20
 
 // SchemaVersion of the JSON. Readers accept any 1.x.
@@ -74,7 +74,7 @@ func Scan(paths []string, kept int) (Report, error) {
 	return s.report(), nil
 }
 
-// fileID tells files apart whatever their names.
+// fileID identifies a file, whatever its names.
 type fileID struct{ device, inode uint64 }
 
 // scanner is one Scan: files are read one after another, in parts that all processors work on.
@@ -151,9 +151,9 @@ func (s *scanner) file(path string, info fs.FileInfo) {
 	}
 }
 
-// data finds the next extent of a file that holds data: holes, and what was preallocated and never
-// written, are nothing on the device, and read as zeros would seem to be duplicates. Filesystems
-// that do not tell hold data everywhere.
+// data finds the next extent of a file that holds data. Holes and preallocated, unwritten extents
+// take no space on the device, and their zeros would count as duplicates. Filesystems without
+// SEEK_DATA count as data everywhere.
 func data(f *os.File, at, size int64) (from, to int64) {
 	from, err := f.Seek(at, unix.SEEK_DATA)
 	if errors.Is(err, syscall.ENXIO) {

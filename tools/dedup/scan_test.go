@@ -48,7 +48,7 @@ func TestKnownDuplicates(t *testing.T) {
 	golden.Check(t, "known.golden", text.String())
 }
 
-// TestHolesAreNoDuplicates: what was preallocated is nothing on the device.
+// TestHolesAreNoDuplicates: preallocated extents take no bytes on the device.
 func TestHolesAreNoDuplicates(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "slots")
@@ -90,8 +90,8 @@ func TestLinksAreReadOnce(t *testing.T) {
 	assert.EqualValues(t, 10, r.Blocks, "a link that is named is followed")
 }
 
-// TestEstimatesCoverTheTruth draws contents with a known share of duplicates, counts them with
-// little room, and asks how often the interval holds the truth.
+// TestEstimatesCoverTheTruth draws contents with a known share of duplicates, counts them with a
+// small sample, and checks how often the interval holds the true share.
 func TestEstimatesCoverTheTruth(t *testing.T) {
 	const seed, runs, blocks = 7, 200, 40_000
 	t.Logf("seed %d", seed)

@@ -12,7 +12,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// notDisks are block devices that hold nothing of their own, or nothing that survives. A loop
+// notDisks are block devices without storage of their own, or without persistent storage. A loop
 // device is a file, and the device below it is listed.
 var notDisks = regexp.MustCompile(`^(loop|ram|zram|sr|fd|nbd)\d*$`)
 
@@ -69,7 +69,7 @@ func linkAt(dir string) *Link {
 	if l.Generation == 0 || l.Width == 0 {
 		return nil
 	}
-	// -1 is what the kernel says where there is one node, or none is known.
+	// The kernel reports -1 with one node, or an unknown one.
 	if n := at.Integer("numa_node"); n != nil && *n >= 0 {
 		l.NUMANode = n
 	}
@@ -86,8 +86,8 @@ func generation(speed string) int {
 	return slices.Index(rates, v) + 1
 }
 
-// GiBPerSecond is what a link carries in one direction, before packet overhead: 8 of 10 bits up to
-// generation 2, 128 of 130 from then on.
+// GiBPerSecond is the bandwidth of a link in one direction, before packet overhead: 8 of 10 bits up
+// to generation 2, 128 of 130 from then on.
 func (l Link) GiBPerSecond() float64 {
 	if l.Generation < 1 || l.Generation > len(rates) {
 		return 0
@@ -100,7 +100,7 @@ func (l Link) GiBPerSecond() float64 {
 	return rates[l.Generation-1] * 1e9 * coding / 8 * float64(l.Width) / (1 << 30)
 }
 
-// Degraded tells whether the link runs below what both its ends could.
+// Degraded reports whether the link runs below what both its ends could.
 func (l Link) Degraded() bool {
 	return l.MaxGeneration > l.Generation || l.MaxWidth > l.Width
 }
@@ -120,8 +120,8 @@ func nvme(dir string) *NVMe {
 	}
 }
 
-// gpus asks NVML, and where that is not there takes what the kernel shows of NVIDIA cards: their
-// names need the driver, their memory needs NVML.
+// gpus uses NVML, or else the kernel's view of NVIDIA cards: their names need the driver, their
+// memory needs NVML.
 func (m machine) gpus() (list []GPU, note string) {
 	list, note = m.nvml()
 	for _, g := range list {
@@ -145,7 +145,7 @@ func (m machine) gpus() (list []GPU, note string) {
 	return list, note
 }
 
-// What the PCI bus says of a card: its vendor and its class, in hexadecimal.
+// The PCI vendor and class of a card, in hexadecimal.
 const (
 	nvidiaVendor = "0x10de"
 	displayClass = "0x03" // VGA and 3D controllers

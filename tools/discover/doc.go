@@ -10,16 +10,16 @@
 //	text.go        all of it for machines and, by text.tmpl, for people
 //
 // It changes nothing and measures nothing: a machine is described in the state in which the next
-// run finds it. A trace is begun and ended, because nothing else tells whether one can be. What is
-// unknown is null in the JSON and "unknown" in the text, never 0: an empty slot and a link that
-// nobody could read are different things.
+// run finds it. It begins and ends a trace, because no other check shows whether tracing works.
+// Unknown values are null in the JSON and "unknown" in the text, never 0: an empty slot and an
+// unreadable link are different things.
 //
-// Everything that is a file is read below a root, so that tests describe machines made of files:
-// a server with two sockets, an NVMe drive in a slot that is too slow, cards that NVML knows.
+// Every file is read below a root, so that tests describe machines made of files: a server with two
+// sockets, an NVMe drive in a slot that is too slow, cards that NVML knows.
 //
-// NVML is asked only in builds with cgo and the tag nvml, because it is a library that is loaded
-// from the driver: a plain build runs on machines without one. What the kernel shows of NVIDIA's
-// cards is told instead, with what is missing and how to get it.
+// NVML is used only in builds with cgo and the tag nvml, because it loads a library of the driver:
+// a plain build runs on machines without one. Otherwise the report has what the kernel shows of
+// NVIDIA's cards, with what is missing and how to get it.
 //
 // The JSON of one machine is read on another: kvreport submission fills the description of a system
 // from it, a file for each client. Advice is made from the description alone, so that it can be

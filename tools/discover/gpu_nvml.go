@@ -8,7 +8,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// nvmlGPUs asks the driver's library, which is loaded at run time.
+// nvmlGPUs calls the driver's library, which is loaded at run time.
 func nvmlGPUs() (list []GPU, note string) {
 	if ret := nvml.Init(); ret != nvml.SUCCESS {
 		return nil, fmt.Sprintf("NVML: %s: libnvidia-ml.so.1 comes with the NVIDIA driver",
@@ -30,21 +30,21 @@ func nvmlGPUs() (list []GPU, note string) {
 	return list, note
 }
 
-// told is what the driver tells, zero where it does not.
-func told[T any](v T, ret nvml.Return) (unknown T) {
+// known returns the driver's value, zero after an error.
+func known[T any](v T, ret nvml.Return) (unknown T) {
 	if ret != nvml.SUCCESS {
 		return unknown
 	}
 	return v
 }
 
-// nvmlGPU reads one card; what the driver does not tell is unknown.
+// nvmlGPU reads one card; values that the driver refuses are unknown.
 func nvmlGPU(index int, d nvml.Device) GPU {
 	link := &Link{
-		Generation:    told(d.GetCurrPcieLinkGeneration()),
-		Width:         told(d.GetCurrPcieLinkWidth()),
-		MaxGeneration: told(d.GetMaxPcieLinkGeneration()),
-		MaxWidth:      told(d.GetMaxPcieLinkWidth()),
+		Generation:    known(d.GetCurrPcieLinkGeneration()),
+		Width:         known(d.GetCurrPcieLinkWidth()),
+		MaxGeneration: known(d.GetMaxPcieLinkGeneration()),
+		MaxWidth:      known(d.GetMaxPcieLinkWidth()),
 	}
 	if pci, ret := d.GetPciInfo(); ret == nvml.SUCCESS {
 		link.Address = fmt.Sprintf("%04x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
@@ -52,7 +52,7 @@ func nvmlGPU(index int, d nvml.Device) GPU {
 	if link.Generation > 0 && link.Generation <= len(rates) {
 		link.Speed = fmt.Sprintf("%.1f GT/s PCIe", rates[link.Generation-1])
 	}
-	g := GPU{Index: index, Source: "nvml", Name: told(d.GetName()), UUID: told(d.GetUUID()),
+	g := GPU{Index: index, Source: "nvml", Name: known(d.GetName()), UUID: known(d.GetUUID()),
 		Link: link}
 	if memory, ret := d.GetMemoryInfo(); ret == nvml.SUCCESS {
 		g.MemoryBytes = new(int64(memory.Total))

@@ -5,9 +5,9 @@ import "kvbench/kvbench/result"
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
 
-// Hardware is what was found. Unknown texts are empty and left out of the JSON, unknown numbers
-// are null. The schema is read by kvreport submission and by whoever keeps descriptions of
-// machines beside results; keys are added and never renamed.
+// Hardware is the description of a machine. Unknown texts are empty and left out of the JSON,
+// unknown numbers are null. kvreport submission reads the schema, and users keep descriptions of
+// machines next to results: keys are added and never renamed.
 type Hardware struct {
 	SchemaVersion string `json:"schema_version"`
 	Hostname      string `json:"hostname"`

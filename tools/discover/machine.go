@@ -19,8 +19,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// machine is where everything is looked up. Tests put files below a root and answer the questions
-// that are no files. What is no file is a function, which tests replace.
+// machine is the source of all facts. Tests put files below a root and replace the functions for
+// facts that are no files.
 type machine struct {
 	host.Root
 	environment func(dir string) result.Environment
@@ -30,14 +30,14 @@ type machine struct {
 	untraced    func() (why string) // "": a trace began
 }
 
-// thisMachine asks the system; tests ask files and functions of their own.
+// thisMachine reads this system; tests use files and functions of their own.
 func thisMachine() machine {
 	return machine{environment: environment.Read, limits: host.ReadLimits,
 		filesystem: host.FilesystemOf, nvml: nvmlGPUs, untraced: tryTracing}
 }
 
-// tryTracing begins a trace and ends it, in some 50 ms: what the kernel would answer depends on
-// more than can be seen (a security module, a seccomp filter, what the verifier thinks of it).
+// tryTracing begins a trace and ends it, in some 50 ms: whether the kernel allows it depends on
+// invisible facts, too (a security module, a seccomp filter, the verifier).
 func tryTracing() (why string) {
 	c, err := collector.Start(context.Background(), collector.Options{})
 	if err != nil {
@@ -52,7 +52,7 @@ func tryTracing() (why string) {
 	return why
 }
 
-// Describe looks at this machine and at a directory of it, which must exist.
+// Describe describes this machine and a directory of it, which must exist.
 func Describe(dir string) (Hardware, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -64,8 +64,7 @@ func Describe(dir string) (Hardware, error) {
 	return thisMachine().hardware(dir), nil
 }
 
-// hardware puts everything together. The recommendations come last: they are made of what was
-// found and of nothing else.
+// hardware combines all facts. The recommendations come last: they depend on these facts alone.
 func (m machine) hardware(dir string) Hardware {
 	e, l := m.environment(dir), m.limits()
 	h := Hardware{
@@ -77,7 +76,7 @@ func (m machine) hardware(dir string) Hardware {
 			HugePages:        e.HugePages, HugePagePool: e.HugePagePool},
 		Devices: m.devices(),
 	}
-	// What follows asks for what stands above.
+	// The following facts depend on the ones above.
 	h.GPUs, h.GPUNote = m.gpus()
 	h.Directory = m.directory(dir, e)
 	h.Tracing = m.tracing(e.Kernel)
@@ -92,7 +91,7 @@ func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	const cpus, nodes = "/sys/devices/system/cpu", "/sys/devices/system/node"
 	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores,
 		AllowedBecause: l.CoresSource, NUMA: []Node{}}
-	// The processor tells a guest that it is one.
+	// The flag "hypervisor" marks a guest.
 	c.Virtual = slices.Contains(strings.Fields(m.Text("/proc/cpuinfo")), "hypervisor")
 	sockets, cores := map[string]bool{}, map[string]bool{}
 	for _, name := range m.Names(cpus) {
@@ -122,7 +121,7 @@ func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	return c
 }
 
-// directory describes the mount and the space of a directory, nil when it cannot be asked.
+// directory describes the mount and the space of a directory, nil when it cannot be read.
 func (m machine) directory(dir string, e result.Environment) *Directory {
 	fs, err := m.filesystem(dir)
 	if err != nil {
@@ -136,14 +135,14 @@ func (m machine) directory(dir string, e result.Environment) *Directory {
 	return d
 }
 
-// tracing asks the kernel whether it lets us trace, and looks for what that needs.
+// tracing tests whether the kernel allows tracing, and lists the features that tracing needs.
 func (m machine) tracing(kernel string) Tracing {
 	if !linux() {
 		return Tracing{Verdict: "no: block-layer tracing needs Linux", Features: []Feature{}}
 	}
 	var major, minor int
 	_, _ = fmt.Sscanf(kernel, "%d.%d", &major, &minor) // 0 where it is no release
-	// The oldest that it was seen to work on; privileges of their own came with 5.8.
+	// The oldest version that was tested; separate privileges came with 5.8.
 	recent := major > 5 || major == 5 && minor >= 10
 	p := m.Privileges()
 	btf := "no /sys/kernel/btf/vmlinux: a kernel built with CONFIG_DEBUG_INFO_BTF has it"
@@ -171,7 +170,7 @@ func (m machine) tracing(kernel string) Tracing {
 	return t
 }
 
-// linux tells whether /proc and /sys can be expected.
+// linux reports whether /proc and /sys can be expected.
 func linux() bool { return runtime.GOOS == "linux" }
 
 // ReadFile reads what discover -json wrote on another machine.

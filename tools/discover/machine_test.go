@@ -164,7 +164,7 @@ func TestServerDetails(t *testing.T) {
 	}
 }
 
-// TestChunksThatADriveDoesNotTake: what its queue would refuse is no advice.
+// TestChunksThatADriveDoesNotTake: the advice has no value that the queue would refuse.
 func TestChunksThatADriveDoesNotTake(t *testing.T) {
 	h := fake(t).hardware("/")
 	i := slices.IndexFunc(h.Devices, func(d Device) bool { return d.Name == "nvme0n1" })
@@ -239,7 +239,7 @@ func TestTracingVerdicts(t *testing.T) {
 	assert.Equal(t, yes.Features, no.Features)
 }
 
-// TestWhatTracingNeeds: the features that are not there, by their names.
+// TestWhatTracingNeeds: the missing features, by their names.
 func TestWhatTracingNeeds(t *testing.T) {
 	for _, c := range []struct{ what, remove, put, text, kernel, want string }{
 		{"all there", "", "", "", "6.8.0", ""},
@@ -263,7 +263,7 @@ func TestWhatTracingNeeds(t *testing.T) {
 			}
 			var missing []string
 			for _, f := range m.tracing(c.kernel).Features {
-				if !f.There && f.Name != "kprobes" { // which nothing but calls on files needs
+				if !f.There && f.Name != "kprobes" { // only file-level tracing needs them
 					missing = append(missing, f.Name)
 				}
 				if f.Name == "privilege" && !f.There {
@@ -275,7 +275,7 @@ func TestWhatTracingNeeds(t *testing.T) {
 	}
 }
 
-// TestTracingIsTried: what is said of this machine is what a trace says of it.
+// TestTracingIsTried: the description agrees with a trace on this machine.
 func TestTracingIsTried(t *testing.T) {
 	c, err := collector.Start(t.Context(), collector.Options{})
 	require.NoError(t, err)

@@ -18,14 +18,14 @@ const (
 	chunk = 1 << 20
 )
 
-// page is what an ordinary buffer is made of, 64 KiB in many kernels of arm64. Tests describe a
-// machine of 4 KiB.
+// page is the size of an ordinary page: 64 KiB in many kernels of arm64. Tests describe a machine
+// with 4 KiB.
 var page = int64(os.Getpagesize())
 
 // advice collects recommendations.
 type advice []Recommendation
 
-// add takes one where it applies: what to do, and the reason with its numbers.
+// add adds a recommendation if it applies: the action, and the reason with its numbers.
 func (a *advice) add(applies bool, what, reason string, args ...any) {
 	if applies {
 		*a = append(*a, Recommendation{what, fmt.Sprintf(reason, args...)})
@@ -41,17 +41,16 @@ func recommend(h Hardware) []Recommendation {
 	h.tiers(a)
 	h.system(a)
 	a.add(h.Tracing.Possible, "-enable-latency-tracing",
-		"the kernel tells device latencies, sizes and depths")
+		"the kernel reports device latencies, sizes and depths")
 	return *a
 }
 
-// storage advises on the directory: whether it measures a disk at all, how to read past the page
-// cache, and how much of it a run may fill. A filesystem that others share gets a number instead
-// of the default: filling the root or a network volume to 95 % hurts people who have nothing to do
-// with the run.
+// storage advises on the directory: whether it measures a disk at all, how to bypass the page
+// cache, and how much of it a run may fill. A shared filesystem gets a number instead of the
+// default: filling the root or a network volume to 95 % harms its other users.
 func (h Hardware) storage(a *advice) {
 	d, kind := h.Directory, h.Directory.Filesystem.Type
-	// What the directory is decides everything else: a memory filesystem ends the advice.
+	// The kind of directory decides the rest: a memory filesystem ends the advice.
 	switch {
 	case d.InMemory:
 		a.add(true, "-cache-dir <a directory on a disk>", "%s is %s, which keeps its files in "+
@@ -59,7 +58,7 @@ func (h Hardware) storage(a *advice) {
 		return
 	case kind == "overlay":
 		a.add(true, "-cache-dir <a mounted volume>", "%s is a container's own layer: copy-up and "+
-			"the missing device witness make numbers of it worth little", d.Path)
+			"missing device counters make its numbers worth little", d.Path)
 	case d.Network:
 		a.add(true, "-io direct", "%s is a shared filesystem (%s): buffered I/O would measure "+
 			"the client's cache", d.Path, kind)
@@ -67,7 +66,7 @@ func (h Hardware) storage(a *advice) {
 		a.add(true, "-io direct", "the default: reads that the page cache serves measure memory; "+
 			"-io buffered is what the closed division requires")
 	}
-	// The run itself would choose by the same rule, and refuse what that refuses.
+	// The run itself would choose by the same rule, with the same refusals.
 	capacity, _, err := params.ChooseCapacity(host.Filesystem{Type: kind, Free: d.FreeBytes,
 		Total: d.TotalBytes, Root: d.Root, Shared: d.Network}, d.Path, 0, 1, false)
 	a.add(err == nil, fmt.Sprintf("-storage-capacity-gb %.0f", float64(capacity)/gib),
@@ -92,8 +91,8 @@ func (h Hardware) storage(a *advice) {
 
 // device advises on the disk behind the directory.
 func (h Hardware) device(dev Device, a *advice) {
-	// A chunk that the queue splits is several requests: the device sees smaller ones than were
-	// asked for, and latencies are those of the last.
+	// The queue splits a large chunk into several requests: the device sees smaller ones than were
+	// submitted, and the latency is the last one's.
 	q, limit := dev.Queue, ""
 	cure := fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name)
 	if hw := q.MaxHWSectorsKB; hw != nil && *hw<<10 < chunk {
@@ -108,7 +107,7 @@ func (h Hardware) device(dev Device, a *advice) {
 		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
 		"%s takes %d segments per request: 1 MiB of ordinary pages is %d, so every chunk is "+
 			"split without huge pages", dev.Name, units.OrZero(q.MaxSegments), chunk/page)
-	// A virtual disk says what its host pleases; advice about flash is for drives that are there.
+	// A virtual disk reports what its host chooses; advice about flash is for physical drives.
 	real, rotating := dev.Rotational != nil && !h.CPU.Virtual, units.OrZero(dev.Rotational)
 	a.add(real && !rotating && dev.NVMe != nil, "-precondition", "%s is a flash drive: a fresh or "+
 		"trimmed one writes faster than it will in its steady state", dev.Name)
@@ -129,14 +128,14 @@ func (h Hardware) device(dev Device, a *advice) {
 		dev.Name, node)
 }
 
-// splits tells whether a chunk in ordinary pages is more segments than a request may have.
+// splits reports whether a chunk in ordinary pages is more segments than a request may have.
 func (d Device) splits() bool {
 	return d.Queue.MaxSegments != nil && *d.Queue.MaxSegments*page < chunk
 }
 
-// tiers advises on the cpu and gpu tiers. The default is none, since a benchmark of storage is
-// asked for; half of the free memory leaves room for the buffers, which are not counted here. All
-// cards are taken to be like the first: mixed machines are rare, and their owners know.
+// tiers advises on the cpu and gpu tiers. The default is none, since the benchmark is of storage;
+// half of the free memory leaves the other half for the buffers, which are not counted here. All
+// cards are assumed to be like the first: mixed machines are rare, and their owners know.
 func (h Hardware) tiers(a *advice) {
 	spare := h.Memory.AvailableBytes / 2 / gib // below a GiB there is nothing to spare
 	a.add(spare >= 1, fmt.Sprintf("-cpu-mem-gb %d", spare), "for a production mix: half of the "+
@@ -146,7 +145,7 @@ func (h Hardware) tiers(a *advice) {
 		return
 	}
 	g := h.GPUs[0]
-	// Weights and activations have the rest.
+	// Weights and activations use the rest.
 	bytes := units.OrZero(g.MemoryBytes)
 	a.add(g.MemoryBytes != nil,
 		fmt.Sprintf("-gpu-mem-gb %d -num-gpus %d", bytes*3/10/gib, len(h.GPUs)),
@@ -159,7 +158,7 @@ func (h Hardware) tiers(a *advice) {
 		"the simulated link of the gpu tier: PCIe generation %d × %d", l.Generation, l.Width)
 }
 
-// system advises on what makes runs differ from each other, or makes the harness the limit.
+// system advises on causes of differences between runs, and of limits by the harness.
 func (h Hardware) system(a *advice) {
 	c := h.CPU
 	// Virtual machines have no governor.

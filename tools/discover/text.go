@@ -19,8 +19,8 @@ var textTemplate = template.Must(template.New("text").Funcs(template.FuncMap{
 	"spin": spin,
 }).Parse(text))
 
-// WriteText writes it for people. One thing a line, so that two machines can be compared with
-// diff.
+// WriteText writes the description for people, one fact a line, so that two machines can be
+// compared with diff.
 func (h Hardware) WriteText(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if err := textTemplate.Execute(tab, h); err != nil {
@@ -29,10 +29,10 @@ func (h Hardware) WriteText(w io.Writer) error {
 	return tab.Flush()
 }
 
-// Limited says whether this process may use fewer processors than there are.
+// Limited reports whether this process may use fewer processors than the machine has.
 func (c CPU) Limited() bool { return c.AllowedCores < float64(c.Threads) }
 
-// spin says what is inside a drive, if the kernel knows.
+// spin says whether a drive rotates, if the kernel knows.
 func spin(rotational *bool) string {
 	if rotational == nil {
 		return ""

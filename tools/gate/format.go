@@ -13,9 +13,9 @@ import (
 	"kvbench/tools/stats"
 )
 
-// scale is that of all values of a metric, and of all rates of bytes: what stands beside and below
-// each other is in one unit, or a reader takes 1.02 GiB/s for less than 980 MiB/s. As in benchstat
-// the smallest keeps three digits.
+// scale is the common scale of a metric's values, or of all byte rates. Numbers next to each other
+// need one unit, or a reader takes 1.02 GiB/s for less than 980 MiB/s. As in benchstat the smallest
+// keeps three digits.
 func (r *Report) scale(unit string) benchunit.Scaler {
 	const rate = "B/s"
 	var values []float64
@@ -86,8 +86,8 @@ func share(v float64) string {
 	return fmt.Sprintf("%.3g%%", 100*v)
 }
 
-// p shows what the correction made of a p value, where it did: readers check the test by the first
-// number and the verdict by the second.
+// p shows the p value and, where they differ, the corrected one: readers check the test by the
+// first number and the verdict by the second.
 func (r Row) p() string {
 	if r.new().N() == 0 {
 		return "–"
@@ -124,12 +124,12 @@ func (r *Report) answer(row Row) string {
 	return ""
 }
 
-// judged tells whether a row was tested together with others.
+// judged reports whether a row was tested together with others.
 func (r Row) judged() bool {
 	return r.Verdict == Fine || r.Verdict == Better || r.Verdict == Worse || r.Verdict == Blind
 }
 
-// few says why no difference could have been found, and how many samples would do.
+// few says why no difference could have been found, and how many samples are enough.
 func (r *Report) few(row Row) string {
 	m, n := row.old().N(), row.new().N()
 	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
@@ -138,7 +138,7 @@ func (r *Report) few(row Row) string {
 			"percentile; measure with a longer -benchtime", row.Trials[oldSide],
 			row.Trials[newSide])
 	}
-	// The three reasons, from the one that no run of other benchmarks mends.
+	// The three reasons; the first holds whatever other benchmarks run.
 	least := 1.0
 	if c := row.new().Change; c != nil {
 		least = c.Least()
@@ -164,7 +164,7 @@ func Needs(metrics int, alpha float64, turns bool) string {
 	return text
 }
 
-// together is what several rows of a verdict are.
+// together names the rows of a verdict in the headline.
 var together = map[Verdict]string{Worse: "worse than allowed", Missing: "missing",
 	Failed: "with failed or missing trials", Few: "with too few samples", Blind: "blind",
 	Better: "better", Fine: "ok"}
@@ -193,17 +193,18 @@ func (r *Report) headline() string {
 	case r.Family > 0:
 		return fmt.Sprintf("%s (rank test%s of a loss beyond the limit, alpha %g, Holm over %d)",
 			answer, turns, r.Options.Alpha, r.Family)
-	// Allowed, which is no finding.
+	// Passed by option, without a finding.
 	case r.Outcome() == Passed && counts[Few] > 0:
 		answer += ": nothing could be shown with so few trials"
 	}
 	return answer
 }
 
-// remarks are the notes, and what has to be known to read the table.
+// remarks are the notes, and what a reader of the table has to know.
 func (r *Report) remarks() []string {
 	list := slices.Clone(r.Notes)
-	// What would open the eyes of the blindest: the margin shrinks with the root of the trials.
+	// The trials that the most underpowered row needs: the margin shrinks with the root of the
+	// trials.
 	needed := 0.0
 	for _, row := range r.Rows {
 		if row.Verdict == Blind && !row.Stuck && row.Limit > 0 {
@@ -227,14 +228,14 @@ func (r *Report) remarks() []string {
 	return list
 }
 
-// mostAsked is the number of trials that nobody is asked to exceed.
+// mostAsked is the largest number of trials that a remark suggests.
 const mostAsked = 60
 
 // heads are the columns of the table, in text and in Markdown.
 var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "sees", "power",
 	"verdict"}
 
-// cells are what the table says of a row.
+// cells are a row's cells in the table.
 func (r *Report) cells(row Row) []string {
 	old, new := row.old(), row.new()
 	if row.Verdict == Failed {
@@ -310,7 +311,7 @@ var (
 )
 
 // github is the report as a job's log: the table, and an annotation for everything that fails.
-// Annotations stand beside the log of a job; what passed needs none.
+// GitHub shows annotations next to the job's log; passed rows need none.
 func (r *Report) github() string {
 	out := r.text()
 	for _, row := range r.Rows {
@@ -334,7 +335,7 @@ func (r *Report) github() string {
 	return out
 }
 
-// What CI systems read of a file of JUnit's, in the form that all of them know.
+// The parts of a JUnit file that all CI systems read.
 type (
 	suite struct {
 		XMLName  xml.Name `xml:"testsuite"`
@@ -360,8 +361,8 @@ type (
 	}
 )
 
-// junit is the report as test cases: lost is a failure, undecided an error, and what would be
-// either but is allowed is skipped.
+// junit is the report as test cases: lost is a failure, undecided an error, and a row that an
+// option allows is skipped.
 func (r *Report) junit() string {
 	s := suite{Name: "kvreport gate", Tests: len(r.Rows), Out: r.text()}
 	for _, row := range r.Rows {

@@ -17,34 +17,34 @@ import (
 // Verdict is the answer for one metric of one benchmark.
 type Verdict string
 
-// The verdicts, and what the gate makes of each unless it is allowed.
+// The verdicts, and the outcome of each unless an option allows it.
 const (
 	Fine    Verdict = "ok"
 	Better  Verdict = "better"  // surely
 	Worse   Verdict = "worse"   // surely by more than the limit: lost
 	Missing Verdict = "missing" // there in old, not in new: lost
 	Failed  Verdict = "failed"  // trials without numbers: lost if new ones, else undecided
-	Few     Verdict = "few"     // no loss could have been found, however large: undecided
-	Blind   Verdict = "blind"   // a loss of twice the limit would often have passed: undecided
+	Few     Verdict = "few"     // too few samples to find any loss: undecided
+	Blind   Verdict = "blind"   // a loss of twice the limit would often pass: undecided
 	Shown   Verdict = "shown"   // not gated
 )
 
-// Outcome is what the gate says of a row, and of all.
+// Outcome is the gate's answer for a row, and for all rows.
 type Outcome int
 
 // The outcomes, the worst last.
 const (
 	Passed    Outcome = iota
-	Undecided         // nobody can tell
+	Undecided         // the data do not decide it
 	Lost
 )
 
-// Row is one metric of one benchmark. The text of a row is made from it alone, in every format.
+// Row is one metric of one benchmark. All formats print it from the row alone.
 type Row struct {
 	Bench string
 	*stats.Metric
 	stats.Sight         // at alpha ÷ the number of metrics
-	Limit       float64 // what may be lost, a share
+	Limit       float64 // the loss that is allowed, a share
 	P, Adjusted float64 // that the loss is larger, before and after Holm's correction
 	Trials      [2]int  // of each side, with the metric or without
 	Stuck       bool    // most trials gave one and the same number
@@ -92,15 +92,15 @@ func (r *Report) Outcome() (worst Outcome) {
 	return worst
 }
 
-// outcome is what the gate says of a row. What was not looked at has not passed, unless that is
-// allowed.
+// outcome is the gate's answer for a row. A row that could not be judged has not passed, unless an
+// option allows it.
 func (r *Report) outcome(row Row) Outcome {
 	switch o := r.Options; {
 	case row.Verdict == Worse, row.Verdict == Missing && !o.AllowMissing,
 		row.Verdict == Failed && !o.AllowFailed && row.Lacks[newSide] > 0:
 		return Lost
 	case row.Verdict == Few && !o.AllowFew, row.Verdict == Blind && !o.AllowBlind,
-		// Those that are left of the old side are the ones that went well.
+		// The old side's remaining trials are the ones that went well.
 		row.Verdict == Failed && !o.AllowFailed:
 		return Undecided
 	}
@@ -108,8 +108,8 @@ func (r *Report) outcome(row Row) Outcome {
 }
 
 // Judge compares two sides, which are the runs of a table. The error says that the question itself
-// is wrong: nothing to compare, a metric that nobody measured or whose direction nobody knows. A
-// report with refusals has no rows.
+// is wrong: there is nothing to compare, or a named metric was not measured or has no known
+// direction. A report with refusals has no rows.
 func Judge(t *stats.Table, o Options) (*Report, error) {
 	r := &Report{Options: o, Notes: t.Notes}
 	var old, both []*stats.Benchmark
@@ -124,12 +124,12 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 			both = append(both, b)
 		}
 	}
-	// One benchmark that was measured in another way refuses all: a family of which a part was
-	// left out would pass on what remains.
+	// One benchmark with different settings refuses all: a family that lacks a part would pass on
+	// the rest.
 	if r.Refusals = refusals(t.Benchmarks, o.Ignore); len(r.Refusals) > 0 {
 		return r, nil
 	}
-	// Predictions may be compared with each other, but nobody should take them for measurements.
+	// Predictions may be compared with each other, and are marked as such.
 	for _, b := range both {
 		how := b.Settings[oldSide].Of(merge.SettingSimulated)
 		if len(how) > 0 && how[0] != merge.Measured {
@@ -156,7 +156,7 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	return r, nil
 }
 
-// oldMetrics are those of the old side, one of each label, in the order of the input.
+// oldMetrics are the metrics of the old side, one of each label, in the order of the input.
 func oldMetrics(old []*stats.Benchmark) (list []*stats.Metric) {
 	for _, b := range old {
 		for _, m := range b.Metrics {
@@ -168,7 +168,7 @@ func oldMetrics(old []*stats.Benchmark) (list []*stats.Metric) {
 	return list
 }
 
-// labels are the metrics as they are written.
+// labels returns the metrics' labels.
 func labels(metrics []*stats.Metric) (list []string) {
 	for _, m := range metrics {
 		list = append(list, m.Label)
@@ -176,8 +176,8 @@ func labels(metrics []*stats.Metric) (list []string) {
 	return list
 }
 
-// checkNamed refuses metrics that were named and cannot be gated: one that nobody measured is a
-// slip of the finger, and a gate that never looks at anything.
+// checkNamed refuses named metrics that cannot be gated. A metric that was not measured is a typing
+// error, and such a gate would never check anything.
 func checkNamed(l Limits, metrics []*stats.Metric) error {
 	for _, name := range l.named {
 		// Names are compared as benchfmt tidies them: ns/op is sec/op inside.
@@ -232,9 +232,9 @@ func (r *Report) bench(b *stats.Benchmark) {
 			row.Sight = c.Sight(m.Better, limit, r.Options.Alpha)
 		}
 		old, new := row.old().N(), row.new().N()
-		// What is gated: the headline and what is named. The rest is shown with -all. A benchmark
-		// that is gone is missing even where the old side has no number of it that can be used.
-		// So is a percentile not skipped because the old side's trials had too few operations.
+		// Gated are the headline and the named metrics; -all shows the rest. A missing benchmark
+		// counts as missing even where the old side has no usable number of it. A percentile is not
+		// skipped because the old side's trials had too few operations.
 		gated := m == main || named && !gone
 		if !gated || old == 0 && !gone && !percentile.MatchString(m.Label) {
 			if old > 0 && new > 0 && r.Options.All {
@@ -245,7 +245,8 @@ func (r *Report) bench(b *stats.Benchmark) {
 		switch {
 		case new == 0 && (gone || !percentile.MatchString(m.Label)):
 			row.Verdict = Missing
-		// Trials with too few operations for a percentile are not any: they are the slow ones.
+		// Trials with too few operations for a percentile are no random choice: they are the slow
+		// ones.
 		case min(old, new) < stats.LeastSamples, row.lacksOperations():
 			row.Verdict = Few
 		default:
@@ -259,8 +260,8 @@ func (r *Report) bench(b *stats.Benchmark) {
 	}
 }
 
-// failures makes a row of the trials of a benchmark that have no numbers, or that are not there
-// though they were to be.
+// failures makes a row of a benchmark's trials that have no numbers, or that are fewer than
+// Options.Count.
 func (r *Report) failures(b *stats.Benchmark) {
 	row := Row{Bench: b.Name, Metric: &stats.Metric{Label: "trials", Cells: make([]stats.Cell, 2)},
 		Verdict: Failed}
@@ -295,9 +296,9 @@ func (r Row) lacksOperations() bool {
 		r.old().N()+r.new().N() < r.Trials[oldSide]+r.Trials[newSide]
 }
 
-// stuck tells whether most trials of both sides gave one and the same bandwidth. No storage is so
-// even: what decided it is the window and what fits into it, or a limit of the control group, which
-// would be as much on another drive. Of virtual time it is what one expects.
+// stuck reports whether most trials of both sides have exactly one bandwidth. No storage is so
+// even: the window or a limit of the control group decided it, and would be the same on another
+// drive. In virtual time equal bandwidths are expected.
 func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 	for _, s := range b.Settings {
 		if s != nil && !slices.Equal(s.Of(merge.SettingSimulated), []string{merge.Measured}) &&
@@ -315,7 +316,7 @@ func stuck(b *stats.Benchmark, m *stats.Metric) bool {
 	return strings.HasSuffix(m.Unit, "B/s") && all > 2 && 2*most > all
 }
 
-// correct judges what has samples enough, all of it together.
+// correct judges all rows with enough samples together.
 func (r *Report) correct() {
 	// Rows with fewer trials than any test needs are no part of the family: they could not raise an
 	// alarm, and counting them would hide the alarms of the others.

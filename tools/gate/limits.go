@@ -9,12 +9,11 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-// DefaultLimit is what a gated metric may lose when nothing else was said.
+// DefaultLimit is the share that a gated metric may lose by default.
 const DefaultLimit = 0.05
 
-// Limits say which metrics are gated beside the headline of each benchmark, and how much each may
-// lose. A limit of a metric that nobody gates would be a promise that nobody keeps: naming a
-// metric gates it.
+// Limits names the metrics that are gated in addition to each benchmark's headline, and how much
+// each may lose. Naming a metric gates it: a limit without a gate would check nothing.
 type Limits struct {
 	Default float64
 	of      map[string]float64 // by tidied unit
@@ -28,7 +27,7 @@ func (l *Limits) String() string { return strings.Join(l.named, ",") }
 // Type names the value in messages.
 func (l *Limits) Type() string { return "limits" }
 
-// Set adds to what was said before.
+// Set adds to earlier limits.
 func (l *Limits) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
@@ -75,7 +74,7 @@ func percent(text string) (float64, error) {
 	return v / 100, nil
 }
 
-// limit is what a metric may lose, and whether it was named.
+// limit is the share that a metric may lose, and whether the metric was named.
 func (l *Limits) limit(unit string) (float64, bool) {
 	v, named := l.of[unit]
 	if !named || math.IsNaN(v) {

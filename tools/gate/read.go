@@ -16,8 +16,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Read makes a table of both sides, whose trials may differ in the settings that are to be ignored.
-// Bad lines go to warn, the rest is read.
+// Read makes a table of both sides, whose trials may differ in the ignored settings. Bad lines go
+// to warn, the rest is read.
 func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 ) (*stats.Table, error) {
 	c := stats.Collection{Ignore: ignore}
@@ -56,7 +56,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 			return nil, errors.New(strings.Join(append([]string{side.name +
 				" holds no usable benchmark result"}, c.Failures(side.name)...), "; "))
 		}
-		// Both sides are read with the directions of both: a result file has no Unit lines.
+		// Both sides use the directions of both: a result file has no Unit lines.
 		maps.Copy(more, units) // what the old side says of a unit stands
 		units = more
 	}
@@ -76,7 +76,7 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 			"unknown and were not compared", n, t.Runs[side],
 			cmp.Or(reason[side], "the text names none"), strings.Join(unknown, ", "))
 		t.Notes = append(t.Notes, note)
-		// A text that names its files came without them, which can be mended.
+		// The text names its result files, but they are missing: the user can restore them.
 		if reason[side] != "" && warn != nil {
 			warn(errors.New(note))
 		}
@@ -84,8 +84,9 @@ func Read(old, new []string, ignore []string, stdin io.Reader, warn func(error),
 	return t, nil
 }
 
-// refusals are the settings in which a benchmark that only one side has differs from one of that
-// name that only the other side has: nobody can say that either is missing.
+// refusals compares benchmarks that only one side has with benchmarks of the same name that only
+// the other side has, and returns the settings in which they differ: neither of the two counts as
+// missing then.
 func refusals(all []*stats.Benchmark, ignore []string) (lines []string) {
 	type reason struct{ name, old, new string }
 	var order []reason

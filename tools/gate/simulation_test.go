@@ -25,7 +25,7 @@ const (
 	alpha  = 0.05
 )
 
-// defaultSeed is that of the README's figures.
+// defaultSeed is the seed of the README's figures.
 const defaultSeed = 20260908
 
 // seed is printed with every simulation; GATE_SEED repeats one.
@@ -41,12 +41,12 @@ func seed(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(n, 4))
 }
 
-// machine is one on which trials are simulated.
+// machine is the model of a machine.
 type machine struct {
 	name   string
 	spread float64 // of independent trials, a share of their mean
 	wander float64 // standard deviation of the step from one trial to the next, a share
-	turns  bool    // the sides take turns; else the new one runs when the old one is through
+	turns  bool    // the sides take turns; else the new one runs after the old one
 }
 
 // gauge runs the trials of a benchmark without a difference between the sides.
@@ -76,18 +76,18 @@ func contrasted(cells [2]stats.Cell, loss float64) *stats.Contrast {
 	return stats.NewContrast(cells[oldSide].Side, new)
 }
 
-// rates are what a simulation found, as shares of all gates.
+// rates are a simulation's results, as shares of all gates.
 type rates struct {
-	none, limit float64 // any alarm without a change, and where all lose exactly what is allowed
-	found       float64 // that of a benchmark which loses twice the limit, the others nothing
-	power       float64 // that the gate prints for it, the mean
-	sees        float64 // the loss that it prints
+	none, limit float64 // any alarm without a change, and when all lose exactly the limit
+	found       float64 // the alarm of a benchmark that loses twice the limit, the others nothing
+	power       float64 // the mean of the printed power
+	sees        float64 // the mean of the printed loss
 }
 
-// simulate runs gates of so many benchmarks with the functions that Judge has, which
-// TestSimulatedGatesAreThoseOfJudge says.
+// simulate runs gates of that many benchmarks with Judge's functions;
+// TestSimulatedGatesAreThoseOfJudge compares them with Judge.
 func (m machine) simulate(r *rand.Rand, gates, benchmarks int) (x rates) {
-	const sighted = 300 // gates of which power is taken: it takes as long as fifty tests
+	const sighted = 300 // gates whose power is computed: that takes as long as fifty tests
 	for gate := range gates {
 		var all [2]stats.Together
 		first := 0.0
@@ -125,8 +125,8 @@ func (m machine) simulate(r *rand.Rand, gates, benchmarks int) (x rates) {
 	return x
 }
 
-// machines are those of the figures: of a spread still, wandering by as much from trial to trial,
-// and the same where the sides do not take turns.
+// machines are the machines of the figures: of a spread without drift, with random steps of the
+// same size from trial to trial, and the same without turns.
 func machines(spread float64) []machine {
 	return []machine{{"still", spread, 0, true}, {"drifting", spread, spread, true},
 		{"drifting, no turns", spread, spread, false}}
@@ -252,11 +252,11 @@ func real(t *testing.T) map[string][][2][]float64 {
 }
 
 // TestGatesOfARealDeviceDoWhatTheySay draws gates of as many turns as make gate has from forty runs
-// of one binary on one device; which side of a turn is called old is a coin's choice. The new side
-// loses what is allowed, and then what is allowed once more.
+// of one binary on one device; which side of a turn is called old is random. The new side loses
+// exactly the limit, and then twice the limit.
 func TestGatesOfARealDeviceDoWhatTheySay(t *testing.T) {
 	r, gates := seed(t), 1000
-	if testing.Short() || raceEnabled {
+	if testing.Short() {
 		gates = 100
 	}
 	measured := real(t)

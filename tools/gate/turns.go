@@ -18,27 +18,28 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Turns runs two commands in turns, so that what changes on the machine meets both: a turn is old,
-// new, new, old, and the next one begins with the new side. What drifts evenly within a turn adds
-// nothing to either side then, and what drifts from turn to turn is in no comparison.
+// Turns runs two commands in turns, so that a change of the machine affects both: a turn is old,
+// new, new, old, and the next one begins with the new side. Linear drift within a turn then cancels
+// out, and drift from turn to turn is in no comparison.
 type Turns struct {
 	Commands [2]string // old and new, for the shell; each run prints one trial of each benchmark
 	Count    int       // runs of each side; of an odd number the last turn has one of each
-	Dir      string    // gets old.txt and new.txt, what was printed, and old.log and new.log
-	Options  Options   // of the gate that follows: what it needs is known early
+	Dir      string    // gets old.txt and new.txt, the outputs, and old.log and new.log
+	Options  Options   // of the gate that follows: too few runs are reported early
 	Say      func(string)
 }
 
-// ErrFew says that so many runs could show nothing. Nothing has been run yet, or one of a side.
+// ErrFew says that the runs are too few to show anything. Nothing has been run yet, or one run of a
+// side.
 var ErrFew = errors.New("not enough samples")
 
 // sides are their names, in files and for people.
 var sides = [2]string{"old", "new"}
 
-// interruptGrace is how long a run may take after its interrupt to put its files away.
+// interruptGrace is how long a run may take after its interrupt to remove its files.
 const interruptGrace = time.Minute
 
-// order is which side has each run of a turn.
+// order is the sides of the runs of a turn.
 func order(turn int) []int {
 	if turn%2 == 0 {
 		return []int{oldSide, newSide, newSide, oldSide}
@@ -46,11 +47,11 @@ func order(turn int) []int {
 	return []int{newSide, oldSide, oldSide, newSide}
 }
 
-// Run runs all of them, a line of Say for each, and returns how many failed. One that fails does
-// not end the others, but for the first of a side: when that prints no result, nothing will. The
-// error is also that of files which cannot be written, and of ctx; what was run until then is kept.
+// Run runs all commands, with a line of Say for each, and returns how many failed. After a failed
+// run the others go on, except after the first of a side: when that prints no result, no other
+// will. The error is also for files that cannot be written, and for ctx; earlier runs are kept.
 func (t *Turns) Run(ctx context.Context) (failed int, err error) {
-	// Of each benchmark a headline is gated, and what is named of one at least.
+	// Each benchmark's headline is gated, and the named metrics of at least one.
 	if err := t.enough(max(1, len(t.Options.Limits.named))); err != nil {
 		return 0, err
 	}
@@ -88,7 +89,7 @@ func (t *Turns) Run(ctx context.Context) (failed int, err error) {
 	return failed, nil
 }
 
-// enough says whether the runs could show a loss of so many metrics.
+// enough checks that the runs could show a loss of so many metrics.
 func (t *Turns) enough(metrics int) error {
 	if o := t.Options; o.AllowFew || t.Count >= stats.Needed(metrics, o.Alpha, true) {
 		return nil
@@ -97,8 +98,8 @@ func (t *Turns) enough(metrics int) error {
 		Needs(metrics, t.Options.Alpha, true))
 }
 
-// metrics is how many a gate of what a side printed has, 1 where that is not known yet: the gate
-// reports what is wrong with the question.
+// metrics is the number of metrics in a gate of a side's output, 1 where that is not known yet: the
+// gate reports mistakes in the question.
 func (t *Turns) metrics(side int) int {
 	in := []string{filepath.Join(t.Dir, sides[side]+".txt")}
 	table, err := Read(in, in, t.Options.Ignore, nil, nil)
@@ -112,7 +113,7 @@ func (t *Turns) metrics(side int) int {
 	return max(1, r.Tested)
 }
 
-// resultLine is one of a benchmark with a value.
+// resultLine matches the line of a benchmark with a value.
 var resultLine = regexp.MustCompile(`(?m)^Benchmark\S*\s+\d+\s+\S+ \S+`)
 
 // one is a run of a side. It is ok when the command succeeds.
@@ -147,8 +148,8 @@ func (t *Turns) one(ctx context.Context, run, turn, side int) (ok bool, results 
 	return false, results, nil
 }
 
-// reason is why a command failed: the error in the summary of a failed trial, which other lines
-// follow, else the last line of its log. A line in brackets refers to where more is.
+// reason is why a command failed: the error in the summary of a failed trial, else the last line of
+// its log. A line in brackets refers to another place.
 func reason(log string) (last string) {
 	failed := ""
 	for line := range strings.Lines(log) {

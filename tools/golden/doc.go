@@ -1,8 +1,8 @@
-// Package golden compares what a command wrote with a file that was looked at and committed, and
-// has results for tests of everybody who shows them.
+// Package golden compares a command's output with a committed file, and has results for the tests
+// of all packages that show them.
 //
 //	golden.go  Check, with the flag -update; JSON, as commands write it; Parts, results with what
 //	           only some benchmarks have
 //
-// A golden file is the promise of an output: it changes when somebody has decided that it should.
+// A golden file is the promise of an output: it changes by decision only.
 package golden

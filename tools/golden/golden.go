@@ -20,7 +20,7 @@ var update = flag.Bool("update", false,
 func Update() bool { return *update }
 
 // Check compares got with testdata/<name> of the package under test. With -update it writes the
-// file instead: the difference is then to be read line by line before it is committed.
+// file instead: read the difference line by line before you commit it.
 func Check(t testing.TB, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -29,7 +29,7 @@ func Check(t testing.TB, name, got string) {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
-	// A file that is not there is not written: a test that forgot its file would pass.
+	// A missing file is an error: otherwise a test without its file would pass.
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "run the test with -update, then look at the file")
 	if string(want) == got {
@@ -45,7 +45,7 @@ func Check(t testing.TB, name, got string) {
 	}
 }
 
-// line is the i-th one, cut to what a terminal shows, or empty behind the end.
+// line is the i-th line, cut to a terminal's width, or empty after the end.
 func line(lines []string, i int) string {
 	if i >= len(lines) {
 		return ""
@@ -53,7 +53,7 @@ func line(lines []string, i int) string {
 	return lines[i][:min(len(lines[i]), 160)]
 }
 
-// JSON is a value as commands write it for machines.
+// JSON encodes a value like the commands' JSON output.
 func JSON(t testing.TB, v any) string {
 	t.Helper()
 	var b strings.Builder
@@ -78,10 +78,9 @@ func JSON(t testing.TB, v any) string {
 //go:embed testdata/*.json
 var parts embed.FS
 
-// Parts writes results that have what only some benchmarks have, one file each, and returns their
-// paths: an autoscaled run, the same simulated, a block trace with its validation, a replay, and
-// a run on an object store.
-// Reports show all of it.
+// Parts writes results with sections of some benchmarks only, one file each, and returns their
+// paths: an autoscaled run, the same simulated, a block trace with its validation, a replay, and a
+// run on an object store.
 func Parts(t testing.TB) (paths []string) {
 	t.Helper()
 	for _, name := range []string{"autoscaled-simulated", "autoscaled", "blocks", "replay",

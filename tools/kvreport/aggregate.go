@@ -9,10 +9,9 @@ import (
 	"kvbench/tools/load"
 )
 
-// runAggregate sums over the clients of a run. It writes next to the results, under the name by
-// which MLPerf Storage's tools look for a summary, unless -o names another place. A partial or
-// invalid summary is written all the same, because what is there may be all that there will be; the
-// exit code says it.
+// runAggregate sums over the clients of a run. It writes next to the results, under the name that
+// MLPerf Storage's tools read, unless -o names another place. A partial or invalid summary is
+// written all the same, because there may be no other; the exit code shows it.
 func runAggregate(c *Call) func([]string) error {
 	out := c.String("o", "", "")
 	return func(args []string) error {
@@ -24,14 +23,14 @@ func runAggregate(c *Call) func([]string) error {
 		if err != nil {
 			return err
 		}
-		// A run that starts its ranks has made the same of the same files.
+		// A run that starts its ranks makes the same summary of the same files.
 		s := summary.Aggregate(t)
 		for _, w := range s.Warnings {
 			c.say(w)
 		}
 		path := cmp.Or(*out, filepath.Join(dir, summary.FileName))
 		err = c.write(path, s.WriteJSON)
-		// The text is for people who look at a terminal: a pipe gets the document alone.
+		// The text is for a terminal: a pipe gets the document alone.
 		if err == nil && path != load.Stdin {
 			err = s.WriteText(c.stdout, path)
 		}

@@ -16,7 +16,7 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// gibs are trials of a benchmark that read so many GiB/s, each with the turn it took if turns are
+// gibs are trials of a benchmark with these read rates in GiB/s, each with its turn if turns are
 // given.
 func gibs(name string, turns []int, rates ...float64) string {
 	var b strings.Builder
@@ -29,8 +29,8 @@ func gibs(name string, turns []int, rates ...float64) string {
 	return b.String()
 }
 
-// changes are what the workbook's metrics say of the second run's read-B/s: the change of the
-// median, as a share, by the benchmark.
+// changes are the changes of the second run's read-B/s in the workbook: of the median, as a share,
+// by benchmark.
 func changes(t *testing.T, path string) map[string]float64 {
 	t.Helper()
 	f, err := excelize.OpenFile(path)
@@ -46,8 +46,8 @@ func changes(t *testing.T, path string) map[string]float64 {
 	return list
 }
 
-// TestChangeIsThatOfTheMediansShown: in the gate, on the page and in the workbook, and all of them
-// call the same rows better.
+// TestChangeIsThatOfTheMediansShown: gate, page and workbook show the same change, and call the
+// same rows better.
 func TestChangeIsThatOfTheMediansShown(t *testing.T) {
 	drift, turns := []int{1, 1, 2, 2, 3, 3, 4, 4}, "DriftsWithTurns"
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestChangeIsThatOfTheMediansShown(t *testing.T) {
 	}
 }
 
-// measured is a result of Synthetic that read so many GiB/s.
+// measured is a result of Synthetic with that read rate in GiB/s.
 func measured(name string, trial int, gib int64) *result.Result {
 	r := &result.Result{SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
 		Benchmark: "Synthetic", Name: name, Division: result.DivisionOpen, Trial: trial,
@@ -113,8 +113,8 @@ func kept(t *testing.T, results ...*result.Result) (dir string) {
 	return dir
 }
 
-// TestChartsAreOfTheTrialsThatAreComplete: medians and courses of the workbook leave out what
-// failed, show the trial in the middle, as the page does, and no percentile of too few operations.
+// TestChartsAreOfTheTrialsThatAreComplete: medians and time series of the workbook leave out failed
+// trials, show the median trial, as the page does, and no percentile of too few operations.
 func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
 	var all []*result.Result
 	for trial, gib := range []int64{1, 9, 4, 2, 8} {

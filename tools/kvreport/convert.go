@@ -6,8 +6,8 @@ import (
 	"kvbench/tools/convert"
 )
 
-// runConvert writes block traces as Mooncake's JSON lines. What became of the rows is said on
-// standard error, so that the lines can be piped.
+// runConvert writes block traces as Mooncake's JSON lines. The summary of the rows goes to standard
+// error, so that the lines can be piped.
 func runConvert(c *Call) func([]string) error {
 	o := convert.NewOptions(c.FlagSet)
 	out := c.String("o", "", "file to write; without it standard output")

@@ -14,8 +14,8 @@ import (
 )
 
 // runCSV writes the columns of the workbook's first sheet for programs: a trial is a row, the ranks
-// of a trial are one. On standard output it is part of a pipe, so that what is to be said of it
-// goes to standard error, as for every command that writes a document.
+// of a trial are one. Standard output may be a pipe, so messages go to standard error, as for every
+// command that writes a document.
 func runCSV(c *Call) func([]string) error {
 	out := c.String("o", "", "file to write; without it standard output")
 	return func(in []string) error {
@@ -32,10 +32,10 @@ func runCSV(c *Call) func([]string) error {
 	}
 }
 
-// writeCSV has one head for all rows, whatever a result lacks: programs look columns up by it, and
-// two tables can be put together.
+// writeCSV writes one head for all rows, whatever a result lacks: programs find columns by it, and
+// tables can be concatenated.
 func writeCSV(w io.Writer, records []*load.Record) error {
-	// The sheet that the readers of workbooks know by heart: one table has one place.
+	// The workbook's sheet: the table is defined in one place.
 	heads, rows := xlsx.Summary(records)
 	out := csv.NewWriter(w)
 	if err := out.Write(heads); err != nil {
@@ -54,18 +54,18 @@ func writeCSV(w io.Writer, records []*load.Record) error {
 	return out.Error()
 }
 
-// csvCell writes numbers with all of their digits and in the notation of programming languages, so
-// that nothing depends on where the table is opened.
+// csvCell writes numbers with all digits in the notation of programming languages, independent of
+// the locale.
 func csvCell(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
-	case time.Time: // with the zone, which a spreadsheet's time has not
+	case time.Time: // with the zone, which a spreadsheet's time lacks
 		return v.Format(time.RFC3339Nano)
 	}
-	// Names come with results of others: what looks like a formula must not run in a spreadsheet.
+	// Results of others contain names: a text like a formula must not run in a spreadsheet.
 	text := fmt.Sprint(v)
 	_, err := strconv.ParseFloat(text, 64)
 	if err != nil && strings.IndexAny(text, "=+-@\t\r") == 0 {

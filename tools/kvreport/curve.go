@@ -12,7 +12,7 @@ import (
 	"kvbench/tools/view/html"
 )
 
-// curveFormats are the forms of the answer, the first by default.
+// curveFormats are the output formats, the first by default.
 var curveFormats = []string{"text", "json", "csv", "html"}
 
 // runCurve computes how large a cache must be. Every mistake on the command line is reported before a
@@ -32,7 +32,7 @@ func runCurve(c *Call) func([]string) error {
 			return fmt.Errorf("-format: must be one of %s, given %s", strings.Join(curveFormats, ", "),
 				*format)
 		}
-		// A page on standard output would fill the terminal when -o was forgotten.
+		// A page on standard output would fill the terminal when -o is forgotten.
 		if *format == "html" && *out == "" {
 			return errors.New("-format html needs -o FILE")
 		}

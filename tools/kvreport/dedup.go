@@ -7,9 +7,8 @@ import (
 	"kvbench/tools/dedup"
 )
 
-// runDedup reads everything below its paths once. What cannot be read is named and the rest is
-// reported: a share of a directory is worth knowing. It fails when there was nothing to read at
-// all: a share of nothing is no answer.
+// runDedup reads everything below its paths once. It names unreadable files and reports the rest:
+// the share of a part is useful. It fails when it could read nothing.
 func runDedup(c *Call) func([]string) error {
 	asJSON := c.Bool("json", false, "")
 	kept := c.Int("max-blocks", dedup.DefaultKept, "")
@@ -17,7 +16,7 @@ func runDedup(c *Call) func([]string) error {
 		switch {
 		case len(paths) == 0:
 			return errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
-		// A smaller sample has an interval as wide as the question.
+		// The interval of a smaller sample is too wide to be useful.
 		case *kept < 1024:
 			return fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
 		}

@@ -6,9 +6,8 @@ import (
 	"kvbench/tools/sizing"
 )
 
-// runDevice prints one line on standard output, which scripts put into -simulate-device; the
-// reasons go to standard error: without them a good fit looks like a lucky one. In the
-// other formats it is a document.
+// runDevice prints one line on standard output, which scripts pass to -simulate-device. The reasons
+// go to standard error, so that a user can judge the fit. The other formats are documents.
 func runDevice(c *Call) func([]string) error {
 	format := c.String("format", "text", sizing.Formats)
 	return func(in []string) error {

@@ -6,8 +6,8 @@ import (
 	"kvbench/tools/discover"
 )
 
-// runDiscover describes this machine and one directory of it, the current one unless another is
-// named: the advice is about one, it names its drive.
+// runDiscover describes this machine and one directory of it, by default the current one: the
+// advice is about that directory's drive.
 func runDiscover(c *Call) func([]string) error {
 	asJSON := c.Bool("json", false, "")
 	return func(dirs []string) error {

@@ -1,6 +1,6 @@
 // Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
 //
-//	main.go       the table of commands; help/: what each says of itself
+//	main.go       the table of commands; help/: a text for each
 //	frame.go      Call: commands by spf13/cobra, flags with one dash, help, answers, exit codes
 //	output.go     output files that are whole or absent
 //	json.go, csv.go, documents.go (xlsx and html), fio.go, turns.go, gate.go,
@@ -8,12 +8,11 @@
 //	dedup.go, trace.go
 //	              a file per command: its flags and the call of its package
 //
-// The packages behind the commands know neither flags nor exit codes, so that one uses another
-// without a process, and tests need none. A command defines its flags on a Call and returns the
-// function that runs it. It exits with 0 when it did what was asked, with 1 when it did and the
-// answer is no (the gate does not pass, the memory does not fit), with 2 for wrong usage and for
-// input or output that fails, and with 3 when it did and the results are not sufficient for an
-// answer (gate, turns).
+// The packages behind the commands know neither flags nor exit codes, so that other packages and
+// tests can use them without a process. A command defines its flags on a Call and returns the
+// function that runs it. The exit code is 0 for success, 1 for success with the answer no (the gate
+// does not pass, the memory does not fit), 2 for wrong usage and for input or output that fails,
+// and 3 when the results are not sufficient for an answer (gate, turns).
 //
 // This package is large because every command has a file of its own, where its flags are found.
 //
@@ -21,9 +20,9 @@
 // a bad input is named with its file. Output files are written next to their place and renamed: an
 // old report stays until the new one is whole.
 //
-// Flags may stand anywhere on the line, a lone - is standard input, and behind -- everything is an
-// argument. Help is asked for with help COMMAND or -h in any place; it goes to standard output and
-// is no error, while the help that an empty command line gets is one.
+// Flags may stand anywhere on the line, a lone - is standard input, and after -- everything is an
+// argument. help COMMAND, or -h in any place, prints the help to standard output and is no error;
+// an empty command line prints it as an error.
 //
 // The scripts in testdata/script run commands as a user types them; what the commands decide is
 // tested in their packages. trace_privileged_linux_test.go watches real processes and

@@ -19,9 +19,9 @@ func runHTML(c *Call) func([]string) error { return document(c, html.Write) }
 func runXLSX(c *Call) func([]string) error { return document(c, xlsx.Write) }
 
 // document is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
-// file: it reads everything, warns of bad lines and of what is missing on stderr, and writes the
-// file whole or not at all. A bad line in one of many inputs must not cost the page; an input that
-// cannot be read must, because its absence would not be noticed.
+// file: it reads everything, warns of bad lines and of missing data on stderr, and writes the whole
+// file or nothing. A bad line costs only itself; an unreadable input is an error, because its
+// absence in the page would not be noticed.
 func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error,
 ) func([]string) error {
 	path := c.String("o", "", "file to write")
@@ -31,7 +31,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 		if err != nil {
 			return err
 		}
-		// A page on standard output would fill the terminal when -o was forgotten.
+		// A page on standard output would fill the terminal when -o is forgotten.
 		if *path == "" {
 			return errors.New("no output; give -o FILE")
 		}
@@ -40,7 +40,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 		if err != nil {
 			return err
 		}
-		// What a document lacks is said twice: here, and in it.
+		// Missing data are reported twice: here, and in the document.
 		table := stats.Build(records, units, ignored...)
 		for _, n := range append(view.Missing(records), table.Notes...) {
 			c.say(n)
@@ -49,7 +49,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	}
 }
 
-// overlooked are the settings of -ignore: nothing to ignore is no name, and not an empty one.
+// overlooked returns the settings of -ignore; an empty value has none.
 func overlooked(list string) ([]string, error) {
 	if list == "" {
 		return nil, nil

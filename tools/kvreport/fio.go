@@ -28,10 +28,10 @@ func runFio(c *Call) func([]string) error {
 	}
 }
 
-// writeJobs puts one job where out says, or several into the directory out. Several jobs never go
-// to standard output: fio would run them as one.
+// writeJobs writes one job to out, or several into the directory out. Several jobs never go to
+// standard output: fio would run them as one.
 func writeJobs(c *Call, jobs []trace.Job, out string) error {
-	// A directory is one that is there, or one that is spelled as one.
+	// out is a directory if it exists as one or ends in a slash.
 	info, err := os.Stat(out)
 	isDir := strings.HasSuffix(out, string(filepath.Separator)) || (err == nil && info.IsDir())
 	switch {
@@ -41,7 +41,7 @@ func writeJobs(c *Call, jobs []trace.Job, out string) error {
 		return fmt.Errorf("%d results were traced: give a directory with -o, each becomes a file "+
 			"of its own", len(jobs))
 	}
-	// The umask has the last word.
+	// The umask restricts the mode.
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return fmt.Errorf("making the directory for %d jobs: %w", len(jobs), err)
 	}

@@ -18,7 +18,7 @@ import (
 	"kvbench/tracing"
 )
 
-// madeLoads are what fio is told to do; the job that is distilled of each must do the same.
+// madeLoads are fio's loads; the job that is distilled from each must do the same.
 var madeLoads = []struct {
 	name  string
 	after string // a command that follows
@@ -32,8 +32,9 @@ var madeLoads = []struct {
 	{"sequential", "", "--name=a --direct=1 --rw=read --bs=128k --ioengine=libaio --iodepth=4"},
 }
 
-// The file that the loads use. A pass over it is all that write-back has, so that it decides of how
-// many requests the shares of that load are made: one of 160 is 0.6 points, one of 1,700 is 0.06.
+// The file of the loads. One pass over it is all the write-back of that load, so its size
+// determines the number of requests behind the shares: one of 160 is 0.6 points, one of 1,700 is
+// 0.06.
 const (
 	fileMiB     = 192
 	longFileMiB = 2048
@@ -97,7 +98,7 @@ func off(a, b map[float64]float64) (most float64) {
 	return most
 }
 
-// inTurn traces a made load, runs its job as it is and traces that in turn.
+// inTurn traces a load, runs its job unchanged and traces that, too.
 func inTurn(t testing.TB, l *privtest.Loop, mib int, load, after, seconds string) (
 	a, b side, job string) {
 	t.Helper()
@@ -129,14 +130,11 @@ func laidOut(t testing.TB, mib int) *privtest.Loop {
 	return l
 }
 
-// TestJobsOfMadeLoads runs the distilled jobs as they are, on a machine as it comes, and expects
-// the shares of what was traced: they do not depend on how fast anything is.
+// TestJobsOfMadeLoads runs the distilled jobs unchanged on this machine, and expects the shares of
+// the traced load: they do not depend on speed.
 func TestJobsOfMadeLoads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
-	}
-	if raceDetector {
-		t.Skip("other programs do the work, which the race detector does not see")
 	}
 	l := laidOut(t, fileMiB)
 	for _, made := range madeLoads {
@@ -144,7 +142,7 @@ func TestJobsOfMadeLoads(t *testing.T) {
 			a, b, job := inTurn(t, l, fileMiB, made.args, made.after, "1")
 			for dir := range 2 {
 				n := [2]float64{float64(a.requests[dir]), float64(b.requests[dir])}
-				// Two samples of one distribution are apart by chance, too.
+				// Two samples of one distribution differ by chance, too.
 				chance := 100 * math.Sqrt(1/max(1, n[0])+1/max(1, n[1]))
 				assert.LessOrEqual(t, off(a.sizes[dir], b.sizes[dir]), 3+chance,
 					"%v\n%v\n%s", a.sizes[dir], b.sizes[dir], job)
@@ -157,7 +155,7 @@ func TestJobsOfMadeLoads(t *testing.T) {
 	}
 }
 
-// BenchmarkJobsOfMadeLoads tells how near the jobs come on a disk of known times: shares in points,
+// BenchmarkJobsOfMadeLoads shows how near the jobs come on a disk of known times: shares in points,
 // rates as the job's ÷ the load's.
 //
 //	go test ./tools/kvreport -run '^$' -bench JobsOfMadeLoads -benchtime 1x
@@ -181,7 +179,7 @@ func BenchmarkJobsOfMadeLoads(b *testing.B) {
 					b.ReportMetric(after.depth[dir]/before.depth[dir], name+"-depth-ratio")
 				}
 				b.ReportMetric(after.bandwidth/before.bandwidth, "bandwidth-ratio")
-				if before.asked > 3 { // the one at the end of a load is no rate
+				if before.asked > 3 { // the single flush at the end of a load is no rate
 					b.ReportMetric(after.flushRate/before.flushRate, "flush-ratio")
 				}
 			}

@@ -29,7 +29,7 @@ const (
 var (
 	errNo        = errors.New("the answer is no")
 	errUndecided = errors.New("undecided")
-	// errSaid ends a command that failed and has printed why.
+	// errSaid ends a command that has printed its error.
 	errSaid = errors.New("printed already")
 )
 
@@ -46,14 +46,14 @@ type Command struct {
 type Call struct {
 	*pflag.FlagSet
 	name           string
-	inputs         []string // what is read: outputs never replace it
+	inputs         []string // the input files: outputs never replace them
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
 // Main runs the subcommand that args[0] names and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// Help without a request goes to standard error, so that a pipe does not take it for an answer.
+	// Unrequested help goes to standard error, so that a pipe does not take it for an answer.
 	if len(args) == 0 {
 		usage(stderr)
 		return Usage
@@ -100,7 +100,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return Usage
 }
 
-// cobra makes the command of the library.
+// cobra returns the library's command.
 func (c Command) cobra(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
 	cmd := &cobra.Command{Use: c.Name + " " + c.Args, Short: c.Short, Long: string(text),
@@ -109,7 +109,7 @@ func (c Command) cobra(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command
 	run := c.New(call)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return call.hint(err) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		// An output that would destroy an input is refused here, because reading can take minutes.
+		// An output that would replace an input is refused here, because reading can take minutes.
 		call.inputs = args
 		if out := call.Lookup("o"); out != nil {
 			if err := call.spare(out.Value.String()); err != nil {
@@ -121,7 +121,7 @@ func (c Command) cobra(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command
 	return cmd
 }
 
-// unknown refuses a command that does not exist, with the nearest one that does.
+// unknown refuses an unknown command and suggests the nearest one.
 func unknown(root *cobra.Command, args []string) error {
 	var names []string
 	for _, c := range commands {
@@ -175,7 +175,7 @@ func (c *Call) say(text string) { say(c.stderr, "kvreport "+c.name, text) }
 // warn reports an error.
 func (c *Call) warn(err error) { c.say(err.Error()) }
 
-// mistakes reports each line of an error as one of its own.
+// mistakes reports each line of an error separately.
 func (c *Call) mistakes(err error) error {
 	for mistake := range strings.SplitSeq(err.Error(), "\n") {
 		c.say(mistake)
@@ -189,7 +189,7 @@ func (c *Call) list(name string) *[]string { return c.StringArray(name, nil, "")
 // bareDuration is the library's error for a time without a unit.
 var bareDuration = regexp.MustCompile(`^invalid argument "([0-9.]+)" for "--(\S+)" flag: time: miss`)
 
-// hint writes the library's complaints about flags as one line, with the nearest flag that exists.
+// hint rewrites the library's flag errors as one line, with the nearest flag.
 func (c *Call) hint(err error) error {
 	msg := err.Error()
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
@@ -216,10 +216,10 @@ func (c *Call) directory(args []string, example string) (string, error) {
 	return args[0], nil
 }
 
-// print writes what a command found out to standard output, for people or for programs.
+// print writes a command's answer to standard output, for people or for programs.
 func (c *Call) print(a answer, asJSON bool) error { return encode(c.stdout, a, asJSON) }
 
-// answer is what a command found out. Its JSON is itself.
+// answer is a command's result; it is encoded as its own JSON.
 type answer interface{ WriteText(io.Writer) error }
 
 // encode writes an answer for people or for programs.
@@ -233,7 +233,7 @@ func encode(w io.Writer, a answer, asJSON bool) error {
 	return a.WriteText(w)
 }
 
-// write lets write make a whole file at path, or standard output where path is - or empty.
+// write calls write to create the whole file at path, or standard output where path is - or empty.
 func (c *Call) write(path string, write func(io.Writer) error) error {
 	if path == "" || path == load.Stdin {
 		return write(c.stdout)

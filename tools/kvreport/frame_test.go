@@ -34,7 +34,7 @@ func TestWriteFileIsWholeOrAbsent(t *testing.T) {
 	assert.Len(t, left, 1, "no temporary file stays")
 }
 
-// A pipe stands for what is no regular file: root replaces a device as easily.
+// A pipe represents files that are not regular: root would replace a device as easily.
 func TestWriteFileNeverReplacesWhatIsNoFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))

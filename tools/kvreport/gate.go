@@ -12,9 +12,9 @@ import (
 	"kvbench/tools/load"
 )
 
-// runGate reads both sides, judges, and writes in the format asked for. Its exit code is its
-// result: 1 is a failed gate, 3 one that cannot tell, and 2 says that nothing was compared. Flags
-// that are wrong in themselves are found before any input is opened, the first mistake is reported.
+// runGate reads both sides, judges, and writes in the requested format. Exit code 1 is a failed
+// gate, 3 an undecided one, and 2 says that nothing was compared. Wrong flags are reported before
+// any input is opened, the first one only.
 func runGate(c *Call) func([]string) error {
 	var o gate.Options
 	old, new := c.list("old"), c.list("new")
@@ -49,7 +49,7 @@ func runGate(c *Call) func([]string) error {
 		case wrong != nil:
 			return wrong
 		}
-		// Bad lines are warned about on both sides alike; a side without any good line is an error.
+		// Bad lines are warnings on both sides; a side without any good line is an error.
 		t, err := gate.Read(*old, *new, o.Ignore, c.stdin, c.warn)
 		if err != nil {
 			return err

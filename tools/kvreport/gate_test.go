@@ -32,8 +32,8 @@ func TestGateOutputs(t *testing.T) {
 	golden.Check(t, "gate/all.golden", out)
 }
 
-// A percentile is on the line of a trial that has enough operations for it, and comes and goes with
-// them: that is no loss and no pass.
+// A trial's line has a percentile only with enough operations. A line without it is no loss and no
+// pass.
 func TestGateOfAPercentileThatComesAndGoes(t *testing.T) {
 	all := lines("B", "read-B/s", 1e9, 6)
 	p95 := regexp.MustCompile(`\t\d+ read-p95-ns`)
@@ -60,8 +60,8 @@ func TestGateOfAPercentileThatComesAndGoes(t *testing.T) {
 	assert.Contains(t, errs, "a trial has a percentile with enough operations alone")
 }
 
-// The share that a cache saved of the first token may be below 0: less of it is worse there, too. A
-// break-even that is not on the line any more lies outside of what was measured, and is no success.
+// The saved share of the time to the first token may be below 0: less of it is worse there, too. A
+// break-even that is missing on the line lies outside of the measured lengths, and is no success.
 func TestGateOfTheFirstToken(t *testing.T) {
 	side := func(saved float64, more string) string {
 		text := "Unit ttft-saved-ratio better=higher\nUnit break-even-tokens better=lower\n" +

@@ -8,9 +8,9 @@ import (
 	"kvbench/tools/load"
 )
 
-// runJSON archives: one file instead of a directory, which every other command reads. It streams
-// nothing: the document is written when everything was read, so that a broken input leaves no half
-// of it. In the format of the Python benchmark each result is a document of its own.
+// runJSON archives results: one file instead of a directory, which every other command reads. It
+// writes the document after reading everything, so that a broken input leaves no partial one. In
+// the format of the Python benchmark each result is a document of its own.
 func runJSON(c *Call) func([]string) error {
 	out := c.String("o", "", "file to write; without it standard output")
 	format := c.String("format", "kvbench", "kvbench, or python: each result with the keys of the "+

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// help has a text for each command: what it does and how it decides, and lines that can be typed.
+// help has a text for each command: its purpose, its rules, and examples.
 //
 //go:embed help
 var help embed.FS

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMakeTiersMakesAPageOfWhatDidNotFail: the stub of go fails as a run of the suite does of which
-// one trial failed.
+// TestMakeTiersMakesAPageOfWhatDidNotFail: the stub of go fails like a run of the suite with one
+// failed trial.
 func TestMakeTiersMakesAPageOfWhatDidNotFail(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not on this machine")

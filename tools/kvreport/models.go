@@ -24,7 +24,7 @@ func runModels(c *Call) func([]string) error {
 			return fmt.Errorf("-kv-dtype: must be one of %s, given %q",
 				strings.Join(model.DTypes(), ", "), *dtype)
 		}
-		// One file that is missing does not hide the rows of the others.
+		// A missing file does not hide the rows of the others.
 		var names []string
 		missing := map[string]error{}
 		for _, arg := range args {
@@ -54,7 +54,7 @@ func runModels(c *Call) func([]string) error {
 				m, err = m.In(*dtype)
 			}
 			if err != nil {
-				// The line has the name already, and a reason may be several lines.
+				// The line has the name already, and a reason may have several lines.
 				verdict := "refused"
 				refused++
 				if err == missing[name] || model.Unreadable(err) {
@@ -122,7 +122,7 @@ func configs(path string) (list []string, err error) {
 	return list, err
 }
 
-// hasLayers says whether a file is of a model.
+// hasLayers reports whether a file describes a model.
 func hasLayers(path string) bool {
 	text, err := os.ReadFile(path)
 	return err == nil && bytes.Contains(text, []byte(`"num_hidden_layers"`))

@@ -60,7 +60,7 @@ func ranks(t *testing.T, dir, chunk string, factor float64) string {
 	return dir
 }
 
-// textOf is what a page says.
+// textOf is the text of a page.
 func textOf(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

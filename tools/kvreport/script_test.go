@@ -81,7 +81,7 @@ const header = "kvbench-format: 2\ndivision: quick\nseed: 42\nUnit read-B/s bett
 
 var trialsOf = regexp.MustCompile(`^(\S+) (\S+) ([0-9.e]+) (\d+)$`)
 
-// benchText appends what benchmarks print to a file, and begins it with the header.
+// benchText appends benchmark output to a file, and begins a new file with the header.
 func benchText(path string, specs []string) error {
 	var b strings.Builder
 	if _, err := os.Stat(path); err != nil {
@@ -118,8 +118,8 @@ func benchText(path string, specs []string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lines are what a benchmark prints in n trials: values around a centre, the same in every run of
-// the test.
+// lines are a benchmark's output of n trials: values around a centre, the same in every run of the
+// test.
 func lines(name, unit string, centre float64, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -130,7 +130,7 @@ func lines(name, unit string, centre float64, n int) string {
 	return b.String()
 }
 
-// turns are what a benchmark prints in n trials of a side that takes turns, two to a turn, on a
+// turns are a benchmark's output of n trials of a side that takes turns, two to a turn, on a
 // machine whose speed halves from turn to turn.
 func turns(name string, centre, spread float64, n int) string {
 	var b strings.Builder

@@ -5,7 +5,8 @@ import (
 	"kvbench/tools/submission"
 )
 
-// runSubmission checks and builds a tree or nothing; deviations are reported in any case.
+// runSubmission checks the results, and builds a whole tree or nothing; it reports deviations in
+// any case.
 func runSubmission(c *Call) func([]string) error {
 	s := submission.Submission{Hardware: make(map[string]discover.Hardware)}
 	c.StringVar(&s.Organisation, "organisation", "", "")

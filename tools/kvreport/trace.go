@@ -13,15 +13,15 @@ import (
 	"kvbench/tools/trace"
 )
 
-// runTrace watches a process of another program until the time is over. Ctrl-C and SIGTERM
-// end the tracing, not the report.
+// runTrace traces other processes until the time is over. Ctrl-C and SIGTERM end the tracing, not
+// the report.
 func runTrace(c *Call) func([]string) error {
 	opt := trace.NewOptions(c.FlagSet)
 	return func(rest []string) error {
 		if err := opt.Check(rest); err != nil {
 			return err
 		}
-		// The signal ends the watching; what was seen until then is reported.
+		// The signal ends the tracing; the report covers the time until then.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		// Notes stand between live lines and must not be lost in them.
@@ -43,8 +43,8 @@ func runTrace(c *Call) func([]string) error {
 	}
 }
 
-// writeTraced puts the job where it is asked for. On standard output an empty line separates it
-// from the report.
+// writeTraced writes the job to its file. On standard output an empty line separates it from the
+// report.
 func (c *Call) writeTraced(job, path string) (err error) {
 	switch path {
 	case "":

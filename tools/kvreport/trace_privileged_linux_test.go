@@ -42,8 +42,8 @@ func newLoad(t *testing.T) loopFile {
 	return at
 }
 
-// start runs a command on the load's file until the test ends. fio has to run its jobs as threads
-// for that: its processes have sessions of their own, and nobody would end them.
+// start runs a command on the load's file until the test ends. fio has to run its jobs as threads:
+// its processes have sessions of their own, and the test could not end them.
 func start(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(name, args...)
@@ -70,9 +70,8 @@ func options(t testing.TB, args ...string) *trace.Options {
 	return opt
 }
 
-// watch traces a load that is running until the file's device has served so many requests since
-// they were counted: however slow the machine is, it has seen them. The call prints into the
-// buffers.
+// watch traces a running load until the file's device has completed that many requests since the
+// counting began, however slow the machine is. The call prints into the buffers.
 func (l loopFile) watch(t *testing.T, requests int64, args ...string) (c *Call, job,
 	document string, stdout, stderr *bytes.Buffer) {
 	t.Helper()
@@ -142,7 +141,7 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	assert.Contains(t, string(document), `"status": "complete"`)
 	assert.Contains(t, string(document), `"ended_by": "input"`)
 
-	// What was looked at every second is, together, what was counted.
+	// The snapshots of every second add up to the counts.
 	rec, err := load.Parse("trace.json", document)
 	require.NoError(t, err)
 	course, sum := rec.Course(), int64(0)
@@ -214,7 +213,7 @@ func TestNobodyToTrace(t *testing.T) {
 	assert.Contains(t, stderr, "waiting for one to start")
 }
 
-// TestWithoutPrivilege runs the command as nobody.
+// TestWithoutPrivilege runs the command as an unprivileged user.
 func TestWithoutPrivilege(t *testing.T) {
 	if os.Getenv("KVREPORT_TRACE_AS_NOBODY") != "" {
 		code, stdout, stderr := call("", "trace", "-pid", strconv.Itoa(os.Getpid()), "-duration", "10ms")

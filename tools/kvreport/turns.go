@@ -11,8 +11,8 @@ import (
 	"kvbench/tools/gate"
 )
 
-// runTurns runs both sides in turns. Its exit code is 1 when runs failed, the others of which are
-// kept, and 3 when so many runs could show nothing.
+// runTurns runs both sides in turns. Its exit code is 1 when runs failed (the others are kept), and
+// 3 when the runs are too few to show anything.
 func runTurns(c *Call) func([]string) error {
 	// A command is one text for the shell rather than a list of words: a benchmark's pattern has
 	// characters that two lists of words on one line could not separate.
@@ -35,22 +35,21 @@ func runTurns(c *Call) func([]string) error {
 		if err := checkAlpha(t.Options); err != nil {
 			return err
 		}
-		// A line for each run: what the runs themselves say goes into files, of which a log of CI that
-		// held all would be too long to read.
+		// A line for each run: the output of the runs goes into files, because it would be too long
+		// for a CI log.
 		t.Say = c.say
-		// A signal ends the run in progress, in order: it has files to remove. What was
-		// measured until then stays.
+		// A signal interrupts the current run, which removes its files. Earlier measurements stay.
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		failed, err := t.Run(ctx)
 		switch {
-		// Not wrong usage: with as many runs another machine may well have an answer to fewer metrics.
+		// Not wrong usage: the same number of runs may be enough for fewer metrics.
 		case errors.Is(err, gate.ErrFew):
 			c.warn(err)
 			return errUndecided
 		case err != nil:
 			return err
-		// The gate judges the runs that failed, and has those that did not.
+		// The gate judges the failed runs.
 		case failed > 0:
 			return errNo
 		}
@@ -58,8 +57,8 @@ func runTurns(c *Call) func([]string) error {
 	}
 }
 
-// gateOptions are the flags that say what is gated, and at which level: those that decide how many
-// runs are needed, so that turns has them as well as gate.
+// gateOptions are the flags for the gated metrics and the level. They determine the number of runs,
+// so turns has them as well as gate.
 func (c *Call) gateOptions(o *gate.Options) {
 	o.Limits.Default = gate.DefaultLimit
 	c.Var(&o.Limits, "max-regress", "")
@@ -67,7 +66,7 @@ func (c *Call) gateOptions(o *gate.Options) {
 	c.BoolVar(&o.AllowFew, "allow-few", false, "")
 }
 
-// checkAlpha refuses what is no probability of an error: percentages are the slip that people make.
+// checkAlpha refuses values that are no probability: percentages are the common mistake.
 func checkAlpha(o gate.Options) error {
 	if !(o.Alpha > 0 && o.Alpha < 1) {
 		return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)

@@ -12,49 +12,50 @@ import (
 	"kvbench/tracing"
 )
 
-// Bpftrace is what a saved text of bpftrace says of block requests: the output of the Python
-// benchmark's script storage_latency_stack.bt, or of any other script with maps of the same names,
-// on which bpftrace prints at its end
+// Bpftrace is a saved text of bpftrace: the output of the Python benchmark's script
+// storage_latency_stack.bt, or of any other script with maps of the same names. bpftrace prints its
+// maps at its end
 //
 //	@bssplit_read_kb:
 //	[64, 128)           1495 |@@@@@@@@@@@@@                                       |
 //
-// Everything is known to a power of two, and much not at all: Trace says what.
+// Values are known to a power of two only, and some are missing: Trace says which.
 type Bpftrace struct {
 	samples map[bucket]int64
 	below   map[string]int64 // samples below zero, by map name
-	process string           // whose calls were traced, where the script's wrapper says it
+	process string           // the traced process, from the line that the script's wrapper prints
 	keyed   bool
 
-	// What the script still waited for at its end: block requests, and the times at which anything
-	// began, in ns.
+	// Pending at the end of the script: block requests, and the times in ns at which anything
+	// began.
 	left  int
 	times []float64
 }
 
-// bucket is one line of the histogram of a name; those of several keys are added up.
+// bucket is one line of a histogram; histograms of one name with several keys are added up.
 type bucket struct {
 	name      string
-	low, high float64 // the same where the text has no end
+	low, high float64 // equal for an open-ended bucket
 }
 
-// What a text is worth, found with texts that bpftrace 0.17 printed beside fio on a loop device.
+// Limits, found with texts that bpftrace 0.17 printed while fio ran on a loop device.
 const (
-	// where nothing tells the depth; the Python benchmark's own distiller takes at least that
+	// queue depth when the text does not determine it; the Python benchmark's own distiller takes
+	// at least that
 	guessDepth = 32
 	spanTimes  = 20   // that many times of what was left over span the time of tracing well enough
 	fullMap    = 4000 // bpftrace keeps 4096 keys in a map; a full one follows no further request
 	offShare   = 0.01 // of the requests may be missing without a word
 
-	// longShare is the share of the longest device times that is left out: the script finds
-	// requests by their place, and one whose end it lost is matched with the next in the same
-	// place, seconds later.
+	// longShare is the share of the longest device times that is left out: the script identifies
+	// requests by their sector. When it loses a completion, it matches the request with the next
+	// one at the same sector, seconds later.
 	longShare = 0.001
 )
 
-// The lines that matter. bpftrace pads and draws bars for people, so that only names and numbers
-// are looked at; attached finds a map of the script, or what bpftrace says first, at the head of a
-// file.
+// Patterns of the lines that matter. bpftrace pads lines and draws bars for people, so the patterns
+// look at names and numbers only. attached finds a map of the script, or bpftrace's first line, at
+// the head of a file.
 var (
 	mapLine    = regexp.MustCompile(`^@([^\[:]+)(\[.*\])?:\s*(.*)$`)
 	bucketLine = regexp.MustCompile(
@@ -74,9 +75,9 @@ const wrapperLine = "Tracing process: "
 var used = map[string]string{"bssplit_read_kb": "kb", "bssplit_write_kb": "kb", "d2c_read_us": "us",
 	"d2c_write_us": "us", "lba_read_gb": "gb", "lba_write_gb": "gb"}
 
-// parseBpftrace reads a saved text, whatever else is printed between the maps. A line of a known
-// histogram that is cut off or makes no sense is an error, with its line: a bucket that is quietly
-// lost would change the shares of all others.
+// parseBpftrace reads a saved text and skips everything between the maps. A line of a known
+// histogram that is cut off or malformed is an error with its line: a lost bucket would change the
+// shares of all others.
 func parseBpftrace(data, name string) (*Bpftrace, error) {
 	b := &Bpftrace{samples: map[bucket]int64{}, below: map[string]int64{}}
 	headers := map[string]int{} // name and key → line
@@ -87,7 +88,7 @@ func parseBpftrace(data, name string) (*Bpftrace, error) {
 		m := mapLine.FindStringSubmatch(text)
 		var err error
 		switch {
-		// The wrapper says whom it traced; bpftrace itself does not.
+		// The wrapper prints the traced process; bpftrace itself does not.
 		case strings.HasPrefix(text, wrapperLine):
 			b.process = text[len(wrapperLine):]
 		case m != nil && used[m[1]] != "" && m[3] == "":
@@ -156,8 +157,8 @@ func bpftraceNumber(s string) float64 {
 	return math.Ldexp(v, 10*strings.Index(" KMGTPE", s[len(digits):]))
 }
 
-// histogram is that of a name, empty without samples. Its sum is an estimate: values lie in the
-// middle of their buckets.
+// histogram returns the histogram of a name, empty without samples. Its sum is an estimate: values
+// count as the middle of their buckets.
 func (b *Bpftrace) histogram(name string) tracing.Histogram {
 	var list []tracing.Bucket
 	for k, n := range b.samples {
@@ -171,7 +172,7 @@ func (b *Bpftrace) histogram(name string) tracing.Histogram {
 	sum := 0.0
 	for i := range list {
 		r := &list[i].Range
-		if r[0] == r[1] { // without an end: as wide as the one before
+		if r[0] == r[1] { // open-ended: as wide as the previous bucket
 			width := 1.0
 			if i > 0 {
 				width = list[i-1].Range[1] - list[i-1].Range[0]
@@ -183,10 +184,10 @@ func (b *Bpftrace) histogram(name string) tracing.Histogram {
 	return tracing.NewHistogram(used[name], sum, list)
 }
 
-// Trace makes of the text what a Collector's Snapshot would have been, as far as it tells. The
-// window is how long the script ran while there was load: the text does not tell, and the mean
-// depth follows from it. 0 = unknown; then the times of what was left over tell, or nothing. Doubts
-// are in Capture.Warnings. About is what the header of a job says of the text.
+// Trace converts the text to the form of a Collector's Snapshot. window is how long the script ran
+// under load: the text does not contain it, and the mean depth depends on it. With window 0 the
+// times of pending requests give it, if there are enough. Doubts are in Capture.Warnings. about is
+// what the header of the fio job says of the text.
 func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string) {
 	t = &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusTraced, Attach: "bpftrace",
 		Level: tracing.LevelBlock, Filter: tracing.FilterDevice, Watched: b.process,
@@ -219,9 +220,10 @@ func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string
 	return t, append(about, depth...)
 }
 
-// requests reckons how many there were. The script counts dispatches, exactly, and completions, as
-// far as it finds them. What is missing was lost, and left in the script's map, or was no request
-// of its own: a device whose queue is full gives a request back, and it is dispatched again.
+// requests computes the number of requests. The script counts all dispatches, and those completions
+// that it can match. A missing completion was lost, and its request is still in the script's map;
+// or the dispatch was a second one: a device whose queue is full returns a request, and the kernel
+// dispatches it again.
 func (b *Bpftrace) requests(t *tracing.Trace) {
 	c := &t.Capture
 	sides := []struct {
@@ -273,9 +275,9 @@ func trimmedMean(h tracing.Histogram) float64 {
 	return sum / float64(n)
 }
 
-// depth is Little's law over the window, or over what the times of requests left over span. The
-// script's own counters of requests in flight are not read: they are not atomic, miss completions
-// and run away.
+// depth is Little's law over the window, or over the span of the pending requests' times. The
+// script's own counters of requests in flight are not used: they are not atomic, miss completions
+// and drift.
 func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 	busy := float64(c.Read.D2CNS + c.Write.D2CNS)
 	given := c.WindowNS > 0
@@ -287,7 +289,7 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 	if busy == 0 || c.WindowNS == 0 {
 		c.WindowNS, c.Read.MeanDepth = 0, guessDepth
 		c.Warn("the depth %d is a guess: the text does not say how long it was traced; -window "+
-			"tells", guessDepth)
+			"sets it", guessDepth)
 		return nil
 	}
 	c.Read.MeanDepth = float64(c.Read.D2CNS) / float64(c.WindowNS)
@@ -298,7 +300,7 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 			c.Window())}
 	}
 	c.Warn("the depth is the time at the device ÷ %s, which the times of requests left over "+
-		"span; if it was traced for longer, the depth was less, and -window tells",
+		"span; if it was traced for longer, the depth was less: set -window",
 		c.Window().Round(100*time.Millisecond))
 	return []string{depth}
 }

@@ -20,7 +20,7 @@ import (
 
 const bpftraceTexts = "testdata/bpftrace"
 
-// readText parses one of testdata/bpftrace, which bpftrace 0.17 printed beside fio on a loop
+// readText parses one of testdata/bpftrace. bpftrace 0.17 printed them while fio ran on a loop
 // device, with a script that has the probes and maps of the Python benchmark's:
 //
 //	drifted      randrw, 70 % reads of 4k/50:16k/30:128k/20, writes of 64k, depth 8, for 6 s

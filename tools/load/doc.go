@@ -8,11 +8,11 @@
 //	trials.go             the ranks of a trial as one record
 //	document.go           the document of kvreport json, both ways
 //	bpftrace.go           saved texts of the Python benchmark's bpftrace script
-//	settings.go           what a record tells of its settings, defaults of what it does not
-//	                      tell, and which results may be compared
+//	settings.go           the settings of a record, defaults of those that it lacks,
+//	                      and which results may be compared
 //	tracing.go            histograms of block-layer tracing
 //
-// What an input is, its content tells and not its name, because results are piped, renamed and
+// The content of an input decides its kind, not its name, because results are piped, renamed and
 // archived:
 //
 //	{"kvreport_schema": …             the document of kvreport json
@@ -22,27 +22,27 @@
 //	BenchmarkX 1 5 ns/op              anything else is benchmark text
 //
 // A benchmark's log names its result file: "run.go:12: result: PATH". With -v the log is printed
-// before the result line, without it behind the line and below "--- BENCH". A benchmark that failed
-// has no line, but often a result; it becomes a record without values. Results move together with
-// the text that names them: the longest tail of a path that exists beside the text is taken.
+// before the result line, without it after the line and below "--- BENCH". A benchmark that failed
+// has no line, but often a result; it becomes a record without values. Results may move together
+// with the text that names them: load takes the longest tail of the path that exists below the
+// text's directory.
 //
 // With several clients a trial has a record for each rank, and those share the device: what counts
 // is their merged result (kvbench/merge), for which a reader asks with Options.Trials. A run that started
 // its ranks has written it already; then theirs are left aside.
 //
-// Settings come from three places. A result file has all of them, and what the run has found where
-// nobody said: workers, the room of the storage tier, the filesystem. Benchmark text has those that
-// the user changed, as configuration lines, and the swept ones in the benchmark's name; what it
-// does not say is the default of its division. Seven of them define what a number means (division,
-// I/O mode, what the device time of a write is, whether time was virtual …): results that differ in
-// one are never compared, whatever anybody ignores. Of the others a comparison may ignore what it
-// is about. Results of two formats are refused by everybody who puts records side by side.
+// Settings come from three places. A result file has all of them, and also what the run found where
+// a parameter was not set: workers, the capacity of the storage tier, the filesystem. Benchmark
+// text has the settings that the user changed, as configuration lines, and the swept ones in the
+// benchmark's name; the others are the defaults of its division. Seven settings define what a
+// number means (division, I/O mode, what the device time of a write includes, whether time was
+// virtual …): results that differ in one of them are never compared, and -ignore does not accept
+// them. A comparison may ignore the other settings. Results of two formats are never compared.
 //
-// Reading does not stop at a bad line, which is told with its file and number, but it does at a
-// file that cannot be read or holds no result: somebody named it, and a comparison without it would
-// look like one with it. Directories are searched, so that other files in them are none of our
-// business.
+// A bad line is reported with its file and number, and reading goes on. A file that cannot be read
+// or holds no result is an error, because the user named it, and a comparison without it would look
+// complete. In a directory, files that hold no result are skipped.
 //
-// Everything runs on the caller's goroutine; between calls nothing is kept but the defaults of each
-// benchmark.
+// Everything runs on the caller's goroutine. Between calls the package keeps only the defaults of
+// each benchmark.
 package load

@@ -21,7 +21,7 @@ const documentSchema = "1.0"
 // documentKey is the first key of that document; its value is the schema.
 const documentKey = "kvreport_schema"
 
-// documentMark tells the document from a result file, which begins with a brace too.
+// documentMark distinguishes the document from a result file, which begins with a brace too.
 var documentMark = regexp.MustCompile(`^\{\s*"` + documentKey + `"\s*:`)
 
 // document is what kvreport json writes.

@@ -37,7 +37,7 @@ func seeds(f *testing.F) {
 			`{"requests_completed":1,"summary":{},"device_latency_tracing":{"qd_read":{"buckets":[{"range_us":[1,2],"count":3}]}}}`))
 }
 
-// FuzzRead feeds every reader: what the input is, its beginning tells.
+// FuzzRead feeds every reader: the first bytes of the input choose the reader.
 func FuzzRead(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

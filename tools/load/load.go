@@ -24,17 +24,17 @@ type Options struct {
 	Stdin io.Reader   // what - reads
 	Warn  func(error) // gets every bad line, with file and line; nil drops them
 
-	// Trials makes one record of the ranks of a trial, which stands behind the others of its
-	// argument. Who counts or compares gives it; who passes records on has them as they are.
+	// Trials merges the ranks of a trial into one record, emitted after the other records of its
+	// argument. Commands that count or compare set it; commands that copy records do not.
 	Trials bool
 
-	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an
-	// error that says so.
+	// Bpftrace accepts saved texts of bpftrace, which hold no result; without it such a text is an
+	// error.
 	Bpftrace bool
 }
 
-// All is Each for those who need all records at once. A page needs them twice: for what ran, and
-// for each benchmark.
+// All is Each for callers that need all records at once. A page reads them twice: for the list of
+// runs, and for each benchmark.
 func All(args []string, o Options) (list []*Record, units benchfmt.UnitMetadataMap, err error) {
 	units, err = Each(args, o, func(rec *Record) error {
 		list = append(list, rec)
@@ -84,15 +84,15 @@ type reader struct {
 	merged  map[string]bool // trials that came with one result of all their ranks
 }
 
-// warn reports what is left out. A bad line must not end the reading: a run of hours may have one
-// line that another program broke.
+// warn reports what is left out. A bad line must not end the reading: in the output of a run of
+// hours another program may break one line.
 func (r *reader) warn(file string, line int, format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
 	}
 }
 
-// emit hands a finished record on. Its run is the argument that is being read.
+// emit passes a finished record to the caller. Its run is the argument that is being read.
 func (r *reader) emit(rec *Record) error {
 	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
 	for i, v := range rec.Values {            // benchfmt leaves the unit of a zero as it is
@@ -123,9 +123,9 @@ func (r *reader) emit(rec *Record) error {
 	return r.each(rec)
 }
 
-// argument reads a file, a directory, or what a pattern matches. Shells expand patterns, but not
-// those in quotes, in files of tasks and on Windows: each file that matches is then a run of its
-// own, as it would have been.
+// argument reads a file, a directory, or the files that match a pattern. Shells do not expand
+// patterns in quotes, in task files and on Windows. Each matching file is then a run of its own, as
+// if the shell had expanded the pattern.
 func (r *reader) argument(arg string) error {
 	r.source = arg
 	if arg == Stdin {
@@ -167,15 +167,15 @@ func (r *reader) file(name string) error {
 
 var errNothing = errors.New("no benchmark result in it")
 
-// content reads what stood in one file or came from standard input. It is had as a whole: result
-// files are decoded so, and of text the log before a line belongs to it as well as that behind.
+// content reads one file or standard input as a whole: result files are decoded whole, and the log
+// of a benchmark may stand before or after its line.
 func (r *reader) content(data []byte, name string) error {
 	// Editors of Windows put a byte order mark before text and JSON alike.
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(data) == 0 {
 		return fmt.Errorf("%s:1: it is empty", name)
 	}
-	// The first lines tell. Benchmark text may begin with anything, so that it is what remains.
+	// The first lines decide. Benchmark text may begin with anything, so it is the default.
 	head := bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n")
 	before := r.records + r.again
 	var err error
@@ -211,6 +211,6 @@ func (r *reader) bpftrace(data []byte, name string) error {
 		Bpftrace: text})
 }
 
-// eventMark tells go test -json from a result file, which begins with a brace too. Its first line
-// may be longer than what is looked at, but the action stands before the output.
+// eventMark distinguishes go test -json from a result file, which begins with a brace too. Its
+// first line may be longer than the part that is matched, but the action precedes the output.
 var eventMark = regexp.MustCompile(`^\{[^\n]*"Action":\s*"\w`)

@@ -14,9 +14,9 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// Record is one trial: a result line of benchmark text, a result file, or both. Who compares needs
-// Name, Config and Values; who shows a result needs the file. With several clients it is that of
-// one rank, or, read with Options.Trials, what became of all ranks of the trial.
+// Record is one trial: a result line of benchmark text, a result file, or both. Comparisons need
+// Name, Config and Values; pages need the file. With several clients a record is one rank, or, read
+// with Options.Trials, the merged trial.
 type Record struct {
 	// Source is the argument it came from: the run that it belongs to in comparisons.
 	Source string `json:"source"`
@@ -33,17 +33,17 @@ type Record struct {
 	Raw    json.RawMessage `json:"result,omitempty"`      // the result file as it stands
 	Result *result.Result  `json:"-"`                     // nil for the Python benchmark's
 	Python bool            `json:"-"`                     // it is the Python benchmark's
-	// Missing says why a result file that the text names could not be had.
+	// Missing says why the result file that the text names could not be read.
 	Missing string `json:"result_missing,omitempty"`
 
-	// Ranks are those of which the record was made, nil where there is one client.
+	// Ranks are the records that were merged, nil for one client.
 	Ranks []*Record `json:"-"`
 
 	// The file is a saved text of bpftrace, with nothing else of the above but File and Name.
 	Bpftrace *Bpftrace `json:"-"`
 
 	sections map[string]json.RawMessage // of the file, by the keys at its top
-	decoded  map[string]any             // those that Lookup was asked for
+	decoded  map[string]any             // decoded on demand by Lookup
 }
 
 // Setting is one line of a text's configuration.
@@ -52,12 +52,12 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// Values are those of a benchmark line, tidied as benchfmt does, with the original value and
+// Values are the values of a benchmark line, tidied as benchfmt does, with the original value and
 // unit.
 type Values []benchfmt.Value
 
-// entryValue is one value in the unit in which it was printed: a number, or the text of one that
-// JSON cannot say, because a benchmark that prints Inf is archived as it is.
+// entryValue is one value in its printed unit. Value is a number, or a text for Inf and NaN, which
+// JSON lacks.
 type entryValue struct {
 	Unit  string `json:"unit"`
 	Value any    `json:"value"`
@@ -130,7 +130,7 @@ func (rec *Record) Lookup(path string) any {
 	key, rest, deeper := strings.Cut(path, ".")
 	v, ok := rec.decoded[key]
 	if !ok {
-		// Only the sections that are asked for are decoded: histograms are most of a file.
+		// Only requested sections are decoded: histograms are most of a file.
 		_ = json.Unmarshal(rec.section(key), &v)
 		if rec.decoded == nil {
 			rec.decoded = map[string]any{}

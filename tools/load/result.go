@@ -30,8 +30,8 @@ func (rec *Record) parse(data []byte) error {
 	return err
 }
 
-// resultFile makes the record of a result file that stands for itself. A directory is often read
-// beside the text that named its files: those have their record already.
+// resultFile makes the record of a result file without a text. A directory is often read together
+// with the text that names its files: those have a record already.
 func (r *reader) resultFile(data []byte, name string) error {
 	rec, err := Parse(name, data)
 	if err != nil {

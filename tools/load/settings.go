@@ -17,51 +17,51 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Settings are what the trials of one benchmark in one run were measured with: of each setting the
-// values that occur, in the order in which they were met. More than one value means that the trials
-// measured different things.
+// Settings are the settings of all trials of one benchmark in one run: the values of each setting,
+// in the order of their first occurrence. More than one value means that the trials measured
+// different things.
 type Settings struct {
 	values   map[string][]string
-	defaults map[string]string // of what text does not tell
-	last     []Setting         // of the line before: nearly always the next one's too
+	defaults map[string]string // of settings that the text omits
+	last     []Setting         // of the previous line: nearly always equal to the next line's
 }
 
-// NewSettings are those of no trial yet.
+// NewSettings returns settings without a trial.
 func NewSettings() *Settings { return &Settings{values: map[string][]string{}} }
 
-// Add takes in what one trial tells. The settings that define numbers are filled up with what holds
-// when text does not tell them, so that a trial that spells out another value is seen beside it.
+// Add adds the settings of one trial. Defining settings that a text omits get their defaults, so
+// that a trial with another value shows up as a second value.
 func (s *Settings) Add(rec *Record) {
-	if s.told(rec) {
+	if s.repeats(rec) {
 		return
 	}
 	line := rec.isLine()
-	all, told := map[string]string{}, rec.settings()
+	all, given := map[string]string{}, rec.settings()
 	if line {
 		s.last = rec.Config
-		m := defaults(rec.Name, told[merge.SettingDivision])
+		m := defaults(rec.Name, given[merge.SettingDivision])
 		if m != nil {
 			s.defaults = m
 		}
-		// Only what defines numbers: sixty defaults for every benchmark would say nothing.
+		// Defining settings only: sixty defaults for every benchmark would hide the rest.
 		for _, name := range merge.Defining {
 			if v, ok := m[name]; ok {
 				all[name] = v
 			}
 		}
 	}
-	maps.Copy(all, told)
+	maps.Copy(all, given)
 	for name, v := range all {
 		s.put(name, v)
 	}
 }
 
-// isLine tells whether a record has nothing but its line.
+// isLine reports whether a record has only its result line, without a file.
 func (rec *Record) isLine() bool { return rec.Result == nil && !rec.Python }
 
-// told tells whether a record says no more than the one before it: thousands of lines share one
-// configuration, which was taken in with the first.
-func (s *Settings) told(rec *Record) bool {
+// repeats reports whether a record has the same configuration as the previous one: thousands of
+// lines share one configuration, which Add has read with the first.
+func (s *Settings) repeats(rec *Record) bool {
 	return rec.isLine() && len(s.last) > 0 && len(rec.Config) > 0 && &s.last[0] == &rec.Config[0]
 }
 
@@ -72,8 +72,8 @@ func (s *Settings) put(name, value string) {
 	}
 }
 
-// Alike tells whether two values of a setting are one. What is free of a disk changes from trial to
-// trial: capacities within a twentieth are one.
+// Alike reports whether two values of a setting count as equal. The free space of a disk changes
+// from trial to trial: capacities within 5 % are equal.
 func Alike(name, a, b string) bool {
 	if a == b || name != merge.SettingCapacity {
 		return a == b
@@ -83,7 +83,7 @@ func Alike(name, a, b string) bool {
 	return err1 == nil && err2 == nil && math.Abs(x-y) <= math.Max(x, y)/20
 }
 
-// Merge takes in the settings of further trials of the same benchmark.
+// Merge adds the settings of further trials of the same benchmark.
 func (s *Settings) Merge(more *Settings) {
 	for name, values := range more.values {
 		for _, v := range values {
@@ -95,7 +95,7 @@ func (s *Settings) Merge(more *Settings) {
 	}
 }
 
-// Of are the values of a setting: those that were met, else the default, if that is known.
+// Of returns the values of a setting, else its default if that is known.
 func (s *Settings) Of(name string) []string {
 	if v, ok := s.values[name]; ok {
 		return v
@@ -106,7 +106,7 @@ func (s *Settings) Of(name string) []string {
 	return nil
 }
 
-// Texts are all settings that are known with one value: of a mixture nobody can say what it is.
+// Texts returns the settings that have exactly one value.
 func (s *Settings) Texts() map[string]string {
 	m := map[string]string{}
 	for name, values := range s.values {
@@ -123,8 +123,8 @@ type Difference struct {
 	Old, New []string
 }
 
-// Differences compares two sets of trials, without the settings that are named to be ignored. A
-// setting that one side knows in no way is no difference.
+// Differences compares two sets of trials, without the ignored settings. A setting that is unknown
+// on one side is no difference.
 func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	if old == nil || new == nil {
 		return nil
@@ -137,7 +137,7 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 			mixture(a) == mixture(b) || len(a) == 1 && len(b) == 1 && Alike(n, a[0], b[0]) {
 			continue
 		}
-		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
+		// A filesystem without direct I/O gets buffered I/O: io-used is the mode that was measured.
 		if n == merge.SettingIO && len(old.Of(merge.SettingIOUsed)) > 0 &&
 			len(new.Of(merge.SettingIOUsed)) > 0 {
 			continue
@@ -147,9 +147,9 @@ func Differences(old, new *Settings, ignore []string) (list []Difference) {
 	return list
 }
 
-// Fits tells whether a trial was measured as those before it.
+// Fits reports whether a trial has the same settings as those before it.
 func (s *Settings) Fits(rec *Record, ignore []string) bool {
-	if s.told(rec) {
+	if s.repeats(rec) {
 		return true
 	}
 	one := NewSettings()
@@ -157,17 +157,17 @@ func (s *Settings) Fits(rec *Record, ignore []string) bool {
 	return len(Differences(s, one, ignore)) == 0
 }
 
-// Text is a setting's value for people, several of them joined; empty where nobody knows.
+// Text returns a setting's values for people, joined; empty where none is known.
 func (s *Settings) Text(name string) string { return mixture(s.Of(name)) }
 
-// mixture names several values, direct+buffered, in whatever order their trials were read.
+// mixture joins several values in sorted order: buffered+direct.
 func mixture(values []string) string {
 	return strings.Join(slices.Sorted(slices.Values(values)), "+")
 }
 
-// settings are what a record tells, by name; values are texts, as flags have them. The name of a
-// sub-benchmark tells what was swept. What the lines say stands before that, and what the result
-// file says before both: the lines are those of the whole text.
+// settings returns a record's settings by name; values are texts, as flags have them. The name of a
+// sub-benchmark contains the swept settings. Configuration lines override the name. The result file
+// overrides both, because configuration lines hold for the whole text.
 func (rec *Record) settings() map[string]string {
 	m := map[string]string{}
 	name, _ := SplitProcs(rec.Name)
@@ -186,8 +186,8 @@ func (rec *Record) settings() map[string]string {
 // LacksFile reports whether a record is a line of the suite without its result file.
 func (rec *Record) LacksFile() bool { return rec.isLine() && rec.format() != "" }
 
-// CheckIgnored refuses settings that cannot be ignored: those that define numbers, and names of
-// none that is compared, which are slips.
+// CheckIgnored refuses settings that define numbers, and names that are not compared, which are
+// typing errors.
 func CheckIgnored(names []string) error {
 	known := append([]string{merge.SettingTraceFiles}, merge.FromFiles...)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
@@ -210,15 +210,15 @@ func CheckIgnored(names []string) error {
 	return nil
 }
 
-// Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
+// Simulation returns how a record was simulated: Measured when it was not, empty when unknown.
 func (rec *Record) Simulation() string { return rec.settings()[merge.SettingSimulated] }
 
-// IsSimulated tells whether a record is of a run in virtual time.
+// IsSimulated reports whether a record is of a run in virtual time.
 func (rec *Record) IsSimulated() bool {
 	return rec.Simulation() != "" && rec.Simulation() != merge.Measured
 }
 
-// format is what the record tells of itself: its file if it has one, else the line's text.
+// format returns the record's format: from its file if it has one, else from the line's text.
 func (rec *Record) format() string {
 	if rec.Result != nil {
 		return result.LineFormat
@@ -231,7 +231,7 @@ func (rec *Record) format() string {
 	return ""
 }
 
-// place is the file, and the line where the record stands on one.
+// place returns the file, and the line if the record has one.
 func (rec *Record) place() string {
 	if rec.Line > 0 {
 		return fmt.Sprintf("%s:%d", rec.File, rec.Line)
@@ -239,8 +239,8 @@ func (rec *Record) place() string {
 	return rec.File
 }
 
-// ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true"
-// where that is so.
+// ofConfig returns the settings in benchmark text. Text of this suite has a line "simulated: true"
+// for runs in virtual time.
 func ofConfig(config []Setting) map[string]string {
 	m := map[string]string{}
 	for _, line := range config {
@@ -251,15 +251,15 @@ func ofConfig(config []Setting) map[string]string {
 	}
 	virtual, device := m[merge.SettingSimulated] == "true", m["simulate-device"]
 	delete(m, merge.SettingSimulated)
-	// Text of other programs says nothing of virtual time, and need not.
+	// Text of other programs has no such line: nothing is known of virtual time there.
 	if virtual || m[merge.SettingFormat] != "" {
 		m[merge.SettingSimulated] = merge.HowSimulated(virtual, device != "" && device != "–")
 	}
 	return m
 }
 
-// ofFile are the settings of a result file: those that were asked for, and what the run has found
-// where nobody asked. The Python benchmark tells none of these.
+// ofFile returns the settings of a result file: the parameters that were set, and what the run
+// found for those that were not. Files of the Python benchmark have no found settings.
 func ofFile(r *result.Result, python bool) map[string]string {
 	m := merge.SettingsOf(r, python)
 	if !python {
@@ -268,9 +268,9 @@ func ofFile(r *result.Result, python bool) map[string]string {
 	return m
 }
 
-// effective fills in what a run has found where nobody gave it. How many workers a ladder or an
-// autoscaler came to is a result of the trial, and no setting; what all ranks have together nobody
-// knows of a trial that lacks one.
+// effective fills in what a run found where a parameter was not set. The worker count of an
+// autoscaler is a result of the trial, and not a setting. The totals of a trial that lacks a rank
+// are unknown.
 func effective(m map[string]string, r *result.Result) {
 	lacks := r.MergedRanks != nil && len(merge.Missing(r)) > 0
 	whole := r.CompletionUnit == result.UnitRequest && !lacks
@@ -299,12 +299,12 @@ func effective(m map[string]string, r *result.Result) {
 	}
 }
 
-// resolved keeps the defaults of each benchmark and division, by the two: thousands of records ask
-// for few, and the parameter table takes a while.
+// resolved caches the defaults by benchmark and division: thousands of records need a few, and the
+// parameter table is slow to resolve.
 var resolved sync.Map
 
-// defaults are what holds of a benchmark in a division when nobody sets anything, by name:
-// benchmark text names only what the user changed. It is nil for a division that is none of ours.
+// defaults returns the defaults of a benchmark in a division by name, because benchmark text names
+// only what the user changed. It is nil for an unknown division.
 func defaults(bench, division string) (m map[string]string) {
 	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
 	base, _ = SplitProcs(base)
@@ -315,7 +315,7 @@ func defaults(bench, division string) (m map[string]string) {
 	b, _ := params.Benchmark(base)
 	given := map[string]string{params.EnvName(merge.SettingDivision): division}
 	env := func(name string) (string, bool) { return given[name], given[name] != "" }
-	// The parameter table itself answers, so that a default that changes changes here too.
+	// The values come from the parameter table, so that a changed default changes here too.
 	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
 		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
 	if division != "" && err == nil {

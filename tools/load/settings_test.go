@@ -70,7 +70,7 @@ func TestDifferences(t *testing.T) {
 			"io is direct and buffered"},
 		"a default, spelled out": {lines(t, open+line), lines(t, open+"io: direct\n"+line),
 			""},
-		"not told by somebody else's": {lines(t, line), real, ""},
+		"unknown in another program's text": {lines(t, line), real, ""},
 		"granted, whatever was wanted": {res(nil, "direct"), res(nil, "buffered"),
 			"io-used is direct and buffered"},
 		"of another program and python": {lines(t, line), python, ""},
@@ -79,7 +79,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// differences tells in what two sets of trials differ.
+// differences lists the settings in which two sets of trials differ.
 func differences(a, b *load.Settings) string {
 	var parts []string
 	for _, d := range load.Differences(a, b, nil) {
@@ -89,8 +89,8 @@ func differences(a, b *load.Settings) string {
 	return strings.Join(parts, ", ")
 }
 
-// TestWhatARunFinds: what a run has found where nobody gave it is a setting, too; what is free of a
-// disk may change a little.
+// TestWhatARunFinds: what a run found for a parameter that was not set is a setting, too; the free
+// space of a disk may change a little.
 func TestWhatARunFinds(t *testing.T) {
 	with := func(change func(*result.Result)) *load.Settings {
 		rec := res(nil, "direct")
@@ -131,7 +131,7 @@ func TestDifferencesReadNames(t *testing.T) {
 	assert.Empty(t, differences(settingsOf(lines(t, text)), settingsOf(res(nil, "buffered"))))
 }
 
-func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
+func TestSuiteTextNamesTheSimulation(t *testing.T) {
 	const suite, line = "kvbench-format: 2\n", "BenchmarkA 1 5 ns/op\n"
 	for text, want := range map[string]string{
 		line:                       "",
@@ -145,8 +145,8 @@ func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
 	}
 }
 
-// Paths are places: which recording was played is told by what is in it.
-func TestRecordingsAreToldApartByTheirContent(t *testing.T) {
+// A path is only a place: the content identifies a recording.
+func TestContentIdentifiesARecording(t *testing.T) {
 	played := func(files *result.TraceFiles, path string) *load.Settings {
 		rec := res(nil, "direct")
 		rec[0].Result.TraceFiles = files

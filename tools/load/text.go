@@ -43,7 +43,7 @@ func (r *reader) text(data []byte, name string) error {
 	for line := range bytes.Lines(data) {
 		at++
 		var e event
-		// Text and events may be mixed: somebody appended one to the other.
+		// Text and events may be mixed, for example when one file was appended to another.
 		if line[0] != '{' || json.Unmarshal(line, &e) != nil || e.Action == "" {
 			of("").add(string(line), at)
 		} else if e.Action == "output" {
@@ -55,7 +55,7 @@ func (r *reader) text(data []byte, name string) error {
 		p.parse()
 		records = append(records, p.records...)
 	}
-	// Packages print side by side: the file has the order in which things happened.
+	// Packages print concurrently: the order of the file is the order in time.
 	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Compare(a.Line, b.Line) })
 	for _, rec := range records {
 		if err := r.emitLine(rec); err != nil {
@@ -65,15 +65,15 @@ func (r *reader) text(data []byte, name string) error {
 	return nil
 }
 
-// ErrLost is what the text says of a trial that failed and whose result cannot be read: nothing
-// tells which benchmark it was of.
+// ErrLost is reported for a failed trial whose result cannot be read: the text does not name its
+// benchmark.
 var ErrLost = errors.New("a failed benchmark left no result")
 
-// emitLine completes a record of a text with its result file. A file that cannot be had is no
-// error: the line stands for itself.
+// emitLine adds the result file to a record of a text. A missing file is no error: the line has
+// values of its own.
 func (r *reader) emitLine(rec *Record) error {
-	// The numbers of the line stand, even where the file has more digits: what is printed is what
-	// is compared everywhere.
+	// The line's numbers are kept, even where the file has more digits: every tool compares the
+	// printed numbers.
 	if named := rec.Path; named != "" {
 		rec.Path = locate(named, rec.File)
 		data, err := os.ReadFile(rec.Path)
@@ -112,10 +112,10 @@ func locate(path, text string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	// Paths in a log are absolute, of the machine that ran.
+	// Paths in a log are absolute paths of the machine that ran.
 	parts := strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/")
-	// At least trial, rank and file: a bare file name could be anybody's.
-	// From the longest tail on: the more of a path is the same, the surer is the match.
+	// At least trial, rank and file: a bare file name could belong to any run. The longest tail
+	// comes first, because it is the most certain match.
 	for ; len(parts) >= 3; parts = parts[1:] {
 		moved := filepath.Join(filepath.Dir(text), filepath.Join(parts...))
 		if info, err := os.Stat(moved); err == nil && !info.IsDir() {
@@ -193,8 +193,8 @@ func (p *packageText) parse() {
 	}
 	text.Grow(size) // logs may have many MiB
 	for i, l := range p.lines {
-		// benchfmt gives up at the first line that is longer than its buffer; such a line is
-		// somebody's log and no result.
+		// benchfmt stops at the first line that is longer than its buffer; such a line is log text
+		// and no result.
 		if len(l.text) > maxLine {
 			p.r.warn(p.file, l.at, "line of more than %d bytes skipped", maxLine)
 			p.lines[i].text = "\n"

@@ -50,7 +50,7 @@ func (rec *Record) Tracing() (out []TraceHistogram) {
 	return out
 }
 
-// Course is how the traced histograms grew; nil where nobody noted it.
+// Course returns the traced histograms as a time series; nil where the file has none.
 func (rec *Record) Course() *tracing.Course {
 	var seen struct {
 		Course *tracing.Course `json:"over_time"`

@@ -15,8 +15,8 @@ import (
 	"kvbench/kvbench/result/python"
 )
 
-// identity distinguishes measurements: of a copy it is the same. Empty where the result does not
-// have enough of it.
+// identity is equal for a measurement and its copies, and different otherwise. It is empty for a
+// record without a nonce or start time.
 func (rec *Record) identity() string {
 	r := rec.Result
 	if r == nil || r.Nonce == "" || r.StartTime == "" {
@@ -26,14 +26,15 @@ func (rec *Record) identity() string {
 		r.MergedRanks)
 }
 
-// together is the same for the ranks of a trial that were started together and for what became of
-// them, and nothing else has it: they agreed about the nonce of their contents.
+// together is equal for the ranks of a trial that were started together and for their merged
+// result: they share the nonce of their contents.
 func (rec *Record) together() string {
 	return fmt.Sprintln(rec.Result.Nonce, rec.Result.Name, rec.Result.Trial)
 }
 
-// isRank reports whether a record is of one of several clients. Our results contain it; the Python
-// benchmark's launcher puts them into such directories, also one that is alone.
+// isRank reports whether a record is of one of several clients. Our results contain it. For the
+// Python benchmark the directory decides; its launcher also puts a single client into such a
+// directory.
 func (rec *Record) isRank() bool {
 	if rec.Python {
 		return merge.Layout.MatchString(filepath.ToSlash(rec.Path))
@@ -41,8 +42,8 @@ func (rec *Record) isRank() bool {
 	return rec.Result != nil && rec.Result.Ranks > 1 && rec.Result.MergedRanks == nil
 }
 
-// fold makes one record of the ranks of each trial of the argument that was read. Ranks of which
-// one merged result exists already, as a run that starts them writes it, are that result's.
+// fold merges the ranks of each trial in the current argument into one record. It skips ranks whose
+// run has written their merged result already.
 func (r *reader) fold() error {
 	trials, err := pythonTrials(r.held)
 	if err == nil {
@@ -61,10 +62,10 @@ func (r *reader) fold() error {
 	return err
 }
 
-// trialsOf makes one record of the ranks of each trial, in the order in which their first ranks
-// stand. Ranks are of one trial when run, name, number and what was asked for are the same; should
-// there be several of that kind, then those that follow each other in time until a rank comes
-// again. A trial of which a rank is missing has no values, and its result says who.
+// trialsOf merges the ranks of each trial into one record, in the order of their first ranks. Ranks
+// belong to one trial when run, name, trial number and settings are equal. If there are several
+// such trials, ranks that follow each other in time belong together until a rank number repeats. A
+// trial that lacks a rank has no values, and its result names the rank.
 func trialsOf(records []*Record) (trials []*Record, err error) {
 	groups := map[string][]*Record{}
 	for _, rec := range records {
@@ -104,7 +105,7 @@ func (rec *Record) trialKey() string {
 	return strings.Join(key, "\n")
 }
 
-// Package is the one that the line's configuration names, empty where it names none.
+// Package is the Go package in the line's configuration, empty where there is none.
 func (rec *Record) Package() string {
 	for _, line := range rec.Config {
 		if line.Key == "pkg" {
@@ -114,14 +115,14 @@ func (rec *Record) Package() string {
 	return ""
 }
 
-// began is when the window opened, the zero time where it is unknown.
+// began is when the window opened, the zero time where that is unknown.
 func began(r *result.Result) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, r.StartTime)
 	return at
 }
 
-// pythonTrials makes one record of the ranks of each trial of the Python benchmark. How many there
-// were to be no file says: as many as the trial of its option with most of them has.
+// pythonTrials merges the ranks of each trial of the Python benchmark into one record. No file
+// contains the number of ranks: it is the largest that any trial of the same option has.
 func pythonTrials(records []*Record) (trials []*Record, err error) {
 	type place struct{ source, option, trial string }
 	ranks, most := map[place][]*Record{}, map[place]int{}
@@ -145,7 +146,7 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 		list := ranks[at]
 		at.trial = ""
 		if len(list) == 1 && most[at] == 1 {
-			trials = append(trials, list[0]) // one client, that says where it is
+			trials = append(trials, list[0]) // one client; the record keeps its path
 			continue
 		}
 		trial, err := joinedPython(list, most[at])

@@ -47,7 +47,7 @@ func together(t *testing.T) (dir, text string) {
 	return dir, file
 }
 
-// TestRanksThatWereStartedTogetherAreOneTrial, by whatever way their results are met.
+// TestRanksThatWereStartedTogetherAreOneTrial, in whatever way their results are named.
 func TestRanksThatWereStartedTogetherAreOneTrial(t *testing.T) {
 	dir, text := together(t)
 	for _, args := range [][]string{{dir}, {text}, {text, dir}} {
@@ -60,11 +60,11 @@ func TestRanksThatWereStartedTogetherAreOneTrial(t *testing.T) {
 			assert.Empty(t, merge.Missing(rec.Result))
 		}
 	}
-	// Who passes records on has all of them.
+	// Without Options.Trials all records are read.
 	records, _, err := load.All([]string{dir}, load.Options{})
 	require.NoError(t, err)
 	assert.Len(t, records, 6)
-	// Who sums over ranks has the ranks.
+	// The tree for sums over ranks has the ranks.
 	found, err := merge.ReadTree(dir)
 	require.NoError(t, err)
 	assert.Len(t, found.Files, 4)

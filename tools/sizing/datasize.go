@@ -17,13 +17,13 @@ import (
 	"kvbench/tracing/host"
 )
 
-// machine answers what depends on the machine; tests replace it.
+// machine returns facts of the machine; tests replace it.
 type machine struct {
 	limits     func() host.Limits
 	filesystem func(dir string) (host.Filesystem, error)
 }
 
-// Question is a run whose needs are asked for: any parameters of the benchmarks.
+// Question is a run whose needs are computed: any parameters of the benchmarks.
 type Question struct {
 	machine machine
 	set     *params.Set
@@ -42,22 +42,22 @@ func NewQuestion(fs *pflag.FlagSet) *Question {
 		bench: fs.String("bench", "Synthetic", ""), window: fs.String("benchtime", "", ""),
 		count: fs.String("count", "", ""), rate: fs.Float64("write-gbps", 0, ""),
 	}
-	_ = own.Set("division", string(params.Open)) // which is one
+	_ = own.Set("division", string(params.Open)) // cannot fail
 	fs.AddGoFlagSet(own)
 	return q
 }
 
-// Answer is what the run needs and what this machine has. It is the JSON as it stands.
+// Answer is the needs of the run and the resources of this machine. It is encoded as JSON.
 type Answer struct {
 	Need
 	Machine available `json:"this_machine"`
 }
 
-// Fits says whether this machine has what is needed, as far as it was asked.
+// Fits reports whether this machine meets the needs that were checked.
 func (a Answer) Fits() bool { return len(a.Machine.Refusals) == 0 }
 
-// Answer resolves the parameters, of which no other arguments may remain, and reckons. Several
-// mistakes in parameters are an error that unwraps to all of them.
+// Answer resolves the parameters, without further arguments, and computes the needs. Mistakes in
+// parameters are one error that unwraps to all of them.
 func (q *Question) Answer(rest []string) (a Answer, err error) {
 	b, known := params.Benchmark(strings.TrimPrefix(*q.bench, "Benchmark"))
 	switch {
@@ -88,7 +88,7 @@ func (q *Question) Answer(rest []string) (a Answer, err error) {
 	return a, err
 }
 
-// available is what this machine has.
+// available is this machine's resources.
 type available struct {
 	MemoryBytes  int64    `json:"memory_bytes"` // 0 = unknown
 	MemorySource string   `json:"memory_source"`
@@ -98,8 +98,8 @@ type available struct {
 	Refusals     []string `json:"does_not_fit"`
 }
 
-// available asks the machine, and compares for all ranks of this host. Without a directory only
-// memory is known, and nothing is judged by it.
+// available reads the machine's resources and compares them with the needs of all ranks of this
+// host. Without a directory only memory is known, and nothing is refused for it.
 func (h machine) available(dir string, n Need) (available, error) {
 	a := available{Refusals: []string{}}
 	a.MemoryBytes, a.MemorySource = h.limits().Available()
@@ -112,7 +112,7 @@ func (h machine) available(dir string, n Need) (available, error) {
 	}
 	a.Directory, a.Filesystem, a.FreeBytes = dir, fs.Type, &fs.Free
 	ranks := int64(n.Ranks)
-	// Ranks of one host share its memory and, unless told otherwise, its disk.
+	// Ranks of one host share its memory and, by default, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
 		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %s, %s "+
 			"available according to %s", size(need), units.Plural(ranks, "rank"),
@@ -128,7 +128,7 @@ func (h machine) available(dir string, n Need) (available, error) {
 // WriteText writes it for people.
 func (answer Answer) WriteText(w io.Writer) error {
 	n, a := answer.Need, answer.Machine
-	// The first column is empty where a line goes on.
+	// The first column is empty in continuation lines.
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t%s\n", name, fmt.Sprintf(format, args...))
@@ -189,7 +189,7 @@ func (answer Answer) WriteText(w io.Writer) error {
 	return tab.Flush()
 }
 
-// size has one digit more than people need, so that sums of what is shown are right.
+// size has one digit more than readers need, so that sums of printed numbers are right.
 func size(n int64) string {
 	return units.Scaled(float64(n), "%.2f TiB", "%.2f GiB", "%.1f MiB", "", "%.0f B")
 }

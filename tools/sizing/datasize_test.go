@@ -76,7 +76,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestOneUserByHand reckons a population of one by hand.
+// TestOneUserByHand computes a population of one by hand.
 func TestOneUserByHand(t *testing.T) {
 	code, out, errs := lab.test(t, "-model", "llama3.1-8b", "-num-users", "1", "-benchtime", "100s",
 		"-json")
@@ -88,7 +88,7 @@ func TestOneUserByHand(t *testing.T) {
 	const perToken = 131072
 	assert.EqualValues(t, perToken, n.BytesPerToken)
 	assert.EqualValues(t, 25000*perToken, n.LargestEntry.Bytes,
-		"the largest that any user could ask for, whoever was drawn")
+		"the largest request of any user, drawn or not")
 	assert.InDelta(t, 1/u.Think, *n.RequestRate, 1e-9)
 	assert.InDelta(t, mean*perToken/u.Think, *n.WriteRate, 1)
 	assert.InDelta(t, 100*mean*perToken/u.Think, float64(*n.Disk.Everything), 2)
@@ -114,7 +114,7 @@ func TestBounds(t *testing.T) {
 		need("-num-users", "50", "-cpu-mem-gb", "4").MemoryBytes)
 	decode := need("-bench", "DecodeOnly", "-num-users", "16", "-model", "llama3.1-8b")
 	assert.EqualValues(t, 160*2048*131072, decode.Disk.Minimum)
-	// What a block trace stores as a whole: its blocks, or an engine's objects.
+	// The objects of a block trace: its blocks, or an engine's objects.
 	trace := []string{"-bench", "BlockTrace", "-model", "llama3.1-8b"}
 	assert.EqualValues(t, 512*131072, need(trace...).Disk.Minimum)
 	trace = append(trace, "-block-trace-path", "../../testdata/mooncake-small.jsonl")
@@ -136,7 +136,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "disk: ")
 	code, _, _ = small.test(t, "-cpu-mem-gb", "64")
-	assert.Zero(t, code, "without a directory nothing is asked of this machine")
+	assert.Zero(t, code, "without a directory this machine's resources are not checked")
 }
 
 func TestDatasizeUsage(t *testing.T) {

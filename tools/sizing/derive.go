@@ -15,14 +15,13 @@ import (
 
 // Thresholds of the rules, found on a throttled loop device and a virtual disk.
 const (
-	// full is the share of what the medium can pass from which on a run is taken to be limited by
-	// it.
+	// full is the share of the medium's rate from which on the medium counts as a run's limit.
 	full = 0.9
-	// short is the share of what bandwidth and latency allow below which something else must be the
+	// short is the share of the rate that bandwidth and latency allow below which IOPS must be the
 	// limit. Real drives scale worse than the model between one request at a time and enough of
 	// them, which must not look like a bound of IOPS.
 	short = 0.67
-	// mixedShare of the bytes must be of either direction, or a run was not a mixed one.
+	// mixedShare is the least share of the bytes in either direction of a mixed run.
 	mixedShare = 0.1
 )
 
@@ -69,15 +68,15 @@ type stream struct {
 	times []float64
 }
 
-// String names a measurement in a reason, with all that its rule looked at.
+// String names a measurement in a reason, with the inputs of its rule.
 func (s stream) String() string {
 	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding,
 		units.FormatSize(s.chunk), mib(s.rate))
 }
 
-// middles makes one measurement of several trials, in the order of the first ones: that of the one
-// in the middle by its bytes. Its rates and times belong together, as Little's law wants them; a
-// median of each would be of trials that nobody ran.
+// middles picks one measurement from several trials of a kind: the median by its bytes. Its rates
+// and times belong together, as Little's law requires; a median of each value would mix trials. The
+// order is that of the first trials.
 func middles(runs []measured) (out []measured) {
 	trials := map[kind][]measured{}
 	for _, r := range runs {
@@ -97,7 +96,7 @@ func middles(runs []measured) (out []measured) {
 	return out
 }
 
-// sort tells reads, writes and mixed runs apart.
+// sort separates reads, writes and mixed runs.
 func sort(runs []measured) (streams [2][]stream, mixed []measured) {
 	for _, r := range runs {
 		switch share := r.read / (r.read + r.write); {
@@ -112,8 +111,8 @@ func sort(runs []measured) (streams [2][]stream, mixed []measured) {
 	return streams, mixed
 }
 
-// direction derives the parameters of reads or of writes. The order matters: bandwidth bounds what
-// a request's passing takes, passing and latency bound what IOPS could be seen.
+// direction derives the parameters of reads or of writes. The order matters: bandwidth gives a
+// request's transfer time, and transfer time and latency give the IOPS that could show.
 func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64,
 	latency time.Duration) {
 	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
@@ -134,7 +133,7 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 			"not known without a run of -workers 1 -io-depth 1: 0 is assumed")
 	case s.kind == best.kind: // its own bandwidth explains all of its time
 		d.because(name+"-latency", "not known, because no run moved more than this one: %s, and "+
-			"nothing tells what of %s for each is latency: 0 is assumed; measure with more "+
+			"nothing shows which part of %s for each is latency: 0 is assumed; measure with more "+
 			"requests at a time", s, micros(s.each()))
 	default:
 		d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s,
@@ -143,14 +142,14 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 	return round(best.rate), math.Round(m.iops), micros(least)
 }
 
-// requests is how many passed in a second, each how long one took by Little's law.
+// requests is the requests per second, each the time of one request by Little's law.
 func (s stream) requests() float64 { return s.rate / float64(s.chunk) }
 func (s stream) each() float64     { return float64(s.outstanding) / s.requests() }
 
-// medium is what is known of one direction.
+// medium is the parameters of one direction.
 type medium struct{ bandwidth, iops float64 } // iops 0: no bound
 
-// pass is how long a request needs the medium.
+// pass is the transfer time of a request.
 func (m medium) pass(chunk int64) float64 {
 	if m.iops > 0 {
 		return max(float64(chunk)/m.bandwidth, 1/m.iops)
@@ -158,9 +157,9 @@ func (m medium) pass(chunk int64) float64 {
 	return float64(chunk) / m.bandwidth
 }
 
-// latency is the least time that a request took beyond its passing: waiting for others only adds to
-// it. Runs that fill the medium with more than one request at a time tell nothing. Of runs that
-// agree to the microsecond, the last; nil if none tells.
+// latency is the least time of a request beyond its transfer: queueing only adds to it. Runs that
+// fill the medium with more than one request at a time are skipped. Of runs that agree to the
+// microsecond the last counts; nil if no run remains.
 func (m medium) latency(runs []stream) (least float64, from *stream) {
 	for i, s := range runs {
 		if s.outstanding > 1 && s.requests()*m.pass(s.chunk) >= full {
@@ -173,8 +172,8 @@ func (m medium) latency(runs []stream) (least float64, from *stream) {
 	return least, from
 }
 
-// limitedByRequests says whether the run with the most requests/s did fewer than the bandwidth and
-// the latency allow.
+// limitedByRequests reports whether the run with the most requests/s did fewer than the bandwidth
+// and the latency allow.
 func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool) {
 	s := slices.MaxFunc(runs, func(a, b stream) int {
 		return cmp.Compare(a.requests(), b.requests())
@@ -183,7 +182,7 @@ func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool)
 	return s, s.requests() < short*min(1/pass, float64(s.outstanding)/(latency+pass))
 }
 
-// round keeps what a measurement can mean: whole MiB/s, where that is less than 1 %.
+// round rounds to a measurement's precision: whole MiB/s, where that is less than 1 %.
 func round(rate float64) float64 {
 	const mib = float64(units.MiB)
 	if rate < 100*mib {
@@ -192,18 +191,18 @@ func round(rate float64) float64 {
 	return math.Round(rate/mib) * mib
 }
 
-// mib writes bytes; all of a report are in one unit.
+// mib formats bytes in the report's one unit.
 func mib(bytes float64) string { return units.Number.Text(bytes/float64(units.MiB)) + " MiB" }
 
-// micros rounds to what such measurements can tell.
+// micros rounds to the precision of such measurements.
 func micros(s float64) time.Duration { return seconds(s).Round(time.Microsecond) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// slice looks for a limiter. Of requests of one chunk, one at a time, none can take less than its
-// share of the bandwidth, unless bandwidth saved up lets many pass at once; then the next has to
-// wait. A slice is one wait and the requests that passed before it: with w the wait, f the time of
-// a fast one and c ÷ X that of all on average, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
+// slice looks for a limiter. With one request at a time no request can take less than its share of
+// the bandwidth, unless saved-up bandwidth lets many pass at once; then the next has to wait. A
+// slice is one wait and the requests that passed before it: with w the wait, f the time of a fast
+// request and c ÷ X the mean time, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
 func (d *derived) slice(runs []stream) {
 	for _, s := range runs {
 		if s.outstanding != 1 || s.entry != s.chunk || len(s.times) == 0 {
@@ -223,7 +222,7 @@ func (d *derived) slice(runs []stream) {
 	d.because("slice", "none seen")
 }
 
-// duplex compares what mixed runs moved with what one medium and what two would have.
+// duplex compares the rate of mixed runs with that of one medium and of two.
 func (d *derived) duplex(mixed []measured) {
 	if len(mixed) == 0 {
 		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, "+

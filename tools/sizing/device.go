@@ -40,8 +40,8 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 				warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name,
 					v.Reason))
 			}
-			// Clients of one host load its drive together: their sum is what it does. Those of several
-			// hosts have a drive each.
+			// Clients of one host load its drive together: their sum is its rate. Clients of
+			// several hosts have a drive each.
 			if e := rec.Result.Environment; len(rec.Ranks) > 1 && e.Hostname == "" {
 				warn(fmt.Errorf("%s was left out: its ranks ran on several hosts, which have not one "+
 					"drive", rec.Name))
@@ -69,16 +69,16 @@ func Device(in []string, stdin io.Reader, format string, warn func(error)) (text
 	return text, d.reasons, err
 }
 
-// drives collects what says that runs are not of one drive, and that by itself.
+// drives collects evidence that the runs are of different drives, and reasons against single runs.
 type drives struct {
 	refused []error
 	of      []origin
 }
 
-// origin is where a run was.
+// origin is the host, drive and filesystem of a run.
 type origin struct{ run, host, drive, filesystem string }
 
-// add notes where a run was, and whether something else than the drive answered.
+// add notes a run's origin, and whether a cache completed its requests.
 func (d *drives) add(run string, r *result.Result) {
 	refuse := func(when bool, format string, args ...any) {
 		if when {
@@ -139,18 +139,18 @@ type measured struct {
 	times []float64
 }
 
-// kind is what makes runs trials of the same measurement.
+// kind is equal for trials of the same measurement.
 type kind struct {
 	name        string // as in the result, without the number of processors
 	outstanding int    // requests at a time
 	chunk       int64  // bytes of one
 	entry       int64  // bytes of a file
-	// A ladder found how many requests at a time there are, and with that the size of the files:
-	// each trial has its own, and all are trials of the same all the same.
+	// A sweep found the number of requests in flight and, with it, the size of the files: each
+	// trial has its own, and all are trials of the same measurement.
 	found bool
 }
 
-// trial is what trials of a kind have in common.
+// trial is the key that trials of a kind share.
 func (k kind) trial() kind {
 	if k.found {
 		k.outstanding, k.entry = 0, 0
@@ -158,8 +158,8 @@ func (k kind) trial() kind {
 	return k
 }
 
-// read takes from a result what the rules need; false for one of another benchmark, of a
-// simulation, or that failed.
+// read extracts the inputs of the rules from a result; false for another benchmark, a simulation,
+// or a failed trial.
 func read(r *result.Result) (m measured, ok bool) {
 	if r == nil || r.Status != result.StatusComplete || r.Simulation != nil ||
 		(r.Benchmark != "StorageCeiling" && r.Benchmark != "Tier") || r.IO.ChunkBytes <= 0 {
@@ -168,12 +168,12 @@ func read(r *result.Result) (m measured, ok bool) {
 	i := slices.IndexFunc(r.Tiers, func(t result.Tier) bool {
 		return t.Level == tiers.Storage.String()
 	})
-	if i < 0 || r.Tiers[i].Deleted.Entries > 0 { // what removes is slower than the device
+	if i < 0 || r.Tiers[i].Deleted.Entries > 0 { // a run with deletions is slower than the device
 		return m, false
 	}
 	depth, chunk := r.IO.Depth, int64(r.IO.ChunkBytes)
 	entry := max(units.OrZero(r.EntrySizes.Read.Max), units.OrZero(r.EntrySizes.Write.Max))
-	// What is outstanding is workers × depth, but no more chunks than an entry has.
+	// The number in flight is workers × depth, but at most the chunks of an entry.
 	if entry > 0 {
 		chunk = min(chunk, entry)
 		depth = min(depth, int((entry+chunk-1)/chunk))

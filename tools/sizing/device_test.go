@@ -20,7 +20,7 @@ import (
 	"kvbench/tiers"
 )
 
-// moves is what n requests of c bytes at a time get out of a drive, by the formula of
+// moves is the rate of n requests of c bytes at a time on a drive, by the formula of
 // tiers.DeviceModel.
 func moves(bandwidth, iops float64, latency time.Duration, n int, c int64) float64 {
 	pass := float64(c) / bandwidth
@@ -30,7 +30,7 @@ func moves(bandwidth, iops float64, latency time.Duration, n int, c int64) float
 	return min(float64(c)/pass, float64(n)*float64(c)/(latency.Seconds()+pass))
 }
 
-// plainRuns are what the help text asks for, on a drive that is exactly as the model says.
+// plainRuns are the runs of the help text, on a drive that equals the model.
 func plainRuns(d tiers.DeviceModel) []measured {
 	var runs []measured
 	for _, at := range []struct {
@@ -54,7 +54,7 @@ func plainRuns(d tiers.DeviceModel) []measured {
 	return append(runs, measured{mixed, half, half, nil})
 }
 
-// Whatever the drive, what it measures leads back to it.
+// For any drive the runs lead back to its parameters.
 func TestParametersAreFoundAgain(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -110,7 +110,7 @@ func TestRulesAreCareful(t *testing.T) {
 		Write: float64(500 * units.MiB), Parallelism: 128}, d.device, "the median of three trials")
 	assert.Contains(t, strings.Join(d.reasons, "\n"), "one medium is assumed")
 
-	// How many at a time a ladder finds, and the size of files, differs from trial to trial.
+	// The number in flight that a sweep finds, and the size of files, differ from trial to trial.
 	found := func(n int, read float64) measured {
 		m := full("a", n, units.MiB, read, 0)
 		m.entry, m.found = m.entry/int64(n), true
@@ -122,7 +122,8 @@ func TestRulesAreCareful(t *testing.T) {
 	assert.Equal(t, float64(1000*units.MiB), d.device.Read, "the median of three trials")
 	assert.Contains(t, d.reasons[0], "a, 16 × 1MiB at a time: 1000 MiB/s", "and of which it is")
 
-	// One at a time is the fastest: that its time is all bandwidth is no measurement.
+	// One at a time is the fastest: its time gives no latency, because bandwidth may explain all of
+	// it.
 	d, err = derive([]measured{full("a", 8, units.MiB, 1900, 0),
 		full("b", 1, units.MiB, 2000, 0), full("d", 8, units.MiB, 0, 500)})
 	require.NoError(t, err)
@@ -142,8 +143,7 @@ func TestRulesAreCareful(t *testing.T) {
 	assert.Contains(t, strings.Join(d.reasons, "\n"), "not known without a run of -workers 1",
 		"writes that fill the drive tell no latency")
 
-	// One at a time is as fast as the bandwidth: what few small requests do is not for lack of
-	// others.
+	// One at a time reaches the bandwidth: the rate of small requests is not for lack of others.
 	d, err = derive([]measured{
 		full("a", 8, units.MiB, 400, 0), full("b", 8, 64*units.KiB, 62.5, 0),
 		full("c", 1, units.MiB, 390, 0), full("d", 8, units.MiB, 0, 200),
@@ -164,7 +164,7 @@ func TestRulesAreCareful(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, d.device.Slice, "a hiccup is no slice")
 
-	// A drive that scales worse than the model is not one with a bound of IOPS.
+	// A drive that scales worse than the model has no bound of IOPS.
 	d, err = derive([]measured{
 		full("a", 16, units.MiB, 3400, 0), full("b", 1, units.MiB, 1500, 0),
 		full("c", 2, units.MiB, 2400, 0), full("d", 8, units.MiB, 0, 500),
@@ -231,8 +231,8 @@ func TestCommandPrintsTheText(t *testing.T) {
 	assert.ErrorContains(t, err, "no run of StorageCeiling")
 }
 
-// TestClientsOfOneHostAreOneRun: what two clients get out of a drive together is what it gives;
-// those of two hosts have two drives.
+// TestClientsOfOneHostAreOneRun: the rates of two clients on one drive are added; clients of two
+// hosts have two drives.
 func TestClientsOfOneHostAreOneRun(t *testing.T) {
 	write := func(hosts ...string) string {
 		dir := t.TempDir()
@@ -270,8 +270,8 @@ func TestClientsOfOneHostAreOneRun(t *testing.T) {
 	assert.Contains(t, strings.Join(warned, "\n"), "its ranks ran on several hosts")
 }
 
-// TestRunsOfOneDriveOnly refuses what would describe a cache, or a drive that nobody has, and names
-// each run.
+// TestRunsOfOneDriveOnly refuses runs that would describe a cache or a drive that does not exist,
+// and names each run.
 func TestRunsOfOneDriveOnly(t *testing.T) {
 	dir := t.TempDir()
 	const mib = 1 << 20
@@ -303,7 +303,7 @@ func TestRunsOfOneDriveOnly(t *testing.T) {
 	}
 }
 
-// A rate belongs to the times of its own trial: those of each direction's median would be of two.
+// A rate belongs to the times of its own trial: medians of each direction would mix two trials.
 func TestATrialKeepsItsRatesAndTimes(t *testing.T) {
 	at := kind{name: "StorageCeiling/op=mixed", outstanding: 8, chunk: 1 << 20, entry: 1 << 24}
 	runs := []measured{{at, 6, 1, []float64{1}}, {at, 1, 9, []float64{2}}, {at, 5, 6, []float64{3}}}

@@ -1,13 +1,13 @@
-// Package sizing answers two questions before anything is run: what memory and disk a run will
-// need, and how a drive is to be described for a run in virtual time.
+// Package sizing answers two questions before a run: how much memory and disk it needs, and how to
+// describe a drive for a run in virtual time.
 //
 //	datasize.go  Question and Answer: a run's parameters, its needs, what this machine has
 //	estimate.go  Need: reckoning with the population that the run would draw
 //	device.go    Device: plain runs on one drive, which are refused, and its text and JSON
 //	derive.go    the rules by which the parameters follow
 //
-// A need is reckoned with the users that the seed would draw, so that it is the run's own and not
-// an average. Open-loop users do not wait: what they offer does not depend on the storage.
+// Needs are computed from the users that the seed would draw, so they are the run's own and not an
+// average. Open-loop users do not wait: their offer does not depend on the storage.
 //
 // The rules for a drive are those of the device model read backwards. A run keeps n requests of c
 // bytes outstanding (workers × depth) and moves X bytes/s.
@@ -24,7 +24,7 @@
 //
 // The model leaves out what these runs cannot tell (parallelism, garbage collection, flushes).
 //
-// Of several runs of one kind the one in the middle by its bytes counts, with its own rates and
-// times; those whose number in flight a ladder found are of one kind, whatever it found. A latency
-// is not told by the run that the bandwidth is of.
+// Of several runs of one kind the median by its bytes counts, with its own rates and times. Runs
+// whose number in flight was searched for are one kind, whatever number was found. Latency and
+// bandwidth come from different runs.
 package sizing

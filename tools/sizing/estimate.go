@@ -15,7 +15,7 @@ import (
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
 
-// Need is what a run needs. Numbers that cannot be known before the run are null.
+// Need is the needs of a run. Numbers that cannot be known before the run are null.
 type Need struct {
 	SchemaVersion string  `json:"schema_version"`
 	Benchmark     string  `json:"benchmark"`
@@ -29,7 +29,7 @@ type Need struct {
 	Memory      params.Memory `json:"memory"` // of one rank
 	MemoryBytes int64         `json:"memory_bytes"`
 
-	// Note says what the bytes per token leave out, or have beyond those of the tokens alone.
+	// Note says which bytes the bytes per token leave out or add.
 	Note string `json:"note,omitempty"`
 
 	LargestEntry Entry    `json:"largest_entry"`
@@ -48,7 +48,7 @@ type Entry struct {
 	Bytes  int64 `json:"bytes"`
 }
 
-// Disk is how much of the storage tier's filesystem one rank needs, by what is wanted of it.
+// Disk is the space that one rank needs on the storage tier's filesystem, at several levels.
 type Disk struct {
 	Minimum int64 `json:"minimum_bytes"` // below this the run is refused
 	// entries of the live conversations: less, and history is evicted before it is read
@@ -61,11 +61,11 @@ type Disk struct {
 	Written *int64 `json:"precondition_bytes"`
 }
 
-// resultBytes is what the JSON and the summary of one trial take at most, with their histograms.
+// resultBytes is the largest size of the JSON and the summary of one trial, with their histograms.
 const resultBytes = 1 << 20
 
-// Estimate derives the needs from parameters. writeRate bounds what the storage takes, in bytes per
-// second; 0 = unbounded. Of the machine count its processors and what memory is available.
+// Estimate derives the needs from parameters. writeRate bounds the bytes per second that the
+// storage takes; 0 = unbounded. Of the machine only its processors and its available memory count.
 func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	buffers := buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs,
 		Depth: v.Depth(), Chunk: int(v.ChunkSize),
@@ -84,8 +84,7 @@ func Estimate(v *params.Values, writeRate float64, machine host.Limits) Need {
 	if written := cmp.Or(v.PreconditionBytes, 2*v.StorageBytes); v.Precondition && written > 0 {
 		n.Disk.Written = &written
 	}
-	// A run refuses a tier that cannot hold its largest entry, so that this is the least that is
-	// needed, whatever is offered.
+	// A run refuses a tier that cannot hold its largest entry: that is the minimum for any load.
 	tokens, bytes := v.LargestEntry()
 	n.LargestEntry = Entry{tokens, bytes}
 	n.Disk.Minimum = bytes
@@ -119,7 +118,7 @@ func largestIs(v *params.Values, tokens int) string {
 	return fmt.Sprintf("a block of %d tokens, the trace's largest", tokens)
 }
 
-// users reckons with the population that the run would draw.
+// users computes the needs of the population that the run would draw.
 func (n *Need) users(v *params.Values, writeRate float64) {
 	if v.DecodeOnly {
 		entries, tokens := v.DecodePopulation() // what it writes before its window

@@ -11,9 +11,9 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Contrast sets the trials of a new side against those of an old one. Where the sides took turns,
-// trials are compared within a turn alone, so that what changes from turn to turn is in no
-// comparison. It is not changed once it is made, and safe for several goroutines.
+// Contrast compares the trials of a new side with those of an old one. Where the sides took turns,
+// trials are compared within a turn alone, so that changes from turn to turn do not count. It is
+// immutable and safe for several goroutines.
 //
 // Values that are all positive are compared by their logarithms, so that a difference is a ratio;
 // others as they are. A depth is a difference on that scale, downwards is worse.
@@ -26,13 +26,13 @@ type Contrast struct {
 // turn has the values of both sides of one turn; without turns there is one, which has all.
 type turn struct{ old, new []float64 }
 
-// Side is what one side measured.
+// Side is the values of one side.
 type Side struct {
 	Values []float64
 	Turns  []string // of each value that took turns with those of the other side
 }
 
-// Add takes in a value; a turn without a name is none.
+// Add adds a value; an empty turn is none.
 func (s *Side) Add(v float64, turn string) {
 	s.Values = append(s.Values, v)
 	if turn != "" {
@@ -40,7 +40,7 @@ func (s *Side) Add(v float64, turn string) {
 	}
 }
 
-// TookTurns tells whether each value has a turn.
+// TookTurns reports whether each value has a turn.
 func (s Side) TookTurns() bool { return len(s.Turns) > 0 && len(s.Turns) == len(s.Values) }
 
 // NewContrast compares two sides. Turns count where each value of both has one; a turn of which
@@ -106,7 +106,7 @@ func (c *Contrast) loss(better int, depth float64) float64 {
 	return math.Expm1(depth)
 }
 
-// alike is the difference below which two values are one: a billionth, which arithmetic makes.
+// alike is the difference below which two values are equal: a billionth, as rounding errors.
 func (c *Contrast) alike() float64 {
 	if c.logs {
 		return 1e-9
@@ -132,9 +132,8 @@ func (d permuted) sums() (new, all int) {
 	return new, all
 }
 
-// ranks are those of all values once the old side was moved down by a depth, and each turn by its
-// median, so that turns can be ranked together. Values that are equal share the mean of their
-// ranks.
+// ranks returns the ranks of all values after the old side was moved down by a depth, and each turn
+// by its median, so that turns can be ranked together. Equal values share the mean of their ranks.
 func (c *Contrast) ranks(better int, depth float64) []permuted {
 	type value struct {
 		v        float64
@@ -172,7 +171,7 @@ func (c *Contrast) ranks(better int, depth float64) []permuted {
 const mostExact = 64
 
 // P is the one-sided p value of the claim that the new side is worse than the old one by more than
-// a loss; of a claim of gain, with the other direction.
+// a loss; with the other direction, of a claim of gain.
 func (c *Contrast) P(better int, loss float64) float64 { return c.p(better, c.depth(better, loss)) }
 
 func (c *Contrast) p(better int, depth float64) float64 {
@@ -186,7 +185,7 @@ func (c *Contrast) p(better int, depth float64) float64 {
 	return exact(list)
 }
 
-// trials is how many of both sides are compared.
+// trials is the number of compared trials of both sides.
 func (c *Contrast) trials() (n int) {
 	for _, t := range c.turns {
 		n += len(t.old) + len(t.new)
@@ -194,8 +193,8 @@ func (c *Contrast) trials() (n int) {
 	return n
 }
 
-// Least is the smallest p value that so many trials can give: that of the one of all ways to deal
-// them out in which the new side has the worst of each turn. 1 where nothing can be compared.
+// Least is the smallest p value that so many trials can give: the share of the one permutation in
+// which the new side has the worst values of each turn. 1 where nothing can be compared.
 func (c *Contrast) Least() float64 {
 	ways := 1.0
 	for _, t := range c.turns {
@@ -204,15 +203,15 @@ func (c *Contrast) Least() float64 {
 	return 1 / ways
 }
 
-// exact is the share of all ways to deal the ranks of each turn out to its two sides in which the
-// new side's sum is no larger than it was.
+// exact is the share of all permutations of the ranks within turns in which the new side's sum is
+// no larger than it was.
 func exact(list []permuted) float64 {
 	most := 0
 	for _, d := range list {
 		n, _ := d.sums()
 		most += n
 	}
-	// How many ways there are to each sum up to that; larger ones are not asked for.
+	// The number of permutations for each sum up to that.
 	sums, all := make([]float64, most+1), 1.0
 	sums[0] = 1
 	for _, d := range list {
@@ -229,7 +228,8 @@ func exact(list []permuted) float64 {
 	return min(1, floats.Sum(sums)/all)
 }
 
-// ways are how many sets of as many ranks of a turn as the new side has give each sum.
+// ways returns for each sum the number of sets of a turn's ranks, of the new side's size, that have
+// it.
 func (d permuted) ways(most int) []float64 {
 	of := make([][]float64, d.new+1) // by the size of the set
 	for k := range of {
@@ -246,8 +246,8 @@ func (d permuted) ways(most int) []float64 {
 	return of[d.new]
 }
 
-// approximate is the same by the normal distribution of the same mean and variance, which are those
-// of drawing from each turn without putting back, with half a step for continuity.
+// approximate is the same with a normal distribution of equal mean and variance (drawing from each
+// turn without replacement), with a continuity correction of half a step.
 func approximate(list []permuted) float64 {
 	distance, variance := 1.0, 0.0
 	for _, d := range list {

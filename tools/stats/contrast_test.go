@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// apartCells are n trials a side of which the new ones are half as good, with turns or without.
+// apartCells are n trials a side, the new ones half as good, with turns or without.
 func apartCells(n int, turns bool) (old, new Side) {
 	for i := range n {
 		turn := ""
@@ -36,7 +36,7 @@ func drawn(r *rand.Rand, turns int) (old, new Side) {
 	return old, new
 }
 
-// dealings counts all ways to deal each turn's ranks out, and those of at most the sum that it was.
+// dealings counts all permutations of each turn's ranks, and those with at most the actual sum.
 func dealings(list []permuted, target int) (upTo, all int) {
 	if len(list) == 0 {
 		return map[bool]int{true: 1}[target >= 0], 1
@@ -97,7 +97,7 @@ func TestPOfManyTrialsIsThatOfTheNormalDistribution(t *testing.T) {
 	}
 }
 
-// What changes from turn to turn is in no comparison.
+// Changes from turn to turn are in no comparison.
 func TestTurnsTakeOutWhatDrifts(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var still, drifting [2]Side
@@ -152,5 +152,5 @@ func TestLossFromNothing(t *testing.T) {
 	below := NewContrast(Side{Values: []float64{-2, -2.1, -2.2, -2.3}},
 		Side{Values: []float64{-4, -4.1, -4.2, -4.3}})
 	assert.InDelta(t, 2/2.15, below.Sight(1, 0, 0.05).Loss, 1e-6)
-	assert.InDelta(t, 1, NewContrast(fives, fives).P(1, 1.5), 0, "nobody can lose more than all")
+	assert.InDelta(t, 1, NewContrast(fives, fives).P(1, 1.5), 0, "a loss is at most 100 %")
 }

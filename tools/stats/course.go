@@ -14,14 +14,14 @@ import (
 // MostIntervals is more columns than a plot has room for.
 const MostIntervals = tracing.MostIntervals
 
-// Followed is a histogram of a result over time: of what, in which unit, and its intervals.
+// Followed is a histogram of a result over time: its title, unit and intervals.
 type Followed struct {
 	Title, Label string
 	At           []float64 // where intervals end, in seconds
 	tracing.Growth
 }
 
-// source is where a histogram over time stands, and what its unit is of the one that is shown.
+// source is the place of a histogram over time, and the factor of its unit.
 type source struct {
 	title, label, key string
 	scale             float64
@@ -52,8 +52,8 @@ func FollowTraced(rec *load.Record, most int) []Followed {
 		source{"Writes in flight at dispatch", "requests (log scale)", "qd_write", 1})
 }
 
-// FollowCounted are those that each result has. A request at the device says more than an entry
-// only where there is none: of an operation that it is all of.
+// FollowCounted are the histograms over time that each result has. Times of requests at the device
+// replace those of entries where an entry is one request.
 func FollowCounted(rec *load.Record, most int) []Followed {
 	c := rec.Result.Timeline.Course()
 	if c == nil {
@@ -85,8 +85,8 @@ func (f *Followed) Rows() (out [][]int64) {
 	return out
 }
 
-// Percentiles are those of each interval, gaps where there are too few values for it. A half octave
-// is all that is known of a value: it is at least this.
+// Percentiles returns the percentiles of each interval, with gaps where there are too few values.
+// Values are known to a half octave: the lower bound counts.
 func (f *Followed) Percentiles(p float64) []float64 {
 	out := make([]float64, len(f.At))
 	for j := range f.At {
@@ -99,8 +99,8 @@ func (f *Followed) Percentiles(p float64) []float64 {
 	return out
 }
 
-// PercentileIntervals is how many intervals the window is cut into for percentiles: of a second,
-// and at least ten. Finer ones would have too few values for most of them.
+// PercentileIntervals is the number of intervals for percentiles: of a second each, and at least
+// ten. Most finer ones would have too few values.
 func PercentileIntervals(rec *load.Record) int {
 	return min(max(10, int(rec.Result.WindowNS/1e9)), MostIntervals)
 }
@@ -109,7 +109,7 @@ func PercentileIntervals(rec *load.Record) int {
 var CoursePercentiles = []float64{0.5, 0.95, 0.99}
 
 // Rates are bytes per second in each interval. The last one ends with the window, and is left out
-// where it is too short to speak of a rate.
+// where it is too short for a rate.
 func Rates(tl *result.Timeline, bytes []int64) (out []float64) {
 	for i, n := range bytes {
 		length := tl.IntervalNS

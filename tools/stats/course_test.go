@@ -10,8 +10,8 @@ import (
 	"kvbench/tools/load"
 )
 
-// Of plain I/O an operation is all that there is: the same times once more, as those of requests,
-// end to end, would tell of a load that nobody ran.
+// Plain I/O has operations only: the same times again, as end-to-end times of requests, would
+// describe a load that did not run.
 func TestPlainIOHasNoRequestsOverTime(t *testing.T) {
 	records, _, err := load.All([]string{"../../kvbench/record/testdata/result.json"}, load.Options{})
 	require.NoError(t, err)

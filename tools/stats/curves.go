@@ -10,8 +10,8 @@ import (
 	"kvbench/tools/load"
 )
 
-// Merge adds up one histogram of several trials; nil when none has it. A histogram that cannot be
-// decoded is left out: the other numbers of the file do not depend on it.
+// Merge adds up one histogram of several trials; nil when none has it. It skips a histogram that
+// cannot be decoded: the other numbers of the file do not depend on it.
 func Merge(trials []*load.Record, key string) *result.Histogram {
 	var sum *result.Histogram
 	for _, rec := range trials {
@@ -28,12 +28,12 @@ func Merge(trials []*load.Record, key string) *result.Histogram {
 	return sum
 }
 
-// Percentiles is the curve of a histogram up to the last percentile that ten values lie beyond. The
-// places are nines: 1 is p90, 2 is p99.
+// Percentiles is the curve of a histogram up to the last percentile with ten values beyond it. The
+// x values are nines: 1 is p90, 2 is p99.
 func Percentiles(h *result.Histogram) (nines, values []float64) {
 	for x := 0.0; x <= 5; x += 0.05 {
 		p := 1 - math.Pow(10, -x)
-		// A percentile that fewer than ten values lie beyond is chance.
+		// A percentile with fewer than ten values beyond it is chance.
 		if x > 0 && !result.Supported(max(p, 0.5), h.Count()) {
 			break
 		}
@@ -80,8 +80,8 @@ func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind load.Tra
 	return out, kind
 }
 
-// Shares lays histograms side by side: the ends of all octaves from the first to the last that any
-// of them has, and for each histogram the share of its values in every octave.
+// Shares puts histograms on common octaves: the ends of all octaves from the first to the last of
+// any of them, and for each histogram the share of its values in every octave.
 func Shares(hists []Octaves) (ends []float64, shares [][]float64) {
 	all := Octaves{}
 	for _, h := range hists {

@@ -24,7 +24,7 @@
 //
 // Where several metrics are judged together, their p values are corrected by Holm's method. On a
 // page the family is the headline metric of every benchmark that has samples enough, for each pair
-// of runs, which is what a gate judges when nobody names another; the other metrics are shown with
+// of runs. A gate judges the same metric unless another is named. The other metrics are shown with
 // their p taken alone and are not judged.
 //
 // A table is built by one goroutine and read by many.

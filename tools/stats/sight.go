@@ -7,35 +7,35 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sight is what a contrast says of a loss, and what it could have said of others. Losses are shares
-// of the old side, negative for a gain.
+// Sight is a contrast's estimate of a loss, and the losses that it could have found. Losses are
+// shares of the old side, negative for a gain.
 type Sight struct {
-	// Loss is by how much the new side is worse: what moves it to where its ranks are those that
-	// chance expects (Hodges and Lehmann 1963). Of two samples without turns it is the median of
-	// the ratios of all pairs.
+	// Loss is the estimated loss of the new side: the shift at which its ranks have their expected
+	// sum (Hodges and Lehmann 1963). For two samples without turns it is the median of the ratios
+	// of all pairs.
 	Loss float64
-	// AtLeast is the bound that the loss exceeds at the level asked for: more than a limit where
-	// the p value for that limit is below the level.
+	// AtLeast is a lower bound of the loss at the given level: it exceeds a limit where the p value
+	// for that limit is below the level.
 	AtLeast float64
-	// Sees is the smallest loss that four of five such contrasts tell from none at that level.
-	// Beyond a limit it is as much again.
+	// Sees is the smallest loss that four of five such contrasts detect at that level. Relative to
+	// a limit it is added to the limit.
 	Sees float64
-	// Power is the share of such contrasts that would call a loss of twice the limit, the limit and
-	// once more, larger than the limit. It is 0.8 where Sees is the limit.
+	// Power is the share of such contrasts that would call a loss of twice the limit larger than
+	// the limit. It is 0.8 where Sees is the limit.
 	Power float64
 }
 
-// found is the share of contrasts in which Sees is found.
+// found is the detection rate for Sees.
 const found = 0.8
 
-// Sight looks at a contrast for a metric of which more (better 1) or less (-1) is better, at a
+// Sight evaluates a contrast for a metric of which more (better 1) or less (-1) is better, at a
 // level and a limit.
 //
-// An alarm needs an estimate that lies beyond the limit by a margin: how far these trials' estimate
-// and bound lie apart, whatever their distribution. How far estimates scatter is told by what
-// turns and sides leave unexplained of the values, with the efficiency of ranks for normal
-// values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound holds it to what
-// simulated contrasts find.
+// An alarm needs an estimate that lies beyond the limit by a margin: the distance between these
+// trials' estimate and bound, whatever their distribution. The scatter of estimates follows from
+// the variance of the values that turns and sides leave unexplained, with the efficiency of ranks
+// for normal values, 3/π. So Power = Φ((distance - margin) / scatter). TestPowerIsWhatIsFound
+// compares it with simulated contrasts.
 func (c *Contrast) Sight(better int, limit, level float64) Sight {
 	nothing := math.Inf(1)
 	if len(c.turns) == 0 {
@@ -55,14 +55,14 @@ func (c *Contrast) Sight(better int, limit, level float64) Sight {
 		return s
 	}
 	s.Sees = c.loss(better, margin+scatter*distuv.UnitNormal.Quantile(found))
-	if scatter > 0 { // else all is zero, and so is the limit, a share of that: nothing exceeds it
+	if scatter > 0 { // else all values are zero, and so is the limit: nothing exceeds it
 		s.Power = distuv.UnitNormal.CDF((c.depth(better, limit) - margin) / scatter)
 	}
 	return s
 }
 
-// estimate is the depth of the new side below the old one. Over a range of depths the sum of ranks
-// may be what is expected: it is the middle.
+// estimate is the depth of the new side below the old one: the middle of the depths at which the
+// sum of ranks is the expected one.
 func (c *Contrast) estimate(better int) float64 {
 	excess := func(depth float64) (x float64) {
 		for _, d := range c.ranks(better, depth) {
@@ -88,7 +88,7 @@ func (c *Contrast) reach() float64 {
 	return 2*(most-least) + 100*c.alike()
 }
 
-// bisect finds where between two depths holds ends to hold, to a billionth of their distance.
+// bisect finds where holds changes between two depths, to a billionth of their distance.
 func bisect(lo, hi float64, holds func(float64) bool) float64 {
 	for range 30 {
 		if mid := (lo + hi) / 2; holds(mid) {
@@ -100,8 +100,7 @@ func bisect(lo, hi float64, holds func(float64) bool) float64 {
 	return (lo + hi) / 2
 }
 
-// scatter is the standard error of an estimate, not a number where there are too few trials to
-// tell.
+// scatter is the standard error of an estimate, NaN with too few trials.
 func (c *Contrast) scatter() float64 {
 	weights, between := 0.0, 0.0
 	for _, t := range c.turns {
@@ -124,11 +123,11 @@ func (c *Contrast) scatter() float64 {
 	if free < 1 {
 		return math.NaN()
 	}
-	// Equal values scatter by nothing, which nobody can divide by.
+	// The scatter of equal values is zero, and a division by it has no result.
 	return max(c.alike(), math.Sqrt(squares/float64(free)/weights/(3/math.Pi)))
 }
 
-// weight is how much a turn tells of the difference: the inverse of its variance in units of one
+// weight is a turn's information about the difference: the inverse of its variance in units of one
 // trial's.
 func (t turn) weight() float64 {
 	old, new := float64(len(t.old)), float64(len(t.new))

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// LeastSamples is the fewest trials per side that are judged at all. Three against three can never
-// be below p = 0.05: the worst of the 20 ways to deal them out is 0.05 itself.
+// LeastSamples is the least number of trials per side that are judged. Three against three can
+// never be below p = 0.05: the worst of the 20 permutations is 0.05 itself.
 const LeastSamples = 4
 
 // Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts
@@ -29,14 +29,15 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Together are tests that are judged together, with what each could have said at best.
+// Together are tests that are judged together, with the least possible p of each.
 type Together struct{ P, Least []float64 }
 
-// Add takes in a test.
+// Add adds a test.
 func (t *Together) Add(p, least float64) { t.P, t.Least = append(t.P, p), append(t.Least, least) }
 
-// Correct adjusts the p values by Holm's method, and says which tests could not have been
-// significant at a level whatever the difference: the same correction of the least p values tells.
+// Correct adjusts the p values by Holm's method. few marks tests that could not have been
+// significant at a level whatever the difference: it corrects the least possible p values in the
+// same way.
 func (t *Together) Correct(alpha float64) (adjusted []float64, few []bool) {
 	for _, p := range Holm(t.Least) {
 		few = append(few, p >= alpha)

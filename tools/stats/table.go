@@ -20,18 +20,18 @@ import (
 // Table is everything measured, in the order in which it was read.
 type Table struct {
 	Runs       []string // sources
-	Labels     []string // what to call them: the file's name where that tells them apart
+	Labels     []string // what to call them: the file's name if it is unique
 	Benchmarks []*Benchmark
 	Units      benchfmt.UnitMetadataMap
-	Notes      []string // what was left out, and why
+	Notes      []string // omissions and their reasons
 }
 
 // Benchmark is one benchmark with its metrics.
 type Benchmark struct {
 	Name     string
-	Plain    string // the name without what tells its settings from others'
+	Plain    string // the name without the settings that distinguish it
 	Metrics  []*Metric
-	Trials   [][]*load.Record // by run: those that are complete, else those that there are
+	Trials   [][]*load.Record // by run: the complete ones, else all
 	Settings []*load.Settings // by run; nil where the run has no trial of it
 	Count    []int            // trials by run, with numbers or without
 	Failed   [][]string       // by run: how the trials without numbers ended
@@ -47,7 +47,7 @@ type Metric struct {
 	Cells  []Cell // by run
 }
 
-// Cell is what one run measured, in the order of its trials.
+// Cell is one run's values, in the order of its trials.
 type Cell struct {
 	Side
 	Summary benchmath.Summary
@@ -100,8 +100,8 @@ const Alpha = 0.05
 
 // Judged is 1 where the run has more than the first one, -1 where it has less, and 0 where that is
 // not shown: the difference may be chance after correction, or the medians differ the other way
-// than the trials within their turns do. The gate and all documents call a run better by it. Other
-// metrics than the headline are not judged: of twenty that are looked at, one differs by chance.
+// than the trials within their turns. The gate and all documents call a run better by it. Other
+// metrics than the headline are not judged: of twenty metrics, one differs by chance.
 func (c *Change) Judged(alpha float64) int {
 	d := int(math.Copysign(1, c.Ratio))
 	shown := c.Headline && c.Adjusted < alpha && c.Contrast.P(-d, 0) < c.Contrast.P(d, 0)
@@ -121,7 +121,7 @@ func (b *Benchmark) Metric(unit string) *Metric {
 	return nil
 }
 
-// Cell is what a run measured of a tidied unit: nothing where there is no such benchmark or metric.
+// Cell is a run's values of a tidied unit, empty without such a benchmark or metric.
 func (b *Benchmark) Cell(unit string, run int) (c Cell) {
 	if b == nil {
 		return c
@@ -132,8 +132,8 @@ func (b *Benchmark) Cell(unit string, run int) (c Cell) {
 	return c
 }
 
-// Headlines are the metrics by which a benchmark is judged when nobody names another, the first
-// that it has.
+// Headlines are the metrics by which a benchmark is judged unless another is named: the first that
+// it has.
 var Headlines = []string{"read-B/s", "write-B/s", "sec/op"}
 
 // Headline is the benchmark's, else its first metric. It is nil when there is none.
@@ -149,10 +149,9 @@ func (b *Benchmark) Headline() *Metric {
 	return nil
 }
 
-// Build arranges the records for people. What ran in virtual time is a benchmark of its own,
+// Build arranges the records for people. A run in virtual time is a benchmark of its own,
 // "Synthetic (simulated)": a prediction shares no row, no median and no chart's bar with a
-// measurement. Metrics stand in the order in which the suite lists its units, others behind them.
-// Settings that are to be ignored are named by those who compare what differs in them.
+// measurement. Metrics have the order of the suite's units, others follow.
 func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
 	c := Collection{KeepTrials: true, MarkSimulated: true, Ignore: ignore}
 	for _, rec := range records {
@@ -169,8 +168,8 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 	return t
 }
 
-// Collection gathers records, whose names are understood once all are known. The zero value is
-// ready to use.
+// Collection gathers records; their names are resolved once all are known. The zero value is ready
+// to use.
 type Collection struct {
 	KeepTrials    bool     // the table names the records
 	MarkSimulated bool     // predictions are benchmarks of their own
@@ -182,20 +181,20 @@ type Collection struct {
 	notes []string
 }
 
-// part is what one run has of a benchmark as it was printed: with its package and GOMAXPROCS.
+// part is one run's trials of a benchmark as it was printed: with its package and GOMAXPROCS.
 type part struct {
 	partKey
 	Benchmark // of this run alone
 }
 
-// partKey tells parts apart. The run is an index into runs.
+// partKey identifies a part. The run is an index into runs.
 type partKey struct {
 	run              int
 	pkg, base, procs string
 	simulated        bool
 }
 
-// Add takes in a trial of a run, with others that were measured with the same settings.
+// Add adds a trial of a run to the others with the same settings.
 func (c *Collection) Add(run string, rec *load.Record) {
 	key := partKey{run: slices.Index(c.runs, run),
 		pkg: rec.Package(), simulated: c.MarkSimulated && rec.IsSimulated()}
@@ -220,7 +219,7 @@ func (c *Collection) Add(run string, rec *load.Record) {
 		c.parts[key] = append(c.parts[key], p)
 		c.order = append(c.order, p)
 	}
-	// A gate over years of results needs numbers and settings, and not the files.
+	// A gate over many results needs numbers and settings, and not the files.
 	if c.KeepTrials {
 		p.Trials[0] = append(p.Trials[0], rec)
 	}
@@ -234,8 +233,7 @@ func (c *Collection) Add(run string, rec *load.Record) {
 	}
 	for _, v := range rec.Values {
 		m := p.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
-		// An infinite or missing value has no place in a median, and must not vanish without a
-		// word.
+		// An infinite or missing value cannot be part of a median, and is reported.
 		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
 			m.Cells[0].Add(v.Value, rec.Turn())
 			continue
@@ -248,7 +246,7 @@ func (c *Collection) Add(run string, rec *load.Record) {
 	p.Settings[0].Add(rec)
 }
 
-// Failures tell of a run how its trials without numbers ended, each way once.
+// Failures lists how a run's trials without numbers ended, each way once.
 func (c *Collection) Failures(run string) (list []string) {
 	at := slices.Index(c.runs, run)
 	for _, p := range c.order {
@@ -322,8 +320,8 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 	return t
 }
 
-// usable are the trials whose numbers stand in every chart and median. A trial that failed is shown
-// where there is no other: its course may say why it failed.
+// usable are the trials whose numbers are in charts and medians. A failed trial is used only if
+// there is no other: its time series may show why it failed.
 func usable(trials []*load.Record) []*load.Record {
 	complete := slices.DeleteFunc(slices.Clone(trials), func(rec *load.Record) bool {
 		return len(rec.Values) == 0 || rec.Result != nil &&
@@ -348,7 +346,7 @@ func differences(all []*Benchmark, ignore []string) []string {
 	return merge.InOrder(names)
 }
 
-// apart says why a benchmark has several rows, and how it would have one.
+// apart says why a benchmark has several rows, and how to get one.
 func apart(name string, rows int, differ []string) string {
 	some := slices.Clone(differ)
 	if more := len(differ) - leastNamed; more > 0 {
@@ -362,12 +360,12 @@ func apart(name string, rows int, differ []string) string {
 	return note
 }
 
-// leastNamed is how many settings are named, if so many differ: a run of another division has other
-// defaults of dozens.
+// leastNamed is how many differing settings are named: another division has dozens of other
+// defaults.
 const leastNamed = 3
 
-// name tells the settings in which benchmarks of a name differ: the first, or as many as tell all
-// of them apart.
+// name adds to the names of equal benchmarks the settings in which they differ: the first, or as
+// many as make the names unique.
 func name(all []*Benchmark, differ []string) {
 	names := map[string]bool{}
 	for n := min(leastNamed, len(differ)); n <= len(differ) && len(names) < len(all); n++ {
@@ -385,7 +383,7 @@ func name(all []*Benchmark, differ []string) {
 	}
 }
 
-// settings are those of all runs, which do not differ.
+// settings are the settings of all runs, which do not differ.
 func (b *Benchmark) settings() *load.Settings {
 	all := load.NewSettings()
 	for _, s := range b.Settings {
@@ -396,7 +394,7 @@ func (b *Benchmark) settings() *load.Settings {
 	return all
 }
 
-// add takes in one run's part of a benchmark. Two parts of a run can be one benchmark: a line with
+// add adds one run's part of a benchmark. Two parts of a run can be one benchmark: a line with
 // GOMAXPROCS in its name, and a result file without.
 func (b *Benchmark) add(p *part) {
 	b.Trials[p.run] = append(b.Trials[p.run], p.Trials[0]...)
@@ -424,7 +422,7 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 		}
 		c.Summary = assume.Summary(sample(c.Values), Confidence)
 		c.CV = units.Variation(c.Values)
-		// The first run is what others are compared with.
+		// The others are compared with the first run.
 		if run > 0 && len(first.Values) > 0 {
 			c.Change = newChange(*first, *c)
 		}
@@ -442,7 +440,7 @@ func (t *Table) correct(run int) {
 		}
 		c := m.Cells[run].Change
 		c.Headline = true
-		// What cannot be significant would only hide what can.
+		// Tests that cannot be significant would only lower the power of the others.
 		if min(m.Cells[0].N(), m.Cells[run].N()) >= LeastSamples {
 			family = append(family, c)
 			all.Add(c.P, 2*c.Least())
@@ -467,9 +465,9 @@ func labels(runs []string) (out []string) {
 	return out
 }
 
-// names returns what the parts are called in the table. GOMAXPROCS (-8) and the package are left
-// out, so that machines can be compared, and a package that moved, unless one run has a benchmark
-// with several of them: within a run several suffixes are a sweep of -cpu.
+// names returns the parts' names in the table. GOMAXPROCS (-8) and the package are left out, so
+// that machines and moved packages can be compared, unless one run has several of them: several
+// suffixes within a run are a sweep of -cpu.
 func (c *Collection) names() (list []string) {
 	several := func(of func(*part) string) map[string]bool {
 		first, found := map[partKey]string{}, map[string]bool{}
@@ -498,7 +496,7 @@ func (c *Collection) names() (list []string) {
 // NameOf is the name under which one record stands: its own, marked when it is simulated.
 func NameOf(rec *load.Record) string { return marked(rec.Name, rec.IsSimulated()) }
 
-// marked puts the mark behind the benchmark's own name: "Synthetic (simulated)/num-users=8".
+// marked inserts the mark after the benchmark's own name: "Synthetic (simulated)/num-users=8".
 func marked(name string, simulated bool) string {
 	if !simulated {
 		return name

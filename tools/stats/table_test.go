@@ -63,7 +63,7 @@ func TestHolmOverHeadlines(t *testing.T) {
 		old += lines(fmt.Sprintf("B%d-2", i), "read-B/s", 1, 2, 3, 4, 5, 6)
 		other += lines(fmt.Sprintf("B%d-4", i), "read-B/s", 11, 12, 13, 14, 15, 16)
 	}
-	// Three trials can be no loss, and do not hide those of the others.
+	// Three trials cannot be a loss, and do not hide the others' losses.
 	old += lines("Few-2", "read-B/s", 1, 2, 3) + lines("B0-2", "hit-ratio", 1, 2, 3, 4, 5, 6)
 	other += lines("Few-2", "read-B/s", 11, 12, 13)
 	other += lines("B0-4", "hit-ratio", 11, 12, 13, 14, 15, 16)
@@ -107,8 +107,7 @@ func TestFormat(t *testing.T) {
 	assert.Equal(t, 1.0, scale)
 }
 
-// Without turns and limit it is the test of Mann and Whitney, of which another library has the
-// distribution.
+// Without turns and limit the test is Mann and Whitney's, whose distribution another library has.
 func TestPWithoutTurnsIsThatOfMannAndWhitney(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

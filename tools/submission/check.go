@@ -42,8 +42,7 @@ func (d Finding) String() string {
 		strings.TrimSuffix(d.What+" ("+where+")", " ()")
 }
 
-// named is what a group is called: options have numbers, benchmarks that are none of MLPerf's have
-// names.
+// named is a group's name: options have numbers, other benchmarks have names.
 func named(group, between string) string {
 	if number, _, _ := strings.Cut(group, " ["); strings.Trim(number, "0123456789") == "" {
 		return "option" + between + group
@@ -90,8 +89,8 @@ var checkText string
 var checkTemplate = template.Must(template.New("check").
 	Funcs(template.FuncMap{"number": summary.Number}).Parse(checkText))
 
-// writeCheck writes the page that a reviewer reads first: what was aggregated, what deviates, what
-// to know.
+// writeCheck writes the page that a reviewer reads first: the aggregated files, the deviations, the
+// remarks.
 func writeCheck(w io.Writer, division string, c *Check, sum *summary.Summary) error {
 	return checkTemplate.Execute(w, map[string]any{"Notice": sum.Notice,
 		"Division": division, "Check": c, "Summary": sum})
@@ -116,7 +115,7 @@ func checkClosed(t *merge.Tree, s *summary.Summary) *Check {
 	return c
 }
 
-// option checks what only the results of all ranks and trials tell.
+// option checks properties of the results of all ranks and trials together.
 func (c *Check) option(group string, files []merge.File, o *summary.Option) {
 	// A rank that failed and one that left no file are both missing in the sums.
 	for _, missing := range o.MissingFiles {
@@ -134,7 +133,8 @@ func (c *Check) option(group string, files []merge.File, o *summary.Option) {
 		c.add(group, directory(group), "trials: must be %d, there are %d", closedTrials,
 			o.TrialCount)
 	}
-	// Rule 6.3.4.4 forbids an option where all ranks were; one alone hides behind the others' sum.
+	// Rule 6.3.4.4 forbids an option whose ranks all are; a single one is hidden in the sum of the
+	// others.
 	for _, f := range files {
 		if !f.Complete() || f.Keys.Summary.CacheStats.StorageEntries != 0 {
 			continue
@@ -160,8 +160,8 @@ type pause struct {
 	length        time.Duration
 }
 
-// pauses are the rests between options, in the order of time: from the end of one's last window to
-// the beginning of the next one's first. Rank 0 alone is asked: it has one clock.
+// pauses are the pauses between options, in the order of time: from the end of one's last window to
+// the beginning of the next one's first. Only rank 0 counts: it has one clock.
 func pauses(t *merge.Tree) (list []pause) {
 	type span struct {
 		option   int
@@ -208,8 +208,8 @@ func (c *Check) options(t *merge.Tree) {
 		}
 	}
 	for _, p := range pauses(t) {
-		// What a run needs to set up counts as rest: this finds options of several commands that
-		// followed each other at once, and lets none pass that rested too little.
+		// The set-up of a run counts as pause: this check finds options of several commands that
+		// followed each other at once, and passes none with too short a pause.
 		if p.length < params.OptionPause && !c.Rehearsal {
 			c.add(strconv.Itoa(p.after), p.path, "%v must lie between two options (rule 6.3.2.1), "+
 				"behind option %d there are %v: run all of them with one command",
@@ -222,7 +222,7 @@ func (c *Check) options(t *merge.Tree) {
 // rehearsed reports whether a result is that of a rehearsal.
 func rehearsed(f merge.File) bool { return f.Result.Notice == result.RehearsalNotice }
 
-// result checks one file by itself: each rule is what must hold, and what is said when it does not.
+// result checks one file by itself: each rule is a condition and the text for its violation.
 func (c *Check) result(f merge.File) {
 	r := f.Result
 	must := func(holds bool, format string, args ...any) {
@@ -241,23 +241,23 @@ func (c *Check) result(f merge.File) {
 	must(known, "benchmark: %s is not known to this version", r.Benchmark)
 	if known {
 		must(len(r.Parameters) > 0, "parameters: the result has none on record")
-		// The recorded parameters are given to the table once more, in the closed division: one
-		// place decides what is allowed.
+		// The recorded parameters are resolved again in the closed division: the parameter table
+		// decides what is allowed.
 		_, err := resolve(bench, given(bench, r.Parameters))
 		bad, ok := err.(params.Violations)
 		must(ok || err == nil, "parameters: %v", err)
 		// An objection may have several lines, of which a deviation makes one.
 		for _, v := range bad {
-			what := strings.TrimSuffix(v, " (flag)") // which is true here only
+			what := strings.TrimSuffix(v, " (flag)") // they are flags in this check only
 			must(false, "%s", strings.ReplaceAll(what, "\n", "; "))
 		}
 	}
 	for _, d := range r.DiffersFromClosed {
-		// What the parameters cannot tell: the population, and keys of a configuration file.
+		// Not visible in the parameters: the population, and keys of a configuration file.
 		must(d.Name != "population" && !strings.Contains(d.Name, "."),
 			"%s: must be %v, given %v", d.Name, d.Closed, d.Value)
 	}
-	// What was asked for is in the parameters; these are what the run got.
+	// The parameters are requests; these are the run's actual values.
 	must(r.IO.Mode == "buffered", "I/O: must have been buffered, was %s", r.IO.Mode)
 	must(r.IO.WriteDevice == result.WriteDeviceFlush,
 		"write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
@@ -281,16 +281,16 @@ func (c *Check) result(f merge.File) {
 		"window: must end by its deadline, ended by %s", r.EndedBy)
 }
 
-// started says who started a rank, and where: free in the closed division, and found out by each
-// rank of a run in another way. Given once more, together, they would contradict each other.
+// started are the parameters of starting ranks: free in the closed division, and set by each rank
+// in its own way. Resolved again together, they would contradict each other.
 var started = []string{"rank", "ranks", "local-ranks", "rank-failure", "rendezvous",
 	"rendezvous-timeout", "shared-dir"}
 
-// given are the parameters less those that nobody gave and that the closed division has by itself:
-// some must not be given at all (-rank-failure with one client).
+// given returns the parameters that were set, without those that the closed division sets itself:
+// some of these must not be given at all (-rank-failure with one client).
 func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
 	own, err := resolve(b, nil)
-	if err != nil { // which it never is
+	if err != nil { // cannot happen
 		return recorded
 	}
 	values := make(map[string]string)
@@ -304,7 +304,7 @@ func given(b params.Bench, recorded []result.Parameter) []result.Parameter {
 	})
 }
 
-// resolve asks the parameter table in the closed division.
+// resolve resolves parameters in the closed division.
 func resolve(b params.Bench, given []result.Parameter) (*params.Values, error) {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -350,8 +350,8 @@ func (c *Check) shared(group string, files []merge.File) {
 	}
 }
 
-// sameDirectory tells whether two results name one place: the same path on one host, or on one
-// network filesystem.
+// sameDirectory reports whether two results used the same directory: the same path on one host, or
+// on one network filesystem.
 func sameDirectory(a, b *result.Result) bool {
 	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
 		return false
@@ -362,9 +362,9 @@ func sameDirectory(a, b *result.Result) bool {
 	return here.Hostname == there.Hostname || remote && source == there.Filesystem.Source
 }
 
-// remarks collects what no rule forbids.
+// remarks collects facts that no rule forbids.
 func (c *Check) remarks(t *merge.Tree) {
-	// Two versions may measure alike or not: only their authors can tell, so it is no deviation.
+	// Two versions may or may not measure alike: only their authors know, so it is no deviation.
 	versions := make(map[string]bool)
 	for _, f := range t.Files {
 		versions[f.Result.Environment.Version] = true

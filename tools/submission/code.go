@@ -22,8 +22,8 @@ import (
 	"kvbench/kvbench/version"
 )
 
-// hashAlgorithm names how the code image is hashed, as the checker of MLPerf Storage wants it
-// (Rules.md 2.1.6 still says md5-tree-v1, which the checker refuses).
+// hashAlgorithm is the hash of the code image that the checker of MLPerf Storage requires (Rules.md
+// 2.1.6 still says md5-tree-v1, which the checker refuses).
 const hashAlgorithm = "md5-tree-v2"
 
 // codeHash is .code-hash.json, in the order of Rules.md 2.1.6.
@@ -35,15 +35,15 @@ type codeHash struct {
 	GitSHA     string `json:"git_sha"`
 }
 
-// Directories and files that neither the hash nor the image has, wherever they lie: tools' own,
-// what is built, and tests. The list is the checker's; a directory *.egg-info goes, too.
+// Directories and files that neither the hash nor the image has, at any depth: tools' own, build
+// outputs, and tests. The list is the checker's; a directory *.egg-info is left out, too.
 var (
 	leftOutDirs = strings.Fields(".git .idea .vscode .claude .agent .agents .roo .planning " +
 		".gsd-tmp __pycache__ .pytest_cache .venv node_modules build dist .tox test tests")
 	leftOutFiles = strings.Fields(".code-hash.json *.pyc *.pyo .DS_Store Thumbs.db")
 )
 
-// inImage tells whether a file of the source, by its path with slashes, belongs to the image.
+// inImage reports whether a file of the source, by its path with slashes, belongs to the image.
 func inImage(name string) bool {
 	dirs := strings.Split(name, "/")
 	for _, d := range dirs[:len(dirs)-1] {
@@ -72,7 +72,8 @@ func treeHash(files map[string][]byte) string {
 // had no stamp and was run in a checkout, or "commit+dirty".
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// revision is the commit that all results were measured with, or why there is none.
+// revision is the commit that all results were measured with, or an error that says why there is
+// none.
 func (s *Submission) revision() (string, error) {
 	// Ranks and options of one run are measured with one binary; of several runs, not always.
 	versions := make(map[string]string)
@@ -101,9 +102,9 @@ func (s *Submission) revision() (string, error) {
 	return "", errors.New("there is no result")
 }
 
-// code captures the source at the commit that was measured from the git repository -code names. Its
-// working tree does not matter: git archive gives what was committed, without symbolic links, which
-// the hash leaves out.
+// code captures the source at the measured commit from the git repository -code names. Its working
+// tree does not matter: git archive returns the commit, without symbolic links, which the hash
+// leaves out.
 func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err error) {
 	var archive, errs bytes.Buffer
 	git := exec.Command("git", "-C", s.Code, "archive", "--format=tar", rev)
@@ -133,10 +134,10 @@ func (s *Submission) code(rev string) (files map[string][]byte, _ *codeHash, err
 		GitSHA: rev}, nil
 }
 
-// writeCode puts the image into the organisation's pool, where runs of both divisions name it by
-// its hash (CHECK-01 to CHECK-04), and says where. Without one the tree is built all the same, and
-// told is what is missing and the command that makes it.
-func (s *Submission) writeCode(root string) (told string, err error) {
+// writeCode writes the image into the organisation's pool, where runs of both divisions name it by
+// its hash (CHECK-01 to CHECK-04), and returns its place. Without an image the tree is built all
+// the same; place then says what is missing and the command that makes it.
+func (s *Submission) writeCode(root string) (place string, err error) {
 	rev, err := s.revision()
 	var files map[string][]byte
 	var hash *codeHash
@@ -147,7 +148,7 @@ func (s *Submission) writeCode(root string) (told string, err error) {
 			"repository of kvbench that has the commit measured, makes it", "")
 	}
 	if err != nil {
-		// What was named has to work; the directory one happens to stand in need not.
+		// A named -code has to work; the current directory need not.
 		if s.Code != defaultCode {
 			return "", fmt.Errorf("-code: %w", err)
 		}
@@ -156,7 +157,7 @@ func (s *Submission) writeCode(root string) (told string, err error) {
 	s.image = hash.Algorithm + ":" + hash.Hash
 	image := filepath.Join(s.Organisation, "code-"+hash.Hash[:8])
 	dir := filepath.Join(root, image)
-	// The checker takes what lacks this for a migration that was interrupted.
+	// Without this file the checker assumes an interrupted migration.
 	err = putBytes(filepath.Join(root, s.Organisation, ".mlps-image-pool"), fmt.Appendf(nil,
 		"mlpstorage_version=%s\nmigration_completed_at=%s\n", hash.Version, hash.CapturedAt))
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// metadata is kv_cache_<start>_metadata.json: the keys of mlpstorage's that a validator asks, in
-// its types. Rule 6.3.2.1 wants seed, trials and the pause between options in it. What no result
-// has is null, and keys that only its own launcher knows are left out.
+// metadata is kv_cache_<start>_metadata.json: the keys of mlpstorage's that a validator reads, in
+// its types. Rule 6.3.2.1 requires seed, trials and the pause between options. Values that no
+// result has are null, and keys that only mlpstorage's launcher knows are left out.
 type metadata struct {
 	BenchmarkType string            `json:"benchmark_type"`
 	Model         string            `json:"model"` // of the first option, as in the tree's path
@@ -66,13 +66,13 @@ func parameter(r *result.Result, name string) any {
 	}
 	text := fmt.Sprint(r.Parameters[i].Value)
 	if text == "" || text == "–" {
-		return nil // as results write what was not given
+		return nil // the text of results for a value that was not given
 	}
 	if d, err := time.ParseDuration(text); err == nil && name == "benchtime" {
 		return d.Seconds()
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) { // which JSON has none of
+	if err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) { // JSON lacks these
 		return n
 	}
 	return text
@@ -81,7 +81,7 @@ func parameter(r *result.Result, name string) any {
 // metadata describes the run for validators.
 func (s *Submission) metadata(dir string, sum *summary.Summary) *metadata {
 	first := s.tree.Files[0].Result
-	m := &metadata{BenchmarkType: "kv_cache", Model: first.Model.Key, KVCacheModel: first.Model.Key,
+	m := &metadata{BenchmarkType: "kv_cache", Model: s.model(), KVCacheModel: s.model(),
 		Command: "run", RunDatetime: sum.RunDatetime, NumProcesses: sum.TotalRanks, ResultDir: dir,
 		Parameters: values{}, Overrides: values{}, Notice: sum.Notice, Options: map[string]values{},
 		Hosts: []string{}}
@@ -99,7 +99,7 @@ func (s *Submission) metadata(dir string, sum *summary.Summary) *metadata {
 				end = to
 			}
 		}
-		// All of a group were measured alike, or they would be two groups.
+		// All of a group have the same settings, or they would be two groups.
 		if m.Options[f.Group] == nil {
 			of := values{}
 			for _, name := range fixedParameters {
@@ -165,7 +165,7 @@ func (s *Submission) logs(dir, stamp string, m *metadata) error {
 		for _, w := range f.Result.Warnings {
 			fmt.Fprintf(errs, "rank %d: %s\n", f.Rank, w)
 		}
-		// The first of each kind of failure are on record, and that is what is printed of them.
+		// The result has the first failures of each kind, and these are printed.
 		for _, e := range f.Result.ErrorSamples {
 			fmt.Fprintf(errs, "rank %d: %s: %s\n", f.Rank, e.Operation, e.Message)
 		}
@@ -175,7 +175,7 @@ func (s *Submission) logs(dir, stamp string, m *metadata) error {
 			return err
 		}
 	}
-	// What lies deeper is of trials; a run's own output was kept at the top, if it was.
+	// Deeper logs are the trials'; a run's own output is at the top, if it was kept.
 	kept, err := fs.Glob(os.DirFS(s.Dir), "*.log")
 	for _, name := range kept {
 		err = errors.Join(err, copyFile(filepath.Join(s.Dir, name), filepath.Join(dir, name)))

@@ -25,7 +25,7 @@ import (
 // The rules of MLPerf Storage's schema.yaml (as of August 2026) for the description of a system,
 // and of its validator, as far as the description written here has them.
 
-// rule says what is wrong with a value.
+// rule returns the mistakes in a value.
 type rule func(at string, v any) []string
 
 func text(at string, v any) []string {
@@ -73,7 +73,7 @@ func listOf(element rule) rule {
 	}
 }
 
-// object takes the keys listed and no others; those that end in ? may be missing.
+// object requires the listed keys and no others; those that end in ? may be missing.
 func object(keys map[string]rule) rule {
 	return func(at string, v any) (bad []string) {
 		m, ok := v.(map[string]any)
@@ -187,8 +187,8 @@ func describedBadly(t *testing.T, data []byte) []string {
 // fileOf is a tree's file of a result.
 func fileOf(r *result.Result) []merge.File { return []merge.File{{Result: r}} }
 
-// fillIn answers what the description leaves to the submitter: the first word that its line
-// offers, a text, or a number.
+// fillIn fills in the description's gaps: the first word of the line's choices, a text, or a
+// number.
 func fillIn(description string) string {
 	given := map[string]string{"multi_host": "true", "simultaneous_write": "true",
 		"simultaneous_read": "false", "remap_time_in_seconds": "30", "deployment": "onprem",
@@ -217,8 +217,8 @@ func fillIn(description string) string {
 	return b.String()
 }
 
-// TestDescriptionPassesTheSchema: whatever storage was measured, the description lacks nothing but
-// the submitter's answers.
+// TestDescriptionPassesTheSchema: for any storage the description lacks nothing but the submitter's
+// facts.
 func TestDescriptionPassesTheSchema(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*result.Result)
@@ -243,7 +243,7 @@ func TestDescriptionPassesTheSchema(t *testing.T) {
 			*r.Environment.Device = result.Device{Name: "md0", Members: []result.Device{
 				{Name: "nvme0n1", Transport: "pcie"}, {Name: "sdb", Transport: "iscsi"}}}
 		}, []string{"storage_location: remote_and_local", "unit_count: 2"}},
-		"an array with a disk nobody knows": {func(r *result.Result) {
+		"an array with an unknown disk": {func(r *result.Result) {
 			*r.Environment.Device = result.Device{Name: "md0", Members: []result.Device{
 				{Name: "nvme0n1", Transport: "pcie"}, {Name: "sdb"}}}
 		}, []string{`storage_location: "FILL IN"`}},
@@ -297,13 +297,13 @@ func source(t *testing.T) (dir, commit string) {
 	git("add", "-A")
 	git("commit", "-q", "-m", "x")
 	commit = git("rev-parse", "HEAD")
-	// What is not committed has no part in it.
+	// Uncommitted changes are not part of it.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("changed"), 0o644))
 	return dir, commit
 }
 
-// built makes a tree of the closed division, measured with a commit of a repository, and adds what
-// is left to the submitter.
+// built makes a tree of the closed division, measured with a commit of a repository, and adds the
+// submitter's parts.
 func built(t *testing.T) (out string) {
 	t.Helper()
 	code, commit := source(t)
@@ -323,8 +323,8 @@ func built(t *testing.T) (out string) {
 	return out
 }
 
-// TestCodeImage: the image is what was committed, without what the checker leaves out, and its hash
-// is the one that the checker's own tool finds for such a tree.
+// TestCodeImage: the image is the commit without the files that the checker leaves out, and its
+// hash equals that of the checker's own tool.
 func TestCodeImage(t *testing.T) {
 	out := built(t)
 	code := filepath.Join(out, "acme/code-0d036546")
@@ -347,7 +347,7 @@ func TestCodeImage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, h.Algorithm+":"+h.Hash, string(pointer))
 
-	t.Run("without one, what is missing is told", func(t *testing.T) {
+	t.Run("without one, the text names what is missing", func(t *testing.T) {
 		for version, want := range map[string][2]string{
 			"abc":      {`version "abc", which is no commit; measure with go test ./benchmarks`},
 			"ab+dirty": {`version "ab+dirty", a checkout with changes; measure with a clean one`},
@@ -368,7 +368,7 @@ func TestCodeImage(t *testing.T) {
 			assert.Equal(t, want[1] != "", strings.Contains(text.String(), "CHECKOUT"), version)
 			assert.Equal(t, strings.Contains(version, "dirty"),
 				strings.Contains(text.String(), "with changes"), version)
-			// What was named has to work.
+			// A named -code has to work.
 			s.Code, s.Out = t.TempDir(), s.Out+"2"
 			_, err = s.Run(&text, func(string) {})
 			assert.ErrorContains(t, err, "-code: ")
@@ -377,7 +377,7 @@ func TestCodeImage(t *testing.T) {
 	})
 }
 
-// TestMetadata: what rule 6.3.2.1 wants to be confirmed stands there, in mlpstorage's types.
+// TestMetadata: the metadata has the facts of rule 6.3.2.1, in mlpstorage's types.
 func TestMetadata(t *testing.T) {
 	out := built(t)
 	run := filepath.Join(out, "closed/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")

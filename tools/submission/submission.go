@@ -33,8 +33,8 @@ type Submission struct {
 	Organisation, System string                       // names of directories in the tree
 	Division             string                       // closed or open: the top of the tree
 	Hardware             map[string]discover.Hardware // of the clients, by host name; may lack any
-	// a git repository of kvbench that has the commit which was measured; "" is the working
-	// directory, which need not be one
+	// a git repository of kvbench with the measured commit; "" is the working directory, which need
+	// not be one
 	Code string
 
 	now   func() time.Time // of the code image
@@ -43,22 +43,22 @@ type Submission struct {
 	check *Check
 }
 
-// defaultCode is where people stand who call kvreport with go tool.
+// defaultCode is the working directory, where go tool kvreport is typed.
 const defaultCode = "."
 
 // Notice stands on every page of a submission.
 const Notice = result.ClosedNotice
 
-// plainName is what may name an organisation or a system: it becomes a directory.
+// plainName matches the name of an organisation or a system: it becomes a directory.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Validate tells what is wrong with the parameters, and fills in what was left out.
+// Validate returns the mistakes in the parameters, and fills in what was left out.
 func (s *Submission) Validate() error {
 	s.Code = cmp.Or(s.Code, defaultCode)
 	if s.now == nil {
 		s.now = time.Now
 	}
-	// One at a time: each is a slip of the keyboard, and nothing has been read yet.
+	// One at a time: these are typing errors, and nothing has been read yet.
 	switch {
 	case s.Out == "":
 		return errors.New("no output; give -o OUT")
@@ -74,8 +74,8 @@ func (s *Submission) Validate() error {
 	return nil
 }
 
-// Run checks the results and builds the tree. It is not built (false) in the closed division when
-// something deviates: what, is given to say line by line.
+// Run checks the results and builds the tree. In the closed division a deviation prevents it
+// (false), and say gets the deviations line by line.
 func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err error) {
 	if err := s.read(); err != nil {
 		return false, err
@@ -84,8 +84,8 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	s.check = checkClosed(s.tree, sum)
 	// In the open division deviations are allowed, and the page lists them.
 	deviations := s.check.Deviations
-	// Missing results are none that a division could allow: a published tree of mlcommons/storage
-	// lacked 45 rank files, and its rates were sums over the others.
+	// No division allows missing results: a published tree of mlcommons/storage lacked 45 rank
+	// files, and its rates were sums over the others.
 	missing := slices.DeleteFunc(slices.Clone(deviations), func(d Finding) bool {
 		return !d.Missing
 	})
@@ -105,12 +105,12 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 		say(why)
 		return false, nil
 	}
-	// Whatever division was named: short windows are results of none.
+	// In any division short windows make a rehearsal.
 	if s.check.Rehearsal {
 		s.Division = rehearsal
 	}
-	// From here on it is disk that may fail, not the results.
-	told, err := s.publish(sum)
+	// From here on the disk may fail, not the results.
+	code, err := s.publish(sum)
 	if err != nil {
 		return false, err
 	}
@@ -126,16 +126,16 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	_, err = fmt.Fprintf(stdout, "run:         %s\ncode:        %s\n"+
 		"description: %s.yaml (fill in what says %s)\n"+
 		"to do:       %s.pdf, the system in words and pictures: the rules want one\n"+
-		"closed:      %s\n%s\n", filepath.Join(top, s.runAt(sum)), told, systems, unknown,
+		"closed:      %s\n%s\n", filepath.Join(top, s.runAt(sum)), code, systems, unknown,
 		systems, verdict, sum.Notice)
 	return true, err
 }
 
-// rehearsal stands in the place of the division: rule 2.1.2 knows closed and open alone, so that no
-// checker takes the tree for a submission.
+// rehearsal takes the place of the division: rule 2.1.2 knows closed and open alone, so no checker
+// takes the tree for a submission.
 const rehearsal = "rehearsal"
 
-// realRun says what a rehearsal is, and what the run itself needs.
+// realRun explains what a rehearsal is, and what the real run needs.
 func realRun() string {
 	var plans []*params.Values
 	for _, b := range params.Benchmarks() {
@@ -148,10 +148,20 @@ func realRun() string {
 }
 
 // runAt is the run's directory below the organisation. All options are one run there, though the
-// third has a model of its own: the path has the first one's, as mlpstorage does it.
+// third has a model of its own: the path has the first one's, as mlpstorage's does.
 func (s *Submission) runAt(sum *summary.Summary) string {
-	return filepath.Join("results", s.System, "kv_cache", s.tree.Files[0].Result.Model.Key, "run",
-		sum.Stamp())
+	return filepath.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
+}
+
+// model is the first option's model as the name of a directory. A model that -model read from a file is named after the file,
+// and one from a config.json after the directory of that file.
+func (s *Submission) model() string {
+	key := s.tree.Files[0].Result.Model.Key
+	name := strings.TrimSuffix(filepath.Base(key), ".json")
+	if dir := filepath.Base(filepath.Dir(key)); name == "config" && plainName.MatchString(dir) {
+		return dir
+	}
+	return name
 }
 
 // read loads the results and keeps those of KV-cache workloads.
@@ -160,8 +170,8 @@ func (s *Submission) read() error {
 	if err != nil {
 		return err
 	}
-	// Results of plain I/O lie in the same directory when the ceiling was measured before the
-	// options; they are left out with a word. The others would be a mistake to submit.
+	// The directory also has results of plain I/O when the ceiling was measured before the options;
+	// they are left out with a message. Other results would be a mistake to submit.
 	kept := t.Files[:0]
 	for _, f := range t.Files {
 		path := filepath.Join(s.Dir, f.Path)
@@ -186,10 +196,10 @@ func (s *Submission) read() error {
 	return nil
 }
 
-// publish builds the tree beside its place and moves it there when it is whole: with a broken
-// input or a full disk nothing is left. What stands at the place already is somebody's, and stays.
-// What became of the code image is told.
-func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
+// publish builds the tree next to its final path and renames it when it is complete: after a broken
+// input or a full disk nothing is left. Files that exist at the path stay. code says where the code
+// image is.
+func (s *Submission) publish(sum *summary.Summary) (code string, err error) {
 	if entries, err := os.ReadDir(s.Out); err == nil && len(entries) > 0 {
 		return "", fmt.Errorf("%s is not empty, and nothing is added to a tree or replaced in it:"+
 			" name another directory, or remove that one", s.Out)
@@ -198,15 +208,15 @@ func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	// Beside its place, because a rename must not cross filesystems.
+	// In the same directory, because a rename must not cross filesystems.
 	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(s.Out)), ".submission-*")
 	if err != nil {
-		return "", fmt.Errorf("build the submission beside %s: %w", s.Out, err)
+		return "", fmt.Errorf("build the submission next to %s: %w", s.Out, err)
 	}
 	defer os.RemoveAll(stage)
 	fresh := filepath.Join(stage, "new")
 	top := filepath.Join(fresh, s.Division, s.Organisation)
-	if told, err = s.writeCode(fresh); err != nil {
+	if code, err = s.writeCode(fresh); err != nil {
 		return "", err
 	}
 	if err := s.run(filepath.Join(top, s.runAt(sum)), sum); err != nil {
@@ -230,11 +240,11 @@ func (s *Submission) publish(sum *summary.Summary) (told string, err error) {
 	if err := os.Remove(s.Out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	return told, os.Rename(fresh, s.Out)
+	return code, os.Rename(fresh, s.Out)
 }
 
-// put writes a file of the stage, with its directory. The tree is moved when it is whole, so that
-// no single file has to be.
+// put writes a file of the stage, with its directory. Files need no rename of their own, because
+// the complete tree is renamed.
 func put(path string, write func(io.Writer) error) error {
 	// In memory first: the largest of them, the workbook, is built there anyway.
 	var b bytes.Buffer
@@ -257,7 +267,7 @@ func copyResult(f merge.File, from, to string) error {
 	return putBytes(to, data)
 }
 
-// copyFile copies a file byte by byte: a reviewer can compare it with what the run left.
+// copyFile copies a file byte by byte: a reviewer can compare it with the run's file.
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -281,7 +291,7 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 		if err := copyResult(f, from, to); err != nil {
 			return err
 		}
-		// The summary that a person reads, where the run left one beside the result.
+		// The summary for people, if the run left one next to the result.
 		err := copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
 			filepath.Join(filepath.Dir(to), "summary.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -293,7 +303,7 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 	if err != nil {
 		return err
 	}
-	// Below the tree's top: where it stands while it is built means nothing to anybody.
+	// The path below the tree's top: the temporary directory is meaningless.
 	at := filepath.Join(s.Division, s.Organisation, s.runAt(sum))
 	if sum.Notice != result.RehearsalNotice {
 		sum.Notice = Notice
@@ -323,32 +333,33 @@ func (s *Submission) run(dir string, sum *summary.Summary) error {
 	)
 }
 
-// place is where a result stands in the tree: as a run writes it, whatever directory it came from.
+// place is a result's path in the tree: like in a run's own directory, whatever directory it came
+// from.
 func place(f merge.File) string {
 	return filepath.Join(directory(f.Group), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
 		filepath.Base(f.Path))
 }
 
-// directory is where the results of a group stand.
+// directory is the directory of a group's results.
 func directory(group string) string {
 	return strings.NewReplacer("/", "_", " [", "_", "]", "", " ", "_").Replace(named(group, "_"))
 }
 
-// records reads a run's directory for the workbook and the page, with paths that a reviewer finds
-// in the tree: where the results were measured means nothing to him.
+// records reads a run's directory for the workbook and the page, with paths in the tree: the paths
+// of the measuring machine mean nothing to a reviewer.
 func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 	records, units, err := load.All([]string{dir}, load.Options{Trials: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, rec := range records {
-		// File is where the record stands, Path what it names; both lie in the stage.
+		// File is the record's own path, Path the named result file; both are in the stage.
 		for _, path := range []*string{&rec.File, &rec.Path} {
 			if rel, err := filepath.Rel(dir, *path); err == nil && *path != "" {
 				*path = filepath.ToSlash(rel)
 			}
 		}
-		// One source for all of them: the system under test, not the files they stand in.
+		// One source for all of them: the system under test, not the files.
 		rec.Source = s.System
 		if err := announce(rec); err != nil {
 			return nil, nil, err
@@ -357,7 +368,7 @@ func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 	return records, stats.Build(records, units), nil
 }
 
-// announce puts the notice into the reports of results that lack it: those of the open division.
+// announce adds the notice to the reports of results that lack it: those of the open division.
 func announce(rec *load.Record) error {
 	if rec.Result == nil || rec.Result.Notice != "" {
 		return nil

@@ -184,7 +184,7 @@ func TestClosedSubmission(t *testing.T) {
 		_, _, _, err := submit(dir, filepath.Join(out, "closed/acme/systems/flash7.yaml"))
 		assert.ErrorContains(t, err, "not a directory; name a new or an empty directory")
 	})
-	t.Run("again: nothing is replaced, and nothing left beside", func(t *testing.T) {
+	t.Run("again: nothing is replaced, and no temporary directory is left", func(t *testing.T) {
 		path := filepath.Join(out, "closed/acme/systems/flash7.yaml")
 		require.NoError(t, os.WriteFile(path, []byte("mine\n"), 0o644))
 		_, text, _, err := submit(dir, out)
@@ -312,7 +312,7 @@ func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
 	}
 }
 
-// TestOneClient: what a run with one client has on record of several is no deviation.
+// TestOneClient: the parameters about several clients in a result of one client are no deviation.
 func TestOneClient(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		b, _ := params.Benchmark(r.Benchmark)
@@ -331,8 +331,8 @@ func TestOneClient(t *testing.T) {
 	assert.True(t, built, errs)
 }
 
-// TestRanksThatTheRunStarted: rank 0 has started the others, which its parameters tell in another
-// way than theirs; neither is a deviation.
+// TestRanksThatTheRunStarted: rank 0 has started the others, so its parameters differ from theirs;
+// neither is a deviation.
 func TestRanksThatTheRunStarted(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		for i, p := range r.Parameters {
@@ -371,8 +371,8 @@ func TestMissingRank(t *testing.T) {
 	}
 }
 
-// TestRehearsal: results with short windows show what deviates beside them, and make a tree that no
-// checker takes for a submission.
+// TestRehearsal: for results with short windows check.md lists the deviations, and the tree is one
+// that no checker takes for a submission.
 func TestRehearsal(t *testing.T) {
 	short := func(r *result.Result) {
 		r.Notice, r.WindowNS = result.RehearsalNotice, 5e9
@@ -407,7 +407,7 @@ func TestRehearsal(t *testing.T) {
 		assert.Contains(t, errs, "option 1: -num-users: must be 200 in the closed division, given 100")
 		assert.NotContains(t, errs, "window")
 	})
-	t.Run("beside real results", func(t *testing.T) {
+	t.Run("together with real results", func(t *testing.T) {
 		built, _, errs, err := submit(results(t, func(r *result.Result) {
 			if *r.Option == 3 {
 				short(r)
@@ -466,6 +466,24 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(page), result.ClosedNotice)
 	assert.True(t, inWorkbook(t, filepath.Join(run, "report.xlsx"), result.ClosedNotice))
+}
+
+// TestTheTreeHasNoPathOfTheMachine: -model may be a file, whose path is the model's key.
+func TestTheTreeHasNoPathOfTheMachine(t *testing.T) {
+	for key, want := range map[string]string{
+		"llama3.1-8b":                   "llama3.1-8b",
+		"/home/me/models/mine.json":     "mine",
+		"/models/Qwen3-8B/config.json":  "Qwen3-8B",
+		"models.d/Qwen3-8B/config.json": "Qwen3-8B",
+		"/config.json":                  "config",
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		dir := results(t, func(r *result.Result) { r.Division, r.Notice, r.Model.Key = result.DivisionOpen, "", key })
+		built, _, errs, err := submit(dir, out, "open")
+		require.NoError(t, err)
+		require.True(t, built, errs)
+		assert.DirExists(t, filepath.Join(out, "open/acme/results/flash7/kv_cache", want, "run"))
+	}
 }
 
 func TestNothingIsLeftHalfWritten(t *testing.T) {

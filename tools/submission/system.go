@@ -17,7 +17,7 @@ import (
 	"kvbench/tools/discover"
 )
 
-// node is a kind of client: those that look alike are one. What is empty waits to be filled in.
+// node is a kind of client: equal ones are one node. Empty fields are for the user to fill in.
 type node struct {
 	CPU, OS, OSVersion     string
 	Sockets, Cores, Memory string
@@ -29,7 +29,7 @@ type node struct {
 	Count                  int
 }
 
-// drive is what holds the storage tier; without an interface no local device does.
+// drive is the storage tier's drive; without an interface the drive is not local.
 type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
 // nodes describes the clients by the environment of their results and by what discover found on
@@ -42,7 +42,7 @@ func nodes(files []merge.File, found map[string]discover.Hardware) []node {
 			object[e.Hostname] = f.Result.Objects != nil
 		}
 	}
-	// Alike but for their names: MLPerf describes a kind of client once, with its number.
+	// Equal except for their names: MLPerf describes a kind of client once, with its number.
 	var list []node
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		n := describe(hosts[host], found[host])
@@ -65,8 +65,8 @@ func nodes(files []merge.File, found map[string]discover.Hardware) []node {
 // versioned divides "Ubuntu 24.04 LTS" before its first word with a digit.
 var versioned = regexp.MustCompile(`^(.+?)\s+(\S*\d.*)$`)
 
-// describe puts together what a result tells of its client, which was there when it ran, and what
-// discover tells, which may have been asked later: sockets, cores and links stand in no result.
+// describe combines the client's description in a result, made when it ran, with discover's, which
+// may be newer: sockets, cores and links are in no result.
 func describe(e result.Environment, h discover.Hardware) node {
 	n := node{Name: "Benchmark client, as " + e.Hostname, Count: 1, CPU: e.CPUModel, OS: e.OS}
 	if t := e.Filesystem.Type; t != "" {
@@ -90,25 +90,25 @@ func describe(e result.Environment, h discover.Hardware) node {
 		return n
 	}
 	n.Drive = drive{Model: d.Model, Count: fmt.Sprint(max(1, len(d.Members)))}
-	// A stack is where its members are: its own place in the kernel's tree is virtual.
+	// A stack is located where its members are: its own place in the kernel's tree is virtual.
 	members := d.Members
 	if len(members) == 0 {
 		members = []result.Device{*d}
 	}
 	for i, m := range members {
-		// An array of near and far drives is both, as a mirror into another building is.
+		// An array of local and remote drives is both, like a mirror to another building.
 		where := locations[transport(m, h)]
 		if i > 0 && where != n.Location && where != "" && n.Location != "" {
 			where = both
 		}
 		if n.Location = where; where == "" {
-			break // one that is not known may be either
+			break // an unknown one may be either
 		}
 	}
-	// Of an array the first member stands for all: Count says how many there are.
+	// The first member describes an array; Count is their number.
 	first := members[0]
 	n.Drive.Interface = interfaceOf(first, transport(first, h))
-	// A virtual disk says that it rotates, whatever its host has.
+	// A virtual disk reports that it rotates, whatever its host has.
 	physical := locations[transport(first, h)] != ""
 	if physical && first.Rotational != nil && *first.Rotational {
 		n.Drive.Media = "HDD"
@@ -131,13 +131,12 @@ const (
 	both   = "remote_and_local"
 )
 
-// locations is where a device is that is reached so. What a virtual machine's disk is, only its
-// host knows.
+// locations is the location of a device by its transport. Only the host knows a virtual machine's
+// disk.
 var locations = map[string]string{"pcie": local, "sata": local, "sas": local, "usb": local,
 	"tcp": remote, "rdma": remote, "fc": remote, "iscsi": remote}
 
-// transport is what leads to a device: as its result says, or, in results older than that, as
-// discover found it.
+// transport is a device's transport: from its result, or, for older results, from discover.
 func transport(d result.Device, h discover.Hardware) string {
 	for _, dev := range h.Devices {
 		if dev.Name == d.Name && d.Transport == "" {
@@ -165,7 +164,7 @@ func interfaceOf(d result.Device, transport string) string {
 	return "other"
 }
 
-// unknown stands where only the submitter knows.
+// unknown marks facts that only the submitter knows.
 const unknown = "FILL IN"
 
 //go:embed system.yaml.tmpl
@@ -182,14 +181,14 @@ var todoText string
 
 var todoTemplate = template.Must(template.New("todo").Parse(todoText))
 
-// writeSystem writes the description in the form that MLPerf Storage asks for, filled as far as
-// the results and discover tell.
+// writeSystem writes the description in MLPerf Storage's form, filled in from the results and
+// discover.
 func writeSystem(w io.Writer, system string, clients []node) error {
 	if len(clients) == 0 {
 		clients = []node{{Name: "Benchmark client", Count: 1}}
 	}
-	// One client that does not know makes the whole unknown: a guess would be a false statement
-	// about somebody's product.
+	// One client with an unknown location makes the whole unknown: a guess would be a false
+	// statement about a product.
 	location := clients[0].Location
 	for _, c := range clients[1:] {
 		if c.Location == "" || location == "" {
@@ -198,7 +197,8 @@ func writeSystem(w io.Writer, system string, clients []node) error {
 			location = both
 		}
 	}
-	// The filesystem on a drive, near or far, is the client's; the product is what holds the bytes.
+	// The filesystem on a drive, local or remote, is the client's; the product under test stores
+	// the bytes.
 	api, product := "file", ""
 	if object := slices.ContainsFunc(clients, func(n node) bool { return n.Object }); object {
 		api, product = "object", "object"

@@ -16,11 +16,10 @@ import (
 // Job is the text for one result, and the name of a file for it.
 type Job struct{ File, Text string }
 
-// Jobs distils the results and the bpftrace texts of the inputs, each into a job. The window is how
-// long there was load while a bpftrace text was traced, 0 if that is not known. What gives no job
-// goes to warn: of a series with and without tracing the traced ones are wanted. None at all is an
-// error, which says what is missing: most often it is a run without -enable-latency-tracing, or a
-// results directory that was deleted.
+// Jobs makes a job of each result and bpftrace text of the inputs. window is the time under load
+// during a bpftrace text's trace, 0 if unknown. Inputs without a trace go to warn, because a series
+// may have traced and untraced runs. If all lack one, an error names the usual reasons: a run
+// without -enable-latency-tracing, or a deleted results directory.
 func Jobs(in []string, stdin io.Reader, window time.Duration, warn func(error)) ([]Job, error) {
 	var jobs []Job
 	results, texts, seen := 0, 0, map[string]int{}

@@ -19,11 +19,11 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Options say what to watch, and for how long.
+// Options are the traced processes or devices, and the duration.
 type Options struct {
-	Fio  string // where the job goes; empty: nowhere
-	JSON string // where the trace goes as a result that other commands read; empty: nowhere
-	// Counting is called, once, when requests are counted from now on; nil: nobody waits for it.
+	Fio  string // the file for the job; empty: none
+	JSON string // the file for the trace as a result that other commands read; empty: none
+	// Counting, if not nil, is called once when counting begins.
 	Counting func()
 
 	tracing  collector.Options
@@ -54,9 +54,9 @@ type NothingError struct{ error }
 // Unwrap returns the reason.
 func (e *NothingError) Unwrap() error { return e.error }
 
-// Run watches until the time is over or ctx ends, writes the report, and returns what else was
-// asked for: the fio job, and the trace as a result. The live line goes to stderr if that is a
-// terminal; note is for what should be known meanwhile.
+// Run traces until the time is over or ctx ends, writes the report, and returns the requested
+// outputs: the fio job, and the trace as a result. The live line goes to stderr if that is a
+// terminal; note gets messages meanwhile.
 func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(string),
 ) (job string, document []byte, err error) {
 	start := time.Now()
@@ -64,9 +64,9 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 	if err != nil {
 		return "", nil, err
 	}
-	// Calls without requests are worth a report: memory answered them, or a server. A job is made
-	// of them where there is no device whose requests could say more; where there is one, a cache
-	// served all of them, and a job would ask of a device what none was asked.
+	// Calls without requests are worth a report: memory or a server completed them. A job is made
+	// of them only if there is no device whose requests could show more. With a device, a cache
+	// completed all of them, and a job would load a device that was not used.
 	calls := t.VFSRead.Count + t.VFSWrite.Count
 	remote := opt.tracing.Device.Reason != ""
 	if t.Capture.Requests() > 0 || calls > 0 {
@@ -108,7 +108,7 @@ func (opt *Options) asResult(t *tracing.Trace, job string, start time.Time, ende
 	return append(text, '\n'), err
 }
 
-// oneWord makes a name that may stand in a benchmark's, where these characters part its keys and
+// oneWord makes a name fit into a benchmark's name, where these characters separate keys and
 // values.
 func oneWord(s string) string {
 	out := []rune(s)
@@ -120,8 +120,8 @@ func oneWord(s string) string {
 	return string(out)
 }
 
-// noRequest says why there is nothing to report, as far as that is known. An empty report is read
-// as a fault of the tool.
+// noRequest says why there is nothing to report, as far as that is known. An empty report would
+// look like a fault of the tool.
 func noRequest(opt *Options, met int) error {
 	if met == 0 && opt.tracing.Comm != "" {
 		return fmt.Errorf("no process named %s ran or was started; a name is what /proc/PID/comm "+
@@ -151,13 +151,15 @@ func (opt *Options) Check(rest []string) error {
 	named := o.Comm != "" || o.PID != 0 || o.Cgroup != ""
 	check(len(rest) == 0, "unexpected arguments %q: the process is named by -comm or -pid", rest)
 	check(named || opt.dev != "" || opt.dir != "", "say what to trace: -comm NAME, -pid N, "+
-		"-cgroup DIR, or with -dev DEVICE or -dir DIR whoever uses the device")
+		"-cgroup DIR, or all users of a device with -dev DEVICE or -dir DIR")
 	check(opt.dev == "" || opt.dir == "", "-dev and -dir both name the device: give one")
 	check(opt.duration >= 0, "-duration %s must not be negative", opt.duration)
-	// Calls are counted of watched processes only: nobody's would be those of the whole machine.
+	// File-level tracing counts the calls of watched processes only: without a process it would
+	// count the whole machine's.
 	check(named || o.Level != tracing.LevelFile, "-level file is for processes: name them with "+
 		"-comm, -pid or -cgroup")
-	// Whoever names processes wants theirs, whoever names a device wants to know whose they are.
+	// Named processes are traced alone; for a named device the trace shows which process owns each
+	// request.
 	o.Filter = tracing.FilterProcess
 	if !named {
 		o.Filter, o.ByOwner = tracing.FilterDevice, true
@@ -173,7 +175,7 @@ func (opt *Options) Check(rest []string) error {
 		errs = append(errs, fmt.Errorf("-level: %w", err))
 		opt.tracing.Level = tracing.LevelBlock // it is said
 	}
-	// The trace is gone when its job cannot be written: better to know a minute earlier.
+	// The trace is lost when its job cannot be written: check that first.
 	errs = append(errs, writable("-fio", opt.Fio), writable("-json", opt.JSON))
 	if opt.dir != "" || opt.dev != "" {
 		errs = append(errs, opt.chooseDevice())
@@ -191,8 +193,8 @@ func (opt *Options) Check(rest []string) error {
 	return errors.Join(append(errs, o.Validate())...)
 }
 
-// chooseDevice finds the device that was named, or that is behind a directory. A network filesystem
-// has none: a trace that waits for its requests would wait for ever, and calls are all there is.
+// chooseDevice finds the named device, or the one behind a directory. A network filesystem has
+// none: waiting for its block requests would not end, and only calls can be traced.
 func (o *Options) chooseDevice() (err error) {
 	if o.dev != "" {
 		if o.tracing.Device, err = host.NamedDevice(o.dev); err != nil {
@@ -209,7 +211,7 @@ func (o *Options) chooseDevice() (err error) {
 	return nil
 }
 
-// writable looks at the place of a file before tracing begins.
+// writable checks the path of a file before tracing begins.
 func writable(option, file string) error {
 	if file == "" || file == "-" {
 		return nil

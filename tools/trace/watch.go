@@ -15,13 +15,12 @@ import (
 	"kvbench/tracing/collector"
 )
 
-// How often the live line is renewed, and how soon the end of a process is seen.
+// The interval of the live line, and of the check for ended processes.
 const tick = time.Second
 
-// watch traces until the duration is over, ctx is done, or the last process of a watched id has
-// ended. met is how many processes there were, and ended what ended it, as in a result. say gets a
-// snapshot every second, and nil when there will be no more; note is for what should be known
-// meanwhile.
+// watch traces until the duration is over, ctx is done, or the last process of a given id has
+// ended. met is the number of processes, and ended the reason for the end, as in a result. say gets
+// a snapshot every second, and nil at the end; note gets messages meanwhile.
 func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	note func(string)) (t *tracing.Trace, met int, ended string, err error) {
 	c, err := collector.Start(ctx, opt.tracing)
@@ -42,7 +41,7 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	if opt.Counting != nil {
 		opt.Counting()
 	}
-	// The window closes when the watching ends and not when the report is written.
+	// The window closes with the tracing and not with the report.
 	var course tracing.Recorder
 	ended = loop(ctx, opt, c, func(t *tracing.Trace) {
 		course.Look(t)
@@ -62,7 +61,7 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	return t, met, ended, err
 }
 
-// loop waits for the end and returns what it was.
+// loop waits for the end and returns its reason.
 func loop(ctx context.Context, opt *Options, c *collector.Collector,
 	say func(*tracing.Trace)) string {
 	var timeout <-chan time.Time
@@ -87,8 +86,8 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 	}
 }
 
-// liveLine returns what overwrites one line of a terminal with each snapshot and wipes it at the
-// end; it does nothing when stderr is none.
+// liveLine returns a function that overwrites one line of a terminal with each snapshot and clears
+// it at the end; it does nothing when stderr is no terminal.
 func liveLine(stderr io.Writer) func(*tracing.Trace) {
 	f, ok := stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -11,8 +11,7 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Answer says how a run differs from the first one, over all headlines: what a reader looks for
-// before he looks at any number.
+// Answer says how a run differs from the first one, over all headlines: readers look for it first.
 type Answer struct {
 	Run  int // from 1
 	Text string
@@ -21,9 +20,9 @@ type Answer struct {
 // Index is the run's place in the report's list.
 func (a Answer) Index() int { return a.Run - 1 }
 
-// answers has one for each run but the first. Only what the headlines' table shows as significant
-// is called better or worse; what these trials could not have shown is said, because "no
-// difference" is read as "equal".
+// answers returns one answer for each run but the first. Only significant differences in the
+// headlines' table are called better or worse. It names the differences that these trials could not
+// have shown, because "no difference" is read as "equal".
 func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 	for run := 1; run < len(t.Runs); run++ {
 		var better, worse, other, chance, few, notStorageLimited, apart, absent []string
@@ -85,11 +84,10 @@ func answers(t *stats.Table, headlines []*stats.Benchmark) (out []Answer) {
 	return out
 }
 
-// mostNamed is how many benchmarks are named of a kind; the table has all of them.
+// mostNamed is how many benchmarks of a kind are named; the table has all of them.
 const mostNamed = 3
 
-// longest is the largest trial of each unit among the headlines: their bars stand on one scale, so
-// that a bar twice as long is twice as much wherever it stands.
+// longest is the largest trial of each unit among the headlines: all bars of a unit have one scale.
 func longest(headlines []*stats.Benchmark) map[string]float64 {
 	most := map[string]float64{}
 	for _, b := range headlines {
@@ -103,10 +101,10 @@ func longest(headlines []*stats.Benchmark) map[string]float64 {
 	return most
 }
 
-// Scale is the unit of a metric without what was measured in it: read-B/s and write-B/s are on one.
+// Scale is the unit of a metric without its direction: read-B/s and write-B/s share one.
 func Scale(unit string) string { return unit[strings.LastIndex(unit, "-")+1:] }
 
-// verdicts counts what limited the trials of a run, as far as their results say so.
+// verdicts counts the verdicts of a run's trials.
 func verdicts(b *stats.Benchmark, run int) (counts map[string]int, all int) {
 	counts = map[string]int{}
 	for _, rec := range b.Trials[run] {
@@ -130,13 +128,13 @@ func Comparable(b *stats.Benchmark, run int) bool {
 	return true
 }
 
-// OnStorage says whether the rates of a benchmark are the storage tier's. The Tier benchmark
+// OnStorage reports whether the rates of a benchmark are the storage tier's. The Tier benchmark
 // measures the tier in its name.
 func OnStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
-// Bounded is what limited the trials of a run, each verdict with its count, and how many have no
+// Bounded lists the verdicts of a run's trials with their counts, and the number of trials without
 // numbers. A rate that the harness limited is not the drive's, and a median over the completed
 // trials hides the failed ones.
 func Bounded(b *stats.Benchmark, run int) string {

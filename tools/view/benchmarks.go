@@ -11,14 +11,14 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Group is all sub-benchmarks of one benchmark. More than two members are folded away, or a sweep
-// of forty would be a hundred screens.
+// Group is all sub-benchmarks of one benchmark. More than two members are folded away, because a
+// sweep of forty would fill a hundred screens.
 type Group struct {
 	Name    string
 	Members []Member
 }
 
-// Member is one benchmark. Its parts stand before its figures.
+// Member is one benchmark, with its parts and figures.
 type Member struct {
 	Of      *stats.Benchmark
 	Facts   string
@@ -42,8 +42,8 @@ func groups(t *stats.Table) (out []Group) {
 	return out
 }
 
-// newMember makes the section of a benchmark. Figures stand from the unusual to the usual: what an
-// autoscaler or a block trace was run for comes first.
+// newMember makes the section of a benchmark. Special figures come first: an autoscaler or a block
+// trace is run for them.
 func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	var typical []trial
 	for run := range t.Runs {
@@ -57,7 +57,8 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 				firstTokenFigures(typical, t), blockFigures(typical, t),
 				bandwidthFigures(b, typical, t), loadFigures(typical, t),
 				latencyFigures(b, typical, t),
-				// Of several runs, a heat map of each kind for each would be a hundred screens.
+				// With several runs, a heat map of each kind for each run would fill a hundred
+				// screens.
 				courseFigures(typical, t, len(typical) == 1, stats.FollowCounted),
 				fillFigures(b, typical, t), courseFigures(typical, t, true, stats.FollowTraced),
 				traceFigures(b, t))...)}
@@ -126,7 +127,7 @@ func (p *Part) add(from report.Table, run int, t *stats.Table) {
 	for _, cells := range from.Rows {
 		row := make([]any, len(p.Columns))
 		for i := range row {
-			row[i] = "" // which is not unknown: its run has no such column
+			row[i] = "" // not unknown: its run has no such column
 		}
 		if several {
 			row[0] = t.Labels[run]
@@ -140,7 +141,7 @@ func (p *Part) add(from report.Table, run int, t *stats.Table) {
 	}
 }
 
-// memberFacts is one line on what the benchmark was.
+// memberFacts is one line of facts about the benchmark.
 func memberFacts(b *stats.Benchmark) string {
 	var f facts
 	for _, rec := range slices.Concat(b.Trials...) {
@@ -154,8 +155,8 @@ func memberFacts(b *stats.Benchmark) string {
 		}
 		f.add("workers", fmt.Sprint(r.Workload.Workers))
 		f.add("window", Value(units.Nanoseconds, r.WindowNS).Text)
-		// Rates of small and large entries cannot be compared, so that their size stands with
-		// every benchmark.
+		// Rates of small and large entries cannot be compared, so every benchmark shows its entry
+		// sizes.
 		f.add("median entry read", Bytes(r.EntrySizes.Read.P50))
 		f.add("median entry written", Bytes(r.EntrySizes.Write.P50))
 		f.add("verdict", r.Harness.Verdict.Kind)

@@ -18,13 +18,13 @@ type Cell struct {
 	Key         *float64 // what rows are sorted by: the value; nil where there is none, or a text
 }
 
-// num is a cell that is set to the right.
+// num is a right-aligned cell.
 func num(text string) Cell { return Cell{Text: text, Class: "num"} }
 
-// judged are the classes of judgements: they are coloured, and say themselves in words.
+// judged are the classes of judgements, which are coloured and have words.
 var judged = map[any]string{"pass": "better", "fail": "worse"}
 
-// Value is a value on the page, set to the right where it is a number, known or not.
+// Value is a value on the page, right-aligned if it is a number, known or not.
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
 	if !ok && text != units.Unknown { // what is text stays text, whatever it looks like
@@ -46,9 +46,8 @@ func Bytes(n any) string { return Value(units.Bytes, n).Text }
 // dash stands for an unknown number; not a 0, which would enter a mean.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
-// Median is what a run measured of a metric, with its interval and the number of trials, in one
-// unit with the other runs of the row. An interval needs six trials; with fewer the cell says so
-// instead of showing one that is not there.
+// Median is a run's median of a metric, with its interval and the number of trials, in one unit
+// with the other runs of the row. An interval needs six trials; with fewer the cell says so.
 func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash
@@ -81,8 +80,8 @@ func alike(unit string, cells []stats.Cell) func(v float64) string {
 	return func(v float64) string { return text(v) }
 }
 
-// Change says how a run differs from the first one and whether that is more than chance. A
-// difference of 3 % that is chance and one that is not look the same in a bar.
+// Change is a run's difference from the first one and its significance. A random difference of 3 %
+// and a significant one look the same in a bar.
 func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	c := m.Cells[run].Change
 	if c == nil {
@@ -98,11 +97,11 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	} else {
 		sub += " alone, not judged"
 	}
-	// With too few samples p is a number that means nothing.
+	// With too few samples p means nothing.
 	if len(c.Warnings) > 0 {
 		sub = c.Warnings[0].Error()
 	}
-	// The sign says it twice, in form and in words: colours get lost in print and for some eyes.
+	// The sign repeats the colour as a shape: colours get lost in print and for some readers.
 	switch {
 	case c.Headline && !Comparable(b, run):
 		return Cell{text, "num muted", "mostly not " + result.StorageLimited, key}
@@ -118,8 +117,8 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	return Cell{"≠ " + text, "num", sub, key}
 }
 
-// Heads are the cells of a table's header, aligned as what stands below: to the right when any of
-// the column's cells is a number. There are none where the page says all of it in words.
+// Heads are the cells of a table's header, aligned like the column: to the right when any of its
+// cells is a number. There are none where the page uses sentences.
 func Heads(t report.Table) (heads []Cell) {
 	for i, c := range t.Columns {
 		if c.Page == "" || len(t.Rows) == 0 {

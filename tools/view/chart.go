@@ -11,8 +11,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Chart is lines or bars in one pair of axes. Its JSON is what the page's script draws. It knows
-// nothing of colours on paper or screen: a colour is a number that the drawing looks up.
+// Chart is lines or bars in one pair of axes. Its JSON is drawn by the page's script. A colour is
+// an index that the drawing maps to a colour.
 type Chart struct {
 	Title string `json:"title"`
 	X     Axis   `json:"x"`
@@ -25,7 +25,7 @@ type Chart struct {
 	Time  bool   `json:"time,omitempty"` // X is the time in the window: such charts zoom together
 }
 
-// Axis is one of them. Values have the unit of the data. On a logarithmic axis a value that is not
+// Axis is one axis. Values have the unit of the data. On a logarithmic axis a value that is not
 // positive is a gap.
 type Axis struct {
 	Label string `json:"label"` // with the unit
@@ -35,7 +35,7 @@ type Axis struct {
 	Range Values `json:"range,omitempty"` // instead of a fitted one: the two ends
 }
 
-// Shows says whether a value can stand on the axis.
+// Shows reports whether the axis can show a value.
 func (a Axis) Shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
@@ -92,8 +92,8 @@ type Band struct {
 	Hi     Values `json:"hi"`
 }
 
-// Heat is how often values lay where, over time: rows of a logarithmic Y axis, columns of an X axis
-// that begins at 0.
+// Heat counts values over time: rows of a logarithmic Y axis, columns of an X axis that begins at
+// 0.
 type Heat struct {
 	Colour int       `json:"colour"`
 	At     Values    `json:"at"`     // ends of columns
@@ -114,8 +114,8 @@ func (h *Heat) MarshalJSON() ([]byte, error) {
 	}{(*heat)(h), HalfOctave, h.shades()})
 }
 
-// shades is how dark each cell is, from 0 to 9, one digit a row: by the logarithm of its count ÷
-// the length of its column, against the most of any. One request of a million still has a shade.
+// shades is the darkness of each cell, from 0 to 9, one digit a row: the logarithm of its count ÷
+// the length of its column, relative to the largest. One request of a million still has a shade.
 func (h *Heat) shades() (out []string) {
 	most := math.SmallestNonzeroFloat32
 	rate := func(column, row int) float64 {
@@ -224,7 +224,7 @@ type Mark struct {
 	Text string
 }
 
-// runName is a legend's prefix; with one run it says nothing.
+// runName is a legend's prefix, empty with one run.
 func runName(t *stats.Table, run int, what string) string {
 	if len(t.Runs) < 2 {
 		return what
@@ -232,7 +232,7 @@ func runName(t *stats.Table, run int, what string) string {
 	return t.Labels[run] + " " + what
 }
 
-// ofRun is what a title says of a figure of one run among several.
+// ofRun is the title's suffix for a figure of one run among several.
 func ofRun(t *stats.Table, run int) string {
 	if len(t.Runs) < 2 {
 		return ""
@@ -258,7 +258,7 @@ func (c *Chart) addLine(l Line) {
 	}
 }
 
-// empty says that the chart has no number to show. A bar of no height is a value.
+// empty reports whether the chart has no number to show. A bar of no height is a value.
 func (c Chart) empty() bool {
 	for _, l := range c.Lines {
 		for i, y := range l.Y {
@@ -270,9 +270,9 @@ func (c Chart) empty() bool {
 	return c.Heat == nil // which has something somewhere
 }
 
-// shown are the charts that have numbers: an empty pair of axes would be read as a measurement of
-// nothing. Those of a prediction are marked: the name of the benchmark says it too, but a chart may
-// be cut out and passed on with nothing but its title.
+// shown returns the charts that have numbers: empty axes would look like a measurement of nothing.
+// It marks charts of predictions in the title, because a chart may be copied without the rest of
+// the page.
 func shown(simulated bool, charts ...Chart) []Chart {
 	charts = slices.DeleteFunc(charts, Chart.empty)
 	for i := range charts {

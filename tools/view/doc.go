@@ -5,12 +5,12 @@
 //	report.go      Report, the page from the top; what could not be made; Page: one of facts,
 //	               figures and tables that compares no results
 //	runs.go        what ran: facts of each run, its warnings
-//	tiers.go       the tiers beside each other; what they held and moved
+//	tiers.go       the tiers next to each other; what they held and moved
 //	sweeps.go      a swept parameter as curves, with the load that reaches 90 % of the maximum; the
 //	               curves of a knee
 //	benchmarks.go  a section for each benchmark: facts, what only some results have
 //	sections.go    the summary's tables, with names for page and workbook
-//	figures.go     series over time, percentile curves, loading a prompt beside computing it
+//	figures.go     series over time, percentile curves, loading a prompt compared with computing it
 //	traces.go      what the kernel saw: octaves, and percentiles as tables
 //	trials.go      which trial stands for a run; names of benchmarks and tiers
 //	cells.go       what the cells of tables read: values, medians, changes
@@ -49,14 +49,14 @@
 // run, and says where two runs cannot be compared. Here such a change is shown as "not comparable",
 // with the reason, in the place of a percentage.
 //
-// What could not be made is said at the top, with the first reason: a page without figures, because
-// somebody passed on the text and kept the result files, must not look like one of a run that
-// measured nothing. Warnings of results are listed once each, those that differ in numbers only
-// together.
+// The top of the page lists what could not be made, with the first reason: a page without figures,
+// for example because the result files are missing, must not look like a page of a run that
+// measured nothing. Warnings of results are listed once each; those that differ only in numbers are
+// combined.
 //
-// Colours are numbers. With one run they tell apart what is shown, with several they are the runs',
-// and what is shown is told apart by dashes: a reader who compares drives wants to find his drive.
-// Whose a line or a row is stands in the model (Run, from 1), so that a reader can leave runs out.
+// Colours are numbers. With one run a colour is a quantity; with several runs a colour is a run,
+// and dashes distinguish the quantities: a reader who compares drives looks for one drive. Each
+// line or row has its run (Run, from 1), so that a reader can hide runs.
 //
 // Text is formatted by package stats, with three significant digits and binary units: more digits
 // than the interval allows would be a claim.

@@ -13,16 +13,16 @@ import (
 	"kvbench/tools/stats"
 )
 
-// mostPoints of a line over time: more than a plot has room for. Neighbours are added up, so that
-// a run of an hour keeps its shape.
+// mostPoints of a line over time is more than a plot can show. Neighbouring points are summed, so
+// that a run of an hour keeps its shape.
 const mostPoints = 400
 
-// overTime is the X axis of what happened in the window. It begins at 0, when the window opens:
-// warm-up is not shown.
+// overTime is the X axis of the window. It begins at 0, when the window opens: warm-up is not
+// shown.
 var overTime = Axis{Label: "time in the window (s)", Zero: true}
 
-// inBytes puts the binary unit that suits the largest value into the label of a chart. One unit
-// holds for all lines of a figure, or they could not be compared.
+// inBytes chooses the binary unit of the largest value and puts it into the label of a chart. All
+// lines of a figure have one unit, so that they can be compared.
 func (c *Chart) inBytes() {
 	most := 1.0
 	for _, l := range c.Lines {
@@ -43,10 +43,9 @@ func (c *Chart) inBytes() {
 	c.Y.Label = fmt.Sprintf(c.Y.Label, []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands])
 }
 
-// tierFigures show series over time, by their names: one figure for each tier, with lines of the
-// median trial of each run. A line of zeros is a tier that was not used. Behind a line is what lies
-// between the least and the most of all trials of the run in each interval: a stall that is in one
-// of them only is not the drive's habit.
+// tierFigures show named time series: one figure for each tier, with lines of the median trial of
+// each run. A line of zeros is an unused tier. A band shows the least and the most of all trials of
+// the run in each interval: a stall in one trial only is not typical of the drive.
 func tierFigures(b *stats.Benchmark, typical []trial, t *stats.Table, what, label string,
 	step bool, names []string, of func(tl *result.Timeline, level string) [][]float64,
 ) (out []Chart) {
@@ -90,7 +89,7 @@ func (l *Line) series(tl *result.Timeline, values []float64) {
 	}
 }
 
-// bandOf is what lies between the least and the most of the trials with intervals of that length,
+// bandOf is the range between the least and the most of the trials with intervals of that length,
 // if there are several.
 func bandOf(trials []*load.Record, interval int64,
 	of func(*result.Timeline) []float64) (band Band, ok bool) {
@@ -119,8 +118,7 @@ func bandOf(trials []*load.Record, interval int64,
 	return band, n > 1
 }
 
-// loadFigures are what waited and what was in flight, and how many requests were completed, of
-// results that have requests.
+// loadFigures are queued, in-flight and completed requests, for results that have requests.
 func loadFigures(typical []trial, t *stats.Table) []Chart {
 	waiting := Chart{Title: "Requests queued and in flight, median trial", X: overTime, Time: true,
 		Y: Axis{Label: "how many (requests)", Zero: true}}
@@ -153,8 +151,8 @@ func bandwidthFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Cha
 		})
 }
 
-// fillFigures show how full the tiers were, and what was evicted or demoted so far. A tier that is
-// full from the first second on measures eviction, whatever its name.
+// fillFigures show the fill of the tiers, and evictions and demotions so far. A tier that is full
+// from the first second on measures eviction, whatever its name.
 func fillFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
 	return tierFigures(b, typical, t, "Fill", "bytes (%s)", false,
 		[]string{"used", "evicted so far", "demoted so far"},
@@ -164,7 +162,7 @@ func fillFigures(b *stats.Benchmark, typical []trial, t *stats.Table) []Chart {
 		})
 }
 
-// orNaN makes a gap of what is not known.
+// orNaN returns a gap for an unknown value.
 func orNaN[N int64 | float64](v *N) float64 {
 	if v == nil {
 		return math.NaN()
@@ -172,7 +170,8 @@ func orNaN[N int64 | float64](v *N) float64 {
 	return float64(*v)
 }
 
-// running adds up: how much was evicted says more than when, and a curve that bends shows both.
+// running returns running sums: the total of evictions counts more than their moments, and a bend
+// in the curve shows both.
 func running(values []int64) (out []float64) {
 	sum := 0.0
 	for _, v := range values {
@@ -182,7 +181,7 @@ func running(values []int64) (out []float64) {
 	return out
 }
 
-// nines are the ticks of a percentile axis. Each further nine has the same room, as each is ten
+// nines are the ticks of a percentile axis. Each further nine has the same width, as each is ten
 // times as rare.
 var nines = []Tick{{At: 0, Label: "min"}, {At: math.Log10(2), Label: "50"}, {At: 1, Label: "90"},
 	{At: math.Log10(20), Label: "95"}, {At: 2, Label: "99"}, {At: 3, Label: "99.9"},
@@ -197,7 +196,7 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 		for run := range t.Runs {
 			for i, key := range keys {
 				l := lineOf(t, run, i, names[i])
-				// All trials together: the tail needs every sample that there is.
+				// All trials together: the tail needs every sample.
 				places, values := stats.Percentiles(stats.Merge(b.Trials[run], key))
 				for i, v := range values {
 					l.add(places[i], max(v, 1)/1e6)
@@ -220,8 +219,8 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 	return out
 }
 
-// blockFigures are the block hit ratio and the ideal one, in each interval and from the
-// beginning. A policy is as good as the gap between the two lines is small.
+// blockFigures are the block hit ratio and the ideal one, in each interval and from the beginning.
+// The gap between the two lines shows the policy's loss.
 func blockFigures(typical []trial, t *stats.Table) []Chart {
 	y := Axis{Label: "blocks hit (share)", Range: Values{0, 1}}
 	interval := Chart{Title: "Block hit ratio in each interval, median trial", X: overTime, Y: y,
@@ -248,8 +247,8 @@ type roundSeries struct {
 	value func(result.Round) float64
 }
 
-// rounds are the charts of an autoscaler: who ran, how saturated the storage was, and what it moved.
-// They are three, since their units have no axis in common.
+// rounds are the charts of an autoscaler: its users and workers, the saturation of the storage, and
+// its bytes. They are three, because their units have no axis in common.
 var rounds = []struct {
 	title  string
 	y      Axis
@@ -277,7 +276,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 			if len(list) == 0 {
 				continue
 			}
-			// The target is drawn with what was reached.
+			// The target is drawn with the saturation.
 			if target, ok := saturationTarget(k.Record); ok && i == 1 {
 				series = append(slices.Clip(series),
 					roundSeries{"target", func(result.Round) float64 { return 100 * target }})
@@ -300,7 +299,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 	return charts
 }
 
-// saturationTarget is what an autoscaler of latency aims at. The parameter is a text, and of no
+// saturationTarget is the target of a latency autoscaler. The parameter is a text, and has no
 // meaning in the other mode.
 func saturationTarget(rec *load.Record) (float64, bool) {
 	s := rec.Result.Autoscaler
@@ -311,9 +310,9 @@ func saturationTarget(rec *load.Record) (float64, bool) {
 	return target, err == nil
 }
 
-// firstTokenFigures are the times of loading what was found of a prompt, and of computing it, by
-// its number of tokens: loading pays where its line is the lower one, and where they cross is the
-// break-even length. Loading is that measured under the load, so that other lengths have none.
+// firstTokenFigures are the times of loading the found part of a prompt, and of computing it, by
+// its number of tokens: loading pays where its line is lower, and the lines cross at the break-even
+// length. Loading times are measured under the load, so only measured lengths have them.
 func firstTokenFigures(typical []trial, t *stats.Table) []Chart {
 	c := Chart{Title: "Loading or computing a prompt, by its length, median trial",
 		X: Axis{Label: "tokens (log scale)", Log: true},
@@ -346,8 +345,8 @@ func firstTokenFigures(typical []trial, t *stats.Table) []Chart {
 	return []Chart{c}
 }
 
-// lengths are those at which computing is drawn: from a quarter of the shortest that was loaded, or
-// the break-even where that is shorter, to the longest.
+// lengths are the lengths at which computing is drawn: from a quarter of the shortest loaded one,
+// or from the break-even if that is shorter, to the longest.
 func lengths(f *result.FirstToken) (list []float64) {
 	least, most := f.Loading[0].Tokens/4, f.Loading[len(f.Loading)-1].Tokens
 	if b := f.BreakEven.P50; b != nil && b.Tokens != nil && !b.Extrapolated {

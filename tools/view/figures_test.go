@@ -11,9 +11,9 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Loading beside computing, from where loading begins to pay: 10 ms and 20 µs a token against 100
-// µs a token are equal at 125 tokens.
-func TestLoadingIsDrawnBesideComputing(t *testing.T) {
+// Loading and computing, from where loading begins to pay: 10 ms and 20 µs a token against 100 µs a
+// token are equal at 125 tokens.
+func TestLoadingIsDrawnWithComputing(t *testing.T) {
 	r := &result.Result{FirstToken: &result.FirstToken{
 		Prefill: result.PrefillCost{PerToken: 100e-6},
 		Loading: []result.LoadingTime{{Tokens: 1000, P50NS: new(30e6)},

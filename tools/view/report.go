@@ -10,12 +10,12 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Report is what a page shows, from the top. The template shows its fields in this order; a
-// section without content is left out.
+// Report is the content of a page, from the top. The template shows its fields in this order and
+// leaves out empty sections.
 type Report struct {
 	Notices     []string
-	Missing     []string // what could not be made, and why
-	Common      []Fact   // of all runs, which have the others
+	Missing     []string // the sections that could not be made, and why
+	Common      []Fact   // equal for all runs; the runs have the others
 	Runs        []Run
 	Answers     []Answer
 	Headlines   []*stats.Benchmark // those that have any metric
@@ -38,8 +38,8 @@ func New(records []*load.Record, t *stats.Table) *Report {
 		Sweeps: Sweeps(t), Groups: groups(t)}
 }
 
-// Charts are the figures of a report, named by their benchmark or sweep: the first of each, then the
-// second, so that the first few show something of all.
+// Charts are the figures of a report, named by their benchmark or sweep: the first of each, then
+// the second, so that the first few are of different ones.
 func (r *Report) Charts() (out []Chart) {
 	type named struct {
 		name   string
@@ -67,7 +67,7 @@ func (r *Report) Charts() (out []Chart) {
 	return out
 }
 
-// Missing says what the page cannot show for want of result files.
+// Missing lists the sections that the page lacks for want of result files.
 func Missing(records []*load.Record) (notes []string) {
 	lost, python, first := 0, 0, ""
 	for _, r := range records {
@@ -78,8 +78,8 @@ func Missing(records []*load.Record) (notes []string) {
 			first = cmp.Or(first, r.Missing)
 		}
 	}
-	// Lines without their result file are the commonest reason for an empty page: the text
-	// was passed on without the directory.
+	// Lines without their result file are the most common reason for an empty page: the text was
+	// copied without the directory.
 	if lost > 0 {
 		why := "their text names none"
 		if first != "" {
@@ -97,21 +97,21 @@ func Missing(records []*load.Record) (notes []string) {
 	return notes
 }
 
-// Page is a document of one subject that compares no results: facts, figures, tables. Who makes one
-// decides all of it but the drawing.
+// Page is a document of one subject that compares no results: facts, figures, tables. The caller
+// decides its whole content.
 type Page struct {
 	Title   string
 	Facts   []Fact // at the top
 	Figures []Chart
 	Parts   []report.Table
-	Notes   []string // below: what the numbers do not say
+	Notes   []string // below: limits of the numbers
 }
 
 // Charts are the figures that have numbers.
 func (p Page) Charts() []Chart { return shown(false, slices.Clone(p.Figures)...) }
 
-// Lacking says that trials have no numbers because a rank of theirs is not among the inputs: who
-// names what one client left behind has to know.
+// Lacking names trials without numbers that lack a rank among the inputs: a user who named one
+// client's results has to know.
 func Lacking(records []*load.Record) []string {
 	n, first := 0, ""
 	for _, rec := range records {

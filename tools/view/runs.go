@@ -12,25 +12,24 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Run is what ran. Its number is the colour of all its lines and bars.
+// Run is one run. Its number is the colour of all its lines and bars.
 type Run struct {
 	Name   string
 	Facts  facts
-	Doubts []string // warnings and failures, with how often
+	Doubts []string // warnings and failures, with their counts
 }
 
 // given is the key of the parameters that were.
 const given = "given"
 
-// Fact is one thing that is known of a run. Two values are the first sign that a run mixes what
-// should not be mixed.
+// Fact is one fact about a run. Two values are a sign that a run mixes different settings.
 type Fact struct {
 	Key    string
 	Values []string
 }
 
-// Value is all of them. Of many the first six are enough to see that there are many, but for the
-// parameters that were given: each may be why the numbers are what they are.
+// Value joins the values. Six are enough to see that there are many, except for given parameters:
+// each may explain the numbers.
 func (f Fact) Value() string {
 	if more := len(f.Values) - 6; more > 0 && f.Key != given {
 		return strings.Join(f.Values[:6], ", ") + fmt.Sprintf(", and %d more", more)
@@ -56,8 +55,7 @@ func (f *facts) add(key, value string) {
 	}
 }
 
-// common takes the facts that are the same in all of several runs out of them: what is left of a
-// run is in what it differs.
+// common removes the facts that are equal in all of several runs: the rest is their differences.
 func common(all []Run) (same facts) {
 	if len(all) < 2 {
 		return nil
@@ -79,15 +77,15 @@ func common(all []Run) (same facts) {
 	return same
 }
 
-// runs says what ran.
+// runs returns the runs with their facts.
 func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	for i, run := range t.Runs {
 		v := Run{Name: t.Labels[i]}
 		if t.Labels[i] != run {
 			v.Facts.add("input", run)
 		}
-		// Records stand in the order of the input, runs may be mixed in it. They are counted with
-		// those that failed: these are results too.
+		// Records have the order of the input, and runs may be mixed in it. Failed ones are
+		// counted, too.
 		trials := slices.DeleteFunc(slices.Clone(records),
 			func(rec *load.Record) bool { return rec.Source != run })
 		v.Facts.add("results", fmt.Sprint(len(trials)))
@@ -108,7 +106,7 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	return out
 }
 
-// notices are what every reader must know of the results, each line once.
+// notices are the lines that every reader has to see, each once.
 func notices(records []*load.Record, t *stats.Table) (list []string) {
 	add := func(n string) {
 		if n != "" && !slices.Contains(list, n) {
@@ -132,7 +130,7 @@ func notices(records []*load.Record, t *stats.Table) (list []string) {
 	return list
 }
 
-// doubts are warnings, of which those that differ in numbers only are one.
+// doubts are warnings; those that differ only in numbers are combined.
 func doubts(warnings []string) (list []string) {
 	counts := map[string]int{}
 	for _, text := range warnings {
@@ -149,8 +147,8 @@ func doubts(warnings []string) (list []string) {
 	return list
 }
 
-// describe adds what one result says of its run. Of a line without its file only the configuration
-// lines are known; of a result of the Python benchmark not even those.
+// describe adds the facts of one result to its run. A line without its file has only the
+// configuration lines; a result of the Python benchmark has not even those.
 func describe(f *facts, rec *load.Record) {
 	if rec.Result == nil {
 		for _, c := range rec.Config {
@@ -166,7 +164,7 @@ func describe(f *facts, rec *load.Record) {
 	r := rec.Result
 	e := r.Environment
 	f.add("division", r.Division)
-	// Said in either case: whoever compares two pages must not have to know the default.
+	// Shown in either case: a reader who compares two pages must not have to know the default.
 	f.add("time", map[bool]string{true: "virtual, simulated",
 		false: "real, measured"}[r.Simulation != nil])
 	day, _, _ := strings.Cut(r.StartTime, "T")
@@ -186,7 +184,7 @@ func describe(f *facts, rec *load.Record) {
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)
 	for _, q := range r.Parameters {
-		// What was chosen for this run, rather than by default, division or benchmark.
+		// Parameters of this run, not of a default, division or benchmark.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
 			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
 			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
@@ -197,7 +195,7 @@ func describe(f *facts, rec *load.Record) {
 	}
 }
 
-// describeMachine adds where a client ran and what its entries lay on.
+// describeMachine adds a client's machine and storage.
 func describeMachine(f *facts, r *result.Result) {
 	e := r.Environment
 	f.add("host", e.Hostname)
@@ -208,7 +206,7 @@ func describeMachine(f *facts, r *result.Result) {
 		f.add("memory", Bytes(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
-	// A directory without a device of its own has a reason, which says more than a blank.
+	// A directory without a device of its own has a reason instead.
 	about := func(d *result.Device, reason string, fs result.Filesystem) {
 		if d != nil {
 			reason = join(d.Name, d.Model, Bytes(d.SizeBytes))
@@ -229,11 +227,10 @@ func describeMachine(f *facts, r *result.Result) {
 // one warning.
 var digits = regexp.MustCompile(`[0-9][0-9.,]*( [KMGT]?i?B\b)?`)
 
-// commit is a commit's full name, of which the beginning is enough. Twelve digits tell commits of
-// any repository apart.
+// commit matches a commit's full name. Its first twelve digits are unique in any repository.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
-// join leaves out what is not known.
+// join joins the known parts.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts,
 		func(s string) bool { return s == "" || s == units.Unknown }), ", ")

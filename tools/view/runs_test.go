@@ -13,7 +13,7 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Of many values six say that there are many; of the parameters that were given each may matter.
+// Of many values six are listed; given parameters are listed completely, because each may matter.
 func TestEveryGivenParameterIsShown(t *testing.T) {
 	var f facts
 	for i := range 9 {
@@ -24,13 +24,13 @@ func TestEveryGivenParameterIsShown(t *testing.T) {
 	assert.Contains(t, f[1].Value(), "5, and 3 more")
 }
 
-// Each client of a trial may be on a machine of its own; all are told, and none for the others.
+// Each client of a trial may be on a machine of its own: the page lists all of them.
 func TestTheMachinesOfClients(t *testing.T) {
 	client := func(host string) *load.Record {
 		return &load.Record{Result: &result.Result{Environment: result.Environment{Hostname: host,
 			Cores: 8, CPUModel: "EPYC"}, IO: result.IO{CacheDir: "/mnt/kv"}}}
 	}
-	told := func(rec *load.Record) map[string]string {
+	shown := func(rec *load.Record) map[string]string {
 		var f facts
 		describe(&f, rec)
 		values := map[string]string{}
@@ -41,15 +41,15 @@ func TestTheMachinesOfClients(t *testing.T) {
 	}
 	together := client("")
 	together.Ranks = []*load.Record{client("node0"), client("node1")}
-	of := told(together)
+	of := shown(together)
 	assert.Equal(t, []string{"node0, node1", "EPYC, 8 cores", "/mnt/kv"},
 		[]string{of["host"], of["CPU"], of["cache directory"]})
 	merged := client("")
 	merged.Result.Clients = &result.Clients{Hosts: []result.Host{{Name: "a"}, {Name: "b"}}}
-	assert.Equal(t, "a, b", told(merged)["host"])
+	assert.Equal(t, "a, b", shown(merged)["host"])
 }
 
-// Medians of runs beside each other are in one unit: 995 MiB/s looks like more than 1.01 GiB/s.
+// Medians of runs next to each other are in one unit: 995 MiB/s looks like more than 1.01 GiB/s.
 func TestMediansOfRunsHaveOneUnit(t *testing.T) {
 	var cells []stats.Cell
 	for _, v := range []float64{995 << 20, 1034 << 20} {

@@ -10,8 +10,8 @@ import (
 )
 
 // Sections are the summary's tables of a result, with names for page and workbook. There rows are
-// sorted and filtered, so that a part of a row has the name of its whole before its own, and a
-// column that belongs to the one of counts before it has that one's.
+// sorted and filtered, so the name of a part begins with the name of its whole, and a column that
+// belongs to the count before it begins with that count's name.
 func Sections(r *result.Result) (all []report.Table) {
 	for _, t := range report.Sections(r) {
 		all = append(all, everywhere(t))
@@ -25,7 +25,7 @@ func everywhere(t report.Table) report.Table {
 	for _, c := range t.Columns {
 		times[c.Text]++
 	}
-	// What the heading of the names says is of the result: how many requests, beside what.
+	// The heading of the first column is about the result: how many requests, compared with what.
 	t.Words = nil
 	if said := strings.TrimSpace(t.Columns[0].Text); slices.Contains(saying, t.Sheet) {
 		t.Words = []string{said}
@@ -54,15 +54,15 @@ func everywhere(t report.Table) report.Table {
 	return t
 }
 
-// saying are the sheets whose heading says more than what the rows are.
+// saying are the sheets whose heading has more than the kind of the rows.
 var saying = []string{"Time To Load", "Latency By Size", "Request Time", "First Token"}
 
 // sheetUnits are the units of values in the workbook, which stand in the heads.
 var sheetUnits = map[units.Unit]string{units.Nanoseconds: " (ms)", units.Bytes: " (GiB)",
 	units.BytesPerSec: " (GiB/s)", units.Seconds: " (s)", units.Milliseconds: " (ms)"}
 
-// details tells the tables that a page folds away: of the summary those that are not about what
-// users got, and of a trace.
+// details reports whether a page folds a table away: the tables of the summary that are not about
+// what users got, and those of a trace.
 func details(sheet string) bool {
 	return !slices.Contains([]string{"Load Served", "First Token", "Time To Load"}, sheet)
 }

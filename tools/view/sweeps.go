@@ -14,8 +14,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Sweep is one swept parameter of one benchmark as curves. The loads from which more brings little
-// are named above the figures.
+// Sweep is one swept parameter of one benchmark as curves. Above the figures it names the loads
+// from which on more brings little.
 type Sweep struct {
 	Title   string   // the benchmark's name, with … for the key's value
 	Enough  []string // the least load with 90 % of the maximum, for each line
@@ -76,8 +76,8 @@ func quantity(s string) (float64, bool) {
 }
 
 // draw draws the sweep against its key, on a logarithmic axis where the values span three octaves
-// or more: sweeps mostly double. Bandwidth grows up to some load and latency from there on: the two
-// figures belong together.
+// or more: sweeps mostly double. Bandwidth grows up to some load, and latency from there on: the
+// two figures belong together.
 func (s *Sweep) draw(t *stats.Table) {
 	x := Axis{Label: s.key}
 	if first, last := s.points[0].at, s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
@@ -114,14 +114,14 @@ func (s *Sweep) draw(t *stats.Table) {
 		}
 	}
 	latency.Marks = bandwidth.Marks
-	// What a cache of that size finds: the question that a sweep of capacities is run for.
+	// The hit ratio of each capacity: a sweep of capacities is run for it.
 	hits := Chart{Title: "Hit ratio against " + s.key + ", median of the trials", X: x,
 		Y: Axis{Label: "found (share)", Zero: true}}
 	for run := range t.Runs {
 		for i, what := range []string{"hit-ratio", "token-hit-ratio"} {
 			hits.addLine(s.along(lineOf(t, run, i, stats.Title(what)), what, run, 1))
 		}
-		// What no size would find more of, of the same requests.
+		// The limit for any size, for the same requests.
 		ideal := lineOf(t, run, 2, "ideal")
 		for _, p := range s.points {
 			rec := MedianTrial(p.of, run)
@@ -138,12 +138,12 @@ func (s *Sweep) draw(t *stats.Table) {
 	s.Figures = shown(s.points[0].of.Simulated, figures...)
 }
 
-// Room says that the key is a capacity and no load: more of it costs money, and what it buys is
-// told by the hit ratio.
+// Room reports whether the key is a capacity and no load: more of it costs money, and the hit ratio
+// shows the gain.
 func (s *Sweep) Room() bool { return strings.HasSuffix(s.key, "-gb") }
 
-// load says that a larger value puts more load on the storage. Only such a sweep has a load that is
-// enough: a capacity, or the size of an entry or a request, is no load.
+// load reports whether a larger value puts more load on the storage. Only such a sweep has a load
+// that is enough: a capacity, or the size of an entry or a request, is no load.
 func (s *Sweep) load() bool {
 	return !s.Room() && !strings.HasSuffix(s.points[0].label, "iB")
 }
@@ -173,10 +173,9 @@ func leastEnough(y []float64) (int, bool) {
 	return k, k > 0 && k < len(y)-1
 }
 
-// kneeFigures are the rate and the p99 against the requests in flight, a curve for each size of a
-// request, in two charts for each run that measured a knee. Where the rate bends is what an engine
-// has to have in flight, and what a request waits beyond that is its p99. A cell that was not
-// measured is a gap.
+// kneeFigures are the rate and the p99 against the requests in flight, a curve for each request
+// size, in two charts for each run that measured a knee. An engine needs the number at which the
+// rate bends; beyond it the p99 shows the wait of a request. A cell that was not measured is a gap.
 func kneeFigures(typical []trial, t *stats.Table) (out []Chart) {
 	for _, k := range typical {
 		if k.Result.PlainIO == nil || k.Result.PlainIO.Knee == nil {

@@ -16,9 +16,8 @@ type TierAlone struct {
 	of         map[string]*stats.Benchmark // by operation
 }
 
-// tiersAlone are those of BenchmarkTier: other benchmarks of several tiers use them together. It is
-// the one table in which memory, network and drive can be compared, because nothing else ran at
-// the same time.
+// tiersAlone are the tiers of BenchmarkTier: other benchmarks use several tiers together. Only in
+// this table can memory, network and drive be compared, because nothing else ran at the same time.
 func tiersAlone(t *stats.Table) (rows []TierAlone) {
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
@@ -69,8 +68,7 @@ func percentile(h *result.Histogram, p float64) Cell {
 	return dash
 }
 
-// tierFigure shows the tiers as dots on a logarithmic axis: memory and disks lie two decades
-// apart.
+// tierFigure shows the tiers as dots on a logarithmic axis: memory and disks differ by two decades.
 func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 	c := Chart{Title: "Bandwidth of each tier alone, median of the trials",
 		X: Axis{Label: "tier and entry size", Range: Values{-0.5, float64(len(rows)) - 0.5}},
@@ -83,7 +81,7 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 			l := lineOf(t, run, j, op)
 			l.Dash, l.Apart = j, true
 			for i, r := range rows {
-				// What a run did not measure has no dot.
+				// A run without a measurement has no dot.
 				if cell := r.of[op].Cell(op+"-B/s", run); cell.N() > 0 {
 					l.add(float64(i), cell.Summary.Center/(1<<30))
 				}
@@ -94,16 +92,16 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 	return shown(false, c)
 }
 
-// Fill is a tier of the median trial of a run: what it held and moved. What it held at most shows
-// whether its capacity was the limit.
+// Fill is a tier of the median trial of a run: its content and its traffic. The peak shows whether
+// its capacity was the limit.
 type Fill struct {
 	Run   string
 	Index int // of the run
 	result.Tier
 }
 
-// tierFills are those of each run. A run of one tier without requests has nothing that its figures
-// do not show.
+// tierFills returns the tiers of each run. For a run of one tier without requests its figures show
+// everything.
 func tierFills(typical []trial, t *stats.Table) (out []Fill) {
 	several := false
 	for _, k := range typical {

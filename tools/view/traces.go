@@ -15,8 +15,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// traceFigures are what the kernel saw where results were traced, as shares of all requests by
-// powers of two.
+// traceFigures are the kernel's histograms of traced results, as shares of all requests by powers
+// of two.
 func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 	for _, what := range []struct{ title, label, keys string }{
 		{"Time of block requests at the device (D2C)", "dispatch to completion (µs, from)",
@@ -49,7 +49,7 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 				}
 			}
 		}
-		// Octaves side by side: a run that has no request of a size has a bar of no height there.
+		// All runs have all octaves: a run without requests of a size has a bar of no height there.
 		ends, shares := stats.Shares(parts)
 		for i, end := range ends {
 			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(end / 2)})
@@ -66,9 +66,8 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 // heatColour is grey, so that lines of all colours stand out.
 const heatColour = 7
 
-// courseFigures are histograms over time: percentiles of all runs in one figure, and where it is
-// wanted for each run how its values were spread. A mean over the window hides the second in which
-// a drive was slow.
+// courseFigures are histograms over time: percentiles of all runs in one figure, and on request the
+// spread of each run's values. A mean over the window hides the second in which a drive was slow.
 func courseFigures(typical []trial, t *stats.Table, heats bool,
 	of func(*load.Record, int) []stats.Followed) (out []Chart) {
 	var titles []string
@@ -129,7 +128,7 @@ func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 	return out
 }
 
-// traced are the histograms of a trace in numbers. Units have tables of their own: a column of
+// traced is the histograms of a trace in numbers. Each unit has a table of its own: a column of
 // microseconds and requests cannot be sorted.
 func traced(r *result.Result) (out []report.Table) {
 	raw, err := json.Marshal(map[string]any{"device_latency_tracing": r.DeviceLatencyTracing})

@@ -10,15 +10,14 @@ import (
 	"kvbench/tools/stats"
 )
 
-// trial is one that stands for a run.
+// trial is the trial that represents a run.
 type trial struct {
 	run int
 	*load.Record
 }
 
 // MedianTrial is the trial of a run whose headline value is nearest to the median, the first of
-// several: a real trial, whose plots are what typically happened. Nil when no trial has a result
-// file.
+// several: a real trial, whose plots are typical. Nil when no trial has a result file.
 func MedianTrial(b *stats.Benchmark, run int) (best *load.Record) {
 	m, least := b.Headline(), math.Inf(1)
 	for _, rec := range b.Trials[run] {
@@ -38,8 +37,8 @@ func MedianTrial(b *stats.Benchmark, run int) (best *load.Record) {
 	return best
 }
 
-// Requests says whether a result counts requests, rather than single operations, which have no
-// latency of a request and no class.
+// Requests reports whether a result counts requests, rather than single operations, which have
+// neither a request's latency nor a class.
 func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
 
 // Levels are the tiers of a result by their keys, from fast to slow. They are keys of the schema
@@ -62,14 +61,14 @@ func keyValues(name string) (keys []string, values map[string]string) {
 	return keys, values
 }
 
-// Anchor is a name that can stand behind #. Links in the page and from other documents use it, so
-// that it must not change with the keys of a sweep.
+// Anchor is a name that can follow # in a URL. Links in the page and from other documents use it,
+// so it must not depend on the keys of a sweep.
 func Anchor(name string) string { return anchors.Replace(base(name)) }
 
 var anchors = strings.NewReplacer("/", "-", "=", "-", " ", "-", `"`, "-", "(", "-", ")", "-")
 
-// Keys are those of a benchmark's name, else the name: within a section only they tell benchmarks
-// apart.
+// Keys are the keys of a benchmark's name, else the name: within a section only they distinguish
+// benchmarks.
 func Keys(name string) string {
 	plain, settings := split(name)
 	_, keys, _ := strings.Cut(plain, "/")
@@ -83,8 +82,7 @@ func base(name string) string {
 	return b
 }
 
-// split parts a name from the settings in which it differs from others of that name, whose values
-// may be paths.
+// split separates a name from its distinguishing settings, whose values may be paths.
 func split(name string) (plain, settings string) {
 	if i := strings.Index(name, " ["); i >= 0 {
 		return name[:i], name[i:]

@@ -4,10 +4,10 @@
 //	kernel.h     own declarations of what the kernel has: helpers, structures (CO-RE)
 //	histogram.h  log-linear histograms
 //	process.h    which processes are watched; owner.h: whose a request is
-//	counters.h   what is kept of a request, and the counters of a window
-//	block.h      what the events of a request mean
-//	file.h       what is kept of a call on a file; functions.h, syscalls.h, aio.h, uring.h: how it
-//	             is met
+//	counters.h   the state of a request, and the counters of a window
+//	block.h      the handlers of a request's events
+//	file.h       the state of a call on a file; functions.h, syscalls.h, aio.h, uring.h: the ways to
+//	             trace it
 //	trace.bpf.c  the programs at the tracepoints
 //
 // The objects are committed, so that building needs no compiler for them. After a change of the C

@@ -18,7 +18,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// iocb and ioEvent are those of include/uapi/linux/aio_abi.h.
+// iocb and ioEvent are as in include/uapi/linux/aio_abi.h.
 type iocb struct {
 	data       uint64
 	key, flags uint32
@@ -36,12 +36,12 @@ type ioEvent struct {
 	result, more  int64
 }
 
-// Operations, by their numbers there.
+// Operations, with the numbers of that header.
 const aioRead, aioWrite, aioFdsync = 0, 1, 3
 
 const aioMost, aioSize = 64, 4096
 
-// aioContext has requests and what they move in memory that stays where it is.
+// aioContext has requests and their data in memory that does not move.
 type aioContext struct {
 	t    *testing.T
 	id   uintptr
@@ -78,7 +78,7 @@ func newAIO(t *testing.T) *aioContext {
 	return c
 }
 
-// set prepares the ith request, of a block of its own.
+// set prepares the ith request, for a block of its own.
 func (c *aioContext) set(i int, opcode uint16, fd int) {
 	block := c.data[i*aioSize:]
 	r := iocb{opcode: opcode, fd: uint32(fd), offset: int64(i) * aioSize}
@@ -91,7 +91,7 @@ func (c *aioContext) set(i int, opcode uint16, fd int) {
 	c.requests[i], c.array[i] = r, uintptr(unsafe.Pointer(&c.requests[i]))
 }
 
-// submit gives the first n to the kernel, and returns how many that took.
+// submit submits the first n requests, and returns how many the kernel accepted.
 func (c *aioContext) submit(n int) int {
 	taken, _, e := unix.Syscall(unix.SYS_IO_SUBMIT, c.id, uintptr(n),
 		uintptr(unsafe.Pointer(&c.array)))
@@ -99,7 +99,7 @@ func (c *aioContext) submit(n int) int {
 	return int(taken)
 }
 
-// reap waits for n ends.
+// reap waits for n completions.
 func (c *aioContext) reap(n int) {
 	for n > 0 {
 		got, _, e := unix.Syscall6(unix.SYS_IO_GETEVENTS, c.id, 1, uintptr(n),
@@ -112,7 +112,7 @@ func (c *aioContext) reap(n int) {
 	}
 }
 
-// take takes an end out of the shared memory, as some programs do: struct aio_ring of fs/aio.c.
+// take reads a completion from the shared memory, as some programs do: struct aio_ring of fs/aio.c.
 func (c *aioContext) take() {
 	ring := *(**struct{ id, nr, head, tail uint32 })(unsafe.Pointer(&c.id))
 	for atomic.LoadUint32(&ring.tail) == atomic.LoadUint32(&ring.head) {
@@ -121,9 +121,9 @@ func (c *aioContext) take() {
 	atomic.StoreUint32(&ring.head, (ring.head+1)%ring.nr)
 }
 
-// TestRequestsOfLibaio expects each request of libaio once: of each kind, submitted one by one and
-// together, one that the kernel did not take, one that failed, and one whose end was fetched
-// without a call, which is lost.
+// TestRequestsOfLibaio expects each request of libaio once: requests of each kind, submitted one by
+// one and together, one that the kernel did not accept, and one that failed. A request whose
+// completion was read without a call counts as lost.
 func TestRequestsOfLibaio(t *testing.T) {
 	privtest.Root(t)
 	l := privtest.LoopFS(t, 32, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
@@ -152,13 +152,13 @@ func TestRequestsOfLibaio(t *testing.T) {
 					c.set(0, aioFdsync, fd)
 					require.Equal(t, 1, c.submit(1))
 					c.reap(1)
-					// No file has this descriptor: neither it nor what stands behind it is taken.
+					// No file has this descriptor: the kernel accepts neither this request nor later ones.
 					c.set(0, aioRead, fd)
 					c.set(1, aioRead, 1<<20)
 					c.set(2, aioRead, fd)
 					require.Equal(t, 1, c.submit(3))
 					c.reap(1)
-					// A direct request that begins nowhere fails.
+					// A direct request at an unaligned offset fails.
 					c.set(0, aioRead, fd)
 					c.requests[0].offset = 1
 					require.Equal(t, 1, c.submit(1))

@@ -22,7 +22,7 @@ import (
 // attach loads and attaches the programs, and describes them.
 func attach(opt Options, targets []host.Disk, about *tracing.Capture,
 ) (programs, *UnavailableError) {
-	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading fails if it mattered
+	_ = rlimit.RemoveMemlock() // only needed before Linux 5.11; a failure shows when loading
 	kernel, err := thisKernel()
 	if err != nil {
 		return nil, explain(err)
@@ -34,27 +34,27 @@ func attach(opt Options, targets []host.Disk, about *tracing.Capture,
 	return k, nil
 }
 
-// kernelFacts are the differences between kernels that the programs take as constants.
+// kernelFacts are differences between kernels. The programs have them as constants.
 type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
-	noMerge      bool // block_rq_merge does not: 5.4 has none, 5.10 has
+	noMerge      bool // block_rq_merge does not exist: Linux 5.4 lacks it, 5.10 has it
 	oldArguments bool
 	uring        bool // io_uring's events name the request: since Linux 6.4
-	haveFolios   bool // writeback_dirty_folio, which was writeback_dirty_page before Linux 5.18
+	haveFolios   bool // writeback_dirty_folio exists; before Linux 5.18 it was writeback_dirty_page
 }
 
-// thisKernel asks the running kernel's type information.
+// thisKernel reads the facts from the running kernel's type information.
 func thisKernel() (kernelFacts, error) {
 	types, err := btf.LoadKernelSpec()
 	if err != nil {
 		return kernelFacts{}, fmt.Errorf("the kernel's type information: %w", err)
 	}
-	// The request was the second argument of the queue's events until Linux 5.11, but that change
-	// went into older kernels too (5.10.137, distributions), so the version says nothing and the
-	// type is asked. The first is the tracepoint's own.
+	// Before Linux 5.11 the events of the queue have two arguments, and the request is the second
+	// one. Older kernels received this change too (5.10.137, distributions), so the type decides and
+	// not the version. The tracepoint itself adds one parameter in front.
 	issue := event(types, "block_rq_issue")
-	// Its result lies in the request since 5.19; the event of its completion, whose other arguments
-	// changed more often, names the request since then.
+	// Since Linux 5.19 the result is a part of the request, and the completion event names the
+	// request. The event's other arguments changed more often.
 	uring := event(types, "io_uring_complete")
 	return kernelFacts{
 		uring: event(types, "io_uring_submit_req") != nil &&
@@ -66,7 +66,7 @@ func thisKernel() (kernelFacts, error) {
 	}, nil
 }
 
-// load puts the programs into the kernel and attaches them.
+// load loads the programs into the kernel and attaches them.
 func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.Capture,
 ) (*kernelPrograms, error) {
 	spec, err := bpf.LoadTrace()
@@ -86,15 +86,14 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		bpf.TraceVarFollowDirty:  asFlag(watch.dirty),
 		bpf.TraceVarByOwner:      asFlag(opt.ByOwner),
 		bpf.TraceVarCallKind:     callTable,
-		// The number of the filesystem as its superblock has it, which for btrfs is not that of its
-		// files.
+		// The number in the filesystem's superblock. The files of btrfs have another number.
 		bpf.TraceVarFileDevice: opt.Device.Mount.Major<<20 | opt.Device.Mount.Minor,
 	}
 	if err := configure(spec, targets, values); err != nil {
 		return nil, err
 	}
-	// What is not used is not loaded: maps take their memory at once, and one event that the kernel
-	// lacks would fail all programs.
+	// Unused maps get one entry, because a map takes its memory at once. Unused programs are not
+	// loaded, because one event that the kernel lacks makes the whole load fail.
 	for name, used := range map[string]bool{bpf.TraceMapWatched: watch.mode == watchSet,
 		bpf.TraceMapDirty: watch.dirty, bpf.TraceMapOwners: opt.ByOwner} {
 		if !used {
@@ -115,21 +114,21 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 	if opt.Level == tracing.LevelFile {
 		k.attachFiles(opt.fileAttach, kernel.uring, watch.mode != watchOne, spec, about)
 	}
-	// Only now: who starts from here on is seen by the programs.
+	// Only now, because the attached programs see every process that starts from here on.
 	if err := k.watch(opt, watch, processes); err != nil {
 		return nil, errors.Join(err, k.close())
 	}
 	return k, nil
 }
 
-// blockPrograms are those of the block layer in the order of attaching: completions first, so that
-// no request is ever followed without its end being seen.
+// blockPrograms returns the programs of the block layer in the order of attaching. Completions come
+// first, so that the programs see the end of every request that they follow.
 func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
 	for _, p := range []struct {
 		name string
 		used bool
 	}{
-		// Whose requests they are is known before the first.
+		// The owners of requests must be known before the first request.
 		{bpf.TraceProgKvFork, watch.mode == watchSet}, {bpf.TraceProgKvExec, watch.comm[0] != 0},
 		{bpf.TraceProgKvExit, watch.mode == watchSet},
 		{bpf.TraceProgKvDirtyFolio, watch.dirty && kernel.haveFolios},
@@ -145,8 +144,8 @@ func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
 	return names
 }
 
-// attachAll loads the named programs of a specification, which it empties of others, and attaches
-// them in that order. They share the given maps.
+// attachAll loads the named programs of a specification and attaches them in the given order. It
+// deletes the other programs from the specification. The programs share the given maps.
 func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebpf.Map,
 ) (coll *ebpf.Collection, links []link.Link, err error) {
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
@@ -167,8 +166,8 @@ func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebp
 	return coll, links, nil
 }
 
-// attachTo attaches a program to what its section names: a probe of a function, else what the
-// kernel knows by its type information.
+// attachTo attaches a program to the function or tracepoint that its section names: kprobes directly,
+// all others by the kernel's type information.
 func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
 	switch kind, _, _ := strings.Cut(spec.SectionName, "/"); kind {
 	case "kprobe":
@@ -179,8 +178,8 @@ func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
 	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 
-// configure sets what is constant once the programs are loaded: the verifier removes branches that
-// cannot be taken.
+// configure sets the constants of the programs before loading. The verifier then removes the branches
+// that cannot be taken.
 func configure(spec *ebpf.CollectionSpec, targets []host.Disk, values map[string]any) error {
 	values[bpf.TraceVarDevices] = uint32(len(targets))
 	var devices [maxTargets]struct {
@@ -206,7 +205,7 @@ func configure(spec *ebpf.CollectionSpec, targets []host.Disk, values map[string
 	return nil
 }
 
-// asFlag: constants of the programs are words.
+// asFlag returns 0 or 1, because the constants of the programs are words.
 func asFlag(b bool) uint32 {
 	if b {
 		return 1
@@ -214,7 +213,7 @@ func asFlag(b bool) uint32 {
 	return 0
 }
 
-// event is what the kernel gives to programs at a tracepoint, nil where it has not that one.
+// event returns the parameters of a tracepoint, nil if the kernel lacks the tracepoint.
 func event(types *btf.Spec, name string) *btf.FuncProto {
 	var t *btf.Typedef
 	if types.TypeByName("btf_trace_"+name, &t) != nil {

@@ -2,8 +2,8 @@ package collector
 
 import "kvbench/tracing"
 
-// The kernel's histograms are log-linear: 16 buckets per power of two, so that a bucket is at most
-// 1/16 wide. The numbers are those of bpf/histogram.h.
+// The kernel's histograms are log-linear with 16 buckets per power of two, so a bucket is at most 1/16
+// wide. The constants are as in bpf/histogram.h.
 const (
 	subBits      = 4
 	buckets      = 512
@@ -14,7 +14,7 @@ const (
 	sizeUnit = 512 // bytes
 )
 
-// bucketRange returns what bucket i holds: [low, high).
+// bucketRange returns the range of bucket i: [low, high).
 func bucketRange(i int) (low, high uint64) {
 	if i < 1<<subBits {
 		return uint64(i), uint64(i) + 1
@@ -38,26 +38,27 @@ func distribution(unit string, sum float64, counts []uint64,
 	return tracing.NewHistogram(unit, sum, in)
 }
 
-// newHistogram has counts in steps of which per make one of the unit.
+// newHistogram makes a Histogram of log-linear counts. step is the programs' unit and per the
+// result's, both in ns, bytes or requests.
 func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) tracing.Histogram {
 	return distribution(unit, sum, counts, func(i int) tracing.Bucket {
 		return tracing.Bucket{Range: rangeIn(step, per, i)}
 	})
 }
 
-// rangeIn is what bucket i holds, in a unit.
+// rangeIn returns the range of bucket i in a unit.
 func rangeIn(step uint64, per float64, i int) [2]float64 {
 	low, high := bucketRange(i)
 	return [2]float64{float64(low*step) / per, float64(high*step) / per}
 }
 
-// newTimes is a histogram of times in µs.
+// newTimes makes a histogram of times in µs.
 func newTimes(counts *[buckets]uint64, ns int64) tracing.Histogram {
 	const us = 1000 // ns
 	return newHistogram("us", counts[:], timeUnit, us, float64(ns)/us)
 }
 
-// newSizes is a histogram of request sizes in KiB whose buckets know their real size.
+// newSizes makes a histogram of request sizes in KiB. Its buckets have the mean of their real sizes.
 func newSizes(counts, bytes *[buckets]uint64) tracing.Histogram {
 	const kib = 1024
 	sum := uint64(0)
@@ -70,7 +71,7 @@ func newSizes(counts, bytes *[buckets]uint64) tracing.Histogram {
 	})
 }
 
-// newZones is a linear histogram over the device's addresses; the last bucket holds what lies
+// newZones makes a linear histogram of the device's addresses. The last bucket includes all addresses
 // beyond it.
 func newZones(counts *[lbaBuckets]uint64, widthGiB float64) tracing.Histogram {
 	sum := 0.0

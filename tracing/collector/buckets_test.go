@@ -89,8 +89,7 @@ func TestZonesFitTheDevice(t *testing.T) {
 	assert.EqualValues(t, 16<<10*mib, zoneSectors(sized("21474836480")), "10 TiB")
 }
 
-// TestThereIsRoomForWhatDevicesHaveInFlight reckons with the tags of each queue and a scheduler's
-// requests.
+// TestThereIsRoomForWhatDevicesHaveInFlight counts the tags of each queue and a scheduler's requests.
 func TestThereIsRoomForWhatDevicesHaveInFlight(t *testing.T) {
 	disk := func(queues int, tags, requests string) host.Disk {
 		dir := t.TempDir()

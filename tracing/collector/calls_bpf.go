@@ -15,28 +15,28 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// callMaps are needed for calls on files only.
+// callMaps are the maps that only calls on files need.
 var callMaps = []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents,
 	bpf.TraceMapSubmitted}
 
-// fileWays are the ways of attaching to calls on files, the best first, with the beginnings of the
-// names of their programs. Kprobes come last: with 300 threads blocked in reads of a pipe they lost
-// all of 1000 other reads, because there are some ten kretprobes for calls in progress, and each
-// call takes longer in them (the package's documentation has the numbers).
+// fileWays are the ways of attaching to calls on files, the best first, with the prefixes of their
+// programs' names. Kprobes come last: with 300 threads blocked in reads of a pipe they lost all of
+// 1000 other reads, and they cost more time per call (see the package's documentation).
 var fileWays = []struct{ way, programs string }{
 	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"}, {byKprobe, "kprobe_"},
 }
 
-// uringPrograms are for what no call does; its end before its beginning, as for all.
+// uringPrograms trace requests of io_uring, which no call shows. Completions are attached first, so
+// that every request that is followed has a visible end.
 var uringPrograms = []string{bpf.TraceProgKvUringComplete, bpf.TraceProgKvUringSubmit}
 
-// attachFiles tries the ways of attaching to calls on files in turn, or the one that is forced, and
-// io_uring's events with each; libaio's calls where others than this process are watched, which
-// makes none. None of them is no reason to do without requests.
+// attachFiles tries the ways of attaching to calls on files in turn, or only the forced way. Each way
+// includes io_uring's events. It includes libaio's calls if other processes than this one are
+// watched, because this process makes none. If every way fails, requests are traced without calls.
 func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *ebpf.CollectionSpec,
 	about *tracing.Capture) {
 	about.FileAttach = byNothing
-	// All but the constants, which differ.
+	// Share all maps except the constants, which differ.
 	shared := maps.Clone(k.coll.Maps)
 	delete(shared, spec.Variables[bpf.TraceVarCallKind].SectionName)
 	var besides []string
@@ -52,8 +52,8 @@ func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *eb
 		}
 		names, of := slices.Concat(besides, namesOf(spec, w.programs)), spec.Copy()
 		if w.way != byTracepoint && others {
-			// What libaio does is met in its system calls whatever the way: some kernels have
-			// functions of several types for them (6.1), which cannot be attached to.
+			// Libaio is traced in its system calls with every way: some kernels (6.1) have several
+			// types of one of its functions, and programs cannot be attached to such a function.
 			names = append(names, bpf.TraceProgKvSysExit, bpf.TraceProgKvSysEnter)
 			if err := of.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
 				about.NotBetter = append(about.NotBetter, "libaio: "+err.Error())
@@ -69,8 +69,8 @@ func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *eb
 	}
 }
 
-// namesOf lists the programs whose names begin so: the ends of calls (out, exit) before their
-// beginnings (in, enter), so that no call is followed whose end is not seen.
+// namesOf lists the programs with a prefix. The ends of calls (out, exit) come before their
+// beginnings (in, enter), so that the programs see the end of every call that they follow.
 func namesOf(spec *ebpf.CollectionSpec, prefix string) []string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(spec.Programs)),
 		func(name string) bool { return !strings.HasPrefix(name, prefix) })
@@ -78,8 +78,8 @@ func namesOf(spec *ebpf.CollectionSpec, prefix string) []string {
 	return names
 }
 
-// callTable is call_kind of bpf/syscalls.h: of each system call by its number, which the two
-// architectures give differently, the kind + 1; 0 is not followed.
+// callTable is call_kind of bpf/syscalls.h: for the number of each system call its kind + 1, and 0 for
+// calls that are not followed. The two architectures have different numbers.
 var callTable = [512]uint8{
 	unix.SYS_READ: callRead + 1, unix.SYS_PREAD64: callRead + 1, unix.SYS_READV: callRead + 1,
 	unix.SYS_PREADV: callRead + 1, unix.SYS_PREADV2: callRead + 1,
@@ -90,9 +90,9 @@ var callTable = [512]uint8{
 	unix.SYS_IO_GETEVENTS: aioReap + 1, unix.SYS_IO_PGETEVENTS: aioReap + 1,
 }
 
-// aioTable has those of libaio alone.
+// aioTable has only libaio's calls.
 var aioTable = [512]uint8{unix.SYS_IO_SUBMIT: aioSubmit + 1, unix.SYS_IO_GETEVENTS: aioReap + 1,
 	unix.SYS_IO_PGETEVENTS: aioReap + 1}
 
-// The kinds of libaio's own calls, which are followed and not counted.
+// The kinds of libaio's calls, which are followed but not counted.
 const aioSubmit, aioReap = callKinds + 1, callKinds + 2

@@ -19,8 +19,8 @@ import (
 
 var waysOfCalls = []string{byFexit, byKprobe, byTracepoint}
 
-// startCalls starts a collector with the file layer, or skips the test where the kernel does not
-// have that way.
+// startCalls starts a collector with the file layer. It skips the test if the kernel lacks the given
+// way.
 func startCalls(t testing.TB, opt Options) *Collector {
 	t.Helper()
 	opt.Level = tracing.LevelFile
@@ -49,7 +49,7 @@ func tracedCalls(t testing.TB, opt Options, work func()) *tracing.Trace {
 	return tr
 }
 
-// TestChainOfCalls expects the best way that there is, and the reasons against those before it.
+// TestChainOfCalls expects the best available way, and the reasons against better ones.
 func TestChainOfCalls(t *testing.T) {
 	privtest.Root(t)
 	if _, err := thisKernel(); err != nil {
@@ -69,8 +69,8 @@ func TestChainOfCalls(t *testing.T) {
 	assert.NotContains(t, why[0], "MEMLOCK", "a misleading hint")
 }
 
-// TestEachCallCountsOnce makes calls of every kind and expects as many, whatever the kernel makes
-// of them inside.
+// TestEachCallCountsOnce makes calls of every kind and expects each once, whatever functions the
+// kernel calls for it.
 func TestEachCallCountsOnce(t *testing.T) {
 	privtest.Root(t)
 	l := privtest.LoopFS(t, 32, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
@@ -118,10 +118,10 @@ func TestEachCallCountsOnce(t *testing.T) {
 						must(size)(unix.Preadv(fd, pieces, size))
 						must(size)(unix.Preadv2(fd, pieces, 0, 0))
 					}
-					must(0)(unix.Pread(fd, buffer, 1<<30)) // behind the end
+					must(0)(unix.Pread(fd, buffer, 1<<30)) // after the end of the file
 				})
-				// The kernel skips a run where it has put another of the same program aside, and
-				// says so; of system calls that happens since Linux 6.13.
+				// The kernel skips a run if a run of the same program on the processor is suspended,
+				// and counts it as skipped. For system calls that happens since Linux 6.13.
 				missed := float64(tr.Capture.Losses.Missed)
 				assert.InDelta(t, 5*n+1, tr.VFSRead.Count, missed)
 				assert.InDelta(t, 5*n, tr.VFSWrite.Count, missed)

@@ -85,16 +85,15 @@ func (w *window) margins() (lead, tail int64) {
 	return lead, tail
 }
 
-// A lost completion counts as in flight until its address is used again. lossTolerated is the share
-// of them above which the depth at dispatch is not to be trusted. Gaps are not seen meanwhile, but
-// those that are seen are right: their sum is scaled up, if at least seeingMin of the window was
-// seen.
+// A request with a lost completion counts as in flight until its address is reused. Above the share
+// lossTolerated the depth at dispatch is not reliable. Lost completions hide gaps, but the visible gaps are
+// right: their sum is scaled up, if at least seeingMin of the window had visible gaps.
 const (
 	lossTolerated = 0.001
 	seeingMin     = 0.5
 )
 
-// judge adds the warnings that the numbers call for.
+// judge adds the warnings about the numbers.
 func (c *Collector) judge(t *tracing.Trace) {
 	p := &t.Capture
 	warn := func(when bool, format string, args ...any) {
@@ -113,8 +112,7 @@ func (c *Collector) judge(t *tracing.Trace) {
 		p.Warn("lost completions hide when nothing was in flight: the idle time is left out")
 		t.Idle, p.Gaps = tracing.Histogram{}, 0
 	}
-	// A request that ends while an edge is taken is seen on one side of it and counted on the
-	// other.
+	// A request that completes while an edge is read may be in flight at the edge and counted before it.
 	n := p.Read.Imbalance() + p.Write.Imbalance()
 	warn(max(n, -n) > int64(4*runtime.NumCPU()), "issued and completed requests differ by %d", n)
 	l := &p.Losses

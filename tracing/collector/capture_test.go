@@ -11,10 +11,10 @@ import (
 	"kvbench/tracing"
 )
 
-// made describes what a made-up device did.
+// made describes the requests of an invented device.
 type made struct {
 	reads, writes map[int64]uint64 // requests by size
-	d2c           time.Duration    // of each
+	d2c           time.Duration    // of each request
 	window        time.Duration
 	gaps          []time.Duration
 	segments      int64
@@ -64,7 +64,8 @@ func repeat(n int, d time.Duration) (all []time.Duration) {
 	return all
 }
 
-// TestTracesOfMadeUpDevices pins the traces of which other packages make jobs and texts.
+// TestTracesOfMadeUpDevices pins traces of invented devices. Other packages make jobs and texts from
+// these traces.
 func TestTracesOfMadeUpDevices(t *testing.T) {
 	for name, load := range map[string]made{
 		"deep": {
@@ -112,7 +113,7 @@ func TestTracesOfMadeUpDevices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(load.trace(), "", "\t")
 			require.NoError(t, err)
-			// Where package tracing and those above find them.
+			// Package tracing and the packages above it read these files.
 			golden.Check(t, "../../testdata/traces/"+name+".json", string(got)+"\n")
 		})
 	}

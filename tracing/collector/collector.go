@@ -16,42 +16,40 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Collector watches one device, or all, until Close. Everything between OpenWindow and CloseWindow
-// is counted, by the kernel itself and to the exact request: opening and closing are one store to
-// memory that the programs share, reading comes later. Its methods may be called from any
-// goroutine.
+// Collector traces one device, or all, until Close. The kernel counts every request between OpenWindow and
+// CloseWindow exactly: opening and closing are one store to memory that the programs share, and the
+// counters are read later. Its methods may be called from any goroutine.
 //
-// Where the kernel does not let us trace, a Collector reads the device's own counters (Unavailable
-// says why), so that a run needs no second path.
+// If the kernel does not allow tracing, a Collector reads the device's own counters (Unavailable says
+// why), so that a run needs no second code path.
 type Collector struct {
 	device      host.Device
 	targets     []host.Disk
-	about       tracing.Capture // what holds of every window
+	about       tracing.Capture // the part that is the same for every window
 	programs    programs
-	unavailable *UnavailableError // why programs are none
+	unavailable *UnavailableError // why the programs are not attached
 
 	mu     sync.Mutex
 	window window
 	closed bool
 }
 
-// programs are the attached programs. They count twice: what is in the window, and what is not.
+// programs are the attached programs. They have two sets of counters: inside and outside the window.
 type programs interface {
-	open() error // notes where the counters stand and lets them count
+	open() error // records the counters and starts counting
 	shut() error
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// lostInFlight counts the requests that were dispatched before a moment and whose end was not
-	// seen.
+	// lostInFlight counts the requests that were dispatched before a moment and have no completion.
 	lostInFlight(before uint64) (lostInFlight, error)
-	// family counts the processes of an id's or a name's family that were met so far, and those of
-	// them that run; 0 for the calling process alone and for a cgroup.
+	// family returns how many processes were found so far for an id or a name, including children, and
+	// how many of them run. Both are 0 for the calling process alone and for a cgroup.
 	family() (met, running int)
 	close() error
 }
 
-// none are the programs of a kernel that takes none: nothing is counted.
+// none replaces the programs on a kernel that does not accept them. It counts nothing.
 type none struct{}
 
 func (none) open() error                               { return nil }
@@ -63,29 +61,29 @@ func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, 
 func (none) family() (met, running int)                { return 0, 0 }
 func (none) close() error                              { return nil }
 
-// edge is what holds at one moment.
+// edge is the state at one end of a window.
 type edge struct {
 	now      uint64 // the programs' clock
 	inFlight [2]int64
-	idle     uint64 // since when nothing was in flight
+	idle     uint64 // time from which no request was in flight
 	first    uint64 // when the window's first request was dispatched, 0 = none yet
-	missed   int64  // at a window's ends: a system call for each program is too much in between
+	missed   int64  // only at the ends: it costs a system call per program
 }
 
-// window is what is read at its ends. Reading the kernel's counters comes later.
+// window is the state read at its two ends. The kernel's counters are read later.
 type window struct {
 	opened, shut  bool
 	start, end    time.Time
 	before, after edge
 	stat, statEnd *host.BlockStat
 	lost          lostInFlight
-	err           error // the first; it stays until the next window
+	err           error // the first error; kept until the next window
 }
 
 // Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options,
-// a process that does not exist, or when ctx is done; without privilege or kernel support the
-// Collector has Unavailable set and reads counters. Close it, after the timed phase: detaching
-// costs time.
+// for a process that does not exist, or if ctx is done. Without privilege or kernel support it returns
+// a Collector that reads counters, with Unavailable set. Close the Collector after the timed phase,
+// because detaching takes time.
 func Start(ctx context.Context, opt Options) (*Collector, error) {
 	opt.Level = cmp.Or(opt.Level, tracing.LevelBlock)
 	opt.Filter = cmp.Or(opt.Filter, tracing.FilterDevice)
@@ -114,7 +112,7 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 // maxTargets is MAX_DEVICES in bpf/counters.h.
 const maxTargets = 128
 
-// chooseTargets decides what to filter for, and says when it is not what was asked for.
+// chooseTargets chooses the devices to filter for, and warns if they differ from the requested ones.
 func (c *Collector) chooseTargets() {
 	if c.device.Name == "" && c.device.Reason == "" && len(c.device.Members) == 0 {
 		return // every device
@@ -151,12 +149,11 @@ func (c *Collector) chooseTargets() {
 	}
 }
 
-// Unavailable says why only counters are read, nil when requests are traced.
+// Unavailable returns why only counters are read, or nil if requests are traced.
 func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
 
-// Watched returns how many processes of the watched PID's family, or of the name and its families,
-// were met so far, and how many of them still run. Both are 0 when the calling process is watched,
-// a cgroup, or nothing.
+// Watched returns how many processes were found so far for the watched PID or name, including children,
+// and how many of them still run. Both are 0 if the calling process, a cgroup, or no process is watched.
 func (c *Collector) Watched() (met, running int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +163,7 @@ func (c *Collector) Watched() (met, running int) {
 	return c.programs.family()
 }
 
-// OpenWindow begins to count, forgetting an earlier window. It takes well under a millisecond.
+// OpenWindow begins a window and discards an earlier one. It takes well under a millisecond.
 func (c *Collector) OpenWindow() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +175,7 @@ func (c *Collector) OpenWindow() error {
 	return w.err
 }
 
-// CloseWindow ends the counting at this moment.
+// CloseWindow ends the window.
 func (c *Collector) CloseWindow() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +191,7 @@ func (c *Collector) CloseWindow() error {
 	return w.err
 }
 
-// readEnd reads what holds at the end of a window.
+// readEnd reads the state at the end of a window.
 func (c *Collector) readEnd(w *window) {
 	w.edge(&w.after, c.programs)
 	w.statEnd = c.readStat()
@@ -207,7 +204,7 @@ func (w *window) edge(to *edge, p programs) {
 	w.err = errors.Join(w.err, err)
 }
 
-// readStat reads the counters of the device, or sums its members', which are what is traced.
+// readStat reads the counters of the traced device, or sums those of its traced members.
 func (c *Collector) readStat() *host.BlockStat {
 	s, err := host.ReadStats(c.targets)
 	if len(c.targets) == 0 {
@@ -219,18 +216,18 @@ func (c *Collector) readStat() *host.BlockStat {
 	return &s
 }
 
-// lostInFlight are requests whose completion no program saw, and that still count as in flight.
+// lostInFlight counts requests without a completion that still count as in flight.
 type lostInFlight struct {
 	counted    [2]int64
-	unobserved int64 // Σ time of the window in which they hid gaps, in ns
+	unobserved int64 // time of the window in which they hid gaps, in ns
 }
 
-// lostAfter is how long a request may be in flight before it counts as lost although the device is
-// busy. Drivers give up on a request after 30 s.
+// lostAfter is how long a request may be in flight before it counts as lost, although the device is busy.
+// Drivers time out after 30 s.
 const lostAfter = 60 * time.Second
 
-// countLost finds requests whose completion no program saw and whose address has not come back, at
-// the end of a window. A device that reports nothing in flight is believed.
+// countLost counts, at the end of a window, requests without a completion whose address was not reused. If
+// the device itself reports no request in flight, all of them are lost.
 func (c *Collector) countLost() {
 	w := &c.window
 	now := w.after.now
@@ -241,7 +238,8 @@ func (c *Collector) countLost() {
 	w.lost, w.err = lost, errors.Join(w.err, err)
 }
 
-// Snapshot returns what was counted in the window, so far if it is open; nil before the first.
+// Snapshot returns the trace of the window, up to now if it is open. It returns nil before the first
+// window.
 func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,8 +261,7 @@ func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	return c.build(&w, &n), nil
 }
 
-// Close detaches the programs; nothing of them stays in the kernel. The last window can no longer
-// be read.
+// Close detaches the programs and removes them from the kernel. The last window can no longer be read.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	closed := c.closed
@@ -276,5 +273,5 @@ func (c *Collector) Close() error {
 	return c.programs.close()
 }
 
-// runs says whether a process exists, also one that we may not signal.
+// runs reports whether a process exists, also one that this user may not signal.
 func runs(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

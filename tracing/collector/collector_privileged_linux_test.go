@@ -21,7 +21,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// fioResult is the part of fio's JSON that is compared.
+// fioResult is the compared part of fio's JSON.
 type fioResult struct {
 	Jobs []struct {
 		Read, Write, Sync fioSide
@@ -51,8 +51,8 @@ func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
 	return read, write
 }
 
-// emulated says that testdata/kernels.sh runs the test on a processor made of software, where times
-// mean nothing.
+// emulated reports whether testdata/kernels.sh runs the test on an emulated processor, where times
+// have no meaning.
 func emulated() bool { return os.Getenv("KVTEST_EMULATED") == "1" }
 
 // ioSize is how much to read or write, in MiB.
@@ -68,7 +68,7 @@ func needFio(t testing.TB) {
 	privtest.Need(t, err)
 }
 
-// rawLoop is an idle loop device without a filesystem, every block of which has been written.
+// rawLoop makes an idle loop device without a filesystem, with every block written.
 func rawLoop(t testing.TB, mib int) (host.Device, string) {
 	t.Helper()
 	needFio(t)
@@ -106,7 +106,7 @@ func TestAgainstFio(t *testing.T) {
 	d, file := rawLoop(t, 256)
 	for _, c := range []struct {
 		name  string
-		sizes []int64 // of reads, in ascending order; nil where memory may split them
+		sizes []int64 // of reads, ascending; nil if fragmented memory may split reads
 		args  []string
 	}{
 		{"random 4 KiB reads", []int64{4 << 10}, []string{"--rw=randread", "--bs=4k",
@@ -139,9 +139,9 @@ func TestAgainstFio(t *testing.T) {
 	}
 }
 
-// TestTimesAddUp reads one block after the other from a device that takes 2 ms for each, with
-// pauses. At every moment a request is in flight or the device is idle, so that device time and
-// idle time are the window to the nanosecond.
+// TestTimesAddUp reads one block after the other, with pauses, from a device that takes 2 ms for each.
+// At every moment either a request is in flight or the device is idle. So device time and idle time
+// add up to the window, to the nanosecond.
 func TestTimesAddUp(t *testing.T) {
 	privtest.Root(t)
 	needFio(t)
@@ -171,9 +171,9 @@ func TestTimesAddUp(t *testing.T) {
 	assert.EqualValues(t, n, tr.DepthRead.Sum, "each request alone")
 }
 
-// TestRequestsOfADisk counts the reads of one program on the disk below the temporary directory,
-// which other programs use as well. Its completions are interrupts, of which a virtual machine's
-// programs may miss some: these are counted as lost.
+// TestRequestsOfADisk counts the reads of one program on the disk of the temporary directory, which
+// other programs use too. The disk's completions are interrupts. In a virtual machine the programs may
+// miss some of them, and those requests count as lost.
 func TestRequestsOfADisk(t *testing.T) {
 	privtest.Root(t)
 	fio := copied(t, "fio", "kv-fio")
@@ -199,7 +199,7 @@ func TestRequestsOfADisk(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests, %d lost, %d of 4 KiB", r.Requests, r.Stale, seen)
-	// The filesystem's own blocks for the program and its libraries may add a few requests of 4 KiB.
+	// Reading the program and its libraries may add a few requests of 4 KiB for filesystem blocks.
 	assert.GreaterOrEqual(t, seen+r.Stale, int64(n))
 	assert.Zero(t, r.Imbalance())
 }

@@ -144,8 +144,8 @@ func TestUnavailableSaysWhatIsNeeded(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// Several directories have several devices, all of which are traced; where one has none, that is
-// said, because its requests are in no number.
+// The devices of several directories are all traced. A warning names a directory without a device,
+// because its requests are missing in the numbers.
 func TestDirectoriesWithoutADeviceAreSaidSo(t *testing.T) {
 	queues, err := filepath.Glob("/sys/block/*/mq")
 	require.NoError(t, err)

@@ -20,15 +20,14 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// ledger are the block layer's programs in the kernel, attached to nothing: events come from the
-// test alone. Requests are addresses at which there is nothing, so that each is a read of no bytes.
+// ledger is the block layer's programs in the kernel, not attached: only the test makes events.
+// Requests are invalid addresses, so the programs see each as a read of 0 bytes.
 type ledger struct {
 	*kernelPrograms
 	t testing.TB
 }
 
-// detached loads the programs of the block layer as ones that are called by hand: the kernel runs
-// no others for tests.
+// detached loads the programs of the block layer with a type that a test can run.
 func detached(t testing.TB, values map[string]any) *ebpf.Collection {
 	t.Helper()
 	privtest.Root(t)
@@ -76,15 +75,15 @@ func (l ledger) counts() (directionCounts, otherCounts, int64) {
 	return n.directions[dirRead], n.other, e.inFlight[dirRead]
 }
 
-// TestCountersInTheKernel drives the programs through what a device and a scheduler can do to a
-// request, and what happens when the kernel does not show an event.
+// TestCountersInTheKernel runs the programs for everything that a device and a scheduler can do with a
+// request, and for missing events.
 func TestCountersInTheKernel(t *testing.T) {
 	const rq, another = 0x1000, 0x2000
 	for _, c := range []struct {
 		name   string
 		events []string
-		// Expected of the direction: requests, issued, requeued, stale; and merged, orphaned and
-		// those in flight.
+		// Expected for the direction: requests, issued, requeued, stale; besides merged, orphaned and
+		// in flight.
 		requests, issued, requeued, stale, merged, orphaned int64
 		inFlight                                            int64
 	}{
@@ -132,8 +131,8 @@ func TestCountersInTheKernel(t *testing.T) {
 	}
 }
 
-// TestRequestsLostInFlight expects a request in flight, whose completion never came, to be found at
-// the end of the window.
+// TestRequestsLostInFlight expects a request without a completion to be found at the end of the
+// window.
 func TestRequestsLostInFlight(t *testing.T) {
 	l := newLedger(t)
 	l.events(0x1000, "start", "issue")
@@ -147,7 +146,7 @@ func TestRequestsLostInFlight(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, s, "not yet")
 
-	// In a window that opens later it hides gaps from the opening on.
+	// In a later window the request hides gaps from the opening on.
 	require.NoError(t, l.open())
 	now := monotonic()
 	s, err = l.lostInFlight(now)
@@ -160,8 +159,8 @@ func TestRequestsLostInFlight(t *testing.T) {
 	assert.Zero(t, inFlight)
 }
 
-// TestNoRoomForRequests fills the table of living requests and expects those without a place to be
-// counted, and the others to be followed.
+// TestNoRoomForRequests fills the table of requests. It expects that requests without a place are
+// counted as such, and the others followed.
 func TestNoRoomForRequests(t *testing.T) {
 	l := newLedger(t)
 	room := l.coll.Maps[bpf.TraceMapLive].MaxEntries()
@@ -180,17 +179,17 @@ func TestNoRoomForRequests(t *testing.T) {
 	assert.EqualValues(t, more, other.Full)
 }
 
-// TestNobodyFindsTheDeviceIdleSinceTooEarly reads, while requests come and go, what a program on
-// another processor reads when it dispatches one: a program that finds the gauge empty must find the time
-// of the last completion with it. Stored behind the gauge that would be the time of the one before,
-// and all the while in which the device was busy would be a gap.
-func TestNobodyFindsTheDeviceIdleSinceTooEarly(t *testing.T) {
+// TestIdleTimeIsTheLastCompletion reads the gauge and the idle time while requests complete, as a program
+// on another processor does at a dispatch. If the gauge is 0, the idle time must be the last completion. If
+// the programs stored it after the gauge, it could be the completion before, and busy time would count as
+// a gap.
+func TestIdleTimeIsTheLastCompletion(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor does one thing after the other")
 	}
 	l := newLedger(t)
 	gauge, idle := l.word(bpf.TraceVarGauge), l.word(bpf.TraceVarIdle)
-	var completing atomic.Uint64 // since when, 0 = it does not; the gauge is 1 until it has
+	var completing atomic.Uint64 // start of the current completion, 0 = none; the gauge is 1 before its end
 	stop, seen, early := make(chan struct{}), 0, 0
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -223,7 +222,7 @@ func TestNobodyFindsTheDeviceIdleSinceTooEarly(t *testing.T) {
 	assert.Zero(t, early)
 }
 
-// word is a variable of the programs in the memory that is shared with them.
+// word is a variable in the memory that the programs share.
 func (l ledger) word(name string) *uint64 {
 	l.t.Helper()
 	spec, err := bpf.LoadTrace()

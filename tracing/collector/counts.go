@@ -10,9 +10,9 @@ import (
 	"kvbench/tracing/host"
 )
 
-// The three kinds of counters are laid out as in bpf/counters.h and bpf/file.h, one 64-bit word
-// after the other: they are read from the kernel as they are. A test compares them with what the C
-// compiler made.
+// The three kinds of counters have the layout of bpf/counters.h and bpf/file.h, one 64-bit word after
+// the other, because they are copied from the kernel. A test compares the layout with the compiled
+// programs.
 
 // directionCounts are the kernel's counters of one direction, summed over processors.
 type directionCounts struct {
@@ -27,7 +27,7 @@ type directionCounts struct {
 	Lba                                       [lbaBuckets]uint64
 }
 
-// otherCounts are those without a direction.
+// otherCounts are the counters without a direction.
 type otherCounts struct {
 	Flushes, FlushNs, FlushWaits, FlushWaitNs int64
 	OwnFlushWaits, KernelFlushWaits           int64
@@ -37,19 +37,19 @@ type otherCounts struct {
 	Flush, FlushWait, Discard, Gap            [buckets]uint64
 }
 
-// callCounts are those of one kind of system call.
+// callCounts are the counters of one kind of system call.
 type callCounts struct {
 	Calls, Errors, Bytes, Ns, Lost int64
 	Time, Size, SizeBytes          [buckets]uint64
 }
 
-// counts is everything that the programs counted in one window.
+// counts is all counters of one window.
 type counts struct {
 	directions [2]directionCounts
 	other      otherCounts
 	calls      [callKinds]callCounts
 	owners     map[uint32]ownerCounts // by process, 0 = the kernel; nil unless asked for
-	unwatched  int64                  // processes for which the watched set had no room
+	unwatched  int64                  // processes that did not fit into the watched set
 }
 
 // ownerCounts are the kernel's counters of one process, laid out as in bpf/owner.h.
@@ -74,7 +74,7 @@ const (
 	dirWrite = 1
 )
 
-// lostCalls are those that were begun, but could not be followed to their end.
+// lostCalls returns how many calls began but could not be followed to their end.
 func (c *counts) lostCalls() (n int64) {
 	for i := range c.calls {
 		n += c.calls[i].Lost
@@ -106,7 +106,7 @@ func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
 	}
 }
 
-// direction has what needs no more than another name; the rest is capture.go's.
+// direction returns the counters that only need another name. capture.go computes the rest.
 func (d *directionCounts) direction() tracing.Direction {
 	return tracing.Direction{
 		Requests: d.Requests, Bytes: d.Bytes, Errors: d.Errors,
@@ -118,7 +118,7 @@ func (d *directionCounts) direction() tracing.Direction {
 	}
 }
 
-// since takes what was counted before out of the counts.
+// since subtracts earlier counts.
 func (c *counts) since(before *counts) {
 	less := func(now, old []uint64) {
 		for at, n := range old {
@@ -159,13 +159,13 @@ func (c *counts) list() (out []tracing.Owner) {
 	return out
 }
 
-// words are a structure of 64-bit words and nothing else.
+// words returns a structure that consists of 64-bit words as a slice of them.
 func words[T any](v *T) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
 }
 
-// zoneSectors is the width of an LBA bucket: the least power of two, from 1 MiB, with which the
-// largest device has no more buckets than there are; 16 GiB where the devices are not known.
+// zoneSectors returns the width of an LBA bucket: the smallest power of two, at least 1 MiB, with
+// which the buckets cover the largest device. It is 16 GiB if the devices are unknown.
 func zoneSectors(ts []host.Disk) uint64 {
 	const mib, unknown = 1 << 20 / host.SectorSize, 16 << 30 / host.SectorSize
 	if len(ts) == 0 {
@@ -180,9 +180,9 @@ func zoneSectors(ts []host.Disk) uint64 {
 	return width
 }
 
-// liveRoom is how many requests the devices can have in flight and queued together: each hardware
-// queue has its tags, and a scheduler its configured number of requests. A flush has a request of its
-// own for each queue. Where devices are not known it is what the kernel has of all.
+// liveRoom returns how many requests the devices can have in flight and queued together. Each hardware
+// queue has its tags, a scheduler its configured number of requests, and each queue one request more
+// for a flush. If the devices are unknown, all devices of the machine count.
 func liveRoom(ts []host.Disk) uint32 {
 	const least, most = 4096, 1 << 20
 	if len(ts) == 0 {
@@ -196,7 +196,7 @@ func liveRoom(ts []host.Disk) uint32 {
 	return uint32(min(max(room, least), most))
 }
 
-// maxSegments is the smallest limit of the devices, 0 when unknown.
+// maxSegments returns the smallest limit of the devices, 0 if unknown.
 func maxSegments(ts []host.Disk) (least int64) {
 	for _, t := range ts {
 		if n := t.MaxSegments(); n > 0 && (least == 0 || n < least) {

@@ -9,15 +9,15 @@ import (
 	"kvbench/tracing/host"
 )
 
-// explain turns the kernel's refusal into what a user can do about it.
+// explain turns the kernel's refusal into advice for the user.
 func explain(err error) *UnavailableError {
 	because := func(reason, need string) *UnavailableError {
 		return &UnavailableError{Reason: reason, Need: need, Err: err}
 	}
 	p := host.ReadPrivileges()
 	missing := strings.Join(p.Missing, " and ")
-	// The kernel wants more privilege. A program that the verifier rejects fails with EACCES and is
-	// another matter.
+	// The process needs more privilege. The verifier rejects a program with EACCES, too, but that has
+	// another cause.
 	refused := errors.Is(err, unix.EPERM)
 	switch {
 	case refused && missing != "":
@@ -39,8 +39,8 @@ func explain(err error) *UnavailableError {
 		"a kernel of 5.10 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
 }
 
-// brief keeps a verifier log out of a sentence, and the library's guess that a limit of memory
-// might be behind EPERM: it was lifted.
+// brief removes a verifier log from an error. It also removes the library's guess that a memory limit
+// causes EPERM, because that limit was lifted.
 func brief(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	s, _, _ = strings.Cut(s, " (MEMLOCK")

@@ -25,8 +25,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// TestBucketsInTheKernel runs the C function for values around each power of two and expects what
-// the Go mirror says.
+// TestBucketsInTheKernel runs the C function for values around each power of two and expects the
+// result of its mirror in Go.
 func TestBucketsInTheKernel(t *testing.T) {
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
@@ -46,8 +46,8 @@ func TestBucketsInTheKernel(t *testing.T) {
 	}
 }
 
-// TestMapsTakeTheirMemoryAtOnce because kernels before 6.1 write a warning with a stack trace into
-// their log when a program that traces uses a map that does not (seen on 5.10 and 5.15).
+// TestMapsTakeTheirMemoryAtOnce: if a tracing program uses a map without preallocated memory, kernels
+// before 6.1 log a warning with a stack trace (seen on 5.10 and 5.15).
 func TestMapsTakeTheirMemoryAtOnce(t *testing.T) {
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
@@ -69,8 +69,8 @@ func startFor(t testing.TB, opt Options) *Collector {
 	return c
 }
 
-// TestNothingIsLeft looks for a collector's programs by their numbers in the kernel, after Close
-// and after a process was killed with its programs attached.
+// TestNothingIsLeft looks for a collector's programs by their ids in the kernel, after Close and after
+// a process with attached programs was killed.
 func TestNothingIsLeft(t *testing.T) {
 	privtest.Root(t)
 	if os.Getenv("KVTEST_TRACE_AND_HANG") == "1" {
@@ -116,7 +116,7 @@ func TestNothingIsLeft(t *testing.T) {
 	assert.Eventually(t, gone(ids), 5*time.Second, 10*time.Millisecond, "after SIGKILL")
 }
 
-// programIDs are the kernel's numbers of a collector's programs.
+// programIDs returns the kernel's ids of a collector's programs.
 func programIDs(t testing.TB, c *Collector) (ids []ebpf.ProgramID) {
 	k := c.programs.(*kernelPrograms)
 	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
@@ -134,8 +134,8 @@ func programIDs(t testing.TB, c *Collector) (ids []ebpf.ProgramID) {
 	return ids
 }
 
-// TestOlderKernels makes the programs believe that they run on a kernel without block_io_start:
-// requests are then first seen at their dispatch, and their time of allocation begins the queueing.
+// TestOlderKernels configures the programs for a kernel without block_io_start. They then see a request
+// first at its dispatch, and queueing begins at the request's allocation.
 func TestOlderKernels(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
@@ -145,14 +145,14 @@ func TestOlderKernels(t *testing.T) {
 		return runFio(t, file, "--rw=randrw", "--bs=16k", "--ioengine=psync", "--size=64M",
 			"--io_size=32M")
 	})
-	// On a kernel before 5.11 the request is the second argument. This one's events have only one,
-	// so that no tracepoint takes the programs, but its verifier passes them.
+	// On a kernel before 5.11 the request is the second argument. The events of this kernel have only
+	// one argument, so the programs cannot be attached, but the verifier accepts them.
 	_, err := load(Options{}, ts, kernelFacts{oldArguments: true}, &tracing.Capture{})
 	require.ErrorContains(t, err, "argument")
 	detached(t, map[string]any{bpf.TraceVarOldArguments: uint32(1)})
 }
 
-// TestDevicesByName filters by name, as for the hidden paths of an NVMe multipath head.
+// TestDevicesByName filters by name, which the hidden paths of an NVMe multipath head need.
 func TestDevicesByName(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
@@ -167,8 +167,8 @@ func TestDevicesByName(t *testing.T) {
 	})
 }
 
-// tracedBy returns a function that runs fio in the window of a collector with programs loaded in a
-// particular way, and compares.
+// tracedBy returns a function that runs fio in the window of a collector and compares. The programs
+// are loaded in the given way.
 func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
 	facts kernelFacts) func(func() (fioSide, fioSide)) {
 	c := &Collector{device: d, targets: ts}
@@ -188,7 +188,8 @@ func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
 	}
 }
 
-// TestUnprivileged runs as nobody and expects counters, and a message that names what is missing.
+// TestUnprivileged runs as an unprivileged user and expects counters, and a message that names what is
+// missing.
 func TestUnprivileged(t *testing.T) {
 	if os.Getenv("KVTEST_TRACE_AS_NOBODY") == "1" {
 		d, err := host.BackingDevice("/")

@@ -18,12 +18,12 @@ import (
 	"kvbench/tracing/host"
 )
 
-// machineDevices are devices that testdata/kernels.sh has made and whose content may be lost:
-// "name=node=members=copies" with commas between members, and copies of what is written.
+// machineDevices are devices of testdata/kernels.sh whose content may be overwritten:
+// "name=node=members=copies", with commas between members; copies is how often each byte is written.
 const machineDevices = "KVTEST_TRACE_DEVICES"
 
-// TestDevicesOfTheMachine traces a filesystem on devices of each kind and expects the requests of
-// those that stand behind it, exactly as many as they have counted themselves.
+// TestDevicesOfTheMachine traces a filesystem on devices of each kind. It expects exactly the requests
+// that the devices behind the filesystem counted themselves.
 func TestDevicesOfTheMachine(t *testing.T) {
 	list := strings.Fields(os.Getenv(machineDevices))
 	if len(list) == 0 {
@@ -66,7 +66,7 @@ func TestDevicesOfTheMachine(t *testing.T) {
 	}
 }
 
-// onMatrix says that the test runs on a kernel that has everything.
+// onMatrix reports whether the test runs on a kernel that has all features.
 func onMatrix() bool { return os.Getenv(machineDevices) != "" }
 
 // balances compares the trace with the devices' own counters. The filesystem's own writes are in

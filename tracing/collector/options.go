@@ -8,26 +8,26 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Options of Start. The zero value traces every device of the machine and tells the calling process
-// from others.
+// Options of Start. The zero value traces every device of the machine and counts the calling process's
+// requests separately.
 type Options struct {
-	// Device is the one behind the directory of interest (BackingDevice). The zero Device is all of
-	// them; one with a Reason and no members cannot be filtered for, and only requests of the
-	// watched processes are taken, on any device.
+	// Device is the device behind the directory of interest (BackingDevice). The zero Device is all
+	// devices. A device with a Reason and no members cannot be filtered for: only requests of the
+	// watched processes are traced then, on any device.
 	Device host.Device
 	Level  tracing.Level  // "" is LevelBlock
 	Filter tracing.Filter // "" is FilterDevice
-	// PID, Comm and Cgroup choose the watched processes: one and its children, all of that name and
-	// their children, or those of a cgroup (version 2) and of those below it, by its directory.
-	// None of them is the calling process, or no process with ByOwner.
+	// PID, Comm and Cgroup choose the watched processes: one process and its children, all processes of
+	// a name and their children, or the processes of a cgroup (version 2) and of the cgroups below it,
+	// by its directory. Without any of them it is the calling process, or no process with ByOwner.
 	PID    int
 	Comm   string
 	Cgroup string
-	// ByOwner counts the requests of each process of the machine besides (Capture.Owners). The
-	// histograms are of the watched processes with FilterProcess, else of all.
+	// ByOwner also counts the requests of each process of the machine (Capture.Owners). With
+	// FilterProcess the histograms have the watched processes, otherwise all processes.
 	ByOwner bool
 
-	fileAttach string // of tests: the one way of attaching to calls on files, "" tries them all
+	fileAttach string // for tests: the only way of attaching to calls on files, "" tries all ways
 }
 
 // Validate returns every violation.
@@ -56,10 +56,10 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// How programs meet the kernel's events. Requests are met at typed tracepoints, and no other way:
-// raw tracepoints need the same type information, perf tracepoints mix up requests. Calls on files
-// are met in the kernel's own functions for reading, writing and flushing by fexit, else at every
-// system call of the machine, else by kprobes.
+// The ways of attaching programs to the kernel. Requests are traced at typed tracepoints only: raw
+// tracepoints need the same type information, and perf tracepoints mix requests up. Calls on files are
+// traced by fexit in the kernel's functions for reading, writing and flushing, else at every system call of
+// the machine, else by kprobes.
 const (
 	byTracepoint = "tp_btf"
 	byFexit      = "fexit"
@@ -70,17 +70,17 @@ const (
 // commLength is the kernel's TASK_COMM_LEN, with the terminating zero.
 const commLength = 16
 
-// UnavailableError says why the kernel was not traced and what would be needed. The text is one
-// sentence for users.
+// UnavailableError says why the kernel was not traced and what is missing. The text is one sentence for
+// users.
 type UnavailableError struct {
 	Reason string
 	Need   string // CAP_BPF and CAP_PERFMON (…), a kernel with …
-	Err    error  // what the kernel answered; may be nil
+	Err    error  // the kernel's error; may be nil
 }
 
 func (e *UnavailableError) Error() string {
 	return "no tracing: " + e.Reason + "; needed: " + e.Need
 }
 
-// Unwrap returns the kernel's answer.
+// Unwrap returns the kernel's error.
 func (e *UnavailableError) Unwrap() error { return e.Err }

@@ -21,7 +21,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// copied is a program under a name of its own, so that no other process of the machine has it.
+// copied copies a program under a new name, so that no other process of the machine has its name.
 func copied(t *testing.T, program, name string) string {
 	t.Helper()
 	from, err := exec.LookPath(program)
@@ -39,8 +39,8 @@ func command(t *testing.T, name string, args ...string) {
 	require.NoError(t, err, "%s %q: %s", name, args, out)
 }
 
-// TestWhatThePageCacheWritesBack writes through the page cache. The kernel queues these writes,
-// some after the writer has ended; they are the writer's.
+// TestWhatThePageCacheWritesBack writes through the page cache. The kernel queues some of these writes
+// after the writer has ended, but all of them count for the writer.
 func TestWhatThePageCacheWritesBack(t *testing.T) {
 	privtest.Root(t)
 	d, file := loopFile(t, 32)
@@ -55,7 +55,7 @@ func TestWhatThePageCacheWritesBack(t *testing.T) {
 		command(t, "sync", "-f", dir)
 	})
 	p := &tr.Capture
-	// Metadata, in blocks of the device, may be attributed to who changed it last.
+	// A block of metadata may count for the process that changed the block last.
 	assert.InDelta(t, bytes, p.Write.WrittenBackBytes, 1<<20)
 	assert.Equal(t, p.Write.Requests, tr.SizeWrite.Count)
 	assert.GreaterOrEqual(t, p.Write.ForeignBytes, int64(bytes), "the other one's")
@@ -63,7 +63,7 @@ func TestWhatThePageCacheWritesBack(t *testing.T) {
 	assert.Contains(t, strings.Join(p.Warnings, "\n"), "on behalf of no process")
 }
 
-// TestEachProcessHasItsRequests traces a device whole: the requests of each process add up to what
+// TestEachProcessHasItsRequests traces all processes on a device. Their requests add up to those that
 // the device counted.
 func TestEachProcessHasItsRequests(t *testing.T) {
 	privtest.Root(t)
@@ -99,7 +99,7 @@ func TestEachProcessHasItsRequests(t *testing.T) {
 	assert.Zero(t, p.Read.ForeignRequests)
 }
 
-// TestEndedProcessesAreForgotten counts who runs, of a family whose members have ended.
+// TestEndedProcessesAreForgotten counts the running processes of a family that has ended.
 func TestEndedProcessesAreForgotten(t *testing.T) {
 	privtest.Root(t)
 	sh := copied(t, "sh", "kv-family")
@@ -117,8 +117,8 @@ func TestEndedProcessesAreForgotten(t *testing.T) {
 	assert.Zero(t, running)
 }
 
-// TestSequentialIsToldFromRandom reads a file in order, by four streams in turn, and at random.
-func TestSequentialIsToldFromRandom(t *testing.T) {
+// TestSequentialDiffersFromRandom reads a file in order, by four streams in turn, and at random.
+func TestSequentialDiffersFromRandom(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
 	read := func(args ...string) float64 {
@@ -132,7 +132,7 @@ func TestSequentialIsToldFromRandom(t *testing.T) {
 	assert.Less(t, read("--rw=randread", "--bs=4k", "--size=64M", "--io_size=8M"), 0.05)
 }
 
-// TestACgroup traces what runs in a cgroup, and below it.
+// TestACgroup traces the processes of a cgroup and of the cgroups below it.
 func TestACgroup(t *testing.T) {
 	privtest.Root(t)
 	parent, err := host.FindCgroup("/")
@@ -163,8 +163,8 @@ func TestACgroup(t *testing.T) {
 	assert.Equal(t, "the cgroup "+group, tr.Capture.Watched)
 }
 
-// TestOtherPIDNamespace watches, from inside of a PID namespace, a process of it: its id there is
-// not the kernel's.
+// TestOtherPIDNamespace watches a process from inside its PID namespace, where the process has another
+// id than the kernel's own.
 func TestOtherPIDNamespace(t *testing.T) {
 	if file := os.Getenv("KVTEST_NAMESPACE_FILE"); file != "" {
 		d, err := host.NamedDevice(os.Getenv("KVTEST_NAMESPACE_DEVICE"))

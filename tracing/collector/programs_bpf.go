@@ -14,23 +14,23 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// kernelPrograms are programs of package bpf in the kernel. Nothing is pinned: they vanish with
-// this process, however it ends.
+// kernelPrograms are programs of package bpf in the kernel. Nothing is pinned, so the kernel removes
+// them at the end of this process, even after a kill.
 type kernelPrograms struct {
 	coll  *ebpf.Collection // of the block layer
-	files *ebpf.Collection // of calls on files, empty without; most maps are those of coll
-	links []link.Link      // of both
+	files *ebpf.Collection // of calls on files, may be empty; shares most maps with coll
+	links []link.Link      // of both collections
 
 	byOwner bool
 	initial int // processes that were watched from the beginning
 
-	before counts // what was counted in windows before this one
+	before counts // counts of earlier windows
 	opened uint64
 }
 
 var _ programs = (*kernelPrograms)(nil)
 
-// Each counter exists twice: what is outside of the window is not read.
+// Each counter exists twice: inside and outside the window. Those outside are not read.
 const (
 	outside = 0
 	inside  = 1
@@ -67,8 +67,8 @@ func monotonic() uint64 {
 	return uint64(ts.Nano())
 }
 
-// line mirrors variables that have a cache line of their own, of which they take the first word. A
-// shorter one is its lower half: both architectures are little-endian.
+// line mirrors a variable with a cache line of its own. The variable is the first word, or its lower
+// half: both architectures are little-endian.
 type line [16]uint64
 
 func (k *kernelPrograms) edge() (edge, error) {
@@ -87,7 +87,7 @@ func (k *kernelPrograms) read() (counts, error) {
 	return n, err
 }
 
-// total is what was counted in this window and all before it.
+// total returns the counts of this window and all earlier ones.
 func (k *kernelPrograms) total() (n counts, err error) {
 	m := k.coll.Maps
 	for dir := range n.directions {
@@ -116,7 +116,7 @@ func (k *kernelPrograms) total() (n counts, err error) {
 	return n, err
 }
 
-// sum adds up what each processor has counted under a key.
+// sum adds up the counters of all processors under a key.
 func sum[T any](to *T, m *ebpf.Map, key int) error {
 	var perCPU []T
 	if err := m.Lookup(uint32(key), &perCPU); err != nil {
@@ -130,12 +130,12 @@ func sum[T any](to *T, m *ebpf.Map, key int) error {
 	return nil
 }
 
-// missed sums over all programs. A run is skipped where the same program was interrupted on that
-// processor; requests are then lost or unmatched, and counted as such.
+// missed sums over all programs. The kernel skips a run if it interrupts a run of the same program on
+// the processor. Requests are then lost or unmatched, and count as such.
 func (k *kernelPrograms) missed() (n int64) {
 	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
 		for _, p := range coll.Programs {
-			if s, err := p.Stats(); err == nil { // since Linux 5.12; unknown before
+			if s, err := p.Stats(); err == nil { // fails before Linux 5.12
 				n += int64(s.RecursionMisses)
 			}
 		}
@@ -143,7 +143,7 @@ func (k *kernelPrograms) missed() (n int64) {
 	return n
 }
 
-// lostInFlight visits the reads and writes at the device whose end has not been seen.
+// lostInFlight visits the reads and writes at the device without a completion.
 func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error) {
 	var key uint64
 	var e bpf.TraceEntry

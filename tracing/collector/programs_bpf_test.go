@@ -31,7 +31,7 @@ func TestCountersAreLaidOutAsInTheKernel(t *testing.T) {
 	}
 }
 
-// syscallPrefix begins the kernel's functions for system calls.
+// syscallPrefix is the prefix of the kernel's functions for system calls.
 var syscallPrefix = map[string]string{
 	"amd64": "__x64_sys_", "arm64": "__arm64_sys_",
 }[runtime.GOARCH]

@@ -21,7 +21,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-// loopFile is a file of mib on a filesystem on an idle loop device, all of it written.
+// loopFile makes a file of mib MiB on the filesystem of an idle loop device, and writes all of it.
 func loopFile(t testing.TB, mib int) (host.Device, string) {
 	t.Helper()
 	needFio(t)
@@ -35,14 +35,13 @@ func loopFile(t testing.TB, mib int) (host.Device, string) {
 	return d, file
 }
 
-// TestCalls expects the read and write calls of fio, no more and no fewer, in each form that fio
-// has for them.
+// TestCalls expects exactly the read and write calls of fio, for each of its engines.
 func TestCalls(t *testing.T) {
 	privtest.Root(t)
 	d, file := loopFile(t, 32)
 	for _, way := range waysOfCalls {
 		t.Run(way, func(t *testing.T) {
-			// Kprobes are given up after seconds: not once more for each engine.
+			// Attaching kprobes fails after seconds, so it is not tried for each engine.
 			require.NoError(t, startCalls(t, Options{Device: d, fileAttach: way}).Close())
 			for _, engine := range []string{"sync", "psync", "vsync", "pvsync", "pvsync2",
 				"io_uring", "libaio", "libaio --iodepth=32 --iodepth_batch_submit=8 " +
@@ -53,7 +52,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// callsOfFio compares what is seen of an engine in one way with what fio says that it did.
+// callsOfFio compares the traced calls of an engine, for one way of attaching, with fio's own counts.
 func callsOfFio(t *testing.T, d host.Device, file, way, engine string) {
 	var read, write fioSide
 	tr := tracedCalls(t, Options{Device: d, fileAttach: way, Comm: "fio"}, func() {
@@ -68,7 +67,7 @@ func callsOfFio(t *testing.T, d host.Device, file, way, engine string) {
 		assert.Zero(t, tr.VFSRead.Count+tr.VFSWrite.Count, "unknown is not guessed")
 		return
 	}
-	if engine == "vsync" { // gathers requests that lie together
+	if engine == "vsync" { // joins adjacent requests
 		assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
 		return
 	}
@@ -85,7 +84,7 @@ func callsOfFio(t *testing.T, d host.Device, file, way, engine string) {
 	assert.Equal(t, way, tr.Capture.FileAttach)
 }
 
-// TestCacheServed reads a file twice: calls that the page cache completes have no requests.
+// TestCacheServed reads a file twice. Calls that the page cache completes have no requests.
 func TestCacheServed(t *testing.T) {
 	privtest.Root(t)
 	d, file := loopFile(t, 32)
@@ -110,12 +109,13 @@ func TestCacheServed(t *testing.T) {
 	cached := read()
 	assert.EqualValues(t, 33, cached.VFSRead.Count)
 	assert.EqualValues(t, 1, cached.FadviseToRead.Count)
-	// The device reads at least what was dropped; the kernel may have dropped more on its own.
+	// The device reads at least the dropped pages. The kernel may have dropped more pages itself.
 	assert.GreaterOrEqual(t, cached.Capture.Read.Bytes, int64(1<<20))
 	assert.Less(t, cached.Capture.Read.Bytes, int64(32<<20))
 }
 
-// TestProcessFilter takes the requests of one fio and only counts those of another at the same time.
+// TestProcessFilter traces the requests of one fio, and only counts those of another fio that runs at
+// the same time.
 func TestProcessFilter(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 128)

@@ -33,7 +33,7 @@ const (
 type watchSpec struct {
 	mode, tgid uint32
 	comm       [commLength]byte
-	dirty      bool // what the page cache writes back is attributed
+	dirty      bool // attribute the writes of the page cache to processes
 	text       string
 }
 
@@ -55,9 +55,9 @@ func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
 	return w
 }
 
-// watch names the processes that run already, or the cgroup, to the programs.
+// watch gives the programs the running processes or the cgroup to watch.
 func (k *kernelPrograms) watch(opt Options, w watchSpec, list *ebpf.ProgramSpec) error {
-	if opt.ByOwner { // there must be room for the kernel
+	if opt.ByOwner { // the kernel always needs an entry
 		kernel := ownerCounts{}
 		if err := k.coll.Maps[bpf.TraceMapOwners].Put(uint32(0), &kernel); err != nil {
 			return fmt.Errorf("count requests by process: %w", err)
@@ -80,7 +80,7 @@ func (k *kernelPrograms) watch(opt Options, w watchSpec, list *ebpf.ProgramSpec)
 	return nil
 }
 
-// watchRunning puts the processes that run already into the set.
+// watchRunning puts the running processes into the set.
 func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error {
 	all := k.coll.Maps[bpf.TraceMapWatched]
 	return untilNoneIsNew(processes, func() (map[uint32]uint32, error) { return kernelIDs(list) },
@@ -94,17 +94,17 @@ func (k *kernelPrograms) watchRunning(opt Options, list *ebpf.ProgramSpec) error
 				return false, fmt.Errorf("watch process %d: %w", pid, err)
 			}
 			k.initial++
-			if !alive(pid) { // it ended before it was watched, and no program would see its end
+			if !alive(pid) { // it may have ended before it was watched; then no program saw its end
 				_ = all.Delete(id)
 			}
 			return true, nil
 		})
 }
 
-// untilNoneIsNew watches the processes that match, and their children. The programs see the start
-// of a child only once its parent is watched: who was started between the list and that is in the
-// next list, and the lists end with one of which all are watched. The ids are asked for after the
-// list: a process of it without an id has ended.
+// untilNoneIsNew watches the processes that match, and their children. The programs see the start of a
+// child only after its parent is watched. A child that starts between the list and the watching of its
+// parent is in the next list. So lists are read until all processes of one are watched. The ids are
+// read after the list: a process of the list without an id has ended.
 func untilNoneIsNew(list func() []process, ids func() (map[uint32]uint32, error),
 	match func(process) bool, watch func(pid int, id uint32) (isNew bool, err error)) error {
 	for met := map[int]bool{}; ; {
@@ -132,8 +132,8 @@ func untilNoneIsNew(list func() []process, ids func() (map[uint32]uint32, error)
 	}
 }
 
-// kernelIDs maps the ids of processes as this PID namespace, and its /proc, has them to the
-// kernel's own, which the programs meet. They are the same but in a container.
+// kernelIDs maps the ids of processes in this PID namespace and its /proc to the kernel's own ids,
+// which the programs use. The two differ in a container only.
 func kernelIDs(list *ebpf.ProgramSpec) (map[uint32]uint32, error) {
 	p, err := ebpf.NewProgram(list)
 	if err != nil {
@@ -175,11 +175,11 @@ func (k *kernelPrograms) family() (met, running int) {
 	for all.Next(&pid, &yes) {
 		running++
 	}
-	return k.initial + int(counts[0]), running // an aborted iteration has most of them
+	return k.initial + int(counts[0]), running // an aborted iteration counts most of them
 }
 
-// ownID is this process's id as the kernel counts it. In a container os.Getpid says another; a
-// program that runs once in our name reports (since Linux 5.10).
+// ownID returns the kernel's own id of this process. os.Getpid returns another id in a container. So a
+// program runs once in this process and returns the id (since Linux 5.10).
 func ownID(spec *ebpf.CollectionSpec) uint32 {
 	fallback := uint32(os.Getpid())
 	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgWhoami])
@@ -193,7 +193,7 @@ func ownID(spec *ebpf.CollectionSpec) uint32 {
 	return fallback
 }
 
-// alive says whether a process has not ended; a zombie is still listed.
+// alive reports whether a process has not ended. A zombie has ended but is still listed.
 func alive(pid int) bool {
 	state := host.Root("/proc").Field("State", strconv.Itoa(pid), "status")
 	return state != "" && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
@@ -204,7 +204,7 @@ type process struct {
 	comm        string
 }
 
-// processes reads /proc; those that end meanwhile are left out.
+// processes reads /proc, without the processes that end meanwhile.
 func processes() (all []process) {
 	const files = host.Root("/proc")
 	for _, name := range files.Names() {
@@ -217,7 +217,7 @@ func processes() (all []process) {
 	return all
 }
 
-// withChildren lists the processes that match and all that descend from them.
+// withChildren lists the processes that match, and all their descendants.
 func withChildren(all []process, match func(process) bool) []int {
 	in := map[int]bool{}
 	for before := -1; before < len(in); {

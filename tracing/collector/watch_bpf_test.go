@@ -27,15 +27,15 @@ func TestProcessesAndChildren(t *testing.T) {
 	assert.Contains(t, here, process{os.Getpid(), os.Getppid(), strings.TrimSpace(string(comm))})
 }
 
-// TestWhoIsStartedWhileTheFirstAreWatched makes a machine on which a watched process starts another
-// one at each possible moment: before its parent is watched only the next list shows it.
+// TestWhoIsStartedWhileTheFirstAreWatched simulates a watched process that starts a child in each
+// possible step. Before the parent is watched only the next list shows the child.
 func TestWhoIsStartedWhileTheFirstAreWatched(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		at       string // the step in which 7 starts 8
-		ended    int    // one that is listed and has no id any more
+		ended    int    // a listed process without an id
 		want     []int
-		askedFor int // lists
+		askedFor int // how many lists are read
 	}{
 		{"nothing happens", "", 0, []int{7}, 2},
 		{"before the list", "list 1", 0, []int{7, 8}, 2},

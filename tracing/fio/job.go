@@ -10,63 +10,61 @@ import (
 	"kvbench/tracing"
 )
 
-// Input is what the header and the fallbacks of a fio job need besides the trace. Everything
-// is optional.
+// Input is the information for the header and the fallbacks of a fio job in addition to the trace. All
+// fields are optional.
 type Input struct {
 	Title         string // what was traced: a benchmark and its trial, or a program
 	Model         string
 	Users         int
 	BytesPerToken int64
-	// Application is what the program got of its storage; a device that read much less was spared
-	// by a cache.
+	// Application is the program's I/O by its own counters; if the device read much less, a cache
+	// completed the rest.
 	tracing.Application
-	// HugePages says that the application's buffers were huge pages, which take fewer segments of a
-	// request.
+	// HugePages: the application's buffers were huge pages, which need fewer segments per request.
 	HugePages bool
-	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of
-	// this host, and what a block trace shows at the same time was not the application's storage.
+	// The transfer sizes of a network mount (rsize, wsize). Its requests use no block device of this
+	// host, so requests in a block trace belong to other storage.
 	ReadSize, WriteSize int64
-	// InMemory says that the application's files lie in memory, some at least: no request of a
-	// block device was one of theirs.
+	// InMemory: at least some of the application's files are in memory, so requests of block devices
+	// are not for them.
 	InMemory bool
-	// SizesOf says what has these sizes where it is not such a mount.
+	// SizesOf names the source of these sizes if it is no network mount.
 	SizesOf string
 	// Concurrency is how many operations were in flight on average, for a run without block
 	// requests (NFS, S3, tmpfs).
 	Concurrency float64
-	// About is what the header says of a trace that was read from another tool's text: what the
-	// text is and what it does not tell, in place of what a Collector knows.
+	// About replaces the Collector's lines in the header for a trace from another tool's text: the
+	// name of the text, and the data that it lacks.
 	About []string
 }
 
-// job is what the text is made of.
+// job is the content of the text.
 type job struct {
 	parts     []part
-	segments  int64 // that a request of the traced device may have, where the largest ones had more
-	largest   int64 // bytes of these
-	hugePages int   // that buffers for all of them need
+	segments  int64 // limit of segments per request, if the largest requests had more
+	largest   int64 // bytes of the largest requests
+	hugePages int   // huge pages that buffers for all requests need
 	notes     []string
 	source    string
-	fromBlock bool // requests of a block device, not what led to them
+	fromBlock bool // made from requests of a block device, not from calls
 }
 
-// part is one job of fio's, which has one queue: reads, writes, or both from one queue.
+// part is one job of fio, which has one queue: reads, writes, or both.
 type part struct {
 	name          string // between brackets
 	rw            string // read, write, rw, randread, randwrite, randrw
-	mixRead       int    // percent of its requests; of both directions only
+	mixRead       int    // percentage of reads, with both directions only
 	read, write   []share
-	random        int     // percent of the places that are, of random ones
-	depth         int     // held while something is in flight
-	thinkUS       int64   // a pause of so long
-	thinkBlocks   int64   // after so many requests, 0 = never
-	writesToFlush int64   // writes from one flush to the next, 0 = never
-	rate          float64 // requests/s that were seen, 0 = unknown
+	random        int     // percentage of random positions, in a random job
+	depth         int     // depth while requests are in flight
+	thinkUS       int64   // length of a pause
+	thinkBlocks   int64   // requests before each pause, 0 = no pauses
+	writesToFlush int64   // writes between two flushes, 0 = no flushes
+	rate          float64 // requests/s of the trace, 0 = unknown
 }
 
-// Job distils a trace into a fio job that puts the same load on another device: request sizes, mix,
-// order, depth, pauses and flushes. It is a pure function. The error says why there is nothing to
-// distil.
+// Job makes a fio job from a trace, which puts the same load on another device: request sizes, mix,
+// order, depth, pauses and flushes. It is a pure function. The error says why no job is possible.
 func Job(t *tracing.Trace, in Input) (string, error) {
 	j, err := distil(t, in)
 	if err != nil {
@@ -78,8 +76,8 @@ func Job(t *tracing.Trace, in Input) (string, error) {
 	return b.String(), nil
 }
 
-// distil takes the best source that there is. A mount's sizes come first, and a block trace is none
-// of files in memory: what it shows of such runs is the program's own pages, not its storage.
+// distil uses the best available source. A mount's transfer sizes come first. A block trace is no source
+// for files in memory: its requests are for the program's own pages then, not for its storage.
 func distil(t *tracing.Trace, in Input) (*job, error) {
 	j := &job{}
 	requests := t.Capture.Requests() > 0 && t.SizeRead.Count+t.SizeWrite.Count > 0
@@ -102,15 +100,15 @@ func distil(t *tracing.Trace, in Input) (*job, error) {
 	return j, nil
 }
 
-// fromRequests has it all.
+// fromRequests makes the job from the requests of a block trace.
 func (j *job) fromRequests(t *tracing.Trace) {
 	j.source, j.fromBlock = "block requests", true
 	l := loadOf(t)
 	page := pageBytes(&t.Capture)
 	sizes := [2]sizeShares{split(t.SizeRead, page, l.sequential(reads) >= mostly),
 		split(t.SizeWrite, page, l.sequential(writes) >= mostly)}
-	// A few reads among writes are the program's own file, a few writes among reads metadata: one
-	// percent of them would be a load that was not there.
+	// A few reads among writes are reads of the program's binary, a few writes among reads metadata: one
+	// percent of them would add a load that did not exist.
 	none := [2]bool{reads: l.none(reads), writes: l.none(writes)}
 	for dir, n := range none {
 		if note := sizes[dir].note; note != "" && !n {
@@ -128,7 +126,7 @@ func (j *job) fromRequests(t *tracing.Trace) {
 		j.add(l, one, sizes, writes)
 	case one:
 		j.add(l, one, sizes, reads, writes)
-	default: // each direction at its own pace: the slower one does not hold back the other
+	default: // each direction at its own rate: the slower one does not delay the other
 		j.add(l, one, sizes, reads)
 		j.add(l, one, sizes, writes)
 	}
@@ -156,18 +154,18 @@ func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction)
 		}
 	}
 	p.setDepth(depth)
-	// A pause after each request makes a depth below one, which fio has no other way to hold.
+	// A pause after each request gives a depth below one: fio has no other option for it.
 	if together && l.pauses > 0 {
 		p.thinkUS, p.thinkBlocks = l.pauseUS, l.pauseBlocks
-	} else if depth < underOne && requests > 0 { // one at a time, and time between them
+	} else if depth < underOne && requests > 0 { // one at a time, with pauses between them
 		each := 0.0
 		for _, d := range dirs {
 			each += l.of[d].D2C() / requests / 1000
 		}
 		p.thinkUS, p.thinkBlocks = int64(math.Round(each*(1/depth-1))), 1
 	}
-	// In between, fio goes on where it was for as many of the requests: a request of 1 MiB that the
-	// device took in two pieces is at a place of its own and then one after the other.
+	// In between, a percentage of the requests continues sequentially: a request of 1 MiB that the device
+	// took in two pieces has a random position for the first piece and a sequential one for the second.
 	if share := sequential / max(requests, 1); share < mostly {
 		p.rw = "rand" + p.rw
 		if share >= 1-mostly {
@@ -177,8 +175,8 @@ func (j *job) add(l load, together bool, sizes [2]sizeShares, dirs ...direction)
 	j.parts = append(j.parts, p)
 }
 
-// fromSizes makes up for a trace: a client cuts what is read and written into transfers of that
-// size.
+// fromSizes replaces a trace by a mount's transfer sizes: a client splits reads and writes into transfers
+// of that size.
 func (j *job) fromSizes(in Input) {
 	j.source = cmp.Or(in.SizesOf, "the mount's transfer sizes") + ", for lack of block requests"
 	transfers := func(bytes, size int64) ([]share, float64) {
@@ -194,8 +192,8 @@ func (j *job) fromSizes(in Input) {
 	j.fromCounts(p, reads, writes, in.Concurrency)
 }
 
-// fromCalls takes calls for requests. What the page cache served is among them, so the job asks
-// more of a device than the program did.
+// fromCalls uses calls as requests. They include calls that the page cache completed, so the job puts
+// more load on a device than the program did.
 func (j *job) fromCalls(t *tracing.Trace, in Input) {
 	j.source = "calls on files, for lack of block requests"
 	page := pageBytes(&t.Capture)
@@ -214,8 +212,8 @@ func (j *job) fromCalls(t *tracing.Trace, in Input) {
 	j.fromCounts(p, float64(t.VFSReadSize.Count), float64(t.VFSWriteSize.Count), depth)
 }
 
-// fromCounts makes one part of what is known by its counts only: in which order requests came,
-// and whether reads waited for writes, is not.
+// fromCounts makes one part from counts alone: the order of requests is unknown, and whether reads waited
+// for writes.
 func (j *job) fromCounts(p part, reads, writes, depth float64) {
 	p.name, p.rw = "kv-cache", "randrw"
 	switch {
@@ -234,20 +232,20 @@ func (p *part) setDepth(mean float64) {
 	p.depth = int(math.Round(min(max(mean, 1), maxDepth)))
 }
 
-// pageBytes is how large a page of the traced machine was; 4 KiB where a trace does not say,
-// because it is of a text or of an older version. Servers with arm64 processors often have 64 KiB.
+// pageBytes returns the page size of the traced machine; 4 KiB if the trace does not have it, because it
+// comes from a text or from an older version. Servers with arm64 processors often have 64 KiB.
 func pageBytes(p *tracing.Capture) int64 { return cmp.Or(p.PageBytes, 4096) }
 
-// hugeBytes is what a buffer takes of huge pages at least. Where they are larger (512 MiB on arm64
-// with pages of 64 KiB) fewer are needed than a job says.
+// hugeBytes is the smallest size of a huge page. With larger ones (512 MiB on arm64 with pages of 64 KiB)
+// fewer pages are needed than a job says.
 const (
 	hugeBytes = 2 << 20
 	hugeShare = 20 // percent of requests that chance does not explain
 )
 
-// chooseBuffers looks for requests that are larger than ordinary pages can make them: a device
-// takes a limited number of segments, and default buffers would split every request. Many such
-// requests prove by themselves that the traced buffers were contiguous memory.
+// chooseBuffers finds requests that are larger than ordinary pages allow: a device accepts a limited
+// number of segments, and default buffers would split every request. Many such requests prove that the
+// traced buffers were contiguous memory.
 func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
 	limit := t.Capture.MaxSegments * pageBytes(&t.Capture)
 	if limit == 0 {
@@ -276,8 +274,8 @@ func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
 	j.segments, j.hugePages = t.Capture.MaxSegments, int(pages)+1
 }
 
-// warn says what the reader of a job has to know about the trace: what made it doubtful makes the
-// job so, and fio will not say it.
+// warn adds the trace's limits to the header, because they also limit the job, and fio does not print
+// them.
 func (j *job) warn(t *tracing.Trace, in Input) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
 	if j.fromBlock && t.Capture.Status == tracing.StatusTraced &&

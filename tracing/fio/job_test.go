@@ -14,7 +14,7 @@ import (
 	"kvbench/tracing"
 )
 
-// tracedBefore reads a trace that testdata/traces has, as a result file would hold it.
+// tracedBefore reads a trace of testdata/traces, in the format of a result file.
 func tracedBefore(t *testing.T, name string) *tracing.Trace {
 	t.Helper()
 	path := filepath.Join("../testdata/traces", name+".json")
@@ -75,17 +75,17 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 	assert.Contains(t, job, "iodepth=12\n")
 	golden.Check(t, "fio/nfs.fio", job)
 
-	// What a block trace of such a run shows is the program's own pages, and what else there was.
-	beside := &tracing.Trace{
+	// A block trace of such a run has the requests for the program's own pages, and of other programs.
+	traced := &tracing.Trace{
 		Histograms: tracing.Histograms{SizeRead: sizes(map[int64]int64{4096: 3})},
 		Capture: tracing.Capture{Status: tracing.StatusTraced,
 			Read:     tracing.Direction{Requests: 3, Bytes: 3 * 4096},
 			WindowNS: int64(20 * time.Second)},
 	}
-	job, err = Job(beside, mount)
+	job, err = Job(traced, mount)
 	require.NoError(t, err)
 	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
-	assert.NotContains(t, job, "WARNING", "no cache served what a server did")
+	assert.NotContains(t, job, "WARNING", "a server, and not a cache, completed the reads")
 
 	calls := &tracing.Trace{Histograms: tracing.Histograms{VFSReadSize: sizes(
 		map[int64]int64{65536: 75}), VFSWriteSize: sizes(map[int64]int64{4096: 25})}}
@@ -96,14 +96,14 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 	assert.Contains(t, job, "iodepth=256\n")
 	assert.Contains(t, job, "distilled from calls on files")
 
-	// The program's own pages are no load on files that lie in memory.
-	beside.Histograms.VFSReadSize = calls.VFSReadSize
-	job, err = Job(beside, Input{InMemory: true})
+	// Requests for the program's own pages are no load on files in memory.
+	traced.Histograms.VFSReadSize = calls.VFSReadSize
+	job, err = Job(traced, Input{InMemory: true})
 	require.NoError(t, err)
 	assert.Contains(t, job, "bssplit=64k/100\n")
 	assert.Contains(t, job, "distilled from calls on files")
-	beside.Histograms.VFSReadSize = tracing.Histogram{}
-	_, err = Job(beside, Input{InMemory: true})
+	traced.Histograms.VFSReadSize = tracing.Histogram{}
+	_, err = Job(traced, Input{InMemory: true})
 	assert.ErrorContains(t, err, "files lie in memory")
 }
 
@@ -127,7 +127,7 @@ func TestSplitSumsTo100(t *testing.T) {
 		{4096: 1e6, 8192: 1},
 		{4096: 335, 8192: 335, 16384: 330},
 		many,
-		// What is rare becomes a size that others have, too.
+		// A rare size is replaced by a common one.
 		{4096: 9049, 65536: 950, 6553600: 1},
 	} {
 		total := 0

@@ -7,17 +7,17 @@ import (
 	"kvbench/tracing"
 )
 
-// fio's limits, and what counts as a pause, a flush or a stream that a job should have.
+// fio's limits, and the thresholds for pauses, flushes and sequential loads in a job.
 const (
 	maxDepth    = 256
 	idleShare   = 0.1  // of the window
-	gapMinUS    = 20   // shorter ones fio has of itself
-	pausesMin   = 3    // fewer are no rhythm
-	pausesShare = 0.9  // of the idle time: what the pauses of the job are counted from
+	gapMinUS    = 20   // fio itself has shorter gaps
+	pausesMin   = 3    // fewer do not repeat
+	pausesShare = 0.9  // of the idle time: the job's pauses cover it
 	singleDepth = 1.5  // below, requests come one by one
-	underOne    = 0.75 // below, a direction of its own pauses
-	flushesMin  = 3    // fewer are no rhythm
-	mostly      = 0.9  // of the requests follow another one's place: a sequential load
+	underOne    = 0.75 // below, a separate direction gets pauses
+	flushesMin  = 3    // fewer do not repeat
+	mostly      = 0.9  // a load is sequential if this share of its requests is
 )
 
 type direction int
@@ -29,20 +29,20 @@ const (
 
 var names = [2]string{reads: "reads", writes: "writes"}
 
-// load is what a trace says of how requests came.
+// load describes the arrival of requests in a trace.
 type load struct {
 	of     [2]tracing.Direction
 	window float64 // ns in which there was load; 0 for a text without a window
-	busy   float64 // share of it that is not the job's own pauses
-	// Pauses in which nothing was in flight: how many, how long each, after how many requests.
+	busy   float64 // share of the window outside the job's pauses
+	// Pauses in which no request was in flight: their number, length, and the requests before each.
 	pauses      int64
 	pauseUS     int64
 	pauseBlocks int64
 	flushes     int64
-	flushNS     float64 // that writers waited for them
+	flushNS     float64 // wait of the writers for them
 }
 
-// loadOf reads a trace. The time before the first request and after the last says nothing.
+// loadOf reads a trace. It ignores the time before the first request and after the last.
 func loadOf(t *tracing.Trace) load {
 	p := &t.Capture
 	l := load{of: [2]tracing.Direction{reads: p.Read, writes: p.Write}, busy: 1,
@@ -65,9 +65,9 @@ func loadOf(t *tracing.Trace) load {
 	return l
 }
 
-// flushes counts those that the load asked for: of the watched processes, or where only those were
-// traced and a journal asks for them, the kernel's; without any, what reached the device. A device
-// that is traced whole has everybody's.
+// flushes returns the number of flushes that the load requested: those of the watched processes, or, if
+// only these were traced and a journal flushes for them, the kernel's; otherwise those at the device. A
+// trace of a whole device has the flushes of all processes.
 func flushes(p *tracing.Capture) int64 {
 	if p.Filter != tracing.FilterProcess {
 		return max(p.FlushWaits, p.Flushes)
@@ -78,14 +78,14 @@ func flushes(p *tracing.Capture) int64 {
 	return max(p.KernelFlushWaits, p.Flushes)
 }
 
-// together says whether reads and writes are one queue's: one request at a time, all of them
-// pausing at the same time, or of a text that knows no more than their depth.
+// together reports whether reads and writes share one queue: one request at a time, common pauses, or a
+// text that has only their common depth.
 func (l *load) together() bool {
 	return l.window == 0 || l.pauses > 0 || l.depth(reads)+l.depth(writes) < singleDepth
 }
 
-// depth is how many requests of a direction were in flight while there was load. A writer that
-// waits for a flush writes nothing meanwhile, and neither does the job.
+// depth returns how many requests of a direction were in flight under load. It excludes the time in which
+// writers waited for a flush, because the job's writers wait, too.
 func (l *load) depth(d direction) float64 {
 	if l.window == 0 {
 		return l.of[d].MeanDepth
@@ -97,7 +97,7 @@ func (l *load) depth(d direction) float64 {
 	return l.of[d].D2C() / busy
 }
 
-// none says that a direction has too few requests and bytes to be a part of the load.
+// none reports that a direction has too few requests and bytes to be part of the load.
 func (l *load) none(d direction) bool {
 	const least = 0.005
 	its, all := l.of[d], l.of[1-d]
@@ -106,12 +106,12 @@ func (l *load) none(d direction) bool {
 		float64(its.Requests) < least*requests && float64(its.Bytes) < least*bytes
 }
 
-// sequential is the share of the requests of a direction that follow another one's place.
+// sequential returns the share of a direction's requests that begin where another one ended.
 func (l *load) sequential(d direction) float64 {
 	return float64(l.of[d].Sequential) / float64(max(1, l.of[d].Requests))
 }
 
-// rate is requests/s.
+// rate returns the requests/s of a direction.
 func (l *load) rate(d direction) float64 {
 	if l.window == 0 {
 		return 0
@@ -119,7 +119,7 @@ func (l *load) rate(d direction) float64 {
 	return float64(l.of[d].Requests) / l.window * 1e9
 }
 
-// writesToFlush is how many writes came from one flush to the next.
+// writesToFlush returns how many writes came between two flushes.
 func (l *load) writesToFlush() int64 {
 	n := l.of[writes].Requests
 	if l.flushes < flushesMin || n == 0 {
@@ -128,10 +128,9 @@ func (l *load) writesToFlush() int64 {
 	return max(1, (n+l.flushes/2)/l.flushes)
 }
 
-// gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about
-// one every gap that fio would not have anyway is the application's. Deeper, the device runs dry
-// between two handfuls of completions, for less than one of its own latencies, and so it does under
-// fio.
+// gapMin returns the shortest gap in microseconds that the job must make as a pause. At a depth of about
+// one every gap that is longer than fio's own is the application's. At larger depths the device also
+// idles between bursts of completions, for less than its latency, and does so under fio.
 func gapMin(p *tracing.Capture, d2c, window float64) float64 {
 	busy := max(window-float64(p.IdleNS-p.LeadNS-p.TailNS), 1)
 	if d2c/busy < singleDepth {
@@ -140,8 +139,8 @@ func gapMin(p *tracing.Capture, d2c, window float64) float64 {
 	return max(gapMinUS, float64(p.Read.D2CNS+p.Write.D2CNS)/float64(max(1, p.Requests()))/1000)
 }
 
-// pauses sums the gaps of at least that length, in microseconds, and counts the longest of them,
-// which make nearly all of that time: many short ones among them would make every pause too short.
+// pauses sums the gaps of at least that length, in microseconds, and counts the longest ones, which are
+// nearly all of that time: many short gaps would make every pause too short.
 func pauses(idle tracing.Histogram, least float64) (n int64, us float64) {
 	time := func(b tracing.Bucket) float64 { return float64(b.Count) * b.Middle() }
 	for _, b := range idle.Buckets {

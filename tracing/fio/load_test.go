@@ -11,7 +11,7 @@ import (
 	"kvbench/tracing"
 )
 
-// loadTrace is ten seconds of reads and writes of 64 KiB with so many of each in flight.
+// loadTrace returns ten seconds of reads and writes of 64 KiB at the given depths.
 func loadTrace(reads, writes, readDepth, writeDepth float64) *tracing.Trace {
 	const window = 10 * time.Second
 	side := func(n, depth float64) (tracing.Direction, tracing.Histogram) {
@@ -47,7 +47,7 @@ func TestEachDirectionHasItsDepth(t *testing.T) {
 	assert.Contains(t, job, "\n[kv-cache]\nrw=randrw\nrwmixread=70\n", "one at a time")
 	assert.Contains(t, job, "\n#rate_iops=700,300\n")
 
-	// A quarter of the time there is a write in flight: 1 ms each, and 3 ms between them.
+	// A write is in flight for a quarter of the time: 1 ms each, and 3 ms between them.
 	job = jobText(t, loadTrace(7000, 2500, 12, 0.25))
 	assert.Contains(t, job, "\niodepth=1\niodepth_batch_submit=1\niodepth_batch_complete_min=1\n"+
 		"thinktime=3000\nthinktime_blocks=1\n")
@@ -99,11 +99,11 @@ func TestSizesKeepTheirBytes(t *testing.T) {
 	assert.Equal(t, 99, s.shares[0].percent)
 	assert.InEpsilon(t, 4096*.996+float64(1<<20)*.004, mean(s.shares), 0.02)
 	assert.Contains(t, s.note, "1 sizes with few requests and 51% of the bytes are 1%")
-	// Little enough to stay what it is.
+	// Few enough bytes to keep its size.
 	s = few(map[int64]int64{65536: 99600, 1 << 20: 400})
 	assert.Equal(t, []share{{65536, 99}, {1 << 20, 1}}, s.shares)
 	assert.Empty(t, s.note)
-	// Metadata is neither.
+	// Metadata has neither many requests nor many bytes.
 	assert.Equal(t, []share{{1 << 20, 100}},
 		few(map[int64]int64{4096: 5, 1 << 20: 995}).shares)
 	// fio fills the end of a file with the smallest size.

@@ -17,40 +17,40 @@ type share struct {
 	percent int
 }
 
-// sizeShares are the request sizes of a direction, with what a reader has to know of them.
+// sizeShares are the request sizes of a direction, with notes for the header.
 type sizeShares struct {
 	shares []share
 	note   string
 }
 
-// sectorSize is the least that a request moves, in bytes.
+// sectorSize is the smallest request, in bytes.
 const sectorSize = 512
 
-// maxSplit is how many sizes fio takes per direction.
+// maxSplit is fio's limit of sizes per direction.
 const maxSplit = 64
 
-// A size is kept that has so much of the requests, or of the bytes: metadata among data has
-// neither. bytesOff is how far the bytes of a request may be off for it.
+// A size is kept if it has this share of the requests, or of the bytes; metadata among data has neither.
+// bytesOff limits the error in bytes per request.
 const (
 	countShare = 0.01
 	bytesShare = 0.01
 	bytesOff   = 0.1
 )
 
-// streamShare and streamBytes are what a size of a sequential load must have instead: fio fills
-// what remains of a file, on each pass, with requests of the smallest size. Of a file of 192 MiB
-// and sizes of 1k/1:256k/4:1280k/95 they were 60 % of all requests.
+// streamShare and streamBytes are the thresholds for a sequential load: on each pass fio fills the rest of
+// the file with requests of the smallest size. With a file of 192 MiB and sizes of 1k/1:256k/4:1280k/95
+// they were 60 % of all requests.
 const (
 	streamShare = 0.05
 	streamBytes = 0.005
 )
 
-// split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder:
-// fio takes no fractions and completes what is missing by itself, with a share for one size.
+// split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder: fio
+// accepts no fractions, and adds a missing percentage to one size.
 //
-// Few large requests can be most of the bytes. Those that would round to nothing get one percent;
-// where that would move more bytes than were seen, they become one size that has as many bytes at
-// one percent as they had.
+// Few large requests can be most of the bytes. Sizes that would round to 0 get one percent. If that would
+// move more bytes than were traced, they become one size that has as many bytes at one percent as they
+// had.
 func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 	if h.Count == 0 {
 		return s
@@ -79,7 +79,7 @@ func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 			rareBytes += n * float64(size)
 		}
 	}
-	if len(common) == 0 { // many sizes, none of them in half a percent: the fullest of them
+	if len(common) == 0 { // many sizes, each with less than half a percent: the most frequent ones
 		common, rare = order, nil
 	}
 	common = common[:min(len(common), maxSplit-len(rare))]
@@ -108,7 +108,7 @@ func split(h tracing.Histogram, page int64, sequential bool) (s sizeShares) {
 	return s
 }
 
-// shared gives sizes their parts of so many percent, and drops those that get none.
+// shared divides so many percent among sizes, and drops sizes that get 0.
 func shared(of []int64, counts map[int64]int64, whole int) (shares []share) {
 	total, left := int64(0), whole
 	for _, size := range of {
@@ -129,8 +129,7 @@ func shared(of []int64, counts map[int64]int64, whole int) (shares []share) {
 	return slices.DeleteFunc(shares, func(s share) bool { return s.percent == 0 })
 }
 
-// mean is how many bytes a request of the shares has: what a drive's bandwidth is asked for, where
-// counts alone would be those of its requests.
+// mean returns the mean bytes of a request of the shares, which determines the bandwidth of the job.
 func mean(shares []share) (bytes float64) {
 	for _, s := range shares {
 		bytes += float64(s.bytes) * float64(s.percent) / 100
@@ -138,9 +137,8 @@ func mean(shares []share) (bytes float64) {
 	return bytes
 }
 
-// realSize is the size of a bucket's requests: exact if they had one, else their mean in whole
-// pages. A bucket without a mean (from another tool) stands for its lower end, which is where
-// powers of two lie.
+// realSize returns the size of a bucket's requests: exact if all have one size, otherwise their mean in
+// whole pages. A bucket without a mean (from another tool) has its lower bound, a power of two.
 func realSize(b tracing.Bucket, page int64) int64 {
 	if b.Value == 0 {
 		return max(sectorSize, int64(b.Range[0]*1024))
@@ -155,8 +153,8 @@ func realSize(b tracing.Bucket, page int64) int64 {
 	return int64(math.Round(bytes/float64(page))) * page
 }
 
-// splitText writes one direction as bssplit wants it: sizes in ascending order, each with its
-// percentage. Those of a direction that the job has not are empty, and no job has such an option.
+// splitText formats one direction for bssplit: sizes in ascending order with their percentages. It is
+// empty for a direction that the job does not have.
 func splitText(s []share) string {
 	parts := make([]string, len(s))
 	for i, x := range s {
@@ -165,7 +163,7 @@ func splitText(s []share) string {
 	return strings.Join(parts, ":")
 }
 
-// sizeText is a size as fio reads it: 4k, 1m, 1536.
+// sizeText formats a size for fio: 4k, 1m, 1536.
 func sizeText(bytes int64) string {
 	switch {
 	case bytes%(1<<20) == 0:
@@ -176,7 +174,7 @@ func sizeText(bytes int64) string {
 	return fmt.Sprint(bytes)
 }
 
-// percent is the whole percentage of reads; a direction that exists keeps at least one.
+// percent returns the whole percentage of reads; a direction with requests keeps at least one.
 func percent(reads, writes float64) int {
 	if reads+writes <= 0 {
 		return 50

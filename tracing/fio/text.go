@@ -11,8 +11,8 @@ import (
 	"kvbench/tracing"
 )
 
-// header says where the job comes from and what it does not show. Nothing in it may end a comment:
-// fio reads the rest.
+// header writes the source and the limits of the job, as comments. A line break inside a text would end
+// the comment, and fio would read the rest.
 func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 	p := &t.Capture
 	line := func(format string, args ...any) { fmt.Fprintf(b, "# "+format+"\n", args...) }
@@ -64,7 +64,7 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 	}
 }
 
-// blockHeader says what the device did with the requests.
+// blockHeader writes the device's times for the requests.
 func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Input) {
 	for i, h := range [2]tracing.Histogram{t.D2CRead, t.D2CWrite} {
 		if h.Count > 0 {
@@ -84,13 +84,13 @@ func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Inp
 	}
 }
 
-// body is the job itself. What it does not say is fio's default, and meant: a size and a runtime
-// would not yield to those on fio's command line.
+// body writes the job itself. Missing options have fio's defaults on purpose: fio's command line could not
+// override a size and a runtime.
 func (j *job) body(b *strings.Builder) {
 	p := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	p("[global]")
-	// Pages that are lent come in blocks of 2 MiB, which must begin where a buffer does.
-	// fio prints the first 127 characters of it with its results, and takes a semicolon for a
+	// Huge pages are blocks of 2 MiB, and buffers must be aligned to them.
+	// fio prints the first 127 characters of the description with its results. A semicolon begins a
 	// comment.
 	if j.largest > 0 {
 		p("description=requests of %s are split where buffers are ordinary pages and a device "+
@@ -102,11 +102,11 @@ func (j *job) body(b *strings.Builder) {
 		p("# Or with reserved pages (sysctl vm.nr_hugepages=%d), or else fio does not start:\n"+
 			"#iomem=mmaphuge", j.hugePages)
 	}
-	p("refill_buffers=1") // a drive that compresses must not find the same bytes again
-	// No map of what was touched: KV entries are read again, and it costs memory and time.
+	p("refill_buffers=1") // equal bytes would help a drive that compresses
+	// No map of used blocks: KV entries are read repeatedly, and the map costs memory and time.
 	p("norandommap=1\nrandrepeat=0")
 	if len(j.parts) > 1 {
-		p("exitall") // the mix ends with the first of them
+		p("exitall") // the mix ends with the first job
 	}
 	p("group_reporting\npercentile_list=50:95:99:99.9:99.99")
 	for i := range j.parts {
@@ -114,13 +114,12 @@ func (j *job) body(b *strings.Builder) {
 	}
 }
 
-// text writes one job of fio's. Of two sides of an option the first is of reads, the second of
-// writes; a job of one direction has one.
+// text writes one job of fio. Options with two values have the value of reads first; a job with one
+// direction has one value.
 func (j *part) text(p func(format string, args ...any)) {
 	p("\n[%s]\nrw=%s", j.name, j.rw)
 	split := splitText(j.read) + "," + splitText(j.write)
-	// An option with two sides in a job of one direction is no error, but its reader looks for the
-	// other one.
+	// Two values in a job with one direction are no error, but would confuse the reader.
 	switch {
 	case j.mixRead > 0:
 		p("rwmixread=%d", j.mixRead)
@@ -130,8 +129,8 @@ func (j *part) text(p func(format string, args ...any)) {
 		split = splitText(j.write)
 	}
 	p("bssplit=%s", split)
-	// Whatever has completed is replaced at once, so that the queue stays as deep as it was. What
-	// is sequential is not handed over together, or the kernel would merge it.
+	// Replace each completed request at once, so that the depth is constant. Submit sequential requests
+	// one by one, because the kernel would merge a batch.
 	batch := j.depth
 	if !strings.HasPrefix(j.rw, "rand") || j.random > 0 {
 		batch = 1
@@ -152,7 +151,7 @@ func (j *part) text(p func(format string, args ...any)) {
 	}
 }
 
-// rates are the requests/s of the part, for each direction that it has.
+// rates formats the requests/s of the part, for each of its directions.
 func (j *part) rates() string {
 	whole := func(r float64) int64 { return max(1, int64(math.Round(r))) }
 	if j.mixRead == 0 {
@@ -162,5 +161,5 @@ func (j *part) rates() string {
 	return fmt.Sprintf("%d,%d", whole(reads), whole(j.rate-reads))
 }
 
-// oneLine keeps a warning inside of its comment.
+// oneLine keeps a warning in one line, and so in its comment.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

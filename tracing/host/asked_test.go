@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A filesystem that stops to answer is as it was last; it is not asked twice, and what it says in
-// the end counts.
+// While a filesystem hangs its last known state is returned, and it is not queried twice. Its late answer
+// counts.
 func TestAFilesystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

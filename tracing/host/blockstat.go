@@ -11,15 +11,15 @@ import (
 const SectorSize = 512
 
 // BlockStat is one reading of /sys/block/<device>/stat: counters since the device appeared. The
-// difference of two readings (Sub) is what the device did between them. Times are summed over
-// requests, with the kernel's resolution of a millisecond, so they may exceed the time that passed.
+// difference of two readings (Sub) is the device's work between them. Times are sums over requests, with
+// the kernel's resolution of a millisecond, so they may exceed the elapsed time.
 type BlockStat struct {
 	tracing.DeviceStat
-	InFlight int64 // requests at the device now: a gauge, not a counter
+	InFlight int64 // requests in service now: a gauge, not a counter
 }
 
-// tick is the unit of times. The kernel prints them as 32-bit numbers, which start again at zero at
-// tickWrap: 50 days of summed request time pass within weeks on a busy array.
+// tick is the unit of times. The kernel prints them as 32-bit numbers, which wrap to 0 at tickWrap: a busy
+// array reaches 50 days of summed request time within weeks.
 const (
 	tick     = time.Millisecond
 	tickWrap = tick << 32
@@ -35,24 +35,22 @@ func (s *BlockStat) times() []*time.Duration {
 		&s.IOTicks, &s.TimeInQueue}
 }
 
-// Sub returns what the device did between the reading before and this one. InFlight stays that of
-// the later reading.
+// Sub returns the device's work between an earlier reading and this one. InFlight is this reading's.
 func (s BlockStat) Sub(before BlockStat) BlockStat {
 	before.InFlight = 0
 	for i, to := range s.counts() {
 		*to -= *before.counts()[i]
 	}
 	for i, to := range s.times() {
-		if *to -= *before.times()[i]; *to < 0 { // one wrap: two readings are never that far apart
+		if *to -= *before.times()[i]; *to < 0 { // one wrap: readings are closer than two wraps
 			*to += tickWrap
 		}
 	}
 	return s
 }
 
-// Add sums two readings of different devices; only paths of one multipath device, and the devices
-// of several directories, are summed. Stacked devices are not: the same byte would count in each
-// layer.
+// Add sums readings of two devices: of paths of one multipath device, or of the devices of several
+// directories. Stacked devices must not be summed, because a byte would count in each layer.
 func (s BlockStat) Add(o BlockStat) BlockStat {
 	o.IOTicks = max(o.IOTicks-s.IOTicks, 0) // they were busy at the same time
 	for i, to := range s.counts() {

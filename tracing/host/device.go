@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Device is the block device behind a directory, or the reason why there is none. It is plain data:
-// it holds no descriptor, may be copied, and its methods may be called from any goroutine.
+// Device is the block device behind a directory, or the reason why there is none. It holds no descriptor,
+// may be copied, and its methods may be called from any goroutine.
 type Device struct {
 	// Disk is the whole device, with the partition that holds the filesystem. Its name is empty
 	// when there is none.
 	Disk
 
 	Filesystem string // type as the kernel names it: ext4, xfs, tmpfs, nfs4, overlay
-	Mount      Mount  // the mount that holds the directory; zero where it could not be found
+	Mount      Mount  // the mount that contains the directory; zero if it was not found
 
 	// Members are the devices directly below a stacked one (dm, md: the kernel's slaves; an NVMe
 	// multipath head: its paths). Their statistics show the same bytes once more and must not be
@@ -25,15 +25,13 @@ type Device struct {
 	Members     []string
 	BackingFile string // the file below a loop device
 
-	// Note says in one sentence what a reader should know about the device's counters, empty for a
-	// plain disk.
+	// Note is one sentence about the device's counters for readers; empty for a plain disk.
 	Note string
-	// Reason says in one sentence why the kernel has no counters for this directory. Empty
-	// means ReadStat works. Name may be known all the same (a device whose statistics are switched
-	// off).
+	// Reason is one sentence that says why the kernel has no counters for this directory. If it is
+	// empty, ReadStat works. Name may be known nevertheless (statistics switched off).
 	Reason string
 
-	counted []Disk // what ReadStat sums: the device, or the paths of a multipath head
+	counted []Disk // the disks that ReadStat sums: the device, or the paths of a multipath head
 }
 
 // ErrNoWitness is wrapped by ReadStat's error for a device that has no statistics; the error's text
@@ -41,8 +39,8 @@ type Device struct {
 var ErrNoWitness = errors.New("no block device statistics")
 
 // BackingDevice finds the block device behind the directory or file at path, which must exist. A
-// directory without one is not an error: Device.Reason says why. An error means that
-// it could not be examined.
+// directory without a device is no error: Device.Reason says why. An error means that the path could not
+// be examined.
 func BackingDevice(path string) (Device, error) {
 	if noKernelStatistics != "" {
 		return Device{Reason: noKernelStatistics}, nil
@@ -54,8 +52,8 @@ func BackingDevice(path string) (Device, error) {
 	return d, nil
 }
 
-// Together is several devices as one, each once: its counters are theirs together, and Members are
-// their names. Where one of them has a Reason it has that.
+// Together combines several devices into one, without duplicates: its counters are their sum, and Members
+// are their names. If one of them has a Reason, it has that Reason.
 func Together(all ...Device) Device {
 	if !slices.ContainsFunc(all, func(o Device) bool {
 		return o.Name == "" || o.SysPath != all[0].SysPath
@@ -89,12 +87,11 @@ func Together(all ...Device) Device {
 	return d
 }
 
-// Title names the device, or those that it is made of: sda, nvme0n1+nvme1n1; "" where there is
-// none.
+// Title returns the name of the device, or of its members: sda, nvme0n1+nvme1n1; "" without a device.
 func (d Device) Title() string { return cmp.Or(d.Name, strings.Join(d.Members, "+")) }
 
-// ReadStat reads the device's counters now: one open, read and close of a small file in sysfs, some
-// ten microseconds. It fails with ErrNoWitness when Reason is set.
+// ReadStat reads the device's counters: one open, read and close of a small file in sysfs, which takes
+// some ten microseconds. It fails with ErrNoWitness if Reason is set.
 func (d Device) ReadStat() (BlockStat, error) {
 	if d.Reason != "" || len(d.counted) == 0 {
 		return BlockStat{}, fmt.Errorf("%w: %s", ErrNoWitness, d.Reason)
@@ -127,13 +124,13 @@ func (m machine) backingDevice(path string) (Device, error) {
 	return d, nil
 }
 
-// mountOf finds the mount that holds a path. Where there is none, the device number is still known.
+// mountOf finds the mount that contains a path. Without one, the device number is still known.
 func (m machine) mountOf(at identity) (Mount, error) {
 	mounts, err := m.mounts()
 	return findMount(mounts, at), err
 }
 
-// describe fills in the whole device for a device number that the kernel gave.
+// describe fills in the device of a device number.
 func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 	number := fmt.Sprintf("%d:%d", major, minor)
 	disk, err := m.wholeDisk("/sys/dev/block", number)
@@ -155,10 +152,10 @@ func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 	return d, nil
 }
 
-// uncounted names a device that keeps no statistics among those that ReadStat reads. One that sees
-// bios, not requests, may say so and count all the same: the queues of device mapper and of NVMe
-// multipath heads had the flag cleared (seen on Linux 5.10 to 6.8). A filesystem was mounted from
-// it, which reads at least the superblock.
+// uncounted returns the name of a device without statistics among those that ReadStat reads. A cleared
+// flag is not enough: the queues of device mapper and of NVMe multipath heads, which process bios and not
+// requests, have it cleared and count nevertheless (Linux 5.10 to 6.8). Mounting a filesystem reads at
+// least the superblock, so a device that counts has counted reads.
 func (d Device) uncounted() string {
 	for _, disk := range d.counted {
 		at := Root(disk.SysPath)

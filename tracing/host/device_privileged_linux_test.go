@@ -12,8 +12,8 @@ import (
 	"kvbench/tiers/privtest"
 )
 
-// TestCountersOfALoopDevice overwrites and reads a file around the page cache and expects the
-// device to have counted exactly that.
+// TestCountersOfALoopDevice overwrites and reads a file with direct I/O and expects the device to count
+// exactly these bytes.
 func TestCountersOfALoopDevice(t *testing.T) {
 	l := privtest.LoopFS(t, 32, privtest.LoopOptions{NoJournal: true})
 	d, err := BackingDevice(l.Dir)

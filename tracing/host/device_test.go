@@ -19,8 +19,8 @@ func TestBackingDeviceOfAMissingPath(t *testing.T) {
 	require.ErrorContains(t, err, "find the block device behind "+missing)
 }
 
-// TestTogether: devices that stand for one another count once, those of a run add up, and what one
-// of them lacks holds for all.
+// TestTogether: equal devices count once, different devices add up, and a Reason of one device applies to
+// all.
 func TestTogether(t *testing.T) {
 	one := Disk{Name: "loop1", SysPath: "/sys/loop1"}
 	two := Disk{Name: "loop2", SysPath: "/sys/loop2"}

@@ -17,12 +17,12 @@ type Disk struct {
 	Major, Minor uint32
 	SysPath      string // its directory in sysfs, without symlinks
 	Hidden       bool   // no device number is visible, so it is known by its name only
-	Partition    string // by which it was found, empty when that was the disk
+	Partition    string // the partition by which it was found; empty if it was found as a disk
 	root         Root
 }
 
-// wholeDisk follows a link of sysfs to a device; a partition becomes the disk that it is on, whose
-// directory sysfs keeps it in.
+// wholeDisk follows a link of sysfs to a device. A partition becomes its disk, whose directory in sysfs
+// contains the partition's.
 func (m machine) wholeDisk(link ...string) (d Disk, err error) {
 	dir, err := filepath.EvalSymlinks(m.Path(link...))
 	if err != nil {
@@ -49,10 +49,10 @@ func (m machine) diskNamed(name string) (Disk, error) {
 	return d, err
 }
 
-// Below describes the disks of the members, and the partitions of them that some members are.
+// Below describes the disks of the members; a member may be a partition.
 func (d Device) Below() (disks []Disk) {
 	for _, name := range d.Members {
-		// A slave's link leads to where it really is, and so does that of the class for the hidden
+		// The link of a slave leads to its directory, and so does the link in the class for the hidden
 		// paths of a multipath head.
 		disk, err := thisMachine().wholeDisk(d.SysPath, "slaves", name)
 		if err != nil {
@@ -65,15 +65,15 @@ func (d Device) Below() (disks []Disk) {
 	return disks
 }
 
-// MaxSegments is how many pieces of memory one request may have, 0 when unknown.
+// MaxSegments returns how many memory segments one request may have, 0 if unknown.
 func (d Disk) MaxSegments() int64 { return d.number("queue/max_segments") }
 
-// MaxRequests is how many requests a hardware queue of the device may hold before they are
-// dispatched, 0 when unknown.
+// MaxRequests returns how many requests a hardware queue of the device may hold before they are
+// dispatched, 0 if unknown.
 func (d Disk) MaxRequests() int64 { return d.number("queue/nr_requests") }
 
-// QueueTags sums how many requests each hardware queue may have at the device at a time, and counts
-// these queues; 0 when unknown.
+// QueueTags returns the sum of the hardware queues' limits of requests in service, and the number of these
+// queues; 0 if unknown.
 func (d Disk) QueueTags() (tags, queues int64) {
 	at := Root(filepath.Join(d.SysPath, "mq"))
 	for _, q := range at.Names() {
@@ -97,8 +97,8 @@ func (m machine) allDisks() (all []Disk) {
 	return all
 }
 
-// NamedDevice describes a block device by the name that the kernel gives it, with or without /dev
-// before: nvme0n1, /dev/sda. A partition stands for its disk, whose Partition says so.
+// NamedDevice describes a block device by its kernel name, with or without /dev: nvme0n1, /dev/sda. For a
+// partition it returns the disk, with Partition set.
 func NamedDevice(name string) (Device, error) { return thisMachine().namedDevice(name) }
 
 func (m machine) namedDevice(name string) (Device, error) {
@@ -117,10 +117,10 @@ func (m machine) namedDevice(name string) (Device, error) {
 	return m.stack(Device{Disk: disk, counted: []Disk{disk}}), nil
 }
 
-// Sectors is the device's size, 0 when unknown.
+// Sectors returns the device's size in sectors, 0 if unknown.
 func (d Disk) Sectors() uint64 { return uint64(d.number("size")) }
 
-// number is 0 where sysfs does not tell; no limit of a device is 0 or below.
+// number returns 0 if sysfs does not have the value; no limit of a device is 0 or less.
 func (d Disk) number(file string) int64 {
 	if n := Root(d.SysPath).Integer(file); n != nil {
 		return max(0, *n)
@@ -149,7 +149,7 @@ func (m machine) nvmePaths(head string) (names []string) {
 	if part == nil {
 		return nil
 	}
-	// A fixed pattern: no error possible.
+	// The pattern is valid: no error possible.
 	paths, _ := filepath.Glob(m.Path("/sys/block", "nvme"+part[1]+"c*n"+part[2]))
 	for _, p := range paths {
 		names = append(names, filepath.Base(p))
@@ -157,7 +157,7 @@ func (m machine) nvmePaths(head string) (names []string) {
 	return names
 }
 
-// stack describes what lies below a device that is not a plain disk.
+// stack describes the disks below a stacked device.
 func (m machine) stack(d Device) Device {
 	at := Root(d.SysPath)
 	if d.BackingFile = at.Text("loop/backing_file"); d.BackingFile != "" {
@@ -175,9 +175,8 @@ func (m machine) stack(d Device) Device {
 	}
 	d.Note = fmt.Sprintf("%s is an NVMe multipath head over %s", d.Name,
 		strings.Join(d.Members, ", "))
-	// Heads count their own I/O only since Linux 6.4 (commit d4d957b53d91). A filesystem was
-	// mounted from this one, which reads at least the superblock, so a head whose counters are all
-	// zero does not count, and its paths are summed instead.
+	// Heads count their own I/O only since Linux 6.4 (commit d4d957b53d91). Mounting a filesystem reads at
+	// least the superblock, so a head with all counters 0 does not count, and its paths are summed instead.
 	if head, err := d.ReadStat(); err == nil && head.ReadIOs+head.WriteIOs == 0 {
 		d.counted = nil
 		for _, path := range d.Members {
@@ -224,13 +223,13 @@ func (m machine) btrfsDevices(d Device) []string {
 	return Root(filepath.Dir(filesystems[0])).Names()
 }
 
-// Disks lists the devices behind d that have requests, in order and without repetition: d itself,
-// or what lies below it. Stacked ones (dm, md) pass bios on and never see a request; sysfs shows
-// who has a queue by the directory mq. An empty answer has a reason.
+// Disks lists the devices behind d that have requests, ordered and without duplicates: d itself, or the
+// devices below it. Stacked devices (dm, md) pass bios on and have no requests; devices with a queue have a
+// directory mq in sysfs. An empty list comes with a reason.
 func (d Device) Disks() ([]Disk, string) { return thisMachine().disks(d) }
 
 func (m machine) disks(d Device) (found []Disk, reason string) {
-	names := slices.Clone(d.Members) // what lies below is appended
+	names := slices.Clone(d.Members) // devices below them are appended
 	if d.Name != "" {
 		names = []string{d.Name}
 	}

@@ -13,50 +13,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Filesystem describes what lies under a path.
+// Filesystem describes the filesystem of a path.
 type Filesystem struct {
 	Type  string // as mount(8) spells it: "ext4", "xfs", "nfs4", "fuse.sshfs"
 	Free  int64  // bytes that this user may still write
-	Total int64  // bytes altogether
-	// FreeFiles is how many files may still be made, the free inodes; nil: the filesystem has no
-	// such number.
+	Total int64  // bytes
+	// FreeFiles is the number of free inodes; nil: the filesystem has no such number.
 	FreeFiles *int64
 	Root      bool // it is the filesystem of /
-	// Shared says that others than this host's users take from its free space, or may: network
-	// and cluster filesystems, what the host of a virtual machine lends, what a process in user
-	// space serves, and a container's own layer.
+	// Shared: users outside this host may use its free space, too: network and cluster filesystems,
+	// filesystems from the host of a virtual machine, filesystems in user space, and a container's
+	// layer.
 	Shared bool
-	// Journaled: data goes through the journal, too, ext4's data=journal.
+	// Journaled: data also goes through the journal (ext4's data=journal).
 	Journaled bool
-	Memory    bool // its data lies in memory: tmpfs, ramfs
-	// ReadOnly: it is mounted so, or cannot be written at all (squashfs).
+	Memory    bool // its data is in memory: tmpfs, ramfs
+	// ReadOnly: it is mounted read-only, or cannot be written at all (squashfs).
 	ReadOnly bool
 
 	source, id string // see Identity
 }
 
-// place is where a filesystem keeps its bytes.
+// place is the kind of storage of a filesystem.
 type place int
 
 const (
-	onDevice place = iota // and all types that are not known
+	onDevice place = iota // also for unknown types
 	inMemory
-	onNetwork     // with file servers of any kind
-	onCluster     // on disks that several hosts write at a time
-	onVirtualHost // of the virtual machine
+	onNetwork     // file servers of any kind
+	onCluster     // disks that several hosts write concurrently
+	onVirtualHost // the host of the virtual machine
 	inUserSpace
 	inLayers
 	inPool
 )
 
-// shared are the places whose free space is not this host's alone.
+// shared reports whether users outside this host may use the free space.
 func (p place) shared() bool {
 	return p == onNetwork || p == onCluster || p == onVirtualHost || p == inUserSpace ||
 		p == inLayers
 }
 
-// whyNone explains to a storage engineer, for each place, why no block device stands behind a mount
-// there: %[1]s is its type, %[2]s its source, %[3]s where an overlay keeps its files.
+// whyNone explains for each place why a mount has no block device: %[1]s is its type, %[2]s its source,
+// %[3]s the directory of an overlay's files.
 var whyNone = [...]string{
 	onDevice:  "%[1]s (%[2]s) has no block device of its own",
 	inMemory:  "%[1]s keeps its files in memory: no block device sees these bytes",
@@ -71,21 +70,20 @@ var whyNone = [...]string{
 	inPool: "zfs spreads %[2]s over the devices of its pool: `zpool iostat` shows what they do",
 }
 
-// filesystems are those that do not simply lie on a block device of this host, and the commonest
-// that do: the one table of types, for the capacity of the tier, the page cache, tracing and what
-// is said of all these. Names are those of the mount table, FUSE's without "fuse."; where a process
-// does not see its mounts, the number of statfs(2) stands for the name.
+// filesystems is the only table of filesystem types: types without a block device of this host, and the
+// most common types with one. The capacity of the tier, the page cache, tracing and messages use it. Names
+// are those of the mount table, FUSE's without "fuse."; if a process does not see its mounts, the number of
+// statfs(2) identifies the type.
 //
-// Numbers are those of the kernel's uapi/linux/magic.h; those that are not there are those of
-// coreutils' src/fs.h, marked [1], which collects them of filesystems outside of the kernel too,
-// and of fs/orangefs/protocol.h [2]. virtiofs has FUSE's [3], as all of FUSE; what has 0 has none
-// that is documented.
+// Numbers are from the kernel's uapi/linux/magic.h, else from coreutils' src/fs.h, marked [1], which also
+// has filesystems outside the kernel, or from fs/orangefs/protocol.h [2]. virtiofs has FUSE's number [3],
+// as all of FUSE. 0 means that no number is documented.
 var filesystems = []struct {
 	name  string
 	magic uint32 // 0 = none of its own
 	place place
 }{
-	{"ext4", 0xEF53, onDevice}, // ext2 and ext3 have the same
+	{"ext4", 0xEF53, onDevice}, // ext2 and ext3 have the same number
 	{"xfs", 0x58465342, onDevice}, {"btrfs", 0x9123683E, onDevice},
 	{"f2fs", 0xF2F52010, onDevice}, {"bcachefs", 0xCA451A4E, onDevice}, // [1]
 	{"zfs", 0x2FC12FC1, inPool}, // [1]
@@ -135,8 +133,8 @@ var filesystems = []struct {
 	{"fuse-overlayfs", 0, inLayers},
 }
 
-// placeOf is where a type keeps its bytes. One of FUSE that is not known, fuse.x, is served by a
-// process that may have them anywhere; fuseblk is FUSE's on a block device.
+// placeOf returns the place of a type. An unknown type fuse.x is in user space: its process may store the
+// bytes anywhere. fuseblk is FUSE on a block device.
 func placeOf(fsType string) place {
 	name, fuse := strings.CutPrefix(fsType, "fuse.")
 	for _, f := range filesystems {
@@ -150,16 +148,16 @@ func placeOf(fsType string) place {
 	return onDevice
 }
 
-// InMemory says of a type whether its files lie in memory.
+// InMemory reports whether the files of a type are in memory.
 func InMemory(fsType string) bool { return placeOf(fsType) == inMemory }
 
-// FUSE says of a type whether a process serves its files by the protocol of that name.
+// FUSE reports whether a type is a FUSE filesystem.
 func FUSE(fsType string) bool {
 	kind, _, _ := strings.Cut(fsType, ".")
 	return kind == "fuse" || kind == "fuseblk" || kind == "virtiofs"
 }
 
-// typeOf is the name for what statfs(2) calls a type.
+// typeOf returns the type's name for a number of statfs(2).
 func typeOf(magic uint32) string {
 	for _, f := range filesystems {
 		if f.magic == magic && magic != 0 {
@@ -169,7 +167,7 @@ func typeOf(magic uint32) string {
 	return fmt.Sprintf("unknown type %#x", magic)
 }
 
-// FilesystemOf describes the filesystem of path, or of its nearest directory that exists.
+// FilesystemOf describes the filesystem of path, or of the nearest existing directory above it.
 func FilesystemOf(path string) (Filesystem, error) {
 	at, err := existing(path)
 	if err != nil {
@@ -185,7 +183,7 @@ func FilesystemOf(path string) (Filesystem, error) {
 	return f, nil
 }
 
-// existing returns the nearest directory on the way to path that exists.
+// existing returns path, or the nearest existing directory above it.
 func existing(path string) (string, error) {
 	at, err := filepath.Abs(path)
 	if err != nil {
@@ -203,7 +201,7 @@ func existing(path string) (string, error) {
 	}
 }
 
-// uninterrupted repeats a call that a signal interrupted, as the Go runtime's own do on network
+// uninterrupted repeats a call after EINTR: the Go runtime's signals interrupt calls on network
 // filesystems.
 func uninterrupted(call func() error) error {
 	for {
@@ -213,8 +211,8 @@ func uninterrupted(call func() error) error {
 	}
 }
 
-// DeviceID is what the kernel calls the filesystem of path, or of its nearest directory that
-// exists: the same for all processes of this boot, whatever they call the path; "" is unknown.
+// DeviceID returns the kernel's device number of the filesystem of path, or of the nearest existing
+// directory above it. All processes of this boot get the same number for a filesystem; "" is unknown.
 func DeviceID(path string) string {
 	var on unix.Stat_t
 	at, err := existing(path)
@@ -224,15 +222,16 @@ func DeviceID(path string) string {
 	return strconv.FormatUint(uint64(on.Dev), 16)
 }
 
-// Identity names the filesystem of a directory to other processes and hosts.
+// Identity identifies the filesystem of a directory to other processes and hosts.
 type Identity struct {
 	Device string // see DeviceID
-	// Of a filesystem that other hosts can mount, else empty: its type and source in the mount
-	// table, and f_fsid of statfs(2), which many types leave 0.
+	// For a filesystem that other hosts can mount: its type and source in the mount table, and f_fsid of
+	// statfs(2), which is 0 for many types. Otherwise empty.
 	Type, Source, ID string
 }
 
-// IdentityOf is the identity of the filesystem of path, or of its nearest directory that exists.
+// IdentityOf returns the identity of the filesystem of path, or of the nearest existing directory above
+// it.
 func IdentityOf(path string) Identity {
 	i := Identity{Device: DeviceID(path)}
 	at, err := existing(path)
@@ -246,16 +245,16 @@ func IdentityOf(path string) Identity {
 	return i
 }
 
-// SameFilesystem says whether two paths, or their nearest directories that exist, are known to lie
-// on one filesystem.
+// SameFilesystem reports whether two paths, or the nearest existing directories above them, are known to
+// be on one filesystem.
 func SameFilesystem(a, b string) bool {
 	on := DeviceID(a)
 	return on != "" && on == DeviceID(b)
 }
 
-// whyNoDevice says why no block device stands behind a mount without one.
+// whyNoDevice returns why a mount has no block device.
 func (m Mount) whyNoDevice() string {
-	kind, _, _ := strings.Cut(m.Type, ".") // fuse.sshfs is FUSE's first, whatever it leads to
+	kind, _, _ := strings.Cut(m.Type, ".") // fuse.sshfs is FUSE
 	if kind == "" {
 		return "the directory belongs to no mount that this process can see"
 	}
@@ -266,19 +265,18 @@ func (m Mount) whyNoDevice() string {
 	return fmt.Sprintf(whyNone[placeOf(kind)], m.Type, m.Source, upper)
 }
 
-// Asked is a filesystem that is queried repeatedly by a caller that cannot wait for one that does not
-// answer, such as a server that is gone. The zero value is ready; its method is safe
-// for concurrent use.
+// Asked queries a filesystem repeatedly for a caller that cannot wait for one that hangs, such as a server
+// that is gone. The zero value is ready; its method is safe for concurrent use.
 type Asked struct {
 	mu     sync.Mutex
-	asking bool // one at a time: each that hangs is a thread in the kernel
+	asking bool // one query at a time: each one that hangs is a thread in the kernel
 	known  bool
 	last   Filesystem
 }
 
-// Filesystem is what [FilesystemOf] said of a directory last, or says within patience; known is
-// false while it has not said anything, or an error. Call is given what asks, on a goroutine that
-// may stay there for ever, and calls it.
+// Filesystem returns the result of [FilesystemOf] for a directory, or the last known result if the query
+// takes longer than patience. Known is false before the first result and after an error. Call runs the
+// query, on a goroutine that may hang for ever.
 func (a *Asked) Filesystem(dir string, patience time.Duration,
 	call func(func() error) error) (fs Filesystem, known bool) {
 	a.mu.Lock()

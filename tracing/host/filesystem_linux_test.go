@@ -23,21 +23,21 @@ func TestFilesystemOfKnowsMemoryRootAndMissingDirectories(t *testing.T) {
 	assert.Equal(t, "proc", proc.Type)
 }
 
-// What is shared must be given a capacity: 95 % of a cluster's free space is not this run's.
+// A shared filesystem needs a given capacity: 95 % of a cluster's free space is too much for a run.
 func TestWhichFilesystemsAreShared(t *testing.T) {
 	for _, name := range []string{"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs",
 		"beegfs_nodev", "ceph", "fuse.ceph-fuse", "wekafs", "orangefs", "pvfs2", "panfs", "quobyte",
 		"fuse.quobyte", "fuse.daos", "fuse.glusterfs", "fuse.juicefs", "fuse.s3fs",
 		"fuse.mount-s3", "fuse.sshfs", "ocfs2", "gfs2", "9p", "virtiofs", "vboxsf",
-		"fuse.never-heard-of", "fuse", "overlay", "fuse.hf3fs"} {
+		"fuse.unknown-type", "fuse", "overlay", "fuse.hf3fs"} {
 		assert.True(t, placeOf(name).shared(), name)
 	}
 	for _, name := range []string{"ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "fuseblk",
-		"tmpfs", "ntfs3", "jfs", "never-heard-of"} {
+		"tmpfs", "ntfs3", "jfs", "unknown-type"} {
 		assert.False(t, placeOf(name).shared(), name)
 	}
 	assert.Equal(t, inMemory, placeOf("tmpfs"))
-	// A sandbox that shows no mounts has the kernel's numbers alone.
+	// In a sandbox without a mount table only the kernel's numbers are known.
 	for magic, name := range map[uint32]string{0x6969: "nfs", 0x0BD00BD0: "lustre",
 		0x47504653: "gpfs", 0x65735546: "fuse", 0x19830326: "beegfs", 0x00C36400: "ceph",
 		0xEF53: "ext4", 0x01021994: "tmpfs", 0x20030528: "orangefs", 0x01021997: "9p"} {
@@ -52,7 +52,7 @@ func TestWhichFilesystemsAreShared(t *testing.T) {
 	}
 }
 
-// Names and numbers of the table say one thing each.
+// Names and numbers in the table are unique.
 func TestFilesystemsAreListedOnce(t *testing.T) {
 	names, numbers := map[string]bool{}, map[uint32]string{}
 	for _, f := range filesystems {
@@ -65,7 +65,7 @@ func TestFilesystemsAreListedOnce(t *testing.T) {
 	}
 }
 
-// TestIdentityOfALocalFilesystem: no other host can mount it, so that nothing identifies it there.
+// TestIdentityOfALocalFilesystem: no other host can mount it, so it has no identity for other hosts.
 func TestIdentityOfALocalFilesystem(t *testing.T) {
 	dir := t.TempDir()
 	assert.Equal(t, Identity{Device: DeviceID(dir)}, IdentityOf(dir+"/not/there"))

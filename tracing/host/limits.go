@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// Limits is what this process may use of the machine: the tightest of the machine itself, its CPU
-// affinity and all cgroups above it. Each value names where it comes from, so that a surprised
-// reader knows what to raise. Zero means unknown.
+// Limits is what this process may use of the machine: the tightest limit of the machine itself, its CPU
+// affinity and all cgroups above it. Each value has its source, so that a reader knows which limit to
+// raise. Zero means unknown.
 type Limits struct {
 	Cores       float64 `json:"cores"` // may be a fraction: a quota of 150 ms per 100 ms is 1.5
 	CoresSource string  `json:"cores_source"`
 	GOMAXPROCS  int     `json:"gomaxprocs"`
 
-	MemoryLimit       int64  `json:"memory_limit_bytes"` // what may be used in total
+	MemoryLimit       int64  `json:"memory_limit_bytes"` // in total
 	MemoryLimitSource string `json:"memory_limit_source"`
-	// MemoryAvailable is what may still be used now, page cache that can be dropped included.
+	// MemoryAvailable is what the process may still use now, including page cache that can be dropped.
 	MemoryAvailable       int64  `json:"memory_available_bytes"`
 	MemoryAvailableSource string `json:"memory_available_source"`
 }
 
-// ReadLimits reads them now. It never fails: what cannot be read does not limit.
+// ReadLimits reads the current limits. It never fails: a limit that cannot be read is ignored.
 func ReadLimits() Limits {
 	l := thisMachine().limits()
 	if l.MemoryLimit == 0 {
@@ -35,7 +35,7 @@ func ReadLimits() Limits {
 	return l
 }
 
-// Available is what this process may still use, and the file that says so; 0 is unknown.
+// Available returns how many bytes this process may still use, and the file with that limit; 0 is unknown.
 func (l Limits) Available() (bytes int64, source string) {
 	bytes, source = l.MemoryAvailable, l.MemoryAvailableSource
 	if l.MemoryLimit > 0 && (bytes == 0 || l.MemoryLimit < bytes) {
@@ -44,8 +44,8 @@ func (l Limits) Available() (bytes int64, source string) {
 	return bytes, source
 }
 
-// limits reads what the files say. Cores may come out as a fraction, and are compared as one: half
-// a core more or less decides whether the harness is the limit.
+// limits reads the files. Cores may be fractional: half a core more or less decides whether the suite
+// itself is the limit.
 func (m machine) limits() Limits {
 	l := Limits{
 		Cores: float64(runtime.NumCPU()), CoresSource: "number of CPUs",
@@ -71,8 +71,8 @@ func (m machine) limits() Limits {
 	return l
 }
 
-// OnlineCPUs is how many processors the machine has that are online, whatever this process may use
-// of them; 0 is unknown.
+// OnlineCPUs returns how many processors of the machine are online, also those that this process may not
+// use; 0 is unknown.
 func (r Root) OnlineCPUs() (n int) {
 	// Such as 0-3,8,10-11.
 	for part := range strings.SplitSeq(r.Text("/sys/devices/system/cpu/online"), ",") {
@@ -90,10 +90,10 @@ func (r Root) OnlineCPUs() (n int) {
 	return n
 }
 
-// Procs is how many of want threads may run at a time without passing the quota that cgroups set
-// this process now, at least one, and the file that says so, empty without a quota. It rounds down,
-// where the Go runtime rounds up and to at least 2: threads past the quota do not get more done,
-// they use it up sooner, and then all of them stand still until its period ends, inside the window.
+// Procs returns how many of want threads may run concurrently within the CPU quota of this process's
+// cgroups, at least one, and the file with the quota, empty without one. It rounds down, where the Go
+// runtime rounds up and to at least 2: more threads than the quota only use it up sooner, and all of them
+// stop until its period ends, inside the window.
 func Procs(want int) (n int, file string) { return thisMachine().procs(want) }
 
 func (m machine) procs(want int) (n int, file string) {
@@ -104,8 +104,8 @@ func (m machine) procs(want int) (n int, file string) {
 	return max(1, min(want, int(cores))), file
 }
 
-// quota is the tightest CPU bandwidth limit on the way to the root, in cores, and its file; nothing
-// without one.
+// quota returns the tightest CPU bandwidth limit of the cgroups up to the root, in cores, and its file; 0
+// and "" without one.
 func (m machine) quota() (cores float64, file string) {
 	for _, dir := range m.cgroups("cpu") {
 		limit, from := m.cpuQuota(dir)
@@ -121,10 +121,9 @@ func tighten[N int64 | float64](to *N, source *string, value N, from string) {
 	}
 }
 
-// cgroups lists the directories whose files bound this process by a controller, innermost first. A
-// limit anywhere on the way to the root binds, whatever the inner ones say. /proc/self/cgroup names
-// the group in each hierarchy, the mount table where that hierarchy is; a hybrid system has both
-// kinds.
+// cgroups lists the directories whose files limit this process with a controller, innermost first. The
+// limit of every group up to the root applies. /proc/self/cgroup names the group in each hierarchy, the
+// mount table has the place of the hierarchy; a hybrid system has both versions.
 func (m machine) cgroups(controller string) (dirs []string) {
 	mounts, err := m.mounts()
 	if err != nil {
@@ -154,9 +153,9 @@ func (m machine) cgroups(controller string) (dirs []string) {
 // groupPath lists the directories of a group and its ancestors up to the mount point of its
 // hierarchy.
 func groupPath(m Mount, group string) (dirs []string) {
-	// A container without its own cgroup namespace sees the host's path (/docker/<id>) but has only
-	// that group mounted: what is mounted (Root) is cut from the front. Any other mismatch leaves
-	// the mount point.
+	// A container without its own cgroup namespace sees the host's path (/docker/<id>) but has only that
+	// group mounted: the mounted path (Root) is removed from the front. For any other mismatch the result
+	// is the mount point.
 	inside, err := filepath.Rel(m.Root, group)
 	if err != nil || strings.HasPrefix(inside, "..") {
 		inside = ""
@@ -169,8 +168,8 @@ func groupPath(m Mount, group string) (dirs []string) {
 	}
 }
 
-// cpuQuota returns the cores that a group's bandwidth limit amounts to and the file that says so, 0
-// for what is no limit: "max", -1, no file, a period of nothing.
+// cpuQuota returns a group's bandwidth limit in cores and its file; 0 without a limit: "max", -1, no file,
+// a period of 0.
 func (m machine) cpuQuota(dir string) (cores float64, file string) {
 	file = path.Join(dir, "cpu.max")
 	text := m.Text(file) // v2: "150000 100000", "max 100000"
@@ -186,9 +185,8 @@ func (m machine) cpuQuota(dir string) (cores float64, file string) {
 	return quota / period, file
 }
 
-// memoryLimit returns a group's limit in bytes and the file that says so, 0 for none. memory.high
-// counts as a limit: above it every allocation is throttled, and what is measured then is the
-// reclaim.
+// memoryLimit returns a group's limit in bytes and its file; 0 for none. memory.high counts as a limit:
+// above it every allocation is throttled, and the run would measure memory reclaim.
 func (m machine) memoryLimit(dir string) (bytes int64, file string) {
 	for _, name := range []string{"memory.max", "memory.high", "memory.limit_in_bytes"} {
 		if n := m.bytes(dir, name); n > 0 && (bytes == 0 || n < bytes) {
@@ -198,8 +196,7 @@ func (m machine) memoryLimit(dir string) (bytes int64, file string) {
 	return bytes, file
 }
 
-// memoryHeld is what the group uses and cannot drop: its inactive page cache goes first and is no
-// obstacle.
+// memoryHeld returns how many bytes the group uses and cannot drop: all but its inactive page cache.
 func (m machine) memoryHeld(dir string) int64 {
 	used, cache := m.bytes(dir, "memory.current"), "inactive_file "
 	if used == 0 {
@@ -209,11 +206,10 @@ func (m machine) memoryHeld(dir string) int64 {
 	return max(0, used-droppable)
 }
 
-// unlimited is what v1 calls no limit, less some slack: it prints the largest multiple of the page
-// size.
+// unlimited: larger values mean no limit in v1, which prints the largest multiple of the page size.
 const unlimited = int64(1) << 62
 
-// bytes reads a file with one positive number, 0 for "max", -1, no limit and no file.
+// bytes reads a file with one number; 0 for "max", -1, no limit and no file.
 func (m machine) bytes(dir, name string) int64 {
 	n := m.Integer(dir, name)
 	if n == nil || *n < 0 || *n >= unlimited {
@@ -222,19 +218,19 @@ func (m machine) bytes(dir, name string) int64 {
 	return *n
 }
 
-// Privileges are what decides whether this process may load programs into the kernel. They are a
-// forecast: a seccomp filter or a user namespace may refuse all the same.
+// Privileges are the conditions for loading programs into the kernel. They are a forecast: a seccomp filter
+// or a user namespace may refuse nevertheless.
 type Privileges struct {
-	// Missing are the capabilities that tracing needs and this process lacks. CAP_SYS_ADMIN stands
-	// for both of them, and before Linux 5.8 there was no other.
+	// Missing are the capabilities that tracing needs and this process lacks. CAP_SYS_ADMIN includes
+	// both of them, and was the only one before Linux 5.8.
 	Missing []string
-	// Known is false where the kernel does not tell the capabilities; Missing is empty then.
+	// Known is false if the kernel does not report the capabilities; Missing is empty then.
 	Known bool
-	// TypeInformation is the size of the kernel's description of its own types (BTF), by which
-	// programs find their way in it; 0 = it was built without CONFIG_DEBUG_INFO_BTF.
+	// TypeInformation is the size of the kernel's type information (BTF), which the programs need; 0 =
+	// the kernel was built without CONFIG_DEBUG_INFO_BTF.
 	TypeInformation int64
-	// Lockdown is none, integrity or confidentiality, which forbids programs that read kernel
-	// memory; empty where the kernel has no such thing.
+	// Lockdown is none, integrity or confidentiality, which forbids programs that read kernel memory;
+	// empty if the kernel has no lockdown.
 	Lockdown string
 }
 
@@ -245,11 +241,11 @@ const (
 	capBPF      = 39
 )
 
-// ReadPrivileges reads those of this process. It loads nothing: trying is the collector's, which
-// asks here what to say when the kernel refuses.
+// ReadPrivileges reads the privileges of this process. It loads no program. The collector uses it to
+// explain why the kernel has refused.
 func ReadPrivileges() Privileges { return Root("").Privileges() }
 
-// Privileges are those of the process whose /proc/self is below the root.
+// Privileges returns the privileges of the process whose /proc/self is below the root.
 func (r Root) Privileges() Privileges {
 	p := Privileges{Lockdown: Chosen(r.Text("/sys/kernel/security/lockdown"))}
 	if info, err := os.Stat(r.Path("/sys/kernel/btf/vmlinux")); err == nil {

@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// Root is where /proc and /sys are found: "" on a machine, a directory of made-up files in a test.
-// Its methods take a path in pieces, below the root; what is not there is empty.
+// Root is the parent of /proc and /sys: "" on a machine, a directory of made-up files in a test. Its
+// methods take the elements of a path below the root; a missing file is empty.
 type Root string
 
-// Path is where a file really is.
+// Path returns the path of a file below the root.
 func (r Root) Path(elem ...string) string {
 	return filepath.Join(append([]string{string(r)}, elem...)...)
 }
 
-// Text is what a small file holds, without the space around it.
+// Text returns the content of a small file without surrounding space.
 func (r Root) Text(elem ...string) string {
 	text, _ := os.ReadFile(r.Path(elem...))
 	return strings.TrimSpace(string(text))
 }
 
-// Integer is the number in a file, nil when there is none.
+// Integer returns the number in a file, or nil.
 func (r Root) Integer(elem ...string) *int64 {
 	n, err := strconv.ParseInt(r.Text(elem...), 10, 64)
 	if err != nil {
@@ -48,9 +48,9 @@ func (r Root) Exists(elem ...string) bool {
 	return err == nil
 }
 
-// Field is what stands behind a key in the first line of a file that begins with it, without what
-// parts and encloses it: keys and values are "MemTotal:       123 kB", "inactive_file 5",
-// "model name\t: X", `NAME="X"`.
+// Field returns the value of a key: the rest of the first line that begins with the key, without
+// separators and quotes. Examples of lines: "MemTotal:       123 kB", "inactive_file 5", "model name\t: X",
+// `NAME="X"`.
 func (r Root) Field(key string, elem ...string) string {
 	for line := range strings.Lines(r.Text(elem...)) {
 		if rest, ok := strings.CutPrefix(line, key); ok {
@@ -60,14 +60,13 @@ func (r Root) Field(key string, elem ...string) string {
 	return ""
 }
 
-// KiB is a field in KiB, as bytes; 0 when there is none.
+// KiB returns a field in KiB as bytes; 0 without the field.
 func (r Root) KiB(key string, elem ...string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSuffix(r.Field(key, elem...), " kB"), 10, 53)
 	return max(0, n) << 10
 }
 
-// Chosen picks the bracketed word of a choice in sysfs ("always [madvise] never"); a single word is
-// itself.
+// Chosen returns the bracketed word of a choice in sysfs ("always [madvise] never"), or the only word.
 func Chosen(s string) string {
 	if _, rest, ok := strings.Cut(s, "["); ok {
 		word, _, _ := strings.Cut(rest, "]")
@@ -76,8 +75,7 @@ func Chosen(s string) string {
 	return s
 }
 
-// machine is what is asked: files, and the few system calls that no file answers. Tests replace
-// both.
+// machine is the source of the facts: files, and a few system calls. Tests replace both.
 type machine struct {
 	Root
 	identify  func(path string) (identity, error)
@@ -86,11 +84,11 @@ type machine struct {
 	affinity func() int
 }
 
-// identity is what the kernel says about one path.
+// identity is the kernel's identification of one path.
 type identity struct {
 	path         string // absolute, without symlinks
-	major, minor uint32 // of the filesystem that holds it (st_dev)
-	mountID      int    // 0 where the kernel does not say
+	major, minor uint32 // of its filesystem (st_dev)
+	mountID      int    // 0 if the kernel does not report it
 }
 
 func thisMachine() machine {
@@ -108,7 +106,7 @@ func parseDeviceNumber(s string) (major, minor uint32, err error) {
 	return uint32(ma), uint32(mi), nil
 }
 
-// clip keeps an error message to one line of sensible length, whatever the file held.
+// clip limits a text in an error message to one line of sensible length.
 func clip(s string) string {
 	const longest = 80
 	if len(s) > longest {

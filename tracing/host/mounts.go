@@ -15,7 +15,7 @@ type Mount struct {
 	ID int // the kernel's mount id
 	// Major and Minor are the filesystem's; major 0 means that it has no block device of its own.
 	Major, Minor uint32
-	// Root is which directory of the filesystem is mounted here (bind mounts, containers).
+	// Root is the directory of the filesystem that is mounted here (bind mounts, containers).
 	Root         string
 	Point        string   // where it is mounted
 	Options      []string // of this mount: rw, noatime
@@ -24,7 +24,7 @@ type Mount struct {
 	SuperOptions []string // of the filesystem: the journal mode, NFS rsize, overlay upperdir
 }
 
-// SuperOption returns the value of the filesystem option key ("upperdir"), and whether it is there.
+// SuperOption returns the value of the filesystem option key ("upperdir"), and whether it exists.
 func (m Mount) SuperOption(key string) (string, bool) {
 	for _, o := range m.SuperOptions {
 		if name, value, _ := strings.Cut(o, "="); name == key {
@@ -34,10 +34,9 @@ func (m Mount) SuperOption(key string) (string, bool) {
 	return "", false
 }
 
-// TransferSizes returns the largest read and write in bytes that the mount sends to its server at a
-// time: rsize and wsize of NFS and SMB, msize of 9p. A request that is larger is split into
-// transfers of that size. ok is false for mounts without these options, and for those that are no
-// network's.
+// TransferSizes returns the largest read and write in bytes that the mount sends to its server in one
+// transfer: rsize and wsize of NFS and SMB, msize of 9p. Larger requests are split. ok is false for mounts
+// without these options, and for mounts that are not on a network.
 func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	size := func(key string) int64 {
 		text, _ := m.SuperOption(key)
@@ -59,9 +58,9 @@ func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	return read, write, true
 }
 
-// findMount picks the mount that holds a path: by mount id where the kernel gives one (Linux 5.8),
-// else by the longest mount point above the path. The device number is no key: btrfs subvolumes
-// have numbers that no mount shows. A path outside of all mounts (chroot) has a zero Mount.
+// findMount finds the mount of a path: by mount id if the kernel reports it (Linux 5.8), else by the
+// longest mount point above the path. It does not use the device number: btrfs subvolumes have numbers that
+// no mount shows. A path outside all mounts (chroot) has a zero Mount.
 func findMount(mounts []Mount, at identity) (best Mount) {
 	for _, m := range mounts {
 		if m.ID == at.mountID {
@@ -74,8 +73,8 @@ func findMount(mounts []Mount, at identity) (best Mount) {
 	return best
 }
 
-// FindCgroup finds the directory of a cgroup of version 2, by that directory or by its path below
-// where these cgroups are mounted.
+// FindCgroup finds the directory of a cgroup (version 2) by that directory, or by its path below the
+// mount point of the cgroups.
 func FindCgroup(name string) (dir string, err error) { return thisMachine().findCgroup(name) }
 
 func (m machine) findCgroup(name string) (string, error) {
@@ -105,7 +104,7 @@ func (m machine) findCgroup(name string) (string, error) {
 		strings.Join(points, ", "))
 }
 
-// holds reports whether path is dir or lies in it.
+// holds reports whether path is dir or below it.
 func holds(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// StorageNodes lists the NUMA nodes that the devices behind directories are attached to, in order
-// and without repetition: where the memory that they read and write should lie. For a directory
-// that does not exist yet the nearest one above it answers. None are known where the machine has
-// but one, and of devices that belong to none: loop devices, virtual disks, network filesystems.
+// StorageNodes lists the NUMA nodes of the devices behind directories, ordered and without duplicates.
+// Buffers should be on these nodes. For a directory that does not exist yet it uses the nearest existing one
+// above it. The list is empty on a machine with one node, and for devices without a node: loop devices,
+// virtual disks, network filesystems.
 func StorageNodes(dirs ...string) []int {
 	if noKernelStatistics != "" {
 		return nil
@@ -41,7 +41,7 @@ func (m machine) storageNodes(dirs []string) (nodes []int) {
 	return nodes
 }
 
-// nodes are the directories of the NUMA nodes that the machine has.
+// nodes lists the directories of the machine's NUMA nodes.
 func (m machine) nodes() (names []string) {
 	for _, name := range m.Names("/sys/devices/system/node") {
 		if number, is := strings.CutPrefix(name, "node"); is &&
@@ -52,8 +52,8 @@ func (m machine) nodes() (names []string) {
 	return names
 }
 
-// node is the NUMA node of the device, -1 when unknown. A namespace hangs below its
-// controller, and that below its slot, which knows.
+// node returns the NUMA node of the device, -1 if unknown. In sysfs a namespace is below its controller,
+// and the controller below its slot, which has the node.
 func (d Disk) node() int {
 	for dir := d.SysPath; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if n := Root(dir).Integer("numa_node"); n != nil && *n >= 0 {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CachedBytes is how much of a file lies in the page cache, in bytes of whole pages, by
-// cachestat(2), which Linux has since 6.5, else by mincore(2).
+// CachedBytes returns how many bytes of a file are in the page cache, in whole pages, from cachestat(2)
+// (since Linux 6.5), else from mincore(2).
 func CachedBytes(path string) (bytes int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func CachedBytes(path string) (bytes int64, err error) {
 	return resident(f)
 }
 
-// resident asks mincore for a part of the file after the other: a page of it is a byte of answer.
+// resident uses mincore, for one part of the file after the other: it returns one byte per page.
 func resident(f *os.File) (bytes int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -61,8 +61,7 @@ func resident(f *os.File) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// DropFromCache asks that nothing of a file stay in the page cache. Pages that were not flushed
-// stay.
+// DropFromCache drops a file from the page cache. Pages that were not flushed stay.
 func DropFromCache(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -78,7 +77,7 @@ func DropFromCache(path string) error {
 	return nil
 }
 
-// DropCaches empties the page cache of the machine, as root alone may.
+// DropCaches drops the page cache of the machine. Only root may do that.
 func DropCaches() error {
 	return os.WriteFile("/proc/sys/vm/drop_caches", []byte("3\n"), 0)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The two ways of asking agree on a file that was just written, and lies in the cache, and on one
-// that was dropped from it: on a filesystem in memory that stays.
+// Both system calls agree on a file that was just written and is in the cache, and on a file that was
+// dropped from it (on a filesystem in memory it stays).
 func TestCachedBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	f, err := os.Create(path)

@@ -4,11 +4,11 @@ package host
 
 import "errors"
 
-// CachedBytes, DropFromCache and DropCaches are for Linux alone.
+// CachedBytes is available only on Linux.
 func CachedBytes(string) (int64, error) { return 0, errors.ErrUnsupported }
 
-// DropFromCache is for Linux alone.
+// DropFromCache is available only on Linux.
 func DropFromCache(string) error { return errors.ErrUnsupported }
 
-// DropCaches is for Linux alone.
+// DropCaches is available only on Linux.
 func DropCaches() error { return errors.ErrUnsupported }

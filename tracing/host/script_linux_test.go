@@ -14,20 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMachines asks machines made of files. The scripts in testdata/machines make them:
+// TestMachines queries machines made of files. The scripts in testdata/machines define them:
 //
-//	machine            a new one; add: more of the same one. Lines are
+//	machine            a new machine; add: more of the same one. Lines are
 //	  /PATH TEXT         a file, and | TEXT: one more line of it
-//	  disk DIR NUMBER    a whole device, with its counters behind it or some by default
+//	  disk DIR NUMBER    a whole device, followed by its counters, or with default counters
 //	  partition DIR NUMBER
 //	  link FROM TO
 //	  at NUMBER [ID]     the device number and mount id of /mnt/kv
 //	  node PATH NUMBER   a device node
 //	  cpus N             the processors of the affinity mask
-//	device             what is behind /mnt/kv, with its counters
+//	device             the device behind /mnt/kv, with its counters
 //	disks NAME…        the devices with requests of a device, or of members=(…)
 //	mount PATH…        the mount of each path; transfers PATH…: its transfer sizes
-//	limits, procs      what the process may use; nodes: the NUMA nodes of /mnt/kv
+//	limits, procs      the limits of the process; nodes: the NUMA nodes of /mnt/kv
 func TestMachines(t *testing.T) {
 	datadriven.Walk(t, "testdata/machines", func(t *testing.T, path string) {
 		var f fakeMachine
@@ -63,7 +63,7 @@ func TestMachines(t *testing.T) {
 	})
 }
 
-// fakeMachine is a machine made of files: /proc, /sys and what else a test writes.
+// fakeMachine is a machine made of files: /proc, /sys and other files of a test.
 type fakeMachine struct {
 	t *testing.T
 	machine

@@ -17,10 +17,10 @@ func blockNode(string) (major, minor uint32, err error) { return 0, 0, errors.Er
 
 func (machine) mounts() ([]Mount, error) { return nil, errors.ErrUnsupported }
 
-// ReadStat is for Linux alone.
+// ReadStat is available only on Linux.
 func (Disk) ReadStat() (BlockStat, error) { return BlockStat{}, errors.ErrUnsupported }
 
-// SyncFilesystem has no call to make.
+// SyncFilesystem is not supported: macOS has no syncfs.
 func SyncFilesystem(string) error { return errors.ErrUnsupported }
 
 func statfs(path string) (Filesystem, error) {
@@ -49,7 +49,7 @@ func physicalMemory() (bytes int64, source string) {
 	return int64(n), "hw.memsize"
 }
 
-// SystemFacts is what macOS keeps in sysctl instead of /proc.
+// SystemFacts returns facts that macOS has in sysctl instead of /proc.
 func SystemFacts() (kernel, cpu string, memory int64) {
 	kernel, _ = unix.Sysctl("kern.osrelease")
 	cpu, _ = unix.Sysctl("machdep.cpu.brand_string")

@@ -17,11 +17,10 @@ import (
 	"kvbench/tracing"
 )
 
-// noKernelStatistics is empty where the kernel can be asked.
+// noKernelStatistics is empty: this kernel has statistics.
 const noKernelStatistics = ""
 
-// identify asks statx, which gives the mount id too (since Linux 5.8; the mask says whether it
-// did).
+// identify uses statx, which also returns the mount id (since Linux 5.8, if the mask says so).
 func identify(path string) (identity, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -32,7 +31,7 @@ func identify(path string) (identity, error) {
 	}
 	var st unix.Statx_t
 	err = unix.Statx(unix.AT_FDCWD, abs, 0, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &st)
-	if err == unix.ENOSYS { // before Linux 4.11, and sandboxes that do not know it
+	if err == unix.ENOSYS { // before Linux 4.11, and in sandboxes without statx
 		var old unix.Stat_t
 		if err := unix.Stat(abs, &old); err != nil {
 			return identity{}, &fs.PathError{Op: "stat", Path: abs, Err: err}
@@ -49,8 +48,8 @@ func identify(path string) (identity, error) {
 	return id, nil
 }
 
-// mounts reads the mount table as this process sees it, in the kernel's order: of two mounts on one
-// point the later hides the earlier.
+// mounts reads this process's mount table, in the kernel's order: the later of two mounts on one point
+// hides the earlier one.
 func (m machine) mounts() (mounts []Mount, err error) {
 	table, err := os.Open(m.Path("/proc/self/mountinfo"))
 	if err != nil {
@@ -104,8 +103,7 @@ func (d Disk) ReadStat() (BlockStat, error) {
 	}}, nil
 }
 
-// SyncFilesystem returns when the filesystem of a directory has written what it has put off,
-// deletions included. It may take as long as the device does.
+// SyncFilesystem flushes the filesystem of a directory, including delayed deletions. It may take long.
 func SyncFilesystem(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -129,8 +127,8 @@ func blockNode(path string) (major, minor uint32, err error) {
 	return unix.Major(st.Rdev), unix.Minor(st.Rdev), nil
 }
 
-// statfs has the type from the mount table, which distinguishes ext4 from ext3 and names what is behind FUSE. The
-// kernel's number stands in where a process does not see its mounts.
+// statfs takes the type from the mount table, which distinguishes ext4 from ext3 and names the FUSE
+// filesystem. If a process does not see its mounts, it uses the kernel's number.
 func statfs(path string) (Filesystem, error) {
 	var s unix.Statfs_t
 	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {
@@ -147,7 +145,7 @@ func statfs(path string) (Filesystem, error) {
 	}
 	here, err := identify(path)
 	if err != nil {
-		return f, nil // it was there a moment ago: its space is known
+		return f, nil // the path has just disappeared: its space is known
 	}
 	if s.Fsid != (unix.Fsid{}) {
 		f.id = fmt.Sprintf("%08x%08x", uint32(s.Fsid.Val[0]), uint32(s.Fsid.Val[1]))
@@ -161,7 +159,7 @@ func statfs(path string) (Filesystem, error) {
 	return f, nil
 }
 
-// allowedCPUs counts the processors this process may run on; cpusets are part of it.
+// allowedCPUs counts the processors that this process may run on, including the limits of cpusets.
 func allowedCPUs() int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -170,15 +168,15 @@ func allowedCPUs() int {
 	return set.Count()
 }
 
-// physicalMemory is not asked where /proc/meminfo is there; without it nothing is known.
+// physicalMemory returns nothing: Linux has /proc/meminfo.
 func physicalMemory() (bytes int64, source string) { return 0, "" }
 
-// SystemFacts has nothing to add to /proc and /sys.
+// SystemFacts returns nothing: Linux has /proc and /sys.
 func SystemFacts() (kernel, cpu string, memory int64) { return "", "", 0 }
 
-// ResetPeakRSS makes the peak start again at the present size, so that a benchmark does not inherit
-// the peak of the one before it. It fails where the kernel forbids it (some sandboxes); PeakRSS
-// then counts from the start of the process.
+// ResetPeakRSS resets the peak to the current size, so that a benchmark does not inherit the peak of an
+// earlier one. It fails if the kernel forbids it (some sandboxes); PeakRSS then counts from the start of
+// the process.
 func ResetPeakRSS() error {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		return fmt.Errorf("reset the peak memory of this process: %w", err)

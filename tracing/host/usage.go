@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what this process has consumed since it started, except PeakRSS. The difference of two
-// readings around a window is the harness's own cost. A zero PeakRSS or context switch count means
-// that the system does not tell.
+// Usage is the consumption of this process since its start, except PeakRSS. The difference of two readings
+// around a window is the suite's own cost. A zero PeakRSS or context switch count means that the system
+// does not report it.
 type Usage struct {
 	CPU time.Duration // user and system, of all threads, exited ones included
 
@@ -22,7 +22,7 @@ type Usage struct {
 	NumGC      uint64        // completed collections
 	GCPause    time.Duration // Σ time the world was stopped for them
 
-	// What goroutines of this process have waited for, summed over them, as Go's runtime knows it.
+	// Waits of this process's goroutines, summed over them, from the Go runtime.
 	LockWait  time.Duration // mutexes
 	SchedWait time.Duration // a processor, when they could have run: an estimate
 	GCAssist  time.Duration // allocations that had to help the collector first
@@ -56,8 +56,7 @@ func ReadUsage() Usage {
 	if h := waits[2].Value; h.Kind() == metrics.KindFloat64Histogram {
 		u.SchedWait = schedSample * sum(h.Float64Histogram())
 	}
-	// Tiny allocations share an object and are counted apart; together they are what -benchmem
-	// calls allocs.
+	// Tiny allocations share an object and are counted separately; the sum is the allocs of -benchmem.
 	u.Mallocs = metricCount(samples[0]) + metricCount(samples[1])
 	u.AllocBytes = metricCount(samples[2])
 	u.NumGC = metricCount(samples[3])
@@ -70,11 +69,11 @@ func ReadUsage() Usage {
 	return u
 }
 
-// schedSample: Go's runtime looks at one of so many waits for a processor (gTrackingPeriod, since
-// 1.17). Those for mutexes it scales by itself.
+// schedSample: the Go runtime measures one of so many waits for a processor (gTrackingPeriod, since 1.17).
+// It scales waits for mutexes itself.
 const schedSample = 8
 
-// metricTime is 0 for what this Go release does not measure.
+// metricTime returns 0 for a metric that this Go release does not have.
 func metricTime(s metrics.Sample) time.Duration {
 	if s.Value.Kind() != metrics.KindFloat64 {
 		return 0
@@ -82,8 +81,8 @@ func metricTime(s metrics.Sample) time.Duration {
 	return time.Duration(s.Value.Float64() * float64(time.Second))
 }
 
-// sum adds up a histogram of seconds, each at the middle of its bucket, whose bounds are at most a
-// quarter apart. The ends, which have no middle, count with the bound that they have.
+// sum adds up a histogram of seconds with the middle of each bucket, whose bounds are at most a quarter
+// apart. The two unbounded buckets count with their only bound.
 func sum(h *metrics.Float64Histogram) time.Duration {
 	var all float64
 	for i, n := range h.Counts {
@@ -99,7 +98,7 @@ func sum(h *metrics.Float64Histogram) time.Duration {
 	return time.Duration(all * float64(time.Second))
 }
 
-// metricCount is 0 for what this Go release does not measure.
+// metricCount returns 0 for a metric that this Go release does not have.
 func metricCount(s metrics.Sample) uint64 {
 	if s.Value.Kind() != metrics.KindUint64 { // a Go release that dropped the metric
 		return 0

@@ -1,14 +1,13 @@
-// Package checkpoint says which files a checkpoint has, and of how many bytes: those of MLPerf
-// Storage's checkpoint workload, to the byte.
+// Package checkpoint computes the files of a checkpoint and their bytes. They are exactly those of
+// MLPerf Storage's checkpoint workload.
 //
 //	model.go   Model: dimensions and partition of the four models; parameters
-//	files.go   Spec: a model on some accelerators at a scale, or one stream; the files of each of
-//	           them
+//	files.go   Spec: a model on some accelerators at a scale, or one stream; the files of each
+//	           accelerator
 //
-// Everything is plain data and arithmetic: no clock, no file of a storage, no goroutine. It is safe
-// for concurrent use.
+// Everything is plain data and arithmetic, without clock, storage or goroutine. It is safe for
+// concurrent use.
 //
-// The numbers were compared with those that DLIO, the reference's engine, computes itself
-// (Argonne's dlio_benchmark as mlcommons/storage pins it); testdata/lists.py works them out a
-// second time.
+// The numbers were compared with those of DLIO, the reference's engine (Argonne's dlio_benchmark in
+// the version of mlcommons/storage). testdata/lists.py computes them a second time.
 package checkpoint

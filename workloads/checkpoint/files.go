@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// Spec is a checkpoint: a model on so many accelerators, its files made smaller by a scale.
+// Spec is a checkpoint: a model on some accelerators, with files divided by a scale.
 type Spec struct {
 	Model
-	// Accelerators that write and read. Fewer than the model's are the first ones of it, more are
-	// more data-parallel groups.
+	// Accelerators that write and read. If there are fewer than the model has, they are the model's
+	// first ones. If there are more, they are further data-parallel groups.
 	Accelerators int
 	// Scale divides the size of every file; 1 = the exact bytes.
 	Scale int64
-	// Stream, if not 0, are the bytes of the only file: one stream, of no model.
+	// Stream, if not 0, is the bytes of the only file: one stream without a model.
 	Stream int64
 }
 
-// StreamKey is the key, and the name, of what is no model: one file.
+// StreamKey is the key and the name of a stream, which stands in the place of a model.
 const StreamKey = "stream"
 
-// NewStream is a checkpoint of one file, which one accelerator moves.
+// NewStream returns a checkpoint of one file, which one accelerator moves.
 func NewStream(bytes int64) (Spec, error) {
 	if bytes < 1 {
 		return Spec{}, fmt.Errorf("a stream of %d bytes: need at least 1", bytes)
@@ -29,11 +29,10 @@ func NewStream(bytes int64) (Spec, error) {
 		Accelerators: 1, Scale: 1, Stream: bytes}, nil
 }
 
-// MaxScale is the largest Spec.Scale: files of the smallest model are two pages there.
+// MaxScale is the largest Spec.Scale. With it the files of the smallest model have two pages.
 const MaxScale = 65536
 
-// blockBytes is what the size of a scaled file is a multiple of, so that direct I/O needs no
-// padding.
+// blockBytes divides the size of every scaled file, so that direct I/O needs no padding.
 const blockBytes = 4096
 
 // File is one file of a checkpoint.
@@ -42,8 +41,8 @@ type File struct {
 	Bytes int64
 }
 
-// New checks a checkpoint. Accelerators of 0 are the model's own number. The error lists all that
-// is wrong.
+// New makes and checks a checkpoint. Accelerators of 0 are the model's own number. The error lists
+// every violation.
 func New(m Model, accelerators int, scale int64) (Spec, error) {
 	s := Spec{Model: m, Accelerators: accelerators, Scale: scale}
 	if accelerators == 0 {
@@ -61,15 +60,15 @@ func New(m Model, accelerators int, scale int64) (Spec, error) {
 	return s, errors.Join(errs...)
 }
 
-// Data is how many ways the data is divided: as the model says, also for a subset of its
-// accelerators, whose files are those of the whole; more accelerators divide it further.
+// Data is the number of data-parallel groups. A subset of the accelerators keeps the model's number,
+// because its files are those of the whole checkpoint. More accelerators make more groups.
 func (s Spec) Data() int { return max(s.Model.Data, s.Accelerators/s.Group()) }
 
-// Subset reports whether accelerators of the model are missing, so that no model could be restored
-// from the files.
+// Subset reports whether accelerators of the model are missing. Then the files are no whole model.
 func (s Spec) Subset() bool { return s.Accelerators < s.Model.Accelerators() }
 
-// Files lists what one accelerator writes, from 0, in the order in which it does, one at a time.
+// Files lists the files of one accelerator, from 0, in the order in which it writes them, one at a
+// time.
 func (s Spec) Files(accelerator int) (list []File) {
 	if s.Stream > 0 {
 		return []File{{"stream.bin", s.Stream}}
@@ -87,7 +86,7 @@ func (s Spec) Files(accelerator int) (list []File) {
 			sum += s.layerBytes(layer, int64(s.Data()))
 		}
 		add(sum, "zero_pp_rank_%d_mp_rank_%d_model_states.pt", dp, mp)
-	case dp == 0: // the other groups hold the same parameters
+	case dp == 0: // the other groups have the same parameters
 		for _, layer := range layers {
 			add(s.layerBytes(layer, 1), "layer_%d-model_%d_model_states.pt", layer, mp)
 		}
@@ -96,7 +95,7 @@ func (s Spec) Files(accelerator int) (list []File) {
 	return list
 }
 
-// scaled is the size of a file of the checkpoint whose full size is given.
+// scaled returns the size of a file at the checkpoint's scale, from its full size.
 func (s Spec) scaled(bytes int64) int64 {
 	if s.Scale == 1 {
 		return bytes
@@ -105,7 +104,7 @@ func (s Spec) scaled(bytes int64) int64 {
 	return up(up(bytes, s.Scale), blockBytes) * blockBytes
 }
 
-// Totals are the files of all accelerators and their bytes.
+// Totals returns the number and bytes of the files of all accelerators.
 func (s Spec) Totals() (files int, bytes int64) {
 	for a := range s.Accelerators {
 		for _, f := range s.Files(a) {
@@ -116,8 +115,8 @@ func (s Spec) Totals() (files int, bytes int64) {
 	return files, bytes
 }
 
-// Step is the directory of the checkpoint with a number, from 1, as the reference names it.
+// Step returns the directory of the n-th checkpoint, from 1, with the reference's name.
 func Step(number int) string { return fmt.Sprintf("global_epoch1_step%d", number) }
 
-// Folder is the directory of all checkpoints of a model.
+// Folder returns the directory of all checkpoints of a model.
 func (m Model) Folder() string { return "ckpt_" + m.Key }

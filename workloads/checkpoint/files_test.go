@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lists was made by lists.py beside it, which shares nothing with this package.
+// lists was made by lists.py in the same directory, which shares no code with this package.
 //
 //go:embed testdata/lists.txt
 var lists string
@@ -37,9 +37,9 @@ func TestListsAreThoseOfTheIndependentScript(t *testing.T) {
 	assert.Equal(t, 22, n)
 }
 
-// TestListsAreThoseOfTheRules holds the numbers that were counted with the reference's own code:
-// files and bytes of the whole, the first digits of the list's SHA-256, the least and the most that
-// an accelerator has, and the first eight of them.
+// TestListsAreThoseOfTheRules compares with numbers of the reference's own code: files and bytes of
+// the whole checkpoint, the first digits of the list's SHA-256, the smallest and the largest bytes
+// of an accelerator, and the bytes of the first eight accelerators.
 func TestListsAreThoseOfTheRules(t *testing.T) {
 	for _, want := range []struct {
 		key         string

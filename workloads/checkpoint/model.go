@@ -6,30 +6,30 @@ import (
 )
 
 // Model is one of the models of MLPerf Storage's checkpoint workload: the dimensions of a
-// transformer and how it is divided among accelerators. Divisions in formulas are whole, in the
-// order written, as the reference does them.
+// transformer and its division among accelerators. Formulas use integer divisions in the reference's
+// order.
 type Model struct {
 	Key  string // 8b, 70b, 405b, 1t
-	Name string // as the rules have it: llama3-8b …
+	Name string // as in the rules: llama3-8b …
 
 	Hidden, FFN, Heads, KVHeads, Layers int64
 
-	// Zero is the stage of ZeRO: at 3 every accelerator keeps its share of the parameters, at 1
-	// those of the first data-parallel group do.
+	// Zero is the stage of ZeRO. At 3 every accelerator keeps its share of the parameters. At 1 only
+	// the accelerators of the first data-parallel group keep parameters.
 	Zero int
-	// How many ways tensors, the pipeline and the data are divided. Data is that of the rules: a
-	// subset of the accelerators keeps it, more of them raise it, see [Spec.Data].
+	// Into how many parts tensors, the pipeline and the data are divided. Data is the rules' number;
+	// see [Spec.Data] for other numbers of accelerators.
 	Tensor, Pipeline, Data int
 }
 
-// vocabulary is that of all models, and bytesPerParameter their bfloat16.
+// All models have this vocabulary, and parameters in bfloat16.
 const (
 	vocabulary        = 128_256
 	bytesPerParameter = 2
 )
 
-// Models are those of the rules, smallest first (MLPerf Storage rules, "Checkpointing"; dimensions
-// from the reference's workload files).
+// Models are the models of the rules, smallest first (MLPerf Storage rules, "Checkpointing";
+// dimensions from the reference's workload files).
 func Models() []Model {
 	return []Model{
 		{Key: "8b", Name: "llama3-8b", Hidden: 4096, FFN: 14336, Heads: 32, KVHeads: 8, Layers: 32,
@@ -43,7 +43,7 @@ func Models() []Model {
 	}
 }
 
-// Find returns the model of a key or a name, whatever its case.
+// Find returns the model of a key or a name, in upper or lower case.
 func Find(name string) (Model, error) {
 	var keys []string
 	for _, m := range Models() {
@@ -56,25 +56,25 @@ func Find(name string) (Model, error) {
 		strings.Join(keys, ", "))
 }
 
-// Group is how many accelerators hold the model once: TP × PP.
+// Group is how many accelerators together hold the model once: TP × PP.
 func (m Model) Group() int { return m.Tensor * m.Pipeline }
 
-// Accelerators is how many the rules have: TP × PP × DP.
+// Accelerators is the rules' number of accelerators: TP × PP × DP.
 func (m Model) Accelerators() int { return m.Group() * m.Data }
 
-// Parameters is N of the rules: embedding, layers of norm, attention, norm and FFN, the last norm
-// and the head. Heads share keys and values, so the projections have h·(h + 2·(h div a)·k).
+// Parameters is N of the rules: the embedding, layers of norm, attention, norm and FFN, the last
+// norm and the head. Heads share keys and values, so projections have h·(h + 2·(h div a)·k).
 func (m Model) Parameters() int64 {
 	h, f := m.Hidden, m.FFN
 	layer := h + h*m.projected() + h*h + h + 2*f*h + f*h
 	return vocabulary*h + m.Layers*layer + h + vocabulary*h
 }
 
-// projected is the width of queries, keys and values side by side.
+// projected is the width of queries, keys and values together.
 func (m Model) projected() int64 { return m.Hidden + 2*(m.Hidden/m.Heads*m.KVHeads) }
 
-// layerBytes is what an accelerator keeps of a layer that is divided among data shards, too: 1
-// where it is not. Layer 0 is the embedding, Layers+1 the head, Layers+2 the last norm.
+// layerBytes is the bytes of a layer on one accelerator. data is the number of data shards of the
+// layer, 1 if it is not divided. Layer 0 is the embedding, Layers+1 the head, Layers+2 the last norm.
 func (m Model) layerBytes(layer, data int64) int64 {
 	tensor := func(n int64) int64 { return n / int64(m.Tensor) / data }
 	norm := m.Hidden / data
@@ -90,8 +90,8 @@ func (m Model) layerBytes(layer, data int64) int64 {
 	return n * bytesPerParameter
 }
 
-// stage lists the layers of a stage of the pipeline: as many for each, one more for the first ones
-// where they do not divide evenly. The first stage has the embedding, the last one norm and head.
+// stage lists the layers of a stage of the pipeline. If the layers do not divide evenly, the first
+// stages have one more. The first stage also has the embedding, the last stage norm and head.
 func (m Model) stage(pp int64) (layers []int64) {
 	n, more := m.Layers/int64(m.Pipeline), m.Layers%int64(m.Pipeline)
 	first := 1 + pp*n + min(pp, more)
@@ -110,8 +110,8 @@ func (m Model) stage(pp int64) (layers []int64) {
 	return layers
 }
 
-// optimizerBytes is what an accelerator keeps of the optimizer, in three tensors of 4 bytes per
-// parameter; the 5·h are the reference's.
+// optimizerBytes is the bytes of the optimizer on an accelerator: three tensors with 4 bytes per
+// parameter. The 5·h come from the reference.
 func (m Model) optimizerBytes(data int) int64 {
 	return 3 * 4 * (m.Parameters()/int64(data*m.Group()) + 5*m.Hidden)
 }

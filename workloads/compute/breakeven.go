@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// Loading is how long loading takes, by the tokens loaded: points in ascending order of tokens.
+// Loading is the time to load a number of tokens: points in ascending order of tokens.
 //
-// Between two points it is a straight line. Below the first it is the longer of the line through
-// the first two, which keeps a latency, and of the first point's time per token, because no load
-// takes less than nothing. Beyond the last it is the last point's time per token. Both are
-// extrapolation, and results say when an answer rests on it.
+// It is linear between two points. Below the first point it is the longer of two times: the line through
+// the first two points, which includes a latency, and the first point's time per token, because a time
+// cannot be negative. Beyond the last point it is the last point's time per token. Both are extrapolations,
+// which results report.
 type Loading []Point
 
 // Point is one measured length.
 type Point struct{ Tokens, Seconds float64 }
 
-// line is the straight line p + q·n on which the time of loading n tokens lies. There
-// must be a point.
+// line returns the straight line p + q·n of the time to load n tokens. There must be a point.
 func (l Loading) line(n float64) (p, q float64) {
 	through := func(a, b Point) (p, q float64) {
 		q = (b.Seconds - a.Seconds) / (b.Tokens - a.Tokens)
@@ -37,18 +36,18 @@ func (l Loading) line(n float64) (p, q float64) {
 	return 0, first.Seconds / first.Tokens
 }
 
-// BreakEven says at which lengths loading is faster than computing.
+// BreakEven has the lengths at which loading is faster than computing.
 type BreakEven struct {
-	// Tokens is the smallest length at which it is, 0 = at none. Until is the smallest one above
-	// that at which it is not any more, 0 = there is none up to the longest that was asked for.
+	// Tokens is the smallest length at which loading is faster, 0 = none. Until is the smallest length
+	// above Tokens at which it is not faster any more, 0 = none up to the longest one.
 	Tokens, Until int64
-	// Extrapolated: the answer rests on lengths that were not measured. One of them lies outside of
-	// what was, or loading is faster at the shortest measured, and so at all below it, as far as
-	// one knows: a latency that long loads do not show would be seen there.
+	// Extrapolated: Tokens or Until depends on lengths that were not measured. One of them is outside
+	// the measured range, or loading is faster at the shortest measured length, and probably below it:
+	// a latency that long loads do not show would appear there.
 	Extrapolated bool
 }
 
-// BreakEven compares at all lengths from 1 to longest.
+// BreakEven compares all lengths from 1 to longest.
 func (l Loading) BreakEven(c Cost, longest int64) (b BreakEven) {
 	if len(l) == 0 {
 		return b

@@ -107,8 +107,8 @@ func TestBreakEven(t *testing.T) {
 		"not up to the longest")
 }
 
-// The recurrence by hand: layers that come early wait for the one before them, late ones let the
-// computing wait, and what is loaded at once is computed as one.
+// The recurrence, computed by hand: a layer that is loaded early waits for the computation of the layer
+// before, the computation waits for a late layer, and layers loaded together are computed together.
 func TestLayersAreComputedAsTheyCome(t *testing.T) {
 	at := func(s ...int) (list []time.Duration) {
 		for _, x := range s {
@@ -140,8 +140,8 @@ func TestLayersAreComputedAsTheyCome(t *testing.T) {
 	}
 }
 
-// One prompt after the other, in the order in which they were loaded; layers that came before are
-// computed in what nobody has been promised.
+// Prompts are computed one after the other, in the order of loading; layers that were loaded earlier are
+// computed in unreserved time.
 func TestServer(t *testing.T) {
 	var s Server
 	reserve := func(now, length time.Duration, came ...time.Duration) [2]time.Duration {

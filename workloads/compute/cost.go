@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Cost is the time that a server needs to compute the keys and values of a prompt of n tokens, its
-// prefill: PerToken·n + PerSquare·n² seconds. The first part are the layers' products with their
-// weights, the second is attention, in which every token looks at all before it; at a few thousand
-// tokens it is small, at a hundred thousand it is most of the time. Both are of the whole server:
-// all its GPUs, at the load at which they were measured. The zero Cost is free.
+// Cost is the time in which a server computes the keys and values of a prompt of n tokens, its prefill:
+// PerToken·n + PerSquare·n² seconds. The first term is the layers' products with their weights. The second
+// term is attention of every token to all tokens before it: small at a few thousand tokens, most of the
+// time at a hundred thousand. Both apply to the whole server: all its GPUs, at the measured load. The zero
+// Cost is free.
 type Cost struct {
 	PerToken  float64 // seconds per token
 	PerSquare float64 // seconds per token²
 }
 
-// Free says that nothing takes time.
+// Free reports that computing takes no time.
 func (c Cost) Free() bool { return c == Cost{} }
 
-// Seconds is the time of the first n tokens.
+// Seconds returns the time of the first n tokens.
 func (c Cost) Seconds(n float64) float64 { return c.PerToken*n + c.PerSquare*n*n }
 
-// Span is the time of computing the tokens from, from+1, … to-1 of a prompt behind those before
-// them, which are there already: the difference of two prompts. It is at most ten years, so that
-// sums stay far from overflow, and never negative.
+// Span returns the time to compute the tokens from, from+1, … to-1 of a prompt whose earlier tokens are
+// already computed: the difference of two prompts. It is at most ten years, so that sums cannot overflow,
+// and never negative.
 func (c Cost) Span(from, to int64) time.Duration {
 	// The difference of squares as a product: that of two large ones would lose its digits.
 	f, t := float64(from), float64(to)

@@ -14,12 +14,11 @@ import (
 	"time"
 )
 
-// Blocks is block traces: JSON lines of Mooncake, of Bailian or of Dynamo, sessions of agents as
-// JSON documents, events of GPUs' caches, or recordings of LMCache, detected by the content of each
-// file. Blocks are how engines that page their cache
-// keep it: a fixed number of tokens each, addressed by their content and all that comes before it,
-// so that requests with equal beginnings share blocks. A row without generated tokens is a request
-// like others. The ids of one file, of a session of one file, are a scope of their own.
+// Blocks is the format of block traces: JSON lines of Mooncake, Bailian or Dynamo, sessions of agents as
+// JSON documents, events of GPUs' caches, or recordings of LMCache, detected by the content of each file.
+// Engines with a paged cache store blocks of a fixed number of tokens, addressed by their content and all
+// tokens before it, so that requests with equal beginnings share blocks. A row without generated tokens is a
+// normal request. Ids are valid within a file, or within a session of a file.
 var Blocks = Format{
 	Name: "block", Silent: true, Open: openBlocks,
 	Extensions: []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst",
@@ -27,18 +26,18 @@ var Blocks = Format{
 }
 
 const (
-	// maxBlocks bounds the blocks of one request.
+	// maxBlocks limits the blocks of one request.
 	maxBlocks = 1 << 20
 	// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids, which
 	// may be hashes of twenty digits.
 	maxBlockLine = 2 << 20
 )
 
-// openBlocks opens a file of any of the formats.
+// openBlocks opens a file of any block format.
 func openBlocks(path string) (Reader, error) {
 	name, base := filepath.Base(path), baseOf(path)
 	kind, err := blockKind(path)
-	// Lines are lost one by one, so that a file of them may begin with one that is none.
+	// A malformed line does not affect others, so a file of lines may begin with one.
 	if err != nil && !strings.Contains(strings.ToLower(name), ".jsonl") {
 		return nil, err
 	}
@@ -64,16 +63,16 @@ func openBlocks(path string) (Reader, error) {
 	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, nil
 }
 
-// baseOf is a file's name without what follows the first dot.
+// baseOf returns a file's name up to the first dot.
 func baseOf(path string) string {
 	name := filepath.Base(path)
 	base, _, _ := strings.Cut(name, ".")
 	return cmp.Or(base, name)
 }
 
-// Apart returns what has to follow the scope of each file's rows, where that is the file's own, so
-// that files of the same name in several directories, or such as t.1.jsonl and t.2.jsonl, are
-// apart: "" for the first of a name.
+// Apart returns the suffix of the scope of each file's rows, for formats whose scope is the file. It
+// distinguishes files of the same name in several directories, or files such as t.1.jsonl and t.2.jsonl. It
+// is "" for the first file of a name.
 func Apart(paths []string) (suffixes []string) {
 	seen := make(map[string]int)
 	for _, path := range paths {
@@ -98,8 +97,8 @@ const (
 	lctKind
 )
 
-// blockKind detects the format by the keys of the first object: by one that only one format
-// has, else at its end.
+// blockKind detects the format by the keys of the first object: at a key that only one format has, else at
+// the end of the object.
 func blockKind(path string) (kind int, err error) {
 	doc, err := openDocument(path)
 	if err != nil {
@@ -149,15 +148,14 @@ func blockKind(path string) (kind int, err error) {
 		" requests (sessions), or a recording of LMCache's (.lct)", path, err)
 }
 
-// nextToken is the next token of a document, nil if there is none.
+// nextToken returns the next token of a document, or nil.
 func nextToken(doc *document) json.Token {
-	t, _ := doc.token() // what is not there is of no format
+	t, _ := doc.token() // nil matches no format
 	return t
 }
 
-// blockRow makes a row of blocks. It refuses what no paged cache can have made; fewer ids than
-// blocks are fine: engines that keep whole blocks only leave the rest of the last one out, and of a
-// prompt that fills none all of it.
+// blockRow makes a row of blocks. It refuses rows that no paged cache can have. Fewer ids than blocks are
+// valid: engines that store only whole blocks omit the last partial one, which may be the only one.
 func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row, error) {
 	tokens := cmp.Or(checkTokens(in, 1), checkTokens(out, 0))
 	switch n := len(ids); {
@@ -180,9 +178,8 @@ func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row
 		Blocks: ids, BlockTokens: size, Scope: scope}, nil
 }
 
-// distinct reports whether no id stands twice. Most requests have theirs in ascending order, as
-// they were given out. For the others a map would be slower than sorting: requests have up to a
-// hundred thousand.
+// distinct reports whether all ids are different. Most requests have ascending ids, in the order of their
+// creation. For the others a map would be slower than sorting: requests have up to a hundred thousand ids.
 func distinct(ids []int64) bool {
 	for i := 1; i < len(ids); i++ {
 		if ids[i] <= ids[i-1] {
@@ -204,8 +201,8 @@ func scopeName(text string) string {
 	}, text)
 }
 
-// BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first,
-// judging each file by its first usable row, and the error of the first file that has none.
+// BlockSizes returns the different block sizes of block traces, in tokens, smallest first. It reads the
+// first usable row of each file, and returns the error of the first file without one.
 func BlockSizes(paths []string) ([]int, error) {
 	sizes := make(map[int]bool)
 	var first error
@@ -219,9 +216,8 @@ func BlockSizes(paths []string) ([]int, error) {
 	return slices.Sorted(maps.Keys(sizes)), first
 }
 
-// OnlySessions refuses a parameter that applies to sessions of agents alone, where files of other
-// requests are among the traces, judging each file by its first usable row. What is wrong with a
-// file is reported when it is read.
+// OnlySessions refuses a parameter that applies only to sessions of agents, if a trace has other requests.
+// It reads the first usable row of each file. It ignores errors of a file, which the later read reports.
 func OnlySessions(parameter string, paths []string) error {
 	for _, path := range paths {
 		row, err := firstRow(path)

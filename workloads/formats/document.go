@@ -8,29 +8,29 @@ import (
 	"io"
 )
 
-// document is a JSON file that is read value by value: memory is bounded by the largest value, and
-// that by maxValue.
+// document is a JSON file that is read value by value: the largest value limits memory, and maxValue limits
+// that value.
 type document struct {
 	*textFile
 	in  *boundedReader
 	dec *json.Decoder
 
-	inside bool // a list of rows
-	over   bool // there are no rows behind this
+	inside bool // inside a list of rows
+	over   bool // no more rows
 }
 
-// maxValue bounds one value of a document, in bytes. Real ones, a request or a conversation, are a
-// thousand times smaller. Tests lower it.
+// maxValue limits one value of a document, in bytes. Real values, a request or a conversation, are a thousand
+// times smaller. Tests lower it.
 var maxValue int64 = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 
-// boundedReader lets one value take so much of a file and no more. It counts lines, and keeps why
-// the file could not be read: the decoder reports that and what is wrong with the text alike.
+// boundedReader limits how many bytes of a file one value may have. It counts lines, and keeps the error of
+// the file: the decoder does not distinguish it from an error in the text.
 type boundedReader struct {
 	from  io.Reader
 	left  int64
-	lines int // that have ended
+	lines int // completed lines
 	err   error
 }
 
@@ -48,7 +48,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openDocument opens a file; what is in it shows when it is read.
+// openDocument opens a file. Errors in its content appear when it is read.
 func openDocument(path string) (*document, error) {
 	text, err := openText(path, 64<<10)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *document) open(want json.Delim, otherwise string) error {
 	return err
 }
 
-// value reads the next value. One that was read whole and does not fit is Malformed.
+// value reads the next value. A complete value of another type is Malformed.
 func (d *document) value(v any) error {
 	d.in.left = maxValue
 	err := d.dec.Decode(v)
@@ -83,8 +83,7 @@ func (d *document) value(v any) error {
 	return noEOF(err)
 }
 
-// skip passes over the next value, however large: token by token, so that maxValue does not bound
-// it and it takes no memory.
+// skip skips the next value token by token, so that maxValue does not limit it and it takes no memory.
 func (d *document) skip() error {
 	for depth := 0; ; {
 		t, err := d.token()
@@ -110,11 +109,11 @@ func (d *document) list(otherwise string) error {
 	return err
 }
 
-// next reads the next row, with the errors of Reader.Next. What is wrong with the text is one
-// malformed row, behind which nothing can be read; a file that cannot be read is an error.
+// next reads the next row, with the errors of Reader.Next. An error in the text is one malformed row, after
+// which reading ends; a file that cannot be read is an error.
 //
-// Between lists of rows, enter goes on to the next one: list ends that, io.EOF says that there is
-// none, and otherwise enter is called again.
+// Between lists of rows enter moves on to the next one: it calls list at its start, returns io.EOF if there
+// is none, and is called again otherwise.
 func (d *document) next(row any, enter func() error) (err error) {
 	if d.over {
 		return io.EOF
@@ -142,9 +141,9 @@ func (d *document) next(row any, enter func() error) (err error) {
 	return err
 }
 
-// Line is the line that the decoder has reached, from 1: it has more of the file than it has read.
+// Line returns the line that the decoder has reached, from 1: its buffer is ahead of it.
 func (d *document) Line() int {
-	ahead, _ := io.ReadAll(d.dec.Buffered()) // out of memory
+	ahead, _ := io.ReadAll(d.dec.Buffered()) // cannot fail: it reads memory
 	return 1 + d.in.lines - bytes.Count(ahead, []byte{'\n'})
 }
 

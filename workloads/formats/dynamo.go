@@ -12,20 +12,20 @@ import (
 // or under "event", of which those of type request_end are requests: {"schema",
 // "event_type": "request_end", "request": {"output_tokens": 4, "request_received_ms": 1000,
 // "replay": {"trace_block_size": 16, "input_length": 40, "input_sequence_hashes": [11, 22, 33]}}}.
-// The hashes are of a block and all before it, and mean the same in every file.
+// The hashes depend on a block and all blocks before it, and have the same meaning in every file.
 //
-// Lines are written when requests end, and asked in the order in which they were received: rows
-// wait here for those that ended later. One that more others overtook than may wait comes late.
+// Lines are written when requests end, but replayed in the order of receipt: rows wait here for requests that
+// ended later. A row that was overtaken by more rows than may wait comes late.
 type dynamoRows struct {
 	lineReader
 	held  heldRows
 	ended error // what ended the file
 }
 
-// dynamoSchema is what a line must say that it is.
+// dynamoSchema is the schema that a line must have.
 const dynamoSchema = "dynamo.request.trace.v1"
 
-// agenticSchema is what Dynamo's simulator makes of such traces, and of others. Older files of it
+// agenticSchema is the schema that Dynamo's simulator makes from such traces, and from others. Older files
 // have no header, and rows with wait_for.
 const (
 	agenticSchema  = "dynamo.agentic_mooncake"
@@ -33,19 +33,19 @@ const (
 		"trace that they were made of (" + dynamoSchema + ")"
 )
 
-// heldRows are rows that wait for others, by their times.
+// heldRows are waiting rows, ordered by time.
 type heldRows struct {
 	rows   []Row
 	blocks int // of all of them
 }
 
-// Of the rows that wait there are no more than a cluster serves at a time, and no more than 64 MiB.
+// The limits of waiting rows: as many as a cluster executes concurrently, and 64 MiB of blocks.
 const (
 	maxHeld       = 4096
 	maxHeldBlocks = 8 << 20
 )
 
-// full says that the earliest has waited long enough.
+// full reports that the earliest row must not wait any more.
 func (h *heldRows) full() bool { return len(h.rows) >= maxHeld || h.blocks >= maxHeldBlocks }
 
 func (h *heldRows) add(row Row) {
@@ -59,16 +59,16 @@ func (h *heldRows) add(row Row) {
 	h.blocks += len(row.Blocks)
 }
 
-// take takes the earliest.
+// take removes the earliest row.
 func (h *heldRows) take() Row {
 	row := h.rows[0]
-	h.rows[0] = Row{} // or its blocks stay as long as the list does
+	h.rows[0] = Row{} // so that its blocks can be freed
 	h.rows = h.rows[1:]
 	h.blocks -= len(row.Blocks)
 	return row
 }
 
-// dynamoEvent is one line. Pointers tell what is missing.
+// dynamoEvent is one line. Nil pointers are missing keys.
 type dynamoEvent struct {
 	Schema  string       `json:"schema"`
 	Type    string       `json:"event_type"`
@@ -108,7 +108,7 @@ func (d *dynamoRows) Next() (Row, error) {
 	return Row{}, d.ended
 }
 
-// dynamoRow makes a row of a line; it says false of an event that is no request.
+// dynamoRow makes a row of a line; it returns false for an event that is no request.
 func dynamoRow(line []byte) (row Row, request bool, err error) {
 	var e dynamoEvent
 	if err := json.Unmarshal(line, &e); err != nil {

@@ -19,7 +19,7 @@ const dynamoLines = `{"schema":"dynamo.request.trace.v1","event_type":"request_e
 {"schema":"dynamo.request.trace.v1","event_type":"request_end","request":{"output_tokens":2,"request_received_ms":1,"replay":{"input_length":20}}}
 `
 
-// Requests come in the order in which they were received; other events are none.
+// Requests are returned in the order in which they were received. Other events are no requests.
 func TestDynamo(t *testing.T) {
 	rows, errs := rowsOf(t, "d.jsonl", dynamoLines)
 	require.Len(t, rows, 3)
@@ -32,7 +32,7 @@ func TestDynamo(t *testing.T) {
 	assert.Contains(t, errs[2], "trace_block_size: too few tokens")
 }
 
-// A request that thousands overtook comes late, and none is lost.
+// A request that thousands of others overtook is returned late, and no request is lost.
 func TestDynamoHoldsSoManyRequests(t *testing.T) {
 	var b strings.Builder
 	const rows = 3 * maxHeld
@@ -58,7 +58,7 @@ func TestDynamoHoldsSoManyRequests(t *testing.T) {
 	assert.Equal(t, (rows-1)*time.Millisecond, got[len(got)-1].Stamp)
 }
 
-// Requests of long prompts wait in no more memory than short ones.
+// Waiting requests with long prompts take no more memory than short ones.
 func TestHeldRowsAreBoundedByTheirBlocks(t *testing.T) {
 	var h heldRows
 	ids := make([]int64, 1<<20)
@@ -71,7 +71,7 @@ func TestHeldRowsAreBoundedByTheirBlocks(t *testing.T) {
 	assert.False(t, h.full())
 }
 
-// What Dynamo's simulator makes of traces is refused by name, with what to give instead.
+// The output of Dynamo's simulator is refused by name, and the error says which file to use instead.
 func TestAgenticMooncakeIsRefused(t *testing.T) {
 	rows, errs := rowsOf(t, "a.jsonl", `{"schema":"dynamo.agentic_mooncake","version":2,"block_size":64,"hash_id_scope":"local","source":{}}
 {"request_id":"a","play_id":"p","session_id":"s","model":"m","input_length":64,"output_length":2,"hash_ids":[1],"not_before_ms":0}

@@ -8,32 +8,31 @@ import (
 	"time"
 )
 
-// MooncakeWriter writes rows of blocks as Mooncake's JSON lines, which every replayer of block
-// traces reads. Ids of all scopes become those of one file, in the order in which blocks come
-// first. Its memory grows with the blocks. One goroutine uses it, and calls Flush at the end.
+// MooncakeWriter writes rows of blocks as Mooncake's JSON lines, which every replayer of block traces reads.
+// Blocks of all scopes get common ids, in the order of their first use. Its memory grows with the blocks. One
+// goroutine uses it, and calls Flush at the end.
 type MooncakeWriter struct {
 	out    *bufio.Writer
-	tokens int // per block, 0 = those of the rows
+	tokens int // per block, 0 = the rows' block size
 	ids    map[string]map[int64]int64
-	count  int64          // ids given out
-	joined map[link]int64 // of larger blocks: places in the tree of their parts
+	count  int64          // ids assigned
+	joined map[link]int64 // for joined blocks: nodes in the tree of their parts
 	blocks map[int64]int64
-	row    []int64 // ids of the row that is written
-	list   []byte  // and their text
+	row    []int64 // ids of the current row
+	list   []byte  // text of the ids
 }
 
-// NewMooncakeWriter writes blocks of so many tokens, 0 for those of the rows. Larger ones are made
-// by joining: a block is then another one as soon as one of its parts, or anything before it, is.
+// NewMooncakeWriter writes blocks of so many tokens, 0 for the rows' block size. Larger blocks join several
+// blocks: a joined block differs if one of its parts, or a block before it, differs.
 func NewMooncakeWriter(w io.Writer, tokens int) *MooncakeWriter {
 	return &MooncakeWriter{out: bufio.NewWriterSize(w, 1<<16), tokens: tokens,
 		ids: make(map[string]map[int64]int64), joined: make(map[link]int64),
 		blocks: make(map[int64]int64)}
 }
 
-// Write writes a row that arrives at a time, which is rounded to a millisecond. Blocks of other
-// than 512 tokens have their size in each row: readers that do not know the key need it. It
-// says false of a row that has no whole block where parts of one are left out: a line without a
-// block is none.
+// Write writes a row with its arrival, rounded to a millisecond. Rows with blocks of other than 512 tokens
+// contain the block size, which readers need. It returns false, and writes no line, for a row without a whole
+// block if partial blocks are omitted.
 func (m *MooncakeWriter) Write(r *Row, at time.Duration) (written bool, err error) {
 	size, parts := r.BlockTokens, 1
 	if m.tokens > 0 {
@@ -57,13 +56,13 @@ func (m *MooncakeWriter) Write(r *Row, at time.Duration) (written bool, err erro
 		list = append(strconv.AppendInt(list, id, 10), ", "...)
 	}
 	m.list = append(list[:len(list)-len(", ")], "]}\n"...)
-	_, err = m.out.Write(m.list) // the first error of a bufio.Writer stays
+	_, err = m.out.Write(m.list) // a bufio.Writer keeps its first error
 	return err == nil, err
 }
 
-// numbers returns the ids of a row's blocks in the file, valid until the next call, of blocks that
-// are joined of several parts each. The last one may have fewer, if the row has a block for every
-// token: engines that leave a part of a block out leave it out of larger ones, too.
+// numbers returns the common ids of a row's blocks, valid until the next call. Each block joins several
+// parts. The last one may have fewer parts, if the row has a block for every token: engines that omit a
+// partial block also omit a partial larger one.
 func (m *MooncakeWriter) numbers(r *Row, parts int) []int64 {
 	scope := m.ids[r.Scope]
 	if scope == nil {
@@ -97,5 +96,5 @@ func numbered[K comparable](known map[K]int64, key K, next int64) int64 {
 	return n
 }
 
-// Flush writes what is left.
+// Flush writes buffered lines.
 func (m *MooncakeWriter) Flush() error { return m.out.Flush() }

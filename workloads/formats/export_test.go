@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exported are rows as the writer writes them, each at its own time, with how many it left out.
+// exported returns the written rows, each at its own time, and how many the writer left out.
 func exported(t testing.TB, rows []Row, tokens int) (text string, short int) {
 	t.Helper()
 	var b bytes.Buffer
@@ -28,7 +28,7 @@ func exported(t testing.TB, rows []Row, tokens int) (text string, short int) {
 	return b.String(), short
 }
 
-// shape is what a cache sees of rows: sizes, and which blocks are which, whatever their ids.
+// shape is what a cache sees of rows: sizes, and which blocks are equal, independent of their ids.
 func shape(rows []Row) (list []string) {
 	seen := map[string]int{}
 	for _, r := range rows {
@@ -59,7 +59,7 @@ func TestExportKeepsWhatCachesSee(t *testing.T) {
 		assert.Empty(t, errs)
 		assert.Equal(t, shape(rows), shape(back))
 	}
-	// What counts from 0 in the order of coming stays as it is.
+	// Ids that already count from 0 in order stay unchanged.
 	rows, _ := rowsOf(t, "in.jsonl", string(mooncake))
 	out, _ := exported(t, rows, 0)
 	assert.Equal(t, string(mooncake), out)
@@ -71,9 +71,9 @@ func TestExportJoinsBlocks(t *testing.T) {
 	}
 	out, short := exported(t, []Row{
 		row(128, 1, 2, 3, 4, 5, 6, 7, 8), row(80, 1, 2, 3, 4, 9), row(128, 1, 2, 3, 4, 5, 6, 7, 9),
-		row(80, 1, 2, 3, 4, 5), // a part of a larger block is another one than the whole
-		row(64, 5, 6, 7, 8),    // and so are its parts at another place
-		row(79, 1, 2, 3, 4),    // what is left out stays out
+		row(80, 1, 2, 3, 4, 5), // a part of a larger block is another block
+		row(64, 5, 6, 7, 8),    // as are its parts at another place
+		row(79, 1, 2, 3, 4),    // the left out tokens stay out
 		row(40, 1, 2),          // here all
 	}, 64)
 	assert.Equal(t, 1, short)
@@ -86,7 +86,7 @@ func TestExportJoinsBlocks(t *testing.T) {
 		"multiple of 16")
 }
 
-// FuzzExport: what was read and written is read again, to the same.
+// FuzzExport: reading the written rows again gives the same rows.
 func FuzzExport(f *testing.F) {
 	f.Add([]byte(agentSession(`{"t":0,"in":64,"out":1,"hash_ids":[7]}`)))
 	f.Add([]byte(agentSession(`{"t":0,"in":63,"out":1,"hash_ids":[]}`)))
@@ -109,7 +109,7 @@ func FuzzExport(f *testing.F) {
 			}
 		}
 		out, short := exported(t, rows, 0)
-		// Of a prompt that fills no block there is nothing that others could read.
+		// A prompt that fills no block has no block that others could read.
 		all := len(rows)
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return len(r.Blocks) == 0 })
 		require.Equal(t, all-len(rows), int(short))

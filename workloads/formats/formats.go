@@ -17,26 +17,23 @@ import (
 	"kvbench/workloads"
 )
 
-// Format is a way to record requests. A new one is one file with a Reader, and a Format next
-// to those that are here.
+// Format is a format of recorded requests. A new format is one file with a Reader and a Format.
 type Format struct {
 	Name string // in messages; in lower case also in keys
-	// Extensions are those of the files that Files takes from a directory.
+	// Extensions are the file name extensions that Files takes from a directory.
 	Extensions []string
-	// Silent: a row without generated tokens is a request like others, and not a failed one.
+	// Silent: a row without generated tokens is a normal request, and not a failed one.
 	Silent bool
 	// Untimed: rows have no Stamp.
 	Untimed bool
-	// Tokenizer is who counted the tokens of texts, "" where files tell them.
+	// Tokenizer is the tokenizer that counts the tokens of texts, "" if files contain the counts.
 	Tokenizer string
-	// Open opens a file. A file that cannot be of this format is an error; so far nothing but its
-	// start was read.
+	// Open opens a file and reads its start. It returns an error if the file cannot have this format.
 	Open func(path string) (Reader, error)
 }
 
-// Files returns the files that a file name, a directory or a glob pattern means, sorted. Of a
-// directory it takes those with one of the format's extensions, in subdirectories as well, but
-// nothing hidden.
+// Files returns the files of a file name, a directory or a glob pattern, sorted. From a directory and its
+// subdirectories it takes the files with one of the format's extensions, except hidden ones.
 func (f Format) Files(s string) ([]string, error) {
 	if s == "" {
 		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
@@ -57,8 +54,8 @@ func (f Format) Files(s string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trace path %q: %w", s, err)
 	}
-	// Folders match a pattern such as *, and may be called like a trace. What is neither here nor
-	// there, such as a link into nothing, is said when it is opened.
+	// Remove directories, which may match a pattern such as *. A broken link is reported when it is
+	// opened.
 	paths = slices.DeleteFunc(paths, func(path string) bool {
 		info, err := os.Stat(path)
 		return err == nil && info.IsDir()
@@ -70,8 +67,8 @@ func (f Format) Files(s string) ([]string, error) {
 	return paths, nil
 }
 
-// filesIn returns what a directory and those below it have with one of the extensions: data sets
-// have a directory for each day, or for each worker.
+// filesIn returns the files with one of the extensions in a directory and its subdirectories: data sets have
+// a directory for each day, or for each worker.
 func (f Format) filesIn(dir string) (paths []string, err error) {
 	dir += string(filepath.Separator) // a link to a directory is followed, as everywhere
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -97,75 +94,73 @@ type Row struct {
 	Context, Generate int           // Generate 0: the request failed, unless the format is Silent
 	Session           string
 
-	// Of a trace of blocks; Context counts all tokens, those of no block included.
+	// For block traces; Context counts all tokens, including tokens of no block.
 	Blocks      []int64 // distinct; valid until the next row is read
 	BlockTokens int
-	Scope       string // in which the ids mean something
-	// Common: they mean the same in all files and sessions. Otherwise a session that is played
-	// again has blocks of its own.
+	Scope       string // the scope of the ids
+	// Common: the ids have the same meaning in all files and sessions. Otherwise a session that is
+	// replayed again has its own blocks.
 	Common bool
 
-	// Of a recorded conversation:
+	// For a recorded conversation:
 	Turn  int  // from 1, 0: none
 	Opens bool // the first usable turn of its conversation
 
-	// Of a session of agents, whose rows come in the order of their times:
+	// For a session of agents, whose rows are ordered by time:
 	Agent Agent
 }
 
-// Agent is who asks in a session, and how the session goes on. The zero Agent is of no session.
+// Agent is the agent of a request in a session. The zero Agent means no session.
 type Agent struct {
-	Play int // the session's number within the file, from 1; 0: the row is of none
-	// ID is 0 for the session's own requests, and otherwise the agent's number within it, of whom
-	// Starter has started it.
+	Play int // the session's number within the file, from 1; 0: no session
+	// ID is 0 for the session's own requests, and otherwise the number of the agent within it. Starter is
+	// the agent that has started it.
 	ID, Starter int
-	// Detached: no step waits for what the agent finds out.
+	// Detached: no step waits for the agent.
 	Detached bool
-	Took     time.Duration // from the request to its answer, 0 where it was not recorded
+	Took     time.Duration // from the request to its completion, 0 if it was not recorded
 }
 
 // Reader reads the rows of one file, with memory that does not depend on its size.
 type Reader interface {
-	// Next returns the next row. With Malformed that row is lost and those behind it are not; any
-	// other error ends the file: io.EOF, or what makes it unreadable.
+	// Next returns the next row. After Malformed the following rows can be read; any other error ends
+	// the file: io.EOF, or an error of the file.
 	Next() (Row, error)
 	Line() int // of the row last returned, from 1
 	Close() error
 }
 
-// Malformed is the error of a row that cannot be used. Real traces have some: fields that a
-// spreadsheet spoiled, requests of 0 tokens, a last line that was cut.
+// Malformed is the error of a row that cannot be used. Real traces have some: fields damaged by a
+// spreadsheet, requests of 0 tokens, a truncated last line.
 type Malformed struct{ Reason error }
 
 // Error implements error.
 func (m Malformed) Error() string { return m.Reason.Error() }
 
-// malformed makes the error of a row.
+// malformed returns the error of a row.
 func malformed(format string, args ...any) error { return Malformed{fmt.Errorf(format, args...)} }
 
-// IsMalformed reports whether an error is that of one row: the file can be read on.
+// IsMalformed reports whether an error concerns one row, so that the file can be read further.
 func IsMalformed(err error) bool {
 	var m Malformed
 	return errors.As(err, &m)
 }
 
-// Tally counts the rows of one file and reports when too many of them are malformed: files of
-// another format are refused, one bad row in a hundred is lived with.
+// Tally counts the rows of one file and returns an error if too many of them are malformed: it accepts one
+// malformed row in a hundred, and refuses files of another format.
 type Tally struct {
 	What, File string // "trace", its path
-	Format     string // that it is read as, "" if there is but one
-	Allow      bool   // any share of malformed rows
+	Format     string // the assumed format, "" if only one is possible
+	Allow      bool   // accept any share of malformed rows
 	Report     workloads.TraceReport
 }
 
-// CheckedRows is how many rows of a file must have been read before its share of malformed ones can
-// end it in the middle; a few bad rows at its start say little. At the end of the file the share is
-// checked anyway.
+// CheckedRows is the number of rows after which the share of malformed ones may end the reading of a file: a
+// few bad rows at its start do not matter. The share is always checked at the end of the file.
 const CheckedRows = 1000
 
-// Row counts a row by the error that Next returned with it, and refuses the file when that can be
-// known already. An error that ends the file is no row's, and comes back. Which line a row is in is
-// read only when it is reported.
+// Row counts a row by the error that Next returned with it, and returns an error as soon as the file must be
+// refused. It returns an error that ends the file unchanged. It calls line only for a row that it reports.
 func (t *Tally) Row(err error, line func() int) error {
 	if err != nil && !IsMalformed(err) {
 		return err
@@ -185,7 +180,7 @@ func (t *Tally) Row(err error, line func() int) error {
 	return t.End()
 }
 
-// End refuses a file of which more than 1 % is malformed.
+// End returns an error if more than 1 % of the rows are malformed.
 func (t *Tally) End() error {
 	if t.Allow || t.Report.Malformed*100 <= t.Report.Rows {
 		return nil
@@ -198,7 +193,7 @@ func (t *Tally) End() error {
 		t.What, t.File, t.Report.Malformed, t.Report.Rows, hint, t.Example())
 }
 
-// Unusable is the error of a file that was read to its end and has no usable row.
+// Unusable returns the error of a file without a usable row.
 func (t *Tally) Unusable() error {
 	if t.Report.Rows == 0 {
 		return fmt.Errorf("%s %s has no rows", t.What, t.File)
@@ -215,18 +210,17 @@ func (t *Tally) Example() string {
 	return "; the first is " + t.Report.First[0].Error()
 }
 
-// Identity distinguishes recordings that lie in the same place, and recognises one that lies in
-// another: where a file lies says nothing of what is in it.
+// Identity identifies a recording by its content and not by its path.
 type Identity struct {
 	Files  int
-	Bytes  int64  // of all files, as they lie on disk
-	Hashed int64  // of these; all but of very large recordings
+	Bytes  int64  // size of all files on disk
+	Hashed int64  // hashed bytes: all bytes, except of very large recordings
 	SHA256 string // of the files' sizes and their hashed bytes, in hexadecimal digits
 }
 
-// maxHashed bounds what is read for an identity, from the beginning of the first file on: half a
-// second of one core. The sizes of all files count whatever they hold, so that of two recordings
-// that differ only beyond, and are equally long, the difference is missed.
+// maxHashed limits the bytes read for an identity, from the start of the first file on: half a second of one
+// core. The sizes of all files are hashed, too. Two recordings of equal sizes that differ only beyond the
+// limit have the same identity.
 const maxHashed = 256 << 20
 
 // Identify reads files in the given order.

@@ -57,7 +57,7 @@ func TestNoFilesAreAnError(t *testing.T) {
 	}
 }
 
-// What nobody reads of a session may be larger than any value that is read.
+// Unused values of a session may be larger than the limit for values that are read.
 func TestBlocksBehindALargeValue(t *testing.T) {
 	defer func(old int64) { maxValue = old }(maxValue)
 	maxValue = 1 << 20
@@ -78,7 +78,7 @@ func TestBlocksBehindALargeValue(t *testing.T) {
 	assert.Equal(t, []int64{1, 2}, row.Blocks)
 }
 
-// A file of numbers where text should be takes memory as a file of text does.
+// A file with numbers in the place of text takes no more memory than a file with text.
 func TestShareGPTMemoryIsBoundedByTheText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "talks.json")
 	text := `[{"conversations": [{"from": "human", "value": [` + strings.Repeat("1.5,", 1<<20) +
@@ -119,7 +119,7 @@ func TestIdentityIsOfTheContent(t *testing.T) {
 		{"de", "abc"}} {
 		assert.NotEqual(t, one.SHA256, id(100, other...).SHA256, other)
 	}
-	// Beyond the bound sizes count, and nothing else.
+	// Above the bound only sizes count.
 	long := id(4, "abc", "de", strings.Repeat("x", 9))
 	assert.EqualValues(t, 4, long.Hashed)
 	assert.Equal(t, long, id(4, "abc", "dE", strings.Repeat("y", 9)))

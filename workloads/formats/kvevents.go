@@ -11,27 +11,26 @@ import (
 // (vllm/distributed/kv_events.py), a batch per line as JSON: [time, [event, …], rank] or
 // {"ts": s, "events": [{"type": "BlockStored", "block_hashes": [104], "block_size": 4, …}]}; an
 // event may be a list, too: ["BlockStored", hashes, parent, tokens, block size, lora id, medium,
-// …]. Who records what is published writes down these bytes; lists are how older engines pack them,
-// and names how newer ones do.
+// …]. Older engines publish lists, newer ones objects with names.
 //
-// It has no look-ups. What the GPU stores it did not have: it was computed, or loaded from
-// a tier below. So the blocks of a BlockStored are a request for these blocks to such a tier, and a
-// hit is a block that is stored again. What the GPU found itself is no request. Stores of
-// other media are copies, and what is removed makes room in the engine's cache, not in another one.
+// The events have no look-ups. A block that the GPU stores was not there before: it was computed, or loaded
+// from a tier below. So the blocks of a BlockStored are a request for these blocks to such a tier, and a hit
+// is a block that is stored again. Blocks that the GPU found itself are no requests. Stores on other media
+// are copies, and removals free capacity of the engine's cache, not of another one.
 //
-// Hashes are of a block and all before it. Those of workers that begin them with the same number,
-// as workers must that share a storage (vLLM's PYTHONHASHSEED), mean the same in every file; others
-// are never the same.
+// Hashes depend on a block and all blocks before it. If workers begin them with the same value, as workers
+// that share a storage must (vLLM's PYTHONHASHSEED), they have the same meaning in every file; otherwise
+// they never match.
 type kvEventRows struct {
 	lineReader
 	pending []kvRow
-	// group is the group of layers whose events count, the first that is stored: those of hybrid
-	// models tell of each.
+	// group is the group of layers whose events count: the first one stored. Hybrid models have events
+	// for each group.
 	group   int64
 	grouped bool
 }
 
-// kvRow is what came of an event.
+// kvRow is the result of an event.
 type kvRow struct {
 	row Row
 	err error
@@ -43,7 +42,7 @@ type kvBatch struct {
 	Events []json.RawMessage `json:"events"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler: of both forms.
+// UnmarshalJSON implements json.Unmarshaler for both forms.
 func (b *kvBatch) UnmarshalJSON(text []byte) error {
 	if text[0] != '[' {
 		type plain kvBatch
@@ -61,7 +60,7 @@ type kvEvent struct {
 	Group  *int64   `json:"group_idx"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler: of both forms. Only the list of BlockStored is known.
+// UnmarshalJSON implements json.Unmarshaler for both forms. It only reads lists of BlockStored.
 func (e *kvEvent) UnmarshalJSON(text []byte) error {
 	if text[0] != '[' {
 		type plain kvEvent

@@ -20,7 +20,7 @@ const kvEventLines = `[1000.5,[["BlockStored",[101,102],null,[1,2,3,4,5,6,7,8],4
 {"ts":1004,"events":[{"type":"BlockStored","block_hashes":[18446744073709551615,-2,"00112233445566778899aabbccddeeff"],"block_size":4},{"type":"BlockStored","block_hashes":[101],"block_size":4,"medium":"gpu"}]}
 `
 
-// What the GPU stores is asked for, each time; what lies elsewhere and what goes is not.
+// Each store on the GPU is a request. Stores on other media and removals are none.
 func TestKVEvents(t *testing.T) {
 	rows, errs := rowsOf(t, "k.jsonl", kvEventLines+`[1,[["BlockStored",["x"],null,[],4]]]
 [1,[["BlockStored",[1],null,[],0]]]
@@ -40,7 +40,7 @@ func TestKVEvents(t *testing.T) {
 	assert.Contains(t, errs[1], "block_size: too few tokens")
 	assert.Contains(t, errs[2], "want a batch of events with its time")
 
-	// An event that is none costs itself alone.
+	// A malformed event loses only its own row.
 	rows, errs = rowsOf(t, "b.jsonl", `{"ts":1,"events":[`+
 		`{"type":"BlockStored","block_hashes":[105],"block_size":4},`+
 		`{"type":"BlockStored","block_hashes":["x"],"block_size":4},7,`+
@@ -50,7 +50,7 @@ func TestKVEvents(t *testing.T) {
 	assert.Equal(t, []int64{107}, rows[1].Blocks)
 	assert.Len(t, errs, 2)
 
-	// Either form may come first, and a list of something else is no recording.
+	// Either form may come first, and a list of other values is no recording.
 	_, lines, _ := bytes.Cut([]byte(kvEventLines), []byte("\n"))
 	for range 2 {
 		_, lines, _ = bytes.Cut(lines, []byte("\n"))
@@ -76,7 +76,8 @@ func textOf(data []byte) *textFile {
 		unpack: io.NopCloser(nil)}
 }
 
-// readAll reads to the end: rows that engines can have made, and no more than there are bytes.
+// readAll reads to the end. It checks that an engine can have made each row, and that there are no more
+// rows than bytes.
 func readAll(t *testing.T, r Reader, size int) {
 	for n := 0; ; n++ {
 		row, err := r.Next()
@@ -92,7 +93,7 @@ func readAll(t *testing.T, r Reader, size int) {
 	}
 }
 
-// FuzzKVEvents: any text is rows or errors.
+// FuzzKVEvents: any text gives rows or errors.
 func FuzzKVEvents(f *testing.F) {
 	f.Add([]byte(kvEventLines))
 	f.Add([]byte(`[1e300,[["BlockStored",[1,1],null,[],4,null,null,null,null,7]]]`))

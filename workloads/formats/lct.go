@@ -12,24 +12,24 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// lctRows reads what LMCache records of its storage manager (lmcache/v1/mp_observability/trace,
-// format version 1): frames of msgpack behind their lengths of four bytes, a header and then the
-// calls that were made.
+// lctRows reads LMCache's recordings of its storage manager (lmcache/v1/mp_observability/trace,
+// format version 1). A file is a header and then one record per call. Each is a frame of msgpack
+// behind its length in four bytes.
 //
-// A call of submit_prefetch_task asks for the chunks of a prompt, from the first on: a request.
-// reserve_write stores chunks; those that a request has asked for before are its own, which a
-// replay stores itself, and others, as those of answers, are a request of their own. The other
-// calls tell when these were done. Times (t_mono) are seconds since the recording began, of which
-// the header has the date.
+// A call of submit_prefetch_task is a request: it asks for the chunks of a prompt from the first on.
+// reserve_write stores chunks. A chunk that a request asked for earlier makes no row, because a
+// replay stores it itself. Other chunks, such as those of answers, make a request of their own. The
+// remaining calls record when these calls were done and make no rows. Times (t_mono) are seconds
+// since the start of the recording; the header has its date.
 //
-// A chunk is a key for each rank and group of layers: those of one chunk are one block here, whose
-// bytes are the model's. Hashes mean the same in every file. Chunks that were asked for are
-// remembered, so that memory grows with them, some 20 bytes each.
+// A chunk has one key for each rank and group of layers. All keys of a chunk are one block here, and
+// the model decides its bytes. A hash means the same in every file. The reader remembers the chunks
+// that were asked for, with some 20 bytes each.
 type lctRows struct {
 	*textFile
 	begun  float64 // s since 1970, 0 where the header does not say
-	record int     // the one read last, from 1
-	tokens int     // of a chunk, as the layout said last
+	record int     // number of the last record, from 1
+	tokens int     // of a chunk, by the latest layout
 	known  map[int64]bool
 	within map[int64]bool // the row
 	ids    []int64
@@ -38,17 +38,17 @@ type lctRows struct {
 
 const (
 	lctMagic = "LMCT"
-	// lctLook is how much of a file is looked at to know it.
+	// lctLook is how many bytes of a file isLCT looks at.
 	lctLook = 128
-	// lctTokens is LMCache's --chunk-size as it comes.
+	// lctTokens is LMCache's default --chunk-size.
 	lctTokens = 256
-	// maxFrame bounds a record. One of a hundred thousand keys has some 10 MB.
+	// maxFrame bounds a record. A record with a hundred thousand keys has some 10 MB.
 	maxFrame = 64 << 20
-	// lctScope is where hashes of chunks mean something.
+	// lctScope is the scope of the chunks' hashes.
 	lctScope = "lmcache"
 )
 
-// isLCT recognizes a recording by its beginning: the length of a header, in which the magic stands.
+// isLCT recognizes a recording by its beginning: the length of a header that contains the magic.
 func isLCT(head []byte) bool {
 	return len(head) > 4 && head[0] == 0 && bytes.Contains(head, []byte(lctMagic))
 }
@@ -63,9 +63,9 @@ func openLCT(text *textFile) (Reader, error) {
 	return l, nil
 }
 
-// header reads up to the first record. LMCache once wrote it again in the place of a shorter one,
-// over whose end the first records were then written: so its length says nothing where the first
-// record begins in the midst of it, which is where the header ended without its configuration.
+// header reads up to the first record. LMCache once wrote a header over a shorter one, and the first
+// records then overwrote the end of the longer header. In such a file the first record begins inside
+// the length of the header, where the header without its configuration would end.
 func (l *lctRows) header() error {
 	head, _ := l.Peek(l.Size())
 	if len(head) < 4 {
@@ -95,7 +95,8 @@ func (l *lctRows) header() error {
 	return nil
 }
 
-// headerFields reads the fields of a header up to its configuration, and where that begins.
+// headerFields reads the fields of a header before its configuration, and returns where the
+// configuration begins.
 func headerFields(b []byte) (fields map[string]any, config int) {
 	fields = make(map[string]any)
 	n, rest, err := msgp.ReadMapHeaderBytes(b)
@@ -114,7 +115,7 @@ func headerFields(b []byte) (fields map[string]any, config int) {
 	return fields, len(b)
 }
 
-// isRecord says whether a record begins there: of all that is recorded its type comes first.
+// isRecord reports whether a record begins here: the type is the first field of every record.
 func isRecord(b []byte) bool {
 	return len(b) > 1 && b[0]&0xf0 == 0x80 && bytes.HasPrefix(b[1:], []byte("\xa4type\xa6record"))
 }
@@ -140,8 +141,8 @@ func (l *lctRows) Next() (Row, error) {
 	}
 }
 
-// next reads the next frame. A recorder that was killed leaves a part of the last one, which is
-// one row that is lost.
+// next reads the next frame. A killed recorder leaves a part of the last frame, which counts as one
+// malformed row.
 func (l *lctRows) next() ([]byte, error) {
 	if l.over {
 		return nil, io.EOF
@@ -175,7 +176,7 @@ func (l *lctRows) next() ([]byte, error) {
 	return b, nil
 }
 
-// row makes a row of a record; it says false of a call that is no request.
+// row makes a row of a record. It returns false for a call that is no request.
 func (l *lctRows) row(v any) (row Row, request bool, err error) {
 	record, _ := v.(map[string]any)
 	at, timed := record["t_mono"].(float64)
@@ -196,7 +197,7 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 	if !has {
 		return row, false, malformed("%s without keys", name)
 	}
-	// A prompt's keys come in the order of its chunks, which is what makes a prefix of them.
+	// The keys of a prompt come in the order of its chunks, so the first keys are a prefix.
 	l.ids = l.ids[:0]
 	clear(l.within)
 	for _, k := range keys {
@@ -204,7 +205,7 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 		if err != nil {
 			return row, false, err
 		}
-		// Further ranks and groups of a chunk, and what its request will have stored.
+		// Skip further ranks and groups of a chunk, and chunks that a request asked for.
 		if l.within[id] || store && l.known[id] {
 			continue
 		}
@@ -219,7 +220,7 @@ func (l *lctRows) row(v any) (row Row, request bool, err error) {
 	return row, err == nil, err
 }
 
-// layout notes how many tokens a chunk has, where a call says it: the last dimension but one of its
+// layout takes the tokens of a chunk from a call that has them: the last dimension but one of its
 // tensors.
 func (l *lctRows) layout(args map[string]any) {
 	of := args["layout_desc"]
@@ -237,7 +238,7 @@ func (l *lctRows) layout(args map[string]any) {
 	}
 }
 
-// tagged is the value of a tag, nil if v has another one or none.
+// tagged returns the value behind a tag, nil if v has another tag or none.
 func tagged(v any, tag string) map[string]any {
 	outer, _ := v.(map[string]any)
 	if outer["__t__"] != tag {
@@ -247,8 +248,8 @@ func tagged(v any, tag string) map[string]any {
 	return inner
 }
 
-// chunkOf is the chunk of a key, whichever rank's and group's it is: FNV-1a of its hash, of what
-// keeps tenants apart and of the model.
+// chunkOf returns the chunk of a key of any rank and group: FNV-1a of its hash, of the salt that
+// separates tenants and of the model.
 func chunkOf(key any) (int64, error) {
 	k := tagged(key, "ObjectKey")
 	hash, is := k["chunk_hash"].([]byte)

@@ -12,7 +12,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// fields are a message's, in their order: names and values.
+// fields are the names and values of a message, in order.
 type fields []any
 
 // pack writes a message.
@@ -29,12 +29,12 @@ func pack(v any) (b []byte) {
 			b = append(b, pack(x)...)
 		}
 	default:
-		b, _ = msgp.AppendIntf(nil, v) // it knows all types of these tests
+		b, _ = msgp.AppendIntf(nil, v) // supports all types of these tests
 	}
 	return b
 }
 
-// framed is messages behind their lengths.
+// framed returns messages behind their lengths.
 func framed(messages ...fields) (b []byte) {
 	for _, m := range messages {
 		text := pack(m)
@@ -43,7 +43,7 @@ func framed(messages ...fields) (b []byte) {
 	return b
 }
 
-// lctHeader is what LMCache writes first.
+// lctHeader is the header that LMCache writes.
 func lctHeader(config string, more ...any) fields {
 	digest := ""
 	if config != "" {
@@ -54,13 +54,13 @@ func lctHeader(config string, more ...any) fields {
 		"sm_config_json", config, "sm_config_digest", digest)
 }
 
-// chunk is a key of a chunk, of a rank.
+// chunk returns a key of a chunk on a rank.
 func chunk(name string, rank int) fields {
 	return fields{"__t__", "ObjectKey", "v", fields{"chunk_hash", []byte(name), "model_name", "m",
 		"kv_rank", rank, "object_group_id", 0}}
 }
 
-// call is a record.
+// call returns a record.
 func call(at float64, method string, args ...any) fields {
 	return fields{"type", "record", "t_mono", at, "t_wall", 1.7e9 + at, "qualname",
 		"lmcache.v1.distributed.storage_manager.StorageManager." + method, "args", fields(args)}
@@ -72,17 +72,17 @@ func layoutOf(shape ...any) fields {
 }
 
 var lctCalls = []fields{
-	// Two chunks of two ranks; what it stores of them is its own.
+	// A request for two chunks of two ranks; its own stores make no row.
 	call(0.5, "submit_prefetch_task", "spec", fields{"__t__", "PrefetchRequestSpec", "v",
 		fields{"keys", []any{chunk("a", 0), chunk("a", 1), chunk("b", 0), chunk("b", 1)},
 			"num_kv_readers", 1, "group_layout_descs", fields{"0", layoutOf(2, 32, 64, 1024)}}}),
 	call(0.6, "reserve_write", "keys", []any{chunk("b", 0)}, "layout_desc",
 		layoutOf(2, 32, 64, 1024), "mode", "new"),
 	call(0.7, "finish_write", "keys", []any{chunk("b", 0)}),
-	// An answer's: no request has asked for it.
+	// A chunk of an answer: no request has asked for it.
 	call(2, "reserve_write", "keys", []any{chunk("c", 0)}, "mode", "new"),
 	call(2, "reserve_write", "keys", []any{chunk("c", 1)}, "mode", "new"),
-	// As older ones are called.
+	// The name in older versions.
 	call(3, "submit_prefetch_task", "keys", []any{chunk("a", 0), chunk("b", 0), chunk("c", 0)},
 		"layout_desc", layoutOf(2, 32, 64, 1024), "extra_count", 0),
 	call(4, "read_prefetched_results.__enter__", "keys", []any{chunk("a", 0)}),
@@ -94,7 +94,7 @@ func TestLCT(t *testing.T) {
 	whole := framed(append([]fields{lctHeader("")}, lctCalls...)...)
 	long := fmt.Sprintf("%01000d", 7)
 	versioned := framed(append([]fields{lctHeader(long, "trace_schema_version", 2)}, lctCalls...)...)
-	// A header that was written again, longer, before there were records.
+	// A header that was replaced by a longer one before the first record.
 	again := framed(lctHeader(long, "lmcache_version", "0.5.0"))
 	short := len(framed(lctHeader("", "lmcache_version", "0.5.0")))
 	again = append(again[:short:short], framed(lctCalls...)...)
@@ -110,7 +110,7 @@ func TestLCT(t *testing.T) {
 		assert.Equal(t, rows[0].Blocks, rows[2].Blocks[:2], "hashes mean the same everywhere")
 		assert.Equal(t, rows[1].Blocks[0], rows[2].Blocks[2])
 	}
-	// A recorder that was killed, and records that cannot be.
+	// A killed recorder, and impossible records.
 	rows, errs := rowsOf(t, "r.lct", string(whole[:len(whole)-5]))
 	assert.Len(t, rows, 3)
 	require.Len(t, errs, 1)
@@ -138,7 +138,7 @@ func TestLCT(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// Another salt, or another model, is another chunk; another rank is not.
+// Another salt or model makes another chunk. Another rank does not.
 func TestChunks(t *testing.T) {
 	of := func(f fields) int64 {
 		v, err := unpack(pack(f))
@@ -172,7 +172,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// FuzzLCT: any bytes are rows or errors.
+// FuzzLCT: any bytes give rows or errors.
 func FuzzLCT(f *testing.F) {
 	f.Add(framed(append([]fields{lctHeader("")}, lctCalls...)...))
 	f.Add(framed(lctHeader("{}", "trace_schema_version", 2), lctCalls[0]))

@@ -15,11 +15,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxZstdWindow bounds what a .zst file may ask of memory (zstd --long=27 needs this much).
+// maxZstdWindow bounds the memory for a .zst file (zstd --long=27 needs this much).
 const maxZstdWindow = 128 << 20
 
-// textFile is the text of a file, read once from its start to its end: recorded traffic is large.
-// .gz and .zst are decompressed on the way, and a byte order mark is left out.
+// textFile reads the text of a file once from start to end, because recorded traffic is large. It
+// decompresses .gz and .zst, and leaves out a byte order mark.
 type textFile struct {
 	*bufio.Reader
 	path   string
@@ -27,7 +27,7 @@ type textFile struct {
 	file   *os.File
 }
 
-// openText opens a file with a buffer of that size.
+// openText opens a file with a buffer of the given size.
 func openText(path string, buffer int) (*textFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -69,15 +69,15 @@ func (z zstdReader) Read(p []byte) (int, error) {
 // Close closes the file.
 func (t *textFile) Close() error { return errors.Join(t.unpack.Close(), t.file.Close()) }
 
-// lineReader reads a file line by line. Memory stays constant whatever the file holds: a line that
-// is longer than the buffer is a malformed row.
+// lineReader reads a file line by line. Its memory is constant: a line longer than the buffer is a
+// malformed row.
 type lineReader struct {
 	*textFile
 	number int // of the line last returned, from 1
 }
 
-// next returns the next line that is not blank, without its end; io.EOF after the last. The bytes
-// are valid until the next call.
+// next returns the next line that is not blank, without its line break, and io.EOF after the last
+// line. The bytes are valid until the next call.
 func (l *lineReader) next() ([]byte, error) {
 	for {
 		line, err := l.ReadSlice('\n')
@@ -101,26 +101,26 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// Line is that of the row last returned.
+// Line is the line of the row last returned.
 func (l *lineReader) Line() int { return l.number }
 
-// maxLine is the longest line of a file of comma-separated values; real ones have a hundred bytes.
+// maxLine is the longest line of a CSV file. Real lines have some hundred bytes.
 const maxLine = 64 << 10
 
-// Columns are those of a kind of file.
+// Columns describes the columns of a kind of CSV file.
 type Columns struct {
-	Kind     string   // what has them, "an I/O trace"
+	Kind     string   // the kind of file, "an I/O trace"
 	Names    []string // compared without regard to case
-	Required int      // the first so many; the others may be missing
-	Places   []int    // of Names in a file without a header
+	Required int      // how many of the first Names must be there
+	Places   []int    // columns of Names in a file without a header
 }
 
-// CSV reads comma-separated values field by field. encoding/csv is not used because one stray quote
-// takes the rest of the file there, and a line without end all memory.
+// CSV reads comma-separated values field by field. encoding/csv would lose the rest of the file at
+// one stray quote, and take all memory for an endless line.
 type CSV struct {
 	lineReader
 	columns Columns
-	places  []int // of the columns among the fields; nil before the first line
+	places  []int // field of each column; nil before the first line
 	need    int   // fields that a row must have
 	fields  []string
 	row     []string
@@ -133,10 +133,9 @@ func OpenCSV(path string, columns Columns) (*CSV, error) {
 	return &CSV{lineReader: lineReader{text, 0}, columns: columns, row: row}, err
 }
 
-// Fields returns the fields of the next row in the order of the columns, "" for one that is
-// missing. They are valid until the next call. Its errors are those of Reader.Next. A row that is
-// too short for its required columns is malformed; what is behind the last column is
-// ignored.
+// Fields returns the fields of the next row in the order of the columns, "" for a missing field.
+// The fields are valid until the next call. The errors are those of Reader.Next. A row without all
+// required columns is malformed. Fields after the last column are ignored.
 func (c *CSV) Fields() ([]string, error) {
 	line, err := c.next()
 	if err != nil {
@@ -164,8 +163,7 @@ func (c *CSV) Fields() ([]string, error) {
 	return c.row, nil
 }
 
-// header finds out which column is which from the first line, and reports whether that was a
-// header.
+// header finds the columns from the first line, and reports whether that line was a header.
 func (c *CSV) header() (bool, error) {
 	find := func(name string) int {
 		return slices.IndexFunc(c.fields, func(f string) bool { return strings.EqualFold(f, name) })
@@ -192,16 +190,15 @@ func (c *CSV) header() (bool, error) {
 	return header, nil
 }
 
-// Bad makes the error of a row whose field of that column cannot be used.
+// Bad returns the error of a row with an unusable field in the given column.
 func (c *CSV) Bad(column int, reason error) error {
 	field := c.row[column]
-	// A message about an absurd field stays readable.
+	// Shorten a long field, so that the message stays readable.
 	return malformed("%s %q: %w", c.columns.Names[column], field[:min(len(field), 40)], reason)
 }
 
-// splitFields cuts a line of comma-separated values into dst. Fields may be quoted, with quotes
-// doubled inside; a field cannot contain a line break, so that one stray quote spoils one row and
-// not the rest of the file.
+// splitFields splits a line of comma-separated values into dst. Fields may be quoted, with quotes
+// doubled inside. A field cannot contain a line break, so a stray quote spoils only its own row.
 func splitFields(dst []string, line string) ([]string, error) {
 	for more := true; more; {
 		field, rest, comma := strings.Cut(line, ",")

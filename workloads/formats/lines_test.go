@@ -24,7 +24,7 @@ func FuzzSplitFields(f *testing.F) {
 	})
 }
 
-// A value that does not end does not take memory without end.
+// A value without an end takes limited memory.
 func TestDocumentsAreBounded(t *testing.T) {
 	r := &boundedReader{from: strings.NewReader(strings.Repeat("x", 100)), left: 10}
 	dec := json.NewDecoder(r)

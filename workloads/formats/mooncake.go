@@ -8,25 +8,26 @@ import (
 	"time"
 )
 
-// mooncakeTokens is the block size of Mooncake's files, which do not contain it.
+// mooncakeTokens is the block size of Mooncake's files. The files do not contain it.
 const mooncakeTokens = 512
 
 // mooncakeRows reads the JSON lines of https://github.com/kvcache-ai/Mooncake
 // (FAST25-release/traces): {"timestamp": ms, "input_length": 6758, "output_length": 500,
-// "hash_ids": [0, 1, ...]}. AIPerf writes input_tokens, output_tokens and created_time instead;
-// block_size, which is kvbench's own key, is the block size where it is not 512.
+// "hash_ids": [0, 1, ...]}. AIPerf writes input_tokens, output_tokens and created_time instead.
+// block_size is kvbench's own key, for a block size other than 512.
 //
-// A row of a session (session_id) with a delay instead of a timestamp (AIPerf, Dynamo) starts that
-// many ms after the answer to the row before it of its session. The time of the answer is not
-// recorded: the delay counts from the row before it. Such rows wait in held for earlier rows.
+// A row of a session (session_id) may have a delay in ms instead of a timestamp (AIPerf, Dynamo).
+// The delay begins with the answer to the session's row before. The time of the answer is not
+// recorded, so the delay counts from the start of the row before. Rows with a delay wait in held
+// until no earlier row can come.
 type mooncakeRows struct {
 	lineReader
 	scope string
 
-	asked map[string]*time.Duration // by session: when its last row came
-	held  heldRows                  // with delays
-	ready bool                      // timed has a row, behind those of them that come before it
-	timed Row                       // with a timestamp
+	asked map[string]*time.Duration // by session: the time of its last row
+	held  heldRows                  // rows with delays
+	ready bool                      // timed has a row; earlier rows of held come first
+	timed Row                       // the next row with a timestamp
 	ended error                     // what ended the file
 }
 
@@ -59,7 +60,7 @@ func (m *mooncakeRows) Next() (Row, error) {
 	}
 }
 
-// maxAsked bounds the sessions whose last row is known, to some hundred MB.
+// maxAsked bounds the sessions in asked, to some hundred MB.
 const maxAsked = 1 << 20
 
 // read reads a line. timed reports whether it has a timestamp.
@@ -72,7 +73,7 @@ func (m *mooncakeRows) read() (row Row, timed bool, err error) {
 	if err := json.Unmarshal(text, &line); err != nil {
 		return row, false, Malformed{err}
 	}
-	// Where a key of a pair is missing, the other one counts.
+	// If one key of a pair is missing, the other one counts.
 	at, delay := cmp.Or(line.Time, line.Created), cmp.Or(line.Delay, line.DelayToo)
 	in, out := cmp.Or(line.In, line.InToo), cmp.Or(line.Out, line.OutToo)
 	session := string(line.Session) // a number or a text
@@ -86,9 +87,9 @@ func (m *mooncakeRows) read() (row Row, timed bool, err error) {
 	case line.WaitFor != nil:
 		return row, false, malformed("%s: %s", agenticSchema, agenticInstead)
 	case session != "" && at == nil && delay == nil:
-		// AIPerf begins such a session as soon as it has a place for it.
-		return row, false, malformed("a row of a session with neither timestamp nor delay: nobody " +
-			"wrote down when it came")
+		// AIPerf begins such a session as soon as it has room for another session.
+		return row, false, malformed("a row of a session with neither timestamp nor delay: its " +
+			"time is not recorded")
 	case in == nil || out == nil || at == nil && delay == nil:
 		return row, false, malformed("want timestamp, input_length, output_length and hash_ids")
 	}
@@ -124,7 +125,7 @@ func (m *mooncakeRows) read() (row Row, timed bool, err error) {
 	return row, timed, nil
 }
 
-// mooncakeLine is any line. Pointers tell what is missing.
+// mooncakeLine is any line. A nil pointer is a missing key.
 type mooncakeLine struct {
 	Time    *float64 `json:"timestamp"`
 	Created *float64 `json:"created_time"`
@@ -150,19 +151,20 @@ const bailianTokens = 16
 // bailianRows reads the JSON lines of
 // https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon: {"chat_id": 1, "parent_chat_id":
 // -1, "timestamp": s, "input_length": 40, "output_length": 9, "type": "text", "turn": 1,
-// "hash_ids": [1, 2, 3]}. Ids are those of a block's own tokens: in another place of another prompt
-// the same id is another block to an engine. What stands before it makes it that here, too.
+// "hash_ids": [1, 2, 3]}. An id depends on the block's own tokens only. To an engine, equal tokens
+// after different prefixes are different blocks, so a block is identified by its id and the block
+// before it here.
 type bailianRows struct {
 	lineReader
 	scope string
-	chain map[link]int64 // blocks by what they are behind
+	chain map[link]int64 // blocks by id and the block before
 	ids   []int64
 }
 
-// link is a block by its own id behind another one, 0 for none.
+// link is a block's own id and the block before it, 0 for none.
 type link struct{ before, id int64 }
 
-// bailianRow is one line. Pointers tell what is missing.
+// bailianRow is one line. A nil pointer is a missing key.
 type bailianRow struct {
 	Time *float64 `json:"timestamp"` // s
 	In   *int     `json:"input_length"`

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rowsOf reads the text of a block trace; of malformed rows it has the errors.
+// rowsOf reads the text of a block trace. It returns the errors of malformed rows.
 func rowsOf(t testing.TB, name, text string) (rows []Row, errs []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -28,7 +28,7 @@ func rowsOf(t testing.TB, name, text string) (rows []Row, errs []string) {
 			errs = append(errs, err.Error())
 		default:
 			require.NoError(t, err)
-			row.Blocks = append([]int64(nil), row.Blocks...) // valid until the next one
+			row.Blocks = append([]int64(nil), row.Blocks...) // valid until the next row
 			rows = append(rows, row)
 		}
 	}
@@ -73,7 +73,7 @@ func TestMooncakeVariants(t *testing.T) {
 	assert.Contains(t, errs[10], "1000000000000000 tokens in, 1 out: more than 1073741824 tokens")
 }
 
-// Rows with delays come after the row before them of their session, between others.
+// A row with a delay comes after the row before it of its session, between rows of other sessions.
 func TestMooncakeDelays(t *testing.T) {
 	rows, errs := rowsOf(t, "d.jsonl", `{"session_id":"a","timestamp":1000,"input_length":512,"output_length":1,"hash_ids":[1]}
 {"session_id":"a","delay":500,"input_length":1024,"output_length":1,"hash_ids":[1,2]}

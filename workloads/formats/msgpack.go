@@ -12,10 +12,10 @@ var errPacked = errors.New("no msgpack")
 // maxPackedDepth bounds messages within messages.
 const maxPackedDepth = 32
 
-// unpackValue reads the first value of b and returns what follows it. Integers become int64 (larger
-// numbers keep their bits) and lists []any. A map becomes map[string]any: other keys are left out,
-// and of equal keys the last one counts, as in Python. Extensions become nil. Only []byte shares
-// the memory of b.
+// unpackValue reads the first value of b and returns the bytes after it. Integers become int64
+// (larger numbers keep their bits), lists become []any, extensions nil. A map becomes
+// map[string]any without its keys of other types; the last of equal keys counts, as in Python. Only
+// []byte shares the memory of b.
 func unpackValue(b []byte, depth int) (v any, rest []byte, err error) {
 	if depth > maxPackedDepth {
 		return nil, nil, errPacked
@@ -36,7 +36,7 @@ func unpackValue(b []byte, depth int) (v any, rest []byte, err error) {
 		return wrap(msgp.ReadBytesZC(b))
 	case msgp.ArrayType:
 		n, rest, err := msgp.ReadArrayHeaderBytes(b)
-		// A value has at least one byte, so that the length alone takes no memory.
+		// Each value has at least one byte, so a false length does not take memory.
 		if err != nil || int64(n) > int64(len(rest)) {
 			return nil, nil, errPacked
 		}
@@ -65,10 +65,10 @@ func unpackValue(b []byte, depth int) (v any, rest []byte, err error) {
 	return nil, rest, err
 }
 
-// wrap turns a value of any type into an any.
+// wrap returns the value as an any.
 func wrap[T any](v T, rest []byte, err error) (any, []byte, error) { return v, rest, err }
 
-// unpack reads one message that is all of b.
+// unpack reads b as exactly one message.
 func unpack(b []byte) (any, error) {
 	v, rest, err := unpackValue(b, 0)
 	if err == nil && len(rest) > 0 {

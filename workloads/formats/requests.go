@@ -11,11 +11,11 @@ import (
 	"kvbench/workloads"
 )
 
-// csvExtensions are those of comma-separated values.
+// csvExtensions are the extensions of comma-separated values.
 var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
 
 // Azure is the Azure LLM inference trace: TIMESTAMP,ContextTokens,GeneratedTokens. The traces of
-// 2023 and 2024 are at https://github.com/Azure/AzurePublicDataset; those of 2024 stamp with a
+// 2023 and 2024 are at https://github.com/Azure/AzurePublicDataset. The timestamps of 2024 have a
 // zone.
 var Azure = requestFormat("Azure", dateStamp, Columns{
 	Names:    []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"},
@@ -29,11 +29,10 @@ var BurstGPT = requestFormat("BurstGPT", SecondsStamp, Columns{
 	Required: 3, Places: []int{0, 2, 3, 6},
 })
 
-// stampFunc reads a time: on the clock of the trace, whose origin means nothing.
+// stampFunc reads a time of the trace's own clock. Its origin has no meaning.
 type stampFunc func(text string) (time.Duration, error)
 
-// requestFormat is a format of comma-separated values: time, context tokens, generated tokens, and
-// perhaps a session.
+// requestFormat is a CSV format with time, context tokens, generated tokens and perhaps a session.
 func requestFormat(name string, stamp stampFunc, columns Columns) Format {
 	columns.Kind = "a trace of the " + name + " format"
 	return Format{Name: name, Extensions: csvExtensions, Open: func(path string) (Reader, error) {
@@ -42,7 +41,7 @@ func requestFormat(name string, stamp stampFunc, columns Columns) Format {
 	}}
 }
 
-// requestRows reads requests.
+// requestRows reads the rows of a requestFormat.
 type requestRows struct {
 	*CSV
 	stamp stampFunc
@@ -69,7 +68,7 @@ func (r *requestRows) Next() (row Row, err error) {
 	return row, nil
 }
 
-// Errors of fields are made once: a hostile file may have one per row.
+// These errors are allocated once, because a file may have an error in every row.
 var (
 	errNoNumber  = errors.New("want a whole number of tokens")
 	errFewTokens = errors.New("too few tokens")
@@ -108,8 +107,8 @@ func SecondsStamp(text string) (time.Duration, error) {
 	return time.Duration(v * 1e9), nil
 }
 
-// dateLayouts are those of dates with and without a zone. time.Parse takes any number of digits of
-// a fraction where the layout has none.
+// dateLayouts are the layouts of dates with and without a zone. Without a fraction in the layout,
+// time.Parse accepts a fraction with any number of digits.
 var dateLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00",
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"}
 

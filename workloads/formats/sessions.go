@@ -8,30 +8,30 @@ import (
 	"kvbench/workloads"
 )
 
-// sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester): one JSON
-// document each, {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}, or several in
-// one file. A session of hours has some MB of requests, so that they are read one by one: keys may
-// come in any order as long as block_size stands before requests.
+// sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester). A session is
+// one JSON document {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}; a file may
+// have several. A session of hours has some MB of requests, so requests are read one by one. Keys
+// may come in any order, but block_size must come before requests.
 //
-// Among the requests stand those of agents that the session starts: {"type": "subagent", "t",
-// "requests": […]}, which may start others in turn. They run concurrently with the session's own,
-// and their rows come in the order of time with those: what an agent has still to ask waits here,
-// and memory is that of the agents which run at a time.
+// A session starts agents: {"type": "subagent", "t", "requests": […]} among its requests. An agent
+// may start further agents. Agents run concurrently with the session, and all rows are returned in
+// the order of time. The coming requests of agents wait in memory, so the memory depends on how many
+// agents run at a time.
 type sessionRows struct {
 	*document
 	base string // name of the file
 
 	plays  int    // documents so far
-	within bool   // a session's document, of which:
-	scope  string // what the ids are local to
+	within bool   // inside a session's document; the next fields describe the session
+	scope  string // the scope of its ids
 	size   int    // of its blocks, in tokens
-	model  string // of its first request: another one has other blocks for the same ids
-	agents int    // that it has started
-	common bool   // ids are of the data set
-	each   bool   // ids are of an agent's own requests
+	model  string // of its first request; for another model the same ids are other blocks
+	agents int    // started so far
+	common bool   // ids are common to the data set
+	each   bool   // each agent has its own ids
 
-	next    *agentRow  // of the session itself, not returned yet
-	waiting []agentRow // of its agents, by time
+	next    *agentRow  // the session's own next row
+	waiting []agentRow // rows of its agents, by time
 }
 
 // sessionRow is one request of a session, or an agent that it starts.
@@ -48,7 +48,7 @@ type sessionRow struct {
 	Status   string            `json:"status"`
 }
 
-// agentRow is a row with its time in s, or what is wrong with it.
+// agentRow is a row with its time in s, or the error of a malformed row.
 type agentRow struct {
 	at  float64
 	row sessionRow
@@ -56,13 +56,13 @@ type agentRow struct {
 	err error
 }
 
-// maxAgents bounds agents that start agents.
+// maxAgents bounds the depth of agents that start agents.
 const maxAgents = 64
 
 // Next implements Reader.
 func (s *sessionRows) Next() (Row, error) {
 	for {
-		// An agent goes first when it asks no later than the session.
+		// At equal times the agent's row comes before the session's.
 		if s.ended() && s.next == nil && len(s.waiting) > 0 ||
 			s.next != nil && len(s.waiting) > 0 && s.waiting[0].at <= s.next.at {
 			r := s.waiting[0]
@@ -89,7 +89,7 @@ func (s *sessionRows) Next() (Row, error) {
 	}
 }
 
-// ended says that the session's own requests have all been read, or are lost.
+// ended marks the session's own requests as all read, or lost.
 func (s *sessionRows) ended() bool {
 	if s.over || !s.inside {
 		return true
@@ -128,10 +128,10 @@ func (s *sessionRows) row(a agentRow) (Row, error) {
 	return row, err
 }
 
-// startAgent lets the requests of an agent wait. Its time, and those of its requests, are on the
-// clock of who started it, to which offset is the distance from the session's. Recorders differ:
-// they count the requests of an agent from its start or on that same clock. A first request before
-// the agent's start can only be counted from there.
+// startAgent puts the requests of an agent into waiting. The agent's start is a time on the clock of
+// its parent; offset is the parent's clock minus the session's. Some recorders count an agent's
+// requests from its start, others on the parent's clock. A first request before the agent's start
+// must be counted from the start.
 func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, starter Agent) {
 	if agent.T == nil {
 		agent.T = new(0.0)
@@ -164,7 +164,7 @@ func (s *sessionRows) startAgent(agent *sessionRow, offset float64, depth int, s
 	}
 }
 
-// wait puts a row behind those that are not later.
+// wait inserts a row behind all rows of the same time or earlier.
 func (s *sessionRows) wait(a agentRow) {
 	i := len(s.waiting)
 	for i > 0 && s.waiting[i-1].at > a.at {
@@ -190,8 +190,8 @@ func (s *sessionRows) toRequests() error {
 				s.scope = scopeName(s.base + "." + id)
 			}
 		case key == "hash_id_scope":
-			// Global ids mean the same in all files of a data set, those of contexts begin anew
-			// with each agent (kv-cache-tester).
+			// Global ids mean the same in all files of a data set. Ids of contexts begin anew with
+			// each agent (kv-cache-tester).
 			var of string
 			err = s.value(&of)
 			switch of {

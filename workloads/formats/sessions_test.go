@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// summaries are rows as arrival, input and scope.
+// summaries returns the arrival, input and scope of rows.
 func summaries(rows []Row) (list []string) {
 	for _, r := range rows {
 		list = append(list, fmt.Sprintf("%v %d %s", r.Stamp, r.Context, r.Scope))
@@ -39,7 +39,7 @@ func TestAgentsOfASession(t *testing.T) {
 		assert.Empty(t, errs)
 		assert.Equal(t, want, summaries(rows), "%v", clock)
 	}
-	// One that runs on when the session asks again.
+	// An agent that still runs at the session's next request.
 	rows, _ := rowsOf(t, "a.json", agentSession(fmt.Sprintf(inner, 1, 60)))
 	assert.Equal(t, []string{"0s 200 a.ex", "6s 130 a.ex.small", "9.5s 330 a.ex", "1m5s 131 a.ex"},
 		summaries(rows))
@@ -59,7 +59,7 @@ func TestAgentsOfAgents(t *testing.T) {
 	}
 }
 
-// What is wrong within an agent costs that row alone, and is reported.
+// A malformed row of an agent is reported and loses only itself.
 func TestMalformedRequestsOfAgents(t *testing.T) {
 	rows, errs := rowsOf(t, "a.json", agentSession(`{"t":0,"in":64,"out":1,"hash_ids":[7]},
 		{"t":"x"},{"in":3},{"t":1,"in":64,"out":1,"hash_ids":[7,8]},{"t":2,"in":64,"out":1,"hash_ids":[7]}`))
@@ -105,7 +105,7 @@ func TestBailian(t *testing.T) {
 	assert.Equal(t, 250*time.Millisecond, rows[0].Stamp)
 	assert.Equal(t, rows[0].Blocks[:2], rows[2].Blocks[:2], "equal beginnings are equal blocks")
 	assert.Equal(t, rows[0].Blocks[0], rows[1].Blocks[0])
-	// The same content behind something else is another block, also within one prompt.
+	// The same content after another prefix is another block, also within one prompt.
 	seen := map[int64]bool{}
 	for _, id := range append(rows[0].Blocks, rows[3].Blocks...) {
 		assert.False(t, seen[id])
@@ -113,8 +113,8 @@ func TestBailian(t *testing.T) {
 	}
 }
 
-// FuzzBlockFormats: any text is rows or errors, read in the order of its agents' times, and never
-// more rows than it has room for.
+// FuzzBlockFormats: any text gives rows or errors. The rows come in the order of the agents' times, and
+// there are never more rows than the text has room for.
 func FuzzBlockFormats(f *testing.F) {
 	f.Add([]byte(agentSession(`{"t":0,"in":64,"out":1,"hash_ids":[7]}`)))
 	f.Add([]byte(dynamoLines))
@@ -146,8 +146,7 @@ func FuzzBlockFormats(f *testing.F) {
 	})
 }
 
-// Ids that count within a context begin anew with each agent, and a prompt that fills no block is a
-// request like others.
+// Ids of contexts begin anew with each agent. A prompt that fills no block is a request, too.
 func TestIDsOfContextsAndShortPrompts(t *testing.T) {
 	text := strings.Replace(agentSession(`{"t":0,"model":"big","in":130,"out":2,"hash_ids":[1,2]},
 {"t":1,"model":"big","in":63,"out":2,"hash_ids":[]}`), `"local"`, `"per_context"`, 1)

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// ShareGPT is recorded conversations: JSON lists of {id, conversations: [{from: human|gpt,
-// value}]}, or with the names of OpenAI: {messages: [{role: user|assistant, content}]}. Each
-// question followed by an answer is a turn. Messages without a known role, and questions or answers
-// without their other half, are left out; a conversation without a turn counts as failed, and one
-// of which no message has a known role as malformed. Conversations are identified by their place in
-// the input, not by their id. counter counts tokens. Each question is capped at maxContext tokens,
-// each answer at maxGenerate.
+// ShareGPT returns the format of recorded conversations: JSON lists of {id, conversations: [{from:
+// human|gpt, value}]}, or with OpenAI's names: {messages: [{role: user|assistant, content}]}. A
+// question followed by an answer is a turn. Messages without a known role, questions without an
+// answer and answers without a question are left out. A conversation without a turn counts as
+// failed. A conversation without any known role is malformed. Conversations are identified by their
+// place in the input, not by their id. counter counts tokens. A question has at most maxContext
+// tokens, an answer at most maxGenerate.
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path)
@@ -37,14 +37,14 @@ type shareGPTRows struct {
 	turns                   []Row // of the conversation being read
 }
 
-// conversation is one element of the list. Data sets have one of the three names.
+// conversation is one element of the list. Data sets use one of the three names.
 type conversation struct {
 	Conversations []message `json:"conversations"`
 	Messages      []message `json:"messages"`
 	Items         []message `json:"items"`
 }
 
-// message is what one side said.
+// message is one message of a conversation.
 type message struct {
 	From    text `json:"from"`
 	Role    text `json:"role"`
@@ -52,9 +52,9 @@ type message struct {
 	Content text `json:"content"`
 }
 
-// text is a string, or the joined text parts of an OpenAI message. Any other value is empty text,
-// and the conversation is kept: data sets have numbers and null where an answer should be. Lists
-// are decoded part by part, because a decoded list of numbers needs thirty times its size.
+// text is a string, or the joined text parts of an OpenAI message. Any other value becomes an empty
+// text, because data sets have numbers and null in the place of answers. Lists are decoded part by
+// part: a decoded list of numbers needs thirty times its size.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -77,7 +77,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// The two sides of a conversation, by the names that data sets give them.
+// The two sides of a conversation, by the names in data sets.
 const (
 	asks = iota + 1
 	answers
@@ -91,7 +91,7 @@ func (m message) side() int {
 	return sides[strings.ToLower(strings.TrimSpace(string(cmp.Or(m.From, m.Role))))]
 }
 
-// What is wrong with conversations of another format.
+// Errors of conversations in another format.
 var (
 	errNoMessages = malformed("missing key: need conversations, messages or items")
 	errNoRole     = malformed("no message has a known role (human/gpt or user/assistant)")
@@ -130,10 +130,9 @@ func (s *shareGPTRows) toList() error {
 	return s.list("want a list of conversations")
 }
 
-// pairs makes a row of each question that is followed by its answer. The data sets that call
-// themselves ShareGPT spell roles in several ways, lose messages and repeat questions; who asked
-// what last decides. A turn with an empty answer has failed, but is one: the turns behind it keep
-// their numbers.
+// pairs makes a row of each question that is followed by its answer. Data sets of this name spell
+// roles in several ways, lose messages and repeat questions: the last of several questions counts. A
+// turn with an empty answer has failed but keeps its number.
 func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
 	asked, opened := "", false
 	for _, m := range messages {

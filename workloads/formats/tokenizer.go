@@ -12,7 +12,7 @@ import (
 
 // The tokenizers.
 const (
-	// TokenizerCL100K is the byte pair encoding of GPT-3.5 and GPT-4, whose data is part of the
+	// TokenizerCL100K is the byte pair encoding of GPT-3.5 and GPT-4. Its data is part of the
 	// program.
 	TokenizerCL100K = "cl100k"
 	// TokenizerChars is an estimate: characters divided by a number.
@@ -21,15 +21,16 @@ const (
 
 // Tokenizer counts the tokens of texts. It is safe for concurrent use.
 //
-// The module of the encoder stays at v0.7.0: up to v0.10.0 later ones split line ends with spaces
-// between them wrongly ("today\n \n" into 31213 198 720 instead of 31213 27907).
+// The module of the encoder stays at v0.7.0. Later versions up to v0.10.0 split line ends with
+// spaces between them wrongly ("today\n \n" into 31213 198 720 instead of 31213 27907).
 type Tokenizer struct {
-	Name string // as results call it
+	Name string // as in results
 	// Count returns the tokens of a text, or limit if there are more.
 	Count func(text string, limit int) int
 }
 
-// NewTokenizer returns the tokenizer of that name; charsPerToken is that of chars, 0 means 4.
+// NewTokenizer returns the tokenizer of the given name. charsPerToken is for TokenizerChars, 0 means
+// 4.
 func NewTokenizer(name string, charsPerToken int) (Tokenizer, error) {
 	switch name {
 	case TokenizerCL100K:
@@ -47,13 +48,14 @@ func NewTokenizer(name string, charsPerToken int) (Tokenizer, error) {
 }
 
 // maxRun is the longest run of letters, digits, spaces or marks that is encoded as one piece.
-// Splitting and merging take time with the square of its length; in language none is near as long.
+// Splitting and merging take time with the square of its length. Runs in natural language are far
+// shorter.
 const maxRun = 1 << 10
 
-// longestToken is that of cl100k_base, in bytes: 128 spaces.
+// longestToken is the length of cl100k_base's longest token in bytes: 128 spaces.
 const longestToken = 128
 
-// countEncoded counts tokens up to a limit. Its time is bounded by what limit tokens take.
+// countEncoded counts tokens up to a limit. Its time depends on the limit, not on the text.
 func countEncoded(bpe *codec.Codec, text string, limit int) int {
 	if len(text)/longestToken >= limit {
 		return limit
@@ -63,7 +65,7 @@ func countEncoded(bpe *codec.Codec, text string, limit int) int {
 		part := firstPart(text, maxRun, maxPart)
 		text = text[len(part):]
 		c, err := bpe.Count(part)
-		if err != nil { // a pattern that takes too long: four characters a token, as the fallback
+		if err != nil { // the pattern took too long: four characters a token, as the fallback
 			c = (utf8.RuneCountInString(part) + 3) / 4
 		}
 		n += c
@@ -71,10 +73,10 @@ func countEncoded(bpe *codec.Codec, text string, limit int) int {
 	return min(n, limit)
 }
 
-// maxPart is the most that is encoded before the count is compared with its limit.
+// maxPart is how many bytes are encoded before the count is compared with its limit.
 const maxPart = 1 << 20
 
-// firstPart returns the start of a text up to most bytes or to the end of a run of that length.
+// firstPart returns the start of a text: up to most bytes, or to the end of a run of most bytes.
 func firstPart(text string, run, most int) string {
 	start, class := 0, -2
 	for i, r := range text {
@@ -89,5 +91,6 @@ func firstPart(text string, run, most int) string {
 	return text
 }
 
-// runeClasses are what the pattern of cl100k_base never joins in one piece, nor with anything else.
+// runeClasses are classes of characters. The pattern of cl100k_base never joins characters of
+// different classes in one piece.
 var runeClasses = [...]func(rune) bool{unicode.IsLetter, unicode.IsNumber, unicode.IsSpace}

@@ -55,8 +55,8 @@ func TestCharactersAsFallback(t *testing.T) {
 	assert.ErrorContains(t, err, `tokenizer "words" is unknown, must be cl100k or chars`)
 }
 
-// Texts that no language has take no more than their size in time. With its square these would take
-// hours, so that this test needs no clock to fail.
+// Texts of no natural language take time in proportion to their size. In proportion to the square of the
+// size these texts would take hours, so this test fails without a clock.
 func TestHugeTextsAreCountedInTime(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerCL100K, 0)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestHugeTextsAreCountedInTime(t *testing.T) {
 	}
 }
 
-// Cutting changes no count where nothing needs cutting.
+// Cutting does not change the counts of texts that need no cutting.
 func TestPartsAreWholeTexts(t *testing.T) {
 	text := "short words, 12 numbers 3456 and\n\n  spaces " + strings.Repeat("x", 100)
 	assert.Equal(t, text, firstPart(text, 100, 1<<20))

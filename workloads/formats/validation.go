@@ -8,14 +8,14 @@ import (
 	"kvbench/workloads"
 )
 
-// Validation sums up a recorded run, to compare one of ours with.
+// Validation sums up a recorded run, for comparison with a run of the suite.
 type Validation struct {
-	workloads.TraceReport // of its rows; nothing else is known of it
+	workloads.TraceReport // only the facts about rows
 	Path                  string
 	Requests              int64 // usable rows
-	Lookups, Hits         int64 // requests that tell whether they hit
+	Lookups, Hits         int64 // requests with cache_hit, and those with a hit
 	ReadBytes, WriteBytes int64
-	// Tokens of all requests; one that does not tell them adds none.
+	// Tokens of all requests that have them.
 	ContextTokens, GeneratedTokens int64
 }
 
@@ -29,14 +29,13 @@ type validationRow struct {
 	Generated *float64 `json:"generation_tokens"`
 }
 
-// maxTraceBytes bounds one request, so that sums stay exact for as many requests as a file can
-// hold.
+// maxTraceBytes limits one request, so that sums over all requests of a file stay exact.
 const maxTraceBytes = 1 << 50
 
-// ReadValidation reads a recorded run, of an engine or of another benchmark, whose hit ratio and
-// bytes are to be compared with ours: a JSON list of requests with cache_hit, read_bytes and
-// write_bytes; .gz and .zst are decompressed. More than 1 % malformed rows are an error, and so is
-// a file from which neither ratio can be had.
+// ReadValidation reads a recorded run of an engine or of another benchmark: a JSON list of requests with
+// cache_hit, read_bytes and write_bytes. Its hit ratio and bytes are compared with a run of the suite.
+// .gz and .zst are decompressed. More than 1 % malformed rows are an error. A file without the data for
+// either ratio is an error.
 func ReadValidation(path string) (v Validation, err error) {
 	doc, err := openDocument(path)
 	if err != nil {
@@ -70,13 +69,13 @@ func ReadValidation(path string) (v Validation, err error) {
 		err = fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
 			path, v.Malformed, v.Rows, tally.Example())
 	case v.Lookups == 0 && v.WriteBytes == 0:
-		err = fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or"+
+		err = fmt.Errorf("validation trace %s: none of its %d rows has cache_hit or"+
 			" write_bytes", path, v.Rows)
 	}
 	return v, err
 }
 
-// add counts a request; one without a known value, or with an impossible one, is malformed.
+// add counts a request. A request without any known value or with an impossible value is malformed.
 func (v *Validation) add(row validationRow) error {
 	for _, n := range []*float64{row.Read, row.Write} {
 		if bytes := orZero(n); !(bytes >= 0 && bytes <= maxTraceBytes) {
@@ -105,7 +104,7 @@ func (v *Validation) add(row validationRow) error {
 	return nil
 }
 
-// orZero is what a field says, 0 where it is missing.
+// orZero returns the value of a field, 0 if it is missing.
 func orZero(v *float64) float64 {
 	if v == nil {
 		return 0

@@ -15,7 +15,7 @@ import (
 	"kvbench/workloads"
 )
 
-// packedFile writes a text to a new file, packed as the name says.
+// packedFile writes a text to a new file, compressed by the extension of its name.
 func packedFile(t testing.TB, name, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -65,7 +65,7 @@ func TestReadValidation(t *testing.T) {
 		``:                          "unexpected EOF",
 		`[`:                         "unexpected EOF",
 		"[\n{\"cache_hit\": true},": "v.json:2:",
-		`[]`:                        "none of its 0 rows tells cache_hit or write_bytes",
+		`[]`:                        "none of its 0 rows has cache_hit or write_bytes",
 		`[{"cache_hit": true}] 5`:   "something follows the list",
 		`[{"cache_hit": true}, {"cache_hit": "yes"}]`: "1 of 2 rows are malformed, more than 1 " +
 			"%; the first is",

@@ -14,8 +14,8 @@ import (
 
 // Row is one operation of an I/O trace.
 type Row struct {
-	// At counts from the first usable row of a file that is read, and from the beginning of one
-	// that is written. It never goes back.
+	// At never goes back. A Reader counts it from the first usable row, a Writer from the beginning
+	// of the file.
 	At        time.Duration
 	Operation Operation
 	Bytes     int64
@@ -24,11 +24,11 @@ type Row struct {
 	Phase     string // Prefill, Decode or Evict
 }
 
-// Operation is what a row does.
+// Operation is the kind of a row.
 type Operation uint8
 
-// The operations. The Python benchmark writes the first two: what it evicts it reads and writes
-// elsewhere, and what it drops leaves no row.
+// The operations. The Python benchmark writes only the first two. Its evictions appear as reads and
+// writes of other tiers, and its dropped entries have no row.
 const (
 	Read Operation = iota
 	Write
@@ -37,25 +37,25 @@ const (
 
 var operations = [...]string{"Read", "Write", "Delete"}
 
-// String returns the operation as files spell it.
+// String returns the operation as in files.
 func (o Operation) String() string { return operations[o] }
 
 // Header is the first line of an I/O trace.
 const Header = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase"
 
-// columns are those of the header, which is also their order where a file has none.
+// columns are the columns of Header, in the order of a file without a header.
 var columns = formats.Columns{Kind: "an I/O trace", Names: strings.Split(Header, ","),
 	Required: 6, Places: []int{0, 1, 2, 3, 4, 5}}
 
 const (
-	// maxBytes bounds one object; sums of what can be in flight stay inside 64 bits.
+	// maxBytes bounds one object, so that sums of all objects in flight stay inside 64 bits.
 	maxBytes = 1 << 50
 	maxTier  = 2
 	maxKey   = 4096
 )
 
-// fields are the columns in the order of Header: what may stand there, and how a row takes it that
-// has those before it.
+// fields are the columns in the order of Header, with the allowed values and a function that stores
+// the value in a row. The row already has the columns before it.
 var fields = [...]struct {
 	want string
 	read func(r *Row, text string) bool
@@ -82,7 +82,7 @@ var fields = [...]struct {
 		return err == nil && n >= 0 && n <= maxTier
 	}},
 	{"a key of at most 4096 bytes", func(r *Row, text string) bool {
-		r.Key = strings.Clone(text) // it is kept, and would keep its whole line
+		r.Key = strings.Clone(text) // the key is kept, and must not keep the whole line
 		return text != "" && len(text) <= maxKey
 	}},
 	{"Prefill, Decode, Evict or Both", func(r *Row, text string) bool {
@@ -91,9 +91,9 @@ var fields = [...]struct {
 	}},
 }
 
-// phaseOf returns the phase in our spelling, "" for an unknown one. The Python benchmark
-// reads a prefix in the phase of the whole request, which is Both when that prefills and decodes:
-// such a read serves the decode.
+// phaseOf returns the phase in our spelling, "" for an unknown phase. The Python benchmark reads a
+// prefix in the phase of the whole request. That phase is Both if the request prefills and decodes;
+// such a read belongs to the decode.
 func phaseOf(text string, op Operation) string {
 	for _, phase := range [...]string{"Prefill", "Decode", "Evict"} {
 		if strings.EqualFold(text, phase) {
@@ -109,18 +109,18 @@ func phaseOf(text string, op Operation) string {
 	return "Decode"
 }
 
-// Reader reads an I/O trace, ours or the Python benchmark's, row by row: Timestamp, Operation,
-// Object_Size_Bytes, Tier, Key and Phase, in the order of a header or in this one. The Python
-// benchmark ends lines with CR LF, stamps them with the time of day in microseconds, writes Read
-// and Write only, and has a fourth phase, Both. Malformed rows are handled as in request traces.
-// .gz and .zst are unpacked on the way. It is not safe for concurrent use.
+// Reader reads an I/O trace of the suite or of the Python benchmark row by row. The columns are
+// Timestamp, Operation, Object_Size_Bytes, Tier, Key and Phase, in the order of the header or else
+// in this order. The Python benchmark ends lines with CR LF, has timestamps of the time of day in
+// microseconds, writes Read and Write only, and has a fourth phase, Both. Malformed rows are handled
+// as in request traces. .gz and .zst are decompressed. A Reader is not safe for concurrent use.
 type Reader struct {
 	rows        *formats.CSV
 	tally       formats.Tally
-	first, last time.Duration // stamps of usable rows
+	first, last time.Duration // timestamps of usable rows
 }
 
-// Open opens a file. With allowMalformed any share of its rows may be malformed.
+// Open opens a file. allowMalformed permits any share of malformed rows.
 func Open(path string, allowMalformed bool) (*Reader, error) {
 	rows, err := formats.OpenCSV(path, columns)
 	if err != nil {
@@ -130,7 +130,8 @@ func Open(path string, allowMalformed bool) (*Reader, error) {
 	return &Reader{rows: rows, tally: tally, first: -1}, nil
 }
 
-// Next returns the next usable row; io.EOF at the end, another error for a file that is of no use.
+// Next returns the next usable row. It returns io.EOF at the end, and another error for an unusable
+// file.
 func (t *Reader) Next() (Row, error) {
 	for {
 		row, err := t.row()
@@ -144,13 +145,13 @@ func (t *Reader) Next() (Row, error) {
 	}
 }
 
-// Report says what the file held so far.
+// Report returns the facts about the rows so far.
 func (t *Reader) Report() workloads.TraceReport { return t.tally.Report }
 
 // Close closes the file.
 func (t *Reader) Close() error { return t.rows.Close() }
 
-// end checks what can be checked at the end only, and is io.EOF where nothing is wrong.
+// end makes the checks that need the whole file, and returns io.EOF if they pass.
 func (t *Reader) end() error {
 	seen := &t.tally.Report
 	seen.Cycles = 1
@@ -163,7 +164,7 @@ func (t *Reader) end() error {
 	return io.EOF
 }
 
-// row reads a row; the first field that is wrong is named.
+// row reads a row. Its error names the first wrong field.
 func (t *Reader) row() (row Row, err error) {
 	texts, err := t.rows.Fields()
 	if err != nil {

@@ -90,7 +90,7 @@ func TestIOTraceReadsOursAndThePythonBenchmarks(t *testing.T) {
 	assert.Len(t, rows, 3)
 }
 
-// A file as the Python benchmark writes it, every row of it.
+// Every row of a file of the Python benchmark.
 func TestIOTraceReadsThePythonBenchmarksFile(t *testing.T) {
 	rows, report, err := readIO(
 		t,
@@ -166,7 +166,7 @@ func TestIOTraceEndsInTheMiddleOfAWrongFile(t *testing.T) {
 	assert.EqualValues(t, formats.CheckedRows, report.Rows)
 }
 
-// A replay keeps keys, of which there may be millions, and not the lines that they stood in.
+// A replay keeps keys, perhaps millions, but not the lines that contained them.
 func TestIOTraceKeysDoNotKeepTheirLines(t *testing.T) {
 	const rows, behind = 1000, 8 << 10
 	var text strings.Builder

@@ -13,33 +13,33 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// origin is the timestamp of a trace's beginning in seconds: a fixed moment, so that nothing of the
-// machine and of the day stands in the file.
+// origin is the timestamp of a trace's beginning in seconds. It is fixed, so that the file does not
+// depend on the machine or the day.
 const origin = 1_700_000_000
 
-// bufferSize is how many bytes are collected before they are written.
+// bufferSize is how many bytes are collected before a write.
 const bufferSize = 256 << 10
 
-// Writer writes an I/O trace as CSV. Rows go out as they come, equal rows give equal bytes. It is
-// not safe for concurrent use.
+// Writer writes an I/O trace as CSV, in the order of the calls. Equal rows give equal bytes. A Writer
+// is not safe for concurrent use.
 type Writer struct {
 	out    *bufio.Writer  // keeps the first error of writing
-	closes []func() error // of what lies between out and the file, in order
+	closes []func() error // for the layers between out and the file, in order
 	rows   int64
 
-	file *os.File // nil for a caller's writer
+	file *os.File // nil if the caller gave the writer
 	path string   // its name after Close
 }
 
-// NewWriter begins a trace that goes to w.
+// NewWriter begins a trace in w.
 func NewWriter(w io.Writer) *Writer {
 	t := &Writer{out: bufio.NewWriterSize(w, bufferSize)}
-	_, _ = t.out.WriteString(Header + "\n") // the buffer takes it
+	_, _ = t.out.WriteString(Header + "\n") // fits into the buffer
 	return t
 }
 
-// Create begins a trace in a file; a name that ends in .zst makes it compressed. A regular file
-// gets its name only when Close succeeds, so that a broken run does not leave what looks like a
+// Create begins a trace in a file. The trace is compressed if the name ends in .zst. A regular file
+// gets its name only when Close succeeds, so that a failed run leaves no file that looks like a
 // trace.
 func Create(path string) (*Writer, error) {
 	name := path + ".partial"
@@ -53,7 +53,7 @@ func Create(path string) (*Writer, error) {
 	t := NewWriter(f)
 	if strings.HasSuffix(strings.ToLower(path), ".zst") {
 		packed := bufio.NewWriterSize(f, bufferSize)
-		// One thread: the bytes do not depend on the number of cores. It fails for no such option.
+		// With one thread the bytes do not depend on the number of cores. These options cannot fail.
 		z, _ := zstd.NewWriter(packed, zstd.WithEncoderConcurrency(1),
 			zstd.WithEncoderLevel(zstd.SpeedFastest))
 		t = NewWriter(z)
@@ -63,7 +63,7 @@ func Create(path string) (*Writer, error) {
 	return t, nil
 }
 
-// Row adds one operation. An error stays and is returned by all later calls.
+// Row adds one operation. After an error all later calls return this error.
 func (t *Writer) Row(r Row) error {
 	b := appendStamp(t.out.AvailableBuffer(), r.At)
 	b = append(b, ',')
@@ -81,7 +81,7 @@ func (t *Writer) Row(r Row) error {
 	return failed(err)
 }
 
-// failed says whose error it is.
+// failed wraps an error of the trace.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -99,7 +99,7 @@ func appendStamp(b []byte, at time.Duration) []byte {
 	return b
 }
 
-// appendField appends a text, quoted where CSV wants it. Keys of the suite never do.
+// appendField appends a text, quoted if CSV needs it. The suite's own keys never need it.
 func appendField(b []byte, text string) []byte {
 	if !strings.ContainsAny(text, ",\"\r\n") {
 		return append(b, text...)
@@ -109,11 +109,11 @@ func appendField(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Rows is the number of operations so far.
+// Rows returns the number of operations so far.
 func (t *Writer) Rows() int64 { return t.rows }
 
-// Close writes what is left. With commit false, or after an error, no file is left of one that
-// Create began.
+// Close writes the buffered rows. If commit is false, or after an error, it removes a file of
+// Create.
 func (t *Writer) Close(commit bool) error {
 	err := failed(t.out.Flush())
 	for _, close := range t.closes {

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Find returns the model of that key, looking at extra before the built-in ones, so that a
+// Find returns the model of the given key. It looks in extra before the built-in models, so that a
 // user can redefine a key. A name that ends in .json, or names a file or a directory with a
-// config.json, is read as a Hugging Face configuration. Of such a model In says whether it can be
+// config.json, is read as a Hugging Face configuration. Model.In checks whether such a model can be
 // stored in the type that its checkpoint declares.
 func Find(keyOrPath string, extra []Model) (Model, error) {
 	known := slices.Concat(extra, BuiltIn())
@@ -36,8 +36,8 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 		" config.json", keyOrPath, strings.Join(keys, ", "))
 }
 
-// maxModelConfig bounds what is read of a file that claims to be a config.json; real ones have a
-// few KiB, and what is cut here is no JSON.
+// maxModelConfig bounds how much of a config.json is read. Real files have a few KiB. A larger file
+// is cut here and then fails as JSON.
 const maxModelConfig = 16 << 20
 
 // ReadConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those of
@@ -73,8 +73,9 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxModelConfig))
 }
 
-// classDefaults are what a configuration inside another leaves out, because it is what the class of
-// its model_type has (huggingface/transformers, src/transformers/models/*/configuration_*.py).
+// classDefaults are the values that a nested configuration leaves out, because they are the defaults
+// of its model_type's class (huggingface/transformers,
+// src/transformers/models/*/configuration_*.py).
 var classDefaults = map[string]string{
 	"gemma":  `{"head_dim": 256}`,
 	"gemma2": `{"head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4}`,
@@ -87,8 +88,8 @@ var classDefaults = map[string]string{
 	"qwen3":   `{"head_dim": 128}`,
 }
 
-// parseModelConfig turns the text of a config.json, and that of a hf_quant_config.json, into a
-// model without a key. It is valid but for its type of numbers, see In.
+// parseModelConfig makes a model without a key from the texts of a config.json and a
+// hf_quant_config.json. The model is valid except perhaps its type of numbers, see Model.In.
 func parseModelConfig(text, quant []byte) (Model, error) {
 	levels, err := parseLevels(text)
 	if err != nil {
@@ -113,7 +114,7 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		m.Window = cmp.Or(m.Window, l.num("max_position_embeddings"))
 		dtype := strings.TrimPrefix(cmp.Or(l.text("dtype"), l.text("torch_dtype")), "torch.")
 		m.DType = cmp.Or(m.DType, strings.TrimPrefix(dtype, "auto"))
-		// What says most about the model stands outside.
+		// The outermost object has the most important keys.
 		m.Name = cmp.Or(l.text("_name_or_path"), append(l.texts("architectures"), m.Name)[0],
 			l.text("model_type"))
 	}
@@ -121,7 +122,7 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 		err = f.apply(&m)
 	}
 	switch {
-	case f.err != nil: // it has been read as 0, which may be the reason of the other error
+	case f.err != nil: // the value was read as 0, which may have caused the other error
 		err = f.err
 	case err == nil:
 		err = f.refusal()
@@ -137,7 +138,7 @@ func parseModelConfig(text, quant []byte) (Model, error) {
 	return m, m.declare(levels, quant)
 }
 
-// model has the dimensions.
+// model reads the dimensions.
 func (f *fields) model() (Model, error) {
 	m := Model{Layers: f.num("num_hidden_layers"), Hidden: f.num("hidden_size"),
 		Heads:   f.num("num_attention_heads"),
@@ -147,7 +148,7 @@ func (f *fields) model() (Model, error) {
 	if one, newer := f.flag("multi_query"), f.flag("new_decoder_architecture"); one && !newer {
 		m.KVHeads = 1 // Falcon's, whatever num_kv_heads says
 	}
-	// A layer of LongCat has two attentions, each with a cache of its own.
+	// A layer of LongCat has two attentions with a cache each.
 	layers := f.num("num_layers")
 	if f.text("model_type") == "longcat_flash" {
 		layers *= 2
@@ -169,7 +170,7 @@ func (f *fields) model() (Model, error) {
 	need("num_hidden_layers", m.Layers != 0)
 	need("hidden_size", m.Hidden != 0 || m.HeadDim != 0 || latent)
 	need("num_attention_heads", m.Heads != 0 || m.HeadDim != 0 && m.KVHeads != 0 || latent)
-	need("qk_rope_head_dim", !latent || f.of["qk_rope_head_dim"] != nil) // 0 is a value of it
+	need("qk_rope_head_dim", !latent || f.of["qk_rope_head_dim"] != nil) // 0 is a valid value
 	if layers > 0 && layers != m.Layers {
 		missing = append(missing, fmt.Errorf("num_layers is %d: which of them and of %d have a "+
 			"cache is not known here", f.num("num_layers"), m.Layers))
@@ -181,11 +182,11 @@ func (f *fields) model() (Model, error) {
 	return m, errors.Join(missing...)
 }
 
-// quantFile is where ModelOpt wrote what it quantized before it wrote that into config.json.
+// quantFile is ModelOpt's file of quantized types, from before ModelOpt wrote them into config.json.
 const quantFile = "hf_quant_config.json"
 
-// declare gives a model the type of cached numbers that its checkpoint declares, as vLLM and SGLang
-// follow it: in config.json or, where that has no quantization_config, in the second file.
+// declare sets the type of cached numbers that the checkpoint declares, as vLLM and SGLang do. The
+// declaration is in config.json or, if that has no quantization_config, in the second file.
 func (m *Model) declare(levels []*fields, second []byte) error {
 	for _, l := range levels {
 		if q := l.sub("quantization_config"); len(q.of) > 0 {
@@ -204,10 +205,10 @@ func (m *Model) declare(levels []*fields, second []byte) error {
 	return nil
 }
 
-// schemes are the types of cached numbers that kv_cache_scheme has as an object.
+// schemes are the types of cached numbers that kv_cache_scheme describes by an object.
 var schemes = map[string]string{"8float": "fp8", "8int": "int8", "4float": "nvfp4"}
 
-// follow takes the type that q declares, if it does. In refuses one that is not known.
+// follow takes the type that q declares, if any. Model.In refuses an unknown type.
 func (m *Model) follow(q *fields, where string) {
 	for _, key := range []string{"kv_cache_quant_algo", "kv_cache_scheme"} {
 		scheme := q.sub(key)

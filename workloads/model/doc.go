@@ -1,14 +1,14 @@
-// Package model says how many bytes a token leaves in the KV cache of a model, and how many of them
-// one rank keeps.
+// Package model computes how many bytes a token takes in the KV cache of a model, and how many of
+// these bytes one rank keeps.
 //
-//	model.go     Model: the dimensions that decide it, their rules, the built-in models; Sizer:
-//	             tokens into bytes of one rank of a tensor-parallel group
-//	layers.go    Group: models whose layers do not all keep the same; types of numbers with their
-//	             scales; FixedBytes: what a sequence keeps besides its tokens
-//	paging.go    Paging: such a model in pages of one size, as vLLM keeps it: blocks and groups
+//	model.go     Model: dimensions, their rules, the built-in models; Sizer: tokens into bytes of
+//	             one rank of a tensor-parallel group
+//	layers.go    Group: models with different layers; types of numbers with their scales;
+//	             FixedBytes: the bytes of a sequence besides its tokens
+//	paging.go    Paging: a model with different layers in pages of one size, as in vLLM
 //	config.go    Find, ReadConfig: a model by its key or from a Hugging Face config.json
-//	kinds.go     which layers of a config.json keep what: the names of kinds, what each keeps
-//	keys.go      keys that are neither read nor known to change nothing, which are refused
+//	kinds.go     the kinds of layers of a config.json, and what a layer of each kind keeps
+//	keys.go      the keys of a config.json: unknown keys are refused
 //
 // Begin with Model.BytesPerToken. Everything is plain data and safe for concurrent use. It stands
 // below package workloads and imports nothing of the module.

@@ -18,23 +18,23 @@ import (
 // used, has a value that turns it off, is listed in keys.txt as harmless, or causes an error. Every
 // wrong size so far came from an unknown key that was ignored.
 type fields struct {
-	of   map[string]json.RawMessage // without those that are null
+	of   map[string]json.RawMessage // without nulls
 	read map[string]bool
 	subs map[string]*fields
-	err  error             // about the first value that could not be read
+	err  error             // of the first value that could not be read
 	nan  map[string]string // fields whose value is NaN or Infinity
 }
 
-// stringsOrNaN matches JSON strings, and NaN and Infinity, which Python writes and JSON forbids.
-// Strings are kept. NaN and Infinity become null, because no size uses them.
+// stringsOrNaN matches JSON strings, NaN and Infinity. Python writes NaN and Infinity, but JSON
+// forbids them. They become null, because no size uses them.
 var stringsOrNaN = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
-// nanFields are fields with such numbers.
+// nanFields matches fields with NaN or Infinity.
 var nanFields = regexp.MustCompile(`"(\w+)"\s*:\s*(-?Infinity|NaN)`)
 
 func newFields(text []byte) (*fields, error) {
 	f := &fields{read: map[string]bool{}, subs: map[string]*fields{}}
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors of Windows write it
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors on Windows write this mark
 	text = stringsOrNaN.ReplaceAllFunc(text, func(s []byte) []byte {
 		if s[0] == '"' {
 			return s
@@ -46,19 +46,19 @@ func newFields(text []byte) (*fields, error) {
 	return f, err
 }
 
-// notJSON is a text that is no JSON object.
+// notJSON is the error for a text that is no JSON object.
 type notJSON string
 
 func (n notJSON) Error() string { return string(n) }
 
-// Unreadable says whether a file could not be read as a configuration at all.
+// Unreadable reports whether the error is that a file is no configuration at all.
 func Unreadable(err error) bool {
 	var file *fs.PathError
 	var text notJSON
 	return errors.As(err, &file) || errors.As(err, &text)
 }
 
-// plain says in a user's words why a text is no JSON object.
+// plain explains in a user's words why a text is no JSON object.
 func plain(text []byte, err error) error {
 	switch syntax, form := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil); {
 	case len(bytes.TrimSpace(text)) == 0:
@@ -73,7 +73,7 @@ func plain(text []byte, err error) error {
 	return err
 }
 
-// parseLevels are the objects of a configuration, from that of the text model to the outermost.
+// parseLevels returns the objects of a configuration, from the text model's to the outermost.
 func parseLevels(text []byte) (levels []*fields, err error) {
 	for text != nil && len(levels) < 4 {
 		f, err := newFields(text)
@@ -108,7 +108,7 @@ func (f *fields) get(to any, keys ...string) (found string) {
 func (f *fields) nums(key string) (list []int) { f.get(&list, key); return list }
 func (f *fields) flag(key string) (on bool)    { f.get(&on, key); return on }
 
-// num refuses values that are out of range, because sizes are products of them.
+// num returns a number. It refuses values out of range, because sizes are products of these numbers.
 func (f *fields) num(keys ...string) (n int) {
 	if key := f.get(&n, keys...); (n < 0 || n > 1<<30) && f.err == nil {
 		f.err = fmt.Errorf("%s is %d, want 0 to %d", key, n, 1<<30)

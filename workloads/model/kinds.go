@@ -15,15 +15,15 @@ const (
 	slidingLayer   = "sliding_attention"
 	chunkedLayer   = "chunked_attention"
 	linearLayer    = "linear_attention"
-	lightningLayer = "lightning_attention" // whose state has no convolution
+	lightningLayer = "lightning_attention" // its state has no convolution
 	mambaLayer     = "mamba"
-	noLayer        = "none" // keeps nothing of a token of text
+	noLayer        = "none" // keeps nothing of text
 )
 
 // kindNames are the names of kinds in all keys.
 var kindNames = map[string]string{
 	fullLayer: fullLayer, "attention": fullLayer, "*": fullLayer, "G": fullLayer,
-	"deepseek_sparse_attention": fullLayer, // indexer says the rest
+	"deepseek_sparse_attention": fullLayer, // see indexer for the rest
 	slidingLayer:                slidingLayer, "L": slidingLayer,
 	chunkedLayer: chunkedLayer, linearLayer: linearLayer, lightningLayer: lightningLayer,
 	mambaLayer: mambaLayer, "M": mambaLayer,
@@ -32,7 +32,7 @@ var kindNames = map[string]string{
 	noLayer:            noLayer, "mlp": noLayer, "moe": noLayer, "-": noLayer, "E": noLayer,
 }
 
-// layerTypes are the types of all layers by one key of a file, or what is wrong with that key.
+// layerTypes are the types of all layers by one key of a file, or that key's error.
 type layerTypes struct {
 	key   string
 	types []string
@@ -119,7 +119,7 @@ func layersByExactInterval(n int, key string, many int, others string) layerType
 	return layerTypes{key, layersByInterval(n, many, others), nil}
 }
 
-// layersByPattern is layersByInterval of a number, or else the letters of the text, repeated.
+// layersByPattern is layersByInterval for a number. For a text it repeats the text's letters.
 func layersByPattern(n int, text string) (kinds []string) {
 	if many, err := strconv.Atoi(text); err == nil {
 		return layersByInterval(n, many, slidingLayer)
@@ -144,10 +144,10 @@ func (f *fields) layersListed(n int, key, kind, others string) layerTypes {
 	return layerTypes{key, types, nil}
 }
 
-// maxLayers is more than any model has by a factor of thousand.
+// maxLayers is a thousand times the layers of any real model.
 const maxLayers = 1 << 17
 
-// apply gives a model what its layers keep.
+// apply sets what the layers of a model keep.
 func (f *fields) apply(m *Model) error {
 	// Validate reports this error. Return now, so that no loop runs over a huge layer count.
 	if m.Layers < 1 || m.Layers > maxLayers {
@@ -164,7 +164,7 @@ func (f *fields) apply(m *Model) error {
 	if err != nil {
 		return err
 	}
-	// Layers that use the cache of those before them keep nothing (Gemma-3n).
+	// Layers that use the cache of earlier layers keep nothing (Gemma-3n).
 	count := map[string]int{fullLayer: m.Layers}
 	for i, k := range kinds {
 		if i == 0 {
@@ -177,8 +177,8 @@ func (f *fields) apply(m *Model) error {
 	if m.index, err = f.indexer(m, count[fullLayer]); err != nil {
 		return err
 	}
-	other := f.sub("attention_other_setting") // of Step-3.5's layers with a window
-	// Gemma-4's full layers have fewer and longer heads than those with a window.
+	other := f.sub("attention_other_setting") // for Step-3.5's layers with a window
+	// Gemma-4's full layers have fewer and longer heads than its layers with a window.
 	full := Group{KVHeads: f.num("num_global_key_value_heads"), HeadDim: f.num("global_head_dim")}
 	sliding := Group{Window: window, ValueDim: f.num("swa_v_head_dim"),
 		KVHeads: cmp.Or(f.num("swa_num_key_value_heads"), other.num("num_attention_groups")),
@@ -266,7 +266,7 @@ func (f *fields) indexer(m *Model, full int) (indexer, error) {
 	if x := (indexer{dim: f.num("index_head_dim"), every: f.num("index_kpool")}); x.dim > 0 {
 		types := f.texts("indexer_types")
 		for _, t := range types {
-			if t == "full" { // a shared one is that of a layer before it
+			if t == "full" { // a shared indexer belongs to an earlier layer
 				x.layers++
 			} else if t != "shared" {
 				return unknown("indexer_types")

@@ -5,26 +5,26 @@ import (
 	"math"
 )
 
-// Group is layers of a model that keep the same of a token. What a field leaves out, 0, is as the
-// model's.
+// Group is the layers of a model that keep the same of a token. A field of 0 takes the model's
+// value.
 type Group struct {
 	Layers  int
 	KVHeads int
-	HeadDim int // of a key and, where the model has no length of its own for values, of a value
-	// ValueDim is the length of a value, where it is not the model's.
+	HeadDim int // the length of a key, and of a value if the model has no own length for values
+	// ValueDim is the length of a value.
 	ValueDim int
-	Window   int // tokens: only the last so many are ever looked at
+	Window   int // tokens: attention reads only this many of the last ones
 	Every    int // tokens that share one entry: compressed attention
 }
 
-// indexer is what finds the tokens that sparse attention looks at: a key for each token in some of
-// the layers.
+// indexer finds the tokens that sparse attention reads. It keeps a key for each token in some of the
+// layers.
 type indexer struct {
 	layers int
 	dim    int
 	every  int // tokens that share one key
-	// Keys that stay in bfloat16 whatever the type of the others is, and those whose engines know
-	// no other type for anything.
+	// Indexers whose keys stay in bfloat16 for every type of the other numbers, and models whose
+	// engines have no other type at all.
 	bf16, alone bool
 }
 
@@ -40,20 +40,20 @@ var dtypes = map[string]dtype{
 	"nvfp4": {bytes: 0.5, shared: 1. / 16, heads: true},
 }
 
-// dtype is the size of a cached number, scales included
-// (vllm/v1/kv_cache_interface.py, 2026): of fp8 one scale serves a whole tensor and is not stored;
-// int8 and int4 have one of four bytes for each token, head, and key or value; nvfp4 has one byte
-// for sixteen numbers. fp8_ds_mla is the latent in fp8 with a scale of four bytes for 128 numbers,
-// next to a rotary part in bfloat16 (FlashMLA: 656 = 512 + 16 + 128 bytes).
+// dtype is the size of a cached number, scales included (vllm/v1/kv_cache_interface.py, 2026). fp8
+// has one scale per tensor, which is not stored. int8 and int4 have a scale of four bytes for each
+// token, head, and key or value. nvfp4 has a scale of one byte for sixteen numbers. fp8_ds_mla is a
+// latent in fp8 with a scale of four bytes for 128 numbers, and a rotary part in bfloat16 (FlashMLA:
+// 656 = 512 + 16 + 128 bytes).
 type dtype struct {
 	bytes  float64 // of a number
 	scales float64 // bytes for each key and value of a head
 	shared float64 // bytes of scales for a number
-	// Which kinds of attention are stored so: heads alone, latents alone; neither means both.
+	// The kinds of attention with this type: only heads, or only latents; neither means both.
 	heads, latents bool
 }
 
-// entry is the bytes of one entry of a layer of the group.
+// entry returns the bytes of one entry in a layer of the group.
 func (m Model) entry(g Group) float64 {
 	t := dtypes[m.dtype()]
 	switch m.Attention {
@@ -65,7 +65,7 @@ func (m Model) entry(g Group) float64 {
 	case CSA:
 		dim, rope := float64(m.HeadDim), float64(m.QKRopeHeadDim)
 		if t.bytes == 1 {
-			// Seven scales for 448 numbers of DeepSeek-V4, and one to fill: 584 bytes.
+			// DeepSeek-V4: seven scales for 448 numbers and one byte of padding, 584 bytes.
 			return dim - rope + 2*rope + math.Ceil((dim-rope)/64) + 1
 		}
 		return t.bytes * dim
@@ -79,7 +79,7 @@ func (m Model) entry(g Group) float64 {
 	return heads * ((key+value)*(t.bytes+t.shared) + 2*t.scales)
 }
 
-// groups are the layers that keep something of every token.
+// groups returns the layers that keep something of every token.
 func (m Model) groups() []Group {
 	if m.Groups == nil {
 		return []Group{{Layers: m.Layers}}
@@ -87,8 +87,8 @@ func (m Model) groups() []Group {
 	return m.Groups
 }
 
-// Alike says that every layer leaves as much of a token as any other, whatever it looks at later:
-// none has states, and none an indexer.
+// Alike reports whether every layer keeps the same bytes of a token: no layer has a state or an
+// indexer. Windows make no difference.
 func (m Model) Alike() bool {
 	layers, groups := 0, m.groups()
 	for _, g := range groups {
@@ -100,12 +100,12 @@ func (m Model) Alike() bool {
 	return layers == m.Layers && m.index.layers == 0
 }
 
-// perToken is what one token leaves in a group, in the caches of all ranks together.
+// perToken is the bytes of one token in a group, in the caches of all ranks together.
 func (m Model) perToken(g Group) float64 {
 	return float64(g.Layers) * m.entry(g) / float64(max(1, g.Every))
 }
 
-// indexBytes is what one token leaves in the indexers: in bfloat16, or in fp8 with a scale.
+// indexBytes is the bytes of one token in the indexers: in bfloat16, or in fp8 with a scale.
 func (m Model) indexBytes() float64 {
 	if m.index.layers == 0 {
 		return 0
@@ -117,9 +117,9 @@ func (m Model) indexBytes() float64 {
 	return float64(m.index.layers) * key / float64(max(1, m.index.every))
 }
 
-// FixedBytes is what a long sequence keeps on all ranks besides what BytesPerToken counts, however
-// long it is: states, and with compressed attention the last tokens as they are. Entries of a load
-// do not have it.
+// FixedBytes is the bytes that a long sequence keeps on all ranks besides BytesPerToken, whatever
+// its length: states, and with compressed attention the last tokens uncompressed. Entries of a load
+// leave these bytes out.
 func (m Model) FixedBytes() int64 {
 	sum := float64(m.StateBytes)
 	if m.Attention == CSA {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// types is a config.json's list of layers: so many of each name, one after the other.
+// types returns a config.json's list of layers from names and the number of layers with each name.
 func types(counted ...any) string {
 	var list []any
 	for i := 0; i < len(counted); i += 2 {
@@ -23,7 +23,7 @@ func types(counted ...any) string {
 	return string(text)
 }
 
-// published are configurations with the fields that decide the size of a cache, and no others. None
+// published are configurations with only the fields that decide the size of a cache. None
 // was compared with the file itself, which is at https://huggingface.co/<name>/raw/main/config.json.
 // [nixl]: ai-dynamo/nixl, benchmark/kvbench/examples/model_*.yaml; [apron]: mondegreens/apron
 // @b2f4b6c6, tests of src/apron/domain/mechanisms/layered.py; [tests]: copies of config.json in the
@@ -95,7 +95,7 @@ func parse(text string) (Model, error) {
 	return m.In(OwnType)
 }
 
-// config reads one of them with a type of cached numbers, "" for its own.
+// config reads a published configuration with a type of cached numbers, "" for its own type.
 func config(t *testing.T, name, dtype string) Model {
 	t.Helper()
 	require.Contains(t, published, name)
@@ -108,9 +108,9 @@ func config(t *testing.T, name, dtype string) Model {
 	return m
 }
 
-// What a token takes by config.json and type, as published and reckoned again by the rules of
-// vLLM's kv_cache_interface.py: what is stored of it block by block, and how many tokens a block
-// has where a state must fit beside it.
+// The bytes of a token by config.json and type, as published and as computed by the rules of vLLM's
+// kv_cache_interface.py: the bytes stored block by block, and the tokens of a block whose page must be as
+// large as a state.
 func TestBytesPerTokenOfPublishedModels(t *testing.T) {
 	reckoned := make(map[string]bool)
 	for _, c := range []struct {
@@ -162,7 +162,7 @@ func TestBytesPerTokenOfPublishedModels(t *testing.T) {
 	assert.Len(t, reckoned, 17)
 }
 
-// What loads do not count, and users are told: 8.0 and 4.6 MB of DeepSeek-V4, as published.
+// The bytes that loads do not count and messages report: 8.0 and 4.6 MB for DeepSeek-V4, as published.
 func TestFixedBytes(t *testing.T) {
 	assert.Zero(t, config(t, "openai/gpt-oss-120b", "").FixedBytes())
 	assert.EqualValues(t, 39_518_208, config(t, "Qwen/Qwen3-Next-80B-A3B", "").FixedBytes())
@@ -170,8 +170,8 @@ func TestFixedBytes(t *testing.T) {
 	assert.EqualValues(t, 4_559_872, config(t, "deepseek-ai/DeepSeek-V4-Pro", "fp8").FixedBytes())
 }
 
-// vLLM's pages for a sequence, as its v0.29 reports them: pages of one size for tokens and for two
-// states of each other layer, of which there are as many groups as attention has layers in one.
+// vLLM's pages for a sequence, as reported by v0.29: pages of one size for tokens, and for two states of
+// each other layer. There are as many groups of those layers as attention has layers in a group.
 func TestUnifiedPagesAreThoseOfTheEngine(t *testing.T) {
 	for name, want := range map[string]int64{"Qwen/Qwen3.8-27B": 17_520_656_384,
 		"Qwen/Qwen3.5-35B-A3B": 5_514_854_400, "nvidia/Nemotron-3-Nano-30B": 1_725_628_416} {
@@ -184,14 +184,14 @@ func TestUnifiedPagesAreThoseOfTheEngine(t *testing.T) {
 	}
 }
 
-// One rank of several has what its share of the heads of each group keeps.
+// One of several ranks keeps its share of the heads of each group.
 func TestRanksOfGroups(t *testing.T) {
 	gemma := config(t, "google/gemma-4-31b", "")
 	assert.EqualValues(t, (81920+819200)/4, NewSizer(gemma, 4, TPEngine).Bytes(1))
 	assert.EqualValues(t, 81920/4+819200/8, NewSizer(gemma, 8, TPEngine).Bytes(1),
 		"four heads cannot be split over eight ranks")
 	assert.EqualValues(t, (81920+819200)/8, NewSizer(gemma, 8, TPMLPerf).Bytes(1))
-	// Of MiniMax-M3 a rank of four has one of four heads, and all keys of the indexers.
+	// For MiniMax-M3 one of four ranks has one of four heads, and all keys of the indexers.
 	m3, err := parse(`{"num_hidden_layers": 60, "num_attention_heads": 64, "head_dim": 128,
 		"num_key_value_heads": 4, "sparse_attention_config": {"use_sparse_attention": true,
 		"sparse_index_dim": 128, "sparse_attention_freq": ` + types(0, 3, 1, 57) + `,
@@ -202,7 +202,7 @@ func TestRanksOfGroups(t *testing.T) {
 	assert.EqualValues(t, 9848, NewSizer(v4, 8, TPEngine).Bytes(1), "every rank has all of it")
 }
 
-// What is not known is refused, and never guessed.
+// Unknown values are refused and never guessed.
 func TestUnknownLayersAreRefused(t *testing.T) {
 	const gqa = `"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 4`
 	for text, want := range map[string]string{
@@ -233,7 +233,7 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 		_, err := parse(text)
 		assert.ErrorContains(t, err, want, text)
 	}
-	// Chunks are windows as far as storing them goes; Granite names its fields as Bamba does.
+	// Chunks are stored like windows. Granite has the same names of fields as Bamba.
 	m, err := parse(`{` + gqa + `, "attention_chunk_size": 64,
 		"layer_types": ["chunked_attention", "full_attention"]}`)
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*2*4*2, m.BytesPerToken())
 	assert.EqualValues(t, 8*8*2+(8+16)*3*2, m.StateBytes)
-	// Layers that use those of others keep nothing of their own.
+	// Layers that use other layers' entries keep none of their own.
 	m, err = parse(`{` + strings.Replace(gqa, "2", "4", 1) + `, "sliding_window": 8,
 		"sliding_window_pattern": 2, "num_kv_shared_layers": 2}`)
 	require.NoError(t, err)
@@ -252,7 +252,7 @@ func TestUnknownLayersAreRefused(t *testing.T) {
 	assert.Equal(t, []Group{{Layers: 1}, {Layers: 1, Window: 8}}, m.Groups)
 }
 
-// A model of one kind of layers has a part of the same size in each.
+// In a model with one kind of layers each layer keeps the same size.
 func TestLayersThatAreAlike(t *testing.T) {
 	for key, want := range map[string]bool{"llama3.1-8b": true, "deepseek-v3": true,
 		"gpt-oss-120b": true} {
@@ -264,7 +264,7 @@ func TestLayersThatAreAlike(t *testing.T) {
 		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2}`: true,
 		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2, "sliding_window": 8,
 			"layer_types": ["sliding_attention", "full_attention", "full_attention",
-			"full_attention"]}`: true, // of which as much is stored
+			"full_attention"]}`: true, // the same size is stored
 		`{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "sliding_window": 8,
 			"layer_types": ["sliding_attention", "full_attention"], "global_head_dim": 64}`: false,
 		`{"num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2,

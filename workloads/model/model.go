@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Attention is how a model keeps its keys and values.
+// Attention is the way in which a model keeps its keys and values.
 type Attention string
 
 // The attention types whose caches differ in size.
@@ -19,14 +19,14 @@ const (
 	MHA Attention = "mha" // every head has its own keys and values
 	GQA Attention = "gqa" // groups of heads share them
 	MLA Attention = "mla" // one compressed latent per token and layer
-	CSA Attention = "csa" // one entry for several tokens, and the last ones as they are
+	CSA Attention = "csa" // one entry for several tokens, and the last tokens uncompressed
 )
 
-// Model holds the dimensions that decide how many bytes a token leaves in the KV cache, with the
-// names that a Hugging Face config.json has for them.
+// Model holds the dimensions that decide how many bytes a token takes in the KV cache. Their names
+// are like those in a Hugging Face config.json.
 type Model struct {
-	Key  string // what the user types, such as "llama3.1-8b"
-	Name string // what a person reads
+	Key  string // for flags and files, such as "llama3.1-8b"
+	Name string // for readers
 
 	Layers  int
 	Hidden  int
@@ -34,32 +34,32 @@ type Model struct {
 	KVHeads int
 	// HeadDim is the length of one head's key; 0 means Hidden / Heads.
 	HeadDim   int
-	ValueDim  int // of a value; 0 means as a key. MLA has none
+	ValueDim  int // the length of a value; 0 means the length of a key. MLA has none
 	Attention Attention
 	// KVLoraRank and QKRopeHeadDim matter for MLA only.
 	KVLoraRank    int
 	QKRopeHeadDim int
 	// Window is the longest prompt in tokens, answer included; 0 = unknown.
 	Window int
-	// DType is the type of a cached number: "float16" when empty. StoredAs is it, and who says so,
-	// where that is not the type of the weights.
+	// DType is the type of a cached number: "float16" when empty. StoredAs names this type and its
+	// source if it is not the type of the weights.
 	DType, StoredAs string
 	declared        string // by the checkpoint
 
-	// LayersFrom is the key of a config.json that says which layers keep what, "" without one.
+	// LayersFrom is the key of a config.json with the kinds of layers, "" without one.
 	LayersFrom string
 
-	// Groups are the layers that keep something of every token, where not all of them keep the
-	// same; nil: all Layers. StateBytes is what the others keep of a sequence, however long.
+	// Groups are the layers that keep something of every token, if they differ; nil means all
+	// Layers alike. StateBytes is what the other layers keep of a sequence of any length.
 	Groups      []Group
 	StateBytes  int64
-	stateLayers int // that keep it
+	stateLayers int // layers with a state
 	index       indexer
 	csaWindow   int // tokens
 }
 
-// Complete fills what a configuration may leave out: without KV heads every head has its own, and
-// the numbers tell MHA from GQA.
+// Complete fills fields that a configuration may leave out. Without a number of KV heads every head
+// has its own. The numbers of heads decide between MHA and GQA.
 func (m *Model) Complete() {
 	m.Attention = Attention(strings.ToLower(string(m.Attention)))
 	if m.Attention == MLA {
@@ -74,7 +74,7 @@ func (m *Model) Complete() {
 	}
 }
 
-// headDim returns the length of one head's key, 0 when it cannot be known.
+// headDim returns the length of one head's key, 0 if it is unknown.
 func (m Model) headDim() int {
 	if m.HeadDim > 0 || m.Heads <= 0 {
 		return m.HeadDim
@@ -82,18 +82,18 @@ func (m Model) headDim() int {
 	return m.Hidden / m.Heads
 }
 
-// dtype returns the name of the cached type with the default filled in.
+// dtype returns the name of the cached type, or the default.
 func (m Model) dtype() string { return strings.ToLower(cmp.Or(m.DType, "float16")) }
 
-// BytesPerToken returns what one token takes in the caches of all ranks together, rounded up: a key
-// and a value per layer and KV head, with MLA a latent and a rotary part per layer, each with its
-// scales, and the keys of indexers. Layers with a window count as engines store them, block by
-// block; layers that keep a state do not count: see FixedBytes. The model must be valid; an
-// unknown dtype counts as 0 bytes.
+// BytesPerToken returns the bytes of one token in the caches of all ranks together, rounded up. A
+// layer has a key and a value per KV head, or with MLA a latent and a rotary part. Scales and the
+// keys of indexers count. Layers with a window count in full, because engines store them block by
+// block. Layers with a state do not count: see FixedBytes. The model must be valid; an unknown dtype
+// counts as 0 bytes.
 func (m Model) BytesPerToken() int64 { return int64(math.Ceil(m.bytesPerToken())) }
 
-// bytesPerToken may be asked of invalid models too: factors are at most 2^20 each, so that floating
-// point, unlike integers, cannot overflow. It is exact as far as valid models go.
+// bytesPerToken also accepts invalid models: factors are at most 2^20 each, so floating point cannot
+// overflow as integers could. It is exact for all valid models.
 func (m Model) bytesPerToken() float64 {
 	sum := m.indexBytes()
 	for _, g := range m.groups() {
@@ -102,8 +102,8 @@ func (m Model) bytesPerToken() float64 {
 	return sum
 }
 
-// maxBytesPerToken keeps every product with a token count far away from overflow; real models need
-// less than 10 MiB.
+// maxBytesPerToken keeps every product with a token count far from overflow. Real models need less
+// than 10 MiB.
 const maxBytesPerToken = 1 << 30
 
 // Validate reports everything that is wrong with the model in one error, nil if nothing is.
@@ -144,7 +144,7 @@ func (m Model) Validate() error {
 			inRange("head_dim", m.HeadDim, 1)
 			break
 		}
-		// Without an explicit head dimension the two others must be right, and divide.
+		// Without an explicit head dimension, Hidden must be a multiple of Heads.
 		heads, hidden := inRange("heads", m.Heads, 1), inRange("hidden", m.Hidden, 1)
 		must(!heads || !hidden || m.Hidden%m.Heads == 0,
 			"hidden (%d) is no multiple of heads (%d): give head_dim", m.Hidden, m.Heads)
@@ -158,7 +158,7 @@ func (m Model) Validate() error {
 		inRange("the window of a group", g.Window, 0)
 	}
 	inRange("index_head_dim", m.index.dim, 0)
-	ok := len(problems) == 0 // the dimensions can be multiplied
+	ok := len(problems) == 0 // then the dimensions can be multiplied
 	must(m.Window >= 0 && m.Window <= 1<<30, "the context window is %d tokens, must be 0 "+
 		"(unknown) to %d", m.Window, 1<<30)
 	must(m.Attention != MHA || m.Heads <= 0 || m.KVHeads <= 0 || m.Heads == m.KVHeads,
@@ -183,17 +183,18 @@ func (m Model) Validate() error {
 	return errors.Join(problems...)
 }
 
-// OwnType is the type of cached numbers that a model has itself.
+// OwnType is the name of the model's own type of cached numbers.
 const OwnType = "auto"
 
-// DTypes are the types that -kv-dtype has.
+// DTypes are the values of -kv-dtype.
 func DTypes() []string {
 	return []string{OwnType, "float32", "float16", "bfloat16", "fp8", "fp8_ds_mla", "int8", "int4",
 		"nvfp4"}
 }
 
-// In is the model with its numbers in that type: OwnType is what the checkpoint declares, as
-// engines follow it, else the type of its weights. Not every model can be stored in every type.
+// In returns the model with its numbers in the given type. OwnType is the type that the checkpoint
+// declares, as in engines, or else the type of its weights. Not every model can be stored in every
+// type.
 func (m Model) In(dtype string) (Model, error) {
 	if dtype != OwnType && dtype != m.declared {
 		m.DType, m.StoredAs = dtype, dtype
@@ -204,8 +205,8 @@ func (m Model) In(dtype string) (Model, error) {
 	return m, m.Validate()
 }
 
-// Arithmetic says how BytesPerToken comes about: layers × bytes of each, and the key of a
-// config.json that says which layers these are.
+// Arithmetic explains BytesPerToken: layers × bytes of each, and the key of a config.json with the
+// kinds of layers.
 func (m Model) Arithmetic() string {
 	var parts []string
 	add := func(layers, every int, bytes float64, what string) {
@@ -224,8 +225,8 @@ func (m Model) Arithmetic() string {
 }
 
 // BuiltIn returns the built-in models in the order of the documentation, with the dimensions of
-// their published config.json; tiny-1b is made up and has no window. Of gpt-oss every other layer
-// looks at 128 tokens, which a token's bytes know nothing of. The slice is the caller's.
+// their published config.json. tiny-1b is invented and has no window. Every other layer of gpt-oss
+// has a window of 128 tokens, which does not change the bytes of a token. The caller owns the slice.
 func BuiltIn() []Model {
 	model := func(key, name string, layers, hidden, heads, kvHeads, headDim int, a Attention,
 		rank, rope, window int) Model {
@@ -253,19 +254,19 @@ func BuiltIn() []Model {
 	}
 }
 
-// TPRule says what one rank of a tensor-parallel group keeps of an entry.
+// TPRule decides how many bytes of an entry one rank of a tensor-parallel group keeps.
 type TPRule string
 
 const (
-	// TPEngine is what inference engines do: KV heads are spread over the ranks as far as they go
-	// (a head is never split, so 1/min(TP, kv_heads) remains), and the latents of MLA are
-	// replicated.
+	// TPEngine is the rule of inference engines: KV heads are divided among the ranks, but no head
+	// is split, so a rank keeps 1/min(TP, kv_heads). The latents of MLA are replicated.
 	TPEngine TPRule = "engine"
 	// TPMLPerf divides every entry by TP, as MLPerf Storage's KV-cache program does.
 	TPMLPerf TPRule = "mlperf"
 )
 
-// Latents says whether tokens are kept as latents, which are no head's: all ranks have them alike.
+// Latents reports whether tokens are kept as latents. Latents belong to no head, so every rank keeps
+// all of them.
 func (m Model) Latents() bool { return m.Attention == MLA || m.Attention == CSA }
 
 // NewSizer returns the Sizer of a valid model at tensor parallelism tp (below 1 counts as 1).
@@ -277,8 +278,8 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 		} else {
 			divisor = min(divisor, max(1, m.KVHeads))
 		}
-		// Groups with few heads are split over fewer ranks than others, and keys of indexers are
-		// not split: one rank is reckoned.
+		// Groups with few heads are divided among fewer ranks than other groups, and the keys of
+		// indexers are not divided. So the bytes of one rank are computed.
 		one, uneven := m.indexBytes(), m.index.layers > 0
 		for _, g := range m.groups() {
 			parts := min(max(1, tp), max(1, cmp.Or(g.KVHeads, m.KVHeads)))
@@ -292,7 +293,8 @@ func NewSizer(m Model, tp int, rule TPRule) Sizer {
 	return Sizer{BytesPerToken: m.BytesPerToken(), Divisor: int64(divisor)}
 }
 
-// PagedSizer is NewSizer for objects of whole pages, and the pages; nil where the model has none.
+// PagedSizer is NewSizer for objects of whole pages. It also returns the pages, nil if the model has
+// none.
 func PagedSizer(m Model, tp int, rule TPRule) (s Sizer, p *Paging) {
 	if rule == TPMLPerf {
 		s.Divisor, tp = int64(max(1, tp)), 1
@@ -303,22 +305,21 @@ func PagedSizer(m Model, tp int, rule TPRule) (s Sizer, p *Paging) {
 	return s, p
 }
 
-// Sizer turns token counts into bytes of one rank, or of several. The zero Sizer makes everything 0
-// bytes.
+// Sizer converts token counts into bytes of one or several ranks. The zero Sizer returns 0 bytes.
 type Sizer struct {
-	BytesPerToken int64 // of all ranks, or of one where they cannot be divided evenly
+	BytesPerToken int64 // of all ranks; of one rank if they cannot be divided evenly
 	Divisor       int64 // 0 and 1 mean: not divided
-	// Ranks is of how many ranks together, each with the same bytes; 0 and 1 mean: of one.
+	// Ranks is how many ranks of equal bytes to count together; 0 and 1 mean one rank.
 	Ranks int64
 }
 
-// One is the Sizer of one rank.
+// One returns the Sizer of one rank.
 func (s Sizer) One() Sizer {
 	s.Ranks = 1
 	return s
 }
 
-// Bytes returns the size of an entry of that many tokens, rounded up to a whole byte of each rank.
+// Bytes returns the size of an entry with the given tokens, rounded up to a whole byte per rank.
 func (s Sizer) Bytes(tokens int) int64 {
 	divisor := max(1, s.Divisor)
 	return (int64(tokens)*s.BytesPerToken + divisor - 1) / divisor * max(1, s.Ranks)

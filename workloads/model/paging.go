@@ -6,37 +6,38 @@ import (
 	"slices"
 )
 
-// Paging is how an engine keeps a model whose layers do not all keep the same: in blocks of so many
-// tokens, and of each block a page for each layer, all pages of one size. Layers of a kind make
-// groups of equally many layers, the last of a kind padded, and of a block the pages of a group are
-// kept together (vllm/v1/core/kv_cache_utils.py, 2026).
+// Paging describes how an engine keeps a model with different kinds of layers: in blocks of tokens,
+// with a page for each layer and block. All pages have one size. The layers of a kind are divided
+// into groups of equally many layers; the last group of a kind is padded. The pages of a group in a
+// block are kept together (vllm/v1/core/kv_cache_utils.py, 2026).
 type Paging struct {
-	Block  int         // tokens; what an object has is a multiple
+	Block  int         // tokens; the tokens of an object are a multiple
 	Layers int         // of a group
 	Page   int64       // bytes of a layer and token on one rank
-	Groups []PageGroup // in the order in which fewer and fewer blocks are needed of them
+	Groups []PageGroup // groups that need more blocks come first
 }
 
-// PageGroup is how much of what it keeps of a prompt a group needs to go on with it.
+// PageGroup is how much of a stored prompt a group needs to continue the prompt.
 type PageGroup struct {
-	// Tokens: of a window all but the one that is being computed, of a state 1, which stands for
-	// what lies behind the last block; 0 = all of them.
+	// How many of the last tokens. A window needs its tokens without the one that is being computed.
+	// A state needs 1, the token before the next block. 0 means all tokens.
 	Last int
 }
 
-// gpuBlock is how many tokens vLLM's blocks have where nothing else decides.
+// gpuBlock is the tokens of vLLM's blocks by default.
 const gpuBlock = 16
 
-// latentBlock is of how many tokens the blocks of the kernels for latents are multiples.
+// latentBlock: with the kernels for latents, the tokens of a block are a multiple of this number.
 const latentBlock = 128
 
-// muchMore is from how many times the layers of the rarest kind on the most frequent one is cut
-// into several groups; below it 12 and 13 layers make two groups of 13, not three of 12.
+// muchMore is a ratio: if the most frequent kind has this many times the layers of the rarest kind,
+// it is divided into several groups. Below it 12 and 13 layers make two groups of 13, not three of
+// 12.
 const muchMore = 1.5
 
-// Paging is that of one of tp ranks, who share the heads of every group as far as they go, and
-// states evenly. It is nil where all layers keep the same of a token, and where they have an
-// indexer or compressed attention: those have pages of several sizes, in a way of their own.
+// Paging returns the pages of one of tp ranks. Ranks divide the heads of every group as far as
+// possible, and states evenly. The result is nil if all layers keep the same of a token. It is nil
+// with an indexer or compressed attention, too, because those have pages of several sizes.
 func (m Model) Paging(tp int) *Paging {
 	if m.Groups == nil || m.Attention == CSA || m.index.layers > 0 ||
 		len(m.Groups) == 1 && m.stateLayers == 0 {
@@ -59,8 +60,7 @@ func (m Model) Paging(tp int) *Paging {
 	}
 	if m.stateLayers > 0 {
 		kinds = append(kinds, kind{m.stateLayers, 1})
-		// The least number of tokens, in the steps of the attention's kernel, whose page is not
-		// smaller than a state.
+		// The smallest block, in steps of the attention's kernel, whose page can hold a state.
 		step := gpuBlock
 		if m.Latents() {
 			step = latentBlock
@@ -84,7 +84,7 @@ func (m Model) Paging(tp int) *Paging {
 	return p
 }
 
-// needs is Last in an order.
+// needs returns Last as a number to sort by.
 func (g PageGroup) needs() int {
 	if g.Last == 0 {
 		return math.MaxInt
@@ -92,13 +92,13 @@ func (g PageGroup) needs() int {
 	return g.Last
 }
 
-// BytesPerToken is what a token takes in the pages of all groups, padding included, on one rank.
+// BytesPerToken is the bytes of a token in the pages of all groups, padding included, on one rank.
 func (p *Paging) BytesPerToken() int64 {
 	return p.Page * int64(p.Layers) * int64(len(p.Groups))
 }
 
-// Tails says of how many of the last objects of a prompt, of so many tokens each, every group is
-// needed: 0 = of all of them.
+// Tails returns for every group how many of a prompt's last objects it needs, with the given tokens
+// per object; 0 means all objects.
 func (p *Paging) Tails(tokens int) (list []int) {
 	for _, g := range p.Groups {
 		list = append(list, (g.Last+tokens-1)/tokens)

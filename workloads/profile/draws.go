@@ -8,8 +8,8 @@ import (
 )
 
 // Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n).
-// No draw can shift another one, whatever the timing and the number of cores, and any
-// request can be made again without its predecessors.
+// So draws do not depend on each other, on timing or on the number of cores, and any request can be
+// made again without the requests before.
 //
 // A stream is SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number
 // Generators", OOPSLA 2014): the n-th output is the finaliser of key + n times the golden gamma,
@@ -19,7 +19,7 @@ import (
 // Draw is the purpose of a draw. The numbers are part of what a seed means: append, never reorder.
 type Draw uint64
 
-// The purposes: of a user, of its n-th request, of documents.
+// The purposes: for a user, for its n-th request, for documents.
 const (
 	DrawTemplate Draw = iota + 1
 	DrawClass
@@ -41,10 +41,10 @@ const (
 	DrawQueryDocument
 	DrawQueryChunk
 	DrawQueryTokens
-	DrawObject  // of plain I/O: which one is read, and from where on
-	DrawSession // when one of the first sessions begins
+	DrawObject  // of plain I/O: the object to read, and the offset
+	DrawSession // the start of one of the first sessions
 	DrawPause   // between a session and the next
-	DrawScript  // of a session: all that is in it, in turn
+	DrawScript  // everything in a session, in turn
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd
@@ -59,7 +59,7 @@ func mix64(z uint64) uint64 {
 // Stream is the key of all draws of one user.
 type Stream uint64
 
-// NewStream returns the stream of a user; seed is the sum of the run's seed and the rank.
+// NewStream returns the stream of a user. seed is the sum of the run's seed and the rank.
 func NewStream(seed uint64, user int) Stream {
 	return Stream(mix64(mix64(seed+golden) ^ mix64(uint64(user)*golden+1)))
 }
@@ -75,8 +75,8 @@ func (u Stream) Unit(d Draw, n int64) float64 {
 	return float64(u.bits(d, n)>>11) * 0x1p-53
 }
 
-// Between returns the n-th draw as an integer in [low, high]. Taking the upper half of the product
-// (D. Lemire, 2019) without rejection leaves a bias below span / 2^64, which nothing here can see.
+// Between returns the n-th draw as an integer in [low, high]. It takes the upper half of the product
+// (D. Lemire, 2019) without rejection. The bias is below span / 2^64, which is too small to matter.
 func (u Stream) Between(d Draw, n int64, low, high int) int {
 	upper, _ := bits.Mul64(u.bits(d, n), uint64(high-low)+1)
 	return low + int(upper)
@@ -88,26 +88,26 @@ func (u Stream) Uniform(d Draw, n int64, low, high float64) float64 {
 	return low + float64((high-low)*u.Unit(d, n))
 }
 
-// LogBetween returns the n-th draw as an integer in [low, high], of which each doubling is as
-// likely as another; a low of 0 counts as a half.
+// LogBetween returns the n-th draw as an integer in [low, high]. Each doubling is equally likely. A
+// low of 0 counts as a half.
 func (u Stream) LogBetween(d Draw, n int64, low, high int) int {
 	from, to := math.Log(max(0.5, float64(low))), math.Log(float64(high)+1)
 	return min(high, int(math.Exp(from+float64((to-from)*u.Unit(d, n)))))
 }
 
-// Exponential returns the n-th draw of an exponential distribution with that mean.
+// Exponential returns the n-th draw of an exponential distribution with the given mean.
 func (u Stream) Exponential(d Draw, n int64, mean float64) float64 {
 	return -mean * math.Log1p(-u.Unit(d, n))
 }
 
-// Shape decides what kind of request a context becomes, the same way for users and for traces.
+// Shape decides the phases of a request, in the same way for users and for traces.
 type Shape struct {
 	Profile                 Profile
-	PrefixCaching           bool // without it none starts with a common prompt
+	PrefixCaching           bool // without it no request starts with a common prompt
 	PrefillOnly, DecodeOnly bool
 }
 
-// Kind returns the phases of a request with that context.
+// Kind returns the phases of a request with the given context.
 func (s *Shape) Kind(context int) workloads.Kind {
 	switch {
 	case s.DecodeOnly:
@@ -130,5 +130,5 @@ func (s *Shape) Prompt(u Stream, n int64) (index, tokens int) {
 }
 
 // OwnTokens returns the length of the entry that the request writes: its context without the
-// prefix, which has an entry of its own, but never nothing.
+// prefix, at least 1. The prefix has an entry of its own.
 func OwnTokens(context, prefix int) int { return max(1, context-prefix) }

@@ -23,8 +23,8 @@ func TestSplitMix(t *testing.T) {
 	}
 }
 
-// TestStreamsDiffer: neighbours in seed, user, purpose and n draw differently, and one draw in 2^64
-// is worth a name.
+// TestStreamsDiffer: neighbours in seed, user, purpose and n have different draws, and equal draws are as
+// rare as 1 in 2^64.
 func TestStreamsDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for seed := range uint64(8) {

@@ -14,24 +14,24 @@ import (
 // perOctave is how many capacities of a curve lie between one and its double.
 const perOctave = 8
 
-// Config says what a curve is of.
+// Config is the configuration of a Curve.
 type Config struct {
 	Sizer      model.Sizer   // bytes of tokens
-	Capacities []int64       // bytes, > 0: points that the curve has besides its own
+	Capacities []int64       // bytes, > 0: additional points of the curve
 	Warmup     time.Duration // requests that arrive within it fill the cache and do not count
 }
 
 // Interval is the length of the intervals whose peak is counted.
 const Interval = time.Minute
 
-// Curve counts what caches of many capacities find of one trace. It is made by New, fed by Add and
-// read by Summary, all by one goroutine. Its memory grows with the distinct blocks alone.
+// Curve counts the hits of caches of many capacities for one trace. One goroutine calls New, Add and
+// Summary. Its memory grows only with the number of distinct blocks.
 type Curve struct {
 	cfg    Config
 	stack  *stack
 	sizes  []int64 // of the blocks of one request
 	capped []int64 // the capacities, ascending
-	octave []int32 // by bits of bytes-1: the first capacity that may hold them
+	octave []int32 // by bits of bytes-1: the first capacity that may be large enough
 
 	total    tally
 	requests int64
@@ -42,18 +42,18 @@ type Curve struct {
 
 	begun             bool
 	origin, now       time.Duration // arrival of the first request, of the last one
-	counted           bool          // any request
-	first             time.Duration // arrival of the first that counts
-	interval          int64         // that is being counted
+	counted           bool          // a request has counted
+	first             time.Duration // arrival of the first request that counts
+	interval          int64         // number of the current interval
 	during            []bucket
 	all               tally // of the interval
-	filled            int   // capacities that the blocks so far have filled
+	filled            int   // number of capacities that the distinct blocks have filled
 	full              []time.Duration
 	growth            []size
 	smallest, biggest int // tokens per block
 }
 
-// tally is what was asked for.
+// tally is the sum of requests.
 type tally struct{ blocks, tokens, bytes int64 }
 
 func (t *tally) add(o tally) {
@@ -62,24 +62,25 @@ func (t *tally) add(o tally) {
 	t.bytes += o.bytes
 }
 
-// bucket counts blocks whose distance is a capacity or less, and more than the next smaller one. A
-// block is a hit where its distance and those of all blocks before it fit: behind a missing block
-// nothing is read. It is present where its own does: what is not, is written.
+// bucket counts blocks whose distance is at most a capacity, and more than the next smaller one. A block is
+// a hit at capacities that are at least its distance and the distances of all blocks before it, because no
+// block is read after a missing one. It is present at capacities of at least its own distance; elsewhere it
+// is written.
 type bucket struct {
 	hits, present tally
 	prefixes      int64 // requests whose first block it is
 }
 
-// peak is the most bytes of one interval.
+// peak is the largest number of bytes in an interval.
 type peak struct{ read, written int64 }
 
-// size is how many bytes distinct blocks had at a time.
+// size is the bytes of the distinct blocks at a time.
 type size struct {
 	at    time.Duration
 	bytes int64
 }
 
-// New makes an empty curve.
+// New returns an empty curve.
 func New(cfg Config) *Curve {
 	c := &Curve{cfg: cfg, stack: newStack(), capped: slices.Clone(cfg.Capacities)}
 	for k := range 62 * perOctave {
@@ -88,23 +89,23 @@ func New(cfg Config) *Curve {
 	slices.Sort(c.capped)
 	c.capped = slices.Compact(c.capped)
 	for b := range 64 {
-		least := int64(1) // whose bytes-1 has b bits
+		least := int64(1) // the smallest size whose bytes-1 has b bits
 		if b > 0 {
 			least = 1<<(b-1) + 1
 		}
 		k, _ := slices.BinarySearch(c.capped, least)
 		c.octave = append(c.octave, int32(k))
 	}
-	// behind the last: what no capacity has
+	// The last bucket: distances beyond all capacities.
 	c.sums, c.during = make([]bucket, len(c.capped)+1), make([]bucket, len(c.capped)+1)
 	c.peaks, c.full = make([]peak, len(c.capped)), make([]time.Duration, len(c.capped))
 	return c
 }
 
-// ErrTooMany reports a trace with more distinct blocks than a curve can keep.
+// ErrTooMany reports a trace with too many distinct blocks.
 var ErrTooMany = errors.New("the trace has more than 268,435,456 distinct blocks")
 
-// Add counts a request of blocks that arrives at a time, which never runs back.
+// Add counts a request of blocks. Arrivals must not decrease.
 func (c *Curve) Add(r *formats.Row, at time.Duration) error {
 	if !c.begun {
 		c.begun, c.origin = true, at
@@ -149,7 +150,7 @@ func (c *Curve) Add(r *formats.Row, at time.Duration) error {
 	return nil
 }
 
-// count puts the blocks of a request into their buckets.
+// count counts the blocks of a request in their buckets.
 func (c *Curve) count(r *formats.Row, depths []int64) {
 	reach, k, left := int64(0), 0, r.Context // the largest distance so far, its bucket
 	for i, depth := range depths {
@@ -168,7 +169,7 @@ func (c *Curve) count(r *formats.Row, depths []int64) {
 	}
 }
 
-// bucketOf is the first capacity of at least so many bytes.
+// bucketOf returns the index of the first capacity of at least that many bytes.
 func (c *Curve) bucketOf(bytes int64) int {
 	if bytes == Never {
 		return len(c.capped)
@@ -180,7 +181,7 @@ func (c *Curve) bucketOf(bytes int64) int {
 	return k
 }
 
-// grow notes that the distinct blocks have become more, and which capacities they have filled.
+// grow records the growth of the distinct blocks, and the capacities that they fill.
 func (c *Curve) grow(at time.Duration) {
 	for ; c.filled < len(c.capped) && c.capped[c.filled] < c.stack.bytes; c.filled++ {
 		c.full[c.filled] = at - c.origin
@@ -191,7 +192,7 @@ func (c *Curve) grow(at time.Duration) {
 	c.growth = append(c.growth, size{at, c.stack.bytes})
 }
 
-// endInterval adds what was counted in an interval to the sums.
+// endInterval adds the counts of an interval to the sums.
 func (c *Curve) endInterval() {
 	var read, present int64
 	for k := range c.during {

@@ -13,8 +13,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// talks is requests of conversations that grow, branch, and share their beginnings, in blocks of
-// eight tokens of which the last may be a part. A part is never asked for as a whole block later.
+// talks makes requests of conversations that grow, branch, and share their beginnings, in blocks of eight
+// tokens. The last block may be a part. A part is never requested as a whole block later.
 func talks(n int) (rows []formats.Row) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	next := int64(0)
@@ -40,8 +40,8 @@ func talks(n int) (rows []formats.Row) {
 	return rows
 }
 
-// single serves the rows with one cache of that capacity, by the rules and with nothing else: what
-// leaves is looked for from the end of a list.
+// single serves the rows with one cache of the given capacity, as simply as possible: it searches for the
+// block to evict from the end of a list.
 func single(rows []formats.Row, capacity, bytesPerToken int64) (p Point) {
 	var order naive // newest first
 	used := int64(0)
@@ -114,7 +114,7 @@ func TestCurveEqualsSingleCaches(t *testing.T) {
 		1+slices.IndexFunc(s.Points, func(p Point) bool { return p.Capacity == 2000 }))
 }
 
-// A block asked for twice, a minute apart, by hand.
+// A block that is requested twice within a minute, computed by hand.
 func TestRatesAndFilling(t *testing.T) {
 	c := New(Config{Sizer: model.Sizer{BytesPerToken: 1}, Capacities: []int64{50, 30, 100}})
 	add := func(at time.Duration, ids ...int64) {
@@ -139,7 +139,7 @@ func TestRatesAndFilling(t *testing.T) {
 		Full: 100 * time.Second, Beyond: -1}, p)
 	p = at(50)
 	assert.EqualValues(t, -1, p.Full)
-	// From 90 s, when there were 30 bytes, on: 20 bytes in 110 s.
+	// From 90 s on, when there were 30 bytes: 20 bytes in 110 s.
 	assert.Equal(t, 475*time.Second, at(100).Beyond.Round(time.Second))
 }
 
@@ -164,7 +164,7 @@ func TestWarmUpFillsAndDoesNotCount(t *testing.T) {
 		b.Points[len(b.Points)-1].Hits+h.Points[len(h.Points)-1].Hits)
 }
 
-// BenchmarkCurve is a curve with its counts: blocks/s is what must be above five millions.
+// BenchmarkCurve computes a curve with its counts. blocks/s must be above five millions.
 func BenchmarkCurve(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	row, blocks := formats.Row{BlockTokens: 512}, int64(0)

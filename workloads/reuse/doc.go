@@ -1,21 +1,20 @@
-// Package reuse reckons in one pass over recorded requests of blocks what caches of every capacity
-// would find, read and write.
+// Package reuse computes, in one pass over recorded requests of blocks, the hits, reads and writes of caches
+// of every capacity.
 //
-//	curve.go    Curve: requests into counts by capacity: New, Add
-//	stack.go    stack: how many bytes were used since a block's last use
-//	summary.go  Summary, Point: what was counted, as a curve
+//	curve.go    Curve: counts by capacity: New, Add
+//	stack.go    stack: stack distances in bytes
+//	summary.go  Summary, Point: the counts as a curve
 //
-// It is exact, and means what a replay of the trace on one level of storage means (package cache):
-// a request finds its first blocks up to the first that is missing, what is missing is written, and
-// all its blocks are used, the last one first. The blocks used least recently leave when the
-// capacity in bytes is exceeded. A cache of such order holds at every moment what each smaller one
-// holds, and the blocks above a block in the order are what a cache must hold to have it: its stack
-// distance. So one count of distances is a curve.
+// The result is exact. It is the same as a replay of the trace on one level of storage (package cache): a
+// request hits its blocks up to the first missing one, missing blocks are written, and all its blocks are
+// used, the last one first. The least recently used blocks are evicted when the capacity in bytes is
+// exceeded. An LRU cache contains at every moment the content of each smaller one. The bytes of the blocks
+// used since a block's last use, and its own, are its stack distance: a cache of at least that capacity
+// contains the block. So counting distances gives the curve.
 //
-// Two things break that order, and are reported: a block that comes with another size than it had
-// first (Resized), and a request whose blocks do not fit together (Small). Other orders than least
-// recent use have no such distances. A tier above the storage takes hits from it that are counted
-// here.
+// Two cases violate this property, and are reported: a block that changes its size (Resized), and a request
+// whose blocks do not all fit (Small). Orders other than LRU have no stack distances. A tier above the
+// storage takes some of the hits that are counted here.
 //
-// Nothing here has a clock, a file or a goroutine. A Curve belongs to one goroutine.
+// The package uses no clock, file or goroutine. A Curve belongs to one goroutine.
 package reuse

@@ -2,36 +2,35 @@ package reuse
 
 import "math"
 
-// Never is the distance of a block that was not asked for before: no cache has it.
+// Never is the distance of a block at its first request: no cache has it.
 const Never = math.MaxInt64
 
-// maxBlocks bounds the distinct blocks of a stack, to some GiB of memory.
+// maxBlocks limits the distinct blocks of a stack, to some GiB of memory.
 const maxBlocks = 1 << 28
 
-// stack is blocks in the order of their last use, and knows how many bytes lie between the newest
-// use and any of them: Mattson's stack distance (IBM Systems Journal 9/2, 1970), in bytes. Uses are
-// numbered; a Fenwick tree over the numbers has the bytes of the blocks whose last use they are
-// (Bennett and Kruskal, IBM J. Res. Dev. 19/4, 1975). Numbers run out and are given anew, to the
-// blocks that there are, after as many uses as there are blocks at least: so a use costs the
-// logarithm of the blocks and no memory but theirs.
+// stack is blocks in the order of their last use, with Mattson's stack distance (IBM Systems Journal 9/2,
+// 1970) in bytes. Uses are numbered. A Fenwick tree over the numbers has the bytes of the blocks whose last
+// use they are (Bennett and Kruskal, IBM J. Res. Dev. 19/4, 1975). When the numbers are used up the blocks
+// are renumbered, after at least as many uses as there are blocks: so a use costs O(log blocks), and memory
+// grows only with the blocks.
 type stack struct {
 	scopes map[string]map[int64]int32 // the block of an id in a scope
-	scope  string                     // that was asked for last
-	ids    map[int64]int32            // of it
+	scope  string                     // scope of the last request
+	ids    map[int64]int32            // blocks of that scope
 	blocks []block
 	last   []int32 // by use: the block whose last use it is, or none; use 0 is unused
 	tree   []int64 // by use u: bytes of the uses in (u - lowest bit of u, u]
-	uses   int     // given out
+	uses   int     // numbers used
 	bytes  int64   // of all blocks
 
 	found  []int32 // blocks of the request, or none
 	depths []int64
 }
 
-// block is one that was asked for.
+// block is a distinct block.
 type block struct {
 	size int64 // bytes
-	use  int32 // the last
+	use  int32 // number of its last use
 }
 
 const none = int32(-1)
@@ -41,11 +40,11 @@ func newStack() *stack {
 		tree: make([]int64, 1)}
 }
 
-// request returns the distance of each block of a request: how many bytes the blocks that were used
-// since its last use and it itself have, so that caches of at least as many have it; or Never. Then
-// it uses all of them, last to first. Its answer is valid until the next call.
+// request returns the distance of each block of a request, or Never: the bytes of the blocks used since its
+// last use, and its own. Caches of at least that capacity have the block. Then it uses all blocks, last to
+// first. The distances are valid until the next call.
 //
-// A block keeps the size that it had first. It says how many have another one here.
+// A block keeps its first size. The second result is the number of blocks that have another size here.
 func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resized int64) {
 	if s.ids == nil || scope != s.scope {
 		if s.scope, s.ids = scope, s.scopes[scope]; s.ids == nil {
@@ -67,7 +66,7 @@ func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resiz
 			if b.size != sizes[i] {
 				resized++
 			}
-			// Of a prefix that was used as a whole the blocks lie side by side.
+			// The blocks of a prefix that was used as a whole are adjacent.
 			if b.use == use-1 {
 				depth += b.size
 			} else {
@@ -92,10 +91,10 @@ func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resiz
 	return s.depths, resized
 }
 
-// full says that no more blocks fit.
+// full reports that no more blocks fit.
 func (s *stack) full() bool { return len(s.blocks) > maxBlocks }
 
-// before is the bytes of the blocks whose last use was before that.
+// before returns the bytes of the blocks whose last use was before a use.
 func (s *stack) before(use int32) (sum int64) {
 	for u := use - 1; u > 0; u &= u - 1 {
 		sum += s.tree[u]
@@ -111,8 +110,8 @@ func (s *stack) take(b block) {
 	}
 }
 
-// push gives a block the next use. A node of the tree is made with its use, from those below it:
-// one on average.
+// push gives a block the next use. The tree's node of the use is computed from the nodes below it: one on
+// average.
 func (s *stack) push(at int32) {
 	s.uses++
 	u := s.uses
@@ -124,7 +123,7 @@ func (s *stack) push(at int32) {
 	s.blocks[at].use = int32(u)
 }
 
-// renumber gives the blocks the first uses in their order, and makes room for as many again.
+// renumber gives the blocks the first uses in their order, and adds capacity for as many again.
 func (s *stack) renumber(more int) {
 	order := s.last[1 : s.uses+1]
 	s.uses = 0

@@ -45,14 +45,14 @@ func (n *naive) request(scope string, ids, sizes []int64) (depths []int64) {
 	return depths
 }
 
-// requestOf makes a request of distinct blocks out of bytes: a prefix of a conversation, with holes
-// and jumps that no engine would make.
+// requestOf makes a request of distinct blocks from bytes: a prefix of a conversation, also with holes and
+// jumps that no engine makes.
 func requestOf(data []byte) (scope string, ids, sizes []int64) {
 	scope = []string{"a", "b"}[data[0]&1]
 	for i, b := range data[1:] {
 		id := int64(b)
 		if b < 128 && len(ids) > 0 {
-			id = ids[len(ids)-1] + 1 // mostly one behind the other
+			id = ids[len(ids)-1] + 1 // mostly consecutive
 		}
 		if !slices.Contains(ids, id) {
 			ids, sizes = append(ids, id), append(sizes, int64(1+(int(b)*7+i)%5))
@@ -85,7 +85,7 @@ func FuzzDistances(f *testing.F) {
 	})
 }
 
-// Uses are given anew many times, and nothing is forgotten.
+// Uses are renumbered many times, and no block is lost.
 func TestUsesAreGivenAnew(t *testing.T) {
 	s, n := newStack(), naive{}
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// Summary is what a trace asks of caches, and a curve of what caches find of it. Ratios are of what
-// was counted; rates follow from Duration.
+// Summary is the sums of a trace's requests, and the curve of the hits of caches. Rates follow from
+// Duration.
 type Summary struct {
-	Requests, Blocks, Tokens, Bytes int64 // asked for, after warm-up
-	Distinct                        int64 // blocks
-	Footprint                       int64 // bytes of them
+	Requests, Blocks, Tokens, Bytes int64 // requested after warm-up
+	Distinct                        int64 // distinct blocks
+	Footprint                       int64 // bytes of the distinct blocks
 	SmallestBlock, LargestBlock     int   // tokens
 	LargestRequest                  int64 // bytes of its blocks
-	// Resized is how often a block came with another size than it had first, with which it was
-	// counted: the curve is exact where there are none.
+	// Resized counts requests of a block with another size than its first one, which is used for the
+	// curve. Without them the curve is exact.
 	Resized  int64
 	Duration time.Duration // from the first request that counts to the last
-	Ideal    int64         // hits of a cache without bounds
-	Points   []Point       // by capacity, up to the footprint and what was asked for besides
+	Ideal    int64         // hits of a cache without limit
+	Points   []Point       // by capacity, up to the footprint, and Config.Capacities
 }
 
-// Point is what a cache of one capacity does.
+// Point is the result of a cache of one capacity.
 type Point struct {
 	Capacity int64 // bytes
-	Asked    bool  // by Config.Capacities
-	// Small: a request's blocks do not fit together. What a cache does then depends on
-	// when it writes, and the point is that of one which keeps the first blocks.
+	Asked    bool  // it is one of Config.Capacities
+	// Small: the blocks of a request do not all fit. The result depends on the order of writes then;
+	// the point is that of a cache that keeps the first blocks.
 	Small bool
 
 	Hits, HitTokens       int64
-	Unreachable           int64 // there, but behind a missing block
-	Written               int64 // blocks: what was not there
-	PrefixHits            int64 // requests of which at least the first block was found
+	Unreachable           int64 // blocks that exist after a missing block
+	Written               int64 // missing blocks
+	PrefixHits            int64 // requests whose first block was found
 	ReadBytes, WriteBytes int64
 	PeakRead, PeakWrite   int64 // bytes in the busiest interval
-	// Full is when the blocks of the trace have filled the capacity, since its first request, if
-	// none is evicted; -1 if they do not. Then Beyond is when they would if the trace went on as in
-	// its second half; -1 if it would not, or they do.
+	// Full is the time from the first request at which the distinct blocks have filled the capacity; -1
+	// if they do not. Then Beyond is the time at which they would if the trace continued as in its second
+	// half; -1 if they would not, or if Full is known.
 	Full, Beyond time.Duration
 }
 
-// Summary returns what was counted so far.
+// Summary returns the counts so far.
 func (c *Curve) Summary() Summary {
 	c.endInterval()
 	s := Summary{Requests: c.requests, Blocks: c.total.blocks, Tokens: c.total.tokens,
@@ -68,7 +68,7 @@ func (c *Curve) Summary() Summary {
 			more := min(float64(capacity-c.stack.bytes)/pace, longest.Seconds())
 			p.Beyond = c.now - c.origin + time.Duration(more*float64(time.Second))
 		}
-		// The first capacity that has everything finds what the footprint itself would.
+		// The first capacity above the footprint has the same hits as the footprint itself.
 		if k == c.filled && capacity != c.stack.bytes {
 			all := p
 			all.Capacity, all.Asked, all.Beyond = c.stack.bytes, false, c.now-c.origin
@@ -82,12 +82,11 @@ func (c *Curve) Summary() Summary {
 	return s
 }
 
-// longest is how far a trace is thought to go on: a century.
+// longest limits the extrapolation of a trace to a century.
 const longest = 36525 * 24 * time.Hour
 
-// pace is the bytes per second by which distinct blocks became more in the second half of the
-// trace, to the interval, 0 if it is unknown: the beginning, when everything is new, says nothing
-// of later.
+// pace returns the growth of the distinct blocks in bytes/s in the second half of the trace, to the
+// interval, 0 if it is unknown. In the first half most blocks are new.
 func (c *Curve) pace() float64 {
 	half := c.origin + (c.now-c.origin)/2
 	i := slices.IndexFunc(c.growth, func(g size) bool { return g.at > half })
@@ -101,10 +100,9 @@ func (c *Curve) pace() float64 {
 	return float64(c.stack.bytes-from.bytes) / (c.now - from.at).Seconds()
 }
 
-// Knee is the point of a curve that lies farthest above the straight line from nothing to the best:
-// up to it a byte brings more hits than on average, behind it fewer (Satopaa et al., "Finding a
-// Kneedle in a Haystack", 2011). Both axes are linear, as money for bytes is. Nil where there is no
-// point above the line.
+// Knee returns the point farthest above the straight line from 0 to the best point: up to it a byte brings
+// more hits than on average, beyond it fewer (Satopaa et al., "Finding a Kneedle in a Haystack", 2011). Both
+// axes are linear, like the price of bytes. Nil if no point is above the line.
 func (s *Summary) Knee() *Point {
 	var knee *Point
 	most, best := 0.0, s.Ideal
@@ -121,8 +119,8 @@ func (s *Summary) Knee() *Point {
 	return knee
 }
 
-// Reaching is the first point that has at least that share of the best number of hits, nil if none
-// has or there is none to be had.
+// Reaching returns the first point with at least that share of the best number of hits; nil if there is
+// none, or if no capacity has hits.
 func (s *Summary) Reaching(share float64) *Point {
 	best := float64(s.Ideal)
 	i := slices.IndexFunc(s.Points, func(p Point) bool {

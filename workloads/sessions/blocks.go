@@ -7,17 +7,17 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// Blocks makes the entries of requests of blocks, in the order in which they are asked. The zero
-// Blocks keeps them as they are recorded.
+// Blocks makes the entries of requests of blocks, in the order of the requests. The zero Blocks keeps the
+// recorded blocks.
 type Blocks struct {
-	// ObjectTokens cuts them into objects of so many tokens, see Config of package traces.
+	// ObjectTokens cuts the blocks into objects of so many tokens, see Config of package traces.
 	ObjectTokens int
 
 	ideal idealCache
 }
 
-// Add gives a request the blocks of its row, the last of which holds what is left of the context,
-// or of those that are given.
+// Add sets the blocks of a request from its row. The last block has the rest of the context, if the row
+// has all blocks.
 func (b *Blocks) Add(r *workloads.Request, row *formats.Row) {
 	r.IdealBlocks = b.ideal.prefix(row.Scope, row.Blocks)
 	if n := b.ObjectTokens; n > 0 {
@@ -36,7 +36,7 @@ func (b *Blocks) Add(r *workloads.Request, row *formats.Row) {
 	}
 }
 
-// Tokens is how many a request of that many blocks offers to write.
+// Tokens returns how many tokens a request of that many blocks offers to write.
 func (b *Blocks) Tokens(row *formats.Row, blocks int) int {
 	tokens := min(row.Context, blocks*row.BlockTokens)
 	if n := b.ObjectTokens; n > 0 {
@@ -45,8 +45,8 @@ func (b *Blocks) Tokens(row *formats.Row, blocks int) int {
 	return tokens
 }
 
-// cut makes objects of n tokens of a row's blocks: of a block several, or one of several blocks.
-// One of both divides the other. What fills no object is left out, as engines leave it out.
+// cut makes objects of n tokens from a row's blocks: several objects per block, or one object of several
+// blocks. One size divides the other. Tokens that fill no object are omitted, as in engines.
 func cut(row *formats.Row, n int) []workloads.Entry {
 	whole := min(row.Context, len(row.Blocks)*row.BlockTokens) / n
 	list := make([]workloads.Entry, 0, whole)
@@ -66,18 +66,18 @@ func cut(row *formats.Row, n int) []workloads.Entry {
 	return list
 }
 
-// idealCache counts how well a cache could do: what is missing in it was never asked for before, in
-// this replay. A block counts as found only behind others that were, because its content means all
-// that comes before it. It knows every block that was asked for, as a cache without bounds would.
+// idealCache counts the hits of a cache without limit: it misses only blocks that were never requested
+// before in this replay. A block is a hit only if all blocks before it are, because its content depends on
+// them.
 type idealCache struct {
-	seen   map[string]map[int64]struct{} // blocks by scope; nil once there were too many
+	seen   map[string]map[int64]struct{} // blocks by scope; nil after there were too many
 	blocks int
 }
 
-// maxIdealBlocks bounds its memory, to about a GiB. Beyond it the ideal is not known.
+// maxIdealBlocks limits its memory to about a GiB. With more blocks the ideal is unknown.
 const maxIdealBlocks = 16 << 20
 
-// prefix returns how many of the first blocks are known, and knows all of them from then on.
+// prefix returns how many of the first blocks are known, and adds all of them.
 func (c *idealCache) prefix(scope string, ids []int64) (known int) {
 	if c.seen == nil {
 		if c.blocks > 0 {

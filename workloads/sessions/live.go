@@ -13,28 +13,28 @@ import (
 // Config describes a load of live sessions.
 type Config struct {
 	Next Next
-	// Ahead prepares the next session a little, nil = nothing to prepare. It is called with each
-	// request that is taken: reading all of a session while others wait would cost them that time.
+	// Ahead reads a part of the next session ahead; may be nil. It is called with each taken request:
+	// reading a whole session at once would delay the waiting requests.
 	Ahead   func()
 	Live    int     // sessions at a time, at least 1
-	Speedup float64 // divides all pauses; 0 = there are none
+	Speedup float64 // divides all pauses; 0 = no pauses
 	Stream  profile.Stream
 	// MaxRequests ends the load after N requests, 0 = never.
 	MaxRequests  int64
 	ObjectTokens int // see Blocks
 }
 
-// Live is the Source of sessions that wait for their answers: a request comes when all that it
-// waits for is done, and its pause is over. So storage that is slow is asked less, as by people and
-// programs, and which requests come between two of a session depends on it. When a session has
-// ended the next one begins, after a pause as in Merge. All requests are of class Responsive.
+// Live is the Source of sessions in closed loop: a request comes when all steps that it waits for have
+// completed, and its pause is over. So slow storage gets fewer requests, as in a real service, and the
+// interleaving of sessions depends on its speed. When a session has ended the next one begins, after a
+// pause as in Merge. All requests are of class Responsive.
 //
-// Err must be looked at once Take says Exhausted.
+// Check Err after Take has returned Exhausted.
 type Live struct {
 	cfg    Config
 	blocks Blocks
 	due    agenda[due] // requests that wait for their time, or to be taken
-	live   int         // sessions
+	live   int         // live sessions
 	taken  workloads.ClassLoad
 	now    time.Duration
 	seq    int64
@@ -42,12 +42,12 @@ type Live struct {
 	report workloads.TraceReport
 	ended  int64
 	memory []int64
-	over   bool // there are no more sessions
+	over   bool // no more sessions
 }
 
 var _ workloads.Source = (*Live)(nil)
 
-// NewLive begins the first sessions, at random moments as those of a Merge, divided by the speedup.
+// NewLive begins the first sessions at random times, as Merge does, divided by the speedup.
 func NewLive(cfg Config) (*Live, error) {
 	if cfg.Next == nil || cfg.Live < 1 {
 		return nil, errors.New("live sessions: want where they come from, and at least one")
@@ -62,12 +62,12 @@ func NewLive(cfg Config) (*Live, error) {
 // talk is a live session.
 type talk struct {
 	session *Session
-	left    int       // steps that are not done
-	pending []int32   // answers for which each step waits
-	waiting [][]int32 // steps that wait for each
+	left    int       // steps that have not completed
+	pending []int32   // by step: the number of steps that it waits for
+	waiting [][]int32 // by step: the steps that wait for it
 }
 
-// due is a step whose turn has come, or will at a time.
+// due is a step that is ready at a time.
 type due struct {
 	at   time.Duration
 	talk *talk
@@ -80,7 +80,7 @@ func (d due) Before(e due) bool {
 		cmp.Compare(d.talk.session.Number, e.talk.session.Number), cmp.Compare(d.step, e.step)) < 0
 }
 
-// begin lets the next session begin at a time.
+// begin begins the next session.
 func (l *Live) begin(at func(*Session) time.Duration) {
 	if l.over || l.err != nil {
 		return
@@ -145,7 +145,7 @@ func (l *Live) Take(now time.Duration) (*workloads.Request, workloads.State, tim
 // Written implements workloads.Source; no step waits for it.
 func (l *Live) Written(*workloads.Request) {}
 
-// Done implements workloads.Source: who waited for this answer only thinks from now on.
+// Done implements workloads.Source. The pauses of steps that wait only for this one begin now.
 func (l *Live) Done(r *workloads.Request, now time.Duration) {
 	d, mine := r.Origin.(*due)
 	if !mine {
@@ -166,7 +166,7 @@ func (l *Live) Done(r *workloads.Request, now time.Duration) {
 	}
 }
 
-// Account implements workloads.Source. A request is offered when its session comes to it.
+// Account implements workloads.Source. A request counts as offered when its session reaches it.
 func (l *Live) Account(until time.Duration) []workloads.ClassLoad {
 	until = max(until, l.now)
 	loads := make([]workloads.ClassLoad, workloads.NumClasses)
@@ -197,5 +197,5 @@ func (l *Live) Err() error { return l.err }
 // Report returns how many sessions there were, and the rows of the first cycle.
 func (l *Live) Report() workloads.TraceReport { return l.report }
 
-// Ended is how many sessions have come to their end.
+// Ended returns how many sessions have ended.
 func (l *Live) Ended() int64 { return l.ended }

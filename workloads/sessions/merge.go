@@ -10,16 +10,15 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// Merge is the requests of many sessions in the order of their times, of which so many are live at
-// any time. It is deterministic: which requests come between two of a session follows from the
-// recorded times, from the number of live sessions and from the seed.
+// Merge is the requests of many sessions ordered by time, with a fixed number of live sessions. It is
+// deterministic: the order depends on the recorded times, the number of live sessions and the seed alone.
 //
-// The first sessions begin at a random moment within the mean gap between their own requests: all
-// are live soon, and N such moments are Poisson arrivals. Where one has ended the next one begins
-// after an exponential pause, of the mean gap between the requests of the one that ended.
+// Each of the first sessions begins at a random time within the mean gap between its requests: all are
+// live soon, and N such times are Poisson arrivals. When a session has ended the next one begins after an
+// exponential pause, whose mean is the mean gap of the ended session.
 type Merge struct {
 	next   Next
-	live   int // sessions at a time
+	live   int // live sessions
 	stream profile.Stream
 
 	plays  agenda[*play]
@@ -27,14 +26,14 @@ type Merge struct {
 	memory []int64
 }
 
-// NewMerge makes the row of requests of at least one live session.
+// NewMerge returns the Merge of at least one live session.
 func NewMerge(next Next, live int, stream profile.Stream) *Merge {
 	return &Merge{next: next, live: live, stream: stream}
 }
 
-// Next returns the next request, its Stamp the time since the merge's beginning, the session that
-// it is of, and whether it is the last of that. Behind the last request the session is nil. Blocks
-// are valid until the next call.
+// Next returns the next request, whose Stamp counts from the begin of the Merge, its session, and whether
+// it is the session's last one. After the last request the session is nil. Blocks are valid until the next
+// call.
 func (m *Merge) Next() (row formats.Row, of *Session, last bool, err error) {
 	for !m.filled {
 		s, err := m.next()
@@ -66,28 +65,28 @@ func (m *Merge) Next() (row formats.Row, of *Session, last bool, err error) {
 	return row, of, true, nil
 }
 
-// Live is how many sessions are.
+// Live returns the number of live sessions.
 func (m *Merge) Live() int { return len(m.plays) }
 
-// within is when one of the first sessions begins.
+// within returns when one of the first sessions begins.
 func within(s *Session, stream profile.Stream) time.Duration {
 	return workloads.Nanoseconds(stream.Unit(profile.DrawSession, s.Number) * float64(s.gap()))
 }
 
-// pause is the time between a session and the one that follows it.
+// pause returns the time between the end of a session and the begin of the next one.
 func pause(s *Session, stream profile.Stream) time.Duration {
 	mean := max(s.gap(), time.Millisecond)
 	return workloads.Seconds(stream.Exponential(profile.DrawPause, s.Number, mean.Seconds()))
 }
 
-// play is a live session: when it began, and what it asks for next.
+// play is a live session: its begin and its next step.
 type play struct {
 	session *Session
 	begun   time.Duration
 	step    int
 }
 
-// at is the time of its next request.
+// at returns the time of its next request.
 func (p *play) at() time.Duration { return p.begun + p.session.Steps[p.step].Stamp }
 
 // Before orders by the time of the next request. Equal times go by the sessions' numbers.
@@ -96,8 +95,7 @@ func (p *play) Before(q *play) bool {
 		cmp.Compare(p.session.Number, q.session.Number)) < 0
 }
 
-// agenda is a container/heap.Interface of items that order themselves: the first one comes before all
-// others.
+// agenda is a container/heap.Interface of items with an order; the first one comes before all others.
 type agenda[T interface{ Before(T) bool }] []T
 
 // Len implements heap.Interface.
@@ -116,7 +114,7 @@ func (h *agenda[T]) Push(item any) { *h = append(*h, item.(T)) }
 func (h *agenda[T]) Pop() any {
 	last := len(*h) - 1
 	item := (*h)[last]
-	clear((*h)[last:]) // what it points to can be freed
+	clear((*h)[last:]) // so that the item can be freed
 	*h = (*h)[:last]
 	return item
 }

@@ -8,8 +8,8 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// Session is the requests of one session and of all agents that it starts, in the order of their
-// times. It is plain data and does not change once it is built.
+// Session is the requests of one session and of all agents that it starts, ordered by time. It is plain
+// data and does not change after it is built.
 type Session struct {
 	Number int64 // counted from 0, over all cycles
 	Cycle  int   // of the input that it is from
@@ -20,14 +20,15 @@ type Session struct {
 type Step struct {
 	// Row has no blocks: see Session.Blocks. Its Stamp is the time since the session's first one.
 	formats.Row
-	// After are the steps whose answers it waits for, all of them before it; the first step, and
-	// what no step of the session has asked for, waits for none.
+	// After are the earlier steps that must complete before this one. The first step, and steps that no
+	// step of the session has started, wait for none.
 	After []int32
-	// Wait is from the last of these answers to the request: a user thinks, a tool runs.
+	// Wait is the pause between the last of these completions and the request: a user thinks, a tool
+	// runs.
 	Wait time.Duration
 
-	// The first blocks are those of an earlier step, which spares most of the memory of a session
-	// whose prompts grow.
+	// The first blocks are shared with an earlier step, which saves most of the memory of a session with
+	// growing prompts.
 	from, shared int32
 	tail         []int64
 }
@@ -48,7 +49,7 @@ func (s *Session) Blocks(dst []int64, step int) []int64 {
 	return dst
 }
 
-// Length is the time from a session's first request to its last answer, as recorded.
+// Length returns the recorded time from a session's first request to its last completion.
 func (s *Session) Length() (d time.Duration) {
 	for i := range s.Steps {
 		d = max(d, s.Steps[i].ended())
@@ -56,13 +57,13 @@ func (s *Session) Length() (d time.Duration) {
 	return d
 }
 
-// blocks is how many a step has.
+// blocks returns the number of a step's blocks.
 func (s *Step) blocks() int { return int(s.shared) + len(s.tail) }
 
-// ended is when a step was answered.
+// ended returns when a step completed.
 func (s *Step) ended() time.Duration { return s.Stamp + s.Agent.Took }
 
-// gap is the mean time between two requests of a session.
+// gap returns the mean time between two requests of a session.
 func (s *Session) gap() time.Duration {
 	if n := len(s.Steps); n > 1 {
 		return s.Steps[n-1].Stamp / time.Duration(n-1)
@@ -70,28 +71,28 @@ func (s *Session) gap() time.Duration {
 	return 0
 }
 
-// Builder makes one session of its rows.
+// Builder makes a session from its rows.
 //
-// Who waits for whom is not recorded: a request waits for the one before it of the same agent. What
-// an agent asks first waits for the request before it of who has started it. That one's next
-// request waits for all agents started meanwhile that are not Detached, and were answered before it
-// in the recording: what came after it cannot have been waited for.
+// Dependencies are not recorded. A request waits for the previous request of the same agent. An agent's
+// first request waits for the previous request of the agent that has started it. That agent's next request
+// waits for all agents started in the meantime that are not Detached and had completed before it in the
+// recording.
 type Builder struct {
 	session *Session
 	first   time.Duration
-	agents  map[int]*agent // of the session, by ID
+	agents  map[int]*agent // agents of the session, by ID
 	joins   []join
 }
 
-// join is a step that waits for an agent if that has asked for nothing since.
+// join is a step that waits for an agent, unless the agent has later steps.
 type join struct{ step, agent, last int }
 
-// agent is one that asks, while its session is built.
+// agent is the state of an agent while its session is built.
 type agent struct {
 	last    int     // its latest step
-	ids     []int64 // the blocks of that
+	ids     []int64 // the blocks of its latest step
 	rows    int
-	started []int // agents that it has started and not waited for
+	started []int // agents that it has started and not waited for yet
 }
 
 // Begin begins a session.
@@ -110,7 +111,7 @@ func (b *Builder) Add(row formats.Row) {
 	}
 	step := Step{Row: row}
 	step.Stamp = max(0, row.Stamp-b.first)
-	if n > 0 { // what is out of order comes with the one before
+	if n > 0 { // a row out of order gets the time of the row before it
 		step.Stamp = max(step.Stamp, (*steps)[n-1].Stamp)
 	}
 	who := b.agent(row.Agent.ID)
@@ -125,7 +126,7 @@ func (b *Builder) Add(row formats.Row) {
 			starter.started = append(starter.started, row.Agent.ID)
 		}
 	}
-	// Whether that was their last answer shows at the end.
+	// Whether that was their last step is known only at the end.
 	for _, id := range who.started {
 		b.joins = append(b.joins, join{n, id, b.agents[id].last})
 	}
@@ -136,7 +137,7 @@ func (b *Builder) Add(row formats.Row) {
 	*steps = append(*steps, step)
 }
 
-// agent returns who has that ID.
+// agent returns the agent with that ID.
 func (b *Builder) agent(id int) *agent {
 	a := b.agents[id]
 	if a == nil {
@@ -146,7 +147,7 @@ func (b *Builder) agent(id int) *agent {
 	return a
 }
 
-// share keeps of a step's blocks what the latest step of an agent has not.
+// share stores only the blocks of a step that differ from the agent's latest step.
 func (b *Builder) share(step *Step, ids []int64, with *agent) {
 	shared := 0
 	for shared < min(len(ids), len(with.ids)) && ids[shared] == with.ids[shared] {
@@ -181,10 +182,10 @@ func (b *Builder) End() *Session {
 	return s
 }
 
-// Empty says that nothing was added since Begin.
+// Empty reports that no row was added since Begin.
 func (b *Builder) Empty() bool { return b.session == nil || len(b.session.Steps) == 0 }
 
-// Next is where sessions come from: nil behind the last one.
+// Next returns the next session, nil after the last one.
 type Next func() (*Session, error)
 
 // row returns a step as a row, with its blocks in the given memory.
@@ -194,7 +195,7 @@ func (s *Session) row(i int, memory []int64) formats.Row {
 	return row
 }
 
-// faster is a time of a session at a pace: 0 is as fast as possible.
+// faster divides a time of a session by the speedup; 0 is as fast as possible.
 func faster(d time.Duration, speedup float64) time.Duration {
 	if speedup == 0 {
 		return 0

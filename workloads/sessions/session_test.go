@@ -14,14 +14,14 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// row is a request of an agent at a second, answered after half of one.
+// row returns a request of an agent at a second, with an answer after half a second.
 func row(at float64, agent, starter int, ids ...int64) formats.Row {
 	return formats.Row{Stamp: workloads.Seconds(at), Context: 10 * len(ids), Generate: 3,
 		Blocks: ids, BlockTokens: 10, Scope: "s",
 		Agent: formats.Agent{Play: 1, ID: agent, Starter: starter, Took: time.Second / 2}}
 }
 
-// built is a session of rows.
+// built returns a session of rows.
 func built(number int64, rows ...formats.Row) *Session {
 	var b Builder
 	b.Begin(number, 0)
@@ -31,7 +31,7 @@ func built(number int64, rows ...formats.Row) *Session {
 	return b.End()
 }
 
-// supply gives sessions one after the other.
+// supply returns sessions one after the other.
 func supply(list ...*Session) Next {
 	return func() (*Session, error) {
 		if len(list) == 0 {
@@ -49,11 +49,11 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	s := built(0,
 		row(10, 0, 0, 1, 2), // 0
 		row(11, 1, 0, 7),    // 1: an agent after the first request
-		row(12, 1, 0, 7, 8), // 2: goes on
-		detached,            // 3: out of order, and nobody waits for it
+		row(12, 1, 0, 7, 8), // 2: the agent continues
+		detached,            // 3: out of order, and no step waits for it
 		row(13, 3, 1, 6),    // 4: an agent of the agent
-		row(14, 4, 0, 5),    // 5: a second agent of the session, which goes on behind 6
-		row(15, 0, 0, 1, 2), // 6: waits for the first agent, not for those that run on
+		row(14, 4, 0, 5),    // 5: a second agent of the session, which continues after 6
+		row(15, 0, 0, 1, 2), // 6: waits for the first agent, not for agents that still run
 		row(16, 4, 0, 5, 4), // 7
 		row(18, 0, 0, 1),    // 8
 	)
@@ -64,7 +64,7 @@ func TestWhoWaitsForWhom(t *testing.T) {
 		waits = append(waits, step.Wait)
 	}
 	assert.Equal(t, [][]int32{nil, {0}, {1}, {0}, {2}, {0}, {0, 2}, {5}, {6}}, after)
-	// From half a second behind the latest of these requests.
+	// Half a second after the latest of these requests.
 	assert.Equal(t, []time.Duration{0, time.Second / 2, time.Second / 2, 3 * time.Second / 2,
 		time.Second / 2, 7 * time.Second / 2, 5 * time.Second / 2, 3 * time.Second / 2,
 		5 * time.Second / 2}, waits)
@@ -72,7 +72,7 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	assert.Equal(t, 2*time.Second, s.Steps[3].Stamp, "what is out of order comes with the one before")
 }
 
-// Every step has the blocks that its row had, whichever it shares them with.
+// Every step has the blocks of its row, with whichever steps it shares them.
 func TestBlocksOfSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var b Builder
@@ -104,7 +104,7 @@ func TestBlocksOfSteps(t *testing.T) {
 	assert.Nil(t, (&Builder{}).End())
 }
 
-// chats are sessions of ten requests, a second apart.
+// chats returns sessions of ten requests, a second apart.
 func chats(n int) (list []*Session) {
 	for k := range n {
 		var rows []formats.Row
@@ -144,7 +144,7 @@ func TestMerge(t *testing.T) {
 	assert.Equal(t, live, most)
 	assert.Greater(t, between, 100, "sessions take turns")
 	assert.Zero(t, m.Live())
-	// One at a time is one after the other.
+	// With one at a time, sessions follow each other.
 	m = NewMerge(supply(chats(3)...), 1, profile.NewStream(1, -1))
 	for i := range 30 {
 		_, s, _, err := m.Next()
@@ -153,7 +153,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// The same seed gives the same moments, another one others; files that follow change none of it.
+// The same seed gives the same times, and another seed gives others. Later files do not change them.
 func TestMergeIsDeterministic(t *testing.T) {
 	stamps := func(seed uint64, n int) (list []time.Duration) {
 		m := NewMerge(supply(chats(n)...), 3, profile.NewStream(seed, -1))
@@ -215,8 +215,8 @@ func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 	assert.NoError(t, l.Err())
 }
 
-// As fast as it goes, all requests come once, no session passes another's place, and no more are
-// live than should be.
+// As fast as possible, all requests come once, sessions keep their order, and no more sessions are live
+// than configured.
 func TestLiveSessionsTakeTurns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l, err := NewLive(Config{Next: supply(chats(9)...), Live: 4, Stream: profile.NewStream(1, -1)})

@@ -93,7 +93,7 @@ func TestTraceAccount(t *testing.T) {
 	}
 }
 
-// TestAccountIsBounded: a replay of absurd speed is counted with delay instead of holding up the
+// TestAccountIsBounded: a replay of absurd speed is counted late, so that counting does not slow the
 // engine.
 func TestAccountIsBounded(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
@@ -102,7 +102,7 @@ func TestAccountIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, total(s.Account(time.Minute)).Offered, int64(maxAccountRows))
 }
 
-// total adds the classes up; its Oldest is that of the oldest.
+// total adds the classes. Its Oldest is the oldest of all classes.
 func total(loads []workloads.ClassLoad) workloads.ClassLoad {
 	all := workloads.ClassLoad{Oldest: workloads.Never}
 	for _, l := range loads {

@@ -11,8 +11,8 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// blockCounts counts what a cache without bounds would find, from the requests alone and as the
-// trace says.
+// blockCounts counts the hits of a cache without bounds, from the requests themselves and by the trace's
+// report.
 type blockCounts struct{ asked, distinct, hits, ideal int }
 
 func countBlocks(rs []*workloads.Request) (c blockCounts) {
@@ -35,7 +35,7 @@ func countBlocks(rs []*workloads.Request) (c blockCounts) {
 	return c
 }
 
-// The published requests find what a cache without bounds finds of them.
+// The published requests have the hits of a cache without bounds.
 func TestMooncakeRequests(t *testing.T) {
 	cfg := traceConfig(testdata("mooncake-small.jsonl"))
 	cfg.Speedup = 1
@@ -56,23 +56,19 @@ func TestMooncakeRequests(t *testing.T) {
 }
 
 func FuzzBlocks(f *testing.F) {
-	fuzzRows(
-		f,
-		formats.Blocks,
+	fuzzRows(f, formats.Blocks,
 		`{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
 		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`,
-		`{"block_size":1e99}`,
-		"[",
-	)
+		`{"block_size":1e99}`, "[")
 }
 
-// Objects of an engine are parts of blocks, or several blocks; what fills none is left out, and a
-// cache without bounds finds of them what it is said to find.
+// An object of an engine is a part of a block, or several blocks. Tokens that fill no object are left out.
+// A cache without bounds has the reported hits.
 func TestBlocksAreCutIntoObjects(t *testing.T) {
 	for _, c := range []struct {
 		file   string
 		object int
-		second string // key of the first request's
+		second string // a key of the first request
 	}{
 		{"mooncake-small.jsonl", 16, "blk/mooncake-small/0#1"},
 		{"mooncake-small.jsonl", 512, "blk/mooncake-small/1#0"},
@@ -107,8 +103,8 @@ func TestBlocksAreCutIntoObjects(t *testing.T) {
 	}
 }
 
-// Ids of files that are called alike are not the same blocks, in rows and in sessions, and those of
-// a whole data set are.
+// Equal ids in files of the same name are different blocks, in rows and in sessions. Ids of a whole data
+// set are the same blocks.
 func TestFilesOfTheSameName(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string

@@ -10,12 +10,12 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// file is one that is read: its rows as they are, and the count of them.
+// file is an open file: its rows and their counts.
 type file struct {
 	formats.Reader
 	formats.Tally
-	silent bool   // a row without an answer is one like others
-	apart  string // from files of the same name, see formats.Apart
+	silent bool   // a row without an answer is a normal request
+	apart  string // suffix that distinguishes files of the same name, see formats.Apart
 }
 
 // openFile opens a file of a format.
@@ -40,7 +40,7 @@ func openOne(format formats.Format, cfg *Config, index int) (*file, error) {
 	return f, err
 }
 
-// next returns the next usable row; io.EOF at the end, or once so many rows were read.
+// next returns the next usable row; io.EOF at the end, or after most rows.
 func (f *file) next(most int64) (formats.Row, error) {
 	for f.Report.Rows < most {
 		row, err := f.Next()
@@ -61,7 +61,7 @@ func (f *file) next(most int64) (formats.Row, error) {
 	return formats.Row{}, io.EOF
 }
 
-// end checks what is known at the end of a file only.
+// end makes the checks that need the whole file.
 func (f *file) end() error {
 	usable := f.Report.Rows - f.Report.Malformed - f.Report.Failed
 	if err := f.End(); err != nil || usable > 0 || f.Allow {
@@ -70,13 +70,13 @@ func (f *file) end() error {
 	return f.Unusable()
 }
 
-// opening is how a file begins.
+// opening describes the start of a file.
 type opening struct {
 	sessional bool          // it has sessions of agents
-	stamp     time.Duration // of its first usable row, -1 without one among those looked at
+	stamp     time.Duration // of its first usable row, -1 if none of the first rows is usable
 }
 
-// checkStart reads the first rows of a file. Of a long one they need not be usable.
+// checkStart reads the first rows of a file. In a long file they need not be usable.
 func checkStart(format formats.Format, path string, allow bool) (o opening, err error) {
 	o.stamp = -1
 	f, err := openFile(format, path, allow)
@@ -102,7 +102,7 @@ func checkStart(format formats.Format, path string, allow bool) (o opening, err 
 	}
 }
 
-// check reads the start of every file. It changes what a format cannot have.
+// check reads the start of every file. It resets settings that the format does not have.
 func check(format formats.Format, cfg *Config) (files []opening, problems error) {
 	if len(cfg.Paths) == 0 {
 		return nil, fmt.Errorf("%s trace: no files given", format.Name)

@@ -19,24 +19,24 @@ type traceRow struct {
 	conversation int64 // of a recorded conversation: its number within the cycle, from 1
 }
 
-// interleave lets recorded conversations, which have no times, run concurrently: so many are live,
-// and who of them asks next is drawn, each as likely as another. Where one has ended the next of
-// the file begins. The order is a function of the seed alone. At the end of a cycle all of them end
-// before the next one begins.
+// interleave runs recorded conversations without times concurrently. A fixed number is live, and a uniform
+// draw chooses the conversation of the next request. When a conversation has ended the next one of the file
+// begins. The order depends on the seed alone. At the end of a cycle all conversations end before the next
+// cycle begins.
 //
-// One after the other each would find its own last turn as the entry used last, so that any cache
-// above one conversation would hit all there is.
+// Without it, one conversation would follow the other, and any cache larger than one conversation would
+// have all possible hits.
 type interleave struct {
 	live   int
 	stream profile.Stream
-	// open are the conversations, each with the rows that it has still to ask. The one behind the
-	// live ones shows that these are whole.
+	// open are the conversations with their remaining rows. A conversation after the live ones shows that
+	// these are complete.
 	open  [][]traceRow
-	ahead *traceRow // the first of the next cycle
-	over  bool      // there are no more rows
+	ahead *traceRow // the first row of the next cycle
+	over  bool      // no more rows
 }
 
-// wants says that a row has to be read before one is taken.
+// wants reports that a row has to be read before one is taken.
 func (b *interleave) wants() bool {
 	if b.ahead != nil && len(b.open) == 0 {
 		b.open, b.ahead = append(b.open, []traceRow{*b.ahead}), nil
@@ -71,8 +71,8 @@ func (b *interleave) take(n int64) (row traceRow, ok bool) {
 	return talk[0], true
 }
 
-// waiting is how many rows of the first cycle were read and not taken, and the cycle of those that
-// are asked, -1 if there are none.
+// waiting returns how many rows of the first cycle were read and not taken, and the cycle of the open
+// conversations, -1 if there are none.
 func (b *interleave) waiting() (rows int64, cycle int) {
 	if len(b.open) == 0 {
 		return 0, -1

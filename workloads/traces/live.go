@@ -11,8 +11,8 @@ import (
 	"kvbench/workloads/sessions"
 )
 
-// Sessions is the Source of recorded sessions of agents that wait for their answers, as Trace is of
-// those that ask at their recorded times. It must be closed.
+// Sessions is the Source of recorded sessions of agents in closed loop; Trace replays them at their
+// recorded times. It must be closed.
 type Sessions struct {
 	*sessions.Live
 	format formats.Format
@@ -25,14 +25,14 @@ var (
 	_ io.Closer        = (*Sessions)(nil)
 )
 
-// NewSessions reads the start of every file and the first sessions. It uses of the configuration
-// Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed: what comes when
-// it is waited for has no Start and no Rate.
+// NewSessions reads the start of every file and the first sessions. It uses these fields of the
+// configuration: Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed. A
+// closed loop has no Start and no Rate.
 func NewSessions(format formats.Format, cfg Config) (*Sessions, error) {
 	files, err := check(format, &cfg)
 	if err == nil && !sessional(files) {
-		err = fmt.Errorf("the %s trace has other requests than sessions of agents: nobody knows "+
-			"what they wait for", format.Name)
+		err = fmt.Errorf("the %s trace has other requests than sessions of agents: what "+
+			"those wait for is not recorded", format.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func NewSessions(format formats.Format, cfg Config) (*Sessions, error) {
 	return s, nil
 }
 
-// Report returns what was read and asked so far.
+// Report counts the rows read and replayed so far.
 func (s *Sessions) Report() workloads.TraceReport {
 	r, live := s.reader.report(), s.Live.Report()
 	r.Rows = r.Malformed + r.Failed + live.Rows

@@ -16,8 +16,8 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// sessionFiles writes n sessions in a directory, of which every third starts an agent, on either
-// clock, and returns how many requests they have. The last file has two documents.
+// sessionFiles writes n sessions into a directory, and returns how many requests they have. Every third
+// session starts an agent, on either clock. The last file has two documents.
 func sessionFiles(t *testing.T, n int) (dir string, requests int) {
 	t.Helper()
 	dir = t.TempDir()
@@ -63,7 +63,7 @@ func filesIn(t *testing.T, dir string) []string {
 	return files
 }
 
-// Hundreds of sessions, of which so many are live, and no row is lost.
+// Hundreds of sessions with a limited number of live ones: no row is lost.
 func TestSessionsSideBySide(t *testing.T) {
 	dir, want := sessionFiles(t, 120)
 	for _, live := range []int{1, 16, 500} {
@@ -79,7 +79,7 @@ func TestSessionsSideBySide(t *testing.T) {
 		assert.Equal(t, min(live, 120), r.Live)
 		assert.Equal(t, 1, r.Cycles)
 		assert.Zero(t, r.Malformed)
-		// Who is live has asked and will ask again.
+		// A live session has made a request and will make another one.
 		first, last := map[string]int{}, map[string]int{}
 		for i, r := range rs {
 			scope, _, _ := strings.Cut(strings.TrimPrefix(r.Blocks[0].Key, "blk/"), "/")
@@ -101,13 +101,13 @@ func TestSessionsSideBySide(t *testing.T) {
 		}
 		assert.LessOrEqual(t, most, live)
 		assert.Greater(t, most, min(live, 120)/2)
-		// What is offered is what the second reader counts.
+		// The offered load agrees with the second reader's counts.
 		loads := s.Account(24 * time.Hour)
 		assert.EqualValues(t, want, loads[workloads.Responsive].Offered)
 	}
 }
 
-// With the second cycle come sessions with other blocks, or they would find their own.
+// The sessions of the second cycle have other blocks. Otherwise they would find those of the first cycle.
 func TestSessionsPlayedAgain(t *testing.T) {
 	dir, want := sessionFiles(t, 6)
 	cfg := traceConfig(filesIn(t, dir)...)
@@ -154,7 +154,7 @@ func TestSessionsAndOthers(t *testing.T) {
 	assert.NoError(t, formats.OnlySessions("-x", cfg.Paths[:1]))
 }
 
-// Sessions that wait for their answers ask all that was recorded, whatever is answered first.
+// Sessions that wait for their answers make all recorded requests, in any order of the answers.
 func TestRecordedSessionsWait(t *testing.T) {
 	dir, want := sessionFiles(t, 40)
 	cfg := Config{Paths: filesIn(t, dir), Cycles: 2, Live: 7, Profile: profile.Default(),
@@ -174,7 +174,7 @@ func TestRecordedSessionsWait(t *testing.T) {
 			flight = append(flight, r)
 			continue
 		}
-		// One at a time is answered, the latest first.
+		// Requests are answered one at a time, the latest first.
 		if len(flight) == 0 || wake < now+time.Second {
 			now = wake
 			continue
@@ -195,7 +195,7 @@ func TestRecordedSessionsWait(t *testing.T) {
 	assert.True(t, whole)
 }
 
-// A row that nobody can use costs no other, and a broken file ends the input with its name.
+// An unusable row does not affect other rows, and a broken file ends the input with an error that names it.
 func TestMalformedRowsOfSessions(t *testing.T) {
 	good := `{"t":1,"in":64,"out":1,"hash_ids":[1]}`
 	path := write(t, "bad.json", `{"block_size":64,"requests":[`+good+`,{"t":2},`+good+`]}`)

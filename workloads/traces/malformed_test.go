@@ -137,10 +137,8 @@ func TestMalformedShare(t *testing.T) {
 }
 
 func TestTraceErrors(t *testing.T) {
-	_, err := New(
-		formats.Azure,
-		traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))),
-	)
+	_, err := New(formats.Azure,
+		traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))))
 	assert.ErrorContains(
 		t,
 		err,
@@ -217,16 +215,10 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 }
 
 func FuzzAzure(f *testing.F) {
-	fuzzRows(
-		f,
-		formats.Azure,
-		azureHeader+azureRows(2),
-		"\xef\xbb\xbf"+azureHeader+"\"2024-01-02 03:04:05\",\"1\"\"\",2\r\n",
-		"TIMESTAMP\n",
-		"2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10T00:00:00Z,1.0,0",
-		",,,\n\"",
-		"9999-12-31 23:59:59,1,1",
-	)
+	fuzzRows(f, formats.Azure, azureHeader+azureRows(2),
+		"\xef\xbb\xbf"+azureHeader+"\"2024-01-02 03:04:05\",\"1\"\"\",2\r\n", "TIMESTAMP\n",
+		"2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10T00:00:00Z,1.0,0", ",,,\n\"",
+		"9999-12-31 23:59:59,1,1")
 }
 
 func FuzzBurstGPT(f *testing.F) {

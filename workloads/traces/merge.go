@@ -12,18 +12,18 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// dated is the least stamp that is a date: seconds since 1970 have passed it in 2000, and no trace
-// goes on for thirty years. What is less counts from the trace's own beginning.
+// dated is the smallest stamp that is a date: the Unix time of the year 2000. Smaller stamps count from
+// the begin of the trace, because no trace lasts thirty years.
 const dated = 30 * 365 * 24 * time.Hour
 
-// timeline are the files of an input in the order in which their rows are asked: files whose stamps
-// are dates, of workers or of frontends of one cluster, by these, since they were recorded on one
-// clock; others, whose stamps have nothing to do with each other, one after another.
+// timeline is the order of an input's files. Files whose stamps are dates, from workers or frontends of one
+// cluster, are ordered by these, because they have a common clock. Other files follow each other in the
+// given order.
 type timeline struct {
 	format formats.Format
 	cfg    *Config
 	files  []dating
-	dated  bool // otherwise as they were given
+	dated  bool // false: the given order
 }
 
 // dating is a file with the time at which it begins.
@@ -48,15 +48,14 @@ func newTimeline(format formats.Format, cfg *Config, openings []opening) timelin
 	return l
 }
 
-// merge is the rows of files that were recorded at the same time, in the order of their stamps; of
-// a file with no other at its time as they come. Files are open as long as they have rows at the
-// time that is read.
+// merge is the rows of files that were recorded at the same time, ordered by their stamps. The rows of a
+// file without concurrent files keep their order. A file is open while it has rows at the current time.
 type merge struct {
 	timeline
-	opened  int     // files
-	heads   []*head // by their rows' stamps
-	taken   *head   // whose row is being used
-	rows    int64   // that were read, those of heads included
+	opened  int     // number of opened files
+	heads   []*head // ordered by their rows' stamps
+	taken   *head   // the file of the current row
+	rows    int64   // rows read, including the heads' rows
 	skipped int64
 	ended   workloads.TraceReport
 }
@@ -86,7 +85,7 @@ func (m *merge) add() error {
 	return m.refill()
 }
 
-// refill puts the file whose row was used in its place by its next one, or closes it at its end.
+// refill reads the next row of the current file and reorders it, or closes the file at its end.
 func (m *merge) refill() (err error) {
 	h := m.taken
 	if h == nil {
@@ -101,7 +100,7 @@ func (m *merge) refill() (err error) {
 			err = h.end()
 		}
 		m.ended.Add(h.Report)
-		_ = h.Close() // reading is over, so that an error of closing changes nothing
+		_ = h.Close() // an error of closing a file that was read does not matter
 		return err
 	}
 	at, _ := slices.BinarySearchFunc(m.heads, h, func(a, b *head) int {
@@ -111,8 +110,7 @@ func (m *merge) refill() (err error) {
 	return nil
 }
 
-// next returns the next row, valid until the next call; io.EOF where no file goes on, and what
-// comes after has nothing to do with it.
+// next returns the next row, valid until the next call; io.EOF when all concurrent files have ended.
 func (m *merge) next() (row formats.Row, err error) {
 	if err := m.refill(); err != nil {
 		return row, err
@@ -131,10 +129,10 @@ func (m *merge) next() (row formats.Row, err error) {
 	return m.taken.row, nil
 }
 
-// row is the number of the row that next returned, from 1: rows that cannot be used have theirs.
+// row returns the number of the current row, from 1; unusable rows count, too.
 func (m *merge) row() int64 { return m.rows - int64(len(m.heads)) }
 
-// report says what was read, but for the rows that were read ahead.
+// report counts the rows read, without those read ahead.
 func (m *merge) report() workloads.TraceReport {
 	r := m.ended
 	for _, h := range m.heads {
@@ -148,7 +146,7 @@ func (m *merge) report() workloads.TraceReport {
 	return r
 }
 
-// close closes what is open.
+// close closes the open files.
 func (m *merge) close() {
 	if m.taken != nil {
 		_ = m.taken.Close()

@@ -9,23 +9,23 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// maxWaiting bounds the requests that were read and not taken, to some tens of MB. A replay with
-// more of them serves the most urgent of the oldest first.
+// maxWaiting limits the requests that were read and not taken to some tens of MB. With more waiting
+// requests, the replay executes the most urgent of the oldest ones first.
 const maxWaiting = 1 << 16
 
-// queue is the requests that were read and not taken. Each class is a line in the order of the
-// rows; a turn whose predecessor's entry is not written waits in its session instead.
+// queue is the requests that were read and not taken. Each priority is a line in the order of the rows. A
+// turn waits in its session instead until the entry of the previous turn is written.
 type queue struct {
-	// The lines, and which of them is whose. Where rows arrive as they are taken no request
-	// waits, so that none can be preferred: then there is one.
+	// The lines, and the line of each class. If rows arrive when they are taken, no request waits and
+	// priorities have no effect: then there is one line.
 	lines  [workloads.NumClasses][]*workloads.Request
 	lineOf [workloads.NumClasses]int
 
-	all    [workloads.NumClasses][]*workloads.Request // by class, turns in sessions among them
+	all    [workloads.NumClasses][]*workloads.Request // by class, including turns in sessions
 	closed bool
 }
 
-// waiting is how many requests there are, turns in sessions among them.
+// waiting returns the number of requests, including turns in sessions.
 func (q *queue) waiting() (n int) {
 	for _, class := range q.all {
 		n += len(class)
@@ -33,7 +33,7 @@ func (q *queue) waiting() (n int) {
 	return n
 }
 
-// order gives each class the line of its priority: higher ones first, equal ones together.
+// order assigns a line to each class by its priority: higher priorities first, equal ones share a line.
 func (q *queue) order(p profile.Profile, byClass bool) {
 	for c := range q.lineOf {
 		for _, other := range p.QoS {
@@ -59,13 +59,13 @@ func (q *queue) add(r *workloads.Request, overtaking bool) {
 	q.put(r)
 }
 
-// put adds a request to the line of its class. Only a turn that has waited is not the last there.
+// put adds a request to the line of its class, at the end unless it is a turn that has waited.
 func (q *queue) put(r *workloads.Request) {
 	line := &q.lines[q.lineOf[r.Class]]
 	*line = slices.Insert(*line, place(*line, r), r)
 }
 
-// place is where a request stands, or would, among others in the order of the rows.
+// place returns the index of a request in a line in the order of the rows.
 func place(line []*workloads.Request, r *workloads.Request) int {
 	i, _ := slices.BinarySearchFunc(line, r, func(a, b *workloads.Request) int {
 		return cmp.Compare(a.Seq, b.Seq)
@@ -73,13 +73,13 @@ func place(line []*workloads.Request, r *workloads.Request) int {
 	return i
 }
 
-// ready says whether there is a request that need not wait for another.
+// ready reports whether a request does not wait for another one.
 func (q *queue) ready() bool {
 	return slices.ContainsFunc(q.lines[:], func(l []*workloads.Request) bool { return len(l) > 0 })
 }
 
-// take takes the most urgent request that has arrived, the first of its line; else it says when the
-// next one arrives of those that are queued.
+// take takes the most urgent request that has arrived, the first of its line. Without one it returns when
+// the next queued request arrives.
 func (q *queue) take(now time.Duration) (r *workloads.Request, arrives time.Duration) {
 	arrives = workloads.Never
 	for i, line := range q.lines {
@@ -101,7 +101,7 @@ func (q *queue) take(now time.Duration) (r *workloads.Request, arrives time.Dura
 	return nil, arrives
 }
 
-// written lets the next turn of a session queue up.
+// written queues the next turn of a session.
 func (q *queue) written(c *session) {
 	if q.closed || len(c.turns) == 0 {
 		c.busy = false
@@ -111,7 +111,7 @@ func (q *queue) written(c *session) {
 	c.turns = c.turns[1:]
 }
 
-// oldest is the arrival of the first of a class, Never for none.
+// oldest returns the arrival of the first request of a class, or Never.
 func (q *queue) oldest(class workloads.Class) time.Duration {
 	if len(q.all[class]) == 0 {
 		return workloads.Never
@@ -119,5 +119,5 @@ func (q *queue) oldest(class workloads.Class) time.Duration {
 	return q.all[class][0].Arrival
 }
 
-// close forgets all of them.
+// close drops all requests.
 func (q *queue) close() { *q = queue{lineOf: q.lineOf, closed: true} }

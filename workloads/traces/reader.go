@@ -11,34 +11,33 @@ import (
 	"kvbench/workloads/sessions"
 )
 
-// sessionReader reads the sessions of agents out of all files and cycles, in order, each as a
-// whole: so much of the input is in memory as sessions are live, and the one that comes next as far
-// as it was read ahead.
+// sessionReader reads whole sessions of agents from all files and cycles, in order. The memory contains
+// the live sessions, and the part of the next one that was read ahead.
 type sessionReader struct {
 	format formats.Format
 	cfg    *Config
 
-	file   *file // being read, nil for none
-	index  int   // of it among the paths
+	file   *file // the open file, or nil
+	index  int   // its index in the paths
 	cycle  int
 	begun  int64 // sessions, over all cycles
 	cycled int64 // sessions of this cycle
-	each   int64 // sessions of a cycle, 0 until that is known
+	each   int64 // sessions of a cycle, 0 until it is known
 	build  sessions.Builder
 	play   int // of the rows in build
 	done   bool
 
-	ready *sessions.Session // that was read ahead
+	ready *sessions.Session // complete, read ahead
 	err   error
-	given int64 // sessions
+	given int64 // sessions returned
 
-	closed workloads.TraceReport // of the files of the first cycle
-	rows   int64                 // of it that were played
-	ended  int64                 // sessions that were played to their end
-	most   int                   // sessions that were live at a time
+	closed workloads.TraceReport // closed files of the first cycle
+	rows   int64                 // rows of the first cycle that were replayed
+	ended  int64                 // sessions that were replayed to their end
+	most   int                   // largest number of live sessions
 }
 
-// next reads on to the end of a session. It is nil at the end of the input.
+// next reads to the end of a session. It returns nil at the end of the input.
 func (s *sessionReader) next() (*sessions.Session, error) {
 	for s.ready == nil && s.err == nil && !s.done {
 		s.ahead()
@@ -51,16 +50,15 @@ func (s *sessionReader) next() (*sessions.Session, error) {
 	return session, s.err
 }
 
-// ahead reads one more row of the session that comes next, so that it is there when one ends: a
-// session has megabytes, for which no request should have to wait. What is wrong comes back from
-// next.
+// ahead reads one more row of the next session, so that it is complete when a live one ends: a session has
+// megabytes, and no request should wait for reading them. Next returns the errors.
 func (s *sessionReader) ahead() {
 	if s.ready == nil && s.err == nil && !s.done {
 		s.ready, s.err = s.read()
 	}
 }
 
-// read reads a row, and returns the session that it shows to be complete.
+// read reads a row, and returns a session if the row completes it.
 func (s *sessionReader) read() (session *sessions.Session, err error) {
 	if s.file == nil {
 		s.file, err = openOne(s.format, s.cfg, s.index)
@@ -80,8 +78,8 @@ func (s *sessionReader) read() (session *sessions.Session, err error) {
 	return session, nil
 }
 
-// add adds a row to the session that is being read. One that is played again has blocks of its own,
-// or it would find what it wrote the last time.
+// add adds a row to the current session. In a later cycle a session gets its own blocks, because it would
+// find the blocks of the earlier cycle otherwise.
 func (s *sessionReader) add(row formats.Row) {
 	if s.build.Empty() {
 		s.build.Begin(s.begun, s.cycle)
@@ -102,7 +100,7 @@ func (s *sessionReader) end() *sessions.Session {
 	return session
 }
 
-// finishFile checks the file that has ended and goes on to the next one, or to the next cycle.
+// finishFile checks a file at its end and continues with the next one, or with the next cycle.
 func (s *sessionReader) finishFile() error {
 	if err := s.file.end(); err != nil {
 		return err
@@ -120,8 +118,7 @@ func (s *sessionReader) finishFile() error {
 	return nil
 }
 
-// played counts a row of a session that the replay has come to, the last one or not, with so many
-// live sessions.
+// played counts a replayed row of a session, perhaps its last one, and the number of live sessions.
 func (s *sessionReader) played(of *sessions.Session, last bool, live int) {
 	s.most = max(s.most, live)
 	if of.Cycle == 0 {
@@ -132,8 +129,7 @@ func (s *sessionReader) played(of *sessions.Session, last bool, live int) {
 	}
 }
 
-// report says what was read and played so far, each row once. Rows that were read ahead do not
-// count yet.
+// report counts the rows read and replayed so far, each row once, without rows read ahead.
 func (s *sessionReader) report() workloads.TraceReport {
 	r := s.closed
 	if s.file != nil && s.cycle == 0 {
@@ -147,8 +143,7 @@ func (s *sessionReader) report() workloads.TraceReport {
 	return r
 }
 
-// close closes the current file, if one is open. Reading is over, so that an error of closing
-// changes nothing.
+// close closes the current file, if one is open. An error of closing a file that was read does not matter.
 func (s *sessionReader) close() {
 	if s.file == nil {
 		return

@@ -27,10 +27,8 @@ func TestReplays(t *testing.T) {
 				var name string
 				d.CmdArgs[0].Vals = []string{d.CmdArgs[0].Key}
 				d.CmdArgs[0].Scan(t, 0, &name)
-				require.NoError(
-					t,
-					os.WriteFile(filepath.Join(dir, name), []byte(d.Input+"\n"), 0o600),
-				)
+				require.NoError(t,
+					os.WriteFile(filepath.Join(dir, name), []byte(d.Input+"\n"), 0o600))
 				return ""
 			}
 			return strings.ReplaceAll(replay(t, d, dir), dir+string(filepath.Separator), "")
@@ -115,7 +113,7 @@ func perCharacter(t testing.TB) formats.Format {
 	return formats.ShareGPT(16384, 2048, counter)
 }
 
-// line tells what matters of a request.
+// line formats the relevant fields of a request.
 func line(r *workloads.Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v", r.Arrival)

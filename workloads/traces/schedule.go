@@ -7,37 +7,36 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle, where
-// files that are merged are one: the rows of a file keep their distances, and the next file follows
-// at one mean distance.
+// schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle; merged files
+// count as one file. The rows of a file keep their gaps, and the next file follows after a mean gap.
 type schedule struct {
 	cfg    *Config
 	stream profile.Stream // of Poisson arrivals
 
-	arrival time.Duration // of the row before
-	seam    time.Duration // to be added before the next file, set when one ends
+	arrival time.Duration // of the previous row
+	seam    time.Duration // gap before the next file, set at the end of a file
 
-	// Of the file being read:
-	rows        int64         // usable ones
+	// Of the current file:
+	rows        int64         // usable rows
 	first, last time.Duration // their stamps
 	base        time.Duration // arrival of the first one
 
-	// The trace's own clock, whatever the pace: 0 at its first usable row, without a jump at the
-	// seams of its files.
+	// The trace's own clock, independent of the speed: 0 at its first usable row, without jumps between
+	// files.
 	pos, posBase, posSeam time.Duration
-	cycleBase             time.Duration // arrival that stands for start in this cycle
+	cycleBase             time.Duration // arrival of Config.Start in this cycle
 	entered               bool          // the cycle has had a usable row
-	begun                 bool          // the cycle has come to start
+	begun                 bool          // the cycle has reached Config.Start
 }
 
-// minSeam is the least time between the last row of one file or cycle and the first of the next. It
-// bounds the rate of a replay whose files hold a single instant.
+// minSeam is the smallest gap between the last row of a file or cycle and the first row of the next. It
+// limits the rate of a replay whose files have a single stamp.
 const minSeam = time.Millisecond
 
-// timed reports whether rows arrive by themselves. Otherwise they have no arrival of their own.
+// timed reports whether rows have arrivals. Otherwise they arrive when they are taken.
 func (s *schedule) timed() bool { return s.cfg.Rate > 0 || s.cfg.Speedup > 0 }
 
-// scale is a distance on the trace's clock in the time of the replay.
+// scale converts a gap on the trace's clock to the replay's time.
 func (s *schedule) scale(d float64) time.Duration {
 	return workloads.Nanoseconds(d / s.cfg.Speedup)
 }
@@ -52,16 +51,15 @@ func (s *schedule) pass(stamp time.Duration) (before bool) {
 		}
 	}
 	s.rows++
-	// Rows out of order arrive with the row before them: the replay is first come, first served in
-	// file order.
+	// A row out of order arrives with the row before it: the replay keeps the order of the file.
 	s.last = max(s.last, stamp)
 	s.pos = s.posBase + s.last - s.first
 	if s.pos < s.cfg.Start {
 		return true
 	}
 	if !s.begun && s.cfg.Start > 0 && s.cfg.Speedup > 0 {
-		// What was recorded at the start arrives with the cycle's beginning, and the rest keeps its
-		// distance to that.
+		// A row recorded at Start arrives at the begin of the cycle, and later rows keep their distance
+		// from it.
 		s.base = s.cycleBase + s.scale(float64(s.pos-s.cfg.Start)) -
 			s.scale(float64(s.last-s.first))
 	}
@@ -69,8 +67,8 @@ func (s *schedule) pass(stamp time.Duration) (before bool) {
 	return false
 }
 
-// arrive returns the arrival of the row passed last, the n-th of the replay. Without a pace it has
-// none of its own.
+// arrive returns the arrival of the row passed last, the n-th of the replay; 0 if rows arrive when they are
+// taken.
 func (s *schedule) arrive(n int64) time.Duration {
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
@@ -83,8 +81,7 @@ func (s *schedule) arrive(n int64) time.Duration {
 	return s.arrival
 }
 
-// endFile sets the distance to the next file: the mean one of this, so that the rate goes on over
-// the seam.
+// endFile sets the gap before the next file: the mean gap of this file, so that the rate stays the same.
 func (s *schedule) endFile() {
 	s.seam, s.posSeam = minSeam, minSeam
 	rows := s.rows
@@ -98,5 +95,5 @@ func (s *schedule) endFile() {
 	}
 }
 
-// endCycle lets the trace's clock begin again.
+// endCycle resets the trace's clock.
 func (s *schedule) endCycle() { s.pos, s.entered, s.begun = 0, false, false }

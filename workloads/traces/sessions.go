@@ -6,31 +6,31 @@ import (
 	"kvbench/workloads"
 )
 
-// maxSessions is the number of live conversations that a trace keeps: the one unused for longest is
-// forgotten, and a later row of it starts a new conversation. It bounds memory whatever the input
-// holds.
+// maxSessions is the number of conversations that a trace keeps. The least recently used one is dropped,
+// and a later row of it begins a new conversation. That limits memory for any input.
 const maxSessions = 10000
 
-// session is a conversation of a trace. Requests in flight and deferred turns still hold one that
-// is forgotten.
+// session is a conversation of a trace. Requests in flight and deferred turns still refer to one that was
+// dropped.
 type session struct {
 	conversation int
-	history      []workloads.Entry // elements are shared with requests and only appended to
-
-	// busy: a turn may be taken, or was and its entry is not written yet. Those after it wait in
-	// turns.
-	busy  bool
+	// history is the entries of all turns so far. Requests share the elements, so the slice is only
+	// appended to.
+	history []workloads.Entry
+	// busy: a turn is queued, or was taken and its entry is not written yet.
+	busy bool
+	// turns are the later turns, which wait while the session is busy.
 	turns []*workloads.Request
 }
 
-// newSessions knows no conversation. It has room for those that are live at a time.
+// newSessions returns an empty list with capacity for the live conversations.
 func newSessions(live int) *simplelru.LRU[string, *session] {
-	list, _ := simplelru.NewLRU[string, *session](max(maxSessions, live), nil) // fails for no size
+	list, _ := simplelru.NewLRU[string, *session](max(maxSessions, live), nil) // fails only for a size below 1
 	return list
 }
 
-// join makes a request the next turn of a session that has room for another, within its cycle: keys
-// of another one are other entries.
+// join makes a request the next turn of a session that may have another turn, within its cycle: keys of
+// another cycle are other entries.
 func (t *Trace) join(r *workloads.Request, id string, cycle int) {
 	if cycle != t.cycle {
 		t.cycle = cycle

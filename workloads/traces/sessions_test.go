@@ -13,7 +13,7 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// TestOrderedSessions: a turn waits for the entry of its predecessor, and others pass it.
+// TestOrderedSessions: a turn waits for the entry of the turn before, and other requests overtake it.
 func TestOrderedSessions(t *testing.T) {
 	text := "Timestamp,Request tokens,Response tokens,Session ID\n1,10,1,a\n2,10,1,a\n3,10,1,b\n" +
 		"4,10,1,a\n5,10,1,\n"
@@ -50,7 +50,7 @@ func TestOrderedSessions(t *testing.T) {
 	}
 }
 
-// TestDeferredTurnsAreBounded: one session with more turns than may wait at a time.
+// TestDeferredTurnsAreBounded: one session has more turns than may wait at a time.
 func TestDeferredTurnsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Timestamp,Request tokens,Response tokens,Session ID\n")

@@ -47,7 +47,7 @@ func TestConversationsAreCountedByATokenizer(t *testing.T) {
 	assert.Equal(t, "cl100k_base", bpe.Report().Tokenizer)
 }
 
-// In an engine's objects a conversation is one sequence: each turn finds what came before it.
+// In an engine's objects a conversation is one sequence: each turn finds the objects of the turns before.
 func TestConversationsInObjects(t *testing.T) {
 	cfg := traceConfig(testdata("sharegpt-small.json"))
 	cfg.ObjectTokens, cfg.PrefixCaching = 8, true
@@ -69,8 +69,8 @@ func TestConversationsInObjects(t *testing.T) {
 	assert.NotEmpty(t, seen)
 }
 
-// So many conversations are live, each in its order, and every turn is asked once; the order is the
-// seed's, and a cycle ends before the next one begins.
+// A limited number of conversations is live, each in its order, and every turn is requested once. The seed
+// decides the order, and a cycle ends before the next one begins.
 func TestConversationsRunBesideEachOther(t *testing.T) {
 	const n, live = 60, 8
 	var texts []string
@@ -123,7 +123,7 @@ func TestConversationsRunBesideEachOther(t *testing.T) {
 	other.Seed++
 	assert.NotEqual(t, turns(rs), turns(all(t, openTrace(t, perCharacter(t), other))))
 
-	// Rows that were read and not asked do not count.
+	// Rows that were read but not requested do not count.
 	cfg.MaxRequests = 10
 	s = openTrace(t, perCharacter(t), cfg)
 	assert.Equal(t, turns(rs[:10]), turns(all(t, s)))
@@ -145,7 +145,7 @@ func talk(id string, fromValue ...string) string {
 
 func talks(all ...string) string { return "[\n" + strings.Join(all, ",\n") + "\n]\n" }
 
-// What a script cannot hold: texts that are huge, or no text.
+// Cases that a script cannot contain: huge texts, or no text.
 func TestTextsAreCappedAndRepaired(t *testing.T) {
 	huge := talk("a", "human", strings.Repeat("q", 1<<20), "gpt", strings.Repeat("a", 1<<20))
 	invalid := `{"conversations":[{"from":"human","value":"a` + "\xff\xfe" + `b"},{"from":"gpt",` +
@@ -160,12 +160,6 @@ func TestTextsAreCappedAndRepaired(t *testing.T) {
 }
 
 func FuzzShareGPT(f *testing.F) {
-	fuzzRows(
-		f,
-		perCharacter(f),
-		talks(talk("a", "human", "q", "gpt", "a")),
-		"[{},5,",
-		"[[]]",
-		"\xef\xbb\xbf[]",
-	)
+	fuzzRows(f, perCharacter(f), talks(talk("a", "human", "q", "gpt", "a")), "[{},5,", "[[]]",
+		"\xef\xbb\xbf[]")
 }

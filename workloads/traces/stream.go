@@ -17,27 +17,27 @@ type rowStream struct {
 	cfg   *Config
 	times schedule
 
-	head     traceRow // what peek returns, if headRead
+	head     traceRow // the result of peek, if headRead
 	headRead bool
 	files    timeline
-	file     *merge // being read, nil for none
-	index    int    // of the first of its files in the timeline
+	file     *merge // open files, or nil
+	index    int    // index of the first of them in the timeline
 	cycle    int
-	before   int64                 // rows of this cycle in the files before
-	closed   workloads.TraceReport // of the files of the first cycle
+	before   int64                 // rows of this cycle in earlier files
+	closed   workloads.TraceReport // closed files of the first cycle
 	talks    int64                 // conversations of this cycle
 	replayed int64                 // rows of this cycle
 	seq      int64
 	err      error
 	done     bool
 
-	interleave *interleave     // of conversations; nil where rows come as they are in the files
-	sessions   *sessionReader  // instead of files; nil where rows are of none
-	merge      *sessions.Merge // of what it reads
+	interleave *interleave     // for conversations without times, else nil
+	sessions   *sessionReader  // instead of file for sessions of agents, else nil
+	merge      *sessions.Merge // of the sessions
 	skipped    int64
 }
 
-// newStream is a reader of an input, at its start.
+// newStream returns a reader at the start of an input.
 func newStream(format formats.Format, cfg *Config, files []opening) *rowStream {
 	stream := profile.NewStream(cfg.Seed, -1)
 	s := &rowStream{cfg: cfg, files: newTimeline(format, cfg, files),
@@ -51,8 +51,8 @@ func newStream(format formats.Format, cfg *Config, files []opening) *rowStream {
 	return s
 }
 
-// peek returns the next usable row, the same one until drop; nil at the end of the input or after
-// an error, which err then holds.
+// peek returns the next usable row, the same one until drop; nil at the end of the input or after an
+// error, which is in err.
 func (s *rowStream) peek() *traceRow {
 	if !s.headRead {
 		if s.head, s.headRead = s.next(); !s.headRead {
@@ -62,14 +62,14 @@ func (s *rowStream) peek() *traceRow {
 	return &s.head
 }
 
-// drop passes over the row that peek returned.
+// drop consumes the row that peek returned.
 func (s *rowStream) drop() { s.headRead = false }
 
 // stop ends the input.
 func (s *rowStream) stop() {
 	s.done, s.headRead = true, false
 	if s.closeFile(); s.interleave != nil {
-		s.closed = s.report() // without what is never asked
+		s.closed = s.report() // without rows that are never replayed
 		s.interleave.over, s.interleave.open, s.interleave.ahead = true, nil, nil
 	}
 	if s.sessions != nil {
@@ -100,7 +100,7 @@ func (s *rowStream) next() (row traceRow, ok bool) {
 	return row, true
 }
 
-// nextOfTalks takes the next row of the conversations that are live; false at the end.
+// nextOfTalks takes the next row of the live conversations; false at the end.
 func (s *rowStream) nextOfTalks() (traceRow, bool) {
 	for s.interleave.wants() {
 		row, ok := s.nextOfFiles()
@@ -139,7 +139,7 @@ func (s *rowStream) nextOfFiles() (traceRow, bool) {
 	return traceRow{}, false
 }
 
-// nextOfSessions reads the next row of the sessions that are live; false at the end.
+// nextOfSessions reads the next row of the live sessions; false at the end.
 func (s *rowStream) nextOfSessions() (traceRow, bool) {
 	for !s.done && s.err == nil {
 		live := s.merge.Live()
@@ -164,14 +164,14 @@ func (s *rowStream) nextOfSessions() (traceRow, bool) {
 	return traceRow{}, false
 }
 
-// overBeforeStart is the error of an input that ends before the replay begins.
+// overBeforeStart returns the error of an input that ends before the replay begins.
 func (s *rowStream) overBeforeStart() error {
 	return fmt.Errorf("the trace is over %s after its first request, before the start of the"+
 		" replay at %s: start earlier (-trace-start)",
 		s.times.pos.Round(time.Millisecond), s.cfg.Start)
 }
 
-// place gives a row to be replayed its number among those of the files.
+// place numbers a row to be replayed.
 func (s *rowStream) place(r formats.Row) traceRow {
 	s.replayed++
 	if r.Opens {
@@ -181,8 +181,8 @@ func (s *rowStream) place(r formats.Row) traceRow {
 		conversation: s.talks}
 }
 
-// finishFile goes on to the files behind those that have ended, or, at the last ones or when enough
-// was read, to the next cycle.
+// finishFile continues with the next files, or after the last ones, or if enough rows were read, with the
+// next cycle.
 func (s *rowStream) finishFile(enough bool) error {
 	s.times.endFile()
 	s.before += s.file.row()
@@ -203,8 +203,8 @@ func (s *rowStream) finishFile(enough bool) error {
 	return nil
 }
 
-// report says what was read so far, but for what conversations have still to ask: each row once, in
-// the first cycle.
+// report counts the rows read so far in the first cycle, without rows that conversations have not replayed
+// yet.
 func (s *rowStream) report() workloads.TraceReport {
 	if s.sessions != nil {
 		r := s.sessions.report()
@@ -223,7 +223,7 @@ func (s *rowStream) report() workloads.TraceReport {
 	return r
 }
 
-// closeFile closes what is being read.
+// closeFile closes the open files.
 func (s *rowStream) closeFile() {
 	if s.file != nil {
 		if s.cycle == 0 {
@@ -234,9 +234,8 @@ func (s *rowStream) closeFile() {
 	}
 }
 
-// Rows are the usable rows of recorded requests in the order of their replay, each with its
-// arrival: what a Trace makes requests of, for those who reckon with recorded requests and serve
-// none. Memory is constant.
+// Rows are the usable rows of recorded requests in the order of their replay, with their arrivals: the
+// input of a Trace, for callers that compute with recorded requests and execute none. Memory is constant.
 //
 // Rows must be closed. One goroutine uses them.
 type Rows struct {
@@ -244,9 +243,9 @@ type Rows struct {
 	stream *rowStream
 }
 
-// OpenRows reads the start of every file, so that an input of another format is an error now. Of
-// the configuration it uses what has to do with files and times: Paths, Speedup, Cycles (at least
-// 1), Live, Start, Rate, MaxRequests and AllowMalformed.
+// OpenRows reads the start of every file, so that an input of another format is an error now. It uses these
+// fields of the configuration: Paths, Speedup, Cycles (at least 1), Live, Start, Rate, MaxRequests and
+// AllowMalformed.
 func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
 	files, err := check(format, &cfg)
 	if err != nil {
@@ -257,9 +256,9 @@ func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
 	return r, nil
 }
 
-// Each gives the rows that are left to do, with the time at which each arrives since the beginning
-// of the replay, until do fails. It returns that error, or what ended the input early: a file that
-// cannot be read, or too many malformed rows. A row is valid until do returns.
+// Each calls do with the remaining rows and their arrivals since the begin of the replay, until do fails. It
+// returns the error of do, or the error that ended the input: a file that cannot be read, or too many
+// malformed rows. A row is valid until do returns.
 func (r *Rows) Each(do func(row *formats.Row, at time.Duration) error) error {
 	for row := r.stream.peek(); row != nil; row = r.stream.peek() {
 		if err := do(&row.Row, row.arrival); err != nil {
@@ -270,7 +269,7 @@ func (r *Rows) Each(do func(row *formats.Row, at time.Duration) error) error {
 	return r.stream.err
 }
 
-// Report returns what was read so far.
+// Report counts the rows read so far.
 func (r *Rows) Report() workloads.TraceReport { return r.stream.report() }
 
 // Close closes the files.

@@ -22,9 +22,8 @@ type Config struct {
 	// arrives when it is taken.
 	Speedup float64
 	Cycles  int // how often the input is replayed, 0 = without end
-	// Start passes over what was recorded in this time from the first request on: the replay begins
-	// there, with what the trace has next at its distance. Every cycle begins there. Input without
-	// times has no Start.
+	// Start skips the requests recorded in this time from the first request on. Every cycle begins
+	// there, and the next request keeps its distance from Start. Input without times has no Start.
 	Start time.Duration
 
 	Rate         float64 // requests per second instead of the recorded times, 0 = none
@@ -32,9 +31,9 @@ type Config struct {
 	MaxRequests  int64   // ends the load after N requests, 0 = never
 	Seed         uint64  // the run's seed plus the rank
 
-	// Live is how many sessions of agents, or conversations without times, run side by side, at
-	// least 1; 0 means 1, one after the other. A block trace that has other requests than sessions,
-	// too, is played file after file.
+	// Live is how many sessions of agents, or conversations without times, run concurrently; 0 means
+	// 1, one after the other. A block trace that also has requests outside sessions is replayed file by
+	// file.
 	Live int
 
 	// MaxConversations ends the input after that many in each cycle, 0 = all.
@@ -43,30 +42,28 @@ type Config struct {
 	Profile       profile.Profile // must be valid
 	PrefixCaching bool
 	PrefillOnly   bool
-	// MultiTurn lets rows of one session read the entries of those before; off, sessions are
-	// ignored.
+	// MultiTurn: rows of one session read the entries of earlier rows. Without it sessions are ignored.
 	MultiTurn bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
-	// ObjectTokens is that of an engine's objects, 0 = none. Block traces are cut into them: a
-	// whole block gives several, or several blocks one. Other traces keep the common prompt of a
-	// conversation, whose turns are one sequence of tokens then.
+	// ObjectTokens is the number of tokens in an engine's object, 0 = no objects. Block traces are cut
+	// into objects: several per block, or one for several blocks. Other traces keep the common prompt of
+	// a conversation, whose turns are one sequence of tokens then.
 	ObjectTokens int
-	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
+	// AllowMalformed accepts files with any number of malformed rows, also without a usable row.
 	AllowMalformed bool
 
-	apart []string // of each of Paths, once a file was opened; see formats.Apart
+	apart []string // by path, set when the first file is opened; see formats.Apart
 }
 
-// Trace is the Source of recorded requests. The class of a request is drawn by the number of its
-// row, with the shares that users have: of those that have arrived the most urgent is served first,
-// among up to 65,536 that wait. Rows that arrive when they are taken do not wait, and are served in
-// order. So are block traces, whose hits are a function of that order; all of theirs are of class
-// Responsive.
+// Trace is the Source of recorded requests. The number of a row draws the class of its request, with the
+// users' shares. The most urgent request that has arrived is taken first, among up to 65,536 waiting ones.
+// Rows that arrive when they are taken do not wait and keep their order. Block traces also keep their
+// order, because their hits depend on it; all their requests are of class Responsive.
 //
-// A second reader of the same files counts what has arrived, so that memory is constant.
+// A second reader of the same files counts arrivals, so that memory is constant.
 //
-// Err must be looked at once Take says Exhausted. Close must be called at the end.
+// Check Err after Take has returned Exhausted. Close must be called at the end.
 type Trace struct {
 	cfg    Config
 	format formats.Format
@@ -79,11 +76,11 @@ type Trace struct {
 	cycle    int                              // of the rows in sessions
 	queue    queue                            // requests that were read and not taken
 
-	now       time.Duration // latest time that Take saw
-	accounted time.Duration // latest time that Account reached
+	now       time.Duration // latest time of a Take
+	accounted time.Duration // latest time of an Account
 	taken     [workloads.NumClasses]workloads.ClassLoad
 
-	shadow  *rowStream // counts what has arrived; the first Account opens its file
+	shadow  *rowStream // counts arrivals; the first Account opens its file
 	offered [workloads.NumClasses]workloads.ClassLoad
 }
 
@@ -95,9 +92,8 @@ var (
 // New returns a load of recorded requests. It reads the start of every file, so that an input of
 // another format is an error now and not in the middle of a run.
 //
-// Rows of one session are the turns of a conversation, within one cycle and at most
-// Profile.MaxTurns; the 10,000 sessions used last are kept. Requests of blocks have Blocks instead
-// of an entry of their own.
+// Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the
+// 10,000 sessions used last are kept. Requests of blocks have Blocks instead of their own entry.
 func New(format formats.Format, cfg Config) (*Trace, error) {
 	files, err := check(format, &cfg)
 	if err != nil {
@@ -114,8 +110,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 	t.main = newStream(format, &t.cfg, files)
 	t.shadow = newStream(format, &t.cfg, files)
 	t.queue.order(cfg.Profile, t.main.times.timed())
-	// Reading up to the start may be millions of rows: here, where no worker waits for a request
-	// yet.
+	// Read up to the start here, before workers wait for requests: it may be millions of rows.
 	if cfg.Start > 0 {
 		if t.main.peek() == nil && t.main.err != nil {
 			return nil, t.main.err
@@ -149,9 +144,8 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	return r, workloads.Ready, 0
 }
 
-// read queues the rows that have arrived by a time, and returns the next one, nil at the end of
-// the input. It reads no further than it has to where order alone decides, which spares the memory
-// of blocks.
+// read queues the rows that have arrived by a time, and returns the next one, nil at the end of the input.
+// If rows keep their order it reads only one ahead, which saves the memory of blocks.
 func (t *Trace) read(until time.Duration) *traceRow {
 	for {
 		row := t.main.peek()
@@ -205,28 +199,28 @@ func (t *Trace) class(row *traceRow) workloads.Class {
 	return t.cfg.Profile.Class(t.stream.Unit(profile.DrawClass, row.seq))
 }
 
-// Done implements Source; a trace does not wait for answers.
+// Done implements Source. A trace does not wait for completions.
 func (t *Trace) Done(*workloads.Request, time.Duration) {}
 
-// Err returns what ended the input early: a file that cannot be read, or too many malformed rows.
-// It is nil at its end.
+// Err returns the error that ended the input early: a file that cannot be read, or too many malformed
+// rows. It is nil at the end of the input.
 func (t *Trace) Err() error { return t.main.err }
 
-// Report returns what was read so far.
+// Report counts the rows read so far.
 func (t *Trace) Report() workloads.TraceReport {
 	report := t.main.report()
 	report.Tokenizer = t.format.Tokenizer
 	return report
 }
 
-// Rows counts the rows of one cycle of the whole input by reading it again from its start, so that
-// the replayed share can be reported. It stops, and says false, after most rows and where the
-// input is bounded by conversations. It may be called while the load goes on.
+// Rows counts the rows of one cycle by reading the whole input again, for the report of the replayed share.
+// It stops and returns false after most rows, and if MaxConversations limits the input. It may be called
+// while the load runs.
 func (t *Trace) Rows(most int64) (rows int64, all bool) {
 	return countRows(t.format, &t.cfg, most)
 }
 
-// Close closes the files. Afterwards Take says Exhausted.
+// Close closes the files. After it Take returns Exhausted.
 func (t *Trace) Close() error {
 	t.queue.close()
 	t.main.stop()
@@ -234,13 +228,12 @@ func (t *Trace) Close() error {
 	return nil
 }
 
-// maxAccountRows bounds the rows that one Account reads ahead, some tens of milliseconds. A replay
-// that offers more per call is counted with delay: what is not reached yet is missing from Offered
-// and Queued until a later call.
+// maxAccountRows limits the rows that one Account reads ahead, to some tens of milliseconds. Rows beyond it
+// are missing from Offered and Queued until a later call.
 const maxAccountRows = 200_000
 
-// Account implements Source. Rows without a time of their own (Speedup 0) are offered when they are
-// taken, so that none ever waits.
+// Account implements Source. Rows without arrivals (Speedup 0) are offered when they are taken, and never
+// wait.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	loads := slices.Clone(t.taken[:])
 	for c := range loads {
@@ -250,7 +243,7 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 		return loads
 	}
 	t.accounted = max(t.accounted, t.now, until)
-	// The shadow reader follows, and counts the rows that it passes.
+	// The shadow reader follows and counts the rows.
 	for range maxAccountRows {
 		row := t.shadow.peek()
 		if row == nil || row.arrival > t.accounted {
@@ -264,11 +257,11 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	next := t.read(t.accounted)
 	for c := range loads {
 		load, offered := &loads[c], t.offered[c]
-		if offered.Offered > load.Offered { // else it is behind
+		if offered.Offered > load.Offered { // else the shadow reader is behind
 			load.Queued = offered.Offered - load.Offered
 			load.Offered, load.OfferedTokens = offered.Offered, offered.OfferedTokens
 		}
-		// Of a class that none of the queued is of, those that wait come after the next row.
+		// Without a queued request of a class, its waiting requests come after the next row.
 		load.Oldest = t.queue.oldest(workloads.Class(c))
 		if load.Oldest > t.accounted {
 			load.Oldest = workloads.Never
@@ -280,9 +273,9 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	return loads
 }
 
-// writes returns the tokens that a row's request offers to write: of a block trace those of its
-// blocks, the last of which may be a part. It makes no request, because the shadow reader passes
-// many rows for each that is taken.
+// writes returns the tokens that a row's request offers to write; for a block trace the tokens of its
+// blocks, of which the last may be partial. It makes no request, because the shadow reader reads many rows
+// for each taken one.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
 		return t.blocks.Tokens(&row.Row, len(row.Blocks))

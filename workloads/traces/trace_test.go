@@ -49,16 +49,13 @@ func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
 		require.Nil(t, s.main.file, "a file is left open")
-		require.True(
-			t,
-			s.shadow == nil || s.shadow.file == nil,
-			"a file of the shadow reader is left open",
-		)
+		require.True(t, s.shadow == nil || s.shadow.file == nil,
+			"a file of the shadow reader is left open")
 	})
 	return s
 }
 
-// all takes every request at the moment it arrives, and finishes it at once.
+// all takes every request when it arrives, and finishes it at once.
 func all(t *testing.T, s *Trace) []*workloads.Request {
 	t.Helper()
 	var rs []*workloads.Request
@@ -83,15 +80,8 @@ func all(t *testing.T, s *Trace) []*workloads.Request {
 func lines(rs []*workloads.Request) string {
 	var b strings.Builder
 	for _, r := range rs {
-		fmt.Fprintf(
-			&b,
-			"%d %v %s %d+%d\n",
-			r.Seq,
-			r.Arrival,
-			r.Own.Key,
-			r.ContextTokens,
-			r.GenerateTokens,
-		)
+		fmt.Fprintf(&b, "%d %v %s %d+%d\n", r.Seq, r.Arrival, r.Own.Key, r.ContextTokens,
+			r.GenerateTokens)
 	}
 	return b.String()
 }
@@ -122,8 +112,8 @@ func TestAzure(t *testing.T) {
 `, lines(all(t, openTrace(t, formats.Azure, cfg))))
 }
 
-// TestClassesAreDrawnByRow: with the shares that users have, whatever the order in which they are
-// taken; of those that have arrived the most urgent goes first.
+// TestClassesAreDrawnByRow: classes have the users' shares, in any order of taking requests. The most
+// urgent arrived request is taken first.
 func TestClassesAreDrawnByRow(t *testing.T) {
 	const rows = 20000
 	text := "Timestamp,Request tokens,Response tokens\n" + strings.Repeat("5,10,1\n", rows)
@@ -150,7 +140,7 @@ func TestClassesAreDrawnByRow(t *testing.T) {
 	assert.True(t, slices.IsSorted(order), "all arrive at once: interactive ones are first")
 	fast, order := classes(42, 0)
 	assert.Equal(t, paced, fast, "a class is the row's and the seed's")
-	assert.False(t, slices.IsSorted(order), "nobody waits, so that nobody is preferred")
+	assert.False(t, slices.IsSorted(order), "no request waits, so priorities have no effect")
 	other, _ := classes(43, 0)
 	assert.NotEqual(t, paced, other)
 
@@ -186,7 +176,7 @@ func TestAsFastAsPossible(t *testing.T) {
 	assert.Equal(t, workloads.Exhausted, st)
 }
 
-// TestSpellings: the same rows in other clothes give the same requests.
+// TestSpellings: the same rows in other spellings give the same requests.
 func TestSpellings(t *testing.T) {
 	plain := read(t, testdata("azure-small.csv"))
 	want := func() string {
@@ -279,11 +269,9 @@ func TestTracePrefixes(t *testing.T) {
 		require.Equal(t, workloads.PrefillOnly, r.Kind)
 		if r.SystemPrompt >= 0 {
 			prompts++
-			require.Equal(
-				t,
+			require.Equal(t,
 				profile.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]),
-				r.Own.Tokens,
-			)
+				r.Own.Tokens)
 		}
 	}
 	assert.InDelta(t, 1000, prompts, 100)

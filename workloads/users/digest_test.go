@@ -113,7 +113,7 @@ func digests(
 	return sums
 }
 
-// TestDigest: what a user asks does not depend on when it is served, by how many, or in which mode.
+// TestDigest: the requests of a user do not depend on the times of service, the workers or the mode.
 func TestDigest(t *testing.T) {
 	p := profile.Default()
 	cfg := Config{

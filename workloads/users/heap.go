@@ -2,16 +2,16 @@ package users
 
 import "time"
 
-// userItem is a user at the time of one of its arrivals. What orders it is kept next to the cursor:
-// with 10,000 users, looking into a cursor at each comparison would miss the cache.
+// userItem is a user at the time of an arrival. The item has the sort keys itself: with 10,000 users,
+// reading them from the cursor at each comparison would miss the CPU cache.
 type userItem struct {
-	priority int // of those who are served; 0 in time
+	priority int // in the ready heap; 0 in the future heap
 	at       time.Duration
-	tie      int64 // its slot, so that the order is a function of the seed alone
+	tie      int64 // its slot, so that the order depends on the seed alone
 	cursor   *cursor
 }
 
-// before orders by priority and time. Equal ones go by tie.
+// before orders by priority, time and tie.
 func (a userItem) before(b userItem) bool {
 	switch {
 	case a.priority != b.priority:
@@ -22,8 +22,7 @@ func (a userItem) before(b userItem) bool {
 	return a.tie < b.tie
 }
 
-// userHeap is a binary min-heap of users: its first one is the earliest. container/heap would box
-// an item at every step.
+// userHeap is a binary min-heap of users. container/heap would allocate for every item.
 type userHeap []userItem
 
 // push adds an item.
@@ -37,7 +36,7 @@ func (h *userHeap) push(it userItem) {
 	items[i] = it
 }
 
-// pop takes the earliest item off.
+// pop removes the earliest item.
 func (h *userHeap) pop() userItem {
 	items := *h
 	first, last := items[0], items[len(items)-1]
@@ -48,7 +47,7 @@ func (h *userHeap) pop() userItem {
 	return first
 }
 
-// replaceTop puts an item in the place of the earliest one and lets it fall to its own.
+// replaceTop replaces the earliest item and restores the heap.
 func (h userHeap) replaceTop(it userItem) {
 	i := 0
 	for child := 1; child < len(h); child = 2*i + 1 {
@@ -64,7 +63,7 @@ func (h userHeap) replaceTop(it userItem) {
 	h[i] = it
 }
 
-// dropSilent takes the users out that do not ask any more.
+// dropSilent removes inactive users.
 func (h *userHeap) dropSilent() {
 	old := *h
 	*h = old[:0] // push writes no farther than what was read

@@ -54,11 +54,9 @@ func TestGoldenPopulation(t *testing.T) {
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	require.NoError(t, err)
-	require.Equal(
-		t,
+	require.Equal(t,
 		[]string{"seed", "user", "context_tokens", "generation_tokens", "think_time_s", "qos"},
-		rows[0],
-	)
+		rows[0])
 	rows = rows[1:]
 	require.Len(t, rows, 8*200)
 	for seed := uint64(42); seed <= 49; seed++ {
@@ -74,14 +72,8 @@ func TestGoldenPopulation(t *testing.T) {
 				fmt.Sprint(u.Generate),
 				u.Class.String(),
 			}
-			require.Equal(
-				t,
-				[]string{row[0], row[1], row[2], row[3], row[5]},
-				got,
-				"seed %d user %d",
-				seed,
-				i,
-			)
+			require.Equal(t, []string{row[0], row[1], row[2], row[3], row[5]}, got,
+				"seed %d user %d", seed, i)
 			require.Equal(t, think, u.Think, "seed %d user %d", seed, i)
 		}
 	}
@@ -92,12 +84,8 @@ func TestGoldenPopulation(t *testing.T) {
 func TestPopulationShares(t *testing.T) {
 	p := profile.Default()
 	users := Population(p, 42, 30000, false)
-	assert.Equal(
-		t,
-		users[:100],
-		Population(p, 42, 100, false),
-		"a larger population starts with the smaller one",
-	)
+	assert.Equal(t, users[:100], Population(p, 42, 100, false),
+		"a larger population starts with the smaller one")
 	templates, classes := map[string]int{}, [workloads.NumClasses]int{}
 	byName := map[string]profile.Template{}
 	for _, tpl := range p.Templates {

@@ -9,8 +9,8 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// Corpus is a Corpus whose documents are drawn: each is a function of the seed and its number.
-// It is safe for concurrent use.
+// Corpus is a workloads.Corpus of drawn documents: each is a function of the seed and its number. It is
+// safe for concurrent use.
 type Corpus struct {
 	profile     profile.RAG
 	documents   int
@@ -38,8 +38,7 @@ func NewCorpus(p profile.RAG, documents int, m model.Model, s model.Sizer, seed 
 	return c
 }
 
-// Documents returns how many documents are ingested, and the number of the first that is still
-// there after that.
+// Documents returns how many documents are ingested, and the number of the first that is kept.
 func (c *Corpus) Documents() (n, first int) {
 	if m := c.profile.MaxDocuments; m > 0 {
 		first = max(0, c.documents-m)
@@ -82,8 +81,8 @@ func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Dra
 	return top
 }
 
-// pick returns the index at which the weights up to it exceed that share of their sum; never one of
-// weight 0, and the last that has any if rounding leaves nothing behind it.
+// pick returns the first index at which the cumulative weight exceeds that share of the sum. It never
+// returns an index of weight 0; after rounding errors it returns the last one with a weight.
 func pick(weights []float64, sum, share float64) (at int) {
 	left := share * sum
 	for i, w := range weights {
@@ -97,11 +96,10 @@ func pick(weights []float64, sum, share float64) (at int) {
 	return at
 }
 
-// WithRAG lets the turns of a source retrieve chunks of documents, and lets their users submit
-// queries besides: a query arrives with the turn that it follows, is of its class, and decodes the
-// chunks that it retrieves. Queries come on top of the source's own number of requests; they count
-// as offered from the moment at which their turn is taken. Written and Done of the source are
-// called for queries too: their Origin is not the source's.
+// WithRAG makes turns of a source retrieve chunks of documents, and adds queries: a query arrives with the
+// turn that it follows, has its class, and decodes the chunks that it retrieves. Queries are in addition to
+// the source's number of requests; they count as offered from the time at which their turn is taken.
+// Written and Done of the source are called for queries too: their Origin is not the source's.
 func WithRAG(src workloads.Scalable, c *Corpus) workloads.Scalable {
 	if c.documents < 1 {
 		return src
@@ -116,7 +114,7 @@ type ragSource struct {
 	taken   [workloads.NumClasses]int64
 }
 
-// SetUsers implements Scalable: the queries that a user has waiting leave with it.
+// SetUsers implements Scalable. The waiting queries of a user are dropped with it.
 func (s *ragSource) SetUsers(n int, now time.Duration) {
 	s.Scalable.SetUsers(n, now)
 	s.waiting = slices.DeleteFunc(s.waiting,

@@ -24,13 +24,8 @@ var ragModel = model.Model{
 }
 
 func TestDocumentsAreCutIntoChunks(t *testing.T) {
-	c := NewCorpus(
-		profile.Default().RAG,
-		300,
-		ragModel,
-		model.NewSizer(ragModel, 1, model.TPEngine),
-		1,
-	)
+	c := NewCorpus(profile.Default().RAG, 300, ragModel,
+		model.NewSizer(ragModel, 1, model.TPEngine), 1)
 	sum := 0
 	for doc := range 300 {
 		tokens := 0
@@ -47,13 +42,8 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 	assert.Equal(
 		t,
 		c.Chunks(nil, 7),
-		NewCorpus(
-			profile.Default().RAG,
-			9,
-			ragModel,
-			model.NewSizer(ragModel, 1, model.TPEngine),
-			1,
-		).Chunks(nil, 7),
+		NewCorpus(profile.Default().RAG, 9, ragModel, model.NewSizer(ragModel, 1, model.TPEngine),
+			1).Chunks(nil, 7),
 		"a function of the seed",
 	)
 	assert.Equal(t, "rag/7/0", workloads.ChunkKey(7, 0))
@@ -105,28 +95,16 @@ func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 			if uniform {
 				want = 1.0 / 8
 			}
-			assert.InDelta(
-				t,
-				want,
-				first[i]/draws,
-				4*math.Sqrt(want/draws),
-				"chunk %d, uniform %v",
-				i,
-				uniform,
-			)
+			assert.InDelta(t, want, first[i]/draws, 4*math.Sqrt(want/draws), "chunk %d, uniform %v",
+				i, uniform)
 		}
 	}
 	p := profile.Default().RAG
 	p.SmallModelTokens = [2]int{600, 600}
 	assert.Len(
 		t,
-		NewCorpus(
-			p,
-			1,
-			ragModel,
-			model.Sizer{},
-			1,
-		).retrieve(profile.NewStream(1, 1), 0, profile.DrawDocument, profile.DrawChunk),
+		NewCorpus(p, 1, ragModel, model.Sizer{},
+			1).retrieve(profile.NewStream(1, 1), 0, profile.DrawDocument, profile.DrawChunk),
 		2,
 		"all that there are",
 	)
@@ -154,8 +132,7 @@ func TestRAGPicksBothEndsOfAWeight(t *testing.T) {
 	assert.Equal(t, 3, pick(w, 8, 0.9), "a sum that lost its last digits")
 }
 
-// A tenth of the turns retrieve and a tenth are followed by a query; nothing else of the turns
-// changes.
+// A tenth of the turns retrieve, and a tenth are followed by a query. Otherwise the turns do not change.
 func TestUsersRetrieveAndAsk(t *testing.T) {
 	users := func() *Users {
 		p := profile.Default()
@@ -169,10 +146,8 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 			},
 		)
 	}
-	plain, with := users(), WithRAG(
-		users(),
-		NewCorpus(profile.Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42),
-	)
+	plain, with := users(), WithRAG(users(),
+		NewCorpus(profile.Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
 	turns, retrieved, queries := 0, 0, 0
 	for now := time.Duration(0); now < 1000*time.Second; now += 100 * time.Millisecond {
 		for {
@@ -242,7 +217,7 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 		return users
 	}
 	assert.Len(t, asked(0, 60*time.Second), 4)
-	// A turn is taken whose query waits; with its user both leave.
+	// Take a turn whose query waits. If its user leaves, both leave.
 	now := 60 * time.Second
 	for {
 		r, st, wake := scaled.Take(now)

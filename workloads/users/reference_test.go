@@ -13,8 +13,8 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// reference is a naive Users: it writes every request of a horizon into a list and searches the
-// list for everything. It shares with the real one only the draws.
+// reference is a naive Users. It writes every request up to a horizon into a list, and searches the list
+// for everything. It shares only the draws with Users.
 type reference struct {
 	cfg    Config
 	closed bool
@@ -56,18 +56,9 @@ func newReference(cfg Config, perUser int) *reference {
 				arrival:      at,
 				conversation: conversation,
 				turn:         turn,
-				context: s.Between(
-					profile.DrawContext,
-					int64(n),
-					max(1, u.Context/4),
-					u.Context,
-				),
-				generate: s.Between(
-					profile.DrawGenerate,
-					int64(n),
-					max(1, u.Generate/4),
-					u.Generate,
-				),
+				context:      s.Between(profile.DrawContext, int64(n), max(1, u.Context/4), u.Context),
+				generate: s.Between(profile.DrawGenerate, int64(n), max(1, u.Generate/4),
+					u.Generate),
 				history: slices.Clone(history),
 				arrived: !ref.closed || n == 0,
 			}
@@ -92,17 +83,15 @@ func newReference(cfg Config, perUser int) *reference {
 		})
 		ref.all = ref.all[:min(len(ref.all), int(cfg.MaxRequests))]
 		for i := range ref.users {
-			ref.users[i] = slices.DeleteFunc(
-				ref.users[i],
-				func(r *refRequest) bool { return !slices.Contains(ref.all, r) },
-			)
+			ref.users[i] = slices.DeleteFunc(ref.users[i],
+				func(r *refRequest) bool { return !slices.Contains(ref.all, r) })
 		}
 	}
 	return ref
 }
 
-// after is the arrival of request n of a user whose one before arrived (closed-loop: was done) at
-// at.
+// after returns the arrival of a user's request n. at is the arrival of the request before (closed-loop:
+// its end).
 func (ref *reference) after(user, n int, at time.Duration) time.Duration {
 	u := ref.cfg.Users[user]
 	s := profile.NewStream(ref.cfg.Seed, u.ID)
@@ -116,8 +105,7 @@ func (ref *reference) after(user, n int, at time.Duration) time.Duration {
 	return at + time.Duration(u.Think*s.Uniform(profile.DrawGap, int64(n), 0.8, 1.2)*1e9)
 }
 
-// next is the request that a user must start next, nil if it has none or that one may not start
-// yet.
+// next returns the request that a user must start next, nil if there is none or it may not start yet.
 func (ref *reference) next(user int) *refRequest {
 	list := ref.users[user]
 	i := slices.IndexFunc(list, func(r *refRequest) bool { return !r.taken })
@@ -192,7 +180,7 @@ func randomConfig(rng *rand.Rand) Config {
 	if rng.IntN(4) == 0 {
 		p.QoS[workloads.Batch].Priority = 2 + rng.IntN(
 			2,
-		) // two classes share a priority, or the order is another
+		) // two classes share a priority, or have another order
 	}
 	if rng.IntN(3) == 0 {
 		p.SystemPromptTokens = []int{30000} // longer than any context: an entry still has a token
@@ -271,8 +259,7 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 					require.Equal(t, workloads.Wait, st)
 				}
 				if cfg.MaxRequests > 0 && at < refWake {
-					// Only the reference knows already that the arrival it would wake for is beyond
-					// MaxRequests.
+					// Only the reference can know that the next arrival is beyond MaxRequests.
 					require.Greater(t, at, now)
 				} else {
 					require.Equal(t, refWake, at)
@@ -314,11 +301,7 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 				require.Equal(t, 2048, r.Own.Tokens)
 			} else {
 				require.Equal(t, workloads.Entry{
-					Key: workloads.UserKey(
-						r.User,
-						r.Conversation,
-						r.Turn,
-					),
+					Key:    workloads.UserKey(r.User, r.Conversation, r.Turn),
 					Tokens: want.own,
 				}, r.Own)
 			}
@@ -328,15 +311,10 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 		}
 		if rng.IntN(10) == 0 {
 			until := now + time.Duration(rng.IntN(2))*50*time.Millisecond
-			require.Equal(
-				t,
-				ref.account(max(until, src.accounted)),
-				src.Account(until),
-				"account at %v",
-				until,
-			)
+			require.Equal(t, ref.account(max(until, src.accounted)), src.Account(until),
+				"account at %v", until)
 		}
-		// Jump to the next event, then let everything of that moment happen.
+		// Jump to the next event, then execute all events of that time.
 		next := wake
 		for _, j := range jobs {
 			if !j.wrote {

@@ -11,7 +11,7 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// drain takes everything that has arrived and finishes it at once.
+// drain takes all arrived requests and finishes them at once.
 func drainUsers(s *Users, now time.Duration) map[int]int {
 	taken := map[int]int{}
 	for {
@@ -109,13 +109,13 @@ func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
 	s.Done(r, now)
 	s.SetUsers(10, now)
 	_, back := totals(s.Account(now))
-	assert.Zero(t, back, "nobody comes back with a backlog")
+	assert.Zero(t, back, "no user returns with a backlog")
 	later, _ := totals(s.Account(now + 10*time.Second))
 	assert.Greater(t, later, less)
 }
 
-// A user who leaves while its turn is being written goes on after it when it is
-// wanted again, and not before.
+// A user leaves while its turn is being written. If the user comes back, it continues after this turn, and
+// not before.
 func TestSilencedUserInFlight(t *testing.T) {
 	p := profile.Default()
 	p.NewConversation = 0

@@ -14,9 +14,9 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// TestScripts runs the scripts of testdata: users, the requests that they make, and what each does
-// to the cache. Rewrite them with -rewrite. Every request takes as long as its command says,
-// whatever it does; a token has one byte.
+// TestScripts runs the scripts of testdata: users, their requests, and the operations of each request on
+// the cache. Rewrite them with -rewrite. Each command gives the duration of its requests. A token has one
+// byte.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

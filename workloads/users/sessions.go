@@ -11,20 +11,20 @@ import (
 	"kvbench/workloads/sessions"
 )
 
-// SessionsConfig describes made-up sessions of an assistant.
+// SessionsConfig describes synthetic sessions of an assistant.
 type SessionsConfig struct {
 	Profile profile.Sessions // must be valid
 	Seed    uint64           // the run's seed plus the rank
 	// Window is the longest prompt in tokens, 0 = profile.Longest. A session whose next prompt and
-	// its answer would not fit goes on from its system prompt and a summary, as agents do.
+	// answer would not fit continues from its system prompt and a summary, as agents do.
 	Window      int
-	BlockTokens int // of the blocks in which prompts are kept
+	BlockTokens int // tokens of a block
 }
 
-// Sessions makes sessions without end: the n-th one is a function of (seed, n). Prompts grow: each
-// holds all that was said before it, answers included, and blocks are of what they hold and of all
-// before that, as engines have them, so that sessions share their common prompts and documents that
-// stand at the same place behind them, and nothing else.
+// Sessions generates an unlimited number of sessions: the n-th one is a function of (seed, n). Prompts
+// grow: each contains all earlier prompts and answers. As in engines, a block depends on its content and
+// on all tokens before it, so that sessions only share common prompts, and documents at the same place
+// after them.
 type Sessions struct {
 	cfg    SessionsConfig
 	number int64
@@ -43,7 +43,7 @@ func (s *Sessions) Next() (*sessions.Session, error) {
 	w := script{cfg: &s.cfg, stream: profile.NewStream(s.cfg.Seed, int(s.number)),
 		number: s.number}
 	w.session()
-	// Agents run concurrently: requests come by their times.
+	// Agents run concurrently: order the requests by time.
 	slices.SortStableFunc(w.rows, func(a, b formats.Row) int { return int(a.Stamp - b.Stamp) })
 	var b sessions.Builder
 	b.Begin(s.number, 0)
@@ -54,20 +54,20 @@ func (s *Sessions) Next() (*sessions.Session, error) {
 	return b.End(), nil
 }
 
-// script writes one session.
+// script generates one session.
 type script struct {
 	cfg    *SessionsConfig
 	stream profile.Stream
 	number int64
 	draws  int64
-	said   uint64 // pieces of text that are this session's own
+	said   uint64 // number of texts that only this session has
 	agents int
 	rows   []formats.Row
 }
 
 func (w *script) draw() int64 { w.draws++; return w.draws }
 
-// between draws from a range in which each doubling is as likely as another.
+// between draws from a range in which each doubling is equally likely.
 func (w *script) between(r [2]int) int {
 	return w.stream.LogBetween(profile.DrawScript, w.draw(), r[0], r[1])
 }
@@ -83,7 +83,7 @@ func (w *script) chance(p float64) bool {
 	return w.stream.Unit(profile.DrawScript, w.draw()) < p
 }
 
-// Texts that sessions share are called by what they are, and a number.
+// Texts that sessions share are identified by a kind and a number.
 const (
 	systemText = iota + 1
 	agentText
@@ -94,14 +94,13 @@ const (
 // text is the identity of a piece of text.
 func text(kind int, n uint64) uint64 { return uint64(profile.NewStream(n, kind)) }
 
-// own is a new text.
+// own returns a new text.
 func (w *script) own() uint64 {
 	w.said++
 	return text(ownText, uint64(profile.NewStream(uint64(w.stream), int(w.said))))
 }
 
-// common draws one of the common prompts: its text and its tokens, of which at most half of the
-// window are there.
+// common draws one of the common prompts: its text and its tokens, at most half of the window.
 func (w *script) common(kind int, tokens []int) (uint64, int) {
 	if len(tokens) == 0 {
 		return 0, 0
@@ -110,7 +109,7 @@ func (w *script) common(kind int, tokens []int) (uint64, int) {
 	return text(kind, uint64(i)), min(tokens[i], w.cfg.Window/2)
 }
 
-// session asks all that a user asks.
+// session generates all questions of a session.
 func (w *script) session() {
 	p := &w.cfg.Profile
 	begin := prompt{size: w.cfg.BlockTokens}
@@ -132,8 +131,8 @@ func (w *script) session() {
 	}
 }
 
-// turn asks, and asks again with the result of each tool call. It returns when the last answer is
-// there, on storage and servers that take no time.
+// turn generates a question, and another request with the result of each tool call. It returns the time of
+// the last answer, if storage and server take no time.
 func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.Agent, calls int,
 	agents float64) time.Duration {
 	p := &w.cfg.Profile
@@ -150,7 +149,7 @@ func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.
 	}
 }
 
-// together starts agents concurrently. It returns when the last of them has answered.
+// together starts agents concurrently. It returns the time of their last answer.
 func (w *script) together(talk *prompt, begin prompt, at time.Duration,
 	by formats.Agent) time.Duration {
 	last := at
@@ -160,7 +159,7 @@ func (w *script) together(talk *prompt, begin prompt, at time.Duration,
 	return last
 }
 
-// agent starts an agent, whose answer becomes a part of the prompt.
+// agent starts an agent, whose answer becomes part of the prompt.
 func (w *script) agent(talk *prompt, begin prompt, at time.Duration,
 	by formats.Agent) time.Duration {
 	p := &w.cfg.Profile
@@ -175,7 +174,7 @@ func (w *script) agent(talk *prompt, begin prompt, at time.Duration,
 	return at
 }
 
-// ask is one request, whose answer is a part of what is said from then on.
+// ask generates one request, whose answer becomes part of the prompt.
 func (w *script) ask(talk *prompt, begin prompt, at time.Duration, who formats.Agent) {
 	answer := max(1, w.between(w.cfg.Profile.AnswerTokens))
 	w.fit(talk, begin, answer)
@@ -185,14 +184,14 @@ func (w *script) ask(talk *prompt, begin prompt, at time.Duration, who formats.A
 	talk.add(w.own(), answer)
 }
 
-// say adds a text of the session's own.
+// say adds a new text to the prompt.
 func (w *script) say(talk *prompt, begin prompt, tokens int) {
 	tokens = min(tokens, w.cfg.Window/4)
 	w.fit(talk, begin, tokens)
 	talk.add(w.own(), max(1, tokens))
 }
 
-// retrieve adds a document.
+// retrieve adds a document to the prompt.
 func (w *script) retrieve(talk *prompt, begin prompt) {
 	p := &w.cfg.Profile
 	n := w.stream.LogBetween(profile.DrawScript, w.draw(), 1, max(1, p.Documents))
@@ -203,7 +202,7 @@ func (w *script) retrieve(talk *prompt, begin prompt) {
 	talk.add(text(documentText, uint64(n)), max(1, tokens))
 }
 
-// fit lets a prompt that would pass the window go on from its beginning and a summary.
+// fit shortens a prompt that would exceed the window to its beginning and a summary.
 func (w *script) fit(talk *prompt, begin prompt, more int) {
 	if talk.tokens+more <= w.cfg.Window {
 		return
@@ -217,11 +216,11 @@ func (w *script) fit(talk *prompt, begin prompt, more int) {
 
 // prompt is a text that grows, in blocks.
 type prompt struct {
-	size   int // of a block, in tokens
+	size   int // tokens of a block
 	tokens int
 	ids    []int64 // of the whole blocks
-	chain  uint64  // of all texts so far, by what they are and where they end and blocks do
-	part   int     // tokens behind the last whole block
+	chain  uint64  // hash of all texts so far, with the ends of texts and blocks
+	part   int     // tokens after the last whole block
 }
 
 // add appends so many tokens of a text.
@@ -236,7 +235,7 @@ func (p *prompt) add(text uint64, tokens int) {
 	}
 }
 
-// fork is a copy that grows on its own: requests have the blocks of the other.
+// fork returns a copy that grows independently; requests refer to the blocks of the original.
 func (p *prompt) fork() prompt {
 	f := *p
 	f.ids = p.ids[:len(p.ids):len(p.ids)]

@@ -10,7 +10,7 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// agents is a profile with all that a session may have.
+// agents returns a profile with all features of sessions.
 func agents() profile.Sessions {
 	return profile.Sessions{
 		SystemPrompts: []int{1000, 3000}, Questions: [2]int{1, 6}, QuestionTokens: [2]int{20, 300},
@@ -22,13 +22,13 @@ func agents() profile.Sessions {
 	}
 }
 
-// Prompts grow by what was said, stay within the window, and share no block that is not theirs: a
-// block means all that stands before it, so that what follows one differs only behind a fork.
+// Prompts grow by questions and answers and stay within the window. Sessions only share the blocks of
+// common prompts. A block stands for its whole prefix, so the block before it is always the same.
 func TestSessionsGrow(t *testing.T) {
 	const window, block = 20000, 64
 	p := agents()
 	s := NewSessions(SessionsConfig{Profile: p, Seed: 3, Window: window, BlockTokens: block})
-	before := map[int64]int64{} // block by the one behind it
+	before := map[int64]int64{} // the block before, by block
 	first := map[int64]bool{}   // blocks at the beginning of prompts
 	last := map[[2]int64]int{}  // context by session and agent
 	of := map[int64]int64{}     // the last session that had a block
@@ -82,8 +82,8 @@ func TestSessionsGrow(t *testing.T) {
 	assert.Positive(t, shared, "common prompts are shared")
 }
 
-// Agents that are started together ask concurrently, and the agent that started them asks again
-// when all have answered.
+// Agents that are started together make their requests concurrently. Their parent's next request comes
+// after the answers of all.
 func TestAgentsBesideEachOther(t *testing.T) {
 	s := NewSessions(SessionsConfig{Profile: agents(), Seed: 3, BlockTokens: 64})
 	concurrent, waited := 0, 0
@@ -113,8 +113,8 @@ func TestAgentsBesideEachOther(t *testing.T) {
 	assert.Positive(t, waited)
 }
 
-// The n-th session is a function of seed and n. Another seed says other things behind the same
-// common prompts.
+// The n-th session is a function of seed and n. Another seed has other texts after the same common
+// prompts.
 func TestSessionsAreDrawn(t *testing.T) {
 	cfg := SessionsConfig{Profile: agents(), Seed: 3, BlockTokens: 16}
 	a, b := NewSessions(cfg), NewSessions(cfg)
@@ -150,7 +150,7 @@ func TestSessionsAreDrawn(t *testing.T) {
 	assert.GreaterOrEqual(t, len(common), prompts)
 }
 
-// In a window that hardly holds a common prompt, prompts are cut to it, and the session goes on.
+// If the window hardly holds a common prompt, prompts are cut to the window, and the session continues.
 func TestSessionsInASmallWindow(t *testing.T) {
 	p := agents()
 	p.SystemPrompts = []int{17000}

@@ -12,8 +12,8 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	s.advance(now)
 	switch {
 	case len(s.ready) > 0:
-	// In closed-loop tickets become requests, and requests in flight may hold back others, so that
-	// the count of those taken decides in every mode.
+	// In closed loop tickets become requests, and requests in flight may delay others, so that the
+	// number of taken requests decides in every mode.
 	case len(s.cursors) == 0 || s.cfg.MaxRequests > 0 && s.requests >= s.cfg.MaxRequests:
 		return nil, workloads.Exhausted, workloads.Never
 	// All users wait for an event or are beyond MaxRequests.
@@ -36,8 +36,8 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 // Written implements Source.
 func (s *Users) Written(r *workloads.Request) {
 	c, mine := r.Origin.(*cursor)
-	// Only the request just before the cursor can be waited for: after a new conversation no
-	// request asks for older ones.
+	// The cursor can only wait for the request just before it: a new conversation does not need older
+	// ones.
 	if mine && c.state == blocked && c.seq == r.Seq+1 {
 		s.schedule(c)
 	}
@@ -53,7 +53,7 @@ func (s *Users) Done(r *workloads.Request, now time.Duration) {
 	s.schedule(c)
 }
 
-// schedule makes a user wait for the arrival of its next request, if it may still have one.
+// schedule queues a user for the arrival of its next request, if it may have one.
 func (s *Users) schedule(c *cursor) {
 	if s.tickets == 0 || c.silent {
 		c.state = retired
@@ -66,8 +66,8 @@ func (s *Users) schedule(c *cursor) {
 	s.future.push(c.at(c.arrival))
 }
 
-// advance moves time forward and the users whose request has arrived into the queues. A request may
-// lie beyond MaxRequests; so do all later ones of its user then.
+// advance advances the time and moves users whose request has arrived to the ready heap. If a request is
+// beyond MaxRequests, so are all later ones of its user.
 func (s *Users) advance(now time.Duration) {
 	s.now = max(s.now, now)
 	if s.cfg.MaxRequests > 0 {
@@ -79,7 +79,7 @@ func (s *Users) advance(now time.Duration) {
 			it.cursor.state = retired
 			continue
 		}
-		// The highest priority is served first, then the earliest arrival, then the larger class.
+		// The highest priority goes first, then the earliest arrival, then the larger class.
 		class := it.cursor.user.Class
 		it.priority = s.cfg.Profile.QoS[class].Priority
 		it.tie -= int64(class) << 32
@@ -87,7 +87,7 @@ func (s *Users) advance(now time.Duration) {
 	}
 }
 
-// request makes the request under a cursor.
+// request makes the request of a cursor.
 func (s *Users) request(c *cursor) *workloads.Request {
 	least := max(1, c.user.Generate/4)
 	r := &workloads.Request{
@@ -116,8 +116,7 @@ func (s *Users) request(c *cursor) *workloads.Request {
 	return r
 }
 
-// context draws the context tokens of a user's n-th request, of which no more are than fit into the
-// window.
+// context draws the context tokens of a user's n-th request, at most the window.
 func (s *Users) context(c *cursor, n int64) int {
 	drawn := c.stream.Between(profile.DrawContext, n, max(1, c.user.Context/4), c.user.Context)
 	if s.cfg.Window > 0 {
@@ -126,13 +125,13 @@ func (s *Users) context(c *cursor, n int64) int {
 	return drawn
 }
 
-// full says whether a user's next turn would not fit behind the one just made.
+// full reports whether a user's next turn would exceed the window after the one just made.
 func (s *Users) full(c *cursor, r *workloads.Request) bool {
 	return s.cfg.Window > 0 && !s.cfg.DecodeOnly &&
 		c.kept+r.Own.Tokens+s.context(c, c.seq) > s.cfg.Window
 }
 
-// step moves a cursor behind the request just made and puts its user where the next one belongs.
+// step advances a cursor after a request and queues its user for the next one.
 func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
 	p := &s.cfg.Profile
@@ -162,20 +161,19 @@ func (s *Users) step(c *cursor, r *workloads.Request) {
 	s.schedule(c)
 }
 
-// arrivals counts what open-loop users ask for, taken or not, without writing down any of it: a
-// second cursor per user walks through time ahead of the one that Take moves. With a limit it stops
-// at the N-th arrival and remembers where that was, so that the first N of all users are known. A
-// nil one, that of closed-loop users, counts nothing and has no limit.
+// arrivals counts the requests of open-loop users, taken or not, without storing them: a second cursor per
+// user runs ahead of the one that Take advances. With a limit it stops at the N-th arrival and keeps it, so
+// that the first N of all users are known. Closed-loop users have a nil one, which counts nothing and has
+// no limit.
 type arrivals struct {
-	next    userHeap // uncounted arrival of each user that asks
+	next    userHeap // uncounted arrival of each active user
 	left    int64    // arrivals still to count
 	last    userItem // the last one that counts, once left is 0
 	offered [workloads.NumClasses]workloads.ClassLoad
 }
 
-// Account implements Source. Open-loop users are followed by a second cursor each that runs ahead
-// of the first: about 40 ns per arrival since the last call, plus a look at every user. In
-// closed-loop a user has one request at most.
+// Account implements Source. For open-loop users it advances the second cursors: about 40 ns per arrival
+// since the last call, plus a check of every user. A closed-loop user has at most one request.
 func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 	s.accounted = max(s.accounted, s.now, until)
 	until = s.accounted
@@ -243,8 +241,8 @@ func (a *arrivals) join(c *cursor) {
 	}
 }
 
-// leave forgets what a user has asked for and no worker took. Its next arrival is still to be
-// dropped.
+// leave removes the requests of a user that no worker has taken. The user's next arrival has to be dropped
+// separately.
 func (a *arrivals) leave(c *cursor, s *Users) {
 	if a == nil {
 		return

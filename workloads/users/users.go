@@ -16,19 +16,18 @@ type Config struct {
 	Users   []User
 	Seed    uint64 // the run's seed plus the rank
 
-	// ClosedLoop lets a user think only after its answer is complete. Otherwise users do not wait
-	// for answers. A Rate replaces thinking and is always open-loop: a rate that waited for answers
-	// would be none.
+	// ClosedLoop: a user thinks only after its request has completed. Otherwise users do not wait for
+	// completions. A Rate replaces think times and is always open-loop.
 	ClosedLoop bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
 	// Window is the model's context window in tokens, 0 = none. A prompt, which is history and the
-	// turn's context, never passes it: engines refuse one that does, so that clients
-	// begin anew. A conversation whose next turn would not fit ends, and a context that is longer
-	// by itself is cut to the window. What is generated does not count, because no entry holds it.
+	// turn's context, never exceeds it, because engines refuse such prompts. A conversation whose next
+	// turn would not fit ends, and a context longer than the window is cut. Generated tokens do not
+	// count, because no entry has them.
 	Window int
-	// KeepPrompt lets a conversation keep the common prompt of its first turn, as it has to where
-	// its turns are one sequence of tokens to the cache.
+	// KeepPrompt: a conversation keeps the common prompt of its first turn. Its turns are one sequence
+	// of tokens to the cache then.
 	KeepPrompt bool
 	// MultiTurn off makes every request a conversation of its own.
 	MultiTurn bool
@@ -44,24 +43,23 @@ type Config struct {
 	MaxRequests int64
 }
 
-// Users is the Source of synthetic users. A user's requests start in the order of their arrival; a
-// later one never passes an earlier one of the same user, but several may be in flight.
+// Users is the Source of synthetic users. A user's requests start in the order of their arrival; a later
+// one never overtakes an earlier one, but several may be in flight.
 //
-// A request is a pure function of (seed, user, n), so that everything a user has still to ask is
-// one cursor. Taking a request costs O(log users), and memory does not depend on how far behind the
-// storage is.
+// A request is a pure function of (seed, user, n), so that a cursor represents all future requests of a
+// user. Taking a request costs O(log users), and memory does not depend on the backlog.
 type Users struct {
 	cfg   Config
 	shape profile.Shape
 
 	cursors []*cursor // by slot
 	future  userHeap  // users whose next request has not arrived
-	ready   userHeap  // users whose next request has, in the order of service
+	ready   userHeap  // users whose next request has arrived, by priority
 	counted *arrivals // open-loop
 	tickets int64     // closed-loop: requests that may still be scheduled
 
-	now       time.Duration // latest time that Take saw
-	accounted time.Duration // latest time that Account reached
+	now       time.Duration // latest time of a Take
+	accounted time.Duration // latest time of an Account
 	requests  int64         // taken, of all classes
 	taken     [workloads.NumClasses]workloads.ClassLoad
 }
@@ -81,14 +79,14 @@ type cursor struct {
 	// history holds the entries of the turns before it. Its elements are shared with requests, and
 	// it is only appended to.
 	history []workloads.Entry
-	kept    int // tokens of history, and of the common prompt that is kept
+	kept    int // tokens of history, and of the kept common prompt
 	state   cursorState
-	silent  bool // does not ask until SetUsers wants it again
+	silent  bool // inactive until SetUsers activates it again
 
-	counted int64 // of the next request that arrivals has not seen
+	counted int64 // seq of the next request that arrivals has not counted
 }
 
-// at is the user in the order of arrivals.
+// at returns the user's item in the order of arrivals.
 func (c *cursor) at(arrival time.Duration) userItem {
 	return userItem{at: arrival, tie: int64(c.slot), cursor: c}
 }
@@ -105,7 +103,7 @@ const (
 // New returns the load at its origin.
 func New(cfg Config) *Users {
 	cfg.ClosedLoop = cfg.ClosedLoop && cfg.Rate <= 0
-	// A decode-only request writes nothing that a successor could wait for.
+	// A decode-only request writes no entry for which the next one could wait.
 	cfg.Overtaking = cfg.Overtaking || cfg.DecodeOnly
 	s := &Users{
 		cfg:     cfg,
@@ -116,7 +114,7 @@ func New(cfg Config) *Users {
 	for _, u := range cfg.Users {
 		s.add(u)
 	}
-	for _, c := range s.cursors { // when all are there: a rate is spread over them
+	for _, c := range s.cursors { // after all exist: a rate is spread over them
 		c.arrival = s.arrivalAfter(c, -1, 0)
 	}
 	limit := cmp.Or(cfg.MaxRequests, math.MaxInt64)
@@ -143,19 +141,17 @@ func (s *Users) add(u User) *cursor {
 	return c
 }
 
-// minOpenLoopGap keeps a template without think time from asking infinitely often: such a user, who
-// does not wait for answers either, makes 1000 requests per second.
+// minOpenLoopGap limits a template without think time, in open loop, to 1000 requests/s per user.
 const minOpenLoopGap = time.Millisecond
 
-// arrivalAfter returns the arrival of request seq+1 of a user, given that of request seq; seq -1
-// lies at the origin. In closed-loop at is the time when request seq was done.
+// arrivalAfter returns the arrival of request seq+1 of a user, given the arrival of request seq; seq -1 is
+// at the origin. In closed loop at is the completion of request seq.
 func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Duration {
 	n := seq + 1
 	users := float64(len(s.cursors))
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
-		// User i takes every users-th place of one evenly spaced row. The first one may take the
-		// origin itself.
+		// User i takes every users-th slot of one evenly spaced sequence, which begins at the origin.
 		place := workloads.Nanoseconds((float64(c.slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
 		if n == 0 {
 			return place
@@ -173,9 +169,8 @@ func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Durati
 	return at + gap
 }
 
-// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load
-// over all users. Users beyond those of the configuration are those that a larger Population has:
-// it is drawn from the seed.
+// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load over all
+// users. Users beyond those of the configuration are drawn from the seed, as in a larger Population.
 func (s *Users) SetUsers(n int, now time.Duration) {
 	s.advance(now)
 	s.counted.advance(s.now, s)
@@ -200,7 +195,7 @@ func (s *Users) SetUsers(n int, now time.Duration) {
 	}
 }
 
-// silence takes a user and its backlog away.
+// silence deactivates a user and drops its backlog.
 func (s *Users) silence(c *cursor) {
 	c.silent = true
 	if c.state == queued {
@@ -209,7 +204,7 @@ func (s *Users) silence(c *cursor) {
 	s.counted.leave(c, s)
 }
 
-// wakeUp lets a user ask from now on. One whose last request is still in flight goes on after it.
+// wakeUp activates a user. If its last request is still in flight, the user continues after it.
 func (s *Users) wakeUp(c *cursor) {
 	c.silent = false
 	c.arrival = s.arrivalAfter(c, c.seq-1, s.now)

@@ -13,7 +13,7 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// TestRequestDistributions checks what one user and all users draw against the definition.
+// TestRequestDistributions compares the draws of one user and of all users with the definition.
 func TestRequestDistributions(t *testing.T) {
 	p := profile.Default()
 	users := Population(p, 7, 100, false)
@@ -43,12 +43,8 @@ func TestRequestDistributions(t *testing.T) {
 		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
 		require.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
 		require.Equal(t, r.Turn-1, len(r.History))
-		require.Equal(
-			t,
-			len(r.History),
-			cap(r.History),
-			"who appends must not reach the elements of later turns",
-		)
+		require.Equal(t, len(r.History), cap(r.History),
+			"who appends must not reach the elements of later turns")
 		share += float64(r.ContextTokens) / float64(u.Context)
 		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
 		require.True(t, gap > 0.7999 && gap < 1.2001)
@@ -69,7 +65,7 @@ func TestRequestDistributions(t *testing.T) {
 	assert.InDelta(t, 1, jitter/requests, 0.005)
 	assert.InDelta(t, 0.2, prompts/requests, 0.01)
 	assert.InDelta(t, 0.2, first/requests, 0.01)
-	square := 0.0 // of the counts against equal shares, as in draws_test.go
+	square := 0.0 // chi-square of the counts against equal shares, as in draws_test.go
 	for _, n := range which {
 		even := prompts / float64(len(which))
 		square += (float64(n) - even) * (float64(n) - even) / even
@@ -78,9 +74,8 @@ func TestRequestDistributions(t *testing.T) {
 	assert.True(t, longest > 15 && longest <= 50, "longest conversation %d", longest)
 }
 
-// No prompt passes the model's window: a conversation whose next turn would ends, not one turn
-// earlier, and a context longer than the window is cut. A window that nobody reaches changes
-// nothing.
+// No prompt exceeds the model's window. A conversation ends exactly before the turn that would exceed it,
+// and a context longer than the window is cut. A window that no context reaches changes nothing.
 func TestContextWindow(t *testing.T) {
 	p := profile.Default()
 	p.NewConversation = 0
@@ -120,8 +115,8 @@ func TestContextWindow(t *testing.T) {
 	}
 }
 
-// A conversation whose common prompt stays is one sequence that grows: in objects of 16 tokens a
-// turn finds all of what came before it but the rest that filled none, and no other request's.
+// A conversation with the same common prompt is one sequence that grows. In objects of 16 tokens a turn
+// finds all earlier tokens except the last ones that filled no object, and no other request's tokens.
 func TestConversationsAreSequences(t *testing.T) {
 	p := profile.Default()
 	p.SystemPromptShare, p.SystemPromptTokens = 0.5, []int{40, 3000}
@@ -197,12 +192,8 @@ func TestClosedLoopTickets(t *testing.T) {
 			},
 		)
 		taken := int64(0)
-		simulate(
-			s,
-			3,
-			func(*workloads.Request) time.Duration { return 10 * time.Millisecond },
-			func(time.Duration, *workloads.Request) bool { taken++; return false },
-		)
+		simulate(s, 3, func(*workloads.Request) time.Duration { return 10 * time.Millisecond },
+			func(time.Duration, *workloads.Request) bool { taken++; return false })
 		assert.Equal(t, limit, taken)
 		_, st, _ := s.Take(time.Hour)
 		assert.Equal(t, workloads.Exhausted, st)
@@ -222,7 +213,7 @@ func TestNoUsers(t *testing.T) {
 	assert.Equal(t, workloads.Never, wake)
 }
 
-// TestWakeAtTheEnd: once the last request is known, later arrivals are nothing to wake up for.
+// TestWakeAtTheEnd: after the last request there is no further time to wake up.
 func TestWakeAtTheEnd(t *testing.T) {
 	p := profile.Default()
 	p.NewConversation = 0
@@ -246,7 +237,7 @@ func TestWakeAtTheEnd(t *testing.T) {
 	assert.Equal(t, workloads.Exhausted, st)
 }
 
-// TestTies: arrivals of one moment go by class where priorities are equal, and by user inside a
+// TestTies: arrivals of the same time are ordered by class if priorities are equal, and by user within a
 // class.
 func TestTies(t *testing.T) {
 	p := profile.Default()
@@ -261,7 +252,7 @@ func TestTies(t *testing.T) {
 		users = append(
 			users,
 			User{ID: i, Class: c, Context: 10, Generate: 10},
-		) // without think time: all ask at the origin
+		) // without think time all users begin at the origin
 	}
 	s := New(Config{Profile: p, Users: users, ClosedLoop: true})
 	for _, want := range []int{1, 4, 2, 5, 0, 3} {
@@ -294,8 +285,7 @@ func TestTimeGoingBack(t *testing.T) {
 	}
 }
 
-// TestZeroThinkTime: such a user asks at most a thousand times per second when it does not wait for
-// answers.
+// TestZeroThinkTime: without waiting for answers, such a user makes at most a thousand requests per second.
 func TestZeroThinkTime(t *testing.T) {
 	p := profile.Default()
 	p.Templates = []profile.Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
@@ -307,8 +297,8 @@ func TestZeroThinkTime(t *testing.T) {
 	assert.Equal(t, int64(1000), total)
 }
 
-// TestBacklogTakesNoMemory lets 1,000 users fall four minutes behind: hundreds of thousands of
-// requests wait, and nothing grows.
+// TestBacklogTakesNoMemory lets 1,000 users fall four minutes behind. Hundreds of thousands of requests
+// wait, and memory does not grow.
 func TestBacklogTakesNoMemory(t *testing.T) {
 	p := profile.Default()
 	s := New(

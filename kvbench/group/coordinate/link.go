@@ -14,9 +14,9 @@ import (
 	"kvbench/kvbench/group/wire"
 )
 
-// Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost. Patience
-// is added once: a process that was itself stopped, or got no processor, finds its timers run out, and
-// must not take what has arrived meanwhile for silence.
+// Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost.
+// Patience is added once: a process that was itself stopped, or got no processor, finds its timers
+// expired, and must not take arrived data for silence.
 const (
 	heartbeatInterval = time.Second
 	Silence           = 4 * time.Second
@@ -112,8 +112,8 @@ func (l *link) write(heartbeat func() *wire.Message) {
 		l.mu.Unlock()
 		for _, m := range queue {
 			if err := wire.Write(slow{l.conn}, m); err != nil {
-				// After a failed write there may still be messages to read. A side that takes
-				// nothing for Silence is given up.
+				// After a failed write there may still be messages to read. A side that reads
+				// nothing for Silence is lost.
 				if errors.Is(err, os.ErrDeadlineExceeded) {
 					_ = l.conn.Close()
 				}
@@ -156,7 +156,7 @@ func (l *link) read(handle func(*wire.Message)) error {
 	}
 }
 
-// slow is a connection without a limit for the whole of a message, but for each piece of it.
+// slow is a connection with a time limit for each piece of a message, but not for the whole.
 type slow struct{ net.Conn }
 
 func (c slow) Read(p []byte) (n int, err error) {

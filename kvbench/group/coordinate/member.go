@@ -17,7 +17,7 @@ type Refused struct{ Why string }
 
 func (r Refused) Error() string { return "the coordinator refused this rank: " + r.Why }
 
-// MemberConfig is what a member needs besides its connection.
+// MemberConfig is a member's configuration, apart from its connection.
 type MemberConfig struct {
 	Clock Clock
 	// Stop is called once when the run of a welcomed rank ends before its time: the coordinator

@@ -10,28 +10,28 @@ import (
 	"kvbench/kvbench/group/wire"
 )
 
-// step is where the ranks are in their trials.
+// step is the progress of the ranks in their trials.
 type step struct {
 	trial  int       // from 1: the one in progress, or the next
 	name   string    // once it was entered
 	agreed time.Time // zero before it was
-	// comparing: all are ready for a phase, and their clocks are asked for.
+	// comparing: all are ready for a phase, and the leader compares their clocks.
 	comparing bool
-	// apart is how far the openings of an earlier phase lay apart, the most of all of them.
+	// apart is the largest spread of the openings of earlier phases.
 	apart *apart
-	// unready says which rank will not come to the barrier, "" while all may.
+	// unready names the rank that will not come to the barrier, "" while all may.
 	unready string
 }
 
-// part is what a rank has sent in the trial in progress.
+// part is a rank's messages of the trial in progress.
 type part struct {
 	terms  *wire.Terms
 	waits  bool   // at the barrier of phase
 	phase  string // that it is prepared for, or in
 	opened int64  // by its clock, 0 = not yet
-	saved  bool   // its result has come, and was handed on
+	saved  bool   // its result has come, and was passed on
 	done   bool
-	text   string // the error that it ended with
+	text   string // its error at the end
 	offset Offset
 }
 
@@ -50,7 +50,7 @@ func (l *Leader) receive(c *client, m *wire.Message) {
 		}
 		return
 	case wire.Result:
-		// Before anything is known of it: it must be safe as soon as can be.
+		// First of all: it must be safe as soon as possible.
 		l.mu.Lock()
 		current := m.Trial == l.step.trial && !c.part.done
 		c.comes(m.Kind)
@@ -70,7 +70,7 @@ func (l *Leader) receive(c *client, m *wire.Message) {
 	defer l.mu.Unlock()
 	defer l.notify()
 	if m.Kind == wire.Leave {
-		// Before its time, and not because all have been stopped: it is lost to the others.
+		// Too early, and not because all have been stopped: it is lost to the others.
 		if m.Text != "" && l.stopped == "" {
 			l.lose(c, "was ended: "+wire.Printable(m.Text))
 		}
@@ -98,8 +98,8 @@ func (l *Leader) receive(c *client, m *wire.Message) {
 
 // progress takes the steps for which all ranks have come, with mu.
 func (l *Leader) progress() {
-	// Counted anew each time: with ranks that come and go there is no count to keep in step, and a
-	// thousand of them are counted in a microsecond.
+	// Counted anew each time: with ranks that come and go a stored count could be wrong, and a
+	// thousand are counted in a microsecond.
 	entered, waiting, here := 0, 0, l.here()
 	var failed *client
 	for _, c := range here {
@@ -141,7 +141,7 @@ func (l *Leader) progress() {
 	}
 }
 
-// agree sends all ranks the terms of the trial, or that there are none.
+// agree sends all ranks the terms of the trial, or an error.
 func (l *Leader) agree() {
 	l.step.agreed = time.Now()
 	here, problem := l.here(), ""
@@ -173,7 +173,7 @@ func (l *Leader) agree() {
 	}
 }
 
-// smallest limits a rank's terms to what another rank has found on the same filesystems.
+// smallest limits a rank's terms to another rank's for the same filesystems.
 func smallest(terms *wire.Terms, c, o *client) {
 	// On objects there is no filesystem, but one bucket.
 	shared := len(c.sharing)+len(o.sharing) == 0
@@ -227,7 +227,7 @@ func (l *Leader) begin(trial int) {
 	l.notify()
 }
 
-// compare asks a rank for its clocks. It does not wait long for an answer: a lost rank is found out
+// compare measures a rank's clocks. It does not wait long for an answer: lost ranks are detected
 // elsewhere.
 func (l *Leader) compare(c *client) Offset {
 	var answers []pong
@@ -241,7 +241,7 @@ func (l *Leader) compare(c *client) Offset {
 	return offsetOf(answers, l.Hello.OneClock(&c.hello))
 }
 
-// ping asks for the clocks once.
+// ping requests the clocks once.
 func (l *Leader) ping(c *client, seq int) (pong, bool) {
 	p := pong{sent: l.Clock.Now(), wallSent: l.Clock.Wall()}
 	c.link.send(&wire.Message{Kind: wire.Ping, Seq: seq})
@@ -271,9 +271,9 @@ type Trial struct {
 	Skew, Uncertainty *int64
 }
 
-// Collect waits until every rank that is there has done the trial, as long as ctx lasts, and
-// returns what has become of it. For results it waits longer: a rank that has entered the trial and
-// sends heartbeats sends one, however slow its host or the network is.
+// Collect waits until every remaining rank has done the trial, as long as ctx lasts, and returns
+// the outcome. For results it waits longer: a rank that has entered the trial and sends heartbeats
+// will send one, however slow its host or the network is.
 func (l *Leader) Collect(ctx context.Context) Trial {
 	all := func(done func(p *part) bool) func() bool {
 		return func() bool {
@@ -301,7 +301,7 @@ func (l *Leader) Collect(ctx context.Context) Trial {
 	return t
 }
 
-// apart is how far openings lay apart, and how far that may be off, in ns.
+// apart is the spread of openings, and its uncertainty, in ns.
 type apart struct{ skew, uncertainty int64 }
 
 // most is the larger one of two, of which either may be unknown.
@@ -312,8 +312,8 @@ func (a *apart) most(b *apart) *apart {
 	return a
 }
 
-// openings is how far those of the last phase lay apart, with mu: nil unless all that are there
-// have opened a window.
+// openings returns the spread of the last phase, with mu: nil unless all remaining ranks have
+// opened a window.
 func (l *Leader) openings() *apart {
 	var opened []opening
 	for i, c := range l.clients {
@@ -339,7 +339,7 @@ func (l *Leader) openings() *apart {
 	return &apart{skew, uncertainty}
 }
 
-// WallOffset is how far a rank's wall clock is ahead of the leader's in ns, as of the last phase
+// WallOffset is the offset of a rank's wall clock from the leader's in ns, as of the last phase
 // that it has begun.
 func (l *Leader) WallOffset(rank int) int64 {
 	l.mu.Lock()
@@ -372,7 +372,7 @@ func (c *client) comes(kind wire.Kind) {
 	c.at = kind
 }
 
-// stage is what a rank is doing, with mu.
+// stage is a rank's stage, with mu.
 func (l *Leader) stage(c *client) string {
 	name := l.step.name
 	if name == "" && c.part.terms != nil {

@@ -47,7 +47,7 @@ type Place struct {
 	family *family
 }
 
-// Machine is what is read of a process besides its environment.
+// Machine is the facts about a process outside its environment.
 type Machine struct {
 	Hostname string // of the kernel, which in a pod is the pod's name
 	Hosts    string // the text of /etc/hosts

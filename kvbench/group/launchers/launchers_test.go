@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// one is what each family sets for rank 3 of 8, in the order in which they are asked, and what has
-// to be read from it.
+// one is the variables of each family for rank 3 of 8, in the order of the families, and the
+// expected result.
 var one = []struct {
 	name                                     string
 	env                                      map[string]string
@@ -74,8 +74,8 @@ func TestEachFamily(t *testing.T) {
 	assert.NotEqual(t, LocalAddress("Open MPI a"), LocalAddress("Open MPI b"))
 }
 
-// TestAllPairs: of two families the one that stands first is asked, and nothing but the address of
-// rank 0 comes from the other.
+// TestAllPairs: of two families the first one counts, and nothing but the address of rank 0 comes
+// from the other.
 func TestAllPairs(t *testing.T) {
 	for i, a := range one {
 		for _, b := range one[i+1:] {

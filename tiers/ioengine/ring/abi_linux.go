@@ -13,7 +13,7 @@ const (
 
 // Flags of a Request, and of single operations.
 const (
-	FlagAsync = 1 << 4 // in a thread of the kernel's from the beginning
+	FlagAsync = 1 << 4 // execute on a kernel thread
 
 	FsyncData = 1 << 0 // OpFlags of Fsync: fdatasync
 )
@@ -28,8 +28,8 @@ type Request struct {
 	Addr     uint64
 	Len      uint32
 	OpFlags  uint32
-	User     uint64 // comes back with the completion
-	Buffer   uint16 // of ReadFixed and WriteFixed: index of the registered one
+	User     uint64 // copied to the completion
+	Buffer   uint16 // of ReadFixed and WriteFixed: index of the registered buffer
 	_        uint16
 	_        uint32
 	_        [2]uint64
@@ -38,7 +38,7 @@ type Request struct {
 // Completion is a completion queue entry.
 type Completion struct {
 	User   uint64
-	Result int32 // as the system call's; an error is a negative number
+	Result int32 // the system call's result; an error is a negative errno
 	Flags  uint32
 }
 

@@ -13,7 +13,7 @@ import (
 // MaxBuffers is how many registered buffers a Ring can have.
 const MaxBuffers = 256
 
-// MaxBuffer is how large one can be, in bytes.
+// MaxBuffer is the largest size of a registered buffer, in bytes.
 const MaxBuffer = 1 << 30
 
 // Ring is an io_uring.
@@ -32,13 +32,13 @@ type Ring struct {
 	cqHead, cqTail *uint32
 	completions    []Completion
 
-	buffers bool       // there is a table of registered ones
-	vec     unix.Iovec // of the one being registered: not on a stack, which may move
+	buffers bool       // the table of registered buffers exists
+	vec     unix.Iovec // of the buffer being registered: not on a stack, which may move
 }
 
-// modes are tried in this order. With a single issuer the kernel takes no locks, and with deferred
-// work it completes requests only when that thread asks for them instead of interrupting it (Linux
-// 6.1); without, cooperative work interrupts it less (5.19).
+// modes are tried in this order. With SINGLE_ISSUER the kernel takes no locks. With DEFER_TASKRUN it
+// completes requests only when the thread asks for events, instead of interrupting it (Linux 6.1).
+// COOP_TASKRUN interrupts the thread less than the default (5.19).
 var modes = []struct {
 	flags uint32
 	name  string
@@ -49,10 +49,9 @@ var modes = []struct {
 	{0, "no flags"},
 }
 
-// New makes a Ring for entries requests at a time, a power of two up to 4096, with as many times
-// room for completions as ahead says. The calling goroutine must be locked to its thread and stay
-// it, for all further calls come from there. An error matches errors.ErrUnsupported where the
-// system has no io_uring or allows none.
+// New makes a Ring with that many submission entries, a power of two up to 4096, and ahead times as
+// many completion entries. The calling goroutine must be locked to its thread and make all further
+// calls. The error matches errors.ErrUnsupported if the system has no io_uring or does not allow it.
 func New(entries, ahead int) (*Ring, error) {
 	var p setup
 	var fd uintptr
@@ -81,7 +80,7 @@ func New(entries, ahead int) (*Ring, error) {
 	return r, nil
 }
 
-// share maps the queues into our memory.
+// share maps the queues into the process.
 func (r *Ring) share(p *setup) (err error) {
 	const need = featureSingleMmap | featureNoDrop // both since Linux 5.5
 	if p.features&need != need {
@@ -105,7 +104,7 @@ func (r *Ring) share(p *setup) (err error) {
 	r.requests = unsafe.Slice((*Request)(unsafe.Pointer(&r.sqes[0])), p.sqEntries)
 	r.completions = unsafe.Slice((*Completion)(unsafe.Pointer(&r.mem[p.cq.droppedOrEntries])),
 		p.cqEntries)
-	// The queue holds numbers of requests: each place always that of the same one.
+	// The queue holds indices of requests. Each place always holds its own index.
 	array := unsafe.Slice(word(p.sq.arrayOrFlags), p.sqEntries)
 	for i := range array {
 		array[i] = uint32(i)
@@ -114,7 +113,7 @@ func (r *Ring) share(p *setup) (err error) {
 	return nil
 }
 
-// Mode is what the kernel does for this Ring: "SINGLE_ISSUER, DEFER_TASKRUN".
+// Mode returns the setup flags of this Ring: "SINGLE_ISSUER, DEFER_TASKRUN".
 func (r *Ring) Mode() string {
 	for _, m := range modes {
 		if r.flags&m.flags == m.flags {
@@ -124,8 +123,7 @@ func (r *Ring) Mode() string {
 	return strings.TrimSpace(fmt.Sprintf("flags %#x", r.flags))
 }
 
-// Next returns an empty request that goes to the kernel with the next Enter; nil: there is no room
-// before that.
+// Next returns an empty request that the next Enter submits, or nil if the queue is full until then.
 func (r *Ring) Next() *Request {
 	if r.next-atomic.LoadUint32(r.sqHead) == uint32(len(r.requests)) {
 		return nil
@@ -136,14 +134,14 @@ func (r *Ring) Next() *Request {
 	return q
 }
 
-// Enter gives the kernel all requests since the last one, and returns when at least wait
-// completions are there to be reaped. It lets a signal end the wait. What the kernel did not take,
-// for lack of memory or because too many completions were not reaped, goes with the next Enter.
+// Enter submits all requests since the last Enter, and returns when at least wait completions can be
+// reaped, or after a signal. Requests that the kernel did not take, because memory was short or too
+// many completions were not reaped, are submitted by the next Enter.
 func (r *Ring) Enter(wait int) error {
 	atomic.StoreUint32(r.sqTail, r.next)
 	n := r.next - atomic.LoadUint32(r.sqHead)
-	// Events are asked for also where nothing is waited for: deferred work is done only then, and
-	// what overflowed comes only then.
+	// Ask for events also with wait 0: only then does the kernel run deferred work and deliver
+	// completions that had overflowed.
 	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(n),
 		uintptr(max(0, wait-r.ready())), enterGetEvents, 0, 0)
 	switch errno {
@@ -153,12 +151,12 @@ func (r *Ring) Enter(wait int) error {
 	return fmt.Errorf("io_uring_enter with %d requests: %w", n, errno)
 }
 
-// ready is how many completions there are without asking the kernel.
+// ready returns how many completions can be reaped without a system call.
 func (r *Ring) ready() int {
 	return int(atomic.LoadUint32(r.cqTail) - atomic.LoadUint32(r.cqHead))
 }
 
-// Reap hands over all completions that are there and returns how many they were. It does not wait.
+// Reap calls each for all completions in the queue and returns their number. It does not wait.
 func (r *Ring) Reap(each func(Completion)) (n int) {
 	head, tail := atomic.LoadUint32(r.cqHead), atomic.LoadUint32(r.cqTail)
 	for ; head != tail; head++ {
@@ -170,9 +168,9 @@ func (r *Ring) Reap(each func(Completion)) (n int) {
 	return n
 }
 
-// SetBuffer registers memory as buffer i, 0 to MaxBuffers-1, and nil takes it away again: what
-// requests in flight use keeps it until they are done. The kernel keeps its pages in memory,
-// which counts against RLIMIT_MEMLOCK of processes without CAP_IPC_LOCK.
+// SetBuffer registers memory as buffer i, 0 to MaxBuffers-1, or unregisters the buffer if mem is nil.
+// Requests in flight keep an unregistered buffer until they complete. The kernel locks the pages in
+// memory, which counts against RLIMIT_MEMLOCK of processes without CAP_IPC_LOCK.
 func (r *Ring) SetBuffer(i int, mem []byte) error {
 	if !r.buffers {
 		table := resources{count: MaxBuffers, flags: registerSparse}
@@ -204,7 +202,7 @@ func (r *Ring) register(what uintptr, arg unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
-// Close gives the Ring back. Requests in flight go on, or end, without being reported.
+// Close closes the Ring. Requests in flight may still execute; their completions are lost.
 func (r *Ring) Close() error {
 	var errs []error
 	for _, mem := range [][]byte{r.sqes, r.mem} {

@@ -17,7 +17,7 @@ import (
 // nop is IORING_OP_NOP, which only tests need.
 const nop = 0
 
-// open makes a ring, or skips where the system allows none.
+// open makes a ring, or skips the test if the system does not allow one.
 func open(t testing.TB, entries, ahead int) *Ring {
 	t.Helper()
 	runtime.LockOSThread()
@@ -31,7 +31,7 @@ func open(t testing.TB, entries, ahead int) *Ring {
 	return r
 }
 
-// The structs are as long as those of the kernel's header.
+// The structs have the sizes of the kernel's header.
 func TestSizesAreThoseOfTheKernel(t *testing.T) {
 	assert.EqualValues(t, 64, unsafe.Sizeof(Request{}))
 	assert.EqualValues(t, 16, unsafe.Sizeof(Completion{}))
@@ -40,7 +40,7 @@ func TestSizesAreThoseOfTheKernel(t *testing.T) {
 	assert.EqualValues(t, 32, unsafe.Sizeof(update{}))
 }
 
-// Places of both queues are used again and again, in whatever numbers they are filled.
+// The entries of both queues are reused, whatever number of them is filled at a time.
 func TestTheQueuesWrapAround(t *testing.T) {
 	r := open(t, 8, 2)
 	next, reaped := uint64(0), make(map[uint64]bool)
@@ -52,7 +52,7 @@ func TestTheQueuesWrapAround(t *testing.T) {
 			next++
 		}
 		if round%8 == 7 {
-			assert.Nil(t, r.Next(), "there are eight places")
+			assert.Nil(t, r.Next(), "there are eight entries")
 		}
 		require.NoError(t, r.Enter(1))
 		r.Reap(func(c Completion) {
@@ -68,7 +68,7 @@ func TestTheQueuesWrapAround(t *testing.T) {
 	assert.Len(t, reaped, int(next))
 }
 
-// Completions for which there is no room wait in the kernel: none is lost, and none comes twice.
+// Completions beyond the queue's capacity wait in the kernel: none is lost or delivered twice.
 func TestCompletionsThatOverflowAreNotLost(t *testing.T) {
 	r := open(t, 8, 1)
 	for batch := range 6 {
@@ -78,7 +78,7 @@ func TestCompletionsThatOverflowAreNotLost(t *testing.T) {
 			q.Op, q.User = nop, uint64(batch*8+i)
 		}
 		require.NoError(t, r.Enter(0))
-		if r.Next() == nil { // the kernel takes nothing until some were reaped
+		if r.Next() == nil { // the kernel takes no request until some completions were reaped
 			break
 		}
 		r.next--
@@ -125,14 +125,14 @@ func TestRegisteredBuffersMoveBytes(t *testing.T) {
 	require.NoError(t, unix.Munmap(mem))
 }
 
-// A signal ends the wait for a completion that never comes, and is no failure: Go's own come at any
-// time.
+// A signal ends the wait for a completion that never comes, without an error: the Go runtime sends
+// signals at any time.
 func TestASignalEndsAWait(t *testing.T) {
 	r := open(t, 8, 2)
 	thread, over := unix.Gettid(), make(chan struct{})
 	var ended sync.WaitGroup
 	ended.Go(func() {
-		for { // until one of them meets the wait, however late that begins
+		for { // until a signal meets the wait, which may begin late
 			select {
 			case <-over:
 				return
@@ -150,5 +150,5 @@ func TestASignalEndsAWait(t *testing.T) {
 
 func TestTheModeIsTold(t *testing.T) {
 	r := open(t, 8, 2)
-	assert.NotContains(t, r.Mode(), "flags", "one of those that are tried")
+	assert.NotContains(t, r.Mode(), "flags", "the names of known flags")
 }

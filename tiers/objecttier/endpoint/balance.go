@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Balance decides which endpoint a request goes to.
+// Balance decides the endpoint of a request.
 type Balance string
 
-// The balances. Pins are for endpoints that do not show the same objects: what was written through
-// one can be read through it alone, so pinned requests never fail over.
+// The balances. Pins are for endpoints that do not show the same objects. An object can then be read
+// only through the endpoint that wrote it, so pinned requests never go to another endpoint.
 const (
-	RoundRobin    Balance = "round-robin"     // one after the other, beginning with the rank's
-	LeastInFlight Balance = "least-in-flight" // the one with the fewest requests in flight
+	RoundRobin    Balance = "round-robin"     // in turn, beginning with endpoint rank mod n
+	LeastInFlight Balance = "least-in-flight" // the endpoint with the fewest requests in flight
 	PinRank       Balance = "pin-rank"        // rank mod n
 	PinKey        Balance = "pin-key"         // hash of the key mod n
 )
 
-// Balances are all of them.
+// Balances lists all balances.
 var Balances = []Balance{RoundRobin, LeastInFlight, PinRank, PinKey}
 
-// An endpoint that fails so often in a row backs off: it gets no requests for firstPause, which
-// doubles with each further failure up to longestPause. Without it least-in-flight would prefer the
-// host that fails fast.
+// An endpoint that fails this often in a row gets no requests for firstPause. The pause doubles with
+// each further failure up to longestPause. Without pauses least-in-flight would prefer an endpoint that
+// fails fast.
 const (
 	failuresToPause = 3
 	firstPause      = time.Second
@@ -42,10 +42,10 @@ type Set struct {
 	mu        sync.Mutex
 	next      map[uint8]int // the next endpoint of each kind of request
 	endpoints []*Endpoint
-	failing   time.Duration // since when every attempt has failed; negative: the last one did not
+	failing   time.Duration // since when every attempt has failed; negative: the last one succeeded
 }
 
-// Endpoint is one of a Set, which locks all but Index and URL.
+// Endpoint is one endpoint of a Set. The Set's lock guards all fields except Index and URL.
 type Endpoint struct {
 	Index int
 	URL   string
@@ -57,8 +57,8 @@ type Endpoint struct {
 	until    time.Duration // when the pause ends
 }
 
-// NewSet returns the endpoints of a rank. Now is the run's clock. Ranks begin at different
-// endpoints, because many that start together would go around together.
+// NewSet returns the endpoints of a rank. now is the run's clock. Ranks begin at different endpoints,
+// because ranks that start together would otherwise use the same endpoint at a time.
 func NewSet(urls []string, b Balance, rank int, now func() time.Duration) (*Set, error) {
 	if len(urls) == 0 || !slices.Contains(Balances, b) {
 		return nil, fmt.Errorf("balance %d endpoints by %q: there must be at least one, and a "+
@@ -71,37 +71,38 @@ func NewSet(urls []string, b Balance, rank int, now func() time.Duration) (*Set,
 	return s, nil
 }
 
-// All are the endpoints in their order.
+// All returns the endpoints in their order.
 func (s *Set) All() []*Endpoint { return s.endpoints }
 
 // Pinned reports whether each request can go to one endpoint only.
 func (s *Set) Pinned() bool { return s.balance == PinRank || s.balance == PinKey }
 
-// Scattered reports whether objects lie with different endpoints, so that only all of them together
-// list all objects.
+// Scattered reports whether endpoints have different objects, so that a list of all objects needs a
+// request to each endpoint.
 func (s *Set) Scattered() bool { return s.balance == PinKey && len(s.endpoints) > 1 }
 
-// Home is the index of the endpoint that a key is pinned to; 0 without pin-key.
+// Home returns the index of the endpoint to which a key is pinned; 0 without pin-key.
 func (s *Set) Home(key string) int {
 	if s.balance != PinKey {
 		return 0
 	}
-	h := fnv.New64a() // stable: a later run reads what lies there
+	h := fnv.New64a() // stable, because a later run reads the objects
 	_, _ = h.Write([]byte(key))
 	return int(h.Sum64() % uint64(len(s.endpoints)))
 }
 
-// First begins a request for a key: it returns the endpoint of its first attempt, which End ends.
-// Each kind of request, a number of the caller's, has its own round: in one round for all, a load
-// that alternates between reads and writes would read from one of two endpoints alone.
+// First begins a request for a key, and returns the endpoint of its first attempt. End ends the
+// attempt. kind is the caller's number for a kind of request. Each kind has its own turns: in common
+// turns a load that alternates between reads and writes would read from only one of two endpoints.
 func (s *Set) First(kind uint8, key string) *Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.choose(kind, key).begin()
 }
 
-// Next begins another attempt after one at the endpoint last: at the one after it, or at the same
-// one where requests are pinned, or where stay is set because the endpoint did not fail.
+// Next begins another attempt after an attempt at the endpoint last. It uses the next endpoint. It uses
+// the same endpoint if requests are pinned, or if the caller sets stay because the endpoint did not
+// fail.
 func (s *Set) Next(last *Endpoint, stay bool) *Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +113,7 @@ func (s *Set) Next(last *Endpoint, stay bool) *Endpoint {
 	return e.begin()
 }
 
-// choose returns the endpoint that the balance names. Callers hold mu.
+// choose returns an endpoint by the balance. Callers hold mu.
 func (s *Set) choose(kind uint8, key string) *Endpoint {
 	n := len(s.endpoints)
 	switch s.balance {
@@ -121,8 +122,8 @@ func (s *Set) choose(kind uint8, key string) *Endpoint {
 	case PinKey:
 		return s.endpoints[s.Home(key)]
 	}
-	// Least-in-flight moves on, too: else the first of equals would get all requests of a load with
-	// one in flight.
+	// Least-in-flight takes turns, too. Otherwise, with one request in flight, the first endpoint
+	// would get all requests.
 	from, begun := s.next[kind]
 	if !begun {
 		from = s.rank
@@ -131,14 +132,15 @@ func (s *Set) choose(kind uint8, key string) *Endpoint {
 	return s.open(from, s.balance == LeastInFlight)
 }
 
-// open returns the first endpoint from an index on that is not pausing, or of those the one with
-// the fewest requests. Where all pause it returns the one whose pause ends first. Callers hold mu.
+// open returns the first endpoint without a pause from an index on. With fewest it returns the endpoint
+// with the fewest requests among those without a pause. If all endpoints pause, it returns the one whose
+// pause ends first. Callers hold mu.
 func (s *Set) open(from int, fewest bool) *Endpoint {
 	now := s.now()
 	best := s.endpoints[from%len(s.endpoints)]
 	for i := range s.endpoints {
 		e := s.endpoints[(from+i)%len(s.endpoints)]
-		// An endpoint that does not back off has waited until now.
+		// Without a pause both sides of the comparison are now.
 		wait := cmp.Compare(max(now, e.until), max(now, best.until))
 		if wait < 0 || wait == 0 && fewest && e.until <= now && e.inFlight < best.inFlight {
 			best = e
@@ -154,17 +156,17 @@ func (e *Endpoint) begin() *Endpoint {
 	return e
 }
 
-// Outcome is the end of an attempt, as far as it concerns the endpoint.
+// Outcome is the result of an attempt for the endpoint.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Answered  Outcome = iota // also by an error that is not the endpoint's, as 404
+	Answered  Outcome = iota // also with an error that the endpoint did not cause, such as 404
 	Failed                   // refused, reset, timed out, or 5xx
-	Cancelled                // by this process: no failure of the endpoint
+	Cancelled                // by this process
 )
 
-// End ends an attempt that First or Next began.
+// End ends an attempt of First or Next.
 func (e *Endpoint) End(o Outcome) {
 	s := e.set
 	s.mu.Lock()
@@ -178,7 +180,7 @@ func (e *Endpoint) End(o Outcome) {
 		if s.failing < 0 {
 			s.failing = now
 		}
-		if now < e.until { // an attempt from before the pause shows nothing new
+		if now < e.until { // the attempt began before the pause and does not count
 			return
 		}
 		if e.failures++; e.failures >= failuresToPause {
@@ -187,7 +189,7 @@ func (e *Endpoint) End(o Outcome) {
 	}
 }
 
-// Failing is for how long every attempt has failed; 0 after one that did not.
+// Failing returns for how long every attempt has failed; 0 if the last attempt did not fail.
 func (s *Set) Failing() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +199,7 @@ func (s *Set) Failing() time.Duration {
 	return s.now() - s.failing
 }
 
-// ResetPeaks begins the largest numbers in flight anew.
+// ResetPeaks resets the largest numbers of attempts in flight.
 func (s *Set) ResetPeaks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +208,7 @@ func (s *Set) ResetPeaks() {
 	}
 }
 
-// Peak is the largest number of attempts in flight since ResetPeaks.
+// Peak returns the largest number of attempts in flight since ResetPeaks.
 func (e *Endpoint) Peak() int {
 	e.set.mu.Lock()
 	defer e.set.mu.Unlock()

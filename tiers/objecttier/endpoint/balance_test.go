@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newSet makes n endpoints and a clock that the test moves.
+// newSet makes n endpoints and a clock that the test sets.
 func newSet(t *testing.T, b Balance, n, rank int) (*Set, *time.Duration) {
 	t.Helper()
 	now := new(time.Duration)
@@ -22,7 +22,7 @@ func newSet(t *testing.T, b Balance, n, rank int) (*Set, *time.Duration) {
 	return s, now
 }
 
-// Each kind of request has its own round, which begins at the rank's endpoint.
+// Each kind of request has its own turns, which begin at the rank's endpoint.
 func TestRoundRobin(t *testing.T) {
 	s, _ := newSet(t, RoundRobin, 4, 6)
 	const put, get = 0, 2
@@ -65,12 +65,12 @@ func TestPinsNeverMove(t *testing.T) {
 	assert.Len(t, seen, 4)
 }
 
-// A failed attempt goes to the next endpoint. Three failures in a row begin a pause, which doubles
-// with each failure after it up to 30 s, and which attempts from before it do not prolong.
+// After a failure the next attempt goes to the next endpoint. Three failures in a row begin a pause. The
+// pause doubles with each later failure up to 30 s. Attempts from before the pause do not prolong it.
 func TestAnEndpointThatFailsBacksOff(t *testing.T) {
 	s, now := newSet(t, RoundRobin, 3, 0)
 	bad := s.All()[0]
-	// first returns the next request at the bad endpoint, nil where three requests avoid it.
+	// first returns the next request at the bad endpoint, nil if three requests avoid it.
 	first := func() (found *Endpoint) {
 		for range 3 {
 			if e := s.First(0, ""); e == bad && found == nil {

@@ -1,9 +1,8 @@
-// Package endpoint is the addresses of a store: their grammar, their source, and which of several
-// the next request goes to.
+// Package endpoint reads the addresses of a store, and chooses the endpoint of each request.
 //
-//	grammar.go  Parse: URLs by comma or in the lines of a file, with ranges; Find: the first source with
-//	            a value, and the ignored ones
-//	balance.go  Set, Endpoint: which is next, which back off, and their counts
+//	grammar.go  Parse: URLs separated by commas or in the lines of a file, with ranges; Find: the first
+//	            source with a value, and the ignored sources
+//	balance.go  Set, Endpoint: the next endpoint, pauses after failures, and counts
 //
-// It opens no connection: the client of the store reports to a Set how attempts ended.
+// It opens no connections. The client of the store reports the ends of attempts to a Set.
 package endpoint

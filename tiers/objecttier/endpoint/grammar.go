@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// Most is the largest number of endpoints: a slip in a range does not make millions.
+// Most is the largest number of endpoints, so that a typing error in a range does not make millions.
 const Most = 256
 
-// FilePrefix begins the name of a file of URLs in the place of a list.
+// FilePrefix marks the name of a file of URLs in the place of a list of URLs.
 const FilePrefix = "file:"
 
 var (
 	// comment is a # that begins a line or follows a space, with the rest of the line.
 	comment = regexp.MustCompile(`(^|[ \t])#.*`)
-	// password is what stands before the last @ of a URL, without the scheme.
+	// password is the part of a URL from the scheme to the last @.
 	password = regexp.MustCompile(`^([a-z]*://)?.*@`)
 	numbers  = regexp.MustCompile(`^(\d{1,9})\.\.\.(\d{1,9})$`)
 )
 
-// Parse reads URLs separated by commas, or file:PATH. A URL is http(s)://host[:port]; {a...b} in it
-// stands for all whole numbers from a to b, as wide as a if that has leading zeros. Several ranges
-// stand for all combinations, the last one fastest. A file has a URL in each line; comments begin
-// with #. The error names all wrong URLs.
+// Parse reads URLs separated by commas, or file:PATH. A URL is http(s)://host[:port]. {a...b} in a URL
+// stands for all whole numbers from a to b, with the width of a if a has leading zeros. Several ranges
+// stand for all combinations, and the last range changes fastest. A file has a URL in each line, and
+// comments begin with #. The error names all wrong URLs.
 func Parse(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	path, isFile := strings.CutPrefix(text, FilePrefix)
@@ -54,8 +54,8 @@ func parseLines(text []byte) ([]string, error) {
 	return parse(lines, "line")
 }
 
-// parse reads URLs that stand in numbered places. Empty lines of a file are skipped. Equal URLs are
-// an error: their host would have twice its share, and two counts of failures.
+// parse reads URLs in numbered places. It skips empty lines of a file. Equal URLs are an error, because
+// their host would get twice its share and have two counts of failures.
 func parse(items []string, place string) (urls []string, err error) {
 	var errs []error
 	seen := map[string]int{}
@@ -96,8 +96,8 @@ func parse(items []string, place string) (urls []string, err error) {
 	return urls, nil
 }
 
-// check returns the URL in small letters and without a slash behind it. It refuses what net/url
-// accepts and no host is called, which would fail at the first request.
+// check returns the URL in lower case and without a slash at its end. It refuses hosts that net/url
+// accepts but that cannot exist, because they would fail at the first request.
 func check(text string) (string, error) {
 	u, err := url.Parse(text)
 	if e, ok := errors.AsType[*url.Error](err); ok {
@@ -123,7 +123,7 @@ func check(text string) (string, error) {
 	return u.Scheme + "://" + strings.ToLower(u.Host), nil
 }
 
-// expand replaces the ranges of a URL, the first one first, by at most so many URLs.
+// expand replaces the ranges of a URL, the first range first. It makes at most the given number of URLs.
 func expand(text string, most int) (urls []string, err error) {
 	head, rest, found := strings.Cut(text, "{")
 	inside, tail, closed := strings.Cut(rest, "}")
@@ -153,7 +153,7 @@ func expand(text string, most int) (urls []string, err error) {
 	if strings.HasPrefix(ends[1], "0") { // n08, n09, n10: names that sort
 		width = len(ends[1])
 	}
-	for n := from; n <= to; n++ { // the first URL beyond the limit ends it
+	for n := from; n <= to; n++ { // the first URL beyond the limit ends the loop
 		more, err := expand(fmt.Sprintf("%s%0*d%s", head, width, n, tail), most-len(urls))
 		if err != nil {
 			return nil, err
@@ -163,26 +163,25 @@ func expand(text string, most int) (urls []string, err error) {
 	return urls, nil
 }
 
-// Source is where the endpoints of a run came from.
+// Source is the source of a run's endpoints.
 type Source struct {
 	URLs    []string
 	From    string   // "-s3-endpoint", the name of a variable, or "the region" without either
-	Ignored []string // variables that are set, too, and do not count
+	Ignored []string // other variables that are set but ignored
 }
 
-// fileSource is the variable that holds the path of a file of URLs.
+// fileSource is the variable with the path of a file of URLs.
 const fileSource = "S3_ENDPOINT_FILE"
 
-// sources are the environment's, in their order: the variables of the Python benchmark and of the
-// SDKs.
+// sources are the environment's variables in order: those of the Python benchmark, then of the SDKs.
 var sources = []string{"S3_ENDPOINT_URIS", "S3_ENDPOINT_TEMPLATE", fileSource,
 	"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "S3_ENDPOINT"}
 
-// Find returns all endpoints of the first source with a value: given, which is the flag's, then the
-// environment, then Amazon's endpoint of the region. A wrong value is an error: the next source
-// would be another store than the one that was meant.
+// Find returns all endpoints of the first source with a value: first the flag, given, then the
+// environment, then Amazon's endpoint of the region. A wrong value is an error, because the next source
+// may be another store than the user wants.
 func Find(given, region string, getenv func(string) string) (s Source, err error) {
-	// As in the SDKs, spaces around a value do not count, and an empty variable is not set.
+	// As in the SDKs, spaces around a value are ignored, and an empty variable counts as unset.
 	text := strings.TrimSpace(given)
 	if text != "" {
 		s.From = "-s3-endpoint"

@@ -87,7 +87,7 @@ func TestAFileHasAURLALine(t *testing.T) {
 	assert.ErrorContains(t, err, path+".none")
 }
 
-// Whatever is read is used as it is read: writing it down and reading that again changes nothing.
+// Parsing the result of Parse again changes nothing.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"http://a{1...4}:9000,https://b", "http://u:p@h", "http://[::1]",
 		"http://n{08...11}", "{{}}", "http://a{1..4}"} {
@@ -123,7 +123,7 @@ func TestTheFirstSourceCountsWithAllItsURLs(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Source{URLs: []string{"https://s3.eu-west-1.amazonaws.com"},
 		From: "the region"}, s)
-	// From the last to the first: each that is set takes the place of those after it.
+	// The sources from the last to the first: each source that is set replaces those after it.
 	for i, c := range []struct{ name, value, want string }{
 		{"S3_ENDPOINT", "http://e", "http://e"},
 		{"AWS_ENDPOINT_URL", "http://d{1...2}", "http://d1 http://d2"},

@@ -12,47 +12,45 @@ import (
 	"time"
 )
 
-// Kind is how a request fails.
+// Kind is the kind of a fault.
 type Kind string
 
-// The kinds. At is Fault.At. The body that Cut, Reset, Hang and Flip mean is the request's for Put
-// and PutPart, else the response's.
+// The kinds. At is Fault.At. Cut, Reset, Hang and Flip apply to the request's body for Put and PutPart,
+// else to the response's body.
 const (
-	Delay       Kind = "delay"        // nothing but the delays and the bandwidth
+	Delay       Kind = "delay"        // only the delays
 	Status      Kind = "status"       // respond Status and an S3 error; the request is not executed
 	Page        Kind = "page"         // respond Status (200 if 0) and Text, not executed
 	Lost        Kind = "lost"         // execute the request, then close the connection
 	Cut         Kind = "cut"          // close the connection after At bytes
-	Reset       Kind = "reset"        // reset it (RST) after At bytes
+	Reset       Kind = "reset"        // reset the connection (RST) after At bytes
 	Hang        Kind = "hang"         // stop after At bytes until the client or the endpoint closes
 	Flip        Kind = "flip"         // invert byte At
-	WrongLength Kind = "wrong-length" // a body, and a Content-Length, that lack At bytes
+	WrongLength Kind = "wrong-length" // a body and a Content-Length that are At bytes too short
 	ShortPage   Kind = "short-page"   // at most At entries in a list
 )
 
-// Fault is what happens to a request. Delays pass in the time of the serving goroutine, which is
-// virtual in a bubble of testing/synctest.
+// Fault is a fault of a request. In a bubble of testing/synctest its delays take virtual time.
 type Fault struct {
 	Kind Kind
-	// At is a position in the body in bytes. A negative one of Cut, Reset and Hang is before the
-	// request is executed.
+	// At is a position in the body in bytes. With a negative At, the faults Cut, Reset and Hang come
+	// before the request is executed.
 	At            int64
 	Status        int    // 503 if 0
 	Code, Message string // of the S3 error
-	Text          string // of a Page; a web server's if empty
-	RetryAfter    string // that header: seconds, or a date
+	Text          string // of a Page; if empty, the text of a web server
+	RetryAfter    string // the header Retry-After: seconds, or a date
 	HeaderDelay   time.Duration
 	BodyDelay     time.Duration
 }
 
-// Rule is a fault, and the requests that it applies to: those that match all fields that are set.
-// The first rule that applies counts.
+// Rule is a fault for the requests that match all set fields. The first rule that applies counts.
 type Rule struct {
 	Op    Op
 	Key   string // a regular expression
-	Nth   int    // one of the requests that match
-	Every int    // each k-th of them
-	Times int    // at most so often
+	Nth   int    // only the n-th matching request
+	Every int    // each k-th matching request
+	Times int    // at most this often
 	Fault
 
 	key           *regexp.Regexp
@@ -79,7 +77,7 @@ func (s *ruleSet) set(rules []Rule) (err error) {
 	return nil
 }
 
-// meet returns the fault of a request.
+// meet counts a request and returns its fault.
 func (s *ruleSet) meet(e *Entry) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +96,7 @@ func (s *ruleSet) meet(e *Entry) Fault {
 	return Fault{}
 }
 
-// breaks: the connection ends within a body.
+// breaks reports whether the connection ends within a body.
 func (f Fault) breaks() bool { return f.Kind == Cut || f.Kind == Reset || f.Kind == Hang }
 
 // answer is a response with its fault.
@@ -110,10 +108,10 @@ type answer struct {
 	fault   Fault
 	began   bool
 	written int64
-	length  int64 // of WrongLength
+	length  int64 // for WrongLength
 }
 
-// instead responds where the fault keeps the request from being executed.
+// instead responds if the fault prevents the execution of the request.
 func (a *answer) instead() bool {
 	f := &a.fault
 	switch {
@@ -150,7 +148,7 @@ func (a *answer) fail(status int, code, message string) {
 	}
 }
 
-// breakOff ends the connection, after what has been written.
+// breakOff ends the connection after the bytes that were written.
 func (a *answer) breakOff() {
 	if a.began {
 		_ = http.NewResponseController(a.ResponseWriter).Flush()
@@ -215,7 +213,7 @@ func (a *answer) Write(b []byte) (int, error) {
 			b = b[:at]
 		}
 		if a.fault.Kind == Flip && 0 <= at && at < int64(size) {
-			b = append([]byte(nil), b...) // the store's own bytes stay as they are
+			b = append([]byte(nil), b...) // do not change the store's own bytes
 			b[at] ^= 0xff
 		}
 	}
@@ -234,7 +232,7 @@ func (a *answer) Write(b []byte) (int, error) {
 	return size, nil
 }
 
-// requestBody counts the body of a request and lets it fail.
+// requestBody counts the bytes of a request's body, and can let it fail.
 type requestBody struct {
 	io.ReadCloser
 	*answer

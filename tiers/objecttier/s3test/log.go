@@ -30,7 +30,7 @@ const (
 	Bucket      Op = "bucket" // HEAD, location or versioning of the bucket
 )
 
-// operation names what a request does.
+// operation returns the operation of a request.
 func operation(r *http.Request, key string) Op {
 	query := r.URL.Query()
 	method := Op(strings.ToLower(r.Method))
@@ -55,12 +55,12 @@ type Entry struct {
 	Endpoint int // from 0
 	Op       Op
 	Bucket   string
-	// Key is the object's, or the prefix of a list; Keys are those of a batch delete.
+	// Key is the key of an object, or the prefix of a list. Keys are the keys of a batch delete.
 	Key   string
 	Keys  []string
 	Part  int
 	Range string // the header: bytes=0-99
-	// BytesIn is what was read of the request's body, BytesOut what was written of the response's.
+	// BytesIn is the read bytes of the request's body, BytesOut the written bytes of the response's.
 	BytesIn, BytesOut int64
 	Status            int  // 0 without a response
 	Fault             Kind // "" without one
@@ -68,7 +68,7 @@ type Entry struct {
 	Begun, Ended time.Duration
 }
 
-// accessLog keeps the requests. Its lock guards the entries, which change until they have ended.
+// accessLog keeps the requests. Its lock guards the entries, which change until the requests end.
 type accessLog struct {
 	opened time.Time
 

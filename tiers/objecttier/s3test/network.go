@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// memoryListener makes connections of pipes. Goroutines wait on channels only, so a bubble of
-// testing/synctest knows when all of them do. Errors are the kernel's.
+// memoryListener makes connections from pipes. Goroutines wait on channels only, so a bubble of
+// testing/synctest can detect when all of them wait. Errors are like the kernel's.
 type memoryListener struct {
 	address memoryAddress
 	conns   chan net.Conn
@@ -85,7 +85,7 @@ func (c *memoryConn) Write(b []byte) (int, error) {
 	return n, c.fail("write", err)
 }
 
-// fail turns a pipe's error into a socket's: a write to a closed connection resets it.
+// fail turns a pipe's error into a socket's error: a write to a closed connection resets it.
 func (c *memoryConn) fail(op string, err error) error {
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) &&
 		(c.reset.Load() || op == "write" && errors.Is(err, io.ErrClosedPipe)) {

@@ -2,7 +2,7 @@
 // that injects faults and logs requests.
 //
 //	server.go   Config, Server, Endpoint: the store and its addresses; Start
-//	faults.go   Rule, Fault: which request fails, and how
+//	faults.go   Rule, Fault: the faults, and the requests with faults
 //	log.go      Op, Entry: the access log
 //	network.go  connections in memory, for tests in a bubble of testing/synctest
 //
@@ -36,7 +36,7 @@ import (
 // Config describes a server.
 type Config struct {
 	Buckets []string
-	// AccessKey and Token are what requests must contain; "key" and no token if empty.
+	// Requests must contain AccessKey and Token. If empty, they are "key" and no token.
 	AccessKey, Token string
 	// Domain makes BUCKET.Domain a host name of the bucket (virtual-hosted style).
 	Domain string
@@ -44,8 +44,8 @@ type Config struct {
 	Versioning bool
 	// TLS makes the endpoints speak https: see Certificate.
 	TLS *tls.Config
-	// InMemory makes connections by DialContext pipes, not TCP. Time in a bubble of testing/synctest
-	// passes only with these.
+	// InMemory makes the connections of DialContext pipes instead of TCP. Time in a bubble of
+	// testing/synctest only passes with pipes.
 	InMemory bool
 	Rules    []Rule
 }
@@ -61,7 +61,7 @@ type Server struct {
 	endpoints []*Endpoint
 }
 
-// Start makes a server with n endpoints, which the end of the test closes.
+// Start makes a server with n endpoints. The end of the test closes them.
 func Start(t testing.TB, c Config, n int) *Server {
 	t.Helper()
 	c.AccessKey = cmp.Or(c.AccessKey, "key")
@@ -119,10 +119,10 @@ func (s *Server) DialContext(ctx context.Context, network, address string) (net.
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// SetRules replaces the rules, whose counts begin anew.
+// SetRules replaces the rules. Their counts begin at 0.
 func (s *Server) SetRules(rules ...Rule) error { return s.rules.set(rules) }
 
-// Log returns the access log in the order in which requests began, those in flight included.
+// Log returns the access log in the order in which requests began, including requests in flight.
 func (s *Server) Log() []Entry { return s.log.copy() }
 
 // ClearLog removes all entries.
@@ -157,17 +157,17 @@ func (s *Server) Object(bucket, key string) ([]byte, error) {
 	return io.ReadAll(o.Contents)
 }
 
-// SetObject stores an object that no client under test has written.
+// SetObject stores an object without a request.
 func (s *Server) SetObject(bucket, key, body string) error {
 	_, err := s.backend.PutObject(bucket, key, map[string]string{}, strings.NewReader(body),
 		int64(len(body)), nil)
 	return err
 }
 
-// Endpoints are in the order of their numbers.
+// Endpoints returns the endpoints in the order of their numbers.
 func (s *Server) Endpoints() []*Endpoint { return s.endpoints }
 
-// URLs are the addresses of the endpoints.
+// URLs returns the addresses of the endpoints.
 func (s *Server) URLs() (urls []string) {
 	scheme := "http://"
 	if s.config.TLS != nil {
@@ -185,12 +185,12 @@ type Endpoint struct {
 	index   int
 	address string // the first Return replaces port 0
 	http    *http.Server
-	memory  atomic.Pointer[memoryListener] // of an endpoint in memory
+	memory  atomic.Pointer[memoryListener] // for an endpoint in memory
 	stop    context.CancelFunc
 	running sync.WaitGroup // the listener and the connections
 }
 
-// Return opens the endpoint at its address, also after Kill.
+// Return opens the endpoint at its address, for the first time or after Kill.
 func (e *Endpoint) Return() (err error) {
 	var l net.Listener
 	if e.server.config.InMemory {
@@ -274,8 +274,8 @@ func (s *Server) changed(r *http.Request, e *Entry) bool {
 	return err == nil && strings.Trim(tag, `"`) != fmt.Sprintf("%x", o.Hash)
 }
 
-// unchunk removes the framing of aws-chunked bodies, which gofakes3 knows only for signed PUTs.
-// Signatures and checksums of the chunks are dropped.
+// unchunk removes the framing of aws-chunked bodies, which gofakes3 supports for signed PUTs only. It
+// drops signatures and checksums of the chunks.
 func unchunk(r *http.Request) {
 	size := r.Header.Get("X-Amz-Decoded-Content-Length")
 	_, _ = fmt.Sscan(size, &r.ContentLength)

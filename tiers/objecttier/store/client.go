@@ -21,8 +21,8 @@ import (
 )
 
 func init() {
-	// The library pauses after each attempt, also after the last one, and here each is the last:
-	// up to 0.2 s of latency that no count would show.
+	// The library pauses up to 0.2 s after each attempt, also after the last one, and here each
+	// attempt is the last. No count would show this latency.
 	minio.DefaultRetryUnit = 0
 }
 
@@ -67,18 +67,18 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// At returns a client for one endpoint alone, whose requests are not observed. It shares the
-// connections of c, and is closed with it.
+// At returns a client for a single endpoint. Its requests are not observed. It shares the connections
+// of c, and is closed with c.
 func (c *Client) At(i int) *Client {
 	one := &Client{cfg: c.cfg, cores: c.cores[i : i+1], wire: c.wire, servers: map[string]bool{}}
 	one.cfg.Observer = noObserver{}
-	// One endpoint and a known balance: there is nothing to refuse.
+	// This cannot fail with one endpoint and a known balance.
 	one.cfg.Endpoints, _ = endpoint.NewSet([]string{c.cfg.Endpoints.All()[i].URL},
 		endpoint.PinRank, 0, c.cfg.Clock.Now)
 	return one
 }
 
-// Servers are the values of the header Server in the answers.
+// Servers returns the values of the header Server in the answers.
 func (c *Client) Servers() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,36 +88,37 @@ func (c *Client) Servers() (names []string) {
 	return names
 }
 
-// attempt is one attempt of a request. RoundTrip finds it in the context of the library's HTTP
-// request and notes in it what it saw.
+// attempt is one attempt of a request. RoundTrip finds it in the context of the library's HTTP request
+// and stores its observations in it.
 type attempt struct {
 	clientOf *Client
 	ctx      context.Context
 	watchdog *time.Timer
-	last     atomic.Int64 // when something moved, by the run's clock; MaxInt64 in a pause
+	last     atomic.Int64 // the last time that bytes moved, by the run's clock; MaxInt64 in a pause
 
 	sent    atomic.Int32 // headers on the wire
 	status  int
 	header  http.Header
 	html    bool          // the answer is a page
 	failure error         // of the transport
-	first   time.Duration // when the header of the answer had come
-	bytes   atomic.Int64  // of the object that it moved
+	first   time.Duration // when the header of the answer was complete
+	bytes   atomic.Int64  // moved bytes of the object
 }
 
 type attemptKey struct{}
 
-// moved counts bytes of the object; the time limit begins anew. Resetting a timer for each piece would
-// cost more than noting the time, which watch looks at.
+// moved counts bytes of the object and restarts the time limit. It only stores the time for watch,
+// because resetting a timer for each piece would cost more.
 func (a *attempt) moved(n int) {
 	a.bytes.Add(int64(n))
 	a.last.Store(int64(a.clientOf.cfg.Clock.Now()))
 }
 
-// pause stops the time limit until something moves.
+// pause stops the time limit until bytes move again.
 func (a *attempt) pause() { a.last.Store(math.MaxInt64) }
 
-// watch ends the attempt when nothing has moved for the time limit, else it waits for the rest.
+// watch ends the attempt if no bytes have moved for the time limit. Otherwise it waits for the rest of
+// the limit.
 func (a *attempt) watch(cancel context.CancelCauseFunc) {
 	left := a.clientOf.cfg.Timeout
 	if last := a.last.Load(); last != math.MaxInt64 {
@@ -130,7 +131,7 @@ func (a *attempt) watch(cancel context.CancelCauseFunc) {
 	a.watchdog.Reset(left)
 }
 
-// RoundTrip is the library's way to the network.
+// RoundTrip implements http.RoundTripper for the library.
 func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, ok := r.Context().Value(attemptKey{}).(*attempt)
 	if !ok {
@@ -147,7 +148,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.moved(0)
 	if name := answer.Header.Get("Server"); name != "" {
 		c.mu.Lock()
-		if len(c.servers) < 8 { // a balancer may name each of its servers
+		if len(c.servers) < 8 { // a load balancer may name each of its servers
 			c.servers[name] = true
 		}
 		c.mu.Unlock()
@@ -155,7 +156,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// notPage is an error where the answer is a web page, which has status 200, too.
+// notPage returns an error if the answer is a web page, which may have status 200.
 func (a *attempt) notPage() error {
 	if a.html {
 		return &unexpected{text: "the answer is a page"}
@@ -173,26 +174,27 @@ func (c *Client) simple(ctx context.Context, op Op, key string,
 type request struct {
 	Request
 	key string
-	// try makes one attempt at an endpoint. It may change the request, and resume where the last
-	// attempt broke off. It must not outlive its call.
+	// try makes one attempt at an endpoint. It may change the request, and resume after the last byte
+	// of the attempt before. It must end before it returns.
 	try func(a *attempt, core *minio.Core) error
 }
 
-// A pause before an attempt is a random share of a time that doubles from firstPause. No pause is
-// longer than longestPause, also where the store asks for more.
+// A pause before an attempt is a random share of a time that doubles from firstPause. No pause is longer
+// than longestPause, even if the store asks for a longer one.
 const (
 	firstPause   = 200 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
-// do makes attempts until one succeeds, at another endpoint where the endpoint caused the failure.
+// do makes attempts until one succeeds. If the endpoint caused a failure, the next attempt goes to
+// another endpoint.
 func (c *Client) do(ctx context.Context, r *request) error {
-	if ctx.Err() != nil { // it is never in flight, and so is not counted
+	if ctx.Err() != nil { // never in flight, so not counted
 		return ended(ctx, r)
 	}
 	r.Begun = c.cfg.Clock.Now()
 	e := c.cfg.Endpoints.First(uint8(r.Op), r.key)
-	begun := false // a GET of which an attempt has brought something
+	begun := false // an attempt of a GET has returned bytes
 	for n := 0; ; n++ {
 		f, a, err := c.attempt(ctx, r, e)
 		if err == nil && !begun || (r.Op == Get || r.Op == GetRange) && !begun &&
@@ -230,7 +232,7 @@ func (c *Client) do(ctx context.Context, r *request) error {
 	}
 }
 
-// ended is the error of a request whose context has ended, with the reason.
+// ended returns the error of a request whose context has ended, with the reason.
 func ended(ctx context.Context, r *request) error {
 	err := fmt.Errorf("%s %s: %w", r.Op, r.key, context.Cause(ctx))
 	if !errors.Is(err, ctx.Err()) {
@@ -239,21 +241,21 @@ func ended(ctx context.Context, r *request) error {
 	return err
 }
 
-// callers is an error of the caller: a body that cannot be read, a sink that failed. It is returned
-// as it is, without another attempt.
+// callers is an error of the caller: a body that cannot be read, or a sink that failed. It is returned
+// unchanged, without another attempt.
 type callers struct{ err error }
 
 func (e *callers) Error() string { return e.err.Error() }
 func (e *callers) Unwrap() error { return e.err }
 
-// attempt makes one attempt at one endpoint. Its context ends with it, which closes the connection
-// of an attempt that the time limit ended.
+// attempt makes one attempt at one endpoint. It ends the attempt's context at its end, which closes the
+// connection if the time limit ended the attempt.
 func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) (f failure,
 	a *attempt, err error) {
 	actx, cancel := context.WithCancelCause(ctx)
 	a = &attempt{clientOf: c}
-	// net/http repeats a request on another connection where the store had closed the idle one. A
-	// store may have seen both, so both count.
+	// If the store had closed an idle connection, net/http repeats a request on another one. The
+	// store may have seen both requests, so both count.
 	actx = httptrace.WithClientTrace(actx, &httptrace.ClientTrace{
 		WroteHeaders: func() { a.sent.Add(1) }})
 	a.ctx = context.WithValue(actx, attemptKey{}, a)
@@ -284,7 +286,7 @@ func (c *Client) attempt(ctx context.Context, r *request, e *endpoint.Endpoint) 
 	return f, a, err
 }
 
-// pause is the pause after attempt n, counted from 0.
+// pause returns the pause after attempt n, counted from 0.
 func (c *Client) pause(n int, a *attempt) time.Duration {
 	pause := time.Duration(c.cfg.Random() * float64(min(longestPause, firstPause<<n)))
 	if s, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && s > 0 {

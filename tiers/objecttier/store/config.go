@@ -24,20 +24,20 @@ type Config struct {
 	Region     string
 	Addressing Addressing
 	Payload    Payload
-	// Retries is the number of further attempts of a request that may succeed then.
+	// Retries is the number of further attempts after a failure that another attempt may avoid.
 	Retries int
-	// Timeout bounds the wait for the header of an answer and the wait between two pieces of a
-	// body. ConnectTimeout bounds connecting, TLS included.
+	// Timeout bounds the wait for the header of an answer, and each wait between two pieces of a
+	// body. ConnectTimeout bounds connecting, including TLS.
 	Timeout, ConnectTimeout time.Duration
 	RootCAs                 *x509.CertPool // nil: the system's
 	SkipVerify              bool
-	// Connections are kept open per host: at least as many as requests are in flight.
+	// Connections is how many connections per host are kept open: at least the requests in flight.
 	Connections int
 	Clock       clock.Clock
 	Observer    Observer // nil: none
-	// Random returns the share of a pause that is waited, in [0, 1); nil: math/rand.
+	// Random returns which share of a pause to wait, in [0, 1); nil: math/rand.
 	Random func() float64
-	// Dial makes connections where it is not nil: tests have some without a network.
+	// Dial, if not nil, makes the connections. Tests use it for connections without a network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -66,16 +66,16 @@ func (c *Config) Virtual() bool {
 	})
 }
 
-// Payload is the protection of bodies. A SHA-256 costs a client more processor time than all the
-// rest (1.3 instead of 0.45 s/GiB); a CRC costs 0.05 to 0.15 s/GiB.
+// Payload is the protection of bodies. A SHA-256 costs a client more processor time than the rest of a
+// request (1.3 instead of 0.45 s/GiB). A CRC costs 0.05 to 0.15 s/GiB.
 type Payload string
 
-// The protections of bodies. Over https none is signed, because TLS protects it.
+// The protections of bodies. Over https no body is signed, because TLS protects it.
 const (
 	Unsigned  Payload = "unsigned"
 	Signed    Payload = "signed"    // SHA-256 of each 64 KiB, in the body
-	CRC32C    Payload = "crc32c"    // in a trailer behind the body
-	CRC64NVME Payload = "crc64nvme" // in a trailer behind the body
+	CRC32C    Payload = "crc32c"    // in a trailer after the body
+	CRC64NVME Payload = "crc64nvme" // in a trailer after the body
 )
 
 // Op is a kind of request.
@@ -86,7 +86,7 @@ const (
 	Put Op = iota
 	PutPart
 	Get
-	GetRange // of an object that is read in several
+	GetRange // of an object that is read in several ranges
 	Head
 	Delete
 	DeleteBatch
@@ -95,7 +95,7 @@ const (
 	Complete
 	Abort
 	Bucket // properties of the bucket
-	NumOps // the length of an array indexed by Op
+	NumOps // number of kinds, for arrays
 )
 
 var opNames = [NumOps]string{"put", "put_part", "get", "get_range", "head", "delete",
@@ -109,44 +109,43 @@ func (o Op) String() string {
 	return fmt.Sprintf("Op(%d)", uint8(o))
 }
 
-// Attempt is one completed attempt of a request at one endpoint. The sums of attempts are what the
-// access log of a store shows.
+// Attempt is one completed attempt of a request at one endpoint. Sums of attempts can be compared with
+// the access log of a store.
 type Attempt struct {
 	Op       Op
 	Endpoint int  // its index
 	First    bool // the first attempt of its request
-	// Sent counts headers on the wire: 0 without a connection, 2 where net/http repeated the
-	// request because the store had closed the idle connection.
+	// Sent counts headers on the wire: 0 without a connection, 2 if net/http repeated the request
+	// because the store had closed the idle connection.
 	Sent   int
 	Status int // 0: no answer
-	// Cause is why the attempt failed: "reset", "503"; "" after a success, CausedByCaller where
-	// the caller's body or sink failed.
+	// Cause is the cause of a failure: "reset", "503", or CausedByCaller if the caller's body or
+	// sink failed. It is "" after a success.
 	Cause              string
 	Retried, Cancelled bool  // Retried: another attempt follows
-	Bytes              int64 // of the object that it moved, also in vain
+	Bytes              int64 // moved bytes of the object, also of a failed attempt
 }
 
-// CausedByCaller is the cause of an attempt that the sink of a GET or the body of a PUT ended.
+// CausedByCaller is the cause of a failure in the sink of a GET or the body of a PUT.
 const CausedByCaller = "caller"
 
-// Request is a completed request with all its attempts. A list is one request, however many pages
-// it has.
+// Request is a completed request with all its attempts. A list with several pages is one request.
 type Request struct {
 	Op       Op
 	Attempts int
 	Bytes    int64 // of the object
-	// Times are of the run's clock. FirstByte is the first byte of the answer: of the attempt that
-	// succeeded, and of a resumed GET, of the attempt that brought its first bytes. Backoff is the
-	// sum of the pauses between attempts.
+	// Times are of the run's clock. FirstByte is the time of the answer's first byte in the successful
+	// attempt. For a resumed GET it is the time in the attempt that returned the first bytes. Backoff
+	// is the sum of the pauses between attempts.
 	Begun, FirstByte, Ended time.Duration
 	Backoff                 time.Duration
 	Cancelled               bool
-	AllSent                 bool // an attempt has sent the whole body, whatever the answer was
+	AllSent                 bool // an attempt has sent the whole body, with any answer
 	Err                     error
 }
 
-// Observer receives every attempt, request and connection, on the goroutine of the event. It must
-// be quick.
+// Observer receives every attempt, request and connection, on the goroutine of the event. It must be
+// fast.
 type Observer interface {
 	Attempt(Attempt)
 	Request(Request)

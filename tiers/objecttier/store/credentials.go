@@ -12,14 +12,14 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// metadataTimeout bounds a request to the metadata service: where there is none, a run without
-// keys is refused after this time.
+// metadataTimeout bounds a request to the metadata service. Without such a service, a run without keys
+// is refused after this time.
 const metadataTimeout = 2 * time.Second
 
-// FindCredentials returns the keys of the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
-// else AWS_PROFILE in the AWS files, else the IAM role of the machine, container or pod. No keys
-// and half a pair are errors: the library would send unsigned requests, and a forgotten variable
-// would show as "access denied".
+// FindCredentials returns the keys of the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else
+// AWS_PROFILE in the AWS files, else the IAM role of the machine, container or pod. It is an error to
+// have no key or only one of the two. The library would send unsigned requests then, and the user would
+// only see "access denied".
 func FindCredentials() (*credentials.Credentials, error) {
 	names := []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 	for i, name := range names {
@@ -54,8 +54,8 @@ func StaticCredentials(id, secret, token string) *credentials.Credentials {
 	return credentials.NewStaticV4(id, secret, token)
 }
 
-// Key returns the key id as people may see it: its ends, or "" where requests are not signed. An
-// id below 8 characters would be shown whole.
+// Key returns the first and last characters of the key id for messages, or "" if requests are not signed.
+// An id below 8 characters would be shown whole.
 func (c *Config) Key() string {
 	id := c.keys().AccessKeyID
 	switch {
@@ -67,15 +67,15 @@ func (c *Config) Key() string {
 	return id[:4] + "****" + id[len(id)-4:]
 }
 
-// keys are the keys in use now; those of a role change.
+// keys returns the keys in use. The keys of a role change.
 func (c *Config) keys() (v credentials.Value) {
 	if c.Credentials != nil {
-		v, _ = c.Credentials.GetWithContext(nil) // after an error requests fail with it
+		v, _ = c.Credentials.GetWithContext(nil) // requests return an error of this call
 	}
 	return v
 }
 
-// redact replaces the secrets in a text of the store, a proxy or the library.
+// redact replaces secrets in a text of the store, a proxy or the library.
 func (c *Config) redact(text string) string {
 	keys := c.keys()
 	for _, secret := range []string{keys.SecretAccessKey, keys.SessionToken} {

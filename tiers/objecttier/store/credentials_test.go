@@ -14,7 +14,7 @@ import (
 	"kvbench/tiers/objecttier/store"
 )
 
-// No error shows a secret, whatever the store puts into it.
+// No error shows a secret, even if the store's answer has it.
 func TestNoErrorShowsASecret(t *testing.T) {
 	const secret, token = "Zq7/xW+9Zq7/xW+9Zq7/xW+9Zq7/xW+9", "session-token-of-a-role"
 	synctest.Test(t, func(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"kvbench/tiers/objecttier/endpoint"
 )
 
-// Error is a request that failed after its last attempt. It wraps no error of the transport, whose
-// errors would ask for another attempt.
+// Error is the error of a request after its last attempt. It wraps no error of the transport, because
+// those would ask for another attempt.
 type Error struct {
 	Op       Op
 	Endpoint string
@@ -31,24 +31,24 @@ type Error struct {
 	Code     string // of the store: "AccessDenied"; "" without one
 	Cause    string // "reset", "503": see Attempt
 	Message  string // of the store or the transport, without secrets
-	Cure     string // what the user can do; "" where that is unknown
-	// Down is for how long no endpoint had answered then.
+	Cure     string // advice for the user; "" without any
+	// Down is for how long no endpoint had answered at that time.
 	Down time.Duration
 }
 
 // The kinds of an Error, for errors.Is.
 var (
-	// ErrNoKey: the store has no such object, or no such upload.
+	// ErrNoKey: the store has no such object or upload.
 	ErrNoKey = errors.New("the store has no such key")
 	// ErrFull: the store has no space.
 	ErrFull = errors.New("the store is full")
 	// ErrDown: no endpoint has answered for the time longest.
 	ErrDown = errors.New("no endpoint of the store answers any more")
-	// ErrNotServed: the store does not know this kind of request.
+	// ErrNotServed: the store does not support this kind of request.
 	ErrNotServed = errors.New("the store does not serve this kind of request")
 )
 
-// longest is for how long all endpoints may be silent before the run has no store any more.
+// longest is for how long all endpoints may fail before the store counts as down.
 const longest = 30 * time.Second
 
 func (e *Error) Error() string {
@@ -69,7 +69,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s at %s%s: %s", e.Op, e.Key, e.Endpoint, tries, answer)
 }
 
-// Is reports whether it is of a kind. A full store is ENOSPC, too, as a full disk is.
+// Is reports whether the error is of a kind. A full store is also ENOSPC, like a full disk.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrNoKey:
@@ -88,8 +88,8 @@ func (e *Error) Is(target error) bool {
 // noSuchUser is versitygw's code for an unknown key id, with status 404.
 const noSuchUser = "XAdminUserNotFound"
 
-// full reports whether a store has no space. MinIO answers 507 or names the quota; other stores
-// answer 403 or 409 with that code.
+// full reports whether a store has no space. MinIO answers 507 or names the quota. Other stores answer
+// 403 or 409 with the code QuotaExceeded.
 func full(status int, code string) bool {
 	return status == http.StatusInsufficientStorage || code == "XMinioStorageFull" ||
 		code == "QuotaExceeded" || code == "XMinioAdminBucketQuotaExceeded"
@@ -98,10 +98,10 @@ func full(status int, code string) bool {
 // errTimeout is the cause with which the watchdog cancels an attempt.
 var errTimeout = errors.New("nothing came in time (-s3-timeout)")
 
-// unexpected is an answer that does not fit the request: of another length, another range.
+// unexpected is the error of an answer that does not fit the request, such as another length or range.
 type unexpected struct {
 	text  string
-	short bool // the body ended before its length: another attempt may bring the rest
+	short bool // the body ended early; another attempt may return the rest
 }
 
 func (e *unexpected) Error() string { return e.text }
@@ -116,12 +116,12 @@ type failure struct {
 	cure    string
 }
 
-// transient are the statuses and codes of answers after which another attempt may succeed.
+// transient lists the statuses and codes of answers after which another attempt may succeed.
 var transient = strings.Fields("408 429 500 502 503 504 SlowDown SlowDownRead SlowDownWrite " +
 	"InternalError RequestTimeout Throttling ServiceUnavailable")
 
-// classify judges an attempt by what RoundTrip saw, because the library's texts hide causes: an EOF
-// becomes a sentence.
+// classify finds the cause of a failed attempt from RoundTrip's observations, because the library hides
+// causes: it turns an EOF into a sentence.
 func (c *Client) classify(a *attempt, err error) failure {
 	answer, isAnswer := errors.AsType[minio.ErrorResponse](err)
 	odd, isOdd := errors.AsType[*unexpected](err)
@@ -138,7 +138,7 @@ func (c *Client) classify(a *attempt, err error) failure {
 		f.cause, f.code = "answer", ""
 	case a.failure != nil:
 		f = transportFailure(a.failure)
-	case a.status == 0: // the library refused it before it was sent
+	case a.status == 0: // the library refused the request before sending it
 		f.cause = "client"
 	default:
 		f.again = !full(a.status, f.code) &&
@@ -149,7 +149,7 @@ func (c *Client) classify(a *attempt, err error) failure {
 		}
 		f.cure = c.cure(a.status, f.code)
 	}
-	if a.html && a.status > 0 && !f.again { // balancers send pages with 502 and 503, which pass
+	if a.html && a.status > 0 && !f.again { // a load balancer's page with 502 or 503 is transient
 		f.cause, f.code = "page", ""
 		f.message = "the answer is a web page, not an object store's"
 		f.cure = "check host and port of -s3-endpoint: consoles and proxies have their own"
@@ -158,8 +158,8 @@ func (c *Client) classify(a *attempt, err error) failure {
 	return f
 }
 
-// transportFailure is an error without an answer. Certificates, names and schemes do not change
-// between attempts.
+// transportFailure classifies an error without an answer. Wrong certificates, names and schemes do not
+// change between attempts.
 func transportFailure(err error) failure {
 	f := failure{cause: "transport", again: true, outcome: endpoint.Failed, message: err.Error()}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
@@ -191,8 +191,8 @@ func transportFailure(err error) failure {
 	return f
 }
 
-// cures are what the user can do about answers that no attempt changes, by code or status. The first
-// one counts, so codes come before statuses.
+// cures are advice for answers that no other attempt changes, by code or status. The first match counts,
+// so codes come before statuses.
 var cures = []struct{ answers, cure string }{
 	{"InvalidAccessKeyId " + noSuchUser,
 		"the store does not know {key}: check AWS_ACCESS_KEY_ID or AWS_PROFILE"},
@@ -214,7 +214,7 @@ var cures = []struct{ answers, cure string }{
 	{"405 501", "the store does not serve this kind of request"},
 }
 
-// cure is what the user can do about an answer.
+// cure returns advice about an answer.
 func (c *Client) cure(status int, code string) string {
 	if full(status, code) {
 		return "free space in the store or have less there (-storage-capacity-gb; of checkpoints " +

@@ -24,7 +24,7 @@ func page(code int) s3test.Fault { return s3test.Fault{Kind: s3test.Page, Status
 // broken is a connection that breaks before any answer.
 func broken(kind s3test.Kind) s3test.Fault { return s3test.Fault{Kind: kind, At: -1} }
 
-// Which failures another attempt may change, and what the user can do about the others.
+// Some failures get another attempt, and the others give advice to the user.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		fault    s3test.Fault
@@ -60,8 +60,8 @@ func TestErrors(t *testing.T) {
 		{page(403), 1, "page", nil, "check host and port of -s3-endpoint"},
 	} {
 		for _, op := range []s3test.Op{s3test.Put, s3test.Get, s3test.Head, s3test.Delete} {
-			if op == s3test.Head && c.fault.Code != "" || // its answer has no body, and so no code
-				op == s3test.Delete && c.is == store.ErrNoKey { // which is deleted
+			if op == s3test.Head && c.fault.Code != "" || // the answer has no body, and so no code
+				op == s3test.Delete && c.is == store.ErrNoKey { // a missing object is no error
 				continue
 			}
 			t.Run(fmt.Sprint(c.fault.Kind, c.fault.Status, c.fault.Code, op), func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestErrors(t *testing.T) {
 					require.True(t, ok, err)
 					assert.Equal(t, c.cause, e.Cause, e)
 					assert.Len(t, s.counts.attempts, c.attempts)
-					// net/http repeats the first one on another connection, once.
+					// net/http repeats the first attempt once on another connection.
 					assert.Equal(t, len(s.server.Log())-1, e.Attempts)
 					assert.Contains(t, e.Error(), c.cure)
 					assert.Contains(t, e.Error(), "k at http://10.0.0.1:9000")

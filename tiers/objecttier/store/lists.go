@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// page is the number of keys that one request lists or deletes at most: the limit of S3.
+// page is the most keys that one request lists or deletes: the limit of S3.
 const page = 1000
 
-// List calls yield with the key of each object that begins with prefix, until it returns false.
-// With folders it stops at the next slash: yield gets the folders, with that slash, and the objects
-// next to them. A page that fails is repeated behind the last key. Where keys are pinned it lists
-// one endpoint after the other.
+// List calls yield with each key that begins with prefix, until yield returns false. With folders it
+// cuts keys at the next slash: yield gets the folders, including the slash, and the objects next to
+// them. After a failure it lists again from the last key on. If keys are pinned, it lists one endpoint
+// after the other.
 func (c *Client) List(ctx context.Context, prefix string, folders bool,
 	yield func(key string) bool) error {
 	return c.each(func(c *Client) error {
 		after := ""
 		return c.simple(ctx, List, prefix, func(a *attempt, core *minio.Core) error {
-			lctx, stop := context.WithCancel(a.ctx) // ends the library's paging with the loop
+			lctx, stop := context.WithCancel(a.ctx) // ends the library's paging
 			defer stop()
 			for o := range core.ListObjectsIter(lctx, c.cfg.Bucket, minio.ListObjectsOptions{
 				Prefix: prefix, Recursive: !folders, StartAfter: after, MaxKeys: page}) {
@@ -39,10 +39,11 @@ func (c *Client) List(ctx context.Context, prefix string, folders bool,
 	})
 }
 
-// Upload is one that was neither completed nor aborted.
+// Upload is an upload that was neither completed nor aborted.
 type Upload struct{ Key, ID string }
 
-// Uploads lists the uploads whose keys begin with a prefix: none where the store cannot list them.
+// Uploads lists the uploads whose keys begin with a prefix. If the store cannot list uploads, the result
+// is empty.
 func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err error) {
 	err = c.each(func(c *Client) error {
 		for got := (minio.ListMultipartUploadsResult{}); ; {
@@ -55,7 +56,7 @@ func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err 
 			for _, u := range got.Uploads {
 				all = append(all, Upload{Key: u.Key, ID: u.UploadID})
 			}
-			// A store that returns the same markers again would not end.
+			// If a store returns the same markers again, the list would never end.
 			if err != nil || !got.IsTruncated || got.NextKeyMarker == last.NextKeyMarker &&
 				got.NextUploadIDMarker == last.NextUploadIDMarker {
 				return err
@@ -68,7 +69,7 @@ func (c *Client) Uploads(ctx context.Context, prefix string) (all []Upload, err 
 	return all, err
 }
 
-// each calls f with a client for each endpoint where these list different objects, else with c.
+// each calls f with a client for each endpoint if the endpoints list different objects, else with c.
 func (c *Client) each(f func(c *Client) error) (err error) {
 	if !c.cfg.Endpoints.Scattered() {
 		return f(c)
@@ -81,14 +82,14 @@ func (c *Client) each(f func(c *Client) error) (err error) {
 	return err
 }
 
-// deleters is the number of concurrent batch deletions: stores are slow at them, and some lock.
+// deleters is the number of concurrent batch deletions. Stores execute them slowly, and some lock.
 const deleters = 4
 
-// DeleteAll deletes objects, a thousand in a request, and calls gone with each deleted key, from
-// several goroutines. Where the store does not serve such requests it deletes them one by one. It
-// continues after a failure, and returns the first.
+// DeleteAll deletes objects, a thousand per request. It calls gone with each deleted key, from several
+// goroutines. If the store does not support such requests, it deletes the objects one by one. It
+// continues after a failure, and returns the first failure.
 func (c *Client) DeleteAll(ctx context.Context, keys []string, gone func(key string)) error {
-	// A request goes to one endpoint, so keys that are pinned to others need requests of their own.
+	// A request goes to one endpoint, so keys pinned to different endpoints need separate requests.
 	homes := make([][]string, len(c.cores))
 	for _, k := range keys {
 		home := c.cfg.Endpoints.Home(k)
@@ -104,8 +105,8 @@ func (c *Client) DeleteAll(ctx context.Context, keys []string, gone func(key str
 	return batches.Wait()
 }
 
-// deleteBatch deletes up to a thousand objects. An attempt names only the keys that the attempts
-// before it have not deleted: some stores do not report missing keys.
+// deleteBatch deletes up to a thousand objects. Each attempt names only the keys that earlier attempts
+// have not deleted, because some stores do not report missing keys.
 func (c *Client) deleteBatch(ctx context.Context, keys []string, gone func(string)) (err error) {
 	left := make(map[string]bool, len(keys))
 	for _, k := range keys {

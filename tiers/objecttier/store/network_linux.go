@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkOf asks the kernel about a connection.
+// networkOf reads the kernel's counters of a connection.
 func networkOf(c net.Conn) (n Network) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
@@ -17,7 +17,7 @@ func networkOf(c net.Conn) (n Network) {
 	if err != nil {
 		return n
 	}
-	_ = raw.Control(func(fd uintptr) { // an error leaves it unknown
+	_ = raw.Control(func(fd uintptr) { // after an error the counters stay unknown
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
 			return

@@ -4,5 +4,5 @@ package store
 
 import "net"
 
-// networkOf knows nothing: other kernels have other counters.
+// networkOf returns no counters, because other kernels have other ones.
 func networkOf(net.Conn) Network { return Network{} }

@@ -12,18 +12,18 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Body begins a stream of the bytes of a PUT, anew for each attempt: the connection of an attempt
-// that was cut off may still read the old one.
+// Body begins a stream of the bytes of a PUT. Each attempt gets a new stream, because the connection of a
+// cancelled attempt may still read the old one.
 type Body func() io.ReadSeeker
 
-// sent is a body on its way out.
+// sent is a body that is being sent.
 type sent struct {
 	io.ReadSeeker
 	a   *attempt
-	err error // of reading it, which net/http would wrap
+	err error // of reading the body; net/http would wrap it
 }
 
-// Read counts what goes out.
+// Read counts the sent bytes.
 func (s *sent) Read(p []byte) (n int, err error) {
 	n, err = s.ReadSeeker.Read(p)
 	s.a.moved(n)
@@ -33,11 +33,11 @@ func (s *sent) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// stored is the error of a PUT. It looks for an ETag, because the page of a proxy has status 200,
-// too, and the library looks no further.
+// stored returns the error of a PUT. It requires an ETag, because a proxy's page may have status 200,
+// and the library only checks the status.
 func (s *sent) stored(err error) error {
 	switch {
-	case err != nil && s.err != nil && s.a.status == 0: // else the store failed earlier
+	case err != nil && s.err != nil && s.a.status == 0: // with a status the store failed first
 		return &callers{s.err}
 	case err == nil && (s.a.html || s.a.header.Get("ETag") == ""):
 		return &unexpected{text: "the answer to a PUT has no ETag"}
@@ -45,8 +45,8 @@ func (s *sent) stored(err error) error {
 	return err
 }
 
-// Put makes an object in one request. The transport may still read from body after Put has returned
-// because ctx ended. After a failure the object may exist where Request.AllSent is set.
+// Put makes an object in one request. If ctx ends, the transport may still read from body after Put has
+// returned. If Request.AllSent is set, the object may exist after a failure.
 func (c *Client) Put(ctx context.Context, key string, size int64, body Body) (Request, error) {
 	r := &request{Request: Request{Op: Put, Bytes: size}, key: key}
 	r.try = func(a *attempt, core *minio.Core) error {
@@ -60,7 +60,7 @@ func (c *Client) Put(ctx context.Context, key string, size int64, body Body) (Re
 	return r.Request, err
 }
 
-// checksum is the checksum behind bodies; ChecksumNone without one.
+// checksum returns the kind of checksum after bodies, or ChecksumNone.
 func (c *Client) checksum() minio.ChecksumType {
 	switch c.cfg.Payload {
 	case CRC32C:
@@ -71,16 +71,16 @@ func (c *Client) checksum() minio.ChecksumType {
 	return minio.ChecksumNone
 }
 
-// Range is a part of an object, or all of it.
+// Range is a part of an object, or the whole object.
 type Range struct {
 	Off, N int64
-	Size   int64 // of the object: an answer with another size is not of this object
-	Always bool  // send a Range header also for the whole object, as some engines do
+	Size   int64 // of the object; an answer with another size belongs to another object
+	Always bool  // send a Range header also for a whole object, as some engines do
 }
 
-// Get reads a range of an object in pieces of the length of buf, the last one shorter. It calls
-// sink with each full piece once, in order. A body that breaks off is resumed at the first missing
-// byte, if the object is still the same.
+// Get reads a range of an object in pieces of len(buf) bytes; the last piece may be shorter. It calls
+// sink once with each piece, in order. If a body ends early, the next attempt continues at the first
+// missing byte, as long as the object is the same.
 func (c *Client) Get(ctx context.Context, key string, rg Range, buf []byte,
 	sink func(p []byte, off int64) error) (Request, error) {
 	op := GetRange
@@ -100,8 +100,8 @@ type get struct {
 	bucket, key string
 	buf         []byte
 	sink        func(p []byte, off int64) error
-	at          int64 // of the object, where buf begins
-	filled      int   // of buf
+	at          int64 // offset in the object at which buf begins
+	filled      int   // bytes in buf
 	etag        string
 }
 
@@ -120,11 +120,11 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close() // before the end of the body it closes the connection
+	defer body.Close() // closes the connection, too, if the body was not read to its end
 	if err := g.fits(a, info.Size, header.Get("Content-Range"), from, ranged); err != nil {
 		return err
 	}
-	if g.etag == "" { // from here on another object under this key is an error
+	if g.etag == "" { // from here on an object with another ETag is an error
 		g.etag = info.ETag
 	}
 	for g.at < end {
@@ -136,7 +136,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 			if err == nil || g.filled == want && err == io.EOF {
 				continue
 			}
-			// The cause of the context says more than the error of the closed connection.
+			// The cause of the context explains more than the error of the closed connection.
 			if cause := context.Cause(a.ctx); cause != nil {
 				return cause
 			}
@@ -147,7 +147,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 			a.failure = err
 			return err
 		}
-		a.pause() // the time of the sink is not the store's
+		a.pause() // the sink's time does not count for the time limit
 		if err := g.sink(g.buf[:want], g.at); err != nil {
 			return &callers{fmt.Errorf("object %s, ETag %s, from %s: %w", g.key, info.ETag,
 				core.EndpointURL().Host, err)}
@@ -155,7 +155,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 		a.moved(0)
 		g.at, g.filled = g.at+int64(want), 0
 	}
-	// Reading the end makes the connection usable again.
+	// The connection can be used again only if the end of the body was read.
 	var more [1]byte
 	if n, err := body.Read(more[:]); n > 0 || err != io.EOF {
 		return &unexpected{text: "the body goes on behind its length"}
@@ -163,7 +163,7 @@ func (g *get) try(a *attempt, core *minio.Core) error {
 	return nil
 }
 
-// fits compares the header of an answer with the request, before any byte is believed.
+// fits compares the header of an answer with the request before any byte is used.
 func (g *get) fits(a *attempt, length int64, got string, from int64, ranged bool) error {
 	end := g.Off + g.N
 	want := fmt.Sprintf("bytes %d-%d/%d", from, end-1, g.Size)
@@ -207,12 +207,12 @@ func (c *Client) Delete(ctx context.Context, key string) error {
 // Part is a part of an upload that the store has acknowledged.
 type Part = minio.CompletePart
 
-// Create begins an upload and returns its id. Where only the answer is lost the store keeps an
-// upload, which Uploads finds.
+// Create begins an upload and returns its id. If only the answer is lost, the store keeps an upload, and
+// Uploads finds it.
 func (c *Client) Create(ctx context.Context, key string) (id string, err error) {
 	err = c.simple(ctx, Create, key, func(a *attempt, core *minio.Core) (err error) {
 		var opts minio.PutObjectOptions
-		if k := c.checksum(); k.IsSet() { // else the checksums of parts do not count
+		if k := c.checksum(); k.IsSet() { // required for checksums of parts
 			opts.UserMetadata = map[string]string{"X-Amz-Checksum-Algorithm": k.String()}
 		}
 		id, err = core.NewMultipartUpload(a.ctx, c.cfg.Bucket, key, opts)
@@ -224,7 +224,7 @@ func (c *Client) Create(ctx context.Context, key string) (id string, err error) 
 	return id, err
 }
 
-// PutPart sends one part of an upload. A part that is sent twice exists once.
+// PutPart sends one part of an upload. It can be repeated: a part that is sent twice exists once.
 func (c *Client) PutPart(ctx context.Context, key, id string, number int, size int64, body Body) (
 	p Part, _ Request, err error) {
 	r := &request{Request: Request{Op: PutPart, Bytes: size}, key: key}
@@ -234,7 +234,7 @@ func (c *Client) PutPart(ctx context.Context, key, id string, number int, size i
 		var data io.Reader = b
 		if k := c.checksum(); k.IsSet() {
 			t := &trailer{sent: b, kind: k, sum: k.Hasher(), header: http.Header{}, left: size}
-			t.set() // a value of the right length: it is part of the length of the request
+			t.set() // a placeholder, because the value's length counts in the request's length
 			opts.Trailer, data = t.header, t
 		}
 		done, err := core.PutObjectPart(a.ctx, c.cfg.Bucket, key, id, number, data, size, opts)
@@ -246,8 +246,8 @@ func (c *Client) PutPart(ctx context.Context, key, id string, number int, size i
 	return p, r.Request, err
 }
 
-// Complete makes an object of its parts, in the order of their numbers. Where an attempt finds no
-// upload, the one before it may have made the object: a HEAD decides.
+// Complete makes an object of its parts, in the order of their numbers. If an attempt finds no upload,
+// the attempt before may have made the object. Then a HEAD decides.
 func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts []Part) (Request,
 	error) {
 	r := &request{Request: Request{Op: Complete}, key: key}
@@ -270,8 +270,8 @@ func (c *Client) Complete(ctx context.Context, key, id string, size int64, parts
 	return r.Request, err
 }
 
-// Abort ends an upload without its object. A missing upload is no error: an abort whose answer was
-// lost is repeated.
+// Abort ends an upload without an object. A missing upload is no error, because an earlier attempt may
+// have aborted it although its answer was lost.
 func (c *Client) Abort(ctx context.Context, key, id string) error {
 	return c.simple(ctx, Abort, key, func(a *attempt, core *minio.Core) error {
 		err := core.AbortMultipartUpload(a.ctx, c.cfg.Bucket, key, id)
@@ -282,8 +282,8 @@ func (c *Client) Abort(ctx context.Context, key, id string) error {
 	})
 }
 
-// Versioned reports whether the bucket keeps versions. A store that does not serve the request
-// keeps none.
+// Versioned reports whether the bucket keeps versions. A store that does not support the request keeps
+// none.
 func (c *Client) Versioned(ctx context.Context) (versioned bool, err error) {
 	err = c.simple(ctx, Bucket, "?versioning", func(a *attempt, core *minio.Core) error {
 		v, err := core.GetBucketVersioning(a.ctx, c.cfg.Bucket)
@@ -296,8 +296,8 @@ func (c *Client) Versioned(ctx context.Context) (versioned bool, err error) {
 	return versioned, err
 }
 
-// trailer is the body of a part whose checksum stands in a header behind it: the library adds one
-// to whole objects only.
+// trailer is the body of a part with its checksum in a trailing header. The library adds a checksum to
+// whole objects only.
 type trailer struct {
 	*sent
 	header http.Header
@@ -310,10 +310,10 @@ func (t *trailer) set() {
 	t.header.Set(t.kind.Key(), minio.NewChecksum(t.kind, t.sum.Sum(nil)).Encoded())
 }
 
-// Read adds what it reads to the checksum; with the last byte the header is known.
+// Read adds the bytes to the checksum, and sets the header after the last byte.
 func (t *trailer) Read(p []byte) (n int, err error) {
 	n, err = t.sent.Read(p)
-	_, _ = t.sum.Write(p[:n]) // it cannot fail
+	_, _ = t.sum.Write(p[:n]) // cannot fail
 	if t.left -= int64(n); t.left == 0 {
 		t.set()
 	}

@@ -133,7 +133,7 @@ func (s setting) list(t *testing.T, prefix string, folders bool) (keys []string)
 	return keys
 }
 
-// Every request with every protection of bodies: the counts are what the server saw.
+// Every request with every protection of bodies: the counts agree with the server's log.
 func TestEveryRequest(t *testing.T) {
 	for _, payload := range []store.Payload{store.Unsigned, store.Signed, store.CRC32C,
 		store.CRC64NVME} {
@@ -222,7 +222,7 @@ func TestNetwork(t *testing.T) {
 		_, err := s.get(t.Context(), "k", len(all))
 		require.NoError(t, err)
 	}
-	s.Close() // the counters stay when connections are closed
+	s.Close() // the counters of closed connections are kept
 	after := s.Network().Since(before)
 	assert.InEpsilon(t, 4<<20, after.Received, 0.01)
 	assert.Zero(t, after.Dials)
@@ -242,7 +242,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A body that breaks off is resumed where it broke off, and nothing comes twice.
+// After an early end of a body the next attempt continues at the missing byte, and no byte comes twice.
 func TestAGetIsResumed(t *testing.T) {
 	for _, kind := range []s3test.Kind{s3test.Cut, s3test.Reset, s3test.Hang} {
 		synctest.Test(t, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestAGetIsResumed(t *testing.T) {
 			s.server.ClearLog()
 			require.NoError(t, s.server.SetRules(
 				s3test.Rule{Op: s3test.Get, Nth: 1, Fault: s3test.Fault{Kind: kind, At: 2500}},
-				// It counts from where the first rule does not apply.
+				// The rule counts only requests to which the first rule does not apply.
 				s3test.Rule{Op: s3test.Get, Nth: 1, Fault: s3test.Fault{Kind: kind, At: 3000}}))
 			got, err := s.get(t.Context(), "k", len(all))
 			require.NoError(t, err)
@@ -273,7 +273,7 @@ func TestAGetIsResumed(t *testing.T) {
 	}
 }
 
-// Another object under the same key is an error, between two attempts as before the first.
+// Another object under the same key is an error, before the first attempt and between attempts.
 func TestAnswersThatAreNotTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 1, inMemory, nil)
@@ -304,7 +304,7 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 	})
 }
 
-// A host that dies costs its requests another attempt. Then it backs off, and returns.
+// Requests to a dead host need another attempt. Then the host gets a pause, and later requests again.
 func TestFailover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 3, inMemory, nil)
@@ -312,7 +312,7 @@ func TestFailover(t *testing.T) {
 		for i := range 30 {
 			s.put(t, fmt.Sprint("k", i), data(100))
 		}
-		// tried is the number of attempts at the second endpoint from one on.
+		// tried returns the number of attempts at the second endpoint from an index of the log on.
 		tried := func(from int) (n int) {
 			for _, a := range s.counts.attempts[from:] {
 				if a.Endpoint == 1 {
@@ -354,7 +354,7 @@ func TestNoEndpointAnswers(t *testing.T) {
 	})
 }
 
-// What the caller ends is no failure of the store, and no attempt follows.
+// A request that the caller ends is no failure of the store, and has no further attempt.
 func TestTheCallersOwnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 1, inMemory, nil)
@@ -395,7 +395,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// A complete whose answer is lost has made the object; the next attempt finds no upload.
+// If the answer to a Complete is lost, the object exists and the next attempt finds no upload.
 func TestALostAnswerOfComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 1, inMemory, nil)
@@ -468,7 +468,7 @@ func TestTLS(t *testing.T) {
 	assert.ErrorContains(t, err, "write http:// in -s3-endpoint")
 }
 
-// In virtual-hosted style the bucket is in the host, also where the address has a port.
+// In virtual-hosted style the bucket is in the host, also if the address has a port.
 func TestVirtualHostedStyle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 1, s3test.Config{InMemory: true, Domain: "s3.test:9000"},

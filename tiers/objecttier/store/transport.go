@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// wire is the connections of a client, with the kernel's counters of closed ones.
+// wire is the connections of a client, with the kernel's counters of closed connections.
 type wire struct {
 	cfg       *Config
 	transport *http.Transport
 
 	mu     sync.Mutex
 	open   map[*conn]bool
-	closed Network // of connections that are closed
+	closed Network // sum of closed connections
 	dials  int64
 }
 
-// newWire makes one transport for all endpoints, whose pools are per host. It speaks HTTP/1.1,
-// because HTTP/2 would measure one connection that all requests share. It uses no proxy and no
-// compression, which would be measured, too.
+// newWire makes one transport for all endpoints, with a pool of connections per host. It uses HTTP/1.1,
+// because with HTTP/2 all requests share one connection. It uses no proxy and no compression, because
+// these would be measured, too.
 func newWire(cfg *Config) *wire {
 	w := &wire{cfg: cfg, open: map[*conn]bool{}}
 	w.transport = &http.Transport{
@@ -38,11 +38,11 @@ func newWire(cfg *Config) *wire {
 		IdleConnTimeout:     time.Minute,
 		Protocols:           new(http.Protocols),
 	}
-	w.transport.Protocols.SetHTTP1(true) // explicit, so that an https endpoint does not choose
+	w.transport.Protocols.SetHTTP1(true) // explicit, so that an https endpoint cannot choose HTTP/2
 	return w
 }
 
-// dial connects and reports the time of TCP alone: TLS is part of the first request.
+// dial connects and reports the time of TCP only. TLS is a part of the first request.
 func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := w.cfg.Dial
 	if dial == nil {
@@ -62,14 +62,14 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-// conn is a connection that keeps the kernel's counters when it is closed.
+// conn is a connection that stores the kernel's counters when it is closed.
 type conn struct {
 	net.Conn
 	w    *wire
 	once sync.Once
 }
 
-// Close reads the counters first: the kernel forgets those of a closed connection.
+// Close reads the counters first, because the kernel drops them with the connection.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		n := networkOf(c.Conn)
@@ -81,19 +81,19 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Bodies are generated in a buffer of 32 KiB, which fits a first-level cache, and written from it.
-// With 64 KiB a PUT of 8 MiB took 1.2 times the processor time of a bare loop, with 32 KiB 1.06.
+// Bodies are generated in a buffer of 32 KiB, which fits into a first-level cache, and written from it.
+// With 64 KiB a PUT of 8 MiB took 1.2 times the processor time of a bare loop, with 32 KiB 1.06 times.
 var sendBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-// ReadFrom sends a body; net/http calls it.
+// ReadFrom sends a body. net/http calls it.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	buf := sendBuffers.Get().(*[]byte)
 	defer sendBuffers.Put(buf)
 	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, *buf)
 }
 
-// Network sums the counters of all connections so far. It makes a system call for each open
-// connection, so it is for the edges of a window.
+// Network sums the counters of all connections so far. It makes a system call for each open connection,
+// so call it only at the start and end of a window.
 func (c *Client) Network() Network {
 	w := c.wire
 	w.mu.Lock()
@@ -109,8 +109,8 @@ func (c *Client) Network() Network {
 // Close closes all connections without a request.
 func (c *Client) Close() { c.wire.transport.CloseIdleConnections() }
 
-// Network is the kernel's counters of connections: bytes received and acknowledged, those of the
-// protocol included. It is the cross-check of a store, as a block device's counters are of a file.
+// Network is the kernel's counters of connections: bytes received and acknowledged, including those of
+// the protocol. They are the cross-check for a store, like a block device's counters for files.
 type Network struct {
 	Known    bool // the kernel reports them, for TCP
 	Received int64
@@ -131,7 +131,7 @@ func (n *Network) add(o Network) {
 	n.MinRTT = min(cmp.Or(n.MinRTT, o.MinRTT), cmp.Or(o.MinRTT, n.MinRTT))
 }
 
-// Since is what came after an earlier reading of the same client. MinRTT stays that of its life.
+// Since subtracts an earlier reading of the same client. MinRTT stays the minimum of all time.
 func (n Network) Since(before Network) Network {
 	n.Received -= before.Received
 	n.Acked -= before.Acked

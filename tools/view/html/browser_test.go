@@ -26,7 +26,7 @@ type browser struct {
 	session  string
 	id       int
 	seen     []message // events
-	troubles []string  // what the console said
+	troubles []string  // messages of the console
 }
 
 // message is an answer or an event.
@@ -38,7 +38,7 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// newBrowser starts one, or skips: KVTEST_REQUIRE_BROWSER=1 makes a failure of that.
+// newBrowser starts a browser, or skips the test; KVTEST_REQUIRE_BROWSER=1 makes that a failure.
 func newBrowser(t testing.TB) *browser {
 	t.Helper()
 	path := ""
@@ -71,9 +71,10 @@ func newBrowser(t testing.TB) *browser {
 	t.Cleanup(func() {
 		ours.Close()
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
-		_ = c.Wait() // killed, and that is what it says
+		_ = c.Wait() // the error is that it was killed
 		answers.Close()
-		// Its children are killed with it, but nobody can wait for them: one may still make a file.
+		// Its children are killed with it, but the test cannot wait for them: one may still make a
+		// file.
 		for err := os.RemoveAll(profile); err != nil; err = os.RemoveAll(profile) {
 			if !errors.Is(err, syscall.ENOTEMPTY) {
 				t.Error(err)
@@ -96,7 +97,7 @@ func newBrowser(t testing.TB) *browser {
 	return b
 }
 
-// call asks for something and waits for the answer, however long that takes.
+// call sends a request and waits for the answer without a limit.
 func (b *browser) call(method string, params, result any) {
 	b.t.Helper()
 	b.id++
@@ -124,7 +125,7 @@ func (b *browser) call(method string, params, result any) {
 	}
 }
 
-// next reads a message, and keeps what is an event.
+// next reads a message, and keeps events.
 func (b *browser) next() (m message) {
 	b.t.Helper()
 	text, err := b.from.ReadBytes(0)
@@ -162,7 +163,7 @@ func (b *browser) open(html string, width int, scheme string) {
 	}
 }
 
-// eval is the value of an expression, or of the promise that it is.
+// eval returns the value of an expression, or of its promise.
 func (b *browser) eval(script string, value any) {
 	b.t.Helper()
 	var r struct {
@@ -177,7 +178,7 @@ func (b *browser) eval(script string, value any) {
 	}
 }
 
-// mouse moves to a place, pressing what is pressed.
+// mouse moves to a place, with the buttons of what pressed.
 func (b *browser) mouse(what string, x, y float64) {
 	b.t.Helper()
 	p := map[string]any{"type": what, "x": x, "y": y, "clickCount": 1}
@@ -187,7 +188,7 @@ func (b *browser) mouse(what string, x, y float64) {
 	b.call("Input.dispatchMouseEvent", p, nil)
 }
 
-// drag presses at one place and lets go at another.
+// drag presses at one place and releases at another.
 func (b *browser) drag(x0, x1, y float64) {
 	b.t.Helper()
 	b.mouse("mouseMoved", x0, y)

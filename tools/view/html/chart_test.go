@@ -35,8 +35,8 @@ func twelve(t *testing.T) (runs []string) {
 	return runs
 }
 
-// near scrolls to the figure of a title and waits until its chart is drawn; then it says where the
-// field of the plot is.
+// near scrolls to the figure of a title, waits until its chart is drawn, and returns the rectangle
+// of the plot.
 const near = `new Promise(done => {
 	window.fig = [...document.querySelectorAll("figure")].find(f =>
 		f.querySelector("figcaption").textContent.startsWith(%q));
@@ -56,7 +56,7 @@ const near = `new Promise(done => {
 
 type box struct{ X, Y, W, H float64 }
 
-// smuggled would run if anything of it reached the page as it is.
+// smuggled would run if any part of it reached the page unescaped.
 const smuggled = `</script><script>document.title = "smuggled"</script><img src=x onerror=alert(1)>`
 
 // single is a page with a chart of each kind, all names of which are smuggled.
@@ -109,7 +109,7 @@ func TestAChartAndItsTable(t *testing.T) {
 			Counts: [][]int64{{4321, 0}, {0, 30}}}}))
 }
 
-// What a reader does with a page of twelve runs, by a real mouse in a real browser: nothing is
+// A reader's actions on a page of twelve runs, by a real mouse in a real browser: nothing is
 // reported on its console.
 func TestThePageInABrowser(t *testing.T) {
 	if testing.Short() {
@@ -143,7 +143,7 @@ func TestThePageInABrowser(t *testing.T) {
 		assert.NotContains(t, []string{"", "–", "--"}, v, "series %d has a value in the middle", i)
 	}
 
-	// Dragging shows a part, of every chart of the time that there is.
+	// Dragging zooms every time chart of the page.
 	const shown = `[...kvbench.charts.values()].filter(c => c.spec.time)
 		.map(c => [c.u.scales.x.min, c.u.scales.x.max])`
 	var before, zoomed [][2]float64
@@ -161,7 +161,7 @@ func TestThePageInABrowser(t *testing.T) {
 	b.eval(shown, &zoomed)
 	assert.Equal(t, before, zoomed)
 
-	// A run can be left out: of tables, drawings and charts.
+	// A run can be hidden: in tables, drawings and charts.
 	var left struct{ Visible, Series int }
 	b.eval(`document.querySelector('.chooser input[value="3"]').click()`, nil)
 	b.eval(`({visible: [...document.querySelectorAll('[data-run="3"]')].filter(e =>
@@ -186,7 +186,7 @@ func TestThePageInABrowser(t *testing.T) {
 	b.eval(`(k => k.every((v, i) => !i || +k[i-1] >= +v))(`+column+`)`, &sorted)
 	assert.True(t, sorted, order)
 
-	// In a hand: the answer is on the first screen, and nothing has to be moved sideways.
+	// On a phone: the answer is on the first screen, and no horizontal scrolling is needed.
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{1280, 390} {
 			b.open(html, width, scheme)
@@ -211,7 +211,7 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.Equal(t, "none", printed)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"media": ""}, nil)
 
-	// What is in a result runs nowhere, and a heat map shows how often values lay at the pointer.
+	// Text of a result is never executed, and a heat map shows the count at the pointer.
 	b.open(single(t), 1280, "dark")
 	b.eval(fmt.Sprintf(near, "heat"), &at)
 	b.mouse("mouseMoved", at.X+at.W/4, at.Y+at.H*3/4)

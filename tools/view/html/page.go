@@ -38,11 +38,11 @@ var (
 	licence string
 )
 
-// scripts are all of them, in the order in which they run.
+// scripts are all scripts in the order of their execution.
 var scripts = []string{"/*\n" + licence + "*/\n" + library, script}
 
-// policy forbids what a name in the input might smuggle in: no script runs but these, which a
-// browser knows by their hashes, and nothing is loaded from anywhere.
+// policy is the page's content security policy against scripts in names of the input: only these
+// scripts run, which the browser checks by their hashes, and nothing is loaded from anywhere.
 var policy = func() string {
 	allowed := ""
 	for _, s := range scripts {
@@ -73,8 +73,8 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	"bar":  intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
-// Write makes the page of the records; t is their comparison. The template is executed as it is
-// written: what fails, fails in the middle, and the caller keeps the old file.
+// Write makes the page of the records; t is their comparison. An error may come in the middle of
+// the output; the caller keeps the old file.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return pageTemplate.Execute(w, view.New(records, t))
 }
@@ -84,7 +84,7 @@ func WritePage(w io.Writer, p view.Page) error {
 	return pageTemplate.ExecuteTemplate(w, "single", p)
 }
 
-// cell is one of a table, and whose column it stands in, from 1.
+// cell is a table cell with the number of its run, from 1.
 type cell struct {
 	view.Cell
 	Run int
@@ -92,7 +92,7 @@ type cell struct {
 
 func of(run int, c view.Cell) cell { return cell{c, run + 1} }
 
-// plain is a cell of no run's column.
+// plain is a cell without a run.
 func plain(c view.Cell) cell { return cell{Cell: c} }
 
 // bar is a median with its interval, and the single trials as dots.
@@ -104,9 +104,8 @@ type bar struct {
 	Lo, Hi   float64
 }
 
-// intervalBar is that of a run, from 0 and on one scale up to most, the largest trial of any
-// benchmark in its unit: what is longer is more. Six units of room keep the dot of the largest
-// trial whole. There is none without a trial.
+// intervalBar is a run's bar, from 0 to most, the largest trial of any benchmark in its unit. Six
+// units of padding keep the dot of the largest trial whole. A run without trials has none.
 func intervalBar(run int, c stats.Cell, most float64) *bar {
 	if most <= 0 || c.N() == 0 {
 		return nil
@@ -121,7 +120,7 @@ func intervalBar(run int, c stats.Cell, most float64) *bar {
 	return b
 }
 
-// newPlot leaves out the X of a series where it equals the one before.
+// newPlot leaves out the X of a series that equals the previous one's.
 func newPlot(c view.Chart) view.Chart {
 	c.Lines = slices.Clone(c.Lines)
 	for i := len(c.Lines) - 1; i > 0; i-- {

@@ -42,7 +42,7 @@ var (
 	blanks     = regexp.MustCompile(`[ \t]*\n\s*`)
 )
 
-// text is what a reader without eyes for graphics gets.
+// text is the text of a page without graphics.
 func text(html string) string {
 	html = anyTag.ReplaceAllString(styleTag.ReplaceAllString(html, ""), "\n")
 	return strings.TrimSpace(blanks.ReplaceAllString(html, "\n")) + "\n"
@@ -83,7 +83,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// Every plot has two axis labels with a unit or a name of what is counted, and a table.
+// Every plot has two axis labels with a unit or a name of the counted things, and a table.
 func TestPlotsAreLabelled(t *testing.T) {
 	html := render(t, load.Options{}, inputs...)
 	figures := regexp.MustCompile(`(?s)<figure>.*?</figure>`).FindAllString(html, -1)
@@ -102,7 +102,7 @@ func TestPlotsAreLabelled(t *testing.T) {
 	}
 }
 
-// What only some benchmarks have, and no prediction that could pass for a measurement.
+// Sections of some benchmarks only, and no prediction that could pass for a measurement.
 func TestParts(t *testing.T) {
 	html := render(t, load.Options{}, golden.Parts(t)...)
 	page := text(allMetrics.ReplaceAllString(html, ""))
@@ -126,7 +126,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Of both kinds in one run neither is in the other's median.
+// A run with simulated and measured trials: neither is in the other's median.
 func TestOneRunOfBothKinds(t *testing.T) {
 	files := golden.Parts(t)
 	dir := t.TempDir()

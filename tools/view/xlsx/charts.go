@@ -17,11 +17,11 @@ const (
 	chartSheet = "Charts"
 	dataSheet  = "Chart Data"
 	maxCharts  = 10
-	maxSeries  = 12 // more colours are hard to tell apart
+	maxSeries  = 12 // more colours are hard to distinguish
 	maxBars    = 40
 )
 
-// series is one named row of numbers; what is no number is a gap. It becomes a column of the data
+// series is one named row of numbers, with gaps for non-numbers. It becomes a column of the data
 // sheet.
 type series struct {
 	name   string
@@ -29,8 +29,8 @@ type series struct {
 	dashed bool
 }
 
-// plot is a chart with its data. Kind decides what the categories are: names for bars, percentiles
-// for lines, positions for a scatter.
+// plot is a chart with its data. Kind determines the categories: names for bars, percentiles for
+// lines, positions for a scatter.
 type plot struct {
 	title, x, y string
 	kind        excelize.ChartType
@@ -38,12 +38,12 @@ type plot struct {
 	series      []series
 	log, logX   bool
 	percent     bool   // the y axis shows shares
-	left        string // what the chart leaves out
+	left        string // the note on omitted series
 }
 
-// charts puts the data of every chart on a sheet and the charts on another. A chart refers to its
-// data by place, so that both are laid out together. The first charts compare all benchmarks; the
-// others are those of the page.
+// charts writes the data of every chart on one sheet and the charts on another. A chart refers to
+// its data by cells, so both are laid out together. The first charts compare all benchmarks; the
+// others are the page's.
 func (b *book) charts(records []*load.Record, t *stats.Table) {
 	plots := []plot{bandwidth(t)}
 	for _, op := range []string{"read", "write"} {
@@ -68,7 +68,7 @@ func (b *book) charts(records []*load.Record, t *stats.Table) {
 	b.keep(b.f.SetColWidth(dataSheet, "B", "Z", 16))
 	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: new(false)}))
 	b.landscape(chartSheet, false)
-	// Some programs lay out a chart a fifth wider than others; its page must hold it.
+	// Some programs draw a chart a fifth wider than others; it must fit the page all the same.
 	b.keep(b.f.SetPageLayout(chartSheet, &excelize.PageLayoutOptions{AdjustTo: new(uint(78))}))
 	b.landscape(dataSheet, true)
 	row, top := 0, 0
@@ -116,12 +116,12 @@ func fromPage(c view.Chart) (p plot) {
 var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"},
 	{"Storage", "storage"}}
 
-// percentiles are those that the Python benchmark has.
+// percentiles are the Python benchmark's percentiles.
 var percentiles = []struct{ title, key string }{
 	{"P50", "p50"}, {"P95", "p95"}, {"P99", "p99"}, {"P99.9", "p999"}, {"P99.99", "p9999"},
 }
 
-// label names a benchmark of a run; with one run its name says nothing.
+// label names a benchmark of a run; with one run it leaves out the run's name.
 func label(t *stats.Table, run int, bench string) string {
 	if len(t.Runs) < 2 {
 		return bench
@@ -129,7 +129,7 @@ func label(t *stats.Table, run int, bench string) string {
 	return t.Labels[run] + ": " + bench
 }
 
-// bandwidth by tier: medians over trials. Bars that lie, because names of benchmarks are long.
+// bandwidth by tier: medians over trials. Horizontal bars, because names of benchmarks are long.
 func bandwidth(t *stats.Table) plot {
 	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s",
 		kind: excelize.Bar}
@@ -159,8 +159,8 @@ func bandwidth(t *stats.Table) plot {
 	return p
 }
 
-// tierRate is the median bandwidth of a tier in GiB/s, or not a number. Lines without a result file
-// give that of the storage tier.
+// tierRate is the median bandwidth of a tier in GiB/s, or NaN. Lines without a result file have the
+// storage tier's only.
 func tierRate(b *stats.Benchmark, run int, tier, op string) float64 {
 	v, ok := stats.Median(b.Trials[run],
 		key("summary.cache_stats.tier_"+tier+"_"+op+"_bandwidth_gbps"))
@@ -189,7 +189,7 @@ func percentileLines(t *stats.Table, op string) plot {
 				"_ms ? latency.levels.storage." + op + ".device." + c.key)
 			v, ok := stats.Median(b.Trials[run], of)
 			if !ok {
-				break // of fewer samples than it needs, or of none
+				break // too few samples, or none
 			}
 			values = append(values, v)
 		}
@@ -223,8 +223,8 @@ func latencyBars(t *stats.Table, op string) plot {
 	return p
 }
 
-// each adds a series for every benchmark of every run for which values has some, up to maxSeries.
-// What is left out is said below the chart.
+// each adds a series for every benchmark of every run for which values returns some, up to
+// maxSeries. A note below the chart counts the omitted ones.
 func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []float64) {
 	for _, b := range t.Benchmarks {
 		for run := range t.Runs {

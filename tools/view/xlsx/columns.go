@@ -16,8 +16,8 @@ import (
 	"kvbench/tools/view"
 )
 
-// value is what a column has of a result: a number, a text, a truth or a time, so that spreadsheets
-// sort it rightly, or nil for an empty cell.
+// value is a column's value for a result: a number, a text, a boolean or a time, so that
+// spreadsheets sort it correctly, or nil for an empty cell.
 type value func(*load.Record) any
 
 // column is one column of the Summary sheet.
@@ -26,7 +26,7 @@ type column struct {
 	value value
 }
 
-// columnText says what the columns are; its head explains how.
+// columnText lists the columns; its head explains the format.
 //
 //go:embed columns.txt
 var columnText string
@@ -49,7 +49,7 @@ func summaryColumns() (list []column) {
 		case kind == "param":
 			c.value = func(r *load.Record) any { return typed(r.Parameter(name)) }
 		case kind == "not":
-			// Some flags of the Python benchmark switch off what its sheet calls by its name.
+			// Some flags of the Python benchmark disable a feature that its sheet names positively.
 			c.value = func(r *load.Record) any {
 				if off, ok := typed(r.Parameter(name)).(bool); ok {
 					return !off
@@ -82,8 +82,8 @@ func printed(r *load.Record, unit string) any {
 	return nil
 }
 
-// scales are what values of the result file are multiplied with, by the unit that they then have.
-// Factors are multiplied, as the sheet always had it: a division differs in the last digit.
+// scales are the factors of the result file's values, by the unit of the product. They are
+// multiplied, because a division would differ from the Python sheet in the last digit.
 var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
 
 // key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
@@ -129,15 +129,15 @@ func onLine(r *load.Record, metric string) any {
 	return nil
 }
 
-// plainNumber is what our parameters and the Python benchmark's write: 1234e10 is part of a nonce,
-// and what begins with 0 or has a sign before it is a name.
+// plainNumber matches numbers as our parameters and the Python benchmark's have them: 1234e10 is
+// part of a nonce, and a text with a leading 0 or a sign is a name.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?(e[-+]\d+)?$`)
 
-// mostDigits are those that a spreadsheet keeps of a whole number: a longer seed is a text.
+// mostDigits is the precision of a whole number in a spreadsheet: a longer seed is a text.
 const mostDigits = 15
 
-// typed turns a parameter's text into the value that it means. Empty and – are nothing. Parameters
-// are recorded as texts, as flags have them; a spreadsheet wants numbers.
+// typed converts a parameter's text to its value. Empty and – are nothing. Results have parameters
+// as texts, like flags; a spreadsheet needs numbers.
 func typed(v any) any {
 	s, ok := v.(string)
 	if !ok {
@@ -157,7 +157,7 @@ func typed(v any) any {
 	return s
 }
 
-// simulatedHead is the column by which rows are coloured.
+// simulatedHead is the column that colours rows.
 const simulatedHead = "Simulated"
 
 // special are the columns that are no plain value of the result file.
@@ -165,7 +165,7 @@ var special = map[string]value{
 	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,
 	"=storage-requests": storageRequests,
 	"=run":              func(r *load.Record) any { return r.Source },
-	// A number of the raw file has lost its last digits, where it has many.
+	// A long number of the raw file has lost its last digits.
 	"=seed": func(r *load.Record) any {
 		if r.Result == nil {
 			return r.Lookup("seed")
@@ -207,9 +207,9 @@ func window(r *load.Record) any {
 	return float64(r.Result.WindowNS) / 1e9
 }
 
-// storageRequests is json_to_xlsx.py's rate of requests: those that completed, over the time that
-// all of them together waited for storage. It is no rate of the clock: of requests side by side the
-// waits add up.
+// storageRequests is json_to_xlsx.py's rate of requests: completed requests ÷ the sum of their
+// times of waiting for storage. It is no rate per second of the clock: the waits of concurrent
+// requests add up.
 func storageRequests(r *load.Record) any {
 	n, ok1 := r.Lookup("requests_completed").(float64)
 	seconds, ok2 := r.Lookup("total_storage_io_latency").(float64)
@@ -219,7 +219,7 @@ func storageRequests(r *load.Record) any {
 	return n / seconds
 }
 
-// gpuMemory is that of all cards.
+// gpuMemory is the memory of all cards.
 func gpuMemory(r *load.Record) any {
 	card, ok1 := typed(r.Parameter("gpu-mem-gb")).(float64)
 	cards, ok2 := typed(r.Parameter("num-gpus")).(float64)
@@ -229,7 +229,7 @@ func gpuMemory(r *load.Record) any {
 	return card * cards
 }
 
-// simulated is empty where nobody says, as in text of other programs.
+// simulated is empty where it is unknown, as in text of other programs.
 func simulated(r *load.Record) any {
 	if how := r.Simulation(); how != "" {
 		return how != merge.Measured

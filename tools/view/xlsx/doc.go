@@ -19,19 +19,18 @@
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //
 // Summary has a row for each result. Its first 99 columns are those of the Python benchmark's
-// sheet, by the same titles and in the same order, so that what people have built on that sheet
-// works on this one. Ours follow behind them.
+// sheet, by the same titles and in the same order, so that formulas for that sheet work on this
+// one. Ours follow.
 //
-// Units stand in the heads and values are numbers, so that a reader can go on reckoning. An empty
-// cell is an unknown value; a 0 was measured. Shares are fractions that are shown in per
-// cent.
+// Units stand in the heads and values are numbers, so that a reader can compute with them. An empty
+// cell is an unknown value; a 0 was measured. Shares are fractions that are shown in per cent.
 //
-// Charts stand on a sheet of their own with their data on another: a chart that refers to the rows
-// of Summary would break when they are sorted. Programs differ in how wide they lay out a
-// chart, so that each fits a page with room to spare.
+// Charts have a sheet of their own and their data another: a chart that refers to the rows of
+// Summary would break when they are sorted. Programs differ in the width of a chart, so each leaves
+// space on its page.
 //
-// Simulated results are coloured in Summary and named "(simulated)" on every sheet: a row may be
-// copied into another workbook, and must not lose that on the way.
+// Simulated results are coloured in Summary and named "(simulated)" on every sheet: a row that is
+// copied into another workbook keeps the mark.
 //
 // Charts have native series, so that a reader can change them. There are ten at most: first those
 // that compare all benchmarks, then charts of the page, one of each benchmark before the second.
@@ -46,8 +45,9 @@
 // programs wrap heads but not numbers. Every sheet prints in landscape with its head on each page;
 // Summary, with 139 columns, is for screens.
 //
-// Sheets that would be empty are left out. What names a row stands at the left of each sheet and
-// stays on screen; in Summary that is the timestamp and the model, since its order is not ours.
+// Empty sheets are left out. The names of the rows stand at the left of each sheet and stay on
+// screen; in Summary these are the timestamp and the model, since its order is the Python
+// benchmark's.
 //
 // A book keeps its first error and does nothing after it. It is made by one goroutine.
 package xlsx

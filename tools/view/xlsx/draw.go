@@ -2,14 +2,14 @@ package xlsx
 
 import "github.com/xuri/excelize/v2"
 
-// palette of the series: dark enough on white, distinct without red against green. The
-// first four are those of Okabe and Ito.
+// palette of the series: dark enough on white, distinct without red against green. The first four
+// are Okabe and Ito's.
 var palette = []string{"0072B2", "E69F00", "009E73",
 	"CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
 
 // draw writes the data of a chart at a row of one sheet and the chart at a row of the other; it
-// returns how many rows high the chart is. The data stands under its title, so that the sheet can
-// be read without the chart.
+// returns the chart's height in rows. The data has the title, so that the sheet can be read without
+// the chart.
 func (b *book) draw(p plot, row, top int) int {
 	b.set(dataSheet, 0, row, p.title)
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
@@ -58,7 +58,7 @@ func (b *book) draw(p plot, row, top int) int {
 		}
 		chart.Series = append(chart.Series, one)
 	}
-	// Room for the legend below, one line for each series.
+	// Space for the legend below, one line for each series.
 	height := 380 + 16*len(p.series)
 	switch p.kind {
 	case excelize.Scatter:

@@ -13,13 +13,13 @@ import (
 	"kvbench/tools/view"
 )
 
-// partSheets are those of what only some results have; a workbook without such results has no such
-// sheets.
+// partSheets are the sheets for sections of some results only; a workbook without such results
+// lacks them.
 var partSheets = []string{"Load Served", "First Token", "Time To Load", "Entry Sizes",
 	"Latencies", "Latency By Size", "Request Time", "Tiers", "Bytes Moved", "Simulation",
 	"Autoscaling", "Block Cache", "Replay", "Objects", "Endpoints", "Checkpoints", "Validation"}
 
-// parts collects rows by sheet: results of one kind stand together, whatever lies between them.
+// parts collects rows by sheet, so that results of one kind stand together.
 func (b *book) parts(records []*load.Record) {
 	for _, name := range partSheets {
 		t := &table{name: name}
@@ -41,8 +41,8 @@ func (b *book) parts(records []*load.Record) {
 	}
 }
 
-// align puts the cells of rows below the heads of the sheet, which gets those that it lacks:
-// results of a kind have the same heads, but for columns in which one of them has nothing.
+// align puts the cells of rows below the heads of the sheet, and adds missing heads: results of a
+// kind have the same heads, except for columns without values in one of them.
 func (t *table) align(heads []string, rows [][]any) {
 	for _, h := range heads {
 		if !slices.Contains(t.heads, h) {
@@ -73,15 +73,16 @@ func timeline() *table {
 	return t
 }
 
-// timeColumns are the histograms of a timeline whose percentiles it has. A half octave is all that
-// is known of a value: it is at least that.
+// timeColumns are the histograms of a timeline whose percentiles the sheet has. Values are known to
+// a half octave: the lower bound counts.
 var timeColumns = []struct{ title, key string }{
 	{"Storage Entry Read", "storage_read"}, {"Storage Entry Write", "storage_write"},
 	{"Storage Request Read", "storage_read_request"},
 	{"Storage Request Write", "storage_write_request"},
 	{"Request End To End", "request_end_to_end"}, {"Time To First Token", "request_ttft"}}
 
-// intervals are the rows of a result there. A last interval that is too short for a rate has none.
+// intervals are the rows of a result in the timeline. A last interval that is too short for a rate
+// has none.
 func intervals(rec *load.Record) (rows [][]any) {
 	if rec.Result == nil || rec.Result.Timeline == nil || rec.Result.Timeline.IntervalNS <= 0 {
 		return nil
@@ -120,8 +121,8 @@ func intervals(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// number is a table's value as the workbook has it: without its unit, which is in the head, and
-// empty where it is not known. Truths and texts stay what they are.
+// number is a table's value for the workbook: without its unit, which is in the head, and empty if
+// unknown. Booleans and texts stay unchanged.
 func number(u units.Unit, v any) any {
 	x, text, ok := units.Float(v)
 	switch {
@@ -139,9 +140,8 @@ func number(u units.Unit, v any) any {
 	return x
 }
 
-// markSimulated colours the rows of simulated results: most of their columns look like those of
-// measured ones. The rule stands in the sheet, so that rows keep their colour when they are
-// sorted.
+// markSimulated colours the rows of simulated results, which look like measured ones. The rule is
+// part of the sheet, so that rows keep their colour when they are sorted.
 func (b *book) markSimulated(t table) {
 	col := slices.Index(t.heads, simulatedHead)
 	if !slices.ContainsFunc(t.rows, func(row []any) bool { return row[col] == true }) {

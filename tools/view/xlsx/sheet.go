@@ -10,18 +10,18 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// family is the font of everything.
+// family is the font of all cells.
 const family = "Calibri"
 
-// book is a workbook being made. The first error stays and ends everything. excelize has an error
-// for every call; looking at each would double the code and find none.
+// book is a workbook in progress. It keeps the first error and does nothing after it. excelize
+// returns an error for every call; checking each would double the code.
 type book struct {
 	f                                                *excelize.File
 	head, date, percent, number, whole, truth, title int
 	err                                              error
 }
 
-// newBook makes the styles once: a workbook has a table of them, and a style for each cell would
+// newBook creates the styles once: a workbook has a table of them, and a style for each cell would
 // fill it.
 func newBook() *book {
 	b := &book{f: excelize.NewFile()}
@@ -51,7 +51,7 @@ func fill(colour string) excelize.Fill {
 	return excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{colour}}
 }
 
-// keep keeps the first error: those that follow are its consequences.
+// keep keeps the first error: later ones are its consequences.
 func (b *book) keep(err error) {
 	if b.err == nil {
 		b.err = err
@@ -65,8 +65,8 @@ func cell(col, row int) string {
 	return name
 }
 
-// set puts a typed value into a cell; nil leaves it empty, a share is a fraction shown in per
-// cent. What is no number stays empty: a cell cannot hold infinity.
+// set writes a typed value into a cell; nil leaves it empty, a share is a fraction shown in per
+// cent. A cell cannot hold infinity or NaN, so these are empty.
 func (b *book) set(sheet string, col, row int, v any) {
 	at, style := cell(col, row), 0
 	switch x := v.(type) {
@@ -118,12 +118,12 @@ type table struct {
 	name  string
 	heads []string
 	rows  [][]any
-	names int  // columns that name a row beside the first
+	names int  // columns that name a row, besides the first
 	wide  bool // too wide for one page
 }
 
 // table writes a sheet, unless it would be empty. Widths follow the longest word of a head and the
-// first 200 rows, since nobody waits for the widths of a million.
+// first 200 rows: measuring a million rows would take too long.
 func (b *book) table(t table) {
 	if len(t.rows) == 0 {
 		return
@@ -150,7 +150,7 @@ func (b *book) table(t table) {
 	for r, row := range t.rows {
 		b.row(t.name, r+1, row...)
 	}
-	// Heads and what names the rows stay while the rest scrolls.
+	// Heads and the columns that name rows stay while the rest scrolls.
 	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: 1 + t.names, YSplit: 1,
 		TopLeftCell: cell(1+t.names, 1), ActivePane: "bottomRight"}))
 	b.keep(b.f.AutoFilter(t.name, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
@@ -170,7 +170,7 @@ func (b *book) landscape(sheet string, fit bool) {
 	b.keep(b.f.SetPageLayout(sheet, &o))
 }
 
-// shown is about what a cell will show, for its width.
+// shown is approximately the cell's text, for its width.
 func shown(v any) string {
 	switch x := v.(type) {
 	case nil:

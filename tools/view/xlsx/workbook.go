@@ -14,13 +14,13 @@ import (
 	"kvbench/tools/view"
 )
 
-// maxRows is what a sheet holds, less its header. Excel and LibreOffice have 2²⁰ rows.
+// maxRows is the capacity of a sheet without its header. Excel and LibreOffice have 2²⁰ rows.
 const maxRows = 1<<20 - 1
 
 // Write makes the workbook of the records; t is their comparison. Sheets stand in the order in
 // which people open them; the charts come last, because they are the slowest to load.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
-	// Better now than after a minute of writing.
+	// Fails here rather than after a minute of writing.
 	if len(records) > maxRows {
 		return fmt.Errorf("%d results are more than a sheet has rows (%d); select some",
 			len(records), maxRows)
@@ -33,7 +33,8 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b.results(&table{name: "QoS Metrics",
 		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
 			"SLA Met", "SLA Compliance", "SLA Target P95 (ms)"}}, records, qos)
-	// Tracing has sums, with a row for each histogram, and the buckets, which others draw.
+	// Tracing has percentiles, with a row for each histogram, and the buckets for other programs'
+	// plots.
 	b.results(&table{name: "Device Tracing", heads: []string{"Metric", "Description",
 		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
 	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
@@ -44,7 +45,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	if b.err != nil {
 		return b.err
 	}
-	// Every new workbook has one.
+	// The library creates this sheet.
 	if err := b.f.DeleteSheet("Sheet1"); err != nil {
 		return err
 	}
@@ -73,8 +74,8 @@ func (b *book) summary(records []*load.Record) {
 	b.markSimulated(t)
 }
 
-// results writes a sheet with rows of each result, which say in their first columns whose they are:
-// those stay on screen.
+// results writes a sheet with rows of each result, whose first columns name the result and stay on
+// screen.
 func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [][]any) {
 	for _, rec := range records {
 		for _, row := range of(rec) {
@@ -87,8 +88,8 @@ func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [
 	b.table(*t)
 }
 
-// parameters sets the runs side by side: a value that differs between benchmarks or trials of a run
-// is a mixture, which shows as several values in one cell.
+// parameters lists the runs next to each other: a value that differs between benchmarks or trials
+// of a run shows as several values in one cell.
 func parameters(records []*load.Record, t *stats.Table) table {
 	var order []string
 	values, seen := map[[2]string]any{}, map[[3]any]bool{} // by parameter and run
@@ -137,7 +138,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 	return sheet
 }
 
-// environmentRows are what a result says of where it was made, by its keys.
+// environmentRows are the environment of a result, by its keys.
 var environmentRows = []struct{ title, path string }{
 	{"Notice", "notice"}, {"Host", "environment.hostname"}, {"Operating system", "environment.os"},
 	{"Kernel", "environment.kernel"}, {"CPU", "environment.cpu_model"},
@@ -186,8 +187,7 @@ func metrics(t *stats.Table) table {
 	return sheet
 }
 
-// round drops what scaling adds to the last digits. 0.1 % of a nanosecond is no digit that anybody
-// measured.
+// round drops digits that scaling adds. 0.1 % of a nanosecond is below any measurement's precision.
 func round(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64) // it is its own text
 	return r
@@ -217,7 +217,7 @@ const notJudged = "N/A (throughput mode)"
 // qos has a row for each class of a result in which requests completed.
 func qos(rec *load.Record) (rows [][]any) {
 	if rec.Result != nil && !view.Requests(rec.Result) {
-		return nil // single operations are of no class
+		return nil // single operations have no class
 	}
 	levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
 	for _, level := range slices.Sorted(maps.Keys(levels)) {
@@ -239,11 +239,11 @@ func qos(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// traceName is the Python benchmark's, so that what looks a row up by its name finds it; what that
-// does not have is called as elsewhere.
+// traceName is the Python benchmark's name, so that lookups of rows by name work; other histograms
+// have their usual names.
 func traceName(h load.TraceHistogram) string { return cmp.Or(h.Python, h.Title) }
 
-// traceSums are the percentiles of the kernel's histograms, and how far they reach.
+// traceSums are the percentiles of the kernel's histograms, and their ranges.
 func traceSums(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		rows = append(rows, []any{traceName(h), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,

@@ -92,7 +92,7 @@ func TestGolden(t *testing.T) {
 	golden.Check(t, "workbook.txt", b.String())
 }
 
-// What only some benchmarks have; predictions are marked in every sheet and every chart.
+// Sections of some benchmarks only; predictions are marked in every sheet and every chart.
 func TestParts(t *testing.T) {
 	f := open(t, golden.Parts(t)...)
 	var b strings.Builder
@@ -140,7 +140,7 @@ func TestSheets(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, p.Freeze, sheet)
 		assert.Equal(t, 1, p.YSplit, sheet)
-		// What names a row stays while the rest scrolls: at the left of what is frozen.
+		// The columns that name a row stay while the rest scrolls: at the left of the frozen pane.
 		heads, err := f.GetRows(sheet)
 		require.NoError(t, err)
 		if sheet := heads[0]; slices.Index(sheet, "Benchmark") < 99 {
@@ -202,7 +202,7 @@ func TestSummaryColumns(t *testing.T) {
 	assert.Equal(t, want, got[:pythonColumns])
 }
 
-// What a result of the Python benchmark fills, ours fills, too: by the same keys.
+// Columns that a result of the Python benchmark fills are filled by ours, too: by the same keys.
 func TestPythonColumnsAreOurs(t *testing.T) {
 	// The fixture has too few samples for the last percentiles, and its storage tier is written by
 	// demotions only, which are no operations: a second result has both.
@@ -255,7 +255,7 @@ func TestLinesWithoutResultFiles(t *testing.T) {
 	require.NoError(t, Write(&b, records, table))
 }
 
-// What took how long in each interval, of a result that was not traced.
+// The times in each interval of a result that was not traced.
 func TestTimesOverTime(t *testing.T) {
 	f := open(t, "../../../kvbench/record/testdata/result.json")
 	rows, err := f.GetRows("Timeline", excelize.Options{RawCellValue: true})
@@ -267,7 +267,7 @@ func TestTimesOverTime(t *testing.T) {
 	assert.NotContains(t, fmt.Sprint(rows), "how often", "a heat map is no native chart")
 }
 
-// What only looks like a number, or has more digits than a spreadsheet keeps, stays a text.
+// A text that only looks like a number, or has more digits than a spreadsheet keeps, stays a text.
 func TestTyped(t *testing.T) {
 	for text, want := range map[string]any{"8": 8.0, "-0.5": -0.5, "1e-05": 1e-05, "1e+06": 1e6,
 		"9007199254740993": "9007199254740993", "123456789012345": 123456789012345.0,

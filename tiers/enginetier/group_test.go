@@ -14,10 +14,9 @@ import (
 	"kvbench/tiers/tiertest"
 )
 
-// Objects of a request are moved beside each other, as many as the engine has under way, and each
-// stays one of its own: a transfer finds the bytes of all, and what is missing or of another size
-// ends those that go together.
-func TestObjectsBesideEachOther(t *testing.T) {
+// Depth objects of a request move concurrently, and each remains an object of its own: a transfer
+// moves the bytes of all of them. A missing object, or one of another size, ends the group.
+func TestConcurrentObjects(t *testing.T) {
 	const size, depth = 5000, 3 // no whole pages
 	for _, l := range tiers.EngineLayouts {
 		engine := tiertest.Psync(t)
@@ -43,14 +42,14 @@ func TestObjectsBesideEachOther(t *testing.T) {
 			return n
 		}
 		assert.Equal(t, depth, write(objs...))
-		assert.Equal(t, depth, read(objs...), "%s: the fourth is not there", l.Name)
-		assert.Equal(t, 1, read(objs[2:]...), "nor beside the third")
+		assert.Equal(t, depth, read(objs...), "%s: the fourth does not exist", l.Name)
+		assert.Equal(t, 1, read(objs[2:]...), "the fourth does not join the third's group")
 		assert.Equal(t, 3, write(objs[3:6]...))
 		assert.Equal(t, 1, write(objs[6]))
-		assert.Equal(t, 2, read(objs[4:]...), "%s: the last one is of another size", l.Name)
+		assert.Equal(t, 2, read(objs[4:]...), "%s: the last one has another size", l.Name)
 		assert.Equal(t, 1, read(objs[6]))
 
-		// Given up, none of them is there; each can be written again.
+		// After Abort no object exists, and each can be written again.
 		more := []tiers.Object{{Key: "x", Gen: 1, Size: size}, {Key: "y", Gen: 1, Size: size}}
 		w, err := tier.Create(t.Context(), more...)
 		require.NoError(t, err)
@@ -66,7 +65,7 @@ func TestObjectsBesideEachOther(t *testing.T) {
 	}
 }
 
-// gate is an engine that begins reads when it is told to.
+// gate is an engine that passes reads to the test, which submits them.
 type gate struct {
 	ioengine.Engine
 	came chan *ioengine.Op
@@ -82,8 +81,8 @@ func (g *gate) Submit(ops ...*ioengine.Op) {
 	}
 }
 
-// A request that waits for the engine's only thread says until when it did: that is neither time at
-// the device nor work of this process.
+// A request that waits for the engine's only thread has the end of its wait in Passed: the wait is
+// neither service time of the device nor work of this process.
 func TestTheEnginesThreads(t *testing.T) {
 	const size = 4096
 	g := &gate{tiertest.Psync(t), make(chan *ioengine.Op, 2)}
@@ -117,6 +116,6 @@ func TestTheEnginesThreads(t *testing.T) {
 	r.Submit(second)
 	g.Engine.Submit(<-g.came)
 	require.NoError(t, <-done)
-	assert.Zero(t, second.Passed, "nothing was under way")
+	assert.Zero(t, second.Passed, "nothing was in flight")
 	require.NoError(t, r.Close())
 }
