@@ -15,7 +15,7 @@ import (
 )
 
 // Ranks makes the result of a trial from the results of its ranks, in any order. Of one rank it is
-// a result with the same numbers. Clients, if any, says who the ranks are and how they began;
+// a result with the same numbers. Clients, if any, describes the ranks and how they began;
 // Ranks completes it. The error reports what is not the ranks of a trial: none, two of one rank, or
 // of several benchmarks or trials. That all ranks measured alike is for the caller to check.
 func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, error) {

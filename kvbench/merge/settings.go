@@ -16,7 +16,7 @@ import (
 const (
 	SettingFormat      = "kvbench-format"
 	SettingDivision    = "division"
-	SettingIO          = "io"      // as asked for
+	SettingIO          = "io"      // as requested
 	SettingIOUsed      = "io-used" // as the filesystem granted it
 	SettingDecodeReads = "decode-reads"
 	SettingWriteDevice = "write-device" // what the device time of a write is
@@ -113,7 +113,7 @@ func SettingsOf(r *result.Result, python bool) map[string]string {
 	if r.TraceFiles != nil {
 		m[SettingTraceFiles] = r.TraceFiles.String()
 	}
-	// What was done, where the file says it, stands for what was asked for.
+	// What was done, where the file says it, stands for what was requested.
 	for name, v := range map[string]string{SettingDivision: r.Division, SettingIOUsed: r.IO.Mode,
 		SettingDecodeReads: r.Workload.DecodeReads, SettingWriteDevice: r.IO.WriteDevice} {
 		if v != "" {

@@ -146,7 +146,7 @@ func (b *builder) prompt() {
 	b.r.Prompt = all
 }
 
-// blocks counts what a block trace asked for. The ideal is unknown as soon as it is of one
+// blocks counts what a block trace requested. The ideal is unknown as soon as it is of one
 // request.
 func (b *builder) blocks() {
 	c := b.n.Blocks

@@ -13,8 +13,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// Info is what the engine knows about one trial in addition to what the Recorder counted. [Build] turns
-// both into a Result and touches nothing else: no clock, no file, no system call.
+// Info is what the engine knows about one trial in addition to what the Recorder counted. [Build]
+// turns both into a Result and touches nothing else: no clock, no file, no system call.
 //
 // The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
 // where the counts ask for it, and adds the rank to the Seed. Of Load it takes what each class was

@@ -51,7 +51,7 @@ type counters struct {
 	HeldNS [tiers.NumKinds]int64
 
 	// What operations of requests were for: by phase as the Python benchmark distinguishes prefill
-	// writes from decode reads, and by what asked for them.
+	// writes from decode reads, and by the purpose.
 	ByPhase   [tiers.NumOps][tiers.NumPhases]int64
 	ByPurpose [workloads.NumPurposes][tiers.NumOps]struct {
 		result.BlockMoves
@@ -133,8 +133,8 @@ const (
 	maxFailureSample = 10
 )
 
-// add also counts the failure in ends, so that all counts and the table are of one moment for who
-// holds the lock: a result may be built while operations still fail.
+// add also counts the failure in ends, so that all counts and the table are of one moment for the
+// holder of the lock: a result may be built while operations still fail.
 func (f *failures) add(e result.ErrorSample, at *ends) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -129,7 +129,7 @@ var histNames = func() (names [numHists]string) {
 // opName begins the names of an operation on a level.
 func opName(l tiers.Kind, op tiers.Op) string { return l.String() + "_" + op.String() }
 
-// at returns the histogram of a place, making it when it is the first to be asked for.
+// at returns the histogram of a place, making it at its first use.
 func (h *histograms) at(place hist) *result.Histogram {
 	if h[place] == nil {
 		h[place] = result.NewHistogram(result.HistogramUnit(histNames[place]))

@@ -22,7 +22,7 @@ func (b *builder) busy() {
 	h, n := &b.r.Harness, b.n.Busy
 	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
 	n.RoomNS += h.Busy.RoomNS
-	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // who waits for the discards, too, has it all
+	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // a worker that waits for the discards, too, has it all
 	// Requests spend their time at the device, in this process, or waiting for an engine's threads;
 	// what is inside the tier is that of requests, of which several may be in flight.
 	handover, held := b.n.HandoverNS[tiers.Storage], b.n.HeldNS[tiers.Storage]

@@ -89,7 +89,7 @@ func (t *timeline) took(what timed, at, d time.Duration) {
 
 const (
 	bucketRequests = iota // completed
-	bucketBlocks          // asked for, of block traces, as the three below
+	bucketBlocks          // requested, of block traces, as the three below
 	bucketHits            //
 	bucketIdeal           //
 	bucketUnknown         // blocks of requests whose ideal is unknown

@@ -162,7 +162,7 @@ type CheckpointRuns struct {
 }
 
 // Reading are the reads whose numbers go together. Those that came from memory are never averaged
-// with others: they come apart, unless all did.
+// with others: they come separately, unless all did.
 func (c *Checkpoint) Reading() (runs, warm []CheckpointRun) {
 	for _, r := range c.Reads {
 		if r.Cold != nil && !*r.Cold {

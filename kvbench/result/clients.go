@@ -89,7 +89,7 @@ func (c *Clients) metrics(add func(unit string, v *float64)) {
 	add("slowest-rank-write-p95-ns", slowest(func(r ClientRank) *int64 { return r.WriteP95NS }))
 }
 
-// Opened says how far apart the windows opened, which is known.
+// Opened reports the time between the first and the last opening of a window, which is known.
 func (c *Clients) Opened() string {
 	text := "opened within " + units.Nanoseconds.Text(float64(*c.StartSkewNS))
 	if n := units.OrZero(c.StartSkewUncertaintyNS); n > 0 {

@@ -10,8 +10,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Complete fills in everything that follows from the counts of a result and its histograms: for who
-// counted them, and for who merged several results.
+// Complete fills in everything that follows from the counts of a result and its histograms: for the
+// recorder, which counts them, and for the merger of several results.
 func (r *Result) Complete(hists Histograms) {
 	r.Derive()
 	r.Distribute(hists)
@@ -24,8 +24,8 @@ func (r *Result) Complete(hists Histograms) {
 	}
 }
 
-// Derive makes the ratios and costs of what r counts, the one place of each formula: who counts
-// calls it, and who adds up the counts of several ranks, for a ratio is never averaged: a rank of
+// Derive makes the ratios and costs of what r counts, the one place of each formula: the
+// recorder calls it, and the merger of several ranks, for a ratio is never averaged: a rank of
 // ten requests would weigh as much as one of a thousand. What has no base is nil. Rates over the
 // window are no part of it, because ranks have windows of their own, whose rates add up.
 func (r *Result) Derive() {

@@ -7,7 +7,7 @@
 //	requests.go   how many requests, and where their time went
 //	harness.go    what measuring cost, where the workers' time went, and the verdict
 //	prompt.go     what of the prompts was found, and the time to the first token
-//	objects.go    what was asked of an object store, and what carried it
+//	objects.go    requests to an object store, and its endpoints
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	checkpoint.go checkpoints: each of them, what they say together, the pipeline, the rules
 //	host.go       where it ran and how: the machine, the I/O, each of several directories

@@ -13,14 +13,14 @@ type Harness struct {
 	InvolCtxSw   int64    `json:"involuntary_context_switches" merge:"sum"`
 	WorkerIdleNS int64    `json:"worker_idle_ns" merge:"sum"` // summed over workers
 	WorkerBusyNS int64    `json:"worker_busy_ns" merge:"sum"`
-	// What goroutines of the process waited for, summed over them, as Go's runtime reports: mutexes,
-	// a processor (an estimate from samples), and the collector, for which they had to work before
-	// they could allocate.
+	// What goroutines of the process waited for, summed over them, as Go's runtime reports:
+	// mutexes, a processor (an estimate from samples), and the collector, for which they had to
+	// work before they could allocate.
 	LockWaitNS  int64    `json:"lock_wait_ns" merge:"sum"`
 	SchedWaitNS int64    `json:"sched_wait_ns" merge:"sum"`
 	GCAssistNS  int64    `json:"gc_assist_ns" merge:"sum"`
 	Busy        BusyTime `json:"busy"`
-	Ladder      *Ladder  `json:"ladder" merge:"drop"` // null: none was asked for
+	Ladder      *Ladder  `json:"ladder" merge:"drop"` // null: none was requested
 	Verdict     Verdict  `json:"verdict"`
 }
 
@@ -32,7 +32,7 @@ type Ladder struct {
 	// time of the device's discards meanwhile, those of other processes among them, ÷ that of the
 	// sweep; null where they are not counted
 	DiscardShare *float64 `json:"discard_share"`
-	Reason       string   `json:"reason,omitempty"` // why there are no rungs
+	Reason       string   `json:"reason,omitempty"` // why there are no steps
 }
 
 // BusyTime is where the workers' busy time went, summed over them. An operation at an edge of the
@@ -47,11 +47,11 @@ type BusyTime struct {
 	// EngineNS is the part of StorageNS in which they waited for one of the threads of the engine
 	// whose layout it is: what that engine has, and not what this process makes of it.
 	EngineNS   int64 `json:"engine_ns" merge:"sum"`
-	ClearingNS int64 `json:"clearing_ns" merge:"sum"` // deleting and demoting others to make room
+	ClearingNS int64 `json:"clearing_ns" merge:"sum"` // deleting and demoting others for capacity
 	// RemovalNS is what deletions in the storage tier took: a part of ClearingNS, and those that
 	// the last reader of an entry had to do.
 	RemovalNS int64 `json:"removal_ns" merge:"sum"`
-	// waiting until room is made: for who reads or writes what has to leave
+	// waiting for capacity: until readers and writers of the entries to evict are done
 	RoomNS       int64 `json:"room_ns" merge:"sum"`
 	WriteLimitNS int64 `json:"write_limit_ns" merge:"sum"`
 	WriterNS     int64 `json:"writer_ns" merge:"sum"` // waiting for another's write of the same entry
@@ -85,7 +85,7 @@ type Verdict struct {
 	// of the workers' busy time, what was neither storage nor a wait for it
 	HarnessShare *float64 `json:"harness_share" merge:"drop"`
 	InFlight     *float64 `json:"in_flight" merge:"sum"` // mean number of requests at the storage
-	// of concurrency-limited: workers, depth, write limit, room
+	// of concurrency-limited: workers, depth, write limit, capacity
 	Bound  string `json:"bound,omitempty" merge:"same"`
 	Reason string `json:"reason" merge:"drop"`
 }

@@ -108,7 +108,8 @@ type Limits struct {
 // metadata: a tolerance for a kernel that reads ahead or skips holes, no measurement.
 const readByOthersAbove = 1.05
 
-// ReadByOthers warns of a device that has read more than was asked of it, "" of any other.
+// ReadByOthers warns of a device that has read more than the application requested, "" of any
+// other.
 func (w Witness) ReadByOthers() string {
 	if w.ReadRatio == nil || *w.ReadRatio <= readByOthersAbove {
 		return ""
@@ -158,12 +159,12 @@ type Root struct {
 	Entries    int64  `json:"entries" merge:"sum"`
 	UsedBytes  int64  `json:"used_bytes" merge:"sum"`
 	// Elsewhere are the entries that it took since the run began because the root of their hash had
-	// no room.
+	// no capacity left.
 	Elsewhere int64       `json:"elsewhere" merge:"sum"`
 	Read      RootTraffic `json:"read"`
 	Write     RootTraffic `json:"write"`
-	// What the kernel counted of the device in the window; null for the reason. Of roots on one
-	// device none is told apart.
+	// What the kernel counted of the device in the window; null for the reason: roots on one
+	// device share its counters.
 	DeviceReason     string   `json:"device_reason" merge:"same"`
 	DeviceReadBytes  *int64   `json:"device_read_bytes" merge:"drop"`
 	DeviceWriteBytes *int64   `json:"device_write_bytes" merge:"drop"`

@@ -80,9 +80,9 @@ type Metric struct {
 }
 
 // Metrics returns the values of the benchmark line, without those that are unknown. Bytes and
-// nanoseconds throughout, because benchstat rescales those. A percentile with too few samples behind
-// it is unknown, here as in the summary: benchstat and the gate take what is on the line for a
-// number. A failed trial gives what it has.
+// nanoseconds throughout, because benchstat rescales those. A percentile with too few samples
+// behind it is unknown, here as in the summary: benchstat and the gate take what is on the line for
+// a number. A failed trial gives what it has.
 func (r *Result) Metrics() []Metric {
 	var out []Metric
 	add := func(unit string, v *float64) {
@@ -165,7 +165,7 @@ func (r *Result) countedNS() int64 {
 }
 
 // FoundTokensPerSecond is how many tokens of prompts a second did not have to be computed, because
-// they were found: tokens of the blocks found ÷ the window. Nil where no blocks were asked for. A
+// they were found: tokens of the blocks found ÷ the window. Nil where no blocks were requested. A
 // storage that is fast and finds little has few of them, as has one that finds much and is slow.
 func (r *Result) FoundTokensPerSecond() *float64 {
 	if r.BlockCache == nil || r.BlockCache.Tokens == 0 {

@@ -75,12 +75,12 @@ type Replay struct {
 	Reads          int64 `json:"reads" merge:"sum"`           // executed, as the two below
 	Writes         int64 `json:"writes" merge:"sum"`          //
 	Deletes        int64 `json:"deletes" merge:"sum"`         // of rows that say so
-	EvictedReads   int64 `json:"evicted_reads" merge:"sum"`   // of entries that had made room: no I/O
+	EvictedReads   int64 `json:"evicted_reads" merge:"sum"`   // of evicted entries: no I/O
 	UnwrittenReads int64 `json:"unwritten_reads" merge:"sum"` // of keys that no row before wrote: no I/O
 	UnknownDeletes int64 `json:"unknown_deletes" merge:"sum"` // of what was not there
 	Overwrites     int64 `json:"overwrites" merge:"sum"`      // writes of what was there
 	TooLarge       int64 `json:"too_large" merge:"sum"`       // writes larger than the tier: no I/O
-	Evictions      int64 `json:"evictions" merge:"sum"`       // entries deleted to make room
+	Evictions      int64 `json:"evictions" merge:"sum"`       // entries deleted for capacity
 	LateNS         int64 `json:"largest_delay_ns" merge:"max"`
 }
 
@@ -88,13 +88,13 @@ type Replay struct {
 // window.
 type BlockCache struct {
 	Requests    int64 `json:"requests" merge:"sum"`
-	Blocks      int64 `json:"blocks" merge:"sum"`  // asked for
+	Blocks      int64 `json:"blocks" merge:"sum"`  // requested
 	Hits        int64 `json:"hits" merge:"sum"`    // in the cached prefixes
 	Pending     int64 `json:"pending" merge:"sum"` // of the hits: were being written
 	Unreachable int64 `json:"kept" merge:"sum"`    // there, but behind a missing one: neither read nor written
 	Written     int64 `json:"written" merge:"sum"` // to be written
 	// HitRatio is hits ÷ blocks. IdealHitRatio is that of a cache without bounds on the same
-	// requests, null when too many distinct blocks were asked for to know it.
+	// requests, null when too many distinct blocks were requested to know it.
 	HitRatio      *float64 `json:"hit_ratio" merge:"-"`
 	IdealHits     *int64   `json:"ideal_hits" merge:"sum"`
 	IdealHitRatio *float64 `json:"ideal_hit_ratio" merge:"-"`
@@ -202,8 +202,8 @@ type Simulation struct {
 	// media when duplex).
 	DeviceBusyShare *float64 `json:"device_busy_share" merge:"drop"`
 	// SustainedUsers is how many of the users the device sustains, found by simulating the first n
-	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where
-	// it was not searched for: users who wait for answers, requests at a rate, a number of requests,
+	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where it
+	// was not searched for: users who wait for results, requests at a rate, a number of requests,
 	// an autoscaler, which finds it itself.
 	SustainedUsers *int `json:"sustained_users" merge:"drop"`
 	// Outstanding is [Result.Outstanding], with all users.
@@ -230,7 +230,7 @@ func (r *Result) Outstanding() *float64 {
 }
 
 // KeptUp says whether the storage kept up with so many users: on average no more requests waited or
-// ran than there were users. By Little's law a user's request is then answered, on average, before
+// ran than there were users. By Little's law a user's request then completes, on average, before
 // the same user makes the next one. A queue that grows passes that bound in any window that is long
 // enough to tell.
 func (r *Result) KeptUp(users int) bool {
@@ -253,7 +253,8 @@ const (
 	IOObjects   = "s3"
 )
 
-// SimulatedDevice is the device model of a simulated run: the queueing model of a drive, with the names and units of the JSON.
+// SimulatedDevice is the device model of a simulated run: the queueing model of a drive, with the
+// names and units of the JSON.
 type SimulatedDevice struct {
 	Read         float64       `json:"read_bytes_per_s"`
 	Write        float64       `json:"write_bytes_per_s"`

@@ -2,7 +2,7 @@ package result
 
 import "kvbench/kvbench/units"
 
-// Objects is what was asked of an object store. What ended inside the window is the window's;
+// Objects are the requests to an object store. What ended inside the window is the window's;
 // Outside is what ended before it (lists, fill, warm-up) and what
 // was in flight at its end. Requests of the proof, one endpoint after the other, are in neither.
 // What is deleted at the end of the run comes after its result.
@@ -12,29 +12,29 @@ type Objects struct {
 	// complete, abort, bucket, connect; kinds of which there was none are absent
 	Operations map[string]ObjectOperation `json:"operations"`
 	Outside    map[string]ObjectCounts    `json:"outside"`
-	// of GETs, whole or of a range: from the request's begin to the first byte of the answer
+	// of GETs, whole or of a range: from the request's begin to the first byte of the response
 	FirstByte Distribution `json:"get_first_byte" merge:"-"`
 
-	Status    map[string]int64 `json:"status" merge:"sum"`     // answers, by status code
+	Status    map[string]int64 `json:"status" merge:"sum"`     // responses, by status code
 	Retries   map[string]int64 `json:"retries" merge:"sum"`    // attempts that another followed, by cause
 	BackoffNS int64            `json:"backoff_ns" merge:"sum"` // pauses between attempts, summed over requests
 	Lost      int64            `json:"lost" merge:"sum"`       // reads of written objects that were not there
 	// of uploads that failed after the store had acknowledged them
 	WastedBytes int64 `json:"wasted_bytes" merge:"sum"`
 
-	Server  string `json:"server" merge:"same"`  // what answers call themselves
+	Server  string `json:"server" merge:"same"`  // the Server header of the responses
 	ProofNS int64  `json:"proof_ns" merge:"max"` // of the check of the store before the run
 }
 
-// ObjectCounts is how often something was asked of a store. Attempts are those of all requests:
+// ObjectCounts are numbers of requests to a store. Attempts are those of all requests:
 // what a store's access log shows, and Unsent ones, which found no connection. Bytes are of
 // objects, those of attempts that failed included.
 type ObjectCounts struct {
 	Requests int64 `json:"requests" merge:"sum"`
 	Attempts int64 `json:"attempts" merge:"sum"`
 	Failed   int64 `json:"failed" merge:"sum"` // requests, after their last attempt
-	// requests, by this program; those that the window's end cut off are counted in the window, too,
-	// though they are not among its requests
+	// requests, by this program; those that the window's end cut off are counted in the window,
+	// too, though they are not among its requests
 	Cancelled int64 `json:"cancelled" merge:"sum"`
 	Unsent    int64 `json:"unsent" merge:"sum"` // attempts
 	Bytes     int64 `json:"bytes" merge:"sum"`
@@ -87,8 +87,8 @@ type Endpoint struct {
 }
 
 // Network is what the kernel's TCP_INFO says of the connections to a store in the window, headers
-// included: a cross-check of a store, as a block device's counters are one of files. Numbers are null
-// where the kernel does not report them.
+// included: a cross-check of a store, as a block device's counters are one of files. Numbers are
+// null where the kernel does not report them.
 type Network struct {
 	ReceivedBytes *int64 `json:"received_bytes" merge:"sum"`
 	AckedBytes    *int64 `json:"acked_bytes" merge:"sum"`

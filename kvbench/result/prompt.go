@@ -68,8 +68,8 @@ type FirstToken struct {
 	GPUBusyShare *float64 `json:"gpu_busy_share" merge:"drop"`
 
 	// Loading is the time of loading a prompt's tokens by their number, of the requests that found
-	// any in the storage: measured under this load, waits for those who write what is wanted left
-	// out. Those that had more than half of the bytes from the tiers above are counted apart.
+	// any in the storage: measured under this load, without waits for the writers of entries. Those
+	// that had more than half of the bytes from the tiers above are separate.
 	Loading    []LoadingTime `json:"loading" merge:"drop"`
 	BreakEven  BreakEvens    `json:"break_even" merge:"drop"`
 	Found      FoundParts    `json:"found"`
@@ -90,7 +90,7 @@ type FirstTokenTime struct {
 	TTFT      int64 `json:"ttft_ns" merge:"sum"`
 	Queue     int64 `json:"queue_ns" merge:"sum"`
 	Load      int64 `json:"load_ns" merge:"sum"`
-	LoadWaits int64 `json:"load_waits_ns" merge:"sum"` // of load: for room, and for who writes what is wanted
+	LoadWaits int64 `json:"load_waits_ns" merge:"sum"` // of load: for capacity, and for the writers of entries
 	GPUWait   int64 `json:"gpu_wait_ns" merge:"sum"`
 	Compute   int64 `json:"compute_ns" merge:"sum"`
 	// Overlap is the part of compute that was done while layers were loaded: TTFT is without it.
@@ -196,7 +196,7 @@ type BreakEven struct {
 	Until  *int64 `json:"until_tokens"`
 	// the model's window, or what stands for it: lengths up to it were looked at
 	Longest      int64 `json:"longest_tokens"`
-	Extrapolated bool  `json:"extrapolated"` // the answer lies outside of the lengths measured
+	Extrapolated bool  `json:"extrapolated"` // the tokens lie outside of the lengths measured
 }
 
 // metrics adds what stands on the benchmark line.

@@ -14,8 +14,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// EncodePython is the text of the result's file with the keys of the Python benchmark before its own,
-// so that the spreadsheet and the aggregation of that benchmark read it.
+// EncodePython is the text of the result's file with the keys of the Python benchmark before its
+// own, so that the spreadsheet and the aggregation of that benchmark read it.
 func (r *Result) EncodePython() ([]byte, error) {
 	type keys = python.Result
 	data, err := json.MarshalIndent(struct {
@@ -37,7 +37,7 @@ func (r *Result) EncodePython() ([]byte, error) {
 //   - totals and "iops" are of requests' operations as a whole: demotions and what the window's end
 //     cut off are in the bytes of the tiers alone; "iops" are counts and no rates;
 //   - 0 stands where there is nothing, null nowhere;
-//   - latencies are milliseconds, and of the storage tier also apart for device and host;
+//   - latencies are milliseconds, and of the storage tier also of device and host;
 //   - every request that began in the window looked for a prefix.
 //
 // Histograms that cannot be decoded are left out.

@@ -43,8 +43,8 @@ type Moved struct {
 }
 
 // RequestTime is where the time of requests went, in nanoseconds summed over the completed ones.
-// The parts add up to EndToEnd exactly: a request does one thing at a time. Means add up, too, percentiles do
-// not.
+// The parts add up to EndToEnd exactly: a request does one thing at a time. Means add up, too,
+// percentiles do not.
 type RequestTime struct {
 	EndToEnd int64 `json:"end_to_end_ns" merge:"sum"` // from the intended arrival
 	Queue    int64 `json:"queue_ns" merge:"sum"`      // until a worker took it

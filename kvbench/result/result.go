@@ -18,7 +18,8 @@ import (
 // none goes or changes its meaning. Readers accept this schema and the one before.
 const SchemaVersion = "3.0"
 
-// LineFormat is the kvbench-format of benchmark text: units keep their names and meanings within it.
+// LineFormat is the kvbench-format of benchmark text: units keep their names and meanings within
+// it.
 const LineFormat = "2"
 
 // ClosedNotice stands in every output of the closed division.
@@ -28,9 +29,9 @@ const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 const RehearsalNotice = "REHEARSAL of the closed division with short windows: not to be submitted"
 
 // Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark
-// metrics, workbook and reports are views of this struct. Pointers are null where a value is unknown
-// or does not apply: absent is never 0. The tag merge of a field says what becomes of it in the
-// result of several ranks, see package merge.
+// metrics, workbook and reports are views of this struct. Pointers are null where a value is
+// unknown or does not apply: absent is never 0. The tag merge of a field says what becomes of it in
+// the result of several ranks, see package merge.
 type Result struct {
 	SchemaVersion string `json:"schema_version" merge:"same"`
 	Notice        string `json:"notice,omitempty" merge:"same"` // ClosedNotice, or RehearsalNotice
@@ -54,10 +55,10 @@ type Result struct {
 	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty" merge:"drop"`
 	Nonce         string `json:"nonce" merge:"same"`
 	Seed          uint64 `json:"seed" merge:"min"` // base seed + rank
-	// Digest is one of what all requests asked until the window's end, those before it included,
-	// and what of it was there, whatever their order: equal in two runs whose requests, lookups and
-	// hits were the same. Absent without requests. Only loads that do not depend on how fast they
-	// are served can be equal: so many requests of one worker, without think times.
+	// Digest is a hash of all requests until the window's end, those before it included, and of
+	// their hits, independent of their order: equal in two runs whose requests, lookups and hits
+	// were the same. Absent without requests. Only loads that do not depend on the speed of the
+	// storage can be equal: so many requests of one worker, without think times.
 	Digest string `json:"digest,omitempty" merge:"same"`
 
 	// what is counted: request, or operation in benchmarks without requests
@@ -108,7 +109,7 @@ type Result struct {
 	Removal       *Removal      `json:"removal,omitempty"`                   // of one that does nothing else
 	Objects       *Objects      `json:"objects,omitempty"`                   // of storage that is an object store
 	Endpoints     []Endpoint    `json:"endpoints,omitempty" merge:"key=URL"` // of an object store
-	Network       *Network      `json:"network,omitempty"`                   // likewise
+	Network       *Network      `json:"network,omitempty"`                   // of an object store
 	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty" merge:"-"`
 	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty" merge:"drop"`
 	Recording     *Recording    `json:"recording,omitempty" merge:"drop"` // compared with (-validation-trace)
@@ -155,7 +156,7 @@ const (
 	EndedByMaxRequests = "max_requests"
 	EndedByInput       = "input"
 	EndedByCapacity    = "capacity"
-	EndedByFootprint   = "footprint" // plain writes have filled their room: to go on is to remove
+	EndedByFootprint   = "footprint" // plain writes have filled their capacity: to go on is to remove
 	EndedBySignal      = "signal"
 	EndedByError       = "error"
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// renamed says where numbers of schema 2 stand since: the old key, the new one, and the factor. Keys
-// of schema 2 without a line are the same, or follow from others (see [Result.Python]).
+// renamed says where numbers of schema 2 stand since: the old key, the new one, and the factor.
+// Keys of schema 2 without a line are the same, or follow from others (see [Result.Python]).
 //
 //go:embed schema2.txt
 var renamed string

@@ -13,7 +13,8 @@ type Model struct {
 	BytesPerToken     int64  `json:"bytes_per_token"`      // all ranks together
 	RankBytesPerToken int64  `json:"rank_bytes_per_token"` // of one rank
 	TensorParallel    int    `json:"tensor_parallel"`
-	// StoredAs is the type of cached numbers where it is not that of the weights, and who says so.
+	// StoredAs is the type of cached numbers where it differs from the weights, and the source of
+	// that.
 	StoredAs string `json:"kv_stored_as,omitempty"`
 	// StoringRanks is whose bytes are stored, where it is more than one rank's: entries and tiers
 	// are of all of them then. RankObjects is into how many objects an engine's is cut for them.
@@ -29,7 +30,7 @@ func (m *Model) Whose() string {
 	return "this rank"
 }
 
-// Workload is who made the load and how.
+// Workload is how the load was made.
 type Workload struct {
 	Users          int     `json:"users" merge:"sum"`
 	Workers        int     `json:"workers" merge:"sum"`
@@ -41,7 +42,7 @@ type Workload struct {
 }
 
 // Stalls are the requests and calls of the whole trial, preparation included, that the storage tier
-// took After and longer to answer, or had not answered when the result was made. Parallel ones
+// took After and longer to complete, or had not completed when the result was made. Parallel ones
 // count one by one.
 type Stalls struct {
 	AfterNS   int64   `json:"after_ns" merge:"max"`
@@ -98,8 +99,8 @@ type ClassOutcome struct {
 	CensoredRatio *float64 `json:"censored_ratio" merge:"-"` // in flight + queued, ÷ the same
 	// more than 5 %: the slowest requests are not in the percentiles
 	Censored bool `json:"censored" merge:"-"`
-	// the p95 that the class is to keep, and the share of its requests within it, those that have not
-	// ended and miss it already among the others
+	// the p95 that the class is to keep, and the share of its requests within it, those that have
+	// not ended and miss it already among the others
 	TargetP95NS int64    `json:"target_p95_ns,omitempty" merge:"max"`
 	Compliance  *float64 `json:"compliance" merge:"-"`
 }
@@ -145,15 +146,15 @@ func (c *LookupCount) Add(x LookupCount) {
 	c.NotYetWritten += x.NotYetWritten
 }
 
-// Tier is one existing tier. Bytes include demotions, which are also given apart.
+// Tier is one existing tier. Bytes include demotions, which are also given separately.
 type Tier struct {
 	Level         string `json:"level" merge:"same"`
 	Description   string `json:"description" merge:"same"`
 	CapacityBytes *int64 `json:"capacity_bytes" merge:"sum"` // null = unlimited
 	Entries       int64  `json:"entries" merge:"sum"`
 	UsedBytes     int64  `json:"used_bytes" merge:"sum"`
-	// At the end: the part of used that is on its way out, and room of writes in flight, for which
-	// it goes. used − leaving + claimed ≤ capacity.
+	// At the end: the part of used that is being evicted, and the capacity reserved by writes in
+	// flight, for which it is. used − leaving + claimed ≤ capacity.
 	LeavingBytes int64 `json:"leaving_bytes" merge:"sum"`
 	ClaimedBytes int64 `json:"claimed_bytes" merge:"sum"`
 	PeakBytes    int64 `json:"peak_bytes" merge:"sum"`
@@ -196,7 +197,7 @@ type Policy struct {
 	Compared *Comparison `json:"compared"`
 }
 
-// Comparison is what a policy costs in hits: what requests asked for inside the window, blocks or
+// Comparison is what a policy costs in hits: what requests needed inside the window, blocks or
 // earlier entries, what of it was there when they came, and what -tier-policy waterfall -evict lru
 // would have had of the same, in tiers of the same sizes.
 type Comparison struct {
@@ -218,7 +219,7 @@ func (p *Policy) Default() bool {
 }
 
 // TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.
-// Where they were counted apart, they are the same to the byte:
+// Where they were counted separately, they are the same to the byte:
 //
 //	Bytes = EntryBytes − EarlierBytes + DemotionBytes + CutBytes + LostBytes − MemoryBytes
 type TierTraffic struct {
@@ -235,7 +236,7 @@ type TierTraffic struct {
 	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
 	Cancelled      int64    `json:"cancelled" merge:"sum"`
 	DeviceNS       int64    `json:"device_ns" merge:"sum"` // summed over completed operations
-	// Requests are those that the tier answered, a chunk each, demotions among them; none where
+	// Requests are those that the tier completed, a chunk each, demotions among them; none where
 	// bytes go by way of the page cache. InFlightNS is how long of the window they and the flushes
 	// of writes were at the device, summed over all: a multiple of the window where many are in
 	// flight, see MeanInFlight.
@@ -330,7 +331,7 @@ type RequestLatency struct {
 	Context    Distribution            `json:"context"`
 	Prefill    Distribution            `json:"prefill"`
 	Decode     Distribution            `json:"decode"`
-	Wait       Distribution            `json:"wait"` // for room, the write limit, buffers, others
+	Wait       Distribution            `json:"wait"` // for capacity, the write limit, buffers, others
 	Generation Distribution            `json:"generation"`
 	Rest       Distribution            `json:"rest"`
 	ByClass    map[string]Distribution `json:"end_to_end_by_class"`
@@ -378,8 +379,8 @@ func (e ErrorSample) Where() string {
 	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
 }
 
-// Witness cross-checks the kernel's counters of the backing device with the application's bytes of the
-// storage tier.
+// Witness cross-checks the kernel's counters of the backing device with the application's bytes of
+// the storage tier.
 type Witness struct {
 	Device     string `json:"device" merge:"same"`
 	Reason     string `json:"reason" merge:"same"` // why there are no counters, or what is odd about them
@@ -475,8 +476,8 @@ type Rung struct {
 func (r Rung) Rate() float64 { return r.Read + r.Write }
 
 // Brief reports, of a step with requests of so many bytes, that fewer than four for each place in
-// flight ended. Its rate is then that of its beginning: requests that a device serves concurrently end
-// together, and a mean over time needs some of their periods.
+// flight ended. Its rate is then that of its beginning: requests that a device serves concurrently
+// end together, and a mean over time needs some of their periods.
 func (r Rung) Brief(request int64) bool {
 	return r.Rate()*float64(r.NS)/1e9 < 4*float64(r.InFlight)*float64(request)
 }

@@ -142,7 +142,8 @@ func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 			*t.summed()[i] += v
 		}
 	}
-	// Checkpoints have the rate of the slowest accelerator of all ranks, and pauses in their window.
+	// Checkpoints have the rate of the slowest accelerator of all ranks, and pauses in their
+	// window.
 	if results[0].Checkpoint != nil {
 		all, err := merge.Ranks(results, nil)
 		if err != nil { // which a tree does not hold
@@ -162,7 +163,7 @@ func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 	return t
 }
 
-// means takes the mean over trials, and says how far they lie apart.
+// means takes the mean over trials, and their spread.
 func (o *Option) means() {
 	for i, name := range summedNames {
 		var values []float64

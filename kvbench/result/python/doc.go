@@ -1,5 +1,5 @@
-// Package python is the result file of the Python benchmark: its keys, in its types and its sense of
-// them, for reading its results and for writing ours so that its tools read them.
+// Package python is the result file of the Python benchmark: its keys, in its types and its sense
+// of them, for reading its results and for writing ours so that its tools read them.
 //
 //	python.go  Result, Summary and its sections, validation, storage health; the checkpoints'
 //	           summary
