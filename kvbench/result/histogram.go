@@ -155,8 +155,14 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode histogram of %d values: %w", d.Count, err)
 	}
-	h := NewHistogram(d.Unit)
-	if lost := h.h.Merge(in); lost > 0 || h.h.TotalCount() != d.Count {
+	h, lost := &Histogram{h: in}, int64(0)
+	// Of another program, or edited: adding all values one by one takes longer than decoding.
+	if in.LowestTrackableValue() != 1 || in.HighestTrackableValue() != rangeOf(d.Unit) ||
+		in.SignificantFigures() != histDigits {
+		h = NewHistogram(d.Unit)
+		lost = h.h.Merge(in)
+	}
+	if lost > 0 || h.h.TotalCount() != d.Count {
 		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced",
 			in.TotalCount(), d.Count)
 	}

@@ -72,8 +72,7 @@ func (r *Result) Python() *python.Result {
 			PrefixMisses: max(r.Load["total"].Started-hits, 0), BytesSaved: m.PrefixBytes}
 	}
 	for _, class := range Classes {
-		o := r.Load[class]
-		s.QoSMetrics[class] = qosStat(hists["request_end_to_end_"+class], o.Unmet(), o.TargetP95NS)
+		s.QoSMetrics[class] = qosStat(hists["request_end_to_end_"+class], r.Load[class])
 	}
 	s.AutoscalingStats, s.AutoscalingSummary = scaleEvents(r)
 	p.Validation = validation(r, s.CacheStats.CacheHitRate)
@@ -184,21 +183,16 @@ func validation(r *Result, hitRate float64) *python.Validation {
 // slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
 const slaMet = 0.95
 
-// qosStat judges a class by its target in nanoseconds; the histogram is of its requests from end
-// to end. Unmet are those that have not ended and are violations all the same, see
-// ClassOutcome.Unmet.
-func qosStat(h *Histogram, unmet, target int64) python.QoSStat {
-	n := h.Count()
-	if n+unmet == 0 {
+// qosStat judges a class; the histogram is of its requests from end to end.
+func qosStat(h *Histogram, o ClassOutcome) python.QoSStat {
+	n := o.Completed
+	if n+o.Unmet() == 0 {
 		return python.QoSStat{NoData: true}
 	}
-	sla := &python.SLA{
-		TargetP95MS: Milliseconds(target), ActualP95MS: h.PercentileMS(0.95),
-		Compliance: units.Ratio(h.AtMost(target), n+unmet),
-	}
-	sla.Met = units.OrZero(sla.Compliance) >= slaMet
+	sla := &python.SLA{TargetP95MS: Milliseconds(o.TargetP95NS), ActualP95MS: h.PercentileMS(0.95),
+		Compliance: o.Compliance, Met: units.OrZero(o.Compliance) >= slaMet}
 	stat := python.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
-	if n > 0 {
+	if h.Count() > 0 {
 		all := newLatencyMS(h)
 		stat.Latency = &python.QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95,
 			P99: all.P99, Max: new(Milliseconds(h.n.Max))}

@@ -114,9 +114,12 @@ func (rec *Record) section(key string) json.RawMessage {
 	if rec.sections == nil && rec.Raw != nil {
 		_ = json.Unmarshal(rec.Raw, &rec.sections) // it was valid when it was read
 	}
-	// Of our results the keys of the Python benchmark are made when they are needed.
+	// Of our results the keys of the Python benchmark are made when they are needed, without its
+	// percentiles: ours are elsewhere, and histograms take long to decode.
 	if rec.sections[key] == nil && rec.Result != nil && slices.Contains(pythonKeys, key) {
-		data, err := json.Marshal(rec.Result.Python())
+		r := *rec.Result
+		r.Histograms = nil
+		data, err := json.Marshal(r.Python())
 		if err == nil {
 			_ = json.Unmarshal(data, &rec.sections)
 		}
