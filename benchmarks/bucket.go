@@ -96,7 +96,7 @@ func bucketWarnings(v *params.Values) (list []string) {
 	// A proxy would be what is measured.
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		if cmp.Or(os.Getenv(name), os.Getenv(strings.ToLower(name))) != "" {
-			list = append(list, name+" is set, and not used: the store is asked directly")
+			list = append(list, name+" is set, and not used: requests go to the store directly")
 		}
 	}
 	return list

@@ -19,39 +19,41 @@ import (
 	files "kvbench/workloads/checkpoint"
 )
 
-// checkpointParts are what is done: a direction each, which has a line and a result of its own.
-func checkpointParts(v *params.Values) (names []string) {
+// checkpointParts are the directions, which have a line and a result each.
+func checkpointParts(v *params.Values) (list []part) {
 	model := "model=" + v.Checkpoint.Model + "/"
-	// It is there, or there is none.
+	// The point has it, or there is no model.
 	if strings.Contains(v.Point, "checkpoint-model=") || v.Bench.Name != "Checkpoint" {
 		model = ""
 	}
+	direction := func(op tiers.Op, follows bool) {
+		list = append(list, part{name: model + "op=" + op.String(), follows: follows,
+			load: func(_ *session, t *trial, cfg *kvbench.Config) (kvbench.Workload, error) {
+				return checkpointLoad(v, cfg, op, len(t.group) > 1)
+			}})
+	}
 	writes, reads, _ := v.CheckpointRuns()
 	if writes > 0 {
-		names = append(names, model+opWrite)
+		direction(tiers.Write, false)
 	}
 	if reads > 0 {
-		names = append(names, model+opRead)
+		direction(tiers.Read, writes > 0)
 	}
-	return names
+	return list
 }
 
-const opWrite, opRead = "op=write", "op=read"
-
-// checkpointStorage is where checkpoints lie: files of their own names, which need as much room as
-// are kept at a time.
-func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
+// checkpointStorage is where checkpoints lie: files of their own names, which need the capacity of as
+// many as are kept at a time.
+func checkpointStorage(v *params.Values, c *kvbench.StorageConfig) error {
 	spec, err := v.CheckpointSpec()
 	if err != nil {
-		return c, err
+		return err
 	}
 	_, bytes := spec.Totals()
-	c = kvbench.StorageConfig{CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
-		Direct: v.Direct(), IOEngine: v.IOEngine, IOTimeout: v.IOTimeout, Nonce: v.TrialNonce(),
-		StorageBytes: bytes * int64(checkpointsKept(v)), // at a time
-		Layout:       tiers.Layout{Kind: tiers.LayoutNamed}, Verify: verification(v),
-		Advice: map[string]filetier.Advice{"none": filetier.AdviseNothing,
-			"sequential": filetier.AdviseSequential}[v.Fadvise]}
+	c.StorageBytes, c.Nonce = bytes*int64(checkpointsKept(v)), v.TrialNonce()
+	c.Layout.Kind = tiers.LayoutNamed
+	c.Advice = map[string]filetier.Advice{"none": filetier.AdviseNothing,
+		"sequential": filetier.AdviseSequential}[v.Fadvise]
 	if c.Bucket, err = bucketConfig(v); c.Bucket != nil {
 		// A part is a chunk, on its way from its buffer. A request reads as much as its range says.
 		b := c.Bucket
@@ -61,10 +63,10 @@ func checkpointStorage(v *params.Values) (c kvbench.StorageConfig, err error) {
 	_, count := v.CheckpointShare(spec)
 	c.Use = buffer.Use{Chunk: int(v.Stream.Chunk), Depth: v.Stream.Writers,
 		Workers: count, Exactly: v.Stream.Buffers * count}
-	return c, err
+	return err
 }
 
-// checkpointsKept is how many there are at a time. Who only reads needs no room, but is told how
+// checkpointsKept is how many there are at a time. Reading alone needs no capacity; its result shows how
 // large the tier is.
 func checkpointsKept(v *params.Values) int {
 	writes, reads, _ := v.CheckpointRuns()
@@ -75,8 +77,8 @@ func checkpointsKept(v *params.Values) int {
 	return kept
 }
 
-// checkpointRoom is what the filesystem of a directory has to hold of a checkpoint: what the ranks
-// write that share it. Ranks differ, so those are counted that write most.
+// checkpointRoom is what the filesystem of a directory has to hold of a checkpoint: what the ranks write
+// that share it. Ranks differ, so that the ones that write most are counted.
 func checkpointRoom(v *params.Values, spec files.Spec, dir string) int64 {
 	count := spec.Accelerators / max(1, v.Ranks)
 	each := make([]int64, max(1, v.Ranks))
@@ -93,11 +95,10 @@ func checkpointRoom(v *params.Values, spec files.Spec, dir string) int64 {
 	return sum
 }
 
-// checkpointFeasible checks what depends on this machine: the room for the checkpoints and for the
+// checkpointFeasible checks what depends on this machine: the capacity for the checkpoints and for the
 // buffers.
-func checkpointFeasible(v *params.Values) (bad params.Violations) {
+func checkpointFeasible(v *params.Values, c kvbench.StorageConfig, err error) (bad params.Violations) {
 	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
-	c, err := checkpointStorage(v)
 	if err != nil {
 		return params.Violations{err.Error()}
 	}
@@ -116,7 +117,7 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 	switch {
 	case err != nil:
 		say("-cache-dir: %v", err)
-	// Who only reads has written it before.
+	// Reading alone reads what another run has written.
 	case writes > 0 && need > fs.Free:
 		say("-cache-dir: must have room for the checkpoints, %s with 1 %% for the filesystem, and "+
 			"%s has %s free; give fewer -checkpoint-writes, -checkpoint-keep, or a smaller "+
@@ -127,7 +128,7 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 		say("-checkpoint-flush: must be none or fadvise for who is not root, given drop: only " +
 			"root may empty the page cache of the machine")
 	}
-	bad = append(bad, resultsApart(v, c.CacheDir)...)
+	bad = append(bad, resultsApart(v)...)
 	var open syscall.Rlimit // Go's runtime has raised it to as much as this process may have
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open); err == nil && writes > 0 {
 		bad = append(bad, checkpointFiles(v, spec, open.Cur)...)
@@ -135,7 +136,7 @@ func checkpointFeasible(v *params.Values) (bad params.Violations) {
 	return append(bad, checkpointMemory(v, c)...)
 }
 
-// otherFiles are open beside those of a checkpoint: of the runtime, the results, and links to other
+// otherFiles are open besides those of a checkpoint: of the runtime, the results, and links to other
 // ranks.
 const otherFiles = 64
 
@@ -156,19 +157,10 @@ func checkpointFiles(v *params.Values, spec files.Spec, most uint64) params.Viol
 		units.Plural(int64(need), "file"), most)}
 }
 
-// resultsApart refuses, in the closed division, results that are written to what is measured.
-func resultsApart(v *params.Values, dir string) params.Violations {
-	if v.Division != params.Closed || !host.SameFilesystem(dir, v.ResultsDir) {
-		return nil
-	}
-	return params.Violations{fmt.Sprintf("-results-dir: must be on another filesystem than the "+
-		"cache directory in the closed division: %s and %s share one", v.ResultsDir, dir)}
-}
-
-// checkpointMemory checks the room for the buffers: not as for entries, because other parameters
+// checkpointMemory checks the memory for the buffers: not as for entries, because other parameters
 // help.
 func checkpointMemory(v *params.Values, c kvbench.StorageConfig) (bad params.Violations) {
-	// The ranks of this host need it beside each other.
+	// The ranks of this host need it at the same time.
 	local := max(1, v.LocalRanks)
 	need := params.EstimateMemory(c.Use.Bytes(), 0, kvbench.Shards()).Total() * int64(local)
 	if have, source := host.ReadLimits().Available(); have > 0 && need > have {
@@ -179,8 +171,8 @@ func checkpointMemory(v *params.Values, c kvbench.StorageConfig) (bad params.Vio
 	return bad
 }
 
-// checkpointLoad is one trial of a direction. Stay: its files are for another trial.
-func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, stay bool) (
+// checkpointLoad is one trial of a direction, of both in turns or of one alone.
+func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, both bool) (
 	*checkpoint.Load, error) {
 	spec, err := v.CheckpointSpec()
 	if err != nil {
@@ -188,6 +180,10 @@ func checkpointLoad(v *params.Values, cfg *kvbench.Config, op tiers.Op, stay boo
 	}
 	writes, reads, within := v.CheckpointRuns()
 	first, count := v.CheckpointShare(spec)
+	stay := both || reads == 0 // for another trial, or another run
+	if op == tiers.Read {
+		stay = writes == 0
+	}
 	c := checkpoint.Config{Spec: spec, Op: op, Number: writes, Within: within,
 		Pause: v.Checkpoint.Pause, First: first, Count: count, Chunk: v.Stream.Chunk,
 		Buffers: v.Stream.Buffers, Producers: v.StreamProducers(), Writers: v.Stream.Writers,

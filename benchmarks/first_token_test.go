@@ -24,7 +24,9 @@ func simulated(t *testing.T, name, args string) *result.Result {
 	require.NoError(t, fs.Parse(strings.Fields(args)))
 	v, err := set.Resolve(params.Inputs{Bench: bench, Base: t.TempDir(), BenchTime: "600s"})
 	require.NoError(t, err)
-	cfg, err := trialConfig(v, 0)
+	storage, err := storageConfig(v)
+	require.NoError(t, err)
+	cfg, err := trialConfig(v, storage, 0)
 	require.NoError(t, err)
 	cfg.Publish = func(*result.Result) error { return nil }
 	load, err := requestLoad(v, cfg.Storage)

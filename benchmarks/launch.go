@@ -16,8 +16,8 @@ import (
 // their package, where the working directory is not the answer:
 //
 //   - started by a go command: that command's working directory (Linux);
-//   - else by go test through something else (-exec), or where nobody can tell: the module's root;
-//   - else (a compiled test binary that somebody runs by hand): the working directory.
+//   - else by go test through something else (-exec), or where that is unknown: the module's root;
+//   - else (a compiled test binary that a user or a script runs): the working directory.
 //
 // The directory is absolute. Call it before anything changes the working directory, and while the
 // parent still lives.
@@ -51,8 +51,7 @@ func (p proc) file(pid int, name string) string {
 	return filepath.Join(string(p), strconv.Itoa(pid), name)
 }
 
-// isGoCommand looks at a process's name, and at its executable in case somebody renamed the
-// process. It is false where there is no /proc.
+// isGoCommand looks at a process's name, and at its executable, because a process may be renamed. It is false where there is no /proc.
 func (p proc) isGoCommand(pid int) bool {
 	if comm, err := os.ReadFile(p.file(pid, "comm")); err == nil &&
 		strings.TrimSpace(string(comm)) == "go" {

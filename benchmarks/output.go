@@ -21,29 +21,27 @@ import (
 // same for the whole process and makes numbers incomparable, because benchstat
 // makes two tables of two files in which any of these lines differs. Host,
 // device, filesystem and time stand in the JSON.
-func (s *session) header(plans []*params.Values) error {
+func (s *session) header() error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kvbench-format: %s\n", result.LineFormat)
-	if len(plans) > 0 {
-		v := plans[0]
-		fmt.Fprintf(&b, "division: %s\n", v.Division)
-		// A sweep of the seed stands in the names.
-		if !slices.ContainsFunc(plans, func(p *params.Values) bool { return p.Seed != v.Seed }) {
-			fmt.Fprintf(&b, "seed: %d\n", v.Seed)
-		}
-		// A rate of four clients is no rate of one: such outputs are never one table.
-		if v.Ranks > 1 {
-			fmt.Fprintf(&b, "ranks: %d\n", v.Ranks)
-		}
-		if n := v.Notice(); n != "" {
-			fmt.Fprintf(&b, "notice: %s\n", n)
-		}
-		if v.Simulated() {
-			fmt.Fprintf(&b, "simulated: true\n")
-		}
-		for _, p := range common(plans) {
-			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
-		}
+	v := s.points[0]
+	fmt.Fprintf(&b, "division: %s\n", v.Division)
+	// A sweep of the seed stands in the names.
+	if !slices.ContainsFunc(s.points, func(p *params.Values) bool { return p.Seed != v.Seed }) {
+		fmt.Fprintf(&b, "seed: %d\n", v.Seed)
+	}
+	// A rate of four clients is no rate of one: such outputs are never one table.
+	if v.Ranks > 1 {
+		fmt.Fprintf(&b, "ranks: %d\n", v.Ranks)
+	}
+	if n := v.Notice(); n != "" {
+		fmt.Fprintf(&b, "notice: %s\n", n)
+	}
+	if v.Simulated() {
+		fmt.Fprintf(&b, "simulated: true\n")
+	}
+	for _, p := range common(s.points) {
+		fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 	}
 	// Each Unit line must come before the first value with it: benchstat reads in one pass. At
 	// a terminal 45 lines before the first number hide it, and benchstat reads no terminal.
@@ -52,11 +50,11 @@ func (s *session) header(plans []*params.Values) error {
 			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Name, u.Better)
 		}
 	}
-	// For the person who waits, not for benchstat, which would keep such lines apart.
-	if need := params.ClosedNeeds(plans); need != "" {
+	// For the user who waits: benchstat would make tables of their own of such lines.
+	if need := params.ClosedNeeds(s.points); need != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", need)
 	}
-	if why := noImage(plans, version.Current()); why != "" {
+	if why := noImage(s.points, version.Current()); why != "" {
 		fmt.Fprintln(os.Stderr, "kvbench:", why)
 	}
 	_, err := os.Stdout.WriteString(b.String())
@@ -79,8 +77,8 @@ func noImage(plans []*params.Values, revision string) string {
 // common are the overrides that hold for all benchmarks of the process. What a
 // sweep changes stands in the benchmark's name instead.
 func common(plans []*params.Values) []result.Parameter {
-	// Only what holds for all: benchstat takes such a line for every result that follows. What
-	// nobody hears would make two tables of the same numbers.
+	// Only what holds for all: benchstat takes such a line for every result that follows. What no
+	// benchmark uses would make two tables of the same numbers.
 	list := slices.DeleteFunc(plans[0].Overrides(), func(p result.Parameter) bool {
 		return !slices.ContainsFunc(plans, func(v *params.Values) bool { return v.Hears(p.Name) })
 	})
@@ -94,27 +92,12 @@ func common(plans []*params.Values) []result.Parameter {
 	return list
 }
 
-// epilogue goes to standard error when the last benchmark is over: while one
-// runs, a stray line would break its result line, because the go command merges
-// the two streams.
+// epilogue goes to standard error when the last benchmark is over: while one runs, a stray line would
+// break its result line, because the go command merges the two streams. No line has a colon behind its
+// first word: readers of the merged streams would take it for configuration.
 func (s *session) epilogue() {
-	// The warnings, verdicts and rates of every trial stand here; what they share stands once.
-	results := s.unwritten.untold(s.results)
-	full := wholes(results)
-	for i, r := range results {
-		fmt.Fprintln(os.Stderr)
-		write := report.WriteShort
-		if full[i] {
-			write = report.WriteSummary
-		}
-		if err := write(os.Stderr, r); err != nil {
-			return
-		}
-	}
-	if slices.Contains(full, false) {
-		fmt.Fprint(os.Stderr, "\nThe first complete trial of each benchmark is told in full; all "+
-			"of the others is in the summary.txt beside their results.\n")
-	}
+	summaries(slices.DeleteFunc(slices.Clone(s.results),
+		func(r *result.Result) bool { return slices.Contains(s.shown, r) }))
 	list := func(title string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
@@ -124,13 +107,11 @@ func (s *session) epilogue() {
 	// what limited them.
 	list("trials of each benchmark, the median with the least and the most",
 		report.Trials(s.results))
-	// With what was measured before an interruption, too; a reader who is gone reads nothing more.
+	// With what was measured before an interruption, too.
 	if err := s.rank(); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe ranking could not be written: %v\n", err)
 	}
-	// No colon behind the first word: readers of the merged streams would take it for
-	// configuration.
-	// Of several clients: what MLPerf's tools look for, when the last result has come.
+	// Of several ranks: what MLPerf's tools look for, when the last result has come.
 	if err := s.clients.Summarize(os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "\nthe summary of the run could not be made, because %v\n", err)
 	}
@@ -144,79 +125,90 @@ func (s *session) epilogue() {
 			"meant.",
 		})
 	}
-	list("set, and ignored by this run", s.unheard)
+	list("set, and ignored by this run", s.ignored)
 }
 
-// wholes says of each result whether its whole summary is told: of the trials of one benchmark, the
-// first that is complete, else the first. Twenty of eighty lines each nobody reads.
-func wholes(results []*result.Result) []bool {
-	full, of := make([]bool, len(results)), map[string]int{}
-	for i, r := range results {
-		at, known := of[r.Name]
-		if !known || r.Status == result.StatusComplete &&
-			results[at].Status != result.StatusComplete {
-			if known {
-				full[at] = false
-			}
-			full[i], of[r.Name] = true, i
+// summaries prints the warnings, verdicts and rates of every trial. Of the trials of one benchmark the
+// first complete one, or else the first, has its whole summary.
+func summaries(results []*result.Result) {
+	whole := map[string]*result.Result{}
+	for _, r := range results {
+		if w := whole[r.Name]; w == nil ||
+			w.Status != result.StatusComplete && r.Status == result.StatusComplete {
+			whole[r.Name] = r
 		}
 	}
-	return full
+	for _, r := range results {
+		fmt.Fprintln(os.Stderr)
+		write := report.WriteShort
+		if r == whole[r.Name] {
+			write = report.WriteSummary
+		}
+		if write(os.Stderr, r) != nil {
+			return // the reader is gone
+		}
+	}
+	if len(whole) < len(results) {
+		fmt.Fprint(os.Stderr, "\nThe first complete trial of each benchmark has its whole "+
+			"summary here; the others have theirs in the summary.txt next to their results.\n")
+	}
 }
 
-// left is what lies in the cache directory when the process ends, "" if nothing does. The words
-// have no colon behind the first one, for readers of the merged streams.
+// left is what lies in the cache directory when the process ends, "" if nothing does: in one line,
+// because the user removes it, or starts the run again, for all ranks of this host.
 func (s *session) left() string {
 	n := s.removal.Left()
 	if n.Known && n.Files == 0 {
 		n.Dirs = nil
 	}
-	// In one line: a person removes it, or starts the run again, for all of them.
 	others := s.leftByOthers()
 	n.Dirs = append(n.Dirs, others.Dirs...)
 	n.Files, n.Bytes = n.Files+others.Files, n.Bytes+others.Bytes
+	if len(n.Dirs) == 0 {
+		return ""
+	}
 	files, also, most := "files", ", which the next run there removes, as does rm -r", ""
 	for _, dir := range n.Dirs {
 		also += " " + word(dir)
 	}
 	if n.Others > 0 {
-		also = ", which the next run there removes; it leaves " + units.Plural(n.Others, "other file") + " there"
+		also = ", which the next run there removes; it leaves " +
+			units.Plural(n.Others, "other file") + " there"
 	}
-	if dir := strings.Join(n.Dirs, ""); strings.Contains(dir, "://") {
-		// One that is being written counts, and what a deletion in flight has not reported yet.
+	if strings.Contains(n.Dirs[0], "://") {
+		// An object that is being written counts, and one whose deletion is in flight.
 		files, most = "objects", "at most "
 		also = "/, which aws s3 rm --recursive removes (--endpoint-url names a store that is not AWS)"
 	}
-	what := fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
-	switch {
-	case len(n.Dirs) == 0:
-		return ""
-	case !n.Known:
-		what = files
+	what := files
+	if n.Known {
+		what = fmt.Sprintf("%s%d %s (%.2f GiB)", most, n.Files, files, float64(n.Bytes)/(1<<30))
 	}
 	return fmt.Sprintf("left behind %s in %s%s", what, strings.Join(n.Dirs, ", "), also)
 }
 
-// leftByOthers is what the other ranks on this host left: they print it into their logs, and a
-// killed one nowhere. It does not wait for a disk that does not answer.
-func (s *session) leftByOthers() workdir.Remains {
+// leftByOthers is what the other ranks on this host left: they print it into their logs, and a killed
+// one nowhere. It does not wait for a disk that does not answer.
+func (s *session) leftByOthers() (left workdir.Remains) {
 	ranks := s.clients.OthersHere()
-	if len(ranks) == 0 || s.first.KeepFiles || s.first.OnObjects() {
-		return workdir.Remains{}
+	if len(ranks) == 0 || s.points[0].KeepFiles || s.points[0].OnObjects() {
+		return left
 	}
-	// This host cannot look at ranks on other hosts: their directories may have the same names.
-	left, _ := soon(func() (left workdir.Remains, err error) {
-		for _, dir := range cacheDirs(s.first) {
+	// Ranks on other hosts have directories of the same names, which this host cannot look at.
+	var found workdir.Remains
+	if within(patience, func() {
+		for _, dir := range cacheDirs(s.points[0]) {
 			for _, rank := range ranks {
 				n := workdir.Left(workdir.Options{CacheDir: dir, Rank: rank})
 				if n.Files > 0 {
-					left.Dirs = append(left.Dirs, filepath.Join(dir, fmt.Sprint("rank_", rank)))
-					left.Files, left.Bytes = left.Files+n.Files, left.Bytes+n.Bytes
+					found.Dirs = append(found.Dirs, filepath.Join(dir, fmt.Sprint("rank_", rank)))
+					found.Files, found.Bytes = found.Files+n.Files, found.Bytes+n.Bytes
 				}
 			}
 		}
-		return left, nil
-	})
+	}) {
+		return found
+	}
 	return left
 }
 
@@ -230,13 +222,12 @@ func word(path string) string {
 
 const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@"
 
-// lastWords says what is left when a second signal ends the process in the middle of something:
-// the line of the benchmark under way is broken anyhow. A reader that does not read, or a terminal
-// that was stopped, does not hold it up.
+// lastWords reports what is left when a second signal ends the process: the line of the current benchmark
+// is broken anyhow. A reader that does not read, or a terminal that was stopped, does not delay it.
 func (s *session) lastWords() {
-	briefly(func() {
-		none := s.unwritten.none()
-		s.unwritten.tell("another signal came before it was written")
+	within(promptly, func() {
+		none := s.unsaved.running.Load()
+		s.unsaved.print("another signal came before it was written")
 		// What is being written under another name would stay there.
 		if path, _ := saving.Load().(string); path != "" {
 			dir, name := filepath.Split(path)
@@ -245,10 +236,12 @@ func (s *session) lastWords() {
 				_ = os.Remove(part)
 			}
 		}
-		for _, what := range []string{none, s.left()} {
-			if what != "" {
-				fmt.Fprint(os.Stderr, "\n", what, "\n")
-			}
+		if none {
+			fmt.Fprint(os.Stderr, "\nno result of this trial was written, because another signal "+
+				"came\n")
+		}
+		if what := s.left(); what != "" {
+			fmt.Fprint(os.Stderr, "\n", what, "\n")
 		}
 	})
 }

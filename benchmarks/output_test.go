@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 )
 
@@ -36,15 +38,26 @@ func TestAPathIsOneWordOfAShell(t *testing.T) {
 	}
 }
 
-// Of the trials of each benchmark one is told in full: the first that is complete.
-func TestOneTrialIsToldInFull(t *testing.T) {
-	of := func(name, status string) *result.Result {
-		return &result.Result{Name: name, Status: status}
+// Of the trials of each benchmark one has its whole summary: the first that is complete.
+func TestOneTrialHasItsWholeSummary(t *testing.T) {
+	of := func(name, status string, trial int) *result.Result {
+		return &result.Result{Name: name, Benchmark: name, Status: status, Trial: trial, Count: 4}
 	}
 	const done, failed = result.StatusComplete, result.StatusFailed
-	assert.Equal(t, []bool{false, true, true, false, false, true},
-		wholes([]*result.Result{of("a", failed), of("b", done), of("a", done), of("a", done),
-			of("b", failed), of("c", failed)}))
-	assert.Equal(t, []bool{true, false}, wholes([]*result.Result{of("a", failed), of("a", failed)}))
-	assert.Empty(t, wholes(nil))
+	whole := func(results ...*result.Result) (trials []string) {
+		text := saying(t, func() { summaries(results) })
+		assert.Equal(t, len(results) > 1, strings.Contains(text, "summary.txt"), text)
+		for _, r := range results {
+			var summary strings.Builder
+			require.NoError(t, report.WriteSummary(&summary, r))
+			if strings.Contains(text, summary.String()) {
+				trials = append(trials, fmt.Sprint(r.Name, r.Trial))
+			}
+		}
+		return trials
+	}
+	assert.Equal(t, []string{"b0", "a1", "c0"}, whole(of("a", failed, 0), of("b", done, 0),
+		of("a", done, 1), of("a", done, 2), of("b", failed, 1), of("c", failed, 0)))
+	assert.Equal(t, []string{"a0"}, whole(of("a", failed, 0), of("a", failed, 1)))
+	assert.Empty(t, whole())
 }

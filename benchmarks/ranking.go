@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,13 +16,29 @@ import (
 	"kvbench/kvbench/units"
 )
 
+// rank shows how the engines compare, and keeps it next to their results.
+func (s *session) rank() error {
+	text := ranking(s.results)
+	if text == "" {
+		return nil
+	}
+	fmt.Fprint(os.Stderr, text)
+	path := filepath.Join(s.linesOf(result.BenchmarkEngines)[0].v.ResultsDir, "ranking.txt")
+	text = strings.TrimPrefix(text, "\n")
+	var err error
+	if !within(patience, func() { err = os.WriteFile(path, []byte(text), 0o666) }) {
+		return fmt.Errorf("no answer for %s", patience)
+	}
+	return err
+}
+
 // rankedLine is one line of Engines, an engine or a layout, with its trials.
 type rankedLine struct {
-	name    string // engine=vllm
-	results []*result.Result
-	found   []float64 // tokens per second, of each trial
-	failed  int       // trials without numbers
-	median  benchmath.Summary
+	name, where string // engine=vllm at num-users=8
+	results     []*result.Result
+	found       []float64 // tokens per second, of each trial
+	failed      int       // trials without numbers
+	median      benchmath.Summary
 }
 
 // ranking is the table of the lines of Engines by their median of found tokens per second, best
@@ -28,33 +46,31 @@ type rankedLine struct {
 // need not be computed: a fast storage with few hits finds few of them per second, as does a slow
 // one with many. "" where there are fewer than two lines to compare.
 func ranking(results []*result.Result) string {
-	points := map[string][]*rankedLine{}
-	var wheres []string
+	var lines []*rankedLine
 	for _, r := range results {
 		if r.Benchmark != result.BenchmarkEngines {
 			continue
 		}
 		name, where := subject(r.Name)
-		if points[where] == nil {
-			wheres = append(wheres, where)
-		}
-		i := slices.IndexFunc(points[where], func(l *rankedLine) bool { return l.name == name })
+		i := slices.IndexFunc(lines,
+			func(l *rankedLine) bool { return l.name == name && l.where == where })
 		if i < 0 {
-			i = len(points[where])
-			points[where] = append(points[where], &rankedLine{name: name})
+			i = len(lines)
+			lines = append(lines, &rankedLine{name: name, where: where})
 		}
-		l := points[where][i]
-		v := r.FoundTokensPerSecond()
-		if r.Status != result.StatusComplete || v == nil {
+		l := lines[i]
+		if v := r.FoundTokensPerSecond(); r.Status == result.StatusComplete && v != nil {
+			l.results, l.found = append(l.results, r), append(l.found, *v)
+		} else {
 			l.failed++
-			continue
 		}
-		l.results, l.found = append(l.results, r), append(l.found, *v)
 	}
 	var text strings.Builder
-	for _, where := range wheres {
-		if len(points[where]) > 1 {
-			rank(&text, where, points[where])
+	for _, l := range lines {
+		here := slices.DeleteFunc(slices.Clone(lines),
+			func(o *rankedLine) bool { return o.where != l.where })
+		if l == here[0] {
+			rank(&text, here)
 		}
 	}
 	return text.String()
@@ -74,7 +90,7 @@ func subject(name string) (ranked, where string) {
 }
 
 // rank writes one table and what makes its rows incomparable.
-func rank(text *strings.Builder, where string, lines []*rankedLine) {
+func rank(text *strings.Builder, lines []*rankedLine) {
 	var notes []string
 	for _, l := range lines {
 		if l.failed > 0 {
@@ -86,12 +102,6 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 	if len(lines) < 2 {
 		return
 	}
-	t := report.Table{Topic: "ranking", Columns: []report.Column{{Text: " "}, {Text: "found tok/s", Unit: units.Count},
-		{Text: "interval"}, {Text: "of the first", Unit: units.Share},
-		{Text: "trials", Unit: units.Count}, {Text: "found", Unit: units.Share},
-		{Text: "a read", Unit: units.Bytes}, {Text: "in flight", Unit: units.Number},
-		{Text: "from memory", Unit: units.Share}, {Text: "verdict"}}}
-	partly, paced := 0, ""
 	for _, l := range lines {
 		sample := benchmath.NewSample(slices.Clone(l.found), &benchmath.DefaultThresholds)
 		l.median = benchmath.AssumeNothing.Summary(sample, 0.95)
@@ -99,16 +109,15 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 	slices.SortStableFunc(lines, func(a, b *rankedLine) int {
 		return cmp.Compare(b.median.Center, a.median.Center)
 	})
+	t := report.Table{Topic: "ranking", Columns: []report.Column{{Text: " "},
+		{Text: "found tok/s", Unit: units.Count}, {Text: "interval"},
+		{Text: "of the first", Unit: units.Share}, {Text: "trials", Unit: units.Count},
+		{Text: "found", Unit: units.Share}, {Text: "a read", Unit: units.Bytes},
+		{Text: "in flight", Unit: units.Number}, {Text: "from memory", Unit: units.Share},
+		{Text: "verdict"}}}
+	partly, paced := 0, ""
 	for _, l := range lines {
-		interval := units.Unknown
-		if !math.IsInf(l.median.Lo, 0) && !math.IsInf(l.median.Hi, 0) {
-			interval = fmt.Sprintf("%s–%s", units.Count.Text(l.median.Lo),
-				units.Count.Text(l.median.Hi))
-		}
-		found, read, inFlight, memory, verdicts := l.facts()
-		t.Rows = append(t.Rows, []any{l.name, l.median.Center, interval,
-			units.Ratio(l.median.Center, lines[0].median.Center), int64(len(l.results)), found,
-			read, inFlight, memory, verdicts})
+		t.Rows = append(t.Rows, l.row(lines[0].median.Center))
 		// After a number of requests all were at the same place in the trace.
 		if slices.ContainsFunc(l.results, func(r *result.Result) bool {
 			return r.PartOfInput() && r.EndedBy != result.EndedByMaxRequests
@@ -134,7 +143,7 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 	notes = append(notes, "median of the trials, and its 95 % interval, which needs 6 trials "+
 		"(-count 6); differences with p values: benchstat -col /"+key)
 	text.WriteString("\n")
-	if where != "" {
+	if where := lines[0].where; where != "" {
 		fmt.Fprintf(text, "%-11s %s\n", "at", where)
 	}
 	text.WriteString(t.String())
@@ -143,14 +152,19 @@ func rank(text *strings.Builder, where string, lines []*rankedLine) {
 	}
 }
 
-// facts sums over the trials before it divides: the share of the prompts' tokens that were found,
-// bytes of a read request, requests in flight at the storage, the share of the bytes read that the
-// device did not see, and what limited the trials.
-func (l *rankedLine) facts() (found, read, inFlight, memory *float64, verdicts string) {
-	var tokens, hits, bytes, requests, flight, window, device, load float64
+// row is the row of a line: its median and what its trials did, summed before it is divided: the share
+// of the prompts' tokens that were found, bytes of a read request, requests in flight at the storage, the
+// share of the bytes read that the device did not see, and what limited the trials.
+func (l *rankedLine) row(first float64) []any {
+	interval := units.Unknown
+	if !math.IsInf(l.median.Lo, 0) && !math.IsInf(l.median.Hi, 0) {
+		interval = fmt.Sprintf("%s–%s", units.Count.Text(l.median.Lo), units.Count.Text(l.median.Hi))
+	}
+	var found, tokens, bytes, requests, flight, window, device, load float64
+	var verdicts []string
 	for _, r := range l.results {
 		if p := r.Prompt; p != nil {
-			tokens, hits = tokens+float64(p.Tokens), hits+float64(p.Found)
+			tokens, found = tokens+float64(p.Tokens), found+float64(p.Found)
 		}
 		reads, writes := r.StorageTraffic()
 		bytes, requests = bytes+float64(reads.Bytes), requests+float64(reads.Requests)
@@ -162,13 +176,15 @@ func (l *rankedLine) facts() (found, read, inFlight, memory *float64, verdicts s
 		} else {
 			load = math.NaN() // without the counters of one trial the share is not known
 		}
-		if kind := r.Harness.Verdict.Kind; !strings.Contains(verdicts, kind) {
-			verdicts = strings.TrimPrefix(verdicts+", "+kind, ", ")
+		if kind := r.Harness.Verdict.Kind; !slices.Contains(verdicts, kind) {
+			verdicts = append(verdicts, kind)
 		}
 	}
-	if memory = units.Ratio(load-device, load); memory != nil {
-		*memory = max(0, *memory) // the device may also have served others
+	memory := units.Ratio(load-device, load)
+	if memory != nil {
+		*memory = max(0, *memory) // the device may also have served other programs
 	}
-	return units.Ratio(hits, tokens), units.Ratio(bytes, requests), units.Ratio(flight, window),
-		memory, verdicts
+	return []any{l.name, l.median.Center, interval, units.Ratio(l.median.Center, first),
+		int64(len(l.results)), units.Ratio(found, tokens), units.Ratio(bytes, requests),
+		units.Ratio(flight, window), memory, strings.Join(verdicts, ", ")}
 }

@@ -21,7 +21,8 @@ func TestResultsOfOneSecondStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // whose time stands still
 		var names []string
 		for range 3 {
-			path := resultPath(&params.Values{ResultsDir: dir}, "Synthetic/io-depth=1", 0, "rank_0")
+			path := resultPath(&trial{line: &line{v: &params.Values{ResultsDir: dir}},
+				name: "Synthetic/io-depth=1"}, "rank_0")
 			assert.Regexp(t, merge.Layout, path)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, nil, 0o644))
@@ -32,7 +33,7 @@ func TestResultsOfOneSecondStayApart(t *testing.T) {
 	})
 }
 
-// A summary takes the place of an earlier run's as a whole: who reads that one goes on reading it.
+// A summary takes the place of an earlier run's as a whole: a reader of that one goes on reading it.
 func TestASummaryIsReplacedAsAWhole(t *testing.T) {
 	summary := filepath.Join(t.TempDir(), "summary.txt")
 	before := filepath.Join(t.TempDir(), "before.txt")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/record"
@@ -30,13 +31,13 @@ func TestClosedRestsBetweenOptions(t *testing.T) {
 		} {
 			began := time.Now()
 			s.pauseBetweenOptions(&params.Values{Division: c.division,
-				Bench: params.Bench{Option: c.option}}, nil)
+				Bench: params.Bench{Option: c.option}}, func(kvbench.Snapshot) {})
 			assert.Equal(t, c.rest, time.Since(began), c)
 		}
 		began := time.Now()
 		for option := range 3 {
 			s.pauseBetweenOptions(&params.Values{Division: params.Closed, Rehearse: true,
-				Bench: params.Bench{Option: option}}, nil)
+				Bench: params.Bench{Option: option}}, func(kvbench.Snapshot) {})
 		}
 		assert.Zero(t, time.Since(began), "a rehearsal")
 	})
@@ -47,15 +48,8 @@ func TestATrialThatIsNotBegun(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
 	s := &session{ctx: ctx}
-	o := s.measure(nil, &params.Values{}, "Synthetic", 0, nil)
+	o := s.measure(nil, &trial{line: &line{v: &params.Values{}}, name: "Synthetic"})
 	assert.EqualError(t, o.err, "not begun: interrupted")
-}
-
-func TestSharedFilesystemsAreWarnedAboutInTheClosedDivision(t *testing.T) {
-	v := &params.Values{TensorParallel: 1, Division: params.Closed,
-		CacheDirs: []string{t.TempDir()}, ResultsDir: t.TempDir()}
-	assert.Contains(t, warnings(v), "results ("+v.ResultsDir+") and cache ("+v.CacheDirs[0]+
-		") share a filesystem: give -results-dir elsewhere")
 }
 
 // A point of a sweep, or another list of directories, is compared with plain I/O of its own

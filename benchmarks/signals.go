@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,18 +13,18 @@ import (
 	"kvbench/kvbench"
 )
 
-// Exit codes of the binary (go test shows 1 for all that are not 0). A signal's is 128 and its
-// number; a started rank that lives to its end has 0, whatever became of its trials.
+// Exit codes of the binary (go test shows 1 for all that are not 0). That of a signal is 128 and its
+// number. A rank that another process started and that lives to its end has 0, whatever its trials
+// came to.
 const (
 	exitFailed     = 1
 	exitParameters = 2
 )
 
-// The kernel gives a signal of the process to its first thread, whatever that one is at
-// (complete_signal in kernel/signal.c). Were it in a request that a device does not answer, nobody
-// would hear the signal until another thread gets one of the runtime's: seconds later, or never. So
-// that thread is the main goroutine's, which makes no requests; only an init can keep it from
-// others.
+// The kernel gives a signal of the process to its first thread (complete_signal in kernel/signal.c).
+// In a request that a device does not answer that thread would not take it, and no other thread does
+// until the runtime signals one, seconds later or never. So the main goroutine, which makes no
+// requests, keeps the first thread; only an init can do that.
 func init() { runtime.LockOSThread() }
 
 // stopped is the cause of a context that a signal ended.
@@ -33,37 +32,39 @@ type stopped struct{ sig syscall.Signal }
 
 func (s stopped) Error() string { return s.sig.String() }
 
-// watchSignals returns a context, and what ends it for another reason, that ends with the first
-// SIGINT, SIGTERM or SIGQUIT, with SIGHUP (the terminal is gone; nohup keeps it from us), or when
-// the go command that started us dies. Its cause is a kvbench.Interrupted, whose Attended attended
-// decides. A second signal ends the process at once, after last; the next start cleans up.
-func watchSignals(attended func() bool, last func()) (_ context.Context,
-	cancel context.CancelCauseFunc, stop func()) {
-	signalled, came := withSignal(context.Background())
-	ctx, cancel := context.WithCancelCause(signalled)
-	// A dead reader of our output must not kill the run before its result is
-	// safe: writes then fail with EPIPE instead.
+var (
+	errInterrupted = errors.New("interrupted")
+	errParentGone  = errors.New("the go command that started this run has ended")
+)
+
+// watchSignals gives the session its context, which ends with the first SIGINT, SIGTERM or SIGQUIT,
+// with SIGHUP (the terminal is gone; nohup keeps it from the process), or when the go command that
+// started the process dies. A second signal ends the process at once; the next start cleans up.
+func (s *session) watchSignals() (stop func()) {
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	// A dead reader of the output must not kill the run before its result is written: writes fail
+	// with EPIPE instead.
 	signal.Ignore(syscall.SIGPIPE)
-	// Room for two: the second must not be lost while the first is being served.
-	got := make(chan os.Signal, 2)
+	got := make(chan os.Signal, 2) // the second must not be lost while the first is handled
 	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(got, syscall.SIGHUP)
 	}
 	go func() {
 		os.Exit(128 + int(twoSignals(got, func(sig syscall.Signal) {
-			came.Store(int64(sig))
-			cancel(kvbench.Interrupted{Why: stopped{sig},
-				Attended: sig != syscall.SIGHUP && attended()})
-		}, last)))
+			s.signal.Store(int64(sig))
+			// A user who waits for several ranks does not wait for the cleaning of each.
+			attended := sig != syscall.SIGHUP && s.alone.Load() && onTerminal()
+			s.cancel(kvbench.Interrupted{Why: stopped{sig}, Attended: attended})
+		}, s.lastWords)))
 	}()
-	watchParent(ctx, os.Getppid, isGoCommand,
-		func() { cancel(kvbench.Interrupted{Why: errParentGone}) })
-	return ctx, cancel, func() { cancel(nil); signal.Stop(got) }
+	watchParent(s.ctx, os.Getppid, isGoCommand,
+		func() { s.cancel(kvbench.Interrupted{Why: errParentGone}) })
+	return func() { s.cancel(nil); signal.Stop(got) }
 }
 
-// echo is how soon after a signal the same one is no second one. timeout(1) sends its signal to
-// the process and then to the group in which that is; a person who means it takes longer.
+// echo is how soon after a signal the same one is no second one. timeout(1) sends its signal to the
+// process and then to its group; a person takes longer.
 const echo = 50 * time.Millisecond
 
 // twoSignals calls first for the first signal, and returns the second one after it has called last.
@@ -80,46 +81,34 @@ func twoSignals(got <-chan os.Signal, first func(syscall.Signal), last func()) s
 	}
 }
 
-// withSignal is a context that knows the number of the signal that ended the run, 0 before.
-func withSignal(ctx context.Context) (context.Context, *atomic.Int64) {
-	came := new(atomic.Int64)
-	return context.WithValue(ctx, signalKey{}, came), came
-}
-
-type signalKey struct{}
-
 // signalTime is how long a run whose ranks have not all come waits for a signal of its own.
 const signalTime = 500 * time.Millisecond
 
-// interruptedCode is the exit code of a run that a signal ended, else code.
-func interruptedCode(ctx context.Context, code int) int {
-	if ctx.Err() == nil {
+// exitCode is that of an ended run, else code.
+func (s *session) exitCode(code int) int {
+	switch sig := s.signal.Load(); {
+	case s.ctx.Err() == nil:
 		return code
-	}
-	// Not the cause alone: Ctrl-C goes to all ranks, and that one of them has died of it may be
-	// known before the own signal was heard.
-	if came, is := ctx.Value(signalKey{}).(*atomic.Int64); is && came.Load() > 0 {
-		return 128 + int(came.Load())
-	}
-	// Another rank was lost, or the coordinator: no signal came to this process.
-	if clients.Ended(ctx) {
+	// The cause may be another rank: Ctrl-C goes to all ranks, and that one of them died of it may
+	// be known first.
+	case sig > 0:
+		return 128 + int(sig)
+	case clients.Ended(s.ctx): // a rank was lost; no signal came to this process
 		return max(code, exitFailed)
 	}
 	return 128 + int(syscall.SIGTERM)
 }
 
-var errParentGone = errors.New("the go command that started this run has ended")
-
-// parentPoll is how often the parent is looked at: its death must end a run within two seconds,
+// parentPoll is how often the parent is looked at: a run ends within two seconds of its death,
 // cleaning included.
 const parentPoll = 100 * time.Millisecond
 
-// watchParent calls gone, once, when the go command that started this process dies: a run whose
-// terminal is gone would load the storage for nobody until its window ends. Started by anything
-// else (a shell, mpirun) the process may well outlive its parent. It watches until ctx ends.
+// watchParent calls gone, once, when the go command that started this process dies: without it the run
+// would load the storage until its window ends. A process that something else started (a shell, mpirun)
+// may outlive its parent. It watches until ctx ends.
 //
-// It polls getppid: the kernel's own signal (PR_SET_PDEATHSIG) comes when the *thread* that forked
-// dies, which a go command's may at any time.
+// It polls getppid: the kernel's signal (PR_SET_PDEATHSIG) comes when the thread dies that forked, which
+// a thread of the go command may at any time.
 func watchParent(ctx context.Context, parent func() int, isGo func(pid int) bool, gone func()) {
 	pid := parent()
 	if !isGo(pid) {

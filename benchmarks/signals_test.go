@@ -44,15 +44,15 @@ func TestWatchParent(t *testing.T) {
 	}
 }
 
-// TestExitCodes: a signal decides, also where something else has ended the run before it was heard.
+// TestExitCodes: a signal decides, also where something else has ended the run before it came.
 func TestExitCodes(t *testing.T) {
-	ctx, came := withSignal(t.Context())
-	ctx, cancel := context.WithCancelCause(ctx)
-	assert.Equal(t, 7, interruptedCode(ctx, 7))
-	cancel(kvbench.Interrupted{Why: errParentGone})
-	assert.Equal(t, 143, interruptedCode(ctx, 1))
-	came.Store(int64(syscall.SIGINT))
-	assert.Equal(t, 130, interruptedCode(ctx, 1))
+	s := &session{}
+	s.ctx, s.cancel = context.WithCancelCause(t.Context())
+	assert.Equal(t, 7, s.exitCode(7))
+	s.cancel(kvbench.Interrupted{Why: errParentGone})
+	assert.Equal(t, 143, s.exitCode(1))
+	s.signal.Store(int64(syscall.SIGINT))
+	assert.Equal(t, 130, s.exitCode(1))
 }
 
 func TestASecondSignalIsAnotherOne(t *testing.T) {
@@ -68,12 +68,12 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got := make(chan os.Signal, 2)
-			var told []string
+			var calls []string
 			ends := make(chan syscall.Signal, 1)
 			go func() {
 				ends <- twoSignals(got,
-					func(s syscall.Signal) { told = append(told, s.String()) },
-					func() { told = append(told, "last words") })
+					func(s syscall.Signal) { calls = append(calls, s.String()) },
+					func() { calls = append(calls, "last words") })
 			}()
 			got <- syscall.SIGINT
 			synctest.Wait()
@@ -82,28 +82,18 @@ func TestASecondSignalIsAnotherOne(t *testing.T) {
 			<-time.After(time.Hour)
 			got <- syscall.SIGQUIT
 			assert.Equal(t, c.ends, <-ends, c.what)
-			assert.Equal(t, []string{syscall.SIGINT.String(), "last words"}, told)
+			assert.Equal(t, []string{syscall.SIGINT.String(), "last words"}, calls)
 		})
 	}
 }
 
-// TestASignalWhileTheParametersAreChecked ends the run with its exit code; what is wrong with the
-// parameters is told elsewhere.
-func TestASignalWhileTheParametersAreChecked(t *testing.T) {
-	ctx, came := withSignal(t.Context())
+// TestAnEndWhileTheParametersAreChecked has an exit code of its own.
+func TestAnEndWhileTheParametersAreChecked(t *testing.T) {
 	s := &session{}
-	var cancel context.CancelCauseFunc
-	s.ctx, cancel = context.WithCancelCause(ctx)
-	_, is := s.unchecked(nil)
-	assert.False(t, is)
-	_, is = s.unchecked(params.Violations{"-x: must be y"})
-	assert.False(t, is)
-	code, is := s.unchecked(unanswered("a disk", time.Minute, time.Second))
-	assert.True(t, is)
-	assert.Equal(t, exitFailed, code)
-	came.Store(int64(syscall.SIGTERM))
-	cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
-	code, is = s.unchecked(context.Cause(s.ctx))
-	assert.True(t, is)
-	assert.Equal(t, 143, code)
+	s.ctx, s.cancel = context.WithCancelCause(t.Context())
+	assert.Equal(t, exitParameters, s.unchecked(params.Violations{"-x: must be y"}))
+	assert.Equal(t, exitFailed, s.unchecked(unanswered("a disk", time.Minute, time.Second)))
+	s.signal.Store(int64(syscall.SIGTERM))
+	s.cancel(kvbench.Interrupted{Why: stopped{syscall.SIGTERM}})
+	assert.Equal(t, 143, s.unchecked(context.Cause(s.ctx)))
 }

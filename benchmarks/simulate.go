@@ -17,7 +17,7 @@ import (
 // simulate runs one trial in virtual time and writes its I/O trace, if one is wanted.
 func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
 	load kvbench.Workload) (_ *result.Result, err error) {
-	sim, all := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}, cfg
+	sim, own := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}, cfg
 	if v.IOTraceLog != "" {
 		if sim.Trace, err = iotrace.Create(tracePath(v)); err != nil {
 			return nil, err
@@ -27,13 +27,13 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
 	cfg.Publish = func(r *result.Result) (err error) {
 		complete := r.Status == result.StatusComplete
 		if s := r.Simulation; v.Device != nil && complete {
-			s.Outstanding, s.SustainedUsers = r.Outstanding(), sustained(ctx, v, all, r)
+			s.Outstanding, s.SustainedUsers = r.Outstanding(), sustained(ctx, v, own, r)
 		}
-		// Published after the trace is whole: who sees the one may read the other.
+		// Published after the trace is whole: a reader of the result may read the trace.
 		if sim.Trace != nil {
 			err = sim.Trace.Close(complete)
 		}
-		return errors.Join(err, all.Publish(r))
+		return errors.Join(err, own.Publish(r))
 	}
 	return kvbench.Simulate(ctx, cfg, load, sim)
 }

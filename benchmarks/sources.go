@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"fmt"
-	"strings"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -41,8 +40,8 @@ func source(v *params.Values) (workloads.Source, error) {
 	return traceSource(v, seed)
 }
 
-// madeUpSessions are those of a profile. They have no end, and nothing was read of them: whoever
-// shows what a source has read need not know them.
+// madeUpSessions are those of a profile. They have no end, and nothing was read
+// for them: nothing shows what was read.
 func madeUpSessions(v *params.Values, seed uint64) (workloads.Source, error) {
 	made := users.NewSessions(users.SessionsConfig{Profile: v.Profile.Sessions, Seed: seed,
 		Window: v.ContextWindow(), BlockTokens: v.SessionBlock()})
@@ -80,43 +79,11 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		ObjectTokens:     v.CutTokens(), Live: v.Users,
 	}
 	if v.Bench.Blocks() && v.ClosedLoop() {
-		return opened(traces.NewSessions(format, cfg))
+		s, err := traces.NewSessions(format, cfg)
+		return s, err
 	}
-	return opened(traces.New(format, cfg))
-}
-
-// opened is a source without the nil pointer in it that comes with an error.
-func opened[S workloads.Source](s S, err error) (workloads.Source, error) {
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// sessionsOnly refuses of a trace without sessions what is said of live ones.
-func sessionsOnly(v *params.Values) params.Violations {
-	if !v.Bench.Blocks() {
-		return nil
-	}
-	var said []string
-	// The environment and the YAML file serve other runs, too.
-	if v.Origin("num-users").Kind >= params.FromFlag {
-		said = append(said, "-num-users")
-	}
-	if v.ClosedLoop() {
-		said = append(said, "-arrival closed-loop")
-	}
-	if len(said) == 0 {
-		return nil
-	}
-	files, err := formats.Blocks.Files(v.BlockTracePath)
-	if err != nil {
-		return nil // which others tell
-	}
-	if err := formats.OnlySessions(strings.Join(said, " and "), files); err != nil {
-		return params.Violations{err.Error()}
-	}
-	return nil
+	s, err := traces.New(format, cfg)
+	return s, err
 }
 
 // traceFormat is the format of the benchmark's recordings.
@@ -128,7 +95,7 @@ func traceFormat(v *params.Values) (formats.Format, error) {
 		return formats.BurstGPT, nil
 	case "BlockTrace", result.BenchmarkEngines:
 		return formats.Blocks, nil
-	// Conversations are text: tokens are counted here, with the tokenizer that was asked for.
+	// Conversations are text: tokens are counted here, with -tokenizer.
 	case "ShareGPT":
 		caps := v.Profile.ShareGPT
 		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
@@ -137,8 +104,8 @@ func traceFormat(v *params.Values) (formats.Format, error) {
 	return formats.Format{}, fmt.Errorf("%s has no format of recordings", v.Bench.Name)
 }
 
-// traceFiles tells which recording the benchmark plays, nil for none. It is read once in a process:
-// all trials play the same.
+// traceFiles identifies the recording that the benchmark replays, nil for none. It is read once in a
+// process: all trials replay the same.
 func (s *session) traceFiles(v *params.Values) (*result.TraceFiles, error) {
 	path := v.Text(v.Bench.Needs)
 	if path == "" || s.traces[path] != nil {

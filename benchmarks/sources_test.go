@@ -38,7 +38,7 @@ func TestEveryBenchmarkOfRecordingsHasAFormatOfItsOwn(t *testing.T) {
 	assert.Len(t, whose, 4)
 }
 
-// What a model keeps of a sequence and not of tokens is told where a load would have had it.
+// What a model keeps of a sequence and not of tokens is reported where a load would have had it.
 func TestModelsWithStatesAreTold(t *testing.T) {
 	v := &params.Values{TensorParallel: 1, IOTraceLog: "x", Model: model.Model{Key: "m", Layers: 2,
 		KVHeads: 2, HeadDim: 64, Attention: model.GQA, StateBytes: 3 << 20}}
@@ -114,13 +114,13 @@ func TestRunsOfNoUseAreRefusedWithTheParameters(t *testing.T) {
 	} {
 		v, err := blockTrace(t, trace, append(files, c.args...)...)
 		require.NoError(t, err)
-		bad := strings.Join(feasible(v), "\n")
+		bad := strings.Join(newPlan().feasible(v), "\n")
 		assert.Equal(t, c.want == "", bad == "", "%v: %s", c.args, bad)
 		assert.Contains(t, bad, c.want)
 	}
 }
 
-// What is said of live sessions is refused where a trace has none, and heard where it has.
+// Parameters of live sessions are refused where a trace has none, and apply where it has.
 func TestLiveSessionsOfATraceThatHasThem(t *testing.T) {
 	with, without := "../testdata/session-small.json", "../testdata/mooncake-small.jsonl"
 	values := func(path string, args ...string) *params.Values {

@@ -10,14 +10,13 @@ import (
 	"golang.org/x/term"
 
 	"kvbench/kvbench"
-	"kvbench/kvbench/params"
 	"kvbench/tiers"
 )
 
 // openTerminal finds the controlling terminal for the live line. It is neither
 // standard output nor standard error: these belong to the results.
-func (s *session) openTerminal(plans []*params.Values) {
-	if len(plans) == 0 || plans[0].Progress == "none" {
+func (s *session) openTerminal() {
+	if s.points[0].Progress == "none" {
 		return
 	}
 	// Opened once: what is written to it later must not depend on where output goes. There is none
@@ -27,8 +26,8 @@ func (s *session) openTerminal(plans []*params.Values) {
 	}
 }
 
-// onTerminal says whether somebody sits at a terminal whose Ctrl-C reaches this process: its group
-// is the one in the foreground. A job in the background, or one under timeout(1), is not.
+// onTerminal reports whether Ctrl-C at a terminal reaches this process: its group is the one in the
+// foreground. That of a job in the background, or under timeout(1), is not.
 func onTerminal() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
@@ -52,11 +51,11 @@ func draw(tty *os.File, line string) {
 	_, _ = fmt.Fprintf(tty, "\r\x1b[K%s", line)
 }
 
-// live returns the progress function of one trial, nil without a terminal, and the function that
-// wipes the line.
+// live returns the progress function of one trial, which does nothing without a terminal, and the
+// function that wipes the line.
 func (s *session) live(name string, simulated bool) (show func(kvbench.Snapshot), wipe func()) {
 	if s.tty == nil {
-		return nil, func() {} // the engine takes no snapshots for nobody
+		return func(kvbench.Snapshot) {}, func() {}
 	}
 	l := &liveLine{name: name}
 	return func(now kvbench.Snapshot) {

@@ -211,14 +211,20 @@ func (c *Clients) Leave() {
 // Enter comes to a trial together with the others, and takes over what all agree about. It comes
 // also with a failure instead of a configuration: the others must not wait.
 func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
-	c.comeTo(t)
-	st := &cfg.Storage
-	terms := wire.Terms{Name: t.String(),
-		Nonce: hex.EncodeToString(st.Nonce[:]), Capacity: st.StorageBytes}
-	if len(st.Roots) == 0 {
-		terms.Rooms = []wire.Room{{Bytes: st.StorageBytes, Floor: st.FreeFloor}}
+	c.mu.Lock()
+	c.where = t.String()
+	if c.leader != nil {
+		c.trial = &trial{Trial: t, paths: map[int]string{}}
 	}
-	for _, r := range st.Roots {
+	c.mu.Unlock()
+	st := &cfg.Storage
+	roots := st.Roots
+	if len(roots) == 0 {
+		roots = []kvbench.Root{{Room: st.StorageBytes, Floor: st.FreeFloor}}
+	}
+	terms := wire.Terms{Name: t.String(), Nonce: hex.EncodeToString(st.Nonce[:]),
+		Capacity: st.StorageBytes}
+	for _, r := range roots {
 		terms.Rooms = append(terms.Rooms, wire.Room{Bytes: r.Room, Floor: r.Floor})
 	}
 	agreed, err := c.member.Enter(c.Context, terms)
@@ -231,30 +237,19 @@ func (c *Clients) Enter(t Trial, cfg *kvbench.Config, failure error) error {
 	if err != nil || len(nonce) != len(st.Nonce) {
 		return fmt.Errorf("the ranks agreed about a nonce that is none: %q", agreed.Nonce)
 	}
-	copy(st.Nonce[:], nonce)
-	if len(agreed.Rooms) != len(terms.Rooms) {
+	if len(agreed.Rooms) != len(roots) {
 		return fmt.Errorf("the ranks agreed about the room of %d directories, and this one has %d",
-			len(agreed.Rooms), len(terms.Rooms))
+			len(agreed.Rooms), len(roots))
 	}
-	st.StorageBytes = agreed.Capacity
+	copy(st.Nonce[:], nonce)
+	for i, r := range agreed.Rooms {
+		roots[i].Room, roots[i].Floor = r.Bytes, r.Floor
+	}
 	if len(st.Roots) == 0 {
-		st.FreeFloor = agreed.Rooms[0].Floor
+		st.FreeFloor = roots[0].Floor
 	}
-	for i := range st.Roots {
-		st.Roots[i].Room, st.Roots[i].Floor = agreed.Rooms[i].Bytes, agreed.Rooms[i].Floor
-	}
-	cfg.Group = c.member
+	st.StorageBytes, cfg.Group = agreed.Capacity, c.member
 	return nil
-}
-
-// comeTo is this process's beginning of a trial.
-func (c *Clients) comeTo(t Trial) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.where = t.String()
-	if c.leader != nil {
-		c.trial = &trial{Trial: t, paths: map[int]string{}}
-	}
 }
 
 // Publish sends a rank's result to the coordinator; where that is gone the rank keeps it itself.
@@ -342,41 +337,35 @@ type shown struct {
 	kvbench.Snapshot
 }
 
-// Show lets the coordinator's live line show what this rank does, and that of rank 0 what all do.
-// There, observe gets what each does. Either may be nil.
-func (c *Clients) Show(show func(kvbench.Snapshot), observe func(rank int, now kvbench.Snapshot),
-) func(kvbench.Snapshot) {
-	if c.leader == nil {
+// Show returns the progress function of a trial. The coordinator's live line shows what all ranks do, and
+// observe gets what each does. Another rank sends what it does to the coordinator.
+func (c *Clients) Show(rank int, show func(kvbench.Snapshot),
+	observe func(rank int, now kvbench.Snapshot)) func(kvbench.Snapshot) {
+	if c != nil && c.leader == nil {
 		return func(now kvbench.Snapshot) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.shown, _ = json.Marshal(shown{c.where, now})
 		}
 	}
-	if show == nil && observe == nil {
-		return nil
-	}
-	c.mu.Lock()
-	where := c.where // this trial, which it has entered
-	c.mu.Unlock()
 	return func(now kvbench.Snapshot) {
-		if observe != nil {
-			observe(c.member.Rank(), now)
-		}
-		c.others(c.member.Rank(), where, func(rank int, other kvbench.Snapshot) {
-			if observe != nil {
-				observe(rank, other)
-			}
+		observe(rank, now)
+		c.others(rank, func(rank int, other kvbench.Snapshot) {
+			observe(rank, other)
 			add(&now, other)
 		})
-		if show != nil {
-			show(now)
-		}
+		show(now)
 	}
 }
 
-// others calls f with what the ranks but one show of a trial.
-func (c *Clients) others(but int, where string, f func(rank int, now kvbench.Snapshot)) {
+// others calls f with what the ranks but one show of the current trial.
+func (c *Clients) others(but int, f func(rank int, now kvbench.Snapshot)) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	where := c.where
+	c.mu.Unlock()
 	for rank, text := range c.leader.Live() {
 		var other shown
 		if rank != but && json.Unmarshal(text, &other) == nil && other.Trial == where {

@@ -46,7 +46,7 @@ func TestBeatsDoNotWaitForResults(t *testing.T) {
 	doc, err := (&result.Result{SchemaVersion: result.SchemaVersion}).Encode()
 	require.NoError(t, err)
 	var saved []string
-	c.comeTo(Trial{Name: "X", Save: func(whose string, _ *result.Result) (string, error) {
+	c.trial = &trial{paths: map[int]string{}, Trial: Trial{Name: "X", Save: func(whose string, _ *result.Result) (string, error) {
 		saved = append(saved, whose)
 		free := c.mu.TryLock() // lastShown takes it
 		assert.True(t, free)
@@ -54,7 +54,7 @@ func TestBeatsDoNotWaitForResults(t *testing.T) {
 			c.mu.Unlock()
 		}
 		return "", nil
-	}})
+	}}}
 	c.keep(0, 1, doc)
 	assert.Equal(t, []string{"rank_0"}, saved)
 	assert.Empty(t, c.trial.failed)

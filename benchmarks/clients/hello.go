@@ -66,11 +66,11 @@ func decisive(plans []*params.Values) map[string]string {
 			}
 		}
 	}
-	all := map[string]string{}
+	joined := map[string]string{}
 	for name, list := range values {
-		all[name] = strings.Join(list, ",")
+		joined[name] = strings.Join(list, ",")
 	}
-	return all
+	return joined
 }
 
 // build identifies this binary by the linker's build id, which depends on its source, or by the

@@ -152,28 +152,28 @@ func missing(dir string) (list []string) {
 var stampForm = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9]+$`)
 
 // Adopt makes the default results directory of this rank that of the run: where both are on one
-// filesystem there is one, and elsewhere it has the same name.
-func (c *Clients) Adopt(plans []*params.Values) {
-	if c == nil || c.leader != nil || !stampForm.MatchString(c.gathered.Stamp) {
-		return
-	}
-	for _, v := range plans {
-		if !v.Typed("results-dir") { // a given one may differ between hosts
-			v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), c.gathered.Stamp)
-		}
-	}
-}
-
-// Log opens the file into which this rank prints, nil for the coordinator, which alone prints for
-// the user, and for a rank that it has started, which has one.
-func (c *Clients) Log(resultsDir string) (*os.File, error) {
-	if c == nil || c.leader != nil || c.Once {
+// filesystem there is one, and elsewhere it has the same name. It opens the file into which this rank
+// prints: nil for the coordinator, which alone prints for the user, and for a rank that it has started,
+// which has one.
+func (c *Clients) Adopt(plans []*params.Values) (log *os.File, err error) {
+	if c.Coordinates() {
 		return nil, nil
 	}
-	if err := os.MkdirAll(resultsDir, 0o777); err != nil {
+	if stampForm.MatchString(c.gathered.Stamp) {
+		for _, v := range plans {
+			if !v.Typed("results-dir") { // a given one may differ between hosts
+				v.ResultsDir = filepath.Join(filepath.Dir(v.ResultsDir), c.gathered.Stamp)
+			}
+		}
+	}
+	if c.Once {
+		return nil, nil
+	}
+	dir := plans[0].ResultsDir
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("making the results directory: %w", err)
 	}
-	return os.Create(logPath(resultsDir, c.Rank))
+	return os.Create(logPath(dir, c.Rank))
 }
 
 func logPath(resultsDir string, rank int) string {

@@ -15,39 +15,31 @@ func (c *Clients) Share(plans []*params.Values, feasible func(*params.Values) pa
 	if c == nil {
 		return nil
 	}
-	var all params.Violations
+	var wrong params.Violations
 	for _, v := range plans {
-		if err := c.share(v, plans[0]); err != nil {
-			return err
+		if sharing := c.gathered.Sharing; len(sharing) > 0 {
+			v.Filesystems, v.FilesystemShares = sharing[0].Filesystems, nil
+			for _, s := range sharing {
+				v.FilesystemShares = append(v.FilesystemShares, s.Directories)
+			}
+			// The filesystems of another point of a sweep are not known: each takes as little as if
+			// all ranks shared them.
+			if !slices.Equal(v.CacheDirs, plans[0].CacheDirs) {
+				dirs := max(1, len(v.CacheDirs))
+				v.Filesystems, v.FilesystemShares = 0, slices.Repeat([]int{v.Ranks * dirs}, dirs)
+			}
+			if err := v.CheckFilesystems(); err != nil {
+				return err
+			}
 		}
 		if news, bad := v.Meet(c.gathered.Local); news {
-			all = all.Merge(bad).Merge(feasible(v))
+			wrong = wrong.Merge(bad).Merge(feasible(v))
 		}
 	}
-	if len(all) > 0 {
-		return all
+	if len(wrong) > 0 {
+		return wrong
 	}
 	return nil
-}
-
-func (c *Clients) share(v, first *params.Values) error {
-	sharing := c.gathered.Sharing
-	if len(sharing) == 0 {
-		return nil
-	}
-	v.Filesystems, v.FilesystemShares = sharing[0].Filesystems, nil
-	for _, s := range sharing {
-		v.FilesystemShares = append(v.FilesystemShares, s.Directories)
-	}
-	// The filesystems of another point of a sweep are not known: if all ranks share them, each
-	// takes the least.
-	if !slices.Equal(v.CacheDirs, first.CacheDirs) {
-		v.Filesystems, v.FilesystemShares = 0, nil
-		for range max(1, len(v.CacheDirs)) {
-			v.FilesystemShares = append(v.FilesystemShares, v.Ranks*max(1, len(v.CacheDirs)))
-		}
-	}
-	return v.CheckFilesystems()
 }
 
 // filesystem is one of the run, with the directories of the ranks on it.

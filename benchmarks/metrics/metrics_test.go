@@ -99,7 +99,7 @@ func TestCountersNeverFall(t *testing.T) {
 		`kvbench_request_success_total{benchmark="B",rank="0"}`))
 }
 
-// TestEndpoint: it answers while it is open, in the format that is asked for, and is gone when it
+// TestEndpoint: it answers while it is open, in the format that the client accepts, and is gone when it
 // is closed.
 func TestEndpoint(t *testing.T) {
 	s, err := Listen("127.0.0.1:0", "v")
@@ -144,16 +144,16 @@ func TestEndpoint(t *testing.T) {
 	assert.NoError(t, none.Close())
 }
 
-// TestDashboard: Grafana's file asks for metrics that there are, and for nearly all of them.
+// TestDashboard: Grafana's file shows metrics that there are, and nearly all of them.
 func TestDashboard(t *testing.T) {
 	dashboard, err := os.ReadFile("../../testdata/grafana-kvbench.json")
 	require.NoError(t, err)
 	shown := text(example())
-	asked := map[string]bool{}
+	drawn := map[string]bool{}
 	metric := regexp.MustCompile(`kvbench_[a-z_]+`)
 	for _, name := range metric.FindAllString(string(dashboard), -1) {
-		asked[name] = true
+		drawn[name] = true
 		assert.Contains(t, shown, "\n"+name+"{", name)
 	}
-	assert.Greater(t, len(asked), 14)
+	assert.Greater(t, len(drawn), 14)
 }

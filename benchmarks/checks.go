@@ -1,0 +1,234 @@
+package benchmarks
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tracing/host"
+	"kvbench/workloads/formats"
+)
+
+// feasible keeps the storage of a point in the plan and checks what depends on this machine: directory,
+// disk and memory. Other ranks check their own host.
+func (p *plan) feasible(v *params.Values) params.Violations {
+	if v.Bench.Name == "DataGen" || v.Skip() != "" {
+		return nil
+	}
+	c, err := storageConfig(v)
+	p.storage[v] = c
+	if v.Bench.Checkpoints() {
+		return checkpointFeasible(v, c, err)
+	}
+	bad := sessionsOnly(v).Merge(memoryFits(v))
+	if v.Simulated() {
+		return append(bad, simulationFeasible(v)...)
+	}
+	if err != nil {
+		bad = append(bad, strings.Split(err.Error(), "\n")...) // with what else is wrong
+	} else if v.StorageBytes != c.StorageBytes {
+		bad = bad.Merge(v.CheckFit(c.StorageBytes))
+	}
+	use := c.Use
+	buffers := use.Bytes()
+	if l, ok := v.EngineLayout(); ok && l.Buckets {
+		// One is filled, one is written, one is full, one is read; and what each worker has begun
+		// keeps another one from being written.
+		buffers += 4*tiers.BucketBytes + int64(use.Workers)*int64(use.Chunk)*int64(use.Depth)
+	}
+	memory := params.EstimateMemory(buffers, c.CPUBytes, kvbench.Shards())
+	// The run would be killed by the kernel half-way, with its files left behind.
+	if err := params.CheckMemory(memory, use.Workers, v.LocalRanks,
+		host.ReadLimits()); err != nil {
+		bad = append(bad, err.Error())
+	}
+	return append(bad, resultsApart(v)...)
+}
+
+// memoryFits refuses a tier above the storage that can hold no object of a load whose objects have one
+// known size: the run would be one without the tier. Entries of users have many sizes, and a tier may be
+// for the small ones.
+func memoryFits(v *params.Values) (bad params.Violations) {
+	tokens := v.CutTokens()
+	switch {
+	case v.Bench.Load != params.LoadUsers && v.Bench.Load != params.LoadTrace:
+		return nil
+	case tokens == 0 && v.OfSessions():
+		tokens = v.SessionBlock()
+	case tokens == 0 && v.Bench.Blocks():
+		if sizes, err := v.BlockSizes(); err == nil { // else others say what is wrong
+			tokens = sizes[0]
+		}
+	}
+	size := v.Sizer().Bytes(tokens)
+	// -gpu-mem-gb is of each GPU; an object may lie in the memory of several.
+	for _, tier := range []struct {
+		name  string
+		bytes int64 // of one part
+		parts int
+	}{{"gpu-mem-gb", v.GPUBytes, v.GPUs}, {"cpu-mem-gb", v.CPUBytes, 1}} {
+		need := float64(size) / cache.KeepRatio / float64(tier.parts)
+		if tokens > 0 && tier.bytes > 0 && need > float64(tier.bytes) {
+			bad = append(bad, fmt.Sprintf("-%s: must be at least %v, because an object of %d "+
+				"tokens takes %s and the tier keeps %.0f %% of its size (or 0: no such tier), "+
+				"given %s", tier.name, math.Ceil(need/float64(units.GiB)*1000)/1000, tokens,
+				units.Bytes.Text(size), cache.KeepRatio*100, v.Text(tier.name)))
+		}
+	}
+	return bad
+}
+
+// sessionsOnly refuses of a trace without sessions what is said of live ones.
+func sessionsOnly(v *params.Values) params.Violations {
+	if !v.Bench.Blocks() {
+		return nil
+	}
+	var said []string
+	// The environment and the YAML file serve other runs, too.
+	if v.Origin("num-users").Kind >= params.FromFlag {
+		said = append(said, "-num-users")
+	}
+	if v.ClosedLoop() {
+		said = append(said, "-arrival closed-loop")
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	files, err := formats.Blocks.Files(v.BlockTracePath)
+	if err != nil {
+		return nil // which others report
+	}
+	if err := formats.OnlySessions(strings.Join(said, " and "), files); err != nil {
+		return params.Violations{err.Error()}
+	}
+	return nil
+}
+
+// resultsApart refuses, in the closed division, results that are written to what is measured.
+func resultsApart(v *params.Values) params.Violations {
+	dir := cacheDir(v)
+	if v.Division != params.Closed || !host.SameFilesystem(dir, v.ResultsDir) {
+		return nil
+	}
+	return params.Violations{fmt.Sprintf("-results-dir: must be on another filesystem than the "+
+		"cache directory in the closed division: %s and %s share one", v.ResultsDir, dir)}
+}
+
+// resultRoom is what must be free for a result: histograms and timeline of a long trial take a MiB.
+const resultRoom = 4 << 20
+
+// writable refuses a results directory that cannot take what a run of hours has found: nothing
+// else notices before the end. A file is really written and removed, because quotas, servers and
+// read-only mounts show in nothing else.
+func writable(dir string) params.Violations {
+	// The directory is made with the first result: until then the nearest one above it is tried.
+	at := dir
+	info, err := os.Stat(at)
+	for errors.Is(err, os.ErrNotExist) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	if err == nil && !info.IsDir() {
+		err = errors.New(at + " is no directory")
+	}
+	if err == nil {
+		err = tryWriting(at)
+	}
+	if err == nil {
+		return nil
+	}
+	return params.Violations{fmt.Sprintf("-results-dir: must be a directory in which %d MiB can "+
+		"be written, given %s: %v", resultRoom>>20, dir, err)}
+}
+
+// tryWriting leaves nothing behind.
+func tryWriting(dir string) error {
+	f, err := os.CreateTemp(dir, ".kvbench-can-write-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err = f.Write(make([]byte, resultRoom)); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// describesNoStorage reports whether a directory was given, and the quick division is the default.
+func describesNoStorage(v *params.Values) bool {
+	return v.Division == params.Quick && v.Origin("division").Kind < params.FromFile &&
+		v.Origin("cache-dir").Kind >= params.FromFile && !v.Simulated()
+}
+
+// warnings are what a run should know of its surroundings before it starts.
+func warnings(v *params.Values) (list []string) {
+	warn := func(when bool, format string, args ...any) {
+		if when {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	warn(describesNoStorage(v), "-cache-dir was given and -division was not: the quick division is "+
+		"small and short, and its numbers describe no storage; add -division open")
+	// Allowed, because a model of one's own may want it; odd enough to be said.
+	tp := v.TensorParallel
+	warn(tp&(tp-1) != 0, "tensor parallel %d is not a power of two: no engine runs so", tp)
+	warn(v.NotCounted() != "", "%s", v.NotCounted())
+	long := v.CutTemplates()
+	warn(len(long) > 0, "contexts of %s are cut to the context window of %s, %d tokens",
+		strings.Join(long, ", "), cmp.Or(v.Model.Name, v.Model.Key), v.ContextWindow())
+	warn(v.Bench.Checkpoints() && v.Filesystems > 1, "checkpoints are node-local: the ranks work on "+
+		"%d filesystems and do not see each other's files", v.Filesystems)
+	policy := v.PolicyWithoutMemory()
+	warn(policy != "", "-engine %s keeps entries in memory first (%s), and there is none: each is "+
+		"stored at once and loaded at each request; give -cpu-mem-gb", v.Engine, policy)
+	l, _ := v.EngineLayout()
+	warn(l.Full != "", "where the tier is full objects are evicted here (-evict %s); the engine of "+
+		"%s %s", v.Evict, l.Name, l.Full)
+	// Such a bucket is never full, and only full ones are written.
+	warn(l.Buckets && v.StorageBytes > 0 && v.StorageBytes < tiers.BucketBytes,
+		"-storage-capacity-gb is less than a bucket of %s, which is %s: the storage may never be "+
+			"written", l.Name, units.Bytes.Text(int64(tiers.BucketBytes)))
+	list = append(list, bound(v)...)
+	list = append(list, bucketWarnings(v)...)
+	for _, n := range v.Notes() {
+		warn(true, "%s (line %s of %s) has no effect: %s", n.Key, n.Line, v.ConfigFile, n.Why)
+	}
+	return list
+}
+
+// bound warns of a rank that its launcher has bound to fewer processors than its share of the
+// machine, and of ranks that were started on fewer processors than there are ranks: what is
+// measured may be these processors.
+func bound(v *params.Values) []string {
+	from := v.Launcher
+	may, has := runtime.NumCPU(), host.Root("/").OnlineCPUs()
+	if from == nil && may < min(has, v.LocalRanks) {
+		return []string{fmt.Sprintf("%d ranks share %s of %d, to which this process is bound: "+
+			"what is measured may be the processors", v.LocalRanks,
+			units.Plural(int64(may), "processor"), has)}
+	}
+	if from == nil || v.Simulated() {
+		return nil
+	}
+	cure := map[string]string{
+		"Open MPI": "mpirun --bind-to none", "MVAPICH2": "MV2_ENABLE_AFFINITY=0",
+		"PALS": "mpiexec --cpu-bind none", "PMI": "mpiexec -bind-to none, or I_MPI_PIN=off",
+		"Slurm": "srun --cpu-bind=none, or -c with the cores of a task",
+	}[from.Family]
+	if cure == "" || may*v.LocalRanks >= has {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has bound this rank to %s of %d, and %s share them: what is "+
+		"measured may be the processors; %s", from.Family, units.Plural(int64(may), "processor"),
+		has, units.Plural(int64(v.LocalRanks), "rank"), cure)}
+}

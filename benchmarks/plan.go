@@ -1,0 +1,436 @@
+package benchmarks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// part is what a benchmark measures at one point of its sweep. A benchmark without sub-benchmarks has
+// one part without a name.
+type part struct {
+	name string // key=value elements of the line's name
+	skip string // why it cannot run, "" if it can
+	// follows: each of its trials reads what the same trial of the part before it wrote.
+	follows bool
+	// load makes the workload of a trial, and may change the trial's configuration.
+	load func(*session, *trial, *kvbench.Config) (kvbench.Workload, error)
+	// done, if not nil, gets the result of each trial of this rank, nil where there is none.
+	done func(*result.Result)
+	// bench, in place of load, measures something that has no result.
+	bench func(*testing.B, *params.Values)
+}
+
+// Suite is the parts of each benchmark. A benchmark that is not in it replays requests.
+type Suite map[string]func(*params.Values) []part
+
+func (s Suite) parts(v *params.Values) []part {
+	if parts := s[v.Bench.Name]; parts != nil {
+		return parts(v)
+	}
+	return []part{{load: requestWorkload}}
+}
+
+// line is one line of the output: a part of a benchmark at a point of its sweep, with its trials.
+type line struct {
+	part
+	v      *params.Values
+	path   string   // below the benchmark's name: the swept keys, then the part's own
+	group  []*line  // lines whose trials run in turn, this one among them
+	trials []*trial // in the order in which the testing package calls for them
+	called int      // trials that it has called for
+}
+
+func (l *line) name() string { return strings.TrimSuffix(l.v.Bench.Name+"/"+l.path, "/") }
+
+// trial is one run of a line.
+type trial struct {
+	*line
+	number  int
+	procs   int       // of -cpu, 0 = all
+	name    string    // the line's, with the suffix of -cpu
+	queue   *[]*trial // trials of the group that have not run, in the order in which they run
+	source  *trial    // whose files this one reads, nil = none
+	outcome *outcome  // nil: it has not run
+}
+
+// plan is what a run does. It is made and checked before anything is run.
+type plan struct {
+	points  []*params.Values // of all selected benchmarks, each at every point of its sweep
+	lines   []*line          // in the order of the output
+	groups  [][]*line        // lines with and without output whose trials run in turn
+	cpus    []int            // of -cpu
+	ignored []string         // parameters that were set and have no effect
+	quick   bool             // the numbers describe no storage
+
+	storage map[*params.Values]kvbench.StorageConfig // of each point that can run
+}
+
+func newPlan() *plan {
+	return &plan{storage: map[*params.Values]kvbench.StorageConfig{}}
+}
+
+// linesOf are the lines of a benchmark.
+func (p *plan) linesOf(bench string) (lines []*line) {
+	for _, l := range p.lines {
+		if l.v.Bench.Name == bench {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// add adds the lines of a benchmark that the patterns select, and returns the names of all.
+func (p *plan) add(base *params.Values, suite Suite, bench, skip pattern) (names []string) {
+	turns := base.Bench.Name == result.BenchmarkEngines
+	first := len(p.groups)
+	for _, v := range base.Points {
+		var lines []*line
+		var selected []bool
+		for _, part := range suite.parts(v) {
+			l := &line{part: part, v: v, path: strings.Trim(v.Point+"/"+part.name, "/")}
+			names, lines = append(names, l.name()), append(lines, l)
+			elements := strings.Split("Benchmark"+l.name(), "/")
+			selected = append(selected, bench.matches(base.Sweep, elements...) &&
+				!skip.matches(base.Sweep, elements...))
+		}
+		for i, l := range lines {
+			// What is read has to be written, also where that has no line.
+			read := i+1 < len(lines) && lines[i+1].follows && selected[i+1]
+			if selected[i] {
+				p.lines = append(p.lines, l)
+			}
+			switch last := len(p.groups) - 1; {
+			case !selected[i] && !read, v.Skip() != "": // it has no trials
+			case l.follows || turns && last >= first:
+				p.groups[last] = append(p.groups[last], l)
+			default:
+				p.groups = append(p.groups, []*line{l})
+			}
+		}
+	}
+	return names
+}
+
+// schedule gives each line its trials and decides in which order they run. The testing package calls
+// for all trials of a line, with one after the other of -cpu, before those of the next line.
+func (p *plan) schedule(count int) {
+	for _, group := range p.groups {
+		for i := range max(1, len(p.cpus)) {
+			procs, suffix := 0, ""
+			if len(p.cpus) > 0 {
+				procs = p.cpus[i]
+			}
+			if len(p.cpus) > 1 && procs != 1 {
+				suffix = fmt.Sprintf("-%d", procs)
+			}
+			queue := new([]*trial)
+			for n := range count {
+				for _, l := range round(group, n) {
+					t := &trial{line: l, number: n, procs: procs, name: l.name() + suffix, queue: queue}
+					if l.follows {
+						t.source = (*queue)[len(*queue)-1]
+					}
+					*queue = append(*queue, t)
+					l.group, l.trials = group, append(l.trials, t)
+				}
+			}
+		}
+	}
+}
+
+// run runs the trials of the queue up to this one. What was written is read at once: later, only the files
+// of the last trial would be left.
+func (t *trial) run(measure func(*trial) outcome) outcome {
+	for t.outcome == nil || len(*t.queue) > 0 && (*t.queue)[0].source != nil {
+		next := (*t.queue)[0]
+		*t.queue = (*t.queue)[1:]
+		o := measure(next)
+		next.outcome = &o
+	}
+	return *t.outcome
+}
+
+// round is the order in which the lines of a group have trial n. A drive that becomes slower with
+// time would rank the engines: their order is drawn anew for every second round and reversed in the
+// round after it, so that an even drift affects all lines alike.
+func round(group []*line, n int) []*line {
+	v := group[0].v
+	if v.Bench.Name != result.BenchmarkEngines {
+		return group
+	}
+	order := slices.Clone(group)
+	for i, at := range rand.New(rand.NewPCG(uint64(v.Seed), uint64(n/2))).Perm(len(group)) {
+		order[i] = group[at]
+	}
+	if n%2 == 1 {
+		slices.Reverse(order)
+	}
+	return order
+}
+
+// check returns why every line cannot run, if that is so of all: a run that measures nothing must not
+// pass. Where others run, the epilogue lists these.
+func (p *plan) check() (bad params.Violations) {
+	for _, l := range p.lines {
+		why := l.v.Skip()
+		if why == "" {
+			return nil
+		}
+		at := strings.TrimSuffix(l.v.Bench.Name+"/"+l.v.Point, "/")
+		bad = bad.Merge(params.Violations{at + " cannot run: it " + why})
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+// pattern is a -bench or a -skip: its alternatives.
+type pattern []*alternative
+
+// alternative selects names whose elements, between slashes, match its own, one after the other, as in
+// the testing package. The names of a sweep have its keys before the benchmark's own elements: where
+// each element but the first begins with a key, as op=read does, those with swept keys match these,
+// and the others the benchmark's own, so that StorageCeiling/op=read selects
+// StorageCeiling/io-depth=1/op=read.
+type alternative struct {
+	text     string // as it was typed
+	elements []*regexp.Regexp
+	keys     []string // of the elements but the first, nil unless each has one
+	matched  bool     // a name of a line
+}
+
+// elementKey is the key at the beginning of an element, be it anchored or grouped.
+var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
+
+// readPattern reads the flag of a pattern; without text there are no alternatives.
+func readPattern(flag, text string) (p pattern, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, alternate := range splitPattern(text, '|') {
+		a := &alternative{text: alternate}
+		for i, element := range splitPattern(alternate, '/') {
+			re, err := regexp.Compile(element)
+			if err != nil {
+				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
+			}
+			a.elements = append(a.elements, re)
+			if key := elementKey.FindStringSubmatch(element); i > 0 && key != nil {
+				a.keys = append(a.keys, key[1])
+			}
+		}
+		if len(a.keys) != len(a.elements)-1 {
+			a.keys = nil
+		}
+		p = append(p, a)
+	}
+	return p, nil
+}
+
+// splitPattern cuts s at sep where it stands outside of brackets and parentheses, as the testing
+// package does: (a/b|c) is one element.
+func splitPattern(s string, sep byte) []string {
+	var parts []string
+	depth, square, from := 0, 0, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\':
+			i++
+		case c == '[':
+			square++
+		case c == ']' && square > 0:
+			square--
+		case c == '(' && square == 0:
+			depth++
+		case c == ')' && square == 0 && depth > 0:
+			depth--
+		case c == sep && depth == 0 && square == 0:
+			parts = append(parts, s[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, s[from:])
+}
+
+// matches reports whether an alternative matches a name of a sweep or what lies above it, and notes
+// which alternatives do.
+func (p pattern) matches(sweep []params.Axis, name ...string) (matches bool) {
+	for _, a := range p {
+		if a.matches(sweep, name) {
+			a.matched, matches = true, true
+		}
+	}
+	return matches
+}
+
+func (a *alternative) matches(sweep []params.Axis, name []string) bool {
+	own := len(sweep) // elements of the name before the benchmark's own
+	for i, element := range a.elements {
+		at := i
+		if i > 0 && a.keys != nil {
+			swept := func(axis params.Axis) bool { return axis.Key == a.keys[i-1] }
+			if at = 1 + slices.IndexFunc(sweep, swept); at == 0 {
+				own++
+				at = own
+			}
+		}
+		if at >= len(name) || !element.MatchString(name[at]) {
+			return false
+		}
+	}
+	return true
+}
+
+// selected are the benchmarks that -bench and -skip select by their first elements, in the order of
+// the table, which is also the order of the functions. The error lists all benchmarks.
+func selected() (list []params.Bench, bench, skip pattern, err error) {
+	if bench, err = readPattern("-bench", flagValue("bench")); err == nil {
+		skip, err = readPattern("-skip", flagValue("skip"))
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var names []string
+	for _, b := range params.Benchmarks() {
+		names = append(names, b.Name)
+		takes := slices.ContainsFunc(bench, func(a *alternative) bool { return a.selects(b.Name) })
+		if takes && !skip.matches(nil, "Benchmark"+b.Name) {
+			list = append(list, b)
+		}
+	}
+	// Each alternative by itself: the other ones would hide a slip in one.
+	for _, a := range bench {
+		if !slices.ContainsFunc(names, a.selects) {
+			return nil, nil, nil, nothingSelected(a.text, "benchmark", names)
+		}
+	}
+	if len(list) == 0 {
+		err = errNothingLeft()
+	}
+	return list, bench, skip, err
+}
+
+// selects reports whether its first element matches a benchmark.
+func (a *alternative) selects(bench string) bool {
+	return a.elements[0].MatchString("Benchmark" + bench)
+}
+
+// nothingSelected is the error of an alternative of -bench that selects none of the names, with the
+// nearest of them first.
+func nothingSelected(selection, what string, names []string) error {
+	word := strings.TrimPrefix(strings.Trim(selection, "^$()"), "Benchmark")
+	distance := func(name string) int {
+		_, d := units.Nearest(word, []string{name})
+		return d
+	}
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
+	const most = 20
+	more := ""
+	if n := len(names) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", selection,
+		what, strings.Join(names[:min(most, len(names))], ", "), more)
+}
+
+func errNothingLeft() error {
+	return fmt.Errorf("-skip %s leaves nothing of -bench %s", flagValue("skip"),
+		flagValue("bench"))
+}
+
+// readCPUs reads Go's -cpu. The testing package would refuse a wrong list after the header, and with
+// the exit code of a failure.
+func readCPUs(list string) (cpus []int, bad params.Violations) {
+	for text := range strings.SplitSeq(list, ",") {
+		text = strings.TrimSpace(text)
+		n, err := strconv.Atoi(text)
+		switch {
+		case text == "": // which the testing package passes over
+		case err != nil || n < 1:
+			return nil, params.Violations{fmt.Sprintf("-cpu: must be numbers of at least 1 with "+
+				"commas between them, given %s (flag)", list)}
+		default:
+			cpus = append(cpus, n)
+		}
+	}
+	return cpus, nil
+}
+
+// makePlan resolves every selected benchmark at every point of its sweep and checks what it needs.
+// The error holds every violation once, or says that nothing is selected.
+func (s *session) makePlan() (*plan, error) {
+	selected, bench, skip, err := selected()
+	if err != nil {
+		return nil, err
+	}
+	p := newPlan()
+	var bad params.Violations
+	p.cpus, bad = readCPUs(flagValue("cpu"))
+	bad = bad.Merge(params.UnknownEnvironment(os.Environ()))
+	s.place()
+	var names []string
+	in := s.inputs
+	for _, in.Bench = range selected {
+		base, err := s.set.Resolve(in)
+		s.files.limit.Store(int64(base.IOTimeout))
+		// Which sub-benchmarks there are is known now, with the division and the sweep.
+		before := len(p.lines)
+		names = append(names, p.add(base, s.suite, bench, skip)...)
+		if len(p.lines) == before {
+			continue
+		}
+		wrong := violations(err)
+		bad = bad.Merge(wrong)
+		if len(p.points) == 0 && len(base.Points) > 0 {
+			bad = bad.Merge(s.meet(base.Points[0]))
+		}
+		p.points = append(p.points, base.Points...)
+		// Each point of a sweep has its own needs: one of them may not fit this machine. What is
+		// wrong with its other values hides none of that, unless it says where to look.
+		for _, v := range base.Points {
+			p.quick = p.quick || describesNoStorage(v)
+			if !wrong.About("config", "cache-dir", "layout", "block-trace-path") {
+				s.files.what.Store(places(v))
+				bad = bad.Merge(p.feasible(v).Besides(wrong))
+				s.files.what.Store(namedFiles)
+			}
+		}
+	}
+	for _, a := range bench {
+		if len(a.elements) > 1 && !a.matched {
+			return nil, nothingSelected(a.text, "sub-benchmark", names)
+		}
+	}
+	if len(p.points) == 0 {
+		return nil, errNothingLeft()
+	}
+	// What concerns all benchmarks together: a file that two of them would write, and what no
+	// benchmark uses.
+	bad = bad.Merge(oneTrace(p.points))
+	useless, ignored := params.Unheard(p.points)
+	p.ignored, bad = ignored, bad.Merge(useless)
+	tried := map[string]bool{}
+	for _, v := range p.points {
+		if !tried[v.ResultsDir] && v.Skip() == "" {
+			tried[v.ResultsDir] = true
+			s.files.what.Store("the results directory " + v.ResultsDir)
+			bad = bad.Merge(writable(v.ResultsDir))
+		}
+	}
+	if bad = bad.Merge(p.check()); len(bad) > 0 {
+		return nil, bad
+	}
+	p.schedule(p.points[0].Count)
+	return p, nil
+}
