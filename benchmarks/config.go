@@ -100,7 +100,7 @@ func runInfo(v *params.Values, trial int) record.Info {
 			IO:         result.IO{Mode: v.IO},
 			Parameters: v.Parameters(), DiffersFromClosed: v.Differences(), Warnings: warnings(v),
 		},
-		Sizer: v.Sizer(), Profile: v.PerformanceProfile, QoS: v.Profile.QoS,
+		Sizer: v.Sizer(), QoS: v.Profile.QoS,
 		Tails: v.Tails(), ObjectTokens: v.ObjectTokens, ContextWindow: v.Model.Window,
 	}
 	if cost, rate := v.Cost(); !cost.Free() {

@@ -59,7 +59,7 @@ func noSlower(t *testing.T, all []*result.Result) {
 	for i, r := range all[1:] {
 		before, f := all[i].FirstToken, r.FirstToken
 		assert.LessOrEqual(t, *f.TTFT.Mean, *before.TTFT.Mean)
-		assert.GreaterOrEqual(t, r.Summary.RequestsPerSecond, all[i].Summary.RequestsPerSecond)
+		assert.GreaterOrEqual(t, *r.Requests.RequestsPerSecond, *all[i].Requests.RequestsPerSecond)
 		assert.GreaterOrEqual(t, *r.Prompt.HitRatio, *all[i].Prompt.HitRatio)
 		assert.GreaterOrEqual(t, *f.ComputeSavedRatio, *before.ComputeSavedRatio)
 	}

@@ -22,7 +22,7 @@ import (
 // whole process and makes numbers incomparable. Host, device, filesystem and time are in the JSON.
 func (s *session) header() error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "kvbench-format: %s\n", result.Format(result.SchemaVersion))
+	fmt.Fprintf(&b, "kvbench-format: %s\n", result.LineFormat)
 	v := s.points[0]
 	fmt.Fprintf(&b, "division: %s\n", v.Division)
 	// A sweep of the seed stands in the names.
@@ -44,9 +44,9 @@ func (s *session) header() error {
 	}
 	// Each Unit line must come before the first value with it: benchstat reads in one pass. A terminal
 	// gets none: benchstat does not read from it, and 45 lines would push the first number down.
-	for _, u := range units.UnitDirections() {
+	for _, u := range result.Directed() {
 		if !term.IsTerminal(int(os.Stdout.Fd())) {
-			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
+			fmt.Fprintf(&b, "Unit %s better=%s\n", u.Name, u.Better)
 		}
 	}
 	// On standard error: benchstat would make separate tables of results with and without such lines.

@@ -173,7 +173,7 @@ func (t *trial) measured() {
 	before, now := t.usage, t.cfg.Usage()
 	cpu := max(now.CPU-before.CPU, 0) // where the system estimates it, it may go back a little
 	t.info.Harness = result.Harness{
-		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
+		CPUNS:       int64(cpu),
 		Mallocs:     int64(now.Mallocs - before.Mallocs),
 		AllocBytes:  int64(now.AllocBytes - before.AllocBytes),
 		GCCount:     int64(now.NumGC - before.NumGC),

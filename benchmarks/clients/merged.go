@@ -44,7 +44,7 @@ func (c *Clients) merged(t coordinate.Trial) (*result.Result, string, error) {
 	if len(all.results) == 0 {
 		return nil, "", errors.Join(append(errs, errors.New("no rank has a result"))...)
 	}
-	res, err := merge.Together(all.results, c.describe(all, t))
+	res, err := merge.Ranks(all.results, c.describe(all, t))
 	if err != nil {
 		return nil, "", errors.Join(append(errs, err)...)
 	}

@@ -241,8 +241,8 @@ func TestConversationsAndDocuments(t *testing.T) {
 		res := theResult(t, b.results)
 		require.NotNil(t, res.Input)
 		assert.Equal(t, name, res.Input.Tokenizer)
-		assert.EqualValues(t, 6, res.RequestsCompleted)
-		assert.EqualValues(t, 6, res.MultiTurnCacheHits,
+		assert.EqualValues(t, 6, res.Requests.Completed)
+		assert.EqualValues(t, 6, res.Lookups.ByKind["multi_turn"].Hits,
 			"a conversation of four turns reads its history")
 	}
 	b := newBench(t)

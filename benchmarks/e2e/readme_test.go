@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/units"
+	"kvbench/kvbench/result"
 	"kvbench/tools/golden"
 )
 
@@ -20,38 +20,9 @@ const (
 	benchmarksPage = moduleRoot + "/benchmarks/README.md" // benchmarks, parameters
 )
 
-type documentedUnit struct {
-	unit   string
-	always bool // on the line of every benchmark with requests that reads and writes
-}
-
-// documented are the units of a benchmark line. Scripts rely on them: a new one is added here and
-// in the README, an old one keeps its name and meaning.
-var documented = []documentedUnit{
-	{"ns/op", true},
-	{"req/s", true}, {"tok/s", true}, {"storage-tok/s", true},
-	{"found-tok/s", false}, // of Engines alone
-	{"read-B/s", true}, {"write-B/s", true},
-	{"read-p50-ns", true}, {"read-p95-ns", false}, // percentiles need samples behind them
-	{"read-p99-ns", false}, {"write-p95-ns", false},
-	{"read-io-p50-ns", false}, {"read-io-p99-ns", false},
-	{"write-io-p50-ns", false}, {"write-io-p99-ns", false}, {"ttfb-p95-ns", false},
-	{"read-ns/MiB", true}, {"e2e-p95-ns", false},
-	{"hit-ratio", true}, {"token-hit-ratio", false}, {"served-ratio", true},
-	{"ttft-mean-ns", false}, // where a miss costs time, as the next
-	{"ttft-p50-ns", false}, {"ttft-p95-ns", false},
-	{"ttft-saved-ratio", false}, {"break-even-tokens", false},
-	{"sustained-users", false}, {"peak-B/s", false}, {"io/s", false}, {"cpu-ns/io", false},
-	{"knee-bytes", false},
-	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
-	{"slowest-rank-read-p95-ns", false}, {"slowest-rank-write-p95-ns", false}, // of several clients
-	{"start-skew-ns", false},
-	{"device-read-ratio", false}, {"ceiling-ratio", false},
-	{"slowest-write-B/s", false}, {"slowest-read-B/s", false}, {"flush-p95-ns", false},
-	{"removals/s", false}, {"freed-B/s", false},
-	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false},
-	{"duplicate-blocks", false},
-}
+// always are the units on the line of every benchmark with requests that reads and writes.
+var always = strings.Fields("ns/op req/s tok/s storage-tok/s read-B/s write-B/s read-p50-ns " +
+	"read-ns/MiB hit-ratio served-ratio cpu-ns/B peak-RSS-bytes")
 
 func page(t *testing.T, path string) string {
 	t.Helper()
@@ -85,8 +56,8 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 				unit = v.Unit
 			}
 			have[unit] = true
-			known := slices.ContainsFunc(documented,
-				func(d documentedUnit) bool { return d.unit == unit })
+			known := slices.ContainsFunc(result.Lines,
+				func(u result.LineUnit) bool { return u.Name == unit })
 			assert.True(t, known, "%s prints %s, which is not documented", r.Name.Full(), unit)
 		}
 		name, _, _ := strings.Cut(string(r.Name.Base()), "/")
@@ -96,41 +67,47 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 			continue
 		}
 		requests++
-		for _, d := range documented {
-			assert.True(t, have[d.unit] || !d.always, "the sample of %s lacks %s", name, d.unit)
+		for _, unit := range always {
+			assert.True(t, have[unit], "the sample of %s lacks %s", name, unit)
 		}
 	}
 	assert.NotZero(t, requests, "the sample shows no benchmark with requests")
 }
 
-func TestReadmeAndUnitLinesAgree(t *testing.T) {
-	text := page(t, numbersPage)
-	// The testing package's own, and those of which neither more nor less is better.
-	directed := map[string]bool{"ns/op": true, "knee-bytes": true, "device-read-ratio": true}
-	for _, u := range units.UnitDirections() {
-		directed[u.Unit] = true
-	}
-	for _, d := range documented {
-		assert.True(t, strings.Contains(text, "`"+d.unit+"`"), "%s is a unit that no page explains",
-			d.unit)
-		assert.True(t, directed[d.unit], "%s has no Unit line", d.unit)
-		delete(directed, d.unit)
-	}
-	assert.Empty(t, directed, "Unit lines for undocumented units")
-}
-
-// TestReadmeTables compares the README's table of benchmarks and PARAMETERS.md with the code. With
-// -update it writes both.
+// TestReadmeTables compares the READMEs' tables of benchmarks and units and PARAMETERS.md with the
+// code. With -update it writes them.
 func TestReadmeTables(t *testing.T) {
 	golden.Check(t, "../../PARAMETERS.md", parametersPage())
-	text := page(t, benchmarksPage)
-	const begin = "<!-- benchmarks: go test ./benchmarks/e2e -run Readme -update writes this table -->\n"
-	head, rest, found := strings.Cut(text, begin)
-	require.True(t, found)
-	_, tail, found := strings.Cut(rest, "<!-- end of benchmarks -->")
-	require.True(t, found)
-	golden.Check(t, "../../README.md", head+begin+benchmarkTable()+
-		"<!-- end of benchmarks -->"+tail)
+	between(t, benchmarksPage, "benchmarks", benchmarkTable())
+	between(t, numbersPage, "units", unitTable())
+}
+
+// between compares what stands in a page between two comments with a table.
+func between(t *testing.T, path, name, table string) {
+	t.Helper()
+	begin := "<!-- " + name + ": go test ./benchmarks/e2e -run Readme -update writes this table -->\n"
+	head, rest, found := strings.Cut(page(t, path), begin)
+	require.True(t, found, path)
+	_, tail, found := strings.Cut(rest, "<!-- end of "+name+" -->")
+	require.True(t, found, path)
+	golden.Check(t, "../"+path, head+begin+table+"<!-- end of "+name+" -->"+tail)
+}
+
+// unitTable is the values of the benchmark line. Units of one meaning stand in one row.
+func unitTable() string {
+	var b strings.Builder
+	b.WriteString("| unit | meaning |\n|---|---|\n")
+	for i, u := range result.Lines {
+		if u.Doc == "" {
+			continue
+		}
+		b.WriteString("| `" + u.Name + "`")
+		for k := i + 1; k < len(result.Lines) && result.Lines[k].Doc == ""; k++ {
+			b.WriteString(", `" + result.Lines[k].Name + "`")
+		}
+		b.WriteString(" | " + u.Doc + " |\n")
+	}
+	return b.String()
 }
 
 // benchmarkTable is what each benchmark does.

@@ -54,9 +54,9 @@ func TestTracesPlainAndCompressed(t *testing.T) {
 		assert.Equal(t, result.EndedByInput, r.EndedBy, "the end of the input ends the window")
 		require.NotNil(t, r.Input)
 		assert.Zero(t, r.Input.Malformed)
-		assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed,
+		assert.Equal(t, r.Requests.Completed, r.Input.Rows-r.Input.Failed,
 			"every row completes, except the failed ones")
-		requests = append(requests, r.RequestsCompleted)
+		requests = append(requests, r.Requests.Completed)
 	}
 	assert.EqualValues(t, 20, requests[0])
 	assert.Equal(t, requests[1], requests[2])
@@ -91,7 +91,7 @@ func TestTraceStart(t *testing.T) {
 	o := b.ok(args...)
 	r := theResult(t, b.results)
 	assert.EqualValues(t, skipped, r.Input.Skipped)
-	assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed-skipped)
+	assert.Equal(t, r.Requests.Completed, r.Input.Rows-r.Input.Failed-skipped)
 	assert.Contains(t, o.stderr, "before the start of the replay")
 	assert.Contains(t, o.stdout, "trace-start: 400ms", "results with another start are others")
 

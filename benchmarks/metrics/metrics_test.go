@@ -85,10 +85,10 @@ func TestCountersNeverFall(t *testing.T) {
 	assert.Equal(t, "4.194304e+06", read())
 	s.Observe("B", 0, 0, kvbench.Snapshot{Stage: "removing its files", Free: -1})
 	assert.Equal(t, "4.194304e+06", read())
-	r := &result.Result{RequestsCompleted: 9, Tiers: []result.Tier{{Level: "storage",
+	r := &result.Result{Requests: result.RequestTotals{Completed: 9}, Tiers: []result.Tier{{Level: "storage",
 		Read: result.TierTraffic{Bytes: 5 << 20}}}}
 	s.Ended("B", r)
-	s.Ended("B", &result.Result{MergedRanks: []int{0, 1}, RequestsCompleted: 1e6})
+	s.Ended("B", &result.Result{MergedRanks: []int{0, 1}, Requests: result.RequestTotals{Completed: 1e6}})
 	s.Rest()
 	assert.Equal(t, "5.24288e+06", read())
 	s.Observe("B", 1, 0, kvbench.Snapshot{Stage: "filling", Free: -1})

@@ -84,7 +84,7 @@ func (s *Server) Rest() {
 // counted are a result's numbers as the counters of a snapshot.
 func counted(r *result.Result) record.Live {
 	// Levels of one kind are one tier here, as in the snapshot's arrays.
-	l := record.Live{Requests: r.RequestsCompleted, Tokens: r.TotalTokensGenerated,
+	l := record.Live{Requests: r.Requests.Completed, Tokens: r.Requests.GeneratedTokens,
 		Failures: r.Requests.FailedOperations}
 	for _, t := range r.Tiers {
 		for kind := range tiers.Kind(tiers.NumKinds) {

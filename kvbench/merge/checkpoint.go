@@ -26,7 +26,7 @@ func checkpoint(ranks []*result.Result, hists result.Histograms) *result.Checkpo
 		}
 		parts, accelerators = append(parts, c), accelerators+*c.Count
 	}
-	out := foldAll(parts)
+	out := merged(parts)
 	// A client that was lost leaves the others' parts, which are in their own results.
 	if accelerators == first.Accelerators {
 		out.Writes = runs(ranks, func(c *result.Checkpoint) []result.CheckpointRun {
@@ -78,10 +78,10 @@ func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.Checkpo
 		for _, r := range ranks {
 			parts = append(parts, &list(r.Checkpoint)[i])
 		}
-		run := foldAll(parts)
+		run := merged(parts)
 		run.Start, run.Slowest = parts[0].Start, parts[0].Slowest
 		var first time.Time
-		device := map[[2]string]*int64{}
+		counted := map[[2]string]*int64{}
 		for k, part := range parts {
 			if part.Index != parts[0].Index {
 				return folded // of another checkpoint: it is none of all clients
@@ -93,13 +93,13 @@ func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.Checkpo
 				(first.IsZero() || start.Before(first)) {
 				first, run.Start = start, start.UTC().Format(time.RFC3339Nano)
 			}
-			at := [2]string{r.Environment.KernelID(), r.DeviceWitness.Device}
-			if have, seen := device[at]; !seen {
-				device[at] = part.DeviceBytes
+			at := device(r)
+			if have, seen := counted[at]; !seen {
+				counted[at] = part.DeviceBytes
 			} else if have != nil && part.DeviceBytes != nil {
-				device[at] = new(max(*have, *part.DeviceBytes))
+				counted[at] = new(max(*have, *part.DeviceBytes))
 			} else {
-				device[at] = nil
+				counted[at] = nil
 			}
 		}
 		for _, part := range parts { // of several that took as long the first
@@ -111,7 +111,7 @@ func runs(ranks []*result.Result, list func(*result.Checkpoint) []result.Checkpo
 		// Judged anew with the bytes of all: one client's result does not show whose bytes the
 		// device counted.
 		run.DeviceBytes = new(int64(0))
-		for _, n := range device {
+		for _, n := range counted {
 			if n == nil {
 				run.DeviceBytes = nil
 				break

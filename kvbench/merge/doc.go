@@ -1,24 +1,25 @@
-// Package merge makes one result of those of a trial's clients: its ranks.
+// Package merge makes one result of the results of a trial's ranks.
 //
-//	merge.go       Fold: the ranks of a trial → one result
-//	together.go    Together: the same for ranks that one of them coordinated
-//	rules.go       what becomes of each field of a result: the one table of it
-//	derive.go      what is made afterwards: statuses, distributions, judgements
+//	merge.go       Ranks: the ranks of a trial → one result; warnings, histograms, status
+//	walk.go        fields, by the merge tags that package result gives them
+//	devices.go     each device once; what bounded the ranks together
+//	window.go      when the windows opened; what the ranks moved while all of them measured
+//	timeline.go    bytes over time on one axis
 //	checkpoint.go  checkpoints of which each rank has moved a part
-//	window.go      bytes over time on one axis; what the ranks moved while all of them measured
 //	settings.go    the settings that decide what numbers mean: results that differ in one are never
 //	               compared, added up or averaged
 //	tree.go        the results of a directory by option, trial and rank
 //	parse.go       result files, ours and the Python benchmark's, with the line of an error
 //	summary/       sums over ranks, means over trials
 //
-// Ranks share a device and a moment, so that they are no trials of their own: what statistics count
-// is their fold. Rates add up, as MLPerf Storage's aggregation adds them: each rank's bytes over
-// its own window. Latencies are those of all operations together, by adding up the histograms.
-// Ratios are made anew of what they are ratios of. What one rank alone can know (the rungs of a
-// ladder, what an autoscaler found, a share of a window) is absent where there are several: a mean
-// of it would be a number that no rank measured. A sum of which one rank does not know its part is
-// unknown.
+// The result of a rank holds what the rank counted: counters, encoded histograms, the timeline, the
+// window and the offset of its clock. Merging adds these, and [result.Result.Complete] derives the
+// rest from the sums, as it does for one client, so that no formula is written twice. Ranks share a
+// device and a moment, so they are no trials of their own: statistics count merged results. Rates
+// add up, as MLPerf Storage's aggregation adds them: each rank's bytes over its own window.
+// Latencies are those of all operations together. What one rank alone can know (the steps of a
+// sweep, what an autoscaler found, a share of a window) is absent where there are several: a mean
+// of it would be a number that no rank measured.
 //
 //	                      rank 0     rank 1     the trial
 //	read bandwidth        2 GiB/s    3 GiB/s    5 GiB/s
@@ -30,9 +31,9 @@
 //	cache directory       …/rank_0   …/rank_1   absent
 //	seed                  42         43         42, the smallest
 //	ceiling, autoscaler   its own    its own    absent
-//	checkpoint            0.61 s     0.64 s     0.64 s, that of the slowest accelerator
+//	checkpoint            0.61 s     0.64 s     0.64 s, the slowest accelerator's
 //
-// A trial from which a rank is missing is folded, too, and is incomplete, with an error that names
+// A trial from which a rank is missing is merged, too, and is incomplete, with an error that names
 // the rank: its sums are those of fewer clients and no sample of the trial.
 //
 // Everything is a function of its arguments, which it does not change; the result may share lists

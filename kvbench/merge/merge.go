@@ -4,22 +4,25 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
-// Fold makes one result of those of a trial's ranks, in whatever order they come; of one rank that
-// is alone, a result with the same numbers. The error is for what is not a trial's ranks: none, two
-// of one rank, or of several benchmarks or trials. That they were measured alike is for the caller
-// to see to.
-func Fold(ranks []*result.Result) (*result.Result, error) {
+// Ranks makes the result of a trial from the results of its ranks, in any order. Of one rank it is
+// a result with the same numbers. Clients, if any, describes the ranks and how they began;
+// Ranks completes it. The error reports what is not the ranks of a trial: none, two of one rank, or
+// of several benchmarks or trials. That all ranks measured alike is for the caller to check.
+func Ranks(ranks []*result.Result, clients *result.Clients) (*result.Result, error) {
 	ranks = slices.SortedFunc(slices.Values(ranks),
 		func(a, b *result.Result) int { return a.Rank - b.Rank })
 	if len(ranks) == 0 {
-		return nil, errors.New("no rank's result to fold")
+		return nil, errors.New("no rank's result to merge")
 	}
 	for i, r := range ranks[1:] {
 		first := ranks[0]
@@ -33,18 +36,151 @@ func Fold(ranks []*result.Result) (*result.Result, error) {
 				cmp.Or(r.Name, r.Benchmark))
 		}
 	}
-	// First what the table says, field by field, then what is made of that.
-	out := foldAll(ranks)
-	derive(out, ranks)
+	// First the fields by their rules and what only all ranks together show, then everything that
+	// follows from these, as in the result of one client.
+	out := merged(ranks)
+	out.StartTime = start(ranks)
+	out.Parameters = slices.DeleteFunc(slices.Clone(ranks[0].Parameters),
+		func(p result.Parameter) bool { return !common(ranks, p) })
+	out.ErrorSamples = out.ErrorSamples[:min(len(out.ErrorSamples), mostSamples)]
+	if s := out.Stalls; s != nil {
+		slices.SortStableFunc(s.Longest, func(a, b result.Stall) int {
+			return cmp.Compare(b.LengthNS, a.LengthNS)
+		})
+		s.Longest = s.Longest[:min(len(s.Longest), mostStalls)]
+	}
+	devices(out, ranks)
+	out.Harness.Verdict = verdict(out, ranks)
+	out.Warnings = warnings(ranks)
+	hists := histograms(out, ranks)
+	out.Checkpoint = checkpoint(ranks, hists)
+	out.Timeline = timeline(ranks)
+	out.Complete(hists)
+	// No rank alone knows which other processes used its device. This comes before the warnings of
+	// ranks, of which there may be hundreds.
+	if text := out.DeviceWitness.ReadByOthers(); text != "" && len(ranks) > 1 && met(ranks) {
+		out.Warnings = slices.Insert(out.Warnings, 0, text)
+	}
+	status(out, ranks)
+	if clients != nil {
+		describe(clients, ranks)
+		out.Clients = clients
+	}
 	return out, nil
 }
 
-// Missing are the ranks that a folded result lacks.
+// One rank lists as many.
+const (
+	mostSamples = 10
+	mostStalls  = 16
+)
+
+// common reports whether all ranks have a parameter with the same value: the rank is none of these.
+func common(ranks []*result.Result, p result.Parameter) bool {
+	return !slices.ContainsFunc(ranks, func(r *result.Result) bool {
+		return !slices.ContainsFunc(r.Parameters, func(q result.Parameter) bool {
+			return q.Name == p.Name && q.Value == p.Value
+		})
+	})
+}
+
+// warnings are the warnings of all ranks, with the number of the rank where not all have it.
+func warnings(ranks []*result.Result) []string {
+	all := []string{}
+	for _, r := range ranks {
+		for _, w := range r.Warnings {
+			if slices.ContainsFunc(ranks, func(o *result.Result) bool {
+				return !slices.Contains(o.Warnings, w)
+			}) {
+				w = fmt.Sprintf("rank %d: %s", r.Rank, w)
+			}
+			if !slices.Contains(all, w) {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+// histograms adds the histograms of each name: HDR histograms of one range add exactly, which is
+// why results keep them. A name of which one cannot be decoded is left out.
+func histograms(out *result.Result, ranks []*result.Result) result.Histograms {
+	all, broken := result.Histograms{}, map[string]bool{}
+	out.Histograms = map[string]result.HistogramData{}
+	for _, r := range ranks {
+		for _, name := range slices.Sorted(maps.Keys(r.Histograms)) {
+			data := r.Histograms[name]
+			h, err := data.Decode()
+			switch {
+			case err != nil:
+				broken[name] = true
+				out.Warnings = append(out.Warnings,
+					fmt.Sprintf("histogram %s of rank %d cannot be added: %v", name, r.Rank, err))
+			case all[name] == nil: // of one rank alone it stays as it is
+				all[name], out.Histograms[name] = h, data
+			default:
+				all[name].Merge(h)
+				delete(out.Histograms, name)
+			}
+		}
+	}
+	maps.DeleteFunc(all, func(name string, _ *result.Histogram) bool { return broken[name] })
+	for name, h := range all {
+		if _, ok := out.Histograms[name]; !ok {
+			out.Histograms[name], _ = h.Encode() // which cannot fail where it was decoded
+		}
+	}
+	maps.DeleteFunc(out.Histograms,
+		func(name string, _ result.HistogramData) bool { return broken[name] })
+	return all
+}
+
+// status is the worst status of the ranks, with the reasons of all of them. A missing rank makes
+// the trial incomplete; checkpoints that are not the closed division's may show only when the parts
+// of all ranks are together, because no rank alone knows whose bytes a device has read.
+func status(out *result.Result, ranks []*result.Result) {
+	if len(ranks) == 1 && ranks[0].Ranks <= 1 { // no merged result
+		out.Status, out.Error = ranks[0].Status, ranks[0].Error
+		return
+	}
+	// From good to bad; the results of another program have none.
+	order := []string{result.StatusComplete, "", result.StatusIncomplete, result.StatusFailed}
+	out.Status = result.StatusComplete
+	var reasons []string
+	numbers := map[string][]int{} // a reason that several ranks have stands once
+	for _, r := range ranks {
+		out.MergedRanks = append(out.MergedRanks, r.Rank)
+		if slices.Index(order, r.Status) > slices.Index(order, out.Status) {
+			out.Status = r.Status
+		}
+		if why := cmp.Or(r.Error, r.Status); r.Status != result.StatusComplete {
+			if numbers[why] == nil {
+				reasons = append(reasons, why)
+			}
+			numbers[why] = append(numbers[why], r.Rank)
+		}
+	}
+	for i, why := range reasons {
+		reasons[i] = numbered(numbers[why]) + ": " + why
+	}
+	if lacks := Lacks(out); lacks != "" {
+		if out.Status == result.StatusComplete || out.Status == "" {
+			out.Status = result.StatusIncomplete
+		}
+		reasons = append(reasons, lacks)
+	}
+	out.Error = strings.Join(reasons, "; ")
+	if broken := out.Checkpoint.Broken(); broken != "" && len(ranks) > 1 &&
+		out.Division == result.DivisionClosed && out.Status == result.StatusComplete {
+		out.Status, out.Error = result.StatusFailed, "the closed division: "+broken
+	}
+}
+
+// Missing are the ranks that a merged result lacks.
 func Missing(r *result.Result) (list []int) {
-	// A result that was never folded is that of its rank.
 	have := r.MergedRanks
 	if have == nil {
-		have = []int{r.Rank}
+		have = []int{r.Rank} // never merged
 	}
 	for rank := range r.Ranks {
 		if !slices.Contains(have, rank) {
@@ -54,161 +190,27 @@ func Missing(r *result.Result) (list []int) {
 	return list
 }
 
-// foldAll folds structures, each field by its rule.
-func foldAll[T any](from []*T) *T {
-	out, values := new(T), make([]reflect.Value, len(from))
-	for i, part := range from {
-		values[i] = reflect.ValueOf(part).Elem()
+// Lacks says which ranks a merged result lacks: rank 1 of 2 is missing.
+func Lacks(r *result.Result) string {
+	switch lost := Missing(r); len(lost) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s of %d is missing", numbered(lost), r.Ranks)
+	default:
+		return fmt.Sprintf("%s of %d are missing", numbered(lost), r.Ranks)
 	}
-	structure(reflect.ValueOf(out).Elem(), values)
+}
+
+// Python adds up the results of the ranks of a trial of the Python benchmark: counts and rates.
+// Percentiles of one rank are not the trial's, and are left out.
+func Python(ranks []*python.Result) *python.Result {
+	out := merged(ranks)
+	out.Summary.MultiTurnStats.Derive()
+	c := &out.Summary.CacheStats
+	c.Derive()
+	c.StorageHealth = python.NewStorageHealth(c, "", nil)
 	return out
-}
-
-// structure is the walk over a result: it folds each field by its rule.
-func structure(to reflect.Value, from []reflect.Value) {
-	of := rules()[to.Type()]
-	for i := range to.NumField() {
-		field := to.Type().Field(i)
-		how := of[field.Name]
-		if field.Anonymous {
-			how = fold
-		}
-		values := make([]reflect.Value, len(from))
-		for k := range from {
-			values[k] = from[k].Field(i)
-		}
-		apply(how, to.Field(i), values)
-	}
-}
-
-// apply makes a field of those of the ranks.
-func apply(how rule, to reflect.Value, from []reflect.Value) {
-	switch how {
-	case sum, most, least:
-		if to.Kind() == reflect.Map { // of numbers
-			byKey(to, from, func(entry reflect.Value, values []reflect.Value) {
-				apply(how, entry, values)
-			})
-			return
-		}
-		// The largest of those that are known is reported: an age is null where nothing waits. A sum
-		// without one of its parts would be a number of something else.
-		if to.Kind() == reflect.Pointer {
-			from = known(from, how != sum)
-			if len(from) == 0 {
-				return
-			}
-			to.Set(reflect.New(to.Type().Elem()))
-			to = to.Elem()
-		}
-		to.Set(from[0])
-		for _, v := range from[1:] {
-			number(how, to, v)
-		}
-	case fold:
-		folded(to, from)
-	case list:
-		// Never in place: the first rank's list is its own.
-		to.Set(from[0])
-		for _, more := range from[1:] {
-			for i := range more.Len() {
-				if !contains(to, more.Index(i)) {
-					to.Set(reflect.Append(to.Slice3(0, to.Len(), to.Len()), more.Index(i)))
-				}
-			}
-		}
-	case same, each:
-		equal := func(v reflect.Value) bool {
-			return reflect.DeepEqual(v.Interface(), from[0].Interface())
-		}
-		if len(from) == 1 || how == same && !slices.ContainsFunc(from,
-			func(v reflect.Value) bool { return !equal(v) }) {
-			to.Set(from[0])
-		}
-	}
-}
-
-// known are what pointers point to: nothing where one is nil, unless those that are may be left
-// out.
-func known(from []reflect.Value, partly bool) (list []reflect.Value) {
-	for _, v := range from {
-		if !v.IsNil() {
-			list = append(list, v.Elem())
-		} else if !partly {
-			return nil
-		}
-	}
-	return list
-}
-
-// number adds a number to another, or keeps the larger or smaller one.
-func number(how rule, to, v reflect.Value) {
-	larger := false
-	switch {
-	case to.CanInt():
-		if larger = v.Int() > to.Int(); how == sum {
-			to.SetInt(to.Int() + v.Int())
-		}
-	case to.CanUint():
-		if larger = v.Uint() > to.Uint(); how == sum {
-			to.SetUint(to.Uint() + v.Uint())
-		}
-	case to.CanFloat():
-		if larger = v.Float() > to.Float(); how == sum {
-			to.SetFloat(to.Float() + v.Float())
-		}
-	}
-	if how == most && larger || how == least && !larger {
-		to.Set(v)
-	}
-}
-
-// folded folds structures, what pointers to them point to, and those of a map key by key.
-func folded(to reflect.Value, from []reflect.Value) {
-	switch to.Kind() {
-	case reflect.Struct:
-		structure(to, from)
-	case reflect.Pointer:
-		if from = known(from, false); len(from) > 0 {
-			to.Set(reflect.New(to.Type().Elem()))
-			structure(to.Elem(), from)
-		}
-	case reflect.Map:
-		byKey(to, from, structure)
-	}
-}
-
-// byKey makes each entry of a map of those that the ranks have: a key that one lacks is one of
-// which it had nothing.
-func byKey(to reflect.Value, from []reflect.Value, of func(reflect.Value, []reflect.Value)) {
-	if from[0].IsNil() {
-		return
-	}
-	to.Set(reflect.MakeMap(to.Type()))
-	for _, one := range from {
-		for _, key := range one.MapKeys() {
-			var values []reflect.Value
-			for _, other := range from {
-				if v := other.MapIndex(key); v.IsValid() {
-					values = append(values, v)
-				}
-			}
-			entry := reflect.New(to.Type().Elem()).Elem()
-			of(entry, values)
-			to.SetMapIndex(key, entry)
-		}
-	}
-}
-
-// contains compares by value, since lists hold values of any type: it reports whether a list has a
-// value.
-func contains(list, v reflect.Value) bool {
-	for i := range list.Len() {
-		if reflect.DeepEqual(list.Index(i).Interface(), v.Interface()) {
-			return true
-		}
-	}
-	return false
 }
 
 // numbered names ranks in a sentence: rank 1, ranks 0 and 3.
@@ -217,4 +219,24 @@ func numbered(ranks []int) string {
 		return "rank " + units.List(ranks)
 	}
 	return "ranks " + units.List(ranks)
+}
+
+// describe completes what the clients did together.
+func describe(c *result.Clients, ranks []*result.Result) {
+	// Windows that end by a count differ in length: what one operation took is of their mean. Peaks
+	// of memory need not have been at one moment; all of them had to fit.
+	var windows int64
+	c.PeakRSSBytes = new(int64)
+	for _, r := range ranks {
+		windows += r.WindowNS
+		if v := r.Harness.PeakRSSBytes; v != nil && c.PeakRSSBytes != nil {
+			*c.PeakRSSBytes += *v
+		} else {
+			c.PeakRSSBytes = nil
+		}
+	}
+	c.MeanWindowNS = windows / int64(len(ranks))
+	if w := CommonWindow(ranks); w != nil {
+		c.CommonWindowNS = new(int64(w.DurationS * float64(time.Second)))
+	}
 }

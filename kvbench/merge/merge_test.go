@@ -19,8 +19,7 @@ import (
 	"kvbench/tracing"
 )
 
-// TestEveryFieldHasARule: a field that is new in a result is folded when somebody has said how, and
-// a rule of a field that is gone goes, too.
+// TestEveryFieldHasARule: a new field of a result is merged once its tag says how.
 func TestEveryFieldHasARule(t *testing.T) {
 	met := map[reflect.Type]bool{}
 	var visit func(of reflect.Type)
@@ -32,46 +31,38 @@ func TestEveryFieldHasARule(t *testing.T) {
 			return
 		}
 		met[of] = true
-		require.Equal(t, reflect.Struct, of.Kind(), "%v cannot be folded", of)
-		known := rules()[of]
-		require.NotNil(t, known, "%v has no row", of)
-		fields := map[string]bool{}
+		require.Equal(t, reflect.Struct, of.Kind(), "%v cannot be merged", of)
 		for field := range of.Fields() {
-			fields[field.Name] = true
-			switch rule := known[field.Name]; {
-			case field.Anonymous:
+			rule, keys, _ := strings.Cut(field.Tag.Get("merge"), "=")
+			switch rule {
+			case "-", "drop", "same":
+			case "", "any":
+				if _, ok := zero(field.Type); !ok || rule == "" {
+					visit(field.Type)
+				}
+			case "list":
+				assert.Equal(t, reflect.Slice, field.Type.Kind(), "%v.%s", of, field.Name)
+			case "key":
+				for key := range strings.SplitSeq(keys, ",") {
+					_, ok := field.Type.Elem().FieldByName(key)
+					assert.True(t, ok, "%v.%s: entries have no %s", of, field.Name, key)
+				}
 				visit(field.Type)
-			case rule == 0:
-				t.Errorf("%v.%s has no rule", of, field.Name)
-			case rule == fold:
-				visit(field.Type)
-			case rule == sum:
-				_, ok := zero(field.Type)
-				assert.True(t, ok, "%v.%s is no number and cannot be added", of, field.Name)
+			case "sum", "max", "min":
+				v, ok := zero(field.Type)
+				ok = ok && !v.CanUint() || rule != "sum" && (v.CanUint() || v.Kind() == reflect.Bool)
+				assert.True(t, ok, "%v.%s has no %s", of, field.Name, rule)
+			default:
+				t.Errorf("%v.%s: %q is no rule", of, field.Name, rule)
 			}
-		}
-		for name := range known {
-			assert.True(t, fields[name], "%v has no field %s", of, name)
 		}
 	}
 	visit(reflect.TypeFor[result.Result]())
-	visit(reflect.TypeFor[result.Tier]())          // by its level, in derive.go
-	visit(reflect.TypeFor[result.Endpoint]())      // by its address, also there
-	visit(reflect.TypeFor[result.Root]())          // by its directory, also there
 	visit(reflect.TypeFor[result.Checkpoint]())    // in checkpoint.go
 	visit(reflect.TypeFor[result.CheckpointRun]()) // by its index, also there
-	for _, r := range table {
-		assert.True(t, met[reflect.TypeOf(r.of)], "%T is nowhere in a result that is folded", r.of)
-		all := ""
-		for _, names := range r.named() {
-			all += " " + names
-		}
-		names := strings.Fields(all)
-		assert.Len(t, rules()[reflect.TypeOf(r.of)], len(names), "%T has a field twice", r.of)
-	}
 }
 
-// zero is the number that a type, a pointer to it or a map of it has.
+// zero is the value that a type, a pointer to it or a map of it has.
 func zero(of reflect.Type) (reflect.Value, bool) {
 	if of.Kind() == reflect.Pointer || of.Kind() == reflect.Map {
 		of = of.Elem()
@@ -107,7 +98,7 @@ func jsonOf(t *testing.T, r *result.Result) string {
 func TestOneRankIsItself(t *testing.T) {
 	for name, r := range real(t) {
 		r.Ranks, r.Rank = 1, 0
-		out, err := Fold([]*result.Result{r})
+		out, err := Ranks([]*result.Result{r}, nil)
 		require.NoError(t, err)
 		want, have := strings.Split(jsonOf(t, r), "\n"), strings.Split(jsonOf(t, out), "\n")
 		for i := range want {
@@ -181,22 +172,22 @@ func TestTheOrderOfRanksDoesNotMatter(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		ranks := made(rng, 2+rng.IntN(3))
 		before := jsonOf(t, ranks[0])
-		one, err := Fold(ranks)
+		one, err := Ranks(ranks, nil)
 		require.NoError(t, err)
 		first := jsonOf(t, one)
 		rng.Shuffle(len(ranks), func(i, k int) { ranks[i], ranks[k] = ranks[k], ranks[i] })
-		other, err := Fold(ranks)
+		other, err := Ranks(ranks, nil)
 		require.NoError(t, err)
 		require.Equal(t, first, jsonOf(t, other), "seed %d", seed)
 		for _, r := range ranks {
 			if r.Rank == 0 {
-				require.Equal(t, before, jsonOf(t, r), "folding has changed a rank, seed %d", seed)
+				require.Equal(t, before, jsonOf(t, r), "merging has changed a rank, seed %d", seed)
 			}
 		}
 	}
 }
 
-// TestHistogramsAreThoseOfTheUnion: percentiles of the fold are those of all values together.
+// TestHistogramsAreThoseOfTheUnion: percentiles are those of all values together.
 func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	ranks, union := made(rng, 3), result.NewHistogram(units.Nanoseconds)
@@ -210,7 +201,7 @@ func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
 		}
 		r.Histograms["storage_read_device"], _ = h.Encode()
 	}
-	out, err := Fold(ranks)
+	out, err := Ranks(ranks, nil)
 	require.NoError(t, err)
 	want := result.NewDistribution(units.Nanoseconds, union)
 	assert.Equal(t, want, out.Latency.Levels["storage"].Read.Device)
@@ -218,7 +209,7 @@ func TestHistogramsAreThoseOfTheUnion(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, want, result.NewDistribution(units.Nanoseconds, back))
 	assert.InDelta(t, float64(*want.P95)/1e6,
-		out.Summary.CacheStats.LatencyMS["storage_read_device_p95_ms"], 1e-9)
+		out.Python().Summary.CacheStats.LatencyMS["storage_read_device_p95_ms"], 1e-9)
 }
 
 // TestByHand: two ranks, each number told in its rule's words.
@@ -244,7 +235,7 @@ func TestByHand(t *testing.T) {
 			AppReadBytes: 1000 * k}
 	}
 	b.Harness.Verdict.Kind = "storage-limited"
-	out, err := Fold([]*result.Result{b, a})
+	out, err := Ranks([]*result.Result{b, a}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, result.StatusComplete, out.Status)
 	assert.Equal(t, []int{0, 1}, out.MergedRanks)
@@ -256,7 +247,7 @@ func TestByHand(t *testing.T) {
 	assert.Equal(t, []result.Root{{Directory: "/mnt/a", Entries: 3}, {Directory: "/mnt/b",
 		Read: result.RootTraffic{Requests: 3, RequestNS: 12, MeanRequestNS: new(4.0)}}},
 		out.IO.Roots, "of a device that ranks share each has counted all")
-	assert.Empty(t, out.Harness.Verdict.Kind)
+	assert.Empty(t, out.Harness.Verdict.Kind, "one of them has none")
 	assert.Equal(t, int64(30), out.Requests.Completed)
 	assert.InDelta(t, 9.0/23, *out.Lookups.HitRate, 1e-12, "not the mean of 3/10 and 6/13")
 	assert.InDelta(t, 30.0/40, *out.Load["total"].ServedRatio, 1e-12)
@@ -274,7 +265,7 @@ func TestByHand(t *testing.T) {
 	// Of a sum of which one part is unknown nothing is known.
 	b.Tiers[0].Read.BytesPerSecond = nil
 	b.Environment.Hostname = "other"
-	out, err = Fold([]*result.Result{a, b})
+	out, err = Ranks([]*result.Result{a, b}, nil)
 	require.NoError(t, err)
 	assert.Nil(t, out.Tiers[0].Read.BytesPerSecond)
 	assert.Equal(t, int64(6000), *out.DeviceWitness.ReadBytes, "of two devices")
@@ -285,31 +276,31 @@ func TestAMissingOrFailedRankIsNamed(t *testing.T) {
 	for _, r := range ranks {
 		r.Status, r.Error = result.StatusComplete, ""
 	}
-	out, err := Fold(ranks[1:3])
+	out, err := Ranks(ranks[1:3], nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 3}, Missing(out))
 	assert.Equal(t, "incomplete: ranks 0, 3 of 4 are missing", out.Status+": "+out.Error)
 	ranks[2].Status, ranks[2].Error = result.StatusFailed, "the disk is full"
-	out, err = Fold(ranks[:3])
+	out, err = Ranks(ranks[:3], nil)
 	require.NoError(t, err)
 	assert.Equal(t, "failed: rank 2: the disk is full; rank 3 of 4 is missing",
 		out.Status+": "+out.Error)
 	ranks[0].Status, ranks[0].Error = result.StatusIncomplete, "the disk is full"
-	out, err = Fold(ranks[:3])
+	out, err = Ranks(ranks[:3], nil)
 	require.NoError(t, err)
 	assert.Equal(t, "failed: ranks 0, 2: the disk is full; rank 3 of 4 is missing",
 		out.Status+": "+out.Error, "once")
 }
 
 func TestWhatIsNoTrialIsRefused(t *testing.T) {
-	_, err := Fold(nil)
+	_, err := Ranks(nil, nil)
 	require.ErrorContains(t, err, "no rank's result")
 	ranks := made(rand.New(rand.NewPCG(1, 2)), 2)
 	ranks[1].Rank = 0
-	_, err = Fold(ranks)
+	_, err = Ranks(ranks, nil)
 	require.ErrorContains(t, err, "two results of rank 0 in trial 1 of B/x")
 	ranks[1].Rank, ranks[1].Trial = 1, 2
-	_, err = Fold(ranks)
+	_, err = Ranks(ranks, nil)
 	require.ErrorContains(t, err, "no ranks of one trial")
 }
 
@@ -335,7 +326,7 @@ func TestTimelinesStandOnOneAxis(t *testing.T) {
 		}
 		r.Timeline = tl
 	}
-	out, err := Fold(ranks)
+	out, err := Ranks(ranks, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int64{1, 2, 3 + 1, 4 + 2, 3}, out.Timeline.Requests)
 	assert.Equal(t, []int64{1 << 30, 1 << 30, 2 << 30, 2 << 30, 1 << 30},
@@ -349,7 +340,7 @@ func TestTimelinesStandOnOneAxis(t *testing.T) {
 	assert.Equal(t, &Window{StartSkewS: 2, DurationS: 2, ReadBandwidth: 2}, w)
 
 	ranks[1].StartTime = "2026-01-02T03:05:00Z" // never at the same time
-	out, err = Fold(ranks)
+	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
 	assert.Nil(t, out.Timeline)
 	assert.Nil(t, CommonWindow(ranks))

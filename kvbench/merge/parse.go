@@ -34,14 +34,15 @@ func Parse(name string, data []byte) (res *result.Result, python bool, err error
 
 // ErrNoResult says that a file is JSON of another kind. Directories hold such files; named by
 // itself it is a mistake.
-var ErrNoResult = errors.New("not a benchmark result: it has no summary")
+var ErrNoResult = errors.New("not a benchmark result: it has no requests")
 
 // Decode is Parse without the line.
 func Decode(data []byte) (*result.Result, bool, error) {
 	var top struct {
-		Schema  json.RawMessage `json:"schema_version"`
-		Summary json.RawMessage `json:"summary"`
-		Done    json.RawMessage `json:"requests_completed"`
+		Schema   json.RawMessage `json:"schema_version"`
+		Requests json.RawMessage `json:"requests"`
+		Summary  json.RawMessage `json:"summary"`
+		Done     json.RawMessage `json:"requests_completed"`
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, false, errors.New("it is empty")
@@ -54,10 +55,12 @@ func Decode(data []byte) (*result.Result, bool, error) {
 	if err != nil && json.NewDecoder(bytes.NewReader(data)).Decode(&top) != nil {
 		return nil, false, err
 	}
-	// Both schemas have a summary; only ours has a version, and only the Python benchmark's counts
-	// completed requests at the top.
+	// Ours has a version and requests, in schema 2 a summary; the Python benchmark's has a summary
+	// and counts completed requests at the top.
+	object := func(v json.RawMessage) bool { return bytes.HasPrefix(v, []byte("{")) }
 	python := top.Schema == nil
-	if !bytes.HasPrefix(top.Summary, []byte("{")) || python && top.Done == nil {
+	if python && (top.Done == nil || !object(top.Summary)) ||
+		!python && !object(top.Requests) && !object(top.Summary) {
 		return nil, python, ErrNoResult
 	}
 	if python || err != nil {

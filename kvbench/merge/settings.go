@@ -16,7 +16,7 @@ import (
 const (
 	SettingFormat      = "kvbench-format"
 	SettingDivision    = "division"
-	SettingIO          = "io"      // as asked for
+	SettingIO          = "io"      // as requested
 	SettingIOUsed      = "io-used" // as the filesystem granted it
 	SettingDecodeReads = "decode-reads"
 	SettingWriteDevice = "write-device" // what the device time of a write is
@@ -106,14 +106,14 @@ func SettingsOf(r *result.Result, python bool) map[string]string {
 	}
 	m := Decisive(r.Parameters)
 	if r.SchemaVersion != "" {
-		m[SettingFormat] = result.Format(r.SchemaVersion)
+		m[SettingFormat] = result.LineFormat
 	}
 	m[SettingSimulated] = HowSimulated(r.Simulation != nil,
 		r.Simulation != nil && r.Simulation.Device != nil)
 	if r.TraceFiles != nil {
 		m[SettingTraceFiles] = r.TraceFiles.String()
 	}
-	// What was done, where the file says it, stands for what was asked for.
+	// What was done, where the file says it, stands for what was requested.
 	for name, v := range map[string]string{SettingDivision: r.Division, SettingIOUsed: r.IO.Mode,
 		SettingDecodeReads: r.Workload.DecodeReads, SettingWriteDevice: r.IO.WriteDevice} {
 		if v != "" {
@@ -137,29 +137,4 @@ func Decisive(list []result.Parameter) map[string]string {
 // LeftToTheRun reports whether a setting has the value that leaves it to the run.
 func LeftToTheRun(name, value string) bool {
 	return (name == SettingWorkers || name == SettingCapacity) && value == "0"
-}
-
-// Formats refuses what is of several formats: between two formats units and keys change what they
-// mean, so that a comparison, a mean or a table over both would be of different things. One
-// Formats sees everything that is put side by side. The zero value is ready to use; it is not for
-// several goroutines.
-type Formats struct {
-	first  string // the format of the first that has one
-	origin string // where that stands
-}
-
-// Add takes in something of a format, which stands at origin; what has no format, of the Python
-// benchmark or of other programs, passes. The error names it and the first of the other format.
-func (f *Formats) Add(format, origin string) error {
-	switch {
-	case format == "" || format == f.first:
-		return nil
-	case f.first == "":
-		f.first, f.origin = format, origin
-		return nil
-	}
-	return fmt.Errorf("%s is of result format %s, %s of format %s: units and keys changed their "+
-		"meaning in between (kvbench/README.md, \"What changed in format %s\"), so they cannot "+
-		"stand side by side; read each by itself, or measure again with one version of kvbench",
-		f.origin, f.first, origin, format, result.Format(result.SchemaVersion))
 }

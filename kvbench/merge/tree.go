@@ -2,8 +2,6 @@ package merge
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 )
 
 // File is one result file in a results directory.
@@ -22,7 +21,8 @@ type File struct {
 	Trial  int
 	Rank   int
 	Result *result.Result
-	Python bool // of the Python benchmark: its schema has no status, no parameters, no environment
+	Python bool           // of the Python benchmark: its schema has no status, no parameters, no environment
+	Keys   *python.Result // the result in the keys of that benchmark
 
 	settings map[string]string // that were requested, and define numbers
 }
@@ -98,6 +98,7 @@ func (t *Tree) read(path string) (File, error) {
 	// Trial and rank of ours stand in the file: directories are renamed.
 	if !f.Python {
 		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
+		f.Keys = f.Result.Python()
 	} else {
 		m := Layout.FindStringSubmatch(f.Path)
 		if m == nil {
@@ -107,10 +108,10 @@ func (t *Tree) read(path string) (File, error) {
 		f.Group = strings.TrimPrefix(m[1], "option_")
 		f.Trial, _ = strconv.Atoi(m[2])
 		f.Rank, _ = strconv.Atoi(m[3])
-		if f.Result, err = PythonResult(data); err != nil {
+		if f.Keys, err = python.Parse(data); err != nil {
 			return f, Located(path, data, err)
 		}
-		f.Result.Trial, f.Result.Rank = f.Trial, f.Rank
+		f.Result = &result.Result{Trial: f.Trial, Rank: f.Rank}
 	}
 	if f.settings = SettingsOf(f.Result, f.Python); f.Result.Model.Key != "" {
 		f.settings["model"] = f.Result.Model.Key // bytes per token differ
@@ -129,17 +130,6 @@ const (
 	mostRanks  = 10_000
 	mostTrials = 1_000
 )
-
-// PythonResult decodes a result of the Python benchmark, whose keys ours have too.
-func PythonResult(data []byte) (*result.Result, error) {
-	r := &result.Result{}
-	err := json.Unmarshal(data, r)
-	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if ok && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
-		err = nil // some versions have it in another form, which is not read; all else was decoded
-	}
-	return r, err
-}
 
 // groupOf is the option's number for a run of the option itself, else the full name of the
 // benchmark.

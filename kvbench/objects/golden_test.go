@@ -184,7 +184,7 @@ func TestRanksOfAnObjectStore(t *testing.T) {
 			r.DeviceWitness.AppReadBytes = 900_000
 			ranks = append(ranks, r)
 		}
-		out, err := merge.Fold(ranks)
+		out, err := merge.Ranks(ranks, nil)
 		require.NoError(t, err)
 		o := out.Objects
 		assert.EqualValues(t, 60, o.Operations["get"].Requests)
@@ -202,7 +202,7 @@ func TestRanksOfAnObjectStore(t *testing.T) {
 		assert.EqualValues(t, 99, *out.Network.MinRTTNS)
 		assert.InDelta(t, 1.111, *out.Network.ReadRatio, 0.001)
 		assert.Nil(t, out.Network.AckedBytes, "of none of them known")
-		one, err := merge.Fold(ranks[:1])
+		one, err := merge.Ranks(ranks[:1], nil)
 		require.NoError(t, err)
 		assert.Equal(t, ranks[0].Objects, one.Objects)
 		assert.Equal(t, ranks[0].Endpoints, one.Endpoints)

@@ -82,8 +82,7 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 			}
 			assert.EqualValues(t, 5, traffic.Operations)
 			assert.EqualValues(t, 5*2*page, traffic.Bytes)
-			assert.EqualValues(t, 5*2*page, r.Summary.CacheStats.TotalReadBytes+
-				r.Summary.CacheStats.TotalWriteBytes, "filling is outside of the window")
+			assert.EqualValues(t, 5*2*page, r.Moved.ReadBytes+r.Moved.WriteBytes, "filling is outside of the window")
 			assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
 		})
 	}

@@ -40,15 +40,13 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.prompt()
 	b.blocks()
 	b.compared()
-	b.latency()
+	b.r.ContextLoad = b.contexts()
 	b.firstToken()
 	b.load()
-	b.python()
 	b.busy()
-	b.witness()
+	b.deviceCounters()
 	b.roots()
-	b.r.Derive()
-	b.served()
+	b.r.Complete(b.hists)
 	b.ceiling()
 	b.simulation()
 	b.r.Harness.Verdict = verdict.Judge(b.r)
@@ -86,7 +84,22 @@ func (b *builder) requests() {
 		r.FirstReads.Add(t.FirstReads)
 		r.ReReads.Add(t.ReReads)
 	}
-	r.UniqueBytesRead = r.FirstReads.Bytes
+	r.Requests.RequestsPerSecond = b.perSecond(r.Requests.Completed)
+	r.Requests.TokensPerSecond = b.perSecond(r.Requests.GeneratedTokens)
+	r.Requests.StorageTokensPerSecond = units.Ratio(r.Requests.GeneratedTokens,
+		time.Duration(r.Requests.StorageLatencyNS).Seconds())
+	m, own := &r.Moved, b.n.Lookups[workloads.ForPrefill]
+	for _, n := range b.n.ByPurpose {
+		m.ReadOperations += n[tiers.Read].Operations
+		m.ReadBytes += n[tiers.Read].Bytes
+		m.WriteOperations += n[tiers.Write].Operations
+		m.WriteBytes += n[tiers.Write].Bytes
+	}
+	m.PrefillWrites = b.n.ByPhase[tiers.Write][tiers.Prefill]
+	m.DecodeReads = b.n.ByPhase[tiers.Read][tiers.Decode]
+	m.PrefixBytes = b.n.ByPurpose[workloads.ForPrefix][tiers.Read].Bytes
+	m.OwnFound = own.Hits + b.n.ByPurpose[workloads.ForReread][tiers.Read].Operations
+	m.OwnGone = own.Misses
 }
 
 // promptPurposes are the parts of prompts, in the order of result.PromptKinds, and without what is
@@ -133,7 +146,7 @@ func (b *builder) prompt() {
 	b.r.Prompt = all
 }
 
-// blocks counts what a block trace asked for. The ideal is unknown as soon as it is of one
+// blocks counts what a block trace requested. The ideal is unknown as soon as it is of one
 // request.
 func (b *builder) blocks() {
 	c := b.n.Blocks
@@ -187,7 +200,7 @@ func (b *builder) load() {
 	var all result.ClassOutcome
 	for c, completed := range b.n.Completed {
 		o := known[workloads.Class(c).String()]
-		o.Completed = completed
+		o.Completed, o.TargetP95NS = completed, int64(b.info.QoS[c].P95)
 		all.Add(o)
 		load[workloads.Class(c).String()] = o
 	}
@@ -209,7 +222,7 @@ func (b *builder) histograms() {
 	}
 }
 
-// errors copies the failure table, most frequent first, ties in the order of their names. Failures
+// errors copies the failure table. Failures
 // are those of the whole run, because a run never loses an error.
 func (b *builder) errors() {
 	f := &b.rec.failures
@@ -220,7 +233,6 @@ func (b *builder) errors() {
 		k.Count = n
 		counts = append(counts, k)
 	}
-	slices.SortFunc(counts, result.ErrorCount.Compare)
 	b.r.Errors, b.r.ErrorSamples = counts, append([]result.ErrorSample{}, f.first...)
 	b.r.Requests.FailedOperations = f.total.Load()
 	b.r.Requests.FailedInWindow = b.rec.window.failed.Load()
@@ -260,9 +272,9 @@ func (b *builder) timeline() {
 		})
 	}
 	out := &result.Timeline{
-		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval),
-		LastNS:    int64(b.window - time.Duration(n-1)*tl.interval),
-		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
+		IntervalNS: int64(tl.interval),
+		LastNS:     int64(b.window - time.Duration(n-1)*tl.interval),
+		ReadBytes:  make(map[string][]int64), WriteBytes: make(map[string][]int64),
 		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
 		TierUsedBytes: make(map[string][]*int64), TimesUS: make(map[string]tracing.Growth),
 		Requests: sums(bucketRequests),
@@ -313,13 +325,7 @@ func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
 	return all
 }
 
-// latency makes every distribution of the result.
-func (b *builder) latency() {
-	b.r.Distribute(b.hists)
-	b.r.ContextLoad = b.contextLoad()
-}
-
-// contextTokens are the contexts whose load time every result tells, whatever the load was.
+// contextTokens are the contexts whose load time every result has, whatever the load was.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
 // loads is how many bytes a prompt of so many tokens reads when all of it is found.
@@ -334,20 +340,16 @@ func (in *Info) loads(tokens int) (bytes int64) {
 	return bytes
 }
 
-// contextLoad extrapolates from the effective bandwidth of single entries of the slowest level.
-func (b *builder) contextLoad() []result.ContextLoad {
+// contexts are the contexts whose load time the result extrapolates from the effective bandwidth of
+// single entries of the slowest level.
+func (b *builder) contexts() []result.ContextLoad {
 	out := []result.ContextLoad{}
 	if len(b.levels) == 0 || b.info.Sizer.BytesPerToken == 0 {
 		return out
 	}
-	slowest := b.levels[len(b.levels)-1]
-	rate := b.r.Latency.Levels[slowest.String()].Read.Rate
 	for _, tokens := range contextTokens {
-		bytes := b.info.loads(tokens)
-		c := result.ContextLoad{Tokens: int64(tokens), Bytes: bytes,
-			RecomputeNS: b.recompute(tokens)}
-		c.Derive(rate)
-		out = append(out, c)
+		out = append(out, result.ContextLoad{Tokens: int64(tokens), Bytes: b.info.loads(tokens),
+			RecomputeNS: b.recompute(tokens)})
 	}
 	return out
 }

@@ -51,7 +51,7 @@ func TestDefinitions(t *testing.T) {
 	assert.EqualValues(t, 150, l.NotYetWritten)
 	assert.EqualValues(t, 240, l.ByKind["system"].Hits)
 
-	c := r.Summary.CacheStats
+	c := r.Python().Summary.CacheStats
 	assert.Equal(t, l.Hits+1137+1200, c.CacheHits,
 		"the Python benchmark counts re-reads and reads of what was just written as hits")
 	assert.Equal(t, c.CacheHits, c.SystemPromptHits+c.UserCacheHits+c.MultiTurnHits)
@@ -69,7 +69,6 @@ func TestDefinitions(t *testing.T) {
 	assert.InDelta(t, float64(storage.Read.Bytes+storage.Write.Bytes)/131072,
 		c.StorageTokensProcessed, 1e-3)
 
-	assert.Equal(t, r.FirstReads.Bytes, r.UniqueBytesRead)
 	assert.EqualValues(t, 800, r.FirstReads.Operations)
 	assert.EqualValues(t, 1200+400+240, r.ReReads.Operations)
 
@@ -90,7 +89,7 @@ func TestLoadAccounting(t *testing.T) {
 		[]int64{all.Offered, all.Completed, all.InFlight, all.Queued})
 	assert.InDelta(t, 12, *all.OldestQueuedAgeS, 1e-9)
 
-	q := r.Summary.QoSMetrics["batch"].SLA
+	q := r.Python().Summary.QoSMetrics["batch"].SLA
 	h := newBuilder(&Info{}, fixtureRecorder()).hists["request_end_to_end_batch"]
 	assert.InDelta(t, float64(h.AtMost(int64(time.Second)))/(400+388), *q.Compliance, 1e-9,
 		"queued ones are violations")
@@ -105,18 +104,18 @@ func TestSLACountsWhatHasMissedIt(t *testing.T) {
 	rec.Request(RequestSample{Class: workloads.Interactive,
 		Time: result.RequestTime{EndToEnd: 10e6}})
 	r := Build(info, rec)
-	starved := r.Summary.QoSMetrics["batch"]
+	starved := r.Python().Summary.QoSMetrics["batch"]
 	assert.True(t, starved.NoData)
 	assert.Zero(t, *starved.SLA.Compliance)
-	assert.InDelta(t, 0.25, *r.Summary.QoSMetrics["interactive"].SLA.Compliance, 1e-9,
+	assert.InDelta(t, 0.25, *r.Python().Summary.QoSMetrics["interactive"].SLA.Compliance, 1e-9,
 		"one in time, three too late already, of six nothing is known")
-	out, err := json.Marshal(r.Summary.QoSMetrics["responsive"])
+	out, err := json.Marshal(r.Python().Summary.QoSMetrics["responsive"])
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"no_data": true}`, string(out))
-	assert.False(t, r.Summary.QoSMetrics["interactive"].SLA.Met)
+	assert.False(t, r.Python().Summary.QoSMetrics["interactive"].SLA.Met)
 	info.Load = nil
 	r = Build(info, rec)
-	assert.True(t, r.Summary.QoSMetrics["interactive"].SLA.Met)
+	assert.True(t, r.Python().Summary.QoSMetrics["interactive"].SLA.Met)
 }
 
 // infoOf is r of a trial on memory and storage.
@@ -287,7 +286,7 @@ func TestMetricsLine(t *testing.T) {
 		`ns/op req/s tok/s storage-tok/s read-B/s write-B/s
 		read-p50-ns read-p95-ns read-p99-ns write-p95-ns
 		read-io-p50-ns read-io-p99-ns write-io-p50-ns read-ns/MiB e2e-p95-ns
-		hit-ratio ttft-mean-ns ttft-p50-ns ttft-p95-ns ttft-saved-ratio served-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
+		hit-ratio ttft-mean-ns ttft-p50-ns ttft-p95-ns served-ratio ttft-saved-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
 	assert.InDelta(t, float64(fixtureWindow)/1200, values["ns/op"], 1e-6)
 	assert.InDelta(t, 40, values["req/s"], 1e-9)
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)

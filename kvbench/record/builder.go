@@ -13,14 +13,14 @@ import (
 	"kvbench/workloads/model"
 )
 
-// Info is what the engine knows about one trial beside what the Recorder counted. [Build] turns
-// both into a Result and touches nothing else: no clock, no file, no system call.
+// Info is what the engine knows about one trial in addition to what the Recorder counted. [Build]
+// turns both into a Result and touches nothing else: no clock, no file, no system call.
 //
 // The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
 // where the counts ask for it, and adds the rank to the Seed. Of Load it takes what each class was
 // offered and what has not completed, of Tiers what a tier is and holds, of Harness what the
 // process took, of DeviceWitness what the kernel counted, of Simulation the model and the costs.
-// Warnings come first, TraceWarnings beside the trace.
+// Warnings come first, TraceWarnings with the trace.
 type Info struct {
 	result.Result
 	TraceWarnings []string
@@ -29,7 +29,6 @@ type Info struct {
 	// What is read of objects of so many tokens that a prompt finds.
 	Tails        tiers.Tails
 	ObjectTokens int
-	Profile      string // latency, throughput: decides the criteria of storage_health
 	QoS          [workloads.NumClasses]workloads.QoS
 
 	// What computing costs that was not found, the zero Cost is free, and for how long of the
@@ -83,7 +82,7 @@ func newBuilder(info *Info, rec *Recorder) *builder {
 // add adds all of a shard. HDR histograms of one range add up exactly.
 func (b *builder) add(s *shard) {
 	add(reflect.ValueOf(&b.n).Elem(), reflect.ValueOf(&s.n).Elem())
-	for _, u := range s.underway { // a copy: what never ended is still under way
+	for _, u := range s.underway { // a copy: what never ended is still in flight
 		b.n.settle(&u, cutBytes)
 	}
 	for i, p := range s.parts {

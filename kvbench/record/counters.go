@@ -20,7 +20,7 @@ var stageNames = [...]string{
 	"admission (write limit and buffers)", "waiting for space", "waiting for another's write",
 }
 
-// counters is all the numbers of a shard. What a result tells is counted in its own sections, of
+// counters is all the numbers of a shard. What a result reports is counted in its own sections, of
 // which Build fills in the rest; the other fields are what these are derived from. All fields are
 // exported for the sake of add.
 type counters struct {
@@ -41,7 +41,7 @@ type counters struct {
 	Found                result.FoundParts
 	FoundAbove           result.FoundAbove
 
-	// Requests of each class, of which Load tells what became.
+	// Requests of each class; Load has what became of them.
 	Completed [workloads.NumClasses]int64
 	Stages    [len(stageNames)]time.Duration
 	Busy      result.BusyTime // of operations
@@ -50,8 +50,8 @@ type counters struct {
 	// Time that requests to a tier waited for threads of the engine that it imitates.
 	HeldNS [tiers.NumKinds]int64
 
-	// What operations of requests were for: by phase as the Python benchmark tells prefill writes
-	// from decode reads, and by what asked for them.
+	// What operations of requests were for: by phase as the Python benchmark distinguishes prefill
+	// writes from decode reads, and by the purpose.
 	ByPhase   [tiers.NumOps][tiers.NumPhases]int64
 	ByPurpose [workloads.NumPurposes][tiers.NumOps]struct {
 		result.BlockMoves
@@ -59,7 +59,7 @@ type counters struct {
 	}
 
 	// Of the decisions about blocks: requests with a cached prefix, hits of a cache without bounds,
-	// and blocks for which nobody knows these.
+	// and blocks for which these are unknown.
 	BlocksFound, BlocksIdeal, NotKnown int64
 	Compared                           result.Comparison
 }
@@ -78,7 +78,7 @@ func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 // which are counted at once.
 type underway [tiers.NumKinds][tiers.NumOps]int64
 
-// settle counts what was under way, in the field that becomes of it, and says how much it was.
+// settle counts what was in flight, in the field that becomes of it, and returns how much it was.
 func (c *counters) settle(u *underway, field func(*result.TierTraffic) *int64) (bytes int64) {
 	for l := range u {
 		for op, n := range u[l] {
@@ -127,14 +127,14 @@ type failures struct {
 	first []result.ErrorSample        // and the first fatal one, should it come later
 }
 
-// A drive that dies fails every operation in its own words; nobody reads more than these.
+// A drive that dies fails every operation in its own words; more than these are of no use.
 const (
 	maxFailureKinds  = 64
 	maxFailureSample = 10
 )
 
-// add also counts the failure in ends, so that all counts and the table are of one moment for who
-// holds the lock: a result may be built while operations still fail.
+// add also counts the failure in ends, so that all counts and the table are of one moment for the
+// holder of the lock: a result may be built while operations still fail.
 func (f *failures) add(e result.ErrorSample, at *ends) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +145,7 @@ func (f *failures) add(e result.ErrorSample, at *ends) {
 		k.Errno = "other"
 	}
 	f.by[k]++
-	// What ended the trial is told even when it came after many that did not.
+	// What ended the trial is kept even when it came after many that did not.
 	fatal := func(e result.ErrorSample) bool { return e.Fatal }
 	if len(f.first) < maxFailureSample || e.Fatal && !slices.ContainsFunc(f.first, fatal) {
 		f.first = append(f.first, e)

@@ -9,11 +9,10 @@
 //	build.go       Build: from what is known and counted to a Result
 //	builder.go     what that is made of
 //	first_token.go the time to the first token, where computing takes some, and the break-even
-//	python.go      the keys of the Python benchmark
 //	judgement.go   what the load was limited by, what to doubt, whether the trial counts
 //
-// This package is large because counting and telling are two views of one set of numbers: what is
-// counted without being told, or told without being counted, is found where both stand together.
+// This package is large because counting and reporting are two views of one set of numbers: what is
+// counted and not reported, or reported and not counted, is found where both stand together.
 //
 // A Recorder may be used by any number of goroutines: they meet in a shard's mutex at most. Build
 // is a function of its arguments and is called when the Recorder is at rest.

@@ -9,7 +9,7 @@ import (
 	"kvbench/workloads/compute"
 )
 
-// firstToken tells how requests came to their first token, where computing takes time.
+// firstToken reports how requests came to their first token, where computing takes time.
 func (b *builder) firstToken() {
 	f, n := b.r.FirstToken, &b.n
 	if f == nil {
@@ -56,7 +56,7 @@ func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading)
 	return all, p50, p95
 }
 
-// longestPrompt stands for a model's window where nobody knows it.
+// longestPrompt stands for a model's window where it is unknown.
 const longestPrompt = 1 << 20
 
 // breakEven compares a curve of loading with computing, nil without a curve.

@@ -190,7 +190,7 @@ func fixtureInfo() Info {
 				ChunkBytes:  2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
 				Pool: result.Pool{Buffers: 128, BufferBytes: 2 << 20, HugePages: "transparent",
 					Covers: false}},
-			Harness: result.Harness{CPUSeconds: 30, CPUNS: 30e9,
+			Harness: result.Harness{CPUNS: 30e9,
 				PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
 				GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800, WorkerIdleNS: 15e9,
 				WorkerBusyNS: 465e9, Ladder: &result.Ladder{Rungs: []result.Rung{
@@ -220,8 +220,8 @@ func fixtureInfo() Info {
 					PeakBytes: 64 << 30},
 			},
 		},
-		Sizer: model.NewSizer(mdl, 1, model.TPEngine), Profile: "latency",
-		QoS: profile.Default().QoS, ContextWindow: 131072,
+		Sizer: model.NewSizer(mdl, 1, model.TPEngine),
+		QoS:   profile.Default().QoS, ContextWindow: 131072,
 		Cost: compute.Cost{PerToken: 1e-4}, Computing: fixtureWindow / 2,
 	}
 	info.FirstToken = &result.FirstToken{}

@@ -31,7 +31,7 @@ const (
 	numOpHists = histBySize + result.SizeClasses
 )
 
-// levelHist is a histogram for each level. First reads are told from later ones, which a cache
+// levelHist is a histogram for each level. First reads are separate from later ones, which a cache
 // below the filesystem may serve.
 type levelHist uint8
 
@@ -89,7 +89,7 @@ func ofOp(l tiers.Kind, op tiers.Op, k opHist) hist {
 }
 
 // normalBytes is the size to which latencies are scaled, so that those of small and of large
-// entries can be told in one number.
+// entries can be reported in one number.
 const normalBytes = 100 << 20
 
 // histNames are the keys of the result's "histograms". Names are needed at the end of a trial
@@ -129,7 +129,7 @@ var histNames = func() (names [numHists]string) {
 // opName begins the names of an operation on a level.
 func opName(l tiers.Kind, op tiers.Op) string { return l.String() + "_" + op.String() }
 
-// at returns the histogram of a place, making it when it is the first to be asked for.
+// at returns the histogram of a place, making it at its first use.
 func (h *histograms) at(place hist) *result.Histogram {
 	if h[place] == nil {
 		h[place] = result.NewHistogram(result.HistogramUnit(histNames[place]))
@@ -137,7 +137,7 @@ func (h *histograms) at(place hist) *result.Histogram {
 	return h[place]
 }
 
-// Loads are told apart by their tokens: class k has 2^k to 2^(k+1)-1 of them, the last all above.
+// Loads are in classes by their tokens: class k has 2^k to 2^(k+1)-1 of them, the last all above.
 // Their times are kept per 1024 tokens.
 const (
 	numLoadClasses = 24

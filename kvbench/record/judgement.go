@@ -22,15 +22,15 @@ func (b *builder) busy() {
 	h, n := &b.r.Harness, b.n.Busy
 	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
 	n.RoomNS += h.Busy.RoomNS
-	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // who waits for the discards, too, has it all
+	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // a worker that waits for the discards, too, has it all
 	// Requests spend their time at the device, in this process, or waiting for an engine's threads;
-	// what is inside the tier is that of requests, of which several may be under way.
+	// what is inside the tier is that of requests, of which several may be in flight.
 	handover, held := b.n.HandoverNS[tiers.Storage], b.n.HeldNS[tiers.Storage]
 	t := &b.n.Tiers[tiers.Storage]
 	all := handover + held + t.Read.InFlightNS + t.Write.InFlightNS
 	n.HandoverNS = int64(units.OrZero(units.Ratio(handover, all)) * float64(n.StorageNS))
 	n.EngineNS = int64(units.OrZero(units.Ratio(held, all)) * float64(n.StorageNS))
-	h.Busy, h.BufferWaitNS, h.HostNS = n, n.BuffersNS, n.HostNS
+	h.Busy = n
 }
 
 // moved is what all tiers read and wrote, demotions and what was cut off among it, and by how many
@@ -44,8 +44,8 @@ func (b *builder) moved() (bytes, operations int64) {
 	return bytes, operations
 }
 
-// witness puts the application's bytes beside the kernel's.
-func (b *builder) witness() {
+// deviceCounters puts the application's bytes next to the kernel's.
+func (b *builder) deviceCounters() {
 	w := &b.r.DeviceWitness
 	stored := &b.n.Tiers[tiers.Storage]
 	w.AppReadBytes, w.AppWriteBytes = stored.Read.Bytes, stored.Write.Bytes
@@ -73,19 +73,11 @@ func (b *builder) roots() {
 	}
 }
 
-// served tells whether the device saw the reads: those that it did not see came from a page cache
-// or a controller's, and such figures are not the device's.
-func (b *builder) served() {
-	if w := &b.r.DeviceWitness; w.ReadRatio != nil {
-		w.ServedFromCache = new(*w.ReadRatio < result.ServedFromCacheBelow)
-	}
-}
-
 // ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix
 // and time. Between two mixes that were measured the time per byte is taken to go in a straight
-// line: whoever moves a part of the bytes in one mix and the rest in the other needs just that
+// line: a load that moves a part of the bytes in one mix and the rest in the other needs just that
 // time, so that it can be reached by plain I/O whatever the device does. A medium that serves both
-// directions in turn needs no other. One that serves them beside each other (full duplex) is faster
+// directions in turn needs no other. One that serves them concurrently (full duplex) is faster
 // between the points, most at the share where both directions are full: there a load can pass the
 // ceiling unless its own share of reads was measured (-read-share). Outside the measured shares
 // nothing is known.
@@ -124,8 +116,8 @@ func timePerByte(points []result.CeilingPoint, share float64) (seconds float64, 
 	return (1-at)/lo.Rate + at/hi.Rate, true
 }
 
-// simulation tells what no storage has had a part in. How many users it would sustain is for who
-// can simulate fewer.
+// simulation reports what no storage has had a part in. How many users it would sustain is found by
+// the caller, which simulates fewer.
 func (b *builder) simulation() {
 	r, s := b.r, b.r.Simulation
 	if s == nil {
@@ -147,12 +139,11 @@ func (b *builder) simulation() {
 // since the hit rate is one of the numbers: a recorded request says whether it hit at all, so that
 // what is compared is the share of ours that found anything of their prompt, be it one token.
 func (b *builder) validation() {
-	b.r.Validation = result.NewValidation(b.r)
-	v, moved := b.r.Recording, &b.r.Summary.CacheStats
+	v, moved := b.r.Recording, &b.r.Moved
 	if v == nil {
 		return
 	}
-	ratio := units.Ratio(moved.TotalReadBytes, moved.TotalWriteBytes)
+	ratio := units.Ratio(moved.ReadBytes, moved.WriteBytes)
 	if v.Judge(b.r.Prompt.RequestHitRatio, ratio); !v.Passed {
 		b.warn("the run is not within %.0f %% of the recorded one in %s", 100*v.Tolerance, v.Trace)
 	}
@@ -176,7 +167,7 @@ func (b *builder) warnings() {
 			units.Percent(w.ReadRatio), units.Bytes.Text(w.ReadBytes),
 			units.Bytes.Text(w.AppReadBytes))
 	} else if text := w.ReadByOthers(); text != "" && r.Ranks <= 1 {
-		// Of several ranks the others may be on it: what all of them read tells.
+		// Of several ranks the others may use it: the merged result compares what all of them read.
 		b.warn("%s", text)
 	}
 	if n := r.Network; n.Short() {
@@ -268,8 +259,8 @@ func (b *builder) unusedInput() {
 		units.Plural(in.Rows, "row"), units.Count.Text(in.Failed), units.Count.Text(in.Malformed))
 }
 
-// shortWindow warns of a window at whose end more was under way than had completed: its numbers
-// are those of a beginning. At such a rate, by Little's law, one takes as long as what is under way
+// shortWindow warns of a window at whose end more was in flight than had completed: its numbers are
+// those of a beginning. At such a rate, by Little's law, one takes as long as what is in flight
 // needs to complete.
 func (b *builder) shortWindow() {
 	r := b.r

@@ -31,7 +31,7 @@ type Recorder struct {
 
 	shards []shard
 	// Timeless: operations take no time, so that their latencies are not recorded. Rounds: the
-	// storage tier's latencies are kept apart for the autoscaler. Both are set before the first
+	// storage tier's latencies are also kept for the autoscaler. Both are set before the first
 	// sample.
 	Timeless, Rounds bool
 
@@ -129,7 +129,7 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 	return r.shard(shard)
 }
 
-// Chunk counts a request that a tier has answered, or the flush of a write: its bytes and its
+// Chunk counts a request that a tier has completed, or the flush of a write: its bytes and its
 // latency if it was done inside the window, and in any case how long of the window it was in
 // flight, so that the mean number in flight is exact at both edges. Pieces are bytes alone.
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
@@ -273,7 +273,7 @@ func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
 	}
 }
 
-// Compare records what another policy would have found of what one request asked for.
+// Compare records what another policy would have found of what one request needed.
 func (r *Recorder) Compare(at time.Duration, shard int, c result.Comparison) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.Compared.Add(c)

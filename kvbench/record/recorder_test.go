@@ -146,7 +146,7 @@ func TestOperationsPastTheLimitAreWorkOfTheWindow(t *testing.T) {
 
 func TestShardsAddUp(t *testing.T) {
 	one, many := Build(fixtureInfo(), fixtureShards(1)), Build(fixtureInfo(), fixtureShards(4))
-	assert.Equal(t, one.Summary, many.Summary)
+	assert.Equal(t, one.Python(), many.Python())
 	assert.Equal(t, one.Latency, many.Latency)
 	assert.Equal(t, one.Timeline, many.Timeline)
 }
@@ -178,7 +178,7 @@ func TestRecorderFromManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 	res := Build(Info{}, r)
-	assert.EqualValues(t, 16*200, res.RequestsCompleted)
+	assert.EqualValues(t, 16*200, res.Requests.Completed)
 	assert.EqualValues(t, 16*200, res.Requests.FailedOperations)
 }
 
@@ -322,7 +322,7 @@ func TestEveryDistributionHasItsHistogram(t *testing.T) {
 		b.hists[name] = result.NewHistogram(result.HistogramUnit(name))
 		b.hists[name].Record(1)
 	}
-	b.latency()
+	b.r.Distribute(b.hists)
 	var look func(path string, v reflect.Value)
 	look = func(path string, v reflect.Value) {
 		switch d, is := v.Interface().(result.Distribution); {

@@ -29,7 +29,7 @@ type OpSample struct {
 	tiers.Timing // IO of it is the latency of the operation; its Admission waited for buffers
 
 	Slot  time.Duration // waiting for the write limit
-	Space time.Duration // waiting for room
+	Space time.Duration // waiting for capacity
 	// Cleared is the part of Space in which others were deleted and demoted
 	Cleared time.Duration
 	// a read waiting for the entry's writer, or a writer that joined another
@@ -72,7 +72,8 @@ type RequestSample struct {
 	LoadedBelow int64
 	Loading     time.Duration
 
-	// Failed: one of its operations failed. It is counted apart and adds no latency and no tokens.
+	// Failed: one of its operations failed. It is counted separately and adds no latency and no
+	// tokens.
 	Failed bool
 }
 
@@ -84,8 +85,8 @@ type BlockSample struct {
 	Ideal int // the prefix in a cache without bounds, negative: not known
 }
 
-// What one decision about one key found. Pending counts as a hit; NotYetWritten is counted apart
-// from hits and misses; Gone is a miss that the metadata had promised as a hit.
+// What one decision about one key found. Pending counts as a hit; NotYetWritten is neither a hit
+// nor a miss; Gone is a miss that the metadata had promised as a hit.
 var (
 	Hit           = result.LookupCount{Hits: 1}
 	Pending       = result.LookupCount{Hits: 1, Pending: 1}
@@ -107,7 +108,7 @@ type Live struct {
 	PromptTokens, FoundTokens int64 // of the prompts of completed requests, as in result.Prompt
 }
 
-// LiveIO are the requests that a tier answered, and how long they were there, summed over all.
+// LiveIO are the requests that a tier completed, and their time in it, summed over all.
 type LiveIO struct {
 	Requests int64
 	InFlight time.Duration

@@ -31,7 +31,7 @@ func (s *shard) part(l tiers.Kind, c tiers.Chunk) *result.RootTraffic {
 	return &s.parts[c.Part][c.Op]
 }
 
-// of returns what a worker has under way, which is the n-th of this shard.
+// of returns what a worker has in flight, which is the n-th of this shard.
 func (s *shard) of(n int) *underway {
 	for n >= len(s.underway) {
 		s.underway = append(s.underway, underway{})
@@ -60,7 +60,7 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	n.Bytes += c.Bytes
 	n.MemoryBytes += c.Memory
 	s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
-	// What lies between the request as it was asked for and as the device had it.
+	// The time between the request as it was submitted and as the device had it.
 	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
 	s.n.HeldNS[l] += int64(c.Held)
 	p := s.part(l, c)
@@ -120,7 +120,7 @@ func (s *shard) stages(o OpSample) {
 // busy adds the share of an operation's time that lies in the window to its worker's.
 func (s *shard) busy(o OpSample, within float64) {
 	if o.Phase == tiers.Evict {
-		return // the worker that needed the room has it in its own time
+		return // the worker that needed the capacity has it in its own time
 	}
 	part := func(d time.Duration) int64 { return int64(within * float64(d)) }
 	b := &s.n.Busy
@@ -138,8 +138,8 @@ func (s *shard) busy(o OpSample, within float64) {
 	b.WriterNS += part(o.Pending)
 }
 
-// partial counts an operation that the deadline cut off. It is in no histogram, because nobody
-// knows how long it would have taken; the longest is told, since it bounds what the percentiles
+// partial counts an operation that the deadline cut off. It is in no histogram, because it is
+// unknown how long it would have taken; the longest is kept, since it bounds what the percentiles
 // miss.
 func (s *shard) partial(o OpSample) {
 	s.stages(o)
@@ -208,8 +208,8 @@ func per100MiB(o OpSample) time.Duration {
 	return time.Duration(float64(o.IO()) * normalBytes / float64(o.Bytes))
 }
 
-// read tells first reads of entries from the others. A run of blocks is one operation, but its
-// bytes are told apart.
+// read counts first reads of entries and later ones separately. A run of blocks is one operation,
+// but its bytes are separate.
 func (s *shard) read(o OpSample) {
 	t := &s.n.Tiers[o.Level]
 	kind, n := histReread, &t.ReReads
@@ -273,7 +273,7 @@ func (s *shard) request(q RequestSample) {
 	}
 }
 
-// prompt counts what a request asked for and found.
+// prompt counts what a request needed and found.
 func (s *shard) prompt(parts [workloads.NumPurposes]result.PromptTokens) {
 	var all result.PromptTokens
 	for i, p := range parts {

@@ -60,7 +60,7 @@ var halfOctaves = func() (at [64]float64) {
 }()
 
 // timed is what is followed over time: the histograms of these names, of the storage tier and of
-// requests. What a request at the device took stands beside what its entry took: an entry may be
+// requests. What a request at the device took stands next to what its entry took: an entry may be
 // one of thousands.
 type timed uint8
 
@@ -89,10 +89,10 @@ func (t *timeline) took(what timed, at, d time.Duration) {
 
 const (
 	bucketRequests = iota // completed
-	bucketBlocks          // asked for, of block traces, as the three below
+	bucketBlocks          // requested, of block traces, as the three below
 	bucketHits            //
 	bucketIdeal           //
-	bucketUnknown         // blocks of requests whose ideal nobody knows
+	bucketUnknown         // blocks of requests whose ideal is unknown
 	bucketMoved           // bytes, by level and operation
 
 	bucketEvicted = bucketMoved + int(tiers.NumKinds)*int(tiers.NumOps) // bytes, by level

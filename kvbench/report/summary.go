@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 	"kvbench/tracing"
 )
@@ -355,8 +354,8 @@ func (s *summary) throughput() {
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
 			units.Plural(s.Requests.Completed, "request"),
-			number(units.Ratio(s.Requests.Completed, s.Summary.ElapsedTime)),
-			number(units.Ratio(s.Requests.GeneratedTokens, s.Summary.ElapsedTime)))
+			number(units.Ratio(s.Requests.Completed, float64(s.WindowNS)/1e9)),
+			number(units.Ratio(s.Requests.GeneratedTokens, float64(s.WindowNS)/1e9)))
 	}
 	if c := s.Ceiling; c != nil {
 		// Each of them, because the ratio is interpolated and a reader may want to check it.
@@ -466,23 +465,23 @@ func served(r *result.Result) *Table {
 		total.Completed+total.InFlight+total.Queued == 0 {
 		return nil
 	}
-	add := func(name string, o result.ClassOutcome, d result.Distribution, sla *python.SLA) {
+	add := func(name string, o result.ClassOutcome, d result.Distribution) {
 		var p95, target, compliance any = d.P95, "", ""
 		if o.Censored && d.P95 != nil { // the slowest are still waiting
 			p95 = "≥ " + ns(d.P95)
 		}
-		if sla != nil {
-			target, compliance = "p95 ≤ "+units.Milliseconds.Text(sla.TargetP95MS), sla.Compliance
+		if o.Compliance != nil {
+			target, compliance = "p95 ≤ "+ns(o.TargetP95NS), o.Compliance
 		}
 		t.add(name, o.Offered, o.Completed, o.ServedRatio, o.InFlight, o.Queued,
 			o.OldestQueuedAgeS, p95, target, compliance)
 	}
 	for _, c := range result.Classes {
 		if o, ok := r.Load[c]; ok && o.Offered+o.Completed+o.InFlight+o.Queued > 0 {
-			add(c, o, r.Latency.Request.ByClass[c], r.Summary.QoSMetrics[c].SLA)
+			add(c, o, r.Latency.Request.ByClass[c])
 		}
 	}
-	add("total", total, r.Latency.Request.EndToEnd, nil)
+	add("total", total, r.Latency.Request.EndToEnd)
 	return t
 }
 
@@ -516,7 +515,7 @@ func (s *summary) harness() {
 	if h.PeakRSSBytes != nil {
 		rss = "peak memory " + bytes(h.PeakRSSBytes)
 	}
-	cpu := units.Seconds.Text(h.CPUSeconds) + " CPU"
+	cpu := units.Seconds.Text(float64(h.CPUNS)/1e9) + " CPU"
 	if s.Simulation == nil { // a simulation's own cost is unrelated to the run it predicts
 		if share := h.Verdict.CPUShare; share != nil { // several hosts have no common number
 			cpu += fmt.Sprintf(" (%s of %s cores)", percent(share), number(s.Limits.Cores))

@@ -22,7 +22,7 @@ func TestAFourTurnConversationMakesSixLookups(t *testing.T) {
 	assert.EqualValues(t, 6, r.Lookups.ByKind["multi_turn"].Hits)
 	assert.EqualValues(t, 6, r.Lookups.Hits+r.Lookups.Misses+r.Lookups.NotYetWritten,
 		"what a request reads of its own was never in doubt")
-	assert.EqualValues(t, 10, r.Summary.CacheStats.CacheHits, "the Python benchmark counts it")
+	assert.EqualValues(t, 10, r.Python().Summary.CacheStats.CacheHits, "the Python benchmark counts it")
 	assert.Zero(t, r.Lookups.Misses)
 
 	s := r.Tiers[0]
@@ -47,10 +47,10 @@ func TestBatchedReReadsAreOperationsAndNoLookups(t *testing.T) {
 	assert.EqualValues(t, 6, r.Lookups.Hits+r.Lookups.Misses)
 	assert.EqualValues(t, 6+4+16, r.Tiers[0].Read.Operations)
 	assert.EqualValues(t, 4, r.FirstReads.Operations)
-	assert.EqualValues(t, 4*10*unit, r.UniqueBytesRead)
-	assert.EqualValues(t, 26, r.Summary.CacheStats.CacheHits,
+	assert.EqualValues(t, 4*10*unit, r.FirstReads.Bytes)
+	assert.EqualValues(t, 26, r.Python().Summary.CacheStats.CacheHits,
 		"the Python benchmark counts re-reads as hits")
-	assert.EqualValues(t, 400, r.TotalTokensGenerated)
+	assert.EqualValues(t, 400, r.Requests.GeneratedTokens)
 }
 
 // The worked example of the waterfall: 3.5 entries fit, so turns 5 and 6 find
@@ -103,7 +103,7 @@ func TestAPrefixIsWrittenOnceAndThenRead(t *testing.T) {
 		assert.EqualValues(t, 1, system.Misses)
 		assert.EqualValues(t, 49, system.Hits, "waiting for the one that writes it is a hit")
 		assert.EqualValues(t, 49, r.Latency.PrefixRead.Count)
-		assert.EqualValues(t, 49, r.Summary.CacheStats.SystemPromptHits)
+		assert.EqualValues(t, 49, r.Python().Summary.CacheStats.SystemPromptHits)
 		assert.EqualValues(t, 51, r.Tiers[0].Write.Operations)
 		assert.EqualValues(t, (50*4+9)*unit, r.Tiers[0].Write.Bytes,
 			"its tokens are not written with the requests")
@@ -166,7 +166,7 @@ func TestARequestThatWritesTwiceJoinsTheFirstWriter(t *testing.T) {
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 1, r.Tiers[0].Write.Operations)
 		assert.EqualValues(t, 1, r.Tiers[0].Read.Operations)
-		assert.EqualValues(t, 1, r.Summary.CacheStats.UserCacheHits)
+		assert.EqualValues(t, 1, r.Python().Summary.CacheStats.UserCacheHits)
 		assert.Zero(t, r.Lookups.Hits)
 		assert.Equal(t, int64(6*time.Second), r.WindowNS)
 	})

@@ -59,8 +59,8 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 	require.NoError(t, err)
 	want := service / (1 - rho) * 1e3
 	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want,
-		*res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
-	assert.InEpsilon(t, want, *res.Summary.EndToEndLatency.Mean, 0.1)
+		*res.Latency.Request.EndToEnd.Mean/1e6, res.Requests.Completed)
+	assert.InEpsilon(t, want, *res.Latency.Request.EndToEnd.Mean/1e6, 0.1)
 	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
 	assert.InEpsilon(t, want/1e3*rho/service, *res.Outstanding(), 0.15, "Little's law")
 	assert.True(t, res.KeptUp(queueUsers))

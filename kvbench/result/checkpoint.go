@@ -14,62 +14,62 @@ import (
 // Checkpoint is what became of checkpoints that were written, or read: MLPerf Storage's workload.
 // A result holds one direction; that of the reads knows of the writes before it when they ended.
 type Checkpoint struct {
-	Model        string `json:"model"` // llama3-8b …; stream: one file of no model
-	Scale        int64  `json:"scale"` // files are 1/scale of their size
-	Accelerators int    `json:"accelerators"`
-	Mode         string `json:"mode"` // full, or subset: accelerators of the model are missing
-	Zero         int    `json:"zero"`
-	Tensor       int    `json:"tensor"`
-	Pipeline     int    `json:"pipeline"`
-	Data         int    `json:"data"`
-	Files        int    `json:"files"` // of one checkpoint
-	Bytes        int64  `json:"bytes"`
+	Model        string `json:"model" merge:"same"` // llama3-8b …; stream: one file of no model
+	Scale        int64  `json:"scale" merge:"same"` // files are 1/scale of their size
+	Accelerators int    `json:"accelerators" merge:"same"`
+	Mode         string `json:"mode" merge:"same"` // full, or subset: accelerators of the model are missing
+	Zero         int    `json:"zero" merge:"same"`
+	Tensor       int    `json:"tensor" merge:"same"`
+	Pipeline     int    `json:"pipeline" merge:"same"`
+	Data         int    `json:"data" merge:"same"`
+	Files        int    `json:"files" merge:"same"` // of one checkpoint
+	Bytes        int64  `json:"bytes" merge:"same"`
 	// Of several clients, each has those of its Count accelerators from First on in its own result:
-	// their bytes, and the device's, whoever asked. Null where it is all of them.
-	First *int `json:"first_accelerator,omitempty"`
-	Count *int `json:"client_accelerators,omitempty"`
+	// their bytes, and all bytes of the device. Null where it is all of them.
+	First *int `json:"first_accelerator,omitempty" merge:"drop"`
+	Count *int `json:"client_accelerators,omitempty" merge:"drop"`
 
-	Writes []CheckpointRun `json:"writes,omitempty"`
-	Reads  []CheckpointRun `json:"reads,omitempty"`
+	Writes []CheckpointRun `json:"writes,omitempty" merge:"-"`
+	Reads  []CheckpointRun `json:"reads,omitempty" merge:"-"`
 
 	// FlushP95NS is that of a file's fsync, null with too few files; FlushMaxNS the longest.
-	FlushP95NS *int64 `json:"file_flush_p95_ns,omitempty"`
-	FlushMaxNS *int64 `json:"file_flush_max_ns,omitempty"`
+	FlushP95NS *int64 `json:"file_flush_p95_ns,omitempty" merge:"-"`
+	FlushMaxNS *int64 `json:"file_flush_max_ns,omitempty" merge:"-"`
 
 	// Between writing and reading: how the page cache was emptied and how long that took, and how
 	// much else passed from the end of the last write to the begin of the first read, by the wall
 	// clock: negative where clocks differ. Recovery is both and the first read. Total is from the
 	// begin of the first write to the end of the last read, by the wall clock, too.
-	Flush      string `json:"flush,omitempty"` // none, fadvise, drop
-	FlushNS    *int64 `json:"flush_ns,omitempty"`
-	GapNS      *int64 `json:"gap_ns,omitempty"`
-	RecoveryNS *int64 `json:"recovery_ns,omitempty"`
-	TotalNS    *int64 `json:"total_ns,omitempty"`
+	Flush      string `json:"flush,omitempty" merge:"same"` // none, fadvise, drop
+	FlushNS    *int64 `json:"flush_ns,omitempty" merge:"max"`
+	GapNS      *int64 `json:"gap_ns,omitempty" merge:"max"`
+	RecoveryNS *int64 `json:"recovery_ns,omitempty" merge:"-"`
+	TotalNS    *int64 `json:"total_ns,omitempty" merge:"max"`
 
 	Stages *Pipeline        `json:"stages,omitempty"` // of writes
-	Rules  []CheckpointRule `json:"rules"`
-	Notes  []string         `json:"notes,omitempty"`
+	Rules  []CheckpointRule `json:"rules" merge:"-"`
+	Notes  []string         `json:"notes,omitempty" merge:"same"`
 }
 
 // CheckpointRun is one checkpoint written or read by all accelerators.
 type CheckpointRun struct {
-	Index int    `json:"index"` // of the checkpoint, from 1
-	Start string `json:"start"` // RFC 3339, UTC
+	Index int    `json:"index" merge:"same"` // of the checkpoint, from 1
+	Start string `json:"start" merge:"-"`    // RFC 3339, UTC
 	// DurationNS is that of the slowest accelerator, from the common start to its last file
 	// durable, or read; MinNS that of the fastest. Slowest is its number, the first of several.
-	DurationNS int64 `json:"duration_ns"`
-	MinNS      int64 `json:"min_ns"`
-	Slowest    int   `json:"slowest"`
-	Bytes      int64 `json:"bytes"`
+	DurationNS int64 `json:"duration_ns" merge:"max"`
+	MinNS      int64 `json:"min_ns" merge:"min"`
+	Slowest    int   `json:"slowest" merge:"-"`
+	Bytes      int64 `json:"bytes" merge:"sum"`
 	// FlushNS is the longest fsync of one of the files that were written, or completion of an
 	// object; null of reads, and of objects that have none.
-	FlushNS *int64 `json:"flush_ns"`
+	FlushNS *int64 `json:"flush_ns" merge:"max"`
 	// CachedBytes of its files lay in the page cache before it was read. DeviceBytes is what the
-	// device read or wrote meanwhile, whoever asked. Null: nobody can know.
-	CachedBytes   *int64 `json:"cached_before_bytes"`
-	DeviceBytes   *int64 `json:"device_bytes"`
-	Cold          *bool  `json:"cold"`
-	VerifiedBytes int64  `json:"verified_bytes"`
+	// device read or wrote meanwhile, for any process. Null: unknown.
+	CachedBytes   *int64 `json:"cached_before_bytes" merge:"sum"`
+	DeviceBytes   *int64 `json:"device_bytes" merge:"-"`
+	Cold          *bool  `json:"cold" merge:"-"`
+	VerifiedBytes int64  `json:"verified_bytes" merge:"sum"`
 }
 
 // NewCheckpointRun is one of which each accelerator is known how long it took, from the number of
@@ -130,7 +130,7 @@ func (r *CheckpointRun) JudgeCold() {
 // RuleCold is the name of the rule about where reads come from.
 const RuleCold = "cold reads"
 
-// ColdReads says whether all reads came from the device, nil where nobody can know: one that did
+// ColdReads reports whether all reads came from the device, nil where it is unknown: one that did
 // not is enough to say no. Found is the same in words.
 func ColdReads(runs []CheckpointRun) (ok *bool, found string) {
 	cold, warm := 0, 0
@@ -162,7 +162,7 @@ type CheckpointRuns struct {
 }
 
 // Reading are the reads whose numbers go together. Those that came from memory are never averaged
-// with others: they come apart, unless all did.
+// with others: they come separately, unless all did.
 func (c *Checkpoint) Reading() (runs, warm []CheckpointRun) {
 	for _, r := range c.Reads {
 		if r.Cold != nil && !*r.Cold {
@@ -207,27 +207,27 @@ func (c *Checkpoint) Rates() (read, write float64) {
 // Pipeline is how the bytes of checkpoints came to the storage: producers fill buffers, writers
 // write them. Walls are times in which at least one did, waits those of one thread, on average.
 type Pipeline struct {
-	ChunkBytes int64 `json:"chunk_bytes"`
-	Buffers    int   `json:"buffers"` // of each accelerator
-	Producers  int   `json:"producers"`
-	Writers    int   `json:"writers"` // of all accelerators
-	Chunks     int64 `json:"chunks"`
+	ChunkBytes int64 `json:"chunk_bytes" merge:"same"`
+	Buffers    int   `json:"buffers" merge:"same"` // of each accelerator
+	Producers  int   `json:"producers" merge:"sum"`
+	Writers    int   `json:"writers" merge:"sum"` // of all accelerators
+	Chunks     int64 `json:"chunks" merge:"sum"`
 
-	GenerationNS     int64 `json:"generation_ns"` // in producers, summed
-	GenerationWallNS int64 `json:"generation_wall_ns"`
-	IONS             int64 `json:"io_ns"`            // writes in flight, flushes, and making files
-	CloseNS          int64 `json:"close_ns"`         // flushes
-	ProducerWaitNS   int64 `json:"producer_wait_ns"` // for a free buffer
-	WriterWaitNS     int64 `json:"writer_wait_ns"`   // for a full one
-	TotalNS          int64 `json:"total_ns"`         // of the checkpoints
+	GenerationNS     int64 `json:"generation_ns" merge:"sum"` // in producers, summed
+	GenerationWallNS int64 `json:"generation_wall_ns" merge:"max"`
+	IONS             int64 `json:"io_ns" merge:"max"`          // writes in flight, flushes, and making files
+	CloseNS          int64 `json:"close_ns" merge:"max"`       // flushes
+	ProducerWaitNS   int64 `json:"producer_wait_ns" merge:"-"` // for a free buffer
+	WriterWaitNS     int64 `json:"writer_wait_ns" merge:"-"`   // for a full one
+	TotalNS          int64 `json:"total_ns" merge:"-"`         // of the checkpoints
 
 	// GenerationRate is what the producers make when nothing holds them up, in bytes/s; Ratio how
 	// many times the storage's that is (2 and more are wanted, or the storage is not what was
 	// measured). Overhead is the share of the time in which neither of the two went on (below 0.1).
-	GenerationRate *float64 `json:"generation_bytes_per_s"`
-	Ratio          *float64 `json:"throughput_ratio"`
-	Overhead       *float64 `json:"overhead"`
-	Bottleneck     string   `json:"bottleneck"`
+	GenerationRate *float64 `json:"generation_bytes_per_s" merge:"-"`
+	Ratio          *float64 `json:"throughput_ratio" merge:"-"`
+	Overhead       *float64 `json:"overhead" merge:"-"`
+	Bottleneck     string   `json:"bottleneck" merge:"-"`
 }
 
 // What a pipeline can be limited by, in the reference's words.
@@ -246,7 +246,7 @@ func (p *Pipeline) Derive() {
 	}
 }
 
-// CheckpointRule is something that the closed division asks for. Ok is null where nobody can know.
+// CheckpointRule is something that the closed division requires. Ok is null where it is unknown.
 type CheckpointRule struct {
 	Name     string `json:"name"`
 	Required string `json:"required"`
@@ -303,10 +303,9 @@ func (c *Checkpoint) metrics(add func(unit string, v *float64)) {
 		add("slowest-"+d.name+"-B/s", &s.RateWorst)
 	}
 	add("flush-p95-ns", number(c.FlushP95NS))
-	add("device-read-ratio", c.DeviceRatio())
 }
 
-// Streamed tells whether it was one file of no model.
+// Streamed reports whether it was one file of no model.
 func (c *Checkpoint) Streamed() bool { return c.Model == "stream" }
 
 // StreamSummary is how the bytes of a stream came to the storage, in the keys of the reference's

@@ -18,7 +18,7 @@ type Clients struct {
 
 	// Between the first and the last opening of a window, by one clock, and how far that may be
 	// off. Null: not all of them opened one, or time is simulated.
-	StartSkewNS            *int64 `json:"start_skew_ns"`
+	StartSkewNS            *int64 `json:"start_skew_ns" line:"start-skew-ns"`
 	StartSkewUncertaintyNS *int64 `json:"start_skew_uncertainty_ns"`
 	// In which all of them measured; null where they share no time.
 	CommonWindowNS *int64 `json:"common_window_ns"`
@@ -44,7 +44,7 @@ type SharedFilesystem struct {
 	CapacityBytes int64    `json:"capacity_bytes"` // of their storage tiers there together
 }
 
-// LostClient is one that died, or was not heard of any more.
+// LostClient is one that died, or sent no more messages.
 type LostClient struct {
 	Rank    int    `json:"rank"`
 	Host    string `json:"host"`
@@ -87,10 +87,9 @@ func (c *Clients) metrics(add func(unit string, v *float64)) {
 	}
 	add("slowest-rank-read-p95-ns", slowest(func(r ClientRank) *int64 { return r.ReadP95NS }))
 	add("slowest-rank-write-p95-ns", slowest(func(r ClientRank) *int64 { return r.WriteP95NS }))
-	add("start-skew-ns", number(c.StartSkewNS))
 }
 
-// Opened says how far apart the windows opened, which is known.
+// Opened reports the time between the first and the last opening of a window, which is known.
 func (c *Clients) Opened() string {
 	text := "opened within " + units.Nanoseconds.Text(float64(*c.StartSkewNS))
 	if n := units.OrZero(c.StartSkewUncertaintyNS); n > 0 {

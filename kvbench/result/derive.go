@@ -10,8 +10,22 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Derive makes the ratios and costs of what r counts, the one place of each formula: who counts
-// calls it, and who adds up the counts of several ranks, for a ratio is never averaged: a rank of
+// Complete fills in everything that follows from the counts of a result and its histograms: for the
+// recorder, which counts them, and for the merger of several results.
+func (r *Result) Complete(hists Histograms) {
+	r.Derive()
+	r.Distribute(hists)
+	for _, class := range Classes {
+		if o, ok := r.Load[class]; ok {
+			h := hists["request_end_to_end_"+class]
+			o.Compliance = units.Ratio(h.AtMost(o.TargetP95NS), h.Count()+o.Unmet())
+			r.Load[class] = o
+		}
+	}
+}
+
+// Derive makes the ratios and costs of what r counts, the one place of each formula: the
+// recorder calls it, and the merger of several ranks, for a ratio is never averaged: a rank of
 // ten requests would weigh as much as one of a thousand. What has no base is nil. Rates over the
 // window are no part of it, because ranks have windows of their own, whose rates add up.
 func (r *Result) Derive() {
@@ -79,14 +93,21 @@ func (r *Result) Derive() {
 		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
 		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
 	}
+	// The reads that the device did not see came from a page cache or a controller's. Of several
+	// clients one that was served from a cache is enough: its share is in the sums.
+	if w.ReadRatio != nil {
+		served := w.ServedFromCache != nil && *w.ServedFromCache
+		w.ServedFromCache = new(served || *w.ReadRatio < servedFromCacheBelow)
+	}
 	if n := r.Network; n != nil {
 		n.Derive(w.AppReadBytes)
 	}
+	slices.SortFunc(r.Errors, ErrorCount.Compare)
 }
 
-// Derive makes the times of the rates at which single entries were loaded, because loading a
+// derive makes the times of the rates at which single entries were loaded, because loading a
 // context is one such read: the median entry's, and that of the twentieth that was slowest.
-func (c *ContextLoad) Derive(rate Distribution) {
+func (c *ContextLoad) derive(rate Distribution) {
 	c.TypicalNS, c.SlowNS, c.LoadingWins = timeAt(c.Bytes, rate.P50), timeAt(c.Bytes, rate.P5), nil
 	if c.RecomputeNS != nil && c.TypicalNS != nil {
 		c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
@@ -107,15 +128,15 @@ func (e ErrorCount) Compare(o ErrorCount) int {
 		cmp.Compare(e.Operation, o.Operation), cmp.Compare(e.Errno, o.Errno))
 }
 
-// ofEngines are the parameters that an engine and its layout set, but for those that nobody would
+// ofEngines are the parameters that an engine and its layout set, but for those that users do not
 // set otherwise.
 var ofEngines = []string{"layout", "object-tokens", "io", "io-depth", "read-threads",
 	"write-threads", "s3-keys", "s3-lookup", "s3-requests", "tier-policy", "promote",
 	"write-behind-gb", "admit-after", "evict"}
 
 // Imitated names the inference engine that the run imitated as a whole, "" for none, with the
-// parameters that it and its layout set, and those that somebody wanted otherwise, each "name
-// value". Where a value came from tells them apart.
+// parameters that it and its layout set, and those that the user set otherwise, each "name value".
+// The origin of a value distinguishes them.
 func (r *Result) Imitated() (engine string, its, others []string) {
 	for _, p := range r.Parameters {
 		if p.Name == "engine" && p.Value != "none" {

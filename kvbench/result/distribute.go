@@ -81,6 +81,11 @@ func (r *Result) Distribute(hs Histograms) {
 			o.Operations[kind] = n
 		}
 	}
+	if n := len(r.Tiers); n > 0 { // contexts come from the slowest level
+		for i := range r.ContextLoad {
+			r.ContextLoad[i].derive(all.Levels[r.Tiers[n-1].Level].Read.Rate)
+		}
+	}
 	if f := r.FirstToken; f != nil {
 		f.ByClass = make(map[string]Distribution)
 		hs.fill(f, "request_")
@@ -112,29 +117,4 @@ func (hs Histograms) operation(name string) OpLatency {
 		}
 	}
 	return o
-}
-
-// PythonLatencies are {level}_{op}_{p}_ms, and of the storage also
-// {level}_{op}_{device,host}_{p}_ms, where there are samples.
-func (hs Histograms) PythonLatencies() map[string]float64 {
-	keys := make(map[string]float64)
-	for _, name := range strings.Fields("gpu_read gpu_write cpu_read cpu_write storage_read " +
-		"storage_write storage_read_device storage_write_device storage_read_host " +
-		"storage_write_host") {
-		for p, share := range map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99,
-			"p999": 0.999, "p9999": 0.9999} {
-			if v := hs[name].PercentileMS(share); v != nil {
-				keys[name+"_"+p+"_ms"] = *v
-			}
-		}
-	}
-	return keys
-}
-
-// CPUP95MS is of the cpu tier's reads and writes together, in milliseconds; nil without any.
-func (hs Histograms) CPUP95MS() *float64 {
-	all := NewHistogram(units.Nanoseconds)
-	all.Merge(hs["cpu_read"])
-	all.Merge(hs["cpu_write"])
-	return all.PercentileMS(0.95)
 }

@@ -2,28 +2,25 @@ package result
 
 // Harness is what measuring cost, and whether it was the limit.
 type Harness struct {
-	CPUSeconds   float64  `json:"cpu_seconds"` // of the process inside the window
-	CPUNS        int64    `json:"cpu_ns"`
-	CPUNSPerByte *float64 `json:"cpu_ns_per_byte"` // bytes of all tiers, both directions
-	PeakRSSBytes *int64   `json:"peak_rss_bytes"`
-	Mallocs      int64    `json:"mallocs"`
-	AllocBytes   int64    `json:"alloc_bytes"`
-	GCCount      int64    `json:"gc_count"`
-	GCPauseNS    int64    `json:"gc_pause_ns"`
-	VolCtxSw     int64    `json:"voluntary_context_switches"`
-	InvolCtxSw   int64    `json:"involuntary_context_switches"`
-	WorkerIdleNS int64    `json:"worker_idle_ns"` // summed over workers
-	WorkerBusyNS int64    `json:"worker_busy_ns"`
-	BufferWaitNS int64    `json:"buffer_wait_ns"`
-	HostNS       int64    `json:"host_ns"`
-	// What goroutines of the process waited for, summed over them, as Go's runtime tells: mutexes,
-	// a processor (an estimate from samples), and the collector, for which they had to work before
-	// they could allocate.
-	LockWaitNS  int64    `json:"lock_wait_ns"`
-	SchedWaitNS int64    `json:"sched_wait_ns"`
-	GCAssistNS  int64    `json:"gc_assist_ns"`
+	CPUNS        int64    `json:"cpu_ns" merge:"sum"`
+	CPUNSPerByte *float64 `json:"cpu_ns_per_byte" merge:"-" line:"cpu-ns/B"` // bytes of all tiers, both directions
+	PeakRSSBytes *int64   `json:"peak_rss_bytes" merge:"max" line:"peak-RSS-bytes"`
+	Mallocs      int64    `json:"mallocs" merge:"sum"`
+	AllocBytes   int64    `json:"alloc_bytes" merge:"sum"`
+	GCCount      int64    `json:"gc_count" merge:"sum"`
+	GCPauseNS    int64    `json:"gc_pause_ns" merge:"sum"`
+	VolCtxSw     int64    `json:"voluntary_context_switches" merge:"sum"`
+	InvolCtxSw   int64    `json:"involuntary_context_switches" merge:"sum"`
+	WorkerIdleNS int64    `json:"worker_idle_ns" merge:"sum"` // summed over workers
+	WorkerBusyNS int64    `json:"worker_busy_ns" merge:"sum"`
+	// What goroutines of the process waited for, summed over them, as Go's runtime reports:
+	// mutexes, a processor (an estimate from samples), and the collector, for which they had to
+	// work before they could allocate.
+	LockWaitNS  int64    `json:"lock_wait_ns" merge:"sum"`
+	SchedWaitNS int64    `json:"sched_wait_ns" merge:"sum"`
+	GCAssistNS  int64    `json:"gc_assist_ns" merge:"sum"`
 	Busy        BusyTime `json:"busy"`
-	Ladder      *Ladder  `json:"ladder"` // null: none was asked for
+	Ladder      *Ladder  `json:"ladder" merge:"drop"` // null: none was requested
 	Verdict     Verdict  `json:"verdict"`
 }
 
@@ -33,38 +30,38 @@ type Ladder struct {
 	Rungs    []Rung   `json:"rungs"`
 	CPUShare *float64 `json:"cpu_share"` // of the process meanwhile
 	// time of the device's discards meanwhile, those of other processes among them, ÷ that of the
-	// ladder; null where nobody counts them
+	// sweep; null where they are not counted
 	DiscardShare *float64 `json:"discard_share"`
-	Reason       string   `json:"reason,omitempty"` // why there are no rungs
+	Reason       string   `json:"reason,omitempty"` // why there are no steps
 }
 
 // BusyTime is where the workers' busy time went, summed over them. An operation at an edge of the
 // window counts with the share of its time that lies within, taken evenly of its parts, so that
 // these may come to a little more or less than WorkerBusyNS.
 type BusyTime struct {
-	StorageNS    int64 `json:"storage_ns"`     // inside the storage tier: open, create, I/O, flush
-	OtherTiersNS int64 `json:"other_tiers_ns"` // likewise
-	// HandoverNS is the part of StorageNS in which the requests under way were not at the device:
-	// they waited in this process for a thread, or were done and nobody had noticed.
-	HandoverNS int64 `json:"handover_ns"`
+	StorageNS    int64 `json:"storage_ns" merge:"sum"`     // inside the storage tier: open, create, I/O, flush
+	OtherTiersNS int64 `json:"other_tiers_ns" merge:"sum"` // inside the others
+	// HandoverNS is the part of StorageNS in which the requests in flight were not at the device:
+	// they waited in this process for a thread, or had completed and were not yet reaped.
+	HandoverNS int64 `json:"handover_ns" merge:"sum"`
 	// EngineNS is the part of StorageNS in which they waited for one of the threads of the engine
 	// whose layout it is: what that engine has, and not what this process makes of it.
-	EngineNS   int64 `json:"engine_ns"`
-	ClearingNS int64 `json:"clearing_ns"` // deleting and demoting others to make room
+	EngineNS   int64 `json:"engine_ns" merge:"sum"`
+	ClearingNS int64 `json:"clearing_ns" merge:"sum"` // deleting and demoting others for capacity
 	// RemovalNS is what deletions in the storage tier took: a part of ClearingNS, and those that
 	// the last reader of an entry had to do.
-	RemovalNS int64 `json:"removal_ns"`
-	// waiting until room is made: for who reads or writes what has to leave
-	RoomNS       int64 `json:"room_ns"`
-	WriteLimitNS int64 `json:"write_limit_ns"`
-	WriterNS     int64 `json:"writer_ns"` // waiting for another's write of the same entry
-	BuffersNS    int64 `json:"buffers_ns"`
-	GenerationNS int64 `json:"generation_ns"` // making data while nothing was in flight
-	HostNS       int64 `json:"host_ns"`       // copying and verifying
+	RemovalNS int64 `json:"removal_ns" merge:"sum"`
+	// waiting for capacity: until readers and writers of the entries to evict are done
+	RoomNS       int64 `json:"room_ns" merge:"sum"`
+	WriteLimitNS int64 `json:"write_limit_ns" merge:"sum"`
+	WriterNS     int64 `json:"writer_ns" merge:"sum"` // waiting for another's write of the same entry
+	BuffersNS    int64 `json:"buffers_ns" merge:"sum"`
+	GenerationNS int64 `json:"generation_ns" merge:"sum"` // making data while nothing was in flight
+	HostNS       int64 `json:"host_ns" merge:"sum"`       // copying and verifying
 	// DispatchNS is taking requests and ending them: the dispatcher's lock, parsing of input,
 	// planning, decisions.
-	DispatchNS int64 `json:"dispatch_ns"`
-	ThinkingNS int64 `json:"thinking_ns"` // sleeping as long as a GPU would compute
+	DispatchNS int64 `json:"dispatch_ns" merge:"sum"`
+	ThinkingNS int64 `json:"thinking_ns" merge:"sum"` // sleeping as long as a GPU would compute
 }
 
 // Verdict kinds.
@@ -81,14 +78,14 @@ const (
 // Verdict says what bounded the trial, with the numbers behind it; one that could not be measured
 // is null and decides nothing.
 type Verdict struct {
-	Kind          string   `json:"kind"`
-	IdleShare     *float64 `json:"idle_share"`
-	CPUShare      *float64 `json:"cpu_share"`
-	HostWaitShare *float64 `json:"host_wait_share"`
+	Kind          string   `json:"kind" merge:"same"`
+	IdleShare     *float64 `json:"idle_share" merge:"drop"`
+	CPUShare      *float64 `json:"cpu_share" merge:"drop"`
+	HostWaitShare *float64 `json:"host_wait_share" merge:"drop"`
 	// of the workers' busy time, what was neither storage nor a wait for it
-	HarnessShare *float64 `json:"harness_share"`
-	InFlight     *float64 `json:"in_flight"` // mean number of requests at the storage
-	// of concurrency-limited: workers, depth, write limit, room
-	Bound  string `json:"bound,omitempty"`
-	Reason string `json:"reason"`
+	HarnessShare *float64 `json:"harness_share" merge:"drop"`
+	InFlight     *float64 `json:"in_flight" merge:"sum"` // mean number of requests at the storage
+	// of concurrency-limited: workers, depth, write limit, capacity
+	Bound  string `json:"bound,omitempty" merge:"same"`
+	Reason string `json:"reason" merge:"drop"`
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -156,8 +155,14 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode histogram of %d values: %w", d.Count, err)
 	}
-	h := NewHistogram(d.Unit)
-	if lost := h.h.Merge(in); lost > 0 || h.h.TotalCount() != d.Count {
+	h, lost := &Histogram{h: in}, int64(0)
+	// Of another program, or edited: adding all values one by one takes longer than decoding.
+	if in.LowestTrackableValue() != 1 || in.HighestTrackableValue() != rangeOf(d.Unit) ||
+		in.SignificantFigures() != histDigits {
+		h = NewHistogram(d.Unit)
+		lost = h.h.Merge(in)
+	}
+	if lost > 0 || h.h.TotalCount() != d.Count {
 		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced",
 			in.TotalCount(), d.Count)
 	}
@@ -196,14 +201,3 @@ func (h *Histogram) PercentileMS(p float64) *float64 {
 
 // Milliseconds turns nanoseconds into the unit of the Python benchmark's keys.
 func Milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
-
-// NewLatencyMS makes the numbers of a histogram, which may be nil.
-func NewLatencyMS(h *Histogram) python.LatencyMS {
-	var l python.LatencyMS
-	if mean, ok := h.Mean(); ok {
-		l.Mean = new(mean / float64(time.Millisecond))
-	}
-	l.P50, l.P95, l.P99 = h.PercentileMS(0.5), h.PercentileMS(0.95), h.PercentileMS(0.99)
-	l.P999, l.P9999 = h.PercentileMS(0.999), h.PercentileMS(0.9999)
-	return l
-}

@@ -1,6 +1,77 @@
 package result
 
-import "kvbench/kvbench/units"
+import (
+	_ "embed"
+	"reflect"
+	"strings"
+
+	"kvbench/kvbench/units"
+)
+
+// LineUnit is the unit of a value on benchmark lines.
+type LineUnit struct {
+	Name   string
+	Better string // higher or lower, as Unit lines have it; empty: neither
+	Title  string // for people
+	Doc    string // Markdown; empty: that of the unit before
+	Column bool   // of CSV and workbook, whose columns.txt does not have it: tags describe it
+}
+
+//go:embed lines.txt
+var linesText string
+
+// Lines are the units of the suite's benchmark lines: those of lines.txt in their order, then those
+// that only the tags of a result's field describe.
+//
+// A number of a result that has the tag line:"UNIT" is on the line as it is. If lines.txt does not
+// have the unit, the tags better, title and doc describe it: such a number is one line of code, and
+// is on the line, in the tables of units, in the page and in the columns of CSV and workbook.
+var Lines = func() (list []LineUnit) {
+	for row := range strings.Lines(linesText) {
+		if row = strings.TrimSpace(row); row != "" && row[0] != '#' {
+			c := append(strings.SplitN(row, " | ", 4), "")
+			list = append(list, LineUnit{Name: c[0], Better: strings.Trim(c[1], "-"),
+				Title: c[2], Doc: c[3]})
+		}
+	}
+	tagged(reflect.ValueOf(Result{}), true, func(tags reflect.StructTag, _ reflect.Value) {
+		if tags.Get("title") != "" {
+			list = append(list, LineUnit{tags.Get("line"), tags.Get("better"), tags.Get("title"),
+				tags.Get("doc"), true})
+		}
+	})
+	return list
+}()
+
+// Directed are the units of Lines that have a direction, and therefore a Unit line.
+func Directed() (list []LineUnit) {
+	for _, u := range Lines {
+		if u.Better != "" {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// tagged calls f with the numbers of a structure that are on the line. All are also those of
+// sections that the result does not have.
+func tagged(of reflect.Value, all bool, f func(tags reflect.StructTag, v reflect.Value)) {
+	for field, v := range of.Fields() {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() && !all {
+				continue
+			} else if v.IsNil() {
+				v = reflect.New(v.Type().Elem())
+			}
+			v = v.Elem()
+		}
+		if field.Tag.Get("line") != "" {
+			f(field.Tag, v)
+		} else if v.Kind() == reflect.Struct {
+			tagged(v, all, f)
+		}
+	}
+}
 
 // Metric is one value of the benchmark line.
 type Metric struct {
@@ -8,10 +79,10 @@ type Metric struct {
 	Value float64
 }
 
-// Metrics returns the values of the benchmark line in their documented order, without those that
-// are unknown. Bytes and nanoseconds throughout, because benchstat rescales those. A percentile
-// with too few samples behind it is unknown, here as in the summary: benchstat and the gate take
-// what is on the line for a number. A failed trial gives what it has.
+// Metrics returns the values of the benchmark line, without those that are unknown. Bytes and
+// nanoseconds throughout, because benchstat rescales those. A percentile with too few samples
+// behind it is unknown, here as in the summary: benchstat and the gate take what is on the line for
+// a number. A failed trial gives what it has.
 func (r *Result) Metrics() []Metric {
 	var out []Metric
 	add := func(unit string, v *float64) {
@@ -22,22 +93,19 @@ func (r *Result) Metrics() []Metric {
 	if c := r.Checkpoint; c != nil {
 		// Rates are those of the rules, and of no window: that has pauses in it.
 		c.metrics(add)
-		add("cpu-ns/B", r.Harness.CPUNSPerByte)
-		add("peak-RSS-bytes", number(r.Harness.PeakRSSBytes))
-		return out
+		r = &Result{CompletionUnit: UnitOperation,
+			DeviceWitness: Witness{ReadRatio: c.DeviceRatio()},
+			Harness: Harness{CPUNSPerByte: r.Harness.CPUNSPerByte,
+				PeakRSSBytes: r.Harness.PeakRSSBytes}}
 	}
 	read, write := r.StorageTraffic()
 	add("ns/op", units.Ratio(r.countedNS(), r.Completions()))
 	if r.CompletionUnit != UnitOperation {
-		if r.WindowNS > 0 {
-			add("req/s", &r.Summary.RequestsPerSecond)
-			add("tok/s", &r.Summary.AvgThroughput)
-		}
-		if r.Summary.TotalStorageIOTime > 0 { // else it is no rate but infinite
-			add("storage-tok/s", &r.Summary.StorageThroughput)
-		}
+		add("req/s", r.Requests.RequestsPerSecond)
+		add("tok/s", r.Requests.TokensPerSecond)
+		add("storage-tok/s", r.Requests.StorageTokensPerSecond)
 	}
-	// A direction that nobody asked for has no rate: benchstat cannot average zeros.
+	// A direction that was not measured has no rate: benchstat cannot average zeros.
 	if read.Bytes > 0 {
 		add("read-B/s", read.BytesPerSecond)
 	}
@@ -73,26 +141,17 @@ func (r *Result) Metrics() []Metric {
 		r.FirstToken.metrics(add)
 		add("served-ratio", r.Load["total"].ServedRatio)
 	}
-	if s := r.Autoscaler; s != nil {
-		add("sustained-users", new(float64(s.SustainedUsers)))
-		add("peak-B/s", new(s.PeakRate))
+	if p := r.PlainIO; p != nil && p.Knee != nil && p.Knee.Known() { // else it is none
+		add("knee-bytes", new(float64(p.Knee.Bytes())))
 	}
-	if p := r.PlainIO; p != nil {
-		add("io/s", p.RequestsPerSecond)
-		add("cpu-ns/io", p.CPUNSPerRequest)
-		if p.Knee != nil && p.Knee.Known() { // else it would be compared with knees
-			add("knee-bytes", new(float64(p.Knee.Bytes())))
-		}
-	}
-	add("cpu-ns/B", r.Harness.CPUNSPerByte)
-	add("peak-RSS-bytes", number(r.Harness.PeakRSSBytes))
-	add("device-read-ratio", r.DeviceWitness.ReadRatio)
-	add("ceiling-ratio", r.CeilingRatio)
 	r.Clients.metrics(add)
-	if rm := r.Removal; rm != nil {
-		add("removals/s", rm.FilesPerSecond)
-		add("freed-B/s", rm.BytesPerSecond)
-	}
+	tagged(reflect.ValueOf(*r), false, func(tags reflect.StructTag, v reflect.Value) {
+		if v.CanInt() {
+			add(tags.Get("line"), new(float64(v.Int())))
+		} else {
+			add(tags.Get("line"), new(v.Float()))
+		}
+	})
 	return out
 }
 
@@ -106,7 +165,7 @@ func (r *Result) countedNS() int64 {
 }
 
 // FoundTokensPerSecond is how many tokens of prompts a second did not have to be computed, because
-// they were found: tokens of the blocks found ÷ the window. Nil where no blocks were asked for. A
+// they were found: tokens of the blocks found ÷ the window. Nil where no blocks were requested. A
 // storage that is fast and finds little has few of them, as has one that finds much and is slow.
 func (r *Result) FoundTokensPerSecond() *float64 {
 	if r.BlockCache == nil || r.BlockCache.Tokens == 0 {
@@ -148,8 +207,8 @@ func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	return TierTraffic{}, TierTraffic{}
 }
 
-// StorageCapacity is how many bytes the tier on the line may hold, 0 where there is none or nobody
-// has said so.
+// StorageCapacity is how many bytes the tier on the line may hold, 0 where there is none or it has
+// no limit.
 func (r *Result) StorageCapacity() int64 {
 	for _, t := range r.Tiers {
 		if t.Level == r.storageLevel() {

@@ -58,54 +58,53 @@ type AutoscaleSummary struct {
 	Mode           string  `json:"mode"`
 	InitialUsers   int     `json:"initial_users"`
 	FinalUsers     int     `json:"final_users"`
-	SustainedUsers int     `json:"sustained_users"` // see sustained
-	PeakUsers      int     `json:"peak_users"`      // the most that ran
-	PeakRate       float64 `json:"peak_bytes_per_s"`
+	SustainedUsers int     `json:"sustained_users" line:"sustained-users"` // see sustained
+	PeakUsers      int     `json:"peak_users"`                             // the most that ran
+	PeakRate       float64 `json:"peak_bytes_per_s" line:"peak-B/s"`
 	SustainedRate  float64 `json:"sustained_tokens_per_s"` // TokensPerSecond of that round
 	Rounds         int     `json:"rounds"`
 	// capacity: throughput stopped growing; qos: the target was met, or passed from below
 	Found bool `json:"found"`
 }
 
-// Replay tells what became of the rows read so far. What was carried out
-// counts when it has ended, in the window or while the last operations end after
-// it; rows that wait for their turn then count nowhere.
+// Replay reports what became of the rows read so far. An executed row counts when it has ended, in
+// the window or while the last operations end after it; rows that still wait then count nowhere.
 type Replay struct {
-	Rows           int64 `json:"rows"`            // usable rows read
-	Skipped        int64 `json:"skipped"`         // of other tiers and phases
-	Reads          int64 `json:"reads"`           // carried out, as the two below
-	Writes         int64 `json:"writes"`          //
-	Deletes        int64 `json:"deletes"`         // of rows that say so
-	EvictedReads   int64 `json:"evicted_reads"`   // of entries that had made room: no I/O
-	UnwrittenReads int64 `json:"unwritten_reads"` // of keys that no row before wrote: no I/O
-	UnknownDeletes int64 `json:"unknown_deletes"` // of what was not there
-	Overwrites     int64 `json:"overwrites"`      // writes of what was there
-	TooLarge       int64 `json:"too_large"`       // writes larger than the tier: no I/O
-	Evictions      int64 `json:"evictions"`       // entries deleted to make room
-	LateNS         int64 `json:"largest_delay_ns"`
+	Rows           int64 `json:"rows" merge:"sum"`            // usable rows read
+	Skipped        int64 `json:"skipped" merge:"sum"`         // of other tiers and phases
+	Reads          int64 `json:"reads" merge:"sum"`           // executed, as the two below
+	Writes         int64 `json:"writes" merge:"sum"`          //
+	Deletes        int64 `json:"deletes" merge:"sum"`         // of rows that say so
+	EvictedReads   int64 `json:"evicted_reads" merge:"sum"`   // of evicted entries: no I/O
+	UnwrittenReads int64 `json:"unwritten_reads" merge:"sum"` // of keys that no row before wrote: no I/O
+	UnknownDeletes int64 `json:"unknown_deletes" merge:"sum"` // of what was not there
+	Overwrites     int64 `json:"overwrites" merge:"sum"`      // writes of what was there
+	TooLarge       int64 `json:"too_large" merge:"sum"`       // writes larger than the tier: no I/O
+	Evictions      int64 `json:"evictions" merge:"sum"`       // entries deleted for capacity
+	LateNS         int64 `json:"largest_delay_ns" merge:"max"`
 }
 
 // BlockCache is how the cache served a block trace: the requests that were decided inside the
 // window.
 type BlockCache struct {
-	Requests    int64 `json:"requests"`
-	Blocks      int64 `json:"blocks"`  // asked for
-	Hits        int64 `json:"hits"`    // in the cached prefixes
-	Pending     int64 `json:"pending"` // of the hits: were being written
-	Unreachable int64 `json:"kept"`    // there, but behind a missing one: neither read nor written
-	Written     int64 `json:"written"` // to be written
+	Requests    int64 `json:"requests" merge:"sum"`
+	Blocks      int64 `json:"blocks" merge:"sum"`  // requested
+	Hits        int64 `json:"hits" merge:"sum"`    // in the cached prefixes
+	Pending     int64 `json:"pending" merge:"sum"` // of the hits: were being written
+	Unreachable int64 `json:"kept" merge:"sum"`    // there, but behind a missing one: neither read nor written
+	Written     int64 `json:"written" merge:"sum"` // to be written
 	// HitRatio is hits ÷ blocks. IdealHitRatio is that of a cache without bounds on the same
-	// requests, null when too many distinct blocks were asked for to know it.
-	HitRatio      *float64 `json:"hit_ratio"`
-	IdealHits     *int64   `json:"ideal_hits"`
-	IdealHitRatio *float64 `json:"ideal_hit_ratio"`
+	// requests, null when too many distinct blocks were requested to know it.
+	HitRatio      *float64 `json:"hit_ratio" merge:"-"`
+	IdealHits     *int64   `json:"ideal_hits" merge:"sum"`
+	IdealHitRatio *float64 `json:"ideal_hit_ratio" merge:"-"`
 	// PrefixHitRatio is the share of requests of which at least the first block was found,
 	// TokenHitRatio that of the tokens.
-	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`
-	TokenHitRatio  *float64 `json:"token_hit_ratio"`
-	Tokens         int64    `json:"tokens"` // of blocks
-	HitTokens      int64    `json:"hit_tokens"`
-	BytesSaved     int64    `json:"bytes_saved"` // of hits: neither computed nor written again
+	PrefixHitRatio *float64 `json:"prefix_hit_ratio" merge:"drop"`
+	TokenHitRatio  *float64 `json:"token_hit_ratio" merge:"-"`
+	Tokens         int64    `json:"tokens" merge:"sum"` // of blocks
+	HitTokens      int64    `json:"hit_tokens" merge:"sum"`
+	BytesSaved     int64    `json:"bytes_saved" merge:"sum"` // of hits: neither computed nor written again
 	// Reads and Writes are the operations that moved blocks, on whatever tier: blocks that lie side
 	// by side are moved by one (see -layout), whose latency, size and count are those of the tiers'
 	// sections.
@@ -115,8 +114,8 @@ type BlockCache struct {
 
 // BlockMoves is how many operations moved how many blocks.
 type BlockMoves struct {
-	Operations int64 `json:"operations"`
-	Blocks     int64 `json:"blocks"`
+	Operations int64 `json:"operations" merge:"sum"`
+	Blocks     int64 `json:"blocks" merge:"sum"`
 }
 
 // Recording compares a run with a recorded one.
@@ -195,22 +194,22 @@ func (c Check) Word() string {
 
 // Simulation marks a result that no storage has had a part in.
 type Simulation struct {
-	Notice    string           `json:"notice"`
-	Device    *SimulatedDevice `json:"device"` // null: infinitely fast
-	TraceRows int64            `json:"io_trace_rows"`
-	WallNS    int64            `json:"wall_ns"`
+	Notice    string           `json:"notice" merge:"same"`
+	Device    *SimulatedDevice `json:"device" merge:"same"` // null: infinitely fast
+	TraceRows int64            `json:"io_trace_rows" merge:"sum"`
+	WallNS    int64            `json:"wall_ns" merge:"max"`
 	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two
 	// media when duplex).
-	DeviceBusyShare *float64 `json:"device_busy_share"`
+	DeviceBusyShare *float64 `json:"device_busy_share" merge:"drop"`
 	// SustainedUsers is how many of the users the device sustains, found by simulating the first n
-	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where
-	// nobody looked: users who wait for answers, requests at a rate, a number of requests, an
-	// autoscaler, which finds it itself.
-	SustainedUsers *int `json:"sustained_users"`
+	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where it
+	// was not searched for: users who wait for results, requests at a rate, a number of requests,
+	// an autoscaler, which finds it itself.
+	SustainedUsers *int `json:"sustained_users" merge:"drop"`
 	// Outstanding is [Result.Outstanding], with all users.
-	Outstanding *float64 `json:"outstanding_requests"`
+	Outstanding *float64 `json:"outstanding_requests" merge:"sum"`
 	// QueueGrowth is how fast the backlog grew over the window.
-	QueueGrowth *float64 `json:"queue_growth_requests_per_s"`
+	QueueGrowth *float64 `json:"queue_growth_requests_per_s" merge:"sum"`
 }
 
 // Outstanding is how many requests waited or ran, on average over the second half of the window, by
@@ -231,7 +230,7 @@ func (r *Result) Outstanding() *float64 {
 }
 
 // KeptUp says whether the storage kept up with so many users: on average no more requests waited or
-// ran than there were users. By Little's law a user's request is then answered, on average, before
+// ran than there were users. By Little's law a user's request then completes, on average, before
 // the same user makes the next one. A queue that grows passes that bound in any window that is long
 // enough to tell.
 func (r *Result) KeptUp(users int) bool {
@@ -254,8 +253,8 @@ const (
 	IOObjects   = "s3"
 )
 
-// SimulatedDevice is the device model of a simulated run as its result tells it:
-// the queueing model of a drive, with the names and units of the JSON.
+// SimulatedDevice is the device model of a simulated run: the queueing model of a drive, with the
+// names and units of the JSON.
 type SimulatedDevice struct {
 	Read         float64       `json:"read_bytes_per_s"`
 	Write        float64       `json:"write_bytes_per_s"`

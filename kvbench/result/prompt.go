@@ -11,10 +11,10 @@ import "kvbench/kvbench/units"
 // operation is not counted at all.
 type Prompt struct {
 	PromptTokens
-	Requests int64 `json:"requests"`
+	Requests int64 `json:"requests" merge:"sum"`
 	// Those that found anything, and their share: what engines log as a hit.
-	RequestsHit     int64                   `json:"requests_hit"`
-	RequestHitRatio *float64                `json:"request_hit_ratio"`
+	RequestsHit     int64                   `json:"requests_hit" merge:"sum"`
+	RequestHitRatio *float64                `json:"request_hit_ratio" merge:"-"`
 	ByKind          map[string]PromptTokens `json:"by_kind"` // PromptKinds
 }
 
@@ -24,11 +24,11 @@ var PromptKinds = [...]string{"system", "multi_turn", "user", "block", "rag", "n
 
 // PromptTokens is one part of prompts, or all of it.
 type PromptTokens struct {
-	Tokens int64 `json:"tokens"`
-	Found  int64 `json:"found_tokens"`
+	Tokens int64 `json:"tokens" merge:"sum"`
+	Found  int64 `json:"found_tokens" merge:"sum"`
 	// of those not found: their turn was overtaken
-	NotYetWritten int64    `json:"not_yet_written_tokens"`
-	HitRatio      *float64 `json:"hit_ratio"` // found ÷ tokens
+	NotYetWritten int64    `json:"not_yet_written_tokens" merge:"sum"`
+	HitRatio      *float64 `json:"hit_ratio" merge:"-"` // found ÷ tokens
 }
 
 // Add adds tokens; the ratio has to follow.
@@ -44,34 +44,34 @@ func (p *PromptTokens) Add(x PromptTokens) {
 // computed. These four are all of it, to the nanosecond. Of requests that completed in the window
 // and had a prompt. What is written follows, and is in no first token's time.
 type FirstToken struct {
-	Prefill  PrefillCost `json:"prefill"`
-	Requests int64       `json:"requests"`
+	Prefill  PrefillCost `json:"prefill" merge:"same"`
+	Requests int64       `json:"requests" merge:"sum"`
 
-	TTFT    Distribution            `json:"ttft"`
-	ByClass map[string]Distribution `json:"ttft_by_class"`
-	Load    Distribution            `json:"load"`
-	GPUWait Distribution            `json:"gpu_wait"`
-	Compute Distribution            `json:"compute"`
+	TTFT    Distribution            `json:"ttft" merge:"-"`
+	ByClass map[string]Distribution `json:"ttft_by_class" merge:"-"`
+	Load    Distribution            `json:"load" merge:"-"`
+	GPUWait Distribution            `json:"gpu_wait" merge:"-"`
+	Compute Distribution            `json:"compute" merge:"-"`
 
 	Sums FirstTokenTime `json:"sums"`
 	// SavedRatio is how much of the time to the first token the cache saved against computing every
 	// prompt whole: 1 − (load − load_waits + compute) ÷ compute_all. Queue, GPU wait and the waits
-	// of loading are left out on both sides, because nobody can say what they would have been with
+	// of loading are left out on both sides, because it is unknown what they would have been with
 	// every prompt computed. The queue at the storage is in load, so that this compares a storage
 	// under load with an idle GPU: below 0 that one would have computed sooner than loading took,
 	// and with a busy one the cache may be worth it all the same.
-	SavedRatio *float64 `json:"saved_ratio"`
+	SavedRatio *float64 `json:"saved_ratio" merge:"-" line:"ttft-saved-ratio"`
 	// ComputeSavedRatio is how much of the computing itself it saved: 1 − compute ÷ compute_all.
 	// With a cost of tokens alone that is the share of tokens found.
-	ComputeSavedRatio *float64 `json:"compute_saved_ratio"`
-	// of the window in which the server computed prompts, whoever waited for them
-	GPUBusyShare *float64 `json:"gpu_busy_share"`
+	ComputeSavedRatio *float64 `json:"compute_saved_ratio" merge:"-"`
+	// of the window in which the server computed prompts
+	GPUBusyShare *float64 `json:"gpu_busy_share" merge:"drop"`
 
 	// Loading is the time of loading a prompt's tokens by their number, of the requests that found
-	// any in the storage: measured under this load, waits for those who write what is wanted left
-	// out. Those that had more than half of the bytes from the tiers above are counted apart.
-	Loading    []LoadingTime `json:"loading"`
-	BreakEven  BreakEvens    `json:"break_even"`
+	// any in the storage: measured under this load, without waits for the writers of entries. Those
+	// that had more than half of the bytes from the tiers above are separate.
+	Loading    []LoadingTime `json:"loading" merge:"drop"`
+	BreakEven  BreakEvens    `json:"break_even" merge:"drop"`
 	Found      FoundParts    `json:"found"`
 	FoundAbove FoundAbove    `json:"found_above"`
 }
@@ -87,15 +87,15 @@ type PrefillCost struct {
 // FirstTokenTime is summed over requests, in nanoseconds: of what TTFT is made, and what it would
 // have been to compute every prompt whole.
 type FirstTokenTime struct {
-	TTFT      int64 `json:"ttft_ns"`
-	Queue     int64 `json:"queue_ns"`
-	Load      int64 `json:"load_ns"`
-	LoadWaits int64 `json:"load_waits_ns"` // of load: for room, and for who writes what is wanted
-	GPUWait   int64 `json:"gpu_wait_ns"`
-	Compute   int64 `json:"compute_ns"`
+	TTFT      int64 `json:"ttft_ns" merge:"sum"`
+	Queue     int64 `json:"queue_ns" merge:"sum"`
+	Load      int64 `json:"load_ns" merge:"sum"`
+	LoadWaits int64 `json:"load_waits_ns" merge:"sum"` // of load: for capacity, and for the writers of entries
+	GPUWait   int64 `json:"gpu_wait_ns" merge:"sum"`
+	Compute   int64 `json:"compute_ns" merge:"sum"`
 	// Overlap is the part of compute that was done while layers were loaded: TTFT is without it.
-	Overlap    int64 `json:"overlap_ns,omitempty"`
-	ComputeAll int64 `json:"compute_all_ns"`
+	Overlap    int64 `json:"overlap_ns,omitempty" merge:"sum"`
+	ComputeAll int64 `json:"compute_all_ns" merge:"sum"`
 }
 
 // Add adds the times of another request.
@@ -112,32 +112,32 @@ func (t *FirstTokenTime) Add(x FirstTokenTime) {
 
 // FoundAbove are the requests that found most of what they found in the tiers above the storage.
 type FoundAbove struct {
-	Requests int64 `json:"requests"`
-	Tokens   int64 `json:"tokens"`
+	Requests int64 `json:"requests" merge:"sum"`
+	Tokens   int64 `json:"tokens" merge:"sum"`
 }
 
 // FoundParts are what requests found of their prompts, at least half of it in the storage, and
 // whether loading it was worth it: sums over these requests.
 type FoundParts struct {
-	Requests int64 `json:"requests"`
-	Tokens   int64 `json:"tokens"`
-	Bytes    int64 `json:"bytes"`
-	LoadNS   int64 `json:"load_ns"`    // under this load, waits for writers left out
-	SavedNS  int64 `json:"compute_ns"` // of an idle GPU, for the same tokens behind the same others
+	Requests int64 `json:"requests" merge:"sum"`
+	Tokens   int64 `json:"tokens" merge:"sum"`
+	Bytes    int64 `json:"bytes" merge:"sum"`
+	LoadNS   int64 `json:"load_ns" merge:"sum"`    // under this load, waits for writers left out
+	SavedNS  int64 `json:"compute_ns" merge:"sum"` // of an idle GPU, for the same tokens behind the same others
 	// Of these the requests that had it sooner than it would have been computed, and what it was.
-	Worth       int64 `json:"worth_requests"`
-	WorthTokens int64 `json:"worth_tokens"`
+	Worth       int64 `json:"worth_requests" merge:"sum"`
+	WorthTokens int64 `json:"worth_tokens" merge:"sum"`
 	// By how much loading took longer than computing, of the others: what a cache that knew would
 	// have saved.
-	LostNS int64 `json:"lost_ns"`
+	LostNS int64 `json:"lost_ns" merge:"sum"`
 
-	WorthRatio      *float64 `json:"worth_ratio"`       // of requests
-	WorthTokenRatio *float64 `json:"worth_token_ratio"` // of tokens
+	WorthRatio      *float64 `json:"worth_ratio" merge:"-"`       // of requests
+	WorthTokenRatio *float64 `json:"worth_token_ratio" merge:"-"` // of tokens
 	// LoadBytesPerS is bytes ÷ load time: the rate at which each request had them, with all others
-	// that were loading beside it. NeededBytesPerS is bytes ÷ compute time: the rate at which
+	// that were loading concurrently. NeededBytesPerS is bytes ÷ compute time: the rate at which
 	// loading what was found takes as long as computing it, and above which it is worth it.
-	LoadBytesPerS   *float64 `json:"load_bytes_per_s"`
-	NeededBytesPerS *float64 `json:"needed_bytes_per_s"`
+	LoadBytesPerS   *float64 `json:"load_bytes_per_s" merge:"-"`
+	NeededBytesPerS *float64 `json:"needed_bytes_per_s" merge:"-"`
 }
 
 // Add adds what another request found; the ratios have to follow.
@@ -196,7 +196,7 @@ type BreakEven struct {
 	Until  *int64 `json:"until_tokens"`
 	// the model's window, or what stands for it: lengths up to it were looked at
 	Longest      int64 `json:"longest_tokens"`
-	Extrapolated bool  `json:"extrapolated"` // the answer lies outside of the lengths measured
+	Extrapolated bool  `json:"extrapolated"` // the tokens lie outside of the lengths measured
 }
 
 // metrics adds what stands on the benchmark line.
@@ -207,8 +207,7 @@ func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 	add("ttft-mean-ns", f.TTFT.Mean)
 	add("ttft-p50-ns", number(f.TTFT.P50))
 	add("ttft-p95-ns", number(f.TTFT.P95))
-	add("ttft-saved-ratio", f.SavedRatio)
-	// A number on the line has no mark beside it: one outside of the lengths measured is left out.
+	// A number on the line has no mark: one outside of the lengths measured is left out.
 	if b := f.BreakEven.P50; b != nil && !b.Extrapolated {
 		add("break-even-tokens", number(b.Tokens))
 	}

@@ -1,16 +1,136 @@
 package result
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
-// NewScaleEvents are the rounds of an autoscaler that changed something, as the Python benchmark
-// tells them.
-func NewScaleEvents(r *Result) ([]python.ScaleEvent, *python.ScaleSummary) {
+// EncodePython is the text of the result's file with the keys of the Python benchmark before its
+// own, so that the spreadsheet and the aggregation of that benchmark read it.
+func (r *Result) EncodePython() ([]byte, error) {
+	type keys = python.Result
+	data, err := json.MarshalIndent(struct {
+		*keys
+		*Result
+	}{r.Python(), r}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+// Python is the result in the keys of the Python benchmark, and in its sense where ours differs:
+//
+//   - re-reads and reads of what the request wrote itself count as hits, so that the hit rate is
+//     above that of Lookups;
+//   - percentiles are given whatever the sample count;
+//   - "offloads" are entries that came into a tier, whether written or demoted;
+//   - totals and "iops" are of requests' operations as a whole: demotions and what the window's end
+//     cut off are in the bytes of the tiers alone; "iops" are counts and no rates;
+//   - 0 stands where there is nothing, null nowhere;
+//   - latencies are milliseconds, and of the storage tier also of device and host;
+//   - every request that began in the window looked for a prefix.
+//
+// Histograms that cannot be decoded are left out.
+func (r *Result) Python() *python.Result {
+	hists := Histograms{}
+	for name, data := range r.Histograms {
+		if slices.Contains(pythonHistograms, name) || strings.HasPrefix(name, "request_end_to_end_") {
+			hists[name], _ = data.Decode()
+		}
+	}
+	n, m, history := &r.Requests, &r.Moved, r.Lookups.ByKind["multi_turn"]
+	p := &python.Result{RequestsCompleted: n.Completed, TotalTokensGenerated: n.GeneratedTokens,
+		TotalStorageIOLatency:  time.Duration(n.StorageLatencyNS).Seconds(),
+		TotalGenerationLatency: time.Duration(n.GenerationLatencyNS).Seconds(),
+		MultiTurnCacheHits:     history.Hits, MultiTurnCacheMisses: history.Misses}
+	s := &p.Summary
+	*s = python.Summary{TotalRequests: n.Completed, TotalTokens: n.GeneratedTokens,
+		ElapsedTime:        time.Duration(r.WindowNS).Seconds(),
+		TotalStorageIOTime: p.TotalStorageIOLatency,
+		AvgThroughput:      units.OrZero(n.TokensPerSecond),
+		StorageThroughput:  units.OrZero(n.StorageTokensPerSecond),
+		RequestsPerSecond:  units.OrZero(n.RequestsPerSecond),
+		EndToEndLatency:    newLatencyMS(hists["request_end_to_end"]),
+		StorageIOLatency:   newLatencyMS(hists["request_storage"]),
+		GenerationLatency:  newLatencyMS(hists["request_generation"]),
+		CacheStats:         r.cacheStats(hists), QoSMetrics: map[string]python.QoSStat{},
+		MultiTurnStats: python.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses}}
+	s.MultiTurnStats.Derive()
+	if r.CompletionUnit != UnitOperation {
+		hits := r.Lookups.ByKind["system"].Hits
+		s.PrefixCacheStats = python.PrefixCacheStats{PrefixHits: hits, SystemPromptReuse: hits,
+			PrefixMisses: max(r.Load["total"].Started-hits, 0), BytesSaved: m.PrefixBytes}
+	}
+	for _, class := range Classes {
+		s.QoSMetrics[class] = qosStat(hists["request_end_to_end_"+class], r.Load[class])
+	}
+	s.AutoscalingStats, s.AutoscalingSummary = scaleEvents(r)
+	p.Validation = validation(r, s.CacheStats.CacheHitRate)
+	return p
+}
+
+// cacheStats counts as the Python benchmark does. Its rates are GiB, whatever their names say.
+func (r *Result) cacheStats(hists Histograms) python.CacheStats {
+	l, m := &r.Lookups, &r.Moved
+	s := python.CacheStats{
+		CacheHits: l.Hits + m.OwnFound, CacheMisses: l.Misses + m.OwnGone,
+		PrefillWrites: m.PrefillWrites, DecodeReads: m.DecodeReads,
+		SystemPromptHits: l.ByKind["system"].Hits,
+		UserCacheHits:    l.ByKind["user"].Hits + m.OwnFound,
+		MultiTurnHits:    l.ByKind["multi_turn"].Hits,
+		TotalReadBytes:   m.ReadBytes, TotalWriteBytes: m.WriteBytes, ReadIOPS: m.ReadOperations,
+		WriteIOPS: m.WriteOperations, TotalReadGiB: gib(m.ReadBytes),
+		TotalWriteGiB: gib(m.WriteBytes), LatencyMS: hists.pythonLatencies(),
+	}
+	keys := make(map[string]any)
+	for _, t := range r.Tiers {
+		maps.Copy(keys, map[string]any{
+			t.Level + "_entries":                        t.Entries,
+			t.Level + "_memory_used_gb":                 gib(t.UsedBytes),
+			"offloads_" + t.Level:                       t.Write.Operations + t.DemotedIn.Entries,
+			"tier_" + t.Level + "_kv_bytes_written_gb":  gib(t.Write.Bytes),
+			"tier_" + t.Level + "_kv_bytes_read_gb":     gib(t.Read.Bytes),
+			"tier_" + t.Level + "_read_bandwidth_gbps":  gib(units.OrZero(t.Read.BytesPerSecond)),
+			"tier_" + t.Level + "_write_bandwidth_gbps": gib(units.OrZero(t.Write.BytesPerSecond)),
+		})
+		if t.Level == "storage" {
+			s.StorageTokensProcessed = units.OrZero(units.Ratio(t.Read.Bytes+t.Write.Bytes,
+				r.Model.RankBytesPerToken*max(1, int64(r.Model.StoringRanks))))
+		}
+	}
+	// The keys that the Python benchmark does not have, such as the offloads to the fastest tier,
+	// are no fields and are left out.
+	for field, at := range reflect.ValueOf(&s).Elem().Fields() {
+		if v, ok := keys[field.Tag.Get("json")]; ok {
+			at.Set(reflect.ValueOf(v))
+		}
+	}
+	s.Derive()
+	s.StorageHealth = python.NewStorageHealth(&s,
+		fmt.Sprint(r.Parameter("performance-profile")), hists.cpuP95MS())
+	return s
+}
+
+func gib[N int64 | float64](bytes N) float64 { return float64(bytes) / float64(units.GiB) }
+
+// pythonHistograms are those of which that benchmark has percentiles.
+var pythonHistograms = strings.Fields("gpu_read gpu_write cpu_read cpu_write storage_read " +
+	"storage_write storage_read_device storage_write_device storage_read_host storage_write_host " +
+	"request_end_to_end request_storage request_generation")
+
+// scaleEvents are the rounds of an autoscaler that changed something, as the Python benchmark
+// reports them.
+func scaleEvents(r *Result) ([]python.ScaleEvent, *python.ScaleSummary) {
 	events, a := []python.ScaleEvent{}, r.Autoscaler
 	if a == nil {
 		return events, nil
@@ -41,14 +161,14 @@ func NewScaleEvents(r *Result) ([]python.ScaleEvent, *python.ScaleSummary) {
 	return events, sum
 }
 
-// NewValidation is what the Python benchmark says of a recorded run: its hit rate counts
+// validation is what the Python benchmark says of a recorded run: its hit rate counts
 // re-reads as hits, and there is nothing to compare with a record that does not tell it.
-func NewValidation(r *Result) *python.Validation {
+func validation(r *Result, hitRate float64) *python.Validation {
 	rec := r.Recording
 	if rec == nil || rec.HitRate.Recorded == nil {
 		return nil
 	}
-	c := python.ValidationCheck{Benchmark: r.Summary.CacheStats.CacheHitRate,
+	c := python.ValidationCheck{Benchmark: hitRate,
 		Trace: *rec.HitRate.Recorded}
 	// A record without a hit has nothing to relate to: the difference is then that of the rates.
 	c.ErrorPct = 100 * math.Abs(c.Benchmark-c.Trace)
@@ -63,24 +183,53 @@ func NewValidation(r *Result) *python.Validation {
 // slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
 const slaMet = 0.95
 
-// NewQoSStat judges a class by its target in nanoseconds; the histogram is of its requests from end
-// to end. Unmet are those that have not ended and are violations all the same, see
-// ClassOutcome.Unmet.
-func NewQoSStat(h *Histogram, unmet, target int64) python.QoSStat {
-	n := h.Count()
-	if n+unmet == 0 {
+// qosStat judges a class; the histogram is of its requests from end to end.
+func qosStat(h *Histogram, o ClassOutcome) python.QoSStat {
+	n := o.Completed
+	if n+o.Unmet() == 0 {
 		return python.QoSStat{NoData: true}
 	}
-	sla := &python.SLA{
-		TargetP95MS: Milliseconds(target), ActualP95MS: h.PercentileMS(0.95),
-		Compliance: units.Ratio(h.AtMost(target), n+unmet),
-	}
-	sla.Met = units.OrZero(sla.Compliance) >= slaMet
+	sla := &python.SLA{TargetP95MS: Milliseconds(o.TargetP95NS), ActualP95MS: h.PercentileMS(0.95),
+		Compliance: o.Compliance, Met: units.OrZero(o.Compliance) >= slaMet}
 	stat := python.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
-	if n > 0 {
-		all := NewLatencyMS(h)
+	if h.Count() > 0 {
+		all := newLatencyMS(h)
 		stat.Latency = &python.QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95,
 			P99: all.P99, Max: new(Milliseconds(h.n.Max))}
 	}
 	return stat
+}
+
+// newLatencyMS makes the numbers of a histogram, which may be nil.
+func newLatencyMS(h *Histogram) python.LatencyMS {
+	var l python.LatencyMS
+	if mean, ok := h.Mean(); ok {
+		l.Mean = new(mean / float64(time.Millisecond))
+	}
+	l.P50, l.P95, l.P99 = h.PercentileMS(0.5), h.PercentileMS(0.95), h.PercentileMS(0.99)
+	l.P999, l.P9999 = h.PercentileMS(0.999), h.PercentileMS(0.9999)
+	return l
+}
+
+// pythonLatencies are {level}_{op}_{p}_ms, and of the storage also
+// {level}_{op}_{device,host}_{p}_ms, where there are samples.
+func (hs Histograms) pythonLatencies() map[string]float64 {
+	keys := make(map[string]float64)
+	for _, name := range pythonHistograms[:10] {
+		for p, share := range map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99,
+			"p999": 0.999, "p9999": 0.9999} {
+			if v := hs[name].PercentileMS(share); v != nil {
+				keys[name+"_"+p+"_ms"] = *v
+			}
+		}
+	}
+	return keys
+}
+
+// cpuP95MS is of the cpu tier's reads and writes together, in milliseconds; nil without any.
+func (hs Histograms) cpuP95MS() *float64 {
+	all := NewHistogram(units.Nanoseconds)
+	all.Merge(hs["cpu_read"])
+	all.Merge(hs["cpu_write"])
+	return all.PercentileMS(0.95)
 }

@@ -11,19 +11,16 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
-// SchemaVersion of the results written. Within a format, its first number, new keys may come, and
-// none goes or changes its meaning. Readers accept this format alone.
-const SchemaVersion = "2.0"
+// SchemaVersion of the results written. Within a schema, its first number, new keys may come, and
+// none goes or changes its meaning. Readers accept this schema and the one before.
+const SchemaVersion = "3.0"
 
-// Format is the first number of a schema version. Benchmark text has it as kvbench-format.
-func Format(schema string) string {
-	format, _, _ := strings.Cut(schema, ".")
-	return format
-}
+// LineFormat is the kvbench-format of benchmark text: units keep their names and meanings within
+// it.
+const LineFormat = "2"
 
 // ClosedNotice stands in every output of the closed division.
 const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
@@ -32,114 +29,103 @@ const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 const RehearsalNotice = "REHEARSAL of the closed division with short windows: not to be submitted"
 
 // Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark
-// metrics, workbook and reports are views of this struct. The first part has the keys of the Python
-// benchmark, so that its tools read our files unchanged; names ending in _gb and _gbps hold GiB and
-// GiB/s. Pointers are null where a value is unknown or does not apply: absent is never 0.
+// metrics, workbook and reports are views of this struct. Pointers are null where a value is
+// unknown or does not apply: absent is never 0. The tag merge of a field says what becomes of it in
+// the result of several ranks, see package merge.
 type Result struct {
-	RequestsCompleted    int64 `json:"requests_completed"`
-	TotalTokensGenerated int64 `json:"total_tokens_generated"`
-	// seconds, summed over parallel requests
-	TotalStorageIOLatency  float64        `json:"total_storage_io_latency"`
-	TotalGenerationLatency float64        `json:"total_generation_latency"` // seconds
-	MultiTurnCacheHits     int64          `json:"multi_turn_cache_hits"`
-	MultiTurnCacheMisses   int64          `json:"multi_turn_cache_misses"`
-	Seed                   uint64         `json:"seed"` // base seed + rank
-	Summary                python.Summary `json:"summary"`
-
-	SchemaVersion string `json:"schema_version"`
-	Notice        string `json:"notice,omitempty"` // ClosedNotice, or RehearsalNotice
-	Status        string `json:"status"`
-	EndedBy       string `json:"ended_by"`
-	Error         string `json:"error,omitempty"`
-	Benchmark     string `json:"benchmark"`
+	SchemaVersion string `json:"schema_version" merge:"same"`
+	Notice        string `json:"notice,omitempty" merge:"same"` // ClosedNotice, or RehearsalNotice
+	Status        string `json:"status" merge:"-"`
+	EndedBy       string `json:"ended_by" merge:"same"`
+	Error         string `json:"error,omitempty" merge:"-"`
+	Benchmark     string `json:"benchmark" merge:"same"`
 	// with the keys of the sub-benchmark: Tier/tier=cpu/op=read/size=1MiB
-	Name     string `json:"name,omitempty"`
-	Option   *int   `json:"option"`
-	Division string `json:"division"`
-	Trial    int    `json:"trial"`
-	Count    int    `json:"count"`
-	Rank     int    `json:"rank"`
-	Ranks    int    `json:"ranks"`
+	Name     string `json:"name,omitempty" merge:"same"`
+	Option   *int   `json:"option" merge:"same"`
+	Division string `json:"division" merge:"same"`
+	Trial    int    `json:"trial" merge:"same"`
+	Count    int    `json:"count" merge:"max"`
+	Rank     int    `json:"rank" merge:"min"`
+	Ranks    int    `json:"ranks" merge:"max"`
 	// of several clients' results made one: whose numbers are in it
-	MergedRanks []int `json:"merged_ranks,omitempty"`
+	MergedRanks []int `json:"merged_ranks,omitempty" merge:"-"`
 	// and what they did together, if one of them coordinated it
-	Clients *Clients `json:"clients,omitempty"`
-	// of a client's host: its wall clock less that of the coordinator's; null: nobody compared them
-	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty"`
-	Nonce         string `json:"nonce"`
-	// Digest is one of what all requests asked until the window's end, those before it included,
-	// and what of it was there, whatever their order: equal in two runs whose requests, lookups and
-	// hits were the same. Absent without requests. Only loads that do not depend on how fast they
-	// are served can be equal: so many requests of one worker, with nobody who thinks in between.
-	Digest string `json:"digest,omitempty"`
+	Clients *Clients `json:"clients,omitempty" merge:"drop"`
+	// of a client's host: its wall clock less the coordinator's; null: not compared
+	ClockOffsetNS *int64 `json:"clock_offset_ns,omitempty" merge:"drop"`
+	Nonce         string `json:"nonce" merge:"same"`
+	Seed          uint64 `json:"seed" merge:"min"` // base seed + rank
+	// Digest is a hash of all requests until the window's end, those before it included, and of
+	// their hits, independent of their order: equal in two runs whose requests, lookups and hits
+	// were the same. Absent without requests. Only loads that do not depend on the speed of the
+	// storage can be equal: so many requests of one worker, without think times.
+	Digest string `json:"digest,omitempty" merge:"same"`
 
 	// what is counted: request, or operation in benchmarks without requests
-	CompletionUnit string `json:"completion_unit"`
+	CompletionUnit string `json:"completion_unit" merge:"same"`
 
-	StartTime       string `json:"start_time"` // RFC 3339, UTC: the opening of the window
-	WindowNS        int64  `json:"window_ns"`
-	NominalWindowNS *int64 `json:"nominal_window_ns"`
-	ElapsedNS       int64  `json:"elapsed_ns"` // from set-up until this was made, before cleaning
-	DrainNS         int64  `json:"drain_ns"`
-	WarmupNS        int64  `json:"warmup_ns"`
-	SettleNS        int64  `json:"settle_ns"`
+	StartTime       string `json:"start_time" merge:"-"` // RFC 3339, UTC: the opening of the window
+	WindowNS        int64  `json:"window_ns" merge:"max"`
+	NominalWindowNS *int64 `json:"nominal_window_ns" merge:"same"`
+	ElapsedNS       int64  `json:"elapsed_ns" merge:"max"` // from set-up until this was made, before cleaning
+	DrainNS         int64  `json:"drain_ns" merge:"max"`
+	WarmupNS        int64  `json:"warmup_ns" merge:"max"`
+	SettleNS        int64  `json:"settle_ns" merge:"max"`
 
-	Model             Model        `json:"model"`
+	Model             Model        `json:"model" merge:"same"`
 	Workload          Workload     `json:"workload"`
 	IO                IO           `json:"io"`
-	Parameters        []Parameter  `json:"parameters"`
-	DiffersFromClosed []Difference `json:"differs_from_closed"`
+	Parameters        []Parameter  `json:"parameters" merge:"-"`
+	DiffersFromClosed []Difference `json:"differs_from_closed" merge:"list"`
 	Environment       Environment  `json:"environment"`
 	Limits            Limits       `json:"limits"`
 
-	Requests        RequestTotals           `json:"requests"`
-	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
-	Lookups         Lookups                 `json:"lookups"`
-	Prompt          *Prompt                 `json:"prompt"`      // null: no requests
-	BlockCache      *BlockCache             `json:"block_cache"` // of blocks and engines' objects
-	Tiers           []Tier                  `json:"tiers"`
-	Policy          *Policy                 `json:"policy,omitempty"` // of runs with requests
-	FirstReads      ReadKind                `json:"first_reads"`
-	ReReads         ReadKind                `json:"re_reads"`
-	UniqueBytesRead int64                   `json:"unique_bytes_read"`
-	EntrySizes      EntrySizes              `json:"entry_sizes"`
-	Latency         Latency                 `json:"latency"`
-	ContextLoad     []ContextLoad           `json:"context_load"`
-	FirstToken      *FirstToken             `json:"first_token"` // null: misses were free
+	Requests    RequestTotals           `json:"requests"`
+	Moved       Moved                   `json:"moved"`
+	Load        map[string]ClassOutcome `json:"load"` // by class, and "total"
+	Lookups     Lookups                 `json:"lookups"`
+	Prompt      *Prompt                 `json:"prompt"`      // null: no requests
+	BlockCache  *BlockCache             `json:"block_cache"` // of blocks and engines' objects
+	Tiers       []Tier                  `json:"tiers" merge:"key=Level"`
+	Policy      *Policy                 `json:"policy,omitempty"` // of runs with requests
+	FirstReads  ReadKind                `json:"first_reads"`
+	ReReads     ReadKind                `json:"re_reads"`
+	EntrySizes  EntrySizes              `json:"entry_sizes" merge:"-"`
+	Latency     Latency                 `json:"latency" merge:"-"`
+	ContextLoad []ContextLoad           `json:"context_load" merge:"key=Tokens"`
+	FirstToken  *FirstToken             `json:"first_token"` // null: misses were free
 
 	Harness       Harness       `json:"harness"`
-	Stalls        *Stalls       `json:"stalls"` // null: none
+	Stalls        *Stalls       `json:"stalls" merge:"any"` // null: none
 	DeviceWitness Witness       `json:"device_witness"`
-	Ceiling       *Ceiling      `json:"ceiling"`
-	CeilingRatio  *float64      `json:"ceiling_ratio"`
+	Ceiling       *Ceiling      `json:"ceiling" merge:"drop"`
+	CeilingRatio  *float64      `json:"ceiling_ratio" merge:"drop" line:"ceiling-ratio"`
 	Precondition  *Precondition `json:"precondition"`
 	Input         *Input        `json:"input"`
-	TraceFiles    *TraceFiles   `json:"trace_files,omitempty"` // of recorded loads
-	Simulation    *Simulation   `json:"simulation,omitempty"`  // absent: a real run
-	Replay        *Replay       `json:"replay,omitempty"`      // of an I/O trace
-	PlainIO       *PlainIO      `json:"plain_io,omitempty"`    // of benchmarks without requests
-	Removal       *Removal      `json:"removal,omitempty"`     // of one that does nothing else
-	Objects       *Objects      `json:"objects,omitempty"`     // of storage that is an object store
-	Endpoints     []Endpoint    `json:"endpoints,omitempty"`   // likewise
-	Network       *Network      `json:"network,omitempty"`     // likewise
-	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty"`
-	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
-	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
-	// of Recording, the Python benchmark's keys
-	Validation *python.Validation `json:"validation"`
+	TraceFiles    *TraceFiles   `json:"trace_files,omitempty" merge:"same"`  // of recorded loads
+	Simulation    *Simulation   `json:"simulation,omitempty"`                // absent: a real run
+	Replay        *Replay       `json:"replay,omitempty"`                    // of an I/O trace
+	PlainIO       *PlainIO      `json:"plain_io,omitempty"`                  // of benchmarks without requests
+	Removal       *Removal      `json:"removal,omitempty"`                   // of one that does nothing else
+	Objects       *Objects      `json:"objects,omitempty"`                   // of storage that is an object store
+	Endpoints     []Endpoint    `json:"endpoints,omitempty" merge:"key=URL"` // of an object store
+	Network       *Network      `json:"network,omitempty"`                   // of an object store
+	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty" merge:"-"`
+	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty" merge:"drop"`
+	Recording     *Recording    `json:"recording,omitempty" merge:"drop"` // compared with (-validation-trace)
 
-	Errors       []ErrorCount  `json:"errors"`
-	ErrorSamples []ErrorSample `json:"error_samples"`
-	Warnings     []string      `json:"warnings"`
+	Errors       []ErrorCount  `json:"errors" merge:"key=Tier,Operation,Errno"`
+	ErrorSamples []ErrorSample `json:"error_samples" merge:"list"`
+	Warnings     []string      `json:"warnings" merge:"-"`
 
 	// DeviceLatencyTracing is what the kernel saw, a tracing.Trace: package tracing alone knows its
 	// keys, a result carries it.
-	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty"`
+	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty" merge:"drop"`
 	// a job that puts the same load on another device
-	FioWorkload string `json:"fio_workload,omitempty"`
+	FioWorkload string `json:"fio_workload,omitempty" merge:"drop"`
 
-	Timeline   *Timeline                `json:"timeline"`
-	Histograms map[string]HistogramData `json:"histograms"`
+	Timeline   *Timeline                `json:"timeline" merge:"-"`
+	Histograms map[string]HistogramData `json:"histograms" merge:"-"`
 }
 
 // BenchmarkEngines is the benchmark whose lines are ranked, by found-tok/s.
@@ -170,7 +156,7 @@ const (
 	EndedByMaxRequests = "max_requests"
 	EndedByInput       = "input"
 	EndedByCapacity    = "capacity"
-	EndedByFootprint   = "footprint" // plain writes have filled their room: to go on is to remove
+	EndedByFootprint   = "footprint" // plain writes have filled their capacity: to go on is to remove
 	EndedBySignal      = "signal"
 	EndedByError       = "error"
 )
@@ -222,8 +208,8 @@ func (r *Result) WriteJSON(path string) error {
 	return nil
 }
 
-// Parse reads a result of schema 2.x. Unknown keys are ignored; another schema, or none, is refused
-// with an error wrapping ErrSchema.
+// Parse reads a result of schema 3.x or 2.x. Unknown keys are ignored; another schema, or none, is
+// refused with an error wrapping ErrSchema.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
 		SchemaVersion string `json:"schema_version"`
@@ -235,21 +221,33 @@ func Parse(data []byte) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{}
-	return r, json.Unmarshal(data, r)
+	if err := json.Unmarshal(data, r); err != nil || !strings.HasPrefix(head.SchemaVersion, "2") {
+		return r, err
+	}
+	return upgraded(data)
 }
 
-// CheckSchema refuses a schema version, or a kvbench-format, of every format but the one that is
-// written: units and keys changed their meaning in between.
+// CheckSchema refuses the schemas, and the formats of text, of other versions of kvbench: units and
+// keys changed their meaning in between.
 func CheckSchema(version string) error {
-	switch Format(version) {
-	case Format(SchemaVersion):
+	switch schema, _, _ := strings.Cut(version, "."); schema {
+	case "2", "3":
 		return nil
 	case "1":
 		return fmt.Errorf("%w: schema 1 is of an older kvbench; read it with the release that "+
 			"wrote it (its environment.kvbench_version), or run the benchmark again", ErrSchema)
 	}
-	return fmt.Errorf("%w %q, this version reads %s.x", ErrSchema, version,
-		Format(SchemaVersion))
+	return fmt.Errorf("%w %q, this version reads 2.x and 3.x", ErrSchema, version)
+}
+
+// Parameter is the value in force of a parameter, nil where it is unknown.
+func (r *Result) Parameter(name string) any {
+	for _, p := range r.Parameters {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return nil
 }
 
 // Filesystems are what the storage tier lies on: of each directory where there are several.

@@ -3,6 +3,7 @@ package result
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,7 +12,7 @@ import (
 
 func TestReadResultJudgesTheSchema(t *testing.T) {
 	read := func(text string) (*Result, error) { return Parse([]byte(text)) }
-	for _, bad := range []string{`{"schema_version":"3.0"}`, `{"schema_version":"10.1"}`,
+	for _, bad := range []string{`{"schema_version":"4.0"}`, `{"schema_version":"10.1"}`,
 		`{"requests_completed":3}`} {
 		_, err := read(bad)
 		require.ErrorIs(t, err, ErrSchema, bad)
@@ -20,10 +21,10 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 	require.ErrorIs(t, err, ErrSchema)
 	require.ErrorContains(t, err, "schema 1 is of an older kvbench; read it with the release that "+
 		"wrote it")
-	r, err := read(`{"schema_version":"2.7","requests_completed":3,` +
-		`"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
+	r, err := read(`{"schema_version":"3.7","requests":{"completed":3},` +
+		`"a_key_of_the_future":{"x":1}}`)
 	require.NoError(t, err)
-	assert.EqualValues(t, 3, r.RequestsCompleted)
+	assert.EqualValues(t, 3, r.Requests.Completed)
 }
 
 func TestWriteJSONLeavesNothingPartial(t *testing.T) {
@@ -54,4 +55,26 @@ func TestOpened(t *testing.T) {
 	assert.Equal(t, "opened within 3.50 ms", c.Opened())
 	c.StartSkewUncertaintyNS = new(int64(20_000))
 	assert.Equal(t, "opened within 3.50 ms (± 20 µs)", c.Opened())
+}
+
+// More in flight at the knee is no loss, and less no gain: a drive that became faster needs more.
+// Device reads compared with those of the application say whose they were. A gate judges neither.
+func TestWhatHasNoBetter(t *testing.T) {
+	for _, u := range Directed() {
+		assert.NotContains(t, []string{"knee-bytes", "device-read-ratio"}, u.Name)
+	}
+}
+
+// Every unit of the line is described, those of tags by lines.txt or by their own tags.
+func TestEveryUnitOfTheLineIsDescribed(t *testing.T) {
+	known := map[string]bool{}
+	for _, u := range Lines {
+		assert.False(t, known[u.Name], "%s is described twice", u.Name)
+		known[u.Name] = true
+		assert.NotEmpty(t, u.Title, u.Name)
+	}
+	tagged(reflect.ValueOf(Result{}), true, func(tags reflect.StructTag, v reflect.Value) {
+		assert.True(t, known[tags.Get("line")], tags.Get("line"))
+		assert.True(t, v.CanInt() || v.CanFloat(), "%s is no number", tags.Get("line"))
+	})
 }

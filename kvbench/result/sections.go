@@ -13,7 +13,8 @@ type Model struct {
 	BytesPerToken     int64  `json:"bytes_per_token"`      // all ranks together
 	RankBytesPerToken int64  `json:"rank_bytes_per_token"` // of one rank
 	TensorParallel    int    `json:"tensor_parallel"`
-	// StoredAs is the type of cached numbers where it is not that of the weights, and who says so.
+	// StoredAs is the type of cached numbers where it differs from the weights, and the source of
+	// that.
 	StoredAs string `json:"kv_stored_as,omitempty"`
 	// StoringRanks is whose bytes are stored, where it is more than one rank's: entries and tiers
 	// are of all of them then. RankObjects is into how many objects an engine's is cut for them.
@@ -29,25 +30,25 @@ func (m *Model) Whose() string {
 	return "this rank"
 }
 
-// Workload is who made the load and how.
+// Workload is how the load was made.
 type Workload struct {
-	Users          int     `json:"users"`
-	Workers        int     `json:"workers"`
-	Arrival        string  `json:"arrival"`
-	Turns          string  `json:"turns"`
-	GenerationMode string  `json:"generation_mode"`
-	DecodeReads    string  `json:"decode_reads"`
-	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty"`
+	Users          int     `json:"users" merge:"sum"`
+	Workers        int     `json:"workers" merge:"sum"`
+	Arrival        string  `json:"arrival" merge:"same"`
+	Turns          string  `json:"turns" merge:"same"`
+	GenerationMode string  `json:"generation_mode" merge:"same"`
+	DecodeReads    string  `json:"decode_reads" merge:"same"`
+	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty" merge:"same"`
 }
 
 // Stalls are the requests and calls of the whole trial, preparation included, that the storage tier
-// took After and longer to answer, or had not answered when the result was made. Parallel ones
+// took After and longer to complete, or had not completed when the result was made. Parallel ones
 // count one by one.
 type Stalls struct {
-	AfterNS   int64   `json:"after_ns"`
-	Count     int64   `json:"count"`
-	LongestNS int64   `json:"longest_ns"`
-	Longest   []Stall `json:"longest"` // the longest ones, 16 at most
+	AfterNS   int64   `json:"after_ns" merge:"max"`
+	Count     int64   `json:"count" merge:"sum"`
+	LongestNS int64   `json:"longest_ns" merge:"max"`
+	Longest   []Stall `json:"longest" merge:"list"` // the longest ones, 16 at most
 }
 
 // Stall is one of them.
@@ -79,25 +80,29 @@ type Distribution struct {
 }
 
 // ClassOutcome is what was offered by one class and what became of it. With a warm-up, what the
-// window found waiting or running counts as offered too (carried_in tells how much of it was
+// window found waiting or running counts as offered too (carried_in is how much of it was
 // waiting).
 type ClassOutcome struct {
-	Offered            int64    `json:"offered"`
-	OfferedBytes       int64    `json:"offered_bytes"` // of entries to be written
-	CarriedIn          int64    `json:"carried_in"`
-	Started            int64    `json:"started"`
-	Completed          int64    `json:"completed"`
-	Failed             int64    `json:"failed"` // at least one operation failed
-	InFlight           int64    `json:"in_flight"`
-	Late               int64    `json:"in_flight_late,omitempty"` // past their target
-	Queued             int64    `json:"queued"`
-	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s"`
-	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s"`
+	Offered            int64    `json:"offered" merge:"sum"`
+	OfferedBytes       int64    `json:"offered_bytes" merge:"sum"` // of entries to be written
+	CarriedIn          int64    `json:"carried_in" merge:"sum"`
+	Started            int64    `json:"started" merge:"sum"`
+	Completed          int64    `json:"completed" merge:"sum"`
+	Failed             int64    `json:"failed" merge:"sum"` // at least one operation failed
+	InFlight           int64    `json:"in_flight" merge:"sum"`
+	Late               int64    `json:"in_flight_late,omitempty" merge:"sum"` // past their target
+	Queued             int64    `json:"queued" merge:"sum"`
+	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s" merge:"max"`
+	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s" merge:"max"`
 	// completed ÷ (completed + failed + in flight + queued)
-	ServedRatio   *float64 `json:"served_ratio"`
-	CensoredRatio *float64 `json:"censored_ratio"` // in flight + queued, ÷ the same
+	ServedRatio   *float64 `json:"served_ratio" merge:"-"`
+	CensoredRatio *float64 `json:"censored_ratio" merge:"-"` // in flight + queued, ÷ the same
 	// more than 5 %: the slowest requests are not in the percentiles
-	Censored bool `json:"censored"`
+	Censored bool `json:"censored" merge:"-"`
+	// the p95 that the class is to keep, and the share of its requests within it, those that have
+	// not ended and miss it already among the others
+	TargetP95NS int64    `json:"target_p95_ns,omitempty" merge:"max"`
+	Compliance  *float64 `json:"compliance" merge:"-"`
 }
 
 // Unmet counts the requests that have not ended at the window's end and miss their class's target
@@ -105,17 +110,17 @@ type ClassOutcome struct {
 // were still queued.
 func (o ClassOutcome) Unmet() int64 { return o.Queued + o.Late }
 
-// Classes are the keys of Result.Load beside "total", the most urgent first.
+// Classes are the keys of Result.Load but "total", the most urgent first.
 var Classes = [...]string{"interactive", "responsive", "batch"}
 
 // Lookups are decisions about keys: one per request and key. Re-reads are not among them, nor the
 // read of an entry that the request wrote itself, which cannot miss.
 type Lookups struct {
-	Hits   int64 `json:"hits"` // pending among them
-	Misses int64 `json:"misses"`
+	Hits   int64 `json:"hits" merge:"sum"` // pending among them
+	Misses int64 `json:"misses" merge:"sum"`
 	// of turns overtaken: neither hit nor miss
-	NotYetWritten int64                  `json:"not_yet_written"`
-	HitRate       *float64               `json:"hit_rate"`
+	NotYetWritten int64                  `json:"not_yet_written" merge:"sum"`
+	HitRate       *float64               `json:"hit_rate" merge:"-"`
 	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user, block, rag
 }
 
@@ -124,12 +129,12 @@ var LookupKinds = [...]string{"system", "multi_turn", "user", "block", "rag"}
 
 // LookupCount is one kind of them.
 type LookupCount struct {
-	Hits          int64    `json:"hits"`
-	Pending       int64    `json:"pending"` // of the hits: waited for the writer
-	Misses        int64    `json:"misses"`
-	Gone          int64    `json:"gone"` // of the misses: was there when decided, not when read
-	NotYetWritten int64    `json:"not_yet_written"`
-	HitRate       *float64 `json:"hit_rate"`
+	Hits          int64    `json:"hits" merge:"sum"`
+	Pending       int64    `json:"pending" merge:"sum"` // of the hits: waited for the writer
+	Misses        int64    `json:"misses" merge:"sum"`
+	Gone          int64    `json:"gone" merge:"sum"` // of the misses: was there when decided, not when read
+	NotYetWritten int64    `json:"not_yet_written" merge:"sum"`
+	HitRate       *float64 `json:"hit_rate" merge:"-"`
 }
 
 // Add adds counts; the rate has to follow.
@@ -141,20 +146,20 @@ func (c *LookupCount) Add(x LookupCount) {
 	c.NotYetWritten += x.NotYetWritten
 }
 
-// Tier is one existing tier. Bytes include demotions, which are also given apart.
+// Tier is one existing tier. Bytes include demotions, which are also given separately.
 type Tier struct {
-	Level         string `json:"level"`
-	Description   string `json:"description"`
-	CapacityBytes *int64 `json:"capacity_bytes"` // null = unlimited
-	Entries       int64  `json:"entries"`
-	UsedBytes     int64  `json:"used_bytes"`
-	// At the end: the part of used that is on its way out, and room of writes in flight, for which
-	// it goes. used − leaving + claimed ≤ capacity.
-	LeavingBytes int64 `json:"leaving_bytes"`
-	ClaimedBytes int64 `json:"claimed_bytes"`
-	PeakBytes    int64 `json:"peak_bytes"`
+	Level         string `json:"level" merge:"same"`
+	Description   string `json:"description" merge:"same"`
+	CapacityBytes *int64 `json:"capacity_bytes" merge:"sum"` // null = unlimited
+	Entries       int64  `json:"entries" merge:"sum"`
+	UsedBytes     int64  `json:"used_bytes" merge:"sum"`
+	// At the end: the part of used that is being evicted, and the capacity reserved by writes in
+	// flight, for which it is. used − leaving + claimed ≤ capacity.
+	LeavingBytes int64 `json:"leaving_bytes" merge:"sum"`
+	ClaimedBytes int64 `json:"claimed_bytes" merge:"sum"`
+	PeakBytes    int64 `json:"peak_bytes" merge:"sum"`
 	// What places take beyond their entries; files that wait to be overwritten, too.
-	WasteBytes int64       `json:"waste_bytes"`
+	WasteBytes int64       `json:"waste_bytes" merge:"sum"`
 	Read       TierTraffic `json:"read"`
 	Write      TierTraffic `json:"write"`
 	FirstReads ReadCount   `json:"first_reads"` // with re_reads all of read.entry_bytes
@@ -165,40 +170,40 @@ type Tier struct {
 	Deleted    EntryCount  `json:"deleted"`
 }
 
-// Policy is which entries lived where, and what that moved in the window beside the requests' own
-// reads and writes.
+// Policy is which entries lived where, and what that moved in the window in addition to the
+// requests' own reads and writes.
 type Policy struct {
-	Tier        string `json:"tier_policy"` // the words of -tier-policy, -promote and -evict
-	Promote     string `json:"promote"`
-	Evict       string `json:"evict"`
-	AdmitAfter  int    `json:"admit_after"`
-	BehindBytes int64  `json:"write_behind_bytes"`
+	Tier        string `json:"tier_policy" merge:"same"` // the words of -tier-policy, -promote and -evict
+	Promote     string `json:"promote" merge:"same"`
+	Evict       string `json:"evict" merge:"same"`
+	AdmitAfter  int    `json:"admit_after" merge:"same"`
+	BehindBytes int64  `json:"write_behind_bytes" merge:"same"`
 
-	Copied     EntryCount `json:"copied"`            // to the storage tier, from above
-	Promoted   EntryCount `json:"promoted"`          // from the storage tier, upward
-	Dropped    EntryCount `json:"dropped"`           // from one tier; they lived on in another
-	Refused    EntryCount `json:"refused"`           // evicted above the storage tier without a copy
-	Unwritten  EntryCount `json:"unwritten"`         // copies: too many waited, or they failed
-	MostBehind int64      `json:"most_behind_bytes"` // that waited or were being written at a time
+	Copied     EntryCount `json:"copied"`                        // to the storage tier, from above
+	Promoted   EntryCount `json:"promoted"`                      // from the storage tier, upward
+	Dropped    EntryCount `json:"dropped"`                       // from one tier; they lived on in another
+	Refused    EntryCount `json:"refused"`                       // evicted above the storage tier without a copy
+	Unwritten  EntryCount `json:"unwritten"`                     // copies: too many waited, or they failed
+	MostBehind int64      `json:"most_behind_bytes" merge:"max"` // that waited or were being written at a time
 
 	// DriveWritesPerDay is what the storage tier would write in a day at the rate of this window,
 	// as a multiple of its capacity: bytes written to it ÷ seconds of the window × 86,400 ÷
 	// capacity. Null without a capacity or a window. A load without pauses writes more than any
 	// server.
-	DriveWritesPerDay *float64 `json:"drive_writes_per_day"`
+	DriveWritesPerDay *float64 `json:"drive_writes_per_day" merge:"drop"`
 
 	// Compared is null where it is the usual policy, with which others are compared, or where
 	// nothing was looked for.
 	Compared *Comparison `json:"compared"`
 }
 
-// Comparison is what a policy costs in hits: what requests asked for inside the window, blocks or
+// Comparison is what a policy costs in hits: what requests needed inside the window, blocks or
 // earlier entries, what of it was there when they came, and what -tier-policy waterfall -evict lru
 // would have had of the same, in tiers of the same sizes.
 type Comparison struct {
-	Lookups       int64 `json:"lookups"`
-	Hits          int64 `json:"hits"` // what was still being written among them
-	WaterfallHits int64 `json:"waterfall_lru_hits"`
+	Lookups       int64 `json:"lookups" merge:"sum"`
+	Hits          int64 `json:"hits" merge:"sum"` // what was still being written among them
+	WaterfallHits int64 `json:"waterfall_lru_hits" merge:"sum"`
 }
 
 // Add adds counts.
@@ -208,49 +213,49 @@ func (c *Comparison) Add(x Comparison) {
 	c.WaterfallHits += x.WaterfallHits
 }
 
-// Default says that it is what a run has whom nobody tells otherwise.
+// Default reports whether it is the default policy.
 func (p *Policy) Default() bool {
 	return p.Tier == "waterfall" && p.Promote == "never" && p.Evict == "lru" && p.AdmitAfter == 0
 }
 
 // TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.
-// Where they were counted apart, they are the same to the byte:
+// Where they were counted separately, they are the same to the byte:
 //
 //	Bytes = EntryBytes − EarlierBytes + DemotionBytes + CutBytes + LostBytes − MemoryBytes
 type TierTraffic struct {
-	Operations    int64 `json:"operations"` // demotions not among them; a run of blocks is one
-	Bytes         int64 `json:"bytes"`
-	EntryBytes    int64 `json:"entry_bytes"`   // of the operations, whole entries
-	EarlierBytes  int64 `json:"earlier_bytes"` // of these before the window, in a warm-up
-	DemotionBytes int64 `json:"demotion_bytes"`
-	CutBytes      int64 `json:"cut_bytes"`  // of operations that did not end in the window
-	LostBytes     int64 `json:"lost_bytes"` // of attempts that failed, repeated or not
+	Operations    int64 `json:"operations" merge:"sum"` // demotions not among them; a run of blocks is one
+	Bytes         int64 `json:"bytes" merge:"sum"`
+	EntryBytes    int64 `json:"entry_bytes" merge:"sum"`   // of the operations, whole entries
+	EarlierBytes  int64 `json:"earlier_bytes" merge:"sum"` // of these before the window, in a warm-up
+	DemotionBytes int64 `json:"demotion_bytes" merge:"sum"`
+	CutBytes      int64 `json:"cut_bytes" merge:"sum"`  // of operations that did not end in the window
+	LostBytes     int64 `json:"lost_bytes" merge:"sum"` // of attempts that failed, repeated or not
 	// MemoryBytes stayed in, or came from, memory of the engine whose layout it is: mooncake-bucket
 	// writes whole buckets. Absent where there is none.
-	MemoryBytes    int64    `json:"memory_bytes,omitempty"`
-	BytesPerSecond *float64 `json:"bytes_per_s"`
-	Cancelled      int64    `json:"cancelled"`
-	DeviceNS       int64    `json:"device_ns"` // summed over completed operations
-	// Requests are those that the tier answered, a chunk each, demotions among them; none where
+	MemoryBytes    int64    `json:"memory_bytes,omitempty" merge:"sum"`
+	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum"`
+	Cancelled      int64    `json:"cancelled" merge:"sum"`
+	DeviceNS       int64    `json:"device_ns" merge:"sum"` // summed over completed operations
+	// Requests are those that the tier completed, a chunk each, demotions among them; none where
 	// bytes go by way of the page cache. InFlightNS is how long of the window they and the flushes
 	// of writes were at the device, summed over all: a multiple of the window where many are in
-	// flight, which MeanInFlight tells.
-	Requests     int64    `json:"requests"`
-	InFlightNS   int64    `json:"in_flight_ns"`
-	MeanInFlight *float64 `json:"mean_in_flight"`
-	NSPerMiB     *float64 `json:"device_ns_per_mib"`
+	// flight, see MeanInFlight.
+	Requests     int64    `json:"requests" merge:"sum"`
+	InFlightNS   int64    `json:"in_flight_ns" merge:"sum"`
+	MeanInFlight *float64 `json:"mean_in_flight" merge:"sum"`
+	NSPerMiB     *float64 `json:"device_ns_per_mib" merge:"-"`
 }
 
 // EntryCount is a number of entries and their bytes.
 type EntryCount struct {
-	Entries int64 `json:"entries"`
-	Bytes   int64 `json:"bytes"`
+	Entries int64 `json:"entries" merge:"sum"`
+	Bytes   int64 `json:"bytes" merge:"sum"`
 }
 
 // ReadCount counts the first reads of entries, or the ones after.
 type ReadCount struct {
-	Operations int64 `json:"operations"`
-	Bytes      int64 `json:"bytes"`
+	Operations int64 `json:"operations" merge:"sum"`
+	Bytes      int64 `json:"bytes" merge:"sum"`
 }
 
 // Add adds counts.
@@ -262,7 +267,7 @@ func (c *ReadCount) Add(x ReadCount) {
 // ReadKind is those of all tiers.
 type ReadKind struct {
 	ReadCount
-	Latency Distribution `json:"latency"`
+	Latency Distribution `json:"latency" merge:"-"`
 }
 
 // EntrySizes are the sizes of the entries moved by completed operations, demotions not among them;
@@ -281,7 +286,7 @@ type Latency struct {
 	ReadAdmission  Distribution            `json:"read_admission"`
 	WriteAdmission Distribution            `json:"write_admission"`
 	SpaceWait      Distribution            `json:"space_wait"`   // of the operations that waited
-	PendingWait    Distribution            `json:"pending_wait"` // likewise
+	PendingWait    Distribution            `json:"pending_wait"` // of the operations that waited
 	DataGeneration Distribution            `json:"data_generation"`
 }
 
@@ -326,7 +331,7 @@ type RequestLatency struct {
 	Context    Distribution            `json:"context"`
 	Prefill    Distribution            `json:"prefill"`
 	Decode     Distribution            `json:"decode"`
-	Wait       Distribution            `json:"wait"` // for room, the write limit, buffers, others
+	Wait       Distribution            `json:"wait"` // for capacity, the write limit, buffers, others
 	Generation Distribution            `json:"generation"`
 	Rest       Distribution            `json:"rest"`
 	ByClass    map[string]Distribution `json:"end_to_end_by_class"`
@@ -335,20 +340,20 @@ type RequestLatency struct {
 // ContextLoad is the time to load the KV of a context from the slowest tier, at the median entry's
 // bandwidth and at that of the slowest twentieth.
 type ContextLoad struct {
-	Tokens      int64  `json:"tokens"`
-	Bytes       int64  `json:"bytes"`
-	TypicalNS   *int64 `json:"typical_ns"`
-	SlowNS      *int64 `json:"slow_ns"`
-	RecomputeNS *int64 `json:"recompute_ns"` // at the given prefill rate
-	LoadingWins *bool  `json:"loading_wins"` // typically
+	Tokens      int64  `json:"tokens" merge:"same"`
+	Bytes       int64  `json:"bytes" merge:"same"`
+	TypicalNS   *int64 `json:"typical_ns" merge:"-"`
+	SlowNS      *int64 `json:"slow_ns" merge:"-"`
+	RecomputeNS *int64 `json:"recompute_ns" merge:"same"` // at the given prefill rate
+	LoadingWins *bool  `json:"loading_wins" merge:"-"`    // typically
 }
 
 // ErrorCount is a kind of failure.
 type ErrorCount struct {
-	Tier      string `json:"tier"`
-	Operation string `json:"operation"`
-	Errno     string `json:"errno"`
-	Count     int64  `json:"count"`
+	Tier      string `json:"tier" merge:"same"`
+	Operation string `json:"operation" merge:"same"`
+	Errno     string `json:"errno" merge:"same"`
+	Count     int64  `json:"count" merge:"sum"`
 }
 
 func (e ErrorCount) String() string {
@@ -374,33 +379,33 @@ func (e ErrorSample) Where() string {
 	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
 }
 
-// Witness compares the kernel's counters of the backing device with the application's bytes of the
-// storage tier.
+// Witness cross-checks the kernel's counters of the backing device with the application's bytes of
+// the storage tier.
 type Witness struct {
-	Device     string `json:"device"`
-	Reason     string `json:"reason"` // why there is no witness, or what is odd about it
-	ReadBytes  *int64 `json:"read_bytes"`
-	WriteBytes *int64 `json:"write_bytes"`
-	ReadIOs    *int64 `json:"read_ios"`
-	WriteIOs   *int64 `json:"write_ios"`
-	// What deletions and flushes cost the device, whoever caused them. Times are summed over
+	Device     string `json:"device" merge:"same"`
+	Reason     string `json:"reason" merge:"same"` // why there are no counters, or what is odd about them
+	ReadBytes  *int64 `json:"read_bytes" merge:"sum"`
+	WriteBytes *int64 `json:"write_bytes" merge:"sum"`
+	ReadIOs    *int64 `json:"read_ios" merge:"sum"`
+	WriteIOs   *int64 `json:"write_ios" merge:"sum"`
+	// What deletions and flushes of all processes cost the device. Times are summed over
 	// requests, which overlap; 0 also where the kernel does not count them (before 4.18, 5.5).
-	DiscardIOs      *int64   `json:"discard_ios"`
-	DiscardBytes    *int64   `json:"discard_bytes"`
-	DiscardNS       *int64   `json:"discard_ns"`
-	FlushIOs        *int64   `json:"flush_ios"`
-	FlushNS         *int64   `json:"flush_ns"`
-	QueueNS         *int64   `json:"queue_ns"` // time in queue of all requests together
-	AppReadBytes    int64    `json:"app_read_bytes"`
-	AppWriteBytes   int64    `json:"app_write_bytes"`
-	ReadRatio       *float64 `json:"read_ratio"`  // device ÷ application
-	WriteRatio      *float64 `json:"write_ratio"` //
-	ServedFromCache *bool    `json:"served_from_cache"`
-	BusyShare       *float64 `json:"busy_share"` // of the window with a request in flight
+	DiscardIOs      *int64   `json:"discard_ios" merge:"sum"`
+	DiscardBytes    *int64   `json:"discard_bytes" merge:"sum"`
+	DiscardNS       *int64   `json:"discard_ns" merge:"sum"`
+	FlushIOs        *int64   `json:"flush_ios" merge:"sum"`
+	FlushNS         *int64   `json:"flush_ns" merge:"sum"`
+	QueueNS         *int64   `json:"queue_ns" merge:"sum"` // time in queue of all requests together
+	AppReadBytes    int64    `json:"app_read_bytes" merge:"sum"`
+	AppWriteBytes   int64    `json:"app_write_bytes" merge:"sum"`
+	ReadRatio       *float64 `json:"read_ratio" merge:"-" line:"device-read-ratio"` // device ÷ application
+	WriteRatio      *float64 `json:"write_ratio" merge:"-"`                         //
+	ServedFromCache *bool    `json:"served_from_cache" merge:"max"`
+	BusyShare       *float64 `json:"busy_share" merge:"drop"` // of the window with a request in flight
 }
 
-// ServedFromCacheBelow is the share of the application's reads that the device must have seen.
-const ServedFromCacheBelow = 0.95
+// servedFromCacheBelow is the share of the application's reads that the device must have seen.
+const servedFromCacheBelow = 0.95
 
 // Parameter is one value in force and where it came from.
 type Parameter struct {
@@ -430,36 +435,36 @@ type CeilingPoint struct {
 	Rate      float64 `json:"bytes_per_s"`
 	InFlight  int     `json:"in_flight"`
 	FileBytes int64   `json:"file_bytes"`
-	Ladder    []Rung  `json:"ladder"` // by which the number in flight was found; null: it was given
+	Ladder    []Rung  `json:"ladder"` // the queue-depth sweep that found the number in flight; null: it was given
 }
 
 // PlainIO is what a benchmark without requests did with its tier.
 type PlainIO struct {
-	FootprintBytes int64  `json:"footprint_bytes"` // that it may take
-	FileBytes      int64  `json:"file_bytes"`
-	Ladder         []Rung `json:"ladder"` // see CeilingPoint
+	FootprintBytes int64  `json:"footprint_bytes" merge:"sum"` // that it may take
+	FileBytes      int64  `json:"file_bytes" merge:"same"`
+	Ladder         []Rung `json:"ladder" merge:"drop"` // see CeilingPoint
 
 	// BlockBytes is how large the requests are that go to any place inside the files; 0: files are
 	// read and written from their start to their end. Then there are as many requests per second,
 	// and the process has used so much of its processors for each.
-	BlockBytes        int64    `json:"block_bytes,omitempty"`
-	RequestsPerSecond *float64 `json:"requests_per_s,omitempty"`
-	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty"`
+	BlockBytes        int64    `json:"block_bytes,omitempty" merge:"same"`
+	RequestsPerSecond *float64 `json:"requests_per_s,omitempty" merge:"sum" line:"io/s"`
+	CPUNSPerRequest   *float64 `json:"cpu_ns_per_request,omitempty" merge:"-" line:"cpu-ns/io"`
 	// Knee says how size and number of these requests were found; nil: they were given.
-	Knee *Knee `json:"knee,omitempty"`
+	Knee *Knee `json:"knee,omitempty" merge:"drop"`
 }
 
 // Removal is files removed until the device has discarded them: rates are over all of that time.
 type Removal struct {
-	Files          int64    `json:"files"`
-	Bytes          int64    `json:"bytes"`
-	UnlinkNS       int64    `json:"unlink_ns"` // until the last file was gone
-	QuietNS        int64    `json:"quiet_ns"`  // and until the device had discarded them, too
-	FilesPerSecond *float64 `json:"files_per_s"`
-	BytesPerSecond *float64 `json:"bytes_per_s"`
+	Files          int64    `json:"files" merge:"sum"`
+	Bytes          int64    `json:"bytes" merge:"sum"`
+	UnlinkNS       int64    `json:"unlink_ns" merge:"max"` // until the last file was gone
+	QuietNS        int64    `json:"quiet_ns" merge:"max"`  // and until the device had discarded them, too
+	FilesPerSecond *float64 `json:"files_per_s" merge:"sum" line:"removals/s"`
+	BytesPerSecond *float64 `json:"bytes_per_s" merge:"sum" line:"freed-B/s"`
 }
 
-// Rung is plain I/O with a number of requests in flight: one step of a ladder.
+// Rung is plain I/O with a number of requests in flight: one step of a queue-depth sweep.
 type Rung struct {
 	InFlight int     `json:"in_flight"`
 	Read     float64 `json:"read_bytes_per_s"`
@@ -467,23 +472,23 @@ type Rung struct {
 	NS       int64   `json:"ns"` // how long it took
 }
 
-// Rate is what the rung moved in both directions together.
+// Rate is what the step moved in both directions together.
 func (r Rung) Rate() float64 { return r.Read + r.Write }
 
-// Brief says, of a rung of requests of so many bytes, that fewer than four for each place in flight
-// ended. Its rate is then that of its beginning: requests that a device serves side by side end
-// together, and a mean over time needs some of their periods.
+// Brief reports, of a step with requests of so many bytes, that fewer than four for each place in
+// flight ended. Its rate is then that of its beginning: requests that a device serves concurrently
+// end together, and a mean over time needs some of their periods.
 func (r Rung) Brief(request int64) bool {
 	return r.Rate()*float64(r.NS)/1e9 < 4*float64(r.InFlight)*float64(request)
 }
 
 // Precondition is what preconditioning wrote before the window.
 type Precondition struct {
-	Bytes      int64     `json:"bytes"`
-	DurationNS int64     `json:"duration_ns"`
-	Writers    int       `json:"writers"`
-	LastRates  []float64 `json:"last_rates_bytes_per_s"` // of its last rounds
-	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
+	Bytes      int64     `json:"bytes" merge:"sum"`
+	DurationNS int64     `json:"duration_ns" merge:"max"`
+	Writers    int       `json:"writers" merge:"sum"`
+	LastRates  []float64 `json:"last_rates_bytes_per_s" merge:"drop"` // of its last rounds
+	Spread     float64   `json:"spread" merge:"drop"`                 // (max − min) ÷ mean of those
 }
 
 // TraceFiles says which recording was played: where it lies is a place and says nothing of it.
@@ -502,19 +507,19 @@ func (f TraceFiles) String() string {
 
 // Input is what a trace reader met.
 type Input struct {
-	Rows      int64 `json:"rows"`
-	Failed    int64 `json:"failed"`
-	Malformed int64 `json:"malformed"`
-	Skipped   int64 `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
+	Rows      int64 `json:"rows" merge:"sum"`
+	Failed    int64 `json:"failed" merge:"sum"`
+	Malformed int64 `json:"malformed" merge:"sum"`
+	Skipped   int64 `json:"skipped,omitempty" merge:"sum"` // before the start of the replay (-trace-start)
 	// of the whole input, where the window has ended before it; absent where it is unknown
-	TotalRows *int64 `json:"total_rows,omitempty"`
-	Cycles    int64  `json:"cycles"`
+	TotalRows *int64 `json:"total_rows,omitempty" merge:"sum"`
+	Cycles    int64  `json:"cycles" merge:"min"`
 	// of agents, that began, and the most that were live at a time; absent where there are none
-	Sessions     int64 `json:"sessions,omitempty"`
-	LiveSessions int64 `json:"live_sessions,omitempty"`
+	Sessions     int64 `json:"sessions,omitempty" merge:"sum"`
+	LiveSessions int64 `json:"live_sessions,omitempty" merge:"sum"`
 
-	Problems  []string `json:"problems"`            // the first few, with file and line
-	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
+	Problems  []string `json:"problems" merge:"list"`            // the first few, with file and line
+	Tokenizer string   `json:"tokenizer,omitempty" merge:"same"` // what counted the tokens of texts
 }
 
 // censoredAbove is the share of unfinished requests from which percentiles of the finished ones say

@@ -9,20 +9,19 @@ import (
 // Timeline is what happened in each interval. Arrays of a tier that does not exist are absent;
 // readings are null before the first.
 type Timeline struct {
-	IntervalS  float64            `json:"interval_s"`
 	IntervalNS int64              `json:"interval_ns"`
 	LastNS     int64              `json:"last_interval_ns"` // the last may be shorter
 	ReadBytes  map[string][]int64 `json:"read_bytes"`
 	WriteBytes map[string][]int64 `json:"write_bytes"`
 	Requests   []int64            `json:"requests"`
-	Blocks     []int64            `json:"blocks,omitempty"` // asked for, of block traces
+	Blocks     []int64            `json:"blocks,omitempty"` // requested, of block traces
 	BlockHits  []int64            `json:"block_hits,omitempty"`
-	// of a cache without bounds; null where nobody knows
+	// of a cache without bounds; null where it is unknown
 	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"`
 	Queued        []*int64            `json:"queued"`
 	InFlight      []*int64            `json:"in_flight"`
 	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`
-	EvictedBytes  map[string][]int64  `json:"evicted_bytes"` // of entries deleted to make room
+	EvictedBytes  map[string][]int64  `json:"evicted_bytes"` // of entries deleted for capacity
 	DemotedBytes  map[string][]int64  `json:"demoted_bytes"` // of entries moved to the tier below
 	// How often what ended in an interval took how many microseconds, by the names of histograms:
 	// storage_read and storage_write of an entry, storage_read_request and storage_write_request of

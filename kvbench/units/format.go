@@ -206,37 +206,6 @@ func count(n int64) string {
 	return s
 }
 
-// UnitDirection tells which direction of a metric is an improvement: "higher" or "lower", as Unit
-// lines name them.
-type UnitDirection struct{ Unit, Better string }
-
-// UnitDirections are those of every unit on the suite's benchmark lines, in the order of their Unit
-// lines. Units of the testing package (ns/op) have theirs already, and these have none: knee-bytes,
-// because a drive that is faster needs more in flight, and device-read-ratio, which a cache makes
-// smaller than 1 and other programs larger.
-func UnitDirections() []UnitDirection {
-	const more, less = "higher", "lower"
-	return []UnitDirection{
-		{"req/s", more}, {"tok/s", more}, {"storage-tok/s", more}, {"found-tok/s", more},
-		{"read-B/s", more},
-		{"write-B/s", more}, {"read-p50-ns", less}, {"read-p95-ns", less}, {"read-p99-ns", less},
-		{"write-p95-ns", less}, {"read-io-p50-ns", less}, {"read-io-p99-ns", less},
-		{"write-io-p50-ns", less}, {"write-io-p99-ns", less}, {"ttfb-p95-ns", less},
-		{"read-ns/MiB", less}, {"e2e-p95-ns", less}, {"hit-ratio", more},
-		{"token-hit-ratio", more}, {"ttft-mean-ns", less}, {"ttft-p50-ns", less},
-		{"ttft-p95-ns", less}, {"ttft-saved-ratio", more}, {"break-even-tokens", less},
-		{"served-ratio", more}, {"sustained-users", more},
-		{"peak-B/s", more}, {"io/s", more}, {"cpu-ns/io", less}, {"cpu-ns/B", less},
-		{"peak-RSS-bytes", less}, {"ceiling-ratio", more},
-		{"slowest-rank-read-p95-ns", less}, {"slowest-rank-write-p95-ns", less},
-		{"start-skew-ns", less},
-		{"slowest-write-B/s", more}, {"slowest-read-B/s", more}, {"flush-p95-ns", less},
-		{"removals/s", more}, {"freed-B/s", more},
-		{"copy-B/s", more}, {"gen-B/s", more}, {"gen-copy-ratio", more}, {"zstd-ratio", more},
-		{"duplicate-blocks", less},
-	}
-}
-
 // Median returns the median of values, and false without any.
 func Median(values []float64) (float64, bool) {
 	n := len(values)

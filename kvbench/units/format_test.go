@@ -67,14 +67,6 @@ func TestRatio(t *testing.T) {
 	assert.InDelta(t, 2, *Ratio(2*time.Second, time.Second), 0)
 }
 
-// More in flight at the knee is no loss, and less no gain: a drive that became faster needs more.
-// Device reads compared with those of the application say whose they were. A gate judges neither.
-func TestWhatHasNoBetter(t *testing.T) {
-	for _, u := range UnitDirections() {
-		assert.NotContains(t, []string{"knee-bytes", "device-read-ratio"}, u.Unit)
-	}
-}
-
 func TestMedian(t *testing.T) {
 	v, ok := Median([]float64{4, 1, 3, 2})
 	assert.True(t, ok)

@@ -27,7 +27,7 @@ func Judge(r *result.Result) result.Verdict {
 	h := &r.Harness
 	v := result.Verdict{
 		IdleShare:     units.Ratio(h.WorkerIdleNS, h.WorkerIdleNS+h.WorkerBusyNS),
-		HostWaitShare: units.Ratio(h.HostNS+h.BufferWaitNS, h.WorkerBusyNS),
+		HostWaitShare: units.Ratio(h.Busy.HostNS+h.Busy.BuffersNS, h.WorkerBusyNS),
 		HarnessShare:  units.Finite(e.harness), Bound: e.bound(),
 	}
 	if e.busy == 0 || interrupted(r) {

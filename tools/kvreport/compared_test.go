@@ -122,10 +122,10 @@ func TestChartsAreOfTheTrialsThatAreComplete(t *testing.T) {
 		if gib > 7 {
 			r.Status = result.StatusIncomplete
 		}
-		c := &r.Summary.CacheStats
-		c.StorageReadBandwidth = float64(gib)
-		c.LatencyMS = map[string]float64{"storage_read_device_p50_ms": 7,
-			"storage_read_device_p9999_ms": 7.5}
+		h := result.NewHistogram("ns")
+		h.Record(7e6)
+		r.Histograms = map[string]result.HistogramData{}
+		r.Histograms["storage_read_device"], _ = h.Encode()
 		var known result.LevelLatency
 		known.Read.Device.P50 = new(int64(7e6))
 		r.Latency.Levels = map[string]result.LevelLatency{"storage": known}

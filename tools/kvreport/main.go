@@ -13,7 +13,7 @@ var help embed.FS
 // commands in the order of the help. Those that read results come first, in the order in which
 // people meet them; those that look at machines and files follow.
 var commands = []Command{
-	{"json", "IN… [-o FILE]", "all results as one JSON document", runJSON},
+	{"json", "IN… [-o FILE] [-format python]", "all results as one JSON document", runJSON},
 	{"xlsx", "IN… -o FILE [-ignore SETTING,…]",
 		"workbook with charts: one row per trial, runs side by side", runXLSX},
 	{"csv", "IN… [-o FILE]", "the columns of the workbook's first sheet, one row per trial",

@@ -45,14 +45,12 @@ func ranks(t *testing.T, dir, chunk string, factor float64) string {
 				Environment: result.Environment{Hostname: fmt.Sprint("node", rank)},
 				Parameters: []result.Parameter{{Name: "chunk-size", Value: chunk},
 					{Name: "rank", Value: fmt.Sprint(rank)}},
-				Tiers: []result.Tier{{Level: "storage", CapacityBytes: new(int64(64 << 30)),
+				Tiers: []result.Tier{{Level: "storage", CapacityBytes: new(int64(64 << 30)), Entries: 100,
 					Read: result.TierTraffic{Bytes: int64(rate * 10 * (1 << 30)),
 						BytesPerSecond: new(rate * (1 << 30))}}},
 				Histograms: map[string]result.HistogramData{},
 			}
 			r.Requests.Completed = 100
-			c := &r.Summary.CacheStats
-			c.StorageReadBandwidth, c.StorageEntries = rate, 100
 			path := filepath.Join(dir, "Synthetic_"+chunk, fmt.Sprintf("trial_%d/rank_%d", trial,
 				rank), "kvcache_results_20260908_120000.json")
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))

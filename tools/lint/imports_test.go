@@ -96,7 +96,7 @@ var mayImport = map[string]string{
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",
-	"tools/load":      "kvbench/units kvbench/result kvbench/merge/... kvbench/params tracing",
+	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge/... kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge/... tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge/...",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",

@@ -28,7 +28,7 @@
 // text's directory.
 //
 // With several clients a trial has a record for each rank, and those share the device: what counts
-// is their fold (kvbench/merge), for which a reader asks with Options.Trials. A run that started
+// is their merged result (kvbench/merge), for which a reader asks with Options.Trials. A run that started
 // its ranks has written it already; then theirs are left aside.
 //
 // Settings come from three places. A result file has all of them, and also what the run found where

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 )
 
 // Stdin is the argument that stands for standard input. A file of that name is ./-, as everywhere.
@@ -63,9 +62,9 @@ func Each(args []string, o Options, f func(*Record) error) (benchfmt.UnitMetadat
 	}
 	// The suite's own directions, because result files have no Unit lines. At the end, because what
 	// an input says of a unit stands.
-	for _, u := range units.UnitDirections() {
-		if r.units.Get(u.Unit, "better") == nil {
-			addUnit(r.units, u.Unit, "better", u.Better)
+	for _, u := range result.Directed() {
+		if r.units.Get(u.Name, "better") == nil {
+			addUnit(r.units, u.Name, "better", u.Better)
 		}
 	}
 	return r.units, nil

@@ -99,7 +99,7 @@ func TestResultFilesAndDirectories(t *testing.T) {
 	ours, python := records[0], records[1]
 	assert.Equal(t, "StorageThroughput", ours.Name)
 	require.NotEmpty(t, ours.Values, "the values that its line would have")
-	assert.Equal(t, float64(ours.Result.WindowNS)/float64(ours.Result.RequestsCompleted),
+	assert.Equal(t, float64(ours.Result.WindowNS)/float64(ours.Result.Requests.Completed),
 		value(ours, "ns/op"))
 	assert.True(t, python.Python)
 	assert.Nil(t, python.Result)
@@ -155,7 +155,7 @@ func TestAPythonResultOfAnAutoscalerIsRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found.Files, 1)
 	assert.True(t, found.Files[0].Python)
-	assert.Equal(t, 8, found.Files[0].Result.Summary.AutoscalingStats[0].Users)
+	assert.Equal(t, 8, found.Files[0].Keys.Summary.AutoscalingStats[0].Users)
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
@@ -170,7 +170,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
 	require.NoError(t, err)
 	future := bytes.Replace(result, []byte(`"schema_version": "2.0"`),
-		[]byte(`"schema_version": "3.0"`), 1)
+		[]byte(`"schema_version": "4.0"`), 1)
 	for _, c := range []struct{ arg, want string }{
 		{write("zero.txt", ""), "zero.txt:1: it is empty"},
 		{write("zero.json", ""), "zero.json:1: it is empty"},
@@ -179,7 +179,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{write("wrong.json", `{"schema_version":"2.0","summary":{},"trial":"x"}`),
 			"wrong.json:1: json: cannot unmarshal"},
 		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
-		{write("future.json", string(future)), `unsupported result schema "3.0"`},
+		{write("future.json", string(future)), `unsupported result schema "4.0"`},
 		{write("past.json", `{"schema_version":"1.0","summary":{}}`), "past.json:1: unsupported " +
 			"result schema: schema 1 is of an older kvbench"},
 		{write("past.txt", "kvbench-format: 1\nBenchmarkA 1 5 ns/op\n"), "past.txt:2: unsupported "},

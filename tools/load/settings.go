@@ -221,7 +221,7 @@ func (rec *Record) IsSimulated() bool {
 // format returns the record's format: from its file if it has one, else from the line's text.
 func (rec *Record) format() string {
 	if rec.Result != nil {
-		return result.Format(rec.Result.SchemaVersion)
+		return result.LineFormat
 	}
 	for _, c := range rec.Config {
 		if c.Key == merge.SettingFormat {

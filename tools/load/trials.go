@@ -12,6 +12,7 @@ import (
 
 	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 )
 
 // identity is equal for a measurement and its copies, and different otherwise. It is empty for a
@@ -148,57 +149,75 @@ func pythonTrials(records []*Record) (trials []*Record, err error) {
 			trials = append(trials, list[0]) // one client; the record keeps its path
 			continue
 		}
-		var all []*Record
-		for _, rec := range list {
-			res, err := merge.PythonResult(rec.Raw)
-			if err != nil {
-				return nil, merge.Located(rec.Path, rec.Raw, err)
-			}
-			m := merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))
-			res.Rank, _ = strconv.Atoi(m[3])
-			res.Ranks, res.Status = most[at], result.StatusComplete // it writes complete results only
-			one := *rec
-			one.Result = res
-			all = append(all, &one)
-		}
-		trial, err := joined(all)
+		trial, err := joinedPython(list, most[at])
 		if err != nil {
 			return nil, err
-		}
-		// A record of the Python benchmark has only its keys, and no result of ours.
-		if trial.Missing = trial.Result.Error; trial.Missing != "" {
-			trial.Values = nil
-		}
-		trial.Python, trial.Result = true, nil
-		for _, one := range all {
-			one.Result = nil
 		}
 		trials = append(trials, trial)
 	}
 	return trials, nil
 }
 
-// joined is the record of a trial: its result is the fold of the ranks', and its values are those
-// of the line that one client would have printed.
-func joined(ranks []*Record) (*Record, error) {
-	slices.SortFunc(ranks, func(a, b *Record) int { return a.Result.Rank - b.Result.Rank })
+// joinedPython is the record of a trial of the Python benchmark with so many ranks.
+func joinedPython(ranks []*Record, n int) (*Record, error) {
+	number := func(rec *Record) int {
+		rank, _ := strconv.Atoi(merge.Layout.FindStringSubmatch(filepath.ToSlash(rec.Path))[3])
+		return rank
+	}
+	slices.SortFunc(ranks, func(a, b *Record) int { return number(a) - number(b) })
+	var results []*python.Result
+	have := &result.Result{Ranks: n}
+	for _, rec := range ranks {
+		r, err := python.Parse(rec.Raw)
+		if err != nil {
+			return nil, merge.Located(rec.Path, rec.Raw, err)
+		}
+		if slices.Contains(have.MergedRanks, number(rec)) {
+			return nil, fmt.Errorf("%s: two results of rank %d", rec.Path, number(rec))
+		}
+		results, have.MergedRanks = append(results, r), append(have.MergedRanks, number(rec))
+	}
+	rec := newTrial(ranks)
+	var err error
+	if rec.Raw, err = json.Marshal(merge.Python(results)); err != nil {
+		return nil, fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	rec.Python = true
+	if rec.Missing = merge.Lacks(have); rec.Missing == "" {
+		rec.Values = fileValues(rec)
+	}
+	return rec, nil
+}
+
+// newTrial is the record of a trial without its values.
+func newTrial(ranks []*Record) *Record {
 	first := ranks[0]
 	rec := &Record{Source: first.Source, File: first.File, Line: first.Line, Name: first.Name,
 		Iters: first.Iters, Config: first.Config, Ranks: ranks}
-	var results []*result.Result
 	var paths []string
 	for _, rank := range ranks {
-		results, paths = append(results, rank.Result), append(paths, cmp.Or(rank.Path, rank.File))
+		paths = append(paths, cmp.Or(rank.Path, rank.File))
 	}
 	rec.Path = strings.Join(paths, ", ")
+	return rec
+}
+
+// joined is the record of a trial: its result is merged from the ranks', and its values are those
+// of the line that one client would have printed.
+func joined(ranks []*Record) (*Record, error) {
+	slices.SortFunc(ranks, func(a, b *Record) int { return a.Result.Rank - b.Result.Rank })
+	rec := newTrial(ranks)
+	var results []*result.Result
+	for _, rank := range ranks {
+		results = append(results, rank.Result)
+	}
 	var err error
-	if rec.Result, err = merge.Fold(results); err == nil {
+	if rec.Result, err = merge.Ranks(results, nil); err == nil {
 		rec.Raw, err = json.Marshal(rec.Result)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", rec.Path, err)
 	}
-	rec.Python = first.Python // whose keys are others
 	rec.Values = fileValues(rec)
 	return rec, nil
 }

@@ -10,18 +10,21 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
-// order is that of the suite's list of units; bandwidths come first, because they are what most
-// people look for.
-var order = func() []string {
-	list := []string{"read-B/s", "write-B/s"}
-	for _, u := range units.UnitDirections() {
-		_, tidy := benchunit.Tidy(1, u.Unit)
-		list = append(list, tidy)
+// order and titles are those of the suite's list of units, by their tidied names. Bandwidths come
+// first, because they are what most people look for.
+var order, titles = func() ([]string, map[string]string) {
+	list, titles := []string{"read-B/s", "write-B/s"}, map[string]string{}
+	for _, u := range result.Lines {
+		_, tidy := benchunit.Tidy(1, u.Name)
+		if titles[tidy] = u.Title; tidy != "sec/op" { // of every benchmark, so that it is the last
+			list = append(list, tidy)
+		}
 	}
-	return append(list, "device-read-ratio", "knee-bytes") // which have no direction
+	return list, titles
 }()
 
 // rank puts units that are not the suite's behind all others.
@@ -34,34 +37,6 @@ func rank(unit string) int {
 
 // Title is a metric's name for people: read-sec/MiB is "read time per MiB".
 func Title(unit string) string { return cmp.Or(titles[unit], unit) }
-
-// titles are the suite's units for people.
-var titles = map[string]string{
-	"read-B/s": "read bandwidth", "write-B/s": "write bandwidth", "sec/op": "time per operation",
-	"req/s": "requests", "tok/s": "tokens (wall)", "storage-tok/s": "tokens (storage time)",
-	"found-tok/s":  "tokens found",
-	"read-p50-sec": "read p50", "read-p95-sec": "read p95", "read-p99-sec": "read p99",
-	"write-p95-sec":   "write p95",
-	"read-io-p50-sec": "I/O request read p50", "read-io-p99-sec": "I/O request read p99",
-	"write-io-p50-sec": "I/O request write p50", "write-io-p99-sec": "I/O request write p99",
-	"read-sec/MiB": "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",
-	"ttfb-p95-sec":  "first byte p95",
-	"ttft-mean-sec": "mean time to first token", "ttft-p50-sec": "time to first token p50",
-	"ttft-p95-sec": "time to first token p95", "ttft-saved-ratio": "share of first token saved",
-	"break-even-tokens": "break-even length", "token-hit-ratio": "token hit ratio",
-	"served-ratio": "served share of the load", "cpu-sec/B": "CPU time per byte",
-	"peak-RSS-bytes": "peak memory", "device-read-ratio": "device reads ÷ application reads",
-	"slowest-write-B/s": "slowest checkpoint written", "slowest-read-B/s": "slowest one read",
-	"flush-p95-sec": "flush of a file p95", "ceiling-ratio": "share of the ceiling",
-	"removals/s": "removals", "io/s": "I/O requests", "cpu-sec/io": "CPU time per I/O request",
-	"knee-bytes": "fewest bytes in flight",
-	"freed-B/s":  "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
-	"gen-copy-ratio": "generation ÷ copying", "zstd-ratio": "zstd ratio",
-	"duplicate-blocks": "duplicate blocks", "sustained-users": "users sustained",
-	"peak-B/s": "peak bandwidth", "start-skew-sec": "skew of the clients' starts",
-	"slowest-rank-read-p95-sec":  "slowest client's read p95",
-	"slowest-rank-write-p95-sec": "slowest client's write p95",
-}
 
 // Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to
 // multiply values with.

@@ -136,7 +136,7 @@ func (c *Check) option(group string, files []merge.File, o *summary.Option) {
 	// Rule 6.3.4.4 forbids an option whose ranks all are; a single one is hidden in the sum of the
 	// others.
 	for _, f := range files {
-		if !f.Complete() || f.Result.Summary.CacheStats.StorageEntries != 0 {
+		if !f.Complete() || f.Keys.Summary.CacheStats.StorageEntries != 0 {
 			continue
 		}
 		// MLPerf's tools count both cases as served from memory.

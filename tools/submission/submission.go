@@ -254,6 +254,19 @@ func put(path string, write func(io.Writer) error) error {
 	return putBytes(path, b.Bytes())
 }
 
+// copyResult copies a result with the keys of the Python benchmark, which the tools of MLPerf
+// Storage read, before its own.
+func copyResult(f merge.File, from, to string) error {
+	if f.Python {
+		return copyFile(from, to)
+	}
+	data, err := f.Result.EncodePython()
+	if err != nil {
+		return err
+	}
+	return putBytes(to, data)
+}
+
 // copyFile copies a file byte by byte: a reviewer can compare it with the run's file.
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
@@ -275,7 +288,7 @@ func putBytes(path string, data []byte) error {
 func (s *Submission) run(dir string, sum *summary.Summary) error {
 	for _, f := range s.tree.Files {
 		from, to := filepath.Join(s.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
-		if err := copyFile(from, to); err != nil {
+		if err := copyResult(f, from, to); err != nil {
 			return err
 		}
 		// The summary for people, if the run left one next to the result.

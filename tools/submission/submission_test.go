@@ -63,12 +63,17 @@ func closed(t *testing.T, option, trial, rank int) *result.Result {
 		r.Parameters = append(r.Parameters,
 			result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
 	}
-	c := &r.Summary.CacheStats
-	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = 2.5+float64(rank),
-		0.5, 100
-	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": 40,
-		"storage_write_device_p95_ms": 90}
-	r.Summary.AvgThroughput, r.Summary.StorageThroughput = 1000, 10
+	r.Tiers = []result.Tier{{Level: "storage", Entries: 100,
+		Read:  result.TierTraffic{BytesPerSecond: new((2.5 + float64(rank)) * (1 << 30))},
+		Write: result.TierTraffic{BytesPerSecond: new(0.5 * (1 << 30))}}}
+	r.Histograms = map[string]result.HistogramData{}
+	for name, ns := range map[string]int64{"storage_read_device": 40e6,
+		"storage_write_device": 90e6} {
+		h := result.NewHistogram("ns")
+		h.Record(ns)
+		r.Histograms[name], _ = h.Encode()
+	}
+	r.Requests.TokensPerSecond, r.Requests.StorageTokensPerSecond = new(1000.0), new(10.0)
 	return r
 }
 
@@ -253,10 +258,10 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 			"division: must be closed, given open"},
 		{"no parameters", func(r *result.Result) { r.Parameters = nil },
 			"the result has none on record"},
-		{"memory", func(r *result.Result) { r.Summary.CacheStats.StorageEntries = 0 },
+		{"memory", func(r *result.Result) { r.Tiers[0].Entries = 0 },
 			"served from memory"},
 		{"a small tier", func(r *result.Result) {
-			r.Summary.CacheStats.StorageEntries = 0
+			r.Tiers[0].Entries = 0
 			r.Tiers = []result.Tier{{Level: "storage",
 				Write: result.TierTraffic{Bytes: 4 << 30}}}
 		}, "option 1, option 2, option 3: the storage tier is probably too small"},

@@ -16,8 +16,9 @@
 // a rank that was served wholly from memory is listed, and an option where all were is invalid.
 // Results that differ in a setting or in the model are options of their own: "1 [num-users=100]".
 //
-// The ranks of a trial are folded by kvbench/merge, as they are for pages and gates. A run that
-// starts its ranks writes its summary itself; kvreport aggregate makes the same of the same files.
+// Checkpoints of several ranks are merged by kvbench/merge, as they are for pages and gates. A run
+// that starts its ranks writes its summary itself; kvreport aggregate makes the same of the same
+// files.
 //
 // The same results give the same bytes, so that a summary can be checked by making it again. The
 // text on the terminal has one line for each option; what is missing or invalid stands in it,

@@ -31,7 +31,8 @@ func FuzzAggregate(f *testing.F) {
 			return // refused before
 		}
 		files := &merge.Tree{Files: []merge.File{{Group: "1", Trial: r.Trial, Rank: r.Rank,
-			Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Result: r}}}
+			Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Result: r,
+			Keys: r.Python()}}}
 		_ = Aggregate(files).Stamp()
 	})
 }

@@ -92,7 +92,7 @@ func (o *Option) judge(complete []merge.File, s *Summary) {
 		// what was moved shows. Plain I/O has no cache, and nothing but the storage to move. An
 		// option is valid as soon as one rank touched the storage: that one has measured it.
 		read, written := f.Result.StorageTraffic()
-		if r := f.Result; r.Summary.CacheStats.StorageEntries != 0 ||
+		if r := f.Result; f.Keys.Summary.CacheStats.StorageEntries != 0 ||
 			r.CompletionUnit == result.UnitOperation || read.Bytes+written.Bytes > 0 {
 			o.Valid, o.Invalid = true, ""
 		} else {
@@ -131,34 +131,39 @@ func (o *Option) averaged() [len(summedNames)]*float64 {
 		&o.StorageThroughput}
 }
 
-// sum folds the ranks of one trial, of those that are there: MLPerf Storage's tools sum them so.
+// sum adds the ranks of one trial, of those that are there, as MLPerf Storage's tools add them.
 func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 	t := Trial{Trial: trial}
 	var results []*result.Result
 	for _, f := range ranks {
 		t.Ranks = append(t.Ranks, f.Rank)
 		results = append(results, f.Result)
+		for i, v := range summedOf(&f.Keys.Summary) {
+			*t.summed()[i] += v
+		}
 	}
-	all, err := merge.Fold(results)
-	if err != nil { // which a tree does not hold
-		s.Warnings = append(s.Warnings, fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
-		return t
+	// Checkpoints have the rate of the slowest accelerator of all ranks, and pauses in their
+	// window.
+	if results[0].Checkpoint != nil {
+		all, err := merge.Ranks(results, nil)
+		if err != nil { // which a tree does not hold
+			s.Warnings = append(s.Warnings,
+				fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
+			return t
+		}
+		if c := all.Checkpoint; c != nil {
+			read, write := c.Rates()
+			t.ReadBandwidth, t.WriteBandwidth = read/float64(units.GiB), write/float64(units.GiB)
+			return t
+		}
 	}
-	for i, v := range summedOf(&all.Summary) {
-		*t.summed()[i] = v
-	}
-	if c := all.Checkpoint; c != nil {
-		read, write := c.Rates()
-		t.ReadBandwidth, t.WriteBandwidth = read/float64(units.GiB), write/float64(units.GiB)
-	}
-	// A window that a rank is missing from is not common, and one of checkpoints has pauses in it.
-	if len(ranks) == o.RankCount && all.Checkpoint == nil {
+	if len(ranks) == o.RankCount { // a window that a rank is missing from is not common
 		t.Window = merge.CommonWindow(results)
 	}
 	return t
 }
 
-// means takes the mean over trials, and says how far they lie apart.
+// means takes the mean over trials, and their spread.
 func (o *Option) means() {
 	for i, name := range summedNames {
 		var values []float64
@@ -186,11 +191,11 @@ func (o *Option) worst(complete []merge.File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
 		for _, f := range complete {
-			*to = max(*to, f.Result.Summary.CacheStats.LatencyMS[key])
+			*to = max(*to, f.Keys.Summary.CacheStats.LatencyMS[key])
 		}
 	}
 	for _, f := range complete {
-		p95 := max(units.OrZero(o.P95MS), units.OrZero(f.Result.Summary.StorageIOLatency.P95))
+		p95 := max(units.OrZero(o.P95MS), units.OrZero(f.Keys.Summary.StorageIOLatency.P95))
 		o.P95MS = &p95
 	}
 }

@@ -93,7 +93,7 @@ type Trial struct {
 	Window *merge.Window `json:"common_window"`
 }
 
-// Spread is how far trials of one option lie apart.
+// Spread is the spread of the trials of one option.
 type Spread struct {
 	Median float64  `json:"median"`
 	Min    float64  `json:"min"`

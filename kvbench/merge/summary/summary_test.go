@@ -23,12 +23,12 @@ import (
 // The hand-computed example: 2 ranks × 3 trials of option 1.
 //
 //	          rank 0                        rank 1                       sum
-//	          read write tok/s stor p95r    read write tok/s stor p95r   read write tok/s stor
+//	          read write tok/s stor p95     read write tok/s stor p95    read write tok/s stor
 //	trial 0   2.0  1.0   100   10   20      3.0  1.5   200   20   30     5.0  2.5   300   30
 //	trial 1   2.5  1.0   110   11   21      3.5  1.5   210   21   90     6.0  2.5   320   32
 //	trial 2   1.5  0.5   120   12   22      2.5  0.5   220   22   32     4.0  1.0   340   34
 //	mean over the trials                                                 5.0  2.0   320   32
-//	maximum p95 of reads: 90; of writes: p95r + 100, so 190
+//	maximum p95 of writes: p95 + 100, so 190; of reads that of rank 1's 2…600 ms, so 570
 var example = [3][2]measured{
 	{{2.0, 1.0, 100, 10, 20}, {3.0, 1.5, 200, 20, 30}},
 	{{2.5, 1.0, 110, 11, 21}, {3.5, 1.5, 210, 21, 90}},
@@ -57,13 +57,16 @@ func res(trial, rank int, m measured) *result.Result {
 		Environment: result.Environment{Hostname: fmt.Sprintf("node%d", rank)},
 		Histograms:  map[string]result.HistogramData{},
 	}
-	c := &r.Summary.CacheStats
-	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = m.read, m.write,
-		100
-	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": m.p95,
-		"storage_write_device_p95_ms": m.p95 + 100}
-	r.Summary.AvgThroughput, r.Summary.StorageThroughput = m.tokens, m.storage
-	r.Summary.StorageIOLatency.P95 = new(m.p95 + 1000)
+	r.Tiers = []result.Tier{{Level: "storage", Entries: 100,
+		Read:  result.TierTraffic{BytesPerSecond: new(m.read * (1 << 30))},
+		Write: result.TierTraffic{BytesPerSecond: new(m.write * (1 << 30))}}}
+	r.Requests.TokensPerSecond, r.Requests.StorageTokensPerSecond = &m.tokens, &m.storage
+	for name, ms := range map[string]float64{"storage_write_device": m.p95 + 100,
+		"request_storage": m.p95 + 1000} {
+		h := result.NewHistogram(units.Nanoseconds)
+		h.Record(int64(ms * 1e6))
+		r.Histograms[name], _ = h.Encode()
+	}
 	tl := &result.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{},
 		WriteBytes: map[string][]int64{}}
 	for range 10 {
@@ -139,7 +142,7 @@ func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	assert.InDelta(t, 2.0, o.WriteBandwidth, 1e-12)
 	assert.InDelta(t, 320, o.AvgThroughput, 1e-12)
 	assert.InDelta(t, 32, o.StorageThroughput, 1e-12)
-	assert.Equal(t, 90.0, o.ReadP95MS)
+	assert.InDelta(t, 570, o.ReadP95MS, 0.6)
 	assert.Equal(t, 190.0, o.WriteP95MS)
 	assert.Equal(t, []any{2, 3, false, true},
 		[]any{o.RankCount, o.TrialCount, o.PartialFailure, o.Valid})
@@ -198,7 +201,7 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 		return func(r *result.Result) {
 			for _, rank := range ranks {
 				if r.Rank == rank {
-					r.Summary.CacheStats.StorageEntries = 0
+					r.Tiers[0].Entries = 0
 				}
 			}
 		}
@@ -233,7 +236,7 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 	dir := run6(t, func(r *result.Result) {
 		if r.Rank == 1 {
-			r.Summary.CacheStats.StorageEntries = 0
+			r.Tiers[0].Entries = 0
 		}
 	})
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_2/rank_0")))

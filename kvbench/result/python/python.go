@@ -7,25 +7,49 @@ import (
 	"strings"
 )
 
-// Summary is the part of the Python benchmark that its spreadsheet reads. Its numbers are 0, as
-// there, where nothing was: its aggregation adds them up and cannot add null. What our own reports
-// need to know as unknown stands in the other sections of a Result.
+// Result is a result file of the Python benchmark, without its arrays of single latencies. Merge
+// tags are those of package result, for the ranks of a trial of that benchmark.
+type Result struct {
+	RequestsCompleted    int64 `json:"requests_completed" merge:"sum"`
+	TotalTokensGenerated int64 `json:"total_tokens_generated" merge:"sum"`
+	// seconds, summed over parallel requests
+	TotalStorageIOLatency  float64     `json:"total_storage_io_latency" merge:"sum"`
+	TotalGenerationLatency float64     `json:"total_generation_latency" merge:"sum"` // seconds
+	MultiTurnCacheHits     int64       `json:"multi_turn_cache_hits" merge:"sum"`
+	MultiTurnCacheMisses   int64       `json:"multi_turn_cache_misses" merge:"sum"`
+	Summary                Summary     `json:"summary"`
+	Validation             *Validation `json:"validation" merge:"drop"`
+}
+
+// Parse reads a result file of the Python benchmark.
+func Parse(data []byte) (*Result, error) {
+	r := &Result{}
+	err := json.Unmarshal(data, r)
+	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if ok && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
+		err = nil // some versions have it in another form, which is not read; all else was decoded
+	}
+	return r, err
+}
+
+// Summary is the part that its spreadsheet reads. Its numbers are 0, as there, where nothing was:
+// its aggregation adds them up and cannot add null.
 type Summary struct {
-	TotalRequests      int64              `json:"total_requests"`
-	TotalTokens        int64              `json:"total_tokens"`
-	ElapsedTime        float64            `json:"elapsed_time"` // seconds: the window
-	AvgThroughput      float64            `json:"avg_throughput_tokens_per_sec"`
-	TotalStorageIOTime float64            `json:"total_storage_io_time"` // seconds
-	StorageThroughput  float64            `json:"storage_throughput_tokens_per_sec"`
-	RequestsPerSecond  float64            `json:"requests_per_second"`
-	EndToEndLatency    LatencyMS          `json:"end_to_end_latency_ms"`
-	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms"`
-	GenerationLatency  LatencyMS          `json:"generation_latency_ms"`
+	TotalRequests      int64              `json:"total_requests" merge:"sum"`
+	TotalTokens        int64              `json:"total_tokens" merge:"sum"`
+	ElapsedTime        float64            `json:"elapsed_time" merge:"max"` // seconds: the window
+	AvgThroughput      float64            `json:"avg_throughput_tokens_per_sec" merge:"sum"`
+	TotalStorageIOTime float64            `json:"total_storage_io_time" merge:"sum"` // seconds
+	StorageThroughput  float64            `json:"storage_throughput_tokens_per_sec" merge:"sum"`
+	RequestsPerSecond  float64            `json:"requests_per_second" merge:"sum"`
+	EndToEndLatency    LatencyMS          `json:"end_to_end_latency_ms" merge:"-"`
+	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms" merge:"-"`
+	GenerationLatency  LatencyMS          `json:"generation_latency_ms" merge:"-"`
 	CacheStats         CacheStats         `json:"cache_stats"`
-	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
+	QoSMetrics         map[string]QoSStat `json:"qos_metrics" merge:"drop"`
 	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
-	AutoscalingStats   []ScaleEvent       `json:"autoscaling_stats"`
-	AutoscalingSummary *ScaleSummary      `json:"autoscaling_summary"` // null: no autoscaler
+	AutoscalingStats   []ScaleEvent       `json:"autoscaling_stats" merge:"drop"`
+	AutoscalingSummary *ScaleSummary      `json:"autoscaling_summary" merge:"drop"` // null: no autoscaler
 	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
 }
 
@@ -43,11 +67,11 @@ type LatencyMS struct {
 // PrefixCacheStats counts requests by their prefix: hits are those that began with a system prompt
 // whose entry was there, misses all others.
 type PrefixCacheStats struct {
-	PrefixHits        int64 `json:"prefix_hits"`
-	PrefixMisses      int64 `json:"prefix_misses"`
-	SystemPromptReuse int64 `json:"system_prompt_reuse"`
-	CommonPhraseReuse int64 `json:"common_phrase_reuse"` // always 0: there are no common phrases
-	BytesSaved        int64 `json:"bytes_saved"`         // of hits, which were not written again
+	PrefixHits        int64 `json:"prefix_hits" merge:"sum"`
+	PrefixMisses      int64 `json:"prefix_misses" merge:"sum"`
+	SystemPromptReuse int64 `json:"system_prompt_reuse" merge:"sum"`
+	CommonPhraseReuse int64 `json:"common_phrase_reuse" merge:"sum"` // always 0: there are no common phrases
+	BytesSaved        int64 `json:"bytes_saved" merge:"sum"`         // of hits, which were not written again
 }
 
 // ScaleEvent is a change of the number of users, or the end of the search: of the rounds of an
@@ -108,13 +132,13 @@ type RecordedStats struct {
 
 // MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
 type MultiTurnStats struct {
-	CacheHits   int64   `json:"cache_hits"`
-	CacheMisses int64   `json:"cache_misses"`
-	HitRate     float64 `json:"hit_rate"`
+	CacheHits   int64   `json:"cache_hits" merge:"sum"`
+	CacheMisses int64   `json:"cache_misses" merge:"sum"`
+	HitRate     float64 `json:"hit_rate" merge:"-"`
 }
 
 // QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class
-// completed; if requests of it were waiting all the same, SLA tells it.
+// completed; SLA is there if requests of it were waiting.
 type QoSStat struct {
 	NoData        bool          `json:"no_data,omitempty"`
 	TotalRequests *int64        `json:"total_requests,omitempty"`
@@ -144,61 +168,61 @@ type SLA struct {
 // exist are 0.
 type CacheStats struct {
 	// re-reads counted as hits, as the Python benchmark does
-	CacheHitRate float64 `json:"cache_hit_rate"`
-	CacheHits    int64   `json:"cache_hits"`
-	CacheMisses  int64   `json:"cache_misses"`
+	CacheHitRate float64 `json:"cache_hit_rate" merge:"-"`
+	CacheHits    int64   `json:"cache_hits" merge:"sum"`
+	CacheMisses  int64   `json:"cache_misses" merge:"sum"`
 
-	GPUEntries     int64   `json:"gpu_entries"`
-	CPUEntries     int64   `json:"cpu_entries"`
-	StorageEntries int64   `json:"storage_entries"`
-	GPUMemoryUsed  float64 `json:"gpu_memory_used_gb"`
-	CPUMemoryUsed  float64 `json:"cpu_memory_used_gb"`
+	GPUEntries     int64   `json:"gpu_entries" merge:"sum"`
+	CPUEntries     int64   `json:"cpu_entries" merge:"sum"`
+	StorageEntries int64   `json:"storage_entries" merge:"sum"`
+	GPUMemoryUsed  float64 `json:"gpu_memory_used_gb" merge:"sum"`
+	CPUMemoryUsed  float64 `json:"cpu_memory_used_gb" merge:"sum"`
 	// entries that came into the tier, written or demoted
-	OffloadsCPU     int64 `json:"offloads_cpu"`
-	OffloadsStorage int64 `json:"offloads_storage"`
+	OffloadsCPU     int64 `json:"offloads_cpu" merge:"sum"`
+	OffloadsStorage int64 `json:"offloads_storage" merge:"sum"`
 
-	StorageHealth StorageHealth `json:"storage_health"`
+	StorageHealth StorageHealth `json:"storage_health" merge:"-"`
 
-	PrefillWrites int64 `json:"prefill_writes"`
-	DecodeReads   int64 `json:"decode_reads"`
+	PrefillWrites int64 `json:"prefill_writes" merge:"sum"`
+	DecodeReads   int64 `json:"decode_reads" merge:"sum"`
 
-	GPUWritten     float64 `json:"tier_gpu_kv_bytes_written_gb"`
-	CPUWritten     float64 `json:"tier_cpu_kv_bytes_written_gb"`
-	StorageWritten float64 `json:"tier_storage_kv_bytes_written_gb"`
-	GPURead        float64 `json:"tier_gpu_kv_bytes_read_gb"`
-	CPURead        float64 `json:"tier_cpu_kv_bytes_read_gb"`
-	StorageRead    float64 `json:"tier_storage_kv_bytes_read_gb"`
+	GPUWritten     float64 `json:"tier_gpu_kv_bytes_written_gb" merge:"sum"`
+	CPUWritten     float64 `json:"tier_cpu_kv_bytes_written_gb" merge:"sum"`
+	StorageWritten float64 `json:"tier_storage_kv_bytes_written_gb" merge:"sum"`
+	GPURead        float64 `json:"tier_gpu_kv_bytes_read_gb" merge:"sum"`
+	CPURead        float64 `json:"tier_cpu_kv_bytes_read_gb" merge:"sum"`
+	StorageRead    float64 `json:"tier_storage_kv_bytes_read_gb" merge:"sum"`
 
-	GPUReadBandwidth      float64 `json:"tier_gpu_read_bandwidth_gbps"`
-	GPUWriteBandwidth     float64 `json:"tier_gpu_write_bandwidth_gbps"`
-	CPUReadBandwidth      float64 `json:"tier_cpu_read_bandwidth_gbps"`
-	CPUWriteBandwidth     float64 `json:"tier_cpu_write_bandwidth_gbps"`
-	StorageReadBandwidth  float64 `json:"tier_storage_read_bandwidth_gbps"`
-	StorageWriteBandwidth float64 `json:"tier_storage_write_bandwidth_gbps"`
+	GPUReadBandwidth      float64 `json:"tier_gpu_read_bandwidth_gbps" merge:"sum"`
+	GPUWriteBandwidth     float64 `json:"tier_gpu_write_bandwidth_gbps" merge:"sum"`
+	CPUReadBandwidth      float64 `json:"tier_cpu_read_bandwidth_gbps" merge:"sum"`
+	CPUWriteBandwidth     float64 `json:"tier_cpu_write_bandwidth_gbps" merge:"sum"`
+	StorageReadBandwidth  float64 `json:"tier_storage_read_bandwidth_gbps" merge:"sum"`
+	StorageWriteBandwidth float64 `json:"tier_storage_write_bandwidth_gbps" merge:"sum"`
 
-	SystemPromptHits int64 `json:"system_prompt_hits"`
-	CommonPhraseHits int64 `json:"common_phrase_hits"`
-	UserCacheHits    int64 `json:"user_cache_hits"`
-	MultiTurnHits    int64 `json:"multi_turn_hits"`
+	SystemPromptHits int64 `json:"system_prompt_hits" merge:"sum"`
+	CommonPhraseHits int64 `json:"common_phrase_hits" merge:"sum"`
+	UserCacheHits    int64 `json:"user_cache_hits" merge:"sum"`
+	MultiTurnHits    int64 `json:"multi_turn_hits" merge:"sum"`
 
 	// What requests read and wrote, of all tiers: entries whose operation completed, without
 	// demotions. Tiers of a Result have every byte that moved.
-	TotalReadBytes  int64   `json:"total_read_bytes"`
-	TotalWriteBytes int64   `json:"total_write_bytes"`
-	TotalReadGiB    float64 `json:"total_read_gb"`
-	TotalWriteGiB   float64 `json:"total_write_gb"`
+	TotalReadBytes  int64   `json:"total_read_bytes" merge:"sum"`
+	TotalWriteBytes int64   `json:"total_write_bytes" merge:"sum"`
+	TotalReadGiB    float64 `json:"total_read_gb" merge:"sum"`
+	TotalWriteGiB   float64 `json:"total_write_gb" merge:"sum"`
 	// of these bytes; those read where none were written
-	ReadWriteRatio float64 `json:"read_write_ratio"`
+	ReadWriteRatio float64 `json:"read_write_ratio" merge:"-"`
 	// a count of these operations, whatever the name says; a run of blocks is one
-	ReadIOPS  int64 `json:"read_iops"`
-	WriteIOPS int64 `json:"write_iops"` // likewise
+	ReadIOPS  int64 `json:"read_iops" merge:"sum"`
+	WriteIOPS int64 `json:"write_iops" merge:"sum"` // as ReadIOPS
 
-	StorageTokensProcessed float64 `json:"storage_tokens_processed"`
+	StorageTokensProcessed float64 `json:"storage_tokens_processed" merge:"sum"`
 
 	// LatencyMS has the keys {gpu,cpu,storage}_{read,write}_{p50,p95,p99,p999,p9999}_ms and
 	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they
-	// stand beside the others.
-	LatencyMS map[string]float64 `json:"-"`
+	// are next to the others.
+	LatencyMS map[string]float64 `json:"-" merge:"-"`
 }
 
 // StorageHealth is the Python benchmark's assessment. It ignores entry size and is kept for its

@@ -3,12 +3,14 @@ package xlsx
 import (
 	"cmp"
 	_ "embed"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/merge"
+	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -32,7 +34,8 @@ var columnText string
 // pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow.
 const pythonColumns = 99
 
-// summaryColumns are those of the Python benchmark's sheet in its order, then ours.
+// summaryColumns are those of the Python benchmark's sheet in its order, then ours: those of
+// columns.txt, and the units of the line that the tags of a result's fields describe.
 func summaryColumns() (list []column) {
 	for line := range strings.Lines(columnText) {
 		title, from, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -58,7 +61,25 @@ func summaryColumns() (list []column) {
 		}
 		list = append(list, c)
 	}
+	for _, u := range result.Lines {
+		if u.Column {
+			list = append(list, column{fmt.Sprintf("%s (%s)", u.Title, u.Name),
+				func(r *load.Record) any { return printed(r, u.Name) }})
+		}
+	}
 	return list
+}
+
+// printed is the value of a unit on the benchmark line, as it was printed.
+func printed(r *load.Record, unit string) any {
+	for _, v := range r.Values {
+		if v.OrigUnit == unit {
+			return v.OrigValue
+		} else if v.Unit == unit {
+			return v.Value
+		}
+	}
+	return nil
 }
 
 // scales are the factors of the result file's values, by the unit of the product. They are
@@ -66,9 +87,9 @@ func summaryColumns() (list []column) {
 var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
 
 // key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
-// metric". A result file has all digits, a line only the printed ones: with a file the line is not
-// used. "path ? other" is empty where our result has no other: the Python benchmark's keys have
-// percentiles of any number of samples; its tools need them, and readers should not use them.
+// metric". A result file has all digits, a line those that are printed: with a file the line is
+// not used. "path ? other" is of our result the other, in ms: the Python benchmark's keys have
+// percentiles of any number of samples, ours only those that enough samples support.
 func key(from string) value {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, other, _ := strings.Cut(path, " ? ")
@@ -77,7 +98,10 @@ func key(from string) value {
 		if len(r.Raw) == 0 {
 			return onLine(r, metric)
 		}
-		if other != "" && r.Result != nil && r.Lookup(other) == nil {
+		if other != "" && r.Result != nil {
+			if ns, ok := r.Lookup(other).(float64); ok {
+				return ns / 1e6
+			}
 			return nil
 		}
 		v := r.Lookup(path)

@@ -12,7 +12,7 @@ import (
 // client is a rank that shares the device of its host.
 func client(rank int, host string) *result.Result {
 	return &result.Result{Name: "X", Benchmark: "X", Rank: rank, Ranks: 4, WindowNS: 10e9,
-		Status: result.StatusComplete, StartTime: "2026-01-02T03:04:05Z",
+		Status: result.StatusComplete, StartTime: "2026-01-02T03:04:05Z", ClockOffsetNS: new(int64(0)),
 		Environment: result.Environment{Hostname: host}, Limits: result.Limits{Cores: 2},
 		DeviceWitness: result.Witness{Device: "vda", ReadBytes: new(int64(400)),
 			WriteBytes: new(int64(40)), AppReadBytes: 100, AppWriteBytes: 10},
@@ -23,7 +23,7 @@ func client(rank int, host string) *result.Result {
 // TestADeviceCountsOnce: four ranks, two on each of two hosts.
 func TestADeviceCountsOnce(t *testing.T) {
 	ranks := []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
-	out, err := Together(ranks, &result.Clients{StartSkewNS: new(int64(5))})
+	out, err := Ranks(ranks, &result.Clients{})
 	require.NoError(t, err)
 	w := out.DeviceWitness
 	assert.Equal(t, []int64{800, 80, 400, 40}, []int64{*w.ReadBytes, *w.WriteBytes, w.AppReadBytes,
@@ -37,11 +37,12 @@ func TestADeviceCountsOnce(t *testing.T) {
 	assert.Equal(t, []int64{28, 10e9}, []int64{*out.Clients.PeakRSSBytes, out.Clients.MeanWindowNS})
 	assert.EqualValues(t, 7, *out.Harness.PeakRSSBytes)
 	// Ranks that nobody started together had windows of their own.
-	out, err = Together(ranks, &result.Clients{})
+	ranks[1].ClockOffsetNS = nil
+	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
 	assert.Nil(t, out.DeviceWitness.ReadRatio)
-	ranks[3].DeviceWitness.Device = ""
-	out, err = Together(ranks, &result.Clients{StartSkewNS: new(int64(5))})
+	ranks[1].ClockOffsetNS, ranks[3].DeviceWitness.Device = new(int64(0)), ""
+	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
 	assert.Nil(t, out.DeviceWitness.ReadRatio, "of one nobody knows the device")
 }
@@ -54,12 +55,13 @@ func TestADeviceIsAKernels(t *testing.T) {
 	for i, boot := range []string{"x", "x", "y", "y"} {
 		ranks[i].Environment.BootID = boot
 	}
-	out, err := Together(ranks, &result.Clients{StartSkewNS: new(int64(5))})
+	out, err := Ranks(ranks, &result.Clients{})
 	require.NoError(t, err)
 	w := out.DeviceWitness
 	assert.Equal(t, []int64{800, 80}, []int64{*w.ReadBytes, *w.WriteBytes})
-	// Of ranks that nobody started together: they share it all the same.
-	out, err = Fold(ranks)
+	// Ranks that were not started together share it, too.
+	ranks[0].ClockOffsetNS = nil
+	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
 	assert.Nil(t, out.DeviceWitness.ReadBytes)
 	assert.Contains(t, out.DeviceWitness.Reason, "ranks share the device")
@@ -68,7 +70,7 @@ func TestADeviceIsAKernels(t *testing.T) {
 	for i, r := range ranks {
 		r.Ranks, r.Environment.BootID = 2, []string{"x", "y"}[i]
 	}
-	out, err = Fold(ranks)
+	out, err = Ranks(ranks, nil)
 	require.NoError(t, err)
 	assert.EqualValues(t, 800, *out.DeviceWitness.ReadBytes)
 }
@@ -83,7 +85,7 @@ func TestTheProcessorsOfSeveral(t *testing.T) {
 			r.Limits.MemoryAvailable = int64(i + 1) // never alike
 			ranks = append(ranks, r)
 		}
-		out, err := Together(ranks, &result.Clients{})
+		out, err := Ranks(ranks, &result.Clients{})
 		require.NoError(t, err)
 		assert.Equal(t, result.Limits{Cores: 2, MemoryAvailable: 1}, out.Limits)
 		return out.Harness.Verdict.CPUShare
@@ -117,7 +119,7 @@ func TestTheVerdictOfSeveral(t *testing.T) {
 	} {
 		ranks := []*result.Result{client(0, "a"), client(1, "a"), client(2, "b"), client(3, "b")}
 		c.change(ranks)
-		out, err := Together(ranks, &result.Clients{})
+		out, err := Ranks(ranks, &result.Clients{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{c.kind, c.says}, []string{out.Harness.Verdict.Kind,
 			out.Harness.Verdict.Reason})
@@ -135,7 +137,7 @@ func TestRatesOfSeveralClientsHaveOneWindow(t *testing.T) {
 		r.BlockCache = &result.BlockCache{Tokens: 1000, HitTokens: 2 * seconds}
 		ranks = append(ranks, r)
 	}
-	out, err := Together(ranks, &result.Clients{})
+	out, err := Ranks(ranks, &result.Clients{})
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, m := range out.Metrics() {
