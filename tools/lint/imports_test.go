@@ -29,7 +29,6 @@ var mayImport = map[string]string{
 	"workloads/sessions": "workloads workloads/profile workloads/formats",
 	"workloads/traces":   "workloads workloads/profile workloads/formats workloads/sessions",
 	"workloads/iotrace":  "workloads workloads/formats",
-	"workloads/reuse":    "workloads/formats workloads/model",
 
 	"tiers":               "",
 	"tiers/clock":         "",
@@ -109,9 +108,7 @@ var mayImport = map[string]string{
 		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
-	"tools/convert": "kvbench/units workloads/...",
-	"tools/curve": "kvbench/units kvbench/report tools/view workloads/formats workloads/model " +
-		"workloads/reuse workloads/traces",
+	"tools/curve":  "kvbench/units kvbench/report tools/view workloads/...",
 	"tools/dedup":  "kvbench/units",
 	"tools/trace":  "tools/load kvbench/units kvbench/report kvbench/result tracing/...",
 	"tools/golden": "",
