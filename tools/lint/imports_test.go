@@ -23,12 +23,10 @@ var mayImport = map[string]string{
 	"workloads/compute":    "",
 	"workloads/checkpoint": "",
 	"workloads/profile":    "workloads",
-	"workloads/users": "workloads workloads/model workloads/profile workloads/formats " +
-		"workloads/sessions",
-	"workloads/formats":  "workloads",
-	"workloads/sessions": "workloads workloads/profile workloads/formats",
-	"workloads/traces":   "workloads workloads/profile workloads/formats workloads/sessions",
-	"workloads/iotrace":  "workloads workloads/formats",
+	"workloads/users":      "workloads workloads/model workloads/profile",
+	"workloads/formats":    "workloads",
+	"workloads/traces":     "workloads workloads/profile workloads/formats",
+	"workloads/iotrace":    "workloads workloads/formats",
 
 	"tiers":               "",
 	"tiers/clock":         "",

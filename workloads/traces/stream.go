@@ -9,7 +9,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
-	"kvbench/workloads/sessions"
 )
 
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
@@ -31,9 +30,9 @@ type rowStream struct {
 	err      error
 	done     bool
 
-	interleave *interleave     // for conversations without times, else nil
-	sessions   *sessionReader  // instead of file for sessions of agents, else nil
-	merge      *sessions.Merge // of the sessions
+	interleave *interleave    // for conversations without times, else nil
+	sessions   *sessionReader // instead of file for sessions of agents, else nil
+	live       openLoop       // of the sessions
 	skipped    int64
 }
 
@@ -44,7 +43,7 @@ func newStream(format formats.Format, cfg *Config, files []opening) *rowStream {
 		times: schedule{cfg: cfg, stream: stream}}
 	if sessional(files) {
 		s.sessions = &sessionReader{format: format, cfg: cfg}
-		s.merge = sessions.NewMerge(s.sessions.next, max(1, cfg.Live), stream)
+		s.live = openLoop{source: s.sessions, limit: max(1, cfg.Live), stream: stream}
 	} else if format.Untimed && cfg.Live > 1 {
 		s.interleave = &interleave{live: cfg.Live, stream: stream}
 	}
@@ -142,15 +141,11 @@ func (s *rowStream) nextOfFiles() (traceRow, bool) {
 // nextOfSessions reads the next row of the live sessions; false at the end.
 func (s *rowStream) nextOfSessions() (traceRow, bool) {
 	for !s.done && s.err == nil {
-		live := s.merge.Live()
-		row, session, last, err := s.merge.Next()
-		if session != nil {
-			s.sessions.played(session, last, max(live, s.merge.Live()))
-		}
+		row, of, err := s.live.next()
 		switch {
 		case err != nil:
 			s.err = err
-		case session == nil:
+		case of == nil:
 			s.done = true
 			if s.seq == 0 && s.cfg.Start > 0 {
 				s.err = s.overBeforeStart()
@@ -158,7 +153,7 @@ func (s *rowStream) nextOfSessions() (traceRow, bool) {
 		case s.times.pass(row.Stamp):
 			s.skipped++
 		default:
-			return traceRow{Row: row, row: s.seq + 1, cycle: session.Cycle}, true
+			return traceRow{Row: row, row: s.seq + 1, cycle: of.cycle}, true
 		}
 	}
 	return traceRow{}, false
@@ -207,7 +202,7 @@ func (s *rowStream) finishFile(enough bool) error {
 // yet.
 func (s *rowStream) report() workloads.TraceReport {
 	if s.sessions != nil {
-		r := s.sessions.report()
+		r := s.sessions.report(s.live.played)
 		r.Skipped = s.skipped
 		return r
 	}

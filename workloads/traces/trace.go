@@ -12,7 +12,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
-	"kvbench/workloads/sessions"
 )
 
 // Config describes a load that repeats recorded requests.
@@ -71,10 +70,10 @@ type Trace struct {
 	stream profile.Stream
 	main   *rowStream
 
-	blocks   sessions.Blocks                  // of a block trace
-	sessions *simplelru.LRU[string, *session] // live conversations by their ids
-	cycle    int                              // of the rows in sessions
-	queue    queue                            // requests that were read and not taken
+	blocks        blockEntries                          // of a block trace
+	conversations *simplelru.LRU[string, *conversation] // live ones by their ids
+	cycle         int                                   // of the rows in conversations
+	queue         queue                                 // requests that were read and not taken
 
 	now       time.Duration // latest time of a Take
 	accounted time.Duration // latest time of an Account
@@ -103,9 +102,9 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		cfg: cfg, format: format,
 		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
-		stream:   profile.NewStream(cfg.Seed, -1),
-		sessions: newSessions(cfg.Live),
-		blocks:   sessions.Blocks{ObjectTokens: cfg.ObjectTokens},
+		stream:        profile.NewStream(cfg.Seed, -1),
+		conversations: newConversations(cfg.Live),
+		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
 	}
 	t.main = newStream(format, &t.cfg, files)
 	t.shadow = newStream(format, &t.cfg, files)
@@ -171,7 +170,7 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 		Own: workloads.Entry{Tokens: t.writes(row)},
 	}
 	if row.BlockTokens > 0 {
-		t.blocks.Add(r, &row.Row)
+		t.blocks.add(r, &row.Row)
 		return r
 	}
 	r.Kind = t.shape.Kind(row.Context)
@@ -278,7 +277,7 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 // for each taken one.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
-		return t.blocks.Tokens(&row.Row, len(row.Blocks))
+		return t.blocks.tokens(&row.Row, len(row.Blocks))
 	}
 	_, prefix := t.shape.Prompt(t.stream, row.seq)
 	return profile.OwnTokens(row.Context, prefix)

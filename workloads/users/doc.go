@@ -5,7 +5,6 @@
 //	users.go       Config, Users: the Source; New, the times between requests, SetUsers
 //	source.go      Take, Written, Done: the next request; Account: arrivals, without a list of them
 //	heap.go        users ordered by time
-//	sessions.go    Sessions: synthetic sessions of assistants, whose prompts grow
 //	rag.go         Corpus: documents; WithRAG: turns that retrieve, and additional queries
 //
 // Begin with New. A user's n-th request is a function of (seed, user, n), so that a cursor represents all

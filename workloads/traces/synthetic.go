@@ -1,6 +1,7 @@
-package users
+package traces
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -8,57 +9,56 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
-	"kvbench/workloads/sessions"
 )
 
-// SessionsConfig describes synthetic sessions of an assistant.
-type SessionsConfig struct {
-	Profile profile.Sessions // must be valid
-	Seed    uint64           // the run's seed plus the rank
-	// Window is the longest prompt in tokens, 0 = profile.Longest. A session whose next prompt and
-	// answer would not fit continues from its system prompt and a summary, as agents do.
-	Window      int
-	BlockTokens int // tokens of a block
+// NewSynthetic returns the Source of synthetic sessions of an assistant in closed loop. The number of
+// sessions is unlimited. It uses these fields of the configuration: Profile.Sessions, which must be valid,
+// Speedup, Live, MaxRequests and Seed. window is the longest prompt in tokens, 0 = profile.Longest. A session
+// whose next prompt and answer would not fit continues from its system prompt and a summary, as agents do.
+//
+// Nothing is read for it, so it has no report.
+func NewSynthetic(cfg Config, window, blockTokens int) workloads.Source {
+	return struct{ workloads.Source }{newLive(cfg, newSynthetic(cfg, window, blockTokens))}
 }
 
-// Sessions generates an unlimited number of sessions: the n-th one is a function of (seed, n). Prompts
-// grow: each contains all earlier prompts and answers. As in engines, a block depends on its content and
-// on all tokens before it, so that sessions only share common prompts, and documents at the same place
-// after them.
-type Sessions struct {
-	cfg    SessionsConfig
-	number int64
+// synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each contains all
+// earlier prompts and answers. As in engines, a block depends on its content and on all tokens before it, so
+// that sessions only share common prompts, and documents at the same place after them.
+type synthetic struct {
+	profile     profile.Sessions
+	seed        uint64
+	window      int // tokens
+	blockTokens int
+	number      int64 // of the next session
 }
 
-// NewSessions begins at the first session.
-func NewSessions(cfg SessionsConfig) *Sessions {
-	if cfg.Window <= 0 {
-		cfg.Window = profile.Longest
-	}
-	return &Sessions{cfg: cfg}
+func newSynthetic(cfg Config, window, blockTokens int) *synthetic {
+	return &synthetic{profile: cfg.Profile.Sessions, seed: cfg.Seed,
+		window: cmp.Or(window, profile.Longest), blockTokens: blockTokens}
 }
 
-// Next is a sessions.Next.
-func (s *Sessions) Next() (*sessions.Session, error) {
-	w := script{cfg: &s.cfg, stream: profile.NewStream(s.cfg.Seed, int(s.number)),
-		number: s.number}
+// next implements sessionSource.
+func (s *synthetic) next() (*session, error) {
+	w := script{synthetic: s, stream: profile.NewStream(s.seed, int(s.number))}
 	w.session()
 	// Agents run concurrently: order the requests by time.
 	slices.SortStableFunc(w.rows, func(a, b formats.Row) int { return int(a.Stamp - b.Stamp) })
-	var b sessions.Builder
-	b.Begin(s.number, 0)
+	var b builder
+	b.begin(s.number, 0)
 	for _, row := range w.rows {
-		b.Add(row)
+		b.add(row)
 	}
 	s.number++
-	return b.End(), nil
+	return b.end(), nil
 }
+
+// ahead implements sessionSource.
+func (s *synthetic) ahead() {}
 
 // script generates one session.
 type script struct {
-	cfg    *SessionsConfig
+	*synthetic
 	stream profile.Stream
-	number int64
 	draws  int64
 	said   uint64 // number of texts that only this session has
 	agents int
@@ -106,13 +106,13 @@ func (w *script) common(kind int, tokens []int) (uint64, int) {
 		return 0, 0
 	}
 	i := w.stream.Between(profile.DrawScript, w.draw(), 0, len(tokens)-1)
-	return text(kind, uint64(i)), min(tokens[i], w.cfg.Window/2)
+	return text(kind, uint64(i)), min(tokens[i], w.window/2)
 }
 
 // session generates all questions of a session.
 func (w *script) session() {
-	p := &w.cfg.Profile
-	begin := prompt{size: w.cfg.BlockTokens}
+	p := &w.profile
+	begin := prompt{size: w.blockTokens}
 	begin.add(w.common(systemText, p.SystemPrompts))
 	at, talk, before := time.Duration(0), begin.fork(), begin
 	for i := range max(1, w.between(p.Questions)) {
@@ -135,7 +135,7 @@ func (w *script) session() {
 // the last answer, if storage and server take no time.
 func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.Agent, calls int,
 	agents float64) time.Duration {
-	p := &w.cfg.Profile
+	p := &w.profile
 	for ; ; calls-- {
 		w.ask(talk, begin, at, who)
 		if calls <= 0 {
@@ -153,7 +153,7 @@ func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.
 func (w *script) together(talk *prompt, begin prompt, at time.Duration,
 	by formats.Agent) time.Duration {
 	last := at
-	for range max(1, w.between(w.cfg.Profile.Together)) {
+	for range max(1, w.between(w.profile.Together)) {
 		last = max(last, w.agent(talk, begin, at, by))
 	}
 	return last
@@ -162,9 +162,9 @@ func (w *script) together(talk *prompt, begin prompt, at time.Duration,
 // agent starts an agent, whose answer becomes part of the prompt.
 func (w *script) agent(talk *prompt, begin prompt, at time.Duration,
 	by formats.Agent) time.Duration {
-	p := &w.cfg.Profile
+	p := &w.profile
 	w.agents++
-	own := prompt{size: w.cfg.BlockTokens}
+	own := prompt{size: w.blockTokens}
 	own.add(w.common(agentText, p.AgentPrompts))
 	first := own.fork()
 	w.say(&own, first, w.between(p.QuestionTokens))
@@ -176,40 +176,40 @@ func (w *script) agent(talk *prompt, begin prompt, at time.Duration,
 
 // ask generates one request, whose answer becomes part of the prompt.
 func (w *script) ask(talk *prompt, begin prompt, at time.Duration, who formats.Agent) {
-	answer := max(1, w.between(w.cfg.Profile.AnswerTokens))
+	answer := max(1, w.between(w.profile.AnswerTokens))
 	w.fit(talk, begin, answer)
 	who.Play = 1
 	w.rows = append(w.rows, formats.Row{Stamp: at, Context: talk.tokens, Generate: answer,
-		Blocks: talk.ids, BlockTokens: w.cfg.BlockTokens, Scope: "s", Agent: who})
+		Blocks: talk.ids, BlockTokens: w.blockTokens, Scope: "s", Agent: who})
 	talk.add(w.own(), answer)
 }
 
 // say adds a new text to the prompt.
 func (w *script) say(talk *prompt, begin prompt, tokens int) {
-	tokens = min(tokens, w.cfg.Window/4)
+	tokens = min(tokens, w.window/4)
 	w.fit(talk, begin, tokens)
 	talk.add(w.own(), max(1, tokens))
 }
 
 // retrieve adds a document to the prompt.
 func (w *script) retrieve(talk *prompt, begin prompt) {
-	p := &w.cfg.Profile
+	p := &w.profile
 	n := w.stream.LogBetween(profile.DrawScript, w.draw(), 1, max(1, p.Documents))
-	tokens := profile.NewStream(w.cfg.Seed, n).LogBetween(profile.DrawDocumentTokens, int64(n),
+	tokens := profile.NewStream(w.seed, n).LogBetween(profile.DrawDocumentTokens, int64(n),
 		p.DocumentTokens[0], p.DocumentTokens[1])
-	tokens = min(tokens, w.cfg.Window/4)
+	tokens = min(tokens, w.window/4)
 	w.fit(talk, begin, tokens)
 	talk.add(text(documentText, uint64(n)), max(1, tokens))
 }
 
 // fit shortens a prompt that would exceed the window to its beginning and a summary.
 func (w *script) fit(talk *prompt, begin prompt, more int) {
-	if talk.tokens+more <= w.cfg.Window {
+	if talk.tokens+more <= w.window {
 		return
 	}
 	*talk = begin.fork()
-	room := w.cfg.Window - begin.tokens - more
-	if tokens := min(w.between(w.cfg.Profile.SummaryTokens), room); tokens > 0 {
+	room := w.window - begin.tokens - more
+	if tokens := min(w.between(w.profile.SummaryTokens), room); tokens > 0 {
 		talk.add(w.own(), tokens)
 	}
 }

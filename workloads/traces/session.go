@@ -1,4 +1,4 @@
-package sessions
+package traces
 
 import (
 	"slices"
@@ -8,24 +8,24 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// Session is the requests of one session and of all agents that it starts, ordered by time. It is plain
+// session is the requests of one session and of all agents that it starts, ordered by time. It is plain
 // data and does not change after it is built.
-type Session struct {
-	Number int64 // counted from 0, over all cycles
-	Cycle  int   // of the input that it is from
-	Steps  []Step
+type session struct {
+	number int64 // counted from 0, over all cycles
+	cycle  int   // of the input that it is from
+	steps  []step
 }
 
-// Step is one request of a session.
-type Step struct {
-	// Row has no blocks: see Session.Blocks. Its Stamp is the time since the session's first one.
+// step is one request of a session.
+type step struct {
+	// Row has no blocks: see session.blocks. Its Stamp is the time since the session's first one.
 	formats.Row
-	// After are the earlier steps that must complete before this one. The first step, and steps that no
+	// after are the earlier steps that must complete before this one. The first step, and steps that no
 	// step of the session has started, wait for none.
-	After []int32
-	// Wait is the pause between the last of these completions and the request: a user thinks, a tool
+	after []int32
+	// wait is the pause between the last of these completions and the request: a user thinks, a tool
 	// runs.
-	Wait time.Duration
+	wait time.Duration
 
 	// The first blocks are shared with an earlier step, which saves most of the memory of a session with
 	// growing prompts.
@@ -33,9 +33,9 @@ type Step struct {
 	tail         []int64
 }
 
-// Blocks appends the ids of a step's blocks to dst.
-func (s *Session) Blocks(dst []int64, step int) []int64 {
-	at := &s.Steps[step]
+// blocks appends the ids of a step's blocks to dst.
+func (s *session) blocks(dst []int64, step int) []int64 {
+	at := &s.steps[step]
 	n := int(at.shared) + len(at.tail)
 	from := len(dst)
 	dst = slices.Grow(dst, n)[:from+n]
@@ -44,41 +44,41 @@ func (s *Session) Blocks(dst []int64, step int) []int64 {
 			copy(dst[from+shared:from+n], at.tail)
 			n = shared
 		}
-		at = &s.Steps[at.from]
+		at = &s.steps[at.from]
 	}
 	return dst
 }
 
-// Length returns the recorded time from a session's first request to its last completion.
-func (s *Session) Length() (d time.Duration) {
-	for i := range s.Steps {
-		d = max(d, s.Steps[i].ended())
+// length returns the recorded time from a session's first request to its last completion.
+func (s *session) length() (d time.Duration) {
+	for i := range s.steps {
+		d = max(d, s.steps[i].ended())
 	}
 	return d
 }
 
-// blocks returns the number of a step's blocks.
-func (s *Step) blocks() int { return int(s.shared) + len(s.tail) }
+// count returns the number of a step's blocks.
+func (s *step) count() int { return int(s.shared) + len(s.tail) }
 
 // ended returns when a step completed.
-func (s *Step) ended() time.Duration { return s.Stamp + s.Agent.Took }
+func (s *step) ended() time.Duration { return s.Stamp + s.Agent.Took }
 
 // gap returns the mean time between two requests of a session.
-func (s *Session) gap() time.Duration {
-	if n := len(s.Steps); n > 1 {
-		return s.Steps[n-1].Stamp / time.Duration(n-1)
+func (s *session) gap() time.Duration {
+	if n := len(s.steps); n > 1 {
+		return s.steps[n-1].Stamp / time.Duration(n-1)
 	}
 	return 0
 }
 
-// Builder makes a session from its rows.
+// builder makes a session from its rows.
 //
 // Dependencies are not recorded. A request waits for the previous request of the same agent. An agent's
 // first request waits for the previous request of the agent that has started it. That agent's next request
 // waits for all agents started in the meantime that are not Detached and had completed before it in the
 // recording.
-type Builder struct {
-	session *Session
+type builder struct {
+	session *session
 	first   time.Duration
 	agents  map[int]*agent // agents of the session, by ID
 	joins   []join
@@ -95,21 +95,21 @@ type agent struct {
 	started []int // agents that it has started and not waited for yet
 }
 
-// Begin begins a session.
-func (b *Builder) Begin(number int64, cycle int) {
-	b.session = &Session{Number: number, Cycle: cycle}
+// begin begins a session.
+func (b *builder) begin(number int64, cycle int) {
+	b.session = &session{number: number, cycle: cycle}
 	b.agents = make(map[int]*agent)
 	b.joins = b.joins[:0]
 }
 
-// Add adds the next row; its blocks are copied.
-func (b *Builder) Add(row formats.Row) {
-	steps := &b.session.Steps
+// add adds the next row; its blocks are copied.
+func (b *builder) add(row formats.Row) {
+	steps := &b.session.steps
 	n := len(*steps)
 	if n == 0 {
 		b.first = row.Stamp
 	}
-	step := Step{Row: row}
+	step := step{Row: row}
 	step.Stamp = max(0, row.Stamp-b.first)
 	if n > 0 { // a row out of order gets the time of the row before it
 		step.Stamp = max(step.Stamp, (*steps)[n-1].Stamp)
@@ -118,9 +118,9 @@ func (b *Builder) Add(row formats.Row) {
 	share := who
 	switch starter := b.agents[row.Agent.Starter]; {
 	case who.rows > 0:
-		step.After = append(step.After, int32(who.last))
+		step.after = append(step.after, int32(who.last))
 	case row.Agent.ID != 0 && starter != nil && starter.rows > 0:
-		step.After = append(step.After, int32(starter.last))
+		step.after = append(step.after, int32(starter.last))
 		share = starter
 		if !row.Agent.Detached {
 			starter.started = append(starter.started, row.Agent.ID)
@@ -138,7 +138,7 @@ func (b *Builder) Add(row formats.Row) {
 }
 
 // agent returns the agent with that ID.
-func (b *Builder) agent(id int) *agent {
+func (b *builder) agent(id int) *agent {
 	a := b.agents[id]
 	if a == nil {
 		a = &agent{}
@@ -148,7 +148,7 @@ func (b *Builder) agent(id int) *agent {
 }
 
 // share stores only the blocks of a step that differ from the agent's latest step.
-func (b *Builder) share(step *Step, ids []int64, with *agent) {
+func (b *builder) share(step *step, ids []int64, with *agent) {
 	shared := 0
 	for shared < min(len(ids), len(with.ids)) && ids[shared] == with.ids[shared] {
 		shared++
@@ -158,40 +158,70 @@ func (b *Builder) share(step *Step, ids []int64, with *agent) {
 	step.Row.Blocks = nil
 }
 
-// End returns the session, nil for one without rows.
-func (b *Builder) End() *Session {
+// end returns the session, nil for one without rows.
+func (b *builder) end() *session {
 	s := b.session
-	if s == nil || len(s.Steps) == 0 {
+	if s == nil || len(s.steps) == 0 {
 		return nil
 	}
 	for _, j := range b.joins {
 		if b.agents[j.agent].last == j.last {
-			step := &s.Steps[j.step]
-			step.After = append(step.After, int32(j.last))
+			step := &s.steps[j.step]
+			step.after = append(step.after, int32(j.last))
 		}
 	}
 	b.session, b.agents = nil, nil
-	for i := range s.Steps {
-		step := &s.Steps[i]
+	for i := range s.steps {
+		step := &s.steps[i]
 		answered := time.Duration(0)
-		for _, k := range step.After {
-			answered = max(answered, s.Steps[k].ended())
+		for _, k := range step.after {
+			answered = max(answered, s.steps[k].ended())
 		}
-		step.Wait = max(0, step.Stamp-answered)
+		step.wait = max(0, step.Stamp-answered)
 	}
 	return s
 }
 
-// Empty reports that no row was added since Begin.
-func (b *Builder) Empty() bool { return b.session == nil || len(b.session.Steps) == 0 }
+// empty reports that no row was added since begin.
+func (b *builder) empty() bool { return b.session == nil || len(b.session.steps) == 0 }
 
-// Next returns the next session, nil after the last one.
-type Next func() (*Session, error)
+// sessionSource is where sessions come from: a sessionReader, or synthetic.
+type sessionSource interface {
+	// next returns the next session, nil after the last one.
+	next() (*session, error)
+	// ahead reads a part of the next session. It is called with each request: reading a whole session at
+	// once would delay the waiting requests.
+	ahead()
+}
+
+// played counts the sessions that were begun, and their replayed requests.
+type played struct {
+	live, most   int // live sessions, and the largest number of them
+	begun, ended int64
+	rows         int64 // of the first cycle
+}
+
+func (p *played) begin() {
+	p.live++
+	p.begun++
+	p.most = max(p.most, p.live)
+}
+
+func (p *played) end() {
+	p.live--
+	p.ended++
+}
+
+func (p *played) row(of *session) {
+	if of.cycle == 0 {
+		p.rows++
+	}
+}
 
 // row returns a step as a row, with its blocks in the given memory.
-func (s *Session) row(i int, memory []int64) formats.Row {
-	row := s.Steps[i].Row
-	row.Blocks = s.Blocks(memory[:0], i)
+func (s *session) row(i int, memory []int64) formats.Row {
+	row := s.steps[i].Row
+	row.Blocks = s.blocks(memory[:0], i)
 	return row
 }
 
