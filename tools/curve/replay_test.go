@@ -22,8 +22,8 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/traces"
+	"kvbench/workloads/users"
 )
 
 // smallTokens makes a block of 512 tokens 64 KiB.
@@ -46,7 +46,7 @@ func replayed(t *testing.T, path string, capacity int64) *result.Result {
 	load, err := requests.New(requests.Config{
 		Source: func() (workloads.Source, error) {
 			return traces.New(formats.Blocks,
-				traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
+				traces.Config{Paths: []string{path}, Cycles: 1, Profile: users.Default()})
 		},
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 1, EndedBy: result.EndedByInput,
 	})

@@ -9,7 +9,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // Live is the Source of sessions of agents in closed loop: a request comes when all steps that it waits for
@@ -24,7 +24,7 @@ type Live struct {
 	format formats.Format
 	source sessionSource
 	reader *sessionReader // the source of recorded sessions, else nil
-	stream profile.Stream
+	stream users.Stream
 	blocks blockEntries
 	due    agenda[due] // requests that wait for their time, or to be taken
 	taken  workloads.ClassLoad
@@ -64,7 +64,7 @@ func NewSessions(format formats.Format, cfg Config) (*Live, error) {
 
 // newLive begins the first sessions at random times, as openLoop does, divided by the speedup.
 func newLive(cfg Config, source sessionSource) *Live {
-	l := &Live{cfg: cfg, source: source, stream: profile.NewStream(cfg.Seed, -1),
+	l := &Live{cfg: cfg, source: source, stream: users.NewStream(cfg.Seed, -1),
 		blocks: blockEntries{objectTokens: cfg.ObjectTokens}}
 	for range max(1, cfg.Live) {
 		l.begin(func(s *session) time.Duration { return within(s, l.stream) })

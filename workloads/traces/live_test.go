@@ -13,7 +13,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // sessionFiles writes n sessions into a directory, and returns how many requests they have. Every third
@@ -157,7 +157,7 @@ func TestSessionsAndOthers(t *testing.T) {
 // Sessions that wait for their answers make all recorded requests, in any order of the answers.
 func TestRecordedSessionsWait(t *testing.T) {
 	dir, want := sessionFiles(t, 40)
-	cfg := Config{Paths: filesIn(t, dir), Cycles: 2, Live: 7, Profile: profile.Default(),
+	cfg := Config{Paths: filesIn(t, dir), Cycles: 2, Live: 7, Profile: users.Default(),
 		Speedup: 1}
 	s, err := NewSessions(formats.Blocks, cfg)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -180,7 +180,7 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 		s := rowStream{cfg: &cfg, files: newTimeline(format, &cfg, make([]opening, 1)),
 			times: schedule{cfg: &cfg}}
 		if format.Untimed {
-			s.interleave = &interleave{live: 3, stream: profile.NewStream(1, -1)}
+			s.interleave = &interleave{live: 3, stream: users.NewStream(1, -1)}
 		}
 		usable, last := int64(0), s.times.arrival
 		least := 1

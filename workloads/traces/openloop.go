@@ -7,7 +7,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // openLoop is the requests of many sessions ordered by time, with a fixed number of live sessions. It is
@@ -20,7 +20,7 @@ type openLoop struct {
 	played
 	source sessionSource
 	limit  int // live sessions
-	stream profile.Stream
+	stream users.Stream
 
 	plays  agenda[*play]
 	filled bool
@@ -65,14 +65,14 @@ func (o *openLoop) next() (row formats.Row, of *session, err error) {
 }
 
 // within returns when one of the first sessions begins.
-func within(s *session, stream profile.Stream) time.Duration {
-	return workloads.Nanoseconds(stream.Unit(profile.DrawSession, s.number) * float64(s.gap()))
+func within(s *session, stream users.Stream) time.Duration {
+	return workloads.Nanoseconds(stream.Unit(users.DrawSession, s.number) * float64(s.gap()))
 }
 
 // pause returns the time between the end of a session and the begin of the next one.
-func pause(s *session, stream profile.Stream) time.Duration {
+func pause(s *session, stream users.Stream) time.Duration {
 	mean := max(s.gap(), time.Millisecond)
-	return workloads.Seconds(stream.Exponential(profile.DrawPause, s.number, mean.Seconds()))
+	return workloads.Seconds(stream.Exponential(users.DrawPause, s.number, mean.Seconds()))
 }
 
 // play is a live session: its begin and its next step.

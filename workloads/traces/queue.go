@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // maxWaiting limits the requests that were read and not taken to some tens of MB. With more waiting
@@ -34,7 +34,7 @@ func (q *queue) waiting() (n int) {
 }
 
 // order assigns a line to each class by its priority: higher priorities first, equal ones share a line.
-func (q *queue) order(p profile.Profile, byClass bool) {
+func (q *queue) order(p users.Profile, byClass bool) {
 	for c := range q.lineOf {
 		for _, other := range p.QoS {
 			if byClass && other.Priority > p.QoS[c].Priority {

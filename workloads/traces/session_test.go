@@ -11,7 +11,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // row returns a request of an agent at a second, with an answer after half a second.
@@ -120,7 +120,7 @@ func chats(n int) (list sessionList) {
 
 // open returns the requests of sessions, so many of which are live at a time.
 func open(list sessionList, live int, seed uint64) *openLoop {
-	return &openLoop{source: &list, limit: live, stream: profile.NewStream(seed, -1)}
+	return &openLoop{source: &list, limit: live, stream: users.NewStream(seed, -1)}
 }
 
 func TestOpenLoop(t *testing.T) {

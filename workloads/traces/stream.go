@@ -8,7 +8,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
@@ -38,7 +38,7 @@ type rowStream struct {
 
 // newStream returns a reader at the start of an input.
 func newStream(format formats.Format, cfg *Config, files []opening) *rowStream {
-	stream := profile.NewStream(cfg.Seed, -1)
+	stream := users.NewStream(cfg.Seed, -1)
 	s := &rowStream{cfg: cfg, files: newTimeline(format, cfg, files),
 		times: schedule{cfg: cfg, stream: stream}}
 	if sessional(files) {

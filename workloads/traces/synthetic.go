@@ -8,12 +8,12 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // NewSynthetic returns the Source of synthetic sessions of an assistant in closed loop. The number of
 // sessions is unlimited. It uses these fields of the configuration: Profile.Sessions, which must be valid,
-// Speedup, Live, MaxRequests and Seed. window is the longest prompt in tokens, 0 = profile.Longest. A session
+// Speedup, Live, MaxRequests and Seed. window is the longest prompt in tokens, 0 = users.Longest. A session
 // whose next prompt and answer would not fit continues from its system prompt and a summary, as agents do.
 //
 // Nothing is read for it, so it has no report.
@@ -25,7 +25,7 @@ func NewSynthetic(cfg Config, window, blockTokens int) workloads.Source {
 // earlier prompts and answers. As in engines, a block depends on its content and on all tokens before it, so
 // that sessions only share common prompts, and documents at the same place after them.
 type synthetic struct {
-	profile     profile.Sessions
+	profile     users.Sessions
 	seed        uint64
 	window      int // tokens
 	blockTokens int
@@ -34,12 +34,12 @@ type synthetic struct {
 
 func newSynthetic(cfg Config, window, blockTokens int) *synthetic {
 	return &synthetic{profile: cfg.Profile.Sessions, seed: cfg.Seed,
-		window: cmp.Or(window, profile.Longest), blockTokens: blockTokens}
+		window: cmp.Or(window, users.Longest), blockTokens: blockTokens}
 }
 
 // next implements sessionSource.
 func (s *synthetic) next() (*session, error) {
-	w := script{synthetic: s, stream: profile.NewStream(s.seed, int(s.number))}
+	w := script{synthetic: s, stream: users.NewStream(s.seed, int(s.number))}
 	w.session()
 	// Agents run concurrently: order the requests by time.
 	slices.SortStableFunc(w.rows, func(a, b formats.Row) int { return int(a.Stamp - b.Stamp) })
@@ -58,7 +58,7 @@ func (s *synthetic) ahead() {}
 // script generates one session.
 type script struct {
 	*synthetic
-	stream profile.Stream
+	stream users.Stream
 	draws  int64
 	said   uint64 // number of texts that only this session has
 	agents int
@@ -69,18 +69,18 @@ func (w *script) draw() int64 { w.draws++; return w.draws }
 
 // between draws from a range in which each doubling is equally likely.
 func (w *script) between(r [2]int) int {
-	return w.stream.LogBetween(profile.DrawScript, w.draw(), r[0], r[1])
+	return w.stream.LogBetween(users.DrawScript, w.draw(), r[0], r[1])
 }
 
 func (w *script) seconds(r [2]float64) time.Duration {
 	low := max(r[0], 1e-3)
 	ratio := max(1, r[1]/low)
-	u := w.stream.Unit(profile.DrawScript, w.draw())
+	u := w.stream.Unit(users.DrawScript, w.draw())
 	return workloads.Seconds(low * math.Pow(ratio, u))
 }
 
 func (w *script) chance(p float64) bool {
-	return w.stream.Unit(profile.DrawScript, w.draw()) < p
+	return w.stream.Unit(users.DrawScript, w.draw()) < p
 }
 
 // Texts that sessions share are identified by a kind and a number.
@@ -92,12 +92,12 @@ const (
 )
 
 // text is the identity of a piece of text.
-func text(kind int, n uint64) uint64 { return uint64(profile.NewStream(n, kind)) }
+func text(kind int, n uint64) uint64 { return uint64(users.NewStream(n, kind)) }
 
 // own returns a new text.
 func (w *script) own() uint64 {
 	w.said++
-	return text(ownText, uint64(profile.NewStream(uint64(w.stream), int(w.said))))
+	return text(ownText, uint64(users.NewStream(uint64(w.stream), int(w.said))))
 }
 
 // common draws one of the common prompts: its text and its tokens, at most half of the window.
@@ -105,7 +105,7 @@ func (w *script) common(kind int, tokens []int) (uint64, int) {
 	if len(tokens) == 0 {
 		return 0, 0
 	}
-	i := w.stream.Between(profile.DrawScript, w.draw(), 0, len(tokens)-1)
+	i := w.stream.Between(users.DrawScript, w.draw(), 0, len(tokens)-1)
 	return text(kind, uint64(i)), min(tokens[i], w.window/2)
 }
 
@@ -194,8 +194,8 @@ func (w *script) say(talk *prompt, begin prompt, tokens int) {
 // retrieve adds a document to the prompt.
 func (w *script) retrieve(talk *prompt, begin prompt) {
 	p := &w.profile
-	n := w.stream.LogBetween(profile.DrawScript, w.draw(), 1, max(1, p.Documents))
-	tokens := profile.NewStream(w.seed, n).LogBetween(profile.DrawDocumentTokens, int64(n),
+	n := w.stream.LogBetween(users.DrawScript, w.draw(), 1, max(1, p.Documents))
+	tokens := users.NewStream(w.seed, n).LogBetween(users.DrawDocumentTokens, int64(n),
 		p.DocumentTokens[0], p.DocumentTokens[1])
 	tokens = min(tokens, w.window/4)
 	w.fit(talk, begin, tokens)
@@ -228,7 +228,7 @@ func (p *prompt) add(text uint64, tokens int) {
 	for at := 0; at < tokens; {
 		n := min(tokens-at, p.size-p.part)
 		at, p.part, p.tokens = at+n, p.part+n, p.tokens+n
-		p.chain = uint64(profile.NewStream(p.chain^text, at))
+		p.chain = uint64(users.NewStream(p.chain^text, at))
 		if p.part == p.size {
 			p.ids, p.part = append(p.ids, int64(p.chain>>1)), 0
 		}

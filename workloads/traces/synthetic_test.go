@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // agents returns a profile with all features of sessions.
-func agents() profile.Sessions {
-	return profile.Sessions{
+func agents() users.Sessions {
+	return users.Sessions{
 		SystemPrompts: []int{1000, 3000}, Questions: [2]int{1, 6}, QuestionTokens: [2]int{20, 300},
 		Think: [2]float64{10, 60}, AnswerTokens: [2]int{50, 500}, ToolCalls: [2]int{0, 9},
 		ToolTokens: [2]int{100, 2000}, ToolSeconds: [2]float64{1, 5}, Agents: 0.2,
@@ -22,8 +22,8 @@ func agents() profile.Sessions {
 	}
 }
 
-func generate(p profile.Sessions, seed uint64, window, block int) *synthetic {
-	return newSynthetic(Config{Profile: profile.Profile{Sessions: p}, Seed: seed}, window, block)
+func generate(p users.Sessions, seed uint64, window, block int) *synthetic {
+	return newSynthetic(Config{Profile: users.Profile{Sessions: p}, Seed: seed}, window, block)
 }
 
 // Prompts grow by questions and answers and stay within the window. Sessions only share the blocks of

@@ -11,7 +11,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // Config describes a load that repeats recorded requests.
@@ -38,7 +38,7 @@ type Config struct {
 	// MaxConversations ends the input after that many in each cycle, 0 = all.
 	MaxConversations int64
 
-	Profile       profile.Profile // must be valid
+	Profile       users.Profile // must be valid
 	PrefixCaching bool
 	PrefillOnly   bool
 	// MultiTurn: rows of one session read the entries of earlier rows. Without it sessions are ignored.
@@ -66,8 +66,8 @@ type Config struct {
 type Trace struct {
 	cfg    Config
 	format formats.Format
-	shape  profile.Shape
-	stream profile.Stream
+	shape  users.Shape
+	stream users.Stream
 	main   *rowStream
 
 	blocks        blockEntries                          // of a block trace
@@ -100,9 +100,9 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 	}
 	t := &Trace{
 		cfg: cfg, format: format,
-		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
+		shape: users.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
-		stream:        profile.NewStream(cfg.Seed, -1),
+		stream:        users.NewStream(cfg.Seed, -1),
 		conversations: newConversations(cfg.Live),
 		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
 	}
@@ -195,7 +195,7 @@ func (t *Trace) class(row *traceRow) workloads.Class {
 	if row.BlockTokens > 0 {
 		return workloads.Responsive
 	}
-	return t.cfg.Profile.Class(t.stream.Unit(profile.DrawClass, row.seq))
+	return t.cfg.Profile.Class(t.stream.Unit(users.DrawClass, row.seq))
 }
 
 // Done implements Source. A trace does not wait for completions.
@@ -280,5 +280,5 @@ func (t *Trace) writes(row *traceRow) int {
 		return t.blocks.tokens(&row.Row, len(row.Blocks))
 	}
 	_, prefix := t.shape.Prompt(t.stream, row.seq)
-	return profile.OwnTokens(row.Context, prefix)
+	return users.OwnTokens(row.Context, prefix)
 }

@@ -16,7 +16,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // testdata is the path of a fixture in the repository's own folder.
@@ -39,7 +39,7 @@ func read(t *testing.T, path string) string {
 
 // traceConfig replays files once, as fast as possible.
 func traceConfig(paths ...string) Config {
-	return Config{Paths: paths, Cycles: 1, Profile: profile.Default(), MultiTurn: true}
+	return Config{Paths: paths, Cycles: 1, Profile: users.Default(), MultiTurn: true}
 }
 
 func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
@@ -270,7 +270,7 @@ func TestTracePrefixes(t *testing.T) {
 		if r.SystemPrompt >= 0 {
 			prompts++
 			require.Equal(t,
-				profile.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]),
+				users.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]),
 				r.Own.Tokens)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 )
 
 // pending is a request in flight in a simulation.
@@ -115,7 +114,7 @@ func digests(
 
 // TestDigest: the requests of a user do not depend on the times of service, the workers or the mode.
 func TestDigest(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	cfg := Config{
 		Profile:       p,
 		Seed:          42,

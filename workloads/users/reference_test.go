@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // reference is a naive Users. It writes every request up to a horizon into a list, and searches the list
@@ -37,7 +36,7 @@ func newReference(cfg Config, perUser int) *reference {
 	ref := &reference{cfg: cfg, closed: cfg.ClosedLoop && cfg.Rate == 0}
 	p := cfg.Profile
 	for i, u := range cfg.Users {
-		s := profile.NewStream(cfg.Seed, u.ID)
+		s := NewStream(cfg.Seed, u.ID)
 		var list []*refRequest
 		at := time.Duration(0)
 		conversation, turn := 0, 0
@@ -45,7 +44,7 @@ func newReference(cfg Config, perUser int) *reference {
 		for n := range perUser {
 			at = ref.after(i, n, at)
 			if n == 0 || !cfg.MultiTurn || turn == p.MaxTurns ||
-				s.Unit(profile.DrawNewConversation, int64(n)) < p.NewConversation {
+				s.Unit(DrawNewConversation, int64(n)) < p.NewConversation {
 				conversation, turn, history = conversation+1, 0, nil
 			}
 			turn++
@@ -56,16 +55,16 @@ func newReference(cfg Config, perUser int) *reference {
 				arrival:      at,
 				conversation: conversation,
 				turn:         turn,
-				context:      s.Between(profile.DrawContext, int64(n), max(1, u.Context/4), u.Context),
-				generate: s.Between(profile.DrawGenerate, int64(n), max(1, u.Generate/4),
+				context:      s.Between(DrawContext, int64(n), max(1, u.Context/4), u.Context),
+				generate: s.Between(DrawGenerate, int64(n), max(1, u.Generate/4),
 					u.Generate),
 				history: slices.Clone(history),
 				arrived: !ref.closed || n == 0,
 			}
 			r.own = r.context
-			if cfg.PrefixCaching && s.Unit(profile.DrawPromptUse, int64(n)) < p.SystemPromptShare {
+			if cfg.PrefixCaching && s.Unit(DrawPromptUse, int64(n)) < p.SystemPromptShare {
 				last := len(p.SystemPromptTokens) - 1
-				which := s.Between(profile.DrawPromptWhich, int64(n), 0, last)
+				which := s.Between(DrawPromptWhich, int64(n), 0, last)
 				r.own = max(1, r.context-p.SystemPromptTokens[which])
 			}
 			if !cfg.DecodeOnly {
@@ -94,15 +93,15 @@ func newReference(cfg Config, perUser int) *reference {
 // its end).
 func (ref *reference) after(user, n int, at time.Duration) time.Duration {
 	u := ref.cfg.Users[user]
-	s := profile.NewStream(ref.cfg.Seed, u.ID)
+	s := NewStream(ref.cfg.Seed, u.ID)
 	users := float64(len(ref.cfg.Users))
 	switch {
 	case ref.cfg.Rate > 0 && ref.cfg.ConstantRate:
 		return time.Duration((float64(user) + float64(n)*users) * 1e9 / ref.cfg.Rate)
 	case ref.cfg.Rate > 0:
-		return at + time.Duration(s.Exponential(profile.DrawGap, int64(n), users/ref.cfg.Rate)*1e9)
+		return at + time.Duration(s.Exponential(DrawGap, int64(n), users/ref.cfg.Rate)*1e9)
 	}
-	return at + time.Duration(u.Think*s.Uniform(profile.DrawGap, int64(n), 0.8, 1.2)*1e9)
+	return at + time.Duration(u.Think*s.Uniform(DrawGap, int64(n), 0.8, 1.2)*1e9)
 }
 
 // next returns the request that a user must start next, nil if there is none or it may not start yet.
@@ -174,7 +173,7 @@ func (ref *reference) account(until time.Duration) []workloads.ClassLoad {
 
 // randomConfig draws a load, small enough for the reference.
 func randomConfig(rng *rand.Rand) Config {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = rng.Float64()
 	p.MaxTurns = 1 + rng.IntN(6)
 	if rng.IntN(4) == 0 {

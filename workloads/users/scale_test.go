@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 )
 
 // drain takes all arrived requests and finishes them at once.
@@ -35,7 +34,7 @@ func totals(loads []workloads.ClassLoad) (offered, queued int64) {
 
 func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 	for _, closedLoop := range []bool{false, true} {
-		p := profile.Default()
+		p := Default()
 		s := New(
 			Config{
 				Profile:    p,
@@ -79,7 +78,7 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 }
 
 func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(
 		Config{
 			Profile:    p,
@@ -117,7 +116,7 @@ func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
 // A user leaves while its turn is being written. If the user comes back, it continues after this turn, and
 // not before.
 func TestSilencedUserInFlight(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = 0
 	s := New(Config{Profile: p, Users: Population(p, 5, 1, false), Seed: 5, MultiTurn: true})
 	now := 50 * time.Second

@@ -10,12 +10,11 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 )
 
 // TestRequestDistributions compares the draws of one user and of all users with the definition.
 func TestRequestDistributions(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	users := Population(p, 7, 100, false)
 	s := New(
 		Config{
@@ -77,7 +76,7 @@ func TestRequestDistributions(t *testing.T) {
 // No prompt exceeds the model's window. A conversation ends exactly before the turn that would exceed it,
 // and a context longer than the window is cut. A window that no context reaches changes nothing.
 func TestContextWindow(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = 0
 	load := func(window, n int) (all []*workloads.Request) {
 		s := New(Config{Profile: p, Users: Population(p, 3, 12, false), Seed: 3, MultiTurn: true,
@@ -118,7 +117,7 @@ func TestContextWindow(t *testing.T) {
 // A conversation with the same common prompt is one sequence that grows. In objects of 16 tokens a turn
 // finds all earlier tokens except the last ones that filled no object, and no other request's tokens.
 func TestConversationsAreSequences(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.SystemPromptShare, p.SystemPromptTokens = 0.5, []int{40, 3000}
 	const window = 40000
 	s := New(Config{Profile: p, Seed: 7, Users: Population(p, 7, 20, false), MultiTurn: true,
@@ -162,7 +161,7 @@ func TestConversationsAreSequences(t *testing.T) {
 // TestPoissonArrivals: counts per interval of all users together have a variance equal to their
 // mean.
 func TestPoissonArrivals(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100})
 	last, sum, squares := int64(0), 0.0, 0.0
 	const n = 4000
@@ -180,7 +179,7 @@ func TestPoissonArrivals(t *testing.T) {
 }
 
 func TestClosedLoopTickets(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	for _, limit := range []int64{1, 7, 20, 21, 100} {
 		s := New(
 			Config{
@@ -208,14 +207,14 @@ func TestClosedLoopTickets(t *testing.T) {
 }
 
 func TestNoUsers(t *testing.T) {
-	_, st, wake := New(Config{Profile: profile.Default()}).Take(0)
+	_, st, wake := New(Config{Profile: Default()}).Take(0)
 	assert.Equal(t, workloads.Exhausted, st)
 	assert.Equal(t, workloads.Never, wake)
 }
 
 // TestWakeAtTheEnd: after the last request there is no further time to wake up.
 func TestWakeAtTheEnd(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	p.NewConversation = 0
 	users := []User{
 		{ID: 0, Context: 10, Generate: 10, Think: 0.1},
@@ -240,7 +239,7 @@ func TestWakeAtTheEnd(t *testing.T) {
 // TestTies: arrivals of the same time are ordered by class if priorities are equal, and by user within a
 // class.
 func TestTies(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	for c := range p.QoS {
 		p.QoS[c].Priority = 1
 	}
@@ -264,7 +263,7 @@ func TestTies(t *testing.T) {
 
 // TestTimeGoingBack: workers read their clocks before they get the mutex.
 func TestTimeGoingBack(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(
 		Config{
 			Profile:    p,
@@ -287,8 +286,8 @@ func TestTimeGoingBack(t *testing.T) {
 
 // TestZeroThinkTime: without waiting for answers, such a user makes at most a thousand requests per second.
 func TestZeroThinkTime(t *testing.T) {
-	p := profile.Default()
-	p.Templates = []profile.Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
+	p := Default()
+	p.Templates = []Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
 	s := New(Config{Profile: p, Users: Population(p, 1, 1, false)})
 	total := int64(0)
 	for _, l := range s.Account(time.Second) {
@@ -300,7 +299,7 @@ func TestZeroThinkTime(t *testing.T) {
 // TestBacklogTakesNoMemory lets 1,000 users fall four minutes behind. Hundreds of thousands of requests
 // wait, and memory does not grow.
 func TestBacklogTakesNoMemory(t *testing.T) {
-	p := profile.Default()
+	p := Default()
 	s := New(
 		Config{
 			Profile:       p,
@@ -339,7 +338,7 @@ func TestBacklogTakesNoMemory(t *testing.T) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	p := profile.Default()
+	p := Default()
 	users := Population(p, 42, 10000, false)
 	for _, turns := range []string{"ordered", "overtaking"} {
 		b.Run("turns="+turns, func(b *testing.B) {
