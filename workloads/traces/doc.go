@@ -6,9 +6,9 @@
 //	queue.go         the queue of requests: the most urgent request that has arrived goes first
 //	conversation.go  conversations: a turn waits for the entry of the previous one
 //	blocks.go        the entries of requests of blocks, and the hits of a cache without limit
-//	stream.go        rowStream: the rows of all files and cycles, with constant memory; Rows, for callers
-//	                 that execute no requests
-//	file.go          file: the usable rows of a file; check: the start of each file of an input
+//	stream.go        cycles: the rows of all files and cycles, with constant memory; rowStream: the rows of a
+//	                 replay; Rows, for callers that execute no requests
+//	file.go          input, file: the usable rows of a file; check: the start of each file
 //	merge.go         timeline, merge: merges files recorded on one clock by time
 //	schedule.go      schedule: recorded times become arrivals: speed, rate, start, gaps between files
 //	interleave.go    traceRow; interleave: concurrent recorded conversations without times

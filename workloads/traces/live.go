@@ -20,8 +20,7 @@ import (
 // Check Err after Take has returned Exhausted. It must be closed.
 type Live struct {
 	played
-	cfg    Config
-	format formats.Format
+	*input
 	source sessionSource
 	reader *sessionReader // the source of recorded sessions, else nil
 	stream users.Stream
@@ -44,29 +43,30 @@ var (
 // configuration: Paths, Speedup, Cycles, Live, MaxRequests, Seed, ObjectTokens and AllowMalformed. A
 // closed loop has no Start and no Rate.
 func NewSessions(format formats.Format, cfg Config) (*Live, error) {
-	files, err := check(format, &cfg)
-	if err == nil && !sessional(files) {
+	in := &input{cfg: cfg, format: format}
+	files, err := in.check()
+	if err == nil && !files.sessional {
 		err = fmt.Errorf("the %s trace has other requests than sessions of agents: what "+
 			"those wait for is not recorded", format.Name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	reader := &sessionReader{format: format, cfg: &cfg}
-	l := newLive(cfg, reader)
-	l.format, l.reader = format, reader
+	reader := &sessionReader{cycles: cycles{timeline: files}}
+	l := newLive(in, reader)
+	l.reader = reader
 	if l.err != nil {
-		reader.close()
+		reader.closeFile()
 		return nil, l.err
 	}
 	return l, nil
 }
 
 // newLive begins the first sessions at random times, as openLoop does, divided by the speedup.
-func newLive(cfg Config, source sessionSource) *Live {
-	l := &Live{cfg: cfg, source: source, stream: users.NewStream(cfg.Seed, -1),
-		blocks: blockEntries{objectTokens: cfg.ObjectTokens}}
-	for range max(1, cfg.Live) {
+func newLive(in *input, source sessionSource) *Live {
+	l := &Live{input: in, source: source, stream: users.NewStream(in.cfg.Seed, -1),
+		blocks: blockEntries{objectTokens: in.cfg.ObjectTokens}}
+	for range max(1, in.cfg.Live) {
 		l.begin(func(s *session) time.Duration { return within(s, l.stream) })
 	}
 	return l
@@ -202,11 +202,8 @@ func (l *Live) Err() error { return l.err }
 // Report counts the rows of recorded sessions that were read and replayed so far.
 func (l *Live) Report() workloads.TraceReport { return l.reader.report(l.played) }
 
-// Rows counts the rows of one cycle, as Trace.Rows does.
-func (l *Live) Rows(most int64) (rows int64, all bool) { return countRows(l.format, &l.cfg, most) }
-
 // Close closes the files.
 func (l *Live) Close() error {
-	l.reader.close()
+	l.reader.closeFile()
 	return nil
 }

@@ -107,7 +107,7 @@ func TestSessionsSideBySide(t *testing.T) {
 	}
 }
 
-// The sessions of the second cycle have other blocks. Otherwise they would find those of the first cycle.
+// The sessions of the second cycle have other blocks. Otherwise they would find the blocks of the first cycle.
 func TestSessionsPlayedAgain(t *testing.T) {
 	dir, want := sessionFiles(t, 6)
 	cfg := traceConfig(filesIn(t, dir)...)
@@ -174,7 +174,7 @@ func TestRecordedSessionsWait(t *testing.T) {
 			flight = append(flight, r)
 			continue
 		}
-		// Requests are answered one at a time, the latest first.
+		// Requests complete one at a time, the latest first.
 		if len(flight) == 0 || wake < now+time.Second {
 			now = wake
 			continue

@@ -3,7 +3,6 @@ package traces
 import (
 	"errors"
 	"io"
-	"math"
 	"strconv"
 
 	"kvbench/workloads"
@@ -13,23 +12,14 @@ import (
 // sessionReader reads whole sessions of agents from all files and cycles, in order. The memory contains
 // the live sessions, and the part of the next one that was read ahead.
 type sessionReader struct {
-	format formats.Format
-	cfg    *Config
-
-	file   *file // the open file, or nil
-	index  int   // its index in the paths
-	cycle  int
-	begun  int64 // sessions, over all cycles
-	cycled int64 // sessions of this cycle
-	each   int64 // sessions of a cycle, 0 until it is known
-	build  builder
-	play   int // of the rows in build
-	done   bool
+	cycles
+	begun int64 // sessions, over all cycles
+	each  int64 // sessions of a cycle, 0 until it is known
+	build builder
+	play  int // of the rows in build
 
 	ready *session // complete, read ahead
 	err   error
-
-	closed workloads.TraceReport // closed files of the first cycle
 }
 
 // next reads to the end of a session. It returns nil at the end of the input.
@@ -52,19 +42,18 @@ func (s *sessionReader) ahead() {
 
 // read reads a row, and returns a session if the row completes it.
 func (s *sessionReader) read() (complete *session, err error) {
-	if s.file == nil {
-		s.file, err = openOne(s.format, s.cfg, s.index)
-		return nil, err
-	}
-	row, err := s.file.next(math.MaxInt64)
+	row, err := s.cycles.next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return s.end(), s.finishFile()
+		complete, s.play = s.end(), 0
+		if n := s.used; s.finish(false) {
+			s.each = n
+		}
+		return complete, nil
 	case err != nil:
 		return nil, err
 	case row.Agent.Play != s.play:
-		complete = s.end()
-		s.play = row.Agent.Play
+		complete, s.play = s.end(), row.Agent.Play
 	}
 	s.add(row)
 	return complete, nil
@@ -87,51 +76,18 @@ func (s *sessionReader) end() *session {
 	complete := s.build.end()
 	if complete != nil {
 		s.begun++
-		s.cycled++
+		s.used++
 	}
 	return complete
 }
 
-// finishFile checks a file at its end and continues with the next one, or with the next cycle.
-func (s *sessionReader) finishFile() error {
-	if err := s.file.end(); err != nil {
-		return err
-	}
-	s.close()
-	s.play = 0
-	if s.index++; s.index < len(s.cfg.Paths) {
-		return nil
-	}
-	s.cycle++
-	// A cycle without a session would be repeated for ever.
-	s.done = s.cycle == s.cfg.Cycles || s.cycled == 0
-	s.each = s.cycled
-	s.index, s.cycled = 0, 0
-	return nil
-}
-
 // report counts the rows read and replayed so far, each row once, without rows read ahead.
 func (s *sessionReader) report(p played) workloads.TraceReport {
-	r := s.closed
-	if s.file != nil && s.cycle == 0 {
-		r.Add(s.file.Report)
-	}
+	r := s.cycles.report()
 	r.Rows = r.Malformed + r.Failed + p.rows
-	r.Sessions, r.Live = p.begun, p.most
+	r.Sessions, r.Live, r.Cycles = p.begun, p.most, 0
 	if s.each > 0 {
 		r.Cycles = int(p.ended / s.each)
 	}
 	return r
-}
-
-// close closes the current file, if one is open. An error of closing a file that was read does not matter.
-func (s *sessionReader) close() {
-	if s.file == nil {
-		return
-	}
-	if s.cycle == 0 {
-		s.closed.Add(s.file.Report)
-	}
-	_ = s.file.Close()
-	s.file = nil
 }

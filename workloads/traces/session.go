@@ -114,11 +114,11 @@ func (b *builder) add(row formats.Row) {
 	if n > 0 { // a row out of order gets the time of the row before it
 		step.Stamp = max(step.Stamp, (*steps)[n-1].Stamp)
 	}
-	who := b.agent(row.Agent.ID)
-	share := who
+	current := b.agent(row.Agent.ID)
+	share := current
 	switch starter := b.agents[row.Agent.Starter]; {
-	case who.rows > 0:
-		step.after = append(step.after, int32(who.last))
+	case current.rows > 0:
+		step.after = append(step.after, int32(current.last))
 	case row.Agent.ID != 0 && starter != nil && starter.rows > 0:
 		step.after = append(step.after, int32(starter.last))
 		share = starter
@@ -126,14 +126,14 @@ func (b *builder) add(row formats.Row) {
 			starter.started = append(starter.started, row.Agent.ID)
 		}
 	}
-	// Whether that was their last step is known only at the end.
-	for _, id := range who.started {
+	// Whether a started agent has later steps is known only at the end.
+	for _, id := range current.started {
 		b.joins = append(b.joins, join{n, id, b.agents[id].last})
 	}
-	who.started = who.started[:0]
+	current.started = current.started[:0]
 	b.share(&step, row.Blocks, share)
-	who.last, who.rows = n, who.rows+1
-	who.ids = append(who.ids[:0], row.Blocks...)
+	current.last, current.rows = n, current.rows+1
+	current.ids = append(current.ids[:0], row.Blocks...)
 	*steps = append(*steps, step)
 }
 
@@ -173,11 +173,11 @@ func (b *builder) end() *session {
 	b.session, b.agents = nil, nil
 	for i := range s.steps {
 		step := &s.steps[i]
-		answered := time.Duration(0)
+		completed := time.Duration(0)
 		for _, k := range step.after {
-			answered = max(answered, s.steps[k].ended())
+			completed = max(completed, s.steps[k].ended())
 		}
-		step.wait = max(0, step.Stamp-answered)
+		step.wait = max(0, step.Stamp-completed)
 	}
 	return s
 }

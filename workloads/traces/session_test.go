@@ -180,7 +180,7 @@ func TestOpenLoopIsDeterministic(t *testing.T) {
 func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 	// An agent is started, and the session waits for it.
 	s := built(0, row(0, 0, 0, 1), row(1, 1, 0, 2), row(4, 0, 0, 1, 3))
-	l := newLive(Config{Live: 3, Speedup: 2, Seed: 1}, &sessionList{s})
+	l := newLive(&input{cfg: Config{Live: 3, Speedup: 2, Seed: 1}}, &sessionList{s})
 	_, st, begun := l.Take(0)
 	require.Equal(t, workloads.Wait, st)
 	take := func(now, wake time.Duration) *workloads.Request {
@@ -226,7 +226,7 @@ func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 func TestLiveSessionsTakeTurns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	list := chats(9)
-	l := newLive(Config{Live: 4, Seed: 1}, &list)
+	l := newLive(&input{cfg: Config{Live: 4, Seed: 1}}, &list)
 	var flight []*workloads.Request
 	turns := map[int]int{}
 	for now := time.Duration(0); ; now++ {
@@ -252,7 +252,7 @@ func TestLiveSessionsTakeTurns(t *testing.T) {
 
 func TestMaxRequestsOfLiveSessions(t *testing.T) {
 	list := chats(2)
-	l := newLive(Config{Live: 2, MaxRequests: 1}, &list)
+	l := newLive(&input{cfg: Config{Live: 2, MaxRequests: 1}}, &list)
 	_, st, _ := l.Take(0)
 	assert.Equal(t, workloads.Ready, st)
 	_, st, _ = l.Take(0)

@@ -18,7 +18,7 @@ import (
 //
 // Nothing is read for it, so it has no report.
 func NewSynthetic(cfg Config, window, blockTokens int) workloads.Source {
-	return struct{ workloads.Source }{newLive(cfg, newSynthetic(cfg, window, blockTokens))}
+	return struct{ workloads.Source }{newLive(&input{cfg: cfg}, newSynthetic(cfg, window, blockTokens))}
 }
 
 // synthetic generates sessions: the n-th one is a function of (seed, n). Prompts grow: each contains all
@@ -60,7 +60,7 @@ type script struct {
 	*synthetic
 	stream users.Stream
 	draws  int64
-	said   uint64 // number of texts that only this session has
+	texts  uint64 // number of texts that only this session has
 	agents int
 	rows   []formats.Row
 }
@@ -94,133 +94,122 @@ const (
 // text is the identity of a piece of text.
 func text(kind int, n uint64) uint64 { return uint64(users.NewStream(n, kind)) }
 
-// own returns a new text.
-func (w *script) own() uint64 {
-	w.said++
-	return text(ownText, uint64(users.NewStream(uint64(w.stream), int(w.said))))
-}
-
-// common draws one of the common prompts: its text and its tokens, at most half of the window.
-func (w *script) common(kind int, tokens []int) (uint64, int) {
-	if len(tokens) == 0 {
-		return 0, 0
-	}
-	i := w.stream.Between(users.DrawScript, w.draw(), 0, len(tokens)-1)
-	return text(kind, uint64(i)), min(tokens[i], w.window/2)
+// newText returns a new text.
+func (w *script) newText() uint64 {
+	w.texts++
+	return text(ownText, uint64(users.NewStream(uint64(w.stream), int(w.texts))))
 }
 
 // session generates all questions of a session.
 func (w *script) session() {
-	p := &w.profile
-	begin := prompt{size: w.blockTokens}
-	begin.add(w.common(systemText, p.SystemPrompts))
-	at, talk, before := time.Duration(0), begin.fork(), begin
-	for i := range max(1, w.between(p.Questions)) {
+	begin := w.prompt(systemText, w.profile.SystemPrompts)
+	at, p, before := time.Duration(0), begin.fork(), begin.fork()
+	for i := range max(1, w.between(w.profile.Questions)) {
 		if i > 0 {
-			at += w.seconds(p.Think)
-			if w.chance(p.Fork) {
-				talk = before.fork()
+			at += w.seconds(w.profile.Think)
+			if w.chance(w.profile.Fork) {
+				p = before.fork()
 			}
 		}
-		before = talk.fork()
-		for range p.Retrieved {
-			w.retrieve(&talk, begin)
+		before = p.fork()
+		for range w.profile.Retrieved {
+			w.retrieve(p)
 		}
-		w.say(&talk, begin, w.between(p.QuestionTokens))
-		at = w.turn(&talk, begin, at, formats.Agent{}, w.between(p.ToolCalls), p.Agents)
+		w.addText(p, w.between(w.profile.QuestionTokens))
+		at = w.turn(p, at, formats.Agent{}, w.between(w.profile.ToolCalls), w.profile.Agents)
 	}
 }
 
-// turn generates a question, and another request with the result of each tool call. It returns the time of
-// the last answer, if storage and server take no time.
-func (w *script) turn(talk *prompt, begin prompt, at time.Duration, who formats.Agent, calls int,
+// turn generates a question, and another request with the result of each tool call, which may start agents
+// concurrently. It returns the time of the last answer, if storage and server take no time.
+func (w *script) turn(p *prompt, at time.Duration, by formats.Agent, calls int,
 	agents float64) time.Duration {
-	p := &w.profile
 	for ; ; calls-- {
-		w.ask(talk, begin, at, who)
+		w.request(p, at, by)
 		if calls <= 0 {
 			return at
 		}
 		if w.chance(agents) {
-			at = w.together(talk, begin, at, who)
+			last := at
+			for range max(1, w.between(w.profile.Together)) {
+				last = max(last, w.agent(p, at, by))
+			}
+			at = last
 		}
-		at += w.seconds(p.ToolSeconds)
-		w.say(talk, begin, w.between(p.ToolTokens))
+		at += w.seconds(w.profile.ToolSeconds)
+		w.addText(p, w.between(w.profile.ToolTokens))
 	}
 }
 
-// together starts agents concurrently. It returns the time of their last answer.
-func (w *script) together(talk *prompt, begin prompt, at time.Duration,
-	by formats.Agent) time.Duration {
-	last := at
-	for range max(1, w.between(w.profile.Together)) {
-		last = max(last, w.agent(talk, begin, at, by))
-	}
-	return last
-}
-
-// agent starts an agent, whose answer becomes part of the prompt.
-func (w *script) agent(talk *prompt, begin prompt, at time.Duration,
-	by formats.Agent) time.Duration {
-	p := &w.profile
+// agent starts an agent, whose answer becomes part of the prompt. It returns the time of the answer.
+func (w *script) agent(p *prompt, at time.Duration, by formats.Agent) time.Duration {
 	w.agents++
-	own := prompt{size: w.blockTokens}
-	own.add(w.common(agentText, p.AgentPrompts))
-	first := own.fork()
-	w.say(&own, first, w.between(p.QuestionTokens))
-	at = w.turn(&own, first, at+time.Millisecond, formats.Agent{ID: w.agents, Starter: by.ID},
-		w.between(p.AgentToolCalls), 0)
-	w.say(talk, begin, w.between(p.AnswerTokens))
+	own := w.prompt(agentText, w.profile.AgentPrompts).fork()
+	w.addText(own, w.between(w.profile.QuestionTokens))
+	at = w.turn(own, at+time.Millisecond, formats.Agent{ID: w.agents, Starter: by.ID},
+		w.between(w.profile.AgentToolCalls), 0)
+	w.addText(p, w.between(w.profile.AnswerTokens))
 	return at
 }
 
-// ask generates one request, whose answer becomes part of the prompt.
-func (w *script) ask(talk *prompt, begin prompt, at time.Duration, who formats.Agent) {
+// request generates one request, whose answer becomes part of the prompt.
+func (w *script) request(p *prompt, at time.Duration, by formats.Agent) {
 	answer := max(1, w.between(w.profile.AnswerTokens))
-	w.fit(talk, begin, answer)
-	who.Play = 1
-	w.rows = append(w.rows, formats.Row{Stamp: at, Context: talk.tokens, Generate: answer,
-		Blocks: talk.ids, BlockTokens: w.blockTokens, Scope: "s", Agent: who})
-	talk.add(w.own(), answer)
+	w.fit(p, answer)
+	by.Play = 1
+	w.rows = append(w.rows, formats.Row{Stamp: at, Context: p.tokens, Generate: answer,
+		Blocks: p.ids, BlockTokens: w.blockTokens, Scope: "s", Agent: by})
+	p.add(w.newText(), answer)
 }
 
-// say adds a new text to the prompt.
-func (w *script) say(talk *prompt, begin prompt, tokens int) {
+// addText adds a new text to the prompt.
+func (w *script) addText(p *prompt, tokens int) {
 	tokens = min(tokens, w.window/4)
-	w.fit(talk, begin, tokens)
-	talk.add(w.own(), max(1, tokens))
+	w.fit(p, tokens)
+	p.add(w.newText(), max(1, tokens))
 }
 
 // retrieve adds a document to the prompt.
-func (w *script) retrieve(talk *prompt, begin prompt) {
-	p := &w.profile
-	n := w.stream.LogBetween(users.DrawScript, w.draw(), 1, max(1, p.Documents))
+func (w *script) retrieve(p *prompt) {
+	n := w.stream.LogBetween(users.DrawScript, w.draw(), 1, max(1, w.profile.Documents))
 	tokens := users.NewStream(w.seed, n).LogBetween(users.DrawDocumentTokens, int64(n),
-		p.DocumentTokens[0], p.DocumentTokens[1])
+		w.profile.DocumentTokens[0], w.profile.DocumentTokens[1])
 	tokens = min(tokens, w.window/4)
-	w.fit(talk, begin, tokens)
-	talk.add(text(documentText, uint64(n)), max(1, tokens))
+	w.fit(p, tokens)
+	p.add(text(documentText, uint64(n)), max(1, tokens))
 }
 
-// fit shortens a prompt that would exceed the window to its beginning and a summary.
-func (w *script) fit(talk *prompt, begin prompt, more int) {
-	if talk.tokens+more <= w.window {
+// fit shortens a prompt that would exceed the window to its common prompt and a summary.
+func (w *script) fit(p *prompt, more int) {
+	if p.tokens+more <= w.window {
 		return
 	}
-	*talk = begin.fork()
-	room := w.window - begin.tokens - more
-	if tokens := min(w.between(w.profile.SummaryTokens), room); tokens > 0 {
-		talk.add(w.own(), tokens)
+	begin := p.begin
+	*p = *begin.fork()
+	capacity := w.window - begin.tokens - more
+	if tokens := min(w.between(w.profile.SummaryTokens), capacity); tokens > 0 {
+		p.add(w.newText(), tokens)
 	}
 }
 
 // prompt is a text that grows, in blocks.
 type prompt struct {
-	size   int // tokens of a block
+	begin  *prompt // the common prompt that it begins with; nil for a common prompt
+	size   int     // tokens of a block
 	tokens int
 	ids    []int64 // of the whole blocks
 	chain  uint64  // hash of all texts so far, with the ends of texts and blocks
 	part   int     // tokens after the last whole block
+}
+
+// prompt draws one of the common prompts, at most half of the window.
+func (w *script) prompt(kind int, tokens []int) *prompt {
+	p := &prompt{size: w.blockTokens}
+	if len(tokens) > 0 {
+		i := w.stream.Between(users.DrawScript, w.draw(), 0, len(tokens)-1)
+		p.add(text(kind, uint64(i)), min(tokens[i], w.window/2))
+	}
+	return p
 }
 
 // add appends so many tokens of a text.
@@ -236,8 +225,11 @@ func (p *prompt) add(text uint64, tokens int) {
 }
 
 // fork returns a copy that grows independently; requests refer to the blocks of the original.
-func (p *prompt) fork() prompt {
+func (p *prompt) fork() *prompt {
 	f := *p
 	f.ids = p.ids[:len(p.ids):len(p.ids)]
-	return f
+	if f.begin == nil {
+		f.begin = p
+	}
+	return &f
 }

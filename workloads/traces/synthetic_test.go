@@ -17,9 +17,7 @@ func agents() users.Sessions {
 		Think: [2]float64{10, 60}, AnswerTokens: [2]int{50, 500}, ToolCalls: [2]int{0, 9},
 		ToolTokens: [2]int{100, 2000}, ToolSeconds: [2]float64{1, 5}, Agents: 0.2,
 		Together: [2]int{1, 3}, AgentPrompts: []int{700}, AgentToolCalls: [2]int{1, 5}, Fork: 0.2,
-		SummaryTokens: [2]int{100, 400},
-		Documents:     50, Retrieved: 2, DocumentTokens: [2]int{100, 400},
-	}
+		SummaryTokens: [2]int{100, 400}, Documents: 50, Retrieved: 2, DocumentTokens: [2]int{100, 400}}
 }
 
 func generate(p users.Sessions, seed uint64, window, block int) *synthetic {
@@ -62,13 +60,13 @@ func TestSessionsGrow(t *testing.T) {
 					before[id] = ids[k-1]
 				}
 			}
-			who := [2]int64{n, int64(step.Agent.ID)}
-			if was, asked := last[who]; asked && step.Context > was {
+			key := [2]int64{n, int64(step.Agent.ID)}
+			if was, known := last[key]; known && step.Context > was {
 				grown++
-			} else if asked {
+			} else if known {
 				shorter++
 			}
-			last[who] = step.Context
+			last[key] = step.Context
 			inner += min(1, step.Agent.ID)
 			if i > 0 {
 				require.NotEmpty(t, step.after, "nothing comes by itself")

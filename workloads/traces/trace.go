@@ -51,8 +51,6 @@ type Config struct {
 	ObjectTokens int
 	// AllowMalformed accepts files with any number of malformed rows, also without a usable row.
 	AllowMalformed bool
-
-	apart []string // by path, set when the first file is opened; see formats.Apart
 }
 
 // Trace is the Source of recorded requests. The number of a row draws the class of its request, with the
@@ -64,8 +62,7 @@ type Config struct {
 //
 // Check Err after Take has returned Exhausted. Close must be called at the end.
 type Trace struct {
-	cfg    Config
-	format formats.Format
+	*input
 	shape  users.Shape
 	stream users.Stream
 	main   *rowStream
@@ -94,20 +91,21 @@ var (
 // Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the
 // 10,000 sessions used last are kept. Requests of blocks have Blocks instead of their own entry.
 func New(format formats.Format, cfg Config) (*Trace, error) {
-	files, err := check(format, &cfg)
+	in := &input{cfg: cfg, format: format}
+	files, err := in.check()
 	if err != nil {
 		return nil, err
 	}
 	t := &Trace{
-		cfg: cfg, format: format,
+		input: in,
 		shape: users.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
 		stream:        users.NewStream(cfg.Seed, -1),
 		conversations: newConversations(cfg.Live),
 		blocks:        blockEntries{objectTokens: cfg.ObjectTokens},
+		main:          newStream(files),
+		shadow:        newStream(files),
 	}
-	t.main = newStream(format, &t.cfg, files)
-	t.shadow = newStream(format, &t.cfg, files)
 	t.queue.order(cfg.Profile, t.main.times.timed())
 	// Read up to the start here, before workers wait for requests: it may be millions of rows.
 	if cfg.Start > 0 {
@@ -210,13 +208,6 @@ func (t *Trace) Report() workloads.TraceReport {
 	report := t.main.report()
 	report.Tokenizer = t.format.Tokenizer
 	return report
-}
-
-// Rows counts the rows of one cycle by reading the whole input again, for the report of the replayed share.
-// It stops and returns false after most rows, and if MaxConversations limits the input. It may be called
-// while the load runs.
-func (t *Trace) Rows(most int64) (rows int64, all bool) {
-	return countRows(t.format, &t.cfg, most)
 }
 
 // Close closes the files. After it Take returns Exhausted.
