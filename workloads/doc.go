@@ -2,7 +2,7 @@
 // loads and the engine share.
 //
 //	request.go   Request: a user's request for entries; Entry, Kind, Class, QoS; keys of entries
-//	source.go    Source: a load, request by request; Scalable, Corpus; TraceReport: rows read
+//	source.go    Source: a load, request by request; Scalable; TraceReport: rows read
 //	plan.go      Planner: a request becomes operations on a cache, whatever its content
 //	digest.go    Digest: whether two loads had the same requests and the same hits
 //

@@ -83,7 +83,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 	check(rule == model.TPEngine || rule == model.TPMLPerf, "tp-rule", "%s or %s, given %q",
 		model.TPEngine, model.TPMLPerf, o.tpRule)
 	check(o.tp >= 1 && o.tp <= 65536, "tensor-parallel", "1 to 65536, given %d", o.tp)
-	// As in the benchmarks: one rank's, as if each had a tier of its own, or those of all in one.
+	// As in the benchmarks: one rank's, as if each had a tier of its own, or the bytes of all in one.
 	q.sizer = model.NewSizer(q.model, o.tp, rule)
 	switch o.tpIO {
 	case "one":
@@ -98,7 +98,7 @@ func (o *Options) question(paths []string) (q question, err error) {
 	default:
 		refuse("tp-io", "one or all, given %q", o.tpIO)
 	}
-	// A bare number is GiB, as that of -storage-capacity-gb is.
+	// A bare number is GiB, as with -storage-capacity-gb.
 	for text := range strings.SplitSeq(o.capacities, ",") {
 		if o.capacities == "" {
 			break

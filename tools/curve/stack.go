@@ -127,8 +127,8 @@ func (s *stack) push(at int32) {
 func (s *stack) renumber(more int) {
 	order := s.last[1 : s.uses+1]
 	s.uses = 0
-	room := 1 + 2*(len(s.blocks)+more) + 1<<12
-	s.last, s.tree = make([]int32, room), make([]int64, room)
+	capacity := 1 + 2*(len(s.blocks)+more) + 1<<12
+	s.last, s.tree = make([]int32, capacity), make([]int64, capacity)
 	for _, at := range order {
 		if at != none {
 			s.push(at)

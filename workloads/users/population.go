@@ -43,7 +43,7 @@ func Population(p Profile, seed uint64, n int, cpython bool) []User {
 	return users
 }
 
-// draws are what a user is made of: those of a Stream, or the next ones of CPython.
+// draws decide what a user is: draws of a Stream, or the next ones of CPython.
 type draws interface {
 	Between(d Draw, n int64, low, high int) int
 	Unit(d Draw, n int64) float64
@@ -54,7 +54,7 @@ type draws interface {
 // closed division needs it: its population is defined by that generator.
 //
 // The generator is MT19937 of M. Matsumoto and T. Nishimura (1998). How an integer becomes a state,
-// and 32 bits a draw, is that of CPython's Modules/_randommodule.c (random_seed, getrandbits) and
+// and 32 bits a draw, is as in CPython's Modules/_randommodule.c (random_seed, getrandbits) and
 // Lib/random.py (_randbelow, choice, randint, uniform).
 type mersenne struct{ *prng.MT19937 }
 

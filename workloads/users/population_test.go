@@ -64,13 +64,8 @@ func TestGoldenPopulation(t *testing.T) {
 			rows = rows[1:]
 			think, err := strconv.ParseFloat(row[4], 64)
 			require.NoError(t, err)
-			got := []string{
-				fmt.Sprint(seed),
-				fmt.Sprintf("user_%04d", u.ID),
-				fmt.Sprint(u.Context),
-				fmt.Sprint(u.Generate),
-				u.Class.String(),
-			}
+			got := []string{fmt.Sprint(seed), fmt.Sprintf("user_%04d", u.ID), fmt.Sprint(u.Context),
+				fmt.Sprint(u.Generate), u.Class.String()}
 			require.Equal(t, []string{row[0], row[1], row[2], row[3], row[5]}, got,
 				"seed %d user %d", seed, i)
 			require.Equal(t, think, u.Think, "seed %d user %d", seed, i)

@@ -8,8 +8,8 @@ import (
 	"kvbench/workloads/model"
 )
 
-// Corpus is a workloads.Corpus of drawn documents: each is a function of the seed and its number. It is
-// safe for concurrent use.
+// Corpus is the documents that are in the cache before a load begins: each is a function of the seed and its
+// number, from 0. It is safe for concurrent use.
 type Corpus struct {
 	profile     RAG
 	documents   int
@@ -21,8 +21,6 @@ type Corpus struct {
 
 // corpusStream is the number of the documents' stream, which is no user's.
 const corpusStream = -2
-
-var _ workloads.Corpus = (*Corpus)(nil)
 
 // NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
 func NewCorpus(p RAG, documents int, m model.Model, s model.Sizer, seed uint64) *Corpus {
@@ -37,7 +35,8 @@ func NewCorpus(p RAG, documents int, m model.Model, s model.Sizer, seed uint64) 
 	return c
 }
 
-// Documents returns how many documents are ingested, and the number of the first that is kept.
+// Documents returns the number of documents and the first that is kept: the documents before it are written
+// and removed again.
 func (c *Corpus) Documents() (n, first int) {
 	if m := c.profile.MaxDocuments; m > 0 {
 		first = max(0, c.documents-m)

@@ -136,13 +136,8 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 	users := func() *Users {
 		p := Default()
 		return New(
-			Config{
-				Profile:    p,
-				Users:      Population(p, 42, 20, false),
-				Seed:       42,
-				MultiTurn:  true,
-				Overtaking: true,
-			},
+			Config{Profile: p, Users: Population(p, 42, 20, false), Seed: 42, MultiTurn: true,
+				Overtaking: true},
 		)
 	}
 	plain, with := users(), WithRAG(users(),
@@ -200,7 +195,7 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 	scaled := WithRAG(New(Config{Profile: p, Users: Population(p, 42, 4, false), Seed: 42,
 		MultiTurn: true, Overtaking: true}),
 		NewCorpus(p.RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
-	asked := func(from, to time.Duration) map[int]int {
+	active := func(from, to time.Duration) map[int]int {
 		users := map[int]int{}
 		for now := from; now < to; now += 100 * time.Millisecond {
 			for {
@@ -215,7 +210,7 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 		}
 		return users
 	}
-	assert.Len(t, asked(0, 60*time.Second), 4)
+	assert.Len(t, active(0, 60*time.Second), 4)
 	// Take a turn whose query waits. If its user leaves, both leave.
 	now := 60 * time.Second
 	for {
@@ -236,9 +231,9 @@ func TestUsersWithRAGStayScalable(t *testing.T) {
 	before := offered()
 	scaled.SetUsers(2, now)
 	assert.Less(t, offered(), before)
-	for user := range asked(now, now+60*time.Second) {
+	for user := range active(now, now+60*time.Second) {
 		assert.Less(t, user, 2)
 	}
 	scaled.SetUsers(6, now+60*time.Second)
-	assert.Len(t, asked(now+60*time.Second, now+120*time.Second), 6)
+	assert.Len(t, active(now+60*time.Second, now+120*time.Second), 6)
 }

@@ -185,15 +185,8 @@ func randomConfig(rng *rand.Rand) Config {
 		p.SystemPromptTokens = []int{30000} // longer than any context: an entry still has a token
 	}
 	flip := func() bool { return rng.IntN(2) == 0 }
-	cfg := Config{
-		Profile:       p,
-		Seed:          rng.Uint64(),
-		ClosedLoop:    flip(),
-		Overtaking:    flip(),
-		MultiTurn:     rng.IntN(4) > 0,
-		PrefixCaching: flip(),
-		DecodeOnly:    rng.IntN(5) == 0,
-	}
+	cfg := Config{Profile: p, Seed: rng.Uint64(), ClosedLoop: flip(), Overtaking: flip(),
+		MultiTurn: rng.IntN(4) > 0, PrefixCaching: flip(), DecodeOnly: rng.IntN(5) == 0}
 	cfg.Users = Population(p, cfg.Seed, 1+rng.IntN(12), flip())
 	for i := range cfg.Users {
 		cfg.Users[i].ID += 3 // ids need not be indices
@@ -270,26 +263,10 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 			total++
 			require.Equal(
 				t,
-				[]any{
-					cfg.Users[want.user].ID,
-					int64(want.seq),
-					want.class,
-					want.arrival,
-					want.conversation,
-					want.turn,
-					want.context,
-					want.generate,
-				},
-				[]any{
-					r.User,
-					r.Seq,
-					r.Class,
-					r.Arrival,
-					r.Conversation,
-					r.Turn,
-					r.ContextTokens,
-					r.GenerateTokens,
-				},
+				[]any{cfg.Users[want.user].ID, int64(want.seq), want.class, want.arrival,
+					want.conversation, want.turn, want.context, want.generate},
+				[]any{r.User, r.Seq, r.Class, r.Arrival, r.Conversation, r.Turn, r.ContextTokens,
+					r.GenerateTokens},
 			)
 			require.Equal(t, len(want.history), len(r.History))
 			if len(want.history) > 0 {
@@ -299,10 +276,8 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 				require.Regexp(t, `^pop/(1[01]|[1-9])?[0-9]$`, r.Own.Key)
 				require.Equal(t, 2048, r.Own.Tokens)
 			} else {
-				require.Equal(t, workloads.Entry{
-					Key:    workloads.UserKey(r.User, r.Conversation, r.Turn),
-					Tokens: want.own,
-				}, r.Own)
+				require.Equal(t, workloads.Entry{Key: workloads.UserKey(r.User, r.Conversation, r.Turn),
+					Tokens: want.own}, r.Own)
 			}
 			j := &job{r: r, ref: want, written: now + random()}
 			j.done = j.written + random()

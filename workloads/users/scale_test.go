@@ -36,13 +36,8 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 	for _, closedLoop := range []bool{false, true} {
 		p := Default()
 		s := New(
-			Config{
-				Profile:    p,
-				Users:      Population(p, 5, 4, false),
-				Seed:       5,
-				MultiTurn:  true,
-				ClosedLoop: closedLoop,
-			},
+			Config{Profile: p, Users: Population(p, 5, 4, false), Seed: 5, MultiTurn: true,
+				ClosedLoop: closedLoop},
 		)
 		now := time.Duration(0)
 		seen := func(seconds int) map[int]int {
@@ -66,7 +61,7 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 		s.SetUsers(3, now)
 		assert.Len(t, seen(20), 3)
 		s.SetUsers(10, now)
-		assert.Len(t, seen(20), 10, "those who left come back")
+		assert.Len(t, seen(20), 10, "inactive users come back")
 		offered, queued := totals(s.Account(now))
 		assert.Zero(t, queued)
 		taken := int64(0)
@@ -80,13 +75,8 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
 	p := Default()
 	s := New(
-		Config{
-			Profile:    p,
-			Users:      Population(p, 5, 10, false),
-			Seed:       5,
-			Overtaking: true,
-			MultiTurn:  true,
-		},
+		Config{Profile: p, Users: Population(p, 5, 10, false), Seed: 5, Overtaking: true,
+			MultiTurn: true},
 	)
 	now := 100 * time.Second
 	r, st, _ := s.Take(now)

@@ -17,14 +17,8 @@ func TestRequestDistributions(t *testing.T) {
 	p := Default()
 	users := Population(p, 7, 100, false)
 	s := New(
-		Config{
-			Profile:       p,
-			Seed:          7,
-			Users:         users,
-			MultiTurn:     true,
-			PrefixCaching: true,
-			Overtaking:    true,
-		},
+		Config{Profile: p, Seed: 7, Users: users, MultiTurn: true, PrefixCaching: true,
+			Overtaking: true},
 	)
 	last := make([]time.Duration, len(users))
 	var requests, prompts, first, jitter, share float64
@@ -43,7 +37,7 @@ func TestRequestDistributions(t *testing.T) {
 		require.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
 		require.Equal(t, r.Turn-1, len(r.History))
 		require.Equal(t, len(r.History), cap(r.History),
-			"who appends must not reach the elements of later turns")
+			"an append must not reach the elements of later turns")
 		share += float64(r.ContextTokens) / float64(u.Context)
 		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
 		require.True(t, gap > 0.7999 && gap < 1.2001)
@@ -182,13 +176,8 @@ func TestClosedLoopTickets(t *testing.T) {
 	p := Default()
 	for _, limit := range []int64{1, 7, 20, 21, 100} {
 		s := New(
-			Config{
-				Profile:     p,
-				Seed:        3,
-				Users:       Population(p, 3, 20, false),
-				ClosedLoop:  true,
-				MaxRequests: limit,
-			},
+			Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), ClosedLoop: true,
+				MaxRequests: limit},
 		)
 		taken := int64(0)
 		simulate(s, 3, func(*workloads.Request) time.Duration { return 10 * time.Millisecond },
@@ -216,10 +205,8 @@ func TestNoUsers(t *testing.T) {
 func TestWakeAtTheEnd(t *testing.T) {
 	p := Default()
 	p.NewConversation = 0
-	users := []User{
-		{ID: 0, Context: 10, Generate: 10, Think: 0.1},
-		{ID: 1, Context: 10, Generate: 10, Think: 10},
-	}
+	users := []User{{ID: 0, Context: 10, Generate: 10, Think: 0.1},
+		{ID: 1, Context: 10, Generate: 10, Think: 10}}
 	s := New(Config{Profile: p, Users: users, MultiTurn: true, MaxRequests: 3})
 	for n := range int64(3) {
 		r, st, _ := s.Take(time.Second)
@@ -248,10 +235,8 @@ func TestTies(t *testing.T) {
 		workloads.Batch, workloads.Interactive, workloads.Responsive,
 		workloads.Batch, workloads.Interactive, workloads.Responsive,
 	} {
-		users = append(
-			users,
-			User{ID: i, Class: c, Context: 10, Generate: 10},
-		) // without think time all users begin at the origin
+		users = append(users,
+			User{ID: i, Class: c, Context: 10, Generate: 10}) // without think time all users begin at the origin
 	}
 	s := New(Config{Profile: p, Users: users, ClosedLoop: true})
 	for _, want := range []int{1, 4, 2, 5, 0, 3} {
@@ -265,13 +250,8 @@ func TestTies(t *testing.T) {
 func TestTimeGoingBack(t *testing.T) {
 	p := Default()
 	s := New(
-		Config{
-			Profile:    p,
-			Seed:       5,
-			Users:      Population(p, 5, 30, false),
-			MultiTurn:  true,
-			Overtaking: true,
-		},
+		Config{Profile: p, Seed: 5, Users: Population(p, 5, 30, false), MultiTurn: true,
+			Overtaking: true},
 	)
 	_, st, _ := s.Take(10 * time.Second)
 	require.Equal(t, workloads.Ready, st)
@@ -301,14 +281,8 @@ func TestZeroThinkTime(t *testing.T) {
 func TestBacklogTakesNoMemory(t *testing.T) {
 	p := Default()
 	s := New(
-		Config{
-			Profile:       p,
-			Seed:          42,
-			Users:         Population(p, 42, 1000, false),
-			MultiTurn:     true,
-			PrefixCaching: true,
-			Overtaking:    true,
-		},
+		Config{Profile: p, Seed: 42, Users: Population(p, 42, 1000, false), MultiTurn: true,
+			PrefixCaching: true, Overtaking: true},
 	)
 	heapBytes := func() int64 {
 		runtime.GC()
@@ -343,19 +317,13 @@ func BenchmarkTake(b *testing.B) {
 	for _, turns := range []string{"ordered", "overtaking"} {
 		b.Run("turns="+turns, func(b *testing.B) {
 			s := New(
-				Config{
-					Profile:       p,
-					Users:         users,
-					Seed:          42,
-					MultiTurn:     true,
-					PrefixCaching: true,
-					Overtaking:    turns == "overtaking",
-				},
+				Config{Profile: p, Users: users, Seed: 42, MultiTurn: true, PrefixCaching: true,
+					Overtaking: turns == "overtaking"},
 			)
 			b.ReportAllocs()
 			now := time.Duration(0)
 			for b.Loop() {
-				// 10,000 of about 22,000 requests per second are served.
+				// 10,000 of about 22,000 requests per second are taken.
 				now += 100 * time.Microsecond
 				r, st, wake := s.Take(now)
 				for st == workloads.Wait {
