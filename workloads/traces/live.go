@@ -87,8 +87,8 @@ type due struct {
 	step int
 }
 
-// before orders by time. Equal times go by session and step.
-func (d due) before(e due) bool {
+// Before orders by time. Equal times go by session and step.
+func (d due) Before(e due) bool {
 	return cmp.Or(cmp.Compare(d.at, e.at), cmp.Compare(d.of.number, e.of.number),
 		cmp.Compare(d.step, e.step)) < 0
 }

@@ -85,20 +85,20 @@ type play struct {
 // at returns the time of its next request.
 func (p *play) at() time.Duration { return p.begun + p.session.steps[p.step].Stamp }
 
-// before orders by the time of the next request. Equal times go by the sessions' numbers.
-func (p *play) before(q *play) bool {
+// Before orders by the time of the next request. Equal times go by the sessions' numbers.
+func (p *play) Before(q *play) bool {
 	return cmp.Or(cmp.Compare(p.at(), q.at()),
 		cmp.Compare(p.session.number, q.session.number)) < 0
 }
 
 // agenda is a container/heap.Interface of items with an order; the first one comes before all others.
-type agenda[T interface{ before(T) bool }] []T
+type agenda[T interface{ Before(T) bool }] []T
 
 // Len implements heap.Interface.
 func (h agenda[T]) Len() int { return len(h) }
 
 // Less implements heap.Interface.
-func (h agenda[T]) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h agenda[T]) Less(i, j int) bool { return h[i].Before(h[j]) }
 
 // Swap implements heap.Interface.
 func (h agenda[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
