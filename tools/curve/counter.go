@@ -67,7 +67,7 @@ type bucket struct {
 	prefixes      int64 // requests whose first block it is
 }
 
-func (b *bucket) add(o bucket) {
+func (b *bucket) add(o *bucket) {
 	b.hits.add(o.hits)
 	b.present.add(o.present)
 	b.prefixes += o.prefixes
@@ -203,7 +203,7 @@ func (c *counter) endInterval() {
 			p := &c.peaks[k]
 			p.read, p.written = max(p.read, read), max(p.written, c.all.bytes-present)
 		}
-		c.sums[k].add(*b)
+		c.sums[k].add(b)
 		*b = bucket{}
 	}
 	c.total.add(c.all)
@@ -221,8 +221,8 @@ func (c *counter) report(r *Report) {
 	r.Resized, r.DurationS = c.resized, (c.now - c.first).Seconds()
 	r.IntervalS = min(interval.Seconds(), r.DurationS)
 	var sum bucket
-	for _, b := range c.sums[:len(c.capped)] {
-		sum.add(b)
+	for k := range c.capped {
+		sum.add(&c.sums[k])
 	}
 	r.ideal = sum.hits.blocks
 	r.IdealHitRatio = units.Ratio(sum.hits.blocks, r.Blocks)
@@ -230,7 +230,7 @@ func (c *counter) report(r *Report) {
 	pace := c.pace()
 	sum = bucket{}
 	for k, capacity := range c.capped {
-		sum.add(c.sums[k])
+		sum.add(&c.sums[k])
 		p := Point{
 			CapacityBytes: capacity, Asked: slices.Contains(c.asked, capacity),
 			Fits: capacity >= c.largest,
