@@ -269,6 +269,8 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 					r.GenerateTokens},
 			)
 			require.Equal(t, len(want.history), len(r.History))
+			require.Equal(t, len(r.History), cap(r.History), "an append must not reach later turns")
+			require.Equal(t, !cfg.DecodeOnly && r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
 			if len(want.history) > 0 {
 				require.Equal(t, want.history, r.History)
 			}
@@ -276,6 +278,7 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 				require.Regexp(t, `^pop/(1[01]|[1-9])?[0-9]$`, r.Own.Key)
 				require.Equal(t, 2048, r.Own.Tokens)
 			} else {
+				require.Equal(t, want.own, max(1, r.ContextTokens-r.SystemPromptTokens))
 				require.Equal(t, workloads.Entry{Key: workloads.UserKey(r.User, r.Conversation, r.Turn),
 					Tokens: want.own}, r.Own)
 			}

@@ -12,61 +12,6 @@ import (
 	"kvbench/workloads/model"
 )
 
-// TestRequestDistributions compares the draws of one user and of all users with the definition.
-func TestRequestDistributions(t *testing.T) {
-	p := Default()
-	users := Population(p, 7, 100, false)
-	s := New(
-		Config{Profile: p, Seed: 7, Users: users, MultiTurn: true, PrefixCaching: true,
-			Overtaking: true},
-	)
-	last := make([]time.Duration, len(users))
-	var requests, prompts, first, jitter, share float64
-	which := make([]int, 3)
-	longest := 0
-	for now := time.Duration(0); requests < 30000; {
-		r, st, wake := s.Take(now)
-		if st == workloads.Wait {
-			now = wake
-			continue
-		}
-		u := users[r.User]
-		requests++
-		require.True(t, r.ContextTokens >= u.Context/4 && r.ContextTokens <= u.Context)
-		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
-		require.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
-		require.Equal(t, r.Turn-1, len(r.History))
-		require.Equal(t, len(r.History), cap(r.History),
-			"an append must not reach the elements of later turns")
-		share += float64(r.ContextTokens) / float64(u.Context)
-		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
-		require.True(t, gap > 0.7999 && gap < 1.2001)
-		jitter += gap
-		last[r.User] = r.Arrival
-		if r.SystemPrompt >= 0 {
-			prompts++
-			which[r.SystemPrompt]++
-			require.Equal(t, p.SystemPromptTokens[r.SystemPrompt], r.SystemPromptTokens)
-		}
-		require.Equal(t, r.ContextTokens, r.Own.Tokens+r.SystemPromptTokens)
-		if r.Turn == 1 {
-			first++
-		}
-		longest = max(longest, r.Turn)
-	}
-	assert.InDelta(t, 0.625, share/requests, 0.01) // mean of U(1/4, 1)
-	assert.InDelta(t, 1, jitter/requests, 0.005)
-	assert.InDelta(t, 0.2, prompts/requests, 0.01)
-	assert.InDelta(t, 0.2, first/requests, 0.01)
-	square := 0.0 // chi-square of the counts against equal shares, as in draws_test.go
-	for _, n := range which {
-		even := prompts / float64(len(which))
-		square += (float64(n) - even) * (float64(n) - even) / even
-	}
-	assert.Less(t, square, 13.8)
-	assert.True(t, longest > 15 && longest <= 50, "longest conversation %d", longest)
-}
-
 // No prompt exceeds the model's window. A conversation ends exactly before the turn that would exceed it,
 // and a context longer than the window is cut. A window that no context reaches changes nothing.
 func TestContextWindow(t *testing.T) {
