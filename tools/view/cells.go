@@ -118,14 +118,11 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 }
 
 // Heads are the cells of a table's header, aligned like the column: to the right when any of its
-// cells is a number. There are none where the page uses sentences.
-func Heads(t report.Table) (heads []Cell) {
-	for i, c := range t.Columns {
-		if c.Page == "" || len(t.Rows) == 0 {
-			continue
-		}
-		head := Cell{Text: strings.TrimSpace(c.Page)}
-		for _, row := range t.Rows {
+// cells is a number.
+func Heads(s report.Section) (heads []Cell) {
+	for i, c := range s.Columns {
+		head := Cell{Text: c.Name}
+		for _, row := range s.Rows {
 			if Value(c.Unit, row[i]).Class == "num" {
 				head.Class = "num"
 			}

@@ -91,27 +91,3 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
 	}
 	return shown(false, c)
 }
-
-// Fill is a tier of the median trial of a run: its content and its traffic. The peak shows whether
-// its capacity was the limit.
-type Fill struct {
-	Run   string
-	Index int // of the run
-	result.Tier
-}
-
-// tierFills returns the tiers of each run. For a run of one tier without requests its figures show
-// everything.
-func tierFills(typical []trial, t *stats.Table) (out []Fill) {
-	several := false
-	for _, k := range typical {
-		several = several || len(k.Result.Tiers) > 1 || Requests(k.Result)
-		for _, l := range k.Result.Tiers {
-			out = append(out, Fill{t.Labels[k.run], k.run, l})
-		}
-	}
-	if !several {
-		return nil
-	}
-	return out
-}

@@ -68,9 +68,9 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
 	"value": func(u units.Unit, v any) cell { return plain(view.Value(u, v)) },
-	"bytes": view.Bytes, "count": units.Count.Text, "title": stats.Title,
-	"line": func(unit string) string { line, _ := stats.Line(unit); return line },
-	"bar":  intervalBar,
+	"title": stats.Title,
+	"line":  func(unit string) string { line, _ := stats.Line(unit); return line },
+	"bar":   intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. An error may come in the middle of

@@ -39,7 +39,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
 	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
 		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
-	b.parts(records)
+	b.sections(records)
 	b.results(timeline(), records, intervals)
 	b.charts(records, t)
 	if b.err != nil {

@@ -27,9 +27,7 @@ var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/opti
 
 func read(t testing.TB, o load.Options, args ...string) ([]*load.Record, *stats.Table) {
 	t.Helper()
-	var records []*load.Record
-	units, err := load.Each(args, o,
-		func(r *load.Record) error { records = append(records, r); return nil })
+	records, units, err := load.All(args, o)
 	require.NoError(t, err)
 	return records, stats.Build(records, units)
 }
@@ -96,7 +94,7 @@ func TestGolden(t *testing.T) {
 func TestParts(t *testing.T) {
 	f := open(t, golden.Parts(t)...)
 	var b strings.Builder
-	for _, sheet := range []string{"Simulation", "Autoscaling", "Block Cache", "Replay",
+	for _, sheet := range []string{"Facts", "Simulation", "Autoscaling", "Block Cache", "Replay",
 		"Objects", "Endpoints", "Validation", "Chart Data"} {
 		b.WriteString(cells(t, f, sheet))
 	}
@@ -132,10 +130,10 @@ func TestParts(t *testing.T) {
 func TestSheets(t *testing.T) {
 	f := open(t, inputs...)
 	assert.Equal(t, []string{"Summary", "Run Parameters", "Performance Metrics", "QoS Metrics",
-		"Device Tracing", "Trace Histograms", "Load Served", "Time To Load", "Latencies",
-		"Latency By Size", "Tiers", "Bytes Moved", "Timeline", "Charts", "Chart Data"},
+		"Device Tracing", "Trace Histograms", "Facts", "Latencies", "Latency By Size",
+		"Time To Load", "Tiers", "Bytes Moved", "Load Served", "Timeline", "Charts", "Chart Data"},
 		f.GetSheetList(), "none of them is empty")
-	for _, sheet := range f.GetSheetList()[:13] {
+	for _, sheet := range f.GetSheetList()[:14] {
 		p, err := f.GetPanes(sheet)
 		require.NoError(t, err)
 		assert.True(t, p.Freeze, sheet)
@@ -161,45 +159,6 @@ func TestSheets(t *testing.T) {
 	kind, err := f.GetCellType("Summary", "C3")
 	require.NoError(t, err)
 	assert.NotEqual(t, excelize.CellTypeSharedString, kind, "numbers are numbers")
-}
-
-// The columns that scripts know, in their order.
-func TestSummaryColumns(t *testing.T) {
-	want :=
-		strings.Split(
-			`Timestamp, Model, Num Users, Duration (s), GPU Memory per Card (GiB), Num GPUs, Tensor Parallel, Total GPU Memory (GiB), CPU Memory (GiB), Generation Mode, Performance Profile, Multi-turn, Prefix Caching, RAG Enabled, Autoscaling, Seed, Max Concurrent Allocs, Request Rate, Max Requests, Dataset Path, Cache Dir, Storage Capacity (GiB), Precondition, Precondition Size (GiB), Precondition Threads, Trace Speedup, Replay Cycles, Total Requests, Total Tokens, Elapsed Time (s), Avg Throughput (tok/s), Storage Throughput (tok/s), Requests/sec`, ", ")
-	for _, part := range []struct {
-		title string
-		n     int
-	}{{"E2E Latency", 6}, {"Storage Latency", 6}, {"Gen Latency", 4}} {
-		for _, p := range []string{"Mean", "P50", "P95", "P99", "P99.9", "P99.99"}[:part.n] {
-			want = append(want, part.title+" "+p+" (ms)")
-		}
-	}
-	for _, part := range []string{"Read Total", "Write Total", "Read Device", "Write Device",
-		"Read Host", "Write Host"} {
-		for _, p := range []string{"P50", "P95", "P99", "P99.9", "P99.99"} {
-			want = append(want, "Storage Tier "+part+" "+p+" (ms)")
-		}
-	}
-	want = append(want, "Cache Hit Rate", "Read/Write Ratio", "Total Read (GiB)",
-		"Total Write (GiB)")
-	for _, way := range []string{"Written", "Read"} {
-		for _, tier := range []string{"GPU", "CPU", "Storage"} {
-			want = append(want, "Tier "+tier+" KV Bytes "+way+" (GiB)")
-		}
-	}
-	for _, tier := range []string{"GPU", "CPU", "Storage"} {
-		want = append(want, "Tier "+tier+" Read Bandwidth (GiB/s)",
-			"Tier "+tier+" Write Bandwidth (GiB/s)")
-	}
-	want = append(want, "GPU Entries", "CPU Entries", "Storage Entries", "Multi-turn Hit Rate")
-	require.Len(t, want, pythonColumns)
-	var got []string
-	for _, c := range summaryColumns() {
-		got = append(got, c.title)
-	}
-	assert.Equal(t, want, got[:pythonColumns])
 }
 
 // Columns that a result of the Python benchmark fills are filled by ours, too: by the same keys.
