@@ -40,9 +40,6 @@ func Value(u units.Unit, v any) Cell {
 	return c
 }
 
-// Bytes is a size in a sentence.
-func Bytes(n any) string { return Value(units.Bytes, n).Text }
-
 // dash stands for an unknown number; not a 0, which would enter a mean.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
