@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
+	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 
@@ -57,7 +57,7 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 			courseFigures(typical, t, len(typical) == 1, stats.FollowCounted),
 			fillFigures(b, typical, t), courseFigures(typical, t, true, stats.FollowTraced),
 			traceFigures(b, t))...)}
-	for _, p := range append(parts(typical, t, report.Sections), parts(typical, t, traced)...) {
+	for _, p := range append(parts(typical, t, sections), parts(typical, t, traced)...) {
 		if p.Folded {
 			m.Details = append(m.Details, p)
 		} else {
@@ -66,6 +66,8 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	}
 	return m
 }
+
+func sections(rec *load.Record) []report.Section { return report.Sections(rec.Result) }
 
 // Part is a section of the median trial of each run. With several runs the first column of its
 // table is the run, whose number Of has for each row, and its lines begin with the run's name.
@@ -81,10 +83,10 @@ const mostRows = 12
 // parts are the sections of the median trial of each run; those of one title are one part, whose
 // table has the columns that any of them has.
 func parts(typical []trial, t *stats.Table,
-	of func(*result.Result) []report.Section) (out []Part) {
+	of func(*load.Record) []report.Section) (out []Part) {
 	all := make([][]report.Section, len(typical))
 	for i, k := range typical {
-		all[i] = of(k.Result)
+		all[i] = of(k.Record)
 	}
 	for _, title := range report.Titles(all) {
 		var p Part

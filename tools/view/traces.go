@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"kvbench/kvbench/report"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -130,11 +128,7 @@ func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 
 // traced is the histograms of a trace in numbers. Each unit has a table of its own: a column of
 // microseconds and requests cannot be sorted.
-func traced(r *result.Result) (out []report.Section) {
-	raw, err := json.Marshal(map[string]any{"device_latency_tracing": r.DeviceLatencyTracing})
-	if err != nil || len(r.DeviceLatencyTracing) == 0 {
-		return nil // it was parsed before
-	}
+func traced(rec *load.Record) (out []report.Section) {
 	for _, kind := range []struct {
 		what, name string
 		unit       units.Unit
@@ -147,7 +141,7 @@ func traced(r *result.Result) (out []report.Section) {
 				{Name: "samples", Unit: units.Count}, {Name: "p50", Unit: kind.unit},
 				{Name: "p95", Unit: kind.unit}, {Name: "p99", Unit: kind.unit},
 				{Name: "below", Unit: kind.unit}}}
-		for _, h := range (&load.Record{Raw: raw}).Tracing() {
+		for _, h := range rec.Tracing() {
 			if h.Units == kind.name {
 				s.Rows = append(s.Rows, []any{h.Title, h.What, h.Count, *h.P50 * kind.scale,
 					*h.P95 * kind.scale, *h.P99 * kind.scale,
