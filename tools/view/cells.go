@@ -16,6 +16,13 @@ type Cell struct {
 	Text, Class string
 	Sub         string   // second line, small
 	Key         *float64 // what rows are sorted by: the value; nil where there is none, or a text
+	Run         int      // from 1; 0 where it is no single run's
+}
+
+// Of is the cell of a run.
+func (c Cell) Of(run int) Cell {
+	c.Run = run + 1
+	return c
 }
 
 // num is a right-aligned cell.
@@ -99,19 +106,21 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 		sub = c.Warnings[0].Error()
 	}
 	// The sign repeats the colour as a shape: colours get lost in print and for some readers.
-	switch {
+	sign, word, class := "", "", "num muted"
+	switch d := c.Judged(stats.Alpha); {
 	case c.Headline && !Comparable(b, run):
-		return Cell{text, "num muted", "mostly not " + result.StorageLimited, key}
+		sub = "mostly not " + result.StorageLimited
 	case !c.Headline:
-		return Cell{text, "num muted", sub, key}
-	case c.Judged(stats.Alpha) == 0:
-		return Cell{"~ " + text, "num muted", sub, key}
-	case c.Judged(stats.Alpha) == m.Better:
-		return Cell{"▲ " + text + " better", "num better", sub, key}
-	case c.Judged(stats.Alpha) == -m.Better:
-		return Cell{"▼ " + text + " worse", "num worse", sub, key}
+	case d == 0:
+		sign = "~ "
+	case d == m.Better:
+		sign, word, class = "▲ ", " better", "num better"
+	case d == -m.Better:
+		sign, word, class = "▼ ", " worse", "num worse"
+	default:
+		sign, class = "≠ ", "num"
 	}
-	return Cell{"≠ " + text, "num", sub, key}
+	return Cell{Text: sign + text + word, Class: class, Sub: sub, Key: key}
 }
 
 // Heads are the cells of a table's header, aligned like the column: to the right when any of its

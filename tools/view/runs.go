@@ -91,7 +91,11 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 		v.Facts.add("results", fmt.Sprint(len(trials)))
 		var warnings []string
 		for _, rec := range trials {
-			describe(&v.Facts, rec)
+			for _, f := range Describe(rec) {
+				for _, value := range f.Values {
+					v.Facts.add(f.Key, value)
+				}
+			}
 			if r := rec.Result; r != nil {
 				if r.Status != result.StatusComplete {
 					warnings = append(warnings, fmt.Sprintf("%s is %s, ended by %s %s", rec.Name,
@@ -147,16 +151,10 @@ func doubts(warnings []string) (list []string) {
 	return list
 }
 
-// Describe returns the facts of one result.
+// Describe returns the facts of one result. A line without its file has only the configuration
+// lines; a result of the Python benchmark has not even those.
 func Describe(rec *load.Record) []Fact {
 	var f facts
-	describe(&f, rec)
-	return f
-}
-
-// describe adds the facts of one result to its run. A line without its file has only the
-// configuration lines; a result of the Python benchmark has not even those.
-func describe(f *facts, rec *load.Record) {
 	if rec.Result == nil {
 		for _, c := range rec.Config {
 			if c.Key != "kvbench-format" && c.Key != "pkg" {
@@ -166,7 +164,7 @@ func describe(f *facts, rec *load.Record) {
 		if rec.Python {
 			f.add("made by", "the Python benchmark")
 		}
-		return
+		return f
 	}
 	r := rec.Result
 	e := r.Environment
@@ -183,7 +181,7 @@ func describe(f *facts, rec *load.Record) {
 	}
 	// Of several clients the machines may differ: the trial's own result has what they share.
 	for _, client := range rec.Clients() {
-		describeMachine(f, client.Result)
+		describeMachine(&f, client.Result)
 	}
 	if r.IO.Mode != "" {
 		f.add("I/O", r.IO.Mode+", chunks of "+units.Bytes.Text(r.IO.ChunkBytes))
@@ -200,6 +198,7 @@ func describe(f *facts, rec *load.Record) {
 	if e.Version != "" {
 		f.add("version", commit.ReplaceAllString(e.Version, "$1")+", "+e.GoVersion)
 	}
+	return f
 }
 
 // describeMachine adds a client's machine and storage.
