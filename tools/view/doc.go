@@ -19,8 +19,8 @@
 // document he finds in the other under the same name. The sections of package report are the facts
 // and tables of one result, for text, page and workbook.
 //
-// Rules that all documents share stand in one place each. The trial that stands for a run is
-// MedianTrial's, the one whose headline is nearest to the median: sections and what happened over
+// Rules that all documents share stand in one place each. The trial that stands for a run, the one
+// whose headline is nearest to the median, is report.Typical's: sections and what happened over
 // time are its, because the mean of several trials shows stalls that none of them had at that time.
 // Distributions are of all trials together, because rare values need many samples. Trials that
 // failed have no values (package load) and are counted by name (package stats). A percentile of
