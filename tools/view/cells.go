@@ -25,26 +25,23 @@ func (c Cell) Of(run int) Cell {
 	return c
 }
 
-// num is a right-aligned cell.
-func num(text string) Cell { return Cell{Text: text, Class: "num"} }
-
 // judged are the classes of judgements, which are coloured and have words.
 var judged = map[any]string{"pass": "better", "fail": "worse"}
 
 // Value is a value on the page, right-aligned if it is a number, known or not.
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
-	if !ok && text != units.Unknown { // what is text stays text, whatever it looks like
+	switch {
+	case ok && u == units.Number:
+		text = stats.Number(x)
+	case ok:
+		text = u.Text(v)
+	case text == units.Unknown:
+		return dash
+	default: // what is text stays text, whatever it looks like
 		return Cell{Text: text, Class: judged[text]}
 	}
-	c := num(u.Text(v))
-	if ok {
-		c.Key = new(x)
-	}
-	if ok && u == units.Number {
-		c.Text = stats.Number(x)
-	}
-	return c
+	return Cell{Text: text, Class: "num", Key: new(x)}
 }
 
 // dash stands for an unknown number; not a 0, which would enter a mean.
@@ -129,7 +126,7 @@ func Heads(s report.Section) (heads []Cell) {
 	for i, c := range s.Columns {
 		head := Cell{Text: c.Name}
 		for _, row := range s.Rows {
-			if Value(c.Unit, row[i]).Class == "num" {
+			if strings.HasPrefix(Value(c.Unit, row[i]).Class, "num") {
 				head.Class = "num"
 			}
 		}
