@@ -203,7 +203,7 @@ func TestMistakes(t *testing.T) {
 	}
 	assert.Equal(t, 9, strings.Count(err.Error(), "\n"))
 	_, err = run()
-	assert.ErrorContains(t, err, "no trace: name a file")
+	assert.ErrorContains(t, err, "no trace: name files")
 	_, err = run("-warmup", "10h", smallTrace)
 	assert.ErrorContains(t, err, "no request is left of 60 rows: -warmup 10h0m0s passes them all")
 }

@@ -109,7 +109,9 @@ func (r *Report) facts() (list [][2]string) {
 		say("", "%s", strings.Join(reached, ", "))
 	}
 	// For a user who buys a drive, or who has one that never evicts.
-	if d := r.drive; d != nil {
+	drive := slices.IndexFunc(r.Points, func(p Point) bool { return p.CapacityBytes == r.DriveBytes })
+	if drive >= 0 {
+		d := r.Points[drive]
 		// When it is full is unknown where the second half of a trace brings nothing new.
 		full := ""
 		switch {

@@ -1,4 +1,4 @@
-package reuse
+package curve
 
 import (
 	"math/rand/v2"
@@ -30,7 +30,7 @@ func (n *naive) request(scope string, ids, sizes []int64) (depths []int64) {
 			depth += b.size
 		}
 		if at < 0 {
-			depth = Never
+			depth = never
 		}
 		depths = append(depths, depth)
 	}

@@ -1,4 +1,4 @@
-package profile
+package users
 
 import (
 	"math"
@@ -83,7 +83,7 @@ func (u Stream) Between(d Draw, n int64, low, high int) int {
 }
 
 // Uniform returns the n-th draw as a number in [low, high). No fused multiply-add: see
-// mersenne.uniform.
+// mersenne.Uniform.
 func (u Stream) Uniform(d Draw, n int64, low, high float64) float64 {
 	return low + float64((high-low)*u.Unit(d, n))
 }

@@ -1,4 +1,4 @@
-package sessions
+package traces
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // row returns a request of an agent at a second, with an answer after half a second.
@@ -22,25 +22,27 @@ func row(at float64, agent, starter int, ids ...int64) formats.Row {
 }
 
 // built returns a session of rows.
-func built(number int64, rows ...formats.Row) *Session {
-	var b Builder
-	b.Begin(number, 0)
+func built(number int64, rows ...formats.Row) *session {
+	var b builder
+	b.begin(number, 0)
 	for _, r := range rows {
-		b.Add(r)
+		b.add(r)
 	}
-	return b.End()
+	return b.end()
 }
 
-// supply returns sessions one after the other.
-func supply(list ...*Session) Next {
-	return func() (*Session, error) {
-		if len(list) == 0 {
-			return nil, nil
-		}
-		s := list[0]
-		list = list[1:]
-		return s, nil
+// sessionList is a source of sessions.
+type sessionList []*session
+
+func (l *sessionList) ahead() {}
+
+func (l *sessionList) next() (*session, error) {
+	if len(*l) == 0 {
+		return nil, nil
 	}
+	s := (*l)[0]
+	*l = (*l)[1:]
+	return s, nil
 }
 
 func TestWhoWaitsForWhom(t *testing.T) {
@@ -57,27 +59,27 @@ func TestWhoWaitsForWhom(t *testing.T) {
 		row(16, 4, 0, 5, 4), // 7
 		row(18, 0, 0, 1),    // 8
 	)
-	after := make([][]int32, len(s.Steps))
+	after := make([][]int32, len(s.steps))
 	var waits []time.Duration
-	for i, step := range s.Steps {
-		after[i] = step.After
-		waits = append(waits, step.Wait)
+	for i, step := range s.steps {
+		after[i] = step.after
+		waits = append(waits, step.wait)
 	}
 	assert.Equal(t, [][]int32{nil, {0}, {1}, {0}, {2}, {0}, {0, 2}, {5}, {6}}, after)
 	// Half a second after the latest of these requests.
 	assert.Equal(t, []time.Duration{0, time.Second / 2, time.Second / 2, 3 * time.Second / 2,
 		time.Second / 2, 7 * time.Second / 2, 5 * time.Second / 2, 3 * time.Second / 2,
 		5 * time.Second / 2}, waits)
-	assert.Equal(t, 8*time.Second+time.Second/2, s.Length())
-	assert.Equal(t, 2*time.Second, s.Steps[3].Stamp, "what is out of order comes with the one before")
+	assert.Equal(t, 8*time.Second+time.Second/2, s.length())
+	assert.Equal(t, 2*time.Second, s.steps[3].Stamp, "what is out of order comes with the one before")
 }
 
 // Every step has the blocks of its row, with whichever steps it shares them.
 func TestBlocksOfSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var b Builder
-	b.Begin(0, 0)
-	assert.True(t, b.Empty())
+	var b builder
+	b.begin(0, 0)
+	assert.True(t, b.empty())
 	var want [][]int64
 	last := map[int][]int64{}
 	tails := 0
@@ -90,22 +92,22 @@ func TestBlocksOfSteps(t *testing.T) {
 		}
 		last[agent] = ids
 		want = append(want, ids)
-		b.Add(row(float64(i), agent, 0, ids...))
+		b.add(row(float64(i), agent, 0, ids...))
 	}
-	s := b.End()
-	for i := range s.Steps {
-		assert.Equal(t, want[i], s.Blocks(nil, i))
-		assert.Equal(t, len(want[i]), s.Steps[i].blocks())
-		assert.Nil(t, s.Steps[i].Row.Blocks)
-		tails += len(s.Steps[i].tail)
+	s := b.end()
+	for i := range s.steps {
+		assert.Equal(t, want[i], s.blocks(nil, i))
+		assert.Equal(t, len(want[i]), s.steps[i].count())
+		assert.Nil(t, s.steps[i].Row.Blocks)
+		tails += len(s.steps[i].tail)
 	}
 	assert.Less(t, tails, 500*9, "only what is new is kept")
-	assert.Equal(t, []int64{5, 1, 2}, built(0, row(0, 0, 0, 1, 2)).Blocks([]int64{5}, 0))
-	assert.Nil(t, (&Builder{}).End())
+	assert.Equal(t, []int64{5, 1, 2}, built(0, row(0, 0, 0, 1, 2)).blocks([]int64{5}, 0))
+	assert.Nil(t, (&builder{}).end())
 }
 
 // chats returns sessions of ten requests, a second apart.
-func chats(n int) (list []*Session) {
+func chats(n int) (list sessionList) {
 	for k := range n {
 		var rows []formats.Row
 		for i := range 10 {
@@ -116,49 +118,56 @@ func chats(n int) (list []*Session) {
 	return list
 }
 
-func TestMerge(t *testing.T) {
+// open returns the requests of sessions, so many of which are live at a time.
+func open(list sessionList, live int, seed uint64) *openLoop {
+	return &openLoop{source: &list, limit: live, stream: users.NewStream(seed, -1)}
+}
+
+func TestOpenLoop(t *testing.T) {
 	const live = 4
-	m := NewMerge(supply(chats(20)...), live, profile.NewStream(1, -1))
+	m := open(chats(20), live, 1)
 	done, at, most := map[int64]int{}, time.Duration(-1), 0
 	between := 0
 	var last int64
 	for {
-		r, s, ended, err := m.Next()
+		before := m.ended
+		r, s, err := m.next()
 		require.NoError(t, err)
 		if s == nil {
 			break
 		}
 		assert.GreaterOrEqual(t, r.Stamp, at)
 		at = r.Stamp
-		assert.Equal(t, int64(100*s.Number), r.Blocks[0])
-		assert.Equal(t, int64(100*int(s.Number)+done[s.Number]+1), r.Blocks[1], "in order")
-		done[s.Number]++
-		assert.Equal(t, done[s.Number] == 10, ended)
-		most = max(most, m.Live())
-		if s.Number != last {
+		assert.Equal(t, int64(100*s.number), r.Blocks[0])
+		assert.Equal(t, int64(100*int(s.number)+done[s.number]+1), r.Blocks[1], "in order")
+		done[s.number]++
+		assert.Equal(t, done[s.number] == 10, m.ended > before)
+		most = max(most, m.live)
+		if s.number != last {
 			between++
 		}
-		last = s.Number
+		last = s.number
 	}
 	assert.Len(t, done, 20)
 	assert.Equal(t, live, most)
 	assert.Greater(t, between, 100, "sessions take turns")
-	assert.Zero(t, m.Live())
+	assert.Zero(t, m.live)
+	assert.Equal(t, played{most: live, begun: 20, ended: 20, rows: 200}, m.played)
 	// With one at a time, sessions follow each other.
-	m = NewMerge(supply(chats(3)...), 1, profile.NewStream(1, -1))
+	m = open(chats(3), 1, 1)
 	for i := range 30 {
-		_, s, _, err := m.Next()
+		_, s, err := m.next()
 		require.NoError(t, err)
-		assert.EqualValues(t, i/10, s.Number)
+		assert.EqualValues(t, i/10, s.number)
 	}
 }
 
 // The same seed gives the same times, and another seed gives others. Later files do not change them.
-func TestMergeIsDeterministic(t *testing.T) {
+func TestOpenLoopIsDeterministic(t *testing.T) {
 	stamps := func(seed uint64, n int) (list []time.Duration) {
-		m := NewMerge(supply(chats(n)...), 3, profile.NewStream(seed, -1))
+		m := open(chats(n), 3, seed)
 		for range 40 {
-			r, _, _, err := m.Next()
+			r, _, err := m.next()
 			require.NoError(t, err)
 			list = append(list, r.Stamp)
 		}
@@ -171,9 +180,7 @@ func TestMergeIsDeterministic(t *testing.T) {
 func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 	// An agent is started, and the session waits for it.
 	s := built(0, row(0, 0, 0, 1), row(1, 1, 0, 2), row(4, 0, 0, 1, 3))
-	l, err := NewLive(Config{Next: supply(s), Live: 3, Speedup: 2,
-		Stream: profile.NewStream(1, -1)})
-	require.NoError(t, err)
+	l := newLive(&input{cfg: Config{Live: 3, Speedup: 2, Seed: 1}}, &sessionList{s})
 	_, st, begun := l.Take(0)
 	require.Equal(t, workloads.Wait, st)
 	take := func(now, wake time.Duration) *workloads.Request {
@@ -210,8 +217,7 @@ func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 	l.Done(third, begun+30*time.Second)
 	_, st, _ = l.Take(begun + 30*time.Second)
 	assert.Equal(t, workloads.Exhausted, st)
-	assert.Equal(t, workloads.TraceReport{Rows: 3, Sessions: 1, Live: 1}, l.Report())
-	assert.EqualValues(t, 1, l.Ended())
+	assert.Equal(t, played{most: 1, begun: 1, ended: 1, rows: 3}, l.played)
 	assert.NoError(t, l.Err())
 }
 
@@ -219,8 +225,8 @@ func TestLiveSessionsWaitForTheirAnswers(t *testing.T) {
 // than configured.
 func TestLiveSessionsTakeTurns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	l, err := NewLive(Config{Next: supply(chats(9)...), Live: 4, Stream: profile.NewStream(1, -1)})
-	require.NoError(t, err)
+	list := chats(9)
+	l := newLive(&input{cfg: Config{Live: 4, Seed: 1}}, &list)
 	var flight []*workloads.Request
 	turns := map[int]int{}
 	for now := time.Duration(0); ; now++ {
@@ -241,18 +247,15 @@ func TestLiveSessionsTakeTurns(t *testing.T) {
 		}
 	}
 	assert.Len(t, turns, 9)
-	assert.EqualValues(t, 90, l.Report().Rows)
-	assert.Equal(t, 4, l.Report().Live)
+	assert.Equal(t, played{most: 4, begun: 9, ended: 9, rows: 90}, l.played)
 }
 
 func TestMaxRequestsOfLiveSessions(t *testing.T) {
-	l, err := NewLive(Config{Next: supply(chats(2)...), Live: 2, MaxRequests: 1})
-	require.NoError(t, err)
+	list := chats(2)
+	l := newLive(&input{cfg: Config{Live: 2, MaxRequests: 1}}, &list)
 	_, st, _ := l.Take(0)
 	assert.Equal(t, workloads.Ready, st)
 	_, st, _ = l.Take(0)
 	assert.Equal(t, workloads.Exhausted, st)
 	assert.EqualValues(t, 1, l.Account(0)[workloads.Responsive].Offered)
-	_, err = NewLive(Config{})
-	assert.Error(t, err)
 }

@@ -1,4 +1,4 @@
-package sessions
+package traces
 
 import (
 	"slices"
@@ -7,23 +7,20 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// Blocks makes the entries of requests of blocks, in the order of the requests. The zero Blocks keeps the
-// recorded blocks.
-type Blocks struct {
-	// ObjectTokens cuts the blocks into objects of so many tokens, see Config of package traces.
-	ObjectTokens int
-
-	ideal idealCache
+// blockEntries makes the entries of requests of blocks, in the order of the requests.
+type blockEntries struct {
+	objectTokens int // see Config; 0 keeps the recorded blocks
+	ideal        idealCache
 }
 
-// Add sets the blocks of a request from its row. The last block has the rest of the context, if the row
+// add sets the blocks of a request from its row. The last block has the rest of the context, if the row
 // has all blocks.
-func (b *Blocks) Add(r *workloads.Request, row *formats.Row) {
+func (b *blockEntries) add(r *workloads.Request, row *formats.Row) {
 	r.IdealBlocks = b.ideal.prefix(row.Scope, row.Blocks)
-	if n := b.ObjectTokens; n > 0 {
+	if n := b.objectTokens; n > 0 {
 		r.Blocks = cut(row, n)
 		if r.IdealBlocks >= 0 {
-			r.IdealBlocks = min(r.IdealBlocks*row.BlockTokens, b.Tokens(row, len(row.Blocks))) / n
+			r.IdealBlocks = min(r.IdealBlocks*row.BlockTokens, b.tokens(row, len(row.Blocks))) / n
 		}
 		return
 	}
@@ -36,10 +33,10 @@ func (b *Blocks) Add(r *workloads.Request, row *formats.Row) {
 	}
 }
 
-// Tokens returns how many tokens a request of that many blocks offers to write.
-func (b *Blocks) Tokens(row *formats.Row, blocks int) int {
+// tokens returns how many tokens a request of that many blocks offers to write.
+func (b *blockEntries) tokens(row *formats.Row, blocks int) int {
 	tokens := min(row.Context, blocks*row.BlockTokens)
-	if n := b.ObjectTokens; n > 0 {
+	if n := b.objectTokens; n > 0 {
 		tokens -= tokens % n
 	}
 	return tokens

@@ -1,4 +1,4 @@
-package reuse
+package curve
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"kvbench/kvbench/units"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
 )
@@ -14,20 +15,15 @@ import (
 // perOctave is how many capacities of a curve lie between one and its double.
 const perOctave = 8
 
-// Config is the configuration of a Curve.
-type Config struct {
-	Sizer      model.Sizer   // bytes of tokens
-	Capacities []int64       // bytes, > 0: additional points of the curve
-	Warmup     time.Duration // requests that arrive within it fill the cache and do not count
-}
+// interval is the length of the intervals whose peak is counted.
+const interval = time.Minute
 
-// Interval is the length of the intervals whose peak is counted.
-const Interval = time.Minute
-
-// Curve counts the hits of caches of many capacities for one trace. One goroutine calls New, Add and
-// Summary. Its memory grows only with the number of distinct blocks.
-type Curve struct {
-	cfg    Config
+// counter counts the hits of caches of many capacities for one trace, exactly. Its memory grows only with
+// the number of distinct blocks. One goroutine uses it.
+type counter struct {
+	sizer  model.Sizer
+	warmup time.Duration // requests that arrive within it fill the cache and do not count
+	asked  []int64       // capacities that the user has given
 	stack  *stack
 	sizes  []int64 // of the blocks of one request
 	capped []int64 // the capacities, ascending
@@ -71,6 +67,12 @@ type bucket struct {
 	prefixes      int64 // requests whose first block it is
 }
 
+func (b *bucket) add(o *bucket) {
+	b.hits.add(o.hits)
+	b.present.add(o.present)
+	b.prefixes += o.prefixes
+}
+
 // peak is the largest number of bytes in an interval.
 type peak struct{ read, written int64 }
 
@@ -80,9 +82,10 @@ type size struct {
 	bytes int64
 }
 
-// New returns an empty curve.
-func New(cfg Config) *Curve {
-	c := &Curve{cfg: cfg, stack: newStack(), capped: slices.Clone(cfg.Capacities)}
+// newCounter returns a counter for the given capacities in bytes and eight to each doubling.
+func newCounter(sizer model.Sizer, capacities []int64, warmup time.Duration) *counter {
+	c := &counter{sizer: sizer, warmup: warmup, asked: capacities, stack: newStack(),
+		capped: slices.Clone(capacities)}
 	for k := range 62 * perOctave {
 		c.capped = append(c.capped, int64(math.Exp2(float64(k)/perOctave)))
 	}
@@ -102,46 +105,43 @@ func New(cfg Config) *Curve {
 	return c
 }
 
-// ErrTooMany reports a trace with too many distinct blocks.
-var ErrTooMany = errors.New("the trace has more than 268,435,456 distinct blocks")
-
-// Add counts a request of blocks. Arrivals must not decrease.
-func (c *Curve) Add(r *formats.Row, at time.Duration) error {
+// add counts a request of blocks. Arrivals must not decrease.
+func (c *counter) add(r *formats.Row, at time.Duration) error {
 	if !c.begun {
 		c.begun, c.origin = true, at
 		c.smallest, c.biggest = r.BlockTokens, r.BlockTokens
 	}
 	c.now = at
 	c.smallest, c.biggest = min(c.smallest, r.BlockTokens), max(c.biggest, r.BlockTokens)
-	left, asked := r.Context, int64(0)
-	whole := c.cfg.Sizer.Bytes(r.BlockTokens)
+	left, requested := r.Context, int64(0)
+	whole := c.sizer.Bytes(r.BlockTokens)
 	c.sizes = c.sizes[:0]
 	for range r.Blocks {
 		size := whole
 		if left < r.BlockTokens {
-			size = c.cfg.Sizer.Bytes(left)
+			size = c.sizer.Bytes(left)
 		}
 		left -= r.BlockTokens
-		asked += size
+		requested += size
 		c.sizes = append(c.sizes, size)
 	}
-	c.largest = max(c.largest, asked)
+	c.largest = max(c.largest, requested)
 	before := c.stack.bytes
 	depths, resized := c.stack.request(r.Scope, r.Blocks, c.sizes)
 	c.resized += resized
 	if c.stack.full() {
-		return ErrTooMany
+		return errors.New("the trace has more than 268,435,456 distinct blocks")
 	}
 	if c.stack.bytes > before {
 		c.grow(at)
 	}
-	if at-c.origin < c.cfg.Warmup {
+	if at-c.origin < c.warmup {
 		return nil
 	}
 	if !c.counted {
 		c.counted, c.first = true, at
 	}
-	if n := int64((at - c.first) / Interval); n != c.interval {
+	if n := int64((at - c.first) / interval); n != c.interval {
 		c.endInterval()
 		c.interval = n
 	}
@@ -151,7 +151,7 @@ func (c *Curve) Add(r *formats.Row, at time.Duration) error {
 }
 
 // count counts the blocks of a request in their buckets.
-func (c *Curve) count(r *formats.Row, depths []int64) {
+func (c *counter) count(r *formats.Row, depths []int64) {
 	reach, k, left := int64(0), 0, r.Context // the largest distance so far, its bucket
 	for i, depth := range depths {
 		t := tally{1, int64(min(left, r.BlockTokens)), c.sizes[i]}
@@ -170,8 +170,8 @@ func (c *Curve) count(r *formats.Row, depths []int64) {
 }
 
 // bucketOf returns the index of the first capacity of at least that many bytes.
-func (c *Curve) bucketOf(bytes int64) int {
-	if bytes == Never {
+func (c *counter) bucketOf(bytes int64) int {
+	if bytes == never {
 		return len(c.capped)
 	}
 	k := int(c.octave[bits.Len64(uint64(max(bytes, 1)-1))])
@@ -182,18 +182,18 @@ func (c *Curve) bucketOf(bytes int64) int {
 }
 
 // grow records the growth of the distinct blocks, and the capacities that they fill.
-func (c *Curve) grow(at time.Duration) {
+func (c *counter) grow(at time.Duration) {
 	for ; c.filled < len(c.capped) && c.capped[c.filled] < c.stack.bytes; c.filled++ {
 		c.full[c.filled] = at - c.origin
 	}
-	if n := len(c.growth); n > 0 && at-c.growth[n-1].at < Interval {
+	if n := len(c.growth); n > 0 && at-c.growth[n-1].at < interval {
 		return
 	}
 	c.growth = append(c.growth, size{at, c.stack.bytes})
 }
 
 // endInterval adds the counts of an interval to the sums.
-func (c *Curve) endInterval() {
+func (c *counter) endInterval() {
 	var read, present int64
 	for k := range c.during {
 		b := &c.during[k]
@@ -203,12 +203,82 @@ func (c *Curve) endInterval() {
 			p := &c.peaks[k]
 			p.read, p.written = max(p.read, read), max(p.written, c.all.bytes-present)
 		}
-		sum := &c.sums[k]
-		sum.hits.add(b.hits)
-		sum.present.add(b.present)
-		sum.prefixes += b.prefixes
+		c.sums[k].add(b)
 		*b = bucket{}
 	}
 	c.total.add(c.all)
 	c.all = tally{}
+}
+
+// report sets the counts of a report, and the points of its curve: up to the footprint by capacity, and
+// the capacities that the user has given.
+func (c *counter) report(r *Report) {
+	c.endInterval()
+	r.Requests, r.Blocks, r.Tokens, r.Bytes = c.requests, c.total.blocks, c.total.tokens, c.total.bytes
+	r.Distinct, r.FootprintBytes = int64(len(c.stack.blocks)), c.stack.bytes
+	r.SmallestBlock, r.LargestBlock, r.LargestRequestBytes = c.smallest, c.biggest, c.largest
+	// A trace shorter than an interval has no peak but its mean.
+	r.Resized, r.DurationS = c.resized, (c.now - c.first).Seconds()
+	r.IntervalS = min(interval.Seconds(), r.DurationS)
+	var sum bucket
+	for k := range c.capped {
+		sum.add(&c.sums[k])
+	}
+	r.ideal = sum.hits.blocks
+	r.IdealHitRatio = units.Ratio(sum.hits.blocks, r.Blocks)
+	r.IdealTokenHitRatio = units.Ratio(sum.hits.tokens, r.Tokens)
+	pace := c.pace()
+	sum = bucket{}
+	for k, capacity := range c.capped {
+		sum.add(&c.sums[k])
+		p := Point{
+			CapacityBytes: capacity, Asked: slices.Contains(c.asked, capacity),
+			Fits: capacity >= c.largest,
+			Hits: sum.hits.blocks, Kept: sum.present.blocks - sum.hits.blocks,
+			Written:        r.Blocks - sum.present.blocks,
+			HitRatio:       units.Ratio(sum.hits.blocks, r.Blocks),
+			OfIdeal:        units.Ratio(sum.hits.blocks, r.ideal),
+			TokenHitRatio:  units.Ratio(sum.hits.tokens, r.Tokens),
+			PrefixHitRatio: units.Ratio(sum.prefixes, r.Requests),
+			ReadBytes:      sum.hits.bytes, WriteBytes: r.Bytes - sum.present.bytes,
+			PeakRead:  units.Ratio(c.peaks[k].read, r.IntervalS),
+			PeakWrite: units.Ratio(c.peaks[k].written, r.IntervalS),
+		}
+		if k < c.filled {
+			p.FullS = new(c.full[k].Seconds())
+		} else if pace > 0 {
+			more := min(float64(capacity-c.stack.bytes)/pace, longest.Seconds())
+			p.ForecastS = new((c.now - c.origin + seconds(more)).Seconds())
+		}
+		// The first capacity above the footprint has the same hits as the footprint itself.
+		if k == c.filled && capacity != c.stack.bytes {
+			all := p
+			all.CapacityBytes, all.Asked = c.stack.bytes, false
+			all.ForecastS = new((c.now - c.origin).Seconds())
+			r.add(all)
+		}
+		if p.Asked || p.Fits && k < c.filled || capacity == c.stack.bytes {
+			r.add(p)
+		}
+	}
+}
+
+// longest limits the extrapolation of a trace to a century.
+const longest = 36525 * 24 * time.Hour
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// pace returns the growth of the distinct blocks in bytes/s in the second half of the trace, to the
+// interval, 0 if it is unknown. In the first half most blocks are new.
+func (c *counter) pace() float64 {
+	half := c.origin + (c.now-c.origin)/2
+	i := slices.IndexFunc(c.growth, func(g size) bool { return g.at > half })
+	if i < 0 {
+		i = len(c.growth)
+	}
+	if i == 0 || c.now <= c.origin {
+		return 0
+	}
+	from := c.growth[i-1]
+	return float64(c.stack.bytes-from.bytes) / (c.now - from.at).Seconds()
 }

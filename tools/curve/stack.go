@@ -1,9 +1,9 @@
-package reuse
+package curve
 
 import "math"
 
-// Never is the distance of a block at its first request: no cache has it.
-const Never = math.MaxInt64
+// never is the distance of a block at its first request: no cache has it.
+const never = math.MaxInt64
 
 // maxBlocks limits the distinct blocks of a stack, to some GiB of memory.
 const maxBlocks = 1 << 28
@@ -40,7 +40,7 @@ func newStack() *stack {
 		tree: make([]int64, 1)}
 }
 
-// request returns the distance of each block of a request, or Never: the bytes of the blocks used since its
+// request returns the distance of each block of a request, or never: the bytes of the blocks used since its
 // last use, and its own. Caches of at least that capacity have the block. Then it uses all blocks, last to
 // first. The distances are valid until the next call.
 //
@@ -60,7 +60,7 @@ func (s *stack) request(scope string, ids, sizes []int64) (depths []int64, resiz
 	for i, id := range ids {
 		at, known := s.ids[id]
 		if !known {
-			at, use, depth = none, none, Never
+			at, use, depth = none, none, never
 		} else {
 			b := &s.blocks[at]
 			if b.size != sizes[i] {
@@ -127,8 +127,8 @@ func (s *stack) push(at int32) {
 func (s *stack) renumber(more int) {
 	order := s.last[1 : s.uses+1]
 	s.uses = 0
-	room := 1 + 2*(len(s.blocks)+more) + 1<<12
-	s.last, s.tree = make([]int32, room), make([]int64, room)
+	capacity := 1 + 2*(len(s.blocks)+more) + 1<<12
+	s.last, s.tree = make([]int32, capacity), make([]int64, capacity)
 	for _, at := range order {
 		if at != none {
 			s.push(at)

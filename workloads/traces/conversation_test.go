@@ -10,11 +10,11 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
-	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
-// TestOrderedSessions: a turn waits for the entry of the turn before, and other requests overtake it.
-func TestOrderedSessions(t *testing.T) {
+// TestOrderedConversations: a turn waits for the entry of the turn before, and other requests overtake it.
+func TestOrderedConversations(t *testing.T) {
 	text := "Timestamp,Request tokens,Response tokens,Session ID\n1,10,1,a\n2,10,1,a\n3,10,1,b\n" +
 		"4,10,1,a\n5,10,1,\n"
 	s := openTrace(t, formats.BurstGPT, traceConfig(write(t, "x.csv", text)))
@@ -78,19 +78,19 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 	assert.Equal(t, workloads.Exhausted, st)
 }
 
-func TestSessionsAreBounded(t *testing.T) {
-	s := Trace{sessions: newSessions(0), cfg: Config{Profile: profile.Profile{MaxTurns: 5}}}
-	conversationOf := func(id string, seq int) int {
+func TestConversationsAreBounded(t *testing.T) {
+	s := Trace{conversations: newConversations(0), input: &input{cfg: Config{Profile: users.Profile{MaxTurns: 5}}}}
+	number := func(id string, seq int) int {
 		r := workloads.Request{Conversation: seq}
 		s.join(&r, id, 0)
 		return r.Conversation
 	}
-	for i := range maxSessions {
-		conversationOf(fmt.Sprint(i), i)
+	for i := range maxConversations {
+		number(fmt.Sprint(i), i)
 	}
-	assert.Equal(t, 0, conversationOf("0", -1), "used again: now the last to go")
-	conversationOf("new", 77)
-	assert.Equal(t, maxSessions, s.sessions.Len())
-	assert.Equal(t, 0, conversationOf("0", -1))
-	assert.Equal(t, -1, conversationOf("1", -1), "the oldest was forgotten")
+	assert.Equal(t, 0, number("0", -1), "used again: now the last to go")
+	number("new", 77)
+	assert.Equal(t, maxConversations, s.conversations.Len())
+	assert.Equal(t, 0, number("0", -1))
+	assert.Equal(t, -1, number("1", -1), "the oldest was forgotten")
 }
