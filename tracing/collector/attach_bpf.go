@@ -20,14 +20,14 @@ import (
 )
 
 // attach loads and attaches the programs, and describes them.
-func attach(opt Options, targets []host.Disk, about *tracing.Capture,
+func attach(opt Options, targets []host.Disk, capture *tracing.Capture,
 ) (programs, *UnavailableError) {
 	_ = rlimit.RemoveMemlock() // only needed before Linux 5.11; a failure shows when loading
 	kernel, err := thisKernel()
 	if err != nil {
 		return nil, explain(err)
 	}
-	k, err := load(opt, targets, kernel, about)
+	k, err := load(opt, targets, kernel, capture)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -67,14 +67,14 @@ func thisKernel() (kernelFacts, error) {
 }
 
 // load loads the programs into the kernel and attaches them.
-func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.Capture,
+func load(opt Options, targets []host.Disk, kernel kernelFacts, capture *tracing.Capture,
 ) (*kernelPrograms, error) {
 	spec, err := bpf.LoadTrace()
 	if err != nil {
 		return nil, err
 	}
 	watch, processes := watched(opt, spec), spec.Programs[bpf.TraceProgProcesses].Copy()
-	about.Watched, about.Attach = watch.text, byTracepoint
+	capture.Watched, capture.Attach = watch.text, byTracepoint
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
 		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
@@ -100,7 +100,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 			spec.Maps[name].MaxEntries = 1
 		}
 	}
-	spec.Maps[bpf.TraceMapLive].MaxEntries = liveRoom(targets)
+	spec.Maps[bpf.TraceMapLive].MaxEntries = liveRoom
 	if opt.Level != tracing.LevelFile {
 		for _, m := range callMaps {
 			delete(spec.Maps, m)
@@ -112,7 +112,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		return nil, err
 	}
 	if opt.Level == tracing.LevelFile {
-		k.attachFiles(opt.fileAttach, kernel.uring, watch.mode != watchOne, spec, about)
+		k.attachFiles(opt.fileAttach, kernel.uring, watch.mode != watchOne, spec, capture)
 	}
 	// Only now, because the attached programs see every process that starts from here on.
 	if err := k.watch(opt, watch, processes); err != nil {

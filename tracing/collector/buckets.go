@@ -24,13 +24,13 @@ func bucketRange(i int) (low, high uint64) {
 	return low, low + 1<<shift
 }
 
-// distribution makes a Histogram of the kernel's counts; of is the range of bucket i.
+// distribution makes a Histogram of the kernel's counts; bucket returns bucket i without its count.
 func distribution(unit string, sum float64, counts []uint64,
-	of func(i int) tracing.Bucket) tracing.Histogram {
+	bucket func(i int) tracing.Bucket) tracing.Histogram {
 	var in []tracing.Bucket
 	for i, n := range counts {
 		if n > 0 {
-			b := of(i)
+			b := bucket(i)
 			b.Count = int64(n)
 			in = append(in, b)
 		}

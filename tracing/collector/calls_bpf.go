@@ -34,38 +34,38 @@ var uringPrograms = []string{bpf.TraceProgKvUringComplete, bpf.TraceProgKvUringS
 // includes io_uring's events. It includes libaio's calls if other processes than this one are
 // watched, because this process makes none. If every way fails, requests are traced without calls.
 func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *ebpf.CollectionSpec,
-	about *tracing.Capture) {
-	about.FileAttach = byNothing
+	capture *tracing.Capture) {
+	capture.FileAttach = byNothing
 	// Share all maps except the constants, which differ.
 	shared := maps.Clone(k.coll.Maps)
 	delete(shared, spec.Variables[bpf.TraceVarCallKind].SectionName)
-	var besides []string
+	var events []string
 	if uring {
-		besides = uringPrograms
+		events = uringPrograms
 	} else {
-		about.NotBetter = append(about.NotBetter, "io_uring: this kernel's events do not name the "+
+		capture.NotBetter = append(capture.NotBetter, "io_uring: this kernel's events do not name the "+
 			"request (Linux 6.4 does)")
 	}
 	for _, w := range fileWays {
 		if forced != "" && forced != w.way {
 			continue
 		}
-		names, of := slices.Concat(besides, namesOf(spec, w.programs)), spec.Copy()
+		names, files := slices.Concat(events, namesOf(spec, w.programs)), spec.Copy()
 		if w.way != byTracepoint && others {
 			// Libaio is traced in its system calls with every way: some kernels (6.1) have several
 			// types of one of its functions, and programs cannot be attached to such a function.
 			names = append(names, bpf.TraceProgKvSysExit, bpf.TraceProgKvSysEnter)
-			if err := of.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
-				about.NotBetter = append(about.NotBetter, "libaio: "+err.Error())
+			if err := files.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
+				capture.NotBetter = append(capture.NotBetter, "libaio: "+err.Error())
 			}
 		}
-		coll, links, err := attachAll(of, names, shared)
+		coll, links, err := attachAll(files, names, shared)
 		if err == nil {
 			k.files, k.links = coll, append(k.links, links...)
-			about.FileAttach = w.way
+			capture.FileAttach = w.way
 			return
 		}
-		about.NotBetter = append(about.NotBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
+		capture.NotBetter = append(capture.NotBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // build makes the Trace of a window.
 func (c *Collector) build(w *window, n *counts) *tracing.Trace {
-	t := &tracing.Trace{Capture: c.about}
+	t := &tracing.Trace{Capture: c.common}
 	p := &t.Capture
 	p.Status, p.WindowNS = tracing.StatusTraced, int64(w.end.Sub(w.start))
 	p.Warnings = slices.Clone(p.Warnings)

@@ -48,7 +48,7 @@ func (l made) trace() *tracing.Trace {
 	w.before.now, w.before.first = 1, 1
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
 	c := &Collector{
-		about: tracing.Capture{Level: tracing.LevelBlock, Filter: tracing.FilterDevice,
+		common: tracing.Capture{Level: tracing.LevelBlock, Filter: tracing.FilterDevice,
 			Device: "nvme0n1", Watched: "this process", Attach: byTracepoint},
 		programs: &fakePrograms{},
 	}

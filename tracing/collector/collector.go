@@ -25,7 +25,7 @@ import (
 type Collector struct {
 	device      host.Device
 	targets     []host.Disk
-	about       tracing.Capture // the part that is the same for every window
+	common      tracing.Capture // the part that is the same for every window
 	programs    programs
 	unavailable *UnavailableError // why the programs are not attached
 
@@ -97,14 +97,14 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
 	c := &Collector{device: opt.Device, programs: none{}}
-	c.about.Level, c.about.Filter, c.about.Device = opt.Level, opt.Filter, opt.Device.Name
-	c.about.PageBytes = int64(os.Getpagesize())
+	c.common.Level, c.common.Filter, c.common.Device = opt.Level, opt.Filter, opt.Device.Name
+	c.common.PageBytes = int64(os.Getpagesize())
 	c.chooseTargets()
-	opt.Filter = c.about.Filter
-	about := c.about
-	attached, unavailable := attach(opt, c.targets, &about)
+	opt.Filter = c.common.Filter
+	common := c.common
+	attached, unavailable := attach(opt, c.targets, &common)
 	if c.unavailable = unavailable; unavailable == nil {
-		c.programs, c.about = attached, about
+		c.programs, c.common = attached, common
 	}
 	return c, nil
 }
@@ -123,19 +123,19 @@ func (c *Collector) chooseTargets() {
 			"once", cmp.Or(c.device.Name, strings.Join(c.device.Members, ", ")), len(ts),
 			maxTargets)
 	}
-	c.targets, c.about.MaxSegments = ts, maxSegments(ts)
-	warn := c.about.Warn
+	c.targets, c.common.MaxSegments = ts, maxSegments(ts)
+	warn := c.common.Warn
 	if len(ts) == 0 {
-		c.about.Filter = tracing.FilterProcess
+		c.common.Filter = tracing.FilterProcess
 		warn("the device cannot be isolated (%s): requests of the watched processes are taken "+
 			"instead, on any device", reason)
 		return
 	}
 	if len(ts) > 1 || ts[0].Name != c.device.Name {
 		for _, t := range ts {
-			c.about.Members = append(c.about.Members, t.Name)
+			c.common.Members = append(c.common.Members, t.Name)
 		}
-		members := strings.Join(c.about.Members, ", ")
+		members := strings.Join(c.common.Members, ", ")
 		switch {
 		case c.device.Name != "":
 			warn("%s is traced at its members %s", c.device.Name, members)

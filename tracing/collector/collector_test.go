@@ -22,27 +22,12 @@ type fakePrograms struct {
 	lost     lostInFlight
 	closed   int
 	openErr  error
-	met      int
-	running  int
-}
-
-func TestWatched(t *testing.T) {
-	c := &Collector{programs: none{}}
-	met, running := c.Watched()
-	assert.Zero(t, met+running, "nothing is traced")
-	c.programs = &fakePrograms{met: 2, running: 1}
-	met, running = c.Watched()
-	assert.Equal(t, 2, met)
-	assert.Equal(t, 1, running)
-	require.NoError(t, c.Close())
-	met, running = c.Watched()
-	assert.Zero(t, met+running)
 }
 
 func (f *fakePrograms) open() error           { f.opened++; return f.openErr }
 func (f *fakePrograms) shut() error           { f.shutDone++; return nil }
 func (f *fakePrograms) read() (counts, error) { return f.counts, nil }
-func (f *fakePrograms) family() (int, int)    { return f.met, f.running }
+func (f *fakePrograms) family() (int, int)    { return 0, 0 }
 func (f *fakePrograms) missed() int64         { return 0 }
 func (f *fakePrograms) close() error          { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
@@ -159,7 +144,7 @@ func TestDirectoriesWithoutADeviceAreSaidSo(t *testing.T) {
 		c := &Collector{device: host.Device{Members: []string{disk}, Reason: reason}}
 		c.chooseTargets()
 		require.Len(t, c.targets, 1)
-		assert.Equal(t, []string{disk}, c.about.Members)
-		assert.Equal(t, want, c.about.Warnings)
+		assert.Equal(t, []string{disk}, c.common.Members)
+		assert.Equal(t, want, c.common.Warnings)
 	}
 }

@@ -173,33 +173,21 @@ func zoneSectors(ts []host.Disk) uint64 {
 	}
 	width := uint64(mib)
 	for _, t := range ts {
-		for t.Sectors() > width*lbaBuckets {
+		for uint64(t.Number("size")) > width*lbaBuckets {
 			width *= 2
 		}
 	}
 	return width
 }
 
-// liveRoom returns how many requests the devices can have in flight and queued together. Each hardware
-// queue has its tags, a scheduler its configured number of requests, and each queue one request more
-// for a flush. If the devices are unknown, all devices of the machine count.
-func liveRoom(ts []host.Disk) uint32 {
-	const least, most = 4096, 1 << 20
-	if len(ts) == 0 {
-		ts = host.AllDisks()
-	}
-	room := int64(0)
-	for _, t := range ts {
-		tags, queues := t.QueueTags()
-		room += max(tags, queues*t.MaxRequests()) + queues
-	}
-	return uint32(min(max(room, least), most))
-}
+// liveRoom is how many requests can be followed at once: as many as 64 hardware queues of an NVMe drive hold.
+// The kernel takes some 130 bytes for each.
+const liveRoom = 1 << 16
 
 // maxSegments returns the smallest limit of the devices, 0 if unknown.
 func maxSegments(ts []host.Disk) (least int64) {
 	for _, t := range ts {
-		if n := t.MaxSegments(); n > 0 && (least == 0 || n < least) {
+		if n := t.Number("queue/max_segments"); n > 0 && (least == 0 || n < least) {
 			least = n
 		}
 	}

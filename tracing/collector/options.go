@@ -43,8 +43,8 @@ func (o Options) Validate() error {
 		"unknown filter %q", o.Filter)
 	check(o.PID >= 0, "process id %d must not be negative", o.PID)
 	named := 0
-	for _, yes := range []bool{o.PID != 0, o.Comm != "", o.Cgroup != ""} {
-		if yes {
+	for _, given := range []bool{o.PID != 0, o.Comm != "", o.Cgroup != ""} {
+		if given {
 			named++
 		}
 	}

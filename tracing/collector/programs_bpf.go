@@ -104,11 +104,11 @@ func (k *kernelPrograms) total() (n counts, err error) {
 		n.owners = map[uint32]ownerCounts{}
 		var pid uint32
 		var o ownerCounts
-		all := m[bpf.TraceMapOwners].Iterate()
-		for all.Next(&pid, &o) {
+		entries := m[bpf.TraceMapOwners].Iterate()
+		for entries.Next(&pid, &o) {
 			n.owners[pid] = o
 		}
-		err = errors.Join(err, all.Err())
+		err = errors.Join(err, entries.Err())
 	}
 	var family [2]uint64
 	err = errors.Join(err, k.coll.Variables[bpf.TraceVarFamily].Get(&family))

@@ -3,7 +3,6 @@ package host
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // StorageNodes lists the NUMA nodes of the devices behind directories, ordered and without duplicates.
@@ -18,7 +17,8 @@ func StorageNodes(dirs ...string) []int {
 }
 
 func (m machine) storageNodes(dirs []string) (nodes []int) {
-	if len(m.nodes()) < 2 {
+	// A fixed pattern: no error possible.
+	if nodes, _ := filepath.Glob(m.Path("/sys/devices/system/node/node[0-9]*")); len(nodes) < 2 {
 		return nil
 	}
 	for _, dir := range dirs {
@@ -30,7 +30,7 @@ func (m machine) storageNodes(dirs []string) (nodes []int) {
 		if err != nil {
 			continue
 		}
-		disks, _ := m.disks(d)
+		disks, _ := d.Disks()
 		for _, disk := range disks {
 			if n := disk.node(); n >= 0 && !slices.Contains(nodes, n) {
 				nodes = append(nodes, n)
@@ -39,17 +39,6 @@ func (m machine) storageNodes(dirs []string) (nodes []int) {
 	}
 	slices.Sort(nodes)
 	return nodes
-}
-
-// nodes lists the directories of the machine's NUMA nodes.
-func (m machine) nodes() (names []string) {
-	for _, name := range m.Names("/sys/devices/system/node") {
-		if number, is := strings.CutPrefix(name, "node"); is &&
-			strings.Trim(number, "0123456789") == "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // node returns the NUMA node of the device, -1 if unknown. In sysfs a namespace is below its controller,

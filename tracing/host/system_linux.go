@@ -168,9 +168,6 @@ func allowedCPUs() int {
 	return set.Count()
 }
 
-// physicalMemory returns nothing: Linux has /proc/meminfo.
-func physicalMemory() (bytes int64, source string) { return 0, "" }
-
 // SystemFacts returns nothing: Linux has /proc and /sys.
 func SystemFacts() (kernel, cpu string, memory int64) { return "", "", 0 }
 
