@@ -13,7 +13,7 @@ struct entry {
 	u8 op;
 	u8 watched; // of the watched processes
 	u8 counted; // in the gauge
-	u8 kernel;  // queued by a thread of the kernel, for a process or in nobody's name
+	u8 kernel;  // queued by a thread of the kernel, for a process or for none
 	u32 tgid;   // its process, 0 = the kernel; only with by_owner
 	u8 placed;  // its place was compared with where others ended
 	u8 pad[7];
@@ -67,7 +67,7 @@ struct {
 struct other {
 	u64 flushes; // flush requests at the device
 	u64 flush_ns;
-	u64 flush_waits; // requests that asked for a flush and moved no data: one per fsync
+	u64 flush_waits; // requests for a flush without data: one per fsync
 	u64 flush_wait_ns;
 	u64 own_flush_waits; // of these: of the watched processes
 	u64 kernel_flush_waits; // and of the kernel's threads, a journal's for example
@@ -82,7 +82,7 @@ struct other {
 	u64 unmatched; // completions with data whose dispatch was not seen
 	u64 orphaned;  // queued, never dispatched, address came back
 	u64 stale;     // lost completions without a direction
-	u64 full;      // no room to follow a request
+	u64 full;      // no capacity to follow a request
 	u64 flush[BUCKETS];
 	u64 flush_wait[BUCKETS];
 	u64 discard[BUCKETS];

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -37,7 +37,6 @@ func attach(opt Options, targets []host.Disk, capture *tracing.Capture,
 // kernelFacts are differences between kernels. The programs have them as constants.
 type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
-	noMerge      bool // block_rq_merge does not exist: Linux 5.4 lacks it, 5.10 has it
 	oldArguments bool
 	uring        bool // io_uring's events name the request: since Linux 6.4
 	haveFolios   bool // writeback_dirty_folio exists; before Linux 5.18 it was writeback_dirty_page
@@ -60,7 +59,6 @@ func thisKernel() (kernelFacts, error) {
 		uring: event(types, "io_uring_submit_req") != nil &&
 			uring != nil && len(uring.Params) > 2,
 		haveStart:    event(types, "block_io_start") != nil,
-		noMerge:      event(types, "block_rq_merge") == nil,
 		oldArguments: issue != nil && len(issue.Params) > 2,
 		haveFolios:   event(types, "writeback_dirty_folio") != nil,
 	}, nil
@@ -73,7 +71,14 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, capture *tracing
 	if err != nil {
 		return nil, err
 	}
-	watch, processes := watched(opt, spec), spec.Programs[bpf.TraceProgProcesses].Copy()
+	watch, processes := watched(opt), spec.Programs[bpf.TraceProgProcesses].Copy()
+	if watch.mode == watchOne {
+		ids, err := kernelIDs(processes)
+		if err != nil {
+			return nil, err
+		}
+		watch.tgid = ids[uint32(os.Getpid())]
+	}
 	capture.Watched, capture.Attach = watch.text, byTracepoint
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
@@ -133,7 +138,7 @@ func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
 		{bpf.TraceProgKvExit, watch.mode == watchSet},
 		{bpf.TraceProgKvDirtyFolio, watch.dirty && kernel.haveFolios},
 		{bpf.TraceProgKvDirtyPage, watch.dirty && !kernel.haveFolios},
-		{bpf.TraceProgKvComplete, true}, {bpf.TraceProgKvMerge, !kernel.noMerge},
+		{bpf.TraceProgKvComplete, true}, {bpf.TraceProgKvMerge, true},
 		{bpf.TraceProgKvRequeue, true}, {bpf.TraceProgKvIssue, true},
 		{bpf.TraceProgKvInsert, !kernel.haveStart}, {bpf.TraceProgKvStart, kernel.haveStart},
 	} {
@@ -156,7 +161,7 @@ func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebp
 		return nil, nil, err
 	}
 	for _, name := range names {
-		l, err := attachTo(coll.Programs[name], spec.Programs[name])
+		l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs[name]})
 		if err != nil {
 			err = fmt.Errorf("attach to %s: %w", spec.Programs[name].AttachTo, err)
 			return nil, nil, errors.Join(err, detach(links, coll))
@@ -164,18 +169,6 @@ func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebp
 		links = append(links, l)
 	}
 	return coll, links, nil
-}
-
-// attachTo attaches a program to the function or tracepoint that its section names: kprobes directly,
-// all others by the kernel's type information.
-func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
-	switch kind, _, _ := strings.Cut(spec.SectionName, "/"); kind {
-	case "kprobe":
-		return link.Kprobe(spec.AttachTo, p, nil)
-	case "kretprobe":
-		return link.Kretprobe(spec.AttachTo, p, nil)
-	}
-	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 
 // configure sets the constants of the programs before loading. The verifier then removes the branches

@@ -20,10 +20,9 @@ var callMaps = []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMa
 	bpf.TraceMapSubmitted}
 
 // fileWays are the ways of attaching to calls on files, the best first, with the prefixes of their
-// programs' names. Kprobes come last: with 300 threads blocked in reads of a pipe they lost all of
-// 1000 other reads, and they cost more time per call (see the package's documentation).
+// programs' names.
 var fileWays = []struct{ way, programs string }{
-	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"}, {byKprobe, "kprobe_"},
+	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"},
 }
 
 // uringPrograms trace requests of io_uring, which no call shows. Completions are attached first, so

@@ -17,7 +17,7 @@ import (
 	"kvbench/tracing/host"
 )
 
-var waysOfCalls = []string{byFexit, byKprobe, byTracepoint}
+var waysOfCalls = []string{byFexit, byTracepoint}
 
 // startCalls starts a collector with the file layer. It skips the test if the kernel lacks the given
 // way.

@@ -40,7 +40,7 @@ func TestCalls(t *testing.T) {
 	d, file := loopFile(t, 32)
 	for _, way := range waysOfCalls {
 		t.Run(way, func(t *testing.T) {
-			// Attaching kprobes fails after seconds, so it is not tried for each engine.
+			// Where the kernel lacks the way, no engine is tried.
 			require.NoError(t, startCalls(t, Options{Device: d, fileAttach: way}).Close())
 			for _, engine := range []string{"psync", "vsync", "io_uring", "libaio",
 				"libaio --iodepth=32 --iodepth_batch_submit=8 --iodepth_batch_complete_max=32"} {

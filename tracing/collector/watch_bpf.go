@@ -35,7 +35,7 @@ type watchSpec struct {
 	text       string
 }
 
-func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
+func watched(opt Options) watchSpec {
 	w := watchSpec{mode: watchSet, dirty: true}
 	switch {
 	case opt.Comm != "":
@@ -48,7 +48,7 @@ func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
 	case opt.ByOwner:
 		w.mode = watchNone
 	default:
-		return watchSpec{mode: watchOne, tgid: ownID(spec), text: "this process"}
+		return watchSpec{mode: watchOne, text: "this process"}
 	}
 	return w
 }
@@ -176,21 +176,6 @@ func (k *kernelPrograms) family() (met, running int) {
 		running++
 	}
 	return k.initial + int(counts[0]), running // an aborted iteration counts most of them
-}
-
-// ownID returns the kernel's own id of this process. os.Getpid returns another id in a container. So a
-// program runs once in this process and returns the id (since Linux 5.10).
-func ownID(spec *ebpf.CollectionSpec) uint32 {
-	fallback := uint32(os.Getpid())
-	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgWhoami])
-	if err != nil {
-		return fallback
-	}
-	defer p.Close()
-	if id, err := p.Run(&ebpf.RunOptions{}); err == nil && id != 0 {
-		return id
-	}
-	return fallback
 }
 
 // alive reports whether a process has not ended. A zombie has ended but is still listed.
