@@ -337,11 +337,10 @@ func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 		return nil, nil, err
 	}
 	for _, rec := range records {
-		// File is the record's own path, Path the named result file; both are in the stage.
+		// File is the record's own path or those of all ranks, Path the named result file; all are in
+		// the stage.
 		for _, path := range []*string{&rec.File, &rec.Path} {
-			if rel, err := filepath.Rel(dir, *path); err == nil && *path != "" {
-				*path = filepath.ToSlash(rel)
-			}
+			*path = filepath.ToSlash(strings.ReplaceAll(*path, dir+string(filepath.Separator), ""))
 		}
 		// One source for all of them: the system under test, not the files.
 		rec.Source = s.System

@@ -213,6 +213,9 @@ func TestClosedSubmission(t *testing.T) {
 			assert.Contains(t, string(data), result.ClosedNotice, name)
 		}
 	})
+	assert.True(t, inWorkbook(t, filepath.Join(run, "report.xlsx"), "option_1/trial_0/rank_0/"+
+		"kvcache_results_20260908_120000.json, option_1/trial_0/rank_1/"+
+		"kvcache_results_20260908_120000.json"), "paths in the tree")
 	t.Run("a file", func(t *testing.T) {
 		_, _, _, err := submit(dir, filepath.Join(out, "closed/acme/systems/flash7.yaml"))
 		assert.ErrorContains(t, err, "not a directory; name a new or an empty directory")
