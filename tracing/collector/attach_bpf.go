@@ -106,18 +106,17 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, capture *tracing
 		}
 	}
 	spec.Maps[bpf.TraceMapLive].MaxEntries = liveRoom
-	if opt.Level != tracing.LevelFile {
+	k, block := &kernelPrograms{byOwner: opt.ByOwner}, blockPrograms(kernel, watch)
+	if opt.Level == tracing.LevelFile {
+		err = k.attachFiles(spec, block, opt.fileAttach, kernel.uring, watch.mode != watchOne, capture)
+	} else {
 		for _, m := range callMaps {
 			delete(spec.Maps, m)
 		}
+		k.coll, k.links, err = attachAll(spec, block)
 	}
-	block := spec.Copy()
-	k := &kernelPrograms{files: &ebpf.Collection{}, byOwner: opt.ByOwner}
-	if k.coll, k.links, err = attachAll(block, blockPrograms(kernel, watch), nil); err != nil {
+	if err != nil {
 		return nil, err
-	}
-	if opt.Level == tracing.LevelFile {
-		k.attachFiles(opt.fileAttach, kernel.uring, watch.mode != watchOne, spec, capture)
 	}
 	// Only now, because the attached programs see every process that starts from here on.
 	if err := k.watch(opt, watch, processes); err != nil {
@@ -150,14 +149,13 @@ func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
 }
 
 // attachAll loads the named programs of a specification and attaches them in the given order. It
-// deletes the other programs from the specification. The programs share the given maps.
-func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebpf.Map,
-) (coll *ebpf.Collection, links []link.Link, err error) {
+// deletes the other programs from the specification.
+func attachAll(spec *ebpf.CollectionSpec, names []string) (coll *ebpf.Collection,
+	links []link.Link, err error) {
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
 		return !slices.Contains(names, name)
 	})
-	coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
-	if err != nil {
+	if coll, err = ebpf.NewCollection(spec); err != nil {
 		return nil, nil, err
 	}
 	for _, name := range names {

@@ -22,22 +22,19 @@ var callMaps = []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMa
 // fileWays are the ways of attaching to calls on files, the best first, with the prefixes of their
 // programs' names.
 var fileWays = []struct{ way, programs string }{
-	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"},
+	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"}, {byNothing, ""},
 }
 
 // uringPrograms trace requests of io_uring, which no call shows. Completions are attached first, so
 // that every request that is followed has a visible end.
 var uringPrograms = []string{bpf.TraceProgKvUringComplete, bpf.TraceProgKvUringSubmit}
 
-// attachFiles tries the ways of attaching to calls on files in turn, or only the forced way. Each way
-// includes io_uring's events. It includes libaio's calls if other processes than this one are
-// watched, because this process makes none. If every way fails, requests are traced without calls.
-func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *ebpf.CollectionSpec,
-	capture *tracing.Capture) {
-	capture.FileAttach = byNothing
-	// Share all maps except the constants, which differ.
-	shared := maps.Clone(k.coll.Maps)
-	delete(shared, spec.Variables[bpf.TraceVarCallKind].SectionName)
+// attachFiles attaches the programs of the block layer, and those of calls on files in the best way that
+// the kernel allows, or only in the forced way. Each way includes io_uring's events. It includes libaio's
+// calls if other processes than this one are watched, because this process makes none. If every way fails,
+// requests are traced without calls.
+func (k *kernelPrograms) attachFiles(spec *ebpf.CollectionSpec, block []string, forced string, uring,
+	others bool, capture *tracing.Capture) (err error) {
 	var events []string
 	if uring {
 		events = uringPrograms
@@ -46,26 +43,28 @@ func (k *kernelPrograms) attachFiles(forced string, uring, others bool, spec *eb
 			"request (Linux 6.4 does)")
 	}
 	for _, w := range fileWays {
-		if forced != "" && forced != w.way {
-			continue
+		programs, names := spec.Copy(), block
+		if w.way != byNothing {
+			if forced != "" && forced != w.way {
+				continue
+			}
+			names = slices.Concat(block, events, namesOf(spec, w.programs))
 		}
-		names, files := slices.Concat(events, namesOf(spec, w.programs)), spec.Copy()
-		if w.way != byTracepoint && others {
-			// Libaio is traced in its system calls with every way: some kernels (6.1) have several
+		if w.way == byFexit && others {
+			// Libaio is traced in its system calls with both ways: some kernels (6.1) have several
 			// types of one of its functions, and programs cannot be attached to such a function.
 			names = append(names, bpf.TraceProgKvSysExit, bpf.TraceProgKvSysEnter)
-			if err := files.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
-				capture.NotBetter = append(capture.NotBetter, "libaio: "+err.Error())
+			if err := programs.Variables[bpf.TraceVarCallKind].Set(aioTable); err != nil {
+				return fmt.Errorf("set %s: %w", bpf.TraceVarCallKind, err)
 			}
 		}
-		coll, links, err := attachAll(files, names, shared)
-		if err == nil {
-			k.files, k.links = coll, append(k.links, links...)
+		if k.coll, k.links, err = attachAll(programs, names); err == nil {
 			capture.FileAttach = w.way
-			return
+			return nil
 		}
 		capture.NotBetter = append(capture.NotBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
 	}
+	return err
 }
 
 // namesOf lists the programs with a prefix. The ends of calls (out, exit) come before their

@@ -51,7 +51,7 @@ func detached(t testing.TB, values map[string]any) *ebpf.Collection {
 
 func newLedger(t testing.TB) ledger {
 	coll := detached(t, map[string]any{bpf.TraceVarHaveStart: uint32(1)})
-	k := &kernelPrograms{coll: coll, files: &ebpf.Collection{}}
+	k := &kernelPrograms{coll: coll}
 	l := ledger{kernelPrograms: k, t: t}
 	require.NoError(t, l.open())
 	return l

@@ -73,15 +73,12 @@ func TestNothingIsLeft(t *testing.T) {
 	privtest.Root(t)
 	c := startFor(t, Options{Level: tracing.LevelFile, Comm: "kv-none"})
 	var ids []ebpf.ProgramID
-	for _, coll := range []*ebpf.Collection{c.programs.(*kernelPrograms).coll,
-		c.programs.(*kernelPrograms).files} {
-		for _, p := range coll.Programs {
-			info, err := p.Info()
-			require.NoError(t, err)
-			id, ok := info.ID()
-			require.True(t, ok)
-			ids = append(ids, id)
-		}
+	for _, p := range c.programs.(*kernelPrograms).coll.Programs {
+		info, err := p.Info()
+		require.NoError(t, err)
+		id, ok := info.ID()
+		require.True(t, ok)
+		ids = append(ids, id)
 	}
 	remains := func(id ebpf.ProgramID) bool {
 		p, err := ebpf.NewProgramFromID(id)

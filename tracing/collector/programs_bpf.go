@@ -17,9 +17,8 @@ import (
 // kernelPrograms are programs of package bpf in the kernel. Nothing is pinned, so the kernel removes
 // them at the end of this process, even after a kill.
 type kernelPrograms struct {
-	coll  *ebpf.Collection // of the block layer
-	files *ebpf.Collection // of calls on files, may be empty; shares most maps with coll
-	links []link.Link      // of both collections
+	coll  *ebpf.Collection
+	links []link.Link
 
 	byOwner bool
 	initial int // processes that were watched from the beginning
@@ -94,10 +93,9 @@ func (k *kernelPrograms) total() (n counts, err error) {
 		err = errors.Join(err, sum(&n.directions[dir], m[bpf.TraceMapDirections], inside*2+dir))
 	}
 	err = errors.Join(err, sum(&n.other, m[bpf.TraceMapOtherCounts], inside))
-	if len(k.files.Programs) > 0 {
+	if calls := m[bpf.TraceMapCallCounts]; calls != nil {
 		for kind := range n.calls {
-			err = errors.Join(err,
-				sum(&n.calls[kind], m[bpf.TraceMapCallCounts], inside*callKinds+kind))
+			err = errors.Join(err, sum(&n.calls[kind], calls, inside*callKinds+kind))
 		}
 	}
 	if k.byOwner {
@@ -133,11 +131,9 @@ func sum[T any](to *T, m *ebpf.Map, key int) error {
 // missed sums over all programs. The kernel skips a run if it interrupts a run of the same program on
 // the processor. Requests are then lost or unmatched, and count as such.
 func (k *kernelPrograms) missed() (n int64) {
-	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
-		for _, p := range coll.Programs {
-			if s, err := p.Stats(); err == nil { // fails before Linux 5.12
-				n += int64(s.RecursionMisses)
-			}
+	for _, p := range k.coll.Programs {
+		if s, err := p.Stats(); err == nil { // fails before Linux 5.12
+			n += int64(s.RecursionMisses)
 		}
 	}
 	return n
@@ -160,16 +156,14 @@ func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error)
 	return s, nil
 }
 
-func (k *kernelPrograms) close() error { return detach(k.links, k.coll, k.files) }
+func (k *kernelPrograms) close() error { return detach(k.links, k.coll) }
 
-// detach undoes attachAll, in the reverse order, and frees the maps that are not shared.
-func detach(links []link.Link, colls ...*ebpf.Collection) error {
+// detach undoes attachAll, in the reverse order.
+func detach(links []link.Link, coll *ebpf.Collection) error {
 	var errs []error
 	for _, l := range slices.Backward(links) {
 		errs = append(errs, l.Close())
 	}
-	for _, coll := range colls {
-		coll.Close()
-	}
+	coll.Close()
 	return errors.Join(errs...)
 }
