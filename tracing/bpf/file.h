@@ -26,11 +26,11 @@ struct {
 } calling SEC(".maps");
 
 struct calls {
-	u64 calls;
-	u64 errors;
-	u64 bytes;
-	u64 ns;
-	u64 lost; // begun, but there was no capacity to follow it, or no program saw its end
+	s64 calls;
+	s64 errors;
+	s64 bytes;
+	s64 ns;
+	s64 lost; // begun, but there was no capacity to follow it, or no program saw its end
 	u64 time[BUCKETS];
 	u64 size[BUCKETS];
 	u64 size_bytes[BUCKETS];

@@ -22,11 +22,11 @@ struct {
 
 // owner is the requests of one process.
 struct owner {
-	char comm[16];
-	u64 requests[2]; // reads, writes
-	u64 bytes[2];
-	u64 back_requests; // of the writes: written back by the kernel
-	u64 back_bytes;
+	u8 comm[16];
+	s64 requests[2]; // reads, writes
+	s64 bytes[2];
+	s64 back_requests; // of the writes: written back by the kernel
+	s64 back_bytes;
 };
 
 struct {

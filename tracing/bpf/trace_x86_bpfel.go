@@ -29,11 +29,11 @@ type TraceCall struct {
 
 type TraceCalls struct {
 	_         structs.HostLayout
-	Calls     uint64
-	Errors    uint64
-	Bytes     uint64
-	Ns        uint64
-	Lost      uint64
+	Calls     int64
+	Errors    int64
+	Bytes     int64
+	Ns        int64
+	Lost      int64
 	Time      [512]uint64
 	Size      [512]uint64
 	SizeBytes [512]uint64
@@ -41,24 +41,24 @@ type TraceCalls struct {
 
 type TraceDirection struct {
 	_               structs.HostLayout
-	Requests        uint64
-	Bytes           uint64
-	Issued          uint64
-	Requeued        uint64
-	Errors          uint64
-	D2cNs           uint64
-	Q2dNs           uint64
-	Q2dSamples      uint64
-	DepthSum        uint64
-	ForeignRequests uint64
-	ForeignBytes    uint64
-	KernelRequests  uint64
-	KernelBytes     uint64
-	BackRequests    uint64
-	BackBytes       uint64
-	Sequential      uint64
-	Stale           uint64
-	UnobservedNs    uint64
+	Requests        int64
+	Bytes           int64
+	Issued          int64
+	Requeued        int64
+	Errors          int64
+	D2cNs           int64
+	Q2dNs           int64
+	Q2dSamples      int64
+	DepthSum        int64
+	ForeignRequests int64
+	ForeignBytes    int64
+	KernelRequests  int64
+	KernelBytes     int64
+	BackRequests    int64
+	BackBytes       int64
+	Sequential      int64
+	Stale           int64
+	UnobservedNs    int64
 	D2c             [512]uint64
 	Q2d             [512]uint64
 	Size            [512]uint64
@@ -98,24 +98,24 @@ type TraceMark struct {
 
 type TraceOther struct {
 	_                structs.HostLayout
-	Flushes          uint64
-	FlushNs          uint64
-	FlushWaits       uint64
-	FlushWaitNs      uint64
-	OwnFlushWaits    uint64
-	KernelFlushWaits uint64
-	Discards         uint64
-	DiscardBytes     uint64
-	DiscardNs        uint64
-	Others           uint64
-	Gaps             uint64
-	GapNs            uint64
-	Merged           uint64
-	Partial          uint64
-	Unmatched        uint64
-	Orphaned         uint64
-	Stale            uint64
-	Full             uint64
+	Flushes          int64
+	FlushNs          int64
+	FlushWaits       int64
+	FlushWaitNs      int64
+	OwnFlushWaits    int64
+	KernelFlushWaits int64
+	Discards         int64
+	DiscardBytes     int64
+	DiscardNs        int64
+	Others           int64
+	Gaps             int64
+	GapNs            int64
+	Merged           int64
+	Partial          int64
+	Unmatched        int64
+	Orphaned         int64
+	Stale            int64
+	Full             int64
 	Flush            [512]uint64
 	FlushWait        [512]uint64
 	Discard          [512]uint64
@@ -124,11 +124,11 @@ type TraceOther struct {
 
 type TraceOwner struct {
 	_            structs.HostLayout
-	Comm         [16]int8
-	Requests     [2]uint64
-	Bytes        [2]uint64
-	BackRequests uint64
-	BackBytes    uint64
+	Comm         [16]uint8
+	Requests     [2]int64
+	Bytes        [2]int64
+	BackRequests int64
+	BackBytes    int64
 }
 
 type TraceRecent struct {

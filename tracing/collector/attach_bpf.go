@@ -64,6 +64,10 @@ func thisKernel() (kernelFacts, error) {
 	}, nil
 }
 
+// liveRoom is how many requests can be followed at once: as many as 64 hardware queues of an NVMe drive hold.
+// The kernel takes some 130 bytes for each.
+const liveRoom = 1 << 16
+
 // load loads the programs into the kernel and attaches them.
 func load(opt Options, targets []host.Disk, kernel kernelFacts, capture *tracing.Capture,
 ) (*kernelPrograms, error) {
@@ -106,7 +110,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, capture *tracing
 		}
 	}
 	spec.Maps[bpf.TraceMapLive].MaxEntries = liveRoom
-	k, block := &kernelPrograms{byOwner: opt.ByOwner}, blockPrograms(kernel, watch)
+	k, block := &kernelPrograms{byOwner: opt.ByOwner, targets: targets}, blockPrograms(kernel, watch)
 	if opt.Level == tracing.LevelFile {
 		err = k.attachFiles(spec, block, opt.fileAttach, kernel.uring, watch.mode != watchOne, capture)
 	} else {

@@ -39,8 +39,8 @@ type programs interface {
 	open() error // records the counters and starts counting
 	shut() error
 	edge() (edge, error)
-	read() (counts, error)
-	missed() int64 // runs that the kernel skipped since attaching
+	read(t *tracing.Trace) error // fills in the counters of the window
+	missed() int64               // runs that the kernel skipped since attaching
 	// lostInFlight counts the requests that were dispatched before a moment and have no completion.
 	lostInFlight(before uint64) (lostInFlight, error)
 	// family returns how many processes were found so far for an id or a name, including children, and
@@ -55,7 +55,7 @@ type none struct{}
 func (none) open() error                               { return nil }
 func (none) shut() error                               { return nil }
 func (none) edge() (edge, error)                       { return edge{}, nil }
-func (none) read() (counts, error)                     { return counts{}, nil }
+func (none) read(*tracing.Trace) error                 { return nil }
 func (none) missed() int64                             { return 0 }
 func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
 func (none) family() (met, running int)                { return 0, 0 }
@@ -254,11 +254,11 @@ func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	if w.err != nil {
 		return nil, fmt.Errorf("trace: %w", w.err)
 	}
-	n, err := c.programs.read()
+	t, err := c.build(&w)
 	if err != nil {
 		return nil, fmt.Errorf("trace: read the histograms: %w", err)
 	}
-	return c.build(&w, &n), nil
+	return t, nil
 }
 
 // Close detaches the programs and removes them from the kernel. The last window can no longer be read.
@@ -275,3 +275,13 @@ func (c *Collector) Close() error {
 
 // runs reports whether a process exists, also one that this user may not signal.
 func runs(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+
+// maxSegments returns the smallest limit of the devices, 0 if unknown.
+func maxSegments(ts []host.Disk) (least int64) {
+	for _, t := range ts {
+		if n := t.Number("queue/max_segments"); n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}

@@ -15,7 +15,7 @@ import (
 
 // fakePrograms return prepared counts.
 type fakePrograms struct {
-	counts   counts
+	fill     func(*tracing.Trace)
 	edges    []edge
 	opened   int
 	shutDone int
@@ -24,12 +24,15 @@ type fakePrograms struct {
 	openErr  error
 }
 
-func (f *fakePrograms) open() error           { f.opened++; return f.openErr }
-func (f *fakePrograms) shut() error           { f.shutDone++; return nil }
-func (f *fakePrograms) read() (counts, error) { return f.counts, nil }
-func (f *fakePrograms) family() (int, int)    { return 0, 0 }
-func (f *fakePrograms) missed() int64         { return 0 }
-func (f *fakePrograms) close() error          { f.closed++; return nil }
+func (f *fakePrograms) open() error { f.opened++; return f.openErr }
+func (f *fakePrograms) shut() error { f.shutDone++; return nil }
+func (f *fakePrograms) read(t *tracing.Trace) error {
+	f.fill(t)
+	return nil
+}
+func (f *fakePrograms) family() (int, int) { return 0, 0 }
+func (f *fakePrograms) missed() int64      { return 0 }
+func (f *fakePrograms) close() error       { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil
 }
@@ -56,8 +59,10 @@ func TestWindows(t *testing.T) {
 		{now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
 	f.lost = lostInFlight{counted: [2]int64{1, 0}}
 	require.NoError(t, c.OpenWindow())
-	r := &f.counts.directions[dirRead]
-	r.Issued, r.Requeued, r.Requests, r.Stale = 20, 4, 13, 2
+	f.fill = func(t *tracing.Trace) {
+		t.Capture.Read = tracing.Direction{Issued: 20, Requeued: 4, Requests: 13, Stale: 2}
+		t.DepthRead = tracing.NewHistogram("requests", 13, []tracing.Bucket{{Count: 13}})
+	}
 	require.NoError(t, c.CloseWindow())
 	require.NoError(t, c.CloseWindow(), "twice is no mistake")
 	assert.Equal(t, 1, f.shutDone)

@@ -66,9 +66,9 @@ func (l ledger) events(rq uint64, names ...string) {
 	}
 }
 
-func (l ledger) counts() (directionCounts, otherCounts, int64) {
+func (l ledger) counts() (bpf.TraceDirection, bpf.TraceOther, int64) {
 	l.t.Helper()
-	n, err := l.read()
+	n, err := l.window()
 	require.NoError(l.t, err)
 	e, err := l.edge()
 	require.NoError(l.t, err)

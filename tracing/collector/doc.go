@@ -3,7 +3,7 @@
 //	options.go       Options: devices, level, processes
 //	collector.go     Collector: start, open and close the window, read
 //	capture.go       a Trace from the counters, and its warnings
-//	counts.go        the kernel's counters; buckets.go: its log-linear histograms
+//	counts_bpf.go    the kernel's counters; buckets.go: its log-linear histograms
 //	attach_bpf.go    loads the programs of package bpf for this kernel and attaches them
 //	programs_bpf.go  the attached programs: windows, counters, clocks, lost completions
 //	calls_bpf.go     calls on files; watch_bpf.go: the watched processes

@@ -11,7 +11,9 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"kvbench/tracing"
 	"kvbench/tracing/bpf"
+	"kvbench/tracing/host"
 )
 
 // kernelPrograms are programs of package bpf in the kernel. Nothing is pinned, so the kernel removes
@@ -20,6 +22,7 @@ type kernelPrograms struct {
 	coll  *ebpf.Collection
 	links []link.Link
 
+	targets []host.Disk
 	byOwner bool
 	initial int // processes that were watched from the beginning
 
@@ -80,7 +83,14 @@ func (k *kernelPrograms) edge() (edge, error) {
 		idle: idle[0], first: first[0]}, err
 }
 
-func (k *kernelPrograms) read() (counts, error) {
+func (k *kernelPrograms) read(t *tracing.Trace) error {
+	n, err := k.window()
+	n.fill(t, float64(zoneSectors(k.targets))*host.SectorSize/(1<<30))
+	return err
+}
+
+// window returns the counts of this window.
+func (k *kernelPrograms) window() (counts, error) {
 	n, err := k.total()
 	n.since(&k.before)
 	return n, err
@@ -99,9 +109,9 @@ func (k *kernelPrograms) total() (n counts, err error) {
 		}
 	}
 	if k.byOwner {
-		n.owners = map[uint32]ownerCounts{}
+		n.owners = map[uint32]bpf.TraceOwner{}
 		var pid uint32
-		var o ownerCounts
+		var o bpf.TraceOwner
 		entries := m[bpf.TraceMapOwners].Iterate()
 		for entries.Next(&pid, &o) {
 			n.owners[pid] = o

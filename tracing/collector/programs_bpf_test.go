@@ -3,7 +3,6 @@
 package collector
 
 import (
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,22 +13,6 @@ import (
 
 	"kvbench/tracing/bpf"
 )
-
-func TestCountersAreLaidOutAsInTheKernel(t *testing.T) {
-	for _, c := range []struct{ here, kernel any }{
-		{directionCounts{}, bpf.TraceDirection{}}, {otherCounts{}, bpf.TraceOther{}},
-		{callCounts{}, bpf.TraceCalls{}},
-	} {
-		got, want := reflect.TypeOf(c.here), reflect.TypeOf(c.kernel)
-		assert.Equal(t, want.Size(), got.Size())
-		for f := range got.Fields() {
-			w, ok := want.FieldByName(f.Name)
-			assert.True(t, ok, "%s.%s", got, f.Name)
-			assert.Equal(t, w.Offset, f.Offset, "%s.%s", got, f.Name)
-			assert.Equal(t, w.Type.Size(), f.Type.Size(), "%s.%s", got, f.Name)
-		}
-	}
-}
 
 // syscallPrefix is the prefix of the kernel's functions for system calls.
 var syscallPrefix = map[string]string{

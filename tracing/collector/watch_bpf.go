@@ -56,7 +56,7 @@ func watched(opt Options) watchSpec {
 // watch gives the programs the running processes or the cgroup to watch.
 func (k *kernelPrograms) watch(opt Options, w watchSpec, list *ebpf.ProgramSpec) error {
 	if opt.ByOwner { // the kernel always needs an entry
-		kernel := ownerCounts{}
+		kernel := bpf.TraceOwner{}
 		if err := k.coll.Maps[bpf.TraceMapOwners].Put(uint32(0), &kernel); err != nil {
 			return fmt.Errorf("count requests by process: %w", err)
 		}

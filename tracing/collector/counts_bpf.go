@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 package collector
 
 import (
@@ -7,56 +9,17 @@ import (
 	"unsafe"
 
 	"kvbench/tracing"
-	"kvbench/tracing/host"
+	"kvbench/tracing/bpf"
 )
 
-// The three kinds of counters have the layout of bpf/counters.h and bpf/file.h, one 64-bit word after
-// the other, because they are copied from the kernel. A test compares the layout with the compiled
-// programs.
-
-// directionCounts are the kernel's counters of one direction, summed over processors.
-type directionCounts struct {
-	Requests, Bytes, Issued, Requeued, Errors int64
-	D2cNs, Q2dNs, Q2dSamples, DepthSum        int64
-	ForeignRequests, ForeignBytes             int64
-	KernelRequests, KernelBytes               int64
-	BackRequests, BackBytes, Sequential       int64
-	Stale, UnobservedNs                       int64
-	D2c, Q2d, Size, SizeBytes                 [buckets]uint64
-	Depth                                     [depthBuckets]uint64
-	Lba                                       [lbaBuckets]uint64
-}
-
-// otherCounts are the counters without a direction.
-type otherCounts struct {
-	Flushes, FlushNs, FlushWaits, FlushWaitNs int64
-	OwnFlushWaits, KernelFlushWaits           int64
-	Discards, DiscardBytes, DiscardNs, Others int64
-	Gaps, GapNs, Merged, Partial, Unmatched   int64
-	Orphaned, Stale, Full                     int64
-	Flush, FlushWait, Discard, Gap            [buckets]uint64
-}
-
-// callCounts are the counters of one kind of system call.
-type callCounts struct {
-	Calls, Errors, Bytes, Ns, Lost int64
-	Time, Size, SizeBytes          [buckets]uint64
-}
-
-// counts is all counters of one window.
+// counts is all counters of one window, summed over processors. They consist of 64-bit words, because they
+// are summed and subtracted as such.
 type counts struct {
-	directions [2]directionCounts
-	other      otherCounts
-	calls      [callKinds]callCounts
-	owners     map[uint32]ownerCounts // by process, 0 = the kernel; nil unless asked for
-	unwatched  int64                  // processes that did not fit into the watched set
-}
-
-// ownerCounts are the kernel's counters of one process, laid out as in bpf/owner.h.
-type ownerCounts struct {
-	Comm                    [commLength]byte
-	Requests, Bytes         [2]int64
-	BackRequests, BackBytes int64
+	directions [2]bpf.TraceDirection
+	other      bpf.TraceOther
+	calls      [callKinds]bpf.TraceCalls
+	owners     map[uint32]bpf.TraceOwner // by process, 0 = the kernel; nil unless requested
+	unwatched  int64                     // processes that did not fit into the watched set
 }
 
 // The kinds of system calls, as in bpf/file.h.
@@ -69,30 +32,17 @@ const (
 	callKinds
 )
 
-const (
-	dirRead  = 0
-	dirWrite = 1
-)
-
-// lostCalls returns how many calls began but could not be followed to their end.
-func (c *counts) lostCalls() (n int64) {
-	for i := range c.calls {
-		n += c.calls[i].Lost
-	}
-	return n
-}
-
-// histograms makes the typed distributions.
-func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
+// fill puts the counters into a trace. zoneGiB is the width of a bucket of positions.
+func (c *counts) fill(t *tracing.Trace, zoneGiB float64) {
 	r, w, o := &c.directions[dirRead], &c.directions[dirWrite], &c.other
-	depths := func(d *directionCounts) tracing.Histogram {
+	depths := func(d *bpf.TraceDirection) tracing.Histogram {
 		return newHistogram("requests", d.Depth[:], 1, 1, float64(d.DepthSum))
 	}
 	calls := func(k int) tracing.Histogram { return newTimes(&c.calls[k].Time, c.calls[k].Ns) }
 	callSizes := func(k int) tracing.Histogram {
 		return newSizes(&c.calls[k].Size, &c.calls[k].SizeBytes)
 	}
-	return tracing.Histograms{
+	t.Histograms = tracing.Histograms{
 		D2CRead: newTimes(&r.D2c, r.D2cNs), D2CWrite: newTimes(&w.D2c, w.D2cNs),
 		Q2DRead: newTimes(&r.Q2d, r.Q2dNs), Q2DWrite: newTimes(&w.Q2d, w.Q2dNs),
 		SizeRead: newSizes(&r.Size, &r.SizeBytes), SizeWrite: newSizes(&w.Size, &w.SizeBytes),
@@ -104,10 +54,22 @@ func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
 		VFSWrite: calls(callWrite), VFSWriteSize: callSizes(callWrite), Fsync: calls(callFsync),
 		WriteToFsync: calls(callWriteToFsync), FadviseToRead: calls(callFadviseToRead),
 	}
+	p := &t.Capture
+	p.Read, p.Write = direction(r), direction(w)
+	p.Flushes, p.FlushWaits = o.Flushes, o.FlushWaits
+	p.OwnFlushWaits, p.KernelFlushWaits = o.OwnFlushWaits, o.KernelFlushWaits
+	p.Owners = c.list()
+	p.Discards, p.DiscardBytes, p.Others = o.Discards, o.DiscardBytes, o.Others
+	p.Gaps, p.IdleNS, p.UnobservedNS = o.Gaps, o.GapNs, r.UnobservedNs+w.UnobservedNs
+	p.Losses = tracing.Losses{Unmatched: o.Unmatched, Orphaned: o.Orphaned, Stale: o.Stale,
+		Full: o.Full, Processes: c.unwatched, Partial: o.Partial, Merged: o.Merged}
+	for i := range c.calls {
+		p.Losses.Calls += c.calls[i].Lost
+	}
 }
 
 // direction returns the counters that only need another name. capture.go computes the rest.
-func (d *directionCounts) direction() tracing.Direction {
+func direction(d *bpf.TraceDirection) tracing.Direction {
 	return tracing.Direction{
 		Requests: d.Requests, Bytes: d.Bytes, Errors: d.Errors,
 		Issued: d.Issued, Requeued: d.Requeued, Stale: d.Stale,
@@ -162,34 +124,4 @@ func (c *counts) list() (out []tracing.Owner) {
 // words returns a structure that consists of 64-bit words as a slice of them.
 func words[T any](v *T) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
-}
-
-// zoneSectors returns the width of an LBA bucket: the smallest power of two, at least 1 MiB, with
-// which the buckets cover the largest device. It is 16 GiB if the devices are unknown.
-func zoneSectors(ts []host.Disk) uint64 {
-	const mib, unknown = 1 << 20 / host.SectorSize, 16 << 30 / host.SectorSize
-	if len(ts) == 0 {
-		return unknown
-	}
-	width := uint64(mib)
-	for _, t := range ts {
-		for uint64(t.Number("size")) > width*lbaBuckets {
-			width *= 2
-		}
-	}
-	return width
-}
-
-// liveRoom is how many requests can be followed at once: as many as 64 hardware queues of an NVMe drive hold.
-// The kernel takes some 130 bytes for each.
-const liveRoom = 1 << 16
-
-// maxSegments returns the smallest limit of the devices, 0 if unknown.
-func maxSegments(ts []host.Disk) (least int64) {
-	for _, t := range ts {
-		if n := t.Number("queue/max_segments"); n > 0 && (least == 0 || n < least) {
-			least = n
-		}
-	}
-	return least
 }
