@@ -150,17 +150,6 @@ func TestGPUsWithoutNVML(t *testing.T) {
 	assert.Equal(t, "no NVIDIA card is on the PCI bus", h.GPUNote)
 }
 
-func TestTracingVerdicts(t *testing.T) {
-	m := fake(t)
-	yes := m.tracing("6.8.0")
-	assert.True(t, yes.Possible)
-	m.untraced = func() string { return "a seccomp filter" }
-	no := m.tracing("6.8.0")
-	assert.False(t, no.Possible, "whatever can be seen")
-	assert.Equal(t, "no: a seccomp filter", no.Verdict)
-	assert.Equal(t, yes.Features, no.Features)
-}
-
 // TestWhatTracingNeeds: the missing features, by their names.
 func TestWhatTracingNeeds(t *testing.T) {
 	for _, c := range []struct{ what, remove, put, text, kernel, want string }{
@@ -193,6 +182,9 @@ func TestWhatTracingNeeds(t *testing.T) {
 				}
 			}
 			assert.Equal(t, c.want, strings.Join(missing, " "))
+			assert.True(t, m.tracing(c.kernel).Possible, "whatever can be seen")
+			m.untraced = func() string { return "a seccomp filter" }
+			assert.Equal(t, "no: a seccomp filter", m.tracing(c.kernel).Verdict)
 		})
 	}
 }

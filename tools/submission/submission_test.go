@@ -184,7 +184,12 @@ func listing(t *testing.T, dir string) []string {
 func TestClosedSubmission(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "submission")
 	require.NoError(t, os.Mkdir(out, 0o755), "new or empty")
-	built, text, errs, err := submit(dir, out)
+	found := discover.Hardware{CPU: discover.CPU{Sockets: new(2), Cores: new(192)},
+		Devices: []discover.Device{{Device: result.Device{Name: "nvme0n1"},
+			Link: &discover.Link{Generation: 5, Width: 4}}}}
+	built, text, errs, err := submit(dir, out, func(s *Submission) {
+		s.Hardware = map[string]discover.Hardware{"node0": found, "node1": found}
+	})
 	require.NoError(t, err)
 	require.True(t, built, errs)
 	assert.Empty(t, errs)
@@ -233,19 +238,6 @@ func TestClosedSubmission(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, entries, 1)
 	})
-}
-
-func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
-	h := discover.Hardware{SchemaVersion: discover.SchemaVersion, Hostname: "node0",
-		CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
-	h.Devices = []discover.Device{{Device: result.Device{Name: "nvme0n1"},
-		Link: &discover.Link{Generation: 5, Width: 4}}}
-	r := closed(t, 1, 0, 0)
-	n := describe(r.Environment, h)
-	assert.Equal(t, []string{"2", "192", "768", "PCIe Gen5 x4", "nvme", "3841", "Ubuntu",
-		"24.04 LTS"},
-		[]string{n.Sockets, n.Cores, n.Memory, n.Drive.Link, n.Drive.Interface, n.Drive.GB, n.OS,
-			n.OSVersion})
 }
 
 // set changes a parameter on record.
@@ -333,19 +325,6 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 	}
 }
 
-func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
-	dir := results(t, func(r *result.Result) {
-		if r.Trial == 2 && r.Rank == 1 {
-			r.Simulation = &result.Simulation{}
-		}
-	})
-	out := filepath.Join(t.TempDir(), "out")
-	_, _, _, err := submit(dir, out, open)
-	assert.ErrorContains(t, err, "trial_2/rank_1")
-	assert.ErrorContains(t, err, "is simulated: no storage had a part in it")
-	assert.NoDirExists(t, out)
-}
-
 // TestRanksOfOneRun: the parameters about several clients are no deviation in a result of one client,
 // nor where rank 0 has started the others, whose parameters differ from its own.
 func TestRanksOfOneRun(t *testing.T) {
@@ -421,24 +400,6 @@ func TestRehearsal(t *testing.T) {
 	assert.NotContains(t, deviates, "window")
 }
 
-// TestAllOptionsMustBeRun: two of three are no closed result.
-func TestAllOptionsMustBeRun(t *testing.T) {
-	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_2")))
-	built, _, errs, err := submit(dir, out)
-	assert.NoError(t, err)
-	assert.False(t, built)
-	assert.Contains(t, errs, "option 2: every option must be run (rule 6.3.1.1): there is no "+
-		"result of StorageThroughput (option_2)")
-	assert.Contains(t, errs, "1 deviation(s) from the closed division, nothing was built; "+
-		"-division open builds "+out+"/open")
-	assert.NoDirExists(t, out)
-	built, text, _, err := submit(dir, out, open)
-	assert.NoError(t, err)
-	assert.True(t, built)
-	assert.Contains(t, text, "1 deviation(s), listed in check.md")
-}
-
 func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		if r.Rank == 1 {
@@ -453,16 +414,28 @@ func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 		"[num-users=100], option 3 [num-users=70]: every trial of every rank must have a result")
 }
 
+// TestOpenSubmissionListsDeviations: the closed division refuses results of two of its options that
+// deviate, and builds nothing.
 func TestOpenSubmissionListsDeviations(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		r.Division, r.Notice = result.DivisionOpen, ""
 		set(r, "num-users", "100")
 	})
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_2")))
 	out := filepath.Join(t.TempDir(), "out")
+	built, _, errs, err := submit(dir, out)
+	assert.NoError(t, err)
+	assert.False(t, built)
+	assert.Contains(t, errs, "option 2: every option must be run (rule 6.3.1.1): there is no "+
+		"result of StorageThroughput (option_2)")
+	assert.Contains(t, errs, "4 deviation(s) from the closed division, nothing was built; "+
+		"-division open builds "+out+"/open")
+	assert.NoDirExists(t, out)
+
 	built, text, errs, err := submit(dir, out, open)
 	require.NoError(t, err)
 	require.True(t, built, errs)
-	assert.Contains(t, text, "listed in check.md")
+	assert.Contains(t, text, "4 deviation(s), listed in check.md")
 	run := filepath.Join(out, "open/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_150000")
 	check, err := os.ReadFile(filepath.Join(run, "check.md"))
 	require.NoError(t, err)
@@ -496,17 +469,24 @@ func TestNothingIsLeftHalfWritten(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, entries, what)
 	}
-	for what, text := range map[string]string{"empty": "",
-		"truncated": `{"schema_version": "1.0", "summ`} {
+	simulated := closed(t, 3, 2, 1)
+	simulated.Simulation = &result.Simulation{}
+	data, err := simulated.Encode()
+	require.NoError(t, err)
+	for what, c := range map[string]struct{ text, want string }{
+		"empty":     {"", ":1:"},
+		"truncated": {`{"schema_version": "1.0", "summ`, ":1:"},
+		"simulated": {string(data), " is simulated: no storage had a part in it"},
+	} {
 		dir := results(t, nil)
 		path := filepath.Join(dir, "option_3/trial_2/rank_1/kvcache_results_20260908_120000.json")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		_, stdout, _, err := submit(dir, out)
-		assert.ErrorContains(t, err, path+":1:", what)
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o644))
+		_, stdout, _, err := submit(dir, out, open)
+		assert.ErrorContains(t, err, path+c.want, what)
 		assert.Empty(t, stdout)
 		left(what)
 	}
-	_, _, _, err := submit(t.TempDir(), out)
+	_, _, _, err = submit(t.TempDir(), out)
 	assert.ErrorContains(t, err, "no result file")
 	_, _, _, err = submit(results(t, nil), filepath.Join(parent, "none", "out"))
 	assert.Error(t, err)
