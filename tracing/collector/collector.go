@@ -40,7 +40,6 @@ type programs interface {
 	shut() error
 	edge() (edge, error)
 	read(t *tracing.Trace) error // fills in the counters of the window
-	missed() int64               // runs that the kernel skipped since attaching
 	// lostInFlight counts the requests that were dispatched before a moment and have no completion.
 	lostInFlight(before uint64) (lostInFlight, error)
 	// family returns how many processes were found so far for an id or a name, including children, and
@@ -56,7 +55,6 @@ func (none) open() error                               { return nil }
 func (none) shut() error                               { return nil }
 func (none) edge() (edge, error)                       { return edge{}, nil }
 func (none) read(*tracing.Trace) error                 { return nil }
-func (none) missed() int64                             { return 0 }
 func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
 func (none) family() (met, running int)                { return 0, 0 }
 func (none) close() error                              { return nil }
@@ -67,7 +65,7 @@ type edge struct {
 	inFlight [2]int64
 	idle     uint64 // time from which no request was in flight
 	first    uint64 // when the window's first request was dispatched, 0 = none yet
-	missed   int64  // only at the ends: it costs a system call per program
+	missed   int64  // runs that the kernel skipped since attaching
 }
 
 // window is the state read at its two ends. The kernel's counters are read later.
@@ -200,7 +198,6 @@ func (c *Collector) readEnd(w *window) {
 func (w *window) edge(to *edge, p programs) {
 	var err error
 	*to, err = p.edge()
-	to.missed = p.missed()
 	w.err = errors.Join(w.err, err)
 }
 

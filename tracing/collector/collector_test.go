@@ -31,7 +31,6 @@ func (f *fakePrograms) read(t *tracing.Trace) error {
 	return nil
 }
 func (f *fakePrograms) family() (int, int) { return 0, 0 }
-func (f *fakePrograms) missed() int64      { return 0 }
 func (f *fakePrograms) close() error       { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil

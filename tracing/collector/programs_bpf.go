@@ -80,7 +80,7 @@ func (k *kernelPrograms) edge() (edge, error) {
 	err := errors.Join(v[bpf.TraceVarGauge].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
 		v[bpf.TraceVarFirst].Get(&first))
 	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0][0]), int64(g[1][0])},
-		idle: idle[0], first: first[0]}, err
+		idle: idle[0], first: first[0], missed: k.missed()}, err
 }
 
 func (k *kernelPrograms) read(t *tracing.Trace) error {
@@ -138,7 +138,7 @@ func sum[T any](to *T, m *ebpf.Map, key int) error {
 	return nil
 }
 
-// missed sums over all programs. The kernel skips a run if it interrupts a run of the same program on
+// missed sums over all programs, with a system call for each. The kernel skips a run if it interrupts a run of the same program on
 // the processor. Requests are then lost or unmatched, and count as such.
 func (k *kernelPrograms) missed() (n int64) {
 	for _, p := range k.coll.Programs {
