@@ -145,8 +145,8 @@ func (s *Submission) runAt(sum *summary.Summary) string {
 	return filepath.Join("results", s.System, "kv_cache", s.model(), "run", sum.Stamp())
 }
 
-// model is the first option's model as the name of a directory. A model that -model read from a file is named after the file,
-// and one from a config.json after the directory of that file.
+// model is the first option's model as the name of a directory. A model that -model read from a file is
+// named after the file, and one from a config.json after the directory of that file.
 func (s *Submission) model() string {
 	key := s.tree.Files[0].Result.Model.Key
 	name := strings.TrimSuffix(filepath.Base(key), ".json")

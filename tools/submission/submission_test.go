@@ -328,7 +328,9 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 // TestRanksOfOneRun: the parameters about several clients are no deviation in a result of one client,
 // nor where rank 0 has started the others, whose parameters differ from its own.
 func TestRanksOfOneRun(t *testing.T) {
-	one := tree(t, func(r *result.Result) { r.Ranks, r.Parameters = 1, closedValues()[r.Benchmark].Parameters() })
+	one := tree(t, func(r *result.Result) {
+		r.Ranks, r.Parameters = 1, closedValues()[r.Benchmark].Parameters()
+	})
 	one.Files = slices.DeleteFunc(one.Files, func(f merge.File) bool { return f.Rank == 1 })
 	assert.Empty(t, deviations(one))
 

@@ -23,7 +23,7 @@ type node struct {
 	Sockets, Cores, Memory string
 	Drive                  drive
 	Location               string // where the storage is, seen from the client; "" is not known
-	Object                 bool   // the storage is asked in the words of object stores
+	Object                 bool   // the storage has the API of an object store
 	Filesystem             string // its type and mount options
 	Name                   string // names the first
 	Count                  int

@@ -165,7 +165,7 @@ func (opt *Options) Check(rest []string) error {
 	}
 	if err := opt.tracing.Level.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("-level: %w", err))
-		opt.tracing.Level = tracing.LevelBlock // it is said
+		opt.tracing.Level = tracing.LevelBlock // its error is reported once
 	}
 	// The trace is lost when its job cannot be written: check that first.
 	errs = append(errs, writable("-fio", opt.Fio), writable("-json", opt.JSON))

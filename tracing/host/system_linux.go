@@ -163,7 +163,7 @@ func statfs(path string) (Filesystem, error) {
 func allowedCPUs() int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return 0 // more than the set holds (1024): the runtime's own count stands
+		return 0 // more than the set holds (1024): the runtime's own count is used
 	}
 	return set.Count()
 }
