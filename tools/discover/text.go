@@ -43,8 +43,8 @@ func spin(rotational *bool) string {
 // Limits are those of the request queue.
 func (d Device) Limits() string {
 	var parts []string
-	add := func(there bool, format string, v any) {
-		if there {
+	add := func(known bool, format string, v any) {
+		if known {
 			parts = append(parts, fmt.Sprintf(format, v))
 		}
 	}

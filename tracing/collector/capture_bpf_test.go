@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 package collector
 
 import (
@@ -9,6 +11,8 @@ import (
 
 	"kvbench/tools/golden"
 	"kvbench/tracing"
+	"kvbench/tracing/bpf"
+	"kvbench/tracing/host"
 )
 
 // made describes the requests of an invented device.
@@ -22,7 +26,7 @@ type made struct {
 
 func (l made) trace() *tracing.Trace {
 	var n counts
-	put := func(to *directionCounts, sizes map[int64]uint64) {
+	put := func(to *bpf.TraceDirection, sizes map[int64]uint64) {
 		for bytes, k := range sizes {
 			i := bucketOf(uint64(bytes)/sizeUnit, buckets)
 			to.Size[i] += k
@@ -48,11 +52,13 @@ func (l made) trace() *tracing.Trace {
 	w.before.now, w.before.first = 1, 1
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
 	c := &Collector{
-		about: tracing.Capture{Level: tracing.LevelBlock, Filter: tracing.FilterDevice,
+		common: tracing.Capture{Level: tracing.LevelBlock, Filter: tracing.FilterDevice,
 			Device: "nvme0n1", Watched: "this process", Attach: byTracepoint},
-		programs: &fakePrograms{},
+		programs: &fakePrograms{fill: func(t *tracing.Trace) {
+			n.fill(t, float64(zoneSectors(nil))*host.SectorSize/(1<<30))
+		}},
 	}
-	t := c.build(w, &n)
+	t, _ := c.build(w)
 	t.Capture.MaxSegments = l.segments
 	return t
 }
