@@ -63,7 +63,7 @@ func kneeGrid(r *result.Result) (t Table) {
 	slices.Sort(sizes)
 	slices.Sort(depths)
 	sizes, depths = slices.Compact(sizes), slices.Compact(depths)
-	text := units.BytesPerSec.Beside(rates...)
+	text := units.BytesPerSec.InOneUnit(rates...)
 	_, unit, _ := strings.Cut(text(k.Best), " ")
 	t = Table{Topic: "grid", Columns: []Column{{Text: "in flight, " + unit}}}
 	for _, size := range sizes {

@@ -35,7 +35,7 @@ func TestRootsAreListed(t *testing.T) {
 	text := summaryOf(t, twoRoots(4, 1000))
 	assert.Contains(t, text, "\nroots ")
 	assert.Contains(t, text, "/mnt/a/kv (nvme0n1)")
-	assert.Regexp(t, `\n +all +20 +1 +2 GiB +512 MiB/s .* 0.5 GiB +0 GiB +–\n`, text)
+	assert.Regexp(t, `\n +all +20 +1 +2 GiB +512 MiB/s .* 0.50 GiB +0 GiB +–\n`, text)
 	assert.Contains(t, text, "\n            /mnt/b/kv lags: its reads take 8 ms on average, those "+
 		"of the others 2 ms: with 50 % of them it has 80 % of what is in flight\n")
 	assert.NotContains(t, summaryOf(t, twoRoots(2, 1000)), "lags", "67 % are less than 1.5 × 50 %")

@@ -114,7 +114,7 @@ func (t Table) String() string {
 	})
 	format := map[units.Unit]func(any) string{}
 	for u, list := range values {
-		format[u] = u.Beside(list...)
+		format[u] = u.InOneUnit(list...)
 	}
 	heads, rows := Draw(t, func(c Column) string { return c.Text },
 		func(u units.Unit, v any) string { return format[u](v) })

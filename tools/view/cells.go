@@ -76,7 +76,7 @@ func alike(unit string, cells []stats.Cell) func(v float64) string {
 	if len(rates) == 0 {
 		return func(v float64) string { return stats.Format(v, unit) }
 	}
-	text := units.BytesPerSec.Beside(rates...)
+	text := units.BytesPerSec.InOneUnit(rates...)
 	return func(v float64) string { return text(v) }
 }
 
