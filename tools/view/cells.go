@@ -34,9 +34,6 @@ func Value(u units.Unit, v any) Cell {
 	if ok {
 		c.Key = new(x)
 	}
-	if ok && u == units.Number {
-		c.Text = stats.Number(x)
-	}
 	return c
 }
 
@@ -52,7 +49,13 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash
 	}
-	text := alike(unit, row)
+	var together []any
+	for _, other := range row {
+		if other.N() > 0 {
+			together = append(together, other.Summary.Center)
+		}
+	}
+	text := units.OfLine(unit, together...)
 	sub := fmt.Sprintf("n=%d", c.N())
 	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
 		sub += ", too few for an interval"
@@ -64,22 +67,6 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 		Key: new(c.Summary.Center)}
 }
 
-// alike writes values of a metric: rates of bytes in one unit, because 995 MiB/s looks like more
-// than 1.01 GiB/s.
-func alike(unit string, cells []stats.Cell) func(v float64) string {
-	var rates []any
-	for _, c := range cells {
-		if c.N() > 0 && strings.HasSuffix(unit, "B/s") {
-			rates = append(rates, c.Summary.Center)
-		}
-	}
-	if len(rates) == 0 {
-		return func(v float64) string { return stats.Format(v, unit) }
-	}
-	text := units.BytesPerSec.InOneUnit(rates...)
-	return func(v float64) string { return text(v) }
-}
-
 // Change is a run's difference from the first one and its significance. A random difference of 3 %
 // and a significant one look the same in a bar.
 func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
@@ -87,11 +74,8 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	if c == nil {
 		return dash
 	}
-	text, key := fmt.Sprintf("%+.1f %%", c.Ratio*100), new(c.Ratio)
-	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
-		text, key = units.Unknown, nil
-	}
-	sub := "p=" + stats.Number(c.Adjusted)
+	text, key := units.Change(c.Ratio), units.Finite(c.Ratio)
+	sub := "p=" + units.Number.Text(c.Adjusted)
 	if c.Headline {
 		sub = "Holm " + sub
 	} else {

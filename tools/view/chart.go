@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
@@ -183,7 +184,7 @@ func (c Chart) Numbers() (n Numbers) {
 	if h := c.Heat; h != nil {
 		starts := append([]float64{0}, h.At[:len(h.At)-1]...)
 		for k, low := range h.From {
-			l := Line{Name: "how often from " + stats.Number(low), X: starts}
+			l := Line{Name: "how often from " + units.Number.Text(low), X: starts}
 			for i := range h.At {
 				l.Y = append(l.Y, float64(h.Counts[i][k]))
 			}

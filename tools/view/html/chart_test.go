@@ -102,9 +102,9 @@ func TestAChartAndItsTable(t *testing.T) {
 		Heads: []string{"users", "read", "2 write", "2 write, least of all trials",
 			"2 write, most of all trials"},
 		Rows: [][]string{{"one user", "1", "1", "1", "2"}, {"2", "", "1", "", ""},
-			{"4", "3.5", "2", "", ""}}}, newGrid(c))
+			{"4", "3.50", "2", "", ""}}}, newGrid(c))
 	assert.Equal(t, grid{Heads: []string{"", "how often from 64", "how often from 90.5"},
-		Rows: [][]string{{"0", "4,321", "0"}, {"1", "0", "30"}}},
+		Rows: [][]string{{"0", "4321", "0"}, {"1", "0", "30"}}},
 		newGrid(view.Chart{Heat: &view.Heat{At: x[:2], From: []float64{64, 64 * view.HalfOctave},
 			Counts: [][]int64{{4321, 0}, {0, 30}}}}))
 }

@@ -69,8 +69,7 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	"heads": view.Heads,
 	"value": func(u units.Unit, v any) cell { return plain(view.Value(u, v)) },
 	"bytes": view.Bytes, "count": units.Count.Text, "title": stats.Title,
-	"line": func(unit string) string { line, _ := stats.Line(unit); return line },
-	"bar":  intervalBar,
+	"bar": intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. An error may come in the middle of
@@ -147,11 +146,11 @@ func newGrid(c view.Chart) grid {
 		g.Heads = append(g.Heads, s.Name)
 	}
 	for i, x := range n.Places {
-		row := []string{cmp.Or(n.Labels[i], stats.Number(x))}
+		row := []string{cmp.Or(n.Labels[i], units.Number.Text(x))}
 		for _, s := range n.Series {
 			text := ""
 			if !math.IsNaN(s.Values[i]) {
-				text = stats.Number(s.Values[i])
+				text = units.Number.Text(s.Values[i])
 			}
 			row = append(row, text)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"golang.org/x/perf/benchunit"
+
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -167,15 +169,15 @@ func metrics(t *stats.Table) table {
 	better := map[int]any{1: "higher", -1: "lower"} // empty where unknown
 	for _, bench := range t.Benchmarks {
 		for _, m := range bench.Metrics {
-			unit, scale := stats.Line(m.Unit)
-			row := []any{bench.Name, stats.Title(m.Unit), unit, better[m.Better]}
+			tidied, _ := benchunit.Tidy(1, m.Label) // the sheet has the line's units
+			row := []any{bench.Name, stats.Title(m.Unit), m.Label, better[m.Better]}
 			// Five columns for a run, and three more for its change.
 			for i, c := range m.Cells {
 				if c.N() == 0 {
 					row = append(row, nil, nil, nil, nil, nil)
 				} else {
-					row = append(row, c.N(), round(c.Summary.Center*scale),
-						round(c.Summary.Lo*scale), round(c.Summary.Hi*scale), share(c.CV))
+					row = append(row, c.N(), round(c.Summary.Center/tidied),
+						round(c.Summary.Lo/tidied), round(c.Summary.Hi/tidied), share(c.CV))
 				}
 				if i > 0 {
 					row = append(row, change(c.Change, view.Comparable(bench, i))...)
