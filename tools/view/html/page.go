@@ -1,7 +1,6 @@
 package html
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -146,11 +145,14 @@ func newGrid(c view.Chart) grid {
 		g.Heads = append(g.Heads, s.Name)
 	}
 	for i, x := range n.Places {
-		row := []string{cmp.Or(n.Labels[i], units.Number.Text(x))}
+		row := []string{units.Number.Text(x)}
+		if n.Labels != nil {
+			row[0] = n.Labels[i]
+		}
 		for _, s := range n.Series {
 			text := ""
-			if !math.IsNaN(s.Values[i]) {
-				text = units.Number.Text(s.Values[i])
+			if !math.IsNaN(s.Y[i]) {
+				text = units.Number.Text(s.Y[i])
 			}
 			row = append(row, text)
 		}

@@ -42,7 +42,9 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
 		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
 	b.parts(records)
-	b.results(timeline(), records, intervals)
+	heads, _ := timeColumns(&result.Timeline{})
+	b.results(&table{name: "Timeline", heads: append([]string{"Time (s)"}, heads...)}, records,
+		intervals)
 	b.charts(records, t)
 	if b.err != nil {
 		return b.err

@@ -163,45 +163,6 @@ func TestSheets(t *testing.T) {
 	assert.NotEqual(t, excelize.CellTypeSharedString, kind, "numbers are numbers")
 }
 
-// The columns that scripts know, in their order.
-func TestSummaryColumns(t *testing.T) {
-	want :=
-		strings.Split(
-			`Timestamp, Model, Num Users, Duration (s), GPU Memory per Card (GiB), Num GPUs, Tensor Parallel, Total GPU Memory (GiB), CPU Memory (GiB), Generation Mode, Performance Profile, Multi-turn, Prefix Caching, RAG Enabled, Autoscaling, Seed, Max Concurrent Allocs, Request Rate, Max Requests, Dataset Path, Cache Dir, Storage Capacity (GiB), Precondition, Precondition Size (GiB), Precondition Threads, Trace Speedup, Replay Cycles, Total Requests, Total Tokens, Elapsed Time (s), Avg Throughput (tok/s), Storage Throughput (tok/s), Requests/sec`, ", ")
-	for _, part := range []struct {
-		title string
-		n     int
-	}{{"E2E Latency", 6}, {"Storage Latency", 6}, {"Gen Latency", 4}} {
-		for _, p := range []string{"Mean", "P50", "P95", "P99", "P99.9", "P99.99"}[:part.n] {
-			want = append(want, part.title+" "+p+" (ms)")
-		}
-	}
-	for _, part := range []string{"Read Total", "Write Total", "Read Device", "Write Device",
-		"Read Host", "Write Host"} {
-		for _, p := range []string{"P50", "P95", "P99", "P99.9", "P99.99"} {
-			want = append(want, "Storage Tier "+part+" "+p+" (ms)")
-		}
-	}
-	want = append(want, "Cache Hit Rate", "Read/Write Ratio", "Total Read (GiB)",
-		"Total Write (GiB)")
-	for _, way := range []string{"Written", "Read"} {
-		for _, tier := range []string{"GPU", "CPU", "Storage"} {
-			want = append(want, "Tier "+tier+" KV Bytes "+way+" (GiB)")
-		}
-	}
-	for _, tier := range []string{"GPU", "CPU", "Storage"} {
-		want = append(want, "Tier "+tier+" Read Bandwidth (GiB/s)",
-			"Tier "+tier+" Write Bandwidth (GiB/s)")
-	}
-	want = append(want, "GPU Entries", "CPU Entries", "Storage Entries", "Multi-turn Hit Rate")
-	require.Len(t, want, pythonColumns)
-	var got []string
-	for _, c := range summaryColumns() {
-		got = append(got, c.title)
-	}
-	assert.Equal(t, want, got[:pythonColumns])
-}
-
 // Columns that a result of the Python benchmark fills are filled by ours, too: by the same keys.
 func TestPythonColumnsAreOurs(t *testing.T) {
 	// The fixture has too few samples for the last percentiles, and its storage tier is written by
@@ -253,18 +214,6 @@ func TestLinesWithoutResultFiles(t *testing.T) {
 	}
 	var b bytes.Buffer
 	require.NoError(t, Write(&b, records, table))
-}
-
-// The times in each interval of a result that was not traced.
-func TestTimesOverTime(t *testing.T) {
-	f := open(t, "../../../kvbench/record/testdata/result.json")
-	rows, err := f.GetRows("Timeline", excelize.Options{RawCellValue: true})
-	require.NoError(t, err)
-	assert.Contains(t, rows[0], "Request End To End P95 (ms, from)")
-	rows, err = f.GetRows("Chart Data")
-	require.NoError(t, err)
-	assert.Contains(t, fmt.Sprint(rows), "over time, median trial")
-	assert.NotContains(t, fmt.Sprint(rows), "how often", "a heat map is no native chart")
 }
 
 // A text that only looks like a number, or has more digits than a spreadsheet keeps, stays a text.
