@@ -128,7 +128,7 @@ func (r *Report) few(row Row) string {
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
 			r.Family)
 	}
-	return text + "; " + Needs(r.Tested, r.Options.Alpha, row.new().TookTurns())
+	return text + "; " + Needs(r.Tested, r.Options.Alpha, row.new().InBlocks())
 }
 
 // Needs says how many trials a side so many metrics need together.
@@ -161,7 +161,7 @@ func (r *Report) headline() string {
 		}
 	}
 	within := ""
-	if r.Turns {
+	if r.InBlocks {
 		within = " within turns"
 	}
 	answer := fmt.Sprintf("gate %s: %s", outcomes[r.Outcome()], strings.Join(parts, ", "))

@@ -80,7 +80,7 @@ type Report struct {
 	Notes    []string
 	Family   int      // metrics that were tested together
 	Tested   int      // that would have been, with samples enough
-	Turns    bool     // all of the family are compared within turns
+	InBlocks bool     // all of the family are compared within blocks
 	Refusals []string // why the sides cannot be compared, each reason once
 }
 
@@ -321,35 +321,35 @@ func (r *Report) correct() {
 	// Rows with fewer trials than any test needs are no part of the family: they could not raise an
 	// alarm, and counting them would hide the alarms of the others.
 	var family []*Row
-	var losses, differ stats.Together
-	r.Turns = true
+	var changes []*stats.Change
+	var losses, least []float64
+	r.InBlocks = true
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		// So far Fine only means that a row can be tested.
 		if row.Verdict == Fine {
 			c := row.new().Change
-			family = append(family, row)
-			losses.Add(row.P, c.Least())
-			differ.Add(c.P, 2*c.Least())
-			r.Turns = r.Turns && row.old().TookTurns() && row.new().TookTurns()
+			family, changes = append(family, row), append(changes, c)
+			losses, least = append(losses, row.P), append(least, c.Least())
+			r.InBlocks = r.InBlocks && row.old().InBlocks() && row.new().InBlocks()
 		}
 		if row.Verdict != Missing && row.Verdict != Failed {
 			r.Tested++
 		}
 	}
 	r.Family = len(family)
-	r.Turns = r.Turns && r.Family > 0
+	r.InBlocks = r.InBlocks && r.Family > 0
 	alpha := r.Options.Alpha
-	worse, few := losses.Correct(alpha)
-	differences, _ := differ.Correct(alpha)
+	stats.Correct(changes)
+	losses, least = stats.Holm(losses), stats.Holm(least)
 	for k, row := range family {
-		c := row.new().Change
-		row.Adjusted, c.Adjusted, c.Headline = worse[k], differences[k], true
+		c := changes[k]
+		row.Adjusted = losses[k]
 		if row.Better != 0 {
 			row.Sight = c.Sight(row.Better, row.Limit, alpha/float64(r.Family))
 		}
 		switch {
-		case few[k]:
+		case least[k] >= alpha: // whatever the difference
 			row.Verdict = Few
 		case row.Better == 0:
 		case row.Adjusted < alpha:
@@ -364,7 +364,7 @@ func (r *Report) correct() {
 			row.Verdict = Blind
 		}
 	}
-	if !r.Turns && r.Family > 0 {
+	if !r.InBlocks && r.Family > 0 {
 		r.Notes = append(r.Notes, "old and new did not take turns, or their lines do not say so: "+
 			"what changed on the machine in between looks like a loss or hides one (kvreport "+
 			"turns, make gate)")

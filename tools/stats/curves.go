@@ -7,6 +7,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
+	"kvbench/tracing"
 )
 
 // Merge adds up one histogram of several trials; nil when none has it. It skips a histogram that
@@ -65,7 +66,7 @@ type Octaves map[float64]int64
 
 // TraceOctaves adds up one tracing histogram of several trials, and of all their ranks. Linear ones
 // (queue depth, addresses) become octaves too, and values below 1 count to the one from 1.
-func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind load.TraceHistogram) {
+func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind tracing.Kind) {
 	out = Octaves{}
 	for _, trial := range trials {
 		for _, rec := range trial.Clients() { // each rank's trace is in its own file alone
@@ -73,7 +74,7 @@ func TraceOctaves(trials []*load.Record, key string) (out Octaves, kind load.Tra
 				if h.Key != key {
 					continue
 				}
-				kind = h
+				kind = h.Kind
 				for _, b := range h.Buckets {
 					out[math.Exp2(math.Floor(math.Log2(max(1, b.Range[0])))+1)] += b.Count
 				}

@@ -82,8 +82,8 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 		sub += " alone, not judged"
 	}
 	// With too few samples p means nothing.
-	if len(c.Warnings) > 0 {
-		sub = c.Warnings[0].Error()
+	if c.TooFew != "" {
+		sub = c.TooFew
 	}
 	// The sign repeats the colour as a shape: colours get lost in print and for some readers.
 	switch {

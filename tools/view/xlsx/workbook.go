@@ -208,8 +208,8 @@ func change(c *stats.Change, comparable bool) []any {
 		verdict = "mostly not " + result.StorageLimited
 	case c.Judged(stats.Alpha) != 0:
 		verdict = "yes"
-	case len(c.Warnings) > 0:
-		verdict = c.Warnings[0].Error()
+	case c.TooFew != "":
+		verdict = c.TooFew
 	case !c.Headline:
 		verdict = "not judged"
 	}
@@ -243,14 +243,11 @@ func qos(rec *load.Record) (rows [][]any) {
 	return rows
 }
 
-// traceName is the Python benchmark's name, so that lookups of rows by name work; other histograms
-// have their usual names.
-func traceName(h load.TraceHistogram) string { return cmp.Or(h.Python, h.Title) }
-
-// traceSums are the percentiles of the kernel's histograms, and their ranges.
+// traceSums are the percentiles of the kernel's histograms, and their ranges. Histograms that the
+// Python benchmark has, too, have its names, so that lookups of rows by name work.
 func traceSums(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
-		rows = append(rows, []any{traceName(h), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
+		rows = append(rows, []any{cmp.Or(h.Python, h.Title), h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
 			h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Units})
 	}
 	return rows
@@ -261,7 +258,7 @@ func traceBuckets(rec *load.Record) (rows [][]any) {
 	for _, h := range rec.Tracing() {
 		for _, k := range h.Buckets {
 			rows = append(rows,
-				[]any{traceName(h), k.Range[0], k.Range[1], float64(k.Count), h.Units})
+				[]any{cmp.Or(h.Python, h.Title), k.Range[0], k.Range[1], float64(k.Count), h.Units})
 		}
 	}
 	return rows
