@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/merge"
+	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 
@@ -131,9 +132,8 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	}
 	// Predictions may be compared with each other, and are marked as such.
 	for _, b := range both {
-		how := b.Settings[oldSide].Of(merge.SettingSimulated)
-		if len(how) > 0 && how[0] != merge.Measured {
-			r.Notes = append(r.Notes, b.Name+": simulated "+how[0]+
+		if s := b.Settings[oldSide]; s.Simulated() {
+			r.Notes = append(r.Notes, b.Name+": simulated "+s.Text(merge.SettingSimulated)+
 				" on both sides: this compares predictions, not measurements")
 		}
 	}
@@ -300,11 +300,9 @@ func (r Row) lacksOperations() bool {
 // even: the window or a limit of the control group decided it, and would be the same on another
 // drive. In virtual time equal bandwidths are expected.
 func stuck(b *stats.Benchmark, m *stats.Metric) bool {
-	for _, s := range b.Settings {
-		if s != nil && !slices.Equal(s.Of(merge.SettingSimulated), []string{merge.Measured}) &&
-			len(s.Of(merge.SettingSimulated)) > 0 {
-			return false
-		}
+	if slices.ContainsFunc(b.Settings,
+		func(s *load.Settings) bool { return s != nil && s.Simulated() }) {
+		return false
 	}
 	times, most, all := map[float64]int{}, 0, 0
 	for _, c := range m.Cells {

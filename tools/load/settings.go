@@ -91,6 +91,12 @@ func (s *Settings) Of(name string) []string {
 	return nil
 }
 
+// Simulated reports whether any trial was in virtual time.
+func (s *Settings) Simulated() bool {
+	return slices.ContainsFunc(s.Of(merge.SettingSimulated),
+		func(how string) bool { return how != merge.Measured })
+}
+
 // Difference is a setting of which two sets of trials have different values.
 type Difference struct {
 	Name     string
@@ -142,9 +148,14 @@ func (rec *Record) settings() map[string]string {
 		}
 	}
 	maps.Copy(m, ofConfig(rec.Config))
-	if rec.Result != nil || rec.Python {
-		maps.Copy(m, ofFile(rec.Result, rec.Python))
+	if rec.IsLine() {
+		return m
 	}
+	found := merge.SettingsOf(rec.Result, rec.Python)
+	if !rec.Python {
+		effective(found, rec.Result)
+	}
+	maps.Copy(m, found)
 	return m
 }
 
@@ -214,16 +225,6 @@ func ofConfig(config []Setting) map[string]string {
 	// Text of other programs has no such line: nothing is known of virtual time there.
 	if virtual || m[merge.SettingFormat] != "" {
 		m[merge.SettingSimulated] = merge.HowSimulated(virtual, device != "" && device != "–")
-	}
-	return m
-}
-
-// ofFile returns the settings of a result file: the parameters that were set, and what the run
-// found for those that were not. Files of the Python benchmark have no found settings.
-func ofFile(r *result.Result, python bool) map[string]string {
-	m := merge.SettingsOf(r, python)
-	if !python {
-		effective(m, r)
 	}
 	return m
 }

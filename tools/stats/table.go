@@ -19,7 +19,6 @@ type Table struct {
 	Runs       []string // sources
 	Labels     []string // what to call them: the file's name if it is unique
 	Benchmarks []*Benchmark
-	Units      benchfmt.UnitMetadataMap
 	Notes      []string // omissions and their reasons
 }
 
@@ -149,7 +148,7 @@ func (b *Benchmark) Headline() *Metric {
 // "Synthetic (simulated)": a prediction shares no row, no median and no chart's bar with a
 // measurement. Metrics have the order of the suite's units, others follow.
 func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...string) *Table {
-	c := Collection{KeepTrials: true, MarkSimulated: true, Ignore: ignore}
+	c := Collection{Document: true, Ignore: ignore}
 	for _, rec := range records {
 		c.Add(rec.Source, rec)
 	}
@@ -167,9 +166,8 @@ func Build(records []*load.Record, units benchfmt.UnitMetadataMap, ignore ...str
 // Collection gathers trials; their names are resolved once all are known. The zero value is ready to
 // use.
 type Collection struct {
-	KeepTrials    bool     // the table has the records
-	MarkSimulated bool     // predictions are benchmarks of their own
-	Ignore        []string // settings in which trials of a benchmark may differ
+	Document bool     // the table has the records, and predictions are benchmarks of their own
+	Ignore   []string // settings in which trials of a benchmark may differ
 
 	runs   []string
 	trials []tableTrial
@@ -199,16 +197,15 @@ type lineSettings struct {
 
 // Add adds a trial of a run.
 func (c *Collection) Add(run string, rec *load.Record) {
-	t := tableTrial{run: slices.Index(c.runs, run), pkg: rec.Package(),
-		simulated: c.MarkSimulated && rec.IsSimulated(), settings: c.settings(rec),
+	t := tableTrial{run: slices.Index(c.runs, run), pkg: rec.Package(), settings: c.settings(rec),
 		values: rec.Values, block: rec.Block()}
 	t.base, t.procs = load.SplitProcs(rec.Name)
 	if t.run < 0 {
 		t.run = len(c.runs)
 		c.runs = append(c.runs, run)
 	}
-	if c.KeepTrials {
-		t.record = rec
+	if c.Document {
+		t.record, t.simulated = rec, t.settings.Simulated()
 	}
 	if len(rec.Values) == 0 {
 		t.failed = cmp.Or(rec.Missing, "no values on its line")
@@ -250,7 +247,7 @@ func (c *Collection) Failures(run string) (list []string) {
 // were measured with different settings belong to benchmarks of their own, whose names say in what
 // they differ: "StorageCeiling/op=read [chunk-size=16KiB]".
 func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
-	t := &Table{Runs: c.runs, Labels: labels(c.runs), Units: units}
+	t := &Table{Runs: c.runs, Labels: labels(c.runs)}
 	byName := map[string][]*Benchmark{}
 	type place struct {
 		name     string
