@@ -105,6 +105,16 @@ type Heat struct {
 // add appends a point.
 func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
 
+// hold appends a value that holds until the end of its interval, which begins at the end of the one
+// before.
+func (l *Line) hold(y, end float64) {
+	if l.Step = true; len(l.X) == 0 {
+		l.add(0, y)
+	}
+	l.Y[len(l.Y)-1] = y
+	l.add(end, y)
+}
+
 // Numbers is a chart as a table: a row for each position on the X axis, of an axis with ticks for each
 // tick, and a column for each line, bound of a band and row of a heat map. Values that an axis cannot
 // show are in it.

@@ -311,13 +311,9 @@ func autoscalingFigures(typical []trial, t *stats.Table) (charts []Chart) {
 			}
 			for what, s := range series {
 				l := lineOf(t, k.run, what, s.name)
-				l.Step = true
-				from := 0.0
-				for _, r := range list { // each value held during its round
-					l.add(from, s.value(r))
-					from = r.AtS
+				for _, r := range list {
+					l.hold(s.value(r), r.AtS)
 				}
-				l.add(from, s.value(list[len(list)-1]))
 				c.Lines = append(c.Lines, l)
 			}
 		}
