@@ -57,7 +57,7 @@ func kneeGrid(k *result.Knee) *Section {
 	slices.Sort(sizes)
 	slices.Sort(depths)
 	sizes, depths = slices.Compact(sizes), slices.Compact(depths)
-	text := units.BytesPerSec.Beside(rates...)
+	text := units.BytesPerSec.InOneUnit(rates...)
 	_, unit, _ := strings.Cut(text(k.Best), " ")
 	s := &Section{Topic: "grid", Columns: columns("in flight, " + unit)}
 	for _, size := range sizes {

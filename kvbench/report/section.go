@@ -182,7 +182,7 @@ func (s Section) table() (lines []string) {
 	}
 	widths := make([]int, len(s.Columns))
 	for i, c := range s.Columns {
-		format := c.Unit.Beside(values[c.Unit]...)
+		format := c.Unit.InOneUnit(values[c.Unit]...)
 		for k, row := range s.Rows {
 			cells[k+1] = append(cells[k+1], format(row[i]))
 		}

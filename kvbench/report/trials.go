@@ -102,7 +102,7 @@ func trialsText(trials []*result.Result) string {
 				"(-count)"
 		}
 		// One unit for all three, or 980 MiB/s looks larger than 1.02 GiB/s.
-		show := units.BytesPerSec.Beside(most)
+		show := units.BytesPerSec.InOneUnit(most)
 		did := [...]string{"read", "written", "freed"}[i]
 		text += fmt.Sprintf(", %s %s (%s to %s)", did, show(median), show(least), show(most))
 	}

@@ -218,10 +218,3 @@ func TestDrives(t *testing.T) {
 		}
 	}
 }
-
-func TestSpans(t *testing.T) {
-	for s, want := range map[float64]string{2.5: "2.50 s", 95.9: "95.9 s", 229: "3m49s",
-		39600: "11h0m", 90 * 3600: "3d18h", 4 * 365 * 86400: "4.0 years"} {
-		assert.Equal(t, want, span(s))
-	}
-}

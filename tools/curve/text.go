@@ -260,21 +260,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// span writes seconds as people plan with them: two units, days above all, and years where a drive
-// outlives its warranty.
-func span(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	const day = 24 * time.Hour
-	switch {
-	case d >= 365*day:
-		return fmt.Sprintf("%.1f years", d.Hours()/24/365)
-	case d >= 2*day:
-		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return units.Seconds.Text(s)
-}
+var span = units.Seconds.Text
 
 // decimal is the size of a drive as it is sold, with the digits that are printed on it.
 func decimal(n int64) string {

@@ -32,8 +32,6 @@ var judged = map[any]string{"pass": "better", "fail": "worse"}
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
 	switch {
-	case ok && u == units.Number:
-		text = stats.Number(x)
 	case ok:
 		text = u.Text(v)
 	case text == units.Unknown:
@@ -53,7 +51,13 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 	if c.N() == 0 {
 		return dash
 	}
-	text := alike(unit, row)
+	var together []any
+	for _, other := range row {
+		if other.N() > 0 {
+			together = append(together, other.Summary.Center)
+		}
+	}
+	text := units.OfLine(unit, together...)
 	sub := fmt.Sprintf("n=%d", c.N())
 	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
 		sub += ", too few for an interval"
@@ -65,22 +69,6 @@ func Median(c stats.Cell, unit string, row []stats.Cell) Cell {
 		Key: new(c.Summary.Center)}
 }
 
-// alike writes values of a metric: rates of bytes in one unit, because 995 MiB/s looks like more
-// than 1.01 GiB/s.
-func alike(unit string, cells []stats.Cell) func(v float64) string {
-	var rates []any
-	for _, c := range cells {
-		if c.N() > 0 && strings.HasSuffix(unit, "B/s") {
-			rates = append(rates, c.Summary.Center)
-		}
-	}
-	if len(rates) == 0 {
-		return func(v float64) string { return stats.Format(v, unit) }
-	}
-	text := units.BytesPerSec.Beside(rates...)
-	return func(v float64) string { return text(v) }
-}
-
 // Change is a run's difference from the first one and its significance. A random difference of 3 %
 // and a significant one look the same in a bar.
 func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
@@ -88,19 +76,16 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 	if c == nil {
 		return dash
 	}
-	text, key := fmt.Sprintf("%+.1f %%", c.Ratio*100), new(c.Ratio)
-	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
-		text, key = units.Unknown, nil
-	}
-	sub := "p=" + stats.Number(c.Adjusted)
+	text, key := units.Change(c.Ratio), units.Finite(c.Ratio)
+	sub := "p=" + units.Number.Text(c.Adjusted)
 	if c.Headline {
 		sub = "Holm " + sub
 	} else {
 		sub += " alone, not judged"
 	}
 	// With too few samples p means nothing.
-	if len(c.Warnings) > 0 {
-		sub = c.Warnings[0].Error()
+	if c.TooFew != "" {
+		sub = c.TooFew
 	}
 	// The sign repeats the colour as a shape: colours get lost in print and for some readers.
 	sign, word, class := "", "", "num muted"

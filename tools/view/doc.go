@@ -59,7 +59,7 @@
 // and dashes distinguish the quantities: a reader who compares drives looks for one drive. Each
 // line or row has its run (Run, from 1), so that a reader can hide runs.
 //
-// Text is formatted by package stats, with three significant digits and binary units: more digits
+// Text is formatted by package units, with three significant digits and binary units: more digits
 // than the interval allows would be a claim.
 //
 // What is not known is a dash, never 0. A table without a number has no row, and a chart without

@@ -111,14 +111,10 @@ func courseFigures(typical []trial, t *stats.Table, heats bool,
 func percentileLines(t *stats.Table, run int, f stats.Followed) (out []Line) {
 	for i, p := range stats.CoursePercentiles {
 		l := lineOf(t, run, i, fmt.Sprintf("p%g, from", 100*p))
-		l.Step = true
-		from := 0.0
 		values := f.Percentiles(p)
-		for j, at := range f.At {
-			l.add(from, values[j])
-			from = at
+		for j, end := range f.At {
+			l.hold(values[j], end)
 		}
-		l.add(from, values[len(values)-1])
 		if slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
 			out = append(out, l)
 		}

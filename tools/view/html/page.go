@@ -1,7 +1,6 @@
 package html
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -68,7 +68,6 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	"heads": view.Heads,
 	"value": view.Value,
 	"title": stats.Title,
-	"line":  func(unit string) string { line, _ := stats.Line(unit); return line },
 	"bar":   intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
@@ -135,11 +134,14 @@ func newGrid(c view.Chart) grid {
 		g.Heads = append(g.Heads, s.Name)
 	}
 	for i, x := range n.Places {
-		row := []string{cmp.Or(n.Labels[i], stats.Number(x))}
+		row := []string{units.Number.Text(x)}
+		if n.Labels != nil {
+			row[0] = n.Labels[i]
+		}
 		for _, s := range n.Series {
 			text := ""
-			if !math.IsNaN(s.Values[i]) {
-				text = stats.Number(s.Values[i])
+			if !math.IsNaN(s.Y[i]) {
+				text = units.Number.Text(s.Y[i])
 			}
 			row = append(row, text)
 		}

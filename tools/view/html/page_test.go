@@ -145,7 +145,7 @@ func TestLinesAlone(t *testing.T) {
 			">Synthetic (simulated): in virtual time on infinitely fast storage<", ""},
 		// The size of a request is no load.
 		{sweep.String(), ">MaxStorageStress/num-users=…<", "of the maximum at size"},
-		{sweep.String(), "read: 90 % of the maximum at num-users=4, 3.8 GiB/s", ""},
+		{sweep.String(), "read: 90 % of the maximum at num-users=4, 3.80 GiB/s", ""},
 		{sweep.String(), `"num-users (log scale)"`, ""},
 		{sweep.String(), ">BlockIO/op=read/size=…<", ""},
 		{"BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +

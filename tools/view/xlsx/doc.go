@@ -4,8 +4,7 @@
 //	columns.go   the columns of Summary; columns.txt lists them
 //	parts.go     sheets of the sections of package report; what happened in each interval;
 //	             simulated rows
-//	charts.go    what the charts show
-//	draw.go      a chart and its data on their sheets
+//	charts.go    charts and their data on their sheets
 //	sheet.go     cells, styles, tables
 //
 //	Summary              a row for each result, 139 columns
@@ -33,11 +32,11 @@
 // Simulated results are coloured in Summary and named "(simulated)" on every sheet: a row that is
 // copied into another workbook keeps the mark.
 //
-// Charts have native series, so that a reader can change them. There are ten at most: first those
-// that compare all benchmarks, then charts of the page, one of each benchmark before the second.
-// Their kinds follow the data: bars that lie for long names, lines for percentiles on a logarithmic
-// axis, columns for distributions, scatter charts for what happens over time. A chart has at most
-// twelve series or forty bars; a note below the chart counts what it leaves out.
+// Charts are those of package view with native series, so that a reader can change them. There are
+// ten at most: first the comparison of all benchmarks, then charts of the page, one of each
+// benchmark before the second. Their kinds follow the data: bars, which lie for long names; lines
+// over named positions, such as percentiles; scatter charts over time. A chart has at most twelve
+// series or forty bars; a note below the chart counts what it leaves out.
 //
 // Golden files hold all cells as text. The bytes of two workbooks of the same results may differ,
 // since the library writes one part in the order of a map.

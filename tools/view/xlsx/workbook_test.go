@@ -206,18 +206,6 @@ func TestLinesWithoutResultFiles(t *testing.T) {
 	require.NoError(t, Write(&b, records, table))
 }
 
-// The times in each interval of a result that was not traced.
-func TestTimesOverTime(t *testing.T) {
-	f := open(t, "../../../kvbench/record/testdata/result.json")
-	rows, err := f.GetRows("Timeline", excelize.Options{RawCellValue: true})
-	require.NoError(t, err)
-	assert.Contains(t, rows[0], "Request End To End P95 (ms, from)")
-	rows, err = f.GetRows("Chart Data")
-	require.NoError(t, err)
-	assert.Contains(t, fmt.Sprint(rows), "over time, median trial")
-	assert.NotContains(t, fmt.Sprint(rows), "how often", "a heat map is no native chart")
-}
-
 // A text that only looks like a number, or has more digits than a spreadsheet keeps, stays a text.
 func TestTyped(t *testing.T) {
 	for text, want := range map[string]any{"8": 8.0, "-0.5": -0.5, "1e-05": 1e-05, "1e+06": 1e6,
