@@ -9,7 +9,6 @@ import (
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/version"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tracing/host"
@@ -36,7 +35,7 @@ func (t *trial) describe() {
 	} else if in.IO.CacheDir != "" {
 		dir := t.place()
 		in.Environment = environment.Read(dir)
-		in.Environment.Version = version.Current()
+		in.Environment.Version = environment.Version()
 		var err error
 		if dir == "" {
 			t.device.Reason, in.Environment.DeviceReason = noDevice, noDevice

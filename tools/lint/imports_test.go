@@ -58,7 +58,6 @@ var mayImport = map[string]string{
 	"tiers/objecttier/s3test": "",
 
 	"kvbench/units":         "",
-	"kvbench/version":       "",
 	"kvbench/result":        "kvbench/units kvbench/result/python tracing",
 	"kvbench/result/python": "",
 	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
@@ -78,7 +77,7 @@ var mayImport = map[string]string{
 		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
 		"workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
-		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
+		"kvbench/environment tiers/... tracing/... workloads " +
 		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
 		"workloads/...",
@@ -92,10 +91,10 @@ var mayImport = map[string]string{
 	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers tiers/cache",
 
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
-		"kvbench/params kvbench/version tracing/host",
+		"kvbench/params kvbench/environment tracing/host",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
-	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",
+	"tools/kvreport":  "tools/... kvbench/units kvbench/environment kvbench/merge/... workloads/model",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge/... kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge/... tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge/...",
@@ -103,7 +102,7 @@ var mayImport = map[string]string{
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge",
-	"tools/submission": "kvbench/version tools/load tools/stats tools/view/... tools/discover " +
+	"tools/submission": "kvbench/environment tools/load tools/stats tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params kvbench/merge/...",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
 		"kvbench/units",
