@@ -121,10 +121,9 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	}
 	if t.bucket != nil {
 		t.warn(t.bucket.Warnings()...)
-		times := t.asked.Fill(&in.Result, t.bucket)
+		times := t.objects.Fill(&in.Result, t.bucket)
 		maps.Copy(times, in.Times) // those that the workload reported
 		in.Times = times
-		in.Objects.Store = t.store
 	}
 	t.stalls()
 	t.readTrace()

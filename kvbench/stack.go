@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"kvbench/kvbench/objects"
+	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -229,8 +229,8 @@ func (t *trial) openBucket(ctx context.Context) error {
 		c.Names = objecttier.Names{Format: objecttier.Files}
 	}
 	c.Store.Endpoints, c.Store.Clock = set, t.Clock
-	t.asked = objects.New(len(cfg.Bucket.URLs), t.Clock.Now, t.Rec.Window)
-	c.Store.Observer = t.asked
+	t.objects = record.NewObjects(t.Rec, len(cfg.Bucket.URLs), t.Clock.Now)
+	c.Store.Observer = t.objects
 	// Pauses between attempts are random: clients of one run should not retry at the same time.
 	c.Store.Random = rand.Float64
 	began := time.Now()
@@ -248,7 +248,8 @@ func (t *trial) openBucket(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("opening the storage tier: %w", err)
 	}
-	t.bucket, t.store = tier, objects.Describe(c, cfg.Bucket.Balance, cfg.Bucket.From,
+	t.bucket = tier
+	t.objects.Store = record.DescribeStore(c, cfg.Bucket.Balance, cfg.Bucket.From,
 		map[bool]string{false: "none", true: "head"}[cfg.Bucket.Lookup])
 	cfg.Removal.Works(tier.Run(), tier.Amount)
 	t.closers = append(t.closers, func(ctx context.Context) error {

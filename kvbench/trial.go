@@ -335,7 +335,7 @@ func (t *trial) startMeters() (start time.Duration) {
 		_ = t.tracer.OpenWindow() // it notes the error, too
 	}
 	if t.bucket != nil {
-		t.asked.OpenWindow(t.bucket)
+		t.objects.OpenWindow(t.bucket)
 	}
 	t.usage, t.stat = t.cfg.Usage(), t.readDevice()
 	t.openedRoots()
@@ -364,7 +364,7 @@ func (t *trial) closeWindow(ctx context.Context) {
 			_ = t.tracer.CloseWindow() // it notes the error, too
 		}
 		if t.bucket != nil {
-			t.asked.CloseWindow(t.bucket)
+			t.objects.CloseWindow(t.bucket)
 		}
 		t.measured()
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/group"
-	"kvbench/kvbench/objects"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -106,8 +105,8 @@ type Env struct {
 // Lowest is the last of the tiers, the one that is measured.
 func (e *Env) Lowest() tiers.Kind { return e.Levels[len(e.Levels)-1].Kind }
 
-// A Folder is a directory or prefix for files or objects with stable names, and the record of those
-// kept for a later run: see [workdir.Folder].
+// A Folder is a directory or prefix for files or objects with stable names, and the record of the
+// files kept for a later run: see [workdir.Folder].
 type Folder interface {
 	Path() string
 	// Contents is the marker's content. SetContents replaces it; only the opener may call it.
@@ -145,8 +144,7 @@ type trial struct {
 	device        host.Device
 	files         fileTier             // nil without one
 	bucket        *objecttier.Tier     // nil without one
-	asked         *objects.Recorder    // of the bucket, nil without it
-	store         result.ObjectStore   // how it is used
+	objects       *record.Objects      // its requests, nil without it
 	engine        ioengine.Engine      // of the files, nil without them
 	hung          chan struct{}        // closed when it has not answered for longer than it may
 	places        []string             // where they lie

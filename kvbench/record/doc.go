@@ -8,6 +8,7 @@
 //	timeline.go    what happened in each interval
 //	build.go       Build: from what is known and counted to a Result
 //	builder.go     what that is made of
+//	objects.go     Objects: the requests to an object store
 //	first_token.go the time to the first token, where computing takes some, and the break-even
 //	judgement.go   what the load was limited by, what to doubt, whether the trial counts
 //

@@ -62,10 +62,8 @@ var mayImport = map[string]string{
 	"kvbench/result/python": "",
 	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
 	"kvbench/verdict":       "kvbench/units kvbench/result",
-	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +
-		"workloads/model workloads/compute",
-	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
-		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
+	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
+		"workloads workloads/model workloads/compute",
 	"kvbench/group":            "kvbench/result",
 	"kvbench/group/launchers":  "",
 	"kvbench/group/wire":       "",
@@ -76,7 +74,7 @@ var mayImport = map[string]string{
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
 		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
 		"workloads/formats tracing/host",
-	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
+	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
 		"kvbench/environment tiers/... tracing/... workloads " +
 		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
