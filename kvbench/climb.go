@@ -140,7 +140,8 @@ func (t *trial) climber() Climber {
 // ladder returns the sweep's parameters, or an error that says why there is no sweep.
 func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	l.Level, l.Rungs, l.Seed = t.Levels[t.storage()], climbRungs, t.info.Seed
-	read, write := t.Rec.Traffic(tiers.Storage)
+	counts := t.Rec.Tier(tiers.Storage)
+	read, write := &counts.Read, &counts.Write
 	start, end := t.Rec.Window()
 	window, moved, flew := end-start, read.Bytes+write.Bytes, read.InFlightNS+write.InFlightNS
 	if window <= 0 || moved == 0 || flew == 0 {
@@ -193,7 +194,7 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	if l.ReadShare > 0 {
 		least = max(1, len(objects)/2) // of few, a device's own memory would serve all reads
 	}
-	deleted := t.Rec.Deleted(tiers.Storage) > 0
+	deleted := t.Rec.Tier(tiers.Storage).Deleted.Entries > 0
 	for len(objects) > least && free < want {
 		deleted = true
 		if err := t.Cache.Forget(ctx, cache.Tag{}, objects[0].Key); err != nil {

@@ -93,7 +93,7 @@ func (t *trial) policy() *result.Policy {
 	if cfg.Promote == cache.OnHit {
 		p.Promote = "on-hit"
 	}
-	_, write := t.Rec.Traffic(tiers.Storage)
+	write := t.Rec.Tier(tiers.Storage).Write
 	start, end := t.Rec.Window()
 	if last := t.Levels[len(t.Levels)-1]; last.Kind == tiers.Storage && end > start &&
 		last.Capacity > 0 && last.Capacity != boundless {
