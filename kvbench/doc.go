@@ -7,15 +7,14 @@
 //	               Ladder: what more requests in flight would move
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache, I/O engine
-//	roots.go       several directories as one storage tier
 //	reference.go   Reference: what the usual policy would have found of the same requests
 //	stall.go       storage that does not answer: the end of the trial, what its result says
 //	publish.go     publishing the result, and the end of the wait for a directory that hangs
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
 //	climb.go       whether more in flight would have moved more, tried after the window
-//	describe.go    what a result says of the machine, the tiers and the end; counters of
-//	               process and device at the window's edges
+//	describe.go    what a result says of the machine, the directories, the tiers and the end;
+//	               counters of process and device at the window's edges
 //	blocktrace.go  the kernel's trace of the window
 //	simulate.go    Simulate: the same life in virtual time
 //
