@@ -135,7 +135,7 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
 	if start, end := r.Window(); c.Begun <= end && c.Done >= start {
 		s := r.shard(shard)
-		s.inFlight(l, c, start, end)
+		s.inFlight(l, c.Op, c.Part, inWindow(c, start, end))
 		if r.inside(c.Done) {
 			s.bytes(l, c)
 			if n := s.n.traffic(l, c.Op); ph == tiers.Evict {
@@ -164,7 +164,9 @@ func (r *Recorder) Block(shard int, c tiers.Chunk) (counted bool) {
 	}
 	counted, last := r.take(c.Done, true)
 	s := r.shard(shard)
-	s.n.Busy.StorageNS += s.inFlight(tiers.Storage, c, start, end)
+	within := inWindow(c, start, end)
+	s.inFlight(tiers.Storage, c.Op, c.Part, within)
+	s.n.Busy.StorageNS += within
 	if counted {
 		s.bytes(tiers.Storage, c)
 		s.block(c)

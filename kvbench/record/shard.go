@@ -25,11 +25,11 @@ type shard struct {
 
 // part returns the counts of the part of the storage tier that had a request, nil if the tier has
 // no parts.
-func (s *shard) part(l tiers.Kind, c tiers.Chunk) *result.RootTraffic {
-	if l != tiers.Storage || c.Part >= len(s.parts) {
+func (s *shard) part(l tiers.Kind, op tiers.Op, n int) *result.RootTraffic {
+	if l != tiers.Storage || n >= len(s.parts) {
 		return nil
 	}
-	return &s.parts[c.Part][c.Op]
+	return &s.parts[n][op]
 }
 
 // worker returns the unsettled bytes of the n-th worker of this shard.
@@ -55,14 +55,12 @@ func (s *shard) tookAt(what timed, at, d time.Duration) {
 	}
 }
 
-// inFlight counts how long of the window a request was in flight, and returns that time.
-func (s *shard) inFlight(l tiers.Kind, c tiers.Chunk, start, end time.Duration) int64 {
-	ns := inWindow(c, start, end)
-	s.n.traffic(l, c.Op).InFlightNS += ns
-	if p := s.part(l, c); p != nil {
+// inFlight counts the time of the window in which a request to a part of a tier was in flight.
+func (s *shard) inFlight(l tiers.Kind, op tiers.Op, part int, ns int64) {
+	s.n.traffic(l, op).InFlightNS += ns
+	if p := s.part(l, op, part); p != nil {
 		p.InFlightNS += ns
 	}
-	return ns
 }
 
 // bytes counts the bytes and the latency of a request that completed inside the window.
@@ -74,7 +72,7 @@ func (s *shard) bytes(l tiers.Kind, c tiers.Chunk) {
 	// The time between submission and completion in which the device did not have the request.
 	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
 	s.n.HeldNS[l] += int64(c.Held)
-	p := s.part(l, c)
+	p := s.part(l, c.Op, c.Part)
 	if p != nil {
 		p.Bytes += c.Bytes
 	}
