@@ -36,8 +36,4 @@
 // The caller's goroutine runs the trial and waits for its end; every other goroutine begins with
 // Env.Clock.Go and ends before anything is closed. In virtual time these are coroutines of the
 // caller's goroutine. The package knows no flags and prints nothing.
-//
-// This package is large because the life of a trial is one state: what it opens of every kind of
-// storage, in which order it closes that after a signal, and what it notes on the way. Loads, and
-// the computation of results, have packages of their own.
 package kvbench

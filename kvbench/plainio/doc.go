@@ -19,11 +19,10 @@
 // in flight would have moved more.
 //
 // The ceiling, the queue-depth sweep and the knee share how they move and count bytes (mover,
-// concurrently), so that their rates can be compared. That is why this package is large. A step of
-// the sweep has whole files with their flushes, in the mix of a run, because it shows what a run
-// would have moved. A cell of the knee has requests inside open files, one direction at a time,
-// because the settings of engines are about these; after a window of such requests (Blocks, Knee)
-// steps have them too, in the same files.
+// concurrently), so that their rates can be compared. A step of the sweep has whole files with their
+// flushes, in the mix of a run, because it shows what a run would have moved. A cell of the knee has
+// requests inside open files, one direction at a time, because the settings of engines are about
+// these; after a window of such requests (Blocks, Knee) steps have them too, in the same files.
 //
 // A routine's Step runs on all workers at once; the routine guards what they share.
 package plainio

@@ -11,9 +11,6 @@
 //	first_token.go the time to the first token, where computing takes some, and the break-even
 //	judgement.go   what the load was limited by, what to doubt, whether the trial counts
 //
-// This package is large because counting and reporting are two views of one set of numbers: what is
-// counted and not reported, or reported and not counted, is found where both stand together.
-//
 // A Recorder may be used by any number of goroutines: they meet in a shard's mutex at most. Build
 // is a function of its arguments and is called when the Recorder is at rest.
 package record
