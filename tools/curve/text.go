@@ -198,22 +198,20 @@ func (r *Report) rows() (rows []Point) {
 }
 
 // table has a row for each of rows; the text and the page show the same table.
-func (r *Report) table() report.Table {
+func (r *Report) table() report.Section {
 	// The heading says whether writes are of the tier or of a drive: endurance ratings are of
 	// drives.
 	drive := "capacity writes/day"
 	if r.DriveBytes > 0 {
 		drive = "drive writes/day"
 	}
-	both := func(name string, unit units.Unit) report.Column {
-		return report.Column{Text: name, Page: name, Unit: unit}
-	}
-	t := report.Table{Title: "Capacities",
-		Columns: []report.Column{both("capacity", ""), both("tokens", units.Count),
-			both("hit ratio", units.HitRatio), both("of best", units.Share),
-			both("of tokens", units.HitRatio), both("read", units.BytesPerSec),
-			both("peak", units.BytesPerSec), both("write", units.BytesPerSec),
-			both("peak", units.BytesPerSec), both(drive, units.Number), both("full after", "")}}
+	t := report.Section{Title: "Capacities",
+		Columns: []report.Column{{Name: "capacity"}, {Name: "tokens", Unit: units.Count},
+			{Name: "hit ratio", Unit: units.HitRatio}, {Name: "of best", Unit: units.Share},
+			{Name: "of tokens", Unit: units.HitRatio}, {Name: "read", Unit: units.BytesPerSec},
+			{Name: "peak", Unit: units.BytesPerSec}, {Name: "write", Unit: units.BytesPerSec},
+			{Name: "peak", Unit: units.BytesPerSec}, {Name: drive, Unit: units.Number},
+			{Name: "full after"}}}
 	// Unknown values are dashes, and a forecast is marked.
 	for _, p := range r.rows() {
 		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown

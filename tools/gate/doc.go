@@ -36,8 +36,9 @@
 // Drift? Trials are compared within turns alone, old new new old. Linear drift within a turn adds
 // the same to both sides. A random walk makes neighbours alike, which shrinks the difference of the
 // sides more than chance, so alarms get rarer. Noise in every second run, or in the second run of a
-// turn, hits both sides in turns of the other order. Without turns nothing helps: tools/README.md
-// shows a machine that alarms three times as often as it should. The gate reports it.
+// turn, hits both sides in turns of the other order. Without turns nothing helps:
+// benchmarks/measurements/gate.md shows a machine that alarms three times as often as it should. The gate
+// reports it.
 //
 // Many metrics? All gated metrics are one family, corrected by Holm: the chance of one false alarm
 // in the whole gate is alpha. A metric with fewer than four trials is no member, which hides
@@ -59,7 +60,8 @@
 //
 // A benchmark that the new side lacks fails the gate, since deleting it is the easiest way to pass.
 //
-// simulation_test.go checks false alarms and power and makes the figures of tools/README.md.
+// simulation_test.go checks false alarms and power and makes the figures of
+// benchmarks/measurements/gate.md.
 // testdata/alternating is from a real device: forty runs in ten turns of the same binary, in a file
 // on a loop device that a control group held to 400 MiB of reads and 300 MiB of writes a second,
 // windows of one second (TestGatesOfARealDeviceDoWhatTheySay).

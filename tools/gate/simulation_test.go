@@ -25,7 +25,7 @@ const (
 	alpha  = 0.05
 )
 
-// defaultSeed is the seed of the README's figures.
+// defaultSeed is the seed of the figures in benchmarks/measurements/gate.md.
 const defaultSeed = 20260908
 
 // seed is printed with every simulation; GATE_SEED repeats one.
@@ -149,7 +149,7 @@ func TestFalseAlarmsStayWithinTheLevel(t *testing.T) {
 	assert.Greater(t, x.none, 2*alpha, "what drifts between two sides looks like a loss")
 }
 
-// BenchmarkFigures prints the table of tools/README.md: go test ./tools/gate -run '^$' -bench Figures
+// BenchmarkFigures prints the table of benchmarks/measurements/gate.md: go test ./tools/gate -run '^$' -bench Figures
 // -benchtime 1x, within a quarter of a minute.
 func BenchmarkFigures(b *testing.B) {
 	r := seed(b)

@@ -21,19 +21,27 @@ import (
 
 const moduleRoot = "../.."
 
-// pages returns the text of each README.md of the module by its path.
+// pages returns the text of each README.md of the module, and of the measurements, by its path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(moduleRoot + "/*/README.md")
-	require.NoError(t, err)
-	pages := map[string]string{}
-	for _, path := range append(paths, moduleRoot+"/README.md") {
-		text, err := os.ReadFile(path)
+	return documents(t, "/README.md", "/*/README.md", "/benchmarks/measurements/*.md")
+}
+
+// documents returns the files that match patterns.
+func documents(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(moduleRoot + pattern)
 		require.NoError(t, err)
-		pages[path] = string(text)
+		require.NotEmpty(t, paths, pattern)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			texts[path] = string(text)
+		}
 	}
-	require.Greater(t, len(pages), 7, "a page per folder, and the first one")
-	return pages
+	return texts
 }
 
 func TestTheFirstPageIsShort(t *testing.T) {
@@ -259,7 +267,7 @@ func TestFlagsInTheDocuments(t *testing.T) {
 
 func TestLinksInTheDocuments(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
-	texts := pages(t)
+	texts := documents(t, "/README.md", "/*/*.md", "/benchmarks/measurements/*.md")
 	for path, text := range texts {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {

@@ -16,10 +16,14 @@ type Cell struct {
 	Text, Class string
 	Sub         string   // second line, small
 	Key         *float64 // what rows are sorted by: the value; nil where there is none, or a text
+	Run         int      // from 1; 0 where it is no single run's
 }
 
-// num is a right-aligned cell.
-func num(text string) Cell { return Cell{Text: text, Class: "num"} }
+// Of is the cell of a run.
+func (c Cell) Of(run int) Cell {
+	c.Run = run + 1
+	return c
+}
 
 // judged are the classes of judgements, which are coloured and have words.
 var judged = map[any]string{"pass": "better", "fail": "worse"}
@@ -27,21 +31,18 @@ var judged = map[any]string{"pass": "better", "fail": "worse"}
 // Value is a value on the page, right-aligned if it is a number, known or not.
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
-	if !ok && text != units.Unknown { // what is text stays text, whatever it looks like
+	switch {
+	case ok && u == units.Number:
+		text = stats.Number(x)
+	case ok:
+		text = u.Text(v)
+	case text == units.Unknown:
+		return dash
+	default: // what is text stays text, whatever it looks like
 		return Cell{Text: text, Class: judged[text]}
 	}
-	c := num(u.Text(v))
-	if ok {
-		c.Key = new(x)
-	}
-	if ok && u == units.Number {
-		c.Text = stats.Number(x)
-	}
-	return c
+	return Cell{Text: text, Class: "num", Key: new(x)}
 }
-
-// Bytes is a size in a sentence.
-func Bytes(n any) string { return Value(units.Bytes, n).Text }
 
 // dash stands for an unknown number; not a 0, which would enter a mean.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
@@ -102,31 +103,30 @@ func Change(b *stats.Benchmark, m *stats.Metric, run int) Cell {
 		sub = c.Warnings[0].Error()
 	}
 	// The sign repeats the colour as a shape: colours get lost in print and for some readers.
-	switch {
+	sign, word, class := "", "", "num muted"
+	switch d := c.Judged(stats.Alpha); {
 	case c.Headline && !Comparable(b, run):
-		return Cell{text, "num muted", "mostly not " + result.StorageLimited, key}
+		sub = "mostly not " + result.StorageLimited
 	case !c.Headline:
-		return Cell{text, "num muted", sub, key}
-	case c.Judged(stats.Alpha) == 0:
-		return Cell{"~ " + text, "num muted", sub, key}
-	case c.Judged(stats.Alpha) == m.Better:
-		return Cell{"▲ " + text + " better", "num better", sub, key}
-	case c.Judged(stats.Alpha) == -m.Better:
-		return Cell{"▼ " + text + " worse", "num worse", sub, key}
+	case d == 0:
+		sign = "~ "
+	case d == m.Better:
+		sign, word, class = "▲ ", " better", "num better"
+	case d == -m.Better:
+		sign, word, class = "▼ ", " worse", "num worse"
+	default:
+		sign, class = "≠ ", "num"
 	}
-	return Cell{"≠ " + text, "num", sub, key}
+	return Cell{Text: sign + text + word, Class: class, Sub: sub, Key: key}
 }
 
 // Heads are the cells of a table's header, aligned like the column: to the right when any of its
-// cells is a number. There are none where the page uses sentences.
-func Heads(t report.Table) (heads []Cell) {
-	for i, c := range t.Columns {
-		if c.Page == "" || len(t.Rows) == 0 {
-			continue
-		}
-		head := Cell{Text: strings.TrimSpace(c.Page)}
-		for _, row := range t.Rows {
-			if Value(c.Unit, row[i]).Class == "num" {
+// cells is a number.
+func Heads(s report.Section) (heads []Cell) {
+	for i, c := range s.Columns {
+		head := Cell{Text: c.Name}
+		for _, row := range s.Rows {
+			if strings.HasPrefix(Value(c.Unit, row[i]).Class, "num") {
 				head.Class = "num"
 			}
 		}

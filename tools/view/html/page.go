@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 
-	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -64,13 +63,13 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	},
 	"number": func(run int) int { return run + 1 },
 	"colour": func(run int) int { return run % view.Colours },
-	"plot":   newPlot, "grid": newGrid, "bounded": view.Bounded, "of": of, "scale": view.Scale, "plain": plain,
+	"plot":   newPlot, "grid": newGrid, "bounded": view.Bounded, "scale": view.Scale,
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads,
-	"value": func(u units.Unit, v any) cell { return plain(view.Value(u, v)) },
-	"bytes": view.Bytes, "count": units.Count.Text, "title": stats.Title,
-	"line": func(unit string) string { line, _ := stats.Line(unit); return line },
-	"bar":  intervalBar,
+	"value": view.Value,
+	"title": stats.Title,
+	"line":  func(unit string) string { line, _ := stats.Line(unit); return line },
+	"bar":   intervalBar,
 }).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. An error may come in the middle of
@@ -83,17 +82,6 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 func WritePage(w io.Writer, p view.Page) error {
 	return pageTemplate.ExecuteTemplate(w, "single", p)
 }
-
-// cell is a table cell with the number of its run, from 1.
-type cell struct {
-	view.Cell
-	Run int
-}
-
-func of(run int, c view.Cell) cell { return cell{c, run + 1} }
-
-// plain is a cell without a run.
-func plain(c view.Cell) cell { return cell{Cell: c} }
 
 // bar is a median with its interval, and the single trials as dots.
 type bar struct {

@@ -2,7 +2,8 @@
 //
 //	workbook.go  Write: the sheets from the first to the last
 //	columns.go   the columns of Summary; columns.txt lists them
-//	parts.go     sheets of what only some results have, from package report; simulated rows
+//	parts.go     sheets of the sections of package report; what happened in each interval;
+//	             simulated rows
 //	charts.go    what the charts show
 //	draw.go      a chart and its data on their sheets
 //	sheet.go     cells, styles, tables
@@ -13,8 +14,8 @@
 //	QoS Metrics          a row for each class of each result
 //	Device Tracing       percentiles of the kernel's histograms
 //	Trace Histograms     their buckets
-//	Load Served …        the tables of the summary, a row for each of their rows
-//	Simulation …         what only some results have
+//	Facts                the summary's lines of each result, by section
+//	Simulation …         the summary's tables: a sheet for each section, a row for each of its rows
 //	Timeline             what happened in each interval
 //	Charts, Chart Data   native charts, and the numbers that they draw
 //

@@ -10,52 +10,62 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
-	"kvbench/tools/view"
 )
 
-// partSheets are the sheets for sections of some results only; a workbook without such results
-// lacks them.
-var partSheets = []string{"Load Served", "First Token", "Time To Load", "Entry Sizes",
-	"Latencies", "Latency By Size", "Request Time", "Tiers", "Bytes Moved", "Simulation",
-	"Autoscaling", "Block Cache", "Replay", "Objects", "Endpoints", "Checkpoints", "Validation"}
-
-// parts collects rows by sheet, so that results of one kind stand together.
-func (b *book) parts(records []*load.Record) {
-	for _, name := range partSheets {
-		t := &table{name: name}
-		b.results(t, records, func(rec *load.Record) (rows [][]any) {
-			if rec.Result == nil {
-				return nil
+// sections writes a sheet for each section of a result that has a table, so that results of one
+// kind stand together, and a sheet of the facts in words. A workbook without such results lacks
+// them.
+func (b *book) sections(records []*load.Record) {
+	all := make([][]report.Section, len(records))
+	facts := &table{name: "Facts", heads: []string{"Section", "Topic", "Fact"}}
+	sheets := map[string]map[*load.Record]report.Section{}
+	for i, rec := range records {
+		if rec.Result == nil {
+			continue
+		}
+		all[i] = report.Sections(rec.Result)
+		for _, s := range all[i] {
+			if sheets[s.Title] == nil {
+				sheets[s.Title] = map[*load.Record]report.Section{}
 			}
-			for _, p := range slices.Concat(view.Sections(rec.Result),
-				report.Tables(rec.Result)) {
-				if p.Sheet == name {
-					var heads []string
-					heads, rows = report.Draw(p,
-						func(c report.Column) string { return c.Sheet }, number)
-					t.align(heads, rows)
-				}
+			sheets[s.Title][rec] = s
+		}
+	}
+	titles := report.Titles(all)
+	b.results(facts, records, func(rec *load.Record) (rows [][]any) {
+		for _, title := range titles {
+			for _, l := range sheets[title][rec].Lines {
+				rows = append(rows, []any{title, l.Topic, l.Text})
 			}
-			return rows
-		})
+		}
+		return rows
+	})
+	for _, title := range titles {
+		t := &table{name: title}
+		b.results(t, records,
+			func(rec *load.Record) [][]any { return t.align(sheets[title][rec]) })
 	}
 }
 
-// align puts the cells of rows below the heads of the sheet, and adds missing heads: results of a
-// kind have the same heads, except for columns without values in one of them.
-func (t *table) align(heads []string, rows [][]any) {
-	for _, h := range heads {
-		if !slices.Contains(t.heads, h) {
-			t.heads = append(t.heads, h)
+// align puts the cells of a section below the heads of the sheet, and adds missing heads: results
+// of a kind have the same heads, except for columns without values in one of them.
+func (t *table) align(s report.Section) (rows [][]any) {
+	place := make([]int, len(s.Columns))
+	for i, c := range s.Columns {
+		head := c.Name + sheetUnits[c.Unit]
+		if place[i] = slices.Index(t.heads, head); place[i] < 0 {
+			place[i] = len(t.heads)
+			t.heads = append(t.heads, head)
 		}
 	}
-	for k, row := range rows {
+	for _, row := range s.Rows {
 		cells := make([]any, len(t.heads))
 		for i, v := range row {
-			cells[slices.Index(t.heads, heads[i])] = v
+			cells[place[i]] = number(s.Columns[i].Unit, v)
 		}
-		rows[k] = cells
+		rows = append(rows, cells)
 	}
+	return rows
 }
 
 // timeline is the sheet of what happened in each interval.
@@ -120,6 +130,11 @@ func intervals(rec *load.Record) (rows [][]any) {
 	}
 	return rows
 }
+
+// sheetUnits are the units of values in the workbook, which stand in the heads; number converts to
+// them.
+var sheetUnits = map[units.Unit]string{units.Nanoseconds: " (ms)", units.Milliseconds: " (ms)",
+	units.Seconds: " (s)", units.Bytes: " (GiB)", units.BytesPerSec: " (GiB/s)"}
 
 // number is a table's value for the workbook: without its unit, which is in the head, and empty if
 // unknown. Booleans and texts stay unchanged.

@@ -39,7 +39,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
 	b.results(&table{name: "Trace Histograms", heads: []string{"Histogram",
 		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
-	b.parts(records)
+	b.sections(records)
 	b.results(timeline(), records, intervals)
 	b.charts(records, t)
 	if b.err != nil {
@@ -88,7 +88,7 @@ func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [
 	b.table(*t)
 }
 
-// parameters lists the runs next to each other: a value that differs between benchmarks or trials
+// parameters lists the runs next to each other, with the facts of the page: a value that differs between benchmarks or trials
 // of a run shows as several values in one cell.
 func parameters(records []*load.Record, t *stats.Table) table {
 	var order []string
@@ -115,16 +115,18 @@ func parameters(records []*load.Record, t *stats.Table) table {
 	for _, rec := range records {
 		if rec.Result == nil {
 			add("seed", rec, rec.Lookup("seed"))
-			for _, c := range rec.Config {
-				add(c.Key, rec, typed(c.Value))
+		} else {
+			for _, p := range rec.Result.Parameters {
+				add(p.Name, rec, typed(p.Value))
 			}
-			continue
 		}
-		for _, p := range rec.Result.Parameters {
-			add(p.Name, rec, typed(p.Value))
-		}
-		for _, e := range environmentRows {
-			add(e.title, rec, rec.Lookup(e.path))
+		for _, f := range view.Describe(rec) {
+			if rec.Parameter(f.Key) != nil || f.Key == view.Given {
+				continue // they are there with their values
+			}
+			for _, v := range f.Values {
+				add(f.Key, rec, typed(v))
+			}
 		}
 	}
 	sheet := table{name: "Run Parameters", heads: append([]string{"Parameter"}, t.Labels...)}
@@ -136,19 +138,6 @@ func parameters(records []*load.Record, t *stats.Table) table {
 		sheet.rows = append(sheet.rows, row)
 	}
 	return sheet
-}
-
-// environmentRows are the environment of a result, by its keys.
-var environmentRows = []struct{ title, path string }{
-	{"Notice", "notice"}, {"Host", "environment.hostname"}, {"Operating system", "environment.os"},
-	{"Kernel", "environment.kernel"}, {"CPU", "environment.cpu_model"},
-	{"Cores", "environment.cores"}, {"Memory (bytes)", "environment.memory_bytes"},
-	{"Filesystem", "environment.filesystem.type"}, {"Device", "environment.device.name"},
-	{"Device model", "environment.device.model"},
-	{"Device size (bytes)", "environment.device.size_bytes"}, {"I/O mode granted", "io.mode"},
-	{"Write device time", "io.write_device"}, {"Chunk (bytes)", "io.chunk_bytes"},
-	{"Chunks in flight per operation", "io.depth"},
-	{"kvbench version", "environment.kvbench_version"},
 }
 
 // metrics has a row for each metric, with the columns of each run: numbers, an interval, and

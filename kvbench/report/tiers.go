@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -9,43 +10,50 @@ import (
 
 // sizes are the sizes of the moved entries: latencies per entry need them. Each tier has its own,
 // since large entries bypass a small tier.
-func sizes(r *result.Result) Table {
-	t := Table{Topic: "entry size",
-		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
-	for _, l := range r.Tiers {
-		of := r.Latency.Levels[l.Level]
-		for i, d := range []result.Distribution{of.Read.Size, of.Write.Size} {
-			t.some(l.Level+directions[i], d.Count, d.Mean, d.P50, d.P95, d.Max)
+func sizes(r *result.Result) Section {
+	s := Section{Title: "Entry Sizes", Topic: "entry size", Folded: true,
+		Columns: columns("operation", units.Count, "entries", units.Bytes, "mean", "p50", "p95",
+			"largest")}
+	for _, t := range r.Tiers {
+		level := r.Latency.Levels[t.Level]
+		for i, d := range []result.Distribution{level.Read.Size, level.Write.Size} {
+			s.some(t.Level+directions[i], d.Count, d.Mean, d.P50, d.P95, d.Max)
 		}
 	}
-	return t
+	return s
 }
 
 // directions name a tier's two directions.
 var directions = [...]string{" read", " write"}
 
-// tiers is the content of each level, in parts that add up to its capacity. One part is the space
-// that writes in flight have reserved, because entries are evicted for it before it is used.
-// Entries that are being deleted still occupy space that is reserved already, so they stand after
-// the sum.
-func tiers(r *result.Result) Table {
-	t := Table{Topic: "tiers",
-		Columns: head("", units.Count, "entries", units.Bytes, "used", "+ being written", "+ free",
-			"= capacity", "still leaving", units.Count, "demoted in", "evicted")}
+// tiers is the content of each level at the end, in parts that add up to its capacity. One part is
+// the space that writes in flight have reserved, because entries are evicted for it before it is
+// used. Entries that are being deleted still occupy space that is reserved already, so they stand
+// after the sum. The most that was held shows whether the capacity was the limit.
+func tiers(r *result.Result) (s Section) {
 	if r.CompletionUnit == result.UnitOperation {
-		return t // without a cache their content is unknown
+		return s // without a cache their content is unknown
 	}
+	s = Section{Title: "Tiers", Topic: "tiers",
+		Columns: columns("tier", units.Count, "entries", units.Bytes, "used", "+ being written",
+			"+ free", "= capacity", "still leaving", "most held", units.Count, "demoted in",
+			units.Bytes, "demoted out", units.Count, "evicted", units.Bytes, "evicted bytes")}
+	var kept []string
 	for _, l := range r.Tiers {
 		held := l.UsedBytes - l.LeavingBytes
 		free, capacity := any("unlimited"), any(nil)
 		if c := l.CapacityBytes; c != nil {
 			free, capacity = *c-held-l.ClaimedBytes, *c
 		}
-		t.add(l.Level, l.Entries, held, l.ClaimedBytes, free, capacity, l.LeavingBytes,
-			l.DemotedIn.Entries, l.Evicted.Entries)
+		s.add(l.Level, l.Entries, held, l.ClaimedBytes, free, capacity, l.LeavingBytes, l.PeakBytes,
+			l.DemotedIn.Entries, l.DemotedOut.Bytes, l.Evicted.Entries, l.Evicted.Bytes)
+		if l.Description != "" {
+			kept = append(kept, l.Level+": "+l.Description)
+		}
 	}
-	t.trim(3)
-	return t
+	s.put("", strings.Join(kept, "; "))
+	s.trim(3)
+	return s
 }
 
 // moved is the bytes of each tier and their outcome: the parts add up to the whole in each row, as
@@ -53,9 +61,10 @@ func tiers(r *result.Result) Table {
 // tier has are left out. Demotions, promotions and copies are included, because they load a tier
 // like other operations; so are bytes that the deadline cut off, because the device has moved them.
 // Checkpoints have the rates of their rules.
-func moved(r *result.Result) Table {
-	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all", "= first time",
-		"+ again", "+ between tiers", "+ cut off", "+ failed", "− before", "− in memory")}
+func moved(r *result.Result) Section {
+	s := Section{Title: "Bytes Moved", Topic: "moved",
+		Columns: columns("bytes", units.BytesPerSec, "rate", units.Bytes, "all", "= first time",
+			"+ again", "+ between tiers", "+ cut off", "+ failed", "− before", "− in memory")}
 	for _, l := range r.Tiers {
 		rates := []*float64{l.Read.BytesPerSecond, l.Write.BytesPerSecond}
 		if r.Checkpoint != nil {
@@ -68,39 +77,41 @@ func moved(r *result.Result) Table {
 				first, again = l.FirstReads.Bytes, l.ReReads.Bytes
 			}
 			if n.Bytes+n.EntryBytes > 0 {
-				t.add(l.Level+directions[i], rates[i], n.Bytes, first, again,
+				s.add(l.Level+directions[i], rates[i], n.Bytes, first, again,
 					n.DemotionBytes, n.CutBytes, n.LostBytes, n.EarlierBytes, n.MemoryBytes)
 			}
 		}
 	}
-	t.trim(5)
+	s.trim(5)
 	if r.CompletionUnit == result.UnitOperation { // first reads and re-reads are not counted apart
-		t.Topic, t.Columns[3].Text = "tiers", "= completed"
-		t.drop(4)
+		s.Columns[3].Name = "= completed"
+		s.drop(4)
 	}
-	return t
+	return s
 }
 
 // roots is the content and the traffic of each of several directories, and the kernel's counts of
 // its device. The last row is the sum; times and shares have none. The sum of the devices comes
 // from the device counters, which have each device once, also where directories share it.
-func roots(r *result.Result) Table {
-	t := Table{Topic: "roots", Columns: head("", units.Count, "entries", "not by hash", units.Bytes,
-		"used", units.BytesPerSec, "read", units.Nanoseconds, "per request", units.BytesPerSec,
-		"written", units.Nanoseconds, "per request ", units.Number, "in flight", units.Bytes,
-		"device read", "wrote", units.Share, "busy")}
+func roots(r *result.Result) Section {
+	s := Section{Title: "Directories", Topic: "roots", Folded: true,
+		Columns: columns("directory", units.Count, "entries", "not by hash", units.Bytes, "used",
+			units.BytesPerSec, "read", units.Nanoseconds, "per read", units.BytesPerSec, "written",
+			units.Nanoseconds, "per write", units.Number, "in flight", units.Bytes, "device read",
+			"device wrote", units.Share, "device busy")}
+	s.put("", laggard(r))
 	var all result.Root
 	// The window is the same for all of them, so rates and means in flight add up.
-	sum := func(to **float64, of *float64) {
-		if of != nil {
-			*to = new(units.OrZero(*to) + *of)
+	sum := func(to **float64, v *float64) {
+		if v != nil {
+			*to = new(units.OrZero(*to) + *v)
 		}
 	}
 	// Reads and writes share the device, which has both in flight.
 	row := func(name string, o result.Root) {
 		flying := o.Read.MeanInFlight
 		sum(&flying, o.Write.MeanInFlight)
-		t.add(name, o.Entries, o.Elsewhere, o.UsedBytes, o.Read.BytesPerSecond,
+		s.add(name, o.Entries, o.Elsewhere, o.UsedBytes, o.Read.BytesPerSecond,
 			o.Read.MeanRequestNS, o.Write.BytesPerSecond, o.Write.MeanRequestNS, flying,
 			o.DeviceReadBytes, o.DeviceWriteBytes, o.DeviceBusyShare)
 	}
@@ -114,18 +125,17 @@ func roots(r *result.Result) Table {
 		all.Entries += o.Entries
 		all.Elsewhere += o.Elsewhere
 		all.UsedBytes += o.UsedBytes
-		for _, d := range []struct{ to, of *result.RootTraffic }{{&all.Read, &o.Read},
-			{&all.Write, &o.Write}} {
-			sum(&d.to.BytesPerSecond, d.of.BytesPerSecond)
-			sum(&d.to.MeanInFlight, d.of.MeanInFlight)
-		}
+		sum(&all.Read.BytesPerSecond, o.Read.BytesPerSecond)
+		sum(&all.Read.MeanInFlight, o.Read.MeanInFlight)
+		sum(&all.Write.BytesPerSecond, o.Write.BytesPerSecond)
+		sum(&all.Write.MeanInFlight, o.Write.MeanInFlight)
 	}
 	if len(r.IO.Roots) > 0 {
 		w := r.DeviceWitness
 		all.DeviceReadBytes, all.DeviceWriteBytes = w.ReadBytes, w.WriteBytes
 		row("all", all)
 	}
-	return t
+	return s
 }
 
 // rootRequests is the number of requests of each root from which on times are compared. lagging is
