@@ -16,11 +16,11 @@ import (
 	"kvbench/benchmarks/clients"
 	"kvbench/benchmarks/metrics"
 	"kvbench/kvbench"
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/version"
 	"kvbench/tiers/workdir"
 )
 
@@ -78,8 +78,8 @@ func Main(m *testing.M, suite Suite) int {
 	case err != nil:
 		return refuse(err)
 	case set.Requested("version"):
-		fmt.Println("kvbench", version.Current())
-		if version.Current() == version.Unknown {
+		fmt.Println("kvbench", environment.Version())
+		if environment.Version() == environment.UnknownVersion {
 			fmt.Println("(go test -c gives a binary its revision with -buildvcs=true; " +
 				"those of make dist have theirs)")
 		}
@@ -139,7 +139,7 @@ func violations(err error) (bad params.Violations) {
 }
 
 func (s *session) run(m *testing.M) int {
-	version.Current() // before the checkout has another commit
+	environment.Version() // before the checkout has another commit
 	plan, err := checked(s, s.makePlan)
 	if err != nil || s.ctx.Err() != nil {
 		return s.unchecked(err)
@@ -225,7 +225,7 @@ func (s *session) serveMetrics() (err error) {
 	if n, _ := strconv.Atoi(port); n > 0 && !v.Starts() {
 		address = net.JoinHostPort(host, strconv.Itoa(n+v.Rank))
 	}
-	if s.metrics, err = metrics.Listen(address, version.Current()); err == nil {
+	if s.metrics, err = metrics.Listen(address, environment.Version()); err == nil {
 		fmt.Fprintln(os.Stderr, "kvbench: metrics until the run ends:", s.metrics.URL())
 	}
 	return err

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/group/launchers"
 	"kvbench/kvbench/group/wire"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/version"
 	"kvbench/tracing/host"
 )
 
@@ -78,7 +78,7 @@ func decisive(plans []*params.Values) map[string]string {
 func build() string {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
-		return version.Current()
+		return environment.Version()
 	}
 	defer f.Close()
 	id := ""
@@ -88,5 +88,5 @@ func build() string {
 			id = hex.EncodeToString(note)
 		}
 	}
-	return cmp.Or(id[max(0, len(id)-24):], version.Current())
+	return cmp.Or(id[max(0, len(id)-24):], environment.Version())
 }

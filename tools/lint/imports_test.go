@@ -54,15 +54,12 @@ var mayImport = map[string]string{
 	"tiers/objecttier/s3test": "",
 
 	"kvbench/units":         "",
-	"kvbench/version":       "",
 	"kvbench/result":        "kvbench/units kvbench/result/python tracing",
 	"kvbench/result/python": "",
 	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
 	"kvbench/verdict":       "kvbench/units kvbench/result",
-	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers tracing workloads " +
-		"workloads/model workloads/compute",
-	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
-		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
+	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers/... tracing " +
+		"workloads workloads/model workloads/compute",
 	"kvbench/group":            "kvbench/result",
 	"kvbench/group/launchers":  "",
 	"kvbench/group/wire":       "",
@@ -73,8 +70,8 @@ var mayImport = map[string]string{
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
 		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/users " +
 		"workloads/formats tracing/host",
-	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
-		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
+	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
+		"kvbench/environment tiers/... tracing/... workloads " +
 		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
 		"workloads/...",
@@ -88,10 +85,10 @@ var mayImport = map[string]string{
 	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers tiers/cache",
 
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge/... kvbench/result " +
-		"kvbench/params kvbench/version tracing/host",
+		"kvbench/params kvbench/environment tracing/host",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
-	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge/... workloads/model",
+	"tools/kvreport":  "tools/... kvbench/units kvbench/environment kvbench/merge/... workloads/model",
 	"tools/load":      "kvbench/units kvbench/result/... kvbench/merge/... kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result kvbench/merge/... tracing",
 	"tools/gate":      "tools/load tools/stats kvbench/units kvbench/merge/...",
@@ -99,7 +96,7 @@ var mayImport = map[string]string{
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report " +
 		"kvbench/result kvbench/merge",
-	"tools/submission": "kvbench/version tools/load tools/stats tools/view/... tools/discover " +
+	"tools/submission": "kvbench/environment tools/load tools/stats tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params kvbench/merge/...",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
 		"kvbench/units",
