@@ -13,7 +13,6 @@ import (
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/group/wire"
 	"kvbench/kvbench/merge"
-	"kvbench/kvbench/merge/summary"
 	"kvbench/kvbench/result"
 )
 
@@ -84,12 +83,12 @@ func (c *Clients) Summarize(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := summary.Aggregate(t)
+	s := merge.Aggregate(t)
 	var text bytes.Buffer
 	if err := s.WriteJSON(&text); err != nil {
 		return err
 	}
-	path := filepath.Join(c.ResultsDir, summary.FileName)
+	path := filepath.Join(c.ResultsDir, merge.SummaryFile)
 	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
 		return err
 	}

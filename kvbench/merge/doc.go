@@ -10,7 +10,9 @@
 //	               compared, added up or averaged
 //	tree.go        the results of a directory by option, trial and rank
 //	parse.go       result files, ours and the Python benchmark's, with the line of an error
-//	summary/       sums over ranks, means over trials
+//	summary.go     Aggregate: sums over ranks, means over trials, the schema of summary.json
+//	option.go      one option or benchmark of it
+//	summary_text.go  the summary as JSON and as text
 //
 // The result of a rank holds what the rank counted: counters, encoded histograms, the timeline, the
 // window and the offset of its clock. Merging adds these, and [result.Result.Complete] derives the

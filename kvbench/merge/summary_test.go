@@ -1,4 +1,4 @@
-package summary
+package merge
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/golden"
@@ -37,7 +36,7 @@ var example = [3][2]measured{
 
 type measured struct{ read, write, tokens, storage, p95 float64 }
 
-var start = time.Date(2026, 9, 8, 12, 0, 0, 0, time.UTC)
+var begin = time.Date(2026, 9, 8, 12, 0, 0, 0, time.UTC)
 
 // res is one rank's: a window of ten seconds whose bytes flow evenly; rank 1 starts two seconds
 // later.
@@ -47,7 +46,7 @@ func res(trial, rank int, m measured) *result.Result {
 		Benchmark: "MaxStorageStress", Name: "MaxStorageStress",
 		Option: new(1), Division: result.DivisionOpen, Trial: trial, Count: 3, Rank: rank,
 		Ranks: 2, Nonce: fmt.Sprintf("%d%d", trial, rank),
-		StartTime: start.Add(time.Duration(trial)*time.Minute +
+		StartTime: begin.Add(time.Duration(trial)*time.Minute +
 			time.Duration(rank)*2*time.Second).Format(time.RFC3339Nano),
 		WindowNS: 10e9, Seed: uint64(42 + rank),
 		Model: result.Model{Key: "llama3.1-8b"},
@@ -109,7 +108,7 @@ func run6(t *testing.T, change func(r *result.Result)) string {
 
 func aggregated(t *testing.T, dir string) *Summary {
 	t.Helper()
-	files, err := merge.ReadTree(dir)
+	files, err := ReadTree(dir)
 	require.NoError(t, err)
 	return Aggregate(files)
 }
@@ -117,13 +116,13 @@ func aggregated(t *testing.T, dir string) *Summary {
 // execute does what the command does, and returns what it would exit with.
 func execute(dir, to string) (code int, stdout, stderr string) {
 	var doc, out bytes.Buffer
-	t, err := merge.ReadTree(dir)
+	t, err := ReadTree(dir)
 	if err != nil {
 		return 2, "", err.Error() + "\n"
 	}
 	s := Aggregate(t)
 	if to == "" {
-		to = filepath.Join(dir, FileName)
+		to = filepath.Join(dir, SummaryFile)
 	}
 	if err := errors.Join(s.WriteJSON(&doc), os.WriteFile(to, doc.Bytes(), 0o644),
 		s.WriteText(&out, to)); err != nil {
@@ -245,13 +244,13 @@ func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 		code, out, errs := execute(dir, "")
 		assert.Equal(t, 1, code)
 		assert.Empty(t, errs)
-		golden.Check(t, "text.golden", strings.ReplaceAll(out, dir, "DIR"))
-		data, err := os.ReadFile(filepath.Join(dir, FileName))
+		golden.Check(t, "summary_text.golden", strings.ReplaceAll(out, dir, "DIR"))
+		data, err := os.ReadFile(filepath.Join(dir, SummaryFile))
 		require.NoError(t, err)
 		assert.True(t, before == nil || bytes.Equal(before, data), "the second run writes the same")
 		before = data
 	}
-	golden.Check(t, "summary.golden.json", string(before))
+	golden.Check(t, "summary.golden", string(before))
 	var keys struct {
 		Options map[string]map[string]any `json:"options"`
 	}
@@ -322,7 +321,7 @@ func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 	other := res(0, 0, measured{1, 1, 1, 1, 1})
 	other.Nonce = "another run"
 	write(t, filepath.Join(dir, "second"), other)
-	_, err := merge.ReadTree(dir)
+	_, err := ReadTree(dir)
 	assert.ErrorContains(t, err, "are both trial 0 of rank 0 of 1")
 }
 
@@ -338,7 +337,7 @@ func TestBrokenInputs(t *testing.T) {
 		assert.Empty(t, out)
 		assert.Contains(t, errs, path+":1: ", what)
 		assert.Equal(t, 1, strings.Count(errs, "\n"))
-		assert.NoFileExists(t, filepath.Join(dir, FileName))
+		assert.NoFileExists(t, filepath.Join(dir, SummaryFile))
 	}
 	code, _, errs := execute(t.TempDir(), "")
 	assert.Equal(t, 2, code)

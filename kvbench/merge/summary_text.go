@@ -1,4 +1,4 @@
-package summary
+package merge
 
 import (
 	"cmp"
@@ -12,10 +12,6 @@ import (
 
 	"kvbench/kvbench/units"
 )
-
-// FileName is the name under which MLPerf Storage's tools look for the summary of a run. Its rules
-// (6.3.4) still have an older one, kvcache_run_summary, which no tool of theirs reads.
-const FileName = "summary.json"
 
 // Good reports whether nothing is missing and every option is valid.
 func (s *Summary) Good() bool { return !s.PartialFailure && !s.invalid }

@@ -1,4 +1,4 @@
-package summary
+package merge
 
 import (
 	"fmt"
@@ -7,14 +7,13 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
 // option aggregates one group.
-func option(group string, files []merge.File, s *Summary) *Option {
+func option(group string, files []File, s *Summary) *Option {
 	first := files[0].Result
 	o := &Option{Option: group, Benchmark: first.Benchmark, Model: first.Model.Key,
 		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
@@ -27,18 +26,18 @@ func option(group string, files []merge.File, s *Summary) *Option {
 		o.Option = *first.Option
 	}
 	type place struct{ trial, rank int }
-	at := map[place]merge.File{}
+	at := map[place]File{}
 	for _, f := range files {
 		at[place{f.Trial, f.Rank}] = f
 		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
-	var complete []merge.File
-	// Every trial and rank up to the largest that anybody knows of is looked for: what is missing
+	var complete []File
+	// Every trial and rank up to the largest that any file knows of is looked for: what is missing
 	// is found by its absence.
 	for trial := range o.TrialCount {
 		before := len(complete)
-		var lowest *merge.File // the ranks of its run are the trial's
+		var lowest *File // the ranks of its run are the trial's
 		for rank := range o.RankCount {
 			f, ok := at[place{trial, rank}]
 			if !ok {
@@ -52,7 +51,7 @@ func option(group string, files []merge.File, s *Summary) *Option {
 				complete = append(complete, f)
 			} else {
 				o.MissingFiles = append(o.MissingFiles, f.Path)
-				o.Failed[f.Path] = merge.Fate(f.Result)
+				o.Failed[f.Path] = Fate(f.Result)
 				if !one {
 					o.Failed[f.Path] = fmt.Sprintf("of another run than rank %d of %d, which has "+
 						"the nonce %s; this is rank %d of %d with %s", lowest.Rank,
@@ -75,12 +74,12 @@ func option(group string, files []merge.File, s *Summary) *Option {
 	}
 	o.means()
 	o.worst(complete)
-	o.merge(complete, s)
+	o.distribute(complete, s)
 	return o
 }
 
-// judge says whether the option measured storage, and what a reader must know of its ranks.
-func (o *Option) judge(complete []merge.File, s *Summary) {
+// judge decides whether the option measured storage, and notes what a reader must know of its ranks.
+func (o *Option) judge(complete []File, s *Summary) {
 	o.Invalid = "no rank has a complete result"
 	if len(complete) > 0 {
 		o.Invalid = "every rank was served wholly from memory (storage_entries 0): nothing " +
@@ -132,7 +131,7 @@ func (o *Option) averaged() [len(summedNames)]*float64 {
 }
 
 // sum adds the ranks of one trial, of those that are there, as MLPerf Storage's tools add them.
-func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
+func (o *Option) sum(trial int, ranks []File, s *Summary) Trial {
 	t := Trial{Trial: trial}
 	var results []*result.Result
 	for _, f := range ranks {
@@ -145,7 +144,7 @@ func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 	// Checkpoints have the rate of the slowest accelerator of all ranks, and pauses in their
 	// window.
 	if results[0].Checkpoint != nil {
-		all, err := merge.Ranks(results, nil)
+		all, err := Ranks(results, nil)
 		if err != nil { // which a tree does not hold
 			s.Warnings = append(s.Warnings,
 				fmt.Sprintf("trial %d of %s: %v", trial, o.Benchmark, err))
@@ -158,7 +157,7 @@ func (o *Option) sum(trial int, ranks []merge.File, s *Summary) Trial {
 		}
 	}
 	if len(ranks) == o.RankCount { // a window that a rank is missing from is not common
-		t.Window = merge.CommonWindow(results)
+		t.Window = CommonWindow(results)
 	}
 	return t
 }
@@ -187,7 +186,7 @@ func (o *Option) means() {
 
 // worst takes the largest p95 of all ranks and trials, 0 where nothing was read or written.
 // That is MLPerf Storage's definition; merged percentiles say more.
-func (o *Option) worst(complete []merge.File) {
+func (o *Option) worst(complete []File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
 		for _, f := range complete {
@@ -200,8 +199,8 @@ func (o *Option) worst(complete []merge.File) {
 	}
 }
 
-// merge adds up the histograms that are worth it of all ranks and trials.
-func (o *Option) merge(complete []merge.File, s *Summary) {
+// distribute adds up the histograms that are worth it of all ranks and trials.
+func (o *Option) distribute(complete []File, s *Summary) {
 	for _, name := range []string{"storage_read_device", "storage_write_device",
 		"request_end_to_end"} {
 		// Percentiles of several clients cannot be averaged; their histograms can be added.
@@ -237,28 +236,27 @@ func inMS[N int64 | float64](ns *N) *float64 {
 	return new(float64(*ns) / 1e6)
 }
 
-// fields are the numbers of a window, of which the mean is taken.
-func fields(w *merge.Window) [4]*float64 {
-	return [...]*float64{&w.StartSkewS, &w.DurationS, &w.ReadBandwidth, &w.WriteBandwidth}
-}
-
 // meanWindow is the mean over the trials that have one, nil when none has. Trials without one are
 // left out rather than counted as 0.
-func meanWindow(trials []Trial) *merge.Window {
-	var values [4][]float64
+func meanWindow(trials []Trial) *Window {
+	var windows []*Window
 	for _, t := range trials {
 		if t.Window != nil {
-			for i, v := range fields(t.Window) {
-				values[i] = append(values[i], *v)
-			}
+			windows = append(windows, t.Window)
 		}
 	}
-	if values[0] == nil {
+	if windows == nil {
 		return nil
 	}
-	mean := &merge.Window{}
-	for i, v := range fields(mean) {
-		*v = stat.Mean(values[i], nil)
+	mean := func(number func(w *Window) float64) float64 {
+		var values []float64
+		for _, w := range windows {
+			values = append(values, number(w))
+		}
+		return stat.Mean(values, nil)
 	}
-	return mean
+	return &Window{StartSkewS: mean(func(w *Window) float64 { return w.StartSkewS }),
+		DurationS:      mean(func(w *Window) float64 { return w.DurationS }),
+		ReadBandwidth:  mean(func(w *Window) float64 { return w.ReadBandwidth }),
+		WriteBandwidth: mean(func(w *Window) float64 { return w.WriteBandwidth })}
 }

@@ -1,4 +1,4 @@
-package summary
+package merge
 
 import (
 	"cmp"
@@ -6,12 +6,15 @@ import (
 	"slices"
 	"time"
 
-	"kvbench/kvbench/merge"
 	"kvbench/kvbench/result"
 )
 
-// SchemaVersion of the run summary, as MLPerf Storage's tools name it.
-const SchemaVersion = "1.0"
+// SummaryFile is the name under which MLPerf Storage's tools look for the summary of a run. Its rules
+// (6.3.4) still have an older one, kvcache_run_summary, which no tool of theirs reads.
+const SummaryFile = "summary.json"
+
+// summarySchema is its version, as MLPerf Storage's tools name it.
+const summarySchema = "1.0"
 
 // Summary is summary.json. The first keys are those of MLPerf Storage's
 // launcher, in its types: its options are numbers, its times texts like 20260102_150405, and what
@@ -67,7 +70,7 @@ type Option struct {
 	Failed map[string]string `json:"failed_files"`
 	Trials []Trial           `json:"trials"`
 	Spread map[string]Spread `json:"spread_over_trials"`
-	Window *merge.Window     `json:"common_window"` // mean over trials
+	Window *Window           `json:"common_window"` // mean over trials
 	// of the histograms of all ranks and trials
 	Merged map[string]Percentile `json:"merged_percentiles"`
 
@@ -90,7 +93,7 @@ type Trial struct {
 	AvgThroughput     float64 `json:"avg_throughput_tokens_per_sec"`
 	StorageThroughput float64 `json:"storage_throughput_tokens_per_sec"`
 	// null when a rank is missing or the ranks share no time
-	Window *merge.Window `json:"common_window"`
+	Window *Window `json:"common_window"`
 }
 
 // Spread is the spread of the trials of one option.
@@ -114,9 +117,25 @@ type Percentile struct {
 	Max   *float64 `json:"max_ms"`
 }
 
-// Aggregate sums the results of a tree, those of each group for themselves.
-func Aggregate(t *merge.Tree) *Summary {
-	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
+// Aggregate sums the results of a tree, those of each group for themselves: over ranks within a trial,
+// then the mean over trials, as MLPerf Storage does, and next to that what the ranks did together.
+//
+// The keys named aggregated_… are those of MLPerf Storage's launcher and are defined as there:
+// bandwidths and token rates of the storage are summed over the ranks of a trial, and the mean is
+// taken over the trials; the p95 of the device is the largest of all ranks and trials. That sum
+// overstates what the storage did when ranks start at different times, and a maximum says nothing
+// of the distribution. So the common window (the bytes that moved between the last start and the
+// first end, from the timelines) and percentiles of the merged histograms stand next to them.
+//
+// Ranks that are missing or failed leave their share out of the sums and make the summary partial;
+// a rank that was served wholly from memory is listed, and an option where all were is invalid.
+// Results that differ in a setting or in the model are options of their own: "1 [num-users=100]".
+//
+// The same results give the same bytes, so that a summary can be checked by making it again. The
+// text on the terminal has one line for each option; what is missing or invalid stands in it,
+// because the sums look the same without a rank.
+func Aggregate(t *Tree) *Summary {
+	s := &Summary{SchemaVersion: summarySchema, Options: make(map[string]*Option),
 		TrialFailures: make(map[string][]TrialFailure), Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {
 		o := option(group, t.Of(group), s)
@@ -137,7 +156,7 @@ func Aggregate(t *merge.Tree) *Summary {
 }
 
 // place fills when and where the run was.
-func (s *Summary) place(files []merge.File) {
+func (s *Summary) place(files []File) {
 	type client struct {
 		host string
 		rank int

@@ -1,10 +1,8 @@
-package summary
+package merge
 
 import (
 	"encoding/json"
 	"testing"
-
-	"kvbench/kvbench/merge"
 )
 
 // FuzzAggregate holds that no result file, however odd, panics the reader or the sums.
@@ -22,7 +20,7 @@ func FuzzAggregate(f *testing.F) {
 		"timeline": {"interval_ns": 1, "last_interval_ns": 0, "read_bytes": {"storage": [1, 2]}},
 		"histograms": {"storage_read_device": {"encoding": "hdr-v2-deflate-base64", "data": "x", "count": -1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, _, err := merge.Parse("x.json", data)
+		r, _, err := Parse("x.json", data)
 		if err != nil || r == nil {
 			return
 		}
@@ -30,7 +28,7 @@ func FuzzAggregate(f *testing.F) {
 			r.Trial < 0 {
 			return // refused before
 		}
-		files := &merge.Tree{Files: []merge.File{{Group: "1", Trial: r.Trial, Rank: r.Rank,
+		files := &Tree{Files: []File{{Group: "1", Trial: r.Trial, Rank: r.Rank,
 			Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Result: r,
 			Keys: r.Python()}}}
 		_ = Aggregate(files).Stamp()
