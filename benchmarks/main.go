@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"kvbench/benchmarks/clients"
-	"kvbench/benchmarks/metrics"
 	"kvbench/kvbench"
 	"kvbench/kvbench/group/coordinate"
 	"kvbench/kvbench/params"
@@ -54,7 +53,7 @@ type session struct {
 	meeting  atomic.Pointer[clients.Meeting] // of ranks that this process does not start
 	printed  [2]*os.File                     // standard output and error, where a log replaces them
 	clients  *clients.Clients                // the ranks of the run, nil = this one is alone
-	metrics  *metrics.Server                 // nil without -metrics-listen
+	metrics  *metricsServer                  // nil without -metrics-listen
 }
 
 // current is the session of this process: the testing package passes nothing from TestMain to a
@@ -158,7 +157,7 @@ func (s *session) run(m *testing.M) int {
 	if err := s.serveMetrics(); err != nil {
 		return refuse(err)
 	}
-	defer s.metrics.Close()
+	defer s.metrics.close()
 	// Nothing is printed before all ranks are there: without them there is no run.
 	if err := s.join(); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench:", err)
@@ -225,8 +224,8 @@ func (s *session) serveMetrics() (err error) {
 	if n, _ := strconv.Atoi(port); n > 0 && !v.Starts() {
 		address = net.JoinHostPort(host, strconv.Itoa(n+v.Rank))
 	}
-	if s.metrics, err = metrics.Listen(address, version.Current()); err == nil {
-		fmt.Fprintln(os.Stderr, "kvbench: metrics until the run ends:", s.metrics.URL())
+	if s.metrics, err = listenMetrics(address); err == nil {
+		fmt.Fprintln(os.Stderr, "kvbench: metrics until the run ends:", s.metrics.url())
 	}
 	return err
 }

@@ -132,7 +132,7 @@ func (s *session) measure(b *testing.B, t *trial) (o outcome) {
 	show, wipe := s.live(t.name, t.v.Simulated())
 	// The live line is wiped before anything is printed: it occupies the terminal's current line.
 	defer wipe()
-	defer s.metrics.Rest() // otherwise the gauges of the ended trial would look current
+	defer s.metrics.rest() // otherwise the gauges of the ended trial would look current
 	// The pause comes before the trial creates anything, so that the drive has nothing to do in it.
 	s.pauseBetweenOptions(t.v, show)
 	switch {
@@ -187,7 +187,7 @@ func (s *session) attempt(b *testing.B, t *trial, show func(kvbench.Snapshot)) (
 	}
 	cfg.Storage.Removal = &s.removal
 	cfg.Progress = s.clients.Show(v.Rank, show, func(rank int, now kvbench.Snapshot) {
-		s.metrics.Observe(t.name, t.number, rank, now)
+		s.metrics.observe(t.name, t.number, rank, now)
 	})
 	where := s.publishTo(&cfg, b, t)
 	defer s.unsaved.running.Store(false)
@@ -254,7 +254,7 @@ func (s *session) publishTo(cfg *kvbench.Config, b *testing.B, t *trial) (where 
 
 // write writes the result of a rank, or of all ranks. Any goroutine may call it.
 func (s *session) write(b *testing.B, t *trial, path string, r *result.Result) error {
-	s.metrics.Ended(t.name, r)
+	s.metrics.ended(t.name, r)
 	return save(b, r, path)
 }
 

@@ -86,9 +86,7 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks": "benchmarks/clients benchmarks/metrics kvbench/... " +
-		"workloads/... tiers/... tracing/...",
-	"benchmarks/metrics": "kvbench kvbench/record kvbench/result tiers tiers/cache",
+	"benchmarks": "benchmarks/clients kvbench/... workloads/... tiers/... tracing/...",
 
 	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge kvbench/result " +
 		"kvbench/params kvbench/version tracing/host",

@@ -1,4 +1,4 @@
-package metrics
+package benchmarks
 
 import (
 	"bufio"
@@ -38,20 +38,20 @@ func snapshot(mib int64) kvbench.Snapshot {
 }
 
 // example has two ranks of one benchmark, and another benchmark that is over.
-func example() *Server {
-	s := &Server{}
-	s.Observe("StorageCeiling/op=read", 0, 0, snapshot(100))
-	s.Rest()
-	s.Observe("MultiTurn", 0, 0, snapshot(8))
-	s.Observe("MultiTurn", 0, 1, snapshot(9))
-	s.Observe("MultiTurn", 1, 0, snapshot(2)) // its second trial goes on from the first
+func example() *metricsServer {
+	s := &metricsServer{}
+	s.observe("StorageCeiling/op=read", 0, 0, snapshot(100))
+	s.rest()
+	s.observe("MultiTurn", 0, 0, snapshot(8))
+	s.observe("MultiTurn", 0, 1, snapshot(9))
+	s.observe("MultiTurn", 1, 0, snapshot(2)) // its second trial goes on from the first
 	return s
 }
 
 const openMetrics = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
 
 // text is the answer to a scrape of a client that accepts OpenMetrics.
-func text(s *Server) string {
+func text(s *metricsServer) string {
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.Header.Set("Accept", openMetrics)
 	w := httptest.NewRecorder()
@@ -76,24 +76,24 @@ func value(t *testing.T, text, begin string) string {
 // TestCountersNeverFall: not by a stage that counts nothing, not by a new trial, and at a trial's
 // end they are those of its result.
 func TestCountersNeverFall(t *testing.T) {
-	s := &Server{}
+	s := &metricsServer{}
 	read := func() string {
 		return value(t, text(s), `kvbench_kv_offload_tiering_read_bytes_total`+
 			`{benchmark="B",rank="0",tier="storage"}`)
 	}
-	s.Observe("B", 0, 0, snapshot(4))
+	s.observe("B", 0, 0, snapshot(4))
 	assert.Equal(t, "4.194304e+06", read())
-	s.Observe("B", 0, 0, kvbench.Snapshot{Stage: "removing its files", Free: -1})
+	s.observe("B", 0, 0, kvbench.Snapshot{Stage: "removing its files", Free: -1})
 	assert.Equal(t, "4.194304e+06", read())
 	r := &result.Result{Requests: result.RequestTotals{Completed: 9}, Tiers: []result.Tier{{Level: "storage",
 		Read: result.TierTraffic{Bytes: 5 << 20}}}}
-	s.Ended("B", r)
-	s.Ended("B", &result.Result{MergedRanks: []int{0, 1}, Requests: result.RequestTotals{Completed: 1e6}})
-	s.Rest()
+	s.ended("B", r)
+	s.ended("B", &result.Result{MergedRanks: []int{0, 1}, Requests: result.RequestTotals{Completed: 1e6}})
+	s.rest()
 	assert.Equal(t, "5.24288e+06", read())
-	s.Observe("B", 1, 0, kvbench.Snapshot{Stage: "filling", Free: -1})
+	s.observe("B", 1, 0, kvbench.Snapshot{Stage: "filling", Free: -1})
 	assert.Equal(t, "5.24288e+06", read())
-	s.Observe("B", 1, 0, snapshot(1))
+	s.observe("B", 1, 0, snapshot(1))
 	assert.Equal(t, "6.291456e+06", read())
 	assert.Equal(t, "16.0", value(t, text(s),
 		`kvbench_request_success_total{benchmark="B",rank="0"}`))
@@ -102,13 +102,13 @@ func TestCountersNeverFall(t *testing.T) {
 // TestEndpoint: it answers while it is open, in the format that the client accepts, and is gone when it
 // is closed.
 func TestEndpoint(t *testing.T) {
-	s, err := Listen("127.0.0.1:0", "v")
+	s, err := listenMetrics("127.0.0.1:0")
 	require.NoError(t, err)
-	_, err = Listen(s.listener.Addr().String(), "v")
+	_, err = listenMetrics(s.listener.Addr().String())
 	assert.ErrorContains(t, err, "give another port, or 0")
-	s.Observe("B", 0, 0, snapshot(1))
+	s.observe("B", 0, 0, snapshot(1))
 	get := func(accept string) (kind, body string) {
-		r, err := http.NewRequest(http.MethodGet, s.URL(), nil)
+		r, err := http.NewRequest(http.MethodGet, s.url(), nil)
 		require.NoError(t, err)
 		r.Header.Set("Accept", accept)
 		answer, err := http.DefaultClient.Do(r)
@@ -131,22 +131,22 @@ func TestEndpoint(t *testing.T) {
 	require.NoError(t, err)
 	defer silent.Close()
 	_, _ = io.WriteString(silent, "GET /metrics HTTP/1.1\r\n")
-	_ = s.Close()
+	_ = s.close()
 	_, err = bufio.NewReader(silent).ReadByte()
 	assert.Error(t, err)
 	_, err = net.Dial("tcp", s.listener.Addr().String())
 	assert.Error(t, err)
 
-	var none *Server
-	none.Observe("B", 0, 0, snapshot(1))
-	none.Ended("B", &result.Result{})
-	none.Rest()
-	assert.NoError(t, none.Close())
+	var none *metricsServer
+	none.observe("B", 0, 0, snapshot(1))
+	none.ended("B", &result.Result{})
+	none.rest()
+	assert.NoError(t, none.close())
 }
 
 // TestDashboard: Grafana's file shows metrics that there are, and nearly all of them.
 func TestDashboard(t *testing.T) {
-	dashboard, err := os.ReadFile("../../testdata/grafana-kvbench.json")
+	dashboard, err := os.ReadFile("../testdata/grafana-kvbench.json")
 	require.NoError(t, err)
 	shown := text(example())
 	drawn := map[string]bool{}

@@ -1,4 +1,4 @@
-package metrics
+package benchmarks
 
 import (
 	"strconv"
@@ -78,7 +78,7 @@ func tierGauge(name, unit, help string, value func(cache.Gauge) float64) family 
 }
 
 // Collect implements prometheus.Collector. The lock is not held while a slow client reads.
-func (s *Server) Collect(to chan<- prometheus.Metric) {
+func (s *metricsServer) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range families {
@@ -92,7 +92,7 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 }
 
 // Describe implements prometheus.Collector.
-func (s *Server) Describe(to chan<- *prometheus.Desc) {
+func (s *metricsServer) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range families {
 		to <- f.desc
 	}
@@ -114,7 +114,8 @@ func tierTraffic(op tiers.Op, moved, requests, also string) []family {
 
 // families are all metrics. Names are those of vLLM's OffloadingConnector and its tiers
 // (vllm/v1/kv_offload) and of its engine (docs/usage/metrics.md), where the counted events are the
-// same or nearly so: blocks there, entries here.
+// same or nearly so: blocks there, entries here. They begin with kvbench_ instead of vllm:, because
+// OpenMetrics keeps colons for rules, and have the units in which Prometheus counts: bytes and seconds.
 var families = append(append(tierTraffic(tiers.Read, "read from", "reads", ""),
 	tierTraffic(tiers.Write, "written to", "writes", ", flushes among them,")...), []family{
 	tierCounter("kv_offload_eviction", "", "Entries that were evicted from the tier.",

@@ -1,4 +1,4 @@
-package metrics
+package benchmarks
 
 import (
 	"context"
@@ -11,10 +11,20 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"kvbench/kvbench/version"
 )
 
-// Server answers GET /metrics.
-type Server struct {
+// metricsServer shows the progress of a run as OpenMetrics, for Prometheus and Grafana, for as long as
+// the run.
+//
+// The engine takes a snapshot about once a second, as it does for the live line; a scrape prints the
+// latest, so that it costs the load nothing, and without an endpoint none is taken. Counters count what
+// results count, the measured windows, and go on from trial to trial: warm-up, filling and removal are
+// stages, and not counted. When a trial is over its counters are those of its result.
+//
+// Its methods may be called from any goroutine; those of the nil metricsServer do nothing.
+type metricsServer struct {
 	listener net.Listener
 	http     *http.Server
 
@@ -22,17 +32,17 @@ type Server struct {
 	series []*series
 }
 
-// Listen opens the endpoint at an address such as 127.0.0.1:9464; port 0 is any that is free. The
+// listenMetrics opens the endpoint at an address such as 127.0.0.1:9464; port 0 is any that is free. The
 // caller decides where it may listen.
-func Listen(address, version string) (*Server, error) {
+func listenMetrics(address string) (*metricsServer, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("-metrics-listen %s: %w; give another port, or 0 for any that is "+
 			"free", address, err)
 	}
-	s := &Server{listener: l}
+	s := &metricsServer{listener: l}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.handler(version))
+	mux.Handle("GET /metrics", s.handler(version.Current()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/metrics", http.StatusFound)
 	})
@@ -44,7 +54,7 @@ func Listen(address, version string) (*Server, error) {
 }
 
 // handler answers in OpenMetrics, or in Prometheus' text format if a client does not accept that.
-func (s *Server) handler(version string) http.Handler {
+func (s *metricsServer) handler(version string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kvbench_build_info", Help: "The version of kvbench.",
@@ -52,11 +62,11 @@ func (s *Server) handler(version string) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// URL is where the metrics are.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
+// url is where the metrics are.
+func (s *metricsServer) url() string { return "http://" + s.listener.Addr().String() + "/metrics" }
 
-// Close ends the endpoint; scrapes in flight have a second.
-func (s *Server) Close() error {
+// close ends the endpoint; scrapes in flight have a second.
+func (s *metricsServer) close() error {
 	if s == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package metrics
+package benchmarks
 
 import (
 	"time"
@@ -28,7 +28,7 @@ func (s *series) total() record.Live {
 }
 
 // of finds a series, or begins it; a new trial goes on from where the last one ended.
-func (s *Server) of(benchmark string, trial, rank int) *series {
+func (s *metricsServer) of(benchmark string, trial, rank int) *series {
 	// A run has some tens of benchmarks and ranks: nothing to look up.
 	for _, one := range s.series {
 		if one.benchmark != benchmark || one.rank != rank {
@@ -44,8 +44,8 @@ func (s *Server) of(benchmark string, trial, rank int) *series {
 	return one
 }
 
-// Observe takes what a rank does in a trial.
-func (s *Server) Observe(benchmark string, trial, rank int, now kvbench.Snapshot) {
+// observe takes what a rank does in a trial.
+func (s *metricsServer) observe(benchmark string, trial, rank int, now kvbench.Snapshot) {
 	if s == nil {
 		return
 	}
@@ -59,8 +59,8 @@ func (s *Server) Observe(benchmark string, trial, rank int, now kvbench.Snapshot
 	}
 }
 
-// Ended takes the result of a rank's trial: the last snapshot was taken before the window's end.
-func (s *Server) Ended(benchmark string, r *result.Result) {
+// ended takes the result of a rank's trial: the last snapshot was taken before the window's end.
+func (s *metricsServer) ended(benchmark string, r *result.Result) {
 	if s == nil || r.MergedRanks != nil {
 		return
 	}
@@ -69,8 +69,8 @@ func (s *Server) Ended(benchmark string, r *result.Result) {
 	s.of(benchmark, r.Trial, r.Rank).live = counted(r)
 }
 
-// Rest says that no trial runs: the gauges of an ended trial would be stale.
-func (s *Server) Rest() {
+// rest notes that no trial runs: the gauges of an ended trial would be stale.
+func (s *metricsServer) rest() {
 	if s == nil {
 		return
 	}
