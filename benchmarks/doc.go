@@ -22,7 +22,8 @@
 //	signals    what ends a run early; launch: where the command was typed
 //	metrics    the progress of a run for Prometheus: the endpoint; metrics_series: the state of each
 //	           benchmark and rank; metrics_families: names, units, help, and the source of each value
-//	clients/   several ranks: how they meet and start, and how their results become one
+//	ranks      several ranks: a run and its trials, step by step; ranks_meet: how they find each other;
+//	           ranks_merged: one result of all ranks, written next to theirs, and the run's summary
 //
 // A new benchmark is a row in the table of package params, a function BenchmarkX that calls run, and,
 // unless it replays requests, its parts in the suite.

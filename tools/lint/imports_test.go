@@ -67,13 +67,10 @@ var mayImport = map[string]string{
 		"workloads/model workloads/compute",
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
 		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
-	"kvbench/group":            "kvbench/result",
-	"kvbench/group/launchers":  "",
-	"kvbench/group/wire":       "",
-	"kvbench/group/coordinate": "kvbench/group kvbench/group/wire kvbench/units",
-	"kvbench/merge":            "kvbench/params kvbench/units kvbench/result/... tracing",
-	"kvbench/environment":      "kvbench/result tracing/host",
-	"kvbench/params": "kvbench/units kvbench/result kvbench/group/launchers " +
+	"kvbench/group":       "kvbench/units kvbench/result",
+	"kvbench/merge":       "kvbench/params kvbench/units kvbench/result/... tracing",
+	"kvbench/environment": "kvbench/result tracing/host",
+	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
 		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
 		"workloads/formats tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/objects kvbench/group " +
@@ -86,10 +83,7 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks": "benchmarks/clients kvbench/... workloads/... tiers/... tracing/...",
-
-	"benchmarks/clients": "kvbench kvbench/group/... kvbench/merge kvbench/result " +
-		"kvbench/params kvbench/version tracing/host",
+	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden tools/submission",
 
 	"tools/kvreport":  "tools/... kvbench/units kvbench/version kvbench/merge workloads/model",

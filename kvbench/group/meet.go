@@ -1,4 +1,4 @@
-package coordinate
+package group
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
-
-	"kvbench/kvbench/group/wire"
 )
 
 // Listen waits for the other ranks at HOST:PORT. With an address of this machine it listens only
@@ -66,7 +64,7 @@ const (
 
 // Dial connects to the coordinator at HOST:PORT and joins its run. It tries again until ctx ends,
 // or, for a coordinator that was there before this rank, only once.
-func Dial(ctx context.Context, address string, once bool, hello wire.Hello, cfg MemberConfig) (
+func Dial(ctx context.Context, address string, once bool, hello Hello, cfg MemberConfig) (
 	*Member, error) {
 	began := time.Now()
 	var last error // that is not the end of ctx

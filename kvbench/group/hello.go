@@ -1,4 +1,4 @@
-package wire
+package group
 
 import (
 	"cmp"
@@ -8,16 +8,12 @@ import (
 	"strings"
 )
 
-// Protocol is the version of all of this: ranks of one run have one binary, and so one of it.
-const Protocol = 1
-
 // Hello identifies a rank.
 type Hello struct {
-	Protocol int    `json:"protocol"`
-	Job      string `json:"job"` // identifies the run, and is no secret under a launcher
-	Rank     int    `json:"rank"`
-	Ranks    int    `json:"ranks"`
-	Host     string `json:"host"`
+	Job   string `json:"job"` // identifies the run, and is no secret under a launcher
+	Rank  int    `json:"rank"`
+	Ranks int    `json:"ranks"`
+	Host  string `json:"host"`
 	// Processes of one Boot and TimeNS (time namespace) have one monotonic clock. Empty is unknown.
 	Boot   string `json:"boot"`
 	TimeNS string `json:"time_namespace"`
@@ -44,9 +40,9 @@ type Filesystem struct {
 	ID     string `json:"id,omitempty"`
 }
 
-// Same reports whether filesystems that two kernels have mounted are one, as far as is known: a
+// same reports whether filesystems that two kernels have mounted are one, as far as is known: a
 // server's name may differ between hosts, and many types have no f_fsid.
-func (f *Filesystem) Same(o *Filesystem) bool {
+func (f *Filesystem) same(o *Filesystem) bool {
 	return f.Type != "" && f.Type == o.Type &&
 		(f.Source != "" && f.Source == o.Source || f.ID != "" && f.ID == o.ID)
 }
@@ -55,20 +51,14 @@ func (f *Filesystem) Same(o *Filesystem) bool {
 // machine, host names in clones of one.
 func (h *Hello) OneHost(o *Hello) bool { return h.Boot == o.Boot && h.Host == o.Host }
 
-// OneClock reports whether two have one monotonic clock.
-func (h *Hello) OneClock(o *Hello) bool {
+// oneClock reports whether two have one monotonic clock.
+func (h *Hello) oneClock(o *Hello) bool {
 	return h.Boot != "" && h.Boot == o.Boot && h.TimeNS == o.TimeNS
 }
 
-// Belongs reports whether a hello is of this coordinator's job. One of another job gets no answer.
-func (h *Hello) Belongs(o *Hello) bool { return o != nil && o.Job == h.Job }
-
-// Objection says why a rank of the job cannot be taken, "" if it can.
-func (h *Hello) Objection(o *Hello) string {
+// objection returns why a rank of the job cannot be taken, "" if it can.
+func (h *Hello) objection(o *Hello) string {
 	switch {
-	case o.Protocol != h.Protocol:
-		return fmt.Sprintf("it speaks protocol %d, the coordinator %d: all ranks need one binary",
-			o.Protocol, h.Protocol)
 	case o.Build != h.Build:
 		return fmt.Sprintf("its binary is %s, the coordinator's %s: all ranks need one binary",
 			named(o.Build), named(h.Build))
@@ -77,7 +67,7 @@ func (h *Hello) Objection(o *Hello) string {
 	case o.Rank < 0 || o.Rank >= h.Ranks:
 		return fmt.Sprintf("there is no rank %d of %d", o.Rank, h.Ranks)
 	case o.Refused != "":
-		return Printable(o.Refused)
+		return printableLines(o.Refused)
 	}
 	return h.differences(o)
 }
@@ -123,8 +113,8 @@ func printable(text string, most int) string {
 	return text
 }
 
-// Printable is a text of several lines that a rank has sent, ready to print.
-func Printable(text string) string {
+// printableLines is a text of several lines that a rank has sent, ready to print.
+func printableLines(text string) string {
 	var list []string
 	for line := range strings.Lines(text) {
 		list = append(list, printable(strings.TrimRight(line, "\n"), 500))
@@ -132,7 +122,7 @@ func Printable(text string) string {
 	return strings.Join(list, "; ")
 }
 
-// Place is the rank in messages to the user.
-func (h *Hello) Place() string {
-	return fmt.Sprintf("rank %d on %s (pid %d)", h.Rank, named(h.Host), h.PID)
+// place is the rank in messages to the user.
+func (h *Hello) place() string {
+	return fmt.Sprintf("rank %d on %s (pid %d)", h.Rank, h.Host, h.PID)
 }

@@ -1,10 +1,11 @@
-package coordinate
+package group
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"kvbench/kvbench/group/wire"
 )
 
 // ahead is a clock in virtual time that goes before the bubble's.
@@ -82,10 +81,10 @@ type party struct {
 	wall    []int64 // clock offsets of the last trial
 }
 
-func hello(rank, ranks int) wire.Hello {
-	return wire.Hello{Protocol: wire.Protocol, Job: "j", Rank: rank, Ranks: ranks,
+func hello(rank, ranks int) Hello {
+	return Hello{Job: "j", Rank: rank, Ranks: ranks,
 		Host: fmt.Sprintf("h%d", rank/2), Boot: fmt.Sprintf("b%d", rank/2), TimeNS: "t",
-		Filesystems: []wire.Filesystem{{Device: "1"}}, PID: 100 + rank, Build: "x"}
+		Filesystems: []Filesystem{{Device: "1"}}, PID: 100 + rank, Build: "x"}
 }
 
 // meet lets as many ranks meet as there are clocks, each over its own connection.
@@ -94,10 +93,10 @@ func meet(t *testing.T, cfg LeaderConfig, clocks []Clock,
 	g := &party{t: t, docs: map[int]string{}, stops: map[int]error{},
 		wall: make([]int64, len(clocks))}
 	cfg.Hello, cfg.Clock = hello(0, len(clocks)), clocks[0]
-	cfg.Result = func(rank, trial int, doc []byte) {
+	cfg.Result = func(rank int, doc []byte) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.docs[rank] = fmt.Sprint(trial, " ", string(doc))
+		g.docs[rank] += string(doc)
 	}
 	g.leader = NewLeader(cfg)
 	for rank, clock := range clocks {
@@ -157,11 +156,10 @@ func (g *party) trial(outcome string, f func(m *Member)) Trial {
 
 // begin comes to a trial and waits for its window.
 func (g *party) begin(m *Member) time.Time {
-	_, err := m.Enter(g.t.Context(), wire.Terms{Name: "X"})
+	_, err := m.Enter(g.t.Context(), Terms{Name: "X"})
 	require.NoError(g.t, err)
-	begun, err := m.Barrier(g.t.Context(), "window")
-	require.NoError(g.t, err)
-	return begun
+	require.NoError(g.t, m.Barrier(g.t.Context()))
+	return time.Now()
 }
 
 func (g *party) leave() {
@@ -180,16 +178,16 @@ func TestATrial(t *testing.T) {
 			var begun [4]time.Time
 			got := g.trial("", func(m *Member) {
 				least := int64(100 - m.Rank())
-				terms, err := m.Enter(t.Context(), wire.Terms{Name: "X", Nonce: fmt.Sprint(m.Rank()),
-					Capacity: least, Rooms: []wire.Room{{Bytes: least, Floor: 7}}})
+				terms, err := m.Enter(t.Context(), Terms{Name: "X", Nonce: fmt.Sprint(m.Rank()),
+					Capacity: least, Directories: []Capacity{{Bytes: least, Floor: 7}}})
 				require.NoError(t, err)
 				// Ranks 0 and 1 are on one host, 2 and 3 on the other.
 				least = []int64{99, 99, 97, 97}[m.Rank()]
-				assert.Equal(t, wire.Terms{Name: "X", Nonce: "0", Capacity: least,
-					Rooms: []wire.Room{{Bytes: least, Floor: 7}}}, terms)
+				assert.Equal(t, Terms{Name: "X", Nonce: "0", Capacity: least,
+					Directories: []Capacity{{Bytes: least, Floor: 7}}}, terms)
 				time.Sleep(time.Duration(m.Rank()) * time.Minute) // of virtual time: it prepares
-				begun[m.Rank()], err = m.Barrier(t.Context(), "window")
-				require.NoError(t, err)
+				require.NoError(t, m.Barrier(t.Context()))
+				begun[m.Rank()] = time.Now()
 				time.Sleep(time.Duration(m.Rank()) * time.Millisecond)
 				m.Opened()
 				require.NoError(t, m.Publish([]byte("{}")))
@@ -200,7 +198,7 @@ func TestATrial(t *testing.T) {
 			}
 			assert.Equal(t, []int64{3e6, 0}, []int64{*got.Skew, *got.Uncertainty})
 			for rank := range 4 {
-				assert.Equal(t, fmt.Sprint(trial, " {}"), g.docs[rank])
+				assert.Equal(t, strings.Repeat("{}", trial), g.docs[rank])
 			}
 		}
 		assert.Empty(t, g.stops)
@@ -214,11 +212,10 @@ func TestATrialThatBeginsMoreThanOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
 		got := g.trial("", func(m *Member) {
-			_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+			_, err := m.Enter(t.Context(), Terms{Name: "X"})
 			require.NoError(t, err)
 			for _, late := range []time.Duration{1, 4, 2, -1} {
-				_, err = m.Barrier(t.Context(), "again")
-				require.NoError(t, err)
+				require.NoError(t, m.Barrier(t.Context()))
 				if late > 0 {
 					time.Sleep(time.Duration(m.Rank()) * late * time.Millisecond) // virtual
 					m.Opened()
@@ -266,16 +263,16 @@ func TestARankThatFailsToPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(3), pipe)
 		got := g.trial("rank 1: no space", func(m *Member) {
-			mine := wire.Terms{Name: "X", Capacity: 9, Rooms: []wire.Room{{Bytes: 9, Floor: 2}}}
+			mine := Terms{Name: "X", Capacity: 9, Directories: []Capacity{{Bytes: 9, Floor: 2}}}
 			if m.Rank() == 1 {
-				mine = wire.Terms{Name: "X"} // it has found no room, which is its own
+				mine = Terms{Name: "X"} // it has found no capacity, which is its own
 			}
 			terms, err := m.Enter(t.Context(), mine)
 			require.NoError(t, err)
 			text := "no space"
 			if m.Rank() != 1 {
 				assert.Equal(t, mine, terms)
-				_, err = m.Barrier(t.Context(), "window")
+				err = m.Barrier(t.Context())
 				assert.EqualError(t, err, "rank 1 on h0 (pid 101) was not ready: no space")
 				text = err.Error()
 			}
@@ -350,7 +347,7 @@ func TestADeadRank(t *testing.T) {
 				assert.Equal(t, want, g.leader.Stopped())
 				assert.EqualError(t, g.stops[0], want)
 				assert.EqualError(t, g.stops[2], want)
-				_, err := g.members[0].Barrier(t.Context(), "another")
+				err := g.members[0].Barrier(t.Context())
 				assert.EqualError(t, err, want)
 			}
 			all := g.members
@@ -361,7 +358,7 @@ func TestADeadRank(t *testing.T) {
 			})
 			require.Len(t, got.Lost, 1)
 			assert.Equal(t, want, got.Lost[0].String())
-			assert.GreaterOrEqual(t, got.Lost[0].After, 10*time.Second)
+			assert.GreaterOrEqual(t, time.Duration(got.Lost[0].AfterNS), 10*time.Second)
 			if c.goOn { // the others come to the next one without it
 				g.trial("", func(m *Member) { g.begin(m); m.Done("") })
 			}
@@ -377,7 +374,7 @@ func TestTheCoordinatorGoes(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(2), pipe)
 		waits := make(chan error)
 		go func() {
-			_, err := g.members[1].Enter(t.Context(), wire.Terms{Name: "X"})
+			_, err := g.members[1].Enter(t.Context(), Terms{Name: "X"})
 			waits <- err
 		}()
 		synctest.Wait()
@@ -401,14 +398,14 @@ func TestStopEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := meet(t, LeaderConfig{}, same(2), pipe)
 		g.each(func(m *Member) {
-			_, err := m.Enter(t.Context(), wire.Terms{Name: "X"})
+			_, err := m.Enter(t.Context(), Terms{Name: "X"})
 			require.NoError(t, err)
 		})
 		g.leader.Stop("interrupted: interrupt")
 		g.leader.Stop("another")
 		go func() { g.leader.Collect(t.Context()); g.leader.Conclude("interrupted") }()
 		g.each(func(m *Member) {
-			_, err := m.Barrier(t.Context(), "window")
+			err := m.Barrier(t.Context())
 			assert.EqualError(t, err, "interrupted: interrupt")
 			m.Done("")
 			outcome, err := m.Outcome(t.Context())
@@ -421,15 +418,14 @@ func TestStopEndsTheRun(t *testing.T) {
 
 func TestWhoIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		join := func(l *Leader, h wire.Hello) error {
+		join := func(l *Leader, h Hello) error {
 			ours, theirs := net.Pipe()
 			go l.Accept(ours)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			m, err := Join(ctx, theirs, h, MemberConfig{Clock: ahead(0)})
+			_, err := Join(ctx, theirs, h, MemberConfig{Clock: ahead(0)})
 			if err == nil {
 				t.Cleanup(func() { theirs.Close() })
-				_ = m
 			}
 			return err
 		}

@@ -1,4 +1,4 @@
-package coordinate
+package group
 
 import (
 	"cmp"
@@ -10,22 +10,26 @@ import (
 )
 
 // Variable is the environment variable that makes a process a rank of the coordinator that has
-// started it. Only processes of the same user can read it.
+// started it: a Meeting. Only processes of the same user can read it.
 const Variable = "KVBENCH_AGENT"
 
-// Orders are its value: what a started rank has to know.
-type Orders struct {
-	Rank    int    `json:"rank"`
-	Ranks   int    `json:"ranks"`
-	Job     string `json:"job"`
-	Address string `json:"address"` // HOST:PORT of the coordinator
-	Base    string `json:"base"`    // the directory in which the command was typed
-	Stamp   string `json:"stamp"`   // of the default results directory
+// Meeting is how the ranks of a run come together.
+type Meeting struct {
+	Address  string `json:"address"`  // HOST:PORT of rank 0
+	Job      string `json:"job"`      // by which the ranks of one run know each other
+	Launcher string `json:"launcher"` // that starts them
+	Rank     int    `json:"rank"`     // of this process
+	Ranks    int    `json:"ranks"`
+	// Started: rank 0 has started this rank, and listens. Base is then the directory in which the
+	// command was typed, and Stamp that of the default results directory.
+	Started bool   `json:"started"`
+	Base    string `json:"base"`
+	Stamp   string `json:"stamp"`
 }
 
-// TakeOrders returns the orders of this process, nil if no coordinator has started it, and removes
-// them from the environment.
-func TakeOrders() (*Orders, error) {
+// TakeMeeting returns the meeting of this process, nil if no coordinator has started it, and removes
+// it from the environment.
+func TakeMeeting() (*Meeting, error) {
 	text := os.Getenv(Variable)
 	if text == "" {
 		return nil, nil
@@ -33,12 +37,12 @@ func TakeOrders() (*Orders, error) {
 	if err := os.Unsetenv(Variable); err != nil {
 		return nil, err
 	}
-	o := &Orders{}
-	if err := json.Unmarshal([]byte(text), o); err != nil {
+	m := &Meeting{}
+	if err := json.Unmarshal([]byte(text), m); err != nil {
 		return nil, fmt.Errorf("%s: must be what a coordinator sets, given %q: %w", Variable, text,
 			err)
 	}
-	return o, nil
+	return m, nil
 }
 
 // Process is a rank that this process has started.
@@ -49,14 +53,14 @@ type Process struct {
 	how       string        // it ended, such as "signal: killed"
 }
 
-// StartRank starts this binary with the orders and the arguments of this process. The output goes
-// to log, which stays the caller's.
-func StartRank(o Orders, log *os.File) (*Process, error) {
+// StartRank starts this binary as a rank with the arguments of this process. The output goes to log,
+// which stays the caller's.
+func StartRank(m Meeting, log *os.File) (*Process, error) {
 	binary, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("starting rank %d: %w", o.Rank, err)
+		return nil, fmt.Errorf("starting rank %d: %w", m.Rank, err)
 	}
-	text, err := json.Marshal(o)
+	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +68,12 @@ func StartRank(o Orders, log *os.File) (*Process, error) {
 	cmd.Env = append(os.Environ(), Variable+"="+string(text))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting rank %d: %w", o.Rank, err)
+		return nil, fmt.Errorf("starting rank %d: %w", m.Rank, err)
 	}
-	p := &Process{rank: o.Rank, pid: cmd.Process.Pid, process: cmd.Process,
+	p := &Process{rank: m.Rank, pid: cmd.Process.Pid, process: cmd.Process,
 		ended: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // its state says more than the error
+		_ = cmd.Wait() // its state has more than the error
 		p.how = cmp.Or(cmd.ProcessState.String(), "exit status 0")
 		close(p.ended)
 	}()

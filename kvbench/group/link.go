@@ -1,7 +1,8 @@
-package coordinate
+package group
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"kvbench/kvbench/group/wire"
 )
 
 // Both sides send a heartbeat once a second. A side that sends nothing for Silence is lost. After
@@ -25,6 +24,13 @@ const (
 
 // errSilent is the error of a read from a side that sends nothing.
 var errSilent = errors.New("silence")
+
+// Bounds of a message in bytes, and of the first one, before which the other side may be anything. A
+// result of a day with its histograms takes some MiB.
+const (
+	maxMessage = 64 << 20
+	maxHello   = 1 << 20
+)
 
 // state is a mutex, and a wakeup of all that wait for a change of what it guards.
 type state struct {
@@ -59,25 +65,26 @@ func (s *state) await(ctx context.Context, done func() bool) error {
 
 // link is a connection with a queue of messages to send, so that no sender waits for the network. Its
 // reader closes the connection. Its writer shuts down only the sending direction, because messages of
-// the other side may still be on their way.
+// the other side may still be in flight.
 type link struct {
-	conn net.Conn
+	conn    net.Conn
+	in      *reader
+	decoder *json.Decoder // of in
 
 	mu    sync.Mutex
-	queue []*wire.Message
+	queue []*message
 	ended bool          // nothing follows what is queued
 	wake  chan struct{} // the queue, or ended, has changed
 	gone  chan struct{} // closed when nothing is written any more
 }
 
-// newLink starts the writer: it sends the queue, and what heartbeat returns each second.
-func newLink(conn net.Conn, heartbeat func() *wire.Message) *link {
-	l := &link{conn: conn, wake: make(chan struct{}, 1), gone: make(chan struct{})}
-	go l.write(heartbeat)
-	return l
+func newLink(conn net.Conn) *link {
+	in := &reader{conn: conn}
+	return &link{conn: conn, in: in, decoder: json.NewDecoder(in), wake: make(chan struct{}, 1),
+		gone: make(chan struct{})}
 }
 
-func (l *link) send(m *wire.Message) {
+func (l *link) send(m *message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.ended {
@@ -101,7 +108,8 @@ func (l *link) signal() {
 	}
 }
 
-func (l *link) write(heartbeat func() *wire.Message) {
+// write sends the queue, and what heartbeat returns each second, until the end.
+func (l *link) write(heartbeat func() *message) {
 	defer close(l.gone)
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
@@ -111,7 +119,7 @@ func (l *link) write(heartbeat func() *wire.Message) {
 		l.queue = nil
 		l.mu.Unlock()
 		for _, m := range queue {
-			if err := wire.Write(slow{l.conn}, m); err != nil {
+			if err := l.put(m); err != nil {
 				// After a failed write there may still be messages to read, so the connection
 				// stays open. After a timeout it is closed: the other side has read nothing
 				// for Silence, and is lost.
@@ -141,12 +149,38 @@ func (l *link) write(heartbeat func() *wire.Message) {
 	}
 }
 
+// put writes a message, with a time limit for each piece of it, but not for the whole.
+func (l *link) put(m *message) error {
+	const most = 64 << 10
+	text, err := json.Marshal(m)
+	if err == nil && len(text) > maxMessage {
+		err = fmt.Errorf("a %s takes %d bytes, a message at most %d", m.Kind, len(text), maxMessage)
+	}
+	for len(text) > 0 && err == nil {
+		piece := text[:min(len(text), most)]
+		text = text[len(piece):]
+		_ = l.conn.SetWriteDeadline(time.Now().Add(Silence))
+		_, err = l.conn.Write(piece)
+	}
+	return err
+}
+
+// get reads a message of at most most bytes. io.EOF is the end between two messages.
+func (l *link) get(most int) (*message, error) {
+	l.in.left = most
+	m := &message{}
+	if err := l.decoder.Decode(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
 // read passes messages to handle until the connection ends, and closes it. The error is io.EOF or
 // errSilent, or another one of the network.
-func (l *link) read(handle func(*wire.Message)) error {
+func (l *link) read(handle func(*message)) error {
 	defer l.conn.Close()
 	for {
-		m, err := wire.Read(slow{l.conn}, wire.MaxFrame)
+		m, err := l.get(maxMessage)
 		if errors.Is(err, syscall.ECONNRESET) { // the end of a process that had more to read
 			err = io.EOF
 		}
@@ -157,30 +191,25 @@ func (l *link) read(handle func(*wire.Message)) error {
 	}
 }
 
-// slow is a connection with a time limit for each piece of a message, but not for the whole.
-type slow struct{ net.Conn }
+// reader reads from a connection, with a time limit for each piece of a message, and takes no more
+// memory than it has left.
+type reader struct {
+	conn net.Conn
+	left int
+}
 
-func (c slow) Read(p []byte) (n int, err error) {
+func (r *reader) Read(p []byte) (n int, err error) {
+	if r.left <= 0 {
+		return 0, errors.New("the message is too long")
+	}
+	p = p[:min(len(p), r.left)]
 	for _, wait := range []time.Duration{Silence, patience} {
-		_ = c.SetReadDeadline(time.Now().Add(wait))
-		n, err = c.Conn.Read(p)
+		_ = r.conn.SetReadDeadline(time.Now().Add(wait))
+		n, err = r.conn.Read(p)
+		r.left -= n
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
 	}
 	return 0, errSilent
-}
-
-func (c slow) Write(p []byte) (n int, err error) {
-	const piece = 64 << 10
-	for n < len(p) && err == nil {
-		var m int
-		_ = c.SetWriteDeadline(time.Now().Add(Silence))
-		m, err = c.Conn.Write(p[n:min(len(p), n+piece)])
-		n += m
-	}
-	if err != nil {
-		return n, fmt.Errorf("after %d of %d bytes: %w", n, len(p), err)
-	}
-	return n, nil
 }

@@ -1,4 +1,4 @@
-package coordinate
+package group
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"kvbench/kvbench/group/wire"
 )
 
 // TestShare: directories of one kernel have its numbers, those of several kernels are one by type,
@@ -47,7 +45,7 @@ func TestShare(t *testing.T) {
 			h.Boot, h.Filesystems = strings.Trim(c.boots[rank:rank+1], "-"), nil
 			for dir := range strings.FieldsSeq(dirs) {
 				p := append(strings.SplitN(dir, "/", 3), "", "")
-				f := wire.Filesystem{Device: strings.Trim(p[0], "-"), Type: p[1], Source: p[2]}
+				f := Filesystem{Device: strings.Trim(p[0], "-"), Type: p[1], Source: p[2]}
 				if at := strings.LastIndex(f.Source, "/f"); at >= 0 {
 					f.Source, f.ID = f.Source[:at], f.Source[at+1:]
 				}
@@ -68,22 +66,22 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// rooms are two.
-func rooms(a, aFloor, b, bFloor int64) []wire.Room {
-	return []wire.Room{{Bytes: a, Floor: aFloor}, {Bytes: b, Floor: bFloor}}
+// capacities are two.
+func capacities(a, aFloor, b, bFloor int64) []Capacity {
+	return []Capacity{{Bytes: a, Floor: aFloor}, {Bytes: b, Floor: bFloor}}
 }
 
-// TestRoomOfTwoFilesystems: what a directory may take is the least that any rank has found on its
+// TestCapacityOfTwoFilesystems: what a directory may take is the least that any rank has found on its
 // filesystem, and what a rank may take the least of those with which it shares any.
-func TestRoomOfTwoFilesystems(t *testing.T) {
-	c := &client{sharing: []wire.Sharing{{Filesystem: 1}, {Filesystem: 2}}}
-	o := &client{sharing: []wire.Sharing{{Filesystem: 3}, {Filesystem: 2}},
-		part: part{terms: &wire.Terms{Capacity: 7, Rooms: rooms(3, 1, 4, 1)}}}
-	terms := wire.Terms{Capacity: 9, Rooms: rooms(5, 2, 5, 2)}
+func TestCapacityOfTwoFilesystems(t *testing.T) {
+	c := &client{sharing: []Sharing{{Filesystem: 1}, {Filesystem: 2}}}
+	o := &client{sharing: []Sharing{{Filesystem: 3}, {Filesystem: 2}},
+		part: part{terms: &Terms{Capacity: 7, Directories: capacities(3, 1, 4, 1)}}}
+	terms := Terms{Capacity: 9, Directories: capacities(5, 2, 5, 2)}
 	smallest(&terms, c, o)
-	assert.Equal(t, wire.Terms{Capacity: 7, Rooms: rooms(5, 2, 4, 1)}, terms)
+	assert.Equal(t, Terms{Capacity: 7, Directories: capacities(5, 2, 4, 1)}, terms)
 	o.sharing[1].Filesystem = 4
-	terms = wire.Terms{Capacity: 9, Rooms: rooms(5, 2, 5, 2)}
+	terms = Terms{Capacity: 9, Directories: capacities(5, 2, 5, 2)}
 	smallest(&terms, c, o)
-	assert.Equal(t, wire.Terms{Capacity: 9, Rooms: rooms(5, 2, 5, 2)}, terms)
+	assert.Equal(t, Terms{Capacity: 9, Directories: capacities(5, 2, 5, 2)}, terms)
 }

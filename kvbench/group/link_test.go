@@ -1,9 +1,12 @@
-package coordinate
+package group
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"kvbench/kvbench/group/wire"
 )
 
 // held is the connection of a process that gets no processor for a while.
@@ -60,7 +61,7 @@ func TestResultsThatComeLate(t *testing.T) {
 			if m.Rank() == 2 {
 				return // it waits for something else, and sends heartbeats
 			}
-			m.link.send(&wire.Message{Kind: wire.Enter, Trial: 1, Terms: &wire.Terms{Name: "X"}})
+			m.link.send(&message{Kind: kindEnter, Trial: 1, Terms: &Terms{Name: "X"}})
 			m.trial = 1
 		})
 		synctest.Wait() // until the leader has the messages
@@ -85,15 +86,16 @@ func TestResultsThatComeLate(t *testing.T) {
 // fails first.
 func TestAMessageBeforeTheEnd(t *testing.T) {
 	ours, theirs := sockets(t)
-	l := newLink(ours, func() *wire.Message { return &wire.Message{Kind: wire.Heartbeat} })
-	require.NoError(t, wire.Write(theirs, &wire.Message{Kind: wire.Leave}))
+	l := newLink(ours)
+	go l.write(nil) // which ends before a heartbeat
+	require.NoError(t, newLink(theirs).put(&message{Kind: kindLeave}))
 	require.NoError(t, theirs.Close())
-	l.send(&wire.Message{Kind: wire.Ping}) // which is not read
+	l.send(&message{Kind: kindPing}) // which is not read
 	<-l.gone
-	var got []wire.Kind
-	err := l.read(func(m *wire.Message) { got = append(got, m.Kind) })
+	var got []kind
+	err := l.read(func(m *message) { got = append(got, m.Kind) })
 	assert.Error(t, err)
-	assert.Equal(t, []wire.Kind{wire.Leave}, got)
+	assert.Equal(t, []kind{kindLeave}, got)
 	_, err = ours.Write(nil)
 	assert.ErrorIs(t, err, net.ErrClosed, "the reader has closed it")
 }
@@ -109,4 +111,45 @@ func sockets(t *testing.T) (a, b net.Conn) {
 	b, err = listener.Accept()
 	require.NoError(t, err)
 	return a, b
+}
+
+// TestMessages: they come as they were sent, and what is too long or no message is refused before more
+// memory is taken than was sent.
+func TestMessages(t *testing.T) {
+	ours, theirs := sockets(t)
+	in, out := newLink(ours), newLink(theirs)
+	sent := []*message{{Kind: kindHello, Hello: &coordinator}, {Kind: kindHeartbeat},
+		{Kind: kindEnter, Trial: 2, Terms: &Terms{Name: "X", Nonce: "ff", Capacity: 1 << 40}},
+		{Kind: kindResult, Trial: 2, Doc: bytes.Repeat([]byte("{}\n"), 100_000)},
+		{Kind: kindPong, Seq: 8, At: -5, Wall: 1 << 60}}
+	go func() {
+		for _, m := range sent {
+			_ = out.put(m)
+		}
+		_ = theirs.Close()
+	}()
+	for _, m := range sent {
+		got, err := in.get(maxMessage)
+		require.NoError(t, err)
+		assert.Equal(t, m, got)
+	}
+	_, err := in.get(maxMessage)
+	assert.Equal(t, io.EOF, err)
+	assert.ErrorContains(t, out.put(&message{Kind: kindResult, Doc: make([]byte, maxMessage)}),
+		"a message at most 67108864")
+	for text, want := range map[string]string{
+		"GET / HTTP/1.1\r\n": "invalid character",
+		`{"at":"x"}`:         "cannot unmarshal",
+		`{"kind":"hello"`:    "unexpected EOF",
+		`{"text":"` + strings.Repeat("x", maxHello) + `", "at":1}`: "the message is too long",
+	} {
+		ours, theirs := sockets(t)
+		go func() {
+			_, _ = io.WriteString(theirs, text)
+			_ = theirs.Close()
+		}()
+		_, err := newLink(ours).get(maxHello)
+		assert.ErrorContains(t, err, want)
+		_ = ours.Close()
+	}
 }

@@ -1,4 +1,4 @@
-package coordinate
+package group
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package coordinate
+package group
 
 import (
 	"context"
@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
-
-	"kvbench/kvbench/group"
-	"kvbench/kvbench/group/wire"
 )
 
 // Refused is the error of a rank that the coordinator does not take.
@@ -21,47 +17,46 @@ func (r Refused) Error() string { return "the coordinator refused this rank: " +
 type MemberConfig struct {
 	Clock Clock
 	// Stop is called once when the run of a welcomed rank ends before its time: the coordinator
-	// says so, or is gone.
+	// ends it, or is gone.
 	Stop func(error)
 	// Live returns what the coordinator's live line shows of this rank, empty for nothing. It is
 	// called once a second, and may be nil.
 	Live func() []byte
 }
 
-// Member is a rank's side of the session.
+// Member is a rank's side of the session. The nil Member is that of a run with one rank, which waits
+// for no other.
 type Member struct {
 	MemberConfig
-	hello wire.Hello
+	hello Hello
 	link  *link
 	over  chan struct{} // closed when nothing comes any more
 
 	state
 	welcomed bool
 	trial    int
-	inbox    map[wire.Kind]*wire.Message // the last of each kind
-	stopped  error                       // why the run ends
-	gone     error                       // why nothing comes any more
+	inbox    map[kind]*message // the last of each kind
+	stopped  error             // why the run ends
+	gone     error             // why nothing comes any more
 }
-
-var _ group.Group = (*Member)(nil)
 
 // Join sends a hello and waits for the welcome. The connection belongs to the member from here on,
 // also when Join fails: with Refused, or because the other end coordinates no such run.
-func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig) (*Member, error) {
-	m := &Member{MemberConfig: cfg, hello: hello, over: make(chan struct{}), state: newState(),
-		inbox: map[wire.Kind]*wire.Message{}}
-	m.link = newLink(conn, func() *wire.Message {
-		message := &wire.Message{Kind: wire.Heartbeat}
+func Join(ctx context.Context, conn net.Conn, hello Hello, cfg MemberConfig) (*Member, error) {
+	m := &Member{MemberConfig: cfg, hello: hello, link: newLink(conn), over: make(chan struct{}),
+		state: newState(), inbox: map[kind]*message{}}
+	m.link.send(&message{Kind: kindHello, Hello: &hello})
+	go m.link.write(func() *message {
+		beat := &message{Kind: kindHeartbeat}
 		if m.Live != nil {
-			message.Doc = m.Live()
+			beat.Doc = m.Live()
 		}
-		return message
+		return beat
 	})
-	m.link.send(&wire.Message{Kind: wire.Greeting, Hello: &hello})
 	go m.read()
-	_, err := m.receive(ctx, wire.Welcome, 0)
+	_, err := m.receive(ctx, kindWelcome, 0)
 	m.mu.Lock()
-	refusal := m.inbox[wire.Refusal]
+	refusal := m.inbox[kindRefusal]
 	m.mu.Unlock()
 	if refusal != nil {
 		err = Refused{refusal.Text}
@@ -73,27 +68,30 @@ func Join(ctx context.Context, conn net.Conn, hello wire.Hello, cfg MemberConfig
 	return m, nil
 }
 
-// Gathering is what the coordinator knows when all ranks are there.
-type Gathering struct {
-	Stamp   string         // of the run
-	Sharing []wire.Sharing // of each of this rank's directories
-	Local   int            // ranks on this rank's host, this one among them
-}
-
-// Gathered waits until all ranks are there.
+// Gathered waits until all ranks are connected.
 func (m *Member) Gathered(ctx context.Context) (Gathering, error) {
-	got, err := m.receive(ctx, wire.Gathered, 0)
+	got, err := m.receive(ctx, kindGathered, 0)
 	if err != nil {
 		return Gathering{}, err
 	}
-	return Gathering{got.Text, got.Sharing, got.Local}, nil
+	return *got.Gathering, nil
 }
 
-// Rank implements group.Group.
-func (m *Member) Rank() int { return m.hello.Rank }
+// Rank is this rank's number, from 0.
+func (m *Member) Rank() int {
+	if m == nil {
+		return 0
+	}
+	return m.hello.Rank
+}
 
-// Size implements group.Group.
-func (m *Member) Size() int { return m.hello.Ranks }
+// Size is the number of ranks.
+func (m *Member) Size() int {
+	if m == nil {
+		return 1
+	}
+	return m.hello.Ranks
+}
 
 // ErrCoordinatorGone is wrapped by the error that ends a rank whose coordinator is gone.
 var ErrCoordinatorGone = errors.New("the coordinator is gone")
@@ -103,21 +101,21 @@ var errLeft = errors.New("this rank has left")
 
 func (m *Member) read() {
 	defer close(m.over)
-	err := m.link.read(func(got *wire.Message) {
+	err := m.link.read(func(got *message) {
 		switch got.Kind {
-		case wire.Ping:
+		case kindPing:
 			// At once, and from here: time between the message and the answer is taken for the
 			// network's.
-			m.link.send(&wire.Message{Kind: wire.Pong, Seq: got.Seq, At: m.Clock.Now(),
+			m.link.send(&message{Kind: kindPong, Seq: got.Seq, At: m.Clock.Now(),
 				Wall: m.Clock.Wall()})
-		case wire.Heartbeat:
-		case wire.Stop:
+		case kindHeartbeat:
+		case kindStop:
 			m.end(errors.New(got.Text), nil)
 		default:
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			m.inbox[got.Kind] = got
-			m.welcomed = m.welcomed || got.Kind == wire.Welcome
+			m.welcomed = m.welcomed || got.Kind == kindWelcome
 			m.notify()
 		}
 	})
@@ -153,8 +151,7 @@ func (m *Member) end(stopped, gone error) {
 
 // receive waits for a message of a kind about a trial, and takes it. It waits for an outcome also
 // while the run ends.
-func (m *Member) receive(ctx context.Context, k wire.Kind, trial int) (got *wire.Message,
-	err error) {
+func (m *Member) receive(ctx context.Context, k kind, trial int) (got *message, err error) {
 	var why error
 	err = m.await(ctx, func() bool {
 		// A message counts, also when the end came right behind it.
@@ -163,10 +160,10 @@ func (m *Member) receive(ctx context.Context, k wire.Kind, trial int) (got *wire
 			return true
 		}
 		got, why = nil, m.stopped
-		if k == wire.Outcome || k == wire.Welcome {
+		if k == kindOutcome || k == kindWelcome {
 			why = m.gone
 		}
-		return why != nil || m.inbox[wire.Refusal] != nil
+		return why != nil || m.inbox[kindRefusal] != nil
 	})
 	if got == nil && err == nil {
 		err = why
@@ -176,26 +173,30 @@ func (m *Member) receive(ctx context.Context, k wire.Kind, trial int) (got *wire
 
 // Enter comes to the next trial, with what this rank would have taken, and returns what all ranks
 // have agreed about. Every rank enters the same trials in the same order.
-func (m *Member) Enter(ctx context.Context, terms wire.Terms) (wire.Terms, error) {
+func (m *Member) Enter(ctx context.Context, terms Terms) (Terms, error) {
 	m.mu.Lock()
 	m.trial++
 	trial := m.trial
 	m.mu.Unlock()
-	m.link.send(&wire.Message{Kind: wire.Enter, Trial: trial, Terms: &terms})
-	got, err := m.receive(ctx, wire.Agreed, trial)
+	m.link.send(&message{Kind: kindEnter, Trial: trial, Terms: &terms})
+	got, err := m.receive(ctx, kindAgreed, trial)
 	if err == nil && got.Terms == nil {
 		err = errors.New(got.Text)
 	}
 	if err != nil {
-		return wire.Terms{}, err
+		return Terms{}, err
 	}
 	return *got.Terms, nil
 }
 
-// Barrier implements group.Group.
-func (m *Member) Barrier(ctx context.Context, name string) (time.Time, error) {
-	m.link.send(&wire.Message{Kind: wire.Ready, Trial: m.trial, Text: name})
-	got, err := m.receive(ctx, wire.Begin, m.trial)
+// Barrier waits until every rank has come to the barrier and the moment has come at which all of
+// them begin what follows it.
+func (m *Member) Barrier(ctx context.Context) error {
+	if m == nil {
+		return context.Cause(ctx)
+	}
+	m.link.send(&message{Kind: kindReady, Trial: m.trial})
+	got, err := m.receive(ctx, kindBegin, m.trial)
 	if err == nil && got.Text != "" {
 		err = errors.New(got.Text)
 		// The end of the run, where there is one, is why another rank is not ready.
@@ -208,12 +209,14 @@ func (m *Member) Barrier(ctx context.Context, name string) (time.Time, error) {
 	if err == nil {
 		err = m.Clock.Until(ctx, got.At)
 	}
-	return time.Now(), err
+	return err
 }
 
-// Opened implements group.Group.
+// Opened reports that this rank's window opens now. It does not wait.
 func (m *Member) Opened() {
-	m.link.send(&wire.Message{Kind: wire.Opened, Trial: m.trial, At: m.Clock.Now()})
+	if m != nil {
+		m.link.send(&message{Kind: kindOpened, Trial: m.trial, At: m.Clock.Now()})
+	}
 }
 
 // Publish sends the result of the trial. With an error the coordinator does not get it.
@@ -222,27 +225,27 @@ func (m *Member) Publish(doc []byte) error {
 	gone := m.gone
 	m.mu.Unlock()
 	if gone == nil {
-		m.link.send(&wire.Message{Kind: wire.Result, Trial: m.trial, Doc: doc})
+		m.link.send(&message{Kind: kindResult, Trial: m.trial, Doc: doc})
 	}
 	return gone
 }
 
-// Done says that the trial is over for this rank, and with which error, "" for none.
+// Done reports that the trial is over for this rank, and with which error, "" for none.
 func (m *Member) Done(failure string) {
-	m.link.send(&wire.Message{Kind: wire.Done, Trial: m.trial, Text: failure})
+	m.link.send(&message{Kind: kindDone, Trial: m.trial, Text: failure})
 }
 
 // Outcome waits for the outcome of the trial that this rank has done. The text is empty where it
 // went well for all.
 func (m *Member) Outcome(ctx context.Context) (text string, err error) {
-	got, err := m.receive(ctx, wire.Outcome, m.trial)
+	got, err := m.receive(ctx, kindOutcome, m.trial)
 	if err != nil {
 		return "", err
 	}
 	return got.Text, nil
 }
 
-// Leave says that this rank has come to its end, with a reason if that is before its time: without
+// Leave reports that this rank has come to its end, with a reason if that is before its time: without
 // that message the rank is lost. It returns when the coordinator has read all messages, such as a
 // result, or does not take them for Silence.
 func (m *Member) Leave(why string) {
@@ -251,7 +254,7 @@ func (m *Member) Leave(why string) {
 		m.stopped = errLeft
 	}
 	m.mu.Unlock()
-	m.link.send(&wire.Message{Kind: wire.Leave, Text: why})
+	m.link.send(&message{Kind: kindLeave, Text: why})
 	m.link.end()
 	<-m.link.gone
 	<-m.over

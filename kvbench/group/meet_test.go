@@ -1,4 +1,4 @@
-package coordinate
+package group
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 
 // TestMain makes this binary a rank where it was started as one: it says what it got.
 func TestMain(m *testing.M) {
-	o, err := TakeOrders()
+	o, err := TakeMeeting()
 	if o == nil && err == nil {
 		os.Exit(m.Run())
 	}
@@ -28,7 +28,7 @@ func TestStartRank(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
 	defer log.Close()
-	o := Orders{Rank: 3, Ranks: 4, Job: "j", Address: "127.0.0.1:1", Base: "/b", Stamp: "s"}
+	o := Meeting{Rank: 3, Ranks: 4, Job: "j", Address: "127.0.0.1:1", Base: "/b", Stamp: "s"}
 	p, err := StartRank(o, log)
 	require.NoError(t, err)
 	how, _ := p.Ended(time.Minute)
@@ -38,7 +38,7 @@ func TestStartRank(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, string(want)+` <nil> ""`, string(got))
 	t.Setenv(Variable, "x")
-	_, err = TakeOrders()
+	_, err = TakeMeeting()
 	assert.ErrorContains(t, err, `KVBENCH_AGENT: must be what a coordinator sets, given "x"`)
 }
 

@@ -1,4 +1,4 @@
-package launchers
+package group
 
 import (
 	"maps"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// one is the variables of each family for rank 3 of 8, in the order of the families, and the
+// one is the variables of each launcher for rank 3 of 8, in the order of the table, and the
 // expected result.
 var one = []struct {
 	name                                     string
@@ -40,55 +40,64 @@ var one = []struct {
 		"kv-0.svc.ns.svc.cluster.local", "Kubernetes kv", "JOB_COMPLETION_INDEX"},
 }
 
-var machine = Machine{Hostname: "kv-3", Hosts: "127.0.0.1 localhost\n# kv-3.comment.example\n" +
-	"10.1.0.7\tkv-3.svc.ns.svc.cluster.local\tkv-3\n"}
+// inPod makes this process look like one of a pod.
+func inPod(t *testing.T, name, hosts string) {
+	real := thisPod
+	t.Cleanup(func() { thisPod = real })
+	thisPod = func() (string, string) { return name, hosts }
+}
+
+// hostsOfPod are those of the pod kv-3.
+const hostsOfPod = "127.0.0.1 localhost\n# kv-3.comment.example\n" +
+	"10.1.0.7\tkv-3.svc.ns.svc.cluster.local\tkv-3\n"
 
 func in(env map[string]string) func(string) string {
 	return func(name string) string { return env[name] }
 }
 
-func found(t *testing.T, env map[string]string) Place {
+func found(t *testing.T, env map[string]string) *Launched {
 	t.Helper()
-	p, ok := Find(in(env))
-	require.True(t, ok, env)
+	p := FindLauncher(in(env))
+	require.NotNil(t, p, env)
 	return p
 }
 
-func TestEachFamily(t *testing.T) {
+func TestEachLauncher(t *testing.T) {
+	inPod(t, "kv-3", hostsOfPod)
 	for _, c := range one {
 		p := found(t, c.env)
 		assert.Equal(t, []string{c.name, c.rank, c.size, c.local, c.localFrom, ""},
-			[]string{p.Family, p.Rank.Text, p.Size.Text, p.Local.Text, p.Local.Variable,
+			[]string{p.Launcher, p.Rank.Text, p.Size.Text, p.Local.Text, p.Local.Variable,
 				p.Problem}, c.name)
-		assert.Equal(t, c.first, p.First(machine), c.name)
-		assert.Equal(t, c.job, p.Job(machine), c.name)
-		assert.Equal(t, families[slices.IndexFunc(families,
-			func(f family) bool { return f.name == c.name })].rank, p.Rank.Variable)
+		assert.Equal(t, c.first, p.First, c.name)
+		assert.Equal(t, c.job, p.Job, c.name)
+		assert.Equal(t, launchers[slices.IndexFunc(launchers,
+			func(l launcher) bool { return l.name == c.name })].rank, p.Rank.Variable)
 	}
-	require.Len(t, one, len(families))
-	_, ok := Find(in(nil))
-	assert.False(t, ok)
+	require.Len(t, one, len(launchers))
+	assert.Nil(t, FindLauncher(in(nil)))
 	for _, job := range []string{"", "Open MPI a", "Open MPI b"} {
 		assert.Regexp(t, `^127\.0\.0\.1:[12]\d{4}$`, LocalAddress(job))
 	}
 	assert.NotEqual(t, LocalAddress("Open MPI a"), LocalAddress("Open MPI b"))
 }
 
-// TestAllPairs: of two families the first one counts, and nothing but the address of rank 0 comes
+// TestAllPairs: of two launchers the first one counts, and nothing but the address of rank 0 comes
 // from the other.
 func TestAllPairs(t *testing.T) {
+	inPod(t, "kv-3", hostsOfPod)
 	for i, a := range one {
 		for _, b := range one[i+1:] {
 			both := maps.Clone(b.env)
 			maps.Copy(both, a.env)
 			p := found(t, both)
 			assert.Equal(t, []string{a.name, a.rank, a.size},
-				[]string{p.Family, p.Rank.Text, p.Size.Text}, "%s and %s", a.name, b.name)
+				[]string{p.Launcher, p.Rank.Text, p.Size.Text}, "%s and %s", a.name, b.name)
 			switch {
 			case a.name == "PMI" && b.name == "Slurm": // srun --mpi=pmi2
-				assert.Equal(t, "n01", p.First(machine))
+				assert.Equal(t, "n01", p.First)
 			default:
-				assert.Equal(t, a.first, p.First(machine), "%s and %s", a.name, b.name)
+				assert.Equal(t, a.first, p.First, "%s and %s", a.name, b.name)
 			}
 		}
 	}
@@ -96,8 +105,8 @@ func TestAllPairs(t *testing.T) {
 
 // TestWithoutOne takes one variable away at a time.
 func TestWithoutOne(t *testing.T) {
-	for _, c := range []struct{ family, without, want string }{
-		// family, rank, size, local, problem
+	for _, c := range []struct{ launcher, without, want string }{
+		// launcher, rank, size, local, problem
 		{"Open MPI", "OMPI_COMM_WORLD_RANK", "none"},
 		{"Open MPI", "OMPI_COMM_WORLD_SIZE", "Open MPI 3 - 4"},
 		{"Open MPI", "OMPI_COMM_WORLD_LOCAL_SIZE", "Open MPI 3 8 -"},
@@ -112,22 +121,22 @@ func TestWithoutOne(t *testing.T) {
 		{"torchrun", "LOCAL_WORLD_SIZE", "torchrun 3 8 1"},
 		{"Kubernetes", "JOB_COMPLETION_INDEX", "none"},
 	} {
-		i := slices.IndexFunc(families, func(f family) bool { return f.name == c.family })
+		i := slices.IndexFunc(launchers, func(l launcher) bool { return l.name == c.launcher })
 		env := maps.Clone(one[i].env)
 		require.Contains(t, env, c.without)
 		delete(env, c.without)
 		got := "none"
-		if p, ok := Find(in(env)); ok {
+		if p := FindLauncher(in(env)); p != nil {
 			text := func(v Value) string {
 				if !v.Given() {
 					return "-"
 				}
 				return v.Text
 			}
-			got = strings.TrimSpace(strings.Join([]string{p.Family, text(p.Rank), text(p.Size),
+			got = strings.TrimSpace(strings.Join([]string{p.Launcher, text(p.Rank), text(p.Size),
 				text(p.Local), p.Problem}, " "))
 		}
-		assert.Equal(t, c.want, got, "%s without %s", c.family, c.without)
+		assert.Equal(t, c.want, got, "%s without %s", c.launcher, c.without)
 	}
 }
 
@@ -136,7 +145,7 @@ func TestFirstOfAStep(t *testing.T) {
 		"": "", "a": "a", "a,b": "a", "n[01-04,7],m2": "n01", "n[7,01]": "n7", "n[3]-ib": "n3-ib",
 		"r[1-2]n[05-06]": "r1n05", "n[": "", "n[]": "", "n[x]": "", "m2,n[1-": "m2",
 	} {
-		assert.Equal(t, want, firstNode(list), list)
+		assert.Equal(t, want, slurmFirst(in(map[string]string{"SLURM_STEP_NODELIST": list})), list)
 	}
 }
 
@@ -168,19 +177,17 @@ func TestTasksOfANode(t *testing.T) {
 
 // TestPods: a job's name may itself end in a number, and a pod without a service has no domain.
 func TestPods(t *testing.T) {
-	for _, c := range []struct {
-		machine    Machine
-		first, job string
-	}{
-		{Machine{"kv-3-3", "10.0.0.1 kv-3-3.s.ns.svc kv-3-3"}, "kv-3-0.s.ns.svc", "Kubernetes kv-3"},
-		{Machine{"kv-3", "10.0.0.1 kv-3"}, "", "Kubernetes kv"},
-		{Machine{"kv-4", "10.0.0.1 kv-4.s.ns.svc"}, "", ""}, // with a name of the user
-		{Machine{"kv-3", "10.0.0.1 kv-3.$(x)"}, "", "Kubernetes kv"},
-		{Machine{}, "", ""},
+	for _, c := range []struct{ name, hosts, first, job string }{
+		{"kv-3-3", "10.0.0.1 kv-3-3.s.ns.svc kv-3-3", "kv-3-0.s.ns.svc", "Kubernetes kv-3"},
+		{"kv-3", "10.0.0.1 kv-3", "", "Kubernetes kv"},
+		{"kv-4", "10.0.0.1 kv-4.s.ns.svc", "", ""}, // with a name of the user
+		{"kv-3", "10.0.0.1 kv-3.$(x)", "", "Kubernetes kv"},
+		{"", "", "", ""},
 	} {
+		inPod(t, c.name, c.hosts)
 		p := found(t, map[string]string{"JOB_COMPLETION_INDEX": "3"})
-		assert.Equal(t, c.first, p.First(c.machine), c.machine)
-		assert.Equal(t, c.job, p.Job(c.machine), c.machine)
+		assert.Equal(t, c.first, p.First, c)
+		assert.Equal(t, c.job, p.Job, c)
 	}
 }
 
@@ -188,6 +195,6 @@ func TestPods(t *testing.T) {
 func TestAStepAroundMPI(t *testing.T) {
 	p := found(t, map[string]string{"PMI_RANK": "1", "PMI_SIZE": "4", "SLURM_PROCID": "0",
 		"SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_NODELIST": "n[1-2]"})
-	assert.Empty(t, p.First(machine))
-	assert.Empty(t, p.Job(machine))
+	assert.Empty(t, p.First)
+	assert.Empty(t, p.Job)
 }

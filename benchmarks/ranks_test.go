@@ -1,4 +1,4 @@
-package clients
+package benchmarks
 
 import (
 	"testing"
@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/group/coordinate"
-	"kvbench/kvbench/group/wire"
+	"kvbench/kvbench/group"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
@@ -15,12 +14,12 @@ import (
 // TestShare: the free space is divided by the directories that share it, and by all where the
 // filesystem is unknown.
 func TestShare(t *testing.T) {
-	c := &Clients{gathered: coordinate.Gathering{Sharing: []wire.Sharing{
+	c := &clients{gathered: group.Gathering{Sharing: []group.Sharing{
 		{Filesystem: 1, Filesystems: 3, Directories: 2},
 		{Filesystem: 3, Filesystems: 3, Directories: 5}}}}
 	plans := []*params.Values{{Ranks: 4, CacheDirs: []string{"/a", "/b"}},
 		{Ranks: 4, CacheDirs: []string{"/a", "/b"}}, {Ranks: 4, CacheDirs: []string{"/a", "/c"}}}
-	require.NoError(t, c.Share(plans, nil))
+	require.NoError(t, c.share(plans, nil))
 	for i, want := range []struct {
 		shares      []int
 		filesystems int
@@ -30,23 +29,21 @@ func TestShare(t *testing.T) {
 	}
 	c.gathered.Local = 2
 	checked := 0
-	require.NoError(t, c.Share(plans, func(*params.Values) params.Violations {
+	require.NoError(t, c.share(plans, func(*params.Values) params.Violations {
 		checked++
 		return nil
 	}))
 	assert.Zero(t, checked, "nothing was a guess")
-	require.NoError(t, (*Clients)(nil).Share(plans, nil))
 }
 
 // TestBeatsDoNotWaitForResults: rank 0 is lost when it sends nothing for seconds, and a thousand
 // results take longer than that to be written.
 func TestBeatsDoNotWaitForResults(t *testing.T) {
-	c := &Clients{leader: coordinate.NewLeader(coordinate.LeaderConfig{
-		Hello: wire.Hello{Ranks: 1}})}
+	c := &clients{leader: group.NewLeader(group.LeaderConfig{Hello: group.Hello{Ranks: 1}})}
 	doc, err := (&result.Result{SchemaVersion: result.SchemaVersion}).Encode()
 	require.NoError(t, err)
 	var saved []string
-	c.trial = &trial{paths: map[int]string{}, Trial: Trial{Name: "X", Save: func(whose string, _ *result.Result) (string, error) {
+	c.trial = &collection{paths: map[int]string{}, save: func(whose string, _ *result.Result) (string, error) {
 		saved = append(saved, whose)
 		free := c.mu.TryLock() // lastShown takes it
 		assert.True(t, free)
@@ -54,8 +51,8 @@ func TestBeatsDoNotWaitForResults(t *testing.T) {
 			c.mu.Unlock()
 		}
 		return "", nil
-	}}}
-	c.keep(0, 1, doc)
+	}}
+	c.keep(0, doc)
 	assert.Equal(t, []string{"rank_0"}, saved)
 	assert.Empty(t, c.trial.failed)
 }

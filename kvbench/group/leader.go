@@ -1,4 +1,4 @@
-package coordinate
+package group
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/group/wire"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
 // LeaderConfig is what a leader needs to know.
 type LeaderConfig struct {
 	// Hello is what every rank has to agree with; its Rank has no meaning.
-	Hello wire.Hello
+	Hello Hello
 	Clock Clock
 	// Continue lets the others go on when a rank is lost; else the run ends.
 	Continue bool
@@ -25,43 +25,33 @@ type LeaderConfig struct {
 	Shared *bool
 	// Result receives what a rank has measured, as soon as it comes. It is called by one goroutine
 	// of each rank.
-	Result func(rank, trial int, doc []byte)
+	Result func(rank int, doc []byte)
 }
-
-// Lost is a rank that is gone.
-type Lost struct {
-	Hello wire.Hello
-	Why   string        // "died: signal: killed", "has not answered for 4s"
-	Stage string        // what it was doing
-	After time.Duration // since the ranks agreed about its trial, 0 outside of a trial
-}
-
-func (l Lost) String() string { return l.Hello.Place() + " " + l.Why + ", " + l.Stage }
 
 // Leader coordinates the ranks of a run.
 type Leader struct {
 	LeaderConfig
 
 	state
-	clients   []*client        // by rank; nil until it has come
-	processes map[int]*Process // that this process has started, by rank
-	refused   []string         // ranks that were not taken, and why
-	stopped   string           // why the run ends, "" while it goes on
-	step      step
+	clients     []*client        // by rank; nil until it has come
+	processes   map[int]*Process // that this process has started, by rank
+	refused     []string         // ranks that were not taken, and why
+	stopped     string           // why the run ends, "" while it goes on
+	filesystems [][]Directory    // by their lowest ranks
+	step        step
 }
 
 // client is a rank, as the leader sees it.
 type client struct {
-	hello   wire.Hello
+	hello   Hello
 	link    *link
-	lost    *Lost
+	lost    *result.LostClient
 	left    bool // it has come to its end
 	live    []byte
-	at      wire.Kind // its last message of the trial; "" before the first
-	ended   wire.Kind // its last message before its trial ended
-	pongs   chan *wire.Message
+	stage   string // what it does, until its trial ends for it
+	pongs   chan *message
 	part    part
-	sharing []wire.Sharing // of each of its directories
+	sharing []Sharing // of each of its directories
 }
 
 // NewLeader returns the leader of a run whose ranks have not come yet.
@@ -75,35 +65,38 @@ const helloTimeout = 10 * time.Second
 
 // Accept serves a connection until it ends. One without a hello of this job gets no answer.
 func (l *Leader) Accept(conn net.Conn) {
+	c := &client{link: newLink(conn), pongs: make(chan *message, pings),
+		stage: "before the first trial"}
 	// Before its hello a connection gets little time, and no memory but for what it sends.
-	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	first, err := wire.Read(conn, wire.MaxHello)
-	if err != nil || first.Kind != wire.Greeting || !l.Hello.Belongs(first.Hello) {
+	late := time.AfterFunc(helloTimeout, func() { _ = conn.Close() })
+	first, err := c.link.get(maxHello)
+	late.Stop()
+	if err != nil || first.Kind != kindHello || first.Hello == nil || first.Hello.Job != l.Hello.Job {
 		_ = conn.Close()
 		return
 	}
-	c := &client{hello: *first.Hello, pongs: make(chan *wire.Message, pings)}
-	c.link = newLink(conn, func() *wire.Message { return &wire.Message{Kind: wire.Heartbeat} })
+	c.hello = *first.Hello
+	c.hello.Host = named(c.hello.Host)
+	go c.link.write(func() *message { return &message{Kind: kindHeartbeat} })
 	if why, fatal := l.admit(c); why != "" {
-		c.link.send(&wire.Message{Kind: wire.Refusal, Text: why})
+		c.link.send(&message{Kind: kindRefusal, Text: why})
 		c.link.end()
 		// The end of the run may end this process: the rank reads the reason before that, or it
 		// would look for another coordinator.
-		_ = c.link.read(func(*wire.Message) {})
+		_ = c.link.read(func(*message) {})
 		if fatal {
-			l.refuse(c.hello.Rank, fmt.Sprintf("%s was refused: %s", c.hello.Place(), why))
+			l.refuse(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
 		}
 		return
 	}
-	err = c.link.read(func(m *wire.Message) { l.receive(c, m) })
+	err = c.link.read(func(m *message) { l.receive(c, m) })
 	c.link.end()
 	l.ended(c, err)
 }
 
-func (l *Leader) refuse(rank int, why string) {
+func (l *Leader) refuse(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.processes, rank) // whose end says less
 	l.refused = append(l.refused, why)
 	l.notify()
 }
@@ -119,8 +112,7 @@ func (l *Leader) Started(p *Process) {
 		came := l.clients[p.rank] != nil || l.processes[p.rank] == nil
 		l.mu.Unlock()
 		if !came {
-			l.refuse(p.rank, fmt.Sprintf("rank %d (pid %d) did not come: %s", p.rank, p.pid,
-				p.how))
+			l.refuse(fmt.Sprintf("rank %d (pid %d) did not come: %s", p.rank, p.pid, p.how))
 		}
 	}()
 }
@@ -131,23 +123,23 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.notify()
-	if why := l.Hello.Objection(&c.hello); why != "" {
-		delete(l.processes, c.hello.Rank)
+	if why := l.Hello.objection(&c.hello); why != "" {
+		delete(l.processes, c.hello.Rank) // whose end is no news
 		return why, true
 	}
 	if first := l.clients[c.hello.Rank]; first != nil {
-		return first.hello.Place() + " has been here", false
+		return first.hello.place() + " has been here", false
 	}
 	if l.stopped != "" {
 		return l.stopped, false
 	}
 	l.clients[c.hello.Rank] = c
-	c.link.send(&wire.Message{Kind: wire.Welcome})
+	c.link.send(&message{Kind: kindWelcome})
 	return "", false
 }
 
-// Gather waits until all ranks are there, finds out which share filesystems, and lets all begin.
-// The error says which ranks are missing, or were refused.
+// Gather waits until all ranks are connected, finds out which share filesystems, and lets all begin.
+// The error names the ranks that are missing, or were refused.
 func (l *Leader) Gather(ctx context.Context) error {
 	began := time.Now()
 	err := l.await(ctx, func() bool {
@@ -174,63 +166,68 @@ func (l *Leader) Gather(ctx context.Context) error {
 		return err
 	}
 	l.share()
-	for _, c := range l.clients {
-		m := &wire.Message{Kind: wire.Gathered, Text: l.Hello.Stamp, Sharing: c.sharing}
+	for _, c := range l.here() {
+		g := &Gathering{Stamp: l.Hello.Stamp, Sharing: c.sharing}
 		for _, other := range l.clients {
 			if c.hello.OneHost(&other.hello) {
-				m.Local++
+				g.Local++
 			}
 		}
-		if c.there() {
-			c.link.send(m)
-		}
+		c.link.send(&message{Kind: kindGathered, Gathering: g})
 	}
 	return nil
 }
 
-// place is a directory of a rank.
-type place struct{ rank, dir int }
+// Directory is a directory of a rank: the Dir-th of those that it works in.
+type Directory struct{ Rank, Dir int }
 
-// share finds out, from what the hellos say of filesystems, which ranks share them, with mu.
+// share finds out, from the filesystems in the hellos, which ranks share them, with mu.
 func (l *Leader) share() {
-	one := func(a, b place) bool {
-		first, second := &l.clients[a.rank].hello, &l.clients[b.rank].hello
-		if l.Shared != nil && *l.Shared && a.dir == b.dir {
+	one := func(a, b Directory) bool {
+		first, second := &l.clients[a.Rank].hello, &l.clients[b.Rank].hello
+		if l.Shared != nil && *l.Shared && a.Dir == b.Dir {
 			return true
 		}
-		f, g := &first.Filesystems[a.dir], &second.Filesystems[b.dir]
+		f, g := &first.Filesystems[a.Dir], &second.Filesystems[b.Dir]
 		if first.Boot != "" && first.Boot == second.Boot {
 			return f.Device == g.Device
 		}
-		return l.Shared == nil && f.Same(g)
+		return l.Shared == nil && f.same(g)
 	}
-	var groups [][]place
 	for rank, c := range l.clients {
-		c.sharing = make([]wire.Sharing, len(c.hello.Filesystems))
+		c.sharing = make([]Sharing, len(c.hello.Filesystems))
 		for dir, f := range c.hello.Filesystems {
 			if f.Device == "" {
 				continue // unknown, as of objects
 			}
-			here := place{rank, dir}
-			at := slices.IndexFunc(groups, func(g []place) bool {
-				return slices.ContainsFunc(g, func(p place) bool { return one(p, here) })
+			d := Directory{rank, dir}
+			at := slices.IndexFunc(l.filesystems, func(f []Directory) bool {
+				return slices.ContainsFunc(f, func(o Directory) bool { return one(o, d) })
 			})
 			if at < 0 {
-				at, groups = len(groups), append(groups, nil)
+				at, l.filesystems = len(l.filesystems), append(l.filesystems, nil)
 			}
-			groups[at] = append(groups[at], here)
+			l.filesystems[at] = append(l.filesystems[at], d)
 		}
 	}
-	for i, g := range groups {
-		for _, p := range g {
-			l.clients[p.rank].sharing[p.dir] = wire.Sharing{Filesystem: i + 1,
-				Filesystems: len(groups), Directories: len(g)}
+	for i, f := range l.filesystems {
+		for _, d := range f {
+			l.clients[d.Rank].sharing[d.Dir] = Sharing{Filesystem: i + 1,
+				Filesystems: len(l.filesystems), Directories: len(f)}
 		}
 	}
 }
 
+// Filesystems are those of all ranks, by their lowest ranks, each with the directories on it; none of
+// objects. They are known once all ranks are connected.
+func (l *Leader) Filesystems() [][]Directory {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.filesystems
+}
+
 // Members are the hellos of all ranks, also of lost ones.
-func (l *Leader) Members() (list []wire.Hello) {
+func (l *Leader) Members() (list []Hello) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.clients {
@@ -241,36 +238,21 @@ func (l *Leader) Members() (list []wire.Hello) {
 	return list
 }
 
-// Sharing is the sharing of all directories, by rank.
-func (l *Leader) Sharing() (list [][]wire.Sharing) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.clients {
-		list = append(list, c.sharing)
-	}
-	return list
-}
-
 // Live is the last Live text of each rank, nil for one that is lost or has sent none.
 func (l *Leader) Live() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := make([][]byte, len(l.clients)) // each heartbeat brings a new text
-	for rank, c := range l.clients {
-		if c.there() {
-			list[rank] = c.live
-		}
+	for _, c := range l.here() {
+		list[c.hello.Rank] = c.live
 	}
 	return list
 }
 
-// there reports whether a rank has come, and neither left nor been lost.
-func (c *client) there() bool { return c != nil && c.lost == nil && !c.left }
-
-// here are the ranks that are there, with mu.
+// here are the ranks that have come, and neither left nor been lost, with mu.
 func (l *Leader) here() (list []*client) {
 	for _, c := range l.clients {
-		if c.there() {
+		if c != nil && c.lost == nil && !c.left {
 			list = append(list, c)
 		}
 	}
@@ -292,7 +274,7 @@ func (l *Leader) stop(why string) {
 	}
 	l.stopped = why
 	for _, c := range l.here() {
-		c.link.send(&wire.Message{Kind: wire.Stop, Text: why})
+		c.link.send(&message{Kind: kindStop, Text: why})
 	}
 	l.notify()
 }
@@ -333,9 +315,10 @@ func (l *Leader) ended(c *client, err error) {
 
 // lose is called with mu.
 func (l *Leader) lose(c *client, why string) {
-	c.lost = &Lost{Hello: c.hello, Why: why, Stage: l.stage(c)}
+	h := &c.hello
+	c.lost = &result.LostClient{Rank: h.Rank, Host: h.Host, PID: h.PID, Why: why, Stage: l.stage(c)}
 	if !l.step.agreed.IsZero() {
-		c.lost.After = time.Since(l.step.agreed)
+		c.lost.AfterNS = int64(time.Since(l.step.agreed))
 	}
 	if !l.Continue {
 		l.stop(c.lost.String())

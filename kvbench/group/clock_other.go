@@ -1,6 +1,6 @@
 //go:build !linux
 
-package coordinate
+package group
 
 import "time"
 
@@ -8,6 +8,5 @@ var began = time.Now()
 
 func monotonic() int64 { return int64(time.Since(began)) }
 
-// WhoseClock says which boot and which time namespace this process's monotonic clock is of: here it
-// is its own.
+// WhoseClock returns nothing: the monotonic clock of this process is its own.
 func WhoseClock() (boot, namespace string) { return "", "" }
