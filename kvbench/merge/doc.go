@@ -2,7 +2,7 @@
 //
 //	merge.go       Ranks: the ranks of a trial → one result; warnings, histograms, status
 //	walk.go        fields, by the merge tags that package result gives them
-//	devices.go     each device once; what bounded the ranks together
+//	devices.go     each device once; the verdict of the ranks together
 //	window.go      when the windows opened; what the ranks moved while all of them measured
 //	timeline.go    bytes over time on one axis
 //	checkpoint.go  checkpoints of which each rank has moved a part

@@ -68,7 +68,7 @@ var mayImport = map[string]string{
 	"kvbench/objects": "kvbench/units kvbench/result tiers/objecttier " +
 		"tiers/objecttier/endpoint tiers/objecttier/store workloads",
 	"kvbench/group":       "kvbench/units kvbench/result",
-	"kvbench/merge":       "kvbench/params kvbench/units kvbench/result/... tracing",
+	"kvbench/merge":       "kvbench/params kvbench/units kvbench/result/... kvbench/verdict tracing",
 	"kvbench/environment": "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result kvbench/group " +
 		"tiers workloads workloads/model workloads/compute workloads/checkpoint workloads/profile " +
