@@ -19,9 +19,9 @@
 // rest from the sums, as it does for one client, so that no formula is written twice. Ranks share a
 // device and a moment, so they are no trials of their own: statistics count merged results. Rates
 // add up, as MLPerf Storage's aggregation adds them: each rank's bytes over its own window.
-// Latencies are those of all operations together. What one rank alone can know (the steps of a
-// sweep, what an autoscaler found, a share of a window) is absent where there are several: a mean
-// of it would be a number that no rank measured.
+// Latencies are those of all operations together. What one rank alone can know (what an
+// autoscaler found, a share of a window) is absent where there are several: a mean of it would be a
+// number that no rank measured. The verdict is judged from the sums.
 //
 //	                      rank 0     rank 1     the trial
 //	read bandwidth        2 GiB/s    3 GiB/s    5 GiB/s

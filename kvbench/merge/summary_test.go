@@ -2,8 +2,6 @@ package merge
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,25 +111,13 @@ func aggregated(t *testing.T, dir string) *Summary {
 	return Aggregate(files)
 }
 
-// execute does what the command does, and returns what it would exit with.
-func execute(dir, to string) (code int, stdout, stderr string) {
-	var doc, out bytes.Buffer
-	t, err := ReadTree(dir)
-	if err != nil {
-		return 2, "", err.Error() + "\n"
-	}
-	s := Aggregate(t)
-	if to == "" {
-		to = filepath.Join(dir, SummaryFile)
-	}
-	if err := errors.Join(s.WriteJSON(&doc), os.WriteFile(to, doc.Bytes(), 0o644),
-		s.WriteText(&out, to)); err != nil {
-		return 2, "", err.Error() + "\n"
-	}
-	if !s.Good() {
-		code = 1
-	}
-	return code, out.String(), ""
+// written is the text and the JSON of a summary.
+func written(t *testing.T, s *Summary) (text, doc string) {
+	t.Helper()
+	var a, b bytes.Buffer
+	require.NoError(t, s.WriteText(&a, "DIR/summary.json"))
+	require.NoError(t, s.WriteJSON(&b))
+	return a.String(), b.String()
 }
 
 func TestTwoRanksThreeTrialsByHand(t *testing.T) {
@@ -227,36 +213,28 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 	})).Options["1"]
 	assert.True(t, moved.Valid, "a window can end between two entries")
 	assert.Empty(t, moved.CPUTierRanks)
-	code, out, _ := execute(dir, "")
-	assert.Equal(t, 1, code)
-	assert.Contains(t, out, "INVALID")
+	s := aggregated(t, dir)
+	assert.False(t, s.Good())
+	text, _ := written(t, s)
+	assert.Contains(t, text, "INVALID")
 }
 
-func TestCommandIsGoldenAndIdempotent(t *testing.T) {
+func TestSummaryIsGoldenAndTheSameAgain(t *testing.T) {
 	dir := run6(t, func(r *result.Result) {
 		if r.Rank == 1 {
 			r.Tiers[0].Entries = 0
 		}
 	})
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_2/rank_0")))
-	var before []byte
-	for range 2 {
-		code, out, errs := execute(dir, "")
-		assert.Equal(t, 1, code)
-		assert.Empty(t, errs)
-		golden.Check(t, "summary_text.golden", strings.ReplaceAll(out, dir, "DIR"))
-		data, err := os.ReadFile(filepath.Join(dir, SummaryFile))
-		require.NoError(t, err)
-		assert.True(t, before == nil || bytes.Equal(before, data), "the second run writes the same")
-		before = data
-	}
-	golden.Check(t, "summary.golden", string(before))
-	var keys struct {
-		Options map[string]map[string]any `json:"options"`
-	}
-	require.NoError(t, json.Unmarshal(before, &keys))
-	assert.Equal(t, 1090.0, keys.Options["1"]["aggregated_p95_latency_ms"])
-	assert.Equal(t, false, keys.Options["1"]["valid"], "a result is missing")
+	s := aggregated(t, dir)
+	assert.False(t, s.Good())
+	assert.False(t, s.Options["1"].Valid, "a result is missing")
+	assert.Equal(t, 1090.0, *s.Options["1"].P95MS)
+	text, doc := written(t, s)
+	golden.Check(t, "summary_text.golden", text)
+	golden.Check(t, "summary.golden", doc)
+	_, again := written(t, aggregated(t, dir))
+	assert.Equal(t, doc, again)
 }
 
 func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
@@ -300,9 +278,9 @@ func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
 	s = aggregated(t, dir)
 	assert.Equal(t, result.SimulatedNotice, s.Notice)
 	assert.True(t, s.Options["1"].Simulated)
-	_, out, _ := execute(dir, "")
-	assert.Contains(t, out, "SIMULATED")
-	assert.Contains(t, out, result.SimulatedNotice)
+	text, _ := written(t, s)
+	assert.Contains(t, text, "SIMULATED")
+	assert.Contains(t, text, result.SimulatedNotice)
 }
 
 func TestSeveralResultsOfOneRank(t *testing.T) {
@@ -332,22 +310,13 @@ func TestBrokenInputs(t *testing.T) {
 		dir := run6(t, nil)
 		path := filepath.Join(dir, "option_1/trial_1/rank_0/kvcache_results_20260908_120000.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		code, out, errs := execute(dir, "")
-		assert.Equal(t, 2, code, what)
-		assert.Empty(t, out)
-		assert.Contains(t, errs, path+":1: ", what)
-		assert.Equal(t, 1, strings.Count(errs, "\n"))
-		assert.NoFileExists(t, filepath.Join(dir, SummaryFile))
+		_, err := ReadTree(dir)
+		assert.ErrorContains(t, err, path+":1: ", what)
 	}
-	code, _, errs := execute(t.TempDir(), "")
-	assert.Equal(t, 2, code)
-	assert.Contains(t, errs, "no result file")
-	code, _, errs = execute(filepath.Join(t.TempDir(), "none"), "")
-	assert.Equal(t, 2, code)
-	assert.Contains(t, errs, "no such file")
-	code, _, errs = execute(run6(t, nil), filepath.Join(t.TempDir(), "none", "x.json"))
-	assert.Equal(t, 2, code)
-	assert.Contains(t, errs, "x.json")
+	_, err := ReadTree(t.TempDir())
+	assert.ErrorContains(t, err, "no result file")
+	_, err = ReadTree(filepath.Join(t.TempDir(), "none"))
+	assert.ErrorContains(t, err, "no such file")
 }
 
 func TestPythonResults(t *testing.T) {
