@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -35,7 +34,6 @@ type Leader struct {
 	state
 	clients     []*client        // by rank; nil until it has come
 	processes   map[int]*Process // that this process has started, by rank
-	refused     []string         // ranks that were not taken, and why
 	stopped     string           // why the run ends, "" while it goes on
 	filesystems [][]Directory    // by their lowest ranks
 	step        step
@@ -85,20 +83,13 @@ func (l *Leader) Accept(conn net.Conn) {
 		// would look for another coordinator.
 		_ = c.link.read(func(*message) {})
 		if fatal {
-			l.refuse(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
+			l.Stop(fmt.Sprintf("%s was refused: %s", c.hello.place(), why))
 		}
 		return
 	}
 	err = c.link.read(func(m *message) { l.receive(c, m) })
 	c.link.end()
 	l.ended(c, err)
-}
-
-func (l *Leader) refuse(why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refused = append(l.refused, why)
-	l.notify()
 }
 
 // Started makes the leader watch a process: one that ends before its rank has come never will.
@@ -112,20 +103,21 @@ func (l *Leader) Started(p *Process) {
 		came := l.clients[p.rank] != nil || l.processes[p.rank] == nil
 		l.mu.Unlock()
 		if !came {
-			l.refuse(fmt.Sprintf("rank %d (pid %d) did not come: %s", p.rank, p.pid, p.how))
+			l.Stop(fmt.Sprintf("rank %d (pid %d) did not come: %s", p.rank, p.pid, p.how))
 		}
 	}()
 }
 
-// admit takes a rank, or returns why not, and whether that ends the run: what cannot belong to it
-// does, because waiting would not help. A rank that comes late, or twice, does not.
+// admit takes a rank, or returns why not, and whether that ends the run: while ranks are missing, one
+// that cannot belong to it does, because waiting would not help. A rank that comes late, or twice, does
+// not.
 func (l *Leader) admit(c *client) (why string, fatal bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.notify()
 	if why := l.Hello.objection(&c.hello); why != "" {
 		delete(l.processes, c.hello.Rank) // whose end is no news
-		return why, true
+		return why, slices.Contains(l.clients, nil)
 	}
 	if first := l.clients[c.hello.Rank]; first != nil {
 		return first.hello.place() + " has been here", false
@@ -143,13 +135,11 @@ func (l *Leader) admit(c *client) (why string, fatal bool) {
 func (l *Leader) Gather(ctx context.Context) error {
 	began := time.Now()
 	err := l.await(ctx, func() bool {
-		return len(l.refused) > 0 || l.stopped != "" || !slices.Contains(l.clients, nil)
+		return l.stopped != "" || !slices.Contains(l.clients, nil)
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case len(l.refused) > 0:
-		return errors.New(strings.Join(l.refused, "\n"))
 	case l.stopped != "":
 		return errors.New(l.stopped)
 	case errors.Is(err, context.DeadlineExceeded):
