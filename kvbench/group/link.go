@@ -71,16 +71,15 @@ type link struct {
 	in      *reader
 	decoder *json.Decoder // of in
 
-	mu    sync.Mutex
+	state
 	queue []*message
 	ended bool          // nothing follows what is queued
-	wake  chan struct{} // the queue, or ended, has changed
 	gone  chan struct{} // closed when nothing is written any more
 }
 
 func newLink(conn net.Conn) *link {
 	in := &reader{conn: conn}
-	return &link{conn: conn, in: in, decoder: json.NewDecoder(in), wake: make(chan struct{}, 1),
+	return &link{conn: conn, in: in, decoder: json.NewDecoder(in), state: newState(),
 		gone: make(chan struct{})}
 }
 
@@ -89,7 +88,7 @@ func (l *link) send(m *message) {
 	defer l.mu.Unlock()
 	if !l.ended {
 		l.queue = append(l.queue, m)
-		l.signal()
+		l.notify()
 	}
 }
 
@@ -98,14 +97,7 @@ func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	l.signal()
-}
-
-func (l *link) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.notify()
 }
 
 // write sends the queue, and what heartbeat returns each second, until the end.
@@ -115,7 +107,7 @@ func (l *link) write(heartbeat func() *message) {
 	defer tick.Stop()
 	for {
 		l.mu.Lock()
-		queue, ended := l.queue, l.ended
+		queue, ended, changed := l.queue, l.ended, l.changed
 		l.queue = nil
 		l.mu.Unlock()
 		for _, m := range queue {
@@ -142,7 +134,7 @@ func (l *link) write(heartbeat func() *message) {
 			return
 		}
 		select {
-		case <-l.wake:
+		case <-changed:
 		case <-tick.C:
 			l.send(heartbeat())
 		}
