@@ -289,7 +289,8 @@ func (l *Leader) ended(c *client, err error) {
 			process.Kill() // a stopped process would go on some day
 		}
 	case process != nil:
-		if how, ended := process.Ended(patience); ended {
+		// Its end follows that of its connection, later where processors are short.
+		if how, ended := process.Ended(Silence); ended {
 			why = "died: " + how
 		}
 	case !errors.Is(err, io.EOF):
