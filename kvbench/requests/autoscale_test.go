@@ -16,7 +16,6 @@ import (
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -149,7 +148,7 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	tiertest.OneThread(t)
 	const bandwidth = 20 << 30
-	p := profile.Default()
+	p := users.Default()
 	perUser := func(n int) float64 { // bytes/s of the first n users
 		sum := 0.0
 		for _, u := range users.Population(p, 42, n, false) {
@@ -194,7 +193,7 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 // Both modes on a real directory: users and workers really start and stop.
 func TestAutoscalersOnARealDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := profile.Default()
+		p := users.Default()
 		for i := range p.Templates {
 			p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64},
 				[2]int{4, 40}, [2]float64{0.01, 0.02}

@@ -23,7 +23,6 @@ import (
 	"kvbench/tiers/sim"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -108,7 +107,7 @@ func turns(t *testing.T) runConfig {
 	cfg := optionOne(t, 0)
 	cfg.EndedBy, cfg.Workers = result.EndedByMaxRequests, 1
 	cfg.Source = func() (workloads.Source, error) {
-		p := profile.Default()
+		p := users.Default()
 		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 10, false),
 			Seed: 42, MultiTurn: true, PrefixCaching: true, ClosedLoop: true,
 			MaxRequests: 100}), nil
@@ -149,7 +148,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 		"decode only": {func() runConfig {
 			cfg := turns(t)
 			cfg.Source = func() (workloads.Source, error) {
-				p := profile.Default()
+				p := users.Default()
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 5, false),
 					Seed: 1, DecodeOnly: true, ClosedLoop: true, MaxRequests: 100}), nil
 			}
@@ -208,8 +207,8 @@ func TestADirectoryAndItsSimulationServeTheSame(t *testing.T) {
 		cfg := ragConfig(10, 3, 100)
 		cfg.Workers, cfg.Window, cfg.EndedBy = 1, 0, result.EndedByMaxRequests
 		cfg.Storage.StorageBytes, cfg.Storage.Chunk, cfg.Storage.Workers = 7<<20, 64<<10, 1
-		p := profile.Default()
-		p.Templates = []profile.Template{{Name: "t", Context: [2]int{256, 2048},
+		p := users.Default()
+		p.Templates = []users.Template{{Name: "t", Context: [2]int{256, 2048},
 			Generate: [2]int{1, 9}}}
 		cfg.Source = func() (workloads.Source, error) {
 			return users.WithRAG(users.New(users.Config{Profile: p,

@@ -14,7 +14,6 @@ import (
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -70,7 +69,7 @@ func (m *mix) add(o mix) {
 // reads and first turns among the first n requests.
 type chain struct{ histories, conversations []float64 }
 
-func newChain(p profile.Profile, steps int) chain {
+func newChain(p users.Profile, steps int) chain {
 	c := chain{make([]float64, steps+1), make([]float64, steps+1)}
 	turn := make([]float64, p.MaxTurns+1)
 	turn[1] = 1
@@ -120,7 +119,7 @@ func batches(g, batch int) float64 {
 }
 
 // expect is the mix of one user.
-func expect(p profile.Profile, ch chain, c int, meanBatches, think float64,
+func expect(p users.Profile, ch chain, c int, meanBatches, think float64,
 	window time.Duration) mix {
 	n := window.Seconds()/think - 0.5 + 0.4*0.4/24
 	below, mean, meanBelow := contextOf(c, p.PrefillOnlyTokens)
@@ -232,7 +231,7 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 		two)
 	within(t, "turns per conversation", want.requests/want.conversations,
 		got.requests/got.conversations, two)
-	assert.Equal(t, got.requests+float64(len(profile.Default().SystemPromptTokens)), rows.writes,
+	assert.Equal(t, got.requests+float64(len(users.Default().SystemPromptTokens)), rows.writes,
 		"each request and each system prompt once")
 }
 
@@ -240,7 +239,7 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 	tiertest.OneThread(t)
 	const window = 60 * time.Second
-	p := profile.Default()
+	p := users.Default()
 	ch := newChain(p, 4000)
 	var want mix
 	for _, u := range users.Population(p, 42, 200, false) {

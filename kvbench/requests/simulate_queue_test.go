@@ -13,7 +13,6 @@ import (
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -21,7 +20,7 @@ const queueUsers = 1000
 
 // queueEntry is the mean size in bytes of what prefillOnly writes.
 func queueEntry() (mean float64) {
-	for _, u := range users.Population(profile.Default(), 7, queueUsers, false) {
+	for _, u := range users.Population(users.Default(), 7, queueUsers, false) {
 		mean += float64(max(1, u.Context/4)+u.Context) / 2 / queueUsers * 131072
 	}
 	return mean
@@ -32,7 +31,7 @@ func prefillOnly(t *testing.T, rate float64, window time.Duration) runConfig {
 	t.Helper()
 	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
-	p := profile.Default()
+	p := users.Default()
 	cfg := usersConfig(model, queueUsers, window)
 	cfg.Source = func() (workloads.Source, error) {
 		return users.New(users.Config{

@@ -23,7 +23,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -37,7 +36,7 @@ func optionOne(t testing.TB, window time.Duration) runConfig {
 
 // usersConfig is a load of synthetic users as the MLPerf options have them.
 func usersConfig(mdl model.Model, population int, window time.Duration) runConfig {
-	p := profile.Default()
+	p := users.Default()
 	sizer := model.NewSizer(mdl, 1, model.TPEngine)
 	return runConfig{engine{
 		Info: record.Info{

@@ -22,7 +22,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
-	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
 
@@ -36,7 +35,7 @@ func multiTurn(t *testing.T, window time.Duration) runConfig {
 	tiny, err := model.Find("tiny-1b", nil)
 	require.NoError(t, err)
 	cfg := usersConfig(tiny, 8, window)
-	p := profile.Default()
+	p := users.Default()
 	cfg.Source = func() (workloads.Source, error) {
 		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 8, false),
 			Seed: 42, MultiTurn: true, ClosedLoop: true}), nil
